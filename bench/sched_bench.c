@@ -30,7 +30,8 @@
 #define QUESTIONS 20
 #define SET_COMPONENTS 3
 #define SETS_PENDING 1000
-#define SET_RATIO 3 /* a pass over sets, to one over their components as jobs */
+#define SET_RATIO 3    /* a pass over sets, to one over their components as jobs */
+#define HRES_RATIO 1.5 /* a pass over jobs with hierarchical resources, to one without them */
 #define NO_AIM 0
 
 static const struct world_rule worlds[] = {
@@ -215,6 +216,70 @@ static void displace(struct world *w)
     row(what, took, DISPLACED, NO_AIM, 1000);
 }
 
+/* --- two worlds, pass by pass --------------------------------------------------------------------
+ */
+
+struct pass_pair {
+    struct {
+        struct world *w;
+        const char *name;
+    } first, second;
+    double aim; /* the first takes so many times as long */
+};
+
+static double time_pass(struct world *w, bool freed)
+{
+    w->c->pool.freed += freed;
+    double from = now_us();
+    world_pass(w);
+    return now_us() - from;
+}
+
+/* In turn, so that what else the machine does counts for both. */
+static void compare_passes(const struct pass_pair *p, bool freed)
+{
+    double took[2][PASSES], ratio[PASSES];
+    for (size_t i = 0; i < PASSES; i++) {
+        took[0][i] = time_pass(p->first.w, freed);
+        took[1][i] = time_pass(p->second.w, freed);
+        ratio[i] = took[0][i] / took[1][i];
+    }
+    _cleanup_free_ char *first = mem_printf("a pass over %zu %s, %s", p->first.w->c->pending,
+                                            p->first.name, freed ? "all anew" : "nothing new");
+    _cleanup_free_ char *second =
+        mem_printf("a pass over %zu %s", p->second.w->c->pending, p->second.name);
+    row(first, took[0], PASSES, NO_AIM, NO_AIM);
+    row(second, took[1], PASSES, NO_AIM, NO_AIM);
+    qsort(ratio, PASSES, sizeof *ratio, by_size);
+    bool kept = ratio[0] <= p->aim;
+    missed = missed || !kept;
+    printf("  %-44s least %10.1f, median %10.1f   aim: least <= %.1f: %s\n", "   times as long",
+           ratio[0], ratio[PASSES / 2], p->aim, kept ? "kept" : "MISSED");
+}
+
+static void fill_world(struct world *w, const struct world_rule *rule)
+{
+    world_init(w, rule);
+    world_fill(w);
+    world_queue(w);
+}
+
+/* The same jobs with hierarchical resources and without. */
+static void compare_with_plain(const struct world_rule *rule)
+{
+    struct world with, without;
+    struct world_rule plain = *rule;
+    plain.hres = false;
+    fill_world(&with, rule);
+    fill_world(&without, &plain);
+    struct pass_pair pair = {
+        {&with, "jobs with resources"}, {&without, "without them"}, HRES_RATIO};
+    compare_passes(&pair, true);
+    compare_passes(&pair, false);
+    world_done(&with);
+    world_done(&without);
+}
+
 static void measure(const struct world_rule *rule, bool all)
 {
     struct world w;
@@ -235,6 +300,8 @@ static void measure(const struct world_rule *rule, bool all)
         displace(&w);
     }
     world_done(&w);
+    if (rule->hres)
+        compare_with_plain(rule);
 }
 
 /* --- heterogeneous jobs -------------------------------------------------------------------------
@@ -281,36 +348,6 @@ static void queue_sets(struct world *w, bool joined)
         continue;
 }
 
-static double time_pass(struct world *w, bool freed)
-{
-    w->c->pool.freed += freed;
-    double from = now_us();
-    world_pass(w);
-    return now_us() - from;
-}
-
-/* Pair by pair, so that what else the machine does counts for both. */
-static void compare_passes(struct world *sets, struct world *jobs, bool freed)
-{
-    double took[2][PASSES], ratio[PASSES];
-    for (size_t i = 0; i < PASSES; i++) {
-        took[0][i] = time_pass(sets, freed);
-        took[1][i] = time_pass(jobs, freed);
-        ratio[i] = took[0][i] / took[1][i];
-    }
-    const char *when = freed ? "all anew" : "nothing new";
-    _cleanup_free_ char *first =
-        mem_printf("a pass over %zu components in sets, %s", sets->c->pending, when);
-    _cleanup_free_ char *second = mem_printf("a pass over %zu of them as jobs", jobs->c->pending);
-    row(first, took[0], PASSES, NO_AIM, NO_AIM);
-    row(second, took[1], PASSES, NO_AIM, NO_AIM);
-    qsort(ratio, PASSES, sizeof *ratio, by_size);
-    bool kept = ratio[0] <= SET_RATIO;
-    missed = missed || !kept;
-    printf("  %-44s least %10.1f, median %10.1f   aim: least <= %d: %s\n", "   times as long",
-           ratio[0], ratio[PASSES / 2], SET_RATIO, kept ? "kept" : "MISSED");
-}
-
 static void measure_sets(void)
 {
     struct world sets, jobs;
@@ -319,8 +356,9 @@ static void measure_sets(void)
     start_sets();
     queue_sets(&sets, true);
     queue_sets(&jobs, false);
-    compare_passes(&sets, &jobs, true);
-    compare_passes(&sets, &jobs, false);
+    struct pass_pair pair = {{&sets, "components in sets"}, {&jobs, "them as jobs"}, SET_RATIO};
+    compare_passes(&pair, true);
+    compare_passes(&pair, false);
     world_done(&sets);
     world_done(&jobs);
 }
