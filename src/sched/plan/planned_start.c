@@ -134,14 +134,17 @@ static bool waits_for_switches(const struct plan *p, const struct job *j)
     return j->want.switches && !j->switches_waived && select_topo(p->cluster, j);
 }
 
-/* No start of the job is before that moment, which the timeline would take many looks to find. */
-static int64_t find_least(const struct plan *p, const struct job *j, const struct bitset *allowed,
-                          int64_t due)
+/* The shadow says from which moment on the job fits as far as running jobs go, which the timeline
+ * would take many looks to find. */
+static int64_t find_on(struct plan *p, struct timeline *t, const struct job *j,
+                       const struct bitset *allowed, int64_t due, struct selection *where)
 {
     int64_t at;
-    bool foreseen = shadow_serves(p->cluster, j) && !waits_for_switches(p, j) &&
-                    shadow_foresee(p->cluster, j, allowed, p->now_sec, due, &at);
-    return foreseen && at > due ? at : due;
+    t->in = resv_home(j);
+    if (shadow_serves(p->cluster, j) && !waits_for_switches(p, j) &&
+        shadow_foresee(p->cluster, j, allowed, p->now_sec, due, &at) && at > due)
+        return timeline_find_from(t, j, allowed, at, where);
+    return timeline_find(t, j, allowed, where);
 }
 
 static void find_job(struct plan *p, struct timeline *t, const struct job *j, struct plan_head *h)
@@ -153,8 +156,9 @@ static void find_job(struct plan *p, struct timeline *t, const struct job *j, st
     if (recalled && find_recalled(p, t, j, allowed, due, h))
         return;
     if (due)
-        calendar_find(&t->calendar, j, allowed, find_least(p, j, allowed, due), &h->where,
-                      &h->at_sec);
+        h->at_sec = find_on(p, t, j, allowed, due, &h->where);
+    if (!h->where.shares.len)
+        h->at_sec = CALENDAR_NEVER;
     if (recalled && h->where.shares.len)
         keep_licenses(p, j, h, h->at_sec);
 }

@@ -148,14 +148,17 @@ bool shadow_foresee(const struct cluster *c, const struct job *j, const struct b
 {
     struct shadow s;
     struct selection where = {0};
+    struct spare_need need = plan_need(j);
     struct order_link *l = order_first(&c->ends);
     bool shared = false;
     int64_t at;
     shadow_begin(&s, c, NULL, now_sec);
     while (l && !shared && l->key <= not_before)
         l = pass_moment(&s, l, now_sec, &at, &shared);
-    bool found = !shared && !is_foreseen(&s, j, allowed, not_before, &where) &&
-                 find_moment(&s, j, allowed, l, not_before, FORESEEN_TRIES, &where);
+    bool fits = !shared && spare_might_do(&s.spare, &need) &&
+                is_foreseen(&s, j, allowed, not_before, &where);
+    bool found =
+        !shared && !fits && find_moment(&s, j, allowed, l, not_before, FORESEEN_TRIES, &where);
     *at_sec = s.at_sec;
     select_done(&where);
     calendar_done(&s.calendar);

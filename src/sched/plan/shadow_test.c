@@ -97,7 +97,7 @@ struct both {
     struct calendar *fast, *full; /* of these */
     struct license_claims claims;
     uint64_t seed;
-    size_t yes, no;
+    size_t yes, no, foreseen;
     bool reserved; /* where there are reservations, both were asked */
     bool layered;  /* the head needs layers */
 };
@@ -163,6 +163,29 @@ static void ask(struct both *b, struct job *j)
     select_done(&other);
 }
 
+/* No start beside the head is before the moment that the shadow names, and the search from there
+ * finds what the whole search finds. */
+static void compare_foreseen(struct both *b, const struct job *j)
+{
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(b->c, j);
+    struct selection one = {0}, other = {0};
+    int64_t at;
+    bitset_and(allowed, b->c->pool.usable);
+    if (!shadow_foresee(b->c, j, allowed, NOW, NOW, &at))
+        return;
+    b->timeline.in = NULL;
+    b->timeline.not_before = NOW;
+    int64_t first = timeline_find(&b->timeline, j, allowed, &one);
+    int64_t found = timeline_find_from(&b->timeline, j, allowed, at, &other);
+    _cleanup_free_ char *a = test_selection(b->c, &one);
+    _cleanup_free_ char *z = test_selection(b->c, &other);
+    if (first < at || first != found || !str_eq(a, z))
+        wrong(b, j, "a foreseen moment changes its start");
+    b->foreseen++;
+    select_done(&one);
+    select_done(&other);
+}
+
 /* The same start in both, and on nodes where the timeline has room, too. */
 static void compare_starts(struct both *b, const struct job *head, const struct bitset *allowed,
                            const struct selection *where, int64_t at)
@@ -212,8 +235,11 @@ static void compare(struct both *b, uint64_t *chance)
         if (where.shares.len)
             license_keep(&b->claims, b->c, head, &where, at, &work);
         b->layered = license_needs_layers(b->c, head);
-        for (uint32_t id = 200; id < 200 + ASKED; id++)
-            ask(b, draw(b->c, chance, id));
+        for (uint32_t id = 200; id < 200 + ASKED; id++) {
+            struct job *j = draw(b->c, chance, id);
+            compare_foreseen(b, j);
+            ask(b, j);
+        }
         b->reserved = b->c->resvs.len > 0;
     }
     calendar_done(b->full);
@@ -224,7 +250,7 @@ static void compare(struct both *b, uint64_t *chance)
 
 static void as_the_timeline(void **state)
 {
-    size_t yes = 0, no = 0, reserved = 0, layered = 0;
+    size_t yes = 0, no = 0, reserved = 0, layered = 0, foreseen = 0;
     (void)state;
     for (uint64_t seed = 1; seed <= STATES; seed++) {
         uint64_t chance = seed;
@@ -247,10 +273,11 @@ static void as_the_timeline(void **state)
         no += b.no;
         reserved += b.reserved;
         layered += b.layered;
+        foreseen += b.foreseen;
         test_cluster_free(b.c);
     }
     assert_true(yes > STATES / 5 && no > STATES / 5 && reserved > STATES / 50 &&
-                layered > STATES / 20);
+                layered > STATES / 20 && foreseen > STATES / 5);
 }
 
 /* Where jobs share cores it does not know. */

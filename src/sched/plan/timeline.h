@@ -98,6 +98,11 @@ bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bit
 int64_t timeline_find(struct timeline *t, const struct job *j, const struct bitset *allowed,
                       struct selection *where);
 
+/* The same, where no start is before that moment, at which the job fits as far as running jobs go
+ * (shadow_foresee()). Not for one that waits for switches. */
+int64_t timeline_find_from(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                           int64_t foreseen_at, struct selection *where);
+
 /* The same in steps, of a look at each node: begun with zeroes, nothing of the timeline may change
  * until a step says false. Then where is chosen, if found. One that asks for few switches has more
  * of them once it has waited from when it could have begun on more. */

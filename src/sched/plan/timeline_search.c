@@ -53,16 +53,10 @@ static size_t next_moment(const struct timeline_search *s)
     return s->phase == SEARCH_AGAIN ? s->high + 1 + s->step * 2 : s->high;
 }
 
-/* The first moment at which its licences are due, and it has waited for switches. */
-static size_t first_moment(struct timeline *t, const struct timeline_search *s)
+/* The first moment that is not before. There are all up to then, or the last one is before. */
+static size_t find_moment(const struct timeline *t, int64_t from)
 {
-    size_t low = 0, high;
-    int64_t from = s->switches == SWITCHES_WAITED ? s->waits_until : t->calendar.now_sec;
-    from = from > t->not_before ? from : t->not_before;
-    if (from <= t->calendar.now_sec)
-        return 0;
-    timeline_fill_until(t, from);
-    high = t->moments.len - 1;
+    size_t low = 0, high = t->moments.len - 1;
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (t->moments.data[middle] < from)
@@ -71,6 +65,17 @@ static size_t first_moment(struct timeline *t, const struct timeline_search *s)
             high = middle;
     }
     return low;
+}
+
+/* The first moment at which its licences are due, and it has waited for switches. */
+static size_t first_moment(struct timeline *t, const struct timeline_search *s)
+{
+    int64_t from = s->switches == SWITCHES_WAITED ? s->waits_until : t->calendar.now_sec;
+    from = from > t->not_before ? from : t->not_before;
+    if (from <= t->calendar.now_sec)
+        return 0;
+    timeline_fill_until(t, from);
+    return find_moment(t, from);
 }
 
 /* From there to its limit, beside what others have a claim on. */
@@ -162,6 +167,18 @@ int64_t timeline_find(struct timeline *t, const struct job *j, const struct bits
                       struct selection *where)
 {
     struct timeline_search s = {0};
+    while (timeline_search_step(t, j, allowed, &s, where))
+        ;
+    return timeline_search_found(t, &s);
+}
+
+int64_t timeline_find_from(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                           int64_t foreseen_at, struct selection *where)
+{
+    struct timeline_search s = {.phase = SEARCH_AGAIN, .switches = SWITCHES_ASIDE};
+    timeline_add_moment(t, foreseen_at);
+    timeline_fill_until(t, foreseen_at);
+    s.high = find_moment(t, foreseen_at);
     while (timeline_search_step(t, j, allowed, &s, where))
         ;
     return timeline_search_found(t, &s);
