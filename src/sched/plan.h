@@ -20,6 +20,7 @@
 #define PLAN_RESERVATIONS_MOST 1000 /* the same, where SchedulerParameters asks for more */
 #define PLAN_DEPTH 200 /* jobs behind one that waits that a pass looks at, per partition */
 
+struct joint_choice;
 struct shadow;
 struct timeline;
 struct resv_plan;
@@ -53,6 +54,7 @@ struct placement {           /* of a component of a job set, but for its leader 
     const struct part *part; /* of its partitions the one in which it starts */
     const struct resv *in;   /* NULL: outside of all reservations */
     struct selection where;
+    uint32_t license; /* index of the alternative licence that it starts with */
 };
 
 struct placements {
@@ -135,6 +137,8 @@ struct plan {
     bool afresh;    /* starts that earlier passes found do not hold for this queue */
     unsigned mode;  /* of a pass in two modes, two_mode.h: 1 or 2; 0: sets are placed jointly */
     VEC(struct plan_set) sets;   /* in such a pass, in the order in which they were come to */
+    struct joint_choice *choice; /* of alternative licences, for the set that is being looked at;
+                                    NULL: its components are as they are */
     bool asks;                   /* the present look is a query: the pass does not change by it */
     struct plan_variant variant; /* of the set that it is about */
     const struct job *guest;     /* in no queue, plan_visit(); NULL: none */
@@ -179,6 +183,7 @@ struct plan {
     uint32_t reclaim_searches;    /* for licences in vain, in this pass */
     struct resv_plan *resv;       /* resv.h */
     uint64_t joint_choices;       /* that were searched one by one, joint.c */
+    uint64_t choice_tries;        /* of alternative licences, joint_choice.c */
     uint64_t work;                /* done so far, in looks at a node; who asks for decisions may
                                      count from 0 again */
 };

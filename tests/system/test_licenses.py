@@ -109,10 +109,47 @@ def test_alternatives(licensed):
         licensed.wait(number)
     licensed.run(["sbatch", "-L", "ansys,matlab|ansys", "--wrap=true"]).fails(
         'Invalid license specification: "ansys,matlab|ansys" has both a comma, for licenses that are all needed, and a |, for alternatives')
-    licensed.run(["sbatch", "-L", "ansys|matlab", "--wrap=true", ":", "-n1"]).fails(
-        "component 0 asks for alternatives (|), which heterogeneous jobs cannot have")
     licensed.run(["scontrol", "create", "reservation=r", "starttime=now", "duration=5", "users=root", "flags=license_only",
                   "licenses=ansys|matlab"]).fails("has a |, which is for the requests of jobs")
+
+
+def test_alternatives_of_components(licensed):
+    """HET-115 and -L of sbatch(1): all components start with the first choice that is free for all of them together, and a requeued set chooses anew."""
+    def submit(*options):
+        number = job(licensed, *options)
+        return number, number + 1
+
+    def shown(ids):
+        return [licensed.job(number).get("LicensesAlloc") for number in ids]
+
+    either = ("-n1", "-L", "ansys|matlab", ":", "-n1", "-L", "ansys|matlab:2")
+    blocker = job(licensed, "-n1", "-L", "ansys")
+    licensed.wait_state(blocker, "RUNNING")
+    first = submit("--requeue", *either)
+    licensed.wait_state(first[1], "RUNNING")
+    assert shown(first) == ["matlab:1", "matlab:2"] and used(licensed, "matlab") == 3
+    assert [licensed.job(number)["Licenses"] for number in first] == ["ansys|matlab", "ansys|matlab:2"]
+    waits = submit(*either)
+    eventually(lambda: licensed.job(waits[0])["Reason"] == "Licenses", lambda: licensed.job(waits[0]))
+    assert [licensed.job(number)["JobState"] for number in waits] == ["PENDING"] * 2
+    assert "Licences that it needs are in use" in licensed.run(f"sluice why {waits[0]}").ok()
+    licensed.kill("slurmctld")
+    licensed.start_controller()
+    licensed.wait_ready(("idle", "alloc", "mix"))
+    assert shown(first) == ["matlab:1", "matlab:2"] and (used(licensed, "matlab"), used(licensed, "ansys")) == (3, 1)
+    licensed.run(f"scancel {waits[0]} {blocker}").ok()
+    licensed.wait(blocker)
+    licensed.run(f"scontrol requeue {first[0]}").ok()
+    for number in first:
+        eventually(lambda: (licensed.job(number)["JobState"], licensed.job(number)["Restarts"]) == ("RUNNING", "1"), lambda: licensed.job(number))
+    assert shown(first) == ["ansys:1", "matlab:2"] and used(licensed, "matlab") == 2
+    licensed.run(f"scancel {first[0]}").ok()
+    for number in first + waits:
+        licensed.wait(number)
+    licensed.run(["sbatch", "-L", "ansys|matlab", "--wrap=true", ":", "-L", "ansys|matlab:4"]).ok()
+    licensed.run(["sbatch", "-L", "ansys", "--wrap=true", ":", "-L", "ansys|matlab:4"]).fails("Invalid license specification")
+    licensed.run(["sbatch", "-L", "ansys|matlab", "--wrap=true", ":", "-L", "ansys|other"]).fails("Invalid license specification")
+    eventually(lambda: licensed.run("squeue -h").ok() == "", lambda: licensed.run("squeue").ok())
 
 
 def test_steps_of_an_allocation(licensed):

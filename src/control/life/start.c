@@ -340,21 +340,22 @@ static struct placement part_of(const struct decision *d, size_t n)
 {
     if (n > 0)
         return d->more.list.data[n - 1];
-    return (struct placement){d->job->id, d->part, d->in, d->where};
+    return (struct placement){d->job->id, d->part, d->in, d->where, d->license};
 }
 
 /* Licences for all parts together. */
 static bool is_licensed(struct control *c, const struct job *j, const struct decision *d)
 {
     struct resv *in = d->in ? resv_find(c->cluster, d->in->name) : NULL;
-    struct job_copy room;
-    j = license_view_alternative(j, d->license, &room);
-    if (!license_fits_on(c->cluster, j, in, &d->where, control_wall(c)))
+    struct job_copy room, sum;
+    const struct job *one = license_view_alternative(j, d->license, &room);
+    if (!license_fits_on(c->cluster, one, in, &d->where, control_wall(c)))
         return false;
     if (!j->set)
         return true;
-    struct job_copy sum;
-    joint_licenses_init(&sum, c->cluster, j);
+    struct joint_choice choice = {0};
+    joint_choice_read(&choice, d->license, &d->more);
+    joint_licenses_init(&sum, c->cluster, j, &choice);
     bool fits = license_fits(c->cluster, &sum.job, in, control_wall(c));
     joint_licenses_done(&sum);
     return fits;
@@ -413,7 +414,7 @@ static void begin_part(struct control *c, struct job *j, const struct placement 
     job_partitions_end(j);
     resv_unbind(j);
     resv_begin_job(j, part->in ? resv_find(c->cluster, part->in->name) : NULL);
-    license_choose_alternative(j, d->license);
+    license_choose_alternative(j, part->license);
     vec_foreach (&part->where.layers, layer)
         license_set_layer(j, *layer);
     vec_foreach (&j->want.licenses.list, need)

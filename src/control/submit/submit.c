@@ -609,11 +609,6 @@ int submit_check_set_requests(const struct control *c, const struct job *any, st
                            "component of a heterogeneous job may",
                            layered->set_offset, i);
         layered = needs_layers ? j : layered;
-        if (j->want.licenses.any || j->want.licenses.chosen)
-            return err_set(err, -ERR_LICENSE,
-                           "%s: component %u asks for alternatives (|), which heterogeneous jobs "
-                           "cannot have: the licenses of all components are needed together",
-                           err_text(ERR_LICENSE), i);
     }
     return 0;
 }
@@ -623,11 +618,7 @@ int submit_check_set_licenses(const struct control *c, const struct job *leader,
     int shape = submit_check_set_requests(c, leader, err);
     if (shape != 0 || c->conf->sched.allow_zero_lic)
         return shape;
-    struct job_copy sum;
-    joint_licenses_init(&sum, c->cluster, leader);
-    int rc = license_needs_possible(c->cluster, &sum.job.want.licenses, err);
-    joint_licenses_done(&sum);
-    return rc;
+    return joint_licenses_possible(c->cluster, leader, err);
 }
 
 static int join_set(struct control *c, struct job *const *jobs, size_t count, struct err *err)

@@ -31,7 +31,13 @@ const struct job *joint_component(const struct plan *p, const struct job *leader
 {
     const struct job *as = p->variant.as;
     const struct job *j = offset ? job_set_component(leader, offset) : leader;
-    return offset && j && as && as->id == j->id ? as : j;
+    j = offset && j && as && as->id == j->id ? as : j;
+    return j && p->choice ? joint_view(p->choice, j, offset) : j;
+}
+
+bool joint_is_variant(const struct plan *p, const struct job *component)
+{
+    return p->variant.as && p->variant.as->id == component->id;
 }
 
 enum reason joint_reason_of_absent(const struct job *component)
@@ -50,7 +56,9 @@ void joint_begin(struct joint *s, struct plan *p, const struct job *leader)
         const struct job *j = joint_component(p, leader, i);
         assert(j);
         vec_push(&s->order, (uint32_t)s->parts.len);
-        vec_push(&s->parts, ((struct joint_part){.job = j, .in_one = i == 0 || j == v->as}));
+        vec_push(&s->parts, ((struct joint_part){.job = j,
+                                                 .in_one = i == 0 || joint_is_variant(p, j),
+                                                 .license = p->choice ? p->choice->of[i] : 0}));
     }
 }
 
@@ -73,7 +81,8 @@ void joint_take(struct joint *s, struct selection *where, struct placements *mor
         struct selection *to = where;
         if (part != s->parts.data) {
             vec_push(&more->list,
-                     ((struct placement){.id = j->id, .part = j->part, .in = part->in}));
+                     ((struct placement){
+                         .id = j->id, .part = j->part, .in = part->in, .license = part->license}));
             to = &vec_last(&more->list).where;
         }
         *to = part->where;
@@ -81,41 +90,6 @@ void joint_take(struct joint *s, struct selection *where, struct placements *mor
     }
     vec_foreach (&s->order, at)
         vec_push(&more->order, *at);
-}
-
-static void add_needs(struct license_needs *sum, const struct license_needs *more)
-{
-    vec_foreach (&more->list, need) {
-        struct license_need copy = {mem_strdup(need->name), need->count, need->at};
-        (void)license_add_need(sum, &copy, NULL);
-    }
-}
-
-/* Places of components are found one by one: of layers that several use they have none. */
-static void deny_layers(const struct cluster *c, struct license_needs *sum)
-{
-    vec_foreach (&sum->list, need)
-        if (license_is_layered(c, need))
-            need->at = -1;
-}
-
-void joint_licenses_init(struct job_copy *copy, const struct cluster *c, const struct job *leader)
-{
-    uint32_t layered = 0;
-    copy->job = *leader;
-    copy->job.want.licenses = (struct license_needs){0};
-    for (uint32_t i = 0; i < job_set_count(leader); i++) {
-        const struct job *j = i ? job_set_component(leader, i) : leader;
-        add_needs(&copy->job.want.licenses, &j->want.licenses);
-        layered += license_needs_layers(c, j);
-    }
-    if (layered > 1)
-        deny_layers(c, &copy->job.want.licenses);
-}
-
-void joint_licenses_done(struct job_copy *copy)
-{
-    license_needs_done(&copy->job.want.licenses);
 }
 
 /* --- one part ----------------------------------------------------------------------------------
@@ -127,17 +101,21 @@ static const struct job *job_of(const struct joint *s, const struct joint_part *
     return part->in_one ? part->job : cluster_find_job(s->plan->cluster, part->job->id);
 }
 
+static struct job_copy *make_room(struct joint_part *part)
+{
+    part->room = part->room ? part->room : mem_new(struct job_copy);
+    return part->room;
+}
+
 /* The job in each of its partitions where no gate is closed. False: there are no more. */
 static bool enter_partition(struct joint_part *part, uint32_t n, const struct job *of)
 {
-    if (part->in_one || !of->partitions) {
-        part->job = of;
-        return n == 0;
-    }
-    if (n >= of->partitions->count)
+    bool in_one = part->in_one || !of->partitions;
+    if (n >= (in_one ? 1 : of->partitions->count))
         return false;
-    part->room = part->room ? part->room : mem_new(struct job_copy);
-    part->job = job_partitions_view(of, of->partitions->of[n].part, part->room);
+    part->job = in_one ? of : job_partitions_view(of, of->partitions->of[n].part, make_room(part));
+    if (part->job->want.licenses.any)
+        part->job = license_view_alternative(part->job, part->license, make_room(part));
     return true;
 }
 
@@ -621,7 +599,7 @@ static bool all_might_fit(const struct plan *p, const struct job *leader)
     uint32_t end = v->count ? v->first + v->count : job_set_count(leader);
     for (uint32_t i = v->first; i < end; i++) {
         const struct job *j = joint_component(p, leader, i);
-        if (!might_fit_somewhere(p, j, i == 0 || j == v->as))
+        if (!might_fit_somewhere(p, j, i == 0 || joint_is_variant(p, j)))
             return false;
     }
     return true;

@@ -20,6 +20,7 @@ struct joint_part {         /* a component */
     const struct resv *in;  /* NULL: outside of all reservations */
     struct selection where; /* where it is placed */
     struct bitset *nodes;   /* that it may have, at whatever time */
+    uint32_t license;       /* of its alternative licences */
 };
 
 struct joint {
@@ -31,8 +32,17 @@ struct joint {
     bool gave_up;                 /* the pass has searched enough: nothing is known of these */
 };
 
-/* The component with this offset, or what stands for it in a question. NULL: its record is gone. */
+/* Which of its alternative licences each component is looked at with. */
+struct joint_choice {
+    uint32_t of[JOB_SET_MAX];            /* 0 of a component without alternatives */
+    struct job_copy *views[JOB_SET_MAX]; /* NULL: none is made */
+    struct joint_choice *outer;          /* of the look in which this one is taken; NULL: none */
+};
+
+/* The component with this offset, or what stands for it in a question, with the alternative that is
+ * chosen for it. NULL: its record is gone. */
 const struct job *joint_component(const struct plan *p, const struct job *leader, uint32_t offset);
+bool joint_is_variant(const struct plan *p, const struct job *component); /* it stands for one */
 
 /* Why a component that is there is not queued: one that is still ending keeps the others. */
 enum reason joint_reason_of_absent(const struct job *component);
@@ -62,11 +72,39 @@ int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due);
  * where. 'leader': as in joint_begin(). */
 bool joint_can_start(struct plan *p, const struct job *leader, struct decision *d);
 
-/* The leader as if it had the licences of all components: what the set needs. A set of which
- * several components need layers, after a reconfiguration, waits. The copy is freed by
- * joint_licenses_done(). */
-void joint_licenses_init(struct job_copy *copy, const struct cluster *c, const struct job *leader);
-void joint_licenses_done(struct job_copy *copy);
-
 /* The placements of all parts but the leader's are moved to 'more', with the order of all. */
 void joint_take(struct joint *s, struct selection *where, struct placements *more);
+
+/* --- joint_choice.c ----------------------------------------------------------------------------
+ */
+
+/* From here on joint_component() returns components with this choice: at first the first
+ * alternative of each. */
+void joint_choice_begin(struct joint_choice *c, struct plan *p);
+void joint_choice_end(struct joint_choice *c, struct plan *p);
+/* The component with its alternative; valid until the choice ends. */
+const struct job *joint_view(struct joint_choice *c, const struct job *j, uint32_t offset);
+/* Of a placement of all components: the alternative of the leader, and those of the others. */
+void joint_choice_read(struct joint_choice *c, uint32_t first, const struct placements *more);
+/* Whether any component of the job's set has some. False of an ordinary job. */
+bool joint_has_alternatives(const struct job *j);
+
+/* The first choice with which the set can start, as far as licences go and, with layers among the
+ * alternatives, nodes; else the one whose licences are free earliest. 'leader': without a choice.
+ */
+void joint_choose(struct plan *p, const struct job *leader, struct joint_choice *c);
+/* Each way to choose layers has its own nodes. */
+uint32_t joint_count_ways(struct plan *p, const struct job *leader);
+/* When all licences are free, with the choice (of this way; UINT32_MAX: of any) with which that is
+ * earliest; wall seconds. 0: it cannot be foreseen. */
+int64_t joint_choose_earliest(struct plan *p, const struct job *leader, uint32_t way,
+                              struct joint_choice *c);
+
+/* The leader as if it had the licences of all components: what the set needs; 'choice' NULL: the
+ * first alternatives. A set of which several components need layers, after a reconfiguration,
+ * waits. The copy is freed by joint_licenses_done(). */
+void joint_licenses_init(struct job_copy *copy, const struct cluster *c, const struct job *leader,
+                         const struct joint_choice *choice);
+void joint_licenses_done(struct job_copy *copy);
+/* -ERR_LICENSE: with no choice the cluster has as many in total. */
+int joint_licenses_possible(const struct cluster *c, const struct job *leader, struct err *err);

@@ -423,7 +423,7 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *sum,
         const struct job *j = joint_component(p, sum, i);
         if (!j)
             return REASON_BAD_CONSTRAINTS;
-        if (i && j != p->variant.as && !job_partitions_is_queued(j))
+        if (i && !joint_is_variant(p, j) && !job_partitions_is_queued(j))
             return joint_reason_of_absent(j);
         enum reason closed = i ? gate_of_start(p, j, keeps_place) : REASON_NONE;
         if (closed)
@@ -465,6 +465,21 @@ static bool explain_blocked_set(const struct plan *p, const struct job *leader, 
     return kept_out;
 }
 
+/* The planned start was found with a choice of alternatives of its own. */
+static int64_t keep_licenses_of_set(struct plan *p, const struct job *leader, const struct job *sum,
+                                    bool placed, int64_t start_at)
+{
+    if (!placed || !start_at || !joint_has_alternatives(leader))
+        return keep_licenses(p, sum, placed, start_at);
+    struct joint_choice found = {0};
+    struct job_copy copy;
+    joint_choice_read(&found, vec_last(&p->heads).license, &vec_last(&p->heads).more);
+    joint_licenses_init(&copy, p->cluster, job_set_component(leader, 0), &found);
+    start_at = keep_licenses(p, &copy.job, placed, start_at);
+    joint_licenses_done(&copy);
+    return start_at;
+}
+
 static void wait_jointly(struct plan *p, const struct job *leader, const struct job *sum,
                          struct decision *d)
 {
@@ -479,7 +494,7 @@ static void wait_jointly(struct plan *p, const struct job *leader, const struct 
     if (place)
         reserve_place(p, leader, d);
     if (served && (first || place))
-        keep_licenses(p, sum, place, d->start_at);
+        keep_licenses_of_set(p, leader, sum, place, d->start_at);
 }
 
 /* It waits for others to make room. */
@@ -508,7 +523,7 @@ static void decide_on_set(struct plan *p, const struct job *leader, const struct
         if (place)
             reserve_place(p, leader, d);
         if (keeps_place)
-            d->start_at = keep_licenses(p, sum, place, d->start_at);
+            d->start_at = keep_licenses_of_set(p, leader, sum, place, d->start_at);
         return;
     }
     if (counts && !depth_takes(p, leader))
@@ -528,10 +543,15 @@ static void decide_on_set(struct plan *p, const struct job *leader, const struct
 
 static void look_at_set(struct plan *p, const struct job *leader, bool counts, struct decision *d)
 {
+    struct joint_choice choice;
     struct job_copy sum;
-    joint_licenses_init(&sum, p->cluster, leader);
-    decide_on_set(p, leader, &sum.job, counts, d);
+    joint_choice_begin(&choice, p);
+    joint_choose(p, leader, &choice);
+    d->license = choice.of[0];
+    joint_licenses_init(&sum, p->cluster, leader, &choice);
+    decide_on_set(p, joint_component(p, leader, 0), &sum.job, counts, d);
     joint_licenses_done(&sum);
+    joint_choice_end(&choice, p);
 }
 
 uint32_t plan_choose_awaited(struct plan *p, const struct job *j)
@@ -637,14 +657,14 @@ static void decide_wait(struct plan *p, const struct job *j, struct decision *d)
 static bool look_at(struct plan *p, const struct job *j, bool counts, struct decision *d)
 {
     begin_look(p, j, d);
-    if (j->in_set && p->mode && !p->asks)
-        return two_mode_look(p, j, counts, d);
-    if (j->in_set) {
+    bool keeps_place, one_by_one = j->in_set && p->mode && !p->asks;
+    if (j->in_set && !one_by_one) {
         look_at_set(p, j, counts, d);
         return true;
     }
-    bool keeps_place;
     uint32_t awaited = d->license = plan_choose_awaited(p, j);
+    if (one_by_one)
+        return two_mode_look(p, view_alternative(p, j, awaited), counts, d);
     enum reason closed = gate_of_start(p, view_alternative(p, j, awaited), &keeps_place);
     if (closed) {
         d->reason = closed;

@@ -65,27 +65,6 @@ int64_t planned_start_license_time(struct plan *p, const struct job *j)
     return at - p->now_sec < LICENSED_SEC ? at : 0;
 }
 
-/* Of a job set: one start for all of its components. */
-static void find_set(struct plan *p, struct timeline *t, const struct job *leader,
-                     struct plan_head *h)
-{
-    struct joint joint;
-    struct job_copy sum;
-    joint_licenses_init(&sum, p->cluster, leader);
-    int64_t due = planned_start_license_time(p, &sum.job);
-    joint_licenses_done(&sum);
-    h->at_sec = p->now_sec + CLUSTER_NO_LIMIT_SEC;
-    if (!due)
-        return;
-    joint_begin(&joint, p, leader);
-    int64_t at = joint_find_start(&joint, t, due);
-    if (at) {
-        h->at_sec = at;
-        joint_take(&joint, &h->where, &h->more);
-    }
-    joint_end(&joint);
-}
-
 static void clear_place(struct plan_head *h)
 {
     select_clear(&h->where);
@@ -100,6 +79,38 @@ static void keep_noted_nodes(const struct selection *noted, struct bitset *set)
     vec_foreach (&noted->shares, share)
         bitset_set(nodes, share->node);
     bitset_and(set, nodes);
+}
+
+/* In this way to choose layers, if that is earlier than what was found. */
+static void find_set_in(struct plan *p, struct timeline *t, const struct job *leader, uint32_t way,
+                        struct plan_head *h)
+{
+    struct joint joint;
+    struct joint_choice choice;
+    joint_choice_begin(&choice, p);
+    int64_t due = joint_choose_earliest(p, leader, way, &choice), at = 0;
+    joint_begin(&joint, p, joint_component(p, leader, 0));
+    if (due && due - p->now_sec < LICENSED_SEC && due < h->at_sec)
+        at = joint_find_start(&joint, t, due);
+    if (at && at < h->at_sec) {
+        clear_place(h);
+        select_done(&h->where);
+        h->at_sec = at;
+        h->license = choice.of[0];
+        joint_take(&joint, &h->where, &h->more);
+    }
+    joint_end(&joint);
+    joint_choice_end(&choice, p);
+}
+
+/* Of a job set: one start for all of its components. */
+static void find_set(struct plan *p, struct timeline *t, const struct job *leader,
+                     struct plan_head *h)
+{
+    h->at_sec = p->now_sec + CLUSTER_NO_LIMIT_SEC;
+    uint32_t ways = joint_count_ways(p, leader);
+    for (uint32_t way = 0; way < ways; way++)
+        find_set_in(p, t, leader, way, h);
 }
 
 /* Searches the planned start among the nodes that an earlier pass noted, where the licenses of the
@@ -433,7 +444,8 @@ bool planned_start_is_known(struct plan *p, const struct job *j, int64_t *start_
     struct plan_head *h = &vec_last(&p->heads);
     *start_at = note->start_at;
     h->is_known = !p->afresh && !p->found && p->taken == p->cluster->pool.taken &&
-                  note->has_start && (note->start_at == 0 || note->start_at > p->now_sec) &&
+                  note->has_start && !joint_has_alternatives(j) &&
+                  (note->start_at == 0 || note->start_at > p->now_sec) &&
                   note->before == planned_start_hash_before(p, p->heads.len - 1);
     if (h->is_known)
         h->license = note->license;

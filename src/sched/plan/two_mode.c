@@ -85,14 +85,15 @@ static bool find_start(struct plan *p, const struct job *j, int64_t not_before,
 }
 
 /* The place is the component's; one that it had in another partition is not any more. */
-static void keep_place(struct plan *p, const struct job *j, struct selection *where, int64_t at_sec)
+static void keep_place(struct plan *p, const struct job *j, uint32_t license,
+                       struct selection *where, int64_t at_sec)
 {
     struct plan_head *head = find_head(p, j->id);
     if (head) {
         select_done(&head->where);
         planned_start_forget(p);
     } else {
-        vec_push(&p->heads, ((struct plan_head){.id = j->id}));
+        vec_push(&p->heads, ((struct plan_head){.id = j->id, .license = license}));
         head = &vec_last(&p->heads);
         depth_count_place(p, j);
     }
@@ -169,13 +170,30 @@ static void wait_for_others(const struct plan *p, int64_t at_sec, struct decisio
         d->detail = mem_strdup("the other components of the heterogeneous job start later");
 }
 
+/* With the choice of alternative licences with which all of them can. */
+static bool begin_set(struct plan *p, const struct job *leader, struct decision *d)
+{
+    struct joint_choice choice;
+    struct job_copy sum;
+    joint_choice_begin(&choice, p);
+    joint_choose(p, leader, &choice);
+    d->license = choice.of[0];
+    bool starts = joint_can_start(p, joint_component(p, leader, 0), d);
+    joint_licenses_init(&sum, p->cluster, leader, &choice);
+    if (starts)
+        license_begin(&p->claims, p->cluster, &sum.job, d->in, &d->where, p->now_sec);
+    joint_licenses_done(&sum);
+    joint_choice_end(&choice, p);
+    return starts;
+}
+
 /* All components are placed jointly on what is free and what they had kept, each perhaps on other
  * nodes. False: they do not fit there together, and wait. */
 static bool start_set(struct plan *p, struct plan_set *set, struct decision *d)
 {
     const struct job *leader = cluster_find_job(p->cluster, set->id);
     const struct part *part = find_head(p, set->id)->part;
-    struct job_copy room, sum;
+    struct job_copy room;
     leader = job_partitions_view(leader, part, &room);
     lose_set(p, set);
     *d = (struct decision){.kind = PLAN_START,
@@ -185,11 +203,8 @@ static bool start_set(struct plan *p, struct plan_set *set, struct decision *d)
                            .switches_since = leader->switches_since,
                            .switches_waived = leader->switches_waived,
                            .preempt_look_at = leader->preempt_look_at};
-    if (!joint_can_start(p, leader, d))
+    if (!begin_set(p, leader, d))
         return false;
-    joint_licenses_init(&sum, p->cluster, leader);
-    license_begin(&p->claims, p->cluster, &sum.job, d->in, &d->where, p->now_sec);
-    joint_licenses_done(&sum);
     planned_start_forget(p);
     set->started = true;
     return true;
@@ -222,7 +237,7 @@ bool two_mode_look(struct plan *p, const struct job *j, bool counts, struct deci
         select_done(&where);
         return true;
     }
-    keep_place(p, j, &where, at_sec);
+    keep_place(p, j, d->license, &where, at_sec);
     set->found += !head;
     set->latest_at = find_latest(p, set->id, 0);
     wait_for_others(p, at_sec, d);

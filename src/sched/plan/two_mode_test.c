@@ -58,8 +58,9 @@ static void start_parts(const struct decision *d)
         start_job(cluster_find_job(cluster, d->job->id), &d->where);
     vec_foreach (&d->more.order, number) {
         const struct placement *part = *number ? &d->more.list.data[*number - 1] : NULL;
-        start_job(cluster_find_job(cluster, part ? part->id : d->job->id),
-                  part ? &part->where : &d->where);
+        struct job *j = cluster_find_job(cluster, part ? part->id : d->job->id);
+        license_choose_alternative(j, part ? part->license : d->license);
+        start_job(j, part ? &part->where : &d->where);
     }
 }
 
@@ -275,6 +276,21 @@ static void each_partition_of_a_component_counts(void **state)
     end_planner();
 }
 
+/* Each component by itself would have the first alternative; together they have one each. */
+static void alternative_licenses_are_chosen_jointly(void **state)
+{
+    (void)state;
+    begin_planner("Licenses=a:1,b:1\n" NODES);
+    queue_set(1, 900, HOUR, 2, (const char *[]){"p=a L=a|b", "p=b L=a|b"});
+    expect_pass(1, "1 Resources+0, 2 Resources+0, 1 starts");
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct license_needs *has = &cluster_find_job(cluster, 1 + i)->want.licenses;
+        assert_int_equal(has->list.len, 1);
+        assert_string_equal(has->list.data[0].name, i ? "b" : "a");
+    }
+    end_planner();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +302,7 @@ int main(void)
         cmocka_unit_test(a_common_priority_ends_a_deadlock),
         cmocka_unit_test(an_immediate_start_is_in_the_middle_of_the_pass),
         cmocka_unit_test(each_partition_of_a_component_counts),
+        cmocka_unit_test(alternative_licenses_are_chosen_jointly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -372,7 +372,7 @@ static const struct job *view_queued(struct why *w, const struct job *j)
  * the job. */
 static const struct job *view_awaited(struct why *w, const struct job *j)
 {
-    if (!j->want.licenses.any || w->phase < ARRIVE)
+    if (!j->want.licenses.any || w->phase < ARRIVE || j->in_set) /* a set has a joint_choice */
         return j;
     const struct plan_note *note = plan_note_read(&w->notes, w->cluster, j);
     if (w->phase == ARRIVE)

@@ -153,8 +153,11 @@ enum why_rule why_find_rule(struct why *w, const struct job *leader, const struc
         rule = WHY_NOW;
     else if (r->req && !bitset_contains(w->cluster->pool.usable, r->req))
         rule = WHY_REQUIRED;
-    else if (!why_rule_of_reason(d.reason, &rule))
+    else if (!why_rule_of_reason(d.reason, &rule)) {
+        if (j->in_set)
+            license_choose_alternative(&same.job, plan_choose_awaited(&w->plan, &same.job));
         rule = rule_of_needs(w, &same.job, j->in_set);
+    }
     plan_decision_done(&d);
     free(d.detail);
     relax_done(&same);

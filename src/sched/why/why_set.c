@@ -63,14 +63,21 @@ static bool fits_set(struct why *w, const struct job *leader, struct plan_varian
     return yes;
 }
 
+/* By itself, with the alternative licence that it would wait for. */
+static const struct job *view_awaited(struct why *w, const struct job *j, struct job_copy *room)
+{
+    return license_view_alternative(j, plan_choose_awaited(&w->plan, j), room);
+}
+
 /* The first that is kept out of the queue, or has a closed gate; the number of components: none. */
-static uint32_t find_closed(const struct why *w, const struct job *leader)
+static uint32_t find_closed(struct why *w, const struct job *leader)
 {
     bool keeps_place;
+    struct job_copy room;
     for (uint32_t i = 0; i < job_set_count(leader); i++) {
         const struct job *j = i ? job_set_component(leader, i) : leader;
         if (j->state != PB__JOB_STATE__PENDING || !job_partitions_is_queued(j) ||
-            (leader->part && gate_of_start(&w->plan, j, &keeps_place)))
+            (leader->part && gate_of_start(&w->plan, view_awaited(w, j, &room), &keeps_place)))
             return i;
     }
     return job_set_count(leader);
@@ -167,28 +174,51 @@ static void take_own_nodes(struct why *w, struct joint *joint)
     }
 }
 
+/* A search with one way to choose layers, see joint_count_ways(). */
+struct way {
+    struct joint joint;
+    struct joint_choice choice;
+};
+
+/* The earliest start from then on; 0: none. */
+static int64_t begin_way(struct way *way, uint32_t number, struct plan *p, struct timeline *t,
+                         const struct job *leader, int64_t from, bool queued)
+{
+    joint_choice_begin(&way->choice, p);
+    int64_t due = joint_choose_earliest(p, leader, number, &way->choice);
+    joint_begin(&way->joint, p, joint_component(p, leader, 0));
+    vec_foreach (&way->joint.parts, part)
+        part->in_one = part->in_one || !queued;
+    return due ? joint_find_start(&way->joint, t, from > due ? from : due) : 0;
+}
+
+static void end_way(struct way *way, struct plan *p)
+{
+    joint_end(&way->joint);
+    joint_choice_end(&way->choice, p);
+}
+
 int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_copy *as)
 {
     const struct job *subject = why_subject(w, leader);
-    struct joint joint;
-    struct job_copy sum;
-    uint64_t work = 0;
     if (!job_set_is_whole(subject) || !leader->part ||
         (uint64_t)job_set_count(leader) * w->cluster->nodes.len > ESTIMATE_LOOKS)
         return 0;
     enter_set(subject, as);
     w->plan.variant.as = &as->job;
     const struct job *first = subject == leader ? &as->job : leader;
-    joint_licenses_init(&sum, w->cluster, first);
-    int64_t due = license_earliest(&w->plan.claims, w->cluster, &sum.job, w->now_sec, &work);
-    joint_licenses_done(&sum);
     int64_t from = find_begin(&w->plan, first), at = 0;
     from = from > w->not_before ? from : w->not_before;
-    joint_begin(&joint, &w->plan, first);
-    if (due)
-        at = joint_find_start(&joint, w->timeline, from > due ? from : due);
-    take_own_nodes(w, &joint);
-    joint_end(&joint);
+    select_clear(&w->where);
+    for (uint32_t way = 0; way < joint_count_ways(&w->plan, first); way++) {
+        struct way in;
+        int64_t found = begin_way(&in, way, &w->plan, w->timeline, first, from, true);
+        if (found && (!at || found < at)) {
+            at = found;
+            take_own_nodes(w, &in.joint);
+        }
+        end_way(&in, &w->plan);
+    }
     w->plan.variant = (struct plan_variant){0};
     return at;
 }
@@ -206,6 +236,8 @@ void why_set_put(const struct why *w, const struct job *subject)
 static void take_placement(const struct cluster *c, const struct joint *joint, struct bitset *nodes,
                            uint32_t *cpus)
 {
+    bitset_zero(nodes);
+    *cpus = 0;
     vec_foreach (&joint->parts, part)
         vec_foreach (&part->where.shares, share) {
             bitset_set(nodes, share->node);
@@ -218,8 +250,6 @@ int64_t why_find_set_start(const struct cluster *c, const struct job *leader, in
 {
     struct plan p;
     struct timeline t;
-    struct joint joint;
-    struct job_copy sum;
     int64_t at = 0, from = leader->begin_at > now_sec ? leader->begin_at : now_sec;
     if ((uint64_t)job_set_count(leader) * c->nodes.len > ESTIMATE_LOOKS)
         return 0;
@@ -227,17 +257,15 @@ int64_t why_find_set_start(const struct cluster *c, const struct job *leader, in
     timeline_init(&t, c, now_sec);
     timeline_set_resv(&t, p.resv);
     t.claims = &p.claims;
-    joint_licenses_init(&sum, c, leader);
-    int64_t due = license_earliest(&p.claims, c, &sum.job, now_sec, &p.work);
-    joint_licenses_done(&sum);
-    joint_begin(&joint, &p, leader);
-    vec_foreach (&joint.parts, part)
-        part->in_one = true; /* they are in no queue */
-    if (due)
-        at = joint_find_start(&joint, &t, from > due ? from : due);
-    if (at)
-        take_placement(c, &joint, nodes, cpus);
-    joint_end(&joint);
+    for (uint32_t way = 0; way < joint_count_ways(&p, leader); way++) {
+        struct way in;
+        int64_t found = begin_way(&in, way, &p, &t, leader, from, false);
+        if (found && (!at || found < at)) {
+            at = found;
+            take_placement(c, &in.joint, nodes, cpus);
+        }
+        end_way(&in, &p);
+    }
     timeline_done(&t);
     plan_end(&p);
     return at;

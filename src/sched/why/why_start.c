@@ -219,11 +219,12 @@ bool why_start_estimate(struct why *w, const struct job *leader, const struct jo
     *at = 0;
     if (relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
         return w->searching = false;
-    license_choose_alternative(&as.job, w->license);
-    if (j->in_set)
+    if (j->in_set) {
         *at = why_set_estimate(w, leader, &as);
-    else
+    } else {
+        license_choose_alternative(&as.job, w->license);
         more = search_place(w, &as.job, at);
+    }
     if (more || (!j->in_set && !w->where.shares.len))
         *at = 0;
     relax_done(&as);

@@ -50,14 +50,6 @@ static void draw_modest(struct draw *d, struct sim_item *j)
     *j = modest;
 }
 
-/* Heterogeneous jobs cannot have alternatives. */
-static void need_all_licenses(struct sim_item *j)
-{
-    char *either = strchr(j->licenses, '|');
-    if (either)
-        *either = ',';
-}
-
 /* Of the others what only a job of its own has is left out. */
 static void draw_component(struct draw *d, struct sim_item *j, const struct sim_item *leader)
 {
@@ -73,7 +65,6 @@ static void draw_component(struct draw *d, struct sim_item *j, const struct sim_
         memcpy(j->resv, leader->resv, sizeof j->resv);
     if (chance(d, 90))
         j->licenses[0] = 0;
-    need_all_licenses(j);
     if (chance(d, 60))
         draw_modest(d, j);
 }
@@ -83,7 +74,6 @@ static void draw_set(struct draw *d, size_t at, int64_t components)
     struct sim_item *items = d->plan->items.data, *leader = &items[at];
     bool modest = chance(d, 30);
     leader->array = leader->throttle = 0;
-    need_all_licenses(leader);
     if (chance(d, 50)) {
         leader->steps = skewed(d, 1, 6);
         leader->step_ms = skewed(d, 1, 20000);

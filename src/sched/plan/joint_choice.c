@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Alternative licences (-L a|b) of the components of a job set: one of each is chosen so that all
+ * components have theirs together. The alternatives of the components are tried one after the other
+ * in the order in which they are named, those of the last component first, and a choice for some
+ * components that has too few licences is not continued. Only a choice of layers has influence on
+ * the nodes.
+ */
+#include <string.h>
+
+#include "sched/plan/gate.h"
+#include "sched/plan/joint.h"
+#include "sched/plan/planned_start.h"
+#include "sched/select/resv.h"
+
+#define TRIES 1000        /* of a search */
+#define TRIES_PASS 100000 /* of all searches of a pass; beyond, a search is short: */
+#define TRIES_SHORT (2 * JOB_SET_MAX)
+
+struct chooser { /* a search */
+    const struct cluster *cluster;
+    struct plan *plan; /* NULL: at submission */
+    const struct job *leader;
+    struct joint_choice *choice, *present; /* found, and of the present look */
+    struct job_copy sum;                   /* the leader with the licences that are chosen so far */
+    uint32_t layered;                      /* components that have chosen layers */
+    uint32_t tries;
+    /* Whether the sum so far will do: false, no larger one will. And whether that of all components
+     * is what is looked for. */
+    bool (*will_do)(struct chooser *s);
+    bool (*accept)(struct chooser *s);
+    bool has_best;
+    uint32_t best[JOB_SET_MAX];
+    int64_t at, best_at; /* when the licences of the sum are free; 0: none has been found */
+    uint32_t layers_of;  /* the component of whose alternatives some are layers; the number of
+                            components: none */
+    uint32_t only;       /* it has this alternative; UINT32_MAX: any */
+    uint64_t failed;     /* alternatives of it with which the set does not start */
+};
+
+const struct job *joint_view(struct joint_choice *c, const struct job *j, uint32_t offset)
+{
+    if (!j->want.licenses.any)
+        return j;
+    if (!c->views[offset])
+        c->views[offset] = mem_new(struct job_copy);
+    return license_view_alternative(j, c->of[offset], c->views[offset]);
+}
+
+void joint_choice_begin(struct joint_choice *c, struct plan *p)
+{
+    *c = (struct joint_choice){.outer = p->choice};
+    p->choice = c;
+}
+
+void joint_choice_end(struct joint_choice *c, struct plan *p)
+{
+    for (size_t i = 0; i < JOB_SET_MAX; i++)
+        free(c->views[i]);
+    p->choice = c->outer;
+}
+
+void joint_choice_read(struct joint_choice *c, uint32_t first, const struct placements *more)
+{
+    c->of[0] = first;
+    for (uint32_t i = 0; i < more->list.len; i++)
+        c->of[i + 1] = more->list.data[i].license;
+}
+
+static bool has_alternatives(const struct job *component)
+{
+    return component && component->want.licenses.any;
+}
+
+bool joint_has_alternatives(const struct job *j)
+{
+    bool has = false;
+    for (uint32_t i = 0; j->set && !has && i < job_set_count(j); i++)
+        has = has_alternatives(job_set_component(j, i));
+    return has;
+}
+
+/* --- the sum -------------------------------------------------------------------------------------
+ */
+
+static void add_need(struct license_needs *sum, const struct license_need *need)
+{
+    struct license_need copy = {mem_strdup(need->name), need->count, need->at};
+    (void)license_add_need(sum, &copy, NULL);
+}
+
+static void add_needs(struct license_needs *sum, const struct job *j, uint32_t alternative)
+{
+    const struct license_needs *needs = &j->want.licenses;
+    if (needs->any) {
+        add_need(sum, &needs->list.data[alternative]);
+        return;
+    }
+    vec_foreach (&needs->list, need)
+        add_need(sum, need);
+}
+
+static bool chooses_layers(const struct cluster *c, const struct job *j, uint32_t alternative)
+{
+    const struct license_needs *needs = &j->want.licenses;
+    return needs->any ? license_is_layered(c, &needs->list.data[alternative])
+                      : license_needs_layers(c, j);
+}
+
+/* Places of components are found one by one: of layers that several use they have none. */
+static void deny_layers(const struct cluster *c, struct license_needs *sum)
+{
+    vec_foreach (&sum->list, need)
+        if (license_is_layered(c, need))
+            need->at = -1;
+}
+
+static const struct job *find_component(const struct job *leader, uint32_t offset)
+{
+    return offset ? job_set_component(leader, offset) : leader;
+}
+
+void joint_licenses_init(struct job_copy *copy, const struct cluster *c, const struct job *leader,
+                         const struct joint_choice *choice)
+{
+    uint32_t layered = 0;
+    copy->job = *leader;
+    copy->job.want.licenses = (struct license_needs){0};
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        const struct job *j = find_component(leader, i);
+        uint32_t of = choice ? choice->of[i] : 0;
+        if (!j)
+            continue;
+        add_needs(&copy->job.want.licenses, j, of);
+        layered += chooses_layers(c, j, of);
+    }
+    if (layered > 1)
+        deny_layers(c, &copy->job.want.licenses);
+}
+
+void joint_licenses_done(struct job_copy *copy)
+{
+    license_needs_done(&copy->job.want.licenses);
+}
+
+/* --- a search ------------------------------------------------------------------------------------
+ */
+
+static const struct job *component_of(const struct chooser *s, uint32_t offset)
+{
+    return s->plan ? joint_component(s->plan, s->leader, offset)
+                   : find_component(s->leader, offset);
+}
+
+static bool are_alike(const struct license_needs *a, const struct license_needs *b)
+{
+    bool alike = a->list.len == b->list.len;
+    for (uint32_t i = 0; alike && i < a->list.len; i++)
+        alike = a->list.data[i].at == b->list.data[i].at &&
+                a->list.data[i].count == b->list.data[i].count;
+    return alike;
+}
+
+/* The next component with alternatives; the number of components: none. */
+static uint32_t find_next(const struct chooser *s, uint32_t offset)
+{
+    uint32_t count = job_set_count(s->leader);
+    while (offset < count && !has_alternatives(component_of(s, offset)))
+        offset++;
+    return offset;
+}
+
+static bool search_from(struct chooser *s, uint32_t offset, const struct license_needs *before,
+                        uint32_t least);
+
+/* The component with alternative n, and all choices of those behind it. */
+static bool search_with(struct chooser *s, uint32_t offset, uint32_t n)
+{
+    const struct job *j = component_of(s, offset);
+    struct license_needs *sum = &s->sum.job.want.licenses, saved = *sum;
+    bool layered = chooses_layers(s->cluster, j, n);
+    license_needs_copy(&saved, sum);
+    add_needs(sum, j, n);
+    s->layered += layered;
+    s->choice->of[offset] = n;
+    bool found =
+        s->layered <= 1 && s->will_do(s) && search_from(s, offset + 1, &j->want.licenses, n);
+    s->layered -= layered;
+    license_needs_done(sum);
+    *sum = saved;
+    return found;
+}
+
+/* Components that are alike one after the other do not choose the same licences in another order:
+ * 'before' are those of the component before, which has the alternative 'least'. */
+static bool search_from(struct chooser *s, uint32_t offset, const struct license_needs *before,
+                        uint32_t least)
+{
+    offset = find_next(s, offset);
+    if (offset == job_set_count(s->leader))
+        return s->accept(s);
+    const struct license_needs *needs = &component_of(s, offset)->want.licenses;
+    uint32_t n = before && are_alike(before, needs) ? least : 0;
+    for (; n < needs->list.len; n++) {
+        if (offset == s->layers_of && s->only != UINT32_MAX && n != s->only)
+            continue;
+        if (!s->tries)
+            return false;
+        s->tries--;
+        if (search_with(s, offset, n))
+            return true;
+    }
+    s->choice->of[offset] = 0;
+    return false;
+}
+
+static uint32_t find_layered(const struct plan *p, const struct job *leader)
+{
+    uint32_t i = 0, count = job_set_count(leader);
+    for (; i < count; i++) {
+        const struct job *j = joint_component(p, leader, i);
+        if (has_alternatives(j) && license_needs_layers(p->cluster, j))
+            break;
+    }
+    return i;
+}
+
+/* Of the components as they are, whatever the present look has chosen. */
+static struct chooser begin_search(struct plan *p, const struct job *leader, struct joint_choice *c)
+{
+    struct joint_choice *present = p->choice;
+    p->choice = NULL;
+    return (struct chooser){.cluster = p->cluster,
+                            .plan = p,
+                            .present = present,
+                            .leader = leader,
+                            .choice = c,
+                            .layers_of = find_layered(p, leader),
+                            .only = UINT32_MAX};
+}
+
+static bool run_search(struct chooser *s)
+{
+    uint32_t most = s->plan && s->plan->choice_tries > TRIES_PASS ? TRIES_SHORT : TRIES;
+    s->tries = most;
+    s->layered = 0;
+    s->sum.job = *s->leader;
+    s->sum.job.want.licenses = (struct license_needs){0};
+    for (uint32_t i = 0; i < job_set_count(s->leader); i++) {
+        const struct job *j = component_of(s, i);
+        if (!j || j->want.licenses.any)
+            continue;
+        add_needs(&s->sum.job.want.licenses, j, 0);
+        s->layered += license_needs_layers(s->cluster, j);
+    }
+    if (s->layered > 1)
+        deny_layers(s->cluster, &s->sum.job.want.licenses);
+    bool found = s->will_do(s) && search_from(s, 0, NULL, 0);
+    license_needs_done(&s->sum.job.want.licenses);
+    if (s->plan) {
+        s->plan->choice_tries += most - s->tries;
+        s->plan->work += most - s->tries;
+    }
+    return found;
+}
+
+static void note_best(struct chooser *s)
+{
+    s->has_best = true;
+    memcpy(s->best, s->choice->of, sizeof s->best);
+}
+
+static void end_search(struct chooser *s)
+{
+    if (s->has_best)
+        memcpy(s->choice->of, s->best, sizeof s->best);
+    s->plan->choice = s->present;
+}
+
+/* --- now -----------------------------------------------------------------------------------------
+ */
+
+static bool may_start(struct chooser *s)
+{
+    return license_may_start_somewhere(&s->plan->claims, s->cluster, &s->sum.job, s->plan->now_sec);
+}
+
+/* Whether all components can start with this choice. */
+static bool starts_with(struct chooser *s)
+{
+    struct plan *p = s->plan;
+    struct joint_choice views;
+    struct decision d = {0};
+    joint_choice_begin(&views, p);
+    memcpy(views.of, s->choice->of, sizeof views.of);
+    bool starts = joint_can_start(p, joint_component(p, s->leader, 0), &d);
+    joint_choice_end(&views, p);
+    plan_decision_done(&d);
+    return starts;
+}
+
+/* The gates are open. Which layers are chosen decides where there are nodes. */
+static bool accept_open(struct chooser *s)
+{
+    bool keeps_place;
+    if (gate_of_start(s->plan, &s->sum.job, &keeps_place))
+        return false;
+    if (!s->has_best)
+        note_best(s);
+    if (s->layers_of == job_set_count(s->leader))
+        return true;
+    uint32_t n = s->choice->of[s->layers_of];
+    if (n < 64 && s->failed >> n & 1)
+        return false;
+    if (starts_with(s))
+        return true;
+    s->failed |= n < 64 ? UINT64_C(1) << n : 0;
+    return false;
+}
+
+/* --- later ---------------------------------------------------------------------------------------
+ */
+
+static bool is_earlier(struct chooser *s)
+{
+    struct plan *p = s->plan;
+    s->at = license_earliest(&p->claims, p->cluster, &s->sum.job, p->now_sec, &p->work);
+    return s->at && (!s->best_at || s->at < s->best_at);
+}
+
+static bool accept_earlier(struct chooser *s)
+{
+    note_best(s);
+    s->best_at = s->at;
+    return s->at <= s->plan->now_sec;
+}
+
+int64_t joint_choose_earliest(struct plan *p, const struct job *leader, uint32_t way,
+                              struct joint_choice *c)
+{
+    struct chooser s = begin_search(p, leader, c);
+    s.will_do = is_earlier;
+    s.accept = accept_earlier;
+    s.only = way;
+    run_search(&s);
+    end_search(&s);
+    return s.best_at;
+}
+
+uint32_t joint_count_ways(struct plan *p, const struct job *leader)
+{
+    struct joint_choice none;
+    joint_choice_begin(&none, p);
+    p->choice = NULL;
+    uint32_t at = find_layered(p, leader), ways = 1;
+    if (at < job_set_count(leader))
+        ways = license_count_alternatives(joint_component(p, leader, at));
+    joint_choice_end(&none, p);
+    return ways;
+}
+
+void joint_choose(struct plan *p, const struct job *leader, struct joint_choice *c)
+{
+    if (!joint_has_alternatives(leader))
+        return;
+    struct chooser s = begin_search(p, leader, c);
+    s.will_do = may_start;
+    s.accept = accept_open;
+    bool found = run_search(&s);
+    bool is_open = found || s.has_best;
+    s.has_best = is_open && !found;
+    end_search(&s);
+    if (!is_open)
+        joint_choose_earliest(p, leader, UINT32_MAX, c);
+}
+
+/* --- at submission -------------------------------------------------------------------------------
+ */
+
+static bool is_possible(struct chooser *s)
+{
+    return license_needs_possible(s->cluster, &s->sum.job.want.licenses, NULL) == 0;
+}
+
+static bool accept_any(struct chooser *s)
+{
+    (void)s;
+    return true;
+}
+
+int joint_licenses_possible(const struct cluster *c, const struct job *leader, struct err *err)
+{
+    struct joint_choice choice = {0};
+    struct chooser s = {.cluster = c,
+                        .leader = leader,
+                        .choice = &choice,
+                        .will_do = is_possible,
+                        .accept = accept_any,
+                        .layers_of = job_set_count(leader)};
+    if (run_search(&s) || !s.tries)
+        return 0;
+    struct job_copy first;
+    joint_licenses_init(&first, c, leader, NULL);
+    int rc = license_needs_possible(c, &first.job.want.licenses, err);
+    joint_licenses_done(&first);
+    return rc;
+}

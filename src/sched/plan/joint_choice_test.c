@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Alternative licences of the components of a set: exhaustive search, layers, claims. */
+#include "base/test_drawn.h"
+#include "sched/plan/joint.h"
+#include "sched/sched_test_util.h"
+
+enum { NOW = 1000, FIRST_END = NOW + 50, LAST_END = NOW + 80 };
+enum { POOLS = 3, COMPONENTS = 4, ALTERNATIVES = 3, WORLDS = TEST_DRAWN(5000) };
+
+#define NODES CONS "NodeName=n[1-4] CPUs=8\nPartitionName=p Nodes=ALL\n"
+
+/* A queued set with the ids from 'first' on. */
+static void queue_set(struct cluster *c, uint32_t first, size_t count, const char *const *words)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct job *j = test_job(c, first + i, words[i]);
+        j->limit_sec = 100;
+        j->priority = 1000000 - first;
+        assert_int_equal(job_set_join(c, j, first, i, (uint32_t)count, NULL), 0);
+        job_partitions_queue(j);
+    }
+}
+
+static void run_with(struct cluster *c, uint32_t id, const char *words, int64_t end_at)
+{
+    struct job *j = test_job(c, id, words);
+    test_run_job(c, j, "n1:1", end_at);
+}
+
+/* "1: 0 2" starts with these alternatives, "1: Licenses@1050" waits. */
+static void describe(const struct decision *d, struct str *out)
+{
+    str_printf(out, "%s%u:", out->len ? ", " : "", d->job->id);
+    if (d->kind == PLAN_START) {
+        str_printf(out, " %u", d->license);
+        vec_foreach (&d->more.list, part)
+            str_printf(out, " %u", part->license);
+        return;
+    }
+    str_printf(out, " %s", reason_word(d->reason));
+    if (d->start_at)
+        str_printf(out, "@%lld", (long long)d->start_at);
+}
+
+/* One pass; what starts is not committed, so that only its claims are seen by those behind it. */
+static char *pass(struct cluster *c, struct plan_notes *notes)
+{
+    struct plan p;
+    struct decision d;
+    struct str out = STR_INIT;
+    plan_begin(&p, c, notes, NOW, true);
+    while (plan_next(&p, &d)) {
+        describe(&d, &out);
+        if (d.kind == PLAN_START)
+            for (uint32_t i = 0; i < job_set_count(d.job); i++)
+                job_partitions_unqueue(job_set_component(d.job, i));
+        free(d.detail);
+        plan_decision_done(&d);
+    }
+    plan_end(&p);
+    return str_take(&out);
+}
+
+/* --- exhaustive search --------------------------------------------------------------------------
+ */
+
+struct world {
+    uint32_t total[POOLS], held[2][POOLS]; /* by the job that ends first, and the other one */
+    uint32_t count;                        /* of components */
+    uint32_t ways[COMPONENTS];
+    uint32_t need[COMPONENTS][ALTERNATIVES][POOLS];
+};
+
+static void put_need(struct str *out, const uint32_t *need, uint32_t pool, uint32_t count)
+{
+    str_printf(out, "%c:%u", (char)('a' + pool), count);
+    ((uint32_t *)need)[pool] += count;
+}
+
+static char *draw_component(struct world *w, uint32_t i, uint64_t *seed)
+{
+    struct str words = STR_INIT;
+    uint32_t kind = test_between(seed, 0, 4);
+    w->ways[i] = 1;
+    if (kind == 0)
+        return str_take(&words);
+    str_puts(&words, "L=");
+    if (kind == 1) {
+        put_need(&words, w->need[i][0], 0, test_between(seed, 1, 2));
+        str_puts(&words, ",");
+        put_need(&words, w->need[i][0], 1, test_between(seed, 1, 2));
+        return str_take(&words);
+    }
+    w->ways[i] = test_between(seed, 2, ALTERNATIVES);
+    for (uint32_t n = 0; n < w->ways[i]; n++) {
+        str_puts(&words, n ? "|" : "");
+        put_need(&words, w->need[i][n], test_between(seed, 0, POOLS - 1), test_between(seed, 1, 3));
+    }
+    return str_take(&words);
+}
+
+static struct cluster *draw_world(struct world *w, uint64_t *seed)
+{
+    _cleanup_str_ struct str conf = STR_INIT;
+    *w = (struct world){.count = test_between(seed, 2, COMPONENTS)};
+    str_puts(&conf, "Licenses=");
+    for (uint32_t k = 0; k < POOLS; k++) {
+        w->total[k] = test_between(seed, 1, 6);
+        str_printf(&conf, "%s%c:%u", k ? "," : "", (char)('a' + k), w->total[k]);
+    }
+    str_puts(&conf, "\n" NODES);
+    struct cluster *c = test_cluster(str_cstr(&conf));
+    test_up(c);
+    for (uint32_t i = 0; i < 2; i++) {
+        _cleanup_str_ struct str words = STR_INIT;
+        for (uint32_t k = 0; k < POOLS; k++) {
+            uint32_t left = w->total[k] - w->held[0][k];
+            w->held[i][k] = test_between(seed, 0, left < 2 ? left : 2);
+            if (w->held[i][k])
+                str_printf(&words, "%s%c:%u", words.len ? "," : "L=", (char)('a' + k),
+                           w->held[i][k]);
+        }
+        run_with(c, 100 + i, str_cstr(&words), i ? LAST_END : FIRST_END);
+    }
+    char *words[COMPONENTS];
+    for (uint32_t i = 0; i < w->count; i++)
+        words[i] = draw_component(w, i, seed);
+    queue_set(c, 1, w->count, (const char *const *)words);
+    for (uint32_t i = 0; i < w->count; i++)
+        free(words[i]);
+    return c;
+}
+
+/* Whether there are enough while these of the two jobs run. */
+static bool are_enough(const struct world *w, const uint32_t *choice, uint32_t running)
+{
+    for (uint32_t k = 0; k < POOLS; k++) {
+        uint32_t sum = 0;
+        for (uint32_t i = 2 - running; i < 2; i++)
+            sum += w->held[i][k];
+        for (uint32_t i = 0; i < w->count; i++)
+            sum += w->need[i][choice[i]][k];
+        if (sum > w->total[k])
+            return false;
+    }
+    return true;
+}
+
+/* The next choice in the order of preference. */
+static bool step_choice(const struct world *w, uint32_t *choice)
+{
+    for (uint32_t i = w->count; i-- > 0;) {
+        if (++choice[i] < w->ways[i])
+            return true;
+        choice[i] = 0;
+    }
+    return false;
+}
+
+static char *search(const struct world *w)
+{
+    for (uint32_t running = 2; running <= 2; running--) {
+        uint32_t choice[COMPONENTS] = {0};
+        struct str out = STR_INIT;
+        do {
+            if (!are_enough(w, choice, running))
+                continue;
+            if (running < 2)
+                return mem_printf("1: Licenses@%d", running ? FIRST_END : LAST_END);
+            str_puts(&out, "1:");
+            for (uint32_t i = 0; i < w->count; i++)
+                str_printf(&out, " %u", choice[i]);
+            return str_take(&out);
+        } while (step_choice(w, choice));
+    }
+    return mem_strdup("1: Licenses");
+}
+
+/* The set starts with the first choice, in the order in which alternatives are named, that is free;
+ * else it is planned for the moment at which one is free. */
+static void exhaustive_search_finds_the_same_choice(void **state)
+{
+    uint64_t seed = 1;
+    uint32_t starts = 0, later = 0, never = 0;
+    (void)state;
+    for (int i = 0; i < WORLDS; i++) {
+        struct world w;
+        struct cluster *c = draw_world(&w, &seed);
+        struct plan_notes notes = {0};
+        _cleanup_free_ char *expected = search(&w);
+        bool is_start = !strchr(expected, 'L');
+        for (int round = 0; round < (is_start ? 1 : 2); round++) {
+            _cleanup_free_ char *got = pass(c, &notes);
+            if (!str_eq(got, expected))
+                fail_msg("world %d, pass %d: expected '%s', got '%s'", i, round, expected, got);
+        }
+        starts += is_start;
+        later += strchr(expected, '@') != NULL;
+        never += !is_start && !strchr(expected, '@');
+        plan_notes_done(&notes);
+        test_cluster_free(c);
+    }
+    print_message("%u start, %u later, %u never\n", starts, later, never);
+    assert_true(starts > WORLDS / 10 && later > WORLDS / 10 && never > WORLDS / 50);
+}
+
+/* --- cases --------------------------------------------------------------------------------------
+ */
+
+/* A planned start keeps the licences of the choice that it was found with, and no others. */
+static void planned_start_keeps_what_it_chose(void **state)
+{
+    struct cluster *c = test_cluster("Licenses=a:3,b:3\n" NODES);
+    (void)state;
+    test_up(c);
+    run_with(c, 100, "L=a:1", FIRST_END);
+    run_with(c, 101, "L=b:1", LAST_END);
+    queue_set(c, 1, 2, (const char *[]){"L=b:3|a:3", "n=1"});
+    queue_set(c, 3, 2, (const char *[]){"n=1", "L=a:1"});
+    queue_set(c, 5, 2, (const char *[]){"n=1", "L=a:1|b:1"});
+    _cleanup_free_ char *got = pass(c, NULL);
+    assert_string_equal(got, "1: Licenses@1050, 3: Licenses@1150, 5: 0 1");
+    test_cluster_free(c);
+}
+
+static void add_layer(struct cluster *c, uint32_t node, uint64_t total)
+{
+    struct bitset *nodes = bitset_new(c->nodes.len);
+    bitset_set(nodes, node);
+    license_add_layer(c, "power", CONF_HRES_EACH_LAYER, nodes, total);
+}
+
+/* An alternative that is tied to nodes is taken where the set finds these nodes, else the next. */
+static void layers_are_an_alternative(void **state)
+{
+    static const struct {
+        const char *words[2], *runs, *expected;
+    } v[] = {
+        {{"n=1", "n=1 L=power:1|a:1"}, "n2:1", "1: 0 0"},
+        {{"n=1", "n=1 L=power:1|a:1"}, "n1:8", "1: 0 1"},
+        {{"n=1", "n=1 L=power:2|a:1"}, "n2:1", "1: 0 1"},
+        {{"n=1 L=a:1|b:1", "n=1 L=power:1|a:1"}, "n1:8", "1: 1 1"},
+        {{"n=1 L=a:1", "n=1 L=power:1|a:1"}, "n1:8", "1: Resources@1050"},
+        {{"w=n1 exclusive", "n=1 L=power:1|a:1"}, "n2:1", "1: 0 1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct cluster *c = test_cluster("Licenses=a:1,b:1\n" NODES);
+        add_layer(c, 0, 1);
+        test_up(c);
+        test_run(c, 100, v[i].runs, FIRST_END);
+        queue_set(c, 1, 2, v[i].words);
+        _cleanup_free_ char *got = pass(c, NULL);
+        if (!str_eq(got, v[i].expected))
+            fail_msg("case %zu: expected '%s', got '%s'", i, v[i].expected, got);
+        test_cluster_free(c);
+    }
+}
+
+/* A set whose layer is free, on a node that is busy, is planned with another alternative: it has a
+ * claim on that one. */
+static void planned_start_claims_no_layer_instead(void **state)
+{
+    struct cluster *c = test_cluster("Licenses=a:2\n" NODES);
+    (void)state;
+    add_layer(c, 0, 1);
+    test_up(c);
+    test_run(c, 100, "n1:8", LAST_END);
+    struct job *j = test_job(c, 101, "L=a:1");
+    test_run_job(c, j, "n2:1", FIRST_END);
+    queue_set(c, 1, 2, (const char *[]){"n=1", "n=1 L=power:1|a:2"});
+    queue_set(c, 3, 2, (const char *[]){"n=1", "L=a:1"});
+    _cleanup_free_ char *got = pass(c, NULL);
+    assert_string_equal(got, "1: Resources@1050, 3: Licenses");
+    test_cluster_free(c);
+}
+
+/* Components that are alike cost no exponential search. */
+static void many_components_choose_quickly(void **state)
+{
+    static const char *words[JOB_SET_MAX];
+    struct cluster *c = test_cluster("Licenses=a:60,b:68,c:1\n" NODES);
+    (void)state;
+    test_up(c);
+    for (uint32_t i = 0; i < JOB_SET_MAX; i++)
+        words[i] = "n=1 overcommit L=c:2|a:1|b:1";
+    queue_set(c, 1, JOB_SET_MAX, words);
+    struct plan p;
+    struct joint_choice choice;
+    plan_begin(&p, c, NULL, NOW, true);
+    joint_choice_begin(&choice, &p);
+    joint_choose(&p, cluster_find_job(c, 1), &choice);
+    uint32_t of[3] = {0};
+    for (uint32_t i = 0; i < JOB_SET_MAX; i++)
+        of[choice.of[i]]++;
+    assert_int_equal(of[1], 60);
+    assert_int_equal(of[2], 68);
+    assert_true(p.choice_tries < 1000);
+    joint_choice_end(&choice, &p);
+    plan_end(&p);
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exhaustive_search_finds_the_same_choice),
+        cmocka_unit_test(planned_start_keeps_what_it_chose),
+        cmocka_unit_test(layers_are_an_alternative),
+        cmocka_unit_test(planned_start_claims_no_layer_instead),
+        cmocka_unit_test(many_components_choose_quickly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
