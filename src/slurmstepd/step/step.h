@@ -74,6 +74,8 @@ struct hook {
     char *path[HOOK_EPILOGS]; /* srun's, then the site's; NULL: none */
     char *work_dir;
     mode_t umask;
+    size_t limit_count;
+    Pb__Rlimit *limits; /* the soft limits of the tasks */
     struct envlist env;
 };
 

@@ -123,20 +123,22 @@ static void default_signals(void)
 }
 
 /* As the user, so that nobody's limit rises above what this node grants. */
+static void set_soft_limit(const Pb__Rlimit *want)
+{
+    struct rlimit limit;
+
+    if (want->resource >= RLIM_NLIMITS || getrlimit((__rlimit_resource_t)want->resource, &limit))
+        return;
+    limit.rlim_cur = want->soft < limit.rlim_max ? want->soft : limit.rlim_max;
+    setrlimit((__rlimit_resource_t)want->resource, &limit);
+}
+
 static void set_limits(const struct step *step, const struct child_plan *plan)
 {
     fd_set_limit(step->descriptors);
     dump_set_limit(step->core_limit);
-    for (size_t i = 0; i < plan->rlimit_count; i++) {
-        const Pb__Rlimit *want = plan->rlimits[i];
-        struct rlimit limit;
-
-        if (want->resource >= RLIM_NLIMITS ||
-            getrlimit((__rlimit_resource_t)want->resource, &limit))
-            continue;
-        limit.rlim_cur = want->soft < limit.rlim_max ? want->soft : limit.rlim_max;
-        setrlimit((__rlimit_resource_t)want->resource, &limit);
-    }
+    for (size_t i = 0; i < plan->rlimit_count; i++)
+        set_soft_limit(plan->rlimits[i]);
 }
 
 /* PropagatePrioProcess: the nice value of the command that has submitted this. Only root's may be
@@ -470,6 +472,20 @@ _Noreturn void child_run_server(struct step *step, const char *path, int fd)
     _exit(127);
 }
 
+/* An epilog is told the limits of its task and has its own: they are set only to be read. */
+static void put_task_facts(struct hook *h)
+{
+    struct rlimit own[RLIM_NLIMITS] = {0};
+
+    for (__rlimit_resource_t i = 0; i < RLIM_NLIMITS; i++)
+        getrlimit(i, &own[i]);
+    for (size_t i = 0; i < h->limit_count; i++)
+        set_soft_limit(&h->limits[i]);
+    hook_put_task_facts(&h->env);
+    for (__rlimit_resource_t i = 0; i < RLIM_NLIMITS; i++)
+        setrlimit(i, &own[i]);
+}
+
 _Noreturn void child_run_epilog(struct task *t, const char *name, const char *path)
 {
     struct step *step = t->step;
@@ -490,7 +506,7 @@ _Noreturn void child_run_epilog(struct task *t, const char *name, const char *pa
     fd_set_limit(step->descriptors);
     dump_set_limit(step->core_limit);
     add_task(t, t->last_pid, &step->hook.env);
-    envlist_set(&step->hook.env, "SLURM_GTID", envlist_get(&step->hook.env, "SLURM_GTIDS"));
+    put_task_facts(&step->hook);
     envlist_set(&step->hook.env, "SLURM_SCRIPT_CONTEXT", "epilog_task");
     execve(path, argv, envlist_argv(&step->hook.env));
     say("%s %s cannot be run: %s", name, path, strerror(errno));

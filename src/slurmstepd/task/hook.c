@@ -79,8 +79,7 @@ static void use_output(const char *name, const char *path, const struct str *tex
     path_write_all(STDOUT_FILENO, out.data, out.len);
 }
 
-/* Variables of Slurm's guide that prologs see and tasks do not. This is the task's process: its
- * limits are set. */
+/* Variables of Slurm's guide that prologs and epilogs see and tasks do not. */
 static const struct {
     const char *name;
     __rlimit_resource_t resource;
@@ -93,7 +92,7 @@ static const struct {
 };
 #define LIMIT_NAMES (sizeof(limit_names) / sizeof(limit_names[0]))
 
-static void put_task_facts(struct envlist *env)
+void hook_put_task_facts(struct envlist *env)
 {
     const char *ids = envlist_get(env, "SLURM_GTIDS");
 
@@ -127,7 +126,7 @@ static int run_prolog(const char *name, const char *path, struct envlist *env, b
 
     rc = pipe2(ends, O_CLOEXEC) ? errno : 0;
     envlist_set(env, CONTEXT, "prolog_task");
-    put_task_facts(env);
+    hook_put_task_facts(env);
     if (!rc) {
         rc = spawn_prolog(path, envlist_argv(env), ends[1], has_pmi, &pid);
         close(ends[1]);
@@ -173,6 +172,19 @@ bool hook_has_epilogs(const struct step *step)
     return (own && *own) || step->start->task_epilog;
 }
 
+static void keep_limits(const struct step *step, struct hook *h)
+{
+    const Pb__JobPayload *payload = step->launch ? NULL : step->batch->payload;
+    Pb__Rlimit *const *limits = step->launch ? step->launch->rlimits
+                                : payload    ? payload->rlimits
+                                             : NULL;
+
+    h->limit_count = step->launch ? step->launch->n_rlimits : payload ? payload->n_rlimits : 0;
+    h->limits = mem_new_array(Pb__Rlimit, h->limit_count + 1);
+    for (size_t i = 0; i < h->limit_count; i++)
+        h->limits[i] = *limits[i];
+}
+
 void hook_keep(struct step *step)
 {
     const char *own = step->launch ? step->launch->task_epilog : NULL;
@@ -185,6 +197,7 @@ void hook_keep(struct step *step)
     h->path[1] = step->start->task_epilog ? mem_strdup(step->start->task_epilog) : NULL;
     h->work_dir = mem_strdup(dir ? dir : "/tmp");
     h->umask = plan_umask(step);
+    keep_limits(step, h);
     h->env = step->env;
     step->env = (struct envlist){0};
 }
@@ -273,5 +286,6 @@ void hook_done(struct step *step)
     for (int i = 0; i < HOOK_EPILOGS; i++)
         free(step->hook.path[i]);
     free(step->hook.work_dir);
+    free(step->hook.limits);
     envlist_done(&step->hook.env);
 }

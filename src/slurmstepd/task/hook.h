@@ -16,6 +16,9 @@
 /* In the task's process. 0, or the exit code to end with: why has been said on standard error. */
 int hook_prologs(struct task *t, const struct child_plan *plan);
 
+/* SLURM_GTID and SLURM_RLIMIT_*; the limits are those of this process. */
+void hook_put_task_facts(struct envlist *env);
+
 bool hook_has_epilogs(const struct step *step);
 /* Takes along, from the start message, what epilogs need. */
 void hook_keep(struct step *step);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,6 +173,33 @@ static void test_epilogs(void **state)
     fake_end(&b, &f, 5);
 }
 
+/* The epilog's own limits stay those of the daemon. */
+static void epilogs_are_told_the_limits_of_their_task(void **state)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+    Pb__Rlimit cpu = PB__RLIMIT__INIT, stack = PB__RLIMIT__INIT;
+    Pb__Rlimit *limits[] = {&cpu, &stack};
+    struct bench b;
+    struct fake f;
+
+    begin(&b, &f, NULL, "echo site $SLURM_RLIMIT_CPU $SLURM_RLIMIT_STACK $(ulimit -t)\n");
+    write_script(&b, "own", "echo own $SLURM_RLIMIT_CPU $SLURM_RLIMIT_STACK\n");
+    m.task_epilog = "./own";
+    cpu.resource = RLIMIT_CPU;
+    cpu.soft = 4321;
+    stack.resource = RLIMIT_STACK;
+    stack.soft = 1 << 20;
+    cpu.hard = stack.hard = UINT64_MAX;
+    m.rlimits = limits;
+    m.n_rlimits = 2;
+    fake_launch(&f, &c, &m, "echo ${SLURM_RLIMIT_CPU-none}");
+    assert_true(bench_until(&b, fake_is_done, &f));
+    assert_string_equal(str_cstr(&f.out[0]),
+                        "none\nown 4321 1048576\nsite 4321 1048576 unlimited\n");
+    fake_end(&b, &f, 5);
+}
+
 static void test_epilog_that_can_not_be_run(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
@@ -274,6 +302,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_directives),
         cmocka_unit_test(test_flood),
         cmocka_unit_test(test_epilogs),
+        cmocka_unit_test(epilogs_are_told_the_limits_of_their_task),
         cmocka_unit_test(test_epilog_that_can_not_be_run),
         cmocka_unit_test(test_epilog_that_hangs),
         cmocka_unit_test(test_cancel),
