@@ -31,6 +31,8 @@ WANT = {
     "SLURM_GTID": ("0,1", TASK),
     "SLURM_RLIMIT_NOFILE": ("{files}", TASK),
     "SLURM_RLIMIT_CORE": ("0", TASK),
+    "SLURM_JOB_EXIT_CODE": ("512", ("Epilog", "EpilogSlurmctld")),
+    "SLURM_JOB_DERIVED_EC": ("768", ("Epilog", "EpilogSlurmctld")),
 }
 
 
@@ -45,8 +47,8 @@ def test_variables_of_every_context(make_cluster):
             f.write(f"{context}={path}\n")
     c.start()
     options = "-N1 -n2 -J a-name --comment=a-comment --extra=more --exclusive -t 10 -L lic:2 -o out"
-    job = c.sbatch(*options.split(), wrap="ulimit -c 0; env >env.script; srun -n2 sh -c 'env >env.step.$SLURM_PROCID'; "
-                                          "mv env.step.0 env.step; ulimit -n >files")
+    job = c.sbatch(*options.split(), wrap="srun -n1 sh -c 'exit 3'; ulimit -c 0; env >env.script; srun -n2 sh -c 'env >env.step.$SLURM_PROCID'; "
+                                          "mv env.step.0 env.step; ulimit -n >files; exit 2")
     sluid = c.run(["squeue", "-h", "-t", "all", "-j", str(job), "-o", "%s"]).ok().strip()
     fields = c.wait(job)
     start, end = (int(c.run(["date", "-d", fields[key], "+%s"]).ok()) for key in ("StartTime", "EndTime"))

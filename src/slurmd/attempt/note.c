@@ -192,6 +192,9 @@ static void read_note_line(struct note *n, const char *line)
         n->grace_sec = number;
         free(n->why);
         n->why = mem_strdup(line + at);
+    } else if (sscanf(line, "d %d", &value) == 1) {
+        n->about->has_derived_status = true;
+        n->about->derived_status = value;
     } else if (sscanf(line, "p %d", &value) == 1) {
         replay_event(n, ATTEMPT_ON_PROLOG_BEGINS);
         n->prolog_pid = value;

@@ -97,6 +97,7 @@ int note_each(const char *dir, note_fn *fn, void *ctx, struct err *err);
 #define NOTE_BATCH_OVER "b\n"
 #define NOTE_STEP "S %u %llx\n"       /* step, key */
 #define NOTE_STEP_OVER "s %u\n"       /* step */
+#define NOTE_DERIVED "d %d\n"         /* the worst wait status of a step of the job */
 #define NOTE_SIGNAL "k %d %d %llu\n"  /* for the script: signal, it alone, number */
 #define NOTE_SIGNALLED "K\n"          /* the script has got all of these */
 #define NOTE_HALT "H %u %d\n"         /* number, whether it stands still */

@@ -189,6 +189,8 @@ static void test_what_was_done(void **state)
                                         "S 17 123456789abcdef0\n",
                                         "s 17\n",
                                         "s 99\n",
+                                        "d 256\n",
+                                        "d 768\n",
                                         "T 30 TIME LIMIT\n",
                                         "T 5 \n",
                                         "E 0\n",
@@ -207,6 +209,7 @@ static void test_what_was_done(void **state)
     assert_int_equal(note_load(path, &n, NULL), 0);
     assert_int_equal(n.about->uid, 1000);
     assert_true(n.single_node && n.epilog_begun);
+    assert_true(n.about->has_derived_status && n.about->derived_status == 768);
     assert_int_equal(n.phase, ATTEMPT_ENDING);
     assert_int_equal(n.batch, NOTE_BATCH_NONE);
     assert_int_equal(n.steps.len, 2);

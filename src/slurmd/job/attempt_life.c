@@ -78,6 +78,18 @@ static void on_unkillable(struct attempt *a, const Pb__StepdEnded *m)
                    on_unkillable_program, d);
 }
 
+/* For an epilog that begins without the controller's order. */
+static void take_derived_status(struct attempt *a, const Pb__StepdEnded *m)
+{
+    Pb__NodeAttempt *about = a->note.about;
+
+    if (m->step_id == STEP_ID_EXTERN || m->exit_status <= about->derived_status)
+        return;
+    about->has_derived_status = true;
+    about->derived_status = m->exit_status;
+    attempt_note(a, NOTE_DERIVED, m->exit_status);
+}
+
 void attempt_step_ended(struct attempt *a, const Pb__StepdEnded *said, struct step *s)
 {
     bool failed = said->has_launch_code && said->launch_code;
@@ -97,6 +109,7 @@ void attempt_step_ended(struct attempt *a, const Pb__StepdEnded *said, struct st
         launch_answer(s, failed ? m->launch_code : ERR_LAUNCH,
                       m->text ? m->text : "the step ended before it was started");
     if (m->step_id != STEP_ID_BATCH) {
+        take_derived_status(a, m);
         report_step_ended(a->d, m);
     } else {
         if (a->note.batch < NOTE_BATCH_ENDED)

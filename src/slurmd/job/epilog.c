@@ -113,6 +113,7 @@ static void start_epilog(struct attempt *a, const char *host)
     if (a->batch_end) {
         a->note.about->has_exit_status = true;
         a->note.about->exit_status = a->batch_end->exit_status;
+        a->note.about->has_derived_status = true;
     }
     script_run(d, &script, scriptenv_epilog(d, a->note.about), on_epilog, d);
 }
