@@ -56,6 +56,6 @@ int conf_topo_format(const struct conf *c, const char *name, const char *of, str
 /* The networks as topology.yaml would have them. */
 void conf_topo_format_yaml(const struct conf *c, struct str *out);
 
-/* Of a node, in the default network: "top.s1.n7", and "switch.switch.node". */
-void conf_topo_address(const struct conf *c, uint32_t node, struct str *address,
-                       struct str *pattern);
+/* Of a node: "top.s1.n7", and "switch.switch.node". */
+void conf_topo_address(const struct conf *c, const struct conf_network *net, uint32_t node,
+                       struct str *address, struct str *pattern);

@@ -129,10 +129,9 @@ static uint32_t leaf_switch(const struct conf_network *net, uint32_t node)
     return CONF_NO_SWITCH;
 }
 
-void conf_topo_address(const struct conf *c, uint32_t node, struct str *address,
-                       struct str *pattern)
+void conf_topo_address(const struct conf *c, const struct conf_network *net, uint32_t node,
+                       struct str *address, struct str *pattern)
 {
-    const struct conf_network *net = conf_default_network(c);
     const char *names[CONF_SWITCH_LEVELS_MAX];
     size_t n = 0;
     for (uint32_t at = leaf_switch(net, node); at != CONF_NO_SWITCH && n < CONF_SWITCH_LEVELS_MAX;

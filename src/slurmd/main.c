@@ -322,8 +322,8 @@ static void free_state(struct slurmd *d)
     free(d->name);
     free(d->host);
     free(d->spool);
-    free(d->topology_addr);
-    free(d->topology_pattern);
+    if (d->welcomed)
+        pb__node_welcome__free_unpacked(d->welcomed, NULL);
     free(d->dynamic);
     free(d->own_line);
     free(d->stepd_path);

@@ -220,7 +220,10 @@ def test_partitions_choose_a_topology():
         assert [line for line in written.split("\n") if "topology:" in line or "default" in line] == [
             "- topology: pairs", "  cluster_default: false", "- topology: halves", "  cluster_default: true", "- topology: none",
             "  cluster_default: false"]
-        assert c.run(["srun", "-w", "n4", "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR"]).ok() == "top.s2.n4"
+        show = ["-w", "n4", "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR $SLURM_TOPOLOGY_ADDR_PATTERN"]
+        assert c.run(["srun", *show]).ok() == "top.s2.n4 switch.switch.node"
+        assert c.run(["srun", "-p", "pairs", *show]).ok() == "b2.n4 block.node"
+        assert c.run(["srun", "-p", "row", *show]).ok() == "n4 node"
 
         assert " Topology=pairs" in c.run("scontrol -o show partition pairs").ok()
         assert "Topology=" not in c.run("scontrol show partition main").ok()

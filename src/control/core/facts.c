@@ -100,6 +100,14 @@ void facts_put_streams(const struct control *c, const struct job *j, const Pb__J
         m->std_out = expand_path(c, j, spec, out, arena);
 }
 
+/* NULL: the default one. */
+static char *network_of(const struct control *c, const struct job *j)
+{
+    const struct conf_network *net =
+        &c->conf->networks.data[conf_network_index(c->conf, j->part->conf.topology)];
+    return net == conf_default_network(c->conf) ? NULL : (char *)net->name;
+}
+
 Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena)
 {
     struct str nodes = STR_INIT, cpus = STR_INIT;
@@ -117,6 +125,7 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     SET(m, num_nodes, (uint32_t)attempt_of(j)->alloc.len);
     SET(m, num_tasks, j->want.tasks);
     m->partition = j->part ? (char *)j->part->conf.name : j->part_name;
+    m->topology = j->part ? network_of(c, j) : NULL;
     SET(m, submit_at, j->submit_at);
     if (attempt_of(j)->start_at)
         SET(m, start_at, attempt_of(j)->start_at);

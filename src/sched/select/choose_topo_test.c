@@ -291,7 +291,8 @@ static void addresses(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(v); i++) {
         _cleanup_str_ struct str address = STR_INIT, pattern = STR_INIT;
-        conf_topo_address(c->conf, cluster_find_node(c, v[i].node)->index, &address, &pattern);
+        conf_topo_address(c->conf, conf_default_network(c->conf),
+                          cluster_find_node(c, v[i].node)->index, &address, &pattern);
         assert_string_equal(str_cstr(&address), v[i].address);
         assert_string_equal(str_cstr(&pattern), v[i].pattern);
     }

@@ -139,19 +139,44 @@ static int send_orders(struct ctld *c, struct rpc_session *to, const struct outb
     return rc > 0;
 }
 
-/* Where the node is in the network, for the environment of its tasks. */
-static void put_address(struct ctld *c, const char *name, struct str *address, struct str *pattern)
+/* Where the node is in a network; NULL: the network is flat. */
+static Pb__TopologyAddress *make_address(const struct conf *conf, const struct conf_network *net,
+                                         long node, struct arena *a)
 {
-    const struct conf *conf = control_conf(c->control);
+    _cleanup_str_ struct str address = STR_INIT, pattern = STR_INIT;
+    if (net->kind == CONF_TOPO_FLAT || node < 0)
+        return NULL;
+    conf_topo_address(conf, net, (uint32_t)node, &address, &pattern);
+    Pb__TopologyAddress *m = arena_alloc(a, sizeof(*m));
+    pb__topology_address__init(m);
+    m->topology = (char *)net->name;
+    m->address = arena_strdup(a, str_cstr(&address));
+    m->pattern = arena_strdup(a, str_cstr(&pattern));
+    return m;
+}
+
+/* For the environment of the node's tasks. */
+static void put_addresses(const struct conf *conf, const char *name, Pb__NodeWelcome *welcome,
+                          struct arena *a)
+{
     long node = name ? conf_find_node(conf, name) : -1;
-    if (node >= 0 && conf_default_network(conf)->kind != CONF_TOPO_FLAT)
-        conf_topo_address(conf, (uint32_t)node, address, pattern);
+    welcome->topologies = arena_alloc(a, conf->networks.len * sizeof(*welcome->topologies));
+    vec_foreach (&conf->networks, net) {
+        Pb__TopologyAddress *m = make_address(conf, net, node, a);
+        if (m && net == conf_default_network(conf)) {
+            welcome->topology_addr = m->address;
+            welcome->topology_pattern = m->pattern;
+        } else if (m) {
+            welcome->topologies[welcome->n_topologies++] = m;
+        }
+    }
 }
 
 static void send_welcome(struct ctld *c, struct rpc_session *to, uint64_t session, uint64_t epoch)
 {
-    _cleanup_str_ struct str address = STR_INIT, pattern = STR_INIT;
+    _cleanup_arena_ struct arena a;
     const struct conf *conf = control_conf(c->control);
+    arena_init(&a, 0);
     Pb__NodeWelcome welcome = PB__NODE_WELCOME__INIT;
     welcome.cred_public_key.data = c->cred_public_key;
     welcome.cred_public_key.len = sizeof(c->cred_public_key);
@@ -160,11 +185,7 @@ static void send_welcome(struct ctld *c, struct rpc_session *to, uint64_t sessio
     welcome.has_conf_hash = welcome.has_timeout_sec = true;
     welcome.conf_hash = conf->hash;
     welcome.timeout_sec = conf->slurmd_timeout_sec;
-    put_address(c, nodes_name(c, session), &address, &pattern);
-    if (address.len) {
-        welcome.topology_addr = (char *)str_cstr(&address);
-        welcome.topology_pattern = (char *)str_cstr(&pattern);
-    }
+    put_addresses(conf, nodes_name(c, session), &welcome, &a);
     rpc_session_send(to, RPC_NODE_WELCOME, &welcome.base);
 }
 

@@ -30,7 +30,7 @@
 #define BEATS_PER_TIMEOUT 3
 #define HEARD_MS 3000       /* by the controller's host, not by the controller */
 #define BEAT_DEFAULT_SEC 60 /* with SlurmdTimeout=0 */
-#define WELCOME_MAX 4096
+#define WELCOME_MAX 65536
 
 static char *welcome_path(const struct slurmd *d)
 {
@@ -39,13 +39,15 @@ static char *welcome_path(const struct slurmd *d)
 
 static void handle_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
 {
+    _cleanup_str_ struct str bytes = STR_INIT;
+
     memcpy(d->public_key, m->cred_public_key.data, AUTH_CRED_KEY_SIZE);
     d->have_public_key = true;
     d->epoch = m->epoch;
-    free(d->topology_addr);
-    free(d->topology_pattern);
-    d->topology_addr = mem_strdup(m->topology_addr);
-    d->topology_pattern = mem_strdup(m->topology_pattern);
+    pb_pack(&m->base, &bytes);
+    if (d->welcomed)
+        pb__node_welcome__free_unpacked(d->welcomed, NULL);
+    d->welcomed = pb_unpack(&pb__node_welcome__descriptor, str_cstr(&bytes), bytes.len);
 }
 
 /* So that credentials can be checked while the controller is away. */

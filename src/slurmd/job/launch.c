@@ -592,8 +592,12 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->cluster = (char *)d->conf->cluster_name;
     m->node_addr = (char *)d->node->addr;
     m->node_host = (char *)d->node->hostname;
-    m->topology_addr = d->topology_addr;
-    m->topology_pattern = d->topology_pattern;
+    if (d->welcomed) {
+        m->topology_addr = d->welcomed->topology_addr;
+        m->topology_pattern = d->welcomed->topology_pattern;
+        m->topologies = d->welcomed->topologies;
+        m->n_topologies = d->welcomed->n_topologies;
+    }
     m->log_file = d->log_file;
     m->has_file_append = true;
     m->file_append = d->conf->job_file_append != 0;

@@ -88,7 +88,7 @@ struct slurmd {
     bool have_public_key, welcome;
     uint8_t public_key[AUTH_CRED_KEY_SIZE];
     uint64_t epoch;
-    char *topology_addr, *topology_pattern; /* as the controller says; NULL: the network is flat */
+    Pb__NodeWelcome *welcomed; /* the last one, or that of the file; NULL: none */
 
     struct contain *contain; /* control groups; NULL: none are used */
     struct jobtmp *jobtmp;   /* directories of jobs; NULL: they have none of their own */

@@ -162,16 +162,30 @@ static void put_allocation(struct envlist *env, const Pb__StepdStart *start, con
     free_share(&all);
 }
 
+/* Where the node is in the network of the job's partition. */
+static void put_topology(struct envlist *env, const Pb__StepdStart *start,
+                         const Pb__JobFacts *facts)
+{
+    const char *network = facts ? facts->topology : NULL;
+    const char *address = network ? NULL : start->topology_addr;
+    const char *pattern = network ? NULL : start->topology_pattern;
+
+    for (size_t i = 0; network && i < start->n_topologies; i++)
+        if (str_eq(start->topologies[i]->topology, network)) {
+            address = start->topologies[i]->address;
+            pattern = start->topologies[i]->pattern;
+        }
+    envlist_set(env, "SLURM_TOPOLOGY_ADDR", address ? address : start->node);
+    envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", address && pattern ? pattern : "node");
+}
+
 /* Which cluster and node this is, and which attempt of the job. */
 static void put_place(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
 {
-    bool flat = !start->topology_addr || !start->topology_pattern;
-
     envlist_set(env, "SLURM_CLUSTER_NAME", start->cluster);
     envlist_set(env, "SLURM_CONF", start->conf_path);
     envlist_set(env, "SLURMD_NODENAME", start->node);
-    envlist_set(env, "SLURM_TOPOLOGY_ADDR", flat ? start->node : start->topology_addr);
-    envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", flat ? "node" : start->topology_pattern);
+    put_topology(env, start, cred->facts);
     put_array(env, cred->facts);
     envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", step_set_id_of(cred), cred->restarts);
 }
