@@ -47,6 +47,9 @@ uint32_t conf_network_index(const struct conf *c, const char *name);
 /* The cluster's default network. */
 const struct conf_network *conf_default_network(const struct conf *c);
 
+/* Topology= of a node; -ERR_PARSE: a topology or a unit that it cannot be on. */
+int conf_topo_check_units(const struct conf *c, const char *units, struct err *err);
+
 /* What "scontrol show topology" shows of a network, a line for each switch or block; of: a switch,
  * or those that reach all of some nodes (NULL: all). -ERR_NO_NODE: there is neither; nothing: it is
  * flat. 'name': a network; without 'of' it may be what 'of' is; NULL: the default. */

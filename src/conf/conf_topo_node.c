@@ -59,24 +59,33 @@ static void add_child(struct conf_loader *l, struct conf_switch *above, const ch
         *above->switches ? arena_printf(&l->priv->arena, "%s,%s", above->switches, name) : name;
 }
 
+/* 'found': the unit of that name, or -1; 'last': the node is to be on it. */
+static int check_unit(const struct conf_network *net, long found, const char *name, bool last,
+                      const char *list, struct err *err)
+{
+    bool wrong = !*name || name[strcspn(name, "[]= ")] ||
+                 (found >= 0 && is_leaf(&net->switches.data[found]) != last) ||
+                 (!last && net->kind == CONF_TOPO_BLOCK);
+    if (!wrong)
+        return 0;
+    return err_set(err, -ERR_PARSE, "Topology=%s: '%s' is not a %s of topology %s", list, name,
+                   net->kind == CONF_TOPO_BLOCK ? "block"
+                   : last                       ? "leaf switch"
+                                                : "switch above others",
+                   net->name);
+}
+
 /* The leaf at the end of the path; CONF_NO_SWITCH: it was told what is wrong. */
 static uint32_t find_leaf(struct conf_loader *l, struct conf_network *net, struct conf_index *index,
                           const struct conf_node_row *row, char *path)
 {
     uint32_t above = CONF_NO_SWITCH;
+    struct err err = {0};
     for (char *rest = path; rest;) {
         const char *name = strsep(&rest, ":");
         long found = conf_index_find(index, net->switches.data, sizeof(struct conf_switch), name);
-        bool wrong = !*name || name[strcspn(name, "[]= ")] ||
-                     (found >= 0 && is_leaf(&net->switches.data[found]) != !rest) ||
-                     (rest && net->kind == CONF_TOPO_BLOCK);
-        if (wrong) {
-            conf_fault(l, place_of_row(row), "Topology=%s: '%s' is not a %s of topology %s",
-                       row->topology, name,
-                       net->kind == CONF_TOPO_BLOCK ? "block"
-                       : rest                       ? "switch above others"
-                                                    : "leaf switch",
-                       net->name);
+        if (check_unit(net, found, name, !rest, row->topology, &err) < 0) {
+            conf_fault(l, place_of_row(row), "%s", err.text);
             return CONF_NO_SWITCH;
         }
         if (found < 0) {
@@ -115,20 +124,58 @@ size_t conf_topo_units_most(const struct conf_loader *l)
     return most;
 }
 
+/* The network that a pair of the list begins with; -1: it was told what is wrong. */
+static long find_pair_network(const struct conf *c, const char *pair, size_t len, const char *list,
+                              struct err *err)
+{
+    const char *colon = memchr(pair, ':', len);
+    _cleanup_free_ char *name = mem_strndup(pair, colon ? (size_t)(colon - pair) : len);
+    long found = colon ? conf_find_network(c, name) : -1;
+    if (!colon)
+        err_set(err, -ERR_PARSE, "Topology=%s: expected TOPOLOGY:UNIT", list);
+    else if (found < 0)
+        err_set(err, -ERR_PARSE, "Topology=%s: unknown topology '%s'", list, name);
+    return found;
+}
+
 void conf_topo_check_nodes(struct conf_loader *l)
 {
     vec_foreach (&l->conf->node_rows, row) {
         const char *list = row->topology ? row->topology : "";
         size_t len;
         for (const char *pair; (pair = next_pair(&list, &len));) {
-            const char *colon = memchr(pair, ':', len);
-            _cleanup_free_ char *name = mem_strndup(pair, colon ? (size_t)(colon - pair) : len);
-            if (!colon)
-                conf_fault(l, place_of_row(row), "Topology=%s: expected TOPOLOGY:UNIT",
-                           row->topology);
-            else if (conf_find_network(l->conf, name) < 0)
-                conf_fault(l, place_of_row(row), "Topology=%s: unknown topology '%s'",
-                           row->topology, name);
+            struct err err = {0};
+            if (find_pair_network(l->conf, pair, len, row->topology, &err) < 0)
+                conf_fault(l, place_of_row(row), "%s", err.text);
         }
     }
+}
+
+static long find_unit(const struct conf_network *net, const char *name)
+{
+    for (size_t i = 0; i < net->switches.len; i++)
+        if (strcmp(net->switches.data[i].name, name) == 0)
+            return (long)i;
+    return -1;
+}
+
+int conf_topo_check_units(const struct conf *c, const char *units, struct err *err)
+{
+    const char *list = units;
+    size_t len;
+    for (const char *pair; (pair = next_pair(&list, &len));) {
+        long number = find_pair_network(c, pair, len, units, err);
+        if (number < 0)
+            return -ERR_PARSE;
+        const struct conf_network *net = &c->networks.data[number];
+        _cleanup_free_ char *path = mem_strndup(pair, len);
+        char *rest = strchr(path, ':') + 1;
+        while (rest) {
+            const char *name = strsep(&rest, ":");
+            int rc = check_unit(net, find_unit(net, name), name, !rest, units, err);
+            if (rc < 0)
+                return rc;
+        }
+    }
+    return 0;
 }

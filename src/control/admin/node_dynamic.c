@@ -156,6 +156,20 @@ static int check_known(const struct conf_report *report, struct err *err)
     return 0;
 }
 
+/* A node that registers itself is taken all the same: it must not be lost for that. */
+static int check_topology(const struct control *c, const struct node_dynamic *n, struct err *err)
+{
+    struct word w;
+    int rc = 0;
+    for (const char *at = n->keys; rc == 0 && !n->dynamic && next_word(&at, &w);) {
+        bool quoted = w.value_len > 1 && *w.value == '"';
+        _cleanup_free_ char *value = mem_strndup(w.value + quoted, w.value_len - 2 * quoted);
+        if (is_key(&w, "Topology"))
+            rc = conf_topo_check_units(c->conf, value, err);
+    }
+    return rc;
+}
+
 /* As the file would be read, so far as it can be told without it. */
 static int check_line(const struct node_dynamic *n, struct err *err)
 {
@@ -216,6 +230,7 @@ static int create_node(const struct control *c, struct node_dynamic_plan *p, con
     n.name = mem_strdup(name);
     n.keys = str_take(keys);
     int rc = check_line(&n, err);
+    rc = rc == 0 ? check_topology(c, &n, err) : rc;
     if (rc) {
         free_dynamic_node(&n);
         return rc;
