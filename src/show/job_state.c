@@ -137,6 +137,16 @@ int job_states_parse(const char *list, struct job_states *out, struct err *err)
     return 0;
 }
 
+void job_states_list(struct str *out)
+{
+    for (size_t i = 0; i < STATE_COUNT; i++)
+        str_printf(out, "%s,", states[i].word);
+    for (size_t i = 0; i < sizeof(empty_states) / sizeof(empty_states[0]); i++)
+        if (strlen(empty_states[i]) > 2) /* not abbreviated */
+            str_printf(out, "%s,", empty_states[i]);
+    str_puts(out, "COMPLETING,CONFIGURING,SPECIAL_EXIT,STAGE_OUT,STOPPED");
+}
+
 bool job_states_given(const struct job_states *s)
 {
     return s->all || s->completing || s->stage_out || s->configuring || s->special_exit ||

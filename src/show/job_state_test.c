@@ -45,6 +45,11 @@ static void test_states(void **state)
     assert_true(job_states_parse("RUNNING,FOO", &s, &err) < 0);
     assert_string_equal(err.text, "Invalid job state specified: FOO");
 
+    _cleanup_str_ struct str names = STR_INIT;
+    job_states_list(&names);
+    assert_int_equal(job_states_parse(str_cstr(&names), &s, &err), 0);
+    assert_non_null(strstr(str_cstr(&names), "OUT_OF_MEMORY,RESIZING,RESV_DEL_HOLD,REQUEUED,"));
+
     static const struct {
         const char *list;
         Pb__JobState is;

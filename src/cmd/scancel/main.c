@@ -207,10 +207,17 @@ static int tell_unreached(const struct options *o, const Pb__JobSignalReply__Res
     return 1;
 }
 
+static void tell_no_match(void)
+{
+    cmd_detail(1, "No active jobs match all filters");
+}
+
 /* Prints what came of it; the status to exit with. */
 static int print_results(const struct options *o, const Pb__JobSignalReply *reply)
 {
     int status = 0;
+    if (!reply->n_results)
+        tell_no_match();
     for (size_t i = 0; i < reply->n_results; i++) {
         const Pb__JobSignalReply__Result *r = reply->results[i];
         int code = r->code < 0 ? -r->code : r->code;
@@ -286,8 +293,10 @@ static int cancel_jobs(struct options *o)
     if (options_needs_list(o)) {
         if (choose_targets(o, &f, &err) < 0)
             return report_failure(o->ids.data, o->ids.len, &err);
-        if (!o->ids.len)
+        if (!o->ids.len) {
+            tell_no_match();
             return 0;
+        }
         by_filter = false;
     }
     request.has_signal = o->has_signal;

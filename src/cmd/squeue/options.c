@@ -84,14 +84,14 @@ void options_done(struct options *o)
 
 static int set_states(struct options *o, const char *list)
 {
+    _cleanup_str_ struct str names = STR_INIT;
     struct err err = {0};
     o->states = (struct job_states){0};
     if (job_states_parse(list, &o->states, &err) == 0)
         return 0;
     cmd_error("%s", err.text);
-    cmd_error("Valid job states include: PENDING,RUNNING,SUSPENDED,COMPLETED,CANCELLED,FAILED,"
-              "TIMEOUT,NODE_FAIL,PREEMPTED,BOOT_FAIL,DEADLINE,OUT_OF_MEMORY,COMPLETING,CONFIGURING,"
-              "SPECIAL_EXIT");
+    job_states_list(&names);
+    cmd_error("Valid job states include: %s", str_cstr(&names));
     return 2;
 }
 

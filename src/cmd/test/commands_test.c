@@ -193,6 +193,8 @@ static void test_scancel(void **state)
         {"scancel", "1 99.0", 1, NULL,
          "scancel: error: Kill job error on job step id 99.0: Invalid job id specified\n"},
         {"scancel", "-Q 99 3", 0, NULL, NULL},
+        {"scancel", "-A nosuch", 0, NULL, NULL},
+        {"scancel", "-v -A nosuch", 0, NULL, "scancel: No active jobs match all filters\n"},
     };
     static const struct {
         struct vector v;
