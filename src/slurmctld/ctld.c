@@ -177,7 +177,7 @@ static void on_signal(void *ctx, int signo)
             backup_reload(c, &err);
         break;
     case SIGUSR2:
-        files_open_log(c, ctld_conf(c), false);
+        files_reopen_log(c);
         job_comp_close(c);
         log_info("SIGUSR2: the log was opened again");
         break;

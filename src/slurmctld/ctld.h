@@ -194,6 +194,8 @@ void ctld_reply_error(struct ctld *c, uint64_t call, int code, const char *text)
 
 /* files.c: opens, or opens again. While starting, errors go to the caller's terminal too. */
 void files_open_log(struct ctld *c, const struct conf *conf, bool starting);
+/* Again, with the level that slurm.conf has by now; the rest of the file is not used. */
+void files_reopen_log(struct ctld *c);
 
 /* env.c */
 void env_init(struct env *env, struct ctld *c);

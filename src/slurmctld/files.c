@@ -275,3 +275,21 @@ void files_open_log(struct ctld *c, const struct conf *conf, bool starting)
                         : "syslog",
         conf->slurm_user);
 }
+
+void files_reopen_log(struct ctld *c)
+{
+    struct conf_report report = {0};
+    struct err err = {0};
+    struct conf *fresh = NULL;
+    if (conf_load(c->conf_path, CONF_CLIENT, NULL, &fresh, &report, &err) < 0) {
+        log_error("SIGUSR2: the log level stays as it is: %s", err.text);
+    } else {
+        c->debug_given = true;
+        c->debug = fresh->slurmctld_debug + c->options->verbose;
+        if (c->debug > LOG_LVL_DEBUG3)
+            c->debug = LOG_LVL_DEBUG3;
+    }
+    files_open_log(c, ctld_conf(c), false);
+    conf_free(fresh);
+    conf_report_done(&report);
+}

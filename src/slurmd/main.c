@@ -235,9 +235,18 @@ static void on_hangup(void *ctx, int signo)
 
 static void on_rotated(void *ctx, int signo)
 {
+    struct slurmd *d = ctx;
+    struct conf_report report = {0};
     struct err err = {0};
+    struct conf *fresh = NULL;
 
-    if (logfile_open(ctx, &err))
+    if (conf_load_with(d->conf->path, d->own_line, CONF_NODE, d->name, &fresh, &report, &err))
+        log_error("the log level stays as it is: %s", err.text);
+    else
+        logfile_set_level(d, fresh->slurmd_debug);
+    conf_free(fresh);
+    conf_report_done(&report);
+    if (logfile_open(d, &err))
         log_error("%s", err.text);
 }
 

@@ -58,6 +58,31 @@ def test_a_service_manager_is_told_when_a_daemon_is_ready(started, daemon, tmp_p
     assert bool(re.search(counts, log.read_text())) == (daemon == "slurmctld")
 
 
+def test_sigusr2_reads_the_log_level_again(make_cluster):
+    """slurmctld(8), slurmd(8): an invalid file changes nothing."""
+    c = make_cluster(nodes=1)
+    shown = {"slurmctld": ("scontrol show config", r"^SlurmctldDebug +=? *(\S+)"), "n1": ("scontrol show slurmd n1", r"Slurmd Debug += (\S+)")}
+
+    def level(daemon):
+        command, pattern = shown[daemon]
+        return re.search(pattern, c.run(command).ok(), re.M)[1]
+
+    before = {daemon: level(daemon) for daemon in shown}
+    text = c.conf_file.read_text()
+    c.conf_file.write_text(re.sub(r"(?m)^Slurm(ctld|d)Debug=.*$", "", text) + "\nSlurmctldDebug=debug3\nSlurmdDebug=debug3\nKillWait=7\n")
+    for daemon in shown:
+        c.daemons[daemon].send_signal(signal.SIGUSR2)
+        eventually(lambda daemon=daemon: level(daemon) != before[daemon], f"the level of {daemon}")
+    assert not re.search(r"(?m)^KillWait *= 7\b", c.run("scontrol show config").ok())  # the rest is not read
+    after = {daemon: level(daemon) for daemon in shown}
+    c.conf_file.write_text("NonsenseKey\n")
+    for daemon, log in (("slurmctld", "slurmctld.log"), ("n1", "slurmd-n1.log")):
+        c.daemons[daemon].send_signal(signal.SIGUSR2)
+        eventually(lambda log=log: "the log level stays as it is" in (c.dir / log).read_text(), log)
+    c.conf_file.write_text(text)  # for scontrol itself
+    assert {daemon: level(daemon) for daemon in shown} == after
+
+
 @pytest.mark.allocator  # with sanitizers mlockall() does nothing
 @pytest.mark.skipif(not ROOT, reason="needs root: memory that can be locked")
 def test_slurmd_locks_its_memory_and_takes_another_slurmstepd(started, tmp_path):

@@ -29,6 +29,12 @@ enum log_level logfile_level(const struct slurmd *d)
                           : find_louder_level(d->conf->slurmd_debug, d->verbose);
 }
 
+void logfile_set_level(struct slurmd *d, uint32_t level)
+{
+    d->debug_given = true;
+    d->debug = find_louder_level(level, d->verbose);
+}
+
 int logfile_open(struct slurmd *d, struct err *err)
 {
     enum log_level level = logfile_level(d);

@@ -13,6 +13,8 @@
 
 /* Opens; called again, follows a changed configuration or a file that was moved away. */
 int logfile_open(struct slurmd *d, struct err *err);
+/* SlurmdDebug, in place of what the configuration or 'scontrol setdebug' said. */
+void logfile_set_level(struct slurmd *d, uint32_t level);
 enum log_level logfile_level(const struct slurmd *d);
 void logfile_detach(struct slurmd *d); /* nothing to the terminal any more */
 
