@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/size.h"
 #include "conf/conf_beside.h"
@@ -304,16 +303,11 @@ static bool is_of_node(const struct gres_line *g, size_t node)
     return !g->nodes || bitset_test(g->nodes, node);
 }
 
-static bool is_gpu(const char *name)
-{
-    return strcasecmp(name, "gpu") == 0;
-}
-
 /* A line that describes GPUs of the node names this file. The node may have fewer GPUs. */
 static bool is_gpu_file(const struct lines *lines, size_t node, const char *file)
 {
     vec_foreach (&lines->list, g)
-        for (size_t i = 0; i < g->n_files && is_gpu(g->name) && is_of_node(g, node); i++)
+        for (size_t i = 0; i < g->n_files && conf_gres_is_gpu(g->name) && is_of_node(g, node); i++)
             if (str_eq(g->files[i], file))
                 return true;
     return false;
@@ -324,7 +318,7 @@ static long find_gpu(const struct items *items, const char *file)
 {
     uint64_t first = 0;
     vec_foreach (&items->list, g) {
-        if (!is_gpu(g->name))
+        if (!conf_gres_is_gpu(g->name))
             continue;
         for (size_t i = 0; i < g->n_devices; i++)
             if (str_eq(g->devices[i].file, file))
@@ -374,8 +368,8 @@ static void spread_item(struct conf_loader *l, const struct items *items, const 
     uint64_t gpus = 0, sum = 0;
     bool are_counted = false;
     vec_foreach (&items->list, g) {
-        gpus += is_gpu(g->name) ? g->count : 0;
-        are_counted |= is_gpu(g->name) && g->flags & CONF_GRES_COUNT_ONLY;
+        gpus += conf_gres_is_gpu(g->name) ? g->count : 0;
+        are_counted |= conf_gres_is_gpu(g->name) && g->flags & CONF_GRES_COUNT_ONLY;
     }
     if (!gpus) {
         conf_warn(l, at, "Gres=%s: node %s has no GPU that could be shared", item->name, name);

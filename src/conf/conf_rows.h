@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <strings.h>
 
 #include "base/bitset.h"
 #include "base/err.h"
@@ -68,6 +69,12 @@ struct conf_gres {           /* so many of a kind of generic resource */
     uint64_t *parts; /* of mps and shard: the entries on each GPU of the node, in the set's order */
     size_t n_parts;  /* 0: the entries are of no GPU */
 };
+
+/* A GPU of any type; names of kinds are read in any case. */
+static inline bool conf_gres_is_gpu(const char *name)
+{
+    return strcasecmp(name, "gpu") == 0;
+}
 
 struct conf_gres_set {
     struct conf_gres *items;

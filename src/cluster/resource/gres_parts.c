@@ -11,11 +11,6 @@
 /* --- kinds -------------------------------------------------------------------------------------
  */
 
-static bool is_gpu(const struct conf_gres *g)
-{
-    return strcasecmp(g->name, "gpu") == 0;
-}
-
 static bool are_counted(const struct conf_gres *g)
 {
     return g->flags & CONF_GRES_COUNT_ONLY || g->count > GRES_DEVICES_MAX;
@@ -38,7 +33,7 @@ static bool find_gpus(const struct cluster *c, struct gres_parts *p)
 {
     for (size_t i = 0; i < p->set->len; i++) {
         const struct conf_gres *g = &p->set->items[i];
-        if (!is_gpu(g))
+        if (!conf_gres_is_gpu(g->name))
             continue;
         long kind = gres_kind_find(c, g->name, g->type);
         if (kind < 0 || are_counted(g) || g->count > GRES_PARTS_GPUS - p->gpus)

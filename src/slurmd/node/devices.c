@@ -36,11 +36,6 @@ static bool is_same_device(const char *a, const char *b)
     return a == b || (a && b && strcasecmp(a, b) == 0);
 }
 
-static bool is_gpu(const struct conf_gres *g)
-{
-    return strcasecmp(g->name, "gpu") == 0;
-}
-
 /* The numbers of the devices of 'g' that the share has, or has parts of; 'first': how many GPUs of
  * the node come before them. 'one' has room for a number. */
 static size_t devices_of(const Pb__GresAlloc *share, const struct conf_gres *g, unsigned long first,
@@ -49,7 +44,7 @@ static size_t devices_of(const Pb__GresAlloc *share, const struct conf_gres *g, 
     if (share->has_gpu) {
         *one = share->gpu - (uint32_t)first;
         *out = one;
-        return is_gpu(g) && share->gpu >= first && *one < g->count;
+        return conf_gres_is_gpu(g->name) && share->gpu >= first && *one < g->count;
     }
     *out = share->devices;
     return is_same_device(share->name, g->name) && is_same_device(share->type, g->type)
@@ -81,7 +76,7 @@ static char *numbers_of(const struct conf *c, Pb__GresAlloc *const *share, size_
     unsigned long first = 0;
     for (size_t i = 0; i < set->len; i++) {
         const struct conf_gres *g = &set->items[i];
-        if (!is_gpu(g))
+        if (!conf_gres_is_gpu(g->name))
             continue;
         for (size_t k = 0; k < count; k++)
             if (put_share(g, share[k], first, &out))
@@ -99,7 +94,7 @@ static size_t cores_of(const struct conf *c, Pb__GresAlloc *const *share, size_t
     unsigned long first = 0;
     for (size_t i = 0; i < set->len; i++) {
         const struct conf_gres *g = &set->items[i];
-        for (size_t k = 0; k < count && is_gpu(g); k++) {
+        for (size_t k = 0; k < count && conf_gres_is_gpu(g->name); k++) {
             const uint32_t *devices;
             uint32_t one;
             size_t len = devices_of(share[k], g, first, &one, &devices);
@@ -110,7 +105,7 @@ static size_t cores_of(const struct conf *c, Pb__GresAlloc *const *share, size_t
                     out[n++] = (char *)(cores ? cores : "");
             }
         }
-        first += is_gpu(g) ? g->count : 0;
+        first += conf_gres_is_gpu(g->name) ? g->count : 0;
     }
     return n;
 }
@@ -191,7 +186,7 @@ static void add_devices(const struct conf *c, Pb__GresAlloc *const *share, size_
             for (uint32_t n = 0; n < d->n_also; n++)
                 add_number(d->also[n], out);
         }
-        first += is_gpu(g) ? g->count : 0;
+        first += conf_gres_is_gpu(g->name) ? g->count : 0;
     }
 }
 
