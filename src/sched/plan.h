@@ -112,6 +112,7 @@ struct plan_set {              /* in a pass of two modes: what was found of its 
     uint32_t id, count, found; /* found: components that have a start */
     int64_t latest_at;         /* of the starts; 0: none was found */
     bool lost;                 /* one has none, so that the set does not start in this pass */
+    bool never;                /* its components never fit beside each other */
     bool started, backfilled;
 };
 

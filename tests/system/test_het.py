@@ -234,7 +234,10 @@ def test_a_set_that_never_fits_together_has_a_reason(het):
     """Components of which each could start, and never beside the others: BadConstraints, and in nobody's way, until one is changed."""
     leader = submit(het, "-N4 --exclusive : -N1 --wrap=true")
     eventually(lambda: rows(het, "-j", str(leader), format="%r") == ["BadConstraints"] * 2, lambda: rows(het, "-j", str(leader), format="%i %r"))
-    assert "PENDING, BadConstraints" in het.run(["sluice", "why", f"{leader}+1"]).ok()
+    for asked in leader, f"{leader}+1":
+        why = het.run(["sluice", "why", str(asked)]).ok()
+        assert "PENDING, BadConstraints" in why and f"Component 1 of job {leader} " in why, why
+        assert "could ever serve it beside the other components" in why, why
     assert het.wait(het.sbatch("-N4", "-t10", wrap="true"))["JobState"] == "COMPLETED"
     het.run(f"scontrol update jobid={leader}+0 NumNodes=3").ok()
     assert het.wait(leader)["JobState"] == "COMPLETED"

@@ -245,8 +245,7 @@ static void place_part(struct joint *s, const struct space *space, const struct 
 /* --- all parts ---------------------------------------------------------------------------------
  */
 
-/* In one partition, or in all of its partitions; usable or not. The caller frees. */
-static struct bitset *find_candidates(const struct cluster *c, const struct job *j, bool in_one)
+struct bitset *joint_candidates(const struct cluster *c, const struct job *j, bool in_one)
 {
     struct bitset *nodes = select_candidates(c, j);
     for (uint32_t n = 0; !in_one && j->partitions && n < j->partitions->count; n++) {
@@ -266,7 +265,7 @@ static void order_parts(struct joint *s)
         return;
     vec_foreach (&s->parts, part) {
         const struct job *j = part->job;
-        part->nodes = find_candidates(s->plan->cluster, j, part->in_one);
+        part->nodes = joint_candidates(s->plan->cluster, j, part->in_one);
         bitset_and(part->nodes, s->plan->cluster->pool.usable);
         count[part - s->parts.data] = bitset_count(part->nodes);
     }
@@ -510,68 +509,6 @@ struct bitset *joint_nodes(struct joint *s)
     if (s->plan->kept)
         bitset_andnot(all, s->plan->kept);
     return all;
-}
-
-struct demand { /* of a component, on nodes where nothing runs */
-    struct bitset *nodes;
-    uint64_t least_nodes, cpus;
-    bool whole; /* no other component has a node of these */
-};
-
-/* In several partitions the component may have other properties: less is known. */
-static struct demand find_demand(const struct cluster *c, const struct job *j, bool in_one)
-{
-    const struct request *r = &j->want;
-    bool known = in_one || !j->partitions, alone = known && !r->shared;
-    bool named = r->req && bitset_count(r->req) >= r->max_nodes; /* it has no others */
-    return (struct demand){.nodes = named ? bitset_dup(r->req) : find_candidates(c, j, in_one),
-                           .least_nodes = known ? plan_need(j).nodes : r->min_nodes,
-                           .cpus =
-                               alone && !r->overcommit ? (uint64_t)r->tasks * r->cpus_per_task : 0,
-                           .whole = alone && r->exclusive};
-}
-
-static uint64_t count_cpus(const struct cluster *c, const struct bitset *nodes)
-{
-    uint64_t cpus = 0;
-    bitset_foreach (nodes, i)
-        cpus += c->pool.kinds.data[c->pool.kind[i]].cpus;
-    return cpus;
-}
-
-/* Whether these nodes are enough for the components that may have no others. */
-static bool are_enough(const struct cluster *c, const struct bitset *nodes,
-                       const struct demand *demands, uint32_t count)
-{
-    uint64_t whole = 0, shared = 0, cpus = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct demand *d = &demands[i];
-        if (!bitset_contains(nodes, d->nodes))
-            continue;
-        cpus += d->cpus;
-        if (d->whole)
-            whole += d->least_nodes;
-        else if (d->least_nodes > shared)
-            shared = d->least_nodes;
-    }
-    return whole + shared <= bitset_count(nodes) && cpus <= count_cpus(c, nodes);
-}
-
-bool joint_could_fit(const struct plan *p, const struct job *leader)
-{
-    struct demand demands[JOB_SET_MAX] = {0};
-    uint32_t count = job_set_count(leader);
-    _cleanup_bitset_ struct bitset *all = bitset_new(p->cluster->nodes.len);
-    for (uint32_t i = 0; i < count; i++) {
-        demands[i] = find_demand(p->cluster, joint_component(p, leader, i), i == 0);
-        bitset_or(all, demands[i].nodes);
-    }
-    bool could = are_enough(p->cluster, all, demands, count);
-    for (uint32_t i = 0; could && i < count; i++)
-        could = are_enough(p->cluster, demands[i].nodes, demands, count);
-    for (uint32_t i = 0; i < count; i++)
-        bitset_free(demands[i].nodes);
-    return could;
 }
 
 bool joint_leaves_room(struct joint *s, struct timeline *t)

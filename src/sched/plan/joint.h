@@ -56,9 +56,13 @@ void joint_end(struct joint *s);
 bool joint_fits_now(struct joint *s);
 /* The same, on what would be free. */
 bool joint_fits_on(struct joint *s, const struct free_view *view);
-/* False: the components never fit beside each other, by the number of nodes and CPUs that are
- * configured. True says nothing. 'leader': as in joint_begin(). */
-bool joint_could_fit(const struct plan *p, const struct job *leader);
+/* Nodes of one partition, or of all of the component's, usable or not. The caller frees. */
+struct bitset *joint_candidates(const struct cluster *c, const struct job *j, bool in_one);
+/* joint_possible.c. False: the components never fit beside each other, by the nodes, CPUs, memory
+ * and generic resources that are configured;
+ * *at (NULL: not asked for) is the first that has no room beside those before it. True says
+ * nothing. 'leader': as in joint_begin(). */
+bool joint_could_fit(const struct plan *p, const struct job *leader, uint32_t *at);
 /* Nodes that one of them may have and that are not kept for others. The caller frees. */
 struct bitset *joint_nodes(struct joint *s);
 /* Whether they can start now, and to their limits beside what others have reserved on this

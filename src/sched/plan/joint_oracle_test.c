@@ -255,7 +255,7 @@ static bool starts(struct cluster *c, const struct job *leader)
                                : leader;
         joint_begin(&joint, &p, view);
         fits = joint_fits_now(&joint);
-        assert_true(!fits || joint_could_fit(&p, view));
+        assert_true(!fits || joint_could_fit(&p, view, NULL));
         if (fits)
             start_all(c, &joint);
         joint_end(&joint);

@@ -201,6 +201,44 @@ static void set_that_never_fits_has_a_reason(void **state)
     }
 }
 
+/* The same of memory and generic resources, of all components and of two of them. */
+static void set_that_never_has_its_resources_has_a_reason(void **state)
+{
+    static const struct {
+        const char *words[3];
+        uint32_t at; /* the component that has no room; 0: they fit */
+    } v[] = {
+        {{"N=4 mem=300", "N=1 mem=200"}, 1},
+        {{"N=3 mem=300", "N=1 mem=200"}, 0},
+        {{"N=4 mem=200", "N=4 mem=200"}, 0},
+        {{"n=1", "N=4 mem=200", "N=4 mem=201"}, 2},
+        {{"n=8 mem-per-cpu=100", "n=4 mem-per-cpu=100", "n=5 mem-per-cpu=100"}, 2},
+        {{"n=8 mem-per-cpu=100", "n=4 mem-per-cpu=100", "n=4 mem-per-cpu=100"}, 0},
+        {{"w=n1 N=1 mem=300", "w=n1 N=1 mem=200"}, 1},
+        {{"N=4 gres=gpu:1", "N=2 gres=gpu:2"}, 1},
+        {{"N=2 gres=gpu:1", "N=2 gres=gpu:2"}, 0},
+        {{"N=4 gres=gpu:1", "N=4 gres=gpu:1", "n=1 gres=gpu:1"}, 2},
+        {{"N=4 gres=gpu:1", "N=4 gres=gpu:1", "n=1"}, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct cluster *c = cluster_up("GresTypes=gpu\nSelectTypeParameters=CR_Core_Memory\n"
+                                       "NodeName=n[1-4] CPUs=4 RealMemory=400 Gres=gpu:2\n"
+                                       "PartitionName=p Nodes=ALL\n");
+        struct plan p;
+        uint32_t at = 0;
+        const struct job *leader = queue_set(c, 2, 100, v[i].words[2] ? 3 : 2, v[i].words);
+        plan_begin(&p, c, NULL, NOW, true);
+        bool could = joint_could_fit(&p, leader, &at);
+        if (could != !v[i].at || at != v[i].at)
+            fail_msg("case %zu: %d, component %u", i, could, at);
+        plan_end(&p);
+        test_run(c, 1, "n1:4 n2:4 n3:4 n4:4", NOW + 50);
+        expect(c, true, v[i].at ? "2: BadConstraints" : "2: Resources@1050");
+        test_cluster_free(c);
+    }
+}
+
 /* HET-123: the start of a job that no set competes with is the same with and without one. */
 static void unrelated_jobs_are_planned_the_same(void **state)
 {
@@ -417,6 +455,7 @@ int main(void)
         cmocka_unit_test(a_set_keeps_and_respects_planned_starts),
         cmocka_unit_test(without_backfill_it_is_in_order),
         cmocka_unit_test(set_that_never_fits_has_a_reason),
+        cmocka_unit_test(set_that_never_has_its_resources_has_a_reason),
         cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_closed_gate_keeps_the_set),
         cmocka_unit_test(tasks_of_sockets_are_placed_alone),

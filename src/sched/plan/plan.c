@@ -460,7 +460,7 @@ static bool explain_blocked_set(const struct plan *p, const struct job *leader, 
         if (d->reason == REASON_BAD_CONSTRAINTS)
             return false;
     }
-    if (first && !p->asks && !d->detail && !kept_out && !joint_could_fit(p, leader))
+    if (first && !p->asks && !d->detail && !kept_out && !joint_could_fit(p, leader, NULL))
         d->reason = REASON_BAD_CONSTRAINTS;
     return kept_out;
 }

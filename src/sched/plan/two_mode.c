@@ -16,9 +16,12 @@ static struct plan_set *find_set(struct plan *p, const struct job *j)
     vec_foreach (&p->sets, set)
         if (set->id == job_set_id(j))
             return set;
-    vec_push(&p->sets,
-             ((struct plan_set){
-                 .id = job_set_id(j), .count = job_set_count(j), .backfilled = p->blocked}));
+    const struct job *leader = job_set_component(j, 0);
+    bool known = leader && leader->part && !leader->partitions && job_set_is_whole(j);
+    vec_push(&p->sets, ((struct plan_set){.id = job_set_id(j),
+                                          .count = job_set_count(j),
+                                          .never = known && !joint_could_fit(p, leader, NULL),
+                                          .backfilled = p->blocked}));
     return &vec_last(&p->sets);
 }
 
@@ -218,6 +221,8 @@ bool two_mode_look(struct plan *p, const struct job *j, bool counts, struct deci
     int64_t at_sec = 0;
     d->of_component = true;
     d->reason = find_closed_gate(p, j);
+    if (!d->reason && set->never)
+        d->reason = REASON_BAD_CONSTRAINTS;
     if (d->reason || set->lost || !may_have_place(p, j, counts)) {
         lose_set(p, set);
         d->reason = d->reason ? d->reason : REASON_PRIORITY;

@@ -276,6 +276,17 @@ static void each_partition_of_a_component_counts(void **state)
     end_planner();
 }
 
+/* Components that never fit beside each other keep nothing from others. */
+static void set_that_never_fits_has_a_reason(void **state)
+{
+    (void)state;
+    begin_planner(NODES);
+    queue_set(1, 900, HOUR, 2, (const char *[]){"p=a n=3", "p=a n=2"});
+    queue_job(10, 800, HOUR, "p=a n=4");
+    expect_pass(1, "1 BadConstraints, 2 BadConstraints, 10 starts");
+    end_planner();
+}
+
 /* Each component by itself would have the first alternative; together they have one each. */
 static void alternative_licenses_are_chosen_jointly(void **state)
 {
@@ -303,6 +314,7 @@ int main(void)
         cmocka_unit_test(an_immediate_start_is_in_the_middle_of_the_pass),
         cmocka_unit_test(each_partition_of_a_component_counts),
         cmocka_unit_test(alternative_licenses_are_chosen_jointly),
+        cmocka_unit_test(set_that_never_fits_has_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,8 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
     enum why_rule room;
     struct selection where = {0};
     _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
+    if (of_set && w->set.never)
+        return WHY_APART;
     if (p->blocked && !p->backfill)
         return WHY_ORDER;
     if (p->backfill && depth_is_reached(p))

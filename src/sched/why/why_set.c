@@ -92,7 +92,9 @@ static bool look_at_whole(struct why *w, const struct job *leader)
     if (set->at < count)
         return false;
     set->at = 0;
-    if (!leader->part || w->q.announced || fits_set(w, leader, (struct plan_variant){0}))
+    set->never = leader->part && !joint_could_fit(&w->plan, leader, &set->at);
+    if (set->never || !leader->part || w->q.announced ||
+        fits_set(w, leader, (struct plan_variant){0}))
         return false;
     set->look = SET_ALONE;
     return true;

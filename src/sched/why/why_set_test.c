@@ -111,6 +111,22 @@ static void those_without_room_together(void **state)
     test_cluster_free(c);
 }
 
+/* On a cluster where nothing runs the third one would have no room beside the others either. */
+static void one_that_never_has_room_is_named(void **state)
+{
+    struct cluster *c = cluster_up();
+    (void)state;
+    run_job(c, 1, "n3:4", NOW + 100);
+    queue_set(c, 10, 3, (const char *[]){"C=b n=4 N=1", "C=b n=4 N=1", "C=b n=1"});
+    for (uint32_t id = 10; id < 13; id++) {
+        struct why *w = ask(c, id);
+        assert_string_equal(why_answer(w)->rule, "never_together");
+        assert_int_equal(why_answer(w)->het_job_offset, 2);
+        why_free(w);
+    }
+    test_cluster_free(c);
+}
+
 static void begin_later(struct job *j, int64_t begin_at)
 {
     _cleanup_arena_ struct arena arena;
@@ -224,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_without_room_is_named),
         cmocka_unit_test(those_without_room_together),
+        cmocka_unit_test(one_that_never_has_room_is_named),
         cmocka_unit_test(each_component_has_its_planned_nodes),
         cmocka_unit_test(one_that_is_held_is_named),
         cmocka_unit_test(one_that_would_delay_others_is_named),

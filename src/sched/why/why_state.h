@@ -34,6 +34,7 @@ struct why_set {
     uint32_t at;        /* the component that is looked at; in the end the one that was found */
     uint32_t low, high; /* the first ones of them together: so many fit, so many do not */
     bool together;      /* it fits by itself, and not beside others */
+    bool never;         /* nor would it on an empty cluster */
 };
 
 enum why_phase { WALK, FIND, ARRIVE, LOOK, ASK, LAY, OWN, ESTIMATE, LEAVE, OVER };

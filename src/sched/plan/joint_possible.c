@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Whether the components of a set could ever start beside each other: what they need at least is
+ * compared with what is configured, for all components that may have no other nodes than these, and
+ * for each two of them. What is not proved so may fit.
+ */
+#include "sched/plan/joint.h"
+
+struct demand { /* of a component, on nodes where nothing runs */
+    struct bitset *nodes;
+    uint64_t least_nodes, cpus, mem_mib;
+    uint64_t node_mem_mib;         /* on each of its nodes */
+    const struct gres_wants *gres; /* NULL: not known */
+    uint64_t tasks;
+    bool whole; /* no other component has a node of these */
+};
+
+static uint64_t most_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* In several partitions the component may have other properties: less is known. */
+static struct demand find_demand(const struct cluster *c, const struct job *j, bool in_one)
+{
+    const struct request *r = &j->want;
+    bool known = in_one || !j->partitions, alone = known && !r->shared;
+    bool counts = alone && !r->overcommit, all_mem = r->mem_node_mib == UINT64_MAX;
+    bool named = r->req && bitset_count(r->req) >= r->max_nodes; /* it has no others */
+    struct demand d = {.nodes = named ? bitset_dup(r->req) : joint_candidates(c, j, in_one),
+                       .least_nodes = known ? plan_need(j).nodes : r->min_nodes,
+                       .cpus = counts ? (uint64_t)r->tasks * r->cpus_per_task : 0,
+                       .gres = alone ? &r->gres : NULL,
+                       .tasks = known ? r->tasks : 0,
+                       .whole = alone && r->exclusive};
+    if (alone && !all_mem)
+        d.node_mem_mib = most_of(r->mem_node_mib, counts ? r->mem_cpu_mib * r->cpus_per_task : 0);
+    d.mem_mib = most_of(d.least_nodes * d.node_mem_mib, r->mem_cpu_mib * d.cpus);
+    return d;
+}
+
+/* --- all together --------------------------------------------------------------------------------
+ */
+
+static uint64_t count_on(const struct node_kind *k, uint64_t mask, size_t kinds)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < kinds; i++)
+        sum += mask >> i & 1 ? k->gres_total[i] : 0;
+    return sum;
+}
+
+/* Of these generic resources, or some of them. */
+static uint64_t count_wanted(const struct demand *d, uint64_t mask, bool on_a_node)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; d->gres && i < d->gres->list.len; i++) {
+        const struct gres_want *w = &d->gres->list.data[i];
+        if (w->mask & ~mask)
+            continue;
+        uint64_t all = most_of(w->per_job, w->per_task * d->tasks);
+        sum += on_a_node ? w->per_node : most_of(all, w->per_node * d->least_nodes);
+    }
+    return sum;
+}
+
+static bool has_gres(const struct cluster *c, const struct bitset *nodes,
+                     const struct demand *demands, uint32_t count, uint64_t mask)
+{
+    uint64_t have = 0, want = 0;
+    bitset_foreach (nodes, i)
+        have += count_on(&c->pool.kinds.data[c->pool.kind[i]], mask, c->pool.gres_kinds);
+    for (uint32_t i = 0; i < count; i++)
+        if (bitset_contains(nodes, demands[i].nodes))
+            want += count_wanted(&demands[i], mask, false);
+    return want <= have;
+}
+
+/* No component before it asks for the same ones. */
+static bool is_first_of(const struct bitset *nodes, const struct demand *demands, uint32_t at,
+                        uint64_t mask)
+{
+    for (uint32_t i = 0; i < at; i++)
+        for (size_t k = 0; bitset_contains(nodes, demands[i].nodes) && demands[i].gres &&
+                           k < demands[i].gres->list.len;
+             k++)
+            if (demands[i].gres->list.data[k].mask == mask)
+                return false;
+    return true;
+}
+
+/* Whether these nodes are enough for the components that may have no others. */
+static bool are_enough(const struct cluster *c, const struct bitset *nodes,
+                       const struct demand *demands, uint32_t count)
+{
+    uint64_t whole = 0, shared = 0, cpus = 0, mem_mib = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct demand *d = &demands[i];
+        if (!bitset_contains(nodes, d->nodes))
+            continue;
+        cpus += d->cpus;
+        mem_mib += d->mem_mib;
+        if (d->whole)
+            whole += d->least_nodes;
+        else if (d->least_nodes > shared)
+            shared = d->least_nodes;
+        for (size_t k = 0; d->gres && k < d->gres->list.len; k++)
+            if (is_first_of(nodes, demands, i, d->gres->list.data[k].mask) &&
+                !has_gres(c, nodes, demands, count, d->gres->list.data[k].mask))
+                return false;
+    }
+    uint64_t have_cpus = 0, have_mib = 0;
+    bitset_foreach (nodes, i) {
+        const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[i]];
+        have_cpus += k->cpus;
+        have_mib += k->mem_mib;
+    }
+    return whole + shared <= bitset_count(nodes) && cpus <= have_cpus && mem_mib <= have_mib;
+}
+
+/* --- two of them --------------------------------------------------------------------------------
+ */
+
+static bool share_kind(const struct cluster *c, const struct node_kind *k, const struct demand *a,
+                       const struct demand *b)
+{
+    if (a->node_mem_mib + b->node_mem_mib > k->mem_mib)
+        return false;
+    for (size_t i = 0; a->gres && i < a->gres->list.len; i++) {
+        uint64_t mask = a->gres->list.data[i].mask;
+        if (count_wanted(a, mask, true) + count_wanted(b, mask, true) >
+            count_on(k, mask, c->pool.gres_kinds))
+            return false;
+    }
+    return true;
+}
+
+/* They have as many nodes together as they need at least, where they share those that have enough
+ * for both. */
+static bool fit_beside(const struct cluster *c, const struct demand *a, const struct demand *b)
+{
+    _cleanup_bitset_ struct bitset *all = bitset_dup(a->nodes);
+    uint64_t shared = 0;
+    bitset_or(all, b->nodes);
+    if (a->least_nodes + b->least_nodes <= bitset_count(all))
+        return true;
+    bitset_foreach (a->nodes, i)
+        shared += !a->whole && !b->whole && bitset_test(b->nodes, (size_t)i) &&
+                  share_kind(c, &c->pool.kinds.data[c->pool.kind[i]], a, b);
+    return a->least_nodes + b->least_nodes <= bitset_count(all) + shared;
+}
+
+/* Another one before it may have the same nodes. */
+static bool has_own_nodes(const struct demand *demands, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++)
+        if (bitset_equal(demands[i].nodes, demands[at].nodes))
+            return false;
+    return true;
+}
+
+/* The first ones, and no more. */
+static bool could_fit_first(const struct cluster *c, const struct demand *demands, uint32_t count)
+{
+    _cleanup_bitset_ struct bitset *all = bitset_new(c->nodes.len);
+    for (uint32_t i = 0; i < count; i++)
+        bitset_or(all, demands[i].nodes);
+    bool could = are_enough(c, all, demands, count);
+    for (uint32_t i = 0; could && i < count; i++)
+        could = !has_own_nodes(demands, i) || are_enough(c, demands[i].nodes, demands, count);
+    for (uint32_t i = 0; could && i < count; i++)
+        for (uint32_t k = i + 1; could && k < count; k++)
+            could = fit_beside(c, &demands[i], &demands[k]);
+    return could;
+}
+
+bool joint_could_fit(const struct plan *p, const struct job *leader, uint32_t *at)
+{
+    struct demand demands[JOB_SET_MAX] = {0};
+    uint32_t count = job_set_count(leader), first = 2;
+    for (uint32_t i = 0; i < count; i++)
+        demands[i] = find_demand(p->cluster, joint_component(p, leader, i), i == 0);
+    bool could = could_fit_first(p->cluster, demands, count);
+    while (!could && at && could_fit_first(p->cluster, demands, first))
+        first++;
+    if (!could && at)
+        *at = first - 1;
+    for (uint32_t i = 0; i < count; i++)
+        bitset_free(demands[i].nodes);
+    return could;
+}
