@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where a job's nodes lie in the network: topology.conf, topology.yaml, blocks, --switches, the least loaded nodes: X-31."""
+import re
+
 import pytest
 
 from harness import Cluster, eventually
@@ -225,6 +227,8 @@ def test_partitions_choose_a_topology():
         assert c.run(["srun", "-p", "pairs", *show]).ok() == "b2.n4 block.node"
         assert c.run(["srun", "-p", "row", *show]).ok() == "n4 node"
 
+        shown = re.search(r"(?m)^TopologyPlugin +=? *(\S+)", c.run("scontrol show config").ok())
+        assert shown[1] == "topology/tree"
         assert " Topology=pairs" in c.run("scontrol -o show partition pairs").ok()
         assert "Topology=" not in c.run("scontrol show partition main").ok()
         assert c.json("scontrol show partition pairs")["partitions"][0]["topology"] == "pairs"
