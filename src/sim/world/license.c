@@ -70,12 +70,12 @@ static void check_licenses(struct sim *s, const struct sim_watch *by)
     vec_foreach (&s->plan->items, item)
         if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, sizeof key - 1) == 0)
             configured = item->text + sizeof key - 1;
-    for (char name = 'a'; name <= 'b'; name++) {
+    for (const char *name = "ab"; *name; name++) {
         uint64_t used = 0;
         for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
-            used += sim_license_holds(w) ? count_held(w, name) : 0;
-        if (count_held(by, name) && used > count_of(configured, name))
-            sim_break(s, "a licence is given away twice", "job %u: %c %llu", by->job_id, name,
+            used += sim_license_holds(w) ? count_held(w, *name) : 0;
+        if (count_held(by, *name) && used > count_of(configured, *name))
+            sim_break(s, "a licence is given away twice", "job %u: %c %llu", by->job_id, *name,
                       (unsigned long long)used);
     }
 }
