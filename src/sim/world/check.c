@@ -177,13 +177,16 @@ void sim_check_node(struct sim *s, unsigned node)
 /* --- after a turn -------------------------------------------------------------------------------
  */
 
-/* A job that gang scheduling has suspended waits for as many slices as there are other jobs. */
+/* A job that gang scheduling has suspended waits for as many slices as there are other jobs. Where
+ * a daemon is stopped, jobs that have ended keep their cores until it says that they are gone. */
 static void check_turn_late(struct sim *s, const struct sim_watch *w)
 {
     int64_t slice_ms = s->slice_ms ? s->slice_ms : 30000;
     if (!w->view.there || !w->turn_from_ms)
         return;
     int64_t from_ms = w->turn_from_ms > s->c->up_since_ms ? w->turn_from_ms : s->c->up_since_ms;
+    vec_foreach (&s->nodes, n)
+        from_ms = n->stopped_until_ms > from_ms ? n->stopped_until_ms : from_ms;
     int64_t most_ms = (int64_t)(HASH_COUNT(s->watches) - 1) * slice_ms + LATE_MS;
     if (s->now_ms - from_ms > most_ms)
         sim_break(s, "a job starves in gang scheduling", "job %u stands for %lld ms", w->job_id,
