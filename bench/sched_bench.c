@@ -273,7 +273,7 @@ static void compare_with_plain(const struct world_rule *rule)
     fill_world(&with, rule);
     fill_world(&without, &plain);
     struct pass_pair pair = {
-        {&with, "jobs with resources"}, {&without, "without them"}, HRES_RATIO};
+        {&with, "jobs with resources"}, {&without, "jobs without them"}, HRES_RATIO};
     compare_passes(&pair, true);
     compare_passes(&pair, false);
     world_done(&with);
@@ -356,7 +356,7 @@ static void measure_sets(void)
     start_sets();
     queue_sets(&sets, true);
     queue_sets(&jobs, false);
-    struct pass_pair pair = {{&sets, "components in sets"}, {&jobs, "them as jobs"}, SET_RATIO};
+    struct pass_pair pair = {{&sets, "components in sets"}, {&jobs, "of them as jobs"}, SET_RATIO};
     compare_passes(&pair, true);
     compare_passes(&pair, false);
     world_done(&sets);

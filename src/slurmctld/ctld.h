@@ -101,7 +101,7 @@ struct ctld {
     uint64_t turns, commits;
     size_t jobs_peak; /* the most jobs since memory was given back to the system */
     unsigned trims;   /* commits after which memory is to be given back */
-    bool debug_given; /* by setdebug, until the configuration is read again: */
+    bool debug_given; /* by setdebug or SIGUSR2, until the configuration is read again: */
     unsigned debug;   /* the log's level */
     bool low;         /* what control/ was last told */
     char *successor;  /* it stops for this one, and begins anew in standby; NULL: for good */
