@@ -34,9 +34,15 @@ enum cgroup_part {
     CGROUP_CPUSET,
     CGROUP_MEMORY,
     CGROUP_DEVICES,
+    CGROUP_IO, /* the first of EnableExtraControllers: enabled for others to use, v2 alone */
+    CGROUP_PIDS,
+    CGROUP_RDMA,
+    CGROUP_HUGETLB,
+    CGROUP_MISC,
     CGROUP_PARTS
 };
 #define CGROUP_BIT(part) (1u << (part))
+#define CGROUP_EXTRA (CGROUP_BIT(CGROUP_PARTS) - CGROUP_BIT(CGROUP_IO))
 
 struct cgroup {
     enum cgroup_version version; /* CGROUP_NONE: closed, as zeroes are */
@@ -56,8 +62,12 @@ struct cgroup_place {
     bool enable_above;           /* v2: controllers may be enabled above the base, too */
 };
 
-/* The base directory of a node; 'node' NULL: the only one of this host. The caller frees. */
-char *cgroup_base(enum cgroup_version version, const char *node);
+/* The base directory of a node; 'node' NULL: the only one of this host. 'slice' is of version 2,
+ * NULL: system.slice; "a-b.slice" is below "a.slice", as systemd has it. The caller frees. */
+char *cgroup_base(enum cgroup_version version, const char *slice, const char *node);
+/* The parts of CGROUP_EXTRA that a list names, "all" or "io,pids". -ERR_PARSE: err names the word.
+ */
+int cgroup_parse_extra(const char *list, unsigned *parts, struct err *err);
 const char *cgroup_part_name(enum cgroup_part part, enum cgroup_version version);
 
 /* -ENOENT: there is nothing of the kind at the mount point. */

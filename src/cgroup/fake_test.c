@@ -193,7 +193,7 @@ static void test_v1(void **state)
     make_v1();
     assert_int_equal(
         cgroup_open(&(struct cgroup_place){.mount = top, .parts = ALL}, &base, NULL, &err), 0);
-    assert_int_equal(base.parts, ALL);
+    assert_int_equal(base.parts, ALL & ~CGROUP_EXTRA);
     EXPECT(at("cpuset/slurm/cpuset.mems"), "0-1\n");
     descend(&base, (const char *[]){"uid_7", "job_4", "step_batch", NULL}, &step);
     assert_string_equal(step.path, "slurm/uid_7/job_4/step_batch");
@@ -290,12 +290,48 @@ static void test_v2(void **state)
     cgroup_close(&base);
 }
 
+static void test_bases(void **state)
+{
+    static const struct {
+        enum cgroup_version version;
+        const char *slice, *node, *base;
+    } rows[] = {
+        {CGROUP_V1, "a.slice", NULL, "slurm"},
+        {CGROUP_V1, NULL, "n1", "slurm_n1"},
+        {CGROUP_V2, NULL, NULL, "system.slice/slurmstepd.scope"},
+        {CGROUP_V2, "a.slice", "n1", "a.slice/n1_slurmstepd.scope"},
+        {CGROUP_V2, "a-b-c.slice", NULL, "a.slice/a-b.slice/a-b-c.slice/slurmstepd.scope"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        _cleanup_free_ char *base = cgroup_base(rows[i].version, rows[i].slice, rows[i].node);
+
+        assert_string_equal(base, rows[i].base);
+    }
+}
+
+static void test_extra_controllers(void **state)
+{
+    struct err err = {0};
+    unsigned parts = 1;
+
+    assert_int_equal(cgroup_parse_extra(NULL, &parts, &err), 0);
+    assert_int_equal(parts, 0);
+    assert_int_equal(cgroup_parse_extra("io,Pids,misc", &parts, &err), 0);
+    assert_int_equal(parts,
+                     CGROUP_BIT(CGROUP_IO) | CGROUP_BIT(CGROUP_PIDS) | CGROUP_BIT(CGROUP_MISC));
+    assert_int_equal(cgroup_parse_extra("all", &parts, &err), 0);
+    assert_int_equal(parts, CGROUP_EXTRA);
+    assert_int_equal(cgroup_parse_extra("io,memory", &parts, &err), -ERR_PARSE);
+    assert_string_equal(err.text, "unknown controller 'memory'");
+}
+
 static void test_v2_lacks_some(void **state)
 {
     struct err why[CGROUP_PARTS] = {0}, err = {0};
     struct cgroup base = {0};
 
-    make_v2("cpu io\n");
+    make_v2("cpu\n");
     assert_int_equal(cgroup_open(&(struct cgroup_place){.mount = top,
                                                         .parts = ALL & ~CGROUP_BIT(CGROUP_DEVICES),
                                                         .base = "system.slice/n1_slurmstepd.scope"},
@@ -349,6 +385,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_v1, make_fake_tree, remove_fake_tree),
         cmocka_unit_test_setup_teardown(test_v1_lacks_some, make_fake_tree, remove_fake_tree),
         cmocka_unit_test_setup_teardown(test_v2, make_fake_tree, remove_fake_tree),
+        cmocka_unit_test(test_bases),
+        cmocka_unit_test(test_extra_controllers),
         cmocka_unit_test_setup_teardown(test_v2_lacks_some, make_fake_tree, remove_fake_tree),
         cmocka_unit_test_setup_teardown(test_files_that_hold_anything, make_fake_tree,
                                         remove_fake_tree),

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +13,9 @@ static const struct {
 } names[CGROUP_PARTS] = {
     [CGROUP_PROCS] = {"freezer", NULL},     [CGROUP_CPUACCT] = {"cpuacct", NULL},
     [CGROUP_CPUSET] = {"cpuset", "cpuset"}, [CGROUP_MEMORY] = {"memory", "memory"},
-    [CGROUP_DEVICES] = {"devices", NULL},
+    [CGROUP_DEVICES] = {"devices", NULL},   [CGROUP_IO] = {NULL, "io"},
+    [CGROUP_PIDS] = {NULL, "pids"},         [CGROUP_RDMA] = {NULL, "rdma"},
+    [CGROUP_HUGETLB] = {NULL, "hugetlb"},   [CGROUP_MISC] = {NULL, "misc"},
 };
 
 const char *cgroup_part_name(enum cgroup_part part, enum cgroup_version version)
@@ -20,12 +23,48 @@ const char *cgroup_part_name(enum cgroup_part part, enum cgroup_version version)
     return version == CGROUP_V2 && names[part].v2 ? names[part].v2 : names[part].v1;
 }
 
-char *cgroup_base(enum cgroup_version version, const char *node)
+static void put_slice(const char *slice, struct str *out)
 {
-    if (version == CGROUP_V2)
-        return node ? mem_printf("system.slice/%s_slurmstepd.scope", node)
-                    : mem_strdup("system.slice/slurmstepd.scope");
-    return node ? mem_printf("slurm_%s", node) : mem_strdup("slurm");
+    for (const char *dash = strchr(slice, '-'); dash; dash = strchr(dash + 1, '-'))
+        str_printf(out, "%.*s.slice/", (int)(dash - slice), slice);
+    str_puts(out, slice);
+}
+
+char *cgroup_base(enum cgroup_version version, const char *slice, const char *node)
+{
+    _cleanup_str_ struct str path = STR_INIT;
+
+    if (version != CGROUP_V2)
+        return node ? mem_printf("slurm_%s", node) : mem_strdup("slurm");
+    put_slice(slice ? slice : "system.slice", &path);
+    return mem_printf("%s/%s%sslurmstepd.scope", str_cstr(&path), node ? node : "",
+                      node ? "_" : "");
+}
+
+static unsigned find_extra(const char *word)
+{
+    if (!strcasecmp(word, "all"))
+        return CGROUP_EXTRA;
+    for (int i = CGROUP_IO; i < CGROUP_PARTS; i++)
+        if (!strcasecmp(word, names[i].v2))
+            return CGROUP_BIT(i);
+    return 0;
+}
+
+int cgroup_parse_extra(const char *list, unsigned *parts, struct err *err)
+{
+    _cleanup_free_ char *copy = mem_strdup(list ? list : "");
+    char *save;
+
+    *parts = 0;
+    for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        unsigned part = find_extra(word);
+
+        if (!part)
+            return err_set(err, -ERR_PARSE, "unknown controller '%s'", word);
+        *parts |= part;
+    }
+    return 0;
 }
 
 /* --- what is mounted ----------------------------------------------------------------------------
@@ -41,9 +80,9 @@ static bool is_there(const char *mount, const char *file)
 static bool has_v1(const char *mount)
 {
     for (int i = 0; i < CGROUP_PARTS; i++) {
-        _cleanup_free_ char *file = mem_printf("%s/cgroup.procs", names[i].v1);
+        _cleanup_free_ char *file = names[i].v1 ? mem_printf("%s/cgroup.procs", names[i].v1) : NULL;
 
-        if (is_there(mount, file))
+        if (file && is_there(mount, file))
             return true;
     }
     return false;
@@ -211,14 +250,15 @@ int cgroup_open(const struct cgroup_place *place, struct cgroup *out, struct err
     for (int i = 0; i < CGROUP_PARTS; i++)
         c.fd[i] = -1;
     if (!p.base) {
-        base = cgroup_base(c.version, NULL);
+        base = cgroup_base(c.version, NULL, NULL);
         p.base = base;
     }
     c.path = mem_strdup(p.base);
     if (c.version == CGROUP_V2)
         rc = open_v2(&p, &c, why, err);
     for (int i = 0; i < CGROUP_PARTS && c.version == CGROUP_V1; i++)
-        if (p.parts & CGROUP_BIT(i) && open_v1(&p, (enum cgroup_part)i, &c, &last) && why)
+        if (names[i].v1 && p.parts & CGROUP_BIT(i) && open_v1(&p, (enum cgroup_part)i, &c, &last) &&
+            why)
             why[i] = last;
     if (rc)
         return rc;

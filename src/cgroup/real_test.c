@@ -92,6 +92,8 @@ static int remove_groups(void **state)
         for (int i = 0; i < CGROUP_PARTS; i++) {
             char where[32];
 
+            if (!cgroup_part_name((enum cgroup_part)i, CGROUP_V1))
+                continue;
             snprintf(where, sizeof(where), "/%s", cgroup_part_name((enum cgroup_part)i, CGROUP_V1));
             remove_base(where, w->name);
         }

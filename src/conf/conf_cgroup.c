@@ -33,6 +33,15 @@ static int take_plugin(struct conf_cgroup *c, const struct conf_value *v, struct
                      c->cgroup_plugin ? c->cgroup_plugin : "");
 }
 
+/* Words between dashes, and at the end ".slice", as systemd has names of slices. */
+static bool is_slice(const char *name)
+{
+    const char *end = name ? strstr(name, ".slice") : NULL;
+
+    return end && end > name && end[-1] != '-' && !end[strlen(".slice")] && name[0] != '-' &&
+           name[0] != '.' && !strchr(name, '/') && !strstr(name, "--");
+}
+
 /* What is asked for and cannot be: better said by the check of the file than found out. */
 static int check_cgroup(struct conf_loader *l, const struct conf_value *written, struct err *err)
 {
@@ -43,6 +52,10 @@ static int check_cgroup(struct conf_loader *l, const struct conf_value *written,
 
     if (at->text && (!c->cgroup_mountpoint || c->cgroup_mountpoint[0] != '/'))
         return conf_fail(at->at, err, "CgroupMountpoint=%s: expected an absolute path", at->text);
+    if (!is_slice(c->cgroup_slice))
+        return conf_fail(written[CONF_CGROUP_KEY_cgroup_slice].at, err,
+                         "CgroupSlice=%s: expected a name such as system.slice",
+                         c->cgroup_slice ? c->cgroup_slice : "");
     if (any && !c->limit)
         conf_fault(l, l->cgroup.row.data[0].at,
                    "Constrain... has no effect without TaskPlugin=task/cgroup in slurm.conf");

@@ -20,6 +20,12 @@ static void wrong(void **state)
         {TASK LINE "MinRAMSpace=x\n", "t.conf:3: ", "a size in MiB"},
         {TASK LINE "CgroupPlugin=cgroup/v3\n", "t.conf:3: ", "expected cgroup/v1, cgroup/v2"},
         {TASK LINE "CgroupMountpoint=sys/fs\n", "t.conf:3: ", "expected an absolute path"},
+        {TASK LINE "CgroupSlice=system\n", "t.conf:3: ", "CgroupSlice=system: expected a name"},
+        {TASK LINE "CgroupSlice=../x.slice\n", "t.conf:3: ", "expected a name"},
+        {TASK LINE "CgroupSlice=a/x.slice\n", "t.conf:3: ", "expected a name"},
+        {TASK LINE "CgroupSlice=-.slice\n", "t.conf:3: ", "expected a name"},
+        {TASK LINE "CgroupSlice=a--b.slice\n", "t.conf:3: ", "expected a name"},
+        {TASK LINE "CgroupSlice=a.slice.slice\n", "t.conf:3: ", "expected a name"},
     };
 
     test_refused(cases, COUNT(cases));

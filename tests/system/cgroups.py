@@ -8,6 +8,7 @@ import time
 from harness import Cluster
 
 TOP = pathlib.Path("/sys/fs/cgroup")
+EXTRA = ("io", "pids", "rdma", "hugetlb", "misc")
 V1 = ("freezer", "memory", "cpuset", "devices", "cpuacct")
 
 
@@ -29,7 +30,7 @@ class Groups:
             except OSError:
                 continue  # lacks() tells
             self.trees[name] = tree
-            for word in ("+cpuset", "+memory") if version == 2 else ():
+            for word in [f"+{name}" for name in ("cpuset", "memory", *EXTRA)] if version == 2 else ():
                 with contextlib.suppress(OSError):  # lacks() tells
                     (real / "cgroup.subtree_control").write_text(word)
             (self.mount / name).symlink_to(tree)

@@ -398,6 +398,43 @@ def test_percentages(cluster_of, version):
     assert int(c.run(["srun", "-n1", "--mem=10", "sh", "-c", group]).ok()) == 40 << 20
 
 
+@pytest.mark.parametrize("more, args, hard, both_kinds", [
+    ("MaxRAMPercent=10.5\n", "--mem=300", 210, None),
+    ("MaxRAMPercent=10.5\nConstrainSwapSpace=yes\nAllowedSwapSpace=50\nMaxSwapPercent=12\n", "--mem=300", 210, 240),
+    ("MinRAMSpace=70\nConstrainSwapSpace=yes\nAllowedSwapSpace=50.5\n", "--mem=40", 70, 70),
+    ("ConstrainSwapSpace=yes\nAllowedSwapSpace=50.5\n", "--mem=200", 200, 301),
+])
+def test_bounds_are_parts_of_the_configured_memory(cluster_of, more, args, hard, both_kinds):
+    """MaxRAMPercent and MaxSwapPercent are of RealMemory, which is less than the machine has."""
+    c = memory(cluster_of, 1, "ConstrainRAMSpace=yes\n" + more)
+    show = "cd /sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); cat memory.limit_in_bytes memory.memsw.limit_in_bytes"
+    limits = [int(word) >> 20 for word in c.run(["srun", "-n1", args, "sh", "-c", show]).ok().split()]
+    assert limits[0] == hard and (both_kinds is None or limits[1] == both_kinds), limits
+
+
+def test_slice_and_extra_controllers(cluster_of):
+    """CgroupSlice and EnableExtraControllers, with the only controller that this machine has in version 2."""
+    free = [word for word in cgroups.EXTRA if not cgroups.lacks(2, word)]
+    if not free:
+        pytest.skip("no controller for EnableExtraControllers")
+    c = cluster_of(2, "CgroupSlice=a-b.slice\nEnableExtraControllers=" + free[0] + "\n", conf=TRACK)
+    top = c.groups.trees["unified"]
+    base = top / "a.slice/a-b.slice/n1_slurmstepd.scope"
+    job = c.sbatch(wrap="sed -n s/^0:://p /proc/self/cgroup; touch up; while [ ! -e go ]; do sleep 0.05; done")
+    eventually(lambda: (c.work / "up").exists(), "it runs")
+    for place in (base / f"job_{job}", base / f"job_{job}/step_batch", base / f"job_{job}/step_batch/user"):
+        assert (place / "cgroup.controllers").read_text().split() == [free[0]]
+    (c.dir / "cgroup.conf").write_text((c.dir / "cgroup.conf").read_text().replace("a-b.slice", "c.slice"))
+    c.run("scontrol reconfigure")
+    eventually(lambda: "CgroupSlice=c.slice holds when slurmd is started again" in c.tail("n1"), "slurmd says so")
+    (c.work / "go").touch()
+    assert ended(c, job)[0] == "COMPLETED" and c.output(job).strip().endswith(f"/job_{job}/step_batch/user")
+    (c.dir / "cgroup.conf").write_text((c.dir / "cgroup.conf").read_text().replace(f"={free[0]}", "=nfs"))
+    c.kill("n1", signal.SIGTERM)
+    c.start_node("n1")
+    eventually(lambda: "EnableExtraControllers: unknown controller 'nfs'" in c.tail("n1"), "slurmd says so")
+
+
 @both
 def test_devices(cluster_of, version):
     """Cards made of /dev/full and /dev/zero: a step opens its own, and nothing else has changed."""
@@ -415,6 +452,7 @@ def test_devices(cluster_of, version):
     assert run("--gres=gpu:1") == ["yes", "no", "yes", "yes"]
     assert run("--gres=gpu:2") == ["yes", "yes", "yes", "yes"]
     assert run("--gres=shard:2") == ["yes", "no", "yes", "yes"]
+    eventually(lambda: c.node("n1")["State"] == "IDLE", "the cards are free again")
     told = ["srun", "-n1", "--gres=gpu:1", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES of $SLURM_STEP_GPUS; exec sleep ${1:-0}", "-"]
     holder = c.popen([*told, "1000"])  # programs count the cards that they can open from 0
     assert holder.stdout.readline() == "0 of 0\n" and c.run(told).ok() == "0 of 1"

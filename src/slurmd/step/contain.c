@@ -65,6 +65,24 @@ static unsigned find_wanted_parts(const struct conf_cgroup *c)
     return parts;
 }
 
+/* What EnableExtraControllers names; "all" means those that are there. */
+static unsigned find_extra_parts(const struct conf_cgroup *c, enum cgroup_version version)
+{
+    struct err err = {0};
+    unsigned parts = 0;
+
+    if (version == CGROUP_V2 && cgroup_parse_extra(c->enable_extra_controllers, &parts, &err))
+        log_error("cgroup.conf: EnableExtraControllers: %s", err.text);
+    return parts;
+}
+
+static void report_extra_lacks(const struct err *why, unsigned parts)
+{
+    for (int i = CGROUP_IO; i < CGROUP_PARTS && parts != CGROUP_EXTRA; i++)
+        if (why[i].code)
+            log_error("cgroup.conf: EnableExtraControllers: %s", why[i].text);
+}
+
 /* Each thing once, with what to do. */
 static void report_lacks(const struct slurmd *d, const struct contain *k, const struct err *why)
 {
@@ -130,21 +148,28 @@ static int find_place(const struct slurmd *d, struct cgroup_place *place, struct
 static int open_base(const struct slurmd *d, struct cgroup_place *place, struct contain *k,
                      struct err *err)
 {
-    _cleanup_free_ char *base = cgroup_base(place->version, d->named ? d->name : NULL);
+    const struct conf_cgroup *c = &d->conf->cgroup;
+    _cleanup_free_ char *base =
+        cgroup_base(place->version, c->cgroup_slice, d->named ? d->name : NULL);
+    unsigned wanted = find_wanted_parts(c), extra = find_extra_parts(c, place->version);
     struct err why[CGROUP_PARTS] = {0};
     struct cgroup fresh = {0};
     int rc;
 
-    place->parts = find_wanted_parts(&d->conf->cgroup) |
-                   k->base.parts; /* what is there is to be removed, too */
+    if (k->base.path && !str_eq(k->base.path, base))
+        return err_set(err, -EBUSY,
+                       "cgroup.conf: CgroupSlice=%s holds when slurmd is started again",
+                       c->cgroup_slice);
+    place->parts = wanted | extra | k->base.parts; /* what is there is to be removed, too */
     place->base = base;
     rc = cgroup_open(place, &fresh, why, err);
     if (rc)
         return rc;
     cgroup_close(&k->base);
     k->base = fresh;
-    k->use = fresh.parts & find_wanted_parts(&d->conf->cgroup);
+    k->use = fresh.parts & (wanted | extra);
     report_lacks(d, k, why);
+    report_extra_lacks(why, extra);
     return 0;
 }
 
@@ -248,19 +273,28 @@ static const Pb__NodeShare *share_here(const struct slurmd *d, const Pb__Cred *c
     return NULL;
 }
 
+/* RealMemory of the configuration, whose default 1 stands for the memory of the machine. */
+static uint64_t find_node_memory(const struct slurmd *d)
+{
+    uint64_t mib = d->conf->node_rows.data[d->node->row].real_memory_mib;
+
+    return mib > 1 ? mib : d->hw.real_memory_mib;
+}
+
 /* Limits of the job, and in m those of the step. */
 static int fill_memory(const struct slurmd *d, const struct cgroup *job, const Pb__NodeShare *share,
                        const Pb__StepNode *here, Pb__StepCgroup *m, struct err *err)
 {
     struct cgroup_memory_limit of_job, of_step;
     const struct conf_cgroup *c = &d->conf->cgroup;
+    uint64_t node_mib = find_node_memory(d);
     bool swap = cgroup_has_swap(job);
     int rc;
 
     if (!limits_shepherds(d->contain))
         return 0;
-    contain_limit(c, d->hw.real_memory_mib, share ? share->mem_mib : 0, &of_job);
-    contain_limit(c, d->hw.real_memory_mib, here->mem_mib, &of_step);
+    contain_limit(c, node_mib, share ? share->mem_mib : 0, &of_job);
+    contain_limit(c, node_mib, here->mem_mib, &of_step);
     if (!swap)
         of_job.with_swap = of_step.with_swap = 0;
     rc = cgroup_set_memory(job, &of_job, err);
