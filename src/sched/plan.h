@@ -152,6 +152,7 @@ struct plan {
     struct plan_note note;        /* what is noted of the job that is being looked at, */
     uint32_t note_of;             /* its id; 0: that was not read, or has changed since, */
     uint64_t note_freed;          /* and pool.freed when it was read */
+    uint32_t note_next;           /* see plan_note_read_next() */
     struct plan_depth depth;
     struct alike failed;         /* what did not fit in this pass */
     VEC(struct plan_head) heads; /* in their order */

@@ -23,7 +23,7 @@ struct part;
 struct selection;
 
 struct plan_note {
-    const struct part *part; /* NULL: a free slot of the table */
+    const struct part *part;
     uint32_t job_id;
     uint32_t license;         /* the alternative that start_at is about */
     uint32_t request_version; /* job.request_version; another one: the note says nothing */
@@ -51,8 +51,9 @@ struct plan_set_start {
 
 struct plan_notes {                 /* zeroed: empty */
     const struct plan_notes *under; /* read where these say nothing; NULL: nothing is under them */
-    struct plan_note *slots;        /* open addressing, at most half full */
-    size_t room, count;             /* room: a power of two, or 0 */
+    VEC32(struct plan_note) list;   /* as they were first written: in the order of the queue */
+    uint32_t *index; /* open addressing, at most half full: place in the list, from 1; 0: free */
+    size_t room;     /* of the index: a power of two, or 0 */
     VEC(struct plan_note_place) places;
     uint64_t freed; /* pool.freed when they were written */
     unsigned mode;  /* of the last pass that was completed in one; 0: none was */
@@ -68,6 +69,10 @@ const struct plan_note *plan_note_read(const struct plan_notes *n, const struct 
 /* The same, of the job in another partition. */
 const struct plan_note *plan_note_read_in(const struct plan_notes *n, const struct cluster *c,
                                           const struct job *j, const struct part *part);
+/* Of jobs in the order of the queue: the note is looked for after the one of the call before, for
+ * which 'next' is kept; at first it is 0. */
+const struct plan_note *plan_note_read_next(const struct plan_notes *n, const struct cluster *c,
+                                            const struct job *j, uint32_t *next);
 /* The nodes of the planned start that is noted for the job. NULL: none are noted, or nodes were
  * allocated since the pass began that noted them, so that others may be better now. */
 const struct selection *plan_note_read_place(const struct plan_notes *n, const struct cluster *c,

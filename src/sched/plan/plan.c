@@ -113,7 +113,7 @@ static void read_note(struct plan *p, const struct job *j)
     p->note_of = 0;
     if (p->asks)
         return;
-    p->note = *plan_note(p, j);
+    p->note = *plan_note_read_next(p->notes, p->cluster, j, &p->note_next);
     p->note.part = j->part;
     p->note_of = j->id;
     p->note_freed = p->cluster->pool.freed;
@@ -586,7 +586,7 @@ static void note_failure(struct plan *p, const struct job *j)
 static bool try_start(struct plan *p, const struct job *j, struct decision *d)
 {
     uint32_t count = license_count_alternatives(j);
-    if ((!p->backfill && resv_is_blocked(p->resv, j)) || has_failed(p, j))
+    if (plan_note(p, j)->unfit || (!p->backfill && resv_is_blocked(p->resv, j)) || has_failed(p, j))
         return false;
     for (uint32_t n = 0; n < count; n++) {
         bool keeps_place;

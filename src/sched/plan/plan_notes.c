@@ -17,25 +17,27 @@ static size_t first_slot(const struct plan_notes *n, uint32_t job_id, const stru
     return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (__builtin_clzll(n->room) + 1));
 }
 
-/* The note, or the free slot where it would be. */
-static struct plan_note *find_slot(const struct plan_notes *n, uint32_t job_id,
-                                   const struct part *part)
+static bool is_note_of(const struct plan_note *note, uint32_t job_id, const struct part *part)
 {
-    size_t i = first_slot(n, job_id, part);
-    while (n->slots[i].part && (n->slots[i].job_id != job_id || n->slots[i].part != part))
-        i = (i + 1) & (n->room - 1);
-    return &n->slots[i];
+    return note->job_id == job_id && note->part == part;
 }
 
-static void grow_table(struct plan_notes *n)
+/* The slot of the note in the index, or the free one where it would be. */
+static uint32_t *find_slot(const struct plan_notes *n, uint32_t job_id, const struct part *part)
 {
-    struct plan_notes old = *n;
-    n->room = old.room ? old.room * 2 : ROOM_FIRST;
-    n->slots = mem_alloc_array(n->room, sizeof(*n->slots));
-    for (size_t i = 0; i < old.room; i++)
-        if (old.slots[i].part)
-            *find_slot(n, old.slots[i].job_id, old.slots[i].part) = old.slots[i];
-    free(old.slots);
+    size_t i = first_slot(n, job_id, part);
+    while (n->index[i] && !is_note_of(&n->list.data[n->index[i] - 1], job_id, part))
+        i = (i + 1) & (n->room - 1);
+    return &n->index[i];
+}
+
+static void grow_index(struct plan_notes *n)
+{
+    free(n->index);
+    n->room = n->room ? n->room * 2 : ROOM_FIRST;
+    n->index = mem_new_array(uint32_t, n->room);
+    for (uint32_t i = 0; i < n->list.len; i++)
+        *find_slot(n, n->list.data[i].job_id, n->list.data[i].part) = i + 1;
 }
 
 static void free_place(struct plan_note_place *place)
@@ -54,23 +56,32 @@ static void clear_places(struct plan_notes *n)
 void plan_notes_clear(struct plan_notes *n)
 {
     clear_places(n);
-    if (n->room > ROOM_FIRST && n->count < n->room / 16) { /* far more than is needed */
-        free(n->slots);
-        n->slots = NULL;
+    if (n->room > ROOM_FIRST && n->list.len < n->room / 16) { /* far more than is needed */
+        free(take_ptr(n->index));
         n->room = 0;
     }
     if (n->room)
-        memset(n->slots, 0, n->room * sizeof(*n->slots));
-    n->count = 0;
+        memset(n->index, 0, n->room * sizeof(*n->index));
+    vec_trim(&n->list);
+    vec_clear(&n->list);
 }
 
 void plan_notes_done(struct plan_notes *n)
 {
-    free(n->slots);
+    free(n->index);
+    vec_done(&n->list);
     vec_done(&n->set_starts);
     clear_places(n);
     vec_done(&n->places);
     *n = (struct plan_notes){0};
+}
+
+/* The place in the list, from 1; 0: there is none. */
+static uint32_t find_place(const struct plan_notes *n, const struct cluster *c, const struct job *j,
+                           const struct part *part)
+{
+    bool holds = n->freed == c->pool.freed && n->list.len;
+    return holds ? *find_slot(n, j->id, part) : 0;
 }
 
 const struct plan_note *plan_note_read_in(const struct plan_notes *n, const struct cluster *c,
@@ -78,13 +89,24 @@ const struct plan_note *plan_note_read_in(const struct plan_notes *n, const stru
 {
     static const struct plan_note none;
     for (; n; n = n->under) {
-        if (n->freed != c->pool.freed || !n->count)
-            continue;
-        const struct plan_note *note = find_slot(n, j->id, part);
-        if (note->part && note->request_version == j->request_version)
-            return note;
+        uint32_t place = find_place(n, c, j, part);
+        if (place && n->list.data[place - 1].request_version == j->request_version)
+            return &n->list.data[place - 1];
     }
     return &none;
+}
+
+const struct plan_note *plan_note_read_next(const struct plan_notes *n, const struct cluster *c,
+                                            const struct job *j, uint32_t *next)
+{
+    bool follows = n->freed == c->pool.freed && *next < n->list.len &&
+                   is_note_of(&n->list.data[*next], j->id, j->part);
+    uint32_t place = follows ? *next + 1 : find_place(n, c, j, j->part);
+    if (!place)
+        return plan_note_read(n, c, j);
+    const struct plan_note *note = &n->list.data[place - 1];
+    *next = place;
+    return note->request_version == j->request_version ? note : plan_note_read(n, c, j);
 }
 
 const struct plan_note *plan_note_read(const struct plan_notes *n, const struct cluster *c,
@@ -106,10 +128,14 @@ struct plan_note *plan_note_write(struct plan_notes *n, const struct cluster *c,
     assert(j->part);
     struct plan_note old = *plan_note_read(n, c, j);
     drop_old_notes(n, c);
-    if ((n->count + 1) * 2 > n->room)
-        grow_table(n);
-    struct plan_note *note = find_slot(n, j->id, j->part);
-    n->count += !note->part;
+    if ((n->list.len + 1) * 2 > n->room)
+        grow_index(n);
+    uint32_t *slot = find_slot(n, j->id, j->part);
+    if (!*slot) {
+        vec_push(&n->list, old);
+        *slot = n->list.len;
+    }
+    struct plan_note *note = &n->list.data[*slot - 1];
     *note = old;
     note->part = j->part;
     note->job_id = j->id;

@@ -115,7 +115,7 @@ static void dump_cluster(const struct life *l, struct str *out)
     put_set(out, pool->usable);
     put_set(out, pool->spare.open);
     put_bytes(out, &l->notes, sizeof l->notes);
-    put_bytes(out, l->notes.slots, l->notes.room * sizeof l->notes.slots[0]);
+    put_bytes(out, l->notes.list.data, l->notes.list.len * sizeof l->notes.list.data[0]);
 }
 
 static void add_job(struct life *l, uint32_t id)

@@ -118,8 +118,8 @@ static void run_decision(struct life *l, const struct decision *d)
 /* What was found for them is not what would be: others may be before them now, or not any more. */
 static void forget_starts(struct life *l)
 {
-    for (size_t i = 0; i < l->notes.room; i++)
-        l->notes.slots[i].has_start = false;
+    vec_foreach (&l->notes.list, note)
+        note->has_start = false;
 }
 
 /* A pass; the decision about 'id'. 'starts': what starts does; 'change': by it others may start. */
