@@ -72,7 +72,7 @@ def test_the_guide_of_the_planner_names_every_reason():
     """Words that squeue shows of waiting jobs: those that the planner and the gates give, and the guide's table."""
     sources = {path: path.read_text() for room in ("control", "sched") for path in (TOP / "src" / room).rglob("*.[ch]")
                if not path.name.endswith("_test.c")}
-    rows = dict(re.findall(r'^REASON\((\w+), "(\w+)"\)', (TOP / "src/cluster/job/reason.def").read_text(), re.M))
+    rows = dict(re.findall(r'^ *(?:REASON|WAITS)\((\w+), "(\w+)"', (TOP / "src/cluster/job/reason.def").read_text(), re.M))
     waiting = "".join(text for path, text in sources.items() if "sched" in path.parts or path.stem in ("gate", "depend", "submit", "resv_job"))
     words = {rows[name] for name in re.findall(r"\bREASON_(\w+)", waiting) if name in rows}
     table = (TOP / "docs/scheduling.md").read_text().partition("## Why a job waits")[2].partition("\n## ")[0]
@@ -86,10 +86,10 @@ def test_every_reason_code_has_a_row_and_the_limits_have_gates():
     tests/golden/reason_codes.txt has the words of Slurm's page on job reason codes."""
     table = (TOP / "src/cluster/job/reason.def").read_text()
     planned = dict(re.findall(r'^PLANNED\(\w+, "(\w+)", (\w+)\)', table, re.M))
-    words = set(re.findall(r'^REASON\(\w+, "(\w+)"\)', table, re.M)) | set(planned) | {"None"}
+    words = set(re.findall(r'^ *(?:REASON|WAITS)\(\w+, "(\w+)"', table, re.M)) | set(planned) | {"None"}
     codes = set((TOP / "tests/golden/reason_codes.txt").read_text().split())
     assert len(codes) == 194 and codes - words == set() and words - codes == {"SystemShutdown"}
-    gates = re.findall(r"^GATE_PLANNED\((\w+), (\w+)\)", (TOP / "src/sched/plan/gate.def").read_text(), re.M)
+    gates = re.findall(r"^GATE_PLANNED\((\w+), (\w+)\)", table, re.M)
     assert [name for name, _ in gates if name.endswith("_limits")] == ["association_limits", "job_qos_limits", "partition_qos_limits"]
     assert {group for _, group in gates} == set(planned.values()) - {"NONE"}
     for word, group in planned.items():

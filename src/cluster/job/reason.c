@@ -5,8 +5,8 @@
 
 static const char *const words[] = {
 #define REASON(id, word) [REASON_##id] = word,
+#define WAITS(id, word, rule, kinds, sentence) REASON(id, word)
 #include "cluster/job/reason.def"
-#undef REASON
     [REASON_NEWER] = NULL,
 };
 

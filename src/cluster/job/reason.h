@@ -6,8 +6,8 @@
 enum reason {
     REASON_NONE, /* "None" */
 #define REASON(id, word) REASON_##id,
+#define WAITS(id, word, rule, kinds, sentence) REASON_##id,
 #include "cluster/job/reason.def"
-#undef REASON
     REASON_NEWER, /* of a record of a newer version: a word that this one does not know */
 };
 

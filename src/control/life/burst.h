@@ -68,7 +68,7 @@ void burst_retry_waiting(struct control *c);
 /* A subscriber of transitions: life/transition.def. */
 void burst_job_over(struct control *c, const struct transition *t);
 
-/* Gates of sched/plan/gate.def, and what comes before each: a failure is forgotten when an
+/* Gates of cluster/job/reason.def, and what comes before each: a failure is forgotten when an
  * administrator has released the job, so that everything begins anew; and when no gate before it is
  * closed, the data are staged in. */
 void burst_forget_failure(struct control *c, struct job *j);

@@ -135,7 +135,7 @@ static const struct {
     {#name, JOB, find, update, always, NULL, GATE_WAITS, {__VA_ARGS__}},
 #define GATE_PARTITION(name, find, update, refuse, refusal, ...)                                   \
     {#name, PARTITION, find, update, false, refuse, refusal, {__VA_ARGS__}},
-#include "sched/plan/gate.def"
+#include "cluster/job/reason.def"
 };
 #define GATES (sizeof(gates) / sizeof(gates[0]))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The gates of sched/plan/gate.def that a pending job passes on its way into the queue.
+/* The gates of cluster/job/reason.def that a pending job passes on its way into the queue.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each row of gate.def: what closes it, the reason that the job gets, and what a submission is told
- * under EnforcePartLimits. */
+/* Each gate of reason.def: what closes it, the reason that the job gets, and what a submission is
+ * told under EnforcePartLimits. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -24,7 +24,7 @@ static const struct {
 #define GATE_JOB(name, find, update, always, ...) {#name, false, {__VA_ARGS__}},
 #define GATE_PARTITION(name, find, update, refuse, refusal, ...) {#name, true, {__VA_ARGS__}},
 #define GATE_START(name, find, keeps_place, ...) {#name, false, {__VA_ARGS__}},
-#include "sched/plan/gate.def"
+#include "cluster/job/reason.def"
 };
 
 /* --- before the submission ----------------------------------------------------------------------

@@ -36,7 +36,7 @@ bool resv_is_for(struct control *c, const struct caller *who, const struct resv 
 bool resv_is_shown(struct control *c, const struct caller *who, const struct resv *r);
 /* Finds those it may run in. */
 void resv_bind_job(struct control *c, struct job *j);
-/* A gate of sched/plan/gate.def: it may run in none of them now. */
+/* A gate of cluster/job/reason.def: it may run in none of them now. */
 enum reason resv_reason(const struct control *c, const struct job *j);
 /* Both for a job that is not in the cluster: no reservation counts it, and it has those it found
  * until one changes. */

@@ -269,7 +269,7 @@ static bool begin_next(struct control *c, struct trial *t)
             return false;
         drop_guest(t);
         if (p->conf.state == CONF_PART_DOWN || p->conf.state == CONF_PART_INACTIVE)
-            t->unforeseen = why_sentence(WHY_PART_DOWN);
+            t->unforeseen = why_sentence(WHY_PARTITION_DOWN);
         else if (make_guest(c, t, p, spec, &err) != 0)
             refuse_first(t, &err);
         else
@@ -326,10 +326,10 @@ static void keep_result(struct control *c, struct trial *t)
         why_take_where(c->why.now, &t->best.where);
         t->part = t->guest.job.part;
         t->needed_sec = deadline_needed_sec(&t->guest.job);
-    } else if (s->rule == WHY_UNUSABLE || s->rule == WHY_REQUIRED) {
+    } else if (s->rule == WHY_UNUSABLE || s->rule == WHY_REQ_NODE_NOT_AVAIL) {
         explain_unusable_nodes(c, &t->guest.job, &err);
         refuse_first(t, &err);
-    } else if (s->rule != WHY_BAD) {
+    } else if (s->rule != WHY_BAD_CONSTRAINTS) {
         t->unforeseen = why_sentence(s->rule);
     } else if (select_possible(c->cluster, &t->guest.job, &err) != 0) {
         refuse_first(t, &err);

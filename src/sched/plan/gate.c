@@ -67,7 +67,7 @@ static const struct {
     enum reason reasons[REASONS_MOST]; /* REASON_NONE behind the last one */
 } gates[] = {
 #define GATE_START(name, find, keeps_place, ...) {#name, find, keeps_place, {__VA_ARGS__}},
-#include "sched/plan/gate.def"
+#include "cluster/job/reason.def"
 };
 #define GATES (sizeof(gates) / sizeof(gates[0]))
 

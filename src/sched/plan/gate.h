@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The gates of gate.def that the planner asks. */
+/* The gates of cluster/job/reason.def that the planner asks. */
 #pragma once
 
 #include <stdbool.h>

@@ -133,7 +133,7 @@ static void put_scarce(struct why *w, const struct job *j)
     uint32_t have = why_nodes_count(&w->nodes, WHY_FREE);
     if (w->rule == WHY_LICENSES)
         put_licence(w, j);
-    else if (w->rule == WHY_THROTTLE && j->array)
+    else if (w->rule == WHY_JOB_ARRAY_TASK_LIMIT && j->array)
         put_short(
             w, "elements of the array",
             j->array->throttle > j->array->running ? j->array->throttle - j->array->running : 0, 1);
@@ -174,7 +174,7 @@ static void put_reservations(struct why *w, const struct job *j)
 {
     int64_t until = job_ends_at(j, w->now_sec);
     Pb__WhyReply *m = w->answer;
-    if (w->rule != WHY_RESERVED && w->rule != WHY_REQUIRED && w->rule != WHY_RESERVATION)
+    if (w->rule != WHY_RESERVED && w->rule != WHY_REQ_NODE_NOT_AVAIL && w->rule != WHY_RESERVATION)
         return;
     _cleanup_bitset_ struct bitset *could = select_candidates(w->cluster, j);
     if (j->want.req)
@@ -210,7 +210,7 @@ static bool is_worth(const struct why *w, const struct why_trial *t)
 {
     const Pb__WhyReply *m = w->answer;
     bool told = why_is_foreseeable(w) && m->has_start_at;
-    bool lifts = w->rule >= WHY_LICENSES && !told; /* what keeps it out of the queue */
+    bool lifts = why_is_before_nodes(w->rule) && !told;
     return t->now || lifts || (t->start_at && (!m->has_start_at || t->start_at < m->start_at));
 }
 
@@ -229,7 +229,7 @@ static void put_change(struct why *w, const struct job *leader, const struct job
     m->has_start_at = t->now || t->start_at;
     m->start_at = t->now ? w->now_sec : t->start_at;
     m->has_by_operator = m->by_operator =
-        relax_by_operator(t->r.kind) || (t->r.kind == RELAX_HOLD && w->rule == WHY_HELD_ADMIN);
+        relax_by_operator(t->r.kind) || (t->r.kind == RELAX_HOLD && w->rule == WHY_JOB_HELD_ADMIN);
     w->answer->changes[w->answer->n_changes++] = m;
 }
 

@@ -25,9 +25,9 @@ static bool is_hopeless(struct why *w, const struct job *j)
     const struct cluster *c = w->cluster;
     _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
     if (j->want.req && !bitset_contains(c->pool.usable, j->want.req))
-        w->rule = WHY_REQUIRED;
+        w->rule = WHY_REQ_NODE_NOT_AVAIL;
     else if (!select_fits_idle(c, j, allowed))
-        w->rule = select_possible(c, j, NULL) != 0 ? WHY_BAD : WHY_UNUSABLE;
+        w->rule = select_possible(c, j, NULL) != 0 ? WHY_BAD_CONSTRAINTS : WHY_UNUSABLE;
     else
         return false;
     return true;
@@ -55,7 +55,7 @@ bool why_guest_visit(struct why *w, const struct job *j)
         w->rule = why_find_rule(w, j, j);
     w->found.rule = w->rule;
     if (w->rule >= WHY_SHUTDOWN && w->rule != WHY_LICENSES) /* the planner is not asked */
-        return w->rule == WHY_BEGIN || w->rule == WHY_RESERVATION;
+        return w->rule == WHY_BEGIN_TIME || w->rule == WHY_RESERVATION;
     if (w->rule == WHY_UNUSABLE)
         return false;
     plan_visit(p, j, &d);

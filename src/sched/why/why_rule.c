@@ -33,6 +33,11 @@ uint32_t why_kinds(enum why_rule rule)
     return rules[rule].kinds;
 }
 
+bool why_is_before_nodes(enum why_rule rule)
+{
+    return rule > WHY_OTHER && rules[rule].kinds != ANYTHING;
+}
+
 bool why_rule_of_reason(enum reason reason, enum why_rule *rule)
 {
     for (int i = 0; reason && i < WHY_RULES; i++)
@@ -115,7 +120,7 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
     if (!of_set && rule_of_room(w, j, &room)) /* nobody makes room for a set */
         return room;
     if (!select_fits_idle(w->cluster, j, allowed))
-        return select_possible(w->cluster, j, NULL) != 0 ? WHY_BAD : WHY_UNUSABLE;
+        return select_possible(w->cluster, j, NULL) != 0 ? WHY_BAD_CONSTRAINTS : WHY_UNUSABLE;
     if (w->set.together)
         return WHY_TOGETHER;
     bool fits = select_nodes(w->cluster, j, allowed, NULL, &where) == 0;
@@ -140,13 +145,13 @@ enum why_rule why_find_rule(struct why *w, const struct job *leader, const struc
     struct decision d;
     if (why_rule_of_reason(j->reason, &rule) && !job_partitions_is_queued(j) &&
         j->state == PB__JOB_STATE__PENDING) /* a guest has one only then */
-        return rule == WHY_PART_DOWN && !j->part ? WHY_PART_GONE : rule;
+        return rule == WHY_PARTITION_DOWN && !j->part ? WHY_PART_GONE : rule;
     if (w->q.announced)
         return WHY_SHUTDOWN;
     if (j->state != PB__JOB_STATE__PENDING)
         return WHY_RETURNING;
     if (!queued || relax_make(w->cluster, j, w->spec, NULL, 0, &same) != 0)
-        return j->want.req_gone ? WHY_REQUIRED : WHY_OTHER;
+        return j->want.req_gone ? WHY_REQ_NODE_NOT_AVAIL : WHY_OTHER;
     same.job.want.req_gone = j->want.req_gone;
     why_ask(w, leader, &same, &d);
     bool starts = d.kind == PLAN_START;
@@ -154,7 +159,7 @@ enum why_rule why_find_rule(struct why *w, const struct job *leader, const struc
     if (starts)
         rule = WHY_NOW;
     else if (r->req && !bitset_contains(w->cluster->pool.usable, r->req))
-        rule = WHY_REQUIRED;
+        rule = WHY_REQ_NODE_NOT_AVAIL;
     else if (!why_rule_of_reason(d.reason, &rule)) {
         if (j->in_set)
             license_choose_alternative(&same.job, plan_choose_awaited(&w->plan, &same.job));

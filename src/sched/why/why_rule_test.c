@@ -48,10 +48,10 @@ static void each_reason_of_a_gate_has_its_rule(void **state)
         {REASON_LICENSES, "licenses"},
     };
     static const enum reason reasons[] = {
-#define GATE_JOB(name, find, update, always, ...) __VA_ARGS__,
-#define GATE_PARTITION(name, find, update, refuse, refusal, ...) __VA_ARGS__,
-#define GATE_START(name, find, keeps_place, ...) __VA_ARGS__,
-#include "sched/plan/gate.def"
+#define GATE_JOB(name, find, update, always, ...) __VA_ARGS__
+#define GATE_PARTITION(name, find, update, refuse, refusal, ...) __VA_ARGS__
+#define GATE_START(name, find, keeps_place, ...) __VA_ARGS__
+#include "cluster/job/reason.def"
     };
     (void)state;
     assert_int_equal(COUNT(reasons), COUNT(cases));
@@ -59,7 +59,7 @@ static void each_reason_of_a_gate_has_its_rule(void **state)
         enum why_rule rule;
         assert_int_equal(reasons[i], cases[i].reason);
         if (!why_rule_of_reason(reasons[i], &rule))
-            fail_msg("%s has no row in why.def", reason_word(reasons[i]));
+            fail_msg("no rule stands for %s", reason_word(reasons[i]));
         assert_string_equal(why_word(rule), cases[i].rule);
         assert_true(rule > WHY_OTHER);
         assert_true(strlen(why_sentence(rule)) > 10);

@@ -29,7 +29,8 @@ void why_start_forget(struct why *w)
 
 bool why_is_foreseeable(const struct why *w)
 {
-    return w->q.guest || w->rule <= WHY_SWITCHES || w->rule == WHY_LICENSES || w->rule == WHY_BEGIN;
+    return w->q.guest || w->rule <= WHY_SWITCHES || w->rule == WHY_LICENSES ||
+           w->rule == WHY_BEGIN_TIME;
 }
 
 /* About a guest nothing else is asked: on a small machine more is looked at for it. */
@@ -254,7 +255,7 @@ bool why_start_own(struct why *w, const struct job *leader, const struct job *j)
     Pb__WhyReply *m = w->answer;
     int64_t at = leader->expected_at, found = 0;
     bool told = plan_note_read(&w->notes, w->cluster, leader)->has_start && at > w->now_sec;
-    bool is_planned = told && w->rule != WHY_BEGIN;
+    bool is_planned = told && w->rule != WHY_BEGIN_TIME;
     if ((!is_planned || !w->q.guest) && why_start_estimate(w, leader, j, NULL, 0, &found))
         return true;
     at = is_planned ? at : found;
@@ -262,7 +263,7 @@ bool why_start_own(struct why *w, const struct job *leader, const struct job *j)
         why_guest_found(w, at);
         return false;
     }
-    if (w->rule == WHY_BEGIN && j->begin_at > at)
+    if (w->rule == WHY_BEGIN_TIME && j->begin_at > at)
         at = j->begin_at;
     m->has_start_at = at > 0 && !w->too_many && !waits_for_unlimited(w->cluster, at);
     m->start_at = m->has_start_at ? at : 0;

@@ -104,6 +104,8 @@ enum why_rule why_find_rule(struct why *w, const struct job *leader, const struc
 /* The one that stands for a reason; false: none does. */
 bool why_rule_of_reason(enum reason reason, enum why_rule *rule);
 uint32_t why_kinds(enum why_rule rule); /* what may be asked for less of then */
+/* It keeps the job from its start whatever nodes there are. */
+bool why_is_before_nodes(enum why_rule rule);
 /* Usable nodes that it may have. The caller frees. */
 struct bitset *why_allowed_nodes(const struct why *w, const struct job *j);
 
