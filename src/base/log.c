@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "base/words.h"
 
 #define LINE_MAX_BYTES 4096
 #define SYSLOG_PATH "/dev/log"
@@ -197,12 +198,10 @@ static const struct {
 enum log_time log_parse_time(const char *words)
 {
     enum log_time found = LOG_TIME_ISO8601_MS;
-    for (const char *word = words ? words : ""; *word;) {
-        size_t len = strcspn(word, ",");
+    words_foreach (words, w) {
         for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-            if (strlen(times[i].word) == len && !strncasecmp(times[i].word, word, len))
+            if (word_case_eq(w, times[i].word))
                 found = (enum log_time)i;
-        word += len + (word[len] == ',');
     }
     return found;
 }

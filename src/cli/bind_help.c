@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/words.h"
 
 const char *bind_help_cpu(void)
 {
@@ -73,11 +74,8 @@ static const char *help_hint(void)
 static void print_gres(const char *types)
 {
     puts("Valid gres options are:");
-    for (const char *s = types ? types : ""; *s;) {
-        size_t len = strcspn(s, ",");
-
-        printf("%.*s[[:type]:count]\n", (int)len, s);
-        s += len + (s[len] == ',');
+    words_foreach (types, w) {
+        printf("%.*s[[:type]:count]\n", (int)w.len, w.at);
     }
 }
 

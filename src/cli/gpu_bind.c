@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/words.h"
 #include "cli/bind.h"
 
 #define COUNT_MAX 65535
@@ -110,14 +111,13 @@ Pb__GpuBind *gpu_bind_implied(const char *task_gres, uint32_t tasks_per_gpu, str
 {
     uint32_t count = 0;
 
-    for (const char *at = task_gres ? task_gres : ""; *at;) {
-        size_t len = strcspn(at, ",");
-        const char *name =
-            strncasecmp(at, "gres/", 5) == 0 || strncasecmp(at, "gres:", 5) == 0 ? at + 5 : at;
-        _cleanup_free_ char *entry = mem_strndup(name, len - (size_t)(name - at));
+    words_foreach (task_gres, w) {
+        const char *name = strncasecmp(w.at, "gres/", 5) == 0 || strncasecmp(w.at, "gres:", 5) == 0
+                               ? w.at + 5
+                               : w.at;
+        _cleanup_free_ char *entry = mem_strndup(name, w.len - (size_t)(name - w.at));
 
         count += gpus_in(entry);
-        at += len + (at[len] == ',');
     }
     if (count)
         return make_bind(PB__GPU_BIND_KIND__GPU_PER_TASK, count, arena);

@@ -7,6 +7,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/size.h"
+#include "base/words.h"
 #include "cli/opt_priv.h"
 
 #define COUNT_MAX (UINT64_C(1) << 50)
@@ -38,11 +39,9 @@ static int set_list(struct opt *o, const char *name, const char *arg, char **mem
         opt_set_string(member, arg);
         return 0;
     }
-    for (const char *at = arg; *at;) {
-        size_t len = strcspn(at, ",");
-        if (!put_part(at, len, &text))
+    words_foreach (arg, w) {
+        if (!put_part(w.at, w.len, &text))
             return opt_bad_spec(o, name, arg, err);
-        at += len + (at[len] == ',');
     }
     opt_set_string(member, str_cstr(&text));
     return 0;
@@ -103,14 +102,14 @@ int opt_count_licenses(struct opt *o, struct err *err)
         return 0;
     if (o->licenses && *o->licenses)
         str_puts(&all, o->licenses);
-    for (const char *at = o->task_licenses; *at; at += strcspn(at, ","), at += *at == ',') {
-        size_t len = strcspn(at, ":");
-        count = strtoull(at + len + 1, NULL, 10);
+    words_foreach (o->task_licenses, w) {
+        size_t len = strcspn(w.at, ":");
+        count = strtoull(w.at + len + 1, NULL, 10);
         if (count * tasks > INT32_MAX)
             return opt_fail(o, OPT_FAIL_ERROR, 1, err,
                             "--tres-per-task=license/%.*s=%llu: %llu tasks need too many", (int)len,
-                            at, count, tasks);
-        str_printf(&all, "%s%.*s:%llu", all.len ? "," : "", (int)len, at, count * tasks);
+                            w.at, count, tasks);
+        str_printf(&all, "%s%.*s:%llu", all.len ? "," : "", (int)len, w.at, count * tasks);
     }
     opt_set_string(&o->licenses, str_cstr(&all));
     return 0;
@@ -122,9 +121,8 @@ int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
     _cleanup_str_ struct str gres = STR_INIT, licenses = STR_INIT;
     long long cpus = 0;
 
-    for (const char *at = asks_for_nothing(arg) ? "" : arg; *at;) {
-        size_t len = strcspn(at, ",");
-        _cleanup_free_ char *part = mem_strndup(at, len);
+    words_foreach (asks_for_nothing(arg) ? "" : arg, w) {
+        _cleanup_free_ char *part = word_dup(w);
         if (!strncasecmp(part, "cpu=", 4) || !strncasecmp(part, "cpu:", 4)) {
             if (str_parse_i64(part + 4, 1, INT32_MAX, &cpus) < 0)
                 return opt_bad_spec(o, "tres-per-task", arg, err);
@@ -142,7 +140,6 @@ int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
                 *equals = ':';
             str_printf(&gres, "%s%s", gres.len ? "," : "", part);
         }
-        at += len + (at[len] == ',');
     }
     o->tres_cpus = (uint32_t)cpus;
     free(o->task_licenses);
@@ -178,15 +175,13 @@ static int set_gpus(struct opt *o, const char *name, const char *arg, char **mem
 {
     _cleanup_str_ struct str text = STR_INIT;
     uint64_t count;
-    for (const char *at = arg; *at;) {
-        size_t len = strcspn(at, ",");
-        _cleanup_free_ char *part = mem_strndup(at, len);
+    words_foreach (arg, w) {
+        _cleanup_free_ char *part = word_dup(w);
         const char *colon = strrchr(part, ':');
         if (size_parse_count(colon ? colon + 1 : part, COUNT_MAX, &count, NULL) < 0 ||
             colon == part || strpbrk(part, " \t\"'"))
             return opt_bad_spec(o, name, arg, err);
         str_printf(&text, "%sgres:gpu:%s", text.len ? "," : "", part);
-        at += len + (at[len] == ',');
     }
     opt_set_string(member, str_cstr(&text));
     return 0;
@@ -228,15 +223,14 @@ int opt_set_gres_flags(struct opt *o, const char *arg, struct err *err)
     static const char *const words[] = {"enforce-binding",      "disable-binding",
                                         "allow-task-sharing",   "multiple-tasks-per-sharing",
                                         "one-task-per-sharing", NULL};
-    for (const char *at = arg; *at;) {
-        size_t len = strcspn(at, ","), i = 0;
-        while (words[i] && (strlen(words[i]) != len || strncasecmp(at, words[i], len) != 0))
+    words_foreach (arg, w) {
+        size_t i = 0;
+        while (words[i] && !word_case_eq(w, words[i]))
             i++;
         if (!words[i])
             return opt_bad_spec(o, "gres-flags", arg, err);
         if (i == 4)
             opt_note_ignored(o, OPT_ID_gres_flags, words[i]);
-        at += len + (at[len] == ',');
     }
     opt_set_string(&o->gres_flags, arg);
     return 0;
@@ -282,17 +276,15 @@ static struct gpus same_gpus(const char *list, const struct gpus *g)
 static bool put_list(const char *list, const char *other, bool first, struct str *out)
 {
     bool agree = true;
-    for (const char *at = list; *at;) {
-        size_t len = strcspn(at, ",");
-        struct gpus g = gpus_of(at, len), same = same_gpus(other, &g);
+    words_foreach (list, w) {
+        struct gpus g = gpus_of(w.at, w.len), same = same_gpus(other, &g);
         bool exact = g.any && same.any && *g.type && !*same.type;
         bool less = g.any && same.any && !*g.type && *same.type;
         agree = agree && (!same.any || g.count == same.count);
         if (!same.any || exact || (first && !less))
-            str_printf(out, "%s%.*s", out->len ? "," : "", (int)len, at);
+            str_printf(out, "%s%.*s", out->len ? "," : "", (int)w.len, w.at);
         free(g.type);
         free(same.type);
-        at += len + (at[len] == ',');
     }
     return agree;
 }
@@ -300,9 +292,9 @@ static bool put_list(const char *list, const char *other, bool first, struct str
 /* As they were given, without the prefix that a request has. */
 static void put_given(const char *list, const char *prefix, struct str *out)
 {
-    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
-        const char *word = str_starts(at, prefix) ? at + strlen(prefix) : at;
-        str_puts(out, at == list ? "" : ",");
+    words_foreach (list, w) {
+        const char *word = str_starts(w.at, prefix) ? w.at + strlen(prefix) : w.at;
+        str_puts(out, w.at == list ? "" : ",");
         str_append(out, word, strcspn(word, ","));
     }
 }
@@ -339,13 +331,11 @@ static void drop_gpus(char **list)
 {
     _cleanup_str_ struct str rest = STR_INIT;
 
-    for (const char *at = *list ? *list : ""; *at;) {
-        size_t len = strcspn(at, ",");
-        struct gpus g = gpus_of(at, len);
+    words_foreach (*list, w) {
+        struct gpus g = gpus_of(w.at, w.len);
         if (!g.any)
-            str_printf(&rest, "%s%.*s", rest.len ? "," : "", (int)len, at);
+            str_printf(&rest, "%s%.*s", rest.len ? "," : "", (int)w.len, w.at);
         free(g.type);
-        at += len + (at[len] == ',');
     }
     free(*list);
     *list = rest.len ? mem_strdup(str_cstr(&rest)) : NULL;
@@ -366,12 +356,10 @@ static uint64_t count_gpus(const char *list)
 {
     uint64_t count = 0;
 
-    for (const char *at = list ? list : ""; *at;) {
-        size_t len = strcspn(at, ",");
-        struct gpus g = gpus_of(at, len);
+    words_foreach (list, w) {
+        struct gpus g = gpus_of(w.at, w.len);
         count += g.any && count <= COUNT_MAX ? g.count : 0;
         free(g.type);
-        at += len + (at[len] == ',');
     }
     return count;
 }

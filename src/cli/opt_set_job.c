@@ -12,6 +12,7 @@
 #include "base/signame.h"
 #include "base/size.h"
 #include "base/timefmt.h"
+#include "base/words.h"
 #include "cli/opt_priv.h"
 #include "cluster/job/request.h"
 #include "cluster/resource/dist.h"
@@ -306,11 +307,9 @@ int opt_set_priority(struct opt *o, const char *arg, struct err *err)
 int opt_set_mail_type(struct opt *o, const char *arg, struct err *err)
 {
     static const char idle[] = "INVALID_DEPEND";
-    for (const char *s = arg; *s;) {
-        size_t len = strcspn(s, ",");
-        if (strlen(idle) == len && !strncasecmp(idle, s, len))
+    words_foreach (arg, w) {
+        if (word_case_eq(w, idle))
             opt_note(o, OPT_ID_mail_type, "--mail-type=%s is accepted and has no effect", idle);
-        s += len + (s[len] == ',');
     }
     opt_set_string(&o->mail_type, arg);
     return 0;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/signame.h"
+#include "base/words.h"
 #include "cli/component.h"
 #include "cli/opt_priv.h"
 #include "cluster/job/step_ports.h"
@@ -104,9 +105,8 @@ int opt_set_ignore_signals(struct opt *o, const char *arg, struct err *err)
     static const int known[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
     uint32_t set = 0;
 
-    for (const char *s = arg; *s;) {
-        size_t len = strcspn(s, ",");
-        _cleanup_free_ char *word = mem_strndup(s, len);
+    words_foreach (arg, w) {
+        _cleanup_free_ char *word = word_dup(w);
         int number = signame_parse(word);
         bool valid = false;
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -115,7 +115,6 @@ int opt_set_ignore_signals(struct opt *o, const char *arg, struct err *err)
             return opt_bad_value(o, "ignore-signals", arg,
                                  "a list of INT, QUIT, TERM, HUP, USR1 and USR2", err);
         set |= 1u << number;
-        s += len + (s[len] == ',');
     }
     o->ignored_signals = set;
     return 0;
@@ -207,9 +206,8 @@ static const char *limit_plain(const char *name)
 int opt_set_propagate(struct opt *o, const char *arg, struct err *err)
 {
     const char *list = arg && *arg ? arg : "ALL";
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",");
-        _cleanup_free_ char *word = mem_strndup(s, len);
+    words_foreach (list, w) {
+        _cleanup_free_ char *word = word_dup(w);
         bool known = str_case_eq(word, "ALL") || str_case_eq(word, "NONE");
         for (size_t i = 0; i < sizeof(limit_names) / sizeof(limit_names[0]); i++)
             known = known || str_case_eq(limit_plain(word), limit_names[i]);
@@ -218,7 +216,6 @@ int opt_set_propagate(struct opt *o, const char *arg, struct err *err)
                             "--propagate=%s is not valid: bad rlimit "
                             "name %s",
                             list, word);
-        s += len + (s[len] == ',');
     }
     opt_set_string(&o->propagate, list);
     return 0;
@@ -228,12 +225,10 @@ bool opt_propagates(const char *list, const char *limit)
 {
     if (!list)
         return true;
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",");
-        _cleanup_free_ char *word = mem_strndup(s, len);
+    words_foreach (list, w) {
+        _cleanup_free_ char *word = word_dup(w);
         if (str_case_eq(word, "ALL") || str_case_eq(limit_plain(word), limit))
             return true;
-        s += len + (s[len] == ',');
     }
     return false;
 }

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/url.h"
+#include "base/words.h"
 #include "conf/conf_freq.h"
 #include "conf/conf_het.h"
 #include "conf/conf_internal.h"
@@ -381,8 +382,8 @@ static int mpi_params_check(struct conf_loader *l, struct err *err)
     long long low, high;
 
     l->conf->mpi_port_low = l->conf->mpi_port_high = 0;
-    for (; text && *text; text += strcspn(text, ","), text += *text == ',') {
-        _cleanup_free_ char *word = mem_strndup(text, strcspn(text, ","));
+    words_foreach (text, w) {
+        _cleanup_free_ char *word = word_dup(w);
         char *dash = strchr(word, '-');
         if (strncasecmp(word, "ports=", 6) != 0) {
             conf_warn(l, v->at, "MpiParams: '%s' has no effect", word);

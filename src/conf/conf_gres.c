@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "base/words.h"
 #include "conf/conf_beside.h"
 #include "conf/conf_internal.h"
 
@@ -42,19 +43,17 @@ static const struct {
 
 static int parse_flags(const struct conf_value *v, unsigned *env, struct err *err)
 {
-    for (const char *at = v->text ? v->text : ""; *at;) {
-        size_t len = strcspn(at, ","), i = 0, n = sizeof(flag_words) / sizeof(flag_words[0]);
-        while (i < n &&
-               (strlen(flag_words[i].word) != len || strncasecmp(flag_words[i].word, at, len) != 0))
+    words_foreach (v->text, w) {
+        size_t i = 0, n = sizeof(flag_words) / sizeof(flag_words[0]);
+        while (i < n && !word_case_eq(w, flag_words[i].word))
             i++;
-        if (i == n && len)
+        if (i == n && w.len)
             return conf_fail(v->at, err,
                              "Flags=%s: expected CountOnly, one_sharing, all_sharing, "
                              "nvidia_gpu_env, amd_gpu_env, intel_gpu_env, opencl_env or "
                              "no_gpu_env",
                              v->text);
-        *env |= len ? flag_words[i].env : 0;
-        at += len + (at[len] == ',');
+        *env |= w.len ? flag_words[i].env : 0;
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "conf/conf_hres_file.h"
 #include "conf/conf_license.h"
 
@@ -82,8 +83,8 @@ static struct conf_place place_of_layer(const struct conf_hres_layer *layer)
 static int read_amounts(struct conf_loader *l, const struct conf_value *v, const char *key,
                         struct conf_hres_layer *layer, struct conf_hres *h, struct err *err)
 {
-    for (const char *at = v->text; at && *at; at += strcspn(at, ","), at += *at == ',') {
-        char *word = arena_printf(&l->priv->arena, "%.*s", (int)strcspn(at, ","), at),
+    words_foreach (v->text, w) {
+        char *word = arena_printf(&l->priv->arena, "%.*s", (int)w.len, w.at),
              *colon = strchr(word, ':');
         struct conf_hres_amount a = {.name = word};
         if (colon)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "conf/conf_internal.h"
 #include "conf/conf_tres.h"
 
@@ -30,15 +31,13 @@ int conf_tres_parse(const char *text, struct conf_tres_weight *out, size_t *coun
 {
     size_t n = 0;
 
-    for (const char *word = text ? text : ""; *word;) {
-        size_t len = strcspn(word, ",");
-        if (len && n == CONF_TRES_MAX)
+    words_foreach (text, w) {
+        if (w.len && n == CONF_TRES_MAX)
             return err_set(err, -ERR_PARSE, "there are more than %d weights", CONF_TRES_MAX);
-        int rc = len ? parse_one(word, len, &out[n], err) : 0;
+        int rc = w.len ? parse_one(w.at, w.len, &out[n], err) : 0;
         if (rc != 0)
             return rc;
-        n += len > 0;
-        word += len + (word[len] == ',');
+        n += w.len > 0;
     }
     *count = n;
     return 0;

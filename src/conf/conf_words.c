@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "base/size.h"
+#include "base/words.h"
 #include "conf/conf_internal.h"
 
 /* Names of resource limits, each of them also with RLIMIT_ before it. */
@@ -141,10 +142,8 @@ static int task_params_check(const struct conf_loader *l, struct err *err)
     const struct conf_value *v = &l->priv->written[CONF_KEY_task_plugin_param];
     int count = 0;
 
-    for (const char *word = v->text ? v->text : ""; *word;) {
-        size_t len = strcspn(word, ",");
-        count += word_known("Cores None Sockets Threads", word, len);
-        word += len + (word[len] == ',');
+    words_foreach (v->text, w) {
+        count += word_known("Cores None Sockets Threads", w.at, w.len);
     }
     return count < 2 ? 0
                      : conf_fail(v->at, err,

@@ -12,6 +12,7 @@
 #include "base/size.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
+#include "base/words.h"
 #include "cluster/job/burst.h"
 #include "show/names.h"
 
@@ -127,12 +128,10 @@ static bool add_state(struct job_states *s, const char *word)
 
 int job_states_parse(const char *list, struct job_states *out, struct err *err)
 {
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",");
-        _cleanup_free_ char *word = mem_strndup(s, len);
-        if (len && !add_state(out, str_trim(word)))
+    words_foreach (list, w) {
+        _cleanup_free_ char *word = word_dup(w);
+        if (w.len && !add_state(out, str_trim(word)))
             return err_set(err, -ERR_PARSE, "Invalid job state specified: %s", str_trim(word));
-        s += len + (s[len] == ',');
     }
     return 0;
 }
@@ -446,19 +445,18 @@ void job_state_put_node_gres(const Pb__NodeAlloc *a, bool devices, struct str *o
 /* Adds the counts of a list as "gres:gpu:a100:2,gres:nic", each multiplied by 'times'. */
 static void sum_list(const char *list, uint64_t times, struct sums *s)
 {
-    for (const char *at = list ? list : ""; *at;) {
-        size_t len = strcspn(at, ",");
-        const char *name = !strncmp(at, "gres:", 5) || !strncmp(at, "gres/", 5) ? at + 5 : at;
-        const char *last = at + len;
+    words_foreach (list, w) {
+        const char *name =
+            !strncmp(w.at, "gres:", 5) || !strncmp(w.at, "gres/", 5) ? w.at + 5 : w.at;
+        const char *last = w.at + w.len;
         uint64_t count = 1;
         while (last > name && last[-1] != ':')
             last--;
-        _cleanup_free_ char *number = mem_strndup(last, (size_t)(at + len - last));
+        _cleanup_free_ char *number = mem_strndup(last, (size_t)(w.at + w.len - last));
         if (last > name && size_parse_count(number, UINT64_MAX / 2, &count, NULL) < 0)
             count = 1;
         if (count && !str_eq(list, "none"))
             add_sum(s, name, strcspn(name, ":,"), count * times);
-        at += len + (at[len] == ',');
     }
 }
 

@@ -7,6 +7,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "base/words.h"
 #include "show/show.h"
 
 #define NONE SIZE_MAX
@@ -276,10 +277,10 @@ static void put_amounts(const char *key, const char *text, const char *indent, s
     if (!text || !*text)
         return;
     str_printf(out, "%s%s:\n", indent, key);
-    for (const char *at = text; *at; at += strcspn(at, ","), at += *at == ',') {
-        size_t name = strcspn(at, ":"), all = strcspn(at, ",");
-        str_printf(out, "%s- name: %.*s\n%s  value: %.*s\n", indent, (int)name, at, indent,
-                   (int)(all - name - 1), at + name + 1);
+    words_foreach (text, w) {
+        size_t name = strcspn(w.at, ":");
+        str_printf(out, "%s- name: %.*s\n%s  value: %.*s\n", indent, (int)name, w.at, indent,
+                   (int)(w.len - name - 1), w.at + name + 1);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/words.h"
 
 static void put_number(job_env_fn *put, void *ctx, const char *name, bool given, uint64_t number)
 {
@@ -50,11 +51,9 @@ static void put_gpus(job_env_fn *put, void *ctx, const char *name, const char *g
     size_t skip = sizeof prefix - 1;
     _cleanup_str_ struct str text = STR_INIT;
 
-    for (const char *at = gres ? gres : ""; *at;) {
-        size_t len = strcspn(at, ",");
-        if (len > skip && strncmp(at, prefix, skip) == 0)
-            str_printf(&text, "%s%.*s", text.len ? "," : "", (int)(len - skip), at + skip);
-        at += len + (at[len] == ',');
+    words_foreach (gres, w) {
+        if (w.len > skip && strncmp(w.at, prefix, skip) == 0)
+            str_printf(&text, "%s%.*s", text.len ? "," : "", (int)(w.len - skip), w.at + skip);
     }
     if (text.len)
         put(ctx, name, str_cstr(&text));
@@ -64,9 +63,8 @@ void job_env_tres(const char *gres, uint32_t cpus, struct str *out)
 {
     if (cpus)
         str_printf(out, "cpu=%u", cpus);
-    for (const char *at = gres ? gres : ""; *at;) {
-        size_t len = strcspn(at, ",");
-        _cleanup_free_ char *part = mem_strndup(at, len);
+    words_foreach (gres, w) {
+        _cleanup_free_ char *part = word_dup(w);
         char *name = str_starts(part, "gres:") ? part + strlen("gres:") : part;
         char *count = strrchr(name, ':');
 
@@ -75,7 +73,6 @@ void job_env_tres(const char *gres, uint32_t cpus, struct str *out)
         if (*part && !str_eq(part, "none"))
             str_printf(out, "%sgres/%s%s", out->len ? "," : "", name,
                        strchr(name, '=') ? "" : "=1");
-        at += len + (at[len] == ',');
     }
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/words.h"
+
 bool mail_parse(const char *list, unsigned *mail)
 {
     static const struct {
@@ -25,15 +27,14 @@ bool mail_parse(const char *list, unsigned *mail)
         {"ARRAY_TASKS", JOB_MAIL_TASKS},
     };
     *mail = 0;
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ","), i = 0, count = sizeof words / sizeof words[0];
+    words_foreach (list, w) {
+        size_t i = 0, count = sizeof words / sizeof words[0];
         for (; i < count; i++)
-            if (strlen(words[i].word) == len && strncasecmp(words[i].word, s, len) == 0)
+            if (word_case_eq(w, words[i].word))
                 break;
-        if (i == count && len)
+        if (i == count && w.len)
             return false;
-        *mail |= len ? words[i].mail : 0;
-        s += len + (s[len] == ',');
+        *mail |= w.len ? words[i].mail : 0;
     }
     return true;
 }

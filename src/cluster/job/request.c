@@ -12,6 +12,7 @@
 
 #include "base/signame.h"
 #include "base/size.h"
+#include "base/words.h"
 #include "cluster/cluster.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
@@ -320,16 +321,15 @@ static int parse_binding(struct request *r, const char *flags, struct err *err)
     static const char *const words[] = {"enforce-binding", "disable-binding",
                                         "multiple-tasks-per-sharing", "one-task-per-sharing",
                                         "allow-task-sharing"};
-    for (const char *at = flags ? flags : ""; *at;) {
-        size_t len = strcspn(at, ","), i = 0;
-        while (i < 5 && (strlen(words[i]) != len || strncasecmp(at, words[i], len) != 0))
+    words_foreach (flags, w) {
+        size_t i = 0;
+        while (i < 5 && !word_case_eq(w, words[i]))
             i++;
         if (i == 5)
-            return err_set(err, -ERR_GRES, "%s: --gres-flags=%.*s", err_text(ERR_GRES), (int)len,
-                           at);
+            return err_set(err, -ERR_GRES, "%s: --gres-flags=%.*s", err_text(ERR_GRES), (int)w.len,
+                           w.at);
         if (i < 2)
             r->gres_binding = i == 0 ? GRES_BINDING_ENFORCED : GRES_BINDING_ANY;
-        at += len + (at[len] == ',');
     }
     return 0;
 }

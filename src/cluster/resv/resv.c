@@ -7,6 +7,7 @@
 
 #include "base/hostlist.h"
 #include "base/timefmt.h"
+#include "base/words.h"
 #include "cluster/cluster.h"
 
 struct resv *resv_find(const struct cluster *c, const char *name)
@@ -324,19 +325,18 @@ int resv_parse_flags(const char *list, uint32_t *flags, int64_t *purge_sec, stru
 {
     uint32_t got = 0;
     int64_t purge = *purge_sec;
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ","), word = strcspn(s, ",=");
-        uint32_t flag = find_flag(s, word);
-        if (len && (!flag || (word < len && flag != RESV_PURGE_COMP)))
-            return err_set(err, -ERR_PARSE, "Flags: unknown flag %.*s", (int)len, s);
+    words_foreach (list, w) {
+        size_t word = strcspn(w.at, ",=");
+        uint32_t flag = find_flag(w.at, word);
+        if (w.len && (!flag || (word < w.len && flag != RESV_PURGE_COMP)))
+            return err_set(err, -ERR_PARSE, "Flags: unknown flag %.*s", (int)w.len, w.at);
         if (flag == RESV_PURGE_COMP) {
             purge = RESV_PURGE_SEC;
-            int rc = word < len ? parse_purge(s + word + 1, len - word - 1, &purge, err) : 0;
+            int rc = word < w.len ? parse_purge(w.at + word + 1, w.len - word - 1, &purge, err) : 0;
             if (rc)
                 return rc;
         }
         got |= flag;
-        s += len + (s[len] == ',');
     }
     *flags = got;
     *purge_sec = purge;

@@ -6,6 +6,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/size.h"
+#include "base/words.h"
 #include "cli/cmd.h"
 #include "cmd/scontrol/fields.h"
 #include "cmd/scontrol/scontrol.h"
@@ -45,14 +46,12 @@ static int refuse_argument(const char *arg, const char *why)
 static int set_node_count(struct request *r, const char *value)
 {
     uint64_t sum = 0;
-    for (const char *s = value; *s;) {
-        size_t len = strcspn(s, ",");
-        _cleanup_free_ char *word = mem_strndup(s, len);
+    words_foreach (value, w) {
+        _cleanup_free_ char *word = word_dup(w);
         uint64_t n;
         if (size_parse_count(word, INT32_MAX, &n, NULL) < 0 || n == 0 || sum + n > INT32_MAX)
             return refuse_argument(value, "not a number of nodes");
         sum += n;
-        s += len + (s[len] == ',');
     }
     if (!sum)
         return refuse_argument(value, "not a number of nodes");
@@ -150,15 +149,14 @@ static int set_one(struct request *r, const char *arg)
 /* Every name is somebody's. */
 static int check_users(const char *list)
 {
-    for (const char *s = list ? list : ""; *s;) {
-        size_t len = strcspn(s, ","), skip = *s == '-';
-        _cleanup_free_ char *name = mem_strndup(s + skip, len - (len ? skip : 0));
+    words_foreach (list, w) {
+        size_t skip = *w.at == '-';
+        _cleanup_free_ char *name = mem_strndup(w.at + skip, w.len - (w.len ? skip : 0));
         uint32_t uid;
-        if (len && names_find_user(name, &uid) < 0) {
+        if (w.len && names_find_user(name, &uid) < 0) {
             cmd_line("Invalid user id: %s", name);
             return -1;
         }
-        s += len + (s[len] == ',');
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "base/vec.h"
+#include "base/words.h"
 #include "cli/cmd.h"
 #include "cli/component.h"
 #include "cmd/scontrol/fields.h"
@@ -136,11 +137,11 @@ static int set_job_defaults(struct update *u, const char *value, Pb__PartRecord 
     static const char *const keys[] = {"DefCpuPerGPU", "DefMemPerGPU"};
     for (size_t i = 0; !*value && i < 2; i++)
         update_apply(u, fields_part, arena_printf(&u->arena, "%s=0", keys[i]), set);
-    for (const char *at = value; *at;) {
-        size_t len = strcspn(at, ","), key = strcspn(at, "=,");
-        const char *word = arena_printf(&u->arena, "%.*s", (int)len, at);
-        bool known = at[key] == '=' && key == strlen(keys[0]) &&
-                     (!strncasecmp(at, keys[0], key) || !strncasecmp(at, keys[1], key));
+    words_foreach (value, w) {
+        size_t key = strcspn(w.at, "=,");
+        const char *word = arena_printf(&u->arena, "%.*s", (int)w.len, w.at);
+        bool known = w.at[key] == '=' && key == strlen(keys[0]) &&
+                     (!strncasecmp(w.at, keys[0], key) || !strncasecmp(w.at, keys[1], key));
         if (!known) {
             cmd_line("Invalid value: JobDefaults=%s: it is DefCpuPerGPU=N, DefMemPerGPU=MIB or "
                      "both\nRequest aborted",
@@ -149,7 +150,6 @@ static int set_job_defaults(struct update *u, const char *value, Pb__PartRecord 
         }
         if (update_apply(u, fields_part, word, set) < 0)
             return -1;
-        at += len + (at[len] == ',');
     }
     return 0;
 }

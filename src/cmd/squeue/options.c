@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/timefmt.h"
+#include "base/words.h"
 #include "cli/cmd.h"
 #include "cli/component.h"
 #include "show/job_columns.h"
@@ -260,11 +261,9 @@ static bool is_listed(const char *list, const char *value)
     if (!list)
         return true;
     size_t value_len = value ? strlen(value) : 0;
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",");
-        if (value && len == value_len && !strncasecmp(s, value, len))
+    words_foreach (list, w) {
+        if (value && w.len == value_len && !strncasecmp(w.at, value, w.len))
             return true;
-        s += len + (s[len] == ',');
     }
     return false;
 }

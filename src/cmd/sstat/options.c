@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/words.h"
 #include "cli/cmd.h"
 #include "cli/component.h"
 
@@ -25,18 +26,16 @@ static void add_id(struct options *o, const Pb__StepId *id)
 
 static int add_ids(struct options *o, const char *list)
 {
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",");
-        _cleanup_free_ char *word = mem_strndup(s, len);
+    words_foreach (list, w) {
+        _cleanup_free_ char *word = word_dup(w);
         Pb__StepId id = PB__STEP_ID__INIT;
 
-        if (len && (component_parse_id(word, &id, NULL) < 0)) {
+        if (w.len && (component_parse_id(word, &id, NULL) < 0)) {
             cmd_error("Bad job/step specified: %s", word);
             return 2;
         }
-        if (len)
+        if (w.len)
             add_id(o, &id);
-        s += len + (s[len] == ',');
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/words.h"
 #include "cli/cmd.h"
 #include "cli/component.h"
 #include "cluster/trigger.h"
@@ -46,14 +47,12 @@ static int set_job(struct options *o, const char *text)
 static int set_flags(struct options *o, const char *list)
 {
     o->ask.has_flags = true;
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",");
-        if (len && (len != 4 || strncasecmp(s, "PERM", len) != 0)) {
-            cmd_error("Invalid flags %.*s: only PERM is known", (int)len, s);
+    words_foreach (list, w) {
+        if (w.len && (w.len != 4 || strncasecmp(w.at, "PERM", w.len) != 0)) {
+            cmd_error("Invalid flags %.*s: only PERM is known", (int)w.len, w.at);
             return BAD;
         }
-        o->ask.flags |= len ? TRIGGER_PERM : 0;
-        s += len + (s[len] == ',');
+        o->ask.flags |= w.len ? TRIGGER_PERM : 0;
     }
     return 0;
 }

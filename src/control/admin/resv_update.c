@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "control/core/reply.h"
 #include "control/life/resv.h"
 #include "control/life/start.h"
@@ -52,14 +53,12 @@ static char *edit_list(const char *list, const char *take, const char *add)
     struct str out = STR_INIT;
     const char *sources[] = {list ? list : "", add ? add : ""};
     for (int i = 0; i < 2; i++)
-        for (const char *s = sources[i]; *s;) {
-            size_t len = strcspn(s, ",");
-            bool there = len == 0 || node_features_have(str_cstr(&out), s, len) ||
-                         (take && node_features_have(take, s, len)) ||
-                         (take && *s == '-' && node_features_have(take, s + 1, len - 1));
+        words_foreach (sources[i], w) {
+            bool there = w.len == 0 || node_features_have(str_cstr(&out), w.at, w.len) ||
+                         (take && node_features_have(take, w.at, w.len)) ||
+                         (take && *w.at == '-' && node_features_have(take, w.at + 1, w.len - 1));
             if (!there)
-                str_printf(&out, "%s%.*s", out.len ? "," : "", (int)len, s);
-            s += len + (s[len] == ',');
+                str_printf(&out, "%s%.*s", out.len ? "," : "", (int)w.len, w.at);
         }
     return str_take(&out);
 }
@@ -67,11 +66,10 @@ static char *edit_list(const char *list, const char *take, const char *add)
 static char *negate_list(const char *list)
 {
     struct str out = STR_INIT;
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",");
-        if (len)
-            str_printf(&out, "%s%s%.*s", out.len ? "," : "", *s == '-' ? "" : "-", (int)len, s);
-        s += len + (s[len] == ',');
+    words_foreach (list, w) {
+        if (w.len)
+            str_printf(&out, "%s%s%.*s", out.len ? "," : "", *w.at == '-' ? "" : "-", (int)w.len,
+                       w.at);
     }
     return str_take(&out);
 }
@@ -80,13 +78,11 @@ static char *negate_list(const char *list)
 static int check_list(const struct ask *a, const char *what, const char *list)
 {
     size_t denied = 0, allowed = 0;
-    for (const char *s = list ? list : ""; *s;) {
-        size_t len = strcspn(s, ",");
-        denied += *s == '-' && len > 1;
-        allowed += *s != '-' && len > 0;
-        if (len == 1 && *s == '-')
+    words_foreach (list, w) {
+        denied += *w.at == '-' && w.len > 1;
+        allowed += *w.at != '-' && w.len > 0;
+        if (w.len == 1 && *w.at == '-')
             return refuse_request(a, what);
-        s += len + (s[len] == ',');
     }
     if (denied && allowed)
         return err_set(a->err, -ERR_RESV_INVALID, "%s: %s=%s allows some and denies others",

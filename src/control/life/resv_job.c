@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "base/words.h"
 #include "conf/conf_het.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
@@ -30,23 +31,20 @@ static bool is_entry(const char *s, size_t len, const char *name)
 static bool is_listed(const char *list, const char *name, const char *number)
 {
     bool denies = list && *list == '-', found = false;
-    for (const char *s = list ? list : ""; *s;) {
-        size_t len = strcspn(s, ","), skip = denies && *s == '-';
-        found =
-            found || is_entry(s + skip, len - skip, name) || is_entry(s + skip, len - skip, number);
-        s += len + (s[len] == ',');
+    words_foreach (list, w) {
+        size_t skip = denies && *w.at == '-';
+        found = found || is_entry(w.at + skip, w.len - skip, name) ||
+                is_entry(w.at + skip, w.len - skip, number);
     }
     return !list || found != denies;
 }
 
 static bool in_groups(struct control *c, const struct user *u, const char *list)
 {
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",");
-        _cleanup_free_ char *group = mem_strndup(s, len);
-        if (len && c->env->user_in_group(c->env->ctx, u->uid, group))
+    words_foreach (list, w) {
+        _cleanup_free_ char *group = word_dup(w);
+        if (w.len && c->env->user_in_group(c->env->ctx, u->uid, group))
             return true;
-        s += len + (s[len] == ',');
     }
     return false;
 }
@@ -83,12 +81,10 @@ static struct user user_of(const struct job *j, const Pb__JobSpec *spec)
 void resv_each_group(const struct control *c, void (*fn)(void *ctx, const char *group), void *ctx)
 {
     vec_foreach (&c->cluster->resvs, r)
-        for (const char *s = (*r)->groups ? (*r)->groups : ""; *s;) {
-            size_t len = strcspn(s, ",");
-            _cleanup_free_ char *group = mem_strndup(s, len);
-            if (len)
+        words_foreach ((*r)->groups, w) {
+            _cleanup_free_ char *group = word_dup(w);
+            if (w.len)
                 fn(ctx, group);
-            s += len + (s[len] == ',');
         }
 }
 
@@ -132,13 +128,11 @@ int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, st
     struct user u = user_of(j, spec);
     if (!j->resv_asked)
         return 0;
-    for (const char *s = spec->reservation; *s;) {
-        size_t len = strcspn(s, ",");
-        _cleanup_free_ char *name = mem_strndup(s, len);
+    words_foreach (spec->reservation, w) {
+        _cleanup_free_ char *name = word_dup(w);
         int rc = check_one(c, j, &u, name, err);
         if (rc != 0)
             return rc;
-        s += len + (s[len] == ',');
     }
     return 0;
 }
@@ -146,13 +140,11 @@ int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, st
 static void bind_asked(struct control *c, struct job *j, const Pb__JobSpec *spec)
 {
     struct user u = user_of(j, spec);
-    for (const char *s = spec->reservation ? spec->reservation : ""; *s;) {
-        size_t len = strcspn(s, ",");
-        _cleanup_free_ char *name = mem_strndup(s, len);
+    words_foreach (spec->reservation, w) {
+        _cleanup_free_ char *name = word_dup(w);
         struct resv *r = resv_find(c->cluster, name);
         if (r && may_use(c, r, &u))
             resv_bind(j, r);
-        s += len + (s[len] == ',');
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/words.h"
 #include "cluster/node/constraint.h"
 #include "sched/select/select.h"
 
@@ -392,14 +393,12 @@ int resv_pick(const struct resv_pick *p, struct resv *r, const struct bitset *ke
 bool resv_parse_cores(const char *text, struct resv *r)
 {
     vec_clear(&r->cores);
-    for (const char *s = text; *s;) {
-        size_t len = strcspn(s, ",");
-        _cleanup_free_ char *word = mem_strndup(s, len);
+    words_foreach (text, w) {
+        _cleanup_free_ char *word = word_dup(w);
         long long n;
         if (str_parse_i64(word, 1, CORES_MAX, &n) < 0)
             return false;
         vec_push(&r->cores, (uint32_t)n);
-        s += len + (s[len] == ',');
     }
     return r->cores.len > 0;
 }

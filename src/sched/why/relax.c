@@ -8,6 +8,7 @@
 #include "base/pb.h"
 #include "base/size.h"
 #include "base/timefmt.h"
+#include "base/words.h"
 #include "sched/plan.h"
 #include "sched/why/bounds.h"
 
@@ -73,9 +74,9 @@ static bool relax_gres_count(const char *text, uint64_t *count)
 
 static bool relax_gres_is_typed(const char *text)
 {
-    struct gres_word w;
-    for (const char *s = text; s && *s; s += strcspn(s, ","), s += *s == ',')
-        if (read_gres(s, strcspn(s, ","), &w) && *w.type)
+    struct gres_word g;
+    words_foreach (text, w)
+        if (read_gres(w.at, w.len, &g) && *g.type)
             return true;
     return false;
 }
@@ -89,33 +90,31 @@ static void put_gres(struct str *out, const struct gres_word *w, bool typed)
 
 static char *relax_gres_untyped(struct arena *arena, const char *text)
 {
-    struct gres_word w;
+    struct gres_word g;
     _cleanup_str_ struct str out = STR_INIT;
-    for (const char *s = text; *s; s += strcspn(s, ","), s += *s == ',') {
-        size_t len = strcspn(s, ",");
+    words_foreach (text, w) {
         str_puts(&out, out.len ? "," : "");
-        if (read_gres(s, len, &w))
-            put_gres(&out, &w, false);
+        if (read_gres(w.at, w.len, &g))
+            put_gres(&out, &g, false);
         else
-            str_append(&out, s, len);
+            str_append(&out, w.at, w.len);
     }
     return arena_strdup(arena, str_cstr(&out));
 }
 
 static char *relax_gres_with(struct arena *arena, const char *text, uint64_t count)
 {
-    struct gres_word w;
+    struct gres_word g;
     _cleanup_str_ struct str out = STR_INIT;
     const char *last = relax_gres_last(text);
-    for (const char *s = text; *s; s += strcspn(s, ","), s += *s == ',') {
-        size_t len = strcspn(s, ",");
+    words_foreach (text, w) {
         str_puts(&out, out.len ? "," : "");
-        if (!read_gres(s, len, &w)) {
-            str_append(&out, s, len);
+        if (!read_gres(w.at, w.len, &g)) {
+            str_append(&out, w.at, w.len);
             continue;
         }
-        w.count = s == last ? count : w.count;
-        put_gres(&out, &w, true);
+        g.count = w.at == last ? count : g.count;
+        put_gres(&out, &g, true);
     }
     return arena_strdup(arena, str_cstr(&out));
 }

@@ -8,6 +8,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "base/words.h"
 #include "cgroup/cgroup.h"
 #include "conf/conf.h"
 #include "slurmstepd/env/affinity.h"
@@ -21,8 +22,8 @@ struct numbers {
 
 static void read_numbers(const char *text, struct numbers *out)
 {
-    for (const char *at = text ? text : ""; *at; at += strcspn(at, ","), at += *at == ',')
-        vec_push(&out->list, (uint32_t)strtoul(at, NULL, 10));
+    words_foreach (text, w)
+        vec_push(&out->list, (uint32_t)strtoul(w.at, NULL, 10));
 }
 
 /* Where a step can open no other GPUs programs count those that it has from 0, whatever their files
@@ -195,9 +196,9 @@ static struct bitset *near_cpus(const Pb__CpuMap *map, const char *cores)
     if (!map || !cores || !*cores)
         return NULL;
     out = bitset_new(BIND_KERNEL_MAX);
-    for (const char *at = cores; *at; at += strcspn(at, ","), at += *at == ',') {
+    words_foreach (cores, w) {
         char *end;
-        unsigned long first = strtoul(at, &end, 10),
+        unsigned long first = strtoul(w.at, &end, 10),
                       last = *end == '-' ? strtoul(end + 1, NULL, 10) : first;
 
         for (size_t i = (size_t)first * threads * each;

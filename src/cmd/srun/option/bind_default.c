@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/words.h"
 
 static Pb__Bind *get_bind(struct arena *arena, Pb__Bind **bind)
 {
@@ -106,9 +107,7 @@ void bind_settle(const char *cpu_bind, const char *param, struct arena *arena, P
 {
     if (cpu_bind)
         set_kind(find_kind(cpu_bind, strlen(cpu_bind)), arena, bind);
-    for (const char *at = param ? param : ""; *at;) {
-        size_t len = strcspn(at, ",");
-        settle_word(at, len, arena, bind);
-        at += len + (at[len] == ',');
+    words_foreach (param, w) {
+        settle_word(w.at, w.len, arena, bind);
     }
 }
