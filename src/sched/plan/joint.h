@@ -58,8 +58,8 @@ bool joint_fits_now(struct joint *s);
 bool joint_fits_on(struct joint *s, const struct free_view *view);
 /* Nodes of one partition, or of all of the component's, usable or not. The caller frees. */
 struct bitset *joint_candidates(const struct cluster *c, const struct job *j, bool in_one);
-/* joint_possible.c. False: the components never fit beside each other, by the nodes, CPUs, memory
- * and generic resources that are configured;
+/* joint_possible.c. False: the components never fit beside each other, by the nodes, CPUs, memory,
+ * generic resources and networks that are configured;
  * *at (NULL: not asked for) is the first that has no room beside those before it. True says
  * nothing. 'leader': as in joint_begin(). */
 bool joint_could_fit(const struct plan *p, const struct job *leader, uint32_t *at);

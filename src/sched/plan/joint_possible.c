@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Whether the components of a set could ever start beside each other: what they need at least is
- * compared with what is configured, for all components that may have no other nodes than these, and
- * for each two of them. What is not proved so may fit.
+ * compared with what is configured, for all components that may have no other nodes than these, for
+ * each two of them, and for each division among fabrics and blocks of the network. What is not
+ * proved so may fit.
  */
+#include "cluster/node/topo.h"
 #include "sched/plan/joint.h"
-
-struct demand { /* of a component, on nodes where nothing runs */
-    struct bitset *nodes;
-    uint64_t least_nodes, cpus, mem_mib;
-    uint64_t node_mem_mib;         /* on each of its nodes */
-    const struct gres_wants *gres; /* NULL: not known */
-    uint64_t tasks;
-    bool whole; /* no other component has a node of these */
-};
+#include "sched/plan/joint_demand.h"
+#include "sched/select/select.h"
 
 static uint64_t most_of(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* The network binds it where it has several fabrics, or where the component has segments. */
+static void find_bounds(const struct cluster *c, const struct job *j, struct demand *d)
+{
+    const struct topo *topo = select_topo(c, j);
+    bool blocks = topo && topo->net->kind == CONF_TOPO_BLOCK;
+    if (blocks && j->want.segment && d->least_nodes > j->want.segment) {
+        d->segment = j->want.segment;
+        d->segments_apart = j->want.segments_apart;
+    }
+    d->topo = topo && (topo->roots > 1 || d->segment) ? topo : NULL;
 }
 
 /* In several partitions the component may have other properties: less is known. */
@@ -36,6 +43,8 @@ static struct demand find_demand(const struct cluster *c, const struct job *j, b
     if (alone && !all_mem)
         d.node_mem_mib = most_of(r->mem_node_mib, counts ? r->mem_cpu_mib * r->cpus_per_task : 0);
     d.mem_mib = most_of(d.least_nodes * d.node_mem_mib, r->mem_cpu_mib * d.cpus);
+    if (known)
+        find_bounds(c, j, &d);
     return d;
 }
 
@@ -89,9 +98,8 @@ static bool is_first_of(const struct bitset *nodes, const struct demand *demands
     return true;
 }
 
-/* Whether these nodes are enough for the components that may have no others. */
-static bool are_enough(const struct cluster *c, const struct bitset *nodes,
-                       const struct demand *demands, uint32_t count)
+bool joint_has_enough(const struct cluster *c, const struct bitset *nodes,
+                      const struct demand *demands, uint32_t count)
 {
     uint64_t whole = 0, shared = 0, cpus = 0, mem_mib = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -135,9 +143,7 @@ static bool share_kind(const struct cluster *c, const struct node_kind *k, const
     return true;
 }
 
-/* They have as many nodes together as they need at least, where they share those that have enough
- * for both. */
-static bool fit_beside(const struct cluster *c, const struct demand *a, const struct demand *b)
+bool joint_fits_beside(const struct cluster *c, const struct demand *a, const struct demand *b)
 {
     _cleanup_bitset_ struct bitset *all = bitset_dup(a->nodes);
     uint64_t shared = 0;
@@ -165,13 +171,13 @@ static bool could_fit_first(const struct cluster *c, const struct demand *demand
     _cleanup_bitset_ struct bitset *all = bitset_new(c->nodes.len);
     for (uint32_t i = 0; i < count; i++)
         bitset_or(all, demands[i].nodes);
-    bool could = are_enough(c, all, demands, count);
+    bool could = joint_has_enough(c, all, demands, count);
     for (uint32_t i = 0; could && i < count; i++)
-        could = !has_own_nodes(demands, i) || are_enough(c, demands[i].nodes, demands, count);
+        could = !has_own_nodes(demands, i) || joint_has_enough(c, demands[i].nodes, demands, count);
     for (uint32_t i = 0; could && i < count; i++)
         for (uint32_t k = i + 1; could && k < count; k++)
-            could = fit_beside(c, &demands[i], &demands[k]);
-    return could;
+            could = joint_fits_beside(c, &demands[i], &demands[k]);
+    return could && joint_can_divide(c, demands, count);
 }
 
 bool joint_could_fit(const struct plan *p, const struct job *leader, uint32_t *at)

@@ -239,6 +239,105 @@ static void set_that_never_has_its_resources_has_a_reason(void **state)
     }
 }
 
+#define T "TopologyConf=1 "
+#define TREES                                                                                      \
+    CONS "TopologyPlugin=topology/tree\nNodeName=n[1-7] CPUs=4\nPartitionName=p Nodes=ALL\n"       \
+         "PartitionName=q Nodes=n[1-4]\n" T "SwitchName=a Nodes=n[1-3]\n" T                        \
+         "SwitchName=b Nodes=n[4-6]\n"
+#define BLOCKS                                                                                     \
+    CONS "TopologyPlugin=topology/block\nNodeName=n[1-8] CPUs=4\nPartitionName=p Nodes=ALL\n" T    \
+         "BlockName=a Nodes=n[1-4]\n" T "BlockName=b Nodes=n[5-8]\n" T "BlockSizes=4\n"
+
+/* Each component has its nodes in one fabric, and each segment in one block. */
+static void set_that_never_fits_in_its_network_has_a_reason(void **state)
+{
+    static const struct {
+        const char *config, *words[4];
+        bool could;
+    } v[] = {
+        {TREES, {"N=2 exclusive", "N=2 exclusive", "N=2 exclusive"}, false},
+        {TREES, {"N=2 exclusive", "N=2 exclusive", "N=1 exclusive"}, true},
+        {TREES, {"N=2 exclusive", "N=2 exclusive", "N=1 exclusive", "N=2"}, false},
+        {TREES, {"N=3 exclusive", "N=2 exclusive", "N=1 exclusive", "N=1 exclusive"}, true},
+        {TREES, {"N=3 exclusive", "N=2", "N=3"}, true},
+        {TREES, {"N=3 exclusive", "n=10 N=3", "n=3 N=2"}, false},
+        {TREES, {"N=3 exclusive", "n=9 N=3", "n=3 N=2"}, true},
+        {TREES, {"p=q N=2 exclusive", "N=3 exclusive"}, true},
+        {TREES, {"p=q N=2 exclusive", "p=q N=2 exclusive"}, false},
+        {TREES T "SwitchName=top Switches=a,b\n",
+         {"N=2 exclusive", "N=2 exclusive", "N=2 exclusive"},
+         true},
+        {BLOCKS, {"N=6 exclusive segment=3", "N=1 exclusive"}, true},
+        {BLOCKS, {"N=6 exclusive segment=3", "N=2 exclusive"}, true},
+        {BLOCKS, {"N=4 exclusive segment=2", "N=3 exclusive", "N=1 exclusive"}, true},
+        {BLOCKS, {"N=6 exclusive segment=3", "N=2 exclusive segment=1"}, true},
+        {BLOCKS, {"N=2 exclusive w=n[1-2]", "N=6 exclusive segment=3"}, false},
+        {BLOCKS, {"N=1 exclusive w=n1", "N=4 exclusive segment=2", "N=2 exclusive"}, true},
+        {BLOCKS, {"N=2 exclusive w=n[1,5]", "N=6 exclusive segment=2"}, false},
+        {BLOCKS, {"N=2 exclusive w=n[1-2]", "N=4 exclusive segment=2 apart"}, true},
+        {BLOCKS, {"N=3 exclusive w=n[1-3]", "N=4 exclusive segment=2 apart"}, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        size_t count = v[i].words[3] ? 4 : v[i].words[2] ? 3 : 2;
+        struct cluster *c = cluster_up(v[i].config);
+        struct plan p;
+        struct joint joint;
+        const struct job *leader = queue_set(c, 2, 100, count, v[i].words);
+        plan_begin(&p, c, NULL, NOW, true);
+        bool could = joint_could_fit(&p, leader, NULL);
+        joint_begin(&joint, &p, leader);
+        bool fits = joint_fits_now(&joint);
+        if (could != v[i].could || fits != could)
+            fail_msg("case %zu: could %d, fits %d", i, could, fits);
+        joint_end(&joint);
+        plan_end(&p);
+        queue_job(c, 9, 10000, v[i].words[0][0] == 'p' ? "p=q n=1 w=n2" : "n=1 w=n2");
+        if (!could)
+            expect(c, true, "2: BadConstraints, 9: n2:1/0");
+        test_cluster_free(c);
+    }
+}
+
+/* On drawn fabrics with components that have whole nodes: what never fits, and no more. */
+static void exactly_what_never_fits_in_fabrics_is_found(void **state)
+{
+    uint64_t seed = 3;
+    uint32_t count_never = 0, rounds = 400;
+    (void)state;
+    for (uint32_t round = 0; round < rounds; round++) {
+        _cleanup_str_ struct str text = STR_INIT;
+        uint32_t fabrics = test_between(&seed, 2, 3), nodes = 0;
+        char words[4][60];
+        const char *set[4] = {words[0], words[1], words[2], words[3]};
+        str_puts(&text, CONS "TopologyPlugin=topology/tree\nNodeName=n[1-12] CPUs=4\n"
+                             "PartitionName=p0 Nodes=ALL\nPartitionName=p1 Nodes=n[1-5]\n");
+        for (uint32_t i = 0; i < fabrics; i++) {
+            uint32_t first = nodes + 1;
+            nodes += test_between(&seed, 2, 4);
+            str_printf(&text, T "SwitchName=s%u Nodes=n[%u-%u]\n", i, first, nodes);
+        }
+        uint32_t count = test_between(&seed, 2, 4);
+        for (uint32_t i = 0; i < count; i++)
+            snprintf(words[i], sizeof words[i], "p=p%u N=%u exclusive",
+                     test_between(&seed, 0, 3) == 0, test_between(&seed, 1, 3));
+        struct cluster *c = cluster_up(str_cstr(&text));
+        struct plan p;
+        struct joint joint;
+        const struct job *leader = queue_set(c, 2, 100, count, set);
+        plan_begin(&p, c, NULL, NOW, true);
+        joint_begin(&joint, &p, leader);
+        bool could = joint_could_fit(&p, leader, NULL), fits = joint_fits_now(&joint);
+        if (could != fits)
+            fail_msg("round %u: could %d, fits %d: %s", round, could, fits, str_cstr(&text));
+        count_never += !could;
+        joint_end(&joint);
+        plan_end(&p);
+        test_cluster_free(c);
+    }
+    assert_true(count_never > rounds / 20 && count_never < rounds / 2);
+}
+
 /* HET-123: the start of a job that no set competes with is the same with and without one. */
 static void unrelated_jobs_are_planned_the_same(void **state)
 {
@@ -456,6 +555,8 @@ int main(void)
         cmocka_unit_test(without_backfill_it_is_in_order),
         cmocka_unit_test(set_that_never_fits_has_a_reason),
         cmocka_unit_test(set_that_never_has_its_resources_has_a_reason),
+        cmocka_unit_test(set_that_never_fits_in_its_network_has_a_reason),
+        cmocka_unit_test(exactly_what_never_fits_in_fabrics_is_found),
         cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_closed_gate_keeps_the_set),
         cmocka_unit_test(tasks_of_sockets_are_placed_alone),
