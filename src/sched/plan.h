@@ -135,8 +135,10 @@ struct plan {
     uint32_t again; /* id of an array to be looked at once more: an element of it starts, or jobs
                        are preempted for one; 0: none */
     bool blocked;   /* a job before the present one waits */
-    bool afresh;    /* starts that earlier passes found do not hold for this queue */
-    unsigned mode;  /* of a pass in two modes, two_mode.h: 1 or 2; 0: sets are placed jointly */
+    uint32_t blocked_by; /* in two modes: id of the set that waits first in the partition; 0: an
+                            ordinary job, or none */
+    bool afresh;         /* starts that earlier passes found do not hold for this queue */
+    unsigned mode; /* of a pass in two modes, two_mode.h: 1 or 2; 0: sets are placed jointly */
     VEC(struct plan_set) sets;   /* in such a pass, in the order in which they were come to */
     struct joint_choice *choice; /* of alternative licences, for the set that is being looked at;
                                     NULL: its components are as they are */

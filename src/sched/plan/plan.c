@@ -32,6 +32,7 @@ static void add_part(struct plan *p, const struct part *part)
 static void enter_part(struct plan *p)
 {
     p->blocked = false;
+    p->blocked_by = 0;
     p->at = (struct order_place){0};
     p->again = 0;
     depth_enter_part(p);

@@ -165,10 +165,15 @@ static bool can_start(const struct plan *p, const struct plan_set *set)
     return true;
 }
 
+/* Those behind the first job that waits, and not of its set, wait for their turn. */
+static enum reason find_reason(const struct plan *p, const struct plan_set *set)
+{
+    return !p->blocked || p->blocked_by == set->id ? REASON_RESOURCES : REASON_PRIORITY;
+}
+
 static void wait_for_others(const struct plan *p, int64_t at_sec, struct decision *d)
 {
     d->start_at = at_sec;
-    d->reason = REASON_RESOURCES;
     if (at_sec <= p->now_sec)
         d->detail = mem_strdup("the other components of the heterogeneous job start later");
 }
@@ -229,13 +234,14 @@ bool two_mode_look(struct plan *p, const struct job *j, bool counts, struct deci
         return true;
     }
     bool found = find_start(p, j, find_not_before(p, set, j), &where, &at_sec);
+    d->reason = find_reason(p, set);
     if (head && (!found || head->at_sec <= at_sec)) { /* it is as early in another partition */
         wait_for_others(p, head->at_sec, d);
         select_done(&where);
         return true;
     }
+    p->blocked_by = p->blocked ? p->blocked_by : set->id;
     p->blocked = true;
-    d->reason = REASON_RESOURCES;
     if (!found) {
         if (!j->partitions) /* it may have a start in another partition */
             lose_set(p, set);

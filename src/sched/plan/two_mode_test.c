@@ -210,18 +210,18 @@ static void a_common_priority_ends_a_deadlock(void **state)
         enum conf_hetjob_prio rule;
         const char *first, *second;
     } cases[] = {
-        {HETJOB_PRIO_OWN, "1 Resources+0, 5 Resources+0, 2 Resources+3600, 6 Resources+3600",
-         "1 Resources+3600, 5 Resources+3600, 2 Resources+7200, 6 Resources+7200"},
+        {HETJOB_PRIO_OWN, "1 Resources+0, 5 Priority+0, 2 Resources+3600, 6 Priority+3600",
+         "1 Resources+3600, 5 Priority+3600, 2 Resources+7200, 6 Priority+7200"},
         {HETJOB_PRIO_MIN,
-         "1 Resources+0, 2 Resources+0, 5 Resources+3600, 6 Resources+3600, "
+         "1 Resources+0, 2 Resources+0, 5 Priority+3600, 6 Priority+3600, "
          "1 starts",
          "5 Resources+3600, 6 Resources+3600"},
         {HETJOB_PRIO_AVG,
-         "1 Resources+0, 2 Resources+0, 5 Resources+3600, 6 Resources+3600, "
+         "1 Resources+0, 2 Resources+0, 5 Priority+3600, 6 Priority+3600, "
          "1 starts",
          "5 Resources+3600, 6 Resources+3600"},
         {HETJOB_PRIO_MAX,
-         "1 Resources+0, 2 Resources+0, 5 Resources+3600, 6 Resources+3600, "
+         "1 Resources+0, 2 Resources+0, 5 Priority+3600, 6 Priority+3600, "
          "1 starts",
          "5 Resources+3600, 6 Resources+3600"},
     };
