@@ -410,9 +410,18 @@ bool job_state_put_step_tres(const Pb__StepRecord *step, struct str *out)
     return true;
 }
 
+/* As its job, where that was ended before the step. */
+static const char *get_ended_word(const Pb__StepRecord *step)
+{
+    uint32_t with = step->ended_with_job;
+    bool alone = !step->has_ended_with_job || with == PB__JOB_STATE__COMPLETED ||
+                 with == PB__JOB_STATE__FAILED;
+    return !alone ? get_state_word(with, false) : step->exit_status ? "FAILED" : "COMPLETED";
+}
+
 const char *job_state_of_step(const Pb__StepRecord *step)
 {
-    return step->state == PB__STEP_STATE__STEP_ENDED     ? "COMPLETED"
+    return step->state == PB__STEP_STATE__STEP_ENDED     ? get_ended_word(step)
            : step->suspended                             ? "SUSPENDED"
            : step->state == PB__STEP_STATE__STEP_RUNNING ? "RUNNING"
                                                          : "PENDING";

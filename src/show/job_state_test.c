@@ -204,6 +204,36 @@ static void test_step_time(void **state)
     assert_int_equal(job_state_step_used_sec(&step, 1000), 0);
 }
 
+/* A row of the archive has the state in which the step ended: its own, or that of its job. */
+static void test_states_of_ended_steps(void **state)
+{
+    static const struct {
+        int32_t status;
+        int with; /* -1: it ended before its job */
+        const char *word;
+    } v[] = {
+        {0, -1, "COMPLETED"},
+        {5 << 8, -1, "FAILED"},
+        {9, -1, "FAILED"},
+        {0, PB__JOB_STATE__FAILED, "COMPLETED"},
+        {5 << 8, PB__JOB_STATE__COMPLETED, "FAILED"},
+        {15, PB__JOB_STATE__CANCELLED, "CANCELLED"},
+        {0, PB__JOB_STATE__CANCELLED, "CANCELLED"},
+        {15, PB__JOB_STATE__TIMEOUT, "TIMEOUT"},
+        {9, PB__JOB_STATE__NODE_FAIL, "NODE_FAIL"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        Pb__StepRecord step = PB__STEP_RECORD__INIT;
+        step.has_state = step.has_exit_status = true;
+        step.state = PB__STEP_STATE__STEP_ENDED;
+        step.exit_status = v[i].status;
+        step.has_ended_with_job = v[i].with >= 0;
+        step.ended_with_job = step.has_ended_with_job ? (uint32_t)v[i].with : 0;
+        assert_string_equal(job_state_of_step(&step), v[i].word);
+    }
+}
+
 /* What the request says, unless the controller says otherwise: also of a suspended job, and that it
  * holds nothing. */
 static void test_licenses(void **state)
@@ -294,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_step_limit),
         cmocka_unit_test(test_step_time),
+        cmocka_unit_test(test_states_of_ended_steps),
         cmocka_unit_test(test_licenses),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_exit_codes),

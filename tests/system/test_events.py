@@ -132,3 +132,50 @@ def test_the_archive_has_each_ended_attempt(make_cluster):
     line, = cluster.run("sluice events --attempts").ok().splitlines()
     assert re.match(rf"{len(rows) + 1} \S+ attempt {single} CANCELLED user=root partition=main start=\S+ end=\S+ exit=0:0 derived=0:0$", line), line
     cluster.run("sluice events --attempts --forget").ok()
+
+
+def listing(rows, job=None, offset=None, whole=None):
+    """What sacct is to print, from the archive alone: JobID, JobName, Partition, Account, AllocCPUS, State, ExitCode of jobs, and their steps."""
+    def is_asked(part):
+        set_id, at = part["het_job_id"]["number"], part["het_job_offset"]["number"]
+        all_of_it = whole if whole is not None else offset is None
+        return job is None or (set_id == job and (all_of_it or at == (offset or 0)))
+
+    def name(part):
+        return f"{part['het_job_id']['number']}+{part['het_job_offset']['number']}"
+
+    def code(value):
+        return f"{value['return_code']['number']}:{value['signal']['id']['number']}"
+
+    out = []
+    for a in sorted((row["attempt"] for row in rows if "attempt" in row), key=lambda a: a["job_id"]):
+        if is_asked(a):
+            out.append((name(a), a["name"], a["partition"], a["account"], str(a["cpus"]["number"]), a["job_state"][0], code(a["exit_code"])))
+            out += [(f"{name(s)}.{s['step']['id']['step_id']}", s["step"]["name"], "", "", str(s["tasks"]["count"]), s["state"][0], code(s["exit_code"]))
+                    for row in rows for s in [row.get("step")] if s and name(s) == name(a)]
+    return out
+
+
+def test_the_archive_has_what_sacct_prints_of_components(make_cluster):
+    """HET-62 to HET-67: ids, names, CPUs, states and exit codes of each component and its steps are stored; filters by leader, component and whole job choose among them."""
+    cluster = make_cluster(nodes=2, conf="MinJobAge=300\n")
+    cluster.run("sluice events --attempts").ok()
+    script = ("#!/bin/sh\n#SBATCH -A acct -J first -n1 -o /dev/null\n#SBATCH hetjob\n#SBATCH -n2 -A other\n#SBATCH hetjob\n#SBATCH -n1\n"
+              "srun --het-group=1 -J step sh -c 'exit 5'\nscancel $SLURM_JOB_ID+2\nexit 4\n")
+    job = cluster.sbatch(script=script)
+    for i in range(3):
+        cluster.wait(job + i)
+    rows = events(cluster, "--attempts")
+    parts = [[("first", "main", "acct", "1", "FAILED", "4:0")],
+             [("first", "main", "other", "2", "FAILED", "4:0"), ("step", "", "", "2", "FAILED", "5:0")],
+             [("first", "main", "other", "1", "CANCELLED", "0:15")]]
+    expected = [[(f"{job}+{i}{'.0' if number else ''}", *line) for number, line in enumerate(lines)] for i, lines in enumerate(parts)]
+    everything = [line for lines in expected for line in lines]
+    assert listing(rows) == listing(rows, job) == listing(rows, job, 1, whole=True) == everything
+    assert listing(rows, job, 1) == expected[1] and listing(rows, job, 2) == expected[2]
+    assert listing(rows, job, whole=False) == expected[0]
+    assert listing(rows, job + 1) == []
+    cancelled = next(row["attempt"] for row in rows if row.get("attempt", {}).get("job_id") == job + 2)
+    step = next(row["step"] for row in rows if "step" in row)
+    assert cancelled["cancelled_by"]["number"] == 0 and cancelled["end_time"]["number"] >= cancelled["start_time"]["number"] > 0
+    assert step["time"]["end"]["number"] >= step["time"]["start"]["number"] > 0 and step["ended_with_job"] is None
