@@ -182,7 +182,7 @@ static void test_named_options_exist(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* Slurm's list, in its guide for heterogeneous jobs; --workdir is --chdir. */
+/* HET-P01 to HET-P59: Slurm's list, in its guide for heterogeneous jobs; --workdir is --chdir. */
 static void test_what_components_have_from_the_one_before(void **state)
 {
     static const char list[] =

@@ -391,3 +391,52 @@ def test_a_script_waits_for_the_nodes_of_all_components(make_cluster):
         assert parts(c, leader, "-t", "all") == [f"{leader}+0 COMPLETED", f"{leader}+1 COMPLETED"]
         assert {f"done-{leader}", f"done-{leader + 1}"} <= set((c.work / f"out-{leader}").read_text().split())
     c.stop()
+
+
+def test_inherited_options_are_in_the_records(het):
+    """HET-P01, P03, P06, P07, P14, P17, P21, P25, P28, P29, P34, P39, P44, P49, P51, P57, P58: component 1 has the value of component 0.
+    All of table 1.9, also what is in no listing, is in opt_component_test and opt_field_test."""
+    given = ("-A acct -b now+1hour --comment=hello --deadline=now+5hours -x n4 -J name --mem=200 --no-requeue --nice=7 -q q -t 9 --time-min=5 "
+             "--wckey=w -D /tmp")
+    plain, first, second = held(het, "-n1 : -n2 --wrap=true", f"-n1 {given} : -n2 --wrap=true", "-n1 --requeue : -n1 --wrap=true")
+    fields = {"Account": "acct", "Comment": "hello", "ExcNodeList": "n4", "JobName": "name", "MinMemoryNode": "200M", "Requeue": "0", "Nice": "7",
+              "QOS": "q", "TimeLimit": "00:09:00", "TimeMin": "00:05:00", "WCKey": "w", "WorkDir": "/tmp"}
+    for name, value in fields.items():
+        assert (first[0][name], first[1][name]) == (value, value), name
+        assert plain[1].get(name) != value, name
+    for name in ("EligibleTime", "Deadline"):
+        assert first[0][name] == first[1][name] != plain[1][name], name
+    assert [part["Reason"] for part in first.values()] == ["JobHeldUser", "JobHeldUser"]
+    assert (first[1]["NumTasks"], second[1]["Requeue"]) == ("2", "1")
+    job = submit(het, "--priority=77 -b now+1hour -n1 : -n1 --wrap=true")
+    assert [part["Priority"] for part in components(het, job).values()] == ["77", "77"]
+    het.run(f"scancel {job}").ok()
+
+
+def test_all_components_are_for_one_cluster(het):
+    """HET-19, HET-96: another cluster is refused for all of them, and nothing is left; of this one all components are its jobs."""
+    before = rows(het, "-t", "all")
+    for names in ("elsewhere", "test,elsewhere"):
+        het.run(f"sbatch -M {names} -n1 : -n1 --wrap=true").fails(f"No cluster '{names}'")
+    assert rows(het, "-t", "all") == before
+    job = int(het.run("sbatch --parsable -H -M test -n1 : -n1 --wrap=true").ok().partition(";")[0])
+    assert len(parts(het, job)) == 2
+    het.run(f"scancel {job}").ok()
+
+
+def test_limits_of_the_whole_job():
+    """HET-22, HET-24, HET-124: what all components need is tested together; a refusal names the limit and what to do; CPUs are given by whole cores."""
+    with many(Cluster) as make:
+        c = make(nodes=1, cpus=8, memory=4000, conf="SelectTypeParameters=CR_Core\nMaxJobCount=4\nLicenses=a:4\nMinJobAge=300\n",
+                 node_conf="Sockets=1 CoresPerSocket=4 ThreadsPerCore=2", partitions=["PartitionName=p Nodes=ALL Default=YES"])
+        c.run("sbatch -n1 -L a:3 : -n1 -L a:2 --wrap=true").fails("licen", "a")
+        c.run("sbatch -n1 : -n1 : -n1 : -n1 : -n1 --wrap=true").fails("MaxJobCount limit reached", "MaxJobCount=4", "submit the job when other jobs have ended")
+        assert rows(c, "-t", "all") == []
+        job = submit(c, "-n1 : -n3 -o /dev/null --wrap=sleep|1000")
+        c.wait_state(job, "RUNNING")
+        found = components(c, job)
+        assert [(part["NumTasks"], part["NumCPUs"]) for part in found.values()] == [("1", "2"), ("3", "4")]
+        other = submit(c, "-n1 : -n1 -o /dev/null --wrap=true")  # accepted, though each has a whole core and only one is free
+        eventually(lambda: [row.split()[1:] for row in rows(c, format="%i %T %r") if row.startswith(f"{other}+")] == [["PENDING", "Resources"]] * 2,
+                   "the second job waits for the core")
+        c.run(f"scancel {job} {other}").ok()
