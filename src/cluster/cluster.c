@@ -36,6 +36,7 @@ static void node_free(struct node *n)
     free(n->cpu_bind);
     free(n->addr);
     free(n->hostname);
+    free(n->topology);
     free(n->incarnation);
     free(n->reboot.incarnation);
     vec_done(&n->orphans);
@@ -99,6 +100,33 @@ static void part_free(struct part *p)
     free(p);
 }
 
+static void make_topos(struct cluster *c)
+{
+    c->topos = mem_new_array(struct topo *, c->conf->networks.len + 1);
+    for (size_t i = 0; i < c->conf->networks.len; i++)
+        c->topos[i] = topo_new(c->conf, &c->conf->networks.data[i]);
+}
+
+static void free_topos(struct cluster *c)
+{
+    for (size_t i = 0; i < c->conf->networks.len; i++)
+        topo_free(c->topos[i]);
+    free(c->topos);
+}
+
+int cluster_place_nodes(struct cluster *c, struct conf *conf, struct err *err)
+{
+    _cleanup_free_ const char **placed = mem_new_array(const char *, c->nodes.len + 1);
+    for (size_t i = 0; i < c->nodes.len; i++)
+        placed[i] = c->nodes.data[i]->topology;
+    int rc = conf_topo_place(conf, placed, err);
+    if (rc)
+        (void)conf_topo_place(conf, NULL, NULL);
+    free_topos(c);
+    make_topos(c);
+    return rc;
+}
+
 struct cluster *cluster_new(const struct conf *conf)
 {
     struct cluster *c = mem_new(struct cluster);
@@ -109,9 +137,7 @@ struct cluster *cluster_new(const struct conf *conf)
         vec_push(&c->nodes, node_new(c, i));
     pool_init(c);
     license_init(c);
-    c->topos = mem_new_array(struct topo *, conf->networks.len + 1);
-    for (size_t i = 0; i < conf->networks.len; i++)
-        c->topos[i] = topo_new(conf, &conf->networks.data[i]);
+    make_topos(c);
     vec_foreach (&conf->parts, row)
         add_part(c, mem_new(struct part), row);
     return c;
@@ -160,9 +186,7 @@ void cluster_free(struct cluster *c)
     pool_done(&c->pool);
     license_done(&c->licenses);
     holdings_done(&c->holdings);
-    for (size_t i = 0; i < c->conf->networks.len; i++)
-        topo_free(c->topos[i]);
-    free(c->topos);
+    free_topos(c);
     vec_foreach (&c->parts, p)
         part_free(*p);
     vec_foreach (&c->resvs, r)

@@ -72,6 +72,9 @@ struct cluster {
 };
 
 struct cluster *cluster_new(const struct conf *conf);
+/* The networks of its configuration, with the nodes where scontrol has put them; -ERR_CONFIG: there
+ * can be no such networks, and they are as the files say. */
+int cluster_place_nodes(struct cluster *c, struct conf *conf, struct err *err);
 void cluster_free(struct cluster *c);
 
 struct node *cluster_find_node(const struct cluster *c, const char *name);

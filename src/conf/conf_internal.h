@@ -152,6 +152,7 @@ struct conf_index {
 
 struct conf_private {
     struct arena arena;
+    struct arena units_arena;             /* names in networks that nodes have added */
     VEC(char *) buffers;                  /* texts of the files */
     VEC(const char *) files;              /* their names */
     struct conf_value written[CONF_KEYS]; /* what the file says; text NULL: the default holds */
@@ -249,18 +250,6 @@ int conf_node_build(struct conf_loader *l, struct err *err); /* conf->nodes and 
 int conf_node_pick(struct conf_loader *l, const char *node_name, struct err *err); /* CONF_NODE */
 int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNodes lines */
 
-/* Lines of topology.conf, or made of topology.yaml. */
-#define CONF_TOPO_MARK_LINE "1" /* a line of the topology before it, or of topology.conf */
-#define CONF_TOPO_PREFIX "TopologyConf=" CONF_TOPO_MARK_LINE " "
-int conf_topo_read(struct conf_loader *l, const char *path, struct err *err);
-int conf_topo_read_yaml(struct conf_loader *l, const char *path, struct err *err);
-int conf_topo_build(struct conf_loader *l, struct err *err); /* conf->networks */
-void conf_topo_done(struct conf *c);
-/* Topology of nodes: 'index' of names has room for conf_topo_units_most() more. */
-void conf_topo_move_nodes(struct conf_loader *l, struct conf_network *net, struct conf_index *index,
-                          struct bitset *taken);
-size_t conf_topo_units_most(const struct conf_loader *l);
-void conf_topo_check_nodes(struct conf_loader *l);
 const char *conf_node_state_text(enum conf_node_state state);
 
 /* CPUs, boards, sockets, cores and threads of a row from what is written of them. */

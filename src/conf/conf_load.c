@@ -9,6 +9,7 @@
 #include "conf/conf_extra.h"
 #include "conf/conf_hres_file.h"
 #include "conf/conf_internal.h"
+#include "conf/conf_topo_file.h"
 
 int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
 {
@@ -194,6 +195,7 @@ static void loader_init(struct conf_loader *l, enum conf_scope scope, struct con
     l->conf = mem_new(struct conf);
     l->conf->priv = l->priv = mem_new(struct conf_private);
     arena_init(&l->priv->arena, 0);
+    arena_init(&l->priv->units_arena, 0);
     arena_init(&l->scratch, 0);
     l->conf->read_at = l->conf->boot_at = (int64_t)time(NULL);
 }
@@ -370,6 +372,7 @@ void conf_free(struct conf *c)
     conf_index_done(&c->priv->node_index);
     conf_index_done(&c->priv->part_index);
     arena_done(&c->priv->arena);
+    arena_done(&c->priv->units_arena);
     free(c->priv);
     free(c);
 }

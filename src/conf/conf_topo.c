@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "conf/conf_internal.h"
+#include "conf/conf_topo_file.h"
 
 #define SWITCHES_MAX 100000
 #define DEFAULT_NAME "default" /* of the network of topology.conf */
@@ -100,7 +100,7 @@ static int add_switch(struct conf_loader *l, struct conf_network *net, const str
                              v[CONF_TOPO_SPEED].text);
         s.link_speed = (uint32_t)speed;
     }
-    s.switches = children ? v[CONF_TOPO_SWITCHES].text : NULL;
+    s.switches = s.file_switches = children ? v[CONF_TOPO_SWITCHES].text : NULL;
     s.node_set = bitset_new(l->conf->nodes.len);
     rc = nodes ? leaf_nodes(l, &s, &v[CONF_TOPO_NODES], taken, err) : 0;
     vec_push(&net->switches, s);
@@ -216,18 +216,45 @@ static void warn_unconnected(struct conf_loader *l, const struct conf_network *n
                   l->conf->nodes.data[first].name);
 }
 
-static int build_network(struct conf_loader *l, struct conf_network *net,
-                         const struct conf_row *rows, size_t count, struct err *err)
+/* What the file alone says. */
+static void note_file(struct conf_network *net, size_t nodes)
+{
+    net->file_count = net->switches.len;
+    net->file_leaf = mem_new_array(uint32_t, nodes + 1);
+    for (size_t i = 0; i < nodes; i++)
+        net->file_leaf[i] = CONF_NO_SWITCH;
+    for (uint32_t i = 0; i < net->switches.len; i++)
+        if (!net->switches.data[i].switches)
+            bitset_foreach (net->switches.data[i].node_set, node)
+                net->file_leaf[node] = i;
+}
+
+/* The network is again as note_file() has found it. */
+static void reset_network(struct conf_network *net, size_t nodes)
+{
+    while (net->switches.len > net->file_count)
+        bitset_free(net->switches.data[--net->switches.len].node_set);
+    vec_foreach (&net->switches, s) {
+        s->switches = s->file_switches;
+        s->parent = CONF_NO_SWITCH;
+        s->level = 0;
+        bitset_zero(s->node_set);
+    }
+    for (size_t i = 0; i < nodes; i++)
+        if (net->file_leaf[i] != CONF_NO_SWITCH)
+            bitset_set(net->switches.data[net->file_leaf[i]].node_set, i);
+}
+
+static int join_network(struct conf_loader *l, struct conf_network *net, const char *const *placed,
+                        struct err *err)
 {
     _cleanup_bitset_ struct bitset *taken = bitset_new(l->conf->nodes.len);
-    int rc = 0;
-    for (size_t i = 0; i < count; i++)
-        if ((rc = take_row(l, net, &rows[i], taken, err)) < 0)
-            return rc;
     struct conf_index index = {0};
-    rc = index_names(net, &index, conf_topo_units_most(l), err);
-    if (rc == 0 && net->kind != CONF_TOPO_FLAT)
-        conf_topo_move_nodes(l, net, &index, taken);
+    vec_foreach (&net->switches, s)
+        bitset_or(taken, s->node_set);
+    int rc = index_names(net, &index, conf_topo_units_most(l->conf, placed), err);
+    if (rc == 0)
+        conf_topo_move_nodes(l, net, placed, &index, taken);
     for (uint32_t i = 0; i < net->switches.len && rc == 0; i++)
         if (net->switches.data[i].switches)
             rc = join_children(l, net, &index, i, err);
@@ -236,6 +263,33 @@ static int build_network(struct conf_loader *l, struct conf_network *net,
         rc = note_levels(net, &net->switches.data[i], err);
     if (rc == 0)
         warn_unconnected(l, net, taken);
+    return rc;
+}
+
+static int build_network(struct conf_loader *l, struct conf_network *net,
+                         const struct conf_row *rows, size_t count, struct err *err)
+{
+    _cleanup_bitset_ struct bitset *taken = bitset_new(l->conf->nodes.len);
+    int rc = 0;
+    for (size_t i = 0; i < count && rc >= 0; i++)
+        rc = take_row(l, net, &rows[i], taken, err);
+    if (rc < 0 || net->kind == CONF_TOPO_FLAT)
+        return rc;
+    note_file(net, l->conf->nodes.len);
+    return join_network(l, net, NULL, err);
+}
+
+int conf_topo_place(struct conf *c, const char *const *placed, struct err *err)
+{
+    struct conf_loader l = {.conf = c, .priv = c->priv};
+    int rc = 0;
+    vec_foreach (&c->networks, net)
+        if (net->kind != CONF_TOPO_FLAT)
+            reset_network(net, c->nodes.len);
+    arena_reset(&c->priv->units_arena, 0);
+    for (size_t i = 0; i < c->networks.len && rc == 0; i++)
+        if (c->networks.data[i].kind != CONF_TOPO_FLAT)
+            rc = join_network(&l, &c->networks.data[i], placed, err);
     return rc;
 }
 
@@ -346,6 +400,7 @@ void conf_topo_done(struct conf *c)
             bitset_free(s->node_set);
         vec_done(&net->switches);
         vec_done(&net->block_sizes);
+        free(net->file_leaf);
     }
     vec_done(&c->networks);
 }

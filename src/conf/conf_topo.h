@@ -23,7 +23,8 @@ enum conf_topo { CONF_TOPO_FLAT, CONF_TOPO_TREE, CONF_TOPO_BLOCK };
 
 struct conf_switch {
     const char *name;
-    const char *switches; /* its children, as written; NULL: a leaf, of: */
+    const char *switches;      /* its children; NULL: a leaf */
+    const char *file_switches; /* as written, without those that nodes have added */
     uint32_t link_speed;
     uint32_t level;          /* 0: a leaf */
     uint32_t parent;         /* index; CONF_NO_SWITCH: none */
@@ -38,6 +39,8 @@ struct conf_network {
     bool optional; /* TopologyParam=TopoOptional: only for jobs that ask for switches */
     VEC(struct conf_switch) switches; /* in order of the file */
     VEC(uint32_t) block_sizes;        /* rising; of blocks, then of blocks of blocks */
+    size_t file_count;                /* of the switches, those of the file: the first ones */
+    uint32_t *file_leaf;              /* by node: its leaf in the file, or CONF_NO_SWITCH */
 };
 
 /* Its index in conf->networks; -1: there is none of that name. */
@@ -46,6 +49,11 @@ long conf_find_network(const struct conf *c, const char *name);
 uint32_t conf_network_index(const struct conf *c, const char *name);
 /* The cluster's default network. */
 const struct conf_network *conf_default_network(const struct conf *c);
+
+/* Builds the networks anew. placed: by node, what replaces Topology= of its line ("": it is on
+ * nothing), or NULL. -ERR_CONFIG: too many levels; the networks are unusable until the next call.
+ */
+int conf_topo_place(struct conf *c, const char *const *placed, struct err *err);
 
 /* Topology= of a node; -ERR_PARSE: a topology or a unit that it cannot be on. */
 int conf_topo_check_units(const struct conf *c, const char *units, struct err *err);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Topology=NAME:UNIT,... of nodes: what they say comes before the lines of the network. A unit that
- * no line has is added, with the switches above it (NAME:TOP:LEAF). Whatever is wrong with it is
- * told and left out: a dynamic node must not keep the controller from starting.
+ * Topology=NAME:UNIT,... of nodes replaces what the lines of the networks say of the node: it is
+ * where the list says, and in no other network. A unit that no line has is added, with the switches
+ * above it (NAME:TOP:LEAF). Whatever is wrong with the list is told and left out: a dynamic node
+ * must not keep the controller from starting.
  */
 #include <string.h>
 
-#include "conf/conf_internal.h"
+#include "conf/conf_topo_file.h"
+
+#define FIRST_UNIT -2 /* of a path: no unit is named before it */
 
 static struct conf_place place_of_row(const struct conf_node_row *row)
 {
@@ -23,14 +26,21 @@ static const char *next_pair(const char **list, size_t *len)
     return *len ? pair : NULL;
 }
 
-/* NULL: the row names no unit of that network. Valid while the file is loaded. */
-static char *path_in(struct conf_loader *l, const struct conf_node_row *row, const char *network)
+/* What there is instead of the lines of the networks; NULL: nothing. */
+static const char *list_of(const struct conf *c, const char *const *placed, size_t node)
 {
-    const char *list = row->topology ? row->topology : "";
+    return placed && placed[node] ? placed[node]
+                                  : c->node_rows.data[c->nodes.data[node].row].topology;
+}
+
+/* NULL: the list names no unit of that network. */
+static char *path_in(struct conf_loader *l, const char *list, const char *network)
+{
     size_t len, name = strlen(network);
     for (const char *pair; (pair = next_pair(&list, &len));)
         if (len > name && pair[name] == ':' && strncmp(pair, network, name) == 0)
-            return arena_printf(&l->priv->arena, "%.*s", (int)(len - name - 1), pair + name + 1);
+            return arena_printf(&l->priv->units_arena, "%.*s", (int)(len - name - 1),
+                                pair + name + 1);
     return NULL;
 }
 
@@ -55,8 +65,9 @@ static uint32_t add_unit(struct conf_loader *l, struct conf_network *net, struct
 
 static void add_child(struct conf_loader *l, struct conf_switch *above, const char *name)
 {
-    above->switches =
-        *above->switches ? arena_printf(&l->priv->arena, "%s,%s", above->switches, name) : name;
+    above->switches = *above->switches
+                          ? arena_printf(&l->priv->units_arena, "%s,%s", above->switches, name)
+                          : name;
 }
 
 /* 'found': the unit of that name, or -1; 'last': the node is to be on it. */
@@ -77,14 +88,14 @@ static int check_unit(const struct conf_network *net, long found, const char *na
 
 /* The leaf at the end of the path; CONF_NO_SWITCH: it was told what is wrong. */
 static uint32_t find_leaf(struct conf_loader *l, struct conf_network *net, struct conf_index *index,
-                          const struct conf_node_row *row, char *path)
+                          const struct conf_node_row *row, const char *list, char *path)
 {
     uint32_t above = CONF_NO_SWITCH;
     struct err err = {0};
     for (char *rest = path; rest;) {
         const char *name = strsep(&rest, ":");
         long found = conf_index_find(index, net->switches.data, sizeof(struct conf_switch), name);
-        if (check_unit(net, found, name, !rest, row->topology, &err) < 0) {
+        if (check_unit(net, found, name, !rest, list, &err) < 0) {
             conf_fault(l, place_of_row(row), "%s", err.text);
             return CONF_NO_SWITCH;
         }
@@ -99,28 +110,37 @@ static uint32_t find_leaf(struct conf_loader *l, struct conf_network *net, struc
     return above;
 }
 
-void conf_topo_move_nodes(struct conf_loader *l, struct conf_network *net, struct conf_index *index,
-                          struct bitset *taken)
+static void take_off(struct conf_network *net, struct bitset *taken, size_t node)
+{
+    if (bitset_test(taken, node))
+        bitset_unset(net->switches.data[net->file_leaf[node]].node_set, node);
+    bitset_unset(taken, node);
+}
+
+void conf_topo_move_nodes(struct conf_loader *l, struct conf_network *net,
+                          const char *const *placed, struct conf_index *index, struct bitset *taken)
 {
     for (size_t i = 0; i < l->conf->nodes.len; i++) {
         const struct conf_node_row *row = &l->conf->node_rows.data[l->conf->nodes.data[i].row];
-        char *path = path_in(l, row, net->name);
-        uint32_t leaf = path ? find_leaf(l, net, index, row, path) : CONF_NO_SWITCH;
+        const char *list = list_of(l->conf, placed, i);
+        char *path = list ? path_in(l, list, net->name) : NULL;
+        uint32_t leaf = path ? find_leaf(l, net, index, row, list, path) : CONF_NO_SWITCH;
+        if (list && (leaf != CONF_NO_SWITCH || !path))
+            take_off(net, taken, i);
         if (leaf == CONF_NO_SWITCH)
             continue;
-        if (bitset_test(taken, i))
-            vec_foreach (&net->switches, s)
-                bitset_unset(s->node_set, i);
         bitset_set(taken, i);
         bitset_set(net->switches.data[leaf].node_set, i);
     }
 }
 
-size_t conf_topo_units_most(const struct conf_loader *l)
+/* A colon comes before each unit. */
+size_t conf_topo_units_most(const struct conf *c, const char *const *placed)
 {
     size_t most = 0;
-    vec_foreach (&l->conf->node_rows, row)
-        most += row->topology ? strlen(row->topology) / 2 + 1 : 0;
+    for (size_t i = 0; i < c->nodes.len; i++)
+        for (const char *at = list_of(c, placed, i); at && (at = strchr(at, ':')); at++)
+            most++;
     return most;
 }
 
@@ -136,6 +156,17 @@ static long find_pair_network(const struct conf *c, const char *pair, size_t len
     else if (found < 0)
         err_set(err, -ERR_PARSE, "Topology=%s: unknown topology '%s'", list, name);
     return found;
+}
+
+/* 'found' is below 'above', or either of them is added. */
+static int check_above(const struct conf_network *net, long above, long found, const char *list,
+                       struct err *err)
+{
+    const struct conf_switch *s = found >= 0 ? &net->switches.data[found] : NULL;
+    if (!s || above == FIRST_UNIT || (above >= 0 && s->parent == (uint32_t)above))
+        return 0;
+    return err_set(err, -ERR_PARSE, "Topology=%s: '%s' is not below the switch named before it",
+                   list, s->name);
 }
 
 void conf_topo_check_nodes(struct conf_loader *l)
@@ -159,6 +190,20 @@ static long find_unit(const struct conf_network *net, const char *name)
     return -1;
 }
 
+static int check_path(const struct conf_network *net, char *path, const char *list, struct err *err)
+{
+    long above = FIRST_UNIT;
+    int rc = 0;
+    while (path && rc == 0) {
+        const char *name = strsep(&path, ":");
+        long found = find_unit(net, name);
+        rc = check_unit(net, found, name, !path, list, err);
+        rc = rc == 0 ? check_above(net, above, found, list, err) : rc;
+        above = found;
+    }
+    return rc;
+}
+
 int conf_topo_check_units(const struct conf *c, const char *units, struct err *err)
 {
     const char *list = units;
@@ -168,14 +213,13 @@ int conf_topo_check_units(const struct conf *c, const char *units, struct err *e
         if (number < 0)
             return -ERR_PARSE;
         const struct conf_network *net = &c->networks.data[number];
+        if (net->kind == CONF_TOPO_FLAT)
+            return err_set(err, -ERR_PARSE, "Topology=%s: topology %s is flat and has no units",
+                           units, net->name);
         _cleanup_free_ char *path = mem_strndup(pair, len);
-        char *rest = strchr(path, ':') + 1;
-        while (rest) {
-            const char *name = strsep(&rest, ":");
-            int rc = check_unit(net, find_unit(net, name), name, !rest, units, err);
-            if (rc < 0)
-                return rc;
-        }
+        int rc = check_path(net, strchr(path, ':') + 1, units, err);
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }

@@ -164,6 +164,84 @@ static void nodes_name_their_units(void **state)
     says(HEAD "TopologyPlugin=block\nNodeName=n[1-2]\nNodeName=n3 Topology=default:b2\n" T
               "BlockName=b1 Nodes=n[1-3]\n",
          "b1:0:1 n1 n2|b2:0:1 n3");
+    says(HEAD "NodeName=n[1-2]\nNodeName=n3 Topology=b:b1\nTopologyConf=a:tree\n" T
+              "SwitchName=s1 Nodes=n[1-3]\nTopologyConf=b:block\n" T "BlockName=b1 Nodes=n1\n",
+         "s1:0:1 n1 n2"); /* the list is all that n3 is on */
+}
+
+/* Each time from the file: nothing is left of what was before. */
+static void nodes_are_placed_anew(void **state)
+{
+    static const char text[] =
+        HEAD "TopologyPlugin=topology/tree\nNodeName=n[1-3]\nNodeName=n4 Topology=default:s3\n" T
+             "SwitchName=top Switches=s[1-2]\n" T "SwitchName=s1 Nodes=n[1-2]\n" T
+             "SwitchName=s2 Nodes=n3\n";
+    static const char as_written[] = "top:1:1 n1 n2 n3|s1:0:1<top n1 n2|s2:0:1<top n3|s3:0:1 n4";
+    static const struct {
+        const char *placed[4], *expected;
+    } v[] = {
+        {{NULL}, as_written},
+        {{"default:s2", NULL, NULL, "default:s1"},
+         "top:1:1 n1 n2 n3 n4|s1:0:1<top n2 n4|s2:0:1<top n1 n3"},
+        {{"default:top:m:s4", "", "", ""},
+         "top:2:1 n1|s1:0:1<top|s2:0:1<top|m:1:1<top n1|s4:0:1<m n1"},
+        {{"", NULL, "default:top", NULL}, "top:1:1 n2 n3|s1:0:1<top n2|s2:0:1<top n3|s3:0:1 n4"},
+        {{NULL}, as_written},
+    };
+    struct conf *c = test_load(text, NULL);
+    struct str out = STR_INIT;
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        assert_int_equal(conf_topo_place(c, v[i].placed, NULL), 0);
+        str_clear(&out);
+        show(c, &out);
+        assert_string_equal(str_cstr(&out), v[i].expected);
+    }
+    const char *deep[] = {"default:a:b:c:d:e:f:g:h:i:j:k:l:m:n:o:p:q", NULL, NULL, NULL};
+    struct err err = {0};
+    assert_int_equal(conf_topo_place(c, deep, &err), -ERR_CONFIG);
+    assert_non_null(strstr(err.text, "more than 16 levels"));
+    assert_int_equal(conf_topo_place(c, NULL, NULL), 0);
+    str_clear(&out);
+    show(c, &out);
+    assert_string_equal(str_cstr(&out), as_written);
+    str_done(&out);
+    conf_free(c);
+}
+
+static void wrong_units_are_told(void **state)
+{
+    static const struct {
+        const char *units, *says; /* NULL: none */
+    } v[] = {
+        {"", NULL},
+        {"a:s1,b:b1", NULL},
+        {"a:new", NULL},
+        {"a:top:new:newer", NULL},
+        {"a:top:s1", NULL},
+        {"x:s1", "Topology=x:s1: unknown topology 'x'"},
+        {"a", "Topology=a: expected TOPOLOGY:UNIT"},
+        {"a:top", "'top' is not a leaf switch of topology a"},
+        {"a:s1:s2", "'s1' is not a switch above others of topology a"},
+        {"a:other:s1", "'s1' is not below the switch named before it"},
+        {"a:new:s1", "'s1' is not below the switch named before it"},
+        {"b:b1:b2", "'b1' is not a block of topology b"},
+        {"c:x", "Topology=c:x: topology c is flat and has no units"},
+    };
+    struct conf *c = test_load(
+        HEAD "NodeName=n[1-3]\nTopologyConf=a:tree:default\n" T "SwitchName=top Switches=s1\n" T
+             "SwitchName=other Switches=s2\n" T "SwitchName=s1 Nodes=n[1-2]\n" T
+             "SwitchName=s2 Nodes=n3\nTopologyConf=b:block\n" T
+             "BlockName=b1 Nodes=n[1-3]\nTopologyConf=c:flat\n",
+        NULL);
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct err err = {0};
+        int rc = conf_topo_check_units(c, v[i].units, &err);
+        if (!v[i].says != (rc == 0) || (v[i].says && !strstr(err.text, v[i].says)))
+            fail_msg("%s: %d, %s", v[i].units, rc, err.text);
+    }
+    conf_free(c);
 }
 
 static void topologies_are_shown_by_name(void **state)
@@ -393,6 +471,8 @@ int main(void)
         cmocka_unit_test(partitions_choose_a_network),
         cmocka_unit_test(topologies_are_shown_by_name),
         cmocka_unit_test(nodes_name_their_units),
+        cmocka_unit_test(nodes_are_placed_anew),
+        cmocka_unit_test(wrong_units_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "conf/conf_topo_file.h"
 #include "conf/conf_yaml.h"
 
 struct item { /* a switch or a block */

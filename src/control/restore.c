@@ -3,6 +3,7 @@
 #include "base/pb.h"
 #include "control/admin/license_update.h"
 #include "control/admin/node_dynamic.h"
+#include "control/admin/node_topology.h"
 #include "control/admin/reconfig.h"
 #include "control/admin/shutdown.h"
 #include "control/admin/update_node.h"
@@ -263,6 +264,7 @@ void control_start(struct control *c)
     c->epoch++;
     c->started = true;
     arena_done(&c->restored);
+    node_topology_settle(c, c->cluster, c->conf);
     split_start(c);
     trigger_start(c);
     event_start(c);

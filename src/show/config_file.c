@@ -157,6 +157,7 @@ static void put_node(const Pb__NodeRecord *n, struct str *out)
     put_text(out, "BcastAddr", n->bcast_addr);
     if (n->cpu_bind && !str_eq(n->cpu_bind, "off"))
         put_text(out, "CpuBind", n->cpu_bind);
+    put_text(out, "Topology", n->topology);
     put_text(out, "Features", n->features);
     put_text(out, "Gres", n->gres);
     put_text(out, "Comment", n->comment);

@@ -128,6 +128,10 @@ void show_node_text(const Pb__NodeRecord *n, struct show_style style, struct str
         record_break(style, out);
         record_pair(out, "CpuBind", n->cpu_bind);
     }
+    if (n->topology && *n->topology) {
+        record_break(style, out);
+        record_pair(out, "Topology", n->topology);
+    }
     if (n->comment) {
         record_break(style, out);
         record_pair(out, "Comment", n->comment);

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from harness import Cluster, eventually
+from test_takeover import Pair
 
 TREE = """# three leaves below one switch
 SwitchName=s0 Nodes=n[1-2]
@@ -192,12 +193,13 @@ SEVERAL = """- topology: pairs
 - topology: none
   flat: true
 """
+PARTITIONS = ["PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED", "PartitionName=pairs Nodes=ALL Topology=pairs",
+              "PartitionName=row Nodes=ALL Topology=none"]
 
 
 def test_partitions_choose_a_topology():
     """X-31: topology.yaml alone decides, TopologyPlugin is not set."""
-    c = Cluster(nodes=6, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED",
-                                                  "PartitionName=pairs Nodes=ALL Topology=pairs", "PartitionName=row Nodes=ALL Topology=none"])
+    c = Cluster(nodes=6, start=False, partitions=PARTITIONS)
     try:
         (c.dir / "topology.yaml").write_text(SEVERAL)
         c.start()
@@ -243,6 +245,62 @@ def test_partitions_choose_a_topology():
         c.run("scontrol update PartitionName=main Topology=").ok()
         assert chosen("-N2", *taken) == ["n1", "n3"]
         c.run("scontrol update PartitionName=main Topology=absent").fails("unknown topology 'absent': see 'scontrol show topoconf'")
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def test_nodes_move_between_units(make_cluster):
+    """X-31: at once, for jobs, listings and the environment of tasks; a takeover and a reconfiguration change nothing of it."""
+    def make(**options):
+        c = make_cluster(nodes=6, partitions=PARTITIONS, **options)
+        (c.dir / "topology.yaml").write_text(SEVERAL)
+        return c
+
+    pair = Pair(make)
+    c = pair.c
+
+    def units():
+        text = c.run("scontrol show topology").ok() + "\n" + c.run("scontrol show topology pairs").ok()
+        return {name: names for name, names in re.findall(r"(?:Switch|Block)Name=(\S+).*? Nodes=(\S*)", text)}
+
+    def address(node, *options):
+        return c.run(["srun", "-w", node, *options, "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR"]).ok()
+
+    assert address("n2") == "top.s1.n2"
+    c.run("scontrol update NodeName=n[1-2] Topology=halves:s2,pairs:b3").ok()
+    moved = {"top": "n[1-6]", "s1": "n3", "s2": "n[1-2,4-6]", "b1": "", "b2": "n[3-4]", "b3": "n[1-2,5-6]"}
+    assert units() == moved
+    assert nodes(c, "-N5") == ["n1", "n2", "n4", "n5", "n6"]
+    assert (address("n2"), address("n2", "-p", "pairs")) == ("top.s2.n2", "b3.n2")
+    assert " Topology=halves:s2,pairs:b3" in c.run("scontrol -o show node n2").ok()
+    assert c.json("scontrol show node n1")["nodes"][0]["topology"] == "halves:s2,pairs:b3"
+    for topology, why in (("s2", "expected TOPOLOGY:UNIT"), ("absent:s2", "unknown topology 'absent'"), ("none:x", "topology none is flat"),
+                          ("halves:top", "'top' is not a leaf switch of topology halves")):
+        c.run(f"scontrol update NodeName=n3 Topology={topology}").fails(why)
+    assert units() == moved
+    c.kill("slurmctld")
+    pair.leads("backup")
+    assert units() == moved and address("n2") == "top.s2.n2"
+    pair.start_primary()
+    c.run("scontrol reconfigure").ok()
+    assert units() == moved
+    c.run("scontrol update NodeName=n6 Topology=").ok()
+    assert units() == {**moved, "top": "n[1-5]", "s2": "n[1-2,4-5]", "b3": "n[1-2,5]"}
+    assert address("n6") == "n6"
+    kept = c.run(f"scontrol write config {c.dir}/kept").ok().split()[-1].strip(".")
+    assert "Topology=halves:s2,pairs:b3" in open(kept, encoding="utf-8").read()
+
+
+def test_reconfigure_tells_nodes_their_places():
+    """X-31: SLURM_TOPOLOGY_ADDR follows topology.conf."""
+    c = start("topology.conf", TREE, "topology/tree")
+    try:
+        show = ["srun", "-w", "n4", "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR"]
+        assert c.run(show).ok() == "top.s1.n4"
+        (c.dir / "topology.conf").write_text(TREE.replace("s1", "t1").replace("s[0-2]", "s0,t1,s2"))
+        c.run("scontrol reconfigure").ok()
+        assert c.run(show).ok() == "top.t1.n4"
         c.stop()
     finally:
         c.destroy()

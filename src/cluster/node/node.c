@@ -159,6 +159,11 @@ const char *node_hostname(const struct node *n)
     return n->hostname ? n->hostname : n->conf->hostname;
 }
 
+const char *node_topology(const struct node *n)
+{
+    return n->topology ? n->topology : n->row->topology;
+}
+
 static void pack_reboot(const struct node *n, Pb__NodeRecord *m)
 {
     const struct node_reboot *r = &n->reboot;
@@ -189,6 +194,7 @@ static void pack_admin(const struct node *n, Pb__NodeRecord *m)
     m->cpu_bind = n->cpu_bind;
     m->addr = n->addr;
     m->hostname = n->hostname;
+    m->topology = n->topology;
     pack_reboot(n, m);
     if (n->resume_at)
         SET(m, resume_at, n->resume_at);
@@ -291,6 +297,8 @@ void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
     free(n->cpu_bind);
     free(n->addr);
     free(n->hostname);
+    free(n->topology);
+    n->topology = mem_strdup(r->topology);
     n->addr = mem_strdup(r->addr);
     n->hostname = mem_strdup(r->hostname);
     n->resume_at = r->has_resume_at ? r->resume_at : 0;
@@ -376,6 +384,7 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
     if (!m->extra)
         m->extra = (char *)n->row->extra;
     m->cpu_bind = (char *)node_cpu_bind(n);
+    m->topology = (char *)node_topology(n);
 }
 
 static void pack_live(const struct node *n, Pb__NodeRecord *m)

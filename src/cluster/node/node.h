@@ -74,6 +74,7 @@ struct node {
     char *cpu_bind;        /* set by scontrol, "off": none; NULL: as configured */
     char *active;          /* some of the features, perhaps none; NULL: all are active */
     char *addr, *hostname; /* set by scontrol; NULL: as configured */
+    char *topology;        /* its units, set by scontrol, "": none; NULL: as configured */
     struct node_reboot reboot;
     int64_t resume_at; /* wall seconds: resumed then; 0: never */
     uint32_t reason_uid, weight;
@@ -95,6 +96,8 @@ const char *node_cpu_bind(const struct node *n); /* a word of CpuBind; NULL: non
 const char *node_addr(const struct node *n);     /* where its daemon is reached */
 const char *node_bcast_addr(const struct node *n);
 const char *node_hostname(const struct node *n);
+const char *
+node_topology(const struct node *n); /* TOPOLOGY:UNIT,..., "": none; NULL: by the file */
 const char *node_active_features(const struct node *n); /* what jobs can ask for; NULL: none */
 bool node_features_have(const char *features, const char *name, size_t len); /* a,b; or NULL */
 void node_pack_stored(const struct node *n, struct str *out);                /* what must survive */

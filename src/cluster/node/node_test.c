@@ -488,6 +488,8 @@ static void random_node(struct node *n, uint64_t *seed)
     free(n->cpu_bind);
     free(n->addr);
     free(n->hostname);
+    free(n->topology);
+    n->topology = random_text(seed);
     n->cpu_bind = random_text(seed);
     n->comment = random_text(seed);
     n->extra = random_text(seed);
@@ -524,6 +526,7 @@ static void survives(void **state)
         assert_int_equal(a->admin_down, b->admin_down);
         assert_true(str_eq(a->reason, b->reason) && str_eq(a->comment, b->comment));
         assert_true(str_eq(a->cpu_bind, b->cpu_bind));
+        assert_true(str_eq(a->topology, b->topology) && !a->topology == !b->topology);
         assert_true(str_eq(a->extra, b->extra) && str_eq(a->features, b->features));
         assert_int_equal(a->weight, b->weight);
         assert_int_equal(a->reason_uid, b->reason ? b->reason_uid : a->reason_uid);

@@ -8,6 +8,7 @@
 
 #include "control/admin/license_update.h"
 #include "control/admin/node_dynamic.h"
+#include "control/admin/node_topology.h"
 #include "control/admin/reconfig.h"
 #include "control/admin/update_node.h"
 #include "control/admin/update_part.h"
@@ -155,6 +156,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
     plan_notes_clear(&c->plan_notes);
     next->stamp = old->stamp + 1;
     carry_node_records(next, old);
+    node_topology_settle(c, next, conf);
     c->cluster = next;
     transition_observe(c);
     c->conf = conf;
@@ -213,6 +215,7 @@ static void tell_nodes(struct control *c)
     vec_foreach (&c->cluster->nodes, n)
         if ((*n)->connected)
             node_send_orders(c, *n, &order);
+    node_topology_tell(c, true);
 }
 
 static void carry_over(struct control *c, struct cluster *old)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "control/admin/node_topology.h"
 #include "control/admin/update_node.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"
@@ -281,6 +282,8 @@ void control_node_update(struct control *c, uint64_t call, const struct caller *
         rc = rc == 0 ? check_resume(c->cluster->nodes.data[i], r, &err) : rc;
     }
     rc = rc == 0 ? set_addresses(c, r, set, false, &err) : rc;
+    if (rc == 0 && r->topology)
+        rc = node_topology_update(c, set, r->topology, &err);
     if (rc != 0) {
         bitset_free(set);
         control_refuse(c, call, &err);
@@ -289,6 +292,8 @@ void control_node_update(struct control *c, uint64_t call, const struct caller *
     (void)set_addresses(c, r, set, true, &err);
     bitset_foreach (set, i)
         update_node(c, who, c->cluster->nodes.data[i], r);
+    if (r->topology)
+        node_topology_tell(c, false);
     bitset_free(set);
     c->plan_wanted = true;
     control_done(c, call);
