@@ -97,7 +97,7 @@ bool joint_has_alternatives(const struct job *j);
  * alternatives, nodes; else the one whose licences are free earliest. 'leader': without a choice.
  */
 void joint_choose(struct plan *p, const struct job *leader, struct joint_choice *c);
-/* Each way to choose layers has its own nodes. */
+/* Each way to choose layers, of whichever component, has its own nodes. */
 uint32_t joint_count_ways(struct plan *p, const struct job *leader);
 /* When all licences are free, with the choice (of this way; UINT32_MAX: of any) with which that is
  * earliest; wall seconds. 0: it cannot be foreseen. */
@@ -109,6 +109,10 @@ int64_t joint_choose_earliest(struct plan *p, const struct job *leader, uint32_t
  * waits. The copy is freed by joint_licenses_done(). */
 void joint_licenses_init(struct job_copy *copy, const struct cluster *c, const struct job *leader,
                          const struct joint_choice *choice);
+/* gate_of_start() of such a leader: layers of other components are on nodes of theirs, and no gate
+ * of it. 'has_own_layers': the leader itself needs layers. */
+enum reason joint_gate_of_start(const struct plan *p, const struct job *sum, bool has_own_layers,
+                                bool *keeps_place);
 void joint_licenses_done(struct job_copy *copy);
 /* -ERR_LICENSE: with no choice the cluster has as many in total. */
 int joint_licenses_possible(const struct cluster *c, const struct job *leader, struct err *err);

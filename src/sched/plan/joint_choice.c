@@ -16,6 +16,14 @@
 #define TRIES 1000        /* of a search */
 #define TRIES_PASS 100000 /* of all searches of a pass; beyond, a search is short: */
 #define TRIES_SHORT (2 * JOB_SET_MAX)
+#define STARTS_MOST 64 /* ways to choose layers with which a start is tried in a search */
+
+/* Which layers are chosen: those of one alternative of one component, or none (layered false), and
+ * that component has this alternative. */
+struct way {
+    uint32_t of, alternative;
+    bool layered;
+};
 
 struct chooser { /* a search */
     const struct cluster *cluster;
@@ -31,11 +39,10 @@ struct chooser { /* a search */
     bool (*accept)(struct chooser *s);
     bool has_best;
     uint32_t best[JOB_SET_MAX];
-    int64_t at, best_at; /* when the licences of the sum are free; 0: none has been found */
-    uint32_t layers_of;  /* the component of whose alternatives some are layers; the number of
-                            components: none */
-    uint32_t only;       /* it has this alternative; UINT32_MAX: any */
-    uint64_t failed;     /* alternatives of it with which the set does not start */
+    int64_t at, best_at;    /* when the licences of the sum are free; 0: none has been found */
+    bool has_layers;        /* some alternatives are layers */
+    const struct way *only; /* the choices of this way; NULL: all */
+    VEC(struct way) failed; /* with which the set does not start */
 };
 
 const struct job *joint_view(struct joint_choice *c, const struct job *j, uint32_t offset)
@@ -143,6 +150,29 @@ void joint_licenses_done(struct job_copy *copy)
     license_needs_done(&copy->job.want.licenses);
 }
 
+/* The needs of the sum that are not tied to nodes. */
+static void keep_unlayered(const struct cluster *c, const struct license_needs *sum,
+                           struct license_needs *out)
+{
+    vec_foreach (&sum->list, need)
+        if (!license_is_layered(c, need))
+            add_need(out, need);
+}
+
+enum reason joint_gate_of_start(const struct plan *p, const struct job *sum, bool has_own_layers,
+                                bool *keeps_place)
+{
+    struct job_copy copy;
+    if (has_own_layers || !license_needs_layers(p->cluster, sum))
+        return gate_of_start(p, sum, keeps_place);
+    copy.job = *sum;
+    copy.job.want.licenses = (struct license_needs){0};
+    keep_unlayered(p->cluster, &sum->want.licenses, &copy.job.want.licenses);
+    enum reason closed = gate_of_start(p, &copy.job, keeps_place);
+    license_needs_done(&copy.job.want.licenses);
+    return closed;
+}
+
 /* --- a search ------------------------------------------------------------------------------------
  */
 
@@ -170,11 +200,22 @@ static uint32_t find_next(const struct chooser *s, uint32_t offset)
     return offset;
 }
 
+static bool is_of_way(const struct chooser *s, uint32_t offset, uint32_t n)
+{
+    const struct way *way = s->only;
+    if (!way)
+        return true;
+    if (offset == way->of)
+        return n == way->alternative;
+    return !chooses_layers(s->cluster, component_of(s, offset), n);
+}
+
 static bool search_from(struct chooser *s, uint32_t offset, const struct license_needs *before,
                         uint32_t least);
 
-/* The component with alternative n, and all choices of those behind it. */
-static bool search_with(struct chooser *s, uint32_t offset, uint32_t n)
+/* The component with alternative n, and all choices of those behind it. 'least': as of
+ * search_from(), for the next one. */
+static bool search_with(struct chooser *s, uint32_t offset, uint32_t n, uint32_t least)
 {
     const struct job *j = component_of(s, offset);
     struct license_needs *sum = &s->sum.job.want.licenses, saved = *sum;
@@ -183,16 +224,17 @@ static bool search_with(struct chooser *s, uint32_t offset, uint32_t n)
     add_needs(sum, j, n);
     s->layered += layered;
     s->choice->of[offset] = n;
-    bool found =
-        s->layered <= 1 && s->will_do(s) && search_from(s, offset + 1, &j->want.licenses, n);
+    bool found = s->layered <= 1 && s->will_do(s) &&
+                 search_from(s, offset + 1, &j->want.licenses, layered ? least : n);
     s->layered -= layered;
     license_needs_done(sum);
     *sum = saved;
     return found;
 }
 
-/* Components that are alike one after the other do not choose the same licences in another order:
- * 'before' are those of the component before, which has the alternative 'least'. */
+/* Components that are alike one after the other do not choose the same licences in another order,
+ * but for layers, which are tied to nodes: 'before' are those of the component before, and 'least'
+ * is the last alternative of these that has no layers. */
 static bool search_from(struct chooser *s, uint32_t offset, const struct license_needs *before,
                         uint32_t least)
 {
@@ -200,29 +242,50 @@ static bool search_from(struct chooser *s, uint32_t offset, const struct license
     if (offset == job_set_count(s->leader))
         return s->accept(s);
     const struct license_needs *needs = &component_of(s, offset)->want.licenses;
-    uint32_t n = before && are_alike(before, needs) ? least : 0;
-    for (; n < needs->list.len; n++) {
-        if (offset == s->layers_of && s->only != UINT32_MAX && n != s->only)
+    least = before && are_alike(before, needs) ? least : 0;
+    for (uint32_t n = 0; n < needs->list.len; n++) {
+        if (n < least && !chooses_layers(s->cluster, component_of(s, offset), n))
+            continue;
+        if (!is_of_way(s, offset, n))
             continue;
         if (!s->tries)
             return false;
         s->tries--;
-        if (search_with(s, offset, n))
+        if (search_with(s, offset, n, least))
             return true;
     }
     s->choice->of[offset] = 0;
     return false;
 }
 
-static uint32_t find_layered(const struct plan *p, const struct job *leader)
+static bool has_layered_alternatives(const struct plan *p, const struct job *j)
 {
-    uint32_t i = 0, count = job_set_count(leader);
-    for (; i < count; i++) {
+    return has_alternatives(j) && license_needs_layers(p->cluster, j);
+}
+
+/* The components with layers among their alternatives have these ways: each alternative of the
+ * first one, and the layers of each other one. Returns their number; 'way' (NULL: not asked for):
+ * the one with this number. */
+static uint32_t find_ways(const struct plan *p, const struct job *leader, uint32_t number,
+                          struct way *way)
+{
+    uint32_t found = 0;
+    bool is_first = true;
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
         const struct job *j = joint_component(p, leader, i);
-        if (has_alternatives(j) && license_needs_layers(p->cluster, j))
-            break;
+        if (!has_layered_alternatives(p, j))
+            continue;
+        for (uint32_t n = 0; n < license_count_alternatives(j); n++) {
+            bool layered = chooses_layers(p->cluster, j, n);
+            if (!layered && !is_first)
+                continue;
+            if (way && found == number)
+                *way = (struct way){i, n, layered};
+            found++;
+        }
+        is_first = false;
     }
-    return i;
+    return found;
 }
 
 /* Of the components as they are, whatever the present look has chosen. */
@@ -235,8 +298,7 @@ static struct chooser begin_search(struct plan *p, const struct job *leader, str
                             .present = present,
                             .leader = leader,
                             .choice = c,
-                            .layers_of = find_layered(p, leader),
-                            .only = UINT32_MAX};
+                            .has_layers = find_ways(p, leader, 0, NULL)};
 }
 
 static bool run_search(struct chooser *s)
@@ -274,6 +336,7 @@ static void end_search(struct chooser *s)
 {
     if (s->has_best)
         memcpy(s->choice->of, s->best, sizeof s->best);
+    vec_done(&s->failed);
     s->plan->choice = s->present;
 }
 
@@ -299,22 +362,56 @@ static bool starts_with(struct chooser *s)
     return starts;
 }
 
+/* Of the present choice. */
+static struct way find_way_of(const struct chooser *s)
+{
+    for (uint32_t i = 0; i < job_set_count(s->leader); i++) {
+        const struct job *j = component_of(s, i);
+        uint32_t n = s->choice->of[i];
+        if (has_alternatives(j) && chooses_layers(s->cluster, j, n))
+            return (struct way){i, n, true};
+    }
+    return (struct way){0};
+}
+
+static bool has_failed(const struct chooser *s, const struct way *way)
+{
+    vec_foreach (&s->failed, other)
+        if (other->layered == way->layered && other->of == way->of &&
+            other->alternative == way->alternative)
+            return true;
+    return s->failed.len >= STARTS_MOST;
+}
+
+/* The gates of the sum, and of another component whose layers are chosen. */
+static bool are_gates_open(const struct chooser *s, const struct way *way)
+{
+    bool keeps_place, own = chooses_layers(s->cluster, s->leader, s->choice->of[0]);
+    if (joint_gate_of_start(s->plan, &s->sum.job, own, &keeps_place))
+        return false;
+    if (!way->layered || !way->of)
+        return true;
+    struct job_copy room;
+    const struct job *j = component_of(s, way->of);
+    return !gate_of_start(s->plan, license_view_alternative(j, way->alternative, &room),
+                          &keeps_place);
+}
+
 /* The gates are open. Which layers are chosen decides where there are nodes. */
 static bool accept_open(struct chooser *s)
 {
-    bool keeps_place;
-    if (gate_of_start(s->plan, &s->sum.job, &keeps_place))
+    struct way way = s->has_layers ? find_way_of(s) : (struct way){0};
+    if (!are_gates_open(s, &way))
         return false;
     if (!s->has_best)
         note_best(s);
-    if (s->layers_of == job_set_count(s->leader))
+    if (!s->has_layers)
         return true;
-    uint32_t n = s->choice->of[s->layers_of];
-    if (n < 64 && s->failed >> n & 1)
+    if (has_failed(s, &way))
         return false;
     if (starts_with(s))
         return true;
-    s->failed |= n < 64 ? UINT64_C(1) << n : 0;
+    vec_push(&s->failed, way);
     return false;
 }
 
@@ -339,9 +436,10 @@ int64_t joint_choose_earliest(struct plan *p, const struct job *leader, uint32_t
                               struct joint_choice *c)
 {
     struct chooser s = begin_search(p, leader, c);
+    struct way only;
     s.will_do = is_earlier;
     s.accept = accept_earlier;
-    s.only = way;
+    s.only = way < find_ways(p, leader, way, &only) ? &only : NULL;
     run_search(&s);
     end_search(&s);
     return s.best_at;
@@ -352,11 +450,9 @@ uint32_t joint_count_ways(struct plan *p, const struct job *leader)
     struct joint_choice none;
     joint_choice_begin(&none, p);
     p->choice = NULL;
-    uint32_t at = find_layered(p, leader), ways = 1;
-    if (at < job_set_count(leader))
-        ways = license_count_alternatives(joint_component(p, leader, at));
+    uint32_t ways = find_ways(p, leader, 0, NULL);
     joint_choice_end(&none, p);
-    return ways;
+    return ways ? ways : 1;
 }
 
 void joint_choose(struct plan *p, const struct job *leader, struct joint_choice *c)
@@ -395,8 +491,7 @@ int joint_licenses_possible(const struct cluster *c, const struct job *leader, s
                         .leader = leader,
                         .choice = &choice,
                         .will_do = is_possible,
-                        .accept = accept_any,
-                        .layers_of = job_set_count(leader)};
+                        .accept = accept_any};
     if (run_search(&s) || !s.tries)
         return 0;
     struct job_copy first;

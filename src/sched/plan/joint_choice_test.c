@@ -257,6 +257,22 @@ static void layers_are_an_alternative(void **state)
     }
 }
 
+/* An alternative that never fits says nothing of the other one. */
+static void other_alternative_is_awaited(void **state)
+{
+    struct cluster *c = test_cluster("Licenses=a:1\n" NODES);
+    (void)state;
+    add_layer(c, 0, 1);
+    test_up(c);
+    test_run(c, 100, "n2:8", FIRST_END);
+    struct job *j = test_job(c, 1, "w=n2 N=1 L=power:1|a:1");
+    j->limit_sec = 100;
+    job_partitions_queue(j);
+    _cleanup_free_ char *got = pass(c, NULL);
+    assert_string_equal(got, "1: Resources@1050");
+    test_cluster_free(c);
+}
+
 /* A set whose layer is free, on a node that is busy, is planned with another alternative: it has a
  * claim on that one. */
 static void planned_start_claims_no_layer_instead(void **state)
@@ -273,6 +289,132 @@ static void planned_start_claims_no_layer_instead(void **state)
     _cleanup_free_ char *got = pass(c, NULL);
     assert_string_equal(got, "1: Resources@1050, 3: Licenses");
     test_cluster_free(c);
+}
+
+/* --- layers among the alternatives of several components ----------------------------------------
+ */
+
+#define LAYERED "Licenses=a:2,b:2\n" CONS "NodeName=n[1-4] CPUs=2\nPartitionName=p Nodes=ALL\n"
+
+static struct cluster *draw_layered(uint64_t *seed, struct str *text)
+{
+    static const char *const pools[] = {"a", "b", "power"};
+    struct cluster *c = test_cluster(LAYERED);
+    char words[COMPONENTS][80];
+    const char *set[COMPONENTS];
+    bool has_layers = false;
+    for (uint32_t node = 0; node < 4; node++)
+        if (test_between(seed, 0, 1)) {
+            add_layer(c, node, test_between(seed, 1, 2));
+            has_layers = true;
+        }
+    if (!has_layers)
+        add_layer(c, 0, 1);
+    test_up(c);
+    for (uint32_t node = 1; node <= 4; node++) {
+        uint32_t units = test_between(seed, 0, 2);
+        _cleanup_free_ char *where = mem_printf("n%u:%u", node, units);
+        if (units)
+            test_run(c, 100 + node, where, NOW + 10 * (int64_t)test_between(seed, 1, 9));
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        if (test_between(seed, 0, 1)) {
+            _cleanup_free_ char *needs = mem_printf("L=%s:%u", pools[i], test_between(seed, 1, 2));
+            test_run_job(c, test_job(c, 110 + i, needs), "", NOW + 15 + 20 * i);
+        }
+    uint32_t count = test_between(seed, 2, 3);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t first = test_between(seed, 0, 2), second = (first + test_between(seed, 1, 2)) % 3;
+        bool named = test_between(seed, 0, 1);
+        snprintf(words[i], sizeof words[i], "n=%u N=1 L=%s:%u|%s:%u", test_between(seed, 1, 2),
+                 pools[first], test_between(seed, 1, 2), pools[second], test_between(seed, 1, 2));
+        if (named)
+            snprintf(words[i] + strlen(words[i]), 20, " w=n%u", test_between(seed, 1, 4));
+        set[i] = words[i];
+        str_printf(text, "%s%s", i ? " : " : "", words[i]);
+    }
+    queue_set(c, 1, count, set);
+    return c;
+}
+
+/* Of one choice: whether the set starts with it, or when. */
+static int64_t find_start_with(struct cluster *c, const uint32_t *of, bool *starts)
+{
+    struct plan p;
+    struct joint_choice choice;
+    struct job_copy sum;
+    struct joint joint;
+    struct decision d = {0};
+    struct timeline t;
+    const struct job *leader = cluster_find_job(c, 1);
+    plan_begin(&p, c, NULL, NOW, true);
+    joint_choice_begin(&choice, &p);
+    memcpy(choice.of, of, COMPONENTS * sizeof *of);
+    joint_licenses_init(&sum, c, leader, &choice);
+    timeline_init(&t, c, NOW);
+    timeline_set_resv(&t, p.resv);
+    t.claims = &p.claims;
+    *starts = license_may_start_somewhere(&p.claims, c, &sum.job, NOW) &&
+              joint_can_start(&p, joint_component(&p, leader, 0), &d);
+    plan_decision_done(&d);
+    int64_t due = license_earliest(&p.claims, c, &sum.job, NOW, &p.work);
+    joint_begin(&joint, &p, joint_component(&p, leader, 0));
+    int64_t at = due ? joint_find_start(&joint, &t, due) : 0;
+    joint_end(&joint);
+    timeline_done(&t);
+    joint_licenses_done(&sum);
+    joint_choice_end(&choice, &p);
+    plan_end(&p);
+    return at;
+}
+
+/* The first choice that starts, "1: 0 1"; else the earliest start of all choices, "@1050", or "".
+ */
+static char *search_layered(struct cluster *c)
+{
+    uint32_t count = job_set_count(cluster_find_job(c, 1));
+    int64_t earliest = 0;
+    for (uint32_t number = 0; number < 1u << count; number++) {
+        uint32_t of[COMPONENTS] = {0};
+        bool starts;
+        struct str out = STR_INIT;
+        for (uint32_t i = 0; i < count; i++)
+            of[i] = number >> (count - 1 - i) & 1;
+        int64_t at = find_start_with(c, of, &starts);
+        earliest = at && (!earliest || at < earliest) ? at : earliest;
+        if (!starts)
+            continue;
+        str_puts(&out, "1:");
+        for (uint32_t i = 0; i < count; i++)
+            str_printf(&out, " %u", of[i]);
+        return str_take(&out);
+    }
+    return earliest ? mem_printf("@%lld", (long long)earliest) : mem_strdup("");
+}
+
+/* Whichever component has the layers: the set starts with the first choice that starts, else the
+ * planned start is the earliest one of all choices. */
+static void layers_of_several_components_are_searched(void **state)
+{
+    uint64_t seed = 5;
+    uint32_t starts = 0, later = 0;
+    enum { ROUNDS = TEST_DRAWN(2000) };
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        _cleanup_str_ struct str text = STR_INIT;
+        struct cluster *c = draw_layered(&seed, &text);
+        _cleanup_free_ char *expected = search_layered(c), *got = pass(c, NULL);
+        const char *at = strchr(got, '@');
+        bool is_start = expected[0] == '1';
+        if (!str_eq(is_start ? got : at ? at : "", expected))
+            fail_msg("round %d: expected '%s', got '%s': %s", round, expected, got,
+                     str_cstr(&text));
+        starts += is_start;
+        later += expected[0] == '@';
+        test_cluster_free(c);
+    }
+    print_message("%u start, %u later\n", starts, later);
+    assert_true(starts > ROUNDS / 10 && later > ROUNDS / 10);
 }
 
 /* Components that are alike cost no exponential search. */
@@ -308,6 +450,8 @@ int main(void)
         cmocka_unit_test(planned_start_keeps_what_it_chose),
         cmocka_unit_test(layers_are_an_alternative),
         cmocka_unit_test(planned_start_claims_no_layer_instead),
+        cmocka_unit_test(other_alternative_is_awaited),
+        cmocka_unit_test(layers_of_several_components_are_searched),
         cmocka_unit_test(many_components_choose_quickly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

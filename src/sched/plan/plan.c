@@ -373,9 +373,22 @@ static char *say_not_shared(const struct plan *p, const struct job *j)
                                 "GangHet=no");
 }
 
-/* Why the head of a partition waits. True: for a reservation, of which those behind it may know
- * nothing. */
-static bool explain_blocked(const struct plan *p, const struct job *j, struct decision *d)
+/* With one of these alternatives. */
+static bool is_possible(const struct plan *p, const struct job *j, const struct license_needs *all)
+{
+    struct job_copy any, one;
+    any.job = *j;
+    any.job.want.licenses = *all;
+    for (uint32_t n = 0; n < license_count_alternatives(&any.job); n++)
+        if (select_possible(p->cluster, license_view_alternative(&any.job, n, &one), NULL) == 0)
+            return true;
+    return false;
+}
+
+/* Why the head of a partition waits, with one of the alternative licences in 'all'. True: for a
+ * reservation, of which those behind it may know nothing. */
+static bool explain_blocked(const struct plan *p, const struct job *j,
+                            const struct license_needs *all, struct decision *d)
 {
     const struct resv *in = resv_home(j);
     _cleanup_bitset_ struct bitset *set = plan_allowed(p, j, in);
@@ -388,9 +401,9 @@ static bool explain_blocked(const struct plan *p, const struct job *j, struct de
         d->detail = say_not_shared(p, j);
         return false;
     }
-    if (select_possible(p->cluster, j, NULL) != 0)
+    if (!is_possible(p, j, all))
         d->reason = REASON_BAD_CONSTRAINTS;
-    else
+    else if (select_possible(p->cluster, j, NULL) == 0)
         d->detail = mem_strdup("Nodes required for job are DOWN, DRAINED or reserved for jobs in "
                                "higher priority partitions");
     return false;
@@ -417,7 +430,8 @@ static void begin_look(struct plan *p, const struct job *j, struct decision *d)
  */
 
 /* Why one of its components may not start, whatever nodes are free. REASON_NONE: all may. */
-static enum reason find_closed_gate(const struct plan *p, const struct job *sum, bool *keeps_place)
+static enum reason find_closed_gate(const struct plan *p, const struct job *leader,
+                                    const struct job *sum, bool *keeps_place)
 {
     *keeps_place = false;
     for (uint32_t i = 0; i < job_set_count(sum); i++) {
@@ -430,7 +444,7 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *sum,
         if (closed)
             return closed;
     }
-    return gate_of_start(p, sum, keeps_place);
+    return joint_gate_of_start(p, sum, license_needs_layers(p->cluster, leader), keeps_place);
 }
 
 /* All components have begun; the pass reckons with what they have. */
@@ -455,7 +469,8 @@ static bool explain_blocked_set(const struct plan *p, const struct job *leader, 
     for (uint32_t i = 0; i < job_set_count(leader) && !d->detail; i++) {
         const struct job *j = joint_component(p, leader, i);
         if (first)
-            kept_out = explain_blocked(p, j, d) || kept_out;
+            kept_out =
+                explain_blocked(p, j, &job_set_component(leader, i)->want.licenses, d) || kept_out;
         else
             explain_required(p, j, d);
         if (d->reason == REASON_BAD_CONSTRAINTS)
@@ -517,7 +532,7 @@ static void decide_on_set(struct plan *p, const struct job *leader, const struct
                           bool counts, struct decision *d)
 {
     bool keeps_place;
-    enum reason closed = find_closed_gate(p, sum, &keeps_place);
+    enum reason closed = find_closed_gate(p, leader, sum, &keeps_place);
     if (closed) {
         d->reason = closed;
         bool place = keeps_place && may_have_place(p, leader, false);
@@ -638,7 +653,7 @@ static void decide_wait(struct plan *p, const struct job *j, struct decision *d)
     if (decide_preempt(p, as, REASON_RESOURCES, d))
         return;
     bool first = as->resv_asked ? !p->asks && resv_block(p->resv, as) : !p->blocked;
-    bool kept_out = first && explain_blocked(p, as, d);
+    bool kept_out = first && explain_blocked(p, as, &j->want.licenses, d);
     if (first &&
         d->reason == REASON_BAD_CONSTRAINTS) /* till another configuration: in nobody's way */
         return;
