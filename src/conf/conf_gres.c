@@ -39,6 +39,7 @@ static const struct {
     {"intel_gpu_env", CONF_GRES_INTEL},     {"opencl_env", CONF_GRES_OPENCL},
     {"no_gpu_env", CONF_GRES_NO_ENV},       {"CountOnly", CONF_GRES_COUNT_ONLY},
     {"one_sharing", CONF_GRES_ONE_SHARING}, {"all_sharing", CONF_GRES_ALL_SHARING},
+    {"explicit", CONF_GRES_EXPLICIT},       {"env_uuid", CONF_GRES_ENV_UUID},
 };
 
 static int parse_flags(const struct conf_value *v, unsigned *env, struct err *err)
@@ -49,7 +50,7 @@ static int parse_flags(const struct conf_value *v, unsigned *env, struct err *er
             i++;
         if (i == n && w.len)
             return conf_fail(v->at, err,
-                             "Flags=%s: expected CountOnly, one_sharing, all_sharing, "
+                             "Flags=%s: expected CountOnly, explicit, one_sharing, all_sharing, "
                              "nvidia_gpu_env, amd_gpu_env, intel_gpu_env, opencl_env or "
                              "no_gpu_env",
                              v->text);
@@ -177,6 +178,9 @@ static int line_read(struct conf_loader *l, const struct conf_row *row, struct g
     int rc = line_counts(l, g, err);
     rc = rc == 0 ? check_cores(&v[CONF_GRES_CORES], err) : rc;
     rc = rc == 0 ? parse_flags(&v[CONF_GRES_FLAGS], &g->env, err) : rc;
+    if (g->env & CONF_GRES_ENV_UUID)
+        conf_warn(l, v[CONF_GRES_FLAGS].at,
+                  "Flags=env_uuid has no effect: devices are told by their numbers");
     rc = rc == 0 ? line_nodes(l, g, err) : rc;
     return rc == 0 ? 1 : rc;
 }
@@ -467,6 +471,25 @@ static int build_sets(struct conf_loader *l, struct lines *lines, struct err *er
     return rc;
 }
 
+/* These flags are global, whichever line of the name has them. */
+static int check_sharing(const struct lines *lines, struct err *err)
+{
+    unsigned both = CONF_GRES_ONE_SHARING | CONF_GRES_ALL_SHARING;
+
+    vec_foreach (&lines->list, g) {
+        unsigned flags = g->env & both;
+
+        vec_foreach (&lines->list, other)
+            if (flags && other->env & both && strcasecmp(other->name, g->name) == 0)
+                flags |= other->env & both;
+        if (flags == both)
+            return conf_fail(g->row->value[CONF_GRES_FLAGS].at, err,
+                             "Name=%s: Flags=one_sharing and Flags=all_sharing exclude each other",
+                             g->name);
+    }
+    return 0;
+}
+
 int conf_gres_build(struct conf_loader *l, struct err *err)
 {
     struct lines lines = {0};
@@ -481,6 +504,7 @@ int conf_gres_build(struct conf_loader *l, struct err *err)
             break;
         rc = 0;
     }
+    rc = rc == 0 ? check_sharing(&lines, err) : rc;
     if (rc == 0)
         rc = build_sets(l, &lines, err);
     vec_foreach (&lines.list, g)

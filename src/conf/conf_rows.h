@@ -51,6 +51,8 @@ struct conf_node_row {
 #define CONF_GRES_COUNT_ONLY 32u
 #define CONF_GRES_ONE_SHARING 64u /* parts of one GPU of a node are in use at a time */
 #define CONF_GRES_ALL_SHARING 128u
+#define CONF_GRES_EXPLICIT 256u  /* jobs with whole nodes get it only where they ask for it */
+#define CONF_GRES_ENV_UUID 512u  /* without effect */
 #define CONF_GRES_SHARED_GPUS 16 /* of a node with mps or shard at most */
 
 struct conf_gres_device {

@@ -38,6 +38,16 @@ long gres_kind_find_part(const struct cluster *c, const char *name, uint32_t gpu
     return -1;
 }
 
+/* The flag is global: that of one node's entries is that of all. */
+static bool is_explicit(const struct conf *conf, const char *name)
+{
+    vec_foreach (&conf->gres_sets, set)
+        for (size_t i = 0; i < set->len; i++)
+            if (set->items[i].flags & CONF_GRES_EXPLICIT && same_text(set->items[i].name, name))
+                return true;
+    return false;
+}
+
 void gres_init(struct cluster *c)
 {
     vec_foreach (&c->conf->gres_sets, set)
@@ -47,6 +57,8 @@ void gres_init(struct cluster *c)
                 c->gres_kinds.len < GRES_KINDS_MAX)
                 vec_push(&c->gres_kinds, ((struct gres_kind){.name = g->name, .type = g->type}));
         }
+    vec_foreach (&c->gres_kinds, k)
+        k->is_explicit = is_explicit(c->conf, k->name);
     gres_parts_init(c);
 }
 

@@ -29,7 +29,8 @@ enum gres_role { GRES_PLAIN, GRES_PART, GRES_LOCK };
 struct gres_kind {
     const char *name, *type; /* of the configuration; type NULL: none */
     enum gres_role role;
-    uint32_t gpu; /* of a part or a lock: of which of the node's GPUs */
+    bool is_explicit; /* no part of a whole node, unless the job asks for it */
+    uint32_t gpu;     /* of a part or a lock: of which of the node's GPUs */
 };
 
 struct gres_stock { /* of a node, of a kind */

@@ -226,6 +226,19 @@ static void choices(void **state)
     test_cluster_free(c);
 }
 
+static void explicit_ones_are_no_part_of_a_whole_node(void **state)
+{
+    (void)state;
+    struct cluster *c =
+        test_cluster(CONF "GresConf=1 NodeName=a1 Name=nic Count=2 Flags=explicit\n");
+    test_up(c);
+    given(c, "exclusive w=a1", "a1:8/0+gpu:a100=4");
+    given(c, "exclusive w=a2", "a2:8/0+gpu:a100=4"); /* the flag is global */
+    given(c, "exclusive gres=nic:1", "a1:8/0+gpu:a100=4+nic=1");
+    given(c, "gres=nic:2", "a1:1/0+nic=2");
+    test_cluster_free(c);
+}
+
 static void devices(void **state)
 {
     (void)state;
@@ -633,6 +646,7 @@ int main(void)
         cmocka_unit_test(binding_is_the_default),
         cmocka_unit_test(explained),
         cmocka_unit_test(choices),
+        cmocka_unit_test(explicit_ones_are_no_part_of_a_whole_node),
         cmocka_unit_test(devices),
         cmocka_unit_test(records),
         cmocka_unit_test(ahead),

@@ -250,6 +250,19 @@ struct parcel { /* for one node */
     uint64_t more; /* of what the job wants in all */
 };
 
+/* What a job with the node of its own gets: everything but what only those get who ask for it. */
+static void fill_whole(const struct cluster *c, const uint64_t *have,
+                       const struct gres_amount *asked, size_t n, uint64_t *out)
+{
+    memcpy(out, have, c->pool.gres_kinds * sizeof(*out));
+    for (size_t k = 0; k < c->pool.gres_kinds; k++)
+        if (c->gres_kinds.data[k].is_explicit)
+            out[k] = 0;
+    for (size_t i = 0; i < n; i++)
+        if (c->gres_kinds.data[asked[i].kind].is_explicit)
+            out[asked[i].kind] = asked[i].count;
+}
+
 /* All of it goes with a node of one's own. */
 static uint32_t add_gres(const struct cluster *c, const struct request *r,
                          const struct free_view *view, const struct parcel *p,
@@ -268,13 +281,15 @@ static uint32_t add_gres(const struct cluster *c, const struct request *r,
         memcpy(rest, have, kinds * sizeof(*rest));
     if (r->gres.list.len)
         n = gres_deal(&r->gres, kinds, rest, p->tasks, p->more, amounts);
+    if (r->exclusive && !r->shared)
+        fill_whole(c, have, amounts, n, rest);
     if (r->exclusive && !r->shared && parts) {
-        n = gres_parts_add_rest(parts, have, kinds, amounts, n);
+        n = gres_parts_add_rest(parts, rest, kinds, amounts, n);
     } else if (r->exclusive && !r->shared) {
         n = 0;
         for (uint32_t k = 0; k < kinds; k++)
-            if (have[k])
-                amounts[n++] = (struct gres_amount){k, have[k]};
+            if (rest[k])
+                amounts[n++] = (struct gres_amount){k, rest[k]};
     }
     n = parts ? gres_parts_add_locks(parts, have, amounts, n) : n;
     for (size_t i = 0; i < n; i++)
