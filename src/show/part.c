@@ -88,6 +88,10 @@ void show_part_text(const Pb__PartRecord *p, struct show_style style, struct str
     }
     record_break(style, out);
     put_part_limits(p, style, out);
+    if (p->node_sets) {
+        record_break(style, out);
+        record_pair(out, "NodeSets", p->node_sets);
+    }
     record_break(style, out);
     record_pair(out, "Nodes", p->nodes);
     record_break(style, out);

@@ -220,6 +220,7 @@ static void test_partition(void **state)
     _cleanup_str_ struct str out = STR_INIT;
     p.name = "debug";
     p.nodes = "n[1-4]";
+    p.node_sets = "ALL";
     p.is_default = 1;
     p.has_max_time_sec = 1;
     p.max_time_sec = 3600;
@@ -236,6 +237,7 @@ static void test_partition(void **state)
         "   DefaultTime=NONE DisableRootJobs=NO Exclusive=NO GraceTime=0 Hidden=NO\n"
         "   MaxNodes=UNLIMITED MaxTime=01:00:00 MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED "
         "MaxCPUsPerSocket=UNLIMITED\n"
+        "   NodeSets=ALL\n"
         "   Nodes=n[1-4]\n"
         "   PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO\n"
         "   OverTimeLimit=NONE PreemptMode=OFF\n"

@@ -116,6 +116,21 @@ static const char *preempt_in_force(const struct conf *conf, const struct conf_p
     return gang ? "GANG" : "OFF";
 }
 
+/* "ALL" and the node sets that its Nodes= names; NULL: none. */
+static const char *find_node_sets(const struct conf *conf, const struct conf_part *p,
+                                  struct arena *arena)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    _cleanup_str_ struct str out = STR_INIT;
+    char name[HOSTLIST_NAME_MAX + 1];
+    if (!p->nodes || hostlist_parse(p->nodes, &list, NULL) < 0)
+        return NULL;
+    for (size_t i = 0; i < hostlist_count(list); i++)
+        if (str_case_eq(hostlist_nth(list, i, name), "ALL") || conf_find_node_set(conf, name))
+            str_printf(&out, "%s%s", out.len ? "," : "", name);
+    return out.len ? arena_strdup(arena, str_cstr(&out)) : NULL;
+}
+
 void part_pack(const struct cluster *c, const struct part *p, struct str *out)
 {
     _cleanup_arena_ struct arena arena;
@@ -135,6 +150,7 @@ void part_pack(const struct cluster *c, const struct part *p, struct str *out)
     m.nodes = (char *)str_cstr(&nodes);
     if (str_case_eq(p->conf.nodes, "ALL"))
         SET(&m, all_nodes, true);
+    m.node_sets = (char *)find_node_sets(c->conf, &p->conf, &arena);
     m.preempt_in_force = (char *)preempt_in_force(c->conf, &p->conf);
     m.other_keys = (char *)other_keys(&p->conf, &arena);
     SET(&m, total_nodes, (uint32_t)bitset_count(p->nodes));

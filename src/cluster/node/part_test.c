@@ -53,6 +53,23 @@ static void as_configured(void **state)
     test_cluster_free(c);
 }
 
+static void node_sets_are_listed(void **state)
+{
+    struct cluster *c =
+        test_cluster(CONS "NodeName=n[1-4] CPUs=2\nNodeSet=s Nodes=n[1-2]\nNodeSet=t Nodes=n3\n"
+                          "PartitionName=p Nodes=s,n4,t\nPartitionName=q Nodes=all\n"
+                          "PartitionName=r Nodes=n1\n");
+    _cleanup_arena_ struct arena arena;
+
+    (void)state;
+    arena_init(&arena, 0);
+    assert_string_equal(listed(c, c->parts.data[0], &arena)->node_sets, "s,t");
+    assert_string_equal(listed(c, c->parts.data[0], &arena)->nodes, "n[1-4]");
+    assert_string_equal(listed(c, c->parts.data[1], &arena)->node_sets, "all");
+    assert_null(listed(c, c->parts.data[2], &arena)->node_sets);
+    test_cluster_free(c);
+}
+
 static void defaults(void **state)
 {
     struct cluster *c = test_cluster(conf);
@@ -343,10 +360,15 @@ static void kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_changes),   cmocka_unit_test(as_configured),
-        cmocka_unit_test(defaults),      cmocka_unit_test(field_by_field),
-        cmocka_unit_test(pairs),         cmocka_unit_test(nodes),
-        cmocka_unit_test(cpus_per_node), cmocka_unit_test(kept),
+        cmocka_unit_test(node_sets_are_listed),
+        cmocka_unit_test(bad_changes),
+        cmocka_unit_test(as_configured),
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(field_by_field),
+        cmocka_unit_test(pairs),
+        cmocka_unit_test(nodes),
+        cmocka_unit_test(cpus_per_node),
+        cmocka_unit_test(kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
