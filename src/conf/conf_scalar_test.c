@@ -129,6 +129,8 @@ static void warnings(void **state)
         {HEAD "Zzzzzzzzzz=5\n", "t.conf:2: ", "unknown key Zzzzzzzzzz is ignored"},
         {HEAD "RealMemory=5\n", "t.conf:2: ", "belongs on a NodeName"},
         {HEAD "KillWait=5\nKillWait=6\n", "t.conf:3: ", "first at t.conf:2"},
+        {HEAD "ReconfigFlags=KeepPartInfo,KeepPartState\n",
+         "t.conf:2: ", "ReconfigFlags: 'KeepPartState' has no effect"},
         {HEAD "GroupUpdateTime=5\n", "t.conf:2: ", "accepted for compatibility, has no effect"},
         {HEAD "SelectTypeParameter=CR_Core\n", "t.conf:2: ", "now called SelectTypeParameters"},
         {HEAD "CacheGroups=1\n", "t.conf:2: ", "earlier release"},

@@ -51,6 +51,8 @@ static const struct {
      "accounts cloud events users"},
     {CONF_KEY_propagate_resource_limits, true, LIMITS, NULL},
     {CONF_KEY_propagate_resource_limits_except, true, LIMITS, NULL},
+    {CONF_KEY_reconfig_flags, true, "KeepPartInfo KeepPartState KeepPowerSaveSettings",
+     "KeepPartState KeepPowerSaveSettings"},
     {CONF_KEY_prolog_flags, true,
      "Alloc Contain DeferBatch ForceRequeueOnFail NoHold RunInJob Serial X11",
      "DeferBatch RunInJob"},

@@ -334,6 +334,7 @@ static void free_state(struct slurmd *d)
     if (d->welcomed)
         pb__node_welcome__free_unpacked(d->welcomed, NULL);
     free(d->dynamic);
+    free(d->extra);
     free(d->own_line);
     free(d->stepd_path);
     free(d->stepd_spank_path);
@@ -464,6 +465,7 @@ int main(int argc, char **argv)
     d.foreground = o.foreground;
     d.named = o.node != NULL;
     d.rebooted = o.rebooted;
+    d.extra = mem_strdup(o.extra);
     signal(SIGPIPE, SIG_IGN);
     if (o.dynamic)
         rc = dynamic_line(&d, o.node, o.keys, &err);

@@ -106,9 +106,23 @@ def test_gres_of_the_node_are_printed(make_cluster):
         "Gres Name=tape Type=(null) Count=3 Index=0 File=(null) Cores=(null)"]
 
 
-@pytest.mark.parametrize("option", ("--authinfo=x", "--ca-cert-file=/x", "--extra=x", "-F", "-Ffeature", "--instance-id=i", "--instance-type=i",
+@pytest.mark.parametrize("option", ("--authinfo=x", "--ca-cert-file=/x", "-F", "-Ffeature", "--instance-id=i", "--instance-type=i",
                                     "--parameters=x"))
 def test_unsupported_options_are_refused_with_a_remedy(cluster, option):
     done = cluster.run([PREFIX / "sbin/slurmd", "-D", option])
     name = option.partition("=")[0] if option.startswith("--") else option[:2]
     assert done.returncode == 1 and done.stderr.startswith(f"slurmd: error: option '{name}' is not supported: "), done.stderr
+
+
+def test_extra_of_a_starting_node_holds_until_scontrol_changes_it(make_cluster):
+    """slurmd(8) --extra: told at its start, not when the controller comes back."""
+    c = make_cluster(nodes=1, start=False)
+    c.start_controller()
+    c.start_node("n1", "--extra", '{"rack": 7}')
+    c.wait_ready()
+    assert c.node("n1")["Extra"] == '{"rack": 7}'
+    c.run(["scontrol", "update", "NodeName=n1", "Extra=later"]).ok()
+    c.kill("slurmctld")
+    c.start_controller()
+    c.wait_ready()
+    assert c.node("n1")["Extra"] == "later"

@@ -254,9 +254,19 @@ static void keep_seen(struct node *n, const Pb__NodeRegister *r)
     n->takes_attempt = r->has_takes_attempt && r->takes_attempt;
     str_clear(&n->seen);
     seen.n_present = 0;
+    seen.extra = NULL;
     pb_pack(&seen.base, &n->seen);
     free(n->incarnation);
     n->incarnation = mem_strdup(r->incarnation);
+}
+
+static void keep_extra(struct control *c, struct node *n, const char *extra)
+{
+    if (!extra || str_eq(extra, n->extra))
+        return;
+    free(n->extra);
+    n->extra = mem_strdup(extra);
+    control_save_node(c, n);
 }
 
 void control_node_register(struct control *c, const char *name, const Pb__NodeRegister *r)
@@ -270,6 +280,7 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     list_shortfall(c, n, r, &low);
     if (node_take_actual(c->cluster, n, r))
         control_save_node(c, n);
+    keep_extra(c, n, r->extra);
     n->connected = n->registered = true;
     pool_update(c->cluster, n);
     keep_seen(n, r);

@@ -119,6 +119,7 @@ static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
     handle_welcome(d, m);
     d->welcome = true;
     free(take_ptr(d->dynamic)); /* once it is removed, it does not come back by itself */
+    free(take_ptr(d->extra));   /* nor does it overrule what scontrol sets */
     if (m->has_timeout_sec && m->timeout_sec != d->timeout_sec) {
         d->timeout_sec = m->timeout_sec;
         loop_timer_set(d->beat, beat_ms(d));
@@ -203,6 +204,7 @@ void uplink_register(struct slurmd *d)
     m.port = d->node->port;
     m.conf_refused = d->conf_refused;
     m.dynamic = d->dynamic;
+    m.extra = d->extra;
     m.has_takes_attempt = m.takes_attempt = true;
     m.has_tells_prepared = m.tells_prepared = true;
     uplink_fill_hardware(d, &m);

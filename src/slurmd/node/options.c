@@ -17,6 +17,8 @@ static const char help[] =
     "             get the configuration from these controllers, the primary one first\n"
     "  -d FILE    the slurmstepd to use\n"
     "  -D         stay in the foreground and log to the terminal as well\n"
+    "  --extra TEXT\n"
+    "             the Extra of this node, from now on\n"
     "  -f FILE    use this configuration file\n"
     "  -G         print the generic resources of this node, and end\n"
     "  -L FILE    log to this file instead of SlurmdLogFile\n"
@@ -30,7 +32,7 @@ static const char help[] =
     "  -Z         be a node that slurm.conf need not name: the controller creates it\n"
     "  -h, --help print this help, and end\n";
 
-enum { OPT_CONF_SERVER = 256, OPT_CONF, OPT_SYSTEMD, OPT_REFUSED };
+enum { OPT_CONF_SERVER = 256, OPT_CONF, OPT_EXTRA, OPT_SYSTEMD, OPT_REFUSED };
 
 /* Options of Slurm that would change what runs: REFUSED(name, letter or 0, why). */
 static const struct refused {
@@ -72,6 +74,7 @@ static void fill_longs(struct option *longs)
         {"help", no_argument, NULL, 'h'},
         {"conf", required_argument, NULL, OPT_CONF},
         {"conf-server", required_argument, NULL, OPT_CONF_SERVER},
+        {"extra", required_argument, NULL, OPT_EXTRA},
         {"systemd", no_argument, NULL, OPT_SYSTEMD},
         {USERS_OPTION, required_argument, NULL, 'U'}, /* for ourselves only */
     };
@@ -109,6 +112,7 @@ static bool read_letter(struct slurmd_options *o, int letter, char *value)
         {'Z', &o->dynamic, NULL},
         {OPT_CONF, NULL, &o->keys},
         {OPT_CONF_SERVER, NULL, &o->conf_server},
+        {OPT_EXTRA, NULL, &o->extra},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -70,6 +70,7 @@ struct slurmd {
 
     struct configless *configless; /* NULL: the host has a slurm.conf */
     char *dynamic;       /* -Z: what the controller is to create this node with; NULL: nothing */
+    char *extra;         /* --extra: told until the controller has it; NULL: nothing */
     char *own_line;      /* the same with its name, behind the lines of slurm.conf */
     char *conf_refused;  /* why the newest configuration is not in force; NULL: it is */
     int64_t timeout_sec; /* SlurmdTimeout, as the controller has told it; negative: not yet */
