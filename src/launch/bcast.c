@@ -18,6 +18,7 @@
 #include "show/job_ids.h"
 
 #define HOST_MAX 256
+#define RETRY_MS 1000     /* of a job that takes no files now */
 #define STATUS_SOURCE 255 /* as Slurm's, of a file that cannot be read */
 
 /* --- settings -----------------------------------------------------------------------------------
@@ -174,6 +175,7 @@ struct bcast {
     size_t next;
     struct cast_source source;
     struct rpc_async *ask;
+    struct loop_timer *retry; /* NULL: the job has not made it wait */
     struct arena arena;
     Pb__CastGrant *grant; /* for the present one */
     struct cast_send *send;
@@ -422,6 +424,18 @@ static int keep_nodes(Pb__CastGrant *grant, const char *nodes, struct err *err)
                    kept ? "has nodes that are not of" : "names no node of", grant->job_id);
 }
 
+static void request_grant(void *ctx);
+
+/* A job that is suspended, or whose nodes are still being configured, takes files later. */
+static void wait_for_job(struct bcast *b, const struct err *why)
+{
+    if (!b->retry)
+        cmd_say("%s: waiting", why->text);
+    if (!b->retry)
+        b->retry = loop_timer_new(b->r.loop, request_grant, b);
+    loop_timer_set(b->retry, RETRY_MS);
+}
+
 static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct bcast *b = ctx;
@@ -429,6 +443,10 @@ static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const s
     struct err why = {0};
 
     b->ask = NULL;
+    if (code == -ERR_NODES_BUSY) {
+        wait_for_job(b, err);
+        return;
+    }
     if (code < 0) {
         if (b->r.id)
             cmd_error("Can't get the credential for job %u: %s", b->r.id->job_id, err->text);
@@ -448,8 +466,9 @@ static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const s
     send_next(b);
 }
 
-static void request_grant(struct bcast *b)
+static void request_grant(void *ctx)
 {
+    struct bcast *b = ctx;
     Pb__CastUnallocated unallocated = PB__CAST_UNALLOCATED__INIT;
     Pb__CastAsk of_job = PB__CAST_ASK__INIT;
     char host[HOST_MAX] = "";
@@ -519,6 +538,7 @@ void bcast_free(struct bcast *b)
         return;
     if (b->ask)
         rpc_async_drop(b->ask);
+    loop_timer_free(b->retry);
     cast_send_free(b->send);
     cast_source_close(&b->source);
     arena_done(&b->arena);

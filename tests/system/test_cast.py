@@ -115,6 +115,19 @@ def sbcast(c, *words, **more):
     return c.run(["sbcast", "-j", str(c.job_id), *map(str, words)], **more)
 
 
+def test_a_suspended_job_takes_its_files_when_it_runs_again(mine):
+    """sbcast waits, also where gang scheduling holds a job back, and says why, once."""
+    mine.run(f"scontrol suspend {mine.job_id}").ok()
+    waiting = mine.popen(["sbcast", "-j", str(mine.job_id), mine.source, f"{mine.dir}/local/later"])
+    said = waiting.stderr.readline()
+    assert said == "sbcast: Requested nodes are busy: the job is suspended: waiting\n", said
+    assert not any((mine.at(node) / "later").exists() for node in mine.names)
+    mine.run(f"scontrol resume {mine.job_id}").ok()
+    out, err = waiting.communicate()
+    assert waiting.returncode == 0 and err == "", err
+    assert {digest(mine.at(node) / "later") for node in mine.names} == {digest(mine.source)}
+
+
 def test_a_file_comes_to_every_node(mine):
     """X-18, CORE-225: with every width of the tree."""
     for width in (1, 2, 3, 8):

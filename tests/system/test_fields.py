@@ -105,7 +105,7 @@ def test_step_has_its_resources(cluster):
     job = cluster.sbatch("-n2", "--mem=100", "-o", "/dev/null", wrap="srun -J inner sleep 1000")
     eventually(lambda: cluster.run(f"squeue -h -s{job}.0 -O Name,tres-alloc:40").ok().split() == ["inner", "cpu=2,mem=100M,node=1"], "step")
     eventually(lambda: cluster.run(f"sstat -a -n -P -o JobID,AllocTRES -j {job}").ok().splitlines() == [
-        f"{job}.batch|cpu=2,node=1", f"{job}.0|cpu=2,mem=100M,node=1"], "both steps on their node")
+        f"{job}.batch|cpu=2,mem=100M,node=1", f"{job}.0|cpu=2,mem=100M,node=1"], "both steps on their node")
     cluster.run(f"scancel {job}")
     cluster.wait(job)
 

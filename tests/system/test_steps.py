@@ -136,3 +136,11 @@ def test_why_a_step_waits(make_cluster, holds, wants, why):
     assert "on" in second.communicate(timeout=60)[0] and second.returncode == 0
     first.wait(60)
     c.run(f"scancel {job}").ok()
+
+
+def test_a_batch_script_has_the_memory_and_the_limit_of_its_job(share):
+    job = share.sbatch("-n1", "--mem=123", wrap="sleep 600")
+    eventually(lambda: share.state(job) == "RUNNING", "it runs")
+    assert ",mem=123M," in share.run(f"scontrol show step {job}.batch -o").ok()
+    share.run(f"scontrol update StepId={job} TimeLimit=5").fails("the job has only its batch script, whose limit is that of the job")
+    share.run(f"scancel {job}").ok()

@@ -35,6 +35,7 @@ struct run {
     struct alloc *alloc;
     struct session *session;
     struct envlist env;
+    sigset_t ignored; /* when salloc was started */
     struct rpc_async *watch, *report;
     struct loop_timer *watch_timer, *report_timer;
     int64_t asked_at_ms, queued_at_ms, give_up_at_ms;
@@ -224,6 +225,7 @@ static void start_command(struct run *run)
     struct session_options o = {.argv = run->options->argv,
                                 .env = run->env.vars,
                                 .work_dir = run->options->work_dir,
+                                .ignored = &run->ignored,
                                 .terminal = isatty(STDIN_FILENO)};
     struct err err = {0};
 
@@ -400,6 +402,19 @@ static void tell_backoff(const char *why)
     print_message(&run, 1, "%s: waiting, then asking again", why);
 }
 
+/* A shell without job control has what it starts in the background ignore SIGINT and SIGQUIT: they
+ * end the waiting all the same. The command ignores what salloc was started with as ignored. */
+static void watch_signal(struct run *run, int signo)
+{
+    struct sigaction now;
+    bool is_ignored = sigaction(signo, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+
+    if (is_ignored)
+        sigaddset(&run->ignored, signo);
+    if (!is_ignored || signo == SIGINT || signo == SIGQUIT)
+        loop_signal(run->loop, signo, on_signal, run);
+}
+
 int run_to_end(const struct conf *conf, const struct run_options *options)
 {
     static const int watched[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE};
@@ -415,12 +430,9 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
         rpc_on_backoff(tell_backoff);
     if (!options->no_shell && isatty(STDIN_FILENO))
         session_wait_foreground();
-    for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
-        struct sigaction now;
-
-        if (sigaction(watched[i], NULL, &now) < 0 || now.sa_handler != SIG_IGN)
-            loop_signal(run.loop, watched[i], on_signal, &run);
-    }
+    sigemptyset(&run.ignored);
+    for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++)
+        watch_signal(&run, watched[i]);
     run.watch_timer = loop_timer_new(run.loop, send_watch, &run);
     run.report_timer = loop_timer_new(run.loop, on_report_timer, &run);
     pb__alloc_request__init(&run.ask);

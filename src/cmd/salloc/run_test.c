@@ -114,6 +114,27 @@ static void test_interrupt_in_the_queue(void **state)
     test_play_done(&p);
 }
 
+/* As a shell without job control starts it in the background. */
+static void test_interrupt_that_was_ignored(void **state)
+{
+    struct test_play p;
+
+    (void)state;
+    signal(SIGINT, SIG_IGN);
+    test_play_start(&p, program, "-J queue-for-ever true");
+    test_play_follow(&p, "queued and waiting for resources\n");
+    kill(p.pid, SIGINT);
+    test_play_finish(&p);
+    assert_true(test_play_has(&p.err_text, "salloc: error: Job aborted due to signal\n"));
+    assert_int_equal(p.status, 1);
+    test_play_done(&p);
+    test_play_start(&p, program, "grep SigIgn /proc/self/status");
+    signal(SIGINT, SIG_DFL);
+    test_play_finish(&p);
+    assert_int_equal(strtoul(strpbrk(str_cstr(&p.out_text), "0123456789abcdef"), NULL, 16) & 2, 2);
+    test_play_done(&p);
+}
+
 /* SIGTERM is the command's, SIGINT nobody's, SIGHUP ends the allocation. */
 static void test_signals(void **state)
 {
@@ -186,6 +207,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shell),
         cmocka_unit_test(test_command_outlives_allocation),
         cmocka_unit_test(test_interrupt_in_the_queue),
+        cmocka_unit_test(test_interrupt_that_was_ignored),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_release_waits),
         cmocka_unit_test(test_no_reader),

@@ -72,7 +72,9 @@ static _Noreturn void become_command(const struct session_options *o, const sigs
     for (size_t i = 0; i < sizeof(reset) / sizeof(reset[0]); i++) {
         struct sigaction now;
 
-        if (sigaction(reset[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+        if (sigismember(o->ignored, reset[i]) == 1)
+            signal(reset[i], SIG_IGN);
+        else if (sigaction(reset[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
             signal(reset[i], SIG_DFL); /* what was ignored before salloc stays so */
     }
     if (o->terminal) {

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -18,8 +19,9 @@ struct session;
 struct session_options {
     char **argv;
     char **env;
-    const char *work_dir; /* NULL: where salloc is */
-    bool terminal;        /* standard input is one, and salloc is in its foreground */
+    const char *work_dir;    /* NULL: where salloc is */
+    bool terminal;           /* standard input is one, and salloc is in its foreground */
+    const sigset_t *ignored; /* when salloc was started: the command ignores these, too */
 };
 
 /* Starts it. on_end is called once, from the loop. A command that cannot be executed says so and

@@ -164,6 +164,7 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
         where->addr = (char *)node_addr(n);
         where->port = n->conf->port;
         where->cpus = a->cpus;
+        SET(where, mem_mib, a->mem_mib);
         where->task_ids = arena_alloc(&arena, sizeof(uint32_t));
         where->task_ids[where->n_task_ids++] = i;
         r.layout[r.n_layout++] = where;

@@ -141,6 +141,10 @@ int step_limit_update(struct control *c, struct job *j, const Pb__StepLimit *m, 
                 return rc;
             count += is_meant(s, m);
         }
+    if (!count && !m->has_step_id && j->batch)
+        return control_set_error(err, ERR_NO_STEP,
+                                 "the job has only its batch script, whose limit is that of the "
+                                 "job: update the job");
     if (!count)
         return control_set_error(err, ERR_NO_STEP, NULL);
     job_touch(c->cluster, j);
