@@ -42,10 +42,14 @@ void control_save_node(struct control *c, struct node *n)
     event_node(c, n);
 }
 
+/* Submissions are refused before the ids from FirstJobId to MaxJobId are used up. An element that
+ * needs one all the same gets the next one above them. */
 uint32_t record_next_job_id(struct control *c)
 {
-    for (;;) {
-        if (c->next_id < c->conf->first_job_id || c->next_id > c->conf->max_job_id)
+    uint64_t ids = (uint64_t)c->conf->max_job_id - c->conf->first_job_id + 1;
+    for (uint64_t tried = 0;; tried++) {
+        if (tried <= ids &&
+            (c->next_id < c->conf->first_job_id || c->next_id > c->conf->max_job_id))
             c->next_id = c->reserved_id = c->conf->first_job_id;
         uint32_t id = c->next_id++;
         if (c->next_id > c->reserved_id) {

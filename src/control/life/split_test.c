@@ -410,6 +410,29 @@ static void what_is_cancelled_makes_room(void **state)
     fixture_free(f);
 }
 
+/* With as few ids as jobs, each is found; the next submission is refused at once. */
+static void ids_of_a_small_range_are_used_up(void **state)
+{
+    struct fixture *f = make_fixture("FirstJobId=15\nMaxJobId=18\nMinJobAge=300\n" NODES);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
+        assert_int_equal(submit(f, "0-4"), -ERR_JOB_LIMIT);
+        int64_t one = submit(f, "0-1"), two = submit(f, "0-1");
+        assert_in_range(one, 15, 18);
+        assert_in_range(two, 15, 18);
+        assert_int_equal(submit(f, "0"), -ERR_JOB_LIMIT);
+        assert_non_null(strstr(fixture_text(f, f->last_call),
+                               "all job ids from FirstJobId=15 to MaxJobId=18 are in use"));
+        assert_int_equal(hold(f, one, "1", true), 0); /* it has a record and an id of its own */
+        assert_int_equal(hold(f, two, "1", true), 0);
+        assert_int_equal(fixture_count_jobs(f), 4);
+        assert_int_equal(cancel(f, one, NULL), 0);
+        assert_int_equal(cancel(f, two, NULL), 0);
+        fixture_pass(f, 400 * 1000);
+    }
+    fixture_free(f);
+}
+
 /* Elements that lie in pieces are written as a bit each, and found again; a sixth of what their
  * numbers took. */
 static void pieces_are_bits(void **state)
@@ -467,6 +490,7 @@ int main(void)
         cmocka_unit_test(a_repetition_is_the_array),
         cmocka_unit_test(others_wait_for_all),
         cmocka_unit_test(what_is_cancelled_makes_room),
+        cmocka_unit_test(ids_of_a_small_range_are_used_up),
         cmocka_unit_test(pieces_are_bits),
         cmocka_unit_test(pieces_are_written_once),
     };

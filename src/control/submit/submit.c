@@ -256,7 +256,14 @@ static int parse_array(struct control *c, struct submission *s, struct err *err)
 int submit_check_count(const struct control *c, size_t more, struct err *err)
 {
     size_t most = c->conf->max_job_count, has = c->cluster->jobs.len + c->cluster->folded;
+    size_t ids = (size_t)c->conf->max_job_id - c->conf->first_job_id + 1;
+    size_t used = has + c->asides.len;
     size_t room = has < most ? most - has : 0;
+    if (more <= room && (used > ids || more > ids - used))
+        return err_set(err, -ERR_JOB_LIMIT,
+                       "%s: all job ids from FirstJobId=%u to MaxJobId=%u are in use: submit the "
+                       "job when other jobs have ended",
+                       err_text(ERR_JOB_LIMIT), c->conf->first_job_id, c->conf->max_job_id);
     if (more <= room)
         return 0;
     return err_set(err, -ERR_JOB_LIMIT,
