@@ -360,6 +360,8 @@ static int complete_request(struct control *c, struct submission *s, struct err 
     j->held = spec->has_hold && spec->hold;
     fill_memory(c, j, spec);
     submit_fill_switches(c, spec);
+    if (!spec->has_requeue && !c->conf->job_requeue) /* shown, and kept when the default changes */
+        SET(spec, requeue, false);
     SET(spec, uid, s->as.uid);
     SET(spec, gid, s->as.gid);
     spec->user_name = (char *)s->as.user_name;
