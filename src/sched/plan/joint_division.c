@@ -4,6 +4,8 @@
  * component has all of its nodes in one fabric, and each segment of it all of its nodes in one
  * block. Every division is tried, as far as what is in a fabric or block has enough there.
  */
+#include <assert.h>
+
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cluster/cluster.h"
@@ -215,6 +217,7 @@ static bool can_divide_by(const struct cluster *c, const struct topo *topo,
                          .topo = topo,
                          .taken = bitset_new(c->nodes.len)};
     add_bins(&d);
+    assert(d.bins.len && d.bins.data); /* each node is in a fabric */
     add_pieces(&d);
     bool can = d.pieces.len > PIECES_MOST || place_from(&d, 0);
     vec_foreach (&d.bins, bin)

@@ -5,6 +5,8 @@
  * each two of them, and for each division among fabrics and blocks of the network. What is not
  * proved so may fit.
  */
+#include <assert.h>
+
 #include "cluster/node/topo.h"
 #include "sched/plan/joint.h"
 #include "sched/plan/joint_demand.h"
@@ -102,6 +104,7 @@ bool joint_has_enough(const struct cluster *c, const struct bitset *nodes,
                       const struct demand *demands, uint32_t count)
 {
     uint64_t whole = 0, shared = 0, cpus = 0, mem_mib = 0;
+    assert(nodes);
     for (uint32_t i = 0; i < count; i++) {
         const struct demand *d = &demands[i];
         if (!bitset_contains(nodes, d->nodes))
