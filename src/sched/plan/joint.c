@@ -542,13 +542,14 @@ static bool all_might_fit(const struct plan *p, const struct job *leader)
     return true;
 }
 
-/* That nothing of it fits holds until something becomes free, if it depends on nodes alone. */
+/* That nothing of it fits holds until something becomes free, with whichever licences, unless these
+ * are tied to nodes: claims of others on layers may end before. */
 static void note_unfit(struct plan *p, const struct job *leader, const struct joint *joint)
 {
     if (p->asks || p->kept || joint->gave_up)
         return;
     vec_foreach (&joint->parts, part)
-        if (part->job->want.licenses.list.len)
+        if (license_needs_layers(p->cluster, part->job))
             return;
     plan_note_change(p, leader)->unfit = true;
 }

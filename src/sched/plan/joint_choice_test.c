@@ -417,6 +417,95 @@ static void layers_of_several_components_are_searched(void **state)
     assert_true(starts > ROUNDS / 10 && later > ROUNDS / 10);
 }
 
+/* --- what is remembered --------------------------------------------------------------------------
+ */
+
+static struct cluster *draw_queue(uint64_t *seed, uint32_t sets)
+{
+    static const char *const licenses[] = {"", " L=a:1", " L=a:2|b:1", " L=b:2|a:1", " L=a:1,b:1"};
+    struct cluster *c = test_cluster("Licenses=a:3,b:3\n" CONS "NodeName=n[1-4] CPUs=4\n"
+                                     "PartitionName=p Nodes=ALL\n");
+    test_up(c);
+    for (uint32_t set = 0; set < sets; set++) {
+        char words[2][60];
+        const char *both[2] = {words[0], words[1]};
+        for (uint32_t i = 0; i < 2; i++)
+            snprintf(words[i], sizeof words[i], "N=%u n=%u%s%s", test_between(seed, 1, 2),
+                     test_between(seed, 2, 5), test_between(seed, 0, 2) ? "" : " exclusive",
+                     licenses[test_between(seed, 0, COUNT(licenses) - 1)]);
+        queue_set(c, 1 + 2 * set, 2, both);
+    }
+    return c;
+}
+
+/* A job begins on a node, or one ends. */
+static void change_something(struct cluster *c, uint64_t *seed, uint32_t id)
+{
+    struct order_link *first = order_first(&c->ends);
+    uint32_t units = test_between(seed, 1, 3), node = test_between(seed, 0, 3);
+    if (first && test_between(seed, 0, 2) == 0) {
+        struct job *j = job_of_end(first);
+        order_remove(&c->ends, first);
+        alloc_clear(c, j);
+        assert_int_equal(job_set_state(c, j, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL), 0);
+    } else if (c->pool.now.units[node] >= units) {
+        static const char *const words[] = {"", "L=a:1", "L=b:1"};
+        _cleanup_free_ char *where = mem_printf("n%u:%u", node + 1, units);
+        struct job *j = test_job(c, id, words[test_between(seed, 0, 2)]);
+        if (license_may_start(&(struct license_claims){0}, c, j, NULL, NOW))
+            test_run_job(c, j, where, NOW + 1000 + (int64_t)id);
+    }
+}
+
+/* Without planned starts, which hold while nothing becomes free. */
+static char *pass_counting(struct cluster *c, struct plan_notes *notes, uint64_t *looks)
+{
+    struct plan p;
+    struct decision d;
+    struct str out = STR_INIT;
+    plan_begin(&p, c, notes, NOW, true);
+    while (plan_next(&p, &d)) {
+        d.start_at = 0;
+        describe(&d, &out);
+        free(d.detail);
+        plan_decision_done(&d);
+        if (d.kind == PLAN_START) /* nobody starts it: those behind it are not looked at */
+            break;
+    }
+    *looks = p.joint_choices;
+    plan_end(&p);
+    return str_take(&out);
+}
+
+/* What a pass remembers of sets with licences changes no decision, and while nothing changes the
+ * places of those that do not fit are not searched again. */
+static void remembered_sets_are_decided_the_same(void **state)
+{
+    uint64_t seed = 9, searched = 0, repeated = 0;
+    (void)state;
+    for (int round = 0; round < TEST_DRAWN(300); round++) {
+        struct cluster *c = draw_queue(&seed, 4);
+        struct plan_notes notes = {0};
+        for (uint32_t step = 0; step < 12; step++) {
+            uint64_t first, again, fresh;
+            _cleanup_free_ char *expected = pass_counting(c, NULL, &fresh);
+            _cleanup_free_ char *got = pass_counting(c, &notes, &first);
+            _cleanup_free_ char *same = pass_counting(c, &notes, &again);
+            if (!str_eq(got, expected) || !str_eq(same, expected))
+                fail_msg("round %d, step %u: expected '%s', got '%s', then '%s'", round, step,
+                         expected, got, same);
+            searched += first;
+            repeated += again;
+            change_something(c, &seed, 1000 + step);
+        }
+        plan_notes_done(&notes);
+        test_cluster_free(c);
+    }
+    print_message("%llu choices of nodes, %llu of them again\n", (unsigned long long)searched,
+                  (unsigned long long)repeated);
+    assert_true(searched > 1000 && repeated < searched / 3);
+}
+
 /* Components that are alike cost no exponential search. */
 static void many_components_choose_quickly(void **state)
 {
@@ -452,6 +541,7 @@ int main(void)
         cmocka_unit_test(planned_start_claims_no_layer_instead),
         cmocka_unit_test(other_alternative_is_awaited),
         cmocka_unit_test(layers_of_several_components_are_searched),
+        cmocka_unit_test(remembered_sets_are_decided_the_same),
         cmocka_unit_test(many_components_choose_quickly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
