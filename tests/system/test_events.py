@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """sluice events: each transition once and in order, across crashes, restarts and readers that come back."""
+import datetime
 import json
 import re
 
@@ -106,6 +107,8 @@ def test_the_archive_has_each_ended_attempt(make_cluster):
     job = cluster.sbatch("-o", "/dev/null", script=script)
     eventually(lambda: (cluster.work / "ready").exists(), "the first attempt has run a step")
     cluster.run(f"scontrol suspend {job}").ok()
+    since = datetime.datetime.fromisoformat(cluster.job(job)["SuspendTime"])
+    eventually(lambda: datetime.datetime.now() - since >= datetime.timedelta(seconds=1), "it has stood for a second")
     cluster.run(f"scontrol resume {job}").ok()
     cluster.run(f"scontrol requeue {job}").ok()
     cluster.wait(job)
@@ -120,7 +123,8 @@ def test_the_archive_has_each_ended_attempt(make_cluster):
     assert (last["exit_code"]["return_code"]["number"], last["derived_exit_code"]["return_code"]["number"], last["account"]) == (3, 0, "acct")
     assert last["state_reason"] == "NonZeroExitCode" and last["nodes"] == "n1" and last["partition"] == "main" and last["cpus"]["number"] == 1
     assert "cpu=1" in last["tres_alloc_str"] and "node=1" in last["tres_alloc_str"]
-    assert all(0 < a["submit_time"]["number"] <= a["start_time"]["number"] <= a["end_time"]["number"] and a["suspended_sec"] >= 0 for a in attempts)
+    assert all(0 < a["submit_time"]["number"] <= a["start_time"]["number"] <= a["end_time"]["number"] for a in attempts)
+    assert all((a["suspended_sec"] >= 1) == (a["restart_cnt"] == 0) and a["suspended_sec"] <= a["end_time"]["number"] - a["start_time"]["number"] for a in attempts)
     steps = [row["step"] for row in rows if "step" in row]
     assert sorted((s["restart_cnt"], s["het_job_id"]["number"], s["het_job_offset"]["number"], s["step"]["id"]["step_id"], s["tasks"]["count"]) for s in steps) == [
         (0, job, 0, "0", 1), (0, job, 1, "0", 2), (1, job, 0, "0", 1), (1, job, 1, "0", 2)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Gang scheduling with real daemons at the shortest slice: the states of the guide's examples in the guide's order, and no others."""
+import datetime
 import pathlib
 import re
 
@@ -57,7 +58,7 @@ def seconds(c):
 
 
 def test_examples_with_whole_nodes(make_cluster):
-    """GANG-01, GANG-03 to GANG-06, GANG-09, GANG-17, GANG-21, GANG-28, GANG-29, GANG-30, GANG-37, GANG-39, GANG-41, GANG-43, GANG-44, GANG-47, GANG-48: the
+    """GANG-01, GANG-04 to GANG-06, GANG-09, GANG-17, GANG-28, GANG-29, GANG-30, GANG-37, GANG-39, GANG-41, GANG-43, GANG-44, GANG-47, GANG-48: the
     three simple examples at once, each in a partition of its own; and the processes of a suspended job stand still."""
     c = make_cluster(nodes=12, conf=LINEAR + "DebugFlags=Gang\n", partitions=[shared("local", "n[1-5]"), shared("busy", "n[6-10]"), shared("simple", "n[11-12]")])
     config = c.run("scontrol show config").ok()
@@ -152,9 +153,21 @@ def test_signals_of_a_turn(make_cluster):
 
 @pytest.mark.slow
 def test_transcripts_of_the_guide(make_cluster):
-    """GANG-26, GANG-38, GANG-59: docs/gang-scheduling.md."""
+    """GANG-59: docs/gang-scheduling.md."""
     c = make_cluster(nodes=5, conf=LINEAR + "PreemptParameters=suspend_grace_time=0\n", partitions=[shared("active", "ALL") + " Default=YES"])
     c.run([TOP / "tools/transcript", TOP / "docs/gang-scheduling.md", TOP / "examples/jobs"], env={"TMPDIR": str(c.work)}).ok()
+
+
+def test_squeue_is_repeated(make_cluster):
+    """GANG-38: squeue -i prints the time and the listing again and again."""
+    c = make_cluster(nodes=1)
+    job = c.sbatch(wrap="sleep 1000")
+    watching = c.popen("squeue -i 1 -o %i")
+    said = [watching.stdout.readline().strip() for _ in range(8)]
+    watching.terminate()
+    times = [datetime.datetime.strptime(line, "%a %b %d %H:%M:%S %Y") for line in said if ":" in line]
+    assert len(times) == 2 and times[0] < times[1], said
+    assert said.count("JOBID") == 2 and said.count(str(job)) == 2, said
 
 
 def test_configuration_is_checked(make_cluster):
@@ -165,6 +178,7 @@ def test_configuration_is_checked(make_cluster):
     said = f"{c.conf_file}:{line(good, 'PartitionName=two')}: warning: partitions one and two have nodes in common: their jobs take turns in one rotation"
     assert checked.returncode == 0 and said in checked.stdout + checked.stderr
     for old, new, text in [(f"SchedulerTimeSlice={SLICE}", "SchedulerTimeSlice=4", "SchedulerTimeSlice=4"),
+                           (f"SchedulerTimeSlice={SLICE}", "SchedulerTimeSlice=65534", "SchedulerTimeSlice=65534"),
                            ("PreemptMode=GANG", "PreemptMode=SUSPEND", "SUSPEND needs GANG"),
                            ("PreemptMode=GANG", "PreemptMode=GANG\nGangHet=maybe", "GangHet=maybe"),
                            ("PreemptMode=GANG", "PreemptMode=GANG\nGangOverlap=no\nGangHet=yes", "GangHet=yes: components in several partitions"),

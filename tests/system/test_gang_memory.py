@@ -91,7 +91,7 @@ def test_limits(make_cluster):
     assert (got, fields["NumCPUs"]) == (900, "3")
     got, fields = memory(c, "-pcpu", "-n1", "--mem-per-cpu=600")
     assert (got, fields["NumCPUs"]) == (600, "2")
-    c.run("sbatch -pcpu --mem=1201 --wrap true").fails("")  # five CPUs of a node of four
+    c.run("sbatch -pcpu --mem=1201 --wrap true").fails("Requested node configuration is not available")  # five CPUs of a node of four
 
 
 def test_of_a_job(make_cluster):

@@ -391,10 +391,9 @@ def test_options_of_the_whole_step(het):
     assert (lines(done), done.stderr) == (["/", "/tmp"], "")
 
 
-@pytest.mark.parametrize("kind", ["mpich", pytest.param("openmpi", marks=needs_pmix)])
-def test_mpi(het, kind):
+@pytest.mark.parametrize("kind,mpi", [("mpich", "pmi1"), ("mpich", "pmi2"), pytest.param("openmpi", "pmix", marks=needs_pmix)])
+def test_mpi(het, kind, mpi):
     """HET-71, 93: one world over three components, over two that share a node, and two worlds of two sruns."""
-    mpi = {"mpich": "pmi2", "openmpi": "pmix"}[kind]
     program = het.dir / f"mpi-{kind}"
     subprocess.run([f"mpicc.{kind}", "-O2", "-o", program, pathlib.Path(__file__).with_name("mpi.c")], check=True, capture_output=True)
     srun = f"OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_tcp_if_include=lo srun -O --mpi={mpi}"  # the host may have no network

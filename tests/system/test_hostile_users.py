@@ -100,17 +100,24 @@ def test_links_that_change(cluster, place):
     cluster.dir.chmod(0o755)
     before, at = state_of(secret), own / "place"
     target = {"output": (secret / "file", own / "mine"), "directory": (secret, own), "cast": (secret / "file", own / "mine")}[place]
+    made = own / ("made" if place == "directory" else "mine")
+
+    def use():
+        """Root's daemons open what is at the place, for the user."""
+        if place == "output":
+            return [run("sbatch", "-W", "-o", at, "-e", at, "-i", "/dev/null", "--wrap", "echo out; echo err >&2"), run("srun", "-o", at, "echo", "out")]
+        if place == "directory":
+            return [run("sbatch", "-W", "-D", at, "-o", "out", "--wrap", "touch made"), run("srun", "-D", at, "touch", "made")]
+        return [run("salloc", "-Q", "sbcast", "-f", "/etc/hostname", at)]
+
+    def run(*argv):
+        return cluster.run(list(argv), user="nobody", cwd="/").returncode
+    at.symlink_to(target[1])
+    assert set(use()) == {0} and (at if place == "cast" else made).stat().st_uid == nobody.pw_uid  # where the user may, it works
     flipper = subprocess.Popen(cluster.argv([sys.executable, "-c", FLIPS, str(at), str(target[0]), str(target[1])], "nobody"), cwd="/")
     try:
         for _ in range(amount(25, 1000)):
-            if place == "output":
-                cluster.run(["sbatch", "-o", at, "-e", at, "-i", "/dev/null", "--wrap", "echo out; echo err >&2"], user="nobody", cwd="/")
-                cluster.run(["srun", "-o", at, "echo", "out"], user="nobody", cwd="/")
-            elif place == "directory":
-                cluster.run(["sbatch", "-D", at, "-o", "out", "--wrap", "touch made"], user="nobody", cwd="/")
-                cluster.run(["srun", "-D", at, "touch", "made"], user="nobody", cwd="/")
-            else:
-                cluster.run(["salloc", "-Q", "sbcast", "-f", "/etc/hostname", at], user="nobody", cwd="/")
+            use()
         assert flipper.poll() is None
     finally:
         flipper.send_signal(signal.SIGKILL)

@@ -372,17 +372,19 @@ wait
 
 
 def test_signal_to_a_step_and_to_a_job(cluster):
-    """CORE-041, 061, 194."""
-    job = cluster.sbatch("-N2", "-n2", script="""#!/bin/sh
+    """CORE-041, 061, 194: a signal to a step is its tasks' alone; one to a job is all its steps' on all nodes, and the script's with --full."""
+    for whole in False, True:
+        job = cluster.sbatch("-N2", "-n2", script="""#!/bin/sh
 trap 'echo script got it' USR1
 srun sh -c 'trap "echo task $SLURM_PROCID got it; exit 0" USR1; echo ready; while :; do sleep 0.05; done' &
-wait; wait
+while kill -0 $! 2>/dev/null; do wait; done
 """)
-    eventually(lambda: (cluster.work / f"slurm-{job}.out").exists() and
-               cluster.output(job).count("ready") == 2, "tasks are ready")
-    cluster.run(f"scancel -s USR1 {job}.0").ok()
-    cluster.wait(job)
-    assert "task 0 got it" in cluster.output(job) and "task 1 got it" in cluster.output(job)
+        eventually(lambda: (cluster.work / f"slurm-{job}.out").exists() and
+                   cluster.output(job).count("ready") == 2, "tasks are ready")
+        cluster.run(["scancel", "-s", "USR1", *(["--full", str(job)] if whole else [f"{job}.0"])]).ok()
+        cluster.wait(job)
+        assert "task 0 got it" in cluster.output(job) and "task 1 got it" in cluster.output(job)
+        assert ("script got it" in cluster.output(job)) == whole
 
 
 def test_kill_on_bad_exit(cluster):
