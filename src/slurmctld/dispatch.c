@@ -441,23 +441,55 @@ static void refuse_stuck(struct ctld *c, const struct rpc_request *r)
     rpc_reply_error(c->server, r->call, err.code, err.text);
 }
 
+/* The field that is too long; the message itself when it is so as a whole. NULL: nothing is. */
+static const char *find_oversized(const ProtobufCMessage *m)
+{
+    const ProtobufCFieldDescriptor *field =
+        pb_find_oversized(m, CTLD_FILTER_ITEMS, CTLD_FILTER_TEXT);
+    if (field)
+        return field->name;
+    return protobuf_c_message_get_packed_size(m) > CTLD_REQUEST_MAX ? "the whole" : NULL;
+}
+
+/* The same of each component of a heterogeneous job. */
+static const char *find_oversized_component(Pb__JobSpec *const *components, size_t count)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < count && !found; i++)
+        found = find_oversized(&components[i]->base);
+    return found;
+}
+
+static const char *find_oversized_in(const struct rpc_request *r)
+{
+    const char *found = NULL;
+    if (r->rpc->number == RPC_SUBMIT) {
+        const Pb__SubmitRequest *ask = (const Pb__SubmitRequest *)r->body;
+        found = ask->spec ? find_oversized(&ask->spec->base) : NULL;
+        return found ? found : find_oversized_component(ask->components, ask->n_components);
+    }
+    if (r->rpc->number == RPC_ALLOC) {
+        const Pb__AllocRequest *ask = (const Pb__AllocRequest *)r->body;
+        found = ask->spec ? find_oversized(&ask->spec->base) : NULL;
+        found = found || !ask->step ? found : find_oversized(&ask->step->base);
+        return found ? found : find_oversized_component(ask->components, ask->n_components);
+    }
+    return find_oversized(r->body);
+}
+
 /* A question costs its length for each record, so that its length is bounded; so is what a job may
  * say of itself, which is kept in memory. The payload has bounds of its own. */
 static bool refuse_oversized(struct ctld *c, const struct rpc_request *r)
 {
-    const ProtobufCMessage *m = r->body;
-    size_t items = CTLD_FILTER_ITEMS, text = CTLD_FILTER_TEXT;
-    if (r->rpc->number == RPC_MINT || !m)
+    if (r->rpc->number == RPC_MINT || !r->body)
         return false;
-    if (r->rpc->number == RPC_SUBMIT)
-        m = ((const Pb__SubmitRequest *)m)->spec ? &((const Pb__SubmitRequest *)m)->spec->base : m;
-    const ProtobufCFieldDescriptor *field = pb_find_oversized(m, items, text);
-    if (!field && protobuf_c_message_get_packed_size(m) <= CTLD_REQUEST_MAX)
+    const char *found = find_oversized_in(r);
+    if (!found)
         return false;
     char why[200];
     snprintf(why, sizeof why, "%s: %s of %s (at most %zu items, %zu bytes of text, %zu in all)",
-             err_text(ERR_TOO_BIG), field ? field->name : "the whole", r->rpc->name, items, text,
-             (size_t)CTLD_REQUEST_MAX);
+             err_text(ERR_TOO_BIG), found, r->rpc->name, (size_t)CTLD_FILTER_ITEMS,
+             (size_t)CTLD_FILTER_TEXT, (size_t)CTLD_REQUEST_MAX);
     rpc_reply_error(c->server, r->call, -ERR_TOO_BIG, why);
     return true;
 }

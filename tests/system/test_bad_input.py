@@ -142,6 +142,8 @@ def test_what_is_too_long_is_refused(cluster):
     """What users say is kept in memory and asked of every job: it has bounds, and everybody else goes on."""
     cluster.run(["sbatch", "-J", "x" * 40000, "--wrap", "true"]).fails("exceeds its limit", "name")
     cluster.run(["sbatch", "--comment", "x" * 40000, "--wrap", "true"]).fails("exceeds its limit", "comment")
+    for command in ["sbatch", "--wrap", "true"], ["salloc"]:
+        cluster.run([command[0], "-n1", ":", "--comment", "x" * 40000, *command[1:]]).fails("exceeds its limit", "comment")
     cluster.run(["scancel", "-u", "root", "-s", "CONT", "-w", ",".join(["n[1-2]"] * 15000)]).fails("exceeds its limit", "nodes")
     cluster.run(["salloc", "-Q", "-N1", "srun", "-O", "-n", "1000000000", "true"]).fails("More processors requested than permitted")
     cluster.settle()

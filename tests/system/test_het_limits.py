@@ -43,6 +43,16 @@ def test_limit(het, word, line, said):
     het.run(line).ok()
 
 
+def test_as_many_components_as_there_may_be(make_cluster):
+    """128 components, and one step over all of them."""
+    c = make_cluster(nodes=2, cpus=64)
+    request = " : ".join(["-n1 --mem=10"] * 128)
+    done = c.run(["salloc", "-Q", *request.split(), "srun", "--het-group=0-127", "sh", "-c", "echo $SLURM_HET_SIZE $SLURM_PROCID"])
+    assert sorted(map(int, (line.split()[1] for line in done.ok().splitlines()))) == list(range(128))
+    assert {line.split()[0] for line in done.stdout.splitlines()} == {"128"}
+    c.run(["salloc", "-Q", *request.split(), ":", "-n1", "true"]).fails("128")
+
+
 def test_sattach(het):
     """HET-101: all components are watched, or, as Slurm documents it, the first one; or one by its offset. Components may share a node."""
     wait = "read go <fifo$SLURM_PROCID; echo $go on $SLURMD_NODENAME"

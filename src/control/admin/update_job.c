@@ -646,11 +646,13 @@ static int set_throttle(struct control *c, struct job *j, const Pb__JobUpdate *r
 {
     if (!r->has_array_throttle)
         return 0;
-    if (!j->array)
+    const struct job *leader = job_set_component(j, 0); /* it is the element */
+    struct array *a = leader ? leader->array : NULL;
+    if (!a)
         return control_set_error(err, ERR_CANNOT_UPDATE,
                                  "ArrayTaskThrottle of a job that is in no array");
-    array_set_throttle(c->cluster, j->array, r->array_throttle);
-    split_show_throttle(c, j->array);
+    array_set_throttle(c->cluster, a, r->array_throttle);
+    split_show_throttle(c, a);
     return 0;
 }
 
@@ -692,12 +694,7 @@ static int prepare_changes(struct control *c, const struct caller *who, const Pb
 static size_t count_group(struct control *c, const Pb__JobUpdate *r, const struct split_list *parts,
                           size_t first)
 {
-    const struct job *j = cluster_find_job(c->cluster, parts->data[first].job_id);
-    size_t count = 1;
-    while (j->set && !r->step_limit && first + count < parts->len &&
-           cluster_find_job(c->cluster, parts->data[first + count].job_id)->set == j->set)
-        count++;
-    return count;
+    return r->step_limit ? 1 : split_count_set(c, parts, first);
 }
 
 /* One record, or components of one set: all of them are changed, or none; one that has ended is
@@ -747,6 +744,8 @@ static int change_records(struct control *c, const struct caller *who, const Pb_
             split_settle(c, &parts->data[i], false);
         else
             change_group(c, who, r, &parts->data[i], &changes[i], count, &arena);
+        for (size_t k = i; k < i + count && count < parts->len; k++) /* one of several sets */
+            changes[k].may_differ = is_of_state(changes[k].rc);
     }
     for (size_t i = 0; i < parts->len && !later; i++) {
         const struct change *one = &changes[i];
@@ -773,6 +772,18 @@ static int check_array_room(const struct control *c, const struct array *a, stru
     return depend_check_room(c, array_first(a), more, err);
 }
 
+/* Of each set: the other components follow it. */
+static void keep_leaders(struct control *c, struct split_list *parts)
+{
+    size_t kept = 0;
+    vec_foreach (parts, part)
+        if (job_set_is_leader(cluster_find_job(c->cluster, part->job_id)))
+            parts->data[kept++] = *part;
+        else
+            split_settle(c, part, false);
+    parts->len = kept;
+}
+
 static int change_job(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
                       struct err *err)
 {
@@ -796,7 +807,7 @@ static int change_job(struct control *c, const struct caller *who, const Pb__Job
                         : split_targets(c, &id, &parts, err);
     if (rc == 0 && requeues) {
         rc = set_check_whole(c, &id, err);
-        parts.len = j->set && parts.len ? 1 : parts.len; /* the others follow the leader */
+        keep_leaders(c, &parts);
     } else if (rc == 0 && j->set && parts.len > 1) {
         rc = set_check_settled(j, err);
     }

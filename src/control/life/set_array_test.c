@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Arrays of heterogeneous jobs: each element is a job set. HET-99. */
+#include <stdio.h>
 #include <string.h>
 
 #include "control/fixture.h"
@@ -38,6 +39,7 @@ static void expect(struct fixture *f, int64_t first, uint32_t count, const char 
                    live->array_task_id, live->het_job_offset,
                    live->state == PB__JOB_STATE__PENDING     ? 'P'
                    : live->state == PB__JOB_STATE__RUNNING   ? 'R'
+                   : live->state == PB__JOB_STATE__SUSPENDED ? 'S'
                    : live->state == PB__JOB_STATE__CANCELLED ? 'C'
                                                              : 'E');
     }
@@ -78,6 +80,54 @@ static void the_throttle_counts_elements(void **state)
     fixture_free(f);
 }
 
+static int suspend_elements(struct fixture *f, int64_t id, const char *elements, bool resume)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
+    r.job_id = (uint32_t)id;
+    r.array_tasks = (char *)elements;
+    r.has_resume = true;
+    r.resume = resume;
+    control_job_suspend(f->control, ++f->last_call, &root, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+/* The id of the array means each element that the order goes with, with all its components. */
+static void orders_for_elements_in_several_states(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t id = submit_elements(f, "0-1%2");
+    expect(f, id, 4, "1_0+0 R 1_0+1 R 1_1+0 R 1_1+1 R");
+    assert_int_equal(suspend_elements(f, id, "1", false), 0);
+    expect(f, id, 4, "1_0+0 R 1_0+1 R 1_1+0 S 1_1+1 S");
+    assert_int_equal(suspend_elements(f, id, NULL, false), 0);
+    expect(f, id, 4, "1_0+0 S 1_0+1 S 1_1+0 S 1_1+1 S");
+    assert_int_equal(suspend_elements(f, id, "0", true), 0);
+    assert_int_equal(suspend_elements(f, id, NULL, true), 0);
+    expect(f, id, 4, "1_0+0 R 1_0+1 R 1_1+0 R 1_1+1 R");
+    assert_int_equal(suspend_elements(f, id, NULL, true), ERR_NOT_SUSPENDED);
+
+    Pb__JobUpdate throttle = PB__JOB_UPDATE__INIT, requeue = PB__JOB_UPDATE__INIT;
+    throttle.job_id = (uint32_t)id + 3; /* a component of an element */
+    throttle.has_array_throttle = true;
+    throttle.array_throttle = 3;
+    assert_int_equal(fixture_update_job(f, &ann, &throttle), 0);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(fixture_job(f, &arena, (uint32_t)id + i)->live->array_throttle, 3);
+
+    requeue.job_id = (uint32_t)id;
+    requeue.has_requeue = requeue.requeue = true;
+    assert_int_equal(fixture_update_job(f, &ann, &requeue), 0);
+    expect(f, id, 4, "1_0+0 C 1_0+1 P 1_1+0 C 1_1+1 P"); /* until the scripts have ended */
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    fixture_gone(f, "n3", (uint32_t)id + 2, 0);
+    expect(f, id, 4, "1_0+0 R 1_0+1 R 1_1+0 R 1_1+1 R"); /* once more */
+    fixture_free(f);
+}
+
 static void refused_and_nothing_stays(void **state)
 {
     static const struct {
@@ -114,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elements_are_sets),
         cmocka_unit_test(the_throttle_counts_elements),
+        cmocka_unit_test(orders_for_elements_in_several_states),
         cmocka_unit_test(refused_and_nothing_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,15 +191,27 @@ void split_call_gone(struct control *c, uint32_t id, uint64_t call)
             vec_remove(&a->end_calls, i);
 }
 
+size_t split_count_set(struct control *c, const struct split_list *list, size_t first)
+{
+    const struct job *j = cluster_find_job(c->cluster, list->data[first].job_id);
+    size_t count = 1;
+    while (j->set && first + count < list->len &&
+           cluster_find_job(c->cluster, list->data[first + count].job_id)->set == j->set)
+        count++;
+    return count;
+}
+
 void split_show_throttle(struct control *c, struct array *a)
 {
-    for (struct job *j = array_first(a); j; j = array_after(j)) {
-        if (job_is_final(j))
-            continue;
-        j->stamp = ++c->cluster->stamp;
-        if (!j->dirty)
-            job_pack_live(c->cluster, j);
-    }
+    for (struct job *first = array_first(a); first; first = array_after(first))
+        for (uint32_t i = 0; i < job_set_count(first); i++) {
+            struct job *j = job_set_component(first, i);
+            if (!j || job_is_final(j))
+                continue;
+            j->stamp = ++c->cluster->stamp;
+            if (!j->dirty)
+                job_pack_live(c->cluster, j);
+        }
     c->plan_wanted = true;
 }
 

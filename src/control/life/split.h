@@ -24,6 +24,8 @@ int split_targets(struct control *c, const Pb__StepId *id, struct split_list *ou
  * applies: a component's own id means all components. */
 int split_whole_targets(struct control *c, const Pb__StepId *id, struct split_list *out,
                         struct err *err);
+/* How many of them, from this one on, are components of one set; 1 for a record that is in none. */
+size_t split_count_set(struct control *c, const struct split_list *list, size_t first);
 /* done: something came of it; else the record is as if it had not been split. */
 void split_settle(struct control *c, const struct split_part *part, bool done);
 void split_await(struct control *c, struct array *a, uint64_t call); /* the end of all elements */

@@ -329,6 +329,31 @@ static int each_part(struct control *c, bool resume, const struct split_list *pa
     return any && wrong != -ERR_NODES_BUSY ? 0 : wrong;
 }
 
+/* Elements of an array that are sets are in many states, too: each is changed as a whole, or not.
+ */
+static int each_set(struct control *c, bool resume, const struct split_list *parts, struct err *err)
+{
+    int wrong = 0;
+    bool any = false;
+    for (size_t i = 0, count; i < parts->len; i += count) {
+        count = split_count_set(c, parts, i);
+        const struct split_list group = {&parts->data[i], count, count};
+        struct err why = {0};
+        int rc = check_all(c, &group, resume, &why);
+        if (rc == 0)
+            rc = each_part(c, resume, &group, &why);
+        else
+            vec_foreach (&group, part)
+                split_settle(c, part, false);
+        any = any || rc == 0;
+        if (rc != 0 && (wrong == 0 || (rc == -ERR_NODES_BUSY && wrong != rc))) {
+            wrong = rc;
+            *err = why;
+        }
+    }
+    return any && wrong != -ERR_NODES_BUSY ? 0 : wrong;
+}
+
 void control_job_suspend(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__JobSuspend *r)
 {
@@ -340,7 +365,7 @@ void control_job_suspend(struct control *c, uint64_t call, const struct caller *
     if (!who->is_operator && !who->is_admin)
         control_refuse_code(c, call, ERR_ACCESS, NULL);
     else if (split_targets(c, &id, &parts, &err) != 0 || set_check_whole(c, &id, &err) != 0 ||
-             check_all(c, &parts, resume, &err) != 0 || each_part(c, resume, &parts, &err) != 0)
+             each_set(c, resume, &parts, &err) != 0)
         control_refuse(c, call, &err);
     else
         control_done(c, call);

@@ -1,34 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/srun/option/het_env.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vec.h"
 
 #define GROUP "_HET_GROUP_"
-
-/* The value of NAME, NULL: it is not set. */
-static const char *find_value(char *const *environment, const char *name, size_t len)
-{
-    for (size_t i = 0; environment[i] != NULL; i++)
-        if (strncmp(environment[i], name, len) == 0 && environment[i][len] == '=')
-            return environment[i] + len + 1;
-    return NULL;
-}
-
-/* The value that the variable has for a component. */
-static const char *find_of_component(char *const *environment, const char *variable, size_t len,
-                                     uint32_t component)
-{
-    _cleanup_free_ char *name = mem_printf("%.*s" GROUP "%u", (int)len, variable, component);
-
-    return find_value(environment, name, strlen(name));
-}
+#define OLD_GROUP "_PACK_GROUP_"
 
 bool het_env_is_given(char *const *environment)
 {
-    return find_value(environment, "SLURM_HET_SIZE", strlen("SLURM_HET_SIZE")) != NULL;
+    for (size_t i = 0; environment[i] != NULL; i++)
+        if (str_starts(environment[i], "SLURM_HET_SIZE="))
+            return true;
+    return false;
 }
 
 static bool is_of_whole_job(const char *variable, size_t len)
@@ -37,54 +26,98 @@ static bool is_of_whole_job(const char *variable, size_t len)
            (len == strlen("SLURM_JOBID") && str_starts(variable, "SLURM_JOBID"));
 }
 
-/* The length of NAME in "NAME_HET_GROUP_n=value", n being the component; 0: it is no such. */
-static size_t name_length(const char *variable, const char *suffix)
-{
-    const char *end = strchr(variable, '=');
-    size_t len = end != NULL ? (size_t)(end - variable) : 0, tail = strlen(suffix);
+struct variables { /* borrowed, "NAME=value" or "NAME_HET_GROUP_n=value" */
+    VEC(const char *) list;
+};
 
-    return len > tail && memcmp(end - tail, suffix, tail) == 0 ? len - tail : 0;
+/* Those of the environment by what their names say: of the thousands that a job of many components
+ * has, few are looked at more than once. */
+struct sorted {
+    struct variables plain, first, own; /* of no component, of component 0, of that one */
+};
+
+/* Whether the name ends with the word and a number, as "NAME_HET_GROUP_3" does. */
+static bool has_number(const char *variable, const char *word, uint32_t *number)
+{
+    const char *end = strchr(variable, '='), *at = strstr(variable, word);
+    char *rest;
+    if (!end || !at || at > end || !isdigit((unsigned char)at[strlen(word)]))
+        return false;
+    *number = (uint32_t)strtoul(at + strlen(word), &rest, 10);
+    return rest == end;
+}
+
+static void sort_variables(struct sorted *s, char *const *environment, uint32_t component)
+{
+    uint32_t number;
+    for (size_t i = 0; environment[i] != NULL; i++) {
+        bool of_component = has_number(environment[i], GROUP, &number);
+        if (!of_component && !has_number(environment[i], OLD_GROUP, &number))
+            vec_push(&s->plain.list, environment[i]);
+        if (of_component && number == 0)
+            vec_push(&s->first.list, environment[i]);
+        if (of_component && number == component)
+            vec_push(&s->own.list, environment[i]);
+    }
+}
+
+static void free_sorted(struct sorted *s)
+{
+    vec_done(&s->plain.list);
+    vec_done(&s->first.list);
+    vec_done(&s->own.list);
+}
+
+/* The value of the variable with this name, without what names a component; NULL: it is not there.
+ */
+static const char *find_named(const struct variables *in, const char *name, size_t len)
+{
+    vec_foreach (&in->list, variable) {
+        const char *rest = *variable + len;
+        if (strncmp(*variable, name, len) == 0 && (*rest == '=' || str_starts(rest, GROUP)))
+            return strchr(rest, '=') + 1;
+    }
+    return NULL;
 }
 
 /* What only this component has, of that which each component may have. */
-static size_t add_own(struct arena *arena, char *const *environment, uint32_t component,
-                      char **chosen, size_t count)
+static void add_own(struct arena *arena, const struct sorted *s, char **chosen, size_t count)
 {
-    _cleanup_free_ char *suffix = mem_printf(GROUP "%u", component);
-
-    for (size_t i = 0; environment[i] != NULL; i++) {
-        size_t len = name_length(environment[i], suffix);
-
-        if (len && !is_of_whole_job(environment[i], len) &&
-            !find_value(environment, environment[i], len) &&
-            !find_of_component(environment, environment[i], len, 0))
-            chosen[count++] = arena_printf(arena, "%.*s=%s", (int)len, environment[i],
-                                           environment[i] + len + strlen(suffix) + 1);
+    vec_foreach (&s->own.list, variable) {
+        size_t len = (size_t)(strstr(*variable, GROUP) - *variable);
+        if (len && !is_of_whole_job(*variable, len) && !find_named(&s->plain, *variable, len) &&
+            !find_named(&s->first, *variable, len))
+            chosen[count++] =
+                arena_printf(arena, "%.*s%s", (int)len, *variable, strchr(*variable, '='));
     }
-    return count;
 }
 
 char **het_env_choose(struct arena *arena, char *const *environment, uint32_t component)
 {
-    size_t count = 0, kept = 0;
+    size_t count = 0, kept = 0, plain = 0;
+    struct sorted s = {0};
 
     while (environment[count] != NULL)
         count++;
-    char **chosen = arena_alloc(arena, (2 * count + 1) * sizeof(*chosen));
+    sort_variables(&s, environment, component);
+    char **chosen = arena_alloc(arena, (count + s.own.list.len + 1) * sizeof(*chosen));
     for (size_t i = 0; i < count; i++) {
         char *variable = environment[i];
+        bool is_plain = plain < s.plain.list.len && s.plain.list.data[plain] == variable;
         size_t len = strcspn(variable, "=");
-        const char *first = find_of_component(environment, variable, len, 0);
+        plain += is_plain;
+        const char *first = is_plain ? find_named(&s.first, variable, len) : NULL;
 
         if (is_of_whole_job(variable, len) || variable[len] == '\0' || first == NULL ||
             !str_eq(first, variable + len + 1)) {
             chosen[kept++] = variable;
             continue;
         }
-        const char *own = find_of_component(environment, variable, len, component);
+        const char *own = find_named(&s.own, variable, len);
         if (own != NULL)
             chosen[kept++] = arena_printf(arena, "%.*s=%s", (int)len, variable, own);
     }
-    add_own(arena, environment, component, chosen, kept);
+    add_own(arena, &s, chosen, kept);
+    free_sorted(&s);
     return chosen;
 }
