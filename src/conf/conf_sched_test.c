@@ -90,7 +90,7 @@ static void read_as_given(void **state)
     struct conf *conf = load("", &report, &err);
     assert_int_equal(conf->sched.max_switch_wait, 300);
     assert_int_equal(conf->sched.bf_interval, 30);
-    assert_false(conf->sched.enable_user_top);
+    assert_false(conf->sched.enable_user_top || conf->sched.ignore_constraint_validation);
     conf_free(conf);
     conf = load("bf_window=1440,Enable_User_Top,,bf_max_job_user=7,max_switch_wait=0,"
                 "bf_min_prio_reserve=9223372036854775807",
@@ -106,10 +106,10 @@ static void read_as_given(void **state)
     assert_int_equal(report.warnings.len, 0);
     conf_free(conf);
     conf = load("preempt_strict_order,preempt_youngest_first,preempt_send_user_signal,"
-                "max_depend_depth=4",
+                "ignore_constraint_validation,max_depend_depth=4",
                 &report, &err);
     assert_true(conf->sched.preempt_strict_order && conf->sched.preempt_youngest_first &&
-                conf->sched.preempt_send_user_signal);
+                conf->sched.preempt_send_user_signal && conf->sched.ignore_constraint_validation);
     assert_int_equal(conf->sched.max_depend_depth, 4);
     conf_report_done(&report);
     conf_free(conf);

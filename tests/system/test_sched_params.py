@@ -61,6 +61,17 @@ def test_limits_of_what_is_submitted(cluster):
     eventually(lambda: c.job(job)["Reason"] == "Licenses", "it waits for licences that there may be")
 
 
+def test_a_constraint_may_name_features_that_no_node_has_yet(cluster):
+    c = cluster("ignore_constraint_validation")
+    job = submit(c, "-Cfast")
+    assert "fast" not in c.run("scontrol show node n1").ok() and c.state(job) == "PENDING"
+    assert starts(c, submit(c)), "jobs behind it start"
+    c.run("sbatch --test-only -Cfast --wrap=true").ok()
+    c.run("scontrol update NodeName=n1 Features=fast").ok()
+    eventually(lambda: c.state(job) == "RUNNING", "a node has the feature")
+    c.run(["sbatch", "-Cfast", "--tmp=1T", "--wrap=true"]).fails("Requested node configuration is not available")
+
+
 def test_kill_invalid_depend(cluster):
     c = cluster("kill_invalid_depend")
     first = c.sbatch("-o", "/dev/null", wrap="exit 1")

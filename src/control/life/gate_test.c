@@ -391,9 +391,54 @@ static void gates_of_jobs_that_the_caller_may_not_see_are_refused(void **state)
     fixture_free(f);
 }
 
+static void set_feature(struct fixture *f, const char *node, const char *feature)
+{
+    Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
+    r.nodes = (char *)node;
+    r.features = (char *)feature;
+    control_node_update(f->control, ++f->last_call, &FIXTURE_ROOT, &r);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+    fixture_turn(f);
+}
+
+/* It waits without keeping anybody back, and starts as soon as enough nodes have it. */
+static void a_job_may_ask_for_a_feature_that_no_node_has_yet(void **state)
+{
+    static const char conf[] = "NodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=ALL Default=YES\n";
+    struct fixture *f = fixture_new(conf);
+    Pb__JobSpec s = fixture_spec(2, 1);
+    (void)state;
+    s.features = (char *)"x";
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), -ERR_FEATURE);
+    fixture_free(f);
+
+    _cleanup_free_ char *lenient =
+        mem_printf("SchedulerParameters=ignore_constraint_validation\n%s", conf);
+    f = fixture_new(lenient);
+    fixture_register(f, "n1", "i");
+    fixture_register(f, "n2", "i");
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 1);
+    fixture_turn(f);
+    Pb__JobSpec other = fixture_spec(1, 1);
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &other), 2);
+    fixture_turn(f);
+    const struct job *j = cluster_find_job(f->control->cluster, 1);
+    assert_int_equal(j->state, PB__JOB_STATE__PENDING);
+    assert_int_equal(cluster_find_job(f->control->cluster, 2)->state, PB__JOB_STATE__RUNNING);
+    set_feature(f, "n1", "x");
+    assert_int_equal(j->state, PB__JOB_STATE__PENDING);
+    set_feature(f, "n2", "x");
+    assert_int_equal(j->state, PB__JOB_STATE__RUNNING);
+    s.has_tmp_per_node_mib = true;
+    s.tmp_per_node_mib = 1000000; /* what else it asks for is checked */
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), -ERR_NODE_CONFIG);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_may_ask_for_a_feature_that_no_node_has_yet),
         cmocka_unit_test(each_reason_of_each_gate_has_a_case),
         cmocka_unit_test(a_closed_gate_gives_the_job_its_reason),
         cmocka_unit_test(enforced_limits_refuse_what_a_gate_of_the_partition_keeps_out),

@@ -305,8 +305,20 @@ static int check_segments(const struct cluster *c, const struct job *j, struct e
     return 0;
 }
 
+/* ignore_constraint_validation: nodes with the features may come. */
+static bool ignores_constraint(const struct cluster *c, const struct job *j)
+{
+    return c->conf->sched.ignore_constraint_validation && j->want.constraint;
+}
+
 int select_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
+    struct job without;
+    if (ignores_constraint(c, j)) {
+        without = *j;
+        without.want.constraint = NULL;
+        j = &without;
+    }
     const struct request *r = &j->want;
     const struct part *p = j->part;
     struct most most = most_of(c, p, r);

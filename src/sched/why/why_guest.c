@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* When and where a job would start that is not there: what the planner says of it at its place, and
  * what the timeline does when that says nothing. */
+#include "sched/plan/gate.h"
 #include "sched/plan/planned_start.h"
 #include "sched/select/select.h"
 #include "sched/why/why_state.h"
@@ -19,6 +20,14 @@ static void keep_found(struct why *w, int64_t at_sec, struct selection *where)
     *where = (struct selection){0};
 }
 
+/* By a gate behind which nothing is planned. */
+static bool is_kept_out(const struct why *w, const struct job *j, enum why_rule *rule)
+{
+    bool keeps_place;
+    enum reason closed = gate_of_start(&w->plan, j, &keeps_place);
+    return !keeps_place && why_rule_of_reason(closed, rule);
+}
+
 /* No node could serve it as things are, however long it waits. */
 static bool is_hopeless(struct why *w, const struct job *j)
 {
@@ -26,6 +35,8 @@ static bool is_hopeless(struct why *w, const struct job *j)
     _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
     if (j->want.req && !bitset_contains(c->pool.usable, j->want.req))
         w->rule = WHY_REQ_NODE_NOT_AVAIL;
+    else if (is_kept_out(w, j, &w->rule))
+        return true;
     else if (!select_fits_idle(c, j, allowed))
         w->rule = select_possible(c, j, NULL) != 0 ? WHY_BAD_CONSTRAINTS : WHY_UNUSABLE;
     else
