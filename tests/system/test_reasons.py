@@ -252,6 +252,6 @@ def test_before_and_after_it_runs(make_cluster):
 def test_each_row_of_the_guide_has_a_job():
     rows = GUIDE.read_text().partition("## Why a job waits")[2].partition("\n## ")[0].partition("|---|---|")[2]
     named = set(re.findall(r"`([A-Z]\w+)`", "\n".join(line.split("|")[1] for line in rows.splitlines() if line.startswith("|"))))
-    elsewhere = {"JobArrayTaskLimit", "DeadLine", "Prolog", "Cleaning"} | {"JobHoldMaxRequeue"}  # above; control/requeue
+    elsewhere = {"JobArrayTaskLimit", "Constraints", "DeadLine", "Prolog", "Cleaning"} | {"JobHoldMaxRequeue"}  # above; test_sched_params.py; control/requeue
     elsewhere |= {"BurstBufferResources", "BurstBufferStageIn", "BurstBufferOperation"}  # control/burst, test_burst.py
     assert named - elsewhere - {word.strip() for word in CASES} == set()

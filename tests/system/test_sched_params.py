@@ -64,7 +64,11 @@ def test_limits_of_what_is_submitted(cluster):
 def test_a_constraint_may_name_features_that_no_node_has_yet(cluster):
     c = cluster("ignore_constraint_validation")
     job = submit(c, "-Cfast")
-    assert "fast" not in c.run("scontrol show node n1").ok() and c.state(job) == "PENDING"
+    eventually(lambda: c.run(["squeue", "-h", "-j", str(job), "-o", "%T %r"]).ok() == "PENDING Constraints", "no node has the feature")
+    assert c.job(job)["Reason"] == "Constraints"
+    assert "Gate=constraint State=CLOSED Reason=Constraints\n" in c.run(f"scontrol show gates {job}").ok()
+    why = c.run(f"sluice why {job}").ok()
+    assert "No nodes that are configured satisfy its constraint now." in why and f"scontrol update JobId={job} Features=" in why
     assert starts(c, submit(c)), "jobs behind it start"
     c.run("sbatch --test-only -Cfast --wrap=true").ok()
     c.run("scontrol update NodeName=n1 Features=fast").ok()

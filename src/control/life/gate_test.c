@@ -10,6 +10,7 @@
 #include "control/life/enqueue.h"
 
 #define CONF                                                                                       \
+    "SchedulerParameters=ignore_constraint_validation\n"                                           \
     "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-2] CPUs=4 RealMemory=4000\n"                \
     "Licenses=a:1\nMaxBatchRequeue=2\nBurstBufferType=burst_buffer/lua\n"                          \
     "PartitionName=a Nodes=ALL Default=YES MaxTime=60 MaxNodes=1 MaxMemPerNode=2000\n"             \
@@ -96,6 +97,12 @@ static void miss_memory(struct fixture *f, Pb__JobSpec *s)
     s->partition = (char *)"b";
     s->has_mem_per_node_mib = true;
     s->mem_per_node_mib = 9000;
+}
+
+static void name_feature(struct fixture *f, Pb__JobSpec *s)
+{
+    (void)f;
+    s->features = (char *)"x";
 }
 
 static void throttle_array(struct fixture *f, Pb__JobSpec *s)
@@ -224,6 +231,7 @@ static const struct gate_case {
     {"fit", REASON_PARTITION_CONFIG, miss_cpus, NULL, ERR_TOO_MANY_CPUS},
     {"fit", REASON_BAD_CONSTRAINTS, miss_memory, release, ERR_NODE_CONFIG},
     {"required_nodes", REASON_REQ_NODE_NOT_AVAIL, NULL, lose_node, 0},
+    {"constraint", REASON_CONSTRAINTS, name_feature, NULL, 0},
     {"array_throttle", REASON_JOB_ARRAY_TASK_LIMIT, throttle_array, NULL, 0},
     {"licenses", REASON_LICENSES, take_license, NULL, 0},
 };

@@ -3,12 +3,24 @@
 
 #include "sched/plan.h"
 #include "sched/select/resv.h"
+#include "sched/select/select.h"
 
 /* Nodes that it requires are not configured any more: nobody waits for it. */
 static enum reason gate_required_nodes(const struct plan *p, const struct job *j)
 {
     (void)p;
     return j->want.req_gone ? REASON_REQ_NODE_NOT_AVAIL : REASON_NONE;
+}
+
+/* Of a job that was accepted for nodes with the features that may come. */
+static enum reason gate_constraint(const struct plan *p, const struct job *j)
+{
+    const struct cluster *c = p->cluster;
+    if (!j->want.constraint || !c->conf->sched.ignore_constraint_validation)
+        return REASON_NONE;
+    _cleanup_bitset_ struct bitset *candidates = select_candidates(c, j);
+    bool is_met = select_fits_idle(c, j, candidates) || select_possible(c, j, NULL) != 0;
+    return is_met ? REASON_NONE : REASON_CONSTRAINTS;
 }
 
 static enum reason gate_array_throttle(const struct plan *p, const struct job *j)

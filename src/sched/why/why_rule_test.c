@@ -44,6 +44,7 @@ static void each_reason_of_a_gate_has_its_rule(void **state)
         {REASON_PARTITION_CONFIG, "partition_config"},
         {REASON_BAD_CONSTRAINTS, "bad_constraints"},
         {REASON_REQ_NODE_NOT_AVAIL, "required_nodes"},
+        {REASON_CONSTRAINTS, "constraints"},
         {REASON_JOB_ARRAY_TASK_LIMIT, "array_throttle"},
         {REASON_LICENSES, "licenses"},
     };
