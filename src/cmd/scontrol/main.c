@@ -77,7 +77,11 @@ int run_help(int argc, char **argv)
         do
             str_putc(out, ' ');
         while (out->len - start < 36);
-        str_printf(out, "%s%s\n", c->help, c->is_session ? " (not on the command line)" : "");
+        if (str_eq(c->help, "@entities"))
+            show_put_entities(out);
+        else
+            str_puts(out, c->help);
+        str_puts(out, c->is_session ? " (not on the command line)\n" : "\n");
     }
     put_missing(out);
     return 0;

@@ -28,8 +28,14 @@ scontrol_run run_getaddrs, run_getent, run_listjobs, run_listpids, run_liststeps
 scontrol_run run_cancel_reboot, run_completing, run_reboot, run_resume, run_suspend, run_takeover,
     run_top, run_uhold, run_update, run_version, run_wait_job, run_write;
 
-/* "scontrol show slurmd": the node daemons of this host, or that of a node. */
-int show_slurmd(const char *node);
+/* "scontrol show": a function for each entity, of the word behind it, or NULL. */
+#define ENTITY(word, run, takes, help) int run(const char *id);
+#define PLANNED(word, instead)
+#include "cmd/scontrol/entities.def"
+#undef ENTITY
+#undef PLANNED
+struct str;
+void show_put_entities(struct str *out); /* the help */
 
 /* Whether the controllers answer, a line each; full: with the leader of several, or all as JSON or
  * YAML. 0: at least one controller answers; 1: none does. */

@@ -166,7 +166,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int show_job(const char *id_text)
+int show_job(const char *id_text)
 {
     struct show s = {0};
     struct err err = {0};
@@ -218,7 +218,7 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int show_step(const char *id_text)
+int show_step(const char *id_text)
 {
     struct show s = {0};
     struct err err = {0};
@@ -263,7 +263,7 @@ static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int show_node(const char *expr)
+int show_node(const char *expr)
 {
     struct show s = {0};
     struct err err = {0};
@@ -347,7 +347,7 @@ static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int show_partition(const char *name)
+int show_partition(const char *name)
 {
     struct show s = {.name = name};
     struct err err = {0};
@@ -362,7 +362,7 @@ static int show_partition(const char *name)
     return status;
 }
 
-static int show_config(const char *key)
+int show_config(const char *key)
 {
     Pb__ConfigRequest request = PB__CONFIG_REQUEST__INIT;
     Pb__TextReply *reply = NULL;
@@ -423,7 +423,7 @@ static int read_hosts(const char *text, struct hostlist **hosts)
     return r;
 }
 
-static int show_hostnames(const char *text)
+int show_hostnames(const char *text)
 {
     _cleanup_hostlist_ struct hostlist *hosts = NULL;
     char name[HOSTLIST_NAME_MAX + 1];
@@ -455,12 +455,12 @@ static int print_hostlist(const char *text, bool sorted)
     return 0;
 }
 
-static int show_hostlist(const char *text)
+int show_hostlist(const char *text)
 {
     return print_hostlist(text, false);
 }
 
-static int show_hostlistsorted(const char *text)
+int show_hostlistsorted(const char *text)
 {
     return print_hostlist(text, true);
 }
@@ -481,7 +481,7 @@ static int on_resvs(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int show_reservation(const char *name)
+int show_reservation(const char *name)
 {
     struct show s = {.name = name};
     struct err err = {0};
@@ -498,7 +498,7 @@ static int show_reservation(const char *name)
     return status;
 }
 
-static int show_gang(const char *name)
+int show_gang(const char *name)
 {
     struct show s = {0};
     Pb__Empty request = PB__EMPTY__INIT;
@@ -514,7 +514,7 @@ static int show_gang(const char *name)
     return finish_output(&s, "gang", r, &err);
 }
 
-static int show_gates(const char *job)
+int show_gates(const char *job)
 {
     struct show s = {0};
     Pb__StepId id = PB__STEP_ID__INIT;
@@ -543,7 +543,7 @@ static void put_license(const Pb__LicenseRecord *l, struct show *s)
         show_license_text(l, s->style, cmd_out());
 }
 
-static int show_license(const char *name)
+int show_license(const char *name)
 {
     struct show s = {0};
     Pb__Empty request = PB__EMPTY__INIT;
@@ -591,7 +591,7 @@ static void put_lines(const char *text)
     }
 }
 
-static int show_topology(const char *name)
+int show_topology(const char *name)
 {
     Pb__ConfigRequest request = PB__CONFIG_REQUEST__INIT;
     Pb__TextReply *reply = NULL;
@@ -610,7 +610,7 @@ static int show_topology(const char *name)
     return 0;
 }
 
-static int show_topoconf(const char *id)
+int show_topoconf(const char *id)
 {
     Pb__ConfigRequest request = PB__CONFIG_REQUEST__INIT;
     Pb__TextReply *reply = NULL;
@@ -624,7 +624,7 @@ static int show_topoconf(const char *id)
     return 0;
 }
 
-static int show_key(const char *partition)
+int show_key(const char *partition)
 {
     Pb__PartKeyRequest request = PB__PART_KEY_REQUEST__INIT;
     Pb__TextReply *reply = NULL;
@@ -652,7 +652,7 @@ static bool is_this_host(const char *name)
 }
 
 /* Those that should run on this host. */
-static int show_daemons(const char *id)
+int show_daemons(const char *id)
 {
     struct conf *conf = NULL; /* that of a command has no nodes */
     struct err err = {0};
@@ -672,7 +672,7 @@ static int show_daemons(const char *id)
 }
 
 /* The nodes whose NodeHostname this is; without one, those of this host. */
-static int show_aliases(const char *id)
+int show_aliases(const char *id)
 {
     struct conf *conf = NULL;
     struct err err = {0};
@@ -696,7 +696,7 @@ static int show_aliases(const char *id)
     return count ? 0 : 1;
 }
 
-static int show_burst(const char *id)
+int show_burst(const char *id)
 {
     Pb__Empty request = PB__EMPTY__INIT;
     Pb__BurstList *l = NULL;
@@ -710,7 +710,7 @@ static int show_burst(const char *id)
 }
 
 /* The words behind it are arguments of slurm_bb_get_status. */
-static int show_burst_status(const char *id)
+int show_burst_status(const char *id)
 {
     char *args[STATUS_ARGS_MOST], *save = NULL;
     _cleanup_free_ char *words = mem_strdup(id ? id : "");
@@ -731,7 +731,7 @@ static int show_burst_status(const char *id)
 }
 
 /* There is no accounting yet: what Slurm prints without it. */
-static int show_assoc_mgr(const char *id)
+int show_assoc_mgr(const char *id)
 {
     str_puts(cmd_out(),
              "Current Association Manager state\n\nNo users currently cached in Slurm.\n\n\n"
@@ -741,7 +741,7 @@ static int show_assoc_mgr(const char *id)
 }
 
 /* This version has no federations: the answer is empty. */
-static int show_nothing(const char *id)
+int show_nothing(const char *id)
 {
     return 0;
 }
@@ -752,37 +752,23 @@ static int show_nothing(const char *id)
 /* In the order in which an abbreviation finds them. */
 static const struct {
     const char *word;
-    int (*run)(const char *id);
+    int (*run)(const char *id); /* NULL: not available */
     unsigned takes;
+    const char *help; /* "": not listed; of one that is not available: what there is instead */
 } entities[] = {
-#define ENTITY(word, run, takes) {word, run, takes},
-#define PLANNED(word, instead)
+#define ENTITY(word, run, takes, help) {word, run, takes, help},
+#define PLANNED(word, instead) {word, NULL, 0, instead},
 #include "cmd/scontrol/entities.def"
 #undef ENTITY
 #undef PLANNED
 };
 #define ENTITY_COUNT (sizeof(entities) / sizeof(entities[0]))
 
-static const struct {
-    const char *word, *instead;
-} missing[] = {
-#define ENTITY(word, run, takes)
-#define PLANNED(word, instead) {word, instead},
-#include "cmd/scontrol/entities.def"
-#undef ENTITY
-#undef PLANNED
-};
-
-static int refuse_entity(const char *word, size_t len)
+void show_put_entities(struct str *out)
 {
-    for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]) && len >= ENTITY_LEAST; i++)
-        if (!strncasecmp(missing[i].word, word, len)) {
-            cmd_error("show %s is not available in this version%s", missing[i].word,
-                      missing[i].instead);
-            return 1;
-        }
-    cmd_line("invalid entity:%s for keyword:show", word);
-    return 1;
+    for (size_t i = 0; i < ENTITY_COUNT; i++)
+        if (entities[i].run && *entities[i].help)
+            str_printf(out, "%s%s", i ? ", " : "", entities[i].help);
 }
 
 int run_show(int argc, char **argv)
@@ -793,6 +779,11 @@ int run_show(int argc, char **argv)
     const char *id = argv[0][len] ? argv[0] + len + 1 : argc > 1 ? argv[1] : NULL;
     for (size_t i = 0; i < ENTITY_COUNT && len >= ENTITY_LEAST; i++)
         if (!strncasecmp(entities[i].word, argv[0], len)) {
+            if (!entities[i].run) {
+                cmd_error("show %s is not available in this version%s", entities[i].word,
+                          entities[i].help);
+                return 1;
+            }
             if (argc > 2 && !(entities[i].takes & WORDS)) {
                 cmd_line("too many arguments for keyword:show");
                 return 1;
@@ -805,5 +796,6 @@ int run_show(int argc, char **argv)
                           entities[i].word);
             return entities[i].run(id);
         }
-    return refuse_entity(argv[0], len);
+    cmd_line("invalid entity:%s for keyword:show", argv[0]);
+    return 1;
 }
