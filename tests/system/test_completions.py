@@ -59,6 +59,8 @@ def test_each_command_has_one(command):
     ("sbatch --mail-type=END,FA", ["END,FAIL"]),
     ("scontrol re", ["reboot", "reconfigure", "release", "requeue", "requeuehold", "resume"]),
     ("scontrol show p", ["partition"]),
+    ("scontrol show ga", ["gang", "gates"]),
+    ("scontrol show res", ["reservation", "resources"]),
     ("scontrol -d show hostn", ["hostnames"]),
     ("scontrol update Part", ["PartitionName="]),
     ("scontrol update partitionname=x CpuB", ["CpuBind="]),

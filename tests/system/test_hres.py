@@ -188,6 +188,10 @@ def test_live_counts_and_tree(hres):
     hres.run("sluice hres other").fails("no hierarchical resource 'other'")
     assert [r["name"] for r in hres.json("sluice hres --json")["hres"]] == ["flat", "natural", "power"]
     written = hres.run("scontrol write resources").ok()
+    assert hres.run("scontrol show resources").ok() == written
+    flat = hres.run("scontrol show resources flat").ok()
+    assert flat.startswith("---\n- resource: flat\n") and flat.count("resource:") == 1 and flat.removeprefix("---\n") in written
+    hres.run("scontrol show resources other").fails("no hierarchical resource 'other'")
     hres.run("scontrol update license=flat(n[5-6]) count=file").ok()
     assert layers(hres, "flat")["n[5-6]"][0] == "12"
     before = [hres.run(f"scontrol show license {name}").ok() for name in ("flat", "natural", "power")]

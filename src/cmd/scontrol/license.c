@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "scontrol update license", and "scontrol write resources": counts of layers, changed and written.
- */
+/* "scontrol update license", "scontrol show resources" and "scontrol write resources": counts of
+ * layers, changed, shown and written. */
 #include <string.h>
 
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/cmd.h"
 #include "cmd/scontrol/license.h"
+#include "cmd/scontrol/scontrol.h"
 #include "proto/common.pb-c.h"
 #include "proto/license.pb-c.h"
 #include "show/show.h"
@@ -70,6 +71,32 @@ int license_update(struct update *u, const char *layer)
         return 1;
     }
     return 0;
+}
+
+/* Leaves the layers of the resource 'name'; NULL: of all. */
+static size_t keep_layers(Pb__LicenseList *l, const char *name)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n_licenses; i++)
+        if (l->licenses[i]->nodes && (!name || str_eq(l->licenses[i]->name, name)))
+            l->licenses[kept++] = l->licenses[i];
+    return l->n_licenses = kept;
+}
+
+int show_resources(const char *name)
+{
+    Pb__Empty request = PB__EMPTY__INIT;
+    Pb__LicenseList *reply = NULL;
+    struct err err = {0};
+    if (cmd_call(RPC_LICENSE_LIST, &request.base, &reply, &err) < 0)
+        cmd_error("%s", err.text);
+    else if (!keep_layers(reply, name) && name)
+        cmd_error("no hierarchical resource '%s'", name);
+    else {
+        show_license_file(reply, cmd_out());
+        return 0;
+    }
+    return 1;
 }
 
 int license_write(const char *file)
