@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "sim/sim.h"
 #include "sim/study/study.h"
-#include "sim/world/sim.h"
 
 #define PLAN_BYTES (64u << 20)
 #define MINIMISE_RUNS 4000

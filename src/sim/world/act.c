@@ -385,7 +385,7 @@ static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r, un
         return;
     sim_set_cancelled(s, c);
     c->cancelled = !c->item->array;
-    if (!sim_watch_stored(s, r->job_id, &v) || !is_final(v.state) || v.requeue_after)
+    if (!sim_view_stored(s, r->job_id, &v) || !is_final(v.state) || v.requeue_after)
         sim_break(s, "a cancelled job that goes on", "job %u is in state %d on disk%s", r->job_id,
                   v.state, v.requeue_after ? ", to be requeued" : "");
     c->cancelled_state = v.state;
@@ -414,7 +414,7 @@ static void on_array_cancelled(struct sim *s, const struct sim_client *c)
 {
     for (const struct sim_watch *w = s->watches; w && !c->requeues_asked; w = w->hh.next) {
         struct sim_view v;
-        if (w->array_id == c->job_id && sim_watch_stored(s, w->job_id, &v) && !is_final(v.state))
+        if (w->array_id == c->job_id && sim_view_stored(s, w->job_id, &v) && !is_final(v.state))
             sim_break(s, "a cancelled array of which an element goes on",
                       "job %u of array %u is in state %d on disk", w->job_id, c->job_id, v.state);
     }
@@ -428,7 +428,7 @@ static void on_updated(struct sim *s, struct sim_client *c, const struct sim_ite
         return; /* somebody else has asked as well: whose came last is not known here */
     c->claims[claim].made = true;
     c->claims[claim].value = claimed_value(a);
-    if (sim_watch_stored(s, c->job_id, &v))
+    if (sim_view_stored(s, c->job_id, &v))
         sim_check_claims(s, c, &v, "on disk");
 }
 
@@ -439,7 +439,7 @@ static void on_shrunk(struct sim *s, const struct sim_call *call, const struct s
 {
     const struct sim_watch *w = sim_watch_find(s, c->job_id);
     struct sim_view v;
-    bool runs = w && sim_watch_stored(s, c->job_id, &v) && v.state == PB__JOB_STATE__RUNNING;
+    bool runs = w && sim_view_stored(s, c->job_id, &v) && v.state == PB__JOB_STATE__RUNNING;
     runs = runs && v.restarts == w->view.restarts && w->ran_from_ms <= call->arrived_ms;
     if (runs && !c->requeues_asked && w->shares.len > (size_t)a->value)
         sim_break(s, "a job gave nodes back and has them", "job %u: %zu of %lld", c->job_id,
@@ -459,7 +459,7 @@ static void on_node_updated(struct sim *s, const struct sim_item *a)
     struct sim_node_view v = {0};
     const struct sim_record *r = sim_store_find(s, RECORD_NODE, 0, a->nodes);
     if (r)
-        sim_watch_node(r, &v);
+        sim_view_node(r, &v);
     for (size_t i = 0; i < s->acts.len; i++) { /* another may have come since */
         const struct sim_item *other = s->acts.data[i];
         if (other != a && other->kind == SIM_ITEM_DO && strcmp(other->nodes, a->nodes) == 0 &&
@@ -485,7 +485,7 @@ static void on_made(struct sim *s, const struct sim_item *a, unsigned act, bool 
     if (!done || n->made_last != act + 1 || n->filed || (!create && n->dynamic))
         return;
     n->made = create ? SIM_MADE_THERE : SIM_MADE_GONE;
-    if (sim_watch_made(s, n->name) != create)
+    if (sim_view_made(s, n->name) != create)
         sim_break(s, "a node was made and is not on disk", "%s is to be %s", n->name,
                   create ? "there" : "gone");
 }

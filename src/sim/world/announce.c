@@ -10,6 +10,11 @@
 #define EARLY_MS 1000
 #define OFF_MS 20000 /* at the most, until somebody starts all daemons again */
 
+int64_t sim_announce_off_ms(struct rng *rng)
+{
+    return rng_between(rng, 100, OFF_MS);
+}
+
 static void resolve_one(struct sim *s)
 {
     s->announced.resolved++;
@@ -171,9 +176,4 @@ void sim_announce_end(struct sim *s)
 {
     note_over(s, s->c);
     s->c->stopping = SIM_STOP_NOT;
-}
-
-int64_t sim_announce_off_ms(struct rng *rng)
-{
-    return rng_between(rng, 100, OFF_MS);
 }

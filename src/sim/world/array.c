@@ -14,23 +14,6 @@ static bool is_final(int state)
            state != PB__JOB_STATE__SUSPENDED;
 }
 
-uint64_t sim_array_elements(const char *text)
-{
-    uint64_t tasks = 0;
-    while (*text >= '0' && *text <= '9') {
-        char *end;
-        unsigned long first = strtoul(text, &end, 10), last = first, step = 1;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        if (*end == ':')
-            step = strtoul(end + 1, &end, 10);
-        for (unsigned long task = first; task <= last && task < 64; task += step ? step : 1)
-            tasks |= UINT64_C(1) << task;
-        text = end + (*end == ',');
-    }
-    return tasks;
-}
-
 void sim_array_check_start(struct sim *s, struct sim_key key, const struct sim_view *v)
 {
     struct sim_key element = {v->array_id, v->task};

@@ -72,7 +72,7 @@ static void begin_call(struct sim *s, const Pb__ScriptRun *m)
     if (b->call && b->life == s->c->life)
         sim_break(s, "two functions for one burst buffer run at a time", "job %u: %s and %s",
                   m->job_id, b->function, m->function);
-    if (!sim_watch_stored(s, m->job_id, &v))
+    if (!sim_view_stored(s, m->job_id, &v))
         sim_break(s, "a function was called before its job was on disk", "job %u: %s", m->job_id,
                   m->function);
     snprintf(b->function, sizeof b->function, "%s", m->function + strlen(PREFIX));
@@ -134,7 +134,7 @@ void sim_burst_check_start(struct sim *s, struct sim_key key)
 {
     const struct sim_burst *b = find_burst(s, key.job_id, false);
     struct sim_view v;
-    bool runs = b && sim_watch_stored(s, key.job_id, &v) && v.state == PB__JOB_STATE__RUNNING &&
+    bool runs = b && sim_view_stored(s, key.job_id, &v) && v.state == PB__JOB_STATE__RUNNING &&
                 v.restarts == key.restarts;
     if (runs && !b->is_ready)
         sim_break(s, "a payload was started before its burst buffer was ready", "job %u restart %u",

@@ -121,7 +121,7 @@ void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batc
     struct sim_view v;
     if (batch)
         enter_ledger(s, node, key);
-    bool stored = sim_watch_stored(s, key.job_id, &v);
+    bool stored = sim_view_stored(s, key.job_id, &v);
     if (!stored || v.restarts < key.restarts ||
         (v.restarts == key.restarts && v.state == PB__JOB_STATE__PENDING))
         sim_break(s, "a payload was started before that was on disk", "job %u restart %u on %s",
@@ -277,7 +277,7 @@ static bool may_not_grow(const struct sim *s, const struct sim_view *put)
 static void compare_job(struct sim *s, const uint8_t *data, size_t len, const char *when)
 {
     struct sim_view now;
-    sim_watch_scan(data, len, &now);
+    sim_view_scan(data, len, &now);
     struct sim_watch *w = sim_watch_find(s, now.job_id);
     const struct sim_view *put = w ? &w->view : NULL;
     if (!put || !put->there) {
@@ -418,21 +418,13 @@ void sim_check_over(struct sim *s, uint32_t job_id, const char *why)
     struct sim_view v;
     if (w && w->purged) /* the word was long on its way */
         return;
-    if (!sim_watch_stored(s, job_id, &v) || !is_final(v.state))
+    if (!sim_view_stored(s, job_id, &v) || !is_final(v.state))
         sim_break(s, "an end was acknowledged and is not on disk", "job %u is in state %d: %s",
                   job_id, v.state, why);
 }
 
 /* --- at the end ---------------------------------------------------------------------------------
  */
-
-bool sim_node_runs(const struct sim_node_job *j)
-{
-    bool runs = j->batch_running || j->prolog_running;
-    vec_foreach (&j->steps, step)
-        runs = runs || step->running;
-    return runs;
-}
 
 static bool nodes_are_over(const struct sim *s)
 {

@@ -14,12 +14,6 @@ static void act_later(struct sim *s, unsigned index, int64_t after_ms)
     sim_push(s, after_ms, (struct sim_event){.kind = SIM_CLIENT, .index = index});
 }
 
-long sim_client_find(const struct sim *s, int64_t id)
-{
-    size_t at = vec_lower(&s->clients, c, c->item->id < id);
-    return at < s->clients.len && s->clients.data[at].item->id == id ? (long)at : -1;
-}
-
 /* --- requests -----------------------------------------------------------------------------------
  */
 
@@ -260,11 +254,11 @@ void sim_client_act(struct sim *s, unsigned index)
 /* A record of the job, or of another element of its array when the first one is purged. */
 static bool find_record(const struct sim *s, uint32_t job_id, struct sim_view *v)
 {
-    if (sim_watch_stored(s, job_id, v))
+    if (sim_view_stored(s, job_id, v))
         return true;
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
         if (w->view.there && w->view.array_id == job_id)
-            return sim_watch_stored(s, w->job_id, v);
+            return sim_view_stored(s, w->job_id, v);
     return false;
 }
 
@@ -361,7 +355,7 @@ static void on_ended(struct sim *s, unsigned index, const struct sim_event *e)
     c->end_told = true;
     if (w && w->purged)
         return;
-    if (!r || !sim_watch_stored(s, c->job_id, &v)) {
+    if (!r || !sim_view_stored(s, c->job_id, &v)) {
         sim_break(s, "the end of a job was told that is not on disk", "job %u", c->job_id);
         return;
     }

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "sim/world/sim.h"
+#include "sim/sim.h"
 
 static const struct {
     const char *what, *plan;

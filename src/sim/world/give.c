@@ -6,28 +6,6 @@
 
 #include "sim/world/parts.h"
 
-bool sim_give_holds(const struct sim_watch *w)
-{
-    return w->view.there && (w->view.state == PB__JOB_STATE__RUNNING ||
-                             w->view.state == PB__JOB_STATE__SUSPENDED || w->view.completing);
-}
-
-const struct sim_share *sim_give_share(const struct sim_watch *w, unsigned node)
-{
-    vec_foreach (&w->shares, share)
-        if (share->node == node && !share->released)
-            return share;
-    return NULL;
-}
-
-bool sim_give_is_held(const struct sim *s, unsigned node)
-{
-    for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
-        if (sim_give_holds(w) && sim_give_share(w, node))
-            return true;
-    return false;
-}
-
 struct sim_sharing { /* of a partition, now */
     bool force, yes, exclusive;
     unsigned most; /* jobs that may have a core */

@@ -45,7 +45,7 @@ static void check_run(struct sim *s, const struct sim_hook *h, int kind)
 {
     struct sim_view v;
     bool prolog = kind == PB__SCRIPT_KIND__SCRIPT_PROLOG;
-    bool stored = sim_watch_stored(s, h->key.job_id, &v) && v.restarts == h->key.restarts;
+    bool stored = sim_view_stored(s, h->key.job_id, &v) && v.restarts == h->key.restarts;
     for (struct sim_hook *other = s->hooks; other; other = other->hh.next)
         if (other->running && other->life == s->c->life && other->key.job_id == h->key.job_id)
             sim_break(s, "two scripts of a job run at a time", "job %u restart %u: %s and %s",

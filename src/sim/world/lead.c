@@ -20,22 +20,6 @@
 
 enum { PONG_WAITS, PONG_LEADS, PONG_GONE }; /* 'code' of SIM_PONG */
 
-bool sim_lead_is_cut(const struct sim *s, const struct sim_ctl *c, unsigned from)
-{
-    return c->cut_until_ms > s->now_ms && c->cut & from;
-}
-
-bool sim_lead_is_paused(const struct sim *s, const struct sim_ctl *c)
-{
-    return c->paused_until_ms > s->now_ms;
-}
-
-bool sim_lead_serves_node(const struct sim *s, const struct sim_ctl *c)
-{
-    return c->control && !c->stopping && !sim_lead_is_paused(s, c) &&
-           !sim_lead_is_cut(s, c, SIM_CUT_NODES);
-}
-
 static bool is_stuck(const struct sim *s)
 {
     return s->c->committing && s->now_ms - s->c->commit_from_ms > STUCK_MS;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/world/sim.h"
+#include "sim/sim.h"
 
 struct minimiser {
     const char *promise;

@@ -14,12 +14,6 @@
 
 #define BEATS_PER_TIMEOUT 3
 
-long sim_node_index(const struct sim *s, const char *name)
-{
-    unsigned long number = name && name[0] == 'n' ? strtoul(name + 1, NULL, 10) : 0;
-    return number >= 1 && number <= s->nodes.len ? (long)number - 1 : -1;
-}
-
 /* Takes the body. */
 static void send_packed(struct sim *s, unsigned index, enum sim_message message, struct str body)
 {

@@ -2,21 +2,7 @@
 /* What the files of this room do for each other. */
 #pragma once
 
-#include "sim/world/state.h"
-
-/* world.c: time */
-void sim_push(struct sim *s, int64_t after_ms, struct sim_event event); /* takes event.body */
-bool sim_pop(struct sim *s, struct sim_event *event);
-void sim_event_done(struct sim_event *e);
-#define sim_break(s, promise, ...) sim_break_promise(s, promise, promise ": " __VA_ARGS__)
-void sim_break_promise(struct sim *s, const char *promise, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-void sim_trace(struct sim *s, const void *data, size_t len);
-void sim_say(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-int64_t sim_wall_ms(const struct sim *s);
-bool sim_net_loses(struct sim *s);      /* what is sent now by, or to, a command */
-int64_t sim_net_late_ms(struct sim *s); /* by how much */
-bool sim_is_stopped(const struct sim *s, const struct sim_node *n);
+#include "sim/state/find.h"
 
 /* ctl.c: the process around control/ */
 int sim_ctl_start(struct sim *s, struct err *err);
@@ -48,9 +34,6 @@ bool sim_lead_serves(struct sim *s, struct sim_event *e); /* false: the request 
 void sim_lead_waits(struct sim *s, uint64_t number);
 void sim_lead_give_up(struct sim *s, const struct sim_event *e);
 void sim_lead_fault(struct sim *s, const struct sim_item *f);
-bool sim_lead_is_cut(const struct sim *s, const struct sim_ctl *c, unsigned from);
-bool sim_lead_is_paused(const struct sim *s, const struct sim_ctl *c);
-bool sim_lead_serves_node(const struct sim *s, const struct sim_ctl *c);
 
 /* load.c: other configurations */
 int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct err *err);
@@ -69,8 +52,6 @@ void sim_store_applied(struct sim *s);
 void sim_store_committed(struct sim *s);
 void sim_store_drop(struct sim *s,
                     bool kept); /* at a crash: the batch under way is on disk or not */
-const struct sim_record *sim_store_find(const struct sim *s, enum record_kind kind, uint64_t number,
-                                        const char *name);
 void sim_store_done(struct sim *s);
 
 /* node.c: a node daemon's sessions and reports */
@@ -89,7 +70,6 @@ void sim_node_flush(struct sim *s, unsigned index);
 void sim_node_tell(struct sim *s, unsigned index, Pb__NodeEvent *event);
 void sim_node_acknowledged(struct sim *s, unsigned index, uint64_t seq);
 void sim_node_done(struct sim_node *n);
-long sim_node_index(const struct sim *s, const char *name);
 
 /* order.c: a node's jobs */
 void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders, bool closed);
@@ -114,7 +94,6 @@ void sim_client_act(struct sim *s, unsigned index);
 void sim_client_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);
 void sim_client_lost(struct sim *s, const struct sim_call *call);
 void sim_client_break(struct sim *s, unsigned index, bool dies);
-long sim_client_find(const struct sim *s, int64_t id);
 void sim_client_step_over(struct sim *s, unsigned index);
 
 /* srun.c */
@@ -191,22 +170,12 @@ void sim_watch_put(struct sim *s, const struct sim_record *r);
 void sim_watch_turn(struct sim *s); /* after all records of a turn: what was given away in it */
 void sim_watch_lead(struct sim *s);
 void sim_watch_restart(struct sim *s); /* what is on disk is what is so */
-bool sim_watch_stored(const struct sim *s, uint32_t job_id, struct sim_view *view);
-struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id);
-void sim_watch_scan(const void *data, size_t len, struct sim_view *view);
-/* Whether it is among the nodes that are in no file, on disk. */
-bool sim_watch_made(const struct sim *s, const char *node);
-void sim_watch_node(const struct sim_record *r, struct sim_node_view *view);
 void sim_watch_done(struct sim *s);
 
 /* give.c: what is given away of nodes */
 /* Only for a job of a higher tier, that waits or has just begun. */
 void sim_give_check_displaced(struct sim *s, const struct sim_watch *w);
 void sim_give_check(struct sim *s, const struct sim_watch *w);
-/* Whether a job has something of it, by the records of the last turn. */
-bool sim_give_is_held(const struct sim *s, unsigned node);
-bool sim_give_holds(const struct sim_watch *w); /* nodes, or what it still has of them */
-const struct sim_share *sim_give_share(const struct sim_watch *w, unsigned node); /* or NULL */
 
 /* wish.c: what a job that has just got its nodes asked for beside cores and memory */
 void sim_wish_check(struct sim *s, const struct sim_watch *w);
@@ -219,20 +188,15 @@ bool sim_license_holds(const struct sim_watch *w); /* it runs, or is suspended *
 void sim_license_check(struct sim *s, const struct sim_watch *w);
 
 /* array.c: elements of job arrays */
-uint64_t sim_array_elements(const char *text); /* "1-9:2": bits */
 void sim_array_check_start(struct sim *s, struct sim_key key, const struct sim_view *v);
 void sim_array_check_given(struct sim *s, const struct sim_watch *w);
 void sim_array_check_end(struct sim *s, unsigned client);
 void sim_array_done(struct sim *s);
 
 /* set.c: heterogeneous jobs */
-#define SIM_SET_MOST 16 /* components; what a plan has more is left out */
 struct sim_client *sim_set_leader(struct sim *s,
                                   const struct sim_client *c); /* NULL: it has none */
-/* By its offset, from 1 on; NULL: there is none. */
-struct sim_client *sim_set_component(struct sim *s, const struct sim_client *leader, size_t offset);
-size_t sim_set_count(struct sim *s, const struct sim_client *leader); /* itself included */
-bool sim_set_must_fit(struct sim *s, uint32_t set_id);                /* when nothing else runs */
+bool sim_set_must_fit(struct sim *s, uint32_t set_id);         /* when nothing else runs */
 struct sim_watch *sim_set_watch(const struct sim *s, uint32_t set_id, uint32_t offset);
 void sim_set_put(struct sim *s, struct sim_watch *w, const struct sim_view *before);
 void sim_set_turn(struct sim *s);
@@ -263,5 +227,4 @@ void sim_check_end(struct sim *s);
 void sim_events_follow(struct sim *s); /* a controller has started for the first time */
 void sim_events_check(struct sim *s);  /* at the end */
 
-bool sim_node_runs(const struct sim_node_job *j);
 bool sim_check_all_over(struct sim *s);

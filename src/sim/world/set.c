@@ -25,23 +25,6 @@ struct sim_client *sim_set_leader(struct sim *s, const struct sim_client *c)
     return leader < 0 ? NULL : &s->clients.data[leader];
 }
 
-struct sim_client *sim_set_component(struct sim *s, const struct sim_client *leader, size_t offset)
-{
-    size_t at = 0;
-    vec_foreach (&s->clients, c)
-        if (c->item->component_of == leader->item->id && ++at == offset && offset < SIM_SET_MOST)
-            return c;
-    return NULL;
-}
-
-size_t sim_set_count(struct sim *s, const struct sim_client *leader)
-{
-    size_t n = 1;
-    vec_foreach (&s->clients, c)
-        n += n < SIM_SET_MOST && c->item->component_of == leader->item->id;
-    return n;
-}
-
 /* Some partition has more to say than how many nodes a job has there. */
 static bool has_limits(const struct sim *s)
 {
@@ -265,8 +248,8 @@ void sim_set_promised(struct sim *s, const struct sim_client *leader)
         c->job_id = leader->job_id + (uint32_t)i;
         if (w && w->purged)
             continue;
-        if (!sim_watch_stored(s, c->job_id, &v) || v.set_id != leader->job_id ||
-            v.set_offset != i || v.set_count != count || v.name[0] != 'j' ||
+        if (!sim_view_stored(s, c->job_id, &v) || v.set_id != leader->job_id || v.set_offset != i ||
+            v.set_count != count || v.name[0] != 'j' ||
             strtoll(v.name + 1, NULL, 10) != c->item->id)
             sim_break(s, "a component of an acknowledged job is not on disk", "job %u, %zu of %u",
                       c->job_id, i, leader->job_id);
@@ -283,7 +266,7 @@ void sim_set_cancelled(struct sim *s, const struct sim_client *leader)
         struct sim_view v;
         if (w && w->purged)
             continue;
-        if (!sim_watch_stored(s, c->job_id, &v) || !is_final(v.state) || v.requeue_after)
+        if (!sim_view_stored(s, c->job_id, &v) || !is_final(v.state) || v.requeue_after)
             sim_break(s, "a cancelled job of which a component goes on",
                       "job %u of job %u is in state %d on disk", c->job_id, leader->job_id,
                       v.state);

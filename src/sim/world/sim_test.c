@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/test_drawn.h"
-#include "sim/world/sim.h"
+#include "sim/sim.h"
 
 #define FUZZ_SEEDS TEST_DRAWN(1000)
 #define SET_SEEDS TEST_DRAWN(300)

@@ -15,32 +15,12 @@ static void record_done(struct sim_record *r)
     free(r->data);
 }
 
-static size_t make_key(char key[static 96], enum record_kind kind, uint64_t number,
-                       const char *name)
-{
-    memset(key, 0, 16);
-    key[0] = (char)kind;
-    memcpy(key + 1, &number, sizeof number);
-    int len = name ? snprintf(key + 9, 96 - 9, "%s", name) : 0;
-    return 9 + (size_t)len;
-}
-
-const struct sim_record *sim_store_find(const struct sim *s, enum record_kind kind, uint64_t number,
-                                        const char *name)
-{
-    char key[96];
-    struct sim_stored *found;
-    size_t len = make_key(key, kind, number, name);
-    HASH_FIND(hh, s->store, key, len, found);
-    return found ? &found->record : NULL;
-}
-
 /* Takes the change's memory. */
 static void apply_change(struct sim *s, struct sim_record *change)
 {
-    char key[96];
+    char key[SIM_KEY];
     struct sim_stored *found;
-    size_t len = make_key(key, change->kind, change->number, change->name);
+    size_t len = sim_store_key(key, change->kind, change->number, change->name);
     HASH_FIND(hh, s->store, key, len, found);
     if (found) {
         record_done(&found->record);

@@ -1,354 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads every record as control/ puts it, without control's own structures: what a job's record
- * says now, and whether it may say that after what it said before. After a crash the records on
- * disk are what is so.
+ * Looks at every record as control/ puts it: whether a job's record may say that after what it
+ * said before. After a crash the records on disk are what is so.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/idset.h"
 #include "base/mem.h"
-#include "cluster/job/array.h"
 #include "sim/world/parts.h"
-
-/* --- packed messages, field by field ------------------------------------------------------------
- */
-
-struct cursor {
-    const uint8_t *at, *end;
-    unsigned field;
-    uint64_t number;     /* of a varint */
-    const uint8_t *data; /* of bytes */
-    size_t len;
-};
-
-static uint64_t read_varint(struct cursor *c)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; c->at < c->end && shift < 64; shift += 7) {
-        uint8_t byte = *c->at++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            break;
-    }
-    return value;
-}
-
-static bool next_field(struct cursor *c)
-{
-    if (c->at >= c->end)
-        return false;
-    uint64_t tag = read_varint(c);
-    c->field = (unsigned)(tag >> 3);
-    c->data = NULL;
-    c->len = 0;
-    c->number = 0;
-    if ((tag & 7) == 0) {
-        c->number = read_varint(c);
-    } else if ((tag & 7) == 2) {
-        c->len = (size_t)read_varint(c);
-        if (c->len > (size_t)(c->end - c->at))
-            c->len = (size_t)(c->end - c->at);
-        c->data = c->at;
-        c->at += c->len;
-    } else {
-        c->at += (tag & 7) == 1 ? 8 : 4;
-    }
-    return true;
-}
-
-static struct cursor cursor_over(const void *data, size_t len)
-{
-    return (struct cursor){.at = data, .end = data ? (const uint8_t *)data + len : NULL};
-}
-
-static void copy_text(char *to, size_t size, const struct cursor *c)
-{
-    size_t len = c->len < size - 1 ? c->len : size - 1;
-    if (len)
-        memcpy(to, c->data, len);
-    to[len] = 0;
-}
-
-static void scan_spec(struct cursor c, struct sim_view *v)
-{
-    char text[SIM_NAME];
-    while (next_field(&c)) {
-        if (c.field == 1)
-            copy_text(v->name, sizeof v->name, &c);
-        else if (c.field == 2)
-            copy_text(v->asked_parts, sizeof v->asked_parts, &c);
-        else if (c.field == 17)
-            v->mem_node_mib = c.number;
-        else if (c.field == 20)
-            copy_text(v->features, sizeof v->features, &c);
-        else if (c.field == 42)
-            copy_text(v->asked_licenses, sizeof v->asked_licenses, &c);
-        else if (c.field == 116)
-            copy_text(v->prefer, sizeof v->prefer, &c);
-        else if (c.field == 92)
-            v->deadline_at = (int64_t)c.number;
-        else if (c.field == 29)
-            v->begin_at = (int64_t)c.number;
-        else if (c.field == 30)
-            v->nice = (uint32_t)c.number;
-        else if (c.field == 37) {
-            copy_text(text, sizeof text, &c);
-            v->comment = strtoll(text + 1, NULL, 10);
-        }
-    }
-}
-
-/* Of "1-4,7". */
-static uint32_t count_of(const struct cursor *c)
-{
-    _cleanup_free_ char *text = mem_strndup((const char *)c->data, c->len);
-    struct idset tasks = {0};
-    idset_parse(text, ARRAY_SIZE_MAX, &tasks, NULL);
-    uint32_t count = tasks.count;
-    idset_done(&tasks);
-    return count;
-}
-
-/* What it has run, and what it was suspended. */
-static void scan_run_time(const struct cursor *c, struct sim_view *v)
-{
-    if (c->field == 13)
-        v->end_at = (int64_t)c->number;
-    else if (c->field == 31)
-        v->suspended_sec = (int64_t)c->number;
-    else if (c->field == 40)
-        v->ran_ms = (int64_t)c->number;
-    else if (c->field == 102)
-        v->halts = (uint32_t)c->number;
-}
-
-static void scan_live(struct cursor c, struct sim_view *v)
-{
-    char text[SIM_TEXT];
-    while (next_field(&c)) {
-        scan_run_time(&c, v);
-        switch (c.field) {
-        case 1:
-            v->job_id = (uint32_t)c.number;
-            break;
-        case 2:
-            v->state = (int)c.number;
-            break;
-        case 3:
-            v->completing = c.number;
-            break;
-        case 4:
-            v->restarts = (uint32_t)c.number;
-            break;
-        case 5:
-            copy_text(v->reason, sizeof v->reason, &c);
-            break;
-        case 470:
-            copy_text(v->licenses, sizeof v->licenses, &c);
-            break;
-        case 7:
-            v->priority = (uint32_t)c.number;
-            break;
-        case 8:
-            v->admin_held = c.number;
-            break;
-        case 9:
-            copy_text(v->part, sizeof v->part, &c);
-            break;
-        case 12:
-            v->start_at = (int64_t)c.number;
-            break;
-        case 22:
-            v->exit_status = (int)c.number;
-            break;
-        case 15:
-            v->limit_sec = (int64_t)c.number;
-            break;
-        case 26:
-            v->launched = c.number;
-            break;
-        case 60:
-            v->array_id = (uint32_t)c.number;
-            break;
-        case 61:
-            v->task = (uint32_t)c.number;
-            v->elements |= c.number < 64 ? UINT64_C(1) << c.number : 0;
-            break;
-        case 62:
-            v->tasks = count_of(&c);
-            copy_text(text, sizeof text, &c);
-            v->elements = sim_array_elements(text);
-            break;
-        case 96:
-            copy_text(v->resv, sizeof v->resv, &c);
-            break;
-        case 70:
-            v->priority_given = c.number;
-            break;
-        case 34:
-            v->requeue_after = c.number;
-            break;
-        case 35:
-            v->held = c.number;
-            break;
-        case 63:
-            v->throttle = (uint32_t)c.number;
-            break;
-        case 48:
-            v->configuring = c.number;
-            break;
-        case 49:
-            v->epilog_due = c.number;
-            break;
-        case 117:
-            v->set_id = (uint32_t)c.number;
-            break;
-        case 118:
-            v->set_offset = (uint32_t)c.number;
-            break;
-        case 119:
-            v->set_count = (uint32_t)c.number;
-            break;
-        case 461:
-            v->gang_suspended = c.number != 0;
-            break;
-        case 103:
-        case 104:
-            v->displaced = c.number != 0;
-            break;
-        }
-    }
-}
-
-void sim_watch_scan(const void *data, size_t len, struct sim_view *v)
-{
-    struct cursor c = cursor_over(data, len);
-    *v = (struct sim_view){.there = true};
-    while (next_field(&c)) {
-        if (c.field == 1)
-            scan_spec(cursor_over(c.data, c.len), v);
-        else if (c.field == 2)
-            scan_live(cursor_over(c.data, c.len), v);
-    }
-}
-
-static void scan_gres(struct cursor c, struct sim_gres *g)
-{
-    while (next_field(&c)) {
-        if (c.field == 1)
-            copy_text(g->name, sizeof g->name, &c);
-        else if (c.field == 2)
-            copy_text(g->type, sizeof g->type, &c);
-        else if (c.field == 3)
-            g->count = c.number;
-        else if (c.field == 5)
-            g->parts = true, g->gpu = (unsigned)c.number % 64;
-        for (struct cursor d = cursor_over(c.data, c.len); c.field == 4 && d.at < d.end;)
-            g->devices |= UINT64_C(1) << (read_varint(&d) % 64);
-    }
-}
-
-static void scan_share(const struct sim *s, struct cursor c, struct sim_share *share)
-{
-    char name[SIM_NAME];
-    while (next_field(&c)) {
-        if (c.field == 1) {
-            copy_text(name, sizeof name, &c);
-            long index = sim_node_index(s, name);
-            share->node = index < 0 ? 0 : (unsigned)index;
-        } else if (c.field == 2) {
-            share->cpus = (uint32_t)c.number;
-        } else if (c.field == 3) {
-            memcpy(share->cores, c.data, c.len < sizeof share->cores ? c.len : sizeof share->cores);
-        } else if (c.field == 4) {
-            share->mem_mib = c.number;
-        } else if (c.field == 5) {
-            share->released = c.number;
-        } else if (c.field == 8 && share->n_gres < SIM_GRES) {
-            scan_gres(cursor_over(c.data, c.len), &share->gres[share->n_gres++]);
-        } else if (c.field == 9) {
-            share->parked = c.number;
-        }
-    }
-}
-
-static void scan_shares(const struct sim *s, const void *data, size_t len, struct sim_watch *w)
-{
-    struct cursor c = cursor_over(data, len);
-    vec_clear(&w->shares);
-    while (next_field(&c)) {
-        if (c.field != 2)
-            continue;
-        struct cursor live = cursor_over(c.data, c.len);
-        while (next_field(&live)) {
-            struct sim_share share = {0};
-            if (live.field != 21)
-                continue;
-            scan_share(s, cursor_over(live.data, live.len), &share);
-            vec_push(&w->shares, share);
-        }
-    }
-}
-
-void sim_watch_node(const struct sim_record *r, struct sim_node_view *v)
-{
-    struct cursor c = cursor_over(r->data, r->len);
-    *v = (struct sim_node_view){0};
-    while (next_field(&c)) {
-        if (c.field == 2)
-            v->down = c.number == PB__NODE_BASE__NODE_DOWN;
-        else if (c.field == 3)
-            v->drain = c.number;
-        else if (c.field == 6)
-            v->fail = c.number;
-        else if (c.field == 20)
-            v->weight = (uint32_t)c.number;
-        else if (c.field == 21)
-            copy_text(v->features, sizeof v->features, &c);
-        else if (c.field == 35)
-            copy_text(v->comment, sizeof v->comment, &c);
-    }
-}
-
-bool sim_watch_made(const struct sim *s, const char *node)
-{
-    const struct sim_record *r = sim_store_find(s, RECORD_MADE, 0, NULL);
-    struct cursor all = cursor_over(r ? r->data : NULL, r ? r->len : 0);
-    char name[SIM_NAME];
-    while (next_field(&all)) {
-        struct cursor one = cursor_over(all.data, all.len);
-        while (next_field(&one)) {
-            if (one.field != 1)
-                continue;
-            copy_text(name, sizeof name, &one);
-            if (strcmp(name, node) == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* --- jobs ---------------------------------------------------------------------------------------
- */
-
-struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id)
-{
-    struct sim_watch *w;
-    HASH_FIND(hh, s->watches, &job_id, sizeof job_id, w);
-    return w;
-}
-
-bool sim_watch_stored(const struct sim *s, uint32_t job_id, struct sim_view *view)
-{
-    const struct sim_record *r = sim_store_find(s, RECORD_JOB, job_id, NULL);
-    *view = (struct sim_view){0};
-    if (r)
-        sim_watch_scan(r->data, r->len, view);
-    return r != NULL;
-}
 
 static unsigned client_of(const struct sim *s, const struct sim_view *v)
 {
@@ -551,7 +211,7 @@ static void note_licenses(struct sim *s, const struct sim_watch *w, const struct
 static void put_job(struct sim *s, const struct sim_record *r)
 {
     struct sim_view now;
-    sim_watch_scan(r->data, r->len, &now);
+    sim_view_scan(r->data, r->len, &now);
     struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
     if (w && !w->view.there) { /* lost in a crash, or purged */
         if (w->stored)
@@ -564,7 +224,7 @@ static void put_job(struct sim *s, const struct sim_record *r)
     w->view = now;
     w->put_at_ms = s->now_ms;
     note_end(w);
-    scan_shares(s, r->data, r->len, w);
+    sim_view_shares(s, r->data, r->len, w);
     if (w->job_id >= s->next_id)
         sim_break(s, "an id was used that is not reserved", "%u", w->job_id);
     sim_set_put(s, w, &before);
@@ -598,15 +258,11 @@ static void purge_job(struct sim *s, const struct sim_record *r)
 
 static void put_meta(struct sim *s, const struct sim_record *r)
 {
-    struct cursor c = cursor_over(r->data, r->len);
-    while (next_field(&c)) {
-        if (c.field == 1)
-            s->next_id = (uint32_t)c.number;
-        if (c.field == 2 && c.number < s->epoch)
-            sim_break(s, "an epoch went back", "%llu", (unsigned long long)c.number);
-        if (c.field == 2)
-            s->epoch = c.number;
-    }
+    uint64_t epoch = s->epoch;
+    sim_view_meta(r, &s->next_id, &epoch);
+    if (epoch < s->epoch)
+        sim_break(s, "an epoch went back", "%llu", (unsigned long long)epoch);
+    s->epoch = epoch;
 }
 
 void sim_watch_put(struct sim *s, const struct sim_record *r)
@@ -622,7 +278,7 @@ void sim_watch_put(struct sim *s, const struct sim_record *r)
     } else if (r->kind == RECORD_NODE) {
         long index = sim_node_index(s, r->name);
         if (index >= 0)
-            sim_watch_node(r, &s->node_views.data[index]); /* deleted: nothing of it */
+            sim_view_node(r, &s->node_views.data[index]); /* deleted: nothing of it */
         if (index >= 0 && s->node_views.data[index].down)
             sim_end_node_lost(s, (unsigned)index);
     }
@@ -647,7 +303,7 @@ static void undo_halt(struct sim *s, struct sim_watch *w)
 static void restore_job(struct sim *s, const struct sim_record *r)
 {
     struct sim_view v;
-    sim_watch_scan(r->data, r->len, &v);
+    sim_view_scan(r->data, r->len, &v);
     struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
     w = w ? w : add_watch(s, (uint32_t)r->number, &v);
     w->view = v;
@@ -656,7 +312,7 @@ static void restore_job(struct sim *s, const struct sim_record *r)
     w->untimed = w->untimed || (w->ran_boot != s->c->boot && w->ran_offset_ms != s->wall_offset_ms);
     w->ran_configuring = v.configuring;
     undo_halt(s, w);
-    scan_shares(s, r->data, r->len, w);
+    sim_view_shares(s, r->data, r->len, w);
     if (v.state == PB__JOB_STATE__PENDING) {
         w->ran_from_ms = 0; /* it was started in a turn that is lost */
     } else if (w->ran.restarts > v.restarts) {

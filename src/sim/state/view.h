@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What records say, as watch.c reads them. */
+/* What records say, as view.c reads them. */
 #pragma once
 
 #include <stdbool.h>

@@ -12,10 +12,10 @@
 #include "base/vec.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/rng.h"
-#include "sim/world/client.h"
-#include "sim/world/leader.h"
-#include "sim/world/sim.h"
-#include "sim/world/view.h"
+#include "sim/sim.h"
+#include "sim/state/client.h"
+#include "sim/state/leader.h"
+#include "sim/state/view.h"
 
 #define SIM_START_MS 1000000 /* the monotonic clock at the beginning */
 #define SIM_CODE_LOST (-1)   /* of a reply: the connection is gone instead */

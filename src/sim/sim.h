@@ -6,7 +6,8 @@
  * plan, and 'trace' is the same number for the same plan.
  *
  *   plan.c draw.c   what is to happen: the cluster, its jobs, the commands, the faults
- *   run.c world.c   time, the queue of events, the beginning and the end
+ *   time.c find.c view.c  time, the queue of events, what is looked up, what records say
+ *   run.c           the beginning and the end
  *   ctl.c store.c load.c  the process around control/: its env, commits, crashes and restarts,
  *                   and the configurations that it reads
  *   lead.c          several controllers: who leads

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/world/parts.h"
+#include "sim/state/find.h"
 
 void sim_event_done(struct sim_event *e)
 {

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Time, and what is looked up in the state of a world. Nothing here knows who acts in it. */
+#pragma once
+
+#include "sim/state/state.h"
+
+#define SIM_KEY 96      /* bytes of a record's key */
+#define SIM_SET_MOST 16 /* components; what a plan has more is left out */
+
+/* time.c */
+void sim_push(struct sim *s, int64_t after_ms, struct sim_event event); /* takes event.body */
+bool sim_pop(struct sim *s, struct sim_event *event);
+void sim_event_done(struct sim_event *e);
+#define sim_break(s, promise, ...) sim_break_promise(s, promise, promise ": " __VA_ARGS__)
+void sim_break_promise(struct sim *s, const char *promise, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void sim_trace(struct sim *s, const void *data, size_t len);
+void sim_say(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int64_t sim_wall_ms(const struct sim *s);
+bool sim_net_loses(struct sim *s);      /* what is sent now by, or to, a command */
+int64_t sim_net_late_ms(struct sim *s); /* by how much */
+bool sim_is_stopped(const struct sim *s, const struct sim_node *n);
+
+/* find.c */
+long sim_client_find(const struct sim *s, int64_t id);
+long sim_node_index(const struct sim *s, const char *name);
+bool sim_node_runs(const struct sim_node_job *j);
+/* The key of a record in the store; returns its length. */
+size_t sim_store_key(char key[static SIM_KEY], enum record_kind kind, uint64_t number,
+                     const char *name);
+const struct sim_record *sim_store_find(const struct sim *s, enum record_kind kind, uint64_t number,
+                                        const char *name);
+struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id);
+/* Whether a job has something of it, by the records of the last turn. */
+bool sim_give_is_held(const struct sim *s, unsigned node);
+bool sim_give_holds(const struct sim_watch *w); /* nodes, or what it still has of them */
+const struct sim_share *sim_give_share(const struct sim_watch *w, unsigned node); /* or NULL */
+/* By its offset, from 1 on; NULL: there is none. */
+struct sim_client *sim_set_component(struct sim *s, const struct sim_client *leader, size_t offset);
+size_t sim_set_count(struct sim *s, const struct sim_client *leader); /* itself included */
+bool sim_lead_is_cut(const struct sim *s, const struct sim_ctl *c, unsigned from);
+bool sim_lead_is_paused(const struct sim *s, const struct sim_ctl *c);
+bool sim_lead_serves_node(const struct sim *s, const struct sim_ctl *c);
+
+/* view.c: what records say */
+bool sim_view_stored(const struct sim *s, uint32_t job_id, struct sim_view *view);
+uint64_t sim_view_elements(const char *text); /* "1-9:2": bits */
+void sim_view_scan(const void *data, size_t len, struct sim_view *view);
+/* Whether it is among the nodes that are in no file, on disk. */
+bool sim_view_made(const struct sim *s, const char *node);
+void sim_view_node(const struct sim_record *r, struct sim_node_view *view);
+/* Number and epoch of the next job; what the record does not say stays as it is. */
+void sim_view_meta(const struct sim_record *r, uint32_t *next_id, uint64_t *epoch);
+void sim_view_shares(const struct sim *s, const void *data, size_t len, struct sim_watch *w);
