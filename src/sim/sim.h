@@ -5,17 +5,18 @@
  * (time, number); everything drawn by chance comes from the plan and its seed. So a run is its
  * plan, and 'trace' is the same number for the same plan.
  *
- *   plan.c draw.c   what is to happen: the cluster, its jobs, the commands, the faults
- *   time.c find.c view.c  time, the queue of events, what is looked up, what records say
- *   run.c           the beginning and the end
- *   ctl.c store.c load.c  the process around control/: its env, commits, crashes and restarts,
+ *   plan/           what is to happen: the cluster, its jobs, the commands, the faults
+ *   state/          time and the queue of events; what is looked up; what records say
+ *   rule/           the promises: what may never happen, and what must; no rule acts
+ *   world/          who acts:
+ *     ctl.c store.c load.c  the process around control/: its env, commits, crashes and restarts,
  *                   and the configurations that it reads
- *   lead.c          several controllers: who leads
- *   node.c order.c  what a node daemon and its shepherds promise
- *   client.c srun.c act.c announce.c  the owners of jobs, steps, and what administrators do
- *   fault.c         what breaks
- *   watch.c give.c check.c the promises
- *   minimise.c      the smallest plan that breaks a promise
+ *     lead.c        several controllers: who leads
+ *     node.c order.c  what a node daemon and its shepherds do
+ *     client.c srun.c act.c announce.c  the owners of jobs, steps, and what administrators do
+ *     fault.c       what breaks
+ *     run.c         the beginning and the end
+ *     minimise.c    the smallest plan that breaks a promise
  */
 #pragma once
 

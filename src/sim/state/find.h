@@ -4,6 +4,7 @@
 
 #include "sim/state/state.h"
 
+#define SIM_NO_CALL 0   /* the number of a call whose answer is for nobody */
 #define SIM_KEY 96      /* bytes of a record's key */
 #define SIM_SET_MOST 16 /* components; what a plan has more is left out */
 

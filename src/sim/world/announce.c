@@ -6,8 +6,6 @@
  */
 #include "sim/world/parts.h"
 
-#define LATE_MS 2000
-#define EARLY_MS 1000
 #define OFF_MS 20000 /* at the most, until somebody starts all daemons again */
 
 int64_t sim_announce_off_ms(struct rng *rng)
@@ -85,7 +83,7 @@ static bool goes_on(const struct sim *s)
     if (!m || m->boot == s->env.boot(s->env.ctx))
         return true;
     int64_t apart_ms = m->at_sec * 1000 - (sim_wall_ms(s) + s->announced.due_ms - s->now_ms);
-    return apart_ms > -EARLY_MS && apart_ms < EARLY_MS;
+    return apart_ms > -SIM_ANNOUNCE_EARLY_MS && apart_ms < SIM_ANNOUNCE_EARLY_MS;
 }
 
 /* The nodes were told, and that is on disk. */
@@ -106,33 +104,6 @@ void sim_announce_check_start(struct sim *s)
         sim_break(s, "an announced shutdown is forgotten", "after a restart");
     if (s->announced.is == SIM_NOT_ANNOUNCED && is)
         sim_break(s, "a shutdown is announced that is not", "after a restart");
-}
-
-void sim_announce_check_given(struct sim *s, uint32_t job_id)
-{
-    if (s->announced.is == SIM_ANNOUNCED)
-        sim_break(s, "a job was started under an announced shutdown", "job %u", job_id);
-}
-
-void sim_announce_check_end(struct sim *s, uint32_t job_id)
-{
-    if (s->announced.is == SIM_ANNOUNCED && s->announced.timed &&
-        s->now_ms < s->announced.due_ms - EARLY_MS)
-        sim_break(s, "an announced shutdown came early", "job %u was ended %lld ms before it",
-                  job_id, (long long)(s->announced.due_ms - s->now_ms));
-    if (s->announced.is == SIM_NOT_ANNOUNCED)
-        sim_break(s, "a job was ended for a shutdown that is not announced", "job %u", job_id);
-}
-
-void sim_announce_check_late(struct sim *s)
-{
-    if (s->announced.is != SIM_ANNOUNCED || !s->announced.timed ||
-        s->now_ms < s->announced.due_ms + LATE_MS)
-        return;
-    for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
-        if (w->view.there && w->view.state == PB__JOB_STATE__RUNNING)
-            sim_break(s, "an announced shutdown is not kept", "job %u runs %lld ms later",
-                      w->job_id, (long long)(s->now_ms - s->announced.due_ms));
 }
 
 /* --- it takes place -----------------------------------------------------------------------------

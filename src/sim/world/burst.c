@@ -8,33 +8,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "sim/rule/script.h"
 #include "sim/world/parts.h"
 
 #define BUSY_PER_MILLE 200
 #define FAILS_PER_MILLE 100 /* of teardowns: they are tried again */
 #define PREFIX "slurm_bb_"
-
-struct sim_burst { /* of a job */
-    uint32_t job_id;
-    uint32_t call;      /* number of the function that runs; 0: none */
-    uint64_t life, run; /* of which controller and start */
-    char function[32];
-    bool is_set_up; /* since the last teardown */
-    bool is_ready;  /* slurm_bb_pre_run has ended well since */
-    UT_hash_handle hh;
-};
-
-static struct sim_burst *find_burst(struct sim *s, uint32_t job_id, bool make)
-{
-    struct sim_burst *b;
-    HASH_FIND(hh, s->bursts, &job_id, sizeof job_id, b);
-    if (b || !make)
-        return b;
-    b = mem_new(struct sim_burst);
-    b->job_id = job_id;
-    HASH_ADD(hh, s->bursts, job_id, sizeof b->job_id, b);
-    return b;
-}
 
 static bool is_function(const struct sim_burst *b, const char *name)
 {
@@ -67,7 +46,7 @@ static void begin_call(struct sim *s, const Pb__ScriptRun *m)
         end_later(s, NULL, m, rng_between(&s->rng, 0, 100), 0);
         return;
     }
-    struct sim_burst *b = find_burst(s, m->job_id, true);
+    struct sim_burst *b = sim_burst_find(s, m->job_id, true);
     struct sim_view v;
     if (b->call && b->life == s->c->life)
         sim_break(s, "two functions for one burst buffer run at a time", "job %u: %s and %s",
@@ -91,7 +70,7 @@ bool sim_burst_receive(struct sim *s, const Pb__ScriptRun *m, bool stop)
 {
     if (m->kind != PB__SCRIPT_KIND__SCRIPT_BURST && m->kind != PB__SCRIPT_KIND__SCRIPT_BURST_ASK)
         return false;
-    struct sim_burst *b = stop ? find_burst(s, m->job_id, false) : NULL;
+    struct sim_burst *b = stop ? sim_burst_find(s, m->job_id, false) : NULL;
     if (!stop)
         begin_call(s, m);
     else if (b && b->call == m->restarts && b->life == s->c->life)
@@ -107,7 +86,7 @@ bool sim_burst_end(struct sim *s, const struct sim_event *e)
         return false;
     Pb__ScriptEnded *m =
         arena_unpack(&arena, &pb__script_ended__descriptor, e->body.data, e->body.len);
-    struct sim_burst *b = e->value ? find_burst(s, m->job_id, false) : NULL;
+    struct sim_burst *b = e->value ? sim_burst_find(s, m->job_id, false) : NULL;
     if (!s->c->control || e->generation != s->c->life)
         return true;
     if (b && (b->call != m->restarts || b->run != e->value))
@@ -127,34 +106,6 @@ void sim_burst_crash(struct sim *s, uint64_t life)
 {
     for (struct sim_burst *b = s->bursts; b; b = b->hh.next)
         b->call = b->life == life ? 0 : b->call;
-}
-
-/* The order may reach a node late, when the attempt has ended and the job runs again. */
-void sim_burst_check_start(struct sim *s, struct sim_key key)
-{
-    const struct sim_burst *b = find_burst(s, key.job_id, false);
-    struct sim_view v;
-    bool runs = b && sim_view_stored(s, key.job_id, &v) && v.state == PB__JOB_STATE__RUNNING &&
-                v.restarts == key.restarts;
-    if (runs && !b->is_ready)
-        sim_break(s, "a payload was started before its burst buffer was ready", "job %u restart %u",
-                  key.job_id, key.restarts);
-}
-
-bool sim_burst_is_over(const struct sim *s)
-{
-    for (const struct sim_burst *b = s->bursts; b; b = b->hh.next)
-        if (b->is_set_up)
-            return false;
-    return true;
-}
-
-void sim_burst_check_end(struct sim *s)
-{
-    for (const struct sim_burst *b = s->bursts; b; b = b->hh.next)
-        if (b->is_set_up)
-            sim_break(s, "a burst buffer was not torn down", "job %u: the last call was %s",
-                      b->job_id, b->function);
 }
 
 void sim_burst_done(struct sim *s)

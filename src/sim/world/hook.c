@@ -8,55 +8,11 @@
 #include <signal.h>
 
 #include "base/mem.h"
+#include "sim/rule/script.h"
 #include "sim/world/parts.h"
 
 #define FAILS_PER_MILLE 60
 #define LONG_PER_MILLE 50
-
-struct sim_hook { /* of an attempt */
-    struct sim_key key;
-    bool good;          /* its prolog has ended well */
-    bool begun;         /* it was asked for when that was on disk */
-    bool prolog;        /* its prolog has run to its end, well or not */
-    bool epilog;        /* so has its epilog */
-    int running;        /* enum _Pb__ScriptKind; 0: none */
-    uint64_t run, life; /* of which start and controller */
-    UT_hash_handle hh;
-};
-
-static struct sim_hook *find_hook(struct sim *s, struct sim_key key, bool make)
-{
-    struct sim_hook *h;
-    HASH_FIND(hh, s->hooks, &key, sizeof key, h);
-    if (h || !make)
-        return h;
-    h = mem_new(struct sim_hook);
-    h->key = key;
-    HASH_ADD(hh, s->hooks, key, sizeof h->key, h);
-    return h;
-}
-
-static const char *name_of(int kind)
-{
-    return kind == PB__SCRIPT_KIND__SCRIPT_PROLOG ? "prolog" : "epilog";
-}
-
-static void check_run(struct sim *s, const struct sim_hook *h, int kind)
-{
-    struct sim_view v;
-    bool prolog = kind == PB__SCRIPT_KIND__SCRIPT_PROLOG;
-    bool stored = sim_view_stored(s, h->key.job_id, &v) && v.restarts == h->key.restarts;
-    for (struct sim_hook *other = s->hooks; other; other = other->hh.next)
-        if (other->running && other->life == s->c->life && other->key.job_id == h->key.job_id)
-            sim_break(s, "two scripts of a job run at a time", "job %u restart %u: %s and %s",
-                      h->key.job_id, h->key.restarts, name_of(other->running), name_of(kind));
-    if (!stored || v.state == PB__JOB_STATE__PENDING)
-        sim_break(s, "a script was run before that was on disk", "%s of job %u restart %u",
-                  name_of(kind), h->key.job_id, h->key.restarts);
-    else if (prolog ? h->prolog && !v.configuring : h->epilog && !v.epilog_due)
-        sim_break(s, "a script was run again that is known to have run", "%s of job %u restart %u",
-                  name_of(kind), h->key.job_id, h->key.restarts);
-}
 
 static void end_after(struct sim *s, const struct sim_hook *h, int64_t ms, int status)
 {
@@ -69,8 +25,8 @@ static void end_after(struct sim *s, const struct sim_hook *h, int64_t ms, int s
 
 static void begin_hook(struct sim *s, const Pb__ScriptRun *m)
 {
-    struct sim_hook *h = find_hook(s, (struct sim_key){m->job_id, m->restarts}, true);
-    check_run(s, h, (int)m->kind);
+    struct sim_hook *h = sim_hook_find(s, (struct sim_key){m->job_id, m->restarts}, true);
+    sim_hook_check_run(s, h, (int)m->kind);
     h->begun = true;
     h->running = (int)m->kind;
     h->run = ++s->hook_runs;
@@ -101,7 +57,7 @@ void sim_hook_receive(struct sim *s, struct sim_event *e)
         begin_hook(s, m);
         return;
     }
-    const struct sim_hook *h = find_hook(s, (struct sim_key){m->job_id, m->restarts}, false);
+    const struct sim_hook *h = sim_hook_find(s, (struct sim_key){m->job_id, m->restarts}, false);
     if (h && h->running)
         end_after(s, h, rng_between(&s->rng, 0, 20), SIGTERM);
 }
@@ -110,7 +66,7 @@ void sim_hook_end(struct sim *s, const struct sim_event *e)
 {
     if (sim_burst_end(s, e))
         return;
-    struct sim_hook *h = find_hook(s, (struct sim_key){e->index, (uint32_t)e->session}, false);
+    struct sim_hook *h = sim_hook_find(s, (struct sim_key){e->index, (uint32_t)e->session}, false);
     if (!h || !s->c->control || e->generation != s->c->life || !h->running || h->run != e->value)
         return;
     Pb__ScriptEnded m = PB__SCRIPT_ENDED__INIT;
@@ -140,29 +96,6 @@ void sim_hook_conf(struct sim *s, const struct conf *conf)
 {
     s->no_prolog = s->no_prolog || !conf->prolog_slurmctld;
     s->no_epilog = s->no_epilog || !conf->epilog_slurmctld;
-}
-
-void sim_hook_check_start(struct sim *s, struct sim_key key)
-{
-    const struct sim_hook *h = find_hook(s, key, false);
-    sim_burst_check_start(s, key);
-    if (!s->no_prolog && (!h || !h->good))
-        sim_break(s, "a payload was started before its prolog had ended well", "job %u restart %u",
-                  key.job_id, key.restarts);
-}
-
-/* At the end of the run: whatever was begun with a prolog has had its epilog. */
-void sim_hook_check_end(struct sim *s)
-{
-    sim_burst_check_end(s);
-    for (const struct sim_hook *h = s->hooks; h; h = h->hh.next) {
-        if (h->running)
-            sim_break(s, "a script runs and nobody waits for it", "%s of job %u restart %u",
-                      name_of(h->running), h->key.job_id, h->key.restarts);
-        if (!s->no_epilog && h->begun && !h->epilog)
-            sim_break(s, "an attempt had no epilog", "job %u restart %u", h->key.job_id,
-                      h->key.restarts);
-    }
 }
 
 void sim_hook_done(struct sim *s)

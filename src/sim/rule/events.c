@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "cluster/job/transition.h"
 #include "proto/event.pb-c.h"
-#include "sim/world/parts.h"
+#include "sim/rule/rule.h"
 
 struct history { /* of a job */
     uint32_t job_id;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/world/parts.h"
+#include "sim/rule/rule.h"
 
 static unsigned client_of(const struct sim *s, const struct sim_view *v)
 {

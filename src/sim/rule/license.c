@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/world/parts.h"
+#include "sim/rule/rule.h"
 
 bool sim_license_holds(const struct sim_watch *w)
 {

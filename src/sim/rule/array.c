@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "sim/world/parts.h"
+#include "sim/rule/rule.h"
 
 static bool is_final(int state)
 {

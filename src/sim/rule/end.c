@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/world/parts.h"
+#include "sim/rule/rule.h"
 
 #define LAUNCH_STATUS (1 << 8) /* of an attempt whose tasks could not be started */
 #define TERM_STATUS 15

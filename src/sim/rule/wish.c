@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/world/parts.h"
+#include "sim/rule/rule.h"
 
 #define SWITCH_WAIT_SEC 300 /* the most, without max_switch_wait */
 #define LATE_SEC 3

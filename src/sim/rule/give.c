@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/world/parts.h"
+#include "sim/rule/rule.h"
 
 struct sim_sharing { /* of a partition, now */
     bool force, yes, exclusive;

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/world/parts.h"
+#include "sim/rule/rule.h"
+#include "sim/rule/script.h"
 
 #define LATE_MS 2000        /* a time limit is kept so exactly, once the controller is up */
 #define LISTED_EVERY 64     /* looks at everything, to a look at the listings */

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "sim/world/parts.h"
+#include "sim/rule/rule.h"
 
 static bool is_final(int state)
 {
