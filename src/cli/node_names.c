@@ -19,6 +19,15 @@ static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
+bool node_names_have_function(const struct hostlist *names)
+{
+    char name[HOSTLIST_NAME_MAX + 1];
+    for (size_t i = 0; i < hostlist_count(names); i++)
+        if (strchr(hostlist_nth(names, i, name), '{'))
+            return true;
+    return false;
+}
+
 int node_names_check(const char *list, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *unknown = NULL;
@@ -26,6 +35,8 @@ int node_names_check(const char *list, struct err *err)
     Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
     if (hostlist_parse(list, &unknown, NULL) < 0)
         return err_set(err, -ERR_NO_NODE, "Invalid node name %s", list);
+    if (node_names_have_function(unknown))
+        return 0;
     hostlist_uniq(unknown);
     filter.nodes = (char *)list;
     uint64_t none = 0; /* the names are enough */

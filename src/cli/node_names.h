@@ -5,6 +5,9 @@
 #include "base/err.h"
 #include "base/hostlist.h"
 
+/* Whether one of them is a function, as block{NAME}: the controller knows its nodes. */
+bool node_names_have_function(const struct hostlist *names);
+
 /* Asks the controller whether all nodes of the list exist: a filter with an unknown name would find
  * nothing and not say so. -ERR_NO_NODE names the first one that does not. */
 int node_names_check(const char *list, struct err *err);

@@ -2,6 +2,8 @@
 #include "cluster/cluster.h"
 #include "cluster/node/topo.h"
 
+#include <string.h>
+
 #include "base/hostlist.h"
 
 static struct node *node_new(struct cluster *c, uint32_t index)
@@ -295,6 +297,32 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     c->stamp++;
 }
 
+static bool add_feature(const struct cluster *c, const char *word, struct bitset *set)
+{
+    _cleanup_free_ char *feature = conf_function_argument(word, "feature");
+    for (size_t i = 0; feature && i < c->nodes.len; i++)
+        if (node_features_have(c->nodes.data[i]->features, feature, strlen(feature)))
+            bitset_set(set, i);
+    return feature != NULL;
+}
+
+int cluster_add_named(const struct cluster *c, const char *word, struct bitset *set,
+                      struct err *err)
+{
+    long index = conf_find_node(c->conf, word);
+    const struct bitset *named = index < 0 ? conf_find_node_set(c->conf, word) : NULL;
+    if (index >= 0)
+        bitset_set(set, (size_t)index);
+    else if (named)
+        bitset_or(set, named);
+    if (index >= 0 || named || add_feature(c, word, set))
+        return 0;
+    int rc = conf_add_function(c->conf, word, set, err);
+    return rc == 0  ? err_set(err, -ERR_NO_NODE, "%s: %s", err_text(ERR_NO_NODE), word)
+           : rc > 0 ? 0
+                    : rc;
+}
+
 int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **out,
                      struct err *err)
 {
@@ -303,20 +331,13 @@ int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **
     if (rc != 0)
         return rc;
     struct bitset *set = bitset_new(c->nodes.len);
-    for (size_t i = 0; i < hostlist_count(list); i++) {
+    for (size_t i = 0; i < hostlist_count(list) && rc == 0; i++) {
         char name[HOSTLIST_NAME_MAX + 1];
-        long index = conf_find_node(c->conf, hostlist_nth(list, i, name));
-        const struct bitset *named = index < 0 ? conf_find_node_set(c->conf, name) : NULL;
-        if (named) {
-            bitset_or(set, named);
-            continue;
-        }
-        if (index < 0) {
-            bitset_free(set);
-            return err_set(err, -ERR_NO_NODE, "%s: %s", err_text(ERR_NO_NODE), name);
-        }
-        bitset_set(set, (size_t)index);
+        rc = cluster_add_named(c, hostlist_nth(list, i, name), set, err);
     }
-    *out = set;
-    return 0;
+    if (rc == 0)
+        *out = set;
+    else
+        bitset_free(set);
+    return rc;
 }

@@ -93,3 +93,6 @@ void cluster_remove_job(struct cluster *c, struct job *j);
 /* The set of nodes an expression names; -ERR_NO_NODE names the unknown one. The caller frees. */
 int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **out,
                      struct err *err);
+/* Adds what a word of such an expression names: a node, a NodeSet, or the nodes of a function. */
+int cluster_add_named(const struct cluster *c, const char *word, struct bitset *set,
+                      struct err *err);

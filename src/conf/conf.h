@@ -235,6 +235,11 @@ long conf_find_part(const struct conf *c, const char *name);
 
 /* NULL: SlurmctldHost does not name it. */
 const struct bitset *conf_find_node_set(const struct conf *c, const char *name); /* or NULL */
+/* Adds the nodes of a function in a host list, as block{NAME}. 1: done; 0: the word is no function;
+ * -ERR_NO_NODE: its argument is unknown. Features are those of the file. */
+int conf_add_function(const struct conf *c, const char *word, struct bitset *out, struct err *err);
+/* "x" of "feature{x}", the caller frees; NULL: the word is another one. */
+char *conf_function_argument(const char *word, const char *function);
 const struct conf_host *conf_find_controller(const struct conf *c, const char *name);
 
 /* PluginDir; unset, the directory "sluice" among the libraries of the running program's prefix. The

@@ -96,6 +96,11 @@ static int nodes_add(struct conf_loader *l, bool with_sets, const char *what,
     for (size_t i = 0; i < count; i++) {
         long found = conf_find_node(l->conf, hostlist_nth(list, i, buf));
         const struct bitset *set = found < 0 && with_sets ? conf_find_node_set(l->conf, buf) : NULL;
+        int rc = found < 0 && !set ? conf_add_function(l->conf, buf, out, &inner) : 0;
+        if (rc < 0)
+            return conf_fail(v->at, err, "%s=%s: %s", what, v->text, inner.text);
+        if (rc > 0)
+            continue;
         if (found >= 0)
             bitset_set(out, (size_t)found);
         else if (set)
@@ -107,15 +112,6 @@ static int nodes_add(struct conf_loader *l, bool with_sets, const char *what,
                              v->text, buf);
     }
     return 0;
-}
-
-static void feature_add(const struct conf *c, const char *feature, struct bitset *out)
-{
-    for (size_t i = 0; i < c->nodes.len; i++) {
-        const char *features = c->node_rows.data[c->nodes.data[i].row].features;
-        if (features && conf_list_has(features, feature))
-            bitset_set(out, i);
-    }
 }
 
 static int sets_build(struct conf_loader *l, struct err *err)
@@ -133,7 +129,7 @@ static int sets_build(struct conf_loader *l, struct err *err)
         one.nodes = bitset_new(l->conf->nodes.len);
         vec_push(&l->conf->node_sets, one);
         if (feature)
-            feature_add(l->conf, feature, one.nodes);
+            conf_add_feature(l->conf, feature, one.nodes);
         int rc = nodes->text ? nodes_add(l, false, "Nodes", nodes, one.nodes, err) : 0;
         if (rc < 0)
             return rc;

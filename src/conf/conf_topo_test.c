@@ -460,6 +460,60 @@ static void bad_files(void **state)
     }
 }
 
+static void functions_name_nodes(void **state)
+{
+    static const struct {
+        const char *word, *nodes; /* NULL: an error, with this text: */
+        const char *says;
+    } v[] = {
+        {"switch{s1}", "n1 n2"},
+        {"switch{top}", "n1 n2 n3 n4"},
+        {"switchwith{n3}", "n3 n4"},
+        {"block{b1}", "n1 n2 n3"},
+        {"block{b2}", "n4"},
+        {"blockwith{n4}", "n4"},
+        {"feature{big}", "n1 n3"},
+        {"feature{absent}", ""},
+        {"block{s1}", NULL, "block{s1}: no topology has a block of this name"},
+        {"switch{b1}", NULL, "no topology has a switch of this name"},
+        {"switchwith{n5}", NULL, "switchwith{n5}: no switch has a node of this name"},
+        {"blockwith{n9}", NULL, "no block has a node of this name"},
+        {"ring{r1}", NULL, "topologies of this kind are not available"},
+        {"toruswith{n1}", NULL, "topologies of this kind are not available"},
+    };
+    static const char *const others[] = {"n1", "block{b1", "blocks{b1}", "{b1}", "block", ""};
+    struct conf *c = test_load(
+        HEAD "NodeName=n[1,3] Feature=big,fast\nNodeName=n[2,4-5]\nTopologyConf=a:block\n" T
+             "BlockName=b1 Nodes=n[1-3]\n" T
+             "BlockName=b2 Nodes=n4\nTopologyConf=b:tree:default\n" T
+             "SwitchName=top Switches=s[1-2]\n" T "SwitchName=s1 Nodes=n[1-2]\n" T
+             "SwitchName=s2 Nodes=n[3-4]\n"
+             "PartitionName=p Nodes=block{b2},feature{big},switch{s1}\n",
+        NULL);
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_bitset_ struct bitset *set = bitset_new(c->nodes.len);
+        _cleanup_str_ struct str out = STR_INIT;
+        struct err err = {0};
+        int rc = conf_add_function(c, v[i].word, set, &err);
+        assert_int_equal(rc, v[i].nodes ? 1 : -ERR_NO_NODE);
+        char names[5][3] = {"", "", "", "", ""};
+        size_t count = 0;
+        bitset_foreach (set, node)
+            snprintf(names[count++], 3, "%s", c->nodes.data[node].name);
+        qsort(names, count, sizeof names[0], (int (*)(const void *, const void *))strcmp);
+        for (size_t k = 0; k < count; k++)
+            str_printf(&out, "%s%s", k ? " " : "", names[k]);
+        assert_string_equal(str_cstr(&out), v[i].nodes ? v[i].nodes : "");
+        if (v[i].says && !strstr(err.text, v[i].says))
+            fail_msg("%s: %s", v[i].word, err.text);
+    }
+    for (size_t i = 0; i < COUNT(others); i++)
+        assert_int_equal(conf_add_function(c, others[i], NULL, NULL), 0);
+    assert_int_equal(bitset_count(c->parts.data[0].node_set), 4);
+    conf_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +527,7 @@ int main(void)
         cmocka_unit_test(nodes_name_their_units),
         cmocka_unit_test(nodes_are_placed_anew),
         cmocka_unit_test(wrong_units_are_told),
+        cmocka_unit_test(functions_name_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

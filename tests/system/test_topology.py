@@ -292,6 +292,36 @@ def test_nodes_move_between_units(make_cluster):
     assert "Topology=halves:s2,pairs:b3" in open(kept, encoding="utf-8").read()
 
 
+def test_host_lists_have_functions(make_cluster):
+    """X-31: units and features in the place of names, by the networks and features of now."""
+    c = make_cluster(nodes=6, start=False, partitions=[*PARTITIONS, "PartitionName=third Nodes=block{b3},n1"])
+    (c.dir / "topology.yaml").write_text(SEVERAL)
+    c.start()
+
+    def listed(command):
+        return c.run(["sh", "-c", f"scontrol show hostnames $({command}) | tr '\\n' ' '"]).ok().split()
+
+    assert listed("sinfo -h -o %N -p third") == ["n1", "n5", "n6"]
+    assert listed("sinfo -h -o %N -p main -n 'block{b[1,3]}'") == ["n1", "n2", "n5", "n6"]
+    c.run("scontrol update node=n[2,5] AvailableFeatures=fast").ok()
+    shown = c.run("scontrol -o show node feature{fast},n1").ok()
+    assert re.findall(r"(?m)^NodeName=(\S+)", shown) == ["n1", "n2", "n5"]
+    assert nodes(c, "-w", "switchwith{n5}", "-N3") == ["n4", "n5", "n6"]
+    assert nodes(c, "-x", "switch{s1},block{b3}") == ["n4"]
+    held = c.sbatch("-H", "-w", "blockwith{n4}", "-N2", "-p", "pairs", wrap="true")
+    c.run("scontrol update node=block{b2} state=drain reason=unit").ok()
+    assert listed("sinfo -h -o %N -p main -t drain") == ["n3", "n4"]
+    c.run("scontrol update node=block{b2} state=resume").ok()
+    c.run(f"scontrol release {held}").ok()
+    assert c.wait(held)["NodeList"] == "n[3-4]"
+    assert c.run("squeue -h -o %i -t all -w block{b2}").ok().split()[-1] == str(held)
+    c.run("scontrol update NodeName=n6 Topology=halves:s1,pairs:b2").ok()
+    assert nodes(c, "-w", "block{b2}", "-N3") == ["n3", "n4", "n6"]
+    c.run("srun -w block{b9} true").fails("block{b9}: no topology has a block of this name")
+    c.run("scontrol update node=switchwith{n9} state=resume").fails("switchwith{n9}: no switch has a node of this name")
+    assert c.run("scontrol show node ring{r1}").stdout == "Node ring{r1} not found\n"
+
+
 def test_reconfigure_tells_nodes_their_places():
     """X-31: SLURM_TOPOLOGY_ADDR follows topology.conf."""
     c = start("topology.conf", TREE, "topology/tree")

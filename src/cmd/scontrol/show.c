@@ -273,6 +273,8 @@ int show_node(const char *expr)
         cmd_line("%s", err.text);
         return 1;
     }
+    if (wanted && node_names_have_function(wanted))
+        hostlist_free(take_ptr(wanted)); /* the controller knows what they are */
     if (wanted)
         hostlist_uniq(wanted);
     s.wanted = wanted;
@@ -283,6 +285,8 @@ int show_node(const char *expr)
     char name[HOSTLIST_NAME_MAX + 1];
     for (size_t i = 0; r == 0 && wanted && i < hostlist_count(wanted); i++)
         status = say_not_found(&s, "Node", hostlist_nth(wanted, i, name));
+    if (r == 0 && expr && !wanted && !s.seen)
+        status = say_not_found(&s, "Node", expr);
     return status;
 }
 

@@ -6,19 +6,17 @@
 #include "base/hostlist.h"
 #include "control/internal.h"
 
-struct bitset *filter_nodes(const struct conf *conf, const char *expr)
+struct bitset *filter_nodes(const struct cluster *c, const char *expr)
 {
     _cleanup_hostlist_ struct hostlist *list = NULL;
     if (!expr || !*expr)
         return NULL;
-    struct bitset *set = bitset_new(conf->nodes.len);
+    struct bitset *set = bitset_new(c->nodes.len);
     if (hostlist_parse(expr, &list, NULL) != 0)
         return set;
     for (size_t i = 0; i < hostlist_count(list); i++) {
         char name[HOSTLIST_NAME_MAX + 1];
-        long index = conf_find_node(conf, hostlist_nth(list, i, name));
-        if (index >= 0)
-            bitset_set(set, (size_t)index);
+        (void)cluster_add_named(c, hostlist_nth(list, i, name), set, NULL);
     }
     return set;
 }
@@ -41,9 +39,9 @@ bool filter_has_word(char *const *list, size_t n, const char *word)
     return n == 0;
 }
 
-void filter_init(struct filter *filter, const struct conf *conf, const Pb__JobFilter *f)
+void filter_init(struct filter *filter, const struct cluster *c, const Pb__JobFilter *f)
 {
-    *filter = (struct filter){.f = f, .nodes = filter_nodes(conf, f->nodes)};
+    *filter = (struct filter){.f = f, .nodes = filter_nodes(c, f->nodes)};
     for (size_t i = 0; i < f->n_job_id; i++)
         idmap_set(&filter->ids, f->job_id[i], 0);
     for (size_t i = 0; i < f->n_uid; i++)

@@ -13,7 +13,7 @@ struct filter {
     struct bitset *nodes; /* NULL: any */
 };
 
-void filter_init(struct filter *filter, const struct conf *conf, const Pb__JobFilter *f);
+void filter_init(struct filter *filter, const struct cluster *c, const Pb__JobFilter *f);
 void filter_done(struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct job *j); /* all but its state */
 
@@ -28,7 +28,7 @@ bool filter_has_part(char *const *names, size_t count, const struct job *j); /* 
 bool filter_has_word(char *const *list, size_t n, const char *word); /* an empty list has all */
 
 /* The nodes an expression names, unknown ones left out; NULL without an expression. */
-struct bitset *filter_nodes(const struct conf *conf, const char *expr);
+struct bitset *filter_nodes(const struct cluster *c, const char *expr);
 bool filter_uses(const struct job *j, const struct bitset *nodes); /* NULL: yes */
 /* The place of the first job of an id at or after the cursor. */
 size_t filter_first_job(const struct cluster *c, uint64_t cursor);

@@ -324,7 +324,7 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
 {
     struct filter filter;
     struct split_list parts = {0};
-    filter_init(&filter, c->conf, r->filter);
+    filter_init(&filter, c->cluster, r->filter);
     for (size_t i = 0; i < r->filter->n_array; i++) {
         const struct array *a = array_find(c->cluster, r->filter->array[i]->job_id);
         if (!a || !control_owns(who, array_first(a)))

@@ -83,7 +83,7 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
         SET(&first, stamp, stamp_now(c));
         pb_pack(&first.base, out);
     }
-    filter_init(&filter, c->conf, f);
+    filter_init(&filter, c->cluster, f);
     size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
@@ -208,7 +208,7 @@ static void add_step(const struct control *c, const struct job *j, const struct 
 bool control_list_steps(struct control *c, const struct caller *who, const Pb__StepFilter *f,
                         uint64_t *cursor, size_t budget, struct str *out)
 {
-    struct bitset *nodes = filter_nodes(c->conf, f->nodes);
+    struct bitset *nodes = filter_nodes(c->cluster, f->nodes);
     size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         const struct job *j = c->cluster->jobs.data[i];
@@ -242,7 +242,7 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
 /* The nodes that a request means; NULL: all. The caller frees. */
 static struct bitset *asked_nodes(const struct control *c, const Pb__NodeFilter *f)
 {
-    struct bitset *nodes = filter_nodes(c->conf, f->nodes);
+    struct bitset *nodes = filter_nodes(c->cluster, f->nodes);
     if (!f->n_partition)
         return nodes;
     struct bitset *in_parts = bitset_new(c->cluster->nodes.len);
