@@ -136,6 +136,15 @@ static int read_file(const char *path, size_t max, bool is_text, struct str *out
     return 0;
 }
 
+int path_check_regular(const char *path, struct stat *st, struct err *err)
+{
+    if (stat(path, st) < 0)
+        return err_set(err, -errno, "%s: %s", path, err_text(-errno));
+    if (!S_ISREG(st->st_mode))
+        return err_set(err, -EINVAL, "%s: not a regular file", path);
+    return 0;
+}
+
 int path_read_file(const char *path, size_t max, struct str *out, struct err *err)
 {
     return read_file(path, max, false, out, err);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -18,6 +19,10 @@ char *path_absolute(const char *p, const char *cwd);
 /* mkdir -p: a new directory gets this mode, a new one above it at least 0755, so that the user whom
  * the last one is given to can reach it. */
 int path_mkdirs(const char *path, mode_t mode, struct err *err);
+
+/* Where reading must not wait for a writer, as that of a pipe does. -EINVAL: it is no regular file.
+ */
+int path_check_regular(const char *path, struct stat *st, struct err *err);
 
 /* The whole file, at most max bytes (-ERR_TOO_BIG). */
 int path_read_file(const char *path, size_t max, struct str *out, struct err *err);

@@ -185,10 +185,9 @@ static int file_enter(struct conf_loader *l, const char *path, struct err *err)
 {
     struct stat st;
 
-    if (stat(path, &st) < 0)
-        return err_set(err, -errno, "%s: %s", path, err_text(-errno));
-    if (!S_ISREG(st.st_mode))
-        return err_set(err, -EINVAL, "%s: not a regular file", path);
+    int rc = path_check_regular(path, &st, err);
+    if (rc < 0)
+        return rc;
     for (int i = 0; i < l->depth; i++)
         if (l->open_files[i].device == st.st_dev && l->open_files[i].inode == st.st_ino)
             return err_set(err, -ELOOP, "%s: a file that includes itself", path);

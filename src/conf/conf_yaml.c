@@ -261,7 +261,10 @@ int conf_yaml_read(struct conf_loader *l, const char *path,
                    struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    int rc = path_read_file(path, CONF_FILE_MAX - l->bytes, &text, err);
+    struct stat st;
+    int rc = path_check_regular(path, &st, err);
+    if (rc == 0)
+        rc = path_read_file(path, CONF_FILE_MAX - l->bytes, &text, err);
     if (rc < 0)
         return rc;
     struct conf_yaml y = {.l = l, .text = str_cstr(&text), .len = text.len};

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """slurmctld --check finds everything that is wrong at once; a reconfiguration takes over nothing that would not work."""
+import os
 import re
 import subprocess
 
@@ -111,3 +112,18 @@ def test_reconfigure_refuses_a_script_that_does_not_load(make_cluster, script, s
     (c.dir / "job_submit.lua").write_text(LUA)
     c.run("scontrol reconfigure").ok()
     assert "KillWait                = 7 sec" in c.run("scontrol show config").stdout
+
+
+@pytest.mark.parametrize("name", ["resources.yaml", "topology.yaml", "job_submit.lua"])
+def test_reconfigure_waits_for_no_pipe(make_cluster, name):
+    """A file of the configuration that is a pipe is refused by its name: nobody waits for what is written into it."""
+    c = make_cluster(nodes=1)
+    os.mkfifo(c.dir / name)
+    if name == "job_submit.lua":
+        add(c, "JobSubmitPlugins=lua")
+    for line in "slurmctld --check", "scontrol reconfigure", "scontrol reconfigure":
+        c.run(line).fails(f"{c.dir}/{name}: not a regular file")
+    (c.dir / name).unlink()
+    if name == "job_submit.lua":
+        (c.dir / name).write_text(LUA)
+    c.run("scontrol reconfigure").ok()

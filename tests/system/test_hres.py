@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Hierarchical resources with real daemons: HRES-10, HRES-11, HRES-42 to HRES-48, HRES-51."""
 import pathlib
+import re
 
 import pytest
 
@@ -152,13 +153,27 @@ def test_reservation_of_layers_alone(hres):
     hres.run(f"scontrol delete reservation={name}").ok()
 
 
+def test_an_alternative_that_never_fits(hres):
+    """With '|' one of them is enough: an alternative that no layer has is in nobody's way, whichever is named first."""
+    for asked in "flat:13|natural:1", "natural:1|flat:13", "matlab:999|natural:1", "flat:13|flat:14|natural:1":
+        one = job(hres, "-L", asked, "-w", "n1", wrap="true")
+        hres.wait(one)
+        assert hres.state(one) == "COMPLETED", asked
+    hres.run("sbatch -L flat:13|natural:101 -w n1 --wrap true").fails("Invalid license specification", "13 of flat requested")
+    held = job(hres, "-H", "-L", "natural:1")
+    hres.run(["scontrol", "update", f"jobid={held}", "licenses=flat:13|natural:2"]).ok()
+    hres.run(f"scancel {held}").ok()
+
+
 def test_arrays_sets_and_test_only(hres):
-    """HRES-40, HRES-50: elements of an array take turns; one component of a set may use layers; --test-only tells a start."""
+    """HRES-40, HRES-50: elements of an array take turns; one component of a set may use layers; --test-only reckons with what running jobs hold."""
     array = job(hres, "-a", "0-3", "-L", "flat:6", "-w", "n1", "-t", "10")
     eventually(lambda: used(hres, "flat").get("n[1-2]") == 12, "two elements run")
     waiting = hres.run(["squeue", "-h", "-t", "PD", "-r", "-o", "%r", "-j", str(array)]).ok().split()
     assert len(waiting) == 2 and "Licenses" in waiting
-    hres.run("sbatch --test-only -t 5 -L flat:12 -w n1 --wrap true").ok()
+    starts = [re.search(r"to start at (\S+)", hres.run(f"sbatch --test-only -t 5 {request} --wrap true").ok() + hres.run(f"sbatch --test-only -t 5 {request} --wrap true").stderr)
+              for request in ("-L flat:12 -w n1", "-w n1")]
+    assert starts[0].group(1) > starts[1].group(1)  # it waits for the elements
     hres.run("sbatch --test-only -L flat:13 -w n1 --wrap true").fails("its layers have it for 0")
     hres.run(["scancel", str(array)]).ok()
     hres.wait(array)

@@ -102,7 +102,7 @@ def test_bad_input(make_cluster):
     c.run(f"scontrol create reservation ReservationName=x {LATER} Duration=10 Users=nobody Nodes=n1").ok()
     c.run(f"scontrol create reservation ReservationName=x {LATER} Duration=10 Users=root Nodes=n2").fails("Duplicate reservation name: x")
     c.run(f"scontrol create reservation {LATER} Duration=10 Users=root Nodes=n[1-2]").fails("overlaps with another one: x")
-    c.run("srun --reservation=x true").fails("Access denied to requested reservation: x")
+    c.run("srun --reservation=x true", user="daemon").fails("Access denied to requested reservation: x")
     submit(c, "-w", "n2")
     c.run("scontrol create reservation StartTime=now Duration=10 Users=root Nodes=n2").fails("Requested nodes are busy")
     assert [r["name"] for r in json.loads(c.run("scontrol show res --json").ok())["reservations"]] == ["x"]
@@ -173,7 +173,7 @@ def test_it_begins_by_itself(make_cluster):
 
 
 def test_only_operators(make_cluster):
-    """CORE-072."""
+    """CORE-072: and only its users, and root, may use one."""
     c = make_cluster(nodes=1)
     user = "nobody"
     c.run("scontrol create reservation StartTime=now Duration=60 Users=root Nodes=n1", user=user).fails("Access/permission denied")
@@ -181,7 +181,8 @@ def test_only_operators(make_cluster):
     c.run("scontrol update ReservationName=r Duration=61", user=user).fails("Access/permission denied")
     c.run("scontrol delete ReservationName=r", user=user).fails("Access/permission denied")
     assert "Users=" in c.run("scontrol show reservation r", user=user).ok()
-    c.run("srun --reservation=r true").fails("Access denied to requested reservation: r")
+    c.run("srun --reservation=r true", user="daemon").fails("Access denied to requested reservation: r")
+    c.run("srun -t1 --reservation=r true").ok()  # root may use all
     c.run("srun --reservation=r true", user=user).ok()  # of any length: it would be ended with the reservation
     c.run("srun -t1 --reservation=r true", user=user).ok()
 

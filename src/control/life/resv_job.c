@@ -62,6 +62,13 @@ static bool may_use(struct control *c, const struct resv *r, const struct user *
     return is_listed(r->accounts, u->account, NULL) && is_for(c, r, u);
 }
 
+/* One that the job asks for by its name. Root and SlurmUser may ask for each; they are not drawn
+ * into reservations of others. */
+static bool may_ask(struct control *c, const struct resv *r, const struct user *u)
+{
+    return u->uid == 0 || u->uid == c->conf->slurm_uid || may_use(c, r, u);
+}
+
 bool resv_is_for(struct control *c, const struct caller *who, const struct resv *r)
 {
     struct user u = {who->uid, who->gid, who->user_name, NULL};
@@ -111,7 +118,7 @@ static int check_one(struct control *c, struct job *j, const struct user *u, con
     const struct resv *r = resv_find(c->cluster, name);
     if (!r)
         return err_set(err, -ERR_RESV_INVALID, "%s: %s", err_text(ERR_RESV_INVALID), name);
-    if (!may_use(c, r, u))
+    if (!may_ask(c, r, u))
         return err_set(err, -ERR_RESV_ACCESS, "%s: %s", err_text(ERR_RESV_ACCESS), name);
     if (r->flags & RESV_TIME_FLOAT)
         return err_set(err, -ERR_RESV_NOT_USABLE, "%s: %s never begins (TIME_FLOAT)",
@@ -143,7 +150,7 @@ static void bind_asked(struct control *c, struct job *j, const Pb__JobSpec *spec
     words_foreach (spec->reservation, w) {
         _cleanup_free_ char *name = word_dup(w);
         struct resv *r = resv_find(c->cluster, name);
-        if (r && may_use(c, r, &u))
+        if (r && may_ask(c, r, &u))
             resv_bind(j, r);
     }
 }

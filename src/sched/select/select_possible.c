@@ -253,11 +253,18 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
     return fits;
 }
 
+/* Of alternative licences one is enough: layers decide about the nodes. */
 bool select_fits_idle(const struct cluster *c, const struct job *j, const struct bitset *set)
 {
-    const struct request *r = &j->want;
-    return fits_constrained(c, j, r->constraint, set) ||
-           (r->preferred && fits_constrained(c, j, r->preferred, set));
+    _cleanup_free_ struct job_copy *room = mem_new(struct job_copy);
+    bool fits = false;
+    for (uint32_t n = 0; n < license_count_alternatives(j) && !fits; n++) {
+        const struct job *as = license_view_alternative(j, n, room);
+        const struct request *r = &as->want;
+        fits = fits_constrained(c, as, r->constraint, set) ||
+               (r->preferred && fits_constrained(c, as, r->preferred, set));
+    }
+    return fits;
 }
 
 /* On the empty cluster, every node up. What its partition allows may change: until then it waits.

@@ -337,8 +337,10 @@ static int load_script(struct lua_submit *l, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
     lua_State *L = l->L;
-    int rc = path_read_file(l->path, SCRIPT_MAX, &text, err);
-
+    struct stat st;
+    int rc = path_check_regular(l->path, &st, err);
+    if (rc == 0)
+        rc = path_read_file(l->path, SCRIPT_MAX, &text, err);
     if (rc != 0)
         return rc;
     lua_pushcfunction(L, prepare_lua);
