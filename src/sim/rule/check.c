@@ -158,6 +158,27 @@ static uint32_t count_cpus(const struct sim *s, const struct sim_node *n,
     return j->cpus;
 }
 
+static bool have_cpus_in_common(const struct sim_node_job *a, const struct sim_node_job *b)
+{
+    for (size_t i = 0; i < sizeof a->cpu_set; i++)
+        if (a->cpu_set[i] & b->cpu_set[i])
+            return true;
+    return false;
+}
+
+/* A CPU has one job that runs at a time, or the components of one. */
+static void check_cpus(struct sim *s, const struct sim_node *n)
+{
+    vec_foreach (&n->jobs, a)
+        vec_foreach (&n->jobs, b) {
+            bool both = a < b && runs_here(a) && runs_here(b);
+            if (both && have_cpus_in_common(a, b) &&
+                !(set_of(s, a) && set_of(s, a) == set_of(s, b)))
+                sim_break(s, "two jobs run on one CPU", "%s: jobs %u and %u", n->name,
+                          a->key.job_id, b->key.job_id);
+        }
+}
+
 /* By what the credentials gave to those that are not gone from here. */
 void sim_check_node(struct sim *s, unsigned node)
 {
@@ -173,6 +194,8 @@ void sim_check_node(struct sim *s, unsigned node)
     if (cpus > n->cpus * most || mem_mib > n->mem_mib)
         sim_break(s, "a node has more to run than it has room for", "%s: %u CPUs, %llu MiB",
                   n->name, cpus, (unsigned long long)mem_mib);
+    if (most == 1 && !(s->gang && s->cpus_counted))
+        check_cpus(s, n);
 }
 
 /* --- after a turn -------------------------------------------------------------------------------

@@ -94,13 +94,16 @@ struct sim_node_step {
     bool ending; /* by order */
 };
 
+#define SIM_CPU_BYTES 64 /* of a bitmap: no drawn node has more CPUs */
+
 struct sim_node_job { /* what a node knows of an attempt */
     struct sim_key key;
     unsigned client;
     uint32_t cpus;
-    uint64_t mem_mib;              /* its share, by the credential */
-    bool prepared, prolog_running; /* with PrologFlags=Alloc */
-    bool tells_prepared;           /* the controller waits for the end of that */
+    uint64_t mem_mib;               /* its share, by the credential */
+    uint8_t cpu_set[SIM_CPU_BYTES]; /* the same, as a bitmap; without bits: not known */
+    bool prepared, prolog_running;  /* with PrologFlags=Alloc */
+    bool tells_prepared;            /* the controller waits for the end of that */
     bool single, batch_started, batch_running, batch_ended, terminating, gone, told;
     int status;
     uint32_t halt_number; /* of the last order to stop or to go on */
@@ -237,6 +240,7 @@ struct sim {
     bool gang;           /* jobs that share take turns, */
     bool gang_apart;     /* those of each partition among themselves */
     int64_t slice_ms;    /* 0: of 30 s */
+    bool cpus_counted;   /* CR_CPU: which ones a job has in its turn does not matter */
     uint32_t share_most; /* jobs to a core, at the most; 0: none is shared */
     VEC(struct sim_load *) loads;
     int64_t slow_disk_until_ms, slow_disk_ms;

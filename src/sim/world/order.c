@@ -391,6 +391,11 @@ static void take_share(const struct sim_node *n, struct sim_node_job *j, const P
         if (strcmp(cred->job_nodes[i]->node, n->name) == 0) {
             j->cpus = cred->job_nodes[i]->cpus;
             j->mem_mib = cred->job_nodes[i]->mem_mib;
+            assert(cred->job_nodes[i]->cpu_set.len <= sizeof j->cpu_set);
+            memset(j->cpu_set, 0, sizeof j->cpu_set);
+            if (cred->job_nodes[i]->has_cpu_set)
+                memcpy(j->cpu_set, cred->job_nodes[i]->cpu_set.data,
+                       cred->job_nodes[i]->cpu_set.len);
         }
     j->single = cred->n_job_nodes == 1;
 }

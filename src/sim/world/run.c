@@ -259,6 +259,8 @@ static void note_sharing(struct sim *s, const struct sim_item *item)
         s->share_most = SIM_SHARE_MOST;
     if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "PreemptMode=", 12) == 0)
         s->gang = s->gang || strstr(item->text, "GANG");
+    if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "SelectTypeParameters=", 21) == 0)
+        s->cpus_counted = strstr(item->text, "CR_CPU");
     if (item->kind == SIM_ITEM_CONF && strcmp(item->text, "GangOverlap=no") == 0)
         s->gang_apart = true;
     if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "SchedulerTimeSlice=", 19) == 0)
