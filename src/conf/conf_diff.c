@@ -149,6 +149,13 @@ static void nodes_diff(const struct conf *from, const struct conf *to, struct st
     vec_done(&both);
 }
 
+static void put_share(const struct conf_part *p, struct str *out)
+{
+    str_puts(out, conf_part_share_text(p->share));
+    if (p->share == CONF_SHARE_FORCE || p->share == CONF_SHARE_YES)
+        str_printf(out, ":%u", p->share_max);
+}
+
 static void part_diff(const struct conf_part *a, const struct conf_part *b, struct str *out)
 {
     _cleanup_free_ char *what = mem_printf("partition %s: ", b->name);
@@ -158,9 +165,13 @@ static void part_diff(const struct conf_part *a, const struct conf_part *b, stru
     if (a->state != b->state)
         text_diff(what, "State", conf_part_state_text(a->state), conf_part_state_text(b->state),
                   out);
-    if (a->share != b->share || a->share_max != b->share_max)
-        str_printf(out, "%sOverSubscribe: %s:%u -> %s:%u\n", what, conf_part_share_text(a->share),
-                   a->share_max, conf_part_share_text(b->share), b->share_max);
+    if (a->share != b->share || a->share_max != b->share_max) {
+        str_printf(out, "%sOverSubscribe: ", what);
+        put_share(a, out);
+        str_puts(out, " -> ");
+        put_share(b, out);
+        str_putc(out, '\n');
+    }
 }
 
 static void parts_diff(const struct conf *from, const struct conf *to, struct str *out)

@@ -178,7 +178,7 @@ static void diff(void **state)
             HEAD "PartitionName=b MaxTime=UNLIMITED State=DOWN OverSubscribe=YES\n"
                  "PartitionName=c\n",
             "partition a: removed\npartition b: MaxTime: 00:05:00 -> UNLIMITED\n"
-            "partition b: State: UP -> DOWN\npartition b: OverSubscribe: NO:1 -> YES:4\n"
+            "partition b: State: UP -> DOWN\npartition b: OverSubscribe: NO -> YES:4\n"
             "partition c: added\n");
     differs(HEAD "NodeName=n[1-2]\nPartitionName=a Nodes=n1\n",
             HEAD "NodeName=n[1-2]\nPartitionName=a Nodes=ALL\n", "partition a: Nodes: n1 -> ALL\n");

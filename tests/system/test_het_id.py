@@ -412,6 +412,9 @@ def test_names(het):
     het.run(f"srun --jobid={job}+io --overlap true").ok()
     late = het.sbatch("-d", f"afterok:{job}+io,afterany:{job}+main:{job}+2", wrap="true")
     assert het.job(late)["Dependency"].split(",")[:2] == [f"afterok:{job + 1}(unfulfilled)", f"afterany:{job}(unfulfilled)"]
+    het.run(f"scontrol update jobid={late} dependency=afterany:{job}+io").ok()
+    assert het.job(late)["Dependency"] == f"afterany:{job + 1}(unfulfilled)"
+    het.run(f"scontrol update jobid={late} dependency=afterok:{job}+disk").fails(f"Dependency=afterok:{job}+disk: ", "disk")
     het.run(f"scancel {late}").ok()
     het.run(f"srun --jobid={job} --het-group=main,2 --overlap true").ok()
     known = f"job {job} has no component named 'disk': its components are 0 (main), 1 (io), 2"

@@ -15,6 +15,7 @@
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
+#include "cli/component.h"
 #include "cli/no_job.h"
 #include "cluster/job/job_set_env.h"
 #include "cmd/scontrol/scontrol.h"
@@ -374,6 +375,21 @@ static int change_jobs(struct job_change *c, const struct jobs *jobs)
     return status;
 }
 
+/* Components that a dependency names. */
+static int number_dependency(struct update *u, struct job_change *c)
+{
+    if (!c->set.dependency)
+        return 0;
+    struct err err = {0};
+    _cleanup_free_ char *list = mem_strdup(c->set.dependency);
+    if (component_name_dependency(&list, &err) < 0) {
+        cmd_line("Dependency=%s: %s", c->set.dependency, err.text);
+        return -1;
+    }
+    c->set.dependency = arena_strdup(&u->arena, list);
+    return 0;
+}
+
 static int read_arguments(struct update *u, struct job_change *c, bool by_name)
 {
     *c = (struct job_change){.update = PB__JOB_UPDATE__INIT, .set = PB__JOB_SPEC__INIT};
@@ -386,7 +402,7 @@ static int read_arguments(struct update *u, struct job_change *c, bool by_name)
         if (read_argument(u, c, arg) < 0)
             return -1;
     }
-    return update_check_any(u);
+    return number_dependency(u, c) < 0 ? -1 : update_check_any(u);
 }
 
 int update_job(struct update *u, char *ids_arg)
