@@ -86,6 +86,9 @@ def test_examples_with_whole_nodes(make_cluster):
     assert re.match(r"Partition=simple SchedulerTimeSlice=5 NextSwitch=[0-5]\n   Slot=0 \(now\) Jobs=[78]\n   Slot=1 Jobs=[78]\n", shown), shown
     assert re.search(r"^   JobId=8 JobState=\w+ RunTime=\S+ SuspendedTime=\S+ Share=\d+% NodeList=n\[11-12\]$", shown, re.M), shown
     assert c.run("sluice gang local").ok().startswith("Partition=local ")
+    for command in "scontrol show gang nosuch", "sluice gang nosuch":
+        none = c.run(command)
+        assert "No job of partition nosuch takes part in gang scheduling\n" in none.stdout + none.stderr
     told = c.json("scontrol show gang")["gang"][0]
     assert told["enabled"] and {job["job_id"] for job in told["jobs"]} == set(range(1, 9)) and 5 in told["slots"][0]
     watching = c.popen("sluice gang -i 1 busy")

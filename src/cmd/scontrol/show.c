@@ -512,7 +512,10 @@ int show_gang(const char *name)
     int r = cmd_call(RPC_GANG_LIST, &request.base, &reply, &err);
     if (r == 0 && s.json)
         json_array_append_new(s.json, show_gang_json(reply, name));
-    else if (r == 0 && !show_gang_text(reply, name, cmd_out()))
+    else if (r == 0 && !show_gang_text(reply, name, cmd_out()) && name)
+        cmd_line("No job of partition %s takes part in gang scheduling%s", name,
+                 reply->on ? "" : ", which is off: PreemptMode has no GANG");
+    else if (r == 0 && !reply->n_members)
         say_nothing(reply->on ? "No job takes part in gang scheduling"
                               : "Gang scheduling is off: PreemptMode has no GANG");
     return finish_output(&s, "gang", r, &err);

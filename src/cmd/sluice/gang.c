@@ -25,7 +25,11 @@ static int show_once(const struct sluice_options *o, const char *partition)
     else {
         if (o->iterate_sec)
             listing_print_date(cmd_out());
-        if (!show_gang_text(reply, partition, cmd_out()))
+        bool any = show_gang_text(reply, partition, cmd_out());
+        if (!any && partition)
+            str_printf(cmd_out(), "No job of partition %s takes part in gang scheduling%s\n",
+                       partition, reply->on ? "" : ", which is off: PreemptMode has no GANG");
+        else if (!any)
             str_puts(cmd_out(), reply->on ? "No job takes part in gang scheduling\n"
                                           : "Gang scheduling is off: PreemptMode has no GANG\n");
     }

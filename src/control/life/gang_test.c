@@ -771,6 +771,26 @@ static void components_are_in_the_same_slot(void **state)
     }
 }
 
+/* Left out of the rotation, components have no nodes in common: those that need it never fit. */
+static void components_that_would_have_to_share(void **state)
+{
+    for (int shared = 0; shared < 2; shared++) {
+        _cleanup_free_ char *conf =
+            mem_printf("%s%s%s%s%s", LINEAR, GANG, shared ? "GangHet=yes\n" : "", NODES, ACTIVE);
+        struct fixture *f = make(conf);
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        Pb__JobSpec specs[] = {request(5, 0), request(1, 0)};
+        (void)state;
+        assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 1);
+        fixture_turn(f);
+        expect(f, 1, 2, shared ? "1 2||" : "||1 2");
+        const char *reason = fixture_job(f, &arena, 1)->live->reason;
+        assert_true(shared || str_eq(reason, "BadConstraints"));
+        fixture_free(f);
+    }
+}
+
 /* What others use of a node is counted once, however many components of a set have the node. */
 static void components_on_a_node_see_others_once(void **state)
 {
@@ -863,6 +883,7 @@ int main(void)
         cmocka_unit_test(overlapping_partitions_share_one_rotation),
         cmocka_unit_test(devices_are_shared_if_configured),
         cmocka_unit_test(components_are_in_the_same_slot),
+        cmocka_unit_test(components_that_would_have_to_share),
         cmocka_unit_test(components_on_a_node_see_others_once),
         cmocka_unit_test(sockets_are_shared_whole),
         cmocka_unit_test(partition_says_who_shares),

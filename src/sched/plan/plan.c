@@ -357,16 +357,20 @@ static bool explain_required(const struct plan *p, const struct job *j, struct d
     return true;
 }
 
+/* It would share with other jobs, were it no job that gang scheduling leaves out. */
+static bool is_left_out(const struct plan *p, const struct job *j)
+{
+    enum conf_oversubscribe share = j->part->conf.share;
+    bool would = share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && j->want.ask_shared);
+    return p->cluster->conf->gang && !j->want.shared && would;
+}
+
 /* Of a job that fits on nodes with other jobs, if it shared with them; NULL: it does not. */
 static char *say_not_shared(const struct plan *p, const struct job *j)
 {
-    const struct conf *conf = p->cluster->conf;
-    const struct request *r = &j->want;
-    enum conf_oversubscribe share = j->part->conf.share;
-    bool would = share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared);
-    if (!conf->gang || r->shared || !would)
+    if (!is_left_out(p, j))
         return NULL;
-    bool devices = r->gres.list.len && !conf->gang_devices;
+    bool devices = j->want.gres.list.len && !p->cluster->conf->gang_devices;
     return mem_strdup(devices ? "Resources, not shared with others: the job has generic resources, "
                                 "and GangDevices=no"
                               : "Resources, not shared with others: the job is heterogeneous, and "
@@ -476,8 +480,12 @@ static bool explain_blocked_set(const struct plan *p, const struct job *leader, 
         if (d->reason == REASON_BAD_CONSTRAINTS)
             return false;
     }
-    if (first && !p->asks && !d->detail && !kept_out && !joint_could_fit(p, leader, NULL))
+    const struct job *one = joint_component(p, leader, 0);
+    bool open = !d->detail || (d->reason == REASON_RESOURCES && is_left_out(p, one));
+    if (first && !p->asks && open && !kept_out && !joint_could_fit(p, leader, NULL)) {
         d->reason = REASON_BAD_CONSTRAINTS;
+        free(take_ptr(d->detail));
+    }
     return kept_out;
 }
 
