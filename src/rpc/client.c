@@ -171,7 +171,13 @@ static size_t find_leader(struct call *q)
 static int receive_answer(struct call *q, struct rpc_header *h, const uint8_t **body,
                           struct err *err)
 {
-    return rpc_wire_answer(&q->client->wire, &q->sent, h, body, q->deadline_ms, err);
+    struct rpc_client *c = q->client;
+    int rc = rpc_wire_answer(&c->wire, &q->sent, h, body, q->deadline_ms, err);
+
+    /* Nobody else can be asked: callers that repeat a lost request wait until this one is back. */
+    if (rc == -ECONNRESET && c->conf->controllers.len == 1)
+        rc = err_set(err, -ERR_CLOSED, "%s", err_text(ERR_CLOSED));
+    return rc;
 }
 
 /* The answer. While it does not come, the other controllers are asked whether one of them has taken

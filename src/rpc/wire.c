@@ -158,14 +158,12 @@ bool rpc_wire_is_fresh(const struct rpc_wire *w)
     return w->fd >= 0 && !w->records.len && w->plain_pos == w->plain.len && poll(&p, 1, 0) == 0;
 }
 
-/* *gone: the other side has closed; what it said before may explain that. */
-static int send_all(struct rpc_wire *w, const struct str *out, int64_t deadline_ms, bool *gone,
-                    struct err *err)
+/* When the other side has closed, this is no failure: what it said before may explain that. */
+static int send_all(struct rpc_wire *w, const struct str *out, int64_t deadline_ms, struct err *err)
 {
     size_t pos = 0;
     int rc;
 
-    *gone = false;
     while (pos < out->len) {
         ssize_t n = send(w->fd, out->data + pos, out->len - pos, MSG_NOSIGNAL);
         if (n >= 0) {
@@ -175,7 +173,7 @@ static int send_all(struct rpc_wire *w, const struct str *out, int64_t deadline_
             if (rc < 0)
                 return err_set(err, rc, "%s", err_text(rc));
         } else if (errno == EPIPE || errno == ECONNRESET) {
-            *gone = true;
+            w->unread = true;
             return 0;
         } else if (errno != EINTR) {
             return err_set(err, -errno, "%s", strerror(errno));
@@ -194,8 +192,11 @@ static ssize_t receive_some(struct rpc_wire *w, void *to, size_t max, int64_t de
 
         if (n >= 0)
             return n;
-        if (errno == ECONNRESET)
+        if (errno == ECONNRESET) {
+            /* A local socket is reset when what we sent lies unread in it, and never else. */
+            w->unread = w->unread || !w->sealed;
             return 0;
+        }
         if (errno == EAGAIN) {
             rc = wait_for(w->fd, POLLIN, w->first, deadline_ms);
             if (rc < 0)
@@ -251,8 +252,7 @@ static int shake_hands(struct rpc_wire *w, const struct auth_noise_key *k, int64
 {
     _cleanup_str_ struct str hello = STR_INIT;
     struct rpc_channel *ch = rpc_channel_call(k, &hello);
-    bool gone;
-    int rc = send_all(w, &hello, deadline_ms, &gone, err), taken = 0;
+    int rc = send_all(w, &hello, deadline_ms, err), taken = 0;
 
     while (rc == 0 && taken == 0) {
         ssize_t n = receive_records(w, deadline_ms, err);
@@ -278,10 +278,10 @@ int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct r
                   const void *body, int64_t deadline_ms, struct err *err)
 {
     _cleanup_str_ struct str out = STR_INIT, sealed = STR_INIT;
-    bool gone;
     int rc = 0;
 
     w->sealed = minted != NULL;
+    w->unread = false;
     if (minted)
         rpc_seal_answers(&w->answers, &minted->answers, true);
     if (minted && rpc_encryption() && !w->channel)
@@ -290,11 +290,11 @@ int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct r
         return rc;
     rpc_frame_append(&out, h, minted ? minted->token : NULL, body);
     if (!w->channel)
-        return send_all(w, &out, deadline_ms, &gone, err);
+        return send_all(w, &out, deadline_ms, err);
     str_reserve(&sealed, rpc_channel_sealed_size(out.len));
     rpc_channel_seal(w->channel, (uint8_t *)out.data, out.len, (uint8_t *)sealed.data);
     sealed.len = rpc_channel_sealed_size(out.len);
-    return send_all(w, &sealed, deadline_ms, &gone, err);
+    return send_all(w, &sealed, deadline_ms, err);
 }
 
 /* So many bytes in the buffer, which grows as they come. */
@@ -342,6 +342,8 @@ int rpc_wire_answer(struct rpc_wire *w, const struct rpc_header *request, struct
 {
     int rc = receive_frame(w, h, body, deadline_ms, err);
 
+    if (rc == -ERR_CLOSED && w->unread)
+        return err_set(err, -ECONNRESET, "%s", err_text(ERR_CLOSED));
     if (rc < 0)
         return rc;
     /* A connection that is turned away, and a frame whose header made no sense there, are answered

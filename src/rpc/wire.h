@@ -23,6 +23,7 @@ struct rpc_wire {
     struct str records, plain;    /* incomplete records; bytes that were in complete ones, */
     size_t plain_pos;             /* up to here taken */
     bool sealed;                  /* the answers to the last request are to prove themselves */
+    bool unread; /* the other side closed before it had read the whole of the last request */
     struct rpc_seal answers;
 };
 
@@ -51,6 +52,7 @@ int rpc_wire_wait(struct rpc_wire *w, int64_t deadline_ms);
 bool rpc_wire_has_bytes(const struct rpc_wire *w);
 
 /* The answer to the request that was sent last: 0 and its body, valid until the next call (h->flags
- * tells whether more comes), or the failure it carries. */
+ * tells whether more comes), or the failure it carries. -ECONNRESET: the request was not received,
+ * so nothing of it was done; -ERR_CLOSED: that is not known. */
 int rpc_wire_answer(struct rpc_wire *w, const struct rpc_header *request, struct rpc_header *h,
                     const uint8_t **body, int64_t deadline_ms, struct err *err);
