@@ -76,6 +76,16 @@ static void add_listener(struct rpc_server *s, int fd, const char *path)
     DL_APPEND(s->listeners, l);
 }
 
+void rpc_server_stop_accepting(struct rpc_server *s)
+{
+    struct rpc_listener *l;
+
+    DL_FOREACH(s->listeners, l)
+    loop_fd_events(l->watch, 0);
+    if (s->accept_timer)
+        loop_timer_free(take_ptr(s->accept_timer));
+}
+
 void rpc_server_unlisten(struct rpc_server *s)
 {
     struct rpc_listener *l, *next;

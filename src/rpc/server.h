@@ -89,6 +89,9 @@ int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, 
 int rpc_server_listen_here(struct rpc_server *s, const struct conf *conf, const char *name,
                            struct err *err);
 void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the calls */
+/* Who connects from now on is neither accepted nor refused: it waits, and is reset when the
+ * listeners are closed. So it knows that nothing was done of what it asks. */
+void rpc_server_stop_accepting(struct rpc_server *s);
 
 /* Requests of a user beyond this rate are answered with -ERR_BACKOFF and not handled; those of
  * root, the daemons' users and for tokens are not counted. NULL: as many as they like. */

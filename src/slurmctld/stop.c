@@ -10,12 +10,26 @@
 #define GATHER_MS 3000         /* for nodes to register before all daemons are told to stop */
 #define GATHER_RECENT_MS 60000 /* a controller that has led for longer has all that are there */
 #define GATHER_LOOK_MS 20
-#define FLUSH_MS 20 /* for answers just given to get from the loop to their sockets */
+#define FLUSH_MS 20           /* for answers just given to get from the loop to their sockets */
+#define LAST_REQUESTS_MS 1000 /* for the requests of those who have connected */
 
+/* Whoever has shaken hands sends its request next. A connection that ended between the two would
+ * leave it open whether the request was received, and a change is not asked for twice. */
 static void on_stop(void *ctx)
 {
     struct ctld *c = ctx;
-    loop_stop(c->loop);
+    int64_t now_ms = loop_mono_ms();
+    if (!c->stop_latest_ms) {
+        c->stop_latest_ms = now_ms + LAST_REQUESTS_MS;
+        if (c->server)
+            rpc_server_stop_accepting(c->server);
+    }
+    bool waits = c->server && rpc_server_count(c->server).strangers;
+    if ((waits || c->stop_waited) && now_ms < c->stop_latest_ms)
+        loop_timer_set(c->stop_timer, FLUSH_MS); /* once more for the answers to the last of them */
+    else
+        loop_stop(c->loop);
+    c->stop_waited = waits;
 }
 
 static void stop_within(struct ctld *c, int64_t ms)

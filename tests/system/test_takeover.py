@@ -628,6 +628,24 @@ def test_reconfigure_reaches_the_backup(make_pair):
     p.leads("localhost")
 
 
+@pytest.mark.parametrize("way", ["local socket", "TCP"])
+def test_changes_while_a_controller_begins_anew(make_pair, way):
+    """CORE-232: a change that meets the end of the backup goes on to the leader. Each reconfiguration begins the backup anew, and
+    the commands ask it first."""
+    p = make_pair(nodes=1)
+    c = p.c
+    first, second = "SlurmctldHost=localhost(127.0.0.1)\n", "SlurmctldHost=backup(127.0.0.2)\n"
+    text = c.conf_file.read_text()
+    assert first in text and second in text
+    (c.dir / "backup_first.conf").write_text(second + text.replace(second, ""))
+    env = {"SLURM_CONF": str(c.dir / "backup_first.conf"), "SLUICE_NO_LOCAL_SOCKET": str(int(way == "TCP"))}
+    loops = [c.popen(["sh", "-c", "for i in $(seq 100); do scontrol reconfigure || exit 1; done"], env=env) for _ in range(4)]
+    assert [loop.communicate()[1] for loop in loops] == [""] * 4
+    assert not any(loop.returncode for loop in loops)
+    assert p.log("backup").count("begins in standby") > 5
+    p.leads("localhost")
+
+
 def test_nobody_poses_as_a_controller(make_pair):
     """CORE-007: who listens at a dead controller's port keeps no backup from leading, and acknowledges nothing."""
     p = make_pair()
