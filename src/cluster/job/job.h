@@ -30,6 +30,12 @@ struct cluster;
 struct resv;
 
 #define CLUSTER_TIME_MAX_SEC INT64_C(253402300799) /* the end of the year 9999 */
+/* Of a request or a record that may be damaged: wall seconds or a duration, so that sums of some of
+ * them do not overflow. */
+static inline int64_t cluster_bound_time(int64_t sec)
+{
+    return sec < 0 ? 0 : sec > CLUSTER_TIME_MAX_SEC ? CLUSTER_TIME_MAX_SEC : sec;
+}
 #define CLUSTER_NO_LIMIT_SEC                                                                       \
     (INT64_C(365) * 86400) /* how long the planner takes "unlimited" to be */
 

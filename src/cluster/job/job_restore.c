@@ -68,10 +68,14 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
     vec_push(&attempt_make(j)->steps, s);
 }
 
-/* Sums of two of them do not overflow. */
-static int64_t bounded_time(int64_t sec)
+static int64_t bound_limit(int64_t sec)
 {
-    return sec < 0 ? 0 : sec > CLUSTER_TIME_MAX_SEC ? CLUSTER_TIME_MAX_SEC : sec;
+    return sec == INT64_MAX ? sec : cluster_bound_time(sec);
+}
+
+static int64_t bound_clock_ms(int64_t ms)
+{
+    return ms < 0 ? 0 : ms > 1000 * CLUSTER_TIME_MAX_SEC ? 1000 * CLUSTER_TIME_MAX_SEC : ms;
 }
 
 /* One that waits has none, whatever an older version wrote. */
@@ -81,24 +85,24 @@ static void restore_attempt(struct job *j, const Pb__JobLive *m)
         return;
     struct attempt *r = attempt_make(j);
     bool runs = m->state == PB__JOB_STATE__RUNNING || m->state == PB__JOB_STATE__SUSPENDED;
-    r->start_at = OR(m, start_at, 0);
-    r->end_at = runs ? 0 : OR(m, end_at, 0);
-    r->suspended_sec = bounded_time(OR(m, suspended_sec, 0));
-    r->suspended_at = bounded_time(OR(m, suspended_at, 0));
-    r->ran_ms = bounded_time(OR(m, ran_ms, 0));
+    r->start_at = cluster_bound_time(OR(m, start_at, 0));
+    r->end_at = runs ? 0 : cluster_bound_time(OR(m, end_at, 0));
+    r->suspended_sec = cluster_bound_time(OR(m, suspended_sec, 0));
+    r->suspended_at = cluster_bound_time(OR(m, suspended_at, 0));
+    r->ran_ms = bound_clock_ms(OR(m, ran_ms, 0));
     r->halts = OR(m, halts, 0);
     r->gang_place = OR(m, gang_place, 0);
     r->gang_suspended = OR(m, gang_suspended, 0);
-    r->preempted_at = bounded_time(OR(m, preempted_at, 0));
-    r->start_mono_ms = OR(m, start_mono_ms, 0);
-    r->start_wall_ms = OR(m, start_wall_ms, 0);
-    r->end_mono_ms = OR(m, end_mono_ms, 0);
+    r->preempted_at = cluster_bound_time(OR(m, preempted_at, 0));
+    r->start_mono_ms = bound_clock_ms(OR(m, start_mono_ms, 0));
+    r->start_wall_ms = bound_clock_ms(OR(m, start_wall_ms, 0));
+    r->end_mono_ms = bound_clock_ms(OR(m, end_mono_ms, 0));
     r->boot = OR(m, boot, 0);
     for (size_t i = 0; i < m->n_late_ports; i++)
         vec_push(&r->late_ports, (uint16_t)m->late_ports[i]);
     r->resv_name = mem_strdup(m->reservation);
     r->held_up = mem_strdup(m->held_up);
-    r->resv_end_at = bounded_time(OR(m, resv_end_at, 0));
+    r->resv_end_at = cluster_bound_time(OR(m, resv_end_at, 0));
     r->completing = OR(m, completing, 0);
     r->exit_status = OR(m, exit_status, 0);
     r->derived_status = OR(m, derived_status, 0);
@@ -127,15 +131,15 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->auto_requeues = OR(m, auto_requeues, 0);
     j->priority = OR(m, priority, 0);
     j->rank.given = OR(m, priority_given, 0);
-    j->rank.accrue_at = bounded_time(OR(m, accrue_at, 0));
-    j->rank.accrued_sec = bounded_time(OR(m, accrued_sec, 0));
+    j->rank.accrue_at = cluster_bound_time(OR(m, accrue_at, 0));
+    j->rank.accrued_sec = cluster_bound_time(OR(m, accrued_sec, 0));
     j->held = OR(m, user_hold, 0);
     j->admin_hold = OR(m, admin_hold, 0);
-    j->submit_at = OR(m, submit_at, 0);
-    j->eligible_at = OR(m, eligible_at, 0);
+    j->submit_at = cluster_bound_time(OR(m, submit_at, 0));
+    j->eligible_at = cluster_bound_time(OR(m, eligible_at, 0));
     restore_attempt(j, m);
-    j->sched_at = OR(m, last_sched_at, 0);
-    j->limit_sec = OR(m, time_limit_sec, INT64_MAX);
+    j->sched_at = cluster_bound_time(OR(m, last_sched_at, 0));
+    j->limit_sec = bound_limit(OR(m, time_limit_sec, INT64_MAX));
     j->special_exit = OR(m, special_exit, 0);
     j->resv_gone = OR(m, resv_gone, 0);
     j->is_unfit = OR(m, is_unfit, 0);
@@ -263,7 +267,7 @@ static void find_parts(struct cluster *c, struct job *j, const Pb__JobRecord *re
 {
     const char *asked = record->spec->partition, *has = record->live->partition;
     bool several = record->live->state == PB__JOB_STATE__PENDING && asked && strchr(asked, ',');
-    j->limit_sec = OR(record->live, time_limit_sec, INT64_MAX);
+    j->limit_sec = bound_limit(OR(record->live, time_limit_sec, INT64_MAX));
     if (several && job_partitions_resolve(c, j, asked)) {
         _cleanup_str_ struct str now = STR_INIT;
         job_partitions_format(j, &now);

@@ -101,14 +101,10 @@ void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *
     j->warn_signal = p->warn_signal;
     j->warn_sec = p->warn_sec;
     j->warn_batch = p->warn_batch;
-    j->deadline_at = OR(s, deadline_at_sec, 0) > 0 ? s->deadline_at_sec : 0;
-    j->time_min_sec = OR(s, time_min_sec, 0) > 0 ? s->time_min_sec : 0;
+    j->deadline_at = cluster_bound_time(OR(s, deadline_at_sec, 0));
+    j->time_min_sec = cluster_bound_time(OR(s, time_min_sec, 0));
     j->resv_asked = s->reservation && *s->reservation;
-    j->begin_at = OR(s, begin_at_sec, 0);
-    if (j->begin_at < 0) /* long ago is now; sums with the clock must not overflow */
-        j->begin_at = 0;
-    if (j->begin_at > CLUSTER_TIME_MAX_SEC)
-        j->begin_at = CLUSTER_TIME_MAX_SEC;
+    j->begin_at = cluster_bound_time(OR(s, begin_at_sec, 0)); /* long ago is now */
     j->mail = (uint16_t)p->mail;
 }
 

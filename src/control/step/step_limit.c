@@ -16,11 +16,12 @@
 /* The limit of a step that began with its job is the limit of the job. */
 static void read_limit(const struct job *j, struct step *s, const Pb__StepRecord *r)
 {
-    int64_t limit = OR(r, time_limit_sec, INT64_MAX);
-    int64_t begun_ms = OR(r, begun_run_ms, (OR(r, start_at, 0) - attempt_of(j)->start_at) * 1000);
+    int64_t limit = cluster_bound_time(OR(r, time_limit_sec, INT64_MAX));
+    int64_t after = cluster_bound_time(OR(r, start_at, 0)) - attempt_of(j)->start_at;
+    int64_t begun_ms = cluster_bound_time(OR(r, begun_run_ms, after * 1000));
     bool changed = OR(r, limit_changed, 0), is_limited = limit < CLUSTER_TIME_MAX_SEC;
     s->limit_by_srun = is_limited && !changed && !(j->alloc_step && s->id == 0);
-    s->limit_run_ms = is_limited && changed ? (begun_ms > 0 ? begun_ms : 0) + limit * 1000 : 0;
+    s->limit_run_ms = is_limited && changed ? begun_ms + limit * 1000 : 0;
 }
 
 void step_limit_restore(const struct job *j, struct step *s)
@@ -61,7 +62,8 @@ void step_limit_enforce(struct control *c, struct job *j)
 static int find_new_limit(const Pb__StepRecord *r, const Pb__StepLimit *m, int64_t *sec,
                           struct err *err)
 {
-    int64_t was = OR(r, time_limit_sec, INT64_MAX), change = OR(m, change_sec, 0);
+    int64_t was = cluster_bound_time(OR(r, time_limit_sec, INT64_MAX));
+    int64_t change = OR(m, change_sec, 0);
     *sec = OR(m, limit_sec, was);
     if (m->has_change_sec && was >= CLUSTER_TIME_MAX_SEC)
         return control_set_error(err, ERR_TIME_LIMIT,
