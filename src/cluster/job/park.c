@@ -107,6 +107,7 @@ void park_return(struct cluster *c, struct job *j)
         n->parked--;
         park_take_units(n, j, a);
         pool_update(c, n);
+        c->pool.taken++;
     }
     c->pool.returned++;
     job_touch(c, j);

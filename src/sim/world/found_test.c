@@ -617,6 +617,28 @@ static const struct {
      "job at=7428 kind=batch id=5 min-nodes=2 run=31565 array=5 depend=afterok\n"
      "job at=11885 kind=batch id=8 part=p1,p2 min-nodes=2 run=2087 array=3 depend=aftercorr\n"
      "fault at=40104 what=reboot node=2\n"},
+    {"a job that does not share goes on, and those that took turns on its CPUs have to stop",
+     "run seed=977165737 share=401\n"
+     "conf set=SelectTypeParameters=CR_CPU\n"
+     "conf set=PreemptType=preempt/partition_prio\n"
+     "conf set=PreemptMode=SUSPEND,GANG\n"
+     "node id=1 cores=2\n"
+     "part part=p1 options=Default=YES;MaxTime=10 nodes=ALL\n"
+     "part part=p2 options=Default=NO;PriorityTier=2 nodes=n1\n"
+     "part part=p3 options=Default=NO;MaxCPUsPerNode=1;PriorityTier=1;PreemptMode=CANCEL nodes=n1\n"
+     "part part=p4 options=Default=NO;MaxTime=10;PriorityTier=3;PreemptMode=SUSPEND;GraceTime=10 "
+     "nodes=n1\n"
+     "job at=1 kind=batch id=6 part=p1,p2 begin=48 wait=1\n"
+     "job at=1 kind=srun id=10 part=p3\n"
+     "job at=5 kind=batch id=11 part=p3,p4\n"
+     "job at=2 kind=batch id=12 part=p1,p1,p1 run=1\n"
+     "job at=1 kind=batch id=13 part=p2,p4 constraint=blue depend=aftercorr\n"
+     "job at=1156 kind=batch id=19 part=p3,p3,p1 run=53877 array=3 depend=aftercorr\n"
+     "job at=10710 kind=batch id=22 part=p2 cpus-per-task=2\n"
+     "job at=4 kind=batch id=34 begin=78 wait=1\n"
+     "job at=34078 kind=alloc id=35 part=p2,p3 steps=1 dies=1\n"
+     "do at=9 what=move job=6 part=p4\n"
+     "do at=114 what=part-share part=p1 to=FORCE:2 nodes=n1\n"},
 };
 
 static void what_was_found_stays_mended(void **state)
