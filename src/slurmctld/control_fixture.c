@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "control/query/metrics.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
 
 struct control {
     struct conf *conf;

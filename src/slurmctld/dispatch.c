@@ -10,8 +10,20 @@
 #include "base/mem.h"
 #include "base/pb.h"
 #include "base/str.h"
-#include "slurmctld/ctld.h"
-#include "slurmctld/diag.h"
+#include "slurmctld/core/answers.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/diag.h"
+#include "slurmctld/core/files.h"
+#include "slurmctld/core/names.h"
+#include "slurmctld/dispatch.h"
+#include "slurmctld/lead/backup.h"
+#include "slurmctld/lead/lead.h"
+#include "slurmctld/listing.h"
+#include "slurmctld/node/node_dynamic.h"
+#include "slurmctld/node/stop.h"
+#include "slurmctld/reload.h"
+#include "slurmctld/submit/submit_wait.h"
+#include "slurmctld/unnamed.h"
 
 typedef void handler_fn(struct ctld *c, const struct rpc_request *r, const struct caller *who);
 

@@ -7,8 +7,14 @@
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "slurmctld/ctld.h"
-#include "slurmctld/diag.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/diag.h"
+#include "slurmctld/core/job_comp.h"
+#include "slurmctld/core/names.h"
+#include "slurmctld/env.h"
+#include "slurmctld/node/nodes.h"
+#include "slurmctld/node/payload.h"
+#include "slurmctld/submit/submit_env.h"
 
 static int64_t on_wall_ms(void *ctx)
 {

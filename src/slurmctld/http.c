@@ -10,8 +10,10 @@
 
 #include "base/mem.h"
 #include "control/query/metrics.h"
-#include "slurmctld/ctld.h"
-#include "slurmctld/diag.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/diag.h"
+#include "slurmctld/core/names.h"
+#include "slurmctld/http.h"
 
 #define FRESH_MS 1000   /* a text is kept for so long, */
 #define FRESH_FACTOR 20 /* and so many times as long as it took to make it */

@@ -9,7 +9,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/answers.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/listing.h"
 
 struct listing {
     uint64_t call;

@@ -15,8 +15,15 @@
 #include "base/path.h"
 #include "base/service.h"
 #include "conf/conf_submit.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/files.h"
+#include "slurmctld/lead/backup.h"
+#include "slurmctld/lead/check.h"
+#include "slurmctld/lead/lead.h"
+#include "slurmctld/lead/reexec.h"
+#include "slurmctld/options.h"
+#include "slurmctld/process.h"
 #include "slurmctld/script/scriptd.h"
-#include "slurmctld/start.h"
 #include "slurmctld/submit/submitd.h"
 
 #define LEAD_WAIT_MS 5000
@@ -102,12 +109,12 @@ static int lead_at_once(struct ctld *c, struct err *err)
 /* One that is alone leads from its start. */
 static int open_controller(struct ctld *c, struct conf *conf, size_t me, struct err *err)
 {
-    int rc = ctld_open(c, conf, me, err);
+    int rc = process_open(c, conf, me, err);
     c->on_settled = on_settled;
     if (rc == 0 && ctld_is_alone(c))
         rc = lead_at_once(c, err);
     if (rc == 0)
-        rc = ctld_listen(c, err);
+        rc = process_listen(c, err);
     if (rc)
         return rc;
     if (c->control)
@@ -201,16 +208,16 @@ int main(int argc, char **argv)
     if (start_controller(&c, &pid_fd, &pid_path, &err)) {
         status = log_failure(&err);
         if (c.loop)
-            ctld_close(&c);
+            process_close(&c);
         else
             free(c.conf_path);
         return status;
     }
-    ctld_run(&c);
+    process_run(&c);
     bool begin_anew = c.begin_anew, bad = c.failed;
     enum reexec how = c.control ? REEXEC_YIELDED : c.waits ? REEXEC_WAITS : REEXEC_CLAIMS;
     _cleanup_free_ char *conf_path = mem_strdup(c.conf_path);
-    ctld_close(&c);
+    process_close(&c);
     if (begin_anew)
         reexec_start(&options, conf_path, how);
     files_pid_remove(pid_fd, pid_path);

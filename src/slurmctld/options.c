@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmctld/options.h"
+#include "slurmctld/core/ctld.h"
 #include <getopt.h>
 #include <stdio.h>
-
-#include "slurmctld/start.h"
 
 static const char help[] =
     "Usage: slurmctld [OPTIONS]\n"

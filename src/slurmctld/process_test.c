@@ -25,8 +25,14 @@
 #include "proto/common.pb-c.h"
 #include "rpc/client.h"
 #include "slurmctld/control_fixture.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/files.h"
+#include "slurmctld/lead/backup.h"
+#include "slurmctld/lead/lead.h"
 #include "slurmctld/node/send.h"
-#include "slurmctld/start.h"
+#include "slurmctld/node/stop.h"
+#include "slurmctld/process.h"
+#include "slurmctld/reload.h"
 
 #define DEADLINE_MS 20000 /* until what must happen counts as not happening */
 
@@ -111,7 +117,7 @@ static int controller_open(const struct world *w, struct ctld *c, struct err *er
         files_open_log(c, conf, false);
         rc = files_load_keys(c, conf, err);
     }
-    return rc ? rc : ctld_open(c, conf, 0, err);
+    return rc ? rc : process_open(c, conf, 0, err);
 }
 
 static void __attribute__((noreturn)) controller(struct world *w, int ready)
@@ -123,14 +129,14 @@ static void __attribute__((noreturn)) controller(struct world *w, int ready)
     if (rc == 0)
         rc = lead_take(&c, &taken, &err);
     if (rc == 0)
-        rc = ctld_listen(&c, &err);
+        rc = process_listen(&c, &err);
     if (rc) {
         fprintf(stderr, "controller: %s\n", err.text);
         _exit(9);
     }
     close(ready);
-    ctld_run(&c);
-    ctld_close(&c);
+    process_run(&c);
+    process_close(&c);
     exit(0);
 }
 
@@ -665,9 +671,9 @@ static bool stops_for_good(const struct world *w, bool told_first)
     bool taken = backup_reload(&c, &err) == 0;
     if (!told_first)
         raise(SIGTERM);
-    ctld_run(&c);
+    process_run(&c);
     bool anew = c.begin_anew;
-    ctld_close(&c);
+    process_close(&c);
     return !anew && taken == !told_first;
 }
 
@@ -694,7 +700,7 @@ static void it_ends_while_the_configuration_is_read(void **state)
         if (controller_open(w, &c, &err) || lead_take(&c, &taken, &err))
             exit(1);
         reload_start(&c, 0, false);
-        ctld_close(&c);
+        process_close(&c);
         exit(0);
     }
     expect_end(pid);

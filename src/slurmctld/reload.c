@@ -5,7 +5,15 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/files.h"
+#include "slurmctld/core/job_comp.h"
+#include "slurmctld/core/names.h"
+#include "slurmctld/lead/lead.h"
+#include "slurmctld/node/peers.h"
+#include "slurmctld/process.h"
+#include "slurmctld/reload.h"
+#include "slurmctld/submit/submit_env.h"
 
 #define LANE 2
 
@@ -85,7 +93,7 @@ static void apply_reload(struct reload *r)
     outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
     names_forget(c->names);
     submit_env_begin(c);
-    ctld_limit_requests(c);
+    process_limit_requests(c);
     c->debug_given = false;
     control_set_debug(c->control, control_conf(c->control)->debug);
     job_comp_close(c);

@@ -5,7 +5,10 @@
 
 #include "base/mem.h"
 #include "proto/job.pb-c.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/names.h"
+#include "slurmctld/dispatch.h"
+#include "slurmctld/unnamed.h"
 
 struct unnamed {
     struct rpc_request request;

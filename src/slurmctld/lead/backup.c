@@ -11,8 +11,14 @@
 #include "base/str.h"
 #include "control/lead/standby.h"
 #include "rpc/keyed.h"
-#include "slurmctld/ctld.h"
-#include "slurmctld/start.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/lead/backup.h"
+#include "slurmctld/lead/check.h"
+#include "slurmctld/lead/lead.h"
+#include "slurmctld/lead/shared.h"
+#include "slurmctld/node/stop.h"
+#include "slurmctld/node/summon.h"
+#include "slurmctld/script/scripts.h"
 
 #define YIELD_PATIENCE_MS 2000
 #define ORDER_PATIENCE_MS 15000 /* of a leader's orderly end, and a second to load */

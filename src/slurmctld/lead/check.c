@@ -16,9 +16,12 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/trust.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/job_comp.h"
+#include "slurmctld/lead/check.h"
 #include "slurmctld/script/burst_lua.h"
-#include "slurmctld/start.h"
 #include "slurmctld/submit/lua_site.h"
+#include "slurmctld/submit/submit_env.h"
 
 #define REACH_MS 1000 /* for a connection to another controller */
 

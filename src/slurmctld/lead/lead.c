@@ -9,13 +9,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/dump.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "slurmctld/ctld.h"
-#include "slurmctld/start.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/files.h"
+#include "slurmctld/lead/check.h"
+#include "slurmctld/lead/lead.h"
+#include "slurmctld/lead/reexec.h"
+#include "slurmctld/lead/restore.h"
+#include "slurmctld/node/node_dynamic.h"
+#include "slurmctld/node/stop.h"
+#include "slurmctld/script/scripts.h"
+#include "slurmctld/submit/submit_env.h"
+#include "slurmctld/submit/submit_wait.h"
 
 #define WATCH_MS 1000
 
@@ -255,11 +266,6 @@ int lead_take(struct ctld *c, bool *taken, struct err *err)
  * move an address for example. Nothing waits for them. They have a helper of their own: what the
  * controller before is still ending must not keep them.
  */
-#include <sys/wait.h>
-
-#include "base/arena.h"
-#include "slurmctld/ctld.h"
-#include "slurmctld/script/scripts.h"
 
 /* Nothing waits for the site's programs. They have a helper of their own: what the controller
  * before is still ending must not keep them. */
@@ -310,12 +316,6 @@ void lead_run_program(struct ctld *c, bool leads)
  * The end of a lead for another controller's: what was acknowledged is durable, open calls are told
  * to go on to the successor, and the process begins anew in standby. The order is stop.c's.
  */
-#include <string.h>
-#include <unistd.h>
-
-#include "base/mem.h"
-#include "base/str.h"
-#include "slurmctld/ctld.h"
 
 void lead_answer_ping(struct ctld *c, const struct rpc_request *r, bool leads, const char *leader)
 {

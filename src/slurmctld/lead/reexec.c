@@ -16,8 +16,9 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "slurmctld/lead/lowport.h"
-#include "slurmctld/start.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/lowport.h"
+#include "slurmctld/lead/reexec.h"
 
 #define WORD "SLUICE_SLURMCTLD_AGAIN"
 #define CLAIMS "start"

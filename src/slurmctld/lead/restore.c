@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/lead/restore.h"
 
 #define SEE "see SAVED STATE in slurmctld(8)"
 

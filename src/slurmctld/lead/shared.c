@@ -9,7 +9,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/lead/lead.h"
+#include "slurmctld/lead/shared.h"
 
 #define LANE 3
 #define EVERY_MS 60000

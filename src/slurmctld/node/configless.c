@@ -2,8 +2,9 @@
 /* Nodes that have no slurm.conf of their own get this controller's, over a session: both sides know
  * the cluster key, and nobody between them can put another in its place. */
 #define LOG_ROOM "slurmctld"
+#include "slurmctld/node/configless.h"
 #include "base/mem.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
 
 #define TEXT_MAX (RPC_BODY_MAX - 65536u)
 #define SECOND_MAX (64u << 20) /* bytes sent in a second: what is on its way is in memory */

@@ -12,7 +12,9 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/pb.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/node/node_dynamic.h"
+#include "slurmctld/node/nodes.h"
 
 #define LANE 2 /* that of reload.c */
 #define REGISTRANTS_MAX 1024

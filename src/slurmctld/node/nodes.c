@@ -6,8 +6,12 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "slurmctld/ctld.h"
-#include "slurmctld/diag.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/diag.h"
+#include "slurmctld/node/configless.h"
+#include "slurmctld/node/node_dynamic.h"
+#include "slurmctld/node/nodes.h"
+#include "slurmctld/node/stop.h"
 
 struct node_session {
     struct ctld *c;

@@ -8,7 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "rpc/keyed.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/node/peers.h"
 
 #define PATIENCE_MS 1000 /* one that hangs must not hold up the others' end */
 

@@ -8,7 +8,14 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "slurmctld/core/answers.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/job_comp.h"
+#include "slurmctld/node/nodes.h"
+#include "slurmctld/node/payload.h"
 #include "slurmctld/node/send.h"
+#include "slurmctld/node/stop.h"
+#include "slurmctld/script/scripts.h"
 
 /* 0: *data is borrowed until the next payload_cache call. Positive: it must be read. Negative: it
  * cannot be had, err says why. */

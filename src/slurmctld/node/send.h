@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
 
 #define SEND_QUEUE_MOST (16u << 20)
 #define SEND_READS_MOST 256 /* records of one turn of the worker */

@@ -9,6 +9,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/node/payload.h"
 #include "slurmctld/node/send.h"
 
 struct waiting {

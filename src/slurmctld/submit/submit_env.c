@@ -9,9 +9,11 @@
 #include "base/str.h"
 #include "conf/conf_submit.h"
 #include "proto/submit.pb-c.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
 #include "slurmctld/submit/lua_site.h"
+#include "slurmctld/submit/submit_env.h"
 #include "slurmctld/submit/submit_line.h"
+#include "slurmctld/submit/submit_wait.h"
 
 struct submit_env {
     bool script;         /* it alone: */

@@ -10,9 +10,10 @@
 
 #include "base/mem.h"
 #include "proto/submit.pb-c.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
 #include "slurmctld/script/scripts.h"
 #include "slurmctld/submit/submit_line.h"
+#include "slurmctld/submit/submit_wait.h"
 
 #define BURST_QUESTION 1 /* in the place of a job id: one of ours, not of control/ */
 #define ROUNDS 8 /* what a request is about changes while it waits: so often it is asked again */
@@ -302,7 +303,7 @@ void submit_wait_answer(void *ctx, const Pb__SubmitAnswer *a)
         return;
     w->rounds++;
     w->runs = true;
-    dispatch_request(c, &w->request);
+    c->dispatch(c, &w->request);
     w->runs = false;
     if (!is_waiting(w))
         wait_free(c, w);
@@ -319,7 +320,7 @@ void submit_wait_again(struct ctld *c)
         question_free(c, q);
         w->questions = NULL;
         w->runs = true;
-        dispatch_request(c, &w->request);
+        c->dispatch(c, &w->request);
         w->runs = false;
         if (!is_waiting(w))
             wait_free(c, w);

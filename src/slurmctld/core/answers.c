@@ -12,7 +12,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/answers.h"
+#include "slurmctld/core/ctld.h"
 
 #define PATIENCE_MS 25
 #define BYTES_MOST (16u << 20) /* that wait; beyond that the oldest do not */

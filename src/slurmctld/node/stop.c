@@ -4,8 +4,12 @@
  * get what is queued for them, and the loop stops. Running jobs are not touched.
  */
 #define LOG_ROOM "slurmctld"
+#include "slurmctld/node/stop.h"
 #include "base/mem.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/node/nodes.h"
+#include "slurmctld/node/peers.h"
+#include "slurmctld/node/summon.h"
 
 #define GATHER_MS 3000         /* for nodes to register before all daemons are told to stop */
 #define GATHER_RECENT_MS 60000 /* a controller that has led for longer has all that are there */

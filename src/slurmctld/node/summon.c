@@ -9,7 +9,9 @@
 
 #include "base/mem.h"
 #include "rpc/keyed.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/node/nodes.h"
+#include "slurmctld/node/summon.h"
 
 #define PARALLEL 128
 #define PATIENCE_MS 3000

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmctld/names.h"
+#include "slurmctld/core/names.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -14,8 +14,10 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "slurmctld/lead/lowport.h"
-#include "slurmctld/start.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/files.h"
+#include "slurmctld/core/job_comp.h"
+#include "slurmctld/core/lowport.h"
 
 static char *dir_of(const char *path)
 {
@@ -234,10 +236,6 @@ void files_pid_remove(int fd, const char *path)
         log_error("SlurmctldPidFile %s: %s", path, strerror(errno));
     close(fd);
 }
-
-#include <string.h>
-
-#include "slurmctld/ctld.h"
 
 void files_open_log(struct ctld *c, const struct conf *conf, bool starting)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "slurmctld/names.h"
+#include "slurmctld/core/names.h"
 
 #define NOBODY_UID 3999999999u
 

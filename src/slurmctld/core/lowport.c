@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmctld/lead/lowport.h"
+#include "slurmctld/core/lowport.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmctld/diag.h"
+#include "slurmctld/core/diag.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/answers.h"
+#include "slurmctld/core/ctld.h"
 
 #define RPC_NUMBERS 256
 #define LATENCY_CALLS 1000

@@ -1,9 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define LOG_ROOM "slurmctld"
-#include "slurmctld/ctld.h"
-#include "slurmctld/diag.h"
+#include "slurmctld/process.h"
+#include "slurmctld/core/answers.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/diag.h"
+#include "slurmctld/core/files.h"
+#include "slurmctld/core/job_comp.h"
+#include "slurmctld/core/names.h"
+#include "slurmctld/dispatch.h"
+#include "slurmctld/env.h"
+#include "slurmctld/http.h"
+#include "slurmctld/lead/backup.h"
+#include "slurmctld/listing.h"
+#include "slurmctld/node/node_dynamic.h"
+#include "slurmctld/node/nodes.h"
+#include "slurmctld/node/payload.h"
+#include "slurmctld/node/peers.h"
 #include "slurmctld/node/send.h"
-#include "slurmctld/start.h"
+#include "slurmctld/node/stop.h"
+#include "slurmctld/node/summon.h"
+#include "slurmctld/reload.h"
+#include "slurmctld/script/scripts.h"
+#include "slurmctld/submit/submit_env.h"
+#include "slurmctld/submit/submit_wait.h"
+#include "slurmctld/unnamed.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,33 +42,6 @@
 /* Commits; records and a configuration being read; names of hosts, and of users, being looked up.
  * Each has a lane of its own, so that a name service that hangs takes no worker from the others. */
 #define WORKERS 5
-
-/* Answers. */
-
-void ctld_reply(struct ctld *c, uint64_t call, const ProtobufCMessage *reply)
-{
-    size_t len = protobuf_c_message_get_packed_size(reply);
-    struct outbox_item *item = outbox_item_new(OUTBOX_REPLY, NULL, len);
-    protobuf_c_message_pack(reply, (uint8_t *)item->data);
-    item->call = call;
-    outbox_add(c->outbox, item);
-}
-
-void ctld_reply_part(struct ctld *c, uint64_t call, const struct str *bytes, bool more)
-{
-    struct outbox_item *item = outbox_item_new(OUTBOX_REPLY, bytes->data, bytes->len);
-    item->call = call;
-    item->more = more;
-    outbox_add(c->outbox, item);
-}
-
-void ctld_reply_error(struct ctld *c, uint64_t call, int code, const char *text)
-{
-    struct outbox_item *item = outbox_item_new(OUTBOX_ERROR, text, strlen(text));
-    item->call = call;
-    item->code = code;
-    outbox_add(c->outbox, item);
-}
 
 /* The turn: what came in was applied by now; plan, make durable, let out. */
 
@@ -220,27 +213,7 @@ static int take_signals(struct ctld *c, struct err *err)
     return 0;
 }
 
-const struct conf *ctld_conf(const struct ctld *c)
-{
-    return c->control ? control_conf(c->control) : c->conf;
-}
-
-const struct conf_host *ctld_me(const struct ctld *c)
-{
-    return conf_find_controller(ctld_conf(c), c->name);
-}
-
-bool ctld_is_alone(const struct ctld *c)
-{
-    return ctld_conf(c)->controllers.len == 1;
-}
-
-bool ctld_debugs(const struct ctld *c, enum conf_debug flag)
-{
-    return c->control && control_get_debug(c->control) >> flag & 1;
-}
-
-int ctld_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
+int process_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
 {
     char host[256] = "localhost";
     if (gethostname(host, sizeof(host) - 1) == 0)
@@ -262,6 +235,7 @@ int ctld_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
     c->diag = diag_new();
     c->wake = loop_timer_new(c->loop, on_wake, c);
     c->defer = loop_timer_new(c->loop, on_defer_over, c);
+    c->dispatch = dispatch_request;
     env_init(&c->env, c);
     loop_on_turn(c->loop, on_turn, c);
     return take_signals(c, err);
@@ -301,7 +275,7 @@ static void limit_submission(struct ctld *c)
     rpc_server_limit_size(c->server, RPC_SUBMIT, none ? RPC_BODY_MAX : (uint32_t)bytes);
 }
 
-void ctld_limit_requests(struct ctld *c)
+void process_limit_requests(struct ctld *c)
 {
     limit_submission(c);
     const struct conf_rate *r = &ctld_conf(c)->rate;
@@ -312,7 +286,7 @@ void ctld_limit_requests(struct ctld *c)
     rpc_server_limit_rate(c->server, r->enable ? &o : NULL);
 }
 
-int ctld_listen(struct ctld *c, struct err *err)
+int process_listen(struct ctld *c, struct err *err)
 {
     const struct conf *conf = ctld_conf(c);
     const struct conf_host *me = ctld_me(c);
@@ -334,7 +308,7 @@ int ctld_listen(struct ctld *c, struct err *err)
     };
     rpc_set_encryption(conf_encrypts(conf));
     c->server = rpc_server_new(&options, &events);
-    ctld_limit_requests(c);
+    process_limit_requests(c);
     for (unsigned port = conf->slurmctld_port;
          port <= conf->slurmctld_port || port <= conf->slurmctld_port_last; port++) {
         int rc = listen_port(c, me, (uint16_t)port, err);
@@ -349,13 +323,13 @@ int ctld_listen(struct ctld *c, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-void ctld_run(struct ctld *c)
+void process_run(struct ctld *c)
 {
     on_turn(c); /* what control_start() changed */
     loop_run(c->loop);
 }
 
-void ctld_close(struct ctld *c)
+void process_close(struct ctld *c)
 {
     c->closed = true;
     job_comp_close(c);

@@ -16,7 +16,8 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/timefmt.h"
-#include "slurmctld/ctld.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/core/job_comp.h"
 
 #define DEFAULT_PATH "/var/log/slurm_jobcomp.log"
 

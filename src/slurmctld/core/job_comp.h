@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* JobCompType. */
+#pragma once
+
+#include "slurmctld/core/ctld.h"
+
+const char *job_comp_path(const struct conf *conf); /* NULL: no file is written */
+void job_comp_ended(void *ctx, const struct env_job_end *e);
+void job_comp_write(struct ctld *c, const void *line, size_t len);
+void job_comp_close(struct ctld *c); /* the next line opens the file again */

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The command line. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "slurmctld/core/ctld.h"
+
+/* Returns true to go on; false: over, with *status (--help, -V, a wrong option). */
+bool options_parse(int argc, char **argv, struct ctld_options *o, int *status);
