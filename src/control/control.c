@@ -5,18 +5,26 @@
 #include "base/pb.h"
 #include "control/admin/node_dynamic.h"
 #include "control/admin/shutdown.h"
+#include "control/core/counters.h"
 #include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
+#include "control/event/event.h"
 #include "control/event/record.h"
+#include "control/event/trigger.h"
 #include "control/internal.h"
+#include "control/life/burst.h"
+#include "control/life/depend.h"
+#include "control/life/gang.h"
 #include "control/life/inactive.h"
+#include "control/life/priority.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
 #include "control/life/split.h"
 #include "control/life/start.h"
 #include "control/life/transition.h"
 #include "control/query/test_only.h"
+#include "control/query/why.h"
 #include "control/report/reboot.h"
 #include "control/step/step.h"
 #include "control/submit/submit.h"
@@ -30,6 +38,15 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->debug = conf->debug;
     c->env = env;
     c->cluster = cluster_new(conf);
+    c->ranking = mem_new(struct ranking);
+    c->why = mem_new(struct why_line);
+    c->news = mem_new(struct news);
+    c->counters = mem_new(struct counters);
+    c->triggers = mem_new(struct triggers);
+    c->burst = mem_new(struct burst_desk);
+    c->gang = mem_new(struct gang);
+    c->events = mem_new(struct event_log);
+    c->attempts = mem_new(struct event_log);
     transition_observe(c);
     c->on_plan_dropped = why_begin_anew;
     c->next_id = c->reserved_id = c->given_id = conf->first_job_id;
@@ -51,10 +68,10 @@ void control_free(struct control *c)
     priority_done(c);
     str_done(&c->said);
     why_done(c);
-    trigger_done(&c->triggers);
-    event_done(&c->events);
-    event_done(&c->attempts);
-    burst_desk_done(&c->burst);
+    trigger_done(c->triggers);
+    event_done(c->events);
+    event_done(c->attempts);
+    burst_desk_done(c->burst);
     cluster_free(c->cluster);
     conf_free(c->conf);
     idmap_done(&c->calls);
@@ -66,6 +83,15 @@ void control_free(struct control *c)
     depend_forget_told(c);
     vec_done(&c->fresh);
     arena_done(&c->restored);
+    free(c->ranking);
+    free(c->why);
+    free(c->news);
+    free(c->counters);
+    free(c->triggers);
+    free(c->burst);
+    free(c->gang);
+    free(c->events);
+    free(c->attempts);
     free(c);
 }
 
@@ -103,7 +129,7 @@ void control_stop(struct control *c, bool all)
 {
     if (all)
         shutdown_over(c);
-    c->triggers.lead.stopped = true;
+    c->triggers->lead.stopped = true;
     c->reserved_id = c->next_id;
     control_save_meta(c);
 }
@@ -131,15 +157,15 @@ static void set_wake(struct control *c)
         at = depend_due_ms(c);
     if (trigger_due_ms(c) < at)
         at = trigger_due_ms(c);
-    if (c->burst.pools_due_mono_ms && c->burst.pools_due_mono_ms < at)
-        at = c->burst.pools_due_mono_ms;
+    if (c->burst->pools_due_mono_ms && c->burst->pools_due_mono_ms < at)
+        at = c->burst->pools_due_mono_ms;
     if (event_due_ms(c) < at)
         at = event_due_ms(c);
     if (gang_due_ms(c) < at)
         at = gang_due_ms(c);
     if (start_due_ms(c) < at)
         at = start_due_ms(c);
-    if (c->ranking.moving || why_is_due(c))
+    if (c->ranking->moving || why_is_due(c))
         at = control_mono(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
         return;

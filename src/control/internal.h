@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The machine's state, which every file of this room knows. What a file offers to others is in its
- * own header. */
+ * own header. What belongs to one file is a pointer to a struct of that file's header, which
+ * control_new() makes: this header is below all others. */
 #pragma once
 
 #include "cluster/cluster.h"
 #include "control/control.h"
-#include "control/core/counters.h"
-#include "control/core/log.h"
-#include "control/event/event.h"
-#include "control/event/trigger.h"
-#include "control/life/burst.h"
-#include "control/life/depend.h"
-#include "control/life/gang.h"
-#include "control/life/priority.h"
-#include "control/query/why.h"
 #include "sched/plan.h"
 
 #define CONTROL_REPEAT_MS 5000      /* unanswered orders to nodes are repeated */
@@ -21,7 +13,15 @@
 #define CONTROL_WAITER_MS 30000     /* a pending allocation outlives its command by so much */
 #define CONTROL_CRED_MS 120000      /* a credential may be used to start for so long */
 
+struct burst_desk;
+struct counters;
+struct event_log;
+struct gang;
+struct news;
+struct ranking;
 struct step_owner;
+struct triggers;
+struct why_line;
 
 struct node_dynamic { /* created by scontrol, not in slurm.conf; see admin/node_dynamic.c */
     char *name, *keys;
@@ -65,8 +65,8 @@ struct control {
     void (*on_plan_dropped)(struct control *c); /* queries about the queue begin again */
     uint64_t plan_work;                         /* a turn's share of a pass, in looks at a node */
     VEC(struct fresh) fresh; /* new requests for allocations: answered after the next pass */
-    struct ranking ranking;
-    struct why_line why;
+    struct ranking *ranking;
+    struct why_line *why;
     struct str said; /* messages of job_submit for the user of the present request */
     const struct job_set *set_ending; /* its components are being ended with one of them */
     const char *failed_node;          /* the node whose failure ends the present job; NULL: none */
@@ -81,17 +81,17 @@ struct control {
     VEC(struct aside) asides;
     VEC(uint32_t) ports_awaited; /* ids of jobs with steps that wait for ports */
     bool ports_freed;            /* in this turn */
-    struct news news;
-    struct counters counters;
-    struct triggers triggers;
-    struct burst_desk burst;
-    struct gang gang;
-    struct event_log events, attempts; /* attempts: the archive */
-    bool meta_read, lost;              /* RECORD_META was restored; unknown records were lost */
-    size_t records;                    /* other records that were restored */
-    struct log_limits log_limits;      /* see control_log_limited() */
-    struct str newer;                  /* fields of StoreMeta that only a newer version knows */
-    struct arena restored;             /* of the stored job being read; kept from one to the next */
+    struct news *news;
+    struct counters *counters;
+    struct triggers *triggers;
+    struct burst_desk *burst;
+    struct gang *gang;
+    struct event_log *events, *attempts; /* attempts: the archive */
+    bool meta_read, lost;                /* RECORD_META was restored; unknown records were lost */
+    size_t records;                      /* other records that were restored */
+    struct log_limits log_limits;        /* see control_log_limited() */
+    struct str newer;                    /* fields of StoreMeta that only a newer version knows */
+    struct arena restored; /* of the stored job being read; kept from one to the next */
 };
 
 /* A job with --immediate that has not started: it is neither stored nor shown. */

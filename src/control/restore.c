@@ -9,14 +9,20 @@
 #include "control/admin/update_node.h"
 #include "control/admin/update_part.h"
 #include "control/core/aside.h"
+#include "control/core/log.h"
+#include "control/event/event.h"
 #include "control/event/record.h"
+#include "control/event/trigger.h"
 #include "control/internal.h"
+#include "control/life/burst.h"
 #include "control/life/cancel.h"
+#include "control/life/depend.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
 #include "control/life/hook.h"
 #include "control/life/inactive.h"
 #include "control/life/preempt.h"
+#include "control/life/priority.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
 #include "control/life/set.h"
@@ -87,8 +93,8 @@ static int restore_meta(struct control *c, const void *data, size_t len, struct 
         c->next_id = m->given_job_id;
     c->epoch = m->epoch;
     trigger_lead_restore(c, m);
-    c->events.last = m->last_event;
-    c->attempts.last = m->last_attempt;
+    c->events->last = m->last_event;
+    c->attempts->last = m->last_attempt;
     str_clear(&c->newer);
     pb_pick_unknown(&m->base, &c->newer);
     return 0;

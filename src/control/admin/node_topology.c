@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/admin/node_topology.h"
 
+#include "control/core/log.h"
 #include "control/internal.h"
 #include "control/life/start.h"
 

@@ -9,6 +9,7 @@
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
+#include "control/life/priority.h"
 #include "control/life/split.h"
 #include "control/life/start.h"
 #include "sched/select/place.h"

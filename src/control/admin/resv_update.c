@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/life/resv.h"
 #include "control/life/start.h"

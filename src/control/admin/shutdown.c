@@ -9,6 +9,7 @@
 
 #include "base/pb.h"
 #include "control/admin/shutdown.h"
+#include "control/core/log.h"
 #include "control/internal.h"
 #include "control/life/finish.h"
 #include "control/life/schedule.h"

@@ -11,9 +11,11 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/pb.h"
+#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
+#include "control/life/priority.h"
 #include "control/life/resv.h"
 #include "control/life/start.h"
 

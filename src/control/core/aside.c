@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "control/core/aside.h"
+#include "control/core/log.h"
 #include "control/internal.h"
 
 #define META_LOST_IDS 100000 /* that may have been given beyond the highest one there is */

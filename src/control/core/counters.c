@@ -14,15 +14,15 @@ void counters_begin(struct control *c)
 {
 #define COUNTER(name, kind, help)                                                                  \
     if (kind == SINCE_RESET)                                                                       \
-        c->counters.name = 0;
+        c->counters->name = 0;
 #include "proto/counter.def"
 #undef COUNTER
-    c->counters.since_sec = control_wall(c);
+    c->counters->since_sec = control_wall(c);
 }
 
 void counters_turn(struct control *c)
 {
-    if (control_wall(c) / DAY_SEC != c->counters.since_sec / DAY_SEC)
+    if (control_wall(c) / DAY_SEC != c->counters->since_sec / DAY_SEC)
         counters_begin(c);
 }
 
@@ -33,7 +33,7 @@ int64_t counters_clock(const struct control *c)
 
 void counters_look(struct control *c, int64_t begun_usec, bool backfill, bool tried)
 {
-    struct counters *n = &c->counters;
+    struct counters *n = c->counters;
     int64_t took = counters_clock(c) - begun_usec;
     uint64_t usec = took > 0 ? (uint64_t)took : 0;
     n->pass_usec += usec;
@@ -48,7 +48,7 @@ void counters_look(struct control *c, int64_t begun_usec, bool backfill, bool tr
 
 static void add_backfill(struct control *c)
 {
-    struct counters *n = &c->counters;
+    struct counters *n = c->counters;
     n->bf_cycle_counter++;
     n->bf_cycle_last = n->backfill_usec;
     n->bf_cycle_sum += n->backfill_usec;
@@ -67,7 +67,7 @@ static void add_backfill(struct control *c)
 
 void counters_pass(struct control *c, bool complete)
 {
-    struct counters *n = &c->counters;
+    struct counters *n = c->counters;
     n->schedule_cycle_total++;
     n->schedule_cycle_last = n->pass_usec;
     n->schedule_cycle_sum += n->pass_usec;
@@ -87,15 +87,15 @@ void counters_pass(struct control *c, bool complete)
 
 void counters_submitted(struct control *c, const struct job *j)
 {
-    c->counters.jobs_submitted += array_weight(j);
+    c->counters->jobs_submitted += array_weight(j);
 }
 
 static void count_start(struct control *c, const struct job *j)
 {
-    c->counters.jobs_started++;
-    c->counters.bf_backfilled_jobs += attempt_of(j)->backfilled;
-    c->counters.bf_last_backfilled_jobs += attempt_of(j)->backfilled;
-    c->counters.bf_backfilled_het_jobs += j->in_set && attempt_of(j)->backfilled;
+    c->counters->jobs_started++;
+    c->counters->bf_backfilled_jobs += attempt_of(j)->backfilled;
+    c->counters->bf_last_backfilled_jobs += attempt_of(j)->backfilled;
+    c->counters->bf_backfilled_het_jobs += j->in_set && attempt_of(j)->backfilled;
 }
 
 static void count_end(struct control *c, const struct job *j)
@@ -103,20 +103,20 @@ static void count_end(struct control *c, const struct job *j)
     switch (j->state) {
     case PB__JOB_STATE__CANCELLED:
     case PB__JOB_STATE__PREEMPTED:
-        c->counters.jobs_canceled += array_weight(j);
+        c->counters->jobs_canceled += array_weight(j);
         break;
     case PB__JOB_STATE__NODE_FAIL:
     case PB__JOB_STATE__BOOT_FAIL:
-        c->counters.jobs_failed += array_weight(j);
+        c->counters->jobs_failed += array_weight(j);
         break;
     case PB__JOB_STATE__FAILED:
         if (j->reason == REASON_JOB_LAUNCH_FAILURE) {
-            c->counters.jobs_failed++;
+            c->counters->jobs_failed++;
             break;
         }
         /* fall through */
     default:
-        c->counters.jobs_completed += array_weight(j);
+        c->counters->jobs_completed += array_weight(j);
         break;
     }
 }
@@ -133,11 +133,11 @@ void control_diag(const struct control *c, Pb__DiagCounters *out)
 {
 #define COUNTER(name, kind, help)                                                                  \
     out->has_##name = true;                                                                        \
-    out->name = c->counters.name;
+    out->name = c->counters->name;
 #include "proto/counter.def"
 #undef COUNTER
     out->has_since_sec = true;
-    out->since_sec = c->counters.since_sec;
+    out->since_sec = c->counters->since_sec;
     out->has_jobs_pending = out->has_jobs_running = true;
     out->jobs_pending = c->cluster->pending + c->cluster->folded;
     out->jobs_running = c->cluster->running;

@@ -2,6 +2,7 @@
 /* Operators and administrators see all. */
 #include "control/core/private.h"
 
+#include "control/core/log.h"
 #include "control/internal.h"
 
 bool control_hides(const struct control *c, const struct caller *who, const char *what)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/pb.h"
+#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/internal.h"
@@ -16,17 +17,17 @@
 
 static bool is_recording(const struct control *c)
 {
-    return c->events.consumers.len > 0 && !c->preview;
+    return c->events->consumers.len > 0 && !c->preview;
 }
 
 static enum record_kind kind_of(const struct control *c, const struct event_log *log)
 {
-    return log == &c->attempts ? RECORD_ATTEMPT : RECORD_EVENT;
+    return log == c->attempts ? RECORD_ATTEMPT : RECORD_EVENT;
 }
 
 static const char *name_of(const struct control *c, const struct event_log *log)
 {
-    return log == &c->attempts ? "ended attempts and steps" : "events";
+    return log == c->attempts ? "ended attempts and steps" : "events";
 }
 
 static void drop_first(struct control *c, struct event_log *log, size_t count)
@@ -79,24 +80,24 @@ static void keep_event(struct control *c, struct event_log *log, struct event e)
 
 static void record_event(struct control *c, Pb__Event *m, uint32_t uid)
 {
-    if (!begin_event(c, &c->events, m))
+    if (!begin_event(c, c->events, m))
         return;
     struct event e = {
         .number = m->number, .uid = uid, .of_job = m->job != NULL, .packed = STR_INIT};
     pb_pack(&m->base, &e.packed);
-    keep_event(c, &c->events, e);
+    keep_event(c, c->events, e);
 }
 
 void event_keep_row(struct control *c, uint32_t uid, enum event_row row, const struct str *record)
 {
     Pb__Event m = PB__EVENT__INIT;
     m.at_ms = c->env->wall_ms(c->env->ctx);
-    if (!begin_event(c, &c->attempts, &m))
+    if (!begin_event(c, c->attempts, &m))
         return;
     struct event e = {.number = m.number, .uid = uid, .of_job = true, .packed = STR_INIT};
     pb_pack(&m.base, &e.packed);
     pb_pack_field(row, record->data, record->len, &e.packed);
-    keep_event(c, &c->attempts, e);
+    keep_event(c, c->attempts, e);
 }
 
 static const char *state_name(enum _Pb__JobState state)
@@ -200,7 +201,7 @@ static struct event_consumer *find_consumer(struct event_log *log, uint32_t uid,
 static void format_key(const struct control *c, const struct event_log *log,
                        const struct event_consumer *k, struct str *out)
 {
-    str_printf(out, "%u/%s%s", k->uid, k->name, log == &c->attempts ? "/attempts" : "");
+    str_printf(out, "%u/%s%s", k->uid, k->name, log == c->attempts ? "/attempts" : "");
 }
 
 static void save_consumer(struct control *c, const struct event_log *log,
@@ -211,7 +212,7 @@ static void save_consumer(struct control *c, const struct event_log *log,
     m.name = k->name;
     m.uid = k->uid;
     m.acknowledged = k->acknowledged;
-    if (log == &c->attempts)
+    if (log == c->attempts)
         SET(&m, attempts, true);
     pb_pack(&m.base, &packed);
     format_key(c, log, k, &key);
@@ -221,7 +222,7 @@ static void save_consumer(struct control *c, const struct event_log *log,
 /* Without a consumer, what was kept for none stays. */
 static void drop_acknowledged(struct control *c, struct event_log *log)
 {
-    if (log == &c->attempts && !log->consumers.len)
+    if (log == c->attempts && !log->consumers.len)
         return;
     uint64_t upto = log->last;
     vec_foreach (&log->consumers, k)
@@ -293,12 +294,12 @@ static int add_consumer(struct control *c, struct event_log *log, const struct c
     int rc = check_room(c, log, who, err);
     if (rc)
         return rc;
-    if (log == &c->events && !log->consumers.len)
+    if (log == c->events && !log->consumers.len)
         note_nodes(c);
     uint64_t before = log->kept.len ? log->kept.data[0].number - 1 : log->last;
     struct event_consumer k = {.uid = who->uid,
                                .name = mem_strdup(name),
-                               .acknowledged = log == &c->attempts ? before : log->last};
+                               .acknowledged = log == c->attempts ? before : log->last};
     k.seen_mono_ms = control_mono(c);
     vec_push(&log->consumers, k);
     *out = &vec_last(&log->consumers);
@@ -423,7 +424,7 @@ static void end_consumer(struct control *c, struct event_log *log, uint64_t call
 void control_events(struct control *c, uint64_t call, const struct caller *who,
                     const Pb__EventRequest *r)
 {
-    struct event_log *log = r->has_attempts && r->attempts ? &c->attempts : &c->events;
+    struct event_log *log = r->has_attempts && r->attempts ? c->attempts : c->events;
     struct err err = {0};
     const char *name = r->consumer ? r->consumer : "default";
     struct event_call asked = {
@@ -455,7 +456,7 @@ static bool drop_call(struct event_log *log, uint64_t call)
 
 bool event_call_gone(struct control *c, uint64_t call)
 {
-    return drop_call(&c->events, call) || drop_call(&c->attempts, call);
+    return drop_call(c->events, call) || drop_call(c->attempts, call);
 }
 
 static void answer_calls(struct control *c, struct event_log *log)
@@ -476,8 +477,8 @@ static void answer_calls(struct control *c, struct event_log *log)
 
 void event_turn(struct control *c)
 {
-    answer_calls(c, &c->events);
-    answer_calls(c, &c->attempts);
+    answer_calls(c, c->events);
+    answer_calls(c, c->attempts);
 }
 
 static int64_t first_due_ms(const struct event_log *log)
@@ -491,7 +492,7 @@ static int64_t first_due_ms(const struct event_log *log)
 
 int64_t event_due_ms(const struct control *c)
 {
-    int64_t events = first_due_ms(&c->events), attempts = first_due_ms(&c->attempts);
+    int64_t events = first_due_ms(c->events), attempts = first_due_ms(c->attempts);
     return events < attempts ? events : attempts;
 }
 
@@ -525,7 +526,7 @@ int event_restore(struct control *c, uint64_t number, const void *data, size_t l
                       .uid = m->job ? m->job->uid : 0,
                       .of_job = m->job != NULL,
                       .packed = STR_INIT};
-    restore_event(&c->events, e, data, len);
+    restore_event(c->events, e, data, len);
     return 0;
 }
 
@@ -544,7 +545,7 @@ int event_restore_row(struct control *c, uint64_t number, const void *data, size
                       .uid = m->step ? m->step->uid : m->attempt->spec->uid,
                       .of_job = true,
                       .packed = STR_INIT};
-    restore_event(&c->attempts, e, data, len);
+    restore_event(c->attempts, e, data, len);
     return 0;
 }
 
@@ -555,7 +556,7 @@ int event_restore_consumer(struct control *c, const void *data, size_t len, stru
     const Pb__EventConsumer *m = arena_unpack(&arena, &pb__event_consumer__descriptor, data, len);
     if (!m)
         return err_set(err, -ERR_STORE_DAMAGED, "a consumer of events: its record does not decode");
-    struct event_log *log = m->has_attempts && m->attempts ? &c->attempts : &c->events;
+    struct event_log *log = m->has_attempts && m->attempts ? c->attempts : c->events;
     struct event_consumer k = {.uid = m->uid,
                                .name = mem_strdup(m->name),
                                .acknowledged = m->acknowledged,
@@ -567,11 +568,11 @@ int event_restore_consumer(struct control *c, const void *data, size_t len, stru
 
 void event_start(struct control *c)
 {
-    c->events.seen_by_calls = c->events.last;
-    c->attempts.seen_by_calls = c->attempts.last;
+    c->events->seen_by_calls = c->events->last;
+    c->attempts->seen_by_calls = c->attempts->last;
     note_nodes(c);
-    drop_acknowledged(c, &c->events);
-    drop_acknowledged(c, &c->attempts);
+    drop_acknowledged(c, c->events);
+    drop_acknowledged(c, c->attempts);
 }
 
 void event_done(struct event_log *log)

@@ -3,6 +3,8 @@
 
 #include "base/pb.h"
 #include "control/core/aside.h"
+#include "control/event/event.h"
+#include "control/event/trigger.h"
 #include "control/internal.h"
 
 #define JOB_ID_BLOCK 1000 /* job ids reserved on disk at a time */
@@ -21,9 +23,9 @@ void control_save_meta(struct control *c)
     m.program = (char *)SLUICE_VERSION;
     trigger_lead_fill(c, &m);
     m.has_last_event = true;
-    m.last_event = c->events.last;
+    m.last_event = c->events->last;
     m.has_last_attempt = true;
-    m.last_attempt = c->attempts.last;
+    m.last_attempt = c->attempts->last;
     pb_pack(&m.base, &packed);
     str_append(&packed, c->newer.data, c->newer.len);
     c->env->put(c->env->ctx, RECORD_META, 0, NULL, packed.data, packed.len);

@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "control/core/log.h"
 #include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"
+#include "control/event/trigger.h"
 #include "control/internal.h"
 
 void trigger_free(struct trigger *t)
@@ -55,7 +57,7 @@ static void count_job(struct triggers *s, uint32_t job_id, int by)
 /* Ids rise, unless records are read in another order. */
 void trigger_add(struct control *c, struct trigger *t)
 {
-    struct triggers *s = &c->triggers;
+    struct triggers *s = c->triggers;
     vec_push(&s->all, t);
     for (size_t i = s->all.len; i-- > 1 && s->all.data[i - 1]->id > t->id;) {
         s->all.data[i] = s->all.data[i - 1];
@@ -70,7 +72,7 @@ void trigger_add(struct control *c, struct trigger *t)
 
 void trigger_drop(struct control *c, struct trigger *t)
 {
-    struct triggers *s = &c->triggers;
+    struct triggers *s = c->triggers;
     size_t at = 0;
     c->env->del(c->env->ctx, RECORD_TRIGGER, t->id, NULL);
     s->types = 0;
@@ -100,7 +102,7 @@ void trigger_clear(struct control *c, struct trigger *t)
     t->types = t->hits = 0;
     t->due_ms = 0;
     hostlist_free(take_ptr(t->hit));
-    c->triggers.stale = true;
+    c->triggers->stale = true;
 }
 
 /* --- records -----------------------------------------------------------------------------------
@@ -176,7 +178,7 @@ static void save_trigger(struct control *c, struct trigger *t)
 
 void trigger_save_changed(struct control *c)
 {
-    vec_foreach (&c->triggers.all, t)
+    vec_foreach (&c->triggers->all, t)
         if ((*t)->changed && !(*t)->cleared)
             save_trigger(c, *t);
 }
@@ -215,7 +217,7 @@ struct trigger *trigger_new(const struct control *c, const Pb__TriggerRecord *m)
 
 static struct trigger *find_trigger(const struct control *c, uint32_t id)
 {
-    vec_foreach (&c->triggers.all, t)
+    vec_foreach (&c->triggers->all, t)
         if ((*t)->id == id)
             return *t;
     return NULL;
@@ -280,7 +282,7 @@ static struct bitset *carry_set(const struct control *c, const struct cluster *f
 /* What was seen stays: a node that the new configuration makes another is an event. */
 static void carry_seen(struct control *c, const struct cluster *from)
 {
-    struct trigger_seen old = c->triggers.seen, *now = &c->triggers.seen;
+    struct trigger_seen old = c->triggers->seen, *now = &c->triggers->seen;
     *now = (struct trigger_seen){0};
     trigger_watch(c);
     vec_foreach (&c->cluster->nodes, at) {
@@ -296,10 +298,10 @@ static void carry_seen(struct control *c, const struct cluster *from)
 
 void trigger_carry(struct control *c, const struct cluster *from)
 {
-    if (!c->triggers.all.len)
+    if (!c->triggers->all.len)
         return;
     carry_seen(c, from);
-    vec_foreach (&c->triggers.all, at) {
+    vec_foreach (&c->triggers->all, at) {
         struct trigger *t = *at;
         struct bitset *told = t->told ? carry_set(c, from, t->told) : NULL;
         bitset_free(t->of);
@@ -309,17 +311,17 @@ void trigger_carry(struct control *c, const struct cluster *from)
     }
     vec_foreach (&c->cluster->nodes, n)
         trigger_node(c, *n);
-    c->triggers.stale = true;
+    c->triggers->stale = true;
 }
 
 int trigger_check_all(const struct control *c, struct err *err)
 {
     uint32_t last = 0, count;
-    vec_foreach (&c->triggers.all, at) {
+    vec_foreach (&c->triggers->all, at) {
         const struct trigger *t = *at;
-        if (t->id <= last || t->id > c->triggers.last_id)
+        if (t->id <= last || t->id > c->triggers->last_id)
             return err_set(err, -ERR_INTERNAL, "trigger %u is not in its place", t->id);
-        if (t->job_id && !idmap_get(&c->triggers.jobs, t->job_id, &count))
+        if (t->job_id && !idmap_get(&c->triggers->jobs, t->job_id, &count))
             return err_set(err, -ERR_INTERNAL, "trigger %u: its job is not counted", t->id);
         if (t->due_ms && (t->spent || !t->hits))
             return err_set(err, -ERR_INTERNAL, "trigger %u is due for nothing", t->id);
@@ -375,9 +377,9 @@ static int check_job(struct control *c, const struct caller *who, const Pb__Step
 static int check_room(const struct control *c, const struct caller *who, struct err *err)
 {
     size_t own = 0;
-    vec_foreach (&c->triggers.all, t)
+    vec_foreach (&c->triggers->all, t)
         own += (*t)->uid == who->uid;
-    if (c->triggers.all.len >= TRIGGER_MAX)
+    if (c->triggers->all.len >= TRIGGER_MAX)
         return err_set(err, -ERR_LIMIT, "%s: there are %d triggers: clear some first",
                        err_text(ERR_LIMIT), TRIGGER_MAX);
     if (!is_trusted(c, who->uid) && own >= TRIGGER_MAX_OF_USER)
@@ -404,7 +406,7 @@ static bool is_alike(const struct trigger *t, const struct trigger *other)
 
 static struct trigger *find_alike(const struct control *c, const struct trigger *as, bool spent)
 {
-    vec_foreach (&c->triggers.all, t)
+    vec_foreach (&c->triggers->all, t)
         if (*t != as && (*t)->spent == spent && is_alike(*t, as))
             return *t;
     return NULL;
@@ -448,7 +450,7 @@ static void reply_set(struct control *c, uint64_t call, const struct trigger *t)
 static void set_trigger(struct control *c, uint64_t call, const struct caller *who,
                         struct trigger *t)
 {
-    struct triggers *s = &c->triggers;
+    struct triggers *s = c->triggers;
     struct trigger *before = find_alike(c, t, true);
     t->id = s->last_id + 1;
     t->changed = true;
@@ -567,7 +569,7 @@ static bool may_clear(const struct caller *who, const struct trigger *t)
 void control_trigger_clear(struct control *c, uint64_t call, const struct caller *who,
                            const Pb__TriggerFilter *f)
 {
-    struct triggers *s = &c->triggers;
+    struct triggers *s = c->triggers;
     Pb__TriggerReply reply = PB__TRIGGER_REPLY__INIT;
     size_t denied = 0;
     if (!f->n_id && !f->n_job_id && !f->n_uid) {
@@ -604,7 +606,7 @@ bool control_list_triggers(struct control *c, const struct caller *who, const Pb
     size_t start = out->len;
     if (f->nodes)
         (void)cluster_node_set(c->cluster, f->nodes, &nodes, NULL);
-    vec_foreach (&c->triggers.all, at) {
+    vec_foreach (&c->triggers->all, at) {
         const struct trigger *t = *at;
         Pb__TriggerRecord m;
         if (t->id <= *cursor || !is_meant(c, t, f, nodes) || !is_shown(c, who, t))

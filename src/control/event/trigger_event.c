@@ -8,9 +8,11 @@
 
 #include "base/pb.h"
 #include "control/core/aside.h"
+#include "control/core/log.h"
 #include "control/core/named.h"
 #include "control/event/job_event.h"
 #include "control/event/record.h"
+#include "control/event/trigger.h"
 #include "control/internal.h"
 
 enum seen_flag { SEEN_DOWN = 1, SEEN_DRAIN = 2, SEEN_FAIL = 4, SEEN_DRAINED = 8, SEEN_FUTURE = 16 };
@@ -29,7 +31,7 @@ static bool is_quiet(const struct node *n)
 
 static bool is_idle(const struct control *c, size_t i)
 {
-    return c->triggers.seen.quiet[i] && bitset_test(c->cluster->pool.usable, i);
+    return c->triggers->seen.quiet[i] && bitset_test(c->cluster->pool.usable, i);
 }
 
 /* --- marking -----------------------------------------------------------------------------------
@@ -59,7 +61,7 @@ void trigger_hit(struct control *c, struct trigger *t, uint32_t type, const char
     if (!t->due_ms && !t->spent)
         t->due_ms = due_after(c, t, type);
     t->changed = true;
-    c->triggers.stale = true;
+    c->triggers->stale = true;
 }
 
 /* Of the same job array, or behind the leader of a heterogeneous job, which stands for all of it.
@@ -90,7 +92,7 @@ static uint32_t of_job(uint32_t types, uint8_t came)
 
 static void tell_node(struct control *c, const struct node *n, uint32_t types, uint8_t came)
 {
-    vec_foreach (&c->triggers.all, at) {
+    vec_foreach (&c->triggers->all, at) {
         struct trigger *t = *at;
         uint32_t meant = t->types & (t->job_id ? of_job(types, came) : types);
         if (!meant || t->flags & TRIGGER_FRONT_END)
@@ -103,7 +105,7 @@ static void tell_node(struct control *c, const struct node *n, uint32_t types, u
 
 static void tell_all(struct control *c, uint32_t type)
 {
-    vec_foreach (&c->triggers.all, t)
+    vec_foreach (&c->triggers->all, t)
         if ((*t)->types & type)
             trigger_hit(c, *t, type, NULL);
 }
@@ -113,7 +115,7 @@ static void tell_all(struct control *c, uint32_t type)
 
 void trigger_watch(struct control *c)
 {
-    struct trigger_seen *s = &c->triggers.seen;
+    struct trigger_seen *s = &c->triggers->seen;
     size_t count = c->cluster->nodes.len;
     if (s->of == c->cluster)
         return;
@@ -139,7 +141,7 @@ static bool is_resumed(uint8_t old, uint8_t now)
 
 void trigger_node(struct control *c, const struct node *n)
 {
-    struct trigger_seen *s = &c->triggers.seen;
+    struct trigger_seen *s = &c->triggers->seen;
     if (s->of != c->cluster || c->preview)
         return;
     uint8_t old = s->flags[n->index], now = flags_of(n), came = now & (uint8_t)~old;
@@ -159,8 +161,8 @@ void trigger_node(struct control *c, const struct node *n)
 
 static void not_idle(struct control *c, size_t i)
 {
-    c->triggers.seen.idle_ms[i] = -1;
-    vec_foreach (&c->triggers.all, at) {
+    c->triggers->seen.idle_ms[i] = -1;
+    vec_foreach (&c->triggers->all, at) {
         struct trigger *t = *at;
         if (!t->told || !bitset_test(t->told, i))
             continue;
@@ -172,7 +174,7 @@ static void not_idle(struct control *c, size_t i)
 /* The planner's arrays say where something may be another than it was: few nodes are touched. */
 void trigger_look(struct control *c)
 {
-    struct triggers *t = &c->triggers;
+    struct triggers *t = c->triggers;
     struct trigger_seen *s = &t->seen;
     if (s->of != c->cluster || !(t->types & (TRIGGER_DRAINED | TRIGGER_IDLE)))
         return;
@@ -222,17 +224,17 @@ static void end_trigger(struct control *c, struct trigger *t, bool timed_out)
 static void over_by_id(struct control *c, uint32_t id, bool timed_out)
 {
     uint32_t count;
-    if (!idmap_get(&c->triggers.jobs, id, &count))
+    if (!idmap_get(&c->triggers->jobs, id, &count))
         return;
-    for (size_t i = c->triggers.all.len; i-- > 0;)
-        if (c->triggers.all.data[i]->job_id == id)
-            end_trigger(c, c->triggers.all.data[i], timed_out);
+    for (size_t i = c->triggers->all.len; i-- > 0;)
+        if (c->triggers->all.data[i]->job_id == id)
+            end_trigger(c, c->triggers->all.data[i], timed_out);
 }
 
 void trigger_job_over(struct control *c, const struct job *j)
 {
     bool timed_out = j->state == PB__JOB_STATE__TIMEOUT;
-    if (!c->triggers.jobs.count)
+    if (!c->triggers->jobs.count)
         return;
     if (j->array && array_is_over(j->array))
         over_by_id(c, j->array->id, timed_out);
@@ -256,8 +258,8 @@ void trigger_reconfigured(struct control *c)
 /* A job that is over, and whose triggers were not told so: its record is lost. */
 static void tell_bereaved(struct control *c)
 {
-    for (size_t i = c->triggers.all.len; i-- > 0;) {
-        struct trigger *t = c->triggers.all.data[i];
+    for (size_t i = c->triggers->all.len; i-- > 0;) {
+        struct trigger *t = c->triggers->all.data[i];
         if (!t->spent && !t->hits && !t->argument && !trigger_may_happen(c, t))
             end_trigger(c, t, false);
     }
@@ -265,7 +267,7 @@ static void tell_bereaved(struct control *c)
 
 void trigger_start(struct control *c)
 {
-    if (c->triggers.all.len)
+    if (c->triggers->all.len)
         trigger_watch(c);
     trigger_lead_start(c);
     tell_bereaved(c);
@@ -304,7 +306,7 @@ static bool is_told(const struct trigger *t, size_t node)
 /* Of the nodes that are idle now and that it has not fired for. */
 static int64_t idle_due_ms(const struct control *c, const struct trigger *t)
 {
-    const struct trigger_seen *s = &c->triggers.seen;
+    const struct trigger_seen *s = &c->triggers->seen;
     int64_t first = INT64_MAX, offset = t->offset_sec > 0 ? t->offset_sec * 1000 : 0;
     if (!(t->types & TRIGGER_IDLE) || s->of != c->cluster)
         return INT64_MAX;
@@ -318,7 +320,7 @@ static int64_t idle_due_ms(const struct control *c, const struct trigger *t)
 
 static void hit_idle(struct control *c, struct trigger *t)
 {
-    const struct trigger_seen *s = &c->triggers.seen;
+    const struct trigger_seen *s = &c->triggers->seen;
     int64_t now = control_mono(c), offset = t->offset_sec > 0 ? t->offset_sec * 1000 : 0;
     for (size_t i = 0; i < c->cluster->nodes.len; i++) {
         bool meant = s->idle_ms[i] >= 0 && (!t->of || bitset_test(t->of, i)) && !is_told(t, i);
@@ -404,7 +406,7 @@ static void fire_trigger(struct control *c, struct trigger *t)
     t->fired_ms = control_mono(c);
     t->timed = t->timed || t->hits & TRIGGER_TIME;
     t->changed = true;
-    c->triggers.stale = true;
+    c->triggers->stale = true;
     control_log(c, LOG_LVL_INFO, "trigger %u fires: %s %.200s", t->id, t->program, t->argument);
     if (t->hit) { /* what did not fit */
         t->due_ms = control_mono(c) + TRIGGER_EVERY_MS;
@@ -423,7 +425,7 @@ static void fire_trigger(struct control *c, struct trigger *t)
 static bool has_program_room(const struct control *c, const struct trigger *t)
 {
     size_t all = 0, own = 0;
-    vec_foreach (&c->triggers.all, at) {
+    vec_foreach (&c->triggers->all, at) {
         all += (*at)->argument != NULL;
         own += (*at)->argument && (*at)->uid == t->uid;
     }
@@ -434,8 +436,8 @@ static bool has_program_room(const struct control *c, const struct trigger *t)
 
 static void drop_spent_triggers(struct control *c)
 {
-    for (size_t i = c->triggers.all.len; i-- > 0;) {
-        struct trigger *t = c->triggers.all.data[i];
+    for (size_t i = c->triggers->all.len; i-- > 0;) {
+        struct trigger *t = c->triggers->all.data[i];
         if (t->spent && !t->argument &&
             (t->job_id || control_mono(c) - t->fired_ms >= TRIGGER_EVERY_MS))
             trigger_drop(c, t);
@@ -445,9 +447,9 @@ static void drop_spent_triggers(struct control *c)
 static void look_at_clock(struct control *c)
 {
     int64_t now = control_mono(c);
-    if (!c->triggers.stale && now < c->triggers.due_ms)
+    if (!c->triggers->stale && now < c->triggers->due_ms)
         return;
-    vec_foreach (&c->triggers.all, at) {
+    vec_foreach (&c->triggers->all, at) {
         if (time_due_ms(c, *at) <= now) {
             (*at)->timed = true;
             trigger_hit(c, *at, TRIGGER_TIME, NULL);
@@ -461,11 +463,11 @@ static void look_at_clock(struct control *c)
 void trigger_turn(struct control *c)
 {
     int64_t now = control_mono(c);
-    if (!c->triggers.all.len)
+    if (!c->triggers->all.len)
         return;
     trigger_look(c);
     look_at_clock(c);
-    vec_foreach (&c->triggers.all, t)
+    vec_foreach (&c->triggers->all, t)
         if ((*t)->due_ms && (*t)->due_ms <= now && !(*t)->argument && has_program_room(c, *t))
             fire_trigger(c, *t);
     trigger_save_changed(c);
@@ -480,7 +482,7 @@ static void take_earlier(int64_t *due, int64_t at, int64_t now)
 /* What is due and waits for room is looked at when a program ends. */
 int64_t trigger_due_ms(struct control *c)
 {
-    struct triggers *s = &c->triggers;
+    struct triggers *s = c->triggers;
     int64_t now = control_mono(c), lead = trigger_lead_due_ms(c);
     if (!s->all.len)
         return lead;
@@ -504,7 +506,7 @@ int64_t trigger_due_ms(struct control *c)
 
 void trigger_run_again(struct control *c)
 {
-    vec_foreach (&c->triggers.all, t)
+    vec_foreach (&c->triggers->all, t)
         if ((*t)->argument && c->env->run)
             run_program(c, *t);
 }
@@ -512,7 +514,7 @@ void trigger_run_again(struct control *c)
 void trigger_ended(struct control *c, const Pb__ScriptEnded *m)
 {
     struct trigger *t = NULL;
-    vec_foreach (&c->triggers.all, at)
+    vec_foreach (&c->triggers->all, at)
         if ((*at)->id == m->job_id && (*at)->run == m->restarts)
             t = *at;
     if (m->text)
@@ -527,7 +529,7 @@ void trigger_ended(struct control *c, const Pb__ScriptEnded *m)
     }
     t->spent = t->spent || (!t->hits && !trigger_may_happen(c, t));
     t->changed = true;
-    c->triggers.stale = true;
+    c->triggers->stale = true;
 }
 
 /* --- trigger lead --------------------------------------------------------------------------------
@@ -539,34 +541,34 @@ void trigger_ended(struct control *c, const Pb__ScriptEnded *m)
 
 void control_set_rank(struct control *c, uint32_t rank)
 {
-    c->triggers.lead.rank = rank;
+    c->triggers->lead.rank = rank;
 }
 
 void trigger_lead_restore(struct control *c, const Pb__StoreMeta *m)
 {
-    struct trigger_lead *l = &c->triggers.lead;
+    struct trigger_lead *l = &c->triggers->lead;
     l->known = m->has_lead_rank;
     l->last = m->lead_rank;
     l->ended = m->lead_ended;
     l->primary_failed = m->primary_failed;
     l->silent = m->silent_backups;
-    c->triggers.last_id =
-        m->last_trigger > c->triggers.last_id ? m->last_trigger : c->triggers.last_id;
+    c->triggers->last_id =
+        m->last_trigger > c->triggers->last_id ? m->last_trigger : c->triggers->last_id;
 }
 
 void trigger_lead_fill(const struct control *c, Pb__StoreMeta *m)
 {
-    const struct trigger_lead *l = &c->triggers.lead;
+    const struct trigger_lead *l = &c->triggers->lead;
     SET(m, lead_rank, l->rank);
     SET(m, lead_ended, l->stopped);
     SET(m, primary_failed, l->primary_failed);
     SET(m, silent_backups, l->silent);
-    SET(m, last_trigger, c->triggers.last_id);
+    SET(m, last_trigger, c->triggers->last_id);
 }
 
 static void mark_slurmctld_event(struct control *c, uint32_t type)
 {
-    vec_foreach (&c->triggers.all, t)
+    vec_foreach (&c->triggers->all, t)
         if ((*t)->types & type)
             trigger_hit(c, *t, type, NULL);
 }
@@ -594,12 +596,12 @@ static bool answers_again(struct trigger_lead *l, uint32_t rank)
 void trigger_lead_await(struct control *c)
 {
     for (uint32_t i = 0; i < RANKS; i++)
-        c->triggers.lead.heard_ms[i] = control_mono(c);
+        c->triggers->lead.heard_ms[i] = control_mono(c);
 }
 
 void trigger_lead_start(struct control *c)
 {
-    struct trigger_lead *l = &c->triggers.lead;
+    struct trigger_lead *l = &c->triggers->lead;
     tell_failure(c, l);
     if (l->rank == 0 && l->known && l->last != 0)
         mark_slurmctld_event(c, TRIGGER_PRI_CTLD_RES_CTRL);
@@ -622,7 +624,7 @@ void trigger_lead_start(struct control *c)
 
 static bool is_awaited(const struct control *c, uint32_t rank)
 {
-    const struct trigger_lead *l = &c->triggers.lead;
+    const struct trigger_lead *l = &c->triggers->lead;
     return rank != 0 && rank != l->rank && rank < RANKS && rank < c->conf->controllers.len &&
            !(l->silent >> rank & 1);
 }
@@ -636,7 +638,7 @@ int64_t trigger_lead_due_ms(const struct control *c)
 {
     int64_t first = INT64_MAX;
     for (uint32_t i = 1; i < c->conf->controllers.len && i < RANKS; i++) {
-        int64_t at = c->triggers.lead.heard_ms[i] + patience_ms(c);
+        int64_t at = c->triggers->lead.heard_ms[i] + patience_ms(c);
         if (is_awaited(c, i) && at < first)
             first = at;
     }
@@ -645,7 +647,7 @@ int64_t trigger_lead_due_ms(const struct control *c)
 
 void trigger_lead_tick(struct control *c)
 {
-    struct trigger_lead *l = &c->triggers.lead;
+    struct trigger_lead *l = &c->triggers->lead;
     for (uint32_t i = 1; i < c->conf->controllers.len && i < RANKS; i++) {
         if (!is_awaited(c, i) || control_mono(c) < l->heard_ms[i] + patience_ms(c))
             continue;
@@ -659,7 +661,7 @@ void trigger_lead_tick(struct control *c)
 
 void control_backup_heard(struct control *c, const char *name)
 {
-    struct trigger_lead *l = &c->triggers.lead;
+    struct trigger_lead *l = &c->triggers->lead;
     const struct conf_host *h = conf_find_controller(c->conf, name);
     if (!h || h->rank >= RANKS)
         return;

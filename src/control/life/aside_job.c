@@ -3,7 +3,9 @@
 #include "control/life/aside_job.h"
 
 #include "control/core/aside.h"
+#include "control/core/log.h"
 #include "control/event/record.h"
+#include "control/event/trigger.h"
 #include "control/internal.h"
 #include "control/life/set.h"
 #include "control/node/node.h"

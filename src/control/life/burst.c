@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
@@ -44,7 +45,7 @@ static int check_pool(struct control *c, const char *name, size_t len, uint64_t 
                       struct err *err)
 {
     const struct burst_pool *pool = burst_find_pool(c, name, len);
-    if (!c->burst.pools_known || !burst_is_on(c))
+    if (!c->burst->pools_known || !burst_is_on(c))
         return 0; /* the job waits for the pool */
     if (!pool)
         return err_set(err, -ERR_BURST, "%s: pool '%.*s' does not exist: see 'scontrol show burst'",
@@ -112,7 +113,7 @@ int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, s
 void burst_admit(struct control *c, struct job *j)
 {
     if (j->burst)
-        vec_push(&c->burst.jobs, j->id);
+        vec_push(&c->burst->jobs, j->id);
 }
 
 /* --- arrays ------------------------------------------------------------------------------------
@@ -162,12 +163,12 @@ void burst_join_split(struct control *c, const struct job *from, const struct jo
     size_t at = 0;
     if (!element->burst)
         return;
-    vec_push(&c->burst.jobs, element->id);
-    while (c->burst.jobs.data[at] != from->id && c->burst.jobs.data[at] != element->id)
+    vec_push(&c->burst->jobs, element->id);
+    while (c->burst->jobs.data[at] != from->id && c->burst->jobs.data[at] != element->id)
         at++;
-    for (size_t i = c->burst.jobs.len - 1; i > at; i--)
-        c->burst.jobs.data[i] = c->burst.jobs.data[i - 1];
-    c->burst.jobs.data[at] = element->id;
+    for (size_t i = c->burst->jobs.len - 1; i > at; i--)
+        c->burst->jobs.data[i] = c->burst->jobs.data[i - 1];
+    c->burst->jobs.data[at] = element->id;
 }
 
 static void stage_elements(struct control *c, struct job *j)
@@ -185,10 +186,10 @@ static void stage_elements(struct control *c, struct job *j)
 void burst_turn(struct control *c)
 {
     VEC(uint32_t) ids = {0};
-    if (!c->burst.elements_due)
+    if (!c->burst->elements_due)
         return;
-    c->burst.elements_due = false;
-    vec_foreach (&c->burst.jobs, id)
+    c->burst->elements_due = false;
+    vec_foreach (&c->burst->jobs, id)
         vec_push(&ids, *id);
     vec_foreach (&ids, id) {
         struct job *j = cluster_find_job(c->cluster, *id);
@@ -264,7 +265,7 @@ static void fail_phase(struct control *c, struct job *j, const char *what, bool 
     _cleanup_free_ char *text =
         mem_printf(PLUGIN ": %s: %s", row_of(j)->function, what && *what ? what : "it failed");
     control_log_limited(c, j->uid, LOG_LVL_ERROR, "job %u: %s", j->id, text);
-    c->burst.elements_due = true;
+    c->burst->elements_due = true;
     if (b->phase == BURST_TEARDOWN) {
         retry_teardown(c, j);
     } else if (burst_stages_out(b)) {
@@ -426,7 +427,7 @@ static bool may_call(const struct control *c, enum burst_phase phase)
 static void enter_phase(struct control *c, struct job *j, enum burst_phase phase)
 {
     struct job_burst *b = j->burst;
-    c->burst.elements_due = true;
+    c->burst->elements_due = true;
     if (phase == BURST_COMPLETE) {
         end_buffer(c, j);
         return;
@@ -539,7 +540,7 @@ void burst_resume(struct control *c, struct job *j)
         return;
     if (b->phase == BURST_COMPLETE && job_is_final(j))
         return;
-    vec_push(&c->burst.jobs, j->id);
+    vec_push(&c->burst->jobs, j->id);
     if (b->run)
         return;
     bool ending = b->ending;
@@ -577,7 +578,7 @@ enum reason burst_failed_reason(const struct control *c, const struct job *j)
 /* Jobs before it that wait for the same pool come first. */
 static bool is_first_for_pool(const struct control *c, const struct job *j)
 {
-    vec_foreach (&c->burst.jobs, id) {
+    vec_foreach (&c->burst->jobs, id) {
         const struct job *other = *id == j->id ? NULL : cluster_find_job(c->cluster, *id);
         if (*id == j->id)
             return true;
@@ -609,7 +610,7 @@ static bool has_room(const struct control *c, const struct job *j, uint64_t *siz
 static void begin_again(struct control *c, struct job *j)
 {
     bool is_listed = false;
-    vec_foreach (&c->burst.jobs, id)
+    vec_foreach (&c->burst->jobs, id)
         is_listed = is_listed || *id == j->id;
     renew_buffer(j);
     job_touch(c->cluster, j);
@@ -632,7 +633,7 @@ void burst_begin_stage_in(struct control *c, struct job *j)
     if (!may_stage_in(c, j))
         return;
     if (waits_for_elements(c, j)) {
-        c->burst.elements_due = c->burst.elements_due || array_may_stage(c, j);
+        c->burst->elements_due = c->burst->elements_due || array_may_stage(c, j);
     } else if (has_room(c, j, &size)) {
         j->burst->size = size;
         enter_phase(c, j, row_of(j)->done);
@@ -652,10 +653,10 @@ enum reason burst_reason(const struct control *c, const struct job *j)
 
 void burst_retry_waiting(struct control *c)
 {
-    for (size_t i = 0; i < c->burst.jobs.len; i++) {
-        struct job *j = cluster_find_job(c->cluster, c->burst.jobs.data[i]);
+    for (size_t i = 0; i < c->burst->jobs.len; i++) {
+        struct job *j = cluster_find_job(c->cluster, c->burst->jobs.data[i]);
         if (!j || !j->burst || (job_is_final(j) && j->burst->phase == BURST_COMPLETE))
-            vec_remove(&c->burst.jobs, i--);
+            vec_remove(&c->burst->jobs, i--);
         else if (j->state == PB__JOB_STATE__PENDING && j->reason == REASON_BURST_BUFFER_RESOURCES)
             enqueue_job(c, j);
     }

@@ -4,6 +4,7 @@
 
 #include "base/pb.h"
 #include "control/core/facts.h"
+#include "control/core/log.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
@@ -157,7 +158,7 @@ void burst_call(struct control *c, struct job *j)
     Pb__ScriptRun *m = make_run(c, PB__SCRIPT_KIND__SCRIPT_BURST, row->function, row->args, &arena);
     struct texts info = {.at = arena_alloc(&arena, sizeof(char *) * INFO_MOST), .arena = &arena};
     m->job_id = j->id;
-    m->restarts = j->burst->run = ++c->burst.runs;
+    m->restarts = j->burst->run = ++c->burst->runs;
     m->limit_sec = limit_sec(c, row->limit);
     if (spec) {
         put_request(&info, c, j, spec);
@@ -205,7 +206,7 @@ Pb__ScriptRun *burst_make_question(const struct control *c, const struct job *j,
 
 const struct burst_pool *burst_find_pool(const struct control *c, const char *name, size_t len)
 {
-    vec_foreach (&c->burst.pools, p)
+    vec_foreach (&c->burst->pools, p)
         if (strlen(p->name) == len && !strncmp(p->name, name, len))
             return p;
     return NULL;
@@ -214,7 +215,7 @@ const struct burst_pool *burst_find_pool(const struct control *c, const char *na
 uint64_t burst_pool_used(const struct control *c, const char *name)
 {
     uint64_t used = 0;
-    vec_foreach (&c->burst.jobs, id) {
+    vec_foreach (&c->burst->jobs, id) {
         const struct job *j = cluster_find_job(c->cluster, *id);
         if (j && burst_exists(j->burst) && str_eq(j->burst->pool, name))
             used += j->burst->size;
@@ -233,11 +234,11 @@ static void ask_pools(struct control *c)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    c->burst.pools_due_mono_ms = 0;
-    if (!burst_is_on(c) || c->burst.pools_run)
+    c->burst->pools_due_mono_ms = 0;
+    if (!burst_is_on(c) || c->burst->pools_run)
         return;
     Pb__ScriptRun *m = make_run(c, PB__SCRIPT_KIND__SCRIPT_BURST_ASK, "slurm_bb_pools", "", &arena);
-    m->restarts = c->burst.pools_run = ++c->burst.runs;
+    m->restarts = c->burst->pools_run = ++c->burst->runs;
     c->env->run(c->env->ctx, m);
 }
 
@@ -264,7 +265,7 @@ static void read_pools(struct burst_desk *d, const char *text)
 
 static void take_pools(struct control *c, const Pb__ScriptEnded *m)
 {
-    struct burst_desk *d = &c->burst;
+    struct burst_desk *d = c->burst;
     d->pools_run = 0;
     if (m->wait_status) {
         control_log(c, LOG_LVL_ERROR, "burst_buffer/lua: slurm_bb_pools: %s",
@@ -282,12 +283,12 @@ void burst_start_desk(struct control *c)
 {
     if (!burst_is_on(c))
         return;
-    c->burst.pools_due_mono_ms = control_mono(c);
+    c->burst->pools_due_mono_ms = control_mono(c);
 }
 
 void burst_tick(struct control *c)
 {
-    if (c->burst.pools_due_mono_ms && control_mono(c) >= c->burst.pools_due_mono_ms)
+    if (c->burst->pools_due_mono_ms && control_mono(c) >= c->burst->pools_due_mono_ms)
         ask_pools(c);
 }
 
@@ -311,8 +312,8 @@ static bool may_see(const struct control *c, const struct caller *who, const str
 static void list_buffers(struct control *c, const struct caller *who, Pb__BurstList *list,
                          struct arena *arena)
 {
-    list->buffers = arena_alloc(arena, sizeof(*list->buffers) * (c->burst.jobs.len + 1));
-    vec_foreach (&c->burst.jobs, id) {
+    list->buffers = arena_alloc(arena, sizeof(*list->buffers) * (c->burst->jobs.len + 1));
+    vec_foreach (&c->burst->jobs, id) {
         const struct job *j = cluster_find_job(c->cluster, *id);
         if (!j || !burst_exists(j->burst) || !may_see(c, who, j))
             continue;
@@ -331,8 +332,8 @@ static void list_buffers(struct control *c, const struct caller *who, Pb__BurstL
 
 static void list_pools(struct control *c, Pb__BurstList *list, struct arena *arena)
 {
-    list->pools = arena_alloc(arena, sizeof(*list->pools) * (c->burst.pools.len + 1));
-    vec_foreach (&c->burst.pools, p) {
+    list->pools = arena_alloc(arena, sizeof(*list->pools) * (c->burst->pools.len + 1));
+    vec_foreach (&c->burst->pools, p) {
         Pb__BurstPool *m = arena_alloc(arena, sizeof(*m));
         pb__burst_pool__init(m);
         m->name = p->name;
@@ -377,7 +378,7 @@ void control_burst_status(struct control *c, uint64_t call, const struct caller 
         c->env->reply(c->env->ctx, call, &empty.base);
         return;
     }
-    if (c->burst.status.len >= STATUS_MOST || r->n_args > STATUS_ARGS_MOST) {
+    if (c->burst->status.len >= STATUS_MOST || r->n_args > STATUS_ARGS_MOST) {
         control_refuse_code(c, call, ERR_BACKOFF, NULL);
         return;
     }
@@ -390,15 +391,15 @@ void control_burst_status(struct control *c, uint64_t call, const struct caller 
     m->argv[m->n_argv++] = arena_printf(&arena, "%u", who->gid);
     for (size_t i = 0; i < r->n_args; i++)
         m->argv[m->n_argv++] = r->args[i];
-    m->restarts = ++c->burst.runs;
-    vec_push(&c->burst.status, ((struct burst_call){call, m->restarts}));
+    m->restarts = ++c->burst->runs;
+    vec_push(&c->burst->status, ((struct burst_call){call, m->restarts}));
     c->env->run(c->env->ctx, m);
 }
 
 static void answer_status(struct control *c, size_t i, const Pb__ScriptEnded *m)
 {
-    uint64_t call = c->burst.status.data[i].call;
-    vec_remove(&c->burst.status, i);
+    uint64_t call = c->burst->status.data[i].call;
+    vec_remove(&c->burst->status, i);
     struct err err = {0};
     if (m->wait_status) {
         err_set(&err, -ERR_GENERIC, "burst_buffer/lua: slurm_bb_get_status: %s",
@@ -413,9 +414,9 @@ static void answer_status(struct control *c, size_t i, const Pb__ScriptEnded *m)
 
 bool burst_call_gone(struct control *c, uint64_t call)
 {
-    for (size_t i = 0; i < c->burst.status.len; i++)
-        if (c->burst.status.data[i].call == call) {
-            vec_remove(&c->burst.status, i);
+    for (size_t i = 0; i < c->burst->status.len; i++)
+        if (c->burst->status.data[i].call == call) {
+            vec_remove(&c->burst->status, i);
             return true;
         }
     return false;
@@ -429,12 +430,12 @@ void burst_ended(struct control *c, const Pb__ScriptEnded *m)
             burst_call_ended(c, j, m);
         return;
     }
-    if (c->burst.pools_run == m->restarts) {
+    if (c->burst->pools_run == m->restarts) {
         take_pools(c, m);
         return;
     }
-    for (size_t i = 0; i < c->burst.status.len; i++)
-        if (c->burst.status.data[i].run == m->restarts) {
+    for (size_t i = 0; i < c->burst->status.len; i++)
+        if (c->burst->status.data[i].run == m->restarts) {
             answer_status(c, i, m);
             return;
         }

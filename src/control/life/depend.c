@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "control/core/aside.h"
+#include "control/core/log.h"
 #include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/event/job_event.h"
 #include "control/event/record.h"
 #include "control/internal.h"
+#include "control/life/burst.h"
+#include "control/life/depend.h"
 #include "control/life/enqueue.h"
 #include "control/life/schedule.h"
 
@@ -541,19 +544,19 @@ static void hold_named(struct control *c, struct job *j)
 static void announce_outcome(struct control *c, struct told t)
 {
     uint32_t count = 0;
-    idmap_get(&c->news.of, t.outcome.job_id, &count);
-    idmap_set(&c->news.of, t.outcome.job_id, count + 1);
-    vec_push(&c->news.told, t);
+    idmap_get(&c->news->of, t.outcome.job_id, &count);
+    idmap_set(&c->news->of, t.outcome.job_id, count + 1);
+    vec_push(&c->news->told, t);
 }
 
 static void forget_telling(struct control *c, uint32_t job_id)
 {
     uint32_t count = 0;
-    idmap_get(&c->news.of, job_id, &count);
+    idmap_get(&c->news->of, job_id, &count);
     if (count > 1)
-        idmap_set(&c->news.of, job_id, count - 1);
+        idmap_set(&c->news->of, job_id, count - 1);
     else
-        idmap_remove(&c->news.of, job_id);
+        idmap_remove(&c->news->of, job_id);
 }
 
 static void tell_of(struct control *c, const struct job *j, uint32_t element)
@@ -649,7 +652,7 @@ static void note_late(struct control *c, struct job *j)
     if (j->waits.late)
         return;
     j->waits.late = true;
-    vec_push(&c->news.late, ((struct late){j->id, control_mono(c) + LATE_MS}));
+    vec_push(&c->news->late, ((struct late){j->id, control_mono(c) + LATE_MS}));
 }
 
 /* To one that waits for the same numbers. What failed is stored, and what is met is found again. */
@@ -715,8 +718,8 @@ static size_t tell_all(struct control *c, struct told *t, size_t most)
 static void write_late(struct control *c, size_t most)
 {
     size_t work = 0, done = 0;
-    for (; done < c->news.late.len && work < most; done++) {
-        const struct late *l = &c->news.late.data[done];
+    for (; done < c->news->late.len && work < most; done++) {
+        const struct late *l = &c->news->late.data[done];
         if (l->due_ms > control_mono(c))
             break;
         struct job *j = cluster_find_job(c->cluster, l->job_id);
@@ -727,29 +730,29 @@ static void write_late(struct control *c, size_t most)
         job_touch(c->cluster, j);
         depend_written(c->cluster, j);
     }
-    vec_drop(&c->news.late, done);
+    vec_drop(&c->news->late, done);
 }
 
 void depend_turn(struct control *c)
 {
     size_t done = 0, work = 0;
-    for (; done < c->news.told.len && work < SHARE; done++) {
-        struct told *t = &c->news.told.data[done];
+    for (; done < c->news->told.len && work < SHARE; done++) {
+        struct told *t = &c->news->told.data[done];
         work += tell_all(c, t, SHARE - work);
         if (work >= SHARE)
             break;
         idset_done(&t->elements);
         forget_telling(c, t->outcome.job_id);
     }
-    vec_drop(&c->news.told, done);
+    vec_drop(&c->news->told, done);
     write_late(c, SHARE - (work < SHARE ? work : SHARE));
 }
 
 int64_t depend_due_ms(const struct control *c)
 {
-    return c->news.told.len   ? control_mono(c)
-           : c->news.late.len ? c->news.late.data[0].due_ms
-                              : INT64_MAX;
+    return c->news->told.len   ? control_mono(c)
+           : c->news->late.len ? c->news->late.data[0].due_ms
+                               : INT64_MAX;
 }
 
 /* Of the last record of an array: who waits for its elements by their numbers does not know all. */
@@ -768,7 +771,7 @@ static bool is_owed_by_number(const struct control *c, const struct job *j)
 static bool is_told(const struct control *c, uint32_t job_id)
 {
     uint32_t count;
-    return idmap_get(&c->news.of, job_id, &count);
+    return idmap_get(&c->news->of, job_id, &count);
 }
 
 bool depend_is_telling(const struct control *c, uint32_t job_id)
@@ -785,9 +788,9 @@ bool depend_needs(const struct control *c, const struct job *j)
 
 void depend_forget_told(struct control *c)
 {
-    vec_foreach (&c->news.told, t)
+    vec_foreach (&c->news->told, t)
         idset_done(&t->elements);
-    vec_done(&c->news.told);
-    vec_done(&c->news.late);
-    idmap_done(&c->news.of);
+    vec_done(&c->news->told);
+    vec_done(&c->news->late);
+    idmap_done(&c->news->of);
 }

@@ -5,6 +5,7 @@
 
 #include "control/internal.h"
 #include "control/life/gate.h"
+#include "control/life/priority.h"
 #include "control/life/schedule.h"
 #include "control/life/set.h"
 

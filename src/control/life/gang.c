@@ -175,8 +175,9 @@ static void add_stopping(const struct control *c, struct rotation *r, const stru
 
 static void rotation_open(const struct control *c, struct rotation *r)
 {
-    *r = (struct rotation){
-        .counts = c->conf->gang_counts, .nodes = c->cluster->nodes.len, .last = c->gang.last_place};
+    *r = (struct rotation){.counts = c->conf->gang_counts,
+                           .nodes = c->cluster->nodes.len,
+                           .last = c->gang->last_place};
 }
 
 /* One rotation is of all members, or of those of a partition; 'part' NULL: of partitions that are
@@ -224,8 +225,9 @@ void gang_collect(const struct control *c, struct rotation *r)
 static bool is_stale(const struct control *c)
 {
     const struct pool *pool = &c->cluster->pool;
-    return c->gang.changed || c->gang.cluster != c->cluster || c->gang.released != pool->released ||
-           (c->conf->gang_counts && c->gang.taken != pool->taken);
+    return c->gang->changed || c->gang->cluster != c->cluster ||
+           c->gang->released != pool->released ||
+           (c->conf->gang_counts && c->gang->taken != pool->taken);
 }
 
 /* --- a job that starts, or has its units again ---------------------------------------------------
@@ -293,8 +295,8 @@ static bool fits_now(const struct control *c, const struct job *j)
 
 static void arm(struct control *c)
 {
-    if (!c->gang.switch_ms)
-        c->gang.switch_ms = control_mono(c) + c->conf->scheduler_time_slice_sec * 1000;
+    if (!c->gang->switch_ms)
+        c->gang->switch_ms = control_mono(c) + c->conf->scheduler_time_slice_sec * 1000;
 }
 
 /* All components of a set have the same place, also those that are not configured yet. */
@@ -326,7 +328,7 @@ static bool must_wait(struct control *c, struct job *j)
     }
     if (!follows)
         waits = !fits_now(c, j);
-    give_place(c, j, place ? place : ++c->gang.last_place);
+    give_place(c, j, place ? place : ++c->gang->last_place);
     if (waits)
         arm(c);
     return waits;
@@ -346,7 +348,7 @@ static bool takes_part(const struct control *c, const struct job *j)
 static void start_suspended(struct control *c, struct job *j)
 {
     control_debug(c, gang, "job %u starts suspended, and waits for its turn", j->id);
-    c->gang.changed = true; /* what it waits for may be about to stop */
+    c->gang->changed = true; /* what it waits for may be about to stop */
     vec_foreach (&attempt_of(j)->alloc, a)
         a->touched = true; /* nodes hear that it stands still before they hear of a launch */
     suspend_for_turn(c, j);
@@ -367,7 +369,7 @@ void gang_leave(struct control *c, struct job *j)
     if (!attempt_of(j)->gang_place)
         return;
     attempt_make(j)->gang_place = 0;
-    c->gang.changed = true;
+    c->gang->changed = true;
     if (!attempt_of(j)->gang_suspended)
         return;
     attempt_make(j)->gang_suspended = false;
@@ -383,7 +385,7 @@ void gang_leave(struct control *c, struct job *j)
 
 void gang_stopped(struct control *c)
 {
-    c->gang.changed = true;
+    c->gang->changed = true;
 }
 
 /* With CPUs that are counted, a job that shares with nobody, or only with jobs of its partition,
@@ -463,7 +465,7 @@ static void follow_member(struct control *c, const struct rotation_member *m, bo
 
 static void store_places(struct control *c, const struct rotation *r)
 {
-    c->gang.last_place = r->last > c->gang.last_place ? r->last : c->gang.last_place;
+    c->gang->last_place = r->last > c->gang->last_place ? r->last : c->gang->last_place;
     vec_foreach (&r->members, m) {
         const struct job *first = cluster_find_job(c->cluster, m->id);
         for (uint32_t i = 0; !m->pinned && i < job_set_count(first); i++) {
@@ -544,7 +546,7 @@ static bool decide_all(struct control *c, bool turns)
 
 void gang_end_moved(struct control *c, const struct job *j)
 {
-    c->gang.ends_moved = c->gang.ends_moved || attempt_of(j)->gang_place;
+    c->gang->ends_moved = c->gang->ends_moved || attempt_of(j)->gang_place;
 }
 
 /* Components of a set are foreseen together: to end with the last of them. Returns whether an end
@@ -570,7 +572,7 @@ static bool move_ends(struct control *c, const struct rotation_member *m)
  * again. */
 static void foresee_ends(struct control *c)
 {
-    int64_t switch_ms = c->gang.switch_ms - control_mono(c);
+    int64_t switch_ms = c->gang->switch_ms - control_mono(c);
     bool moved = false;
     struct rotation r;
     for (size_t number = 0; collect_next(c, &number, &r);) {
@@ -579,7 +581,7 @@ static void foresee_ends(struct control *c)
             moved = (!m->pinned && move_ends(c, m)) || moved;
         rotation_done(&r);
     }
-    c->gang.ends_moved = false;
+    c->gang->ends_moved = false;
     c->cluster->pool.freed += moved;
     c->plan_wanted = c->plan_wanted || moved;
 }
@@ -587,7 +589,7 @@ static void foresee_ends(struct control *c)
 /* A pass of the planner has read them already. */
 static bool may_foresee(const struct control *c)
 {
-    return c->gang.ends_moved && !c->planning;
+    return c->gang->ends_moved && !c->planning;
 }
 
 /* --- turns of the controller ---------------------------------------------------------------------
@@ -597,11 +599,11 @@ static bool may_foresee(const struct control *c)
  * are to take turns, and no longer when not. */
 static void enrol(struct control *c)
 {
-    c->gang = (struct gang){.cluster = c->cluster, .changed = true};
+    *c->gang = (struct gang){.cluster = c->cluster, .changed = true};
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         const struct attempt *attempt = attempt_of(job_of_end(l));
-        if (attempt->gang_place > c->gang.last_place)
-            c->gang.last_place = attempt->gang_place;
+        if (attempt->gang_place > c->gang->last_place)
+            c->gang->last_place = attempt->gang_place;
     }
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         struct job *j = job_of_end(l);
@@ -610,7 +612,7 @@ static void enrol(struct control *c)
         if (!joins)
             continue;
         uint64_t place = place_of(j);
-        give_place(c, j, place ? place : ++c->gang.last_place);
+        give_place(c, j, place ? place : ++c->gang->last_place);
     }
 }
 
@@ -632,7 +634,7 @@ static void dissolve(struct control *c)
     }
     vec_done(&ids);
     give_held_orders(c);
-    c->gang.changed = false;
+    c->gang->changed = false;
 }
 
 /* Until all have been decided, members are about to stop: see is_in_the_way(). */
@@ -640,27 +642,27 @@ static void follow_rotations(struct control *c, bool due)
 {
     uint64_t released = c->cluster->pool.released, taken = c->cluster->pool.taken;
     bool waits = decide_all(c, due);
-    c->gang.released = released;
-    c->gang.taken = taken;
-    c->gang.changed = false;
+    c->gang->released = released;
+    c->gang->taken = taken;
+    c->gang->changed = false;
     give_held_orders(c);
     if (due || !waits)
-        c->gang.switch_ms = 0;
+        c->gang->switch_ms = 0;
     if (waits)
         arm(c);
-    c->gang.ends_moved = true;
+    c->gang->ends_moved = true;
 }
 
 void gang_turn(struct control *c)
 {
-    bool begins = c->gang.cluster != c->cluster;
+    bool begins = c->gang->cluster != c->cluster;
     if (begins)
         enrol(c);
     if (begins && !c->conf->gang)
         dissolve(c);
     if (!c->conf->gang)
         return;
-    bool due = c->gang.switch_ms && control_mono(c) >= c->gang.switch_ms;
+    bool due = c->gang->switch_ms && control_mono(c) >= c->gang->switch_ms;
     if (due || is_stale(c))
         follow_rotations(c, due);
     if (may_foresee(c))
@@ -671,7 +673,7 @@ int64_t gang_due_ms(const struct control *c)
 {
     if (c->conf->gang && (is_stale(c) || may_foresee(c)))
         return control_mono(c);
-    return c->gang.switch_ms ? c->gang.switch_ms : INT64_MAX;
+    return c->gang->switch_ms ? c->gang->switch_ms : INT64_MAX;
 }
 
 /* Nothing would change if it were decided again: those that run can run at once, and those that

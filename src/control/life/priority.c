@@ -12,12 +12,13 @@
 #include "control/core/private.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
+#include "control/life/priority.h"
 
 #define JOBS_A_TURN 500
 
 static struct prio_rule *find_rule(struct control *c)
 {
-    struct ranking *r = &c->ranking;
+    struct ranking *r = c->ranking;
     if (!r->known) {
         prio_rule_done(&r->rule);
         prio_rule_init(&r->rule, c->cluster);
@@ -30,8 +31,8 @@ static struct prio_rule *find_rule(struct control *c)
 static void schedule_ranking(struct control *c)
 {
     const struct prio_rule *r = find_rule(c);
-    c->ranking.at_sec = control_wall(c);
-    c->ranking.due_ms = r->multifactor ? control_mono(c) + r->period_sec * 1000 : INT64_MAX;
+    c->ranking->at_sec = control_wall(c);
+    c->ranking->due_ms = r->multifactor ? control_mono(c) + r->period_sec * 1000 : INT64_MAX;
 }
 
 void priority_start(struct control *c)
@@ -41,29 +42,29 @@ void priority_start(struct control *c)
 
 void priority_done(struct control *c)
 {
-    prio_rule_done(&c->ranking.rule);
+    prio_rule_done(&c->ranking->rule);
 }
 
 static void begin_ranking(struct control *c)
 {
-    c->ranking.moving = true;
-    c->ranking.looked = false;
-    c->ranking.part = 0;
+    c->ranking->moving = true;
+    c->ranking->looked = false;
+    c->ranking->part = 0;
 }
 
 void priority_forget(struct control *c)
 {
-    c->ranking.known = false;
+    c->ranking->known = false;
     if (!c->started)
         return;
-    if (find_rule(c)->multifactor != (c->ranking.due_ms != INT64_MAX))
+    if (find_rule(c)->multifactor != (c->ranking->due_ms != INT64_MAX))
         schedule_ranking(c);
     begin_ranking(c);
 }
 
 int64_t priority_due_ms(const struct control *c)
 {
-    return c->ranking.due_ms;
+    return c->ranking->due_ms;
 }
 
 int priority_check(const struct caller *who, const Pb__JobSpec *spec, struct err *err)
@@ -91,7 +92,7 @@ void priority_set(struct control *c, struct job *j)
         j->priority = j->rank.given && j->priority ? j->priority : prio_by_id(j);
         return;
     }
-    prio_find(r, j, c->ranking.at_sec, &f);
+    prio_find(r, j, c->ranking->at_sec, &f);
     j->priority = r->incr_only && f.priority < j->priority ? j->priority : f.priority;
     control_debug(c, priority, "job %u: priority %u", j->id, j->priority);
 }
@@ -113,7 +114,7 @@ int64_t priority_unbounded(struct control *c, const struct job *j)
     struct prio_factors f;
     if (!find_rule(c)->multifactor)
         return prio_unbounded_by_id(j);
-    prio_find(find_rule(c), j, c->ranking.at_sec, &f);
+    prio_find(find_rule(c), j, c->ranking->at_sec, &f);
     return (int64_t)floor(f.sum);
 }
 
@@ -173,7 +174,7 @@ void priority_accrue(struct control *c, struct job *j, bool counts)
 
 void priority_tick(struct control *c)
 {
-    struct ranking *r = &c->ranking;
+    struct ranking *r = c->ranking;
     if (r->due_ms > control_mono(c))
         return;
     r->known = false; /* nodes may have come and gone */
@@ -184,7 +185,7 @@ void priority_tick(struct control *c)
 /* The next one of the queues, which may be others than those that were next before. */
 static struct order_link *next_link(struct control *c)
 {
-    struct ranking *r = &c->ranking;
+    struct ranking *r = c->ranking;
     for (; r->part < c->cluster->parts.len; r->part++, r->looked = false) {
         const struct order *queue = &c->cluster->parts.data[r->part]->queue;
         struct order_link *l = r->looked ? order_after(queue, r->key, r->tie) : order_first(queue);
@@ -202,7 +203,7 @@ static struct order_link *next_link(struct control *c)
 static bool move_job(struct control *c, struct order_link *link)
 {
     struct job *j = job_partitions_job_of(link);
-    job_partitions_select_part(j, c->cluster->parts.data[c->ranking.part]);
+    job_partitions_select_part(j, c->cluster->parts.data[c->ranking->part]);
     uint32_t before = j->priority;
     priority_set(c, j);
     bool moves = j->priority != before;
@@ -222,7 +223,7 @@ static bool move_job(struct control *c, struct order_link *link)
 
 void priority_turn(struct control *c)
 {
-    struct ranking *r = &c->ranking;
+    struct ranking *r = c->ranking;
     for (unsigned i = 0; r->moving && i < JOBS_A_TURN; i++) {
         struct order_link *l = next_link(c);
         if (l) {
@@ -295,7 +296,7 @@ static void put_face(struct control *c, const struct job *j, struct str *packed,
     const struct prio_rule *r = find_rule(c);
     struct prio_factors f;
     Pb__PrioJob m = PB__PRIO_JOB__INIT;
-    prio_find(r, j, c->ranking.at_sec, &f);
+    prio_find(r, j, c->ranking->at_sec, &f);
     m.job_id = j->id;
     m.partition = j->part ? (char *)j->part->conf.name : j->part_name;
     m.uid = j->uid;

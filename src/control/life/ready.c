@@ -5,6 +5,7 @@
  * has said so is not stored: nodes are asked again after a restart, and answer again.
  */
 #include "control/life/ready.h"
+#include "control/core/log.h"
 #include "control/internal.h"
 #include "control/life/start.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "control/core/log.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
 #include "control/life/resv.h"

@@ -6,6 +6,7 @@
 #include "base/pb.h"
 #include "base/words.h"
 #include "conf/conf_het.h"
+#include "control/core/log.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
 #include "control/life/resv.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/life/schedule.h"
 
+#include "control/event/trigger.h"
 #include "control/internal.h"
+#include "control/life/burst.h"
 #include "control/life/deadline.h"
+#include "control/life/depend.h"
 #include "control/life/gang.h"
 #include "control/life/inactive.h"
 #include "control/life/mail.h"
@@ -92,7 +95,7 @@ void control_schedule(struct control *c, struct job *j)
 {
     const struct attempt *attempt = attempt_of(j);
     int64_t due = INT64_MAX;
-    c->triggers.stale = true; /* one may wait for its limit */
+    c->triggers->stale = true; /* one may wait for its limit */
     take_earlier(&due, burst_due_ms(j));
     if (j->state == PB__JOB_STATE__PENDING) {
         int64_t wait = j->begin_at - control_wall(c);

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "base/hostlist.h"
+#include "control/core/log.h"
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/life/finish.h"

@@ -7,10 +7,12 @@
 
 #include "base/pb.h"
 #include "control/core/aside.h"
+#include "control/core/log.h"
 #include "control/core/named.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/internal.h"
+#include "control/life/burst.h"
 #include "control/life/enqueue.h"
 #include "control/life/set.h"
 #include "control/life/split.h"

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/life/transition.h"
 
+#include "control/core/counters.h"
+#include "control/event/event.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
+#include "control/life/burst.h"
 #include "control/life/cancel.h"
+#include "control/life/depend.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
 #include "control/life/hook.h"

@@ -3,6 +3,7 @@
 #include "control/node/node.h"
 
 #include "control/core/facts.h"
+#include "control/core/log.h"
 #include "control/event/record.h"
 #include "control/internal.h"
 

@@ -3,6 +3,7 @@
 #include "base/pb.h"
 #include "control/core/private.h"
 #include "control/internal.h"
+#include "control/life/gang.h"
 #include "control/life/schedule.h"
 #include "sched/gang/rotation.h"
 
@@ -77,8 +78,8 @@ void control_list_gang(struct control *c, uint64_t call, const struct caller *wh
     rotation_settle(&r);
     SET(&reply, on, c->conf->gang);
     SET(&reply, slice_sec, c->conf->scheduler_time_slice_sec);
-    int64_t left_ms = c->gang.switch_ms - control_mono(c);
-    if (c->gang.switch_ms)
+    int64_t left_ms = c->gang->switch_ms - control_mono(c);
+    if (c->gang->switch_ms)
         SET(&reply, switch_ms, left_ms > 0 ? left_ms : 0);
     reply.members = arena_alloc(&arena, sizeof(*reply.members) * (r.members.len + 1));
     vec_foreach (&r.members, m)

@@ -9,6 +9,7 @@
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/node/node_list.h"
+#include "control/core/counters.h"
 #include "control/core/filter.h"
 #include "control/core/private.h"
 #include "control/internal.h"
@@ -99,7 +100,7 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
         return true;
     Pb__JobList last = PB__JOB_LIST__INIT;
     SET(&last, now, control_wall(c));
-    SET(&last, last_backfill, (int64_t)c->counters.bf_when_last_cycle);
+    SET(&last, last_backfill, (int64_t)c->counters->bf_when_last_cycle);
     pb_pack(&last.base, out);
     return false;
 }

@@ -11,6 +11,7 @@
 #include "base/pb.h"
 #include "base/text.h"
 #include "cluster/node/node_list.h"
+#include "control/core/counters.h"
 #include "control/internal.h"
 #include "proto/license.pb-c.h"
 
@@ -337,7 +338,7 @@ static void put_parts(const struct control *c, struct str *out)
 
 static void put_scheduler(const struct control *c, struct str *out)
 {
-    const struct counters *s = &c->counters;
+    const struct counters *s = c->counters;
 #define SCHED_METRIC(name, help, amount)                                                           \
     put_single("", &(struct family){name, help}, (uint64_t)(amount), out);
 #include "control/query/metric.def"

@@ -9,9 +9,12 @@
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/deadline.h"
+#include "control/life/depend.h"
 #include "control/life/gate.h"
+#include "control/life/priority.h"
 #include "control/life/resv.h"
 #include "control/life/start.h"
+#include "control/query/why.h"
 #include "control/submit/submit.h"
 #include "sched/why/relax.h"
 
@@ -252,7 +255,7 @@ static void begin_search(struct control *c, struct trial *t)
                              .notes = &c->plan_notes,
                              .backfill = start_backfills(c),
                              .announced = c->announced};
-    c->why.now = why_new(c->cluster, &q);
+    c->why->now = why_new(c->cluster, &q);
 }
 
 /* False: there are no more partitions. */
@@ -316,14 +319,14 @@ static bool is_better(const struct control *c, const struct trial *t, const stru
 
 static void keep_result(struct control *c, struct trial *t)
 {
-    const struct why_start *s = why_start(c->why.now);
+    const struct why_start *s = why_start(c->why->now);
     struct err err = {0};
     if (s->at_sec && !is_better(c, t, s))
         return;
     if (s->at_sec) {
         select_done(&t->best.where);
         t->best = *s;
-        why_take_where(c->why.now, &t->best.where);
+        why_take_where(c->why->now, &t->best.where);
         t->part = t->guest.job.part;
         t->needed_sec = deadline_needed_sec(&t->guest.job);
     } else if (s->rule == WHY_UNUSABLE || s->rule == WHY_REQ_NODE_NOT_AVAIL) {
@@ -403,13 +406,13 @@ static void send_reply(struct control *c, uint64_t call, const struct trial *t)
 bool test_only_step(struct control *c, const struct why_call *call)
 {
     struct trial *t = call->trial;
-    if (t->waits || (!c->why.now && !begin_next(c, t))) {
+    if (t->waits || (!c->why->now && !begin_next(c, t))) {
         send_reply(c, call->call, t);
         return false;
     }
-    if (why_step(c->why.now, control_wall(c)))
+    if (why_step(c->why->now, control_wall(c)))
         return true;
     keep_result(c, t);
-    why_free(take_ptr(c->why.now));
+    why_free(take_ptr(c->why->now));
     return true;
 }

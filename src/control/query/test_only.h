@@ -8,6 +8,7 @@
 #pragma once
 
 #include "control/internal.h"
+#include "control/query/why.h"
 
 void test_only_submit(struct control *c, uint64_t call, const struct caller *who,
                       const Pb__SubmitRequest *r);

@@ -5,6 +5,7 @@
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
+#include "control/life/priority.h"
 #include "control/life/resv.h"
 #include "control/life/start.h"
 #include "control/query/test_only.h"
@@ -25,41 +26,41 @@ static void call_done(struct why_call *call)
 
 static void drop_first(struct control *c)
 {
-    why_free(take_ptr(c->why.now));
-    c->why.waited = 0;
-    call_done(&c->why.calls.data[0]);
-    vec_remove(&c->why.calls, 0);
+    why_free(take_ptr(c->why->now));
+    c->why->waited = 0;
+    call_done(&c->why->calls.data[0]);
+    vec_remove(&c->why->calls, 0);
 }
 
 void why_begin_anew(struct control *c)
 {
-    why_free(take_ptr(c->why.now));
-    if (c->why.calls.len && c->why.calls.data[0].trial)
-        test_only_begin_anew(c->why.calls.data[0].trial);
+    why_free(take_ptr(c->why->now));
+    if (c->why->calls.len && c->why->calls.data[0].trial)
+        test_only_begin_anew(c->why->calls.data[0].trial);
 }
 
 void why_done(struct control *c)
 {
-    while (c->why.calls.len)
+    while (c->why->calls.len)
         drop_first(c);
-    vec_done(&c->why.calls);
+    vec_done(&c->why->calls);
 }
 
 bool why_is_due(const struct control *c)
 {
-    return c->why.calls.len > 0;
+    return c->why->calls.len > 0;
 }
 
 bool why_call_gone(struct control *c, uint64_t call)
 {
-    for (size_t i = 0; i < c->why.calls.len; i++) {
-        if (c->why.calls.data[i].call != call)
+    for (size_t i = 0; i < c->why->calls.len; i++) {
+        if (c->why->calls.data[i].call != call)
             continue;
         if (i == 0) {
             drop_first(c);
         } else {
-            call_done(&c->why.calls.data[i]);
-            vec_remove(&c->why.calls, i);
+            call_done(&c->why->calls.data[i]);
+            vec_remove(&c->why->calls, i);
         }
         return true;
     }
@@ -70,10 +71,10 @@ void why_enter(struct control *c, const struct why_call *call)
 {
     struct why_call own = *call;
     size_t of_user = 0;
-    vec_foreach (&c->why.calls, other)
+    vec_foreach (&c->why->calls, other)
         of_user += other->uid == call->uid;
-    if (of_user < OF_USER && c->why.calls.len < LINE_MOST) {
-        vec_push(&c->why.calls, own);
+    if (of_user < OF_USER && c->why->calls.len < LINE_MOST) {
+        vec_push(&c->why->calls, own);
         return;
     }
     control_refuse_code(c, call->call, ERR_BACKOFF, NULL);
@@ -138,7 +139,7 @@ static int64_t place_of(struct control *c, const struct job *j)
 
 static void begin_question(struct control *c, const struct job *j)
 {
-    const struct why_call *call = &c->why.calls.data[0];
+    const struct why_call *call = &c->why->calls.data[0];
     const struct job *leader = job_set_component(j, 0);
     struct why_question q = {.job_id = j->id,
                              .notes = &c->plan_notes,
@@ -146,10 +147,10 @@ static void begin_question(struct control *c, const struct job *j)
                              .announced = c->announced,
                              .is_operator = call->is_operator,
                              .key = place_of(c, leader ? leader : j),
-                             .rank = &c->ranking.rule,
-                             .rank_at_sec = c->ranking.at_sec};
+                             .rank = &c->ranking->rule,
+                             .rank_at_sec = c->ranking->at_sec};
     find_parts(c, call, j, &q);
-    c->why.now = why_new(c->cluster, &q);
+    c->why->now = why_new(c->cluster, &q);
 }
 
 static bool is_shown(const struct control *c, const struct caller *who, uint32_t job_id)
@@ -197,9 +198,9 @@ static const Pb__WhyReply *hide_names(struct control *c, const struct caller *wh
 
 static void answer_first(struct control *c)
 {
-    uint64_t call = c->why.calls.data[0].call;
-    const struct caller who = caller_of(&c->why.calls.data[0]);
-    const Pb__WhyReply *reply = why_answer(c->why.now);
+    uint64_t call = c->why->calls.data[0].call;
+    const struct caller who = caller_of(&c->why->calls.data[0]);
+    const Pb__WhyReply *reply = why_answer(c->why->now);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     if (reply && (control_hides(c, &who, "jobs") || control_hides(c, &who, "reservations")))
@@ -218,9 +219,9 @@ static bool continue_call(struct control *c, const struct why_call *call)
         control_refuse_code(c, call->call, ERR_NO_JOB, NULL);
         return false;
     }
-    if (!c->why.now)
+    if (!c->why->now)
         begin_question(c, j);
-    if (why_step(c->why.now, control_wall(c)))
+    if (why_step(c->why->now, control_wall(c)))
         return true;
     answer_first(c);
     return false;
@@ -228,12 +229,12 @@ static bool continue_call(struct control *c, const struct why_call *call)
 
 void why_turn(struct control *c)
 {
-    if (!c->why.calls.len)
+    if (!c->why->calls.len)
         return;
     /* What a pass has not looked at yet would be explained by what was before. */
-    if ((c->planning || c->plan_wanted) && c->why.waited++ < WAIT_TURNS)
+    if ((c->planning || c->plan_wanted) && c->why->waited++ < WAIT_TURNS)
         return;
-    const struct why_call *call = &c->why.calls.data[0];
+    const struct why_call *call = &c->why->calls.data[0];
     size_t steps = TURN_LOOKS / (c->cluster->nodes.len + 1) + 1;
     for (size_t i = 0; i < steps && i < TURN_STEPS; i++)
         if (!(call->trial ? test_only_step(c, call) : continue_call(c, call))) {
