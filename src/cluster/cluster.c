@@ -2,10 +2,6 @@
 #include "cluster/cluster.h"
 #include "cluster/node/topo.h"
 
-#include <string.h>
-
-#include "base/hostlist.h"
-
 static struct node *node_new(struct cluster *c, uint32_t index)
 {
     struct node *n = mem_new(struct node);
@@ -47,35 +43,6 @@ static void node_free(struct node *n)
     str_done(&n->seen);
     str_done(&n->newer);
     free(n);
-}
-
-static void job_free(struct cluster *c, struct job *j)
-{
-    attempt_drop(c, j);
-    vec_done(&j->end_calls);
-    idset_done(&j->tasks);
-    request_done(&j->want);
-    job_partitions_free(j);
-    free(j->newer_reason);
-    free(j->reason_detail);
-    free(j->part_name);
-    job_forget_past(j);
-    vec_done(&j->resvs);
-    depend_free(j->waits.on);
-    free(j->waits.kept);
-    free(j->waits.shown);
-    free(j->waits.name);
-    free(j->of_array); /* NULL, or its cluster goes */
-    str_free(j->alloc_step);
-    burst_free(j->burst);
-    job_packed_done(&j->spec);
-    job_packed_done(&j->live);
-    if (j->newer) {
-        str_done(&j->newer->record);
-        str_done(&j->newer->live);
-        free(j->newer);
-    }
-    free(j);
 }
 
 static struct part *add_part(struct cluster *c, struct part *p, const struct conf_part *row)
@@ -179,8 +146,7 @@ void cluster_free(struct cluster *c)
 {
     if (!c)
         return;
-    vec_foreach (&c->jobs, j)
-        job_free(c, *j);
+    job_free_all(c);
     array_free_all(c);
     job_set_free_all(c);
     vec_foreach (&c->nodes, n)
@@ -212,132 +178,4 @@ void cluster_free(struct cluster *c)
     idmap_done(&c->requests);
     idmap_done(&c->waiting.of_user);
     free(c);
-}
-
-struct node *cluster_find_node(const struct cluster *c, const char *name)
-{
-    long index = conf_find_node(c->conf, name);
-    return index < 0 ? NULL : c->nodes.data[index];
-}
-
-struct part *cluster_find_part(const struct cluster *c, const char *name)
-{
-    vec_foreach (&c->parts, p)
-        if (str_eq((*p)->conf.name, name))
-            return *p;
-    return NULL;
-}
-
-struct part *cluster_default_part(const struct cluster *c)
-{
-    vec_foreach (&c->parts, p)
-        if ((*p)->conf.is_default)
-            return *p;
-    return NULL;
-}
-
-/* Where the job of this id is, or would be put: ids normally rise, so the end comes first. */
-static size_t find_position(const struct cluster *c, uint32_t id)
-{
-    size_t count = c->jobs.len;
-    if (count && c->jobs.data[count - 1]->id < id)
-        return count;
-    return vec_lower(&c->jobs, j, (*j)->id < id);
-}
-
-struct job *cluster_find_job(const struct cluster *c, uint32_t id)
-{
-    size_t at = find_position(c, id);
-    return at < c->jobs.len && c->jobs.data[at]->id == id ? c->jobs.data[at] : NULL;
-}
-
-struct job *cluster_add_job(struct cluster *c, uint32_t id)
-{
-    size_t at = find_position(c, id);
-    if (at < c->jobs.len && c->jobs.data[at]->id == id)
-        return NULL;
-    struct job *j = mem_new(struct job);
-    j->id = id;
-    j->state = PB__JOB_STATE__PENDING;
-    j->limit_sec = INT64_MAX;
-    c->pending++;
-    vec_push(&c->jobs, j);
-    for (size_t i = c->jobs.len - 1; i > at; i--)
-        c->jobs.data[i] = c->jobs.data[i - 1];
-    c->jobs.data[at] = j;
-    return j;
-}
-
-void cluster_remove_job(struct cluster *c, struct job *j)
-{
-    size_t at = find_position(c, j->id);
-    uint32_t array_id = j->array ? j->array->id : 0;
-    holdings_drop(c, j);
-    alloc_clear(c, j);
-    array_leave(c, j);
-    job_set_leave(c, j);
-    struct array *rest = array_id ? array_find(c, array_id) : NULL;
-    if (rest && rest->records.count) /* its script is counted with another record */
-        holdings_count(c, array_first(rest));
-    job_partitions_end(j);
-    depend_leave(c, j);
-    order_remove(&c->due, &j->due);
-    resv_unbind(j);
-    resv_leave(j);
-    if (j->request_key)
-        idmap_remove(&c->requests, j->request_key);
-    if (j->request_key && rest && rest->records.count) { /* a repeat must find the rest */
-        struct job *first = array_first(rest);
-        first->request_key = j->request_key;
-        idmap_set(&c->requests, first->request_key, first->id);
-    }
-    job_load_state(c, j, PB__JOB_STATE__CANCELLED); /* it counts for nothing any more */
-    vec_remove(&c->jobs, at);
-    job_free(c, j);
-    c->stamp++;
-}
-
-static bool add_feature(const struct cluster *c, const char *word, struct bitset *set)
-{
-    _cleanup_free_ char *feature = conf_function_argument(word, "feature");
-    for (size_t i = 0; feature && i < c->nodes.len; i++)
-        if (node_features_have(c->nodes.data[i]->features, feature, strlen(feature)))
-            bitset_set(set, i);
-    return feature != NULL;
-}
-
-int cluster_add_named(const struct cluster *c, const char *word, struct bitset *set,
-                      struct err *err)
-{
-    long index = conf_find_node(c->conf, word);
-    const struct bitset *named = index < 0 ? conf_find_node_set(c->conf, word) : NULL;
-    if (index >= 0)
-        bitset_set(set, (size_t)index);
-    else if (named)
-        bitset_or(set, named);
-    if (index >= 0 || named || add_feature(c, word, set))
-        return 0;
-    int rc = conf_add_function(c->conf, word, set, err);
-    return rc == 0  ? err_set(err, -ERR_NO_NODE, "%s: %s", err_text(ERR_NO_NODE), word)
-           : rc > 0 ? 0
-                    : rc;
-}
-
-int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **out,
-                     struct err *err)
-{
-    _cleanup_hostlist_ struct hostlist *list = NULL;
-    int rc = hostlist_parse(expr, &list, err);
-    if (rc != 0)
-        return rc;
-    struct bitset *set = bitset_new(c->nodes.len);
-    for (size_t i = 0; i < hostlist_count(list) && rc == 0; i++) {
-        char name[HOSTLIST_NAME_MAX + 1];
-        rc = cluster_add_named(c, hostlist_nth(list, i, name), set, err);
-    }
-    if (rc == 0)
-        *out = set;
-    else
-        bitset_free(set);
-    return rc;
 }

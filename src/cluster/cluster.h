@@ -21,7 +21,12 @@
 #include "cluster/job/job.h"
 #include "cluster/job/job_partitions.h"
 #include "cluster/job/job_set.h"
+#include "cluster/job/jobs.h"
+#include "cluster/job/license.h"
 #include "cluster/job/request.h"
+#include "cluster/job/resource_kind.h"
+#include "cluster/job/resv_job.h"
+#include "cluster/node/names.h"
 #include "cluster/node/node.h"
 #include "cluster/node/part.h"
 #include "cluster/node/pool.h"
@@ -29,7 +34,6 @@
 #include "cluster/resource/gres_held.h"
 #include "cluster/resource/gres_parts.h"
 #include "cluster/resource/share.h"
-#include "cluster/resource_kind.h"
 #include "cluster/resv/resv.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
@@ -77,22 +81,7 @@ struct cluster *cluster_new(const struct conf *conf);
 int cluster_place_nodes(struct cluster *c, struct conf *conf, struct err *err);
 void cluster_free(struct cluster *c);
 
-struct node *cluster_find_node(const struct cluster *c, const char *name);
-struct part *cluster_find_part(const struct cluster *c, const char *name);
-struct part *cluster_default_part(const struct cluster *c);
 /* One that no line of slurm.conf defines, without nodes. */
 struct part *cluster_add_part(struct cluster *c, const char *name);
 /* No job that waits or runs may be in it; ended ones keep its name. */
 void cluster_remove_part(struct cluster *c, struct part *p);
-struct job *cluster_find_job(const struct cluster *c, uint32_t id);
-
-/* Adds a job of this id; NULL when there is one. Ids normally rise. */
-struct job *cluster_add_job(struct cluster *c, uint32_t id);
-void cluster_remove_job(struct cluster *c, struct job *j);
-
-/* The set of nodes an expression names; -ERR_NO_NODE names the unknown one. The caller frees. */
-int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **out,
-                     struct err *err);
-/* Adds what a word of such an expression names: a node, a NodeSet, or the nodes of a function. */
-int cluster_add_named(const struct cluster *c, const char *word, struct bitset *set,
-                      struct err *err);

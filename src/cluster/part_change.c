@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A partition changed while the controller runs: its row of slurm.conf with some fields replaced.
- */
+#include "cluster/part_change.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * one on that: others get it only where they are over before, or where enough is left. So a job
  * that needs many is not passed by for ever. Claims are made anew in each pass.
  *
- * What a job takes of layers (cluster/license.h) depends on its nodes: license_view_init() adds to
- * a view what it may take of each, select_nodes() keeps to that, and a place has a claim on each
+ * What a job takes of layers (cluster/job/license.h) depends on its nodes: license_view_init() adds
+ * to a view what it may take of each, select_nodes() keeps to that, and a place has a claim on each
  * layer that its nodes are in. The other questions are about licences of the cluster alone, unless
  * they name a selection of nodes.
  */

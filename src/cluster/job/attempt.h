@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cluster/index/order.h"
+#include "cluster/job/license.h"
 #include "cluster/job/notice.h"
-#include "cluster/license.h"
 #include "cluster/resource/gres_held.h"
 
 struct cluster;

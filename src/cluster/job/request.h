@@ -7,7 +7,7 @@
 
 #include "base/bitset.h"
 #include "base/idset.h"
-#include "cluster/license.h"
+#include "cluster/job/license.h"
 #include "cluster/node/constraint.h"
 #include "cluster/resource/dist.h"
 #include "cluster/resource/gres.h"

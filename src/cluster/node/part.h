@@ -31,10 +31,3 @@ void part_pack(const struct cluster *c, const struct part *p, struct str *out); 
 
 /* What a row of slurm.conf says; the texts are borrowed from it, or in the arena. */
 void part_describe(const struct conf_part *row, struct arena *arena, Pb__PartRecord *m);
-
-/* Makes the partition its row with these fields changed; other fields changed before are as
- * configured again. All is checked first: on an error nothing has changed. */
-int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes, struct err *err);
-
-/* Whether scontrol may change this field; 'shown': its name for people. NULL: no such field. */
-bool part_may_change(const char *field, const char **shown);

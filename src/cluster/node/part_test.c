@@ -2,6 +2,7 @@
 /* Partitions as listed, and as changed live (part.c, part_change.c). */
 #include "base/pb.h"
 #include "cluster/cluster_test_util.h"
+#include "cluster/part_change.h"
 
 static const char conf[] =
     CONS "NodeName=n[1-4] CPUs=2 RealMemory=100\nNodeName=m CPUs=8 RealMemory=1000\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who may have what others have, and what becomes free when they go. */
 #include "cluster/cluster_test_util.h"
+#include "cluster/part_change.h"
 
 static const char conf[] = CONS "NodeName=a,b CPUs=4 RealMemory=1000\n"
                                 "PartitionName=no Nodes=ALL\n"

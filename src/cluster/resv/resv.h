@@ -120,15 +120,3 @@ void resv_pack(const struct resv *r, struct str *out); /* the stored ResvRecord 
 /* As listings show it. */
 void resv_pack_shown(const struct cluster *c, const struct resv *r, int64_t now, struct str *out);
 struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, struct err *err);
-
-/* --- its jobs --------------------------------------------------------------------------------- */
-
-void resv_unbind(struct job *j); /* it waits for none any more */
-/* Its spec names it, or it is drawn by it: it may run there, after those it was bound to before. */
-void resv_bind(struct job *j, struct resv *r);
-/* Where it runs; NULL: outside. */
-void resv_enter(struct job *j, struct resv *r);
-void resv_leave(struct job *j);
-/* Of its licences, those of the job: by is 1 or -1. */
-void resv_use_licenses(struct resv *r, const struct job *j, int by);
-void resv_count_licenses(const struct cluster *c, struct resv *r); /* anew */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "cluster/resv/license_kept.h"
 #include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"

@@ -5,6 +5,7 @@
  * since. Then the file is newer, and wins.
  */
 #include "control/admin/update_part.h"
+#include "cluster/part_change.h"
 
 #include <assert.h>
 

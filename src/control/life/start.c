@@ -6,6 +6,7 @@
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/job/step_cpus.h"
+#include "cluster/resv/license_kept.h"
 #include "control/core/counters.h"
 #include "control/core/facts.h"
 #include "control/core/log.h"

@@ -3,6 +3,7 @@
  * Who makes room, over thousands of random states: only jobs of a lower tier that may be displaced,
  * enough of them, and none who could be spared. And what a pass keeps for whom.
  */
+#include "cluster/resv/license_kept.h"
 #include "sched/plan/preempt.h"
 #include "sched/sched_test_util.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/license.h"
+#include "cluster/resv/license_kept.h"
 
 #include "sched/plan.h"
 #include "sched/select/resv.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Of what a job needs as licences, the pool that keeps it from its start. */
+#include "cluster/resv/license_kept.h"
 #include "sched/license.h"
 #include "sched/plan.h"
 #include "sched/select/resv.h"

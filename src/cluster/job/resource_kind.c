@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/resource_kind.h"
+#include "cluster/job/resource_kind.h"
 
 #include "cluster/cluster.h"
 
 static const struct resource_kind kinds[] = {
 #define RESOURCE(id, name, scope, ...) {name, RESOURCE_##scope, __VA_ARGS__},
-#include "cluster/resource_kind.def"
+#include "cluster/job/resource_kind.def"
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

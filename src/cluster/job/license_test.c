@@ -2,6 +2,7 @@
 /* Resources that are tied to nodes: which nodes of a set they leave to a job, and what jobs hold.
  */
 #include "cluster/cluster_test_util.h"
+#include "cluster/resv/license_kept.h"
 
 static const char conf[] = CONS "Licenses=x:3\nNodeName=n[1-8] CPUs=4 RealMemory=400\n"
                                 "PartitionName=p Nodes=ALL\n";

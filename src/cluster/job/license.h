@@ -101,31 +101,10 @@ void license_reopen_request(const struct cluster *c, struct job *j, const char *
 /* The same for a job and its nodes; with alternatives, one of them is enough. */
 int license_possible(const struct cluster *c, const struct job *j, struct err *err);
 
-/* What reservations keep of a licence from a job in 'in' (NULL: outside of all) that would have it
- * for that time. */
-uint64_t license_kept(const struct cluster *c, int32_t at, const struct resv *in, int64_t from,
-                      int64_t until);
-/* A job takes 'count' of a pool: the part that its reservation does not provide. */
-uint64_t license_beyond(int32_t at, uint64_t count, const struct resv *in);
-/* Whether so many are free now, for a job that begins there. Of layers this says nothing. */
-bool license_fits(const struct cluster *c, const struct job *j, const struct resv *in,
-                  int64_t now_sec);
 bool license_held(const struct job *j); /* it has begun, and not ended */
 /* The job's are in use from now on, or not any more. */
 void license_take(struct cluster *c, struct job *j);
 void license_give_back(struct cluster *c, struct job *j);
-/* What a job that runs had of licences before it was given others. */
-struct license_swap {
-    struct license_needs needs;
-    VEC(int32_t) layers; /* that it held */
-    bool made;
-};
-/* The job holds what the text (NULL: nothing) names, with the first alternative that is free,
- * instead of what it has. -ERR_LICENSE: that is not free beside other jobs and reservations, and
- * nothing is changed. */
-int license_swap(struct cluster *c, struct job *j, const char *text, int64_t now_sec,
-                 struct license_swap *before, struct err *err);
-void license_swap_settle(struct cluster *c, struct job *j, struct license_swap *before, bool stays);
 int license_check(const struct cluster *c, struct err *err); /* the sums agree */
 
 /* An item of a request: the first pool of what it names, and its count. */

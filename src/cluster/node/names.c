@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/node/names.h"
+
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "cluster/cluster.h"
+
+struct node *cluster_find_node(const struct cluster *c, const char *name)
+{
+    long index = conf_find_node(c->conf, name);
+    return index < 0 ? NULL : c->nodes.data[index];
+}
+
+struct part *cluster_find_part(const struct cluster *c, const char *name)
+{
+    vec_foreach (&c->parts, p)
+        if (str_eq((*p)->conf.name, name))
+            return *p;
+    return NULL;
+}
+
+struct part *cluster_default_part(const struct cluster *c)
+{
+    vec_foreach (&c->parts, p)
+        if ((*p)->conf.is_default)
+            return *p;
+    return NULL;
+}
+
+static bool add_feature(const struct cluster *c, const char *word, struct bitset *set)
+{
+    _cleanup_free_ char *feature = conf_function_argument(word, "feature");
+    for (size_t i = 0; feature && i < c->nodes.len; i++)
+        if (node_features_have(c->nodes.data[i]->features, feature, strlen(feature)))
+            bitset_set(set, i);
+    return feature != NULL;
+}
+
+int cluster_add_named(const struct cluster *c, const char *word, struct bitset *set,
+                      struct err *err)
+{
+    long index = conf_find_node(c->conf, word);
+    const struct bitset *named = index < 0 ? conf_find_node_set(c->conf, word) : NULL;
+    if (index >= 0)
+        bitset_set(set, (size_t)index);
+    else if (named)
+        bitset_or(set, named);
+    if (index >= 0 || named || add_feature(c, word, set))
+        return 0;
+    int rc = conf_add_function(c->conf, word, set, err);
+    return rc == 0  ? err_set(err, -ERR_NO_NODE, "%s: %s", err_text(ERR_NO_NODE), word)
+           : rc > 0 ? 0
+                    : rc;
+}
+
+int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **out,
+                     struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    int rc = hostlist_parse(expr, &list, err);
+    if (rc != 0)
+        return rc;
+    struct bitset *set = bitset_new(c->nodes.len);
+    for (size_t i = 0; i < hostlist_count(list) && rc == 0; i++) {
+        char name[HOSTLIST_NAME_MAX + 1];
+        rc = cluster_add_named(c, hostlist_nth(list, i, name), set, err);
+    }
+    if (rc == 0)
+        *out = set;
+    else
+        bitset_free(set);
+    return rc;
+}

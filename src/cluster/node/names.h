@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a name stands for: a node, a partition, or the nodes of an expression. */
+#pragma once
+
+#include "base/bitset.h"
+#include "base/err.h"
+
+struct cluster;
+
+struct node *cluster_find_node(const struct cluster *c, const char *name);
+struct part *cluster_find_part(const struct cluster *c, const char *name);
+struct part *cluster_default_part(const struct cluster *c);
+
+/* The set of nodes an expression names; -ERR_NO_NODE names the unknown one. The caller frees. */
+int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **out,
+                     struct err *err);
+/* Adds what a word of such an expression names: a node, a NodeSet, or the nodes of a function. */
+int cluster_add_named(const struct cluster *c, const char *word, struct bitset *set,
+                      struct err *err);
