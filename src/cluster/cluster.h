@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What exists: nodes, partitions, jobs and their steps, and the ledger of what is allocated where.
- * Other rooms read these structs; they change them only through the functions declared here. All
- * memory belongs to the cluster. Single-threaded; no clock, file or socket.
+ * Other rooms read these structs; they change them only through the functions declared here and in
+ * the headers of the subdirectories, which come with this one. All memory belongs to the cluster.
+ * Single-threaded; no clock, file or socket. The subdirectories all know this header, and it knows
+ * their types (docs/adr/0051).
  */
 #pragma once
 
