@@ -265,27 +265,6 @@ static int listen_port(struct ctld *c, const struct conf_host *me, uint16_t port
     return rc < 0 ? err_prefix(err, "SlurmctldPort") : 0;
 }
 
-/* A submission has a script, what CONTROL_ENV_MAX and CTLD_REQUEST_MAX bound, and options of
- * plugins. What is a little larger is refused by the sentence that says what is too large in it. */
-static void limit_submission(struct ctld *c)
-{
-    uint64_t script = (uint64_t)ctld_conf(c)->sched.max_script_size;
-    uint64_t bytes = script + CONTROL_ENV_MAX + (1u << 20);
-    bool none = script == 0 || bytes > RPC_BODY_MAX;
-    rpc_server_limit_size(c->server, RPC_SUBMIT, none ? RPC_BODY_MAX : (uint32_t)bytes);
-}
-
-void process_limit_requests(struct ctld *c)
-{
-    limit_submission(c);
-    const struct conf_rate *r = &ctld_conf(c)->rate;
-    struct rpc_rate_options o = {.bucket = r->bucket,
-                                 .refill = r->refill,
-                                 .period_ms = (int64_t)r->period_sec * 1000,
-                                 .users = r->users};
-    rpc_server_limit_rate(c->server, r->enable ? &o : NULL);
-}
-
 int process_listen(struct ctld *c, struct err *err)
 {
     const struct conf *conf = ctld_conf(c);
@@ -308,7 +287,7 @@ int process_listen(struct ctld *c, struct err *err)
     };
     rpc_set_encryption(conf_encrypts(conf));
     c->server = rpc_server_new(&options, &events);
-    process_limit_requests(c);
+    ctld_limit_requests(c);
     for (unsigned port = conf->slurmctld_port;
          port <= conf->slurmctld_port || port <= conf->slurmctld_port_last; port++) {
         int rc = listen_port(c, me, (uint16_t)port, err);

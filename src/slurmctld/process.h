@@ -11,6 +11,5 @@
  */
 int process_open(struct ctld *c, struct conf *conf, size_t me, struct err *err);
 int process_listen(struct ctld *c, struct err *err);
-void process_limit_requests(struct ctld *c); /* as the configuration in force says */
-void process_run(struct ctld *c);            /* until it is told to stop */
+void process_run(struct ctld *c); /* until it is told to stop */
 void process_close(struct ctld *c);

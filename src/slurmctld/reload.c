@@ -11,7 +11,6 @@
 #include "slurmctld/core/names.h"
 #include "slurmctld/lead/lead.h"
 #include "slurmctld/node/peers.h"
-#include "slurmctld/process.h"
 #include "slurmctld/reload.h"
 #include "slurmctld/submit/submit_env.h"
 
@@ -93,7 +92,7 @@ static void apply_reload(struct reload *r)
     outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
     names_forget(c->names);
     submit_env_begin(c);
-    process_limit_requests(c);
+    ctld_limit_requests(c);
     c->debug_given = false;
     control_set_debug(c->control, control_conf(c->control)->debug);
     job_comp_close(c);

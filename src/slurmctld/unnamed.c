@@ -7,7 +7,6 @@
 #include "proto/job.pb-c.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/names.h"
-#include "slurmctld/dispatch.h"
 #include "slurmctld/unnamed.h"
 
 struct unnamed {
@@ -102,7 +101,7 @@ void unnamed_continue(void *ctx)
     {
         if (c->control && !is_named(c, &u->request))
             continue;
-        dispatch_request(c, &u->request);
+        c->dispatch(c, &u->request);
         drop_unnamed(c, u);
     }
 }

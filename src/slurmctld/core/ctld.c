@@ -23,6 +23,27 @@ bool ctld_debugs(const struct ctld *c, enum conf_debug flag)
     return c->control && control_get_debug(c->control) >> flag & 1;
 }
 
+/* A submission has a script, what CONTROL_ENV_MAX and CTLD_REQUEST_MAX bound, and options of
+ * plugins. What is a little larger is refused by the sentence that says what is too large in it. */
+static void limit_submission(struct ctld *c)
+{
+    uint64_t script = (uint64_t)ctld_conf(c)->sched.max_script_size;
+    uint64_t bytes = script + CONTROL_ENV_MAX + (1u << 20);
+    bool none = script == 0 || bytes > RPC_BODY_MAX;
+    rpc_server_limit_size(c->server, RPC_SUBMIT, none ? RPC_BODY_MAX : (uint32_t)bytes);
+}
+
+void ctld_limit_requests(struct ctld *c)
+{
+    limit_submission(c);
+    const struct conf_rate *r = &ctld_conf(c)->rate;
+    struct rpc_rate_options o = {.bucket = r->bucket,
+                                 .refill = r->refill,
+                                 .period_ms = (int64_t)r->period_sec * 1000,
+                                 .users = r->users};
+    rpc_server_limit_rate(c->server, r->enable ? &o : NULL);
+}
+
 void ctld_reply(struct ctld *c, uint64_t call, const ProtobufCMessage *reply)
 {
     size_t len = protobuf_c_message_get_packed_size(reply);

@@ -145,6 +145,9 @@ bool ctld_is_alone(const struct ctld *c);
 /* Whether a flag of DebugFlags is set. */
 bool ctld_debugs(const struct ctld *c, enum conf_debug flag);
 
+/* The server's limits of requests, as the configuration in force says. */
+void ctld_limit_requests(struct ctld *c);
+
 /* Answers, through the outbox. */
 void ctld_reply(struct ctld *c, uint64_t call, const ProtobufCMessage *reply);
 void ctld_reply_part(struct ctld *c, uint64_t call, const struct str *bytes, bool more);
