@@ -111,7 +111,7 @@ struct ctld {
     size_t registrant_count;
     const struct rpc_request *serving; /* the request being handled; NULL between */
     struct loop_timer *wake, *defer, *stop_timer,
-        *watch; /* defer: of a commit; watch: of the lead */
+        *watch;             /* defer: of a commit; watch: of the lead */
     int64_t stop_latest_ms; /* see on_stop(); 0: it has not come so far */
     bool stop_waited;       /* for requests, when it looked last */
     struct loop_fd *signals;
