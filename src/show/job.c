@@ -310,10 +310,7 @@ static void put_request(const struct job_view *v)
     }
     record_break(v->style, v->out);
     str_printf(v->out, "OverSubscribe=%s Contiguous=%d",
-               s->exclusive        ? "NO"
-               : s->exclusive_user ? "USER"
-               : s->oversubscribe  ? "YES"
-                                   : "OK",
+               s->exclusive_user && !s->exclusive ? "USER" : job_state_oversubscribe(s, v->live),
                s->contiguous);
     record_pair(v->out, " Licenses", s->licenses);
     record_pair(v->out, " Network", s->network);

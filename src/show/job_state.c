@@ -181,6 +181,11 @@ const char *job_state_reservation(const Pb__JobSpec *spec, const Pb__JobLive *li
     return spec->reservation && *spec->reservation ? spec->reservation : live->reservation;
 }
 
+const char *job_state_oversubscribe(const Pb__JobSpec *spec, const Pb__JobLive *live)
+{
+    return spec->exclusive && !live->shares ? "NO" : spec->oversubscribe ? "YES" : "OK";
+}
+
 const char *job_state_licenses(const Pb__JobSpec *spec, const Pb__JobLive *live)
 {
     bool holds = live->state == PB__JOB_STATE__RUNNING || live->state == PB__JOB_STATE__SUSPENDED;

@@ -219,3 +219,21 @@ def test_examples_with_cores_and_cpus(make_cluster):
     assert abs(ran[3] - ran[1] - ran[5]) <= 2
     ran = seconds(cpus).values()
     assert max(ran) - min(ran) <= SLICE + 1
+
+
+def test_exclusive_job_takes_turns_with_all_cpus(make_cluster):
+    """FORCE leaves no means to keep others away: an exclusive job has all CPUs and takes turns; in a partition with YES it is alone."""
+    c = make_cluster(nodes=1, cpus=4, conf=f"SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n{GANG}",
+                     partitions=[shared("force", "ALL") + " Default=YES", shared("yes", "ALL", "YES")])
+    watch = Watch(c, "force")
+    submit(c, "force", "--exclusive")
+    submit(c, "force", "-n1")
+    watch.expect(force=["R 1, S 2", "R 2, S 1", "R 1, S 2"])
+    assert c.run("squeue -h -O JobID:.2,NumCPUs:.3,OverSubscribe:.4,Exclusive:.6 -S i").ok().splitlines() == [
+        " 1  4  OK  NODE", " 2  1  OK    NO"]
+    assert "OverSubscribe=OK" in c.run("scontrol show job 1").ok()
+    c.run("scancel --me").ok()
+    eventually(lambda: c.run("squeue -h").stdout == "", "the node is free")
+    alone, other = submit(c, "yes", "--exclusive"), submit(c, "yes", "-s")
+    eventually(lambda: c.state(alone) == "RUNNING", "the job runs")
+    assert c.run(["squeue", "-h", "-o", "%C %h %t", "-j", f"{alone},{other}"]).ok().splitlines() == ["1 YES PD", "4 NO R"]

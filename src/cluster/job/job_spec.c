@@ -22,7 +22,7 @@ static void set_sharing(const struct cluster *c, struct job *j)
     if (attempt_of(j)->alloc.len) /* what it holds stays as it got it */
         return;
     bool alone = share == CONF_SHARE_EXCLUSIVE || (r->ask_exclusive && share != CONF_SHARE_FORCE);
-    r->exclusive = alone || c->conf->select == CONF_SELECT_LINEAR;
+    r->exclusive = alone || r->ask_exclusive || c->conf->select == CONF_SELECT_LINEAR;
     r->user_alone = r->ask_user_alone || (j->part && j->part->conf.exclusive_user);
     r->shared = !alone && may_take_turns(c->conf, j) &&
                 (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));

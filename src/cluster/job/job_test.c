@@ -269,12 +269,12 @@ static void whole_nodes(void **state)
 {
     static const struct {
         const char *part, *words;
-        bool exclusive;
+        bool exclusive, shared;
     } cases[] = {
-        {"p", "", false},          {"p", "exclusive", true},
-        {"alone", "", true},       {"alone", "exclusive", true},
-        {"forced", "", false},     {"forced", "exclusive", false},
-        {NULL, "exclusive", true},
+        {"p", "", false, false},          {"p", "exclusive", true, false},
+        {"alone", "", true, false},       {"alone", "exclusive", true, false},
+        {"forced", "", false, true},      {"forced", "exclusive", true, true},
+        {NULL, "exclusive", true, false},
     };
     struct cluster *c = test_cluster(conf);
 
@@ -284,6 +284,7 @@ static void whole_nodes(void **state)
         j->part = cases[i].part ? cluster_find_part(c, cases[i].part) : NULL;
         assert_int_equal(read_words(c, j, cases[i].words, NULL), 0);
         assert_int_equal(j->want.exclusive, cases[i].exclusive);
+        assert_int_equal(j->want.shared, cases[i].shared);
         cluster_remove_job(c, j);
     }
     test_cluster_free(c);

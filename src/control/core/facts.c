@@ -23,7 +23,7 @@ static void format_cpus(const struct job *j, struct str *out)
     }
 }
 
-static void take_spec(const Pb__JobSpec *spec, Pb__JobFacts *m)
+static void take_spec(const struct job *j, const Pb__JobSpec *spec, Pb__JobFacts *m)
 {
     m->user_name = spec->user_name;
     m->group_name = spec->group_name;
@@ -36,7 +36,8 @@ static void take_spec(const Pb__JobSpec *spec, Pb__JobFacts *m)
     m->reservation = spec->reservation;
     m->extra = spec->extra;
     m->licenses = spec->licenses;
-    m->oversubscribe = spec->exclusive ? "NO" : spec->oversubscribe ? "YES" : "OK";
+    bool shares = !spec->exclusive || j->want.shared;
+    m->oversubscribe = !shares ? "NO" : spec->oversubscribe ? "YES" : "OK";
     m->exclusive = spec->exclusive ? "NODE" : spec->exclusive_user ? "USER" : "NO";
     m->spank_env = spec->spank_env;
     m->n_spank_env = spec->n_spank_env;
@@ -115,7 +116,7 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     const Pb__JobSpec *spec = job_unpack_spec(j, arena);
     pb__job_facts__init(m);
     if (spec)
-        take_spec(spec, m);
+        take_spec(j, spec, m);
     if (spec && (c->conf->prolog || c->conf->epilog))
         facts_put_streams(c, j, spec, m, arena);
     job_format_nodes(c->cluster, j, &nodes);
