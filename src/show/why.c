@@ -143,6 +143,7 @@ static const char *cause_text(const char *cause)
                  {"memory", "too little memory free"},
                  {"gres", "too few generic resources free"},
                  {"whole", "not idle"},
+                 {"shared", "shared by as many jobs as OverSubscribe allows"},
                  {"user", "kept for another user"},
                  {"several", "too little of several things free"},
                  {"drained", "drained"},

@@ -237,3 +237,30 @@ def test_exclusive_job_takes_turns_with_all_cpus(make_cluster):
     alone, other = submit(c, "yes", "--exclusive"), submit(c, "yes", "-s")
     eventually(lambda: c.state(alone) == "RUNNING", "the job runs")
     assert c.run(["squeue", "-h", "-o", "%C %h %t", "-j", f"{alone},{other}"]).ok().splitlines() == ["1 YES PD", "4 NO R"]
+
+
+def test_why_names_what_lacks(make_cluster):
+    """Memory, or the number of jobs that share: not "not idle"; components without GangHet have no place beside jobs that take turns."""
+    c = make_cluster(nodes=1, cpus=2, memory=1000, conf=LINEAR.replace("sched/builtin", "sched/backfill"), partitions=[shared("active", "ALL", "FORCE:3")])
+
+    def why(job):
+        return c.run(f"sluice why {job}").ok()
+
+    first, second, large = submit(c, "active"), submit(c, "active"), submit(c, "active", "--mem=900")
+    eventually(lambda: c.state(large) == "PENDING" and c.state(second) == "SUSPENDED", "two jobs share the node")
+    assert f"1  too little memory free: n1; jobs {first}, {second}\n" in why(large)
+    assert "Short of: nodes with enough memory (0 of 1)" in why(large)
+    c.run(f"scancel {large}").ok()
+    third = submit(c, "active")
+    eventually(lambda: c.state(third) == "SUSPENDED", "three jobs share the node")
+    fourth = submit(c, "active")
+    assert f"1  shared by as many jobs as OverSubscribe allows: n1; jobs {first}, {second}, {third}\n" in why(fourth)
+    assert "Short of: nodes that more jobs may share (0 of 1)" in why(fourth)
+    alone = make_cluster(nodes=1, cpus=2, partitions=[shared("active", "ALL", "FORCE:3")],
+                         conf=f"SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n{GANG}")
+    submit(alone, "active", "-n2")
+    components = alone.sbatch("-pactive", "-n1", ":", "-pactive", "-n1", wrap="sleep 1000")
+    said = alone.run(f"sluice why {components}").ok()
+    assert "what it needs is in use" in said and "It would fit now" not in said
+    assert "Resources, not shared with others: the job is heterogeneous, and GangHet=no" in said
+    assert "1  too few CPUs free: n1; jobs 1" in said

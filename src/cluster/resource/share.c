@@ -45,6 +45,17 @@ uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job
     return count;
 }
 
+uint32_t share_full(uint32_t units, const struct unit_use *use, const struct job *j)
+{
+    uint32_t count = 0;
+    if (!use || !j->want.shared)
+        return 0;
+    for (uint32_t i = 0; i < units; i++)
+        count += use[i].jobs > 0 && use[i].part && most_jobs(use[i].part, j) > 1 &&
+                 !share_may(&use[i], j);
+    return count;
+}
+
 /* The unit in use that the fewest jobs have, of those that this job may have as well and that are
  * not in 'set'; 'units': there is none. */
 static uint32_t find_least_shared(const struct unit_use *use, uint32_t units, const struct job *j,

@@ -16,6 +16,8 @@ bool share_may(const struct unit_use *u, const struct job *j);
 /* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well: of those that
  * 'most' jobs have, or fewer. */
 uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j, uint32_t most);
+/* Units that the job would share if the partitions allowed more jobs on a unit. */
+uint32_t share_full(uint32_t units, const struct unit_use *use, const struct job *j);
 /* Adds 'units' of those to 'set', those that the fewest jobs have first. */
 void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set);
 /* The use of a node's units if the job had 'units' of them as well, free ones first: a copy of

@@ -395,6 +395,7 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
                              .gid = j->gid,
                              .array = j->array,
                              .part = j->part,
+                             .set = j->set, /* GangHet=no: components share nothing */
                              .rank = j->rank,
                              .priority = j->priority,
                              .switches_since = j->switches_since,
@@ -408,6 +409,7 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
     vec_foreach (&j->resvs, in)
         vec_push(&copy->job.resvs, *in);
     int rc = job_read_spec(c, &copy->job, &changed, NULL);
+    copy->job.set = NULL;
     copy->job.state = PB__JOB_STATE__PENDING;
     copy->job.limit_sec = relax_limit_sec(j, spec, r, number);
     if (rc == 0 && r)

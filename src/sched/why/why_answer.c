@@ -113,9 +113,13 @@ static const char *name_scarce(const struct why_nodes *n)
     static const struct {
         enum why_cause cause;
         const char *what;
-    } of[] = {{WHY_CPUS, "nodes with enough CPUs"}, {WHY_MEMORY, "nodes with enough memory"},
-              {WHY_GRES, "nodes with enough gres"}, {WHY_WHOLE, "idle nodes"},
-              {WHY_USER, "nodes of one user"},      {WHY_DOWN, "nodes that are up"},
+    } of[] = {{WHY_CPUS, "nodes with enough CPUs"},
+              {WHY_MEMORY, "nodes with enough memory"},
+              {WHY_GRES, "nodes with enough gres"},
+              {WHY_WHOLE, "idle nodes"},
+              {WHY_SHARED, "nodes that more jobs may share"},
+              {WHY_USER, "nodes of one user"},
+              {WHY_DOWN, "nodes that are up"},
               {WHY_DRAINED, "nodes that are up"}};
     uint32_t most = 0;
     const char *what = "nodes";

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/resource/share.h"
 #include "sched/select/select.h"
 
 #define STEP 1000  /* nodes looked at in a step */
@@ -14,6 +15,7 @@ static const char *const words[] = {
     [WHY_FREE] = "free",       [WHY_CPUS] = "cpus",       [WHY_MEMORY] = "memory",
     [WHY_GRES] = "gres",       [WHY_WHOLE] = "whole",     [WHY_USER] = "user",
     [WHY_SEVERAL] = "several", [WHY_DRAINED] = "drained", [WHY_DOWN] = "down",
+    [WHY_SHARED] = "shared",
 };
 
 void why_nodes_init(struct why_nodes *n, const struct cluster *c, const struct job *j)
@@ -47,11 +49,15 @@ static enum why_cause find_lack(const struct cluster *c, const struct job *j, ui
                                 const struct select_room *room)
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
-    struct select_room cpus = *room, mem = *room, gres = *room;
+    struct select_room cpus = *room, mem = *room, gres = *room, full = *room;
+    cpus.mem_mib = mem.mem_mib = full.mem_mib = (int64_t)k->mem_mib;
+    cpus.gres = gres.gres = full.gres = k->gres_total;
+    full.units += share_full(k->units, c->pool.now.use[node], j);
+    full.whole = room->whole || (j->want.shared && full.units == k->units);
+    if (!tasks_in(c, j, node, &cpus) && tasks_in(c, j, node, &full))
+        return WHY_SHARED;
     if (j->want.exclusive && !room->whole)
         return WHY_WHOLE;
-    cpus.mem_mib = mem.mem_mib = (int64_t)k->mem_mib;
-    cpus.gres = gres.gres = k->gres_total;
     if (!tasks_in(c, j, node, &cpus))
         return WHY_CPUS;
     if (tasks_in(c, j, node, &mem))
@@ -68,7 +74,8 @@ static enum why_cause cause_of(const struct cluster *c, const struct job *j, uin
         return n->drain && !n->down && !n->admin_down && n->registered ? WHY_DRAINED : WHY_DOWN;
     if (!alloc_user_may(&now->users[node], j))
         return WHY_USER;
-    struct select_room room = select_room_of(c, j, now, node, j->want.shared);
+    uint32_t sharing = j->want.shared ? UINT32_MAX : 0; /* as the planner does in the end */
+    struct select_room room = select_room_of(c, j, now, node, sharing);
     *tasks = tasks_in(c, j, node, &room);
     return *tasks ? WHY_FREE : find_lack(c, j, node, &room);
 }

@@ -15,6 +15,7 @@ enum why_cause {
     WHY_MEMORY,
     WHY_GRES,
     WHY_WHOLE,
+    WHY_SHARED, /* by as many jobs as may share it */
     WHY_USER,
     WHY_SEVERAL,
     WHY_DRAINED,
