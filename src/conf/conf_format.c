@@ -74,6 +74,9 @@ static bool special_text(const struct conf *c, size_t id, struct str *out)
         else
             str_puts(out, c->select == CONF_SELECT_CONS ? "CR_CORE_MEMORY" : "NONE");
         return true;
+    case CONF_KEY_preempt_mode: /* spelled as that of partitions */
+        str_puts(out, conf_preempt_word(c->preempt_mode));
+        return true;
     case CONF_KEY_max_node_count: /* 0: as many as there are */
         str_printf(out, "%zu", c->max_node_count ? (size_t)c->max_node_count : c->nodes.len);
         return true;

@@ -83,6 +83,8 @@ static void keys_are_shown_as_given(void **state)
         {"MaxTasksPerNode=12", "MaxTasksPerNode", "12"},
         {"SlurmdSyslogDebug=debug2", "SlurmdSyslogDebug", "debug2"},
         {"SrunPortRange=60001-60100", "SrunPortRange", "60001-60100"},
+        {"PreemptMode=Suspend,gang", "PreemptMode", "GANG,SUSPEND"},
+        {"PreemptMode=gang", "PreemptMode", "GANG"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         _cleanup_free_ char *text = mem_printf(HEAD "%s\n", rows[i].line);

@@ -117,6 +117,17 @@ static int number_check(struct conf_loader *l, const char *option, struct err *e
     return 0;
 }
 
+const char *conf_preempt_word(const char *mode)
+{
+    static const char *const modes[][2] = {
+        {"SUSPEND", "GANG,SUSPEND"}, {"REQUEUE", "GANG,REQUEUE"}, {"CANCEL", "GANG,CANCEL"}};
+    bool gang = conf_list_has(mode, "GANG");
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        if (conf_list_has(mode, modes[i][0]))
+            return modes[i][gang];
+    return gang ? "GANG" : "OFF";
+}
+
 int conf_preempt_check(struct conf_loader *l, struct err *err)
 {
     const struct conf *c = l->conf;

@@ -127,7 +127,9 @@ const char *conf_part_name_fault(const char *name);
 /* OverSubscribe= as it is written; NULL or "" changes nothing. */
 int conf_part_set_share(struct conf_part *p, const char *text, struct err *err);
 struct conf;
-/* NULL, or what is wrong with it as the PreemptMode of a partition; "" is the cluster's. */
 /* Whether it is a word of CpuBind. */
 bool conf_cpu_bind_known(const char *word);
+/* NULL, or what is wrong with it as the PreemptMode of a partition; "" is the cluster's. */
 const char *conf_part_preempt_fault(const struct conf *c, const char *mode);
+/* "OFF", "GANG,SUSPEND": a list of modes as it is shown. */
+const char *conf_preempt_word(const char *mode);

@@ -238,8 +238,7 @@ int64_t job_state_end_at(const Pb__JobRecord *job)
     int64_t start_at = job_state_start_at(job);
     if (live->end_at)
         return live->end_at;
-    if (!start_at || job_state_is_final(live) || live->time_limit_sec >= TIME_UNLIMITED ||
-        live->state == PB__JOB_STATE__SUSPENDED)
+    if (!start_at || job_state_is_final(live) || live->time_limit_sec >= TIME_UNLIMITED)
         return 0;
     return start_at + live->time_limit_sec + live->suspended_sec;
 }

@@ -49,7 +49,9 @@ const char *job_state_licenses(const Pb__JobSpec *spec, const Pb__JobLive *live)
 /* The times, wall seconds, as of 'now'. */
 int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now);
 int64_t job_state_left_sec(const Pb__JobLive *live, int64_t now); /* TIME_UNLIMITED */
-int64_t job_state_end_at(const Pb__JobRecord *job);               /* 0: not known */
+/* 0: not known; of a suspended job when its time limit would have ended it without the suspension
+ * that it is in, so the earliest end. */
+int64_t job_state_end_at(const Pb__JobRecord *job);
 /* 0: not known; of a pending job when it is expected, or what it asks for with --begin. */
 int64_t job_state_start_at(const Pb__JobRecord *job);
 int64_t job_state_accrue_at(const Pb__JobLive *live); /* 0: it is held, or was until it ended */

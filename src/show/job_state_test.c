@@ -166,6 +166,12 @@ static void test_times(void **state)
     assert_int_equal(job_state_used_sec(&live, 800), 0); /* clocks differ */
     assert_int_equal(job_state_left_sec(&live, 1000), 500);
     assert_int_equal(job_state_end_at(&job), 1500);
+    live.state = PB__JOB_STATE__SUSPENDED;
+    live.suspended_at = 950;
+    live.suspended_sec = 20; /* of earlier suspensions */
+    assert_int_equal(job_state_end_at(&job), 1520);
+    live.state = PB__JOB_STATE__RUNNING;
+    live.suspended_sec = 0;
     live.time_limit_sec = TIME_UNLIMITED;
     assert_true(job_state_left_sec(&live, 1000) == TIME_UNLIMITED);
     assert_int_equal(job_state_end_at(&job), 0);

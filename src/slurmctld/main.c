@@ -155,7 +155,7 @@ static int start_controller(struct ctld *c, int *pid_fd, char **pid_path, struct
         *pid_fd = files_pid_open(conf, *pid_path);
         rc = files_load_keys(c, conf, err);
     }
-    conf_report_done(&report);
+    c->warned = report;
     if (rc == 0)
         rc = files_become_user(conf, err);
     if (rc == 0 && conf->controllers.len > 1)
@@ -207,10 +207,12 @@ int main(int argc, char **argv)
     _cleanup_free_ char *pid_path = NULL;
     if (start_controller(&c, &pid_fd, &pid_path, &err)) {
         status = log_failure(&err);
-        if (c.loop)
+        if (c.loop) {
             process_close(&c);
-        else
+        } else {
+            conf_report_done(&c.warned);
             free(c.conf_path);
+        }
         return status;
     }
     process_run(&c);

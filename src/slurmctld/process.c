@@ -347,6 +347,7 @@ void process_close(struct ctld *c)
         close(c->signal_fd);
     }
     loop_free(c->loop);
+    conf_report_done(&c->warned);
     free(c->conf_path);
     free(c->host);
     free(c->name);

@@ -75,6 +75,27 @@ static void refuse_other_cluster(struct reload *r, const struct conf *now)
     conf_free(take_ptr(r->conf));
 }
 
+static bool has_warning(const struct conf_report *report, const struct conf_warning *warning)
+{
+    vec_foreach (&report->warnings, w)
+        if (str_eq(w->text, warning->text) && str_eq(w->place, warning->place))
+            return true;
+    return false;
+}
+
+/* Warnings that the configuration in force had as well are not repeated. */
+static void put_new_warnings(const struct reload *r, struct str *note)
+{
+    struct conf_report fresh = {0};
+    vec_foreach (&r->report.warnings, w)
+        if (!has_warning(&r->c->warned, w))
+            vec_push(&fresh.warnings, *w);
+    conf_report_format(&fresh, note);
+    vec_foreach (&fresh.warnings, w)
+        log_info("warning: %s: %s", w->place, w->text);
+    vec_done(&fresh.warnings); /* the texts are of r->report */
+}
+
 static void apply_reload(struct reload *r)
 {
     struct ctld *c = r->c;
@@ -82,11 +103,15 @@ static void apply_reload(struct reload *r)
     note_unchangeable(c, r->conf, &note);
     if (!r->preview && note.len)
         log_error("%s", str_cstr(&note));
-    conf_report_format(&r->report, &note);
     if (r->preview) {
+        conf_report_format(&r->report, &note);
         control_reconfigure_preview(c->control, r->call, take_ptr(r->conf), str_cstr(&note));
         return;
     }
+    put_new_warnings(r, &note);
+    conf_report_done(&c->warned);
+    c->warned = r->report;
+    r->report = (struct conf_report){0};
     c->conf_changes++;
     control_reconfigure(c->control, r->call, take_ptr(r->conf), str_cstr(&note));
     outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
@@ -138,10 +163,6 @@ static void on_done(void *arg)
     if (r->seen != c->conf_changes) { /* nodes were made meanwhile: once more, with them */
         begin_reload(r);
         return;
-    }
-    for (size_t i = 0; !r->preview && i < r->report.warnings.len; i++) {
-        const struct conf_warning *w = &r->report.warnings.data[i];
-        log_info("warning: %s: %s", w->place, w->text);
     }
     refuse_other_cluster(r, control_conf(c->control));
     if (r->conf) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """scontrol suspend and resume: GANG-39, 46, 59, 61; CORE-151, X-11."""
+import datetime
 import re
 import signal
 
@@ -62,7 +63,10 @@ def test_stops_and_goes_on(cluster):
     line = cluster.run(f"squeue -h -j {c.job} -o %t|%T|%M|%R|%N").ok()
     assert re.fullmatch(r"S\|SUSPENDED\|0:0[1-9]\|n1\|n1", line), line
     fields = cluster.job(c.job)
-    assert fields["SuspendTime"].startswith("20") and fields["EndTime"] == "Unknown"
+    assert fields["SuspendTime"].startswith("20")
+    ends = [datetime.datetime.fromisoformat(fields[key]) for key in ("StartTime", "EndTime")]
+    assert ends[1] - ends[0] == datetime.timedelta(minutes=5)
+    assert cluster.run(f"squeue -h -j {c.job} -o %e").ok().strip() == fields["EndTime"]
     assert fields["SecsPreSuspend"] == str(int(fields["RunTime"].split(":")[-1]))
     assert c.value() == value
     cluster.run(f"scontrol resume {c.job}").ok()

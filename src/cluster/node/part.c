@@ -105,15 +105,8 @@ static const char *other_keys(const struct conf_part *p, struct arena *arena)
 /* What becomes of its jobs when others need their place, as listings show it. */
 static const char *preempt_in_force(const struct conf *conf, const struct conf_part *p)
 {
-    static const char *const modes[][2] = {
-        {"SUSPEND", "GANG,SUSPEND"}, {"REQUEUE", "GANG,REQUEUE"}, {"CANCEL", "GANG,CANCEL"}};
     bool own = p->preempt_mode && *p->preempt_mode;
-    const char *mode = own ? p->preempt_mode : conf->preempt_mode;
-    bool gang = conf_list_has(mode, "GANG");
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
-        if (conf_list_has(mode, modes[i][0]))
-            return modes[i][gang];
-    return gang ? "GANG" : "OFF";
+    return conf_preempt_word(own ? p->preempt_mode : conf->preempt_mode);
 }
 
 /* "ALL" and the node sets that its Nodes= names; NULL: none. */

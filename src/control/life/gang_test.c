@@ -549,6 +549,29 @@ static void users_suspend_and_resume(void **state)
     fixture_free(f);
 }
 
+/* The job whose turn it is waits for the other one to stop, as before, and is not suspended again.
+ */
+static void job_that_is_stopping_is_suspended_by_its_user(void **state)
+{
+    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    submit(f, 5, 0);
+    submit(f, 5, 0);
+    fixture_obey(f);
+    fixture_pass(f, SLICE_MS);
+    expect(f, 1, 2, "2|1|");
+    uint32_t halts = fixture_job(f, &arena, 2)->live->halts;
+    assert_int_equal(fixture_suspend(f, 1, false), 0);
+    fixture_turn(f);
+    expect(f, 1, 2, "2|1|");
+    fixture_obey(f);
+    expect(f, 1, 2, "2|1|");
+    assert_int_equal(fixture_job(f, &arena, 2)->live->halts, halts);
+    fixture_free(f);
+}
+
 /* GANG-02: a preemptor has the nodes until it ends, and the others take turns again. */
 static void preemptor_has_the_nodes_until_it_ends(void **state)
 {
@@ -876,6 +899,7 @@ int main(void)
         cmocka_unit_test(planned_start_knows_all_components),
         cmocka_unit_test(rotation_goes_on_after_a_restart),
         cmocka_unit_test(users_suspend_and_resume),
+        cmocka_unit_test(job_that_is_stopping_is_suspended_by_its_user),
         cmocka_unit_test(preemptor_has_the_nodes_until_it_ends),
         cmocka_unit_test(grace_time_of_a_job_that_waits_for_its_turn),
         cmocka_unit_test(job_that_waits_for_its_turn_is_cancelled_at_once),

@@ -144,8 +144,8 @@ void rotation_settle(struct rotation *r)
     const bool running = true, waiting = false;
     sort(r);
     books_open(&b, r);
-    take_pinned(&b, r);
     admit(&b, r, &running);
+    take_pinned(&b, r);
     admit(&b, r, &waiting);
     books_close(&b);
 }

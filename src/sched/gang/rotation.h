@@ -6,8 +6,9 @@
  *
  * A member that takes part is in the active set or waits. rotation_turn() moves the active members
  * to the end of the queue and builds the active set anew, beginning with the member that has waited
- * longest. rotation_settle() changes as little as possible: active members stay active, waiting
- * members join them where they fit.
+ * longest. rotation_settle() changes as little as possible: active members stay active, also beside
+ * pinned ones that their orders wait for, and waiting members join where they fit beside all of
+ * these.
  */
 #pragma once
 

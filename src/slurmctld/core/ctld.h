@@ -65,8 +65,9 @@ struct unnamed;
 struct ctld {
     const struct ctld_options *options;
     char *conf_path, *host;
-    char *name;        /* as in SlurmctldHost */
-    struct conf *conf; /* until control/ has it: ctld_conf() */
+    char *name;                /* as in SlurmctldHost */
+    struct conf *conf;         /* until control/ has it: ctld_conf() */
+    struct conf_report warned; /* what the configuration in force was warned of */
     /* Called once: it leads, or has settled down in standby. */
     void (*on_settled)(struct ctld *c);
     /* A request that waited goes on: dispatch_request(). */
