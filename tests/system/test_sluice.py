@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 
-from harness import PREFIX, eventually, is_connected, processes_of
+from harness import PREFIX, alive, eventually, is_connected, processes_of
 
 ENV = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
 ENV["PATH"] = f"{PREFIX}/bin:{PREFIX}/sbin:" + ENV["PATH"]
@@ -85,6 +85,31 @@ def test_up_while_the_controller_goes(place):
     assert int((place / "a" / "run" / "slurmctld.pid").read_text()) != pid
     assert run(f'eval "$(sluice env --dir {place}/a)" && squeue -h -o %i').stdout == job
     assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
+
+
+def test_down_without_a_controller_says_what_becomes_of_jobs(place):
+    """Their processes end, or go on with --keep-jobs, and both are said."""
+    def kill_controller():
+        os.kill(int((place / "a/run/slurmctld.pid").read_text()), signal.SIGKILL)
+        eventually(lambda: run(["sluice", "status", "--dir", place / "a"]).returncode != 0, "the controller is gone")
+
+    up = ["sluice", "up", "--nodes", "1", "--dir", str(place / "a")]
+    down = ["sluice", "down", "--dir", str(place / "a")]
+    assert run(up).returncode == 0
+    queued = run(f'eval "$(sluice env --dir {place}/a)" && cd {place} && sbatch --parsable -n1 --no-requeue --wrap "echo \\$\\$ >pid; exec sleep 600"')
+    assert queued.returncode == 0, queued.stderr
+    eventually(lambda: (place / "pid").exists() and (place / "pid").read_text().strip(), "the job runs")
+    pid = int((place / "pid").read_text())
+    kill_controller()
+    said = run([*down, "--keep-jobs"])
+    assert said.returncode == 0 and "(it does not run); ending the daemons: running jobs go on" in said.stderr, said.stderr
+    assert alive(pid)
+    assert run(up).returncode == 0
+    assert run(f'eval "$(sluice env --dir {place}/a)" && squeue -h -o %T').stdout == "RUNNING\n"
+    kill_controller()
+    said = run(down)
+    assert said.returncode == 0 and "(it does not run); ending the daemons and the steps of running jobs" in said.stderr, said.stderr
+    assert not alive(pid) and not processes_of(place)
 
 
 def test_bad_arguments_leave_nothing(place):

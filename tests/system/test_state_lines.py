@@ -121,6 +121,8 @@ def test_what_is_refused(filled):
                        (whole.replace("job1", "job9"), "--edited"), ("x\n" + whole, "line 1"), ("", "it is empty")]:
         c.run("sluice state import -", stdin=text).fails(says, "nothing was imported")
         assert not (c.dir / "state").exists()
+    for endless in ("/dev/zero", "/dev/urandom"):
+        c.run(f"sluice state import {endless}").fails(f"{endless}: nothing was imported: line 1: a saved state begins with")
     c.run("sluice state import --edited -", stdin=whole.replace("job1", "job9")).ok()
     c.start_controller()
     assert c.job(2)["JobName"] == "job9"

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -11,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,15 +152,25 @@ static bool runs_program(pid_t pid, const char *program)
     return slash && str_eq(slash + 1, program);
 }
 
-static bool is_zombie(pid_t pid)
+/* The state letter of the process and its parent; a process that is gone is a zombie without one.
+ */
+static char read_state(pid_t pid, int *parent)
 {
-    char path[64];
+    char path[64], letter = 'X';
     _cleanup_str_ struct str stat = STR_INIT;
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    *parent = 0;
     if (path_read_file(path, 4096, &stat, NULL))
-        return true;
+        return letter;
     const char *end = strrchr(str_cstr(&stat), ')');
-    return end && (end[2] == 'Z' || end[2] == 'X');
+    return end && sscanf(end, ") %c %d", &letter, parent) == 2 ? letter : 'X';
+}
+
+static bool is_zombie(pid_t pid)
+{
+    int parent;
+    char letter = read_state(pid, &parent);
+    return letter == 'Z' || letter == 'X';
 }
 
 /* Whether the command line or the environment of the process speaks of the directory. */
@@ -204,16 +217,64 @@ void daemon_list(const char *dir, struct daemon_list *list)
         closedir(d);
 }
 
+/* The process that listens at the socket; 0: none. */
+static pid_t find_listener(const char *path)
+{
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct ucred peer = {0};
+    socklen_t len = sizeof(peer);
+    if (fd < 0 || strlen(path) >= sizeof(addr.sun_path))
+        return 0;
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+    if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+        return 0;
+    return peer.pid;
+}
+
+static bool has_pid(const struct daemon_list *list, pid_t pid)
+{
+    vec_foreach (&list->all, d)
+        if (d->pid == pid)
+            return true;
+    return false;
+}
+
+/* Adds the children of those in the list, and theirs: the tasks of a step outlive its slurmstepd.
+ */
+static void add_descendants(struct daemon_list *list)
+{
+    size_t before;
+    do {
+        DIR *d = opendir("/proc");
+        before = list->all.len;
+        for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+            int parent;
+            pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+            if (pid > 1 && read_state(pid, &parent) != 'X' && has_pid(list, parent) &&
+                !has_pid(list, pid) && !is_zombie(pid))
+                list_add(list, pid, "task");
+        }
+        if (d)
+            closedir(d);
+    } while (list->all.len > before);
+}
+
+/* A slurmstepd has the name of its step in its command line, and not the directory: it is found by
+ * its socket. */
 void daemon_list_steps(const char *dir, struct daemon_list *list)
 {
-    DIR *d = opendir("/proc");
-    for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
-        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
-        if (pid > 1 && runs_program(pid, "slurmstepd") && speaks_of(pid, dir) && !is_zombie(pid))
+    _cleanup_free_ char *pattern = place_path(dir, "spool/*/steps/*.sock");
+    glob_t found = {0};
+    glob(pattern, GLOB_NOSORT, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        pid_t pid = find_listener(found.gl_pathv[i]);
+        if (pid > 1 && runs_program(pid, "slurmstepd") && !is_zombie(pid))
             list_add(list, pid, "slurmstepd");
     }
-    if (d)
-        closedir(d);
+    globfree(&found);
+    add_descendants(list);
 }
 
 void daemon_list_done(struct daemon_list *list)

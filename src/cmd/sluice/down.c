@@ -91,6 +91,14 @@ static bool end_by_force(const struct daemon_list *list)
     return daemon_wait_gone(list, SLUICE_KILL_MS) == 0;
 }
 
+/* What becomes of the jobs that run, which the controller does not end. */
+static void say_no_controller(const struct sluice_options *o, const char *why)
+{
+    cmd_say("the controller did not take the order to stop (%s); ending the daemons%s", why,
+            o->keep_jobs ? ": running jobs go on, and the next 'up' finds them"
+                         : " and the steps of running jobs, which the next 'up' requeues or ends");
+}
+
 static void by_asking(const struct sluice_options *o, const struct daemon_list *running)
 {
     struct conf *conf = NULL;
@@ -106,7 +114,7 @@ static void by_asking(const struct sluice_options *o, const struct daemon_list *
     }
     conf_free(conf);
     if (rc)
-        cmd_say("the controller did not take the order to stop (%s); ending the daemons", err.text);
+        say_no_controller(o, err.text);
     else
         daemon_wait_gone(running, SLUICE_STOP_MS);
 }
@@ -129,6 +137,8 @@ int sluice_down(const struct sluice_options *o)
     size_t count = running.all.len;
     if (daemon_find(&running, "slurmctld"))
         by_asking(o, &running);
+    else if (count)
+        say_no_controller(o, "it does not run");
     bool good = end_by_force(&running);
     if (!o->keep_jobs) {
         daemon_list_steps(o->dir, &steps);

@@ -123,7 +123,7 @@ struct daemon_list {
 /* The live daemons of the directory by its pid files; a pid that is some other program by now is
  * none of ours. */
 void daemon_list(const char *dir, struct daemon_list *list);
-/* The live shepherds of the directory's jobs. */
+/* The live step daemons of the directory's jobs, and the processes of these steps. */
 void daemon_list_steps(const char *dir, struct daemon_list *list);
 void daemon_list_done(struct daemon_list *list);
 pid_t daemon_find(const struct daemon_list *list, const char *name); /* 0: it does not run */

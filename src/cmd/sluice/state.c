@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/sluice/state.h"
+#include "cmd/sluice/state_line.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,13 +156,25 @@ static int export_state(const struct conf *conf, const char *path)
 /* --- import ------------------------------------------------------------------------------------
  */
 
-/* What is read twice has to be a file. */
-static FILE *input_copy(FILE *from, struct err *err)
+static const char *name_input(const char *path)
+{
+    return str_eq(path, "-") ? "standard input" : path;
+}
+
+/* What is read twice has to be a file. What does not begin as a saved state is refused before it
+ * is copied: a device may never end. */
+static FILE *input_copy(FILE *from, const char *name, struct err *err)
 {
     char buffer[1 << 16];
-    size_t n;
+    size_t n = fread(buffer, 1, sizeof(STATE_LINES_BEGIN) - 1, from);
+    if (memcmp(buffer, STATE_LINES_BEGIN, n) != 0) {
+        err_set(err, -ERR_PARSE,
+                "%s: nothing was imported: line 1: a saved state begins with %s...}", name,
+                STATE_LINES_BEGIN);
+        return NULL;
+    }
     FILE *copy = tmpfile();
-    while (copy && (n = fread(buffer, 1, sizeof(buffer), from)) > 0)
+    for (; copy && n > 0; n = fread(buffer, 1, sizeof(buffer), from))
         if (fwrite(buffer, 1, n, copy) != n)
             break;
     if (copy && !ferror(from) && !fflush(copy) && !ferror(copy))
@@ -183,7 +196,7 @@ static FILE *input_open(const char *path, struct err *err)
     struct stat st;
     if (fstat(fileno(in), &st) == 0 && S_ISREG(st.st_mode))
         return in;
-    FILE *copy = input_copy(in, err);
+    FILE *copy = input_copy(in, name_input(path), err);
     if (given)
         fclose(in);
     return copy;
@@ -234,7 +247,7 @@ static int import_state(const struct conf *conf, const char *path, bool edited)
         return say_failure(&err);
     int rc = state_check(in, conf->cluster_name, edited, &err);
     if (rc)
-        err_prefix(&err, "%s: nothing was imported", str_eq(path, "-") ? "standard input" : path);
+        err_prefix(&err, "%s: nothing was imported", name_input(path));
     else
         rc = import_from(conf, in, &count, &err);
     if (in != stdin)

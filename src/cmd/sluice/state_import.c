@@ -68,7 +68,7 @@ static int line_next(struct reader *r, struct err *err)
         return err_prefix(err, "line %lu", r->number);
     if ((r->number == 1) != (r->line.sort == STATE_HEAD))
         return err_set(err, -ERR_PARSE, "line %lu: %s", r->number,
-                       r->number == 1 ? "a saved state begins with {\"sluice_state\":...}"
+                       r->number == 1 ? "a saved state begins with " STATE_LINES_BEGIN "...}"
                                       : "a second head");
     if (r->number == 1)
         return 0;

@@ -22,6 +22,7 @@
 #include "base/str.h"
 
 #define STATE_LINES_VERSION 1
+#define STATE_LINES_BEGIN "{\"sluice_state\":" /* the first bytes of a saved state */
 
 enum state_line_sort { STATE_HEAD, STATE_ASIDE, STATE_NAMED, STATE_NUMBERED, STATE_END };
 
