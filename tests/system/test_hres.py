@@ -186,6 +186,7 @@ def test_live_counts_and_tree(hres):
     """HRES-11, HRES-24: a count changes without the file, survives a restart, and is written as a file that reads the same."""
     hres.run("scontrol update license=flat count=3").fails("expected NAME(NODES)")
     hres.run("scontrol update license=flat(n[2-3]) count=3").fails("is no layer")
+    hres.run("scontrol update license=flat(n5) count=3").fails("flat(n5) is no layer: flat(n[1-2]), flat(n[3-4]), flat(n[5-6])")
     hres.run("scontrol update license=flat(n[5-6]) count=many").fails("expected a whole number")
     hres.run("scontrol update license=flat(n[5-6]) total=3").fails("total")
     hres.run(["scontrol", "update", "license", "flat(n[5-6])", "count=0"]).ok()

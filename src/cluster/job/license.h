@@ -81,6 +81,10 @@ int license_read(const struct cluster *c, const char *text, struct license_needs
 /* Of a reservation: the needs are of pools, and each layer is named by its nodes. -ERR_LICENSE. */
 int license_read_pools(const struct cluster *c, const char *text, struct license_needs *out,
                        struct err *err);
+/* Finds the layer of resource 'name' that has just these nodes; *at is its place in the list of
+ * licenses. -ERR_LICENSE. */
+int license_read_layer(const struct cluster *c, const char *name, const char *nodes, int32_t *at,
+                       struct err *err);
 int license_pools_possible(const struct cluster *c, const struct license_needs *pools,
                            struct err *err); /* -ERR_LICENSE: a pool has less */
 void license_needs_done(struct license_needs *n);

@@ -411,22 +411,32 @@ static bool is_lowest(const struct license *l, uint32_t layers, uint32_t at)
     return true;
 }
 
-/* The layer that has just these nodes; or the only one of the lowest layers that has all of them.
- * -1: neither. */
-static int32_t find_layer(const struct cluster *c, int32_t first, const char *expr, struct err *err)
+/* The layer that has just these nodes, which are also the answer in *nodes. -1: there is none. */
+static int32_t find_layer_of_nodes(const struct cluster *c, int32_t first, const char *expr,
+                                   struct bitset **nodes)
 {
     const struct license *l = &c->licenses.list.data[first];
-    _cleanup_bitset_ struct bitset *nodes = NULL;
     _cleanup_free_ char *text = trim_width(expr);
-    int32_t found = -1, count = 0;
     for (uint32_t i = 0; i < l->layers; i++)
         if (l[i].conf && str_eq(l[i].conf->nodes, text))
             return first + (int32_t)i;
-    if (cluster_node_set(c, text, &nodes, err) != 0 || bitset_empty(nodes))
+    if (cluster_node_set(c, text, nodes, NULL) != 0 || bitset_empty(*nodes))
         return -1;
     for (uint32_t i = 0; i < l->layers; i++)
-        if (bitset_equal(l[i].nodes, nodes))
+        if (bitset_equal(l[i].nodes, *nodes))
             return first + (int32_t)i;
+    return -1;
+}
+
+/* The layer that has just these nodes; or the only one of the lowest layers that has all of them.
+ * -1: neither. */
+static int32_t find_layer(const struct cluster *c, int32_t first, const char *expr)
+{
+    const struct license *l = &c->licenses.list.data[first];
+    _cleanup_bitset_ struct bitset *nodes = NULL;
+    int32_t found = find_layer_of_nodes(c, first, expr, &nodes), count = 0;
+    if (found >= 0 || !nodes || bitset_empty(nodes))
+        return found;
     for (uint32_t i = 0; i < l->layers; i++)
         if (bitset_contains(l[i].nodes, nodes) && is_lowest(l, l->layers, i)) {
             found = first + (int32_t)i;
@@ -437,17 +447,21 @@ static int32_t find_layer(const struct cluster *c, int32_t first, const char *ex
 
 #define LISTED_MAX 12 /* layers in a message */
 
+static void put_layers(const struct license *l, struct str *out)
+{
+    for (uint32_t i = 0; i < l->layers && i < LISTED_MAX; i++) {
+        str_puts(out, i ? ", " : "");
+        license_format_pool(&l[i], out);
+    }
+    if (l->layers > LISTED_MAX)
+        str_printf(out, " and %u more", l->layers - LISTED_MAX);
+}
+
 static int refuse_layer(const struct cluster *c, int32_t first, const struct conf_license *one,
                         struct err *err)
 {
-    const struct license *l = &c->licenses.list.data[first];
     _cleanup_str_ struct str known = STR_INIT;
-    for (uint32_t i = 0; i < l->layers && i < LISTED_MAX; i++) {
-        str_puts(&known, i ? ", " : "");
-        license_format_pool(&l[i], &known);
-    }
-    if (l->layers > LISTED_MAX)
-        str_printf(&known, " and %u more", l->layers - LISTED_MAX);
+    put_layers(&c->licenses.list.data[first], &known);
     if (!one->layer)
         return err_set(err, -ERR_LICENSE, "%s: %s has layers, and a reservation names one: %s",
                        err_text(ERR_LICENSE), one->name, str_cstr(&known));
@@ -467,7 +481,7 @@ static int find_pool(const struct cluster *c, const struct conf_license *one,
                        "%s: %s(%s): %s is a license of the cluster, without "
                        "layers",
                        err_text(ERR_LICENSE), one->name, one->layer, one->name);
-    int32_t at = layered && one->layer ? find_layer(c, out->at, one->layer, NULL) : out->at;
+    int32_t at = layered && one->layer ? find_layer(c, out->at, one->layer) : out->at;
     if (layered && (!one->layer || at < 0))
         return refuse_layer(c, out->at, one, err);
     out->at = at;
@@ -512,6 +526,30 @@ int license_read_pools(const struct cluster *c, const char *text, struct license
     }
     conf_licenses_done(&l);
     return rc;
+}
+
+int license_read_layer(const struct cluster *c, const char *name, const char *nodes, int32_t *at,
+                       struct err *err)
+{
+    _cleanup_free_ char *text = mem_printf("%s(%s)", name, nodes);
+    _cleanup_bitset_ struct bitset *set = NULL;
+    _cleanup_str_ struct str known = STR_INIT;
+    struct license_needs pools = {0};
+    int rc = license_read_pools(c, text, &pools, err);
+    int32_t first = rc ? 0 : pools.list.data[0].at, found;
+    license_needs_done(&pools);
+    if (rc)
+        return rc;
+    while (!c->licenses.list.data[first].layers)
+        first--;
+    found = find_layer_of_nodes(c, first, nodes, &set);
+    if (found >= 0) {
+        *at = found;
+        return 0;
+    }
+    put_layers(&c->licenses.list.data[first], &known);
+    return err_set(err, -ERR_LICENSE, "%s: %s is no layer: %s", err_text(ERR_LICENSE), text,
+                   str_cstr(&known));
 }
 
 /* --- mode 1: which nodes have a layer with room ------------------------------------------------

@@ -82,20 +82,17 @@ void license_update_carry(struct control *c, const struct cluster *from, struct 
 static int change_count(struct control *c, const Pb__LicenseUpdate *r, struct license **out,
                         struct err *err)
 {
-    _cleanup_str_ struct str text = STR_INIT;
-    struct license_needs pools = {0};
-    str_printf(&text, "%s(%s)", r->name, r->nodes);
-    int rc = license_read_pools(c->cluster, str_cstr(&text), &pools, err);
+    int32_t at = -1;
+    int rc = license_read_layer(c->cluster, r->name, r->nodes, &at, err);
     if (rc == 0 && r->has_count && r->count != LICENSE_UNLIMITED && r->count > CONF_HRES_COUNT_MAX)
         rc = err_set(err, -ERR_LICENSE, "%s: Count=%llu is too large", err_text(ERR_LICENSE),
                      (unsigned long long)r->count);
     if (rc == 0) {
-        struct license *l = &c->cluster->licenses.list.data[pools.list.data[0].at];
+        struct license *l = &c->cluster->licenses.list.data[at];
         license_set_count(l, r->has_count ? r->count : l->conf->count);
         c->cluster->licenses.changes++;
         *out = l;
     }
-    license_needs_done(&pools);
     return rc;
 }
 

@@ -524,7 +524,8 @@ static void counts_change_live(void **state)
     struct fixture *f = make(CONF);
     (void)state;
     int64_t a = submit(f, "flat:12", 1, "node01");
-    assert_int_equal(set_count(f, "flat", "node[02-03]", 5), 0);
+    assert_int_equal(set_count(f, "flat", "node[02-03]", 5), ERR_LICENSE);
+    assert_int_equal(set_count(f, "flat", "node[01-08]", 5), 0);
     assert_int_equal(set_count(f, "flat", "node[01-32]", 10), 0);
     assert_int_equal(set_count(f, "flat", "node[07-10]", 10), ERR_LICENSE);
     assert_int_equal(set_count(f, "other", "node01", 10), ERR_LICENSE);
