@@ -170,6 +170,7 @@ struct conf_loader {
     enum conf_scope scope;
     const char *made; /* the name of the file that made lines come from; NULL: none */
     bool no_include;  /* Include lines are errors (a buffer from elsewhere) */
+    bool bad_topo;    /* the file of the topologies could not be read, which is reported */
     struct err first; /* of the errors in the report, with report->every_error */
     struct conf_report *report;
     struct conf_rows nodes, parts, downs, sets, gres, topo, cgroup, burst, hres;

@@ -386,6 +386,10 @@ static int build_topologies(struct conf_loader *l, struct err *err)
 
 int conf_topo_build(struct conf_loader *l, struct err *err)
 {
+    if (l->bad_topo) {
+        add_network(l, DEFAULT_NAME, CONF_TOPO_FLAT);
+        return 0;
+    }
     bool is_yaml = l->topo.row.len && begins_topology(l->topo.row.data);
     int rc = is_yaml ? build_topologies(l, err) : build_conf_network(l, err);
     if (rc == 0)
@@ -427,7 +431,7 @@ const struct conf_network *conf_default_network(const struct conf *c)
 /* --- reading it --------------------------------------------------------------------------------
  */
 
-int conf_topo_read(struct conf_loader *l, const char *path, struct err *err)
+static int read_topologies(struct conf_loader *l, const char *path, struct err *err)
 {
     const char *slash = strrchr(path, '/');
     const char *plugin = l->priv->written[CONF_KEY_topology_plugin].text;
@@ -443,5 +447,12 @@ int conf_topo_read(struct conf_loader *l, const char *path, struct err *err)
     l->prefix = CONF_TOPO_PREFIX;
     int rc = conf_lines_read(l, file, err);
     l->prefix = NULL;
+    return rc;
+}
+
+int conf_topo_read(struct conf_loader *l, const char *path, struct err *err)
+{
+    int rc = read_topologies(l, path, err);
+    l->bad_topo = rc < 0;
     return rc;
 }

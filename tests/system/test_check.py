@@ -49,6 +49,15 @@ def test_every_error_is_reported(make_cluster):
     assert "MaxTime=never" in done.stderr and "PreemptMode=perhaps" in done.stderr, done.stderr
 
 
+def test_an_unreadable_topology_is_one_error(make_cluster):
+    c = make_cluster(nodes=1, start=False)
+    add(c, "TopologyPlugin=topology/tree")
+    (c.dir / "topology.yaml").write_text("- topology: x\n  colour: red\n")
+    done = check(c)
+    assert done.returncode == 1 and re.findall("error: .*topo.*", done.stderr) == [
+        f"error: {c.dir}/topology.yaml:2:3: unknown key colour"], done.stderr
+
+
 def test_missing_key_is_a_warning_where_it_can_be_created(make_cluster):
     c = make_cluster(nodes=1, start=False)
     (c.dir / "slurm.key").unlink()
