@@ -14,6 +14,19 @@
 /* About 4000 years: as many as 32 bits of minutes give. */
 #define LIMIT_MAX_SEC (INT64_C(1) << 37)
 
+/* Any number of decimal digits at *p; a number above LIMIT_MAX_SEC counts as LIMIT_MAX_SEC + 1. */
+static bool take_limit_number(const char **p, int64_t *value)
+{
+    size_t len = strspn(*p, "0123456789");
+    *value = 0;
+    for (size_t i = 0; i < len; i++, (*p)++)
+        if (*value <= LIMIT_MAX_SEC)
+            *value = *value * 10 + (**p - '0');
+    if (*value > LIMIT_MAX_SEC)
+        *value = LIMIT_MAX_SEC + 1;
+    return len > 0;
+}
+
 /* 1 to 'most' decimal digits at *p. */
 static bool take_number(const char **p, size_t most, int64_t *value)
 {
@@ -57,14 +70,14 @@ int time_parse_limit(const char *text, int64_t *sec, struct err *err)
     }
     int64_t days = 0, field[3] = {0};
     int count = 0;
-    bool ok = take_number(&p, 10, &field[count++]);
+    bool ok = take_limit_number(&p, &field[count++]);
     bool with_days = ok && take_char(&p, '-');
     if (with_days) {
         days = field[0];
-        ok = take_number(&p, 10, &field[0]);
+        ok = take_limit_number(&p, &field[0]);
     }
     while (ok && count < 3 && take_char(&p, ':'))
-        ok = take_number(&p, 10, &field[count++]);
+        ok = take_limit_number(&p, &field[count++]);
     if (!ok || *p)
         return err_set(err, -ERR_PARSE,
                        "\"%s\" is not a time limit: use minutes, minutes:seconds, "
@@ -76,7 +89,10 @@ int time_parse_limit(const char *text, int64_t *sec, struct err *err)
     for (int i = 0; i < count; i++, unit /= 60)
         sum += field[i] * unit;
     if (sum > LIMIT_MAX_SEC)
-        return err_set(err, -ERR_PARSE, "time limit \"%s\" is too long; use UNLIMITED", text);
+        return err_set(err, -ERR_RANGE,
+                       "time limit \"%s\" is too long: the longest is %" PRIi64
+                       " minutes; use UNLIMITED",
+                       text, LIMIT_MAX_SEC / 60);
     *sec = sum;
     return 0;
 }

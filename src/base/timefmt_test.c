@@ -20,34 +20,9 @@ static void zone(const char *name)
 static void bad_limits(void **state)
 {
     static const char *const rows[] = {
-        NULL,
-        "",
-        " ",
-        "x",
-        "1x",
-        "-",
-        "-2",
-        "1-",
-        "1-:",
-        ":1",
-        "1:",
-        "1::2",
-        "1:2:",
-        "1:2:3:4",
-        "1-2:3:4:5",
-        "1-2-3",
-        "1 ",
-        " 1",
-        "1.5",
-        "+1",
-        "1:-2",
-        "0x10",
-        "UNLIMITEDx",
-        "INFINIT",
-        "99999999999999999999",
-        "9999999999",
-        "9999999999-0",
-        "0-9999999999",
+        NULL,  "",   " ",   "x",    "1x",   "-",       "-2",         "1-",
+        "1-:", ":1", "1:",  "1::2", "1:2:", "1:2:3:4", "1-2:3:4:5",  "1-2-3",
+        "1 ",  " 1", "1.5", "+1",   "1:-2", "0x10",    "UNLIMITEDx", "INFINIT",
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct err err = {0};
@@ -56,6 +31,36 @@ static void bad_limits(void **state)
             fail_msg("\"%s\" was taken", rows[i] ? rows[i] : "(null)");
         assert_int_equal(err.code, -ERR_PARSE);
         assert_int_equal(sec, 4711);
+    }
+}
+
+/* The longest limit is the same in each form. */
+static void limits_have_one_bound(void **state)
+{
+    static const struct {
+        const char *longest, *above;
+    } rows[] = {
+        {"2290649224", "2290649225"},
+        {"2290649224:32", "2290649224:33"},
+        {"0:137438953472", "0:137438953473"},
+        {"38177487:04:32", "38177487:04:33"},
+        {"0:0:137438953472", "0:0:137438953473"},
+        {"1590728-15", "1590728-16"},
+        {"1590728-15:04:32", "1590728-15:04:33"},
+        {"0-38177487", "0-38177488"},
+        {"00000000000000000000000001", "99999999999999999999999999"},
+        {"1", "9223372036854775808:9223372036854775808:9223372036854775808"},
+        {"1", "9999999999999-9999999999999:9999999999999:9999999999999"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct err err = {0};
+        int64_t sec = 4711;
+        if (time_parse_limit(rows[i].above, &sec, &err) != -ERR_RANGE)
+            fail_msg("\"%s\" was taken", rows[i].above);
+        assert_non_null(strstr(err.text, "2290649224 minutes"));
+        assert_int_equal(sec, 4711);
+        if (time_parse_limit(rows[i].longest, &sec, NULL) != 0)
+            fail_msg("\"%s\" was refused", rows[i].longest);
     }
 }
 
@@ -295,13 +300,10 @@ static void day_with_another_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_limits),
-        cmocka_unit_test(good_limits),
-        cmocka_unit_test(limit_formats),
-        cmocka_unit_test(date_formats),
-        cmocka_unit_test(bad_dates),
-        cmocka_unit_test(good_dates),
-        cmocka_unit_test(day_with_another_length),
+        cmocka_unit_test(bad_limits),   cmocka_unit_test(limits_have_one_bound),
+        cmocka_unit_test(good_limits),  cmocka_unit_test(limit_formats),
+        cmocka_unit_test(date_formats), cmocka_unit_test(bad_dates),
+        cmocka_unit_test(good_dates),   cmocka_unit_test(day_with_another_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

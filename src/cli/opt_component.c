@@ -111,8 +111,8 @@ static int refuse_empty(struct opt_components *cs, int argc, int begin, struct e
 static int refuse_count(struct opt *o, struct err *err, const char *what)
 {
     return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                    "a heterogeneous job has at most %d components: %s begins component %d",
-                    JOB_SET_MAX, what, JOB_SET_MAX);
+                    "a heterogeneous job has at most %d components: %s begins one more",
+                    JOB_SET_MAX, what);
 }
 
 /* srun's components without a program have that of the next one with a program. */

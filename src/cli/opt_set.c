@@ -104,6 +104,21 @@ int opt_read_size(struct opt *o, const char *name, const char *arg, uint64_t *mi
     return rc < 0 ? opt_bad_spec(o, name, arg, err) : 0;
 }
 
+static int set_limit(struct opt *o, const struct opt_row *row, const char *arg, int64_t *sec,
+                     struct err *err)
+{
+    struct err why = {0};
+    int rc = time_parse_limit(arg, sec, &why);
+    if (rc == -ERR_RANGE)
+        return opt_bad_value(o, row->name, arg, why.text, err);
+    if (rc < 0)
+        return opt_bad_value(o, row->name, arg, "use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]]",
+                             err);
+    if (*sec == 0)
+        *sec = TIME_UNLIMITED;
+    return 0;
+}
+
 static int set_member(struct opt *o, const struct opt_row *row, const char *arg, struct err *err)
 {
     void *member = (char *)o + row->offset;
@@ -124,12 +139,7 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
     case OPT_T_MEMORY:
         return opt_read_size(o, row->name, arg, member, err);
     case OPT_T_LIMIT:
-        if (time_parse_limit(arg, member, NULL) < 0)
-            return opt_bad_value(o, row->name, arg,
-                                 "use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]]", err);
-        if (*(int64_t *)member == 0)
-            *(int64_t *)member = TIME_UNLIMITED;
-        return 0;
+        return set_limit(o, row, arg, member, err);
     case OPT_T_CALL:
         return row->call(o, arg, err);
     case OPT_T_IGNORED:

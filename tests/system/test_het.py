@@ -160,7 +160,7 @@ def test_running_components_are_cancelled_one_by_one(het):
     ("--wrap=true :", "component 1 is empty: the command line ends with ':' (word 2)"),
     ("-n1 : : --wrap=true", "component 1 is empty: words 2 and 3 of the command line are ':'"),
     pytest.param(" : ".join(["-n1"] * 128) + " : --wrap=true",
-                 "a heterogeneous job has at most 128 components: ':' (word 256 of the command line) begins component 128", id="129"),
+                 "a heterogeneous job has at most 128 components: ':' (word 256 of the command line) begins one more", id="129"),
     ("-N1 : -a 0-1 -N1 --wrap=true", "Invalid job array"),
     ("--label -n1 : -n1 --wrap=true", "unrecognized option '--label'"),
 ])

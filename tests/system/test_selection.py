@@ -110,7 +110,7 @@ def test_all_conditions_at_once(twelve):
     (["-c3"], "Requested node configuration is not available"),
     (["--mincpus=3"], "Requested node configuration is not available"),
     (["-w", "n1", "-x", "n1"], "Requested node configuration is not available: n1 required and excluded, too"),
-    (["-pfew", "-N3", "-x", "n[1-6]"], "--exclude leaves no node"),
+    (["-pfew", "-N3", "-x", "n[1-6]"], "--exclude leaves 2 of the 8 nodes of partition few"),
     (["-N2", "-n6"], "it would fit with 4 tasks"),
     (["-N7", "--contiguous", "-x", "n7"], "it would fit with nodes that need not be in a row"),
     (["-N2", "-n5", "-x", "n[1-11]"], "several options together exceed what partition main has; no single change makes the job fit"),

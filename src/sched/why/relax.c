@@ -238,7 +238,7 @@ static void find_cores(const Pb__JobSpec *s, struct relax_list *out)
     if (s->has_sockets_per_node || s->has_cores_per_socket || s->has_threads_per_core)
         offer_change(out, RELAX_SHAPE);
     if (s->has_core_spec || s->has_thread_spec)
-        offer_change(out, RELAX_CORE_SPEC);
+        offer_less(out, RELAX_CORE_SPEC, 0, s->has_core_spec ? s->core_spec : s->thread_spec);
     if (s->has_ntasks_per_node || s->has_ntasks_per_socket || s->has_ntasks_per_core)
         offer_change(out, RELAX_TASKS_PER);
 }
@@ -310,9 +310,6 @@ static bool leave_out(Pb__JobSpec *s, enum relax_kind kind)
     case RELAX_SHAPE:
         s->has_sockets_per_node = s->has_cores_per_socket = s->has_threads_per_core = false;
         return true;
-    case RELAX_CORE_SPEC:
-        s->has_core_spec = s->has_thread_spec = false;
-        return true;
     case RELAX_TASKS_PER:
         s->has_ntasks_per_node = s->has_ntasks_per_socket = s->has_ntasks_per_core = false;
         return true;
@@ -351,6 +348,12 @@ static void change_request(const struct job *j, Pb__JobSpec *s, const struct rel
             s->mem_per_node_mib = number;
         else
             s->mem_per_cpu_mib = number;
+        break;
+    case RELAX_CORE_SPEC:
+        if (s->has_core_spec)
+            s->core_spec = (uint32_t)number;
+        else
+            s->thread_spec = (uint32_t)number;
         break;
     case RELAX_CPUS:
         SET(s, cpus_per_task, (uint32_t)number);
@@ -489,6 +492,21 @@ static bool find_first(const struct cluster *c, const struct job *j, const Pb__J
     return said;
 }
 
+static int refuse_exclude(const struct job *j, struct err *err)
+{
+    const struct part *part = j->part;
+    size_t has = bitset_count(part->nodes), left = has;
+    bitset_foreach (part->nodes, i)
+        left -= bitset_test(j->want.exc, i);
+    if (left)
+        return err_set(err, -ERR_NODE_CONFIG,
+                       "%s: --exclude leaves %zu of the %zu nodes of partition %s",
+                       err_text(ERR_NODE_CONFIG), left, has, part->conf.name);
+    return err_set(err, -ERR_NODE_CONFIG,
+                   "%s: --exclude leaves no node of partition %s, which has %zu",
+                   err_text(ERR_NODE_CONFIG), part->conf.name, has);
+}
+
 int relax_explain_misfit(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
                          struct err *err)
 {
@@ -502,7 +520,7 @@ int relax_explain_misfit(const struct cluster *c, const struct job *j, const Pb_
                        "change makes the job fit",
                        bare, j->part->conf.name);
     if (str_eq(str_cstr(&what), RELAX_NO_EXCLUDE))
-        return err_set(err, -ERR_NODE_CONFIG, "%s: --exclude leaves no node", bare);
+        return refuse_exclude(j, err);
     return err_set(err, -ERR_NODE_CONFIG, "%s: it would fit with %s", bare, str_cstr(&what));
 }
 
@@ -656,7 +674,6 @@ static const struct saying sayings[RELAX_KINDS] = {
     [RELAX_FEATURES] = {"Features", "", "no feature that it requires"},
     [RELAX_EXCLUSIVE] = {"OverSubscribe", "YES", "nodes that it shares"},
     [RELAX_LICENSES] = {"Licenses", "", "no licences"},
-    [RELAX_CORE_SPEC] = {NULL, NULL, "no cores kept for the system"},
     [RELAX_TASKS_PER] = {NULL, NULL, "any number of tasks on a node, a socket and a core"},
 };
 
@@ -697,6 +714,9 @@ void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax 
                    j->array->throttle + 1);
     } else if (r->kind == RELAX_GPU_CPUS) {
         str_printf(what, "--cpus-per-gpu=%llu", (unsigned long long)number);
+    } else if (r->kind == RELAX_CORE_SPEC) {
+        str_printf(what, "--%s-spec=%llu", spec->has_core_spec ? "core" : "thread",
+                   (unsigned long long)number);
     } else if (r->kind == RELAX_SHAPE) {
         say_shape(spec, what);
     } else if (r->kind == RELAX_PARTITION) {
