@@ -28,15 +28,26 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-int no_job_refuse(const Pb__StepId *id, struct err *err)
+static int count_jobs(struct count *c)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
-    struct count c = {.job_id = id->job_id};
-    filter.job_id = &c.job_id;
+    filter.job_id = &c->job_id;
     filter.n_job_id = 1;
     filter.has_all_states = filter.all_states = true;
+    return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, c, NULL);
+}
+
+bool no_job_is_known(const Pb__StepId *id)
+{
+    struct count c = {.job_id = id->job_id};
+    return count_jobs(&c) < 0 || c.is_known;
+}
+
+int no_job_refuse(const Pb__StepId *id, struct err *err)
+{
+    struct count c = {.job_id = id->job_id};
     if (id->has_het_offset)
-        (void)rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, &c, NULL);
+        (void)count_jobs(&c);
     if (c.components)
         return err_set(err, -ERR_NO_JOB, "%s: job %u has components 0 to %u", err_text(ERR_NO_JOB),
                        c.job_id, c.components - 1);

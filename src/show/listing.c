@@ -103,8 +103,9 @@ static unsigned parse_width(const char **s)
     return width < LISTING_WIDTH_MAX ? width : LISTING_WIDTH_MAX;
 }
 
-void listing_set_letters(struct listing *l, const char *format)
+bool listing_set_letters(struct listing *l, const char *format)
 {
+    bool known = true;
     _cleanup_str_ struct str before = STR_INIT;
     for (const char *s = format; *s;) {
         if (*s != '%') {
@@ -129,6 +130,7 @@ void listing_set_letters(struct listing *l, const char *format)
         c.width = parse_width(&s);
         c.field = listing_find_letter(l->table, *s);
         if (!c.field) {
+            known = false;
             l->report("Invalid %s format specification: %.1s", l->table->what, s);
             str_append(&before, start, (size_t)(s - start));
             continue;
@@ -138,10 +140,12 @@ void listing_set_letters(struct listing *l, const char *format)
     }
     if (before.len)
         add_column(l, (struct listing_column){0}, &before);
+    return known;
 }
 
-void listing_set_names(struct listing *l, const char *format)
+bool listing_set_names(struct listing *l, const char *format)
 {
+    bool known = true;
     for (const char *s = format; *s;) {
         struct listing_column c = {.width = LISTING_NAME_WIDTH};
         struct str before = STR_INIT;
@@ -161,15 +165,18 @@ void listing_set_names(struct listing *l, const char *format)
                 at <
                     s + len) /* in "JobID:.10|" the text after the width is a suffix of the value */
                 c.suffix = mem_strndup(at, (size_t)(s + len - at));
-            if (c.field)
+            if (c.field) {
                 add_column(l, c, &before);
-            else
+            } else {
+                known = false;
                 l->report("Invalid %s format specification: %.*s", l->table->what, (int)name_len,
                           s);
+            }
         }
         str_done(&before);
         s += len + (s[len] == ',');
     }
+    return known;
 }
 
 bool listing_set_sort(struct listing *l, const char *keys)

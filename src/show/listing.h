@@ -85,11 +85,11 @@ void listing_init(struct listing *l, const struct listing_table *table);
 void listing_done(struct listing *l);
 
 /* "%[.][width]letter" and text between; "%all" for every field. What is not known is
- * reported and printed as it stands, as Slurm does. */
-void listing_set_letters(struct listing *l, const char *format);
+ * reported and printed as it stands, as Slurm does; false: there was some. */
+bool listing_set_letters(struct listing *l, const char *format);
 /* "name[:[.][width][suffix]],..."; "all". A colon without a width: as wide as the value, as Slurm
- * has it. Unknown names are reported and left out. */
-void listing_set_names(struct listing *l, const char *format);
+ * has it. Unknown names are reported and left out; false: there were some. */
+bool listing_set_names(struct listing *l, const char *format);
 /* "[+-]letter,..." or names; "#letter" sorts by the field with letter '#' where the table has one.
  * Keys that are not known are reported and left out; false: there were some. */
 bool listing_set_sort(struct listing *l, const char *keys);

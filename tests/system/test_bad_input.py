@@ -116,6 +116,33 @@ def test_squeue_of_what_is_unknown(cluster):
     assert (done.ok(), done.stderr) == (header, "")
 
 
+def test_malformed_host_lists_are_errors(cluster):
+    for line in (["sinfo", "-n"], ["squeue", "-w"], ["scancel", "-w"], ["sbatch", "--wrap=true", "-w"], ["srun", "-w"],
+                 ["scontrol", "show", "node"]):
+        done = cluster.run([*line, "n[1-"] + (["true"] if line[0] == "srun" else []))
+        assert done.returncode != 0 and done.stdout == "" and "[1-" in done.stderr, (line, done)
+
+
+@pytest.mark.parametrize("line,shown", [
+    (["squeue", "-o", "%~"], "%~\n"), (["squeue", "-o", "%i %~"], "JOBID %~\n"), (["squeue", "-s", "-o", "%~"], "%~\n"),
+    (["squeue", "-O", "nosuch"], ""), (["squeue", "-O", "nosuch,jobid:.8"], "   JOBID\n"), (["sinfo", "-h", "-o", "%D %~"], "4 %~\n"),
+    (["sinfo", "-O", "nosuch"], ""), (["sinfo", "-h", "-O", "nodes:2,nosuch"], "4 \n"), (["sinfo", "-h", "-S", "~", "-o", "%D"], "4\n")],
+    ids=" ".join)
+def test_unknown_columns_are_left_out_and_the_status_says_so(cluster, line, shown):
+    done = cluster.run(line)
+    assert (done.returncode, done.stdout) == (1, shown) and f"{line[0]}: error: Invalid " in done.stderr, done
+
+
+def test_limits_are_in_the_refusals(cluster):
+    """What is too much is refused with what there is at most."""
+    for options, text in [("--core-spec=9", "it would fit with --core-spec=3"), ("--thread-spec=9", "it would fit with --thread-spec=3"),
+                          ("-x n[1-4]", "--exclude leaves no node of partition main, which has 4"),
+                          ("-N2 -x n[1-3]", "--exclude leaves 1 of the 4 nodes of partition main"),
+                          ("-t 2290649225", "the longest is 2290649224 minutes"), ("-t 1590729-0", "the longest is 2290649224 minutes"),
+                          ("-t 38177488:00:00", "the longest is 2290649224 minutes")]:
+        cluster.run(f"sbatch {options} --wrap true").fails(text)
+
+
 def test_controller_down_names_host_and_port(cluster, tmp_path):
     port = free_ports(1)[0]
     conf = tmp_path / "slurm.conf"

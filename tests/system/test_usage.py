@@ -82,13 +82,17 @@ def environment(pid):
 
 def test_bad_requests(busy):
     busy.run("sstat").fails("You didn't give me any jobs to stat.")
+    busy.run("sstat -j 99999").fails("sstat: error: couldn't get steps for job 99999: Invalid job id specified")
+    busy.run("sstat -j 99999.0").fails("sstat: error: StepId=99999.0 not found running: Invalid job id specified")
     busy.run("sstat -j x").fails("Bad job/step specified: x")
     busy.run("sstat -j 1.").fails("Bad job/step specified: 1.")
     busy.run("sstat -j 1 -o JobID,bogus").fails('Invalid field requested: "bogus"')
-    gone = busy.run("sstat -n -j 77 -o JobID")
-    assert gone.returncode == 0 and gone.stdout == "" and "couldn't get steps for job 77" in gone.stderr
-    gone = busy.run("sstat -n -j 77.3 -o JobID")
-    assert "StepId=77.3 not found running." in gone.stderr
+    job = busy.sbatch("-H", wrap="true")
+    gone = busy.run(f"sstat -n -j {job} -o JobID")
+    assert gone.returncode == 0 and gone.stdout == "" and f"couldn't get steps for job {job}\n" in gone.stderr
+    gone = busy.run(f"sstat -n -j {job}.3 -o JobID")
+    assert gone.returncode == 0 and f"StepId={job}.3 not found running." in gone.stderr
+    busy.run(f"scancel {job}").ok()
     busy.run("sluice usage n9").fails("n9")
     busy.run("sluice usage n1 n2").fails("unexpected argument 'n2'")
 

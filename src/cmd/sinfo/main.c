@@ -87,14 +87,15 @@ static int list_once(const struct options *o)
     struct table t;
     struct err err = {0};
     table_init(&t, o);
+    bool bad = t.bad_format;
     int r = load_table(&t, &err);
     if (r < 0)
         cmd_line("slurm_load_partitions: %s", err.text);
-    else
+    else if (t.listing.columns.len || !bad)
         table_print(&t, cmd_conf()->cluster_name, cmd_out());
     table_done(&t);
     int status = cmd_flush();
-    return r < 0 ? 1 : status;
+    return r < 0 || bad ? 1 : status;
 }
 
 typedef int list_fn(const struct options *o);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "base/mem.h"
 #include "cli/cmd.h"
 
@@ -26,6 +27,17 @@ static int set_states(struct options *o, const char *list)
     return 2;
 }
 
+static int set_nodes(struct options *o, const char *list)
+{
+    _cleanup_hostlist_ struct hostlist *nodes = NULL;
+    struct err err = {0};
+    o->nodes = list;
+    if (hostlist_parse(list, &nodes, &err) == 0)
+        return 0;
+    cmd_error("Invalid node name %s: %s", list, err.text);
+    return 2;
+}
+
 static int set_value(struct options *o, int id, const char *value)
 {
     switch (id) {
@@ -41,8 +53,7 @@ static int set_value(struct options *o, int id, const char *value)
         o->sort = value;
         return 0;
     case ID_nodes:
-        o->nodes = value;
-        return 0;
+        return set_nodes(o, value);
     case ID_partition:
         o->partitions = value;
         return 0;

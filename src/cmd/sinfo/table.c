@@ -30,16 +30,15 @@ static const char *format_of(const struct options *o)
     return o->long_format ? FORMAT_LONG : FORMAT_DEFAULT;
 }
 
-static void set_format(const struct options *o, struct listing *l)
+/* False after a message: a column or a sort key is unknown. */
+static bool set_format(const struct options *o, struct listing *l)
 {
     listing_init(l, &node_columns);
     l->report = cmd_error;
-    if (o->format_long)
-        listing_set_names(l, o->format_long);
-    else
-        listing_set_letters(l, format_of(o));
+    bool known = o->format_long ? listing_set_names(l, o->format_long)
+                                : listing_set_letters(l, format_of(o));
     /* By partition in the order of the configuration, then by the state of the first node. */
-    listing_set_sort(l, o->sort ? o->sort : o->by_node ? "N,#P" : "#P,-t");
+    return listing_set_sort(l, o->sort ? o->sort : o->by_node ? "N,#P" : "#P,-t") && known;
 }
 
 static bool is_listed(const char *list, const char *name)
@@ -58,7 +57,7 @@ void table_init(struct table *t, const struct options *o)
 {
     *t = (struct table){.options = o};
     arena_init(&t->arena, 0);
-    set_format(o, &t->listing);
+    t->bad_format = !set_format(o, &t->listing);
 }
 
 void table_done(struct table *t)

@@ -14,6 +14,7 @@
 struct table {
     const struct options *options;
     struct listing listing;
+    bool bad_format;        /* a column or a sort key is unknown; the others are printed */
     struct pb_fields needs; /* of NodeRecord */
     struct arena arena;     /* for the answers, which must stay until the end */
     VEC(const Pb__PartRecord *) parts;

@@ -14,7 +14,7 @@ struct list {
     struct listing listing;
     struct arena arena; /* of the weights, which come with the first part of the answer */
     Pb__PrioWeights *weights;
-    bool bad_sort;
+    bool bad_sort, bad_format;
     size_t seen;
 };
 
@@ -25,7 +25,7 @@ static void set_format(struct list *l, const Pb__PrioWeights *weights)
     pb_pack(&weights->base, &bytes);
     l->weights = arena_unpack(&l->arena, &pb__prio_weights__descriptor, bytes.data, bytes.len);
     prio_columns_format(l->weights, o->norm, o->long_format, o->users, &format);
-    listing_set_letters(&l->listing, o->format ? o->format : str_cstr(&format));
+    l->bad_format = !listing_set_letters(&l->listing, o->format ? o->format : str_cstr(&format));
     l->bad_sort = !listing_set_sort(&l->listing, o->sort ? o->sort : "i");
 }
 
@@ -98,7 +98,7 @@ static int show_list(struct list *l)
         return 1;
     if (!l->seen && !o->weights && !o->nobody) {
         str_puts(cmd_out(), "Unable to find jobs matching user/id(s) specified\n");
-        return 0;
+        return l->bad_format;
     }
     if (!o->noheader) {
         args_print_cluster(&o->common, cmd_out());
@@ -109,7 +109,7 @@ static int show_list(struct list *l)
         listing_add(&l->listing, &view);
     }
     listing_print_rows(&l->listing, cmd_out());
-    return 0;
+    return l->bad_format;
 }
 
 int main(int argc, char **argv)

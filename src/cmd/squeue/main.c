@@ -47,26 +47,28 @@ struct list {
     VEC(struct start) starts; /* with --start */
     struct fold fold;
     size_t seen;
+    bool bad_format; /* the columns that are known are listed, and the status says so */
 };
 
-/* False after a message: the sort keys are invalid. */
+/* False after a message: the sort keys are invalid, or no column is known. */
 static bool set_format(struct list *l)
 {
     const struct options *o = l->options;
     listing_init(&l->listing, o->steps ? &step_columns : &job_columns);
     l->listing.report = cmd_error;
     if (o->format_long)
-        listing_set_names(&l->listing, o->format_long);
+        l->bad_format = !listing_set_names(&l->listing, o->format_long);
     else
-        listing_set_letters(&l->listing, o->format        ? o->format
-                                         : o->steps       ? FORMAT_STEPS
-                                         : o->start       ? FORMAT_START
-                                         : o->long_format ? FORMAT_LONG
-                                                          : FORMAT_JOBS);
+        l->bad_format = !listing_set_letters(&l->listing, o->format        ? o->format
+                                                          : o->steps       ? FORMAT_STEPS
+                                                          : o->start       ? FORMAT_START
+                                                          : o->long_format ? FORMAT_LONG
+                                                                           : FORMAT_JOBS);
     return listing_set_sort(&l->listing, o->sort    ? o->sort
                                          : o->steps ? "P,i"
                                          : o->start ? "S"
-                                                    : "P,t,-Q");
+                                                    : "P,t,-Q") &&
+           (l->listing.columns.len || !l->bad_format);
 }
 
 /* A line for each element of a record of several. */
@@ -388,7 +390,7 @@ static int list_once(const struct options *o)
     vec_done(&l.starts);
     fold_done(&l.fold);
     int status = cmd_flush();
-    return r < 0 ? 1 : status;
+    return r < 0 || l.bad_format ? 1 : status;
 }
 
 int main(int argc, char **argv)

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "cli/cmd.h"
+#include "cli/no_job.h"
 #include "cluster/job/usage.h"
 #include "cmd/sstat/options.h"
 #include "loop/loop.h"
@@ -228,11 +229,25 @@ static int show_steps(const struct options *o, struct loop *loop, const struct f
     return any ? status : say_no_step(loop, f->steps.data[0]);
 }
 
+/* A job that runs no such step is not a failure; an unknown job is. */
+static int say_no_steps(const Pb__StepId *id)
+{
+    _cleanup_str_ struct str name = STR_INIT;
+    bool known = no_job_is_known(id);
+    const char *why = known ? "" : err_text(ERR_NO_JOB);
+
+    job_ids_put_asked(id, &name);
+    if (id->has_step_id)
+        cmd_error("StepId=%s not found running%s%s", str_cstr(&name), known ? "." : ": ", why);
+    else
+        cmd_error("couldn't get steps for job %s%s%s", str_cstr(&name), known ? "" : ": ", why);
+    return !known;
+}
+
 /* Returns 1 if something could not be shown, and a negative code if no controller answers. */
 static int show_job_id(const struct options *o, struct loop *loop, Pb__StepId *id)
 {
     _cleanup_arena_ struct arena arena;
-    _cleanup_str_ struct str name = STR_INIT;
     struct found found = {.arena = &arena};
     Pb__StepFilter filter = PB__STEP_FILTER__INIT;
     struct err err = {0};
@@ -242,15 +257,12 @@ static int show_job_id(const struct options *o, struct loop *loop, Pb__StepId *i
     filter.ids = &id;
     filter.n_ids = 1;
     rc = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, &found, &err);
-    job_ids_put_asked(id, &name);
     if (rc < 0)
         cmd_line("slurm_load_job_steps error: %s", err.text);
     else if (found.steps.len)
         status = show_steps(o, loop, &found, id);
-    else if (id->has_step_id)
-        cmd_error("StepId=%s not found running.", str_cstr(&name));
     else
-        cmd_error("couldn't get steps for job %s", str_cstr(&name));
+        status = say_no_steps(id);
     vec_done(&found.steps);
     return rc < 0 ? rc : status;
 }
