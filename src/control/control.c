@@ -9,6 +9,7 @@
 #include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
+#include "control/due.h"
 #include "control/event/event.h"
 #include "control/event/record.h"
 #include "control/event/trigger.h"

@@ -5,6 +5,7 @@
 #include "control/admin/shutdown.h"
 #include "control/admin/update_node.h"
 #include "control/core/log.h"
+#include "control/due.h"
 #include "control/event/record.h"
 #include "control/event/trigger.h"
 #include "control/internal.h"

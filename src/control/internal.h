@@ -117,8 +117,3 @@ static inline uint64_t control_boot(const struct control *c)
 {
     return c->env->boot ? c->env->boot(c->env->ctx) : 0;
 }
-
-/* due.c */
-/* Finds out whether this process or the machine was stopped, because the timer came too late: the
- * silence of nodes in that time does not count. To be called before wake_at_ms is set again. */
-void control_note_awake(struct control *c);
