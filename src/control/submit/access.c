@@ -81,9 +81,20 @@ static int check_access(struct control *c, const struct caller *who, const struc
     return 0;
 }
 
-static int find_partition(struct control *c, const char *name, struct part **out, struct err *err)
+/* For a job that names none: that of the first reservation it asks for, before the default one. */
+static struct part *find_default(const struct control *c, const char *reservation)
 {
-    *out = *name ? cluster_find_part(c->cluster, name) : cluster_default_part(c->cluster);
+    _cleanup_free_ char *name =
+        reservation ? mem_strndup(reservation, strcspn(reservation, ",")) : NULL;
+    const struct resv *r = name ? resv_find(c->cluster, name) : NULL;
+    struct part *p = r && r->part ? cluster_find_part(c->cluster, r->part) : NULL;
+    return p ? p : cluster_default_part(c->cluster);
+}
+
+static int find_partition(struct control *c, const char *name, const char *reservation,
+                          struct part **out, struct err *err)
+{
+    *out = *name ? cluster_find_part(c->cluster, name) : find_default(c, reservation);
     if (*out)
         return 0;
     return *name ? control_set_error(err, ERR_NO_PARTITION, name)
@@ -126,7 +137,7 @@ int access_find_part(struct control *c, const struct caller *who, const struct c
                      const Pb__JobSpec *spec, struct part **out, struct err *err)
 {
     struct part *p;
-    int rc = find_partition(c, spec->partition ? spec->partition : "", &p, err);
+    int rc = find_partition(c, spec->partition ? spec->partition : "", spec->reservation, &p, err);
     if (rc == 0)
         rc = check_part(c, who, as, spec, p, err);
     if (rc == 0)
@@ -225,7 +236,7 @@ int access_find_parts(struct control *c, const struct caller *who, const struct 
     for (; name && rc == 0; name = find_next_name(&names, arena)) {
         struct part *p;
         struct err why = {0};
-        rc = find_partition(c, name, &p, err);
+        rc = find_partition(c, name, spec->reservation, &p, err);
         if (rc != 0)
             continue;
         struct part *named = p;
