@@ -55,6 +55,8 @@ void show_resv_text(const Pb__ResvRecord *r, struct show_style style, struct str
     record_pair(out, "Users", r->users);
     record_pair(out, " Groups", r->groups);
     record_pair(out, " Accounts", r->accounts);
+    if (r->allowed_partitions && *r->allowed_partitions)
+        record_pair(out, " AllowedPartitions", r->allowed_partitions);
     record_pair(out, " Licenses", r->licenses);
     str_printf(out, " State=%s BurstBuffer=(null) Watts=n/a", r->active ? "ACTIVE" : "INACTIVE");
     record_break(style, out);

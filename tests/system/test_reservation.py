@@ -233,6 +233,38 @@ def test_a_partition_for_reservations(make_cluster):
     assert c.run("srun -p kept -t1 printenv SLURM_JOB_PARTITION").ok() == "kept"
 
 
+@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+def test_allowed_partitions(make_cluster):
+    """A job needs a partition of the list, or one that the list does not deny; all of its partitions count; root may always."""
+    c = make_cluster(nodes=3, partitions=[f"PartitionName={name} Nodes=ALL{more}" for name, more in (("main", " Default=YES"), ("low", ""), ("debug", ""))])
+    create = "scontrol create reservation StartTime=now Duration=60 "
+
+    def taken(partition, resv):
+        return c.run(["srun", *(["-p", partition] if partition else []), "-t1", f"--reservation={resv}", "printenv", "SLURM_JOB_PARTITION"], user="nobody")
+
+    c.run(create + "Nodes=n1 AllowedPartitions=nosuch").fails("nvalid partition name specified: AllowedPartitions=nosuch")
+    c.run(create + "Nodes=n1 AllowedPartitions=low,-debug").fails("AllowedPartitions=low,-debug allows some and denies others")
+    assert c.run(create + "Nodes=n1 AllowedPartitions=low,debug").ok() == "Reservation created: low_1"
+    c.run(create + "ReservationName=deny Nodes=n2 Users=nobody AllowedPartitions-=low").ok()
+    shown = c.run("scontrol -o show reservation low_1").ok()
+    assert " PartitionName=low " in shown and " AllowedPartitions=low,debug " in shown
+    assert c.json("scontrol show reservation low_1 --json")["reservations"][0]["allowed_partitions"] == "low,debug"
+    for partition, resv, ok in (("debug", "low_1", True), (None, "low_1", True), ("main", "low_1", False), ("low,main", "low_1", False),
+                                ("low,debug", "low_1", True), ("main", "deny", True), ("low", "deny", False)):
+        done = taken(partition, resv)
+        assert (done.returncode == 0) == ok, (partition, resv, done.stderr)
+        assert done.stdout.strip() == (partition or "low").split(",")[0] if ok else f"Access denied to requested reservation: {resv}" in done.stderr
+    assert c.run("srun -p main -t1 --reservation=low_1 printenv SLURMD_NODENAME").ok() == "n1"
+    c.run("scontrol update ReservationName=low_1 AllowedPartitions+=main").ok()
+    c.run("scontrol update ReservationName=low_1 AllowedPartitions-=low").ok()
+    assert taken("low", "low_1").returncode and taken("main", "low_1").ok() == "main"
+    c.kill("slurmctld")
+    c.start_controller()
+    assert " AllowedPartitions=debug,main " in c.run("scontrol -o show reservation low_1").ok()
+    assert taken("low", "low_1").returncode and taken("main", "low_1").ok() == "main"
+    c.run("scontrol update ReservationName=low_1 AllowedPartitions=").fails("it needs Users, Groups, Accounts or AllowedPartitions")
+
+
 def test_programs_of_a_reservation(make_cluster, tmp_path):
     """ResvProlog and ResvEpilog: as it begins and ends, with its name; they may use the commands, and survive the controller."""
     c = make_cluster(nodes=1, start=False, conf=f"ResvProlog={tmp_path}/begin\nResvEpilog={tmp_path}/end\n")

@@ -41,6 +41,7 @@ void resv_free(struct resv *r)
     free(r->users);
     free(r->accounts);
     free(r->groups);
+    free(r->allowed_parts);
     free(r->licenses);
     str_done(&r->newer);
     free(r);

@@ -52,7 +52,7 @@ struct resv {
     VEC(uint32_t) cores;  /* asked for, in the order of the nodes; empty: whole nodes */
     uint32_t node_count;  /* wanted */
     char *core_count;     /* wanted, as given; NULL: whole nodes */
-    char *part, *features, *users, *accounts, *groups, *licenses; /* NULL: none */
+    char *part, *features, *users, *accounts, *groups, *licenses, *allowed_parts; /* NULL: none */
     VEC(struct resv_license) stock; /* of 'licenses', those configured */
     uint32_t pending, running;      /* jobs that are bound to it */
     uint64_t refill_stamp; /* pool.freed, when nodes were last looked for to replace some */

@@ -26,6 +26,7 @@ static void describe_reservation(const struct resv *r, Pb__ResvRecord *m, struct
     m->users = r->users;
     m->accounts = r->accounts;
     m->groups = r->groups;
+    m->allowed_partitions = r->allowed_parts;
     m->licenses = r->licenses;
     if (r->delay_sec)
         SET(m, max_start_delay_sec, r->delay_sec);
@@ -141,6 +142,7 @@ struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, stru
     r->users = text_of(m->users);
     r->accounts = text_of(m->accounts);
     r->groups = text_of(m->groups);
+    r->allowed_parts = text_of(m->allowed_partitions);
     r->licenses = text_of(m->licenses);
     for (size_t i = 0; i < m->n_cores; i++)
         vec_push(&r->cores, m->cores[i]->count);

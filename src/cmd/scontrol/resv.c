@@ -106,11 +106,15 @@ static void note_field(struct str *list, const char *field)
 /* "Users+=a": which field it is. */
 static int set_sign(struct request *r, const char *arg, const struct field *f, char sign)
 {
-    static const char *const keys[] = {"Users", "Accounts", "Groups", "Flags", "Duration"};
-    static const char *const fields[] = {"users", "accounts", "groups", "flags", "duration"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (str_eq(f->key, keys[i])) {
-            note_field(sign == '+' ? &r->add : &r->take, fields[i]);
+    static const struct {
+        const char *key, *field;
+    } lists[] = {
+        {"Users", "users"}, {"Accounts", "accounts"}, {"Groups", "groups"},
+        {"Flags", "flags"}, {"Duration", "duration"}, {"AllowedPartitions", "allowed_partitions"},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        if (str_eq(f->key, lists[i].key)) {
+            note_field(sign == '+' ? &r->add : &r->take, lists[i].field);
             return 0;
         }
     return refuse_argument(arg, "only lists and Duration can be added to or taken from");

@@ -45,7 +45,8 @@ static void replace_text(char **text, const char *with)
     *text = copy;
 }
 
-/* --- lists of users, accounts and groups -------------------------------------------------------
+/* --- lists of users, accounts, groups and partitions
+ * -------------------------------------------------------
  */
 
 /* Without the entries of 'take', which may have a '-' before them, and with those of 'add'. */
@@ -111,6 +112,18 @@ static int apply_list(const struct ask *a, const char *field, const char *shown,
     return check_list(a, shown, *list);
 }
 
+static int check_partitions(const struct ask *a)
+{
+    words_foreach (a->r->allowed_parts, w) {
+        _cleanup_free_ char *word = word_dup(w);
+        const char *name = word + (*word == '-');
+        if (w.len && !cluster_find_part(a->c->cluster, name))
+            return err_set(a->err, -ERR_NO_PARTITION, "%s: AllowedPartitions=%s",
+                           err_text(ERR_NO_PARTITION), name);
+    }
+    return 0;
+}
+
 static int apply_lists(const struct ask *a)
 {
     int rc = apply_list(a, "users", "Users", a->set->users, &a->r->users);
@@ -118,14 +131,19 @@ static int apply_lists(const struct ask *a)
         rc = apply_list(a, "accounts", "Accounts", a->set->accounts, &a->r->accounts);
     if (rc == 0)
         rc = apply_list(a, "groups", "Groups", a->set->groups, &a->r->groups);
+    if (rc == 0)
+        rc = apply_list(a, "allowed_partitions", "AllowedPartitions", a->set->allowed_partitions,
+                        &a->r->allowed_parts);
+    if (rc == 0 && a->set->allowed_partitions)
+        rc = check_partitions(a);
     if (rc != 0)
         return rc;
     if (a->r->groups && strchr(a->r->groups, '-') == a->r->groups)
         return refuse_request(a, "Groups cannot be denied");
     if (a->r->users && a->r->groups)
         return refuse_request(a, "Users and Groups exclude each other");
-    if (!a->r->users && !a->r->groups && !a->r->accounts)
-        return refuse_request(a, "it needs Users, Groups or Accounts");
+    if (!a->r->users && !a->r->groups && !a->r->accounts && !a->r->allowed_parts)
+        return refuse_request(a, "it needs Users, Groups, Accounts or AllowedPartitions");
     return 0;
 }
 
@@ -374,6 +392,8 @@ static int apply_nodes(const struct ask *a)
                            s->partition);
         replace_text(&r->part, s->partition);
     }
+    if (!r->part && r->allowed_parts && *r->allowed_parts != '-')
+        r->part = mem_strndup(r->allowed_parts, strcspn(r->allowed_parts, ","));
     if (s->features)
         replace_text(&r->features, s->features);
     int rc = s->licenses ? apply_licenses(a) : 0;
@@ -415,10 +435,13 @@ static int apply_update(struct control *c, const Pb__ResvUpdate *m, const struct
     return rc;
 }
 
-/* USER_N: of the first user, account or group; the caller frees. */
+/* USER_N: of the first user, account, group or partition; the caller frees. */
 static char *name_by_user(const struct resv *r)
 {
-    const char *list = r->users ? r->users : r->accounts ? r->accounts : r->groups;
+    const char *list = r->users      ? r->users
+                       : r->accounts ? r->accounts
+                       : r->groups   ? r->groups
+                                     : r->allowed_parts;
     list += *list == '-';
     return mem_printf("%.*s_%u", (int)strcspn(list, ","), list, r->number);
 }

@@ -21,6 +21,7 @@
 struct user { /* whose job it is */
     uint32_t uid, gid;
     const char *name, *account;
+    const struct job *job; /* its partitions count; NULL: whoever asks has no job */
 };
 
 static bool is_entry(const char *s, size_t len, const char *name)
@@ -58,9 +59,21 @@ static bool is_for(struct control *c, const struct resv *r, const struct user *u
     return is_listed(r->users, u->name, number) && (!r->groups || in_groups(c, u, r->groups));
 }
 
+/* Each partition of the job, as any of them may start it. */
+static bool allows_partitions(const struct resv *r, const struct job *j)
+{
+    bool allowed = true;
+    for (uint32_t i = 0; r->allowed_parts && j->part && i < job_partitions_count(j); i++) {
+        const struct part *p = j->partitions ? j->partitions->of[i].part : j->part;
+        allowed = allowed && is_listed(r->allowed_parts, p->conf.name, NULL);
+    }
+    return allowed;
+}
+
 static bool may_use(struct control *c, const struct resv *r, const struct user *u)
 {
-    return is_listed(r->accounts, u->account, NULL) && is_for(c, r, u);
+    return is_listed(r->accounts, u->account, NULL) && is_for(c, r, u) &&
+           allows_partitions(r, u->job);
 }
 
 /* One that the job asks for by its name. Root and SlurmUser may ask for each; they are not drawn
@@ -72,7 +85,7 @@ static bool may_ask(struct control *c, const struct resv *r, const struct user *
 
 bool resv_is_for(struct control *c, const struct caller *who, const struct resv *r)
 {
-    struct user u = {who->uid, who->gid, who->user_name, NULL};
+    struct user u = {who->uid, who->gid, who->user_name, NULL, NULL};
     return is_for(c, r, &u);
 }
 
@@ -83,7 +96,7 @@ bool resv_is_shown(struct control *c, const struct caller *who, const struct res
 
 static struct user user_of(const struct job *j, const Pb__JobSpec *spec)
 {
-    return (struct user){j->uid, j->gid, spec->user_name, spec->account};
+    return (struct user){j->uid, j->gid, spec->user_name, spec->account, j};
 }
 
 void resv_each_group(const struct control *c, void (*fn)(void *ctx, const char *group), void *ctx)

@@ -59,6 +59,7 @@ static void set_word(const struct fixture *f, Pb__ResvUpdate *m, const char *key
     TEXT("users", users)
     TEXT("accounts", accounts)
     TEXT("groups", groups)
+    TEXT("allowed", allowed_partitions)
     TEXT("flags", flags)
     TEXT("cores", core_count)
     TEXT("features", features)
