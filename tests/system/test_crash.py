@@ -156,6 +156,47 @@ def test_running_jobs_outlive_the_node_daemon(make_cluster):
     assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "6:0")
 
 
+@pytest.mark.trials(100)
+def test_fifty_jobs_outlive_the_node_daemon(make_cluster, pick):
+    """B1: jobs that end while their node daemon is dead and jobs that go on: all are adopted, with their exit statuses and time limits."""
+    c = make_cluster(nodes=1, cpus=50)
+    began, gates = c.work / "began", {kind: c.work / kind for kind in ("while", "after")}
+    for gate in gates.values():
+        os.mkfifo(gate, 0o666)
+    began.touch(0o666)
+    began.chmod(0o666)
+    kinds, codes = {}, {}
+    for _ in range(50):
+        kind, code = pick.choice(["while", "after"]), pick.randrange(1, 100)
+        job = c.sbatch("-n1", "--mem=1", f"-t{pick.randrange(10, 1000)}", "-o", "/dev/null", wrap=f"echo >>{began}; : <{gates[kind]}; exit {code}")
+        kinds[job], codes[job] = kind, code
+    eventually(lambda: began.read_text().count("\n") == 50, "all scripts run")
+
+    def rows(state):
+        return {int(line.split("|")[0]): line for line in c.run(f"squeue -h -t {state} -o %i|%S|%e|%l|%N").ok().splitlines()}
+
+    before = rows("R")
+    assert before.keys() == kinds.keys()
+    c.kill("n1")
+    ended = [job for job, kind in kinds.items() if kind == "while"]
+    holds = os.open(gates["while"], os.O_RDWR)  # whoever opens it for reading goes on
+    eventually(lambda: not any(f"slurmstepd: [{job}.batch]" in line for line in _processes(c) for job in ended), "these jobs have ended")
+    os.close(holds)
+    assert rows("R") == before
+    c.start_node("n1")
+    c.wait_ready()
+    for job in ended:
+        fields = c.wait(job)
+        assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", f"{codes[job]}:0")
+    assert rows("R") == {job: line for job, line in before.items() if kinds[job] == "after"}
+    assert began.read_text().count("\n") == 50
+    holds = os.open(gates["after"], os.O_RDWR)
+    for job in kinds.keys() - set(ended):
+        fields = c.wait(job)
+        assert (fields["JobState"], fields["ExitCode"], fields["Restarts"]) == ("FAILED", f"{codes[job]}:0", "0")
+    os.close(holds)
+
+
 @pytest.mark.parametrize("killed", [True, False])
 def test_a_step_ends_while_the_node_daemon_says_nothing(make_cluster, killed):
     """CORE-016: its shepherd ends when the daemon has confirmed the end, or when it has written it down itself."""
