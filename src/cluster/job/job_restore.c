@@ -73,9 +73,11 @@ static int64_t bound_limit(int64_t sec)
     return sec == INT64_MAX ? sec : cluster_bound_time(sec);
 }
 
+/* Of a clock that counts from the boot: negative where the job began before that. */
 static int64_t bound_clock_ms(int64_t ms)
 {
-    return ms < 0 ? 0 : ms > 1000 * CLUSTER_TIME_MAX_SEC ? 1000 * CLUSTER_TIME_MAX_SEC : ms;
+    int64_t sec = cluster_bound_time(ms < 0 ? -(ms / 1000) : ms / 1000);
+    return (ms < 0 ? -sec : sec) * 1000 + (sec < CLUSTER_TIME_MAX_SEC ? ms % 1000 : 0);
 }
 
 /* One that waits has none, whatever an older version wrote. */
@@ -89,7 +91,7 @@ static void restore_attempt(struct job *j, const Pb__JobLive *m)
     r->end_at = runs ? 0 : cluster_bound_time(OR(m, end_at, 0));
     r->suspended_sec = cluster_bound_time(OR(m, suspended_sec, 0));
     r->suspended_at = cluster_bound_time(OR(m, suspended_at, 0));
-    r->ran_ms = bound_clock_ms(OR(m, ran_ms, 0));
+    r->ran_ms = cluster_bound_time(OR(m, ran_ms, 0));
     r->halts = OR(m, halts, 0);
     r->gang_place = OR(m, gang_place, 0);
     r->gang_suspended = OR(m, gang_suspended, 0);
