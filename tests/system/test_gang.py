@@ -264,3 +264,21 @@ def test_why_names_what_lacks(make_cluster):
     assert "what it needs is in use" in said and "It would fit now" not in said
     assert "Resources, not shared with others: the job is heterogeneous, and GangHet=no" in said
     assert "1  too few CPUs free: n1; jobs 1" in said
+
+
+def test_messages_name_elements_of_arrays(make_cluster):
+    """An element of a job array is named by its array and index, never by the id of its record."""
+    c = make_cluster(nodes=1, cpus=2, conf=LINEAR, partitions=[shared("active", "ALL", "FORCE:3")])
+    submit(c, "active")
+    array = submit(c, "active", "-a", "7-8")
+    eventually(lambda: "PENDING" not in c.run(["squeue", "-h", "-o", "%T"]).ok(), "three jobs take turns")
+    element = f"{array}_7"
+    said = f"Job is not suspended: gang scheduling resumes job {element} in its turn for job {element}"
+    eventually(lambda: said in str(c.run(f"scontrol resume {element}")), said)
+    record = c.run(["squeue", "-h", "-j", element, "-O", "JobID"]).ok().strip()
+    assert record != str(array)
+    eventually(lambda: f" {record} " in c.run(f"scontrol listpids {element}").stdout, "its processes are listed")
+    c.run(f"scontrol listpids {array}_[7-8]").fails("does not look like a jobid")
+    c.run("scontrol delete PartitionName=active").fails("active has job 1")
+    c.run("scancel 1").ok()
+    eventually(lambda: f"active has job {array}_" in str(c.run("scontrol delete PartitionName=active")), "the element is named")

@@ -157,6 +157,23 @@ def test_first_in_first_out(make_cluster):
     assert (c.work / "order").read_text().split() == [str(ids[k]) for k in (3, 4, 1, 2, 0)]
 
 
+def test_top_takes_elements_and_components(make_cluster):
+    """scontrol top of an element of a job array moves that element alone; of a component, the component."""
+    c = make_cluster(nodes=1, cpus=1, conf="PriorityType=priority/basic\n")
+    first = submit(c)
+    eventually(lambda: c.state(first) == "RUNNING", "the node is full")
+    single = c.sbatch("-o", "order", "--open-mode=append", wrap="echo single")
+    array = c.sbatch("-o", "order", "--open-mode=append", "-a", "1-3", wrap="echo $SLURM_ARRAY_TASK_ID")
+    c.run(f"scontrol top {array}_7").fails(f"Invalid job id specified for job {array}_7")
+    c.run(f"scontrol top {array}_3", user="nobody").fails("Access/permission denied")
+    assert c.run(f"squeue -h -j {array} -o %i").ok() == f"{array}_[1-3]"
+    c.run(f"scontrol top {array}_3").ok()
+    assert c.run(["squeue", "-h", "-t", "PD", "-o", "%i"]).ok().split() == [f"{array}_3", str(single), f"{array}_[1-2]"]
+    c.run(f"scancel {first}").ok()
+    eventually(lambda: c.run("squeue -h").stdout == "", "all jobs are over")
+    assert (c.work / "order").read_text().split() == ["3", "single", "1", "2"]
+
+
 def test_default_type(make_cluster):
     """Multifactor without weights: every priority is 1, and jobs start in order of submission."""
     c = make_cluster(nodes=1, cpus=1)

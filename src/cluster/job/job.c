@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
 #include "cluster/node/constraint.h"
+
+const char *job_id_text(const struct job *j, char buf[JOB_ID_TEXT_MAX])
+{
+    bool is_element = j->array && !j->tasks.count;
+    uint32_t id = is_element ? j->array->id : j->set ? job_set_id(j) : j->id;
+    int len = snprintf(buf, JOB_ID_TEXT_MAX, "%u", id);
+    if (is_element)
+        len += snprintf(buf + len, JOB_ID_TEXT_MAX - (size_t)len, "_%u", j->task);
+    if (j->set)
+        snprintf(buf + len, JOB_ID_TEXT_MAX - (size_t)len, "+%u", j->set_offset);
+    return buf;
+}
 
 void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out)
 {

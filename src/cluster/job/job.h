@@ -127,6 +127,12 @@ void job_touch(struct cluster *c, struct job *j);
  * CLUSTER_NO_LIMIT_SEC counts. */
 int64_t job_limit_sec(const struct job *j);
 int64_t job_ends_at(const struct job *j, int64_t from);
+#define JOB_ID_TEXT_MAX 40 /* bytes with the 0 */
+/* As users name it: "431", "431_3" of an element of a job array, "431+1" of a component, "431_3+1";
+ * in buf. */
+const char *job_id_text(const struct job *j, char buf[JOB_ID_TEXT_MAX]);
+/* The same for one use in the block it stands in. */
+#define JOB_ID_TEXT(j) job_id_text((j), (char[JOB_ID_TEXT_MAX]){0})
 void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out);
 uint32_t job_alloc_cpus(const struct job *j);
 uint32_t job_nodes_left(const struct job *j); /* nodes that are not released yet */

@@ -2,25 +2,36 @@
 #include "cmd/sattach/layout.h"
 
 #include "base/hostlist.h"
+#include "base/mem.h"
 
-static void put_nodes(const Pb__StepRecord *step, struct str *out)
+/* Components and parts of a step may share a node, which is named once. */
+static struct hostlist *find_nodes(const Pb__StepRecord *step)
 {
-    _cleanup_hostlist_ struct hostlist *nodes = hostlist_new();
+    struct hostlist *nodes = hostlist_new();
+    _cleanup_hostlist_ struct hostlist *distinct = hostlist_new();
 
-    for (size_t i = 0; i < step->n_layout; i++)
+    for (size_t i = 0; i < step->n_layout; i++) {
         hostlist_push(nodes, step->layout[i]->node);
-    hostlist_format(nodes, out);
+        hostlist_push(distinct, step->layout[i]->node);
+    }
+    hostlist_uniq(distinct);
+    if (hostlist_count(distinct) < step->n_layout) {
+        hostlist_free(nodes);
+        nodes = take_ptr(distinct);
+    }
+    return nodes;
 }
 
 void layout_format(const Pb__StepRecord *step, struct str *out)
 {
+    _cleanup_hostlist_ struct hostlist *nodes = find_nodes(step);
     size_t tasks = 0;
 
     for (size_t i = 0; i < step->n_layout; i++)
         tasks += step->layout[i]->n_task_ids;
     str_puts(out, "Job step layout:\n");
-    str_printf(out, "\t%zu tasks, %zu nodes (", tasks, step->n_layout);
-    put_nodes(step, out);
+    str_printf(out, "\t%zu tasks, %zu nodes (", tasks, hostlist_count(nodes));
+    hostlist_format(nodes, out);
     str_puts(out, ")\n\n");
     for (size_t i = 0; i < step->n_layout; i++) {
         const Pb__StepNode *n = step->layout[i];

@@ -277,14 +277,10 @@ int run_top(int argc, char **argv)
     if (jobs_parse(argc, argv, &jobs) < 0)
         return 1;
     _cleanup_free_ Pb__StepId **ids = mem_new_array(Pb__StepId *, jobs.len + 1);
-    int r = 0;
-    vec_foreach (&jobs, job) {
+    vec_foreach (&jobs, job)
         ids[request.n_target++] = job;
-        if (job->array_tasks) /* elements that wait have one priority */
-            r = err_set(&err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
-    }
     request.target = ids;
-    r = r ? r : cmd_call(RPC_JOB_TOP, &request.base, NULL, &err);
+    int r = cmd_call(RPC_JOB_TOP, &request.base, NULL, &err);
     if (r < 0)
         cmd_line("%s for job %s", err.text, argv[0]);
     vec_done(&jobs);

@@ -99,8 +99,8 @@ static int on_component(void *ctx, const ProtobufCMessage *message, struct err *
     return 0;
 }
 
-/* The job id of a component, which the controller knows; 0 after a message. */
-static uint32_t find_component(const Pb__StepId *id)
+/* The job id of a component or of an element, which the controller knows; 0 after a message. */
+static uint32_t find_record(const Pb__StepId *id)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     struct err err = {0};
@@ -124,7 +124,10 @@ static int parse_target(const char *text, Pb__NodePidsRequest *r)
 
     if (str_eq(text, "*"))
         return 0;
-    if (component_parse_id(job, &id, NULL) < 0 || id.array_tasks) {
+    bool is_id = component_parse_id(job, &id, NULL) >= 0;
+    bool is_several =
+        is_id && id.array_tasks && id.array_tasks[strspn(id.array_tasks, "0123456789")];
+    if (!is_id || is_several) {
         cmd_line("\"%s\" does not look like a jobid", text);
         return 1;
     }
@@ -133,7 +136,7 @@ static int parse_target(const char *text, Pb__NodePidsRequest *r)
         return 1;
     }
     r->has_job_id = true;
-    r->job_id = id.has_het_offset ? find_component(&id) : id.job_id;
+    r->job_id = id.has_het_offset || id.array_tasks ? find_record(&id) : id.job_id;
     if (!r->job_id)
         return 1;
     r->has_step_id = id.has_step_id;

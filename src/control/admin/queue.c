@@ -104,6 +104,21 @@ static int add_top_jobs(struct control *c, const struct caller *who, const Pb__S
     return rc;
 }
 
+/* Elements of a job array that wait get records of their own, which are to be settled. */
+static int add_top_elements(struct control *c, const struct caller *who, const Pb__StepId *id,
+                            struct job_list *jobs, struct split_list *parts, struct err *err)
+{
+    size_t from = parts->len;
+    int rc = split_targets(c, id, parts, err);
+    for (size_t i = from; rc == 0 && i < parts->len; i++) {
+        struct job *j = cluster_find_job(c->cluster, parts->data[i].job_id);
+        rc = control_owns(who, j) ? check_top(c, who, j, err)
+                                  : control_set_error(err, private_denial(c, who, j), NULL);
+        vec_push(jobs, j);
+    }
+    return rc;
+}
+
 static int add_move(struct top *t, struct job *j, uint32_t priority, bool moves, struct err *err)
 {
     if (t->before.len == TOP_MOST)
@@ -273,18 +288,24 @@ void control_job_top(struct control *c, uint64_t call, const struct caller *who,
 {
     struct err err = {0};
     struct job_list jobs = {0};
+    struct split_list parts = {0};
     size_t count = r->n_target ? r->n_target : r->n_job_id;
     int rc = count ? 0 : control_set_error(&err, ERR_NO_JOB, NULL);
     if (count > QUEUE_MOST)
         rc = err_set(&err, -ERR_LIMIT, "%s: %d jobs at a time", err_text(ERR_LIMIT), QUEUE_MOST);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        Pb__StepId id = PB__STEP_ID__INIT;
+        Pb__StepId plain = PB__STEP_ID__INIT;
         if (!r->n_target)
-            id.job_id = r->job_id[i];
-        rc = add_top_jobs(c, who, r->n_target ? r->target[i] : &id, &jobs, &err);
+            plain.job_id = r->job_id[i];
+        const Pb__StepId *id = r->n_target ? r->target[i] : &plain;
+        rc = id->array_tasks ? add_top_elements(c, who, id, &jobs, &parts, &err)
+                             : add_top_jobs(c, who, id, &jobs, &err);
     }
     if (rc == 0)
         rc = put_on_top(c, jobs.data, jobs.len, &err);
+    vec_foreach (&parts, part)
+        split_settle(c, part, rc == 0);
+    vec_done(&parts);
     vec_done(&jobs);
     if (rc != 0)
         control_refuse(c, call, &err);

@@ -282,8 +282,8 @@ static int remove_part(struct control *c, struct part *p, struct err *err)
 {
     vec_foreach (&c->cluster->jobs, j)
         if (job_partitions_has(*j, p) && (!job_is_final(*j) || attempt_of((*j))->completing))
-            return err_set(err, -ERR_PART_IN_USE, "%s: %s has job %u", err_text(ERR_PART_IN_USE),
-                           p->conf.name, (*j)->id);
+            return err_set(err, -ERR_PART_IN_USE, "%s: %s has job %s", err_text(ERR_PART_IN_USE),
+                           p->conf.name, JOB_ID_TEXT(*j));
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct str packed = STR_INIT;

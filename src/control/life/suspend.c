@@ -188,8 +188,8 @@ static int check_resume(const struct control *c, const struct job *j, struct err
 {
     int rc = check_state(j, PB__JOB_STATE__SUSPENDED, err);
     if (rc == 0 && attempt_of(j)->gang_suspended)
-        return err_set(err, -ERR_NOT_SUSPENDED, "%s: gang scheduling resumes job %u in its turn",
-                       err_text(ERR_NOT_SUSPENDED), j->id);
+        return err_set(err, -ERR_NOT_SUSPENDED, "%s: gang scheduling resumes job %s in its turn",
+                       err_text(ERR_NOT_SUSPENDED), JOB_ID_TEXT(j));
     return rc == 0 ? park_check_return(c->cluster, j, err) : rc;
 }
 

@@ -51,10 +51,8 @@ static int check_running(const struct job *j, struct err *err)
 {
     if (j->state == PB__JOB_STATE__PENDING)
         return control_set_error(err, ERR_JOB_PENDING, NULL);
-    if (job_is_final(j) && j->set)
-        return refuse_ended(job_set_id(j), j->set_offset, err);
     if (job_is_final(j))
-        return err_set(err, -ERR_JOB_DONE, "%s: job %u", err_text(ERR_JOB_DONE), j->id);
+        return err_set(err, -ERR_JOB_DONE, "%s: job %s", err_text(ERR_JOB_DONE), JOB_ID_TEXT(j));
     if (attempt_of(j)->configuring)
         return control_set_error(err, ERR_NODES_BUSY, "the job's nodes are being configured");
     if (j->state == PB__JOB_STATE__SUSPENDED || job_is_held_back(j))
