@@ -16,12 +16,12 @@ static void who_shares(void **state)
         const char *words;
         bool exclusive, shared;
     } v[] = {
-        {"p=no", false, false},           {"p=no share", false, false},
-        {"p=no exclusive", true, false},  {"p=yes", false, false},
-        {"p=yes share", false, true},     {"p=yes exclusive share", true, false},
-        {"p=force", false, true},         {"p=force exclusive", false, true},
-        {"p=whole", true, false},         {"p=whole share", true, false},
-        {"p=one exclusive", false, true},
+        {"p=no", false, false},          {"p=no share", false, false},
+        {"p=no exclusive", true, false}, {"p=yes", false, false},
+        {"p=yes share", false, true},    {"p=yes exclusive share", true, false},
+        {"p=force", false, true},        {"p=force exclusive", true, true},
+        {"p=whole", true, false},        {"p=whole share", true, false},
+        {"p=one exclusive", true, true},
     };
     struct cluster *c = test_cluster(conf);
     for (size_t i = 0; i < COUNT(v); i++) {
