@@ -220,6 +220,7 @@ struct script_reader {
     struct opt_place place;
     bool ended;
     const char *name; /* of the component that follows; NULL: none was said */
+    int excess_line;  /* that begins one component too many; 0: none does */
 };
 
 /* "#SBATCH hetjob name=NAME" before the section of the component. */
@@ -234,7 +235,7 @@ static int name_section(struct script_reader *s, struct opt *o, struct err *err)
 }
 
 /* The script begins a component that the command line does not have, or has one too many. */
-static int begin_section(struct script_reader *s, struct opt *o, struct err *err)
+static int begin_section(struct script_reader *s, const struct opt *o)
 {
     const size_t offset = s->cs->count;
     if (&s->cs->list[offset - 1]->opt != o)
@@ -244,11 +245,20 @@ static int begin_section(struct script_reader *s, struct opt *o, struct err *err
         keep_words(c, s->cs->list[0]->argv[0], NULL, 0, 0);
         return 0;
     }
-    o->script = s->place.script->name;
-    o->line = s->place.line;
-    int r = refuse_count(o, err, "this line");
-    o->script = NULL;
-    o->line = 0;
+    s->excess_line = s->place.line;
+    s->ended = true;
+    return 0;
+}
+
+/* Of the job, not of its last component, which is right. */
+static int refuse_excess(const struct script_reader *s, struct err *err)
+{
+    struct opt *leader = opt_components_leader(s->cs);
+    leader->script = s->place.script->name;
+    leader->line = s->excess_line;
+    int r = refuse_count(leader, err, "this line");
+    leader->script = NULL;
+    leader->line = 0;
     return r;
 }
 
@@ -266,14 +276,15 @@ static int apply_script(struct opt_component *c, void *ctx, struct err *err)
         int of_pbs = opt_apply_pbs(o, s->place.script, err);
         r = of_pbs < 0 ? of_pbs : r;
     }
-    return r > 0 ? begin_section(s, o, err) : r;
+    return r > 0 ? begin_section(s, o) : r;
 }
 
 int opt_components_apply_script(struct opt_components *cs, const struct opt_script *script,
                                 struct err *err)
 {
     struct script_reader s = {.cs = cs, .place.script = script};
-    return apply_source(cs, OPT_FROM_SCRIPT_BEFORE, apply_script, &s, err);
+    int r = apply_source(cs, OPT_FROM_SCRIPT_BEFORE, apply_script, &s, err);
+    return r >= 0 && s.excess_line ? refuse_excess(&s, err) : r;
 }
 
 static int apply_env(struct opt_component *c, void *ctx, struct err *err)

@@ -175,7 +175,7 @@ static void test_most_components(void **state)
         repeat("#!/bin/sh\n", "#SBATCH hetjob\n", "", JOB_SET_MAX, "true\n");
     assert_true(run_line(&r, OPT_SBATCH, longer, NULL, "sbatch x.sh") < 0);
     assert_string_equal(r.err.text + sizeof said - 1,
-                        "this line begins one more (job.sh, line 129) (component 127)");
+                        "this line begins one more (job.sh, line 129)");
     run_done(&r);
 }
 
