@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Hierarchical resources: layers, which nodes they leave to a job, and what jobs hold of them. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -535,18 +536,20 @@ int license_read_layer(const struct cluster *c, const char *name, const char *no
     _cleanup_bitset_ struct bitset *set = NULL;
     _cleanup_str_ struct str known = STR_INIT;
     struct license_needs pools = {0};
+    int32_t first = 0, found = -1;
     int rc = license_read_pools(c, text, &pools, err);
-    int32_t first = rc ? 0 : pools.list.data[0].at, found;
-    license_needs_done(&pools);
-    if (rc)
-        return rc;
-    while (!c->licenses.list.data[first].layers)
-        first--;
-    found = find_layer_of_nodes(c, first, nodes, &set);
-    if (found >= 0) {
-        *at = found;
-        return 0;
+    if (rc == 0) {
+        assert(pools.list.data && pools.list.len == 1);
+        first = pools.list.data[0].at;
+        while (!c->licenses.list.data[first].layers)
+            first--;
+        found = find_layer_of_nodes(c, first, nodes, &set);
     }
+    license_needs_done(&pools);
+    if (found >= 0)
+        *at = found;
+    if (rc || found >= 0)
+        return rc;
     put_layers(&c->licenses.list.data[first], &known);
     return err_set(err, -ERR_LICENSE, "%s: %s is no layer: %s", err_text(ERR_LICENSE), text,
                    str_cstr(&known));

@@ -200,10 +200,12 @@ static int say_no_step(struct loop *loop, const Pb__StepRecord *other)
 static const Pb__StepRecord *lowest_step(const struct found *f, const Pb__StepRecord *of)
 {
     const Pb__StepRecord *lowest = NULL;
-    vec_foreach (&f->steps, s)
+    vec_foreach (&f->steps, s) {
+        assert(*s);
         if ((*s)->step_id < STEP_ID_BATCH && (!lowest || (*s)->step_id < lowest->step_id) &&
             (*s)->job_id == of->job_id)
             lowest = *s;
+    }
     return lowest;
 }
 
