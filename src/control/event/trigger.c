@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The triggers there are, their records, and how they survive a new configuration. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -289,6 +290,7 @@ static void carry_seen(struct control *c, const struct cluster *from)
         const struct node *n = *at, *before = cluster_find_node(from, n->name);
         if (!before)
             continue;
+        assert(old.flags && old.quiet && old.idle_ms); /* who has triggers watches the nodes */
         now->flags[n->index] = old.flags[before->index];
         now->quiet[n->index] = old.quiet[before->index];
         now->idle_ms[n->index] = old.idle_ms[before->index];
