@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hierarchical resources, by resources.yaml and by lines: HRES-01 to HRES-10, HRES-13, HRES-14,
- * HRES-33, HRES-35, HRES-39. */
+/* Hierarchical resources, by resources.yaml and by lines. */
 #include "conf/conf_test_util.h"
 
 #include <stdlib.h>
@@ -146,6 +145,8 @@ static int load(struct place *p, const char *nodes, const char *text)
     "node[17-24]:40000=8 node[25-32]:40000=8 node[01-16]:60000-8000=16 node[17-32]:80000-2000=16 " \
     "node[01-32]:130000-28000=32"
 
+/* HRES-01, HRES-02, HRES-04: three resources with counts for layers of nodes, each with layers of
+ * its own, from the sample with its comments, tabs, quotes and lists of lists. */
 static void the_sample_is_read_as_it_stands(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT, out = STR_INIT;
@@ -157,8 +158,57 @@ static void the_sample_is_read_as_it_stands(void **state)
         fail_msg("%s", p.err.text);
     show(p.conf, &out);
     str_done(&p.warnings);
+    assert_int_equal(p.conf->hres.list.len, 3);
     assert_string_equal(str_cstr(&out), FLAT "|" NATURAL "|" POWER);
     conf_free(p.conf);
+}
+
+/* HRES-03: layers may cut across switches, and MODE_3 needs no switch for a layer. */
+static void layers_are_independent_of_the_network(void **state)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    (void)state;
+    struct conf *c = test_load(
+        H "TopologyPlugin=topology/tree\nTopologyConf=1 SwitchName=a Nodes=n[1-4]\n"
+          "TopologyConf=1 SwitchName=b Nodes=n[5-8]\nTopologyConf=1 SwitchName=c Switches=a,b\n" R
+          "Mode=MODE_3\n" R "Nodes=n[3-6] Count=2\n" R "Nodes=n[1-2,7-8] Count=3\n" R
+          "Nodes=n[1-8] Count=4\n",
+        NULL);
+    show(c, &out);
+    assert_string_equal(str_cstr(&out), "r/3 n[1-2,7-8]:3=4 n[3-6]:2=4 n[1-8]:4=8");
+    conf_free(c);
+}
+
+/* HRES-13: one resource as releases 25.05 (nodes in a list), 25.11 (one text; variables and base
+ * amounts) and 26.05 (these, with a topology) write it. */
+static void forms_of_three_releases(void **state)
+{
+    static const struct {
+        const char *text, *expected, *warns;
+    } v[] = {
+        {"- resource: r\n  mode: MODE_2\n  layers:\n  - nodes:\n    - \"n[1-4]\"\n    count: 5\n"
+         "  - nodes:\n    - n1\n    - n2\n    count: 3\n",
+         "r/2 n[1-2]:3=2 n[1-4]:5=4", NULL},
+        {"- resource: r\n  mode: MODE_3\n  variables:\n  - name: v\n    value: 2\n  layers:\n"
+         "  - nodes: n[1-4]\n    count: 5\n    base:\n    - name: b\n      value: 1\n",
+         "r/3 v=2 n[1-4]:5-1=4", NULL},
+        {"- resource: r\n  mode: MODE_3\n  topology: net\n  variables:\n  - name: v\n"
+         "    value: 2\n  layers:\n  - nodes: n[1-4]\n    count: 5\n",
+         "r/3 v=2 n[1-4]:5=4", "topology net is ignored"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_str_ struct str out = STR_INIT;
+        struct place p;
+        if (load(&p, "n[1-8]", v[i].text) != 0)
+            fail_msg("case %zu: %s", i, p.err.text);
+        show(p.conf, &out);
+        assert_string_equal(str_cstr(&out), v[i].expected);
+        if (v[i].warns ? !strstr(str_cstr(&p.warnings), v[i].warns) : p.warnings.len > 0)
+            fail_msg("case %zu: warned '%s'", i, str_cstr(&p.warnings));
+        str_done(&p.warnings);
+        conf_free(p.conf);
+    }
 }
 
 static void forms_of_the_file(void **state)
@@ -196,6 +246,7 @@ static void forms_of_the_file(void **state)
     }
 }
 
+/* HRES-05: keys that are unknown, missing, or no such value, with their places. */
 static void refused_files(void **state)
 {
 #define RM "- resource: r\n  mode: MODE_1\n"
@@ -360,6 +411,8 @@ int main(void)
         cmocka_unit_test(refused_lines),
         cmocka_unit_test(warned_lines),
         cmocka_unit_test(the_sample_is_read_as_it_stands),
+        cmocka_unit_test(layers_are_independent_of_the_network),
+        cmocka_unit_test(forms_of_three_releases),
         cmocka_unit_test(file_without_resources_is_warned_of),
         cmocka_unit_test(forms_of_the_file),
         cmocka_unit_test(refused_files),

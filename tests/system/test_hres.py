@@ -134,10 +134,14 @@ def test_reservations(hres):
 
 
 def test_reservation_of_layers_alone(hres):
-    """HRES-43: the guide's command needs neither times nor flags; what a reservation loses with its layer is said."""
+    """HRES-43, HRES-15: the guide's command needs neither times nor flags; what a reservation loses with its layer is said; it survives a restart."""
     name = hres.run("scontrol create reservation account=root licenses=natural(n[1-04]):30,flat(n3):4,flat(n[8]):2").ok().split()[-1]
     shown = hres.run(f"scontrol -o show reservation {name}").ok()
     assert "Flags=ANY_NODES" in shown and "Duration=UNLIMITED" in shown and "State=ACTIVE" in shown
+    assert layers(hres, "flat")["n[3-4]"][3] == "4" and layers(hres, "natural")["n[1-4]"][3] == "30"
+    hres.kill("slurmctld")
+    hres.start_controller()
+    assert hres.run(f"scontrol -o show reservation {name}").ok() == shown
     assert layers(hres, "flat")["n[3-4]"][3] == "4" and layers(hres, "natural")["n[1-4]"][3] == "30"
     hres.run("scontrol create reservation account=root licenses=matlab:1").fails("needs Flags=LICENSE_ONLY")
     hres.run("scontrol create reservation account=root nodes=n1 licenses=flat(n3):4").fails("it needs StartTime")

@@ -34,7 +34,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-enum { REFUSED = -1, WAITS, RUNS };
+enum { REFUSED = -ERR_LICENSE, WAITS = 0, RUNS };
 
 /* "-N3 -w node[1-3]"-like words: nodes, the list, and what is excluded. */
 struct ask {
@@ -71,6 +71,14 @@ static int64_t submit_for(struct fixture *f, const struct ask *a, int64_t limit_
     s.time_limit_sec = limit_sec;
     s.has_requeue = s.requeue = true;
     return fixture_submit(f, &FIXTURE_USER, &s);
+}
+
+/* RUNS, WAITS, or the code of the refusal. */
+static int outcome_of(struct fixture *f, int64_t id)
+{
+    if (id < 0)
+        return (int)id;
+    return fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING ? RUNS : WAITS;
 }
 
 static int64_t submit(struct fixture *f, const char *licenses, uint32_t nodes, const char *list)
@@ -257,9 +265,7 @@ static void the_arithmetic_of_the_sample(void **state)
         for (size_t k = 0; k < COUNT(rows[i].ask) && rows[i].ask[k].licenses; k++) {
             const struct ask *a = &rows[i].ask[k];
             int64_t id = submit_for(f, a, 600);
-            int outcome = id < 0                                                     ? REFUSED
-                          : fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING ? RUNS
-                                                                                     : WAITS;
+            int outcome = outcome_of(f, id);
             if (outcome != a->outcome)
                 fail_msg("%s: request %zu (%s): %d, not %d", rows[i].id, k + 1, a->licenses,
                          outcome, a->outcome);
@@ -303,9 +309,7 @@ static void zero_and_unlimited_layers(void **state)
         struct fixture *f = make(v[i].conf);
         for (size_t k = 0; k < COUNT(v[i].ask) && v[i].ask[k].licenses; k++) {
             int64_t id = submit_for(f, &v[i].ask[k], 600);
-            int outcome = id < 0                                                     ? REFUSED
-                          : fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING ? RUNS
-                                                                                     : WAITS;
+            int outcome = outcome_of(f, id);
             if (outcome != v[i].ask[k].outcome)
                 fail_msg("case %zu, request %zu: %d", i, k + 1, outcome);
         }
