@@ -251,10 +251,11 @@ static void compare_passes(const struct pass_pair *p, bool freed)
     row(first, took[0], PASSES, NO_AIM, NO_AIM);
     row(second, took[1], PASSES, NO_AIM, NO_AIM);
     qsort(ratio, PASSES, sizeof *ratio, by_size);
-    bool kept = ratio[0] <= p->aim;
+    double median = ratio[PASSES / 2];
+    bool kept = median <= p->aim;
     missed = missed || !kept;
-    printf("  %-44s least %10.1f, median %10.1f   aim: least <= %.1f: %s\n", "   times as long",
-           ratio[0], ratio[PASSES / 2], p->aim, kept ? "kept" : "MISSED");
+    printf("  %-44s least %10.1f, median %10.1f   aim: median <= %.1f: %s\n", "   times as long",
+           ratio[0], median, p->aim, kept ? "kept" : "MISSED");
 }
 
 static void fill_world(struct world *w, const struct world_rule *rule)
@@ -429,5 +430,5 @@ int main(int argc, char **argv)
         return usage();
     if (missed)
         printf("an aim is MISSED\n");
-    return 0;
+    return missed;
 }
