@@ -280,17 +280,22 @@ static struct bitset *carry_set(const struct control *c, const struct cluster *f
     return to;
 }
 
+static bool has_seen(const struct trigger_seen *s)
+{
+    return s->flags && s->quiet && s->idle_ms;
+}
+
 /* What was seen stays: a node that the new configuration makes another is an event. */
 static void carry_seen(struct control *c, const struct cluster *from)
 {
     struct trigger_seen old = c->triggers->seen, *now = &c->triggers->seen;
     *now = (struct trigger_seen){0};
     trigger_watch(c);
+    assert(has_seen(&old) && has_seen(now)); /* who has triggers watches the nodes */
     vec_foreach (&c->cluster->nodes, at) {
         const struct node *n = *at, *before = cluster_find_node(from, n->name);
         if (!before)
             continue;
-        assert(old.flags && old.quiet && old.idle_ms); /* who has triggers watches the nodes */
         now->flags[n->index] = old.flags[before->index];
         now->quiet[n->index] = old.quiet[before->index];
         now->idle_ms[n->index] = old.idle_ms[before->index];
