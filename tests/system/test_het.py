@@ -256,10 +256,10 @@ def test_a_node_daemon_is_lost_while_a_component_is_launched(het, comes_back):
     if not comes_back:
         het.run("scontrol update nodename=n2 state=down reason=lost").ok()
         eventually(lambda: attempts() == [("PENDING", "1")] * 2, attempts)
+        het.run(f"scontrol update jobid={leader} StartTime=now").ok()
     het.start_node("n2")
     if not comes_back:
         het.run("scontrol update nodename=n2 state=resume").ok()
-        het.run(f"scontrol update jobid={leader} StartTime=now").ok()
     het.wait_ready()
     het.wait(leader)
     gone(het, leader)
