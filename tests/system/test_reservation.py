@@ -233,14 +233,21 @@ def test_a_partition_for_reservations(make_cluster):
     assert c.run("srun -p kept -t1 printenv SLURM_JOB_PARTITION").ok() == "kept"
 
 
-@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
 def test_allowed_partitions(make_cluster):
-    """A job needs a partition of the list, or one that the list does not deny; all of its partitions count; root may always."""
+    """A job needs a partition of the list, or one that the list does not deny; all of its partitions count; root and SlurmUser may always.
+    Started as an ordinary user, all commands are those of SlurmUser."""
     c = make_cluster(nodes=3, partitions=[f"PartitionName={name} Nodes=ALL{more}" for name, more in (("main", " Default=YES"), ("low", ""), ("debug", ""))])
     create = "scontrol create reservation StartTime=now Duration=60 "
 
     def taken(partition, resv):
-        return c.run(["srun", *(["-p", partition] if partition else []), "-t1", f"--reservation={resv}", "printenv", "SLURM_JOB_PARTITION"], user="nobody")
+        return c.run(["srun", *(["-p", partition] if partition else []), "-t1", f"--reservation={resv}", "printenv", "SLURM_JOB_PARTITION"],
+                     user="nobody" if ROOT else None)
+
+    def check(partition, resv, allowed):
+        done = taken(partition, resv)
+        assert (done.returncode == 0) == (allowed or not ROOT), (partition, resv, done.stderr)
+        shown = (partition or "low").split(",")[0] + "\n"
+        assert done.stdout == shown if done.returncode == 0 else f"Access denied to requested reservation: {resv}" in done.stderr
 
     c.run(create + "Nodes=n1 AllowedPartitions=nosuch").fails("nvalid partition name specified: AllowedPartitions=nosuch")
     c.run(create + "Nodes=n1 AllowedPartitions=low,-debug").fails("AllowedPartitions=low,-debug allows some and denies others")
@@ -249,19 +256,19 @@ def test_allowed_partitions(make_cluster):
     shown = c.run("scontrol -o show reservation low_1").ok()
     assert " PartitionName=low " in shown and " AllowedPartitions=low,debug " in shown
     assert c.json("scontrol show reservation low_1 --json")["reservations"][0]["allowed_partitions"] == "low,debug"
-    for partition, resv, ok in (("debug", "low_1", True), (None, "low_1", True), ("main", "low_1", False), ("low,main", "low_1", False),
-                                ("low,debug", "low_1", True), ("main", "deny", True), ("low", "deny", False)):
-        done = taken(partition, resv)
-        assert (done.returncode == 0) == ok, (partition, resv, done.stderr)
-        assert done.stdout.strip() == (partition or "low").split(",")[0] if ok else f"Access denied to requested reservation: {resv}" in done.stderr
+    for case in (("debug", "low_1", True), (None, "low_1", True), ("main", "low_1", False), ("low,main", "low_1", False),
+                 ("low,debug", "low_1", True), ("main", "deny", True), ("low", "deny", False)):
+        check(*case)
     assert c.run("srun -p main -t1 --reservation=low_1 printenv SLURMD_NODENAME").ok() == "n1"
     c.run("scontrol update ReservationName=low_1 AllowedPartitions+=main").ok()
     c.run("scontrol update ReservationName=low_1 AllowedPartitions-=low").ok()
-    assert taken("low", "low_1").returncode and taken("main", "low_1").ok() == "main"
+    check("low", "low_1", False)
+    check("main", "low_1", True)
     c.kill("slurmctld")
     c.start_controller()
     assert " AllowedPartitions=debug,main " in c.run("scontrol -o show reservation low_1").ok()
-    assert taken("low", "low_1").returncode and taken("main", "low_1").ok() == "main"
+    check("low", "low_1", False)
+    check("main", "low_1", True)
     c.run("scontrol update ReservationName=low_1 AllowedPartitions=").fails("it needs Users, Groups, Accounts or AllowedPartitions")
 
 
