@@ -179,6 +179,21 @@ static void layers_are_independent_of_the_network(void **state)
     conf_free(c);
 }
 
+/* The file is read as expected, with that warning (NULL: with none). */
+static void check_read(size_t i, const char *text, const char *expected, const char *warns)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    struct place p;
+    if (load(&p, "n[1-8]", text) != 0)
+        fail_msg("case %zu: %s", i, p.err.text);
+    show(p.conf, &out);
+    assert_string_equal(str_cstr(&out), expected);
+    if (warns ? !strstr(str_cstr(&p.warnings), warns) : p.warnings.len > 0)
+        fail_msg("case %zu: warned '%s'", i, str_cstr(&p.warnings));
+    str_done(&p.warnings);
+    conf_free(p.conf);
+}
+
 /* HRES-13: one resource as releases 25.05 (nodes in a list), 25.11 (one text; variables and base
  * amounts) and 26.05 (these, with a topology) write it. */
 static void forms_of_three_releases(void **state)
@@ -197,27 +212,17 @@ static void forms_of_three_releases(void **state)
          "r/3 v=2 n[1-4]:5=4", "topology net is ignored"},
     };
     (void)state;
-    for (size_t i = 0; i < COUNT(v); i++) {
-        _cleanup_str_ struct str out = STR_INIT;
-        struct place p;
-        if (load(&p, "n[1-8]", v[i].text) != 0)
-            fail_msg("case %zu: %s", i, p.err.text);
-        show(p.conf, &out);
-        assert_string_equal(str_cstr(&out), v[i].expected);
-        if (v[i].warns ? !strstr(str_cstr(&p.warnings), v[i].warns) : p.warnings.len > 0)
-            fail_msg("case %zu: warned '%s'", i, str_cstr(&p.warnings));
-        str_done(&p.warnings);
-        conf_free(p.conf);
-    }
+    for (size_t i = 0; i < COUNT(v); i++)
+        check_read(i, v[i].text, v[i].expected, v[i].warns);
 }
 
 static void forms_of_the_file(void **state)
 {
     static const struct {
-        const char *text, *expected;
+        const char *text, *expected, *warns;
     } v[] = {
-        {"", ""},
-        {"---\n", ""},
+        {"", "", "the file is empty"},
+        {"---\n", "", "the file has no resources"},
         /* HRES-06: one string, a list, a flow list; HRES-07: any order; HRES-08, HRES-09 */
         {"- resource: r\n  mode: MODE_1\n  layers:\n  - nodes: n[1-4]\n    count: 0\n"
          "  - count: -1\n    nodes: [\"n1\", \"n[2-3]\"]\n",
@@ -234,16 +239,8 @@ static void forms_of_the_file(void **state)
          "r/1 n1:4-3=1 n[1-4]:9=4"},
     };
     (void)state;
-    for (size_t i = 0; i < COUNT(v); i++) {
-        _cleanup_str_ struct str out = STR_INIT;
-        struct place p;
-        if (load(&p, "n[1-8]", v[i].text) != 0)
-            fail_msg("case %zu: %s", i, p.err.text);
-        show(p.conf, &out);
-        str_done(&p.warnings);
-        assert_string_equal(str_cstr(&out), v[i].expected);
-        conf_free(p.conf);
-    }
+    for (size_t i = 0; i < COUNT(v); i++)
+        check_read(i, v[i].text, v[i].expected, v[i].warns);
 }
 
 /* HRES-05: keys that are unknown, missing, or no such value, with their places. */
