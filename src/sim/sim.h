@@ -8,15 +8,13 @@
  *   plan/           what is to happen: the cluster, its jobs, the commands, the faults
  *   state/          time and the queue of events; what is looked up; what records say
  *   rule/           the promises: what may never happen, and what must; no rule acts
- *   world/          who acts:
- *     ctl.c store.c load.c  the process around control/: its env, commits, crashes and restarts,
- *                   and the configurations that it reads
- *     lead.c        several controllers: who leads
- *     node.c order.c  what a node daemon and its shepherds do
- *     client.c srun.c act.c announce.c  the owners of jobs, steps, and what administrators do
- *     fault.c       what breaks
- *     run.c         the beginning and the end
- *     minimise.c    the smallest plan that breaks a promise
+ *   command/        owners of jobs, steps, and what administrators do: requests and their replies
+ *   node/           what a node daemon and its shepherds do
+ *   controller/     the process around control/: its env, commits, crashes and restarts, the
+ *                   configurations that it reads, its scripts, and which of several leads
+ *   world/          a run: its events, what breaks, and the smallest plan that breaks a promise
+ *
+ * Each calls only those above it. What goes the other way is an event, or a pointer in the state.
  */
 #pragma once
 

@@ -97,6 +97,11 @@ bool sim_lead_is_cut(const struct sim *s, const struct sim_ctl *c, unsigned from
     return c->cut_until_ms > s->now_ms && c->cut & from;
 }
 
+bool sim_lead_are_apart(const struct sim *s, const struct sim_ctl *a, const struct sim_ctl *b)
+{
+    return sim_lead_is_cut(s, a, SIM_CUT_PEERS) || sim_lead_is_cut(s, b, SIM_CUT_PEERS);
+}
+
 bool sim_lead_is_paused(const struct sim *s, const struct sim_ctl *c)
 {
     return c->paused_until_ms > s->now_ms;

@@ -20,6 +20,8 @@ void sim_say(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 
 int64_t sim_wall_ms(const struct sim *s);
 bool sim_net_loses(struct sim *s);      /* what is sent now by, or to, a command */
 int64_t sim_net_late_ms(struct sim *s); /* by how much */
+/* For how long daemons are off after a shutdown that was announced. */
+int64_t sim_off_ms(struct rng *rng);
 bool sim_is_stopped(const struct sim *s, const struct sim_node *n);
 
 /* find.c */
@@ -40,6 +42,8 @@ const struct sim_share *sim_give_share(const struct sim_watch *w, unsigned node)
 struct sim_client *sim_set_component(struct sim *s, const struct sim_client *leader, size_t offset);
 size_t sim_set_count(struct sim *s, const struct sim_client *leader); /* itself included */
 bool sim_lead_is_cut(const struct sim *s, const struct sim_ctl *c, unsigned from);
+/* Neither of two controllers hears the other. */
+bool sim_lead_are_apart(const struct sim *s, const struct sim_ctl *a, const struct sim_ctl *b);
 bool sim_lead_is_paused(const struct sim *s, const struct sim_ctl *c);
 bool sim_lead_serves_node(const struct sim *s, const struct sim_ctl *c);
 

@@ -226,7 +226,8 @@ struct sim {
     struct sim_ctl *c;    /* the one whose turn it is; else the leader */
     struct sim_ctl *lead; /* it has taken the lead last */
     struct env env;
-    struct rng rng;                 /* of the controller and its store */
+    void (*call_gone)(struct sim *s, uint64_t number); /* it sees that a caller has hung up */
+    struct rng rng;                                    /* of the controller and its store */
     uint64_t taken;                 /* how often the lead was, by the store's row */
     uint64_t epoch_put, epoch_life; /* of the last commit: its epoch, and whose */
     uint64_t commits;               /* with several controllers, also without changes; the last */

@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "sim/state/find.h"
 
+#define OFF_MS 20000 /* at the most, until somebody starts all daemons again */
+
 void sim_event_done(struct sim_event *e)
 {
     str_done(&e->body);
@@ -108,6 +110,11 @@ bool sim_net_loses(struct sim *s)
 int64_t sim_net_late_ms(struct sim *s)
 {
     return s->net_until_ms > s->now_ms ? rng_between(&s->rng, 0, s->net_late_ms) : 0;
+}
+
+int64_t sim_off_ms(struct rng *rng)
+{
+    return rng_between(rng, 100, OFF_MS);
 }
 
 bool sim_is_stopped(const struct sim *s, const struct sim_node *n)

@@ -2,7 +2,11 @@
 /* What breaks, and how it is mended at the end so that everything can end. */
 #include <string.h>
 
-#include "sim/world/parts.h"
+#include "base/mem.h"
+#include "sim/command/command.h"
+#include "sim/controller/controller.h"
+#include "sim/node/node.h"
+#include "sim/world/world.h"
 
 #define HEAL_AGAIN_MS 2000
 #define SETTLE_MS 120000
@@ -160,6 +164,18 @@ static uint64_t new_call(struct sim *s)
     return s->calls.len;
 }
 
+/* Those that wait for their ends would wait for long. */
+static void delete_reservations(struct sim *s)
+{
+    static const struct caller root = {.is_operator = true, .is_admin = true};
+    for (size_t i = s->resvs.len; i-- > 0;) {
+        Pb__ResvDelete m = PB__RESV_DELETE__INIT;
+        _cleanup_free_ char *name = mem_strdup(s->resvs.data[i].name);
+        m.name = name;
+        control_resv_delete(s->c->control, new_call(s), &root, &m);
+    }
+}
+
 static void cancel_job(struct sim *s, uint32_t job_id)
 {
     static const struct caller root = {.is_operator = true, .is_admin = true};
@@ -253,7 +269,7 @@ void sim_fault_settle(struct sim *s)
         do_item(s, &resume_all);
         return;
     }
-    sim_resv_settle(s, new_call);
+    delete_reservations(s);
     while (control_list_jobs(s->c->control, &root, &filter, &cursor, 1 << 20, &out))
         ;
     const Pb__JobList *list = arena_unpack(&arena, &pb__job_list__descriptor, out.data, out.len);

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/world/parts.h"
+#include "sim/command/command.h"
+#include "sim/controller/controller.h"
+#include "sim/node/node.h"
+#include "sim/world/world.h"
 
 #define STUCK_MS (INT64_C(24) * 3600000) /* nothing may take so long after the last fault */
 #define HEAL_AFTER_MS 5000
@@ -133,7 +136,7 @@ static int run_event(struct sim *s, struct sim_event *e, struct err *err)
         break;
     case SIM_COMMITTED:
         if (s->c->control && e->generation == s->c->life)
-            sim_store_committed(s);
+            sim_ctl_committed(s);
         break;
     case SIM_TO_NODE:
         sim_node_receive(s, e);
@@ -378,6 +381,7 @@ int sim_run(const struct sim_plan *plan, const struct sim_options *options,
 {
     struct sim s = {.plan = plan, .options = *options, .result = result, .now_ms = SIM_START_MS};
     s.rng = make_stream(&s, 0, 0);
+    s.call_gone = sim_call_gone;
     s.count = 1;
     s.c = s.lead = s.ctls;
     for (unsigned i = 0; i < SIM_CTLS; i++) {

@@ -12,7 +12,7 @@
 #include "base/pb.h"
 #include "base/step_id.h"
 
-#include "sim/world/parts.h"
+#include "sim/command/command.h"
 
 static enum sim_claimed claimed_by(const struct sim_item *a)
 {
@@ -316,6 +316,55 @@ static void send_part_update(struct sim *s, unsigned index, const struct sim_ite
     sim_call(s, SIM_OF_ACT, SIM_PART_UPDATE, index, &s->rng, &r.base);
 }
 
+static void send_resv_delete(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__ResvDelete m = PB__RESV_DELETE__INIT;
+    m.name = (char *)a->name;
+    sim_call(s, SIM_OF_ACT, SIM_RESV_DELETE, index, &s->rng, &m.base);
+}
+
+/* 'value': it begins so many seconds from now, 'for_ms': and is so long; 0: no times are given. */
+static void send_resv_update(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__ResvUpdate m = PB__RESV_UPDATE__INIT;
+    Pb__ResvRecord set = PB__RESV_RECORD__INIT;
+    _cleanup_free_ char *users = mem_printf("%lld", (long long)a->uid);
+    set.name = (char *)a->name;
+    m.set = &set;
+    m.has_create = m.create = a->what == SIM_DO_RESV_CREATE;
+    set.users = users;
+    set.has_end_at = a->for_ms > 0;
+    set.has_start_at = a->what == SIM_DO_RESV_CREATE && a->for_ms;
+    set.licenses = *a->licenses ? (char *)a->licenses : NULL;
+    set.start_at = sim_wall_ms(s) / 1000 + a->value;
+    set.end_at = set.start_at + a->for_ms / 1000;
+    if (a->what == SIM_DO_RESV_CREATE) {
+        set.flags = (char *)a->text;
+        set.has_node_count = a->id > 0;
+        set.node_count = (uint32_t)a->id;
+        if (!set.has_node_count && *a->nodes)
+            set.nodes = (char *)a->nodes;
+    }
+    sim_call(s, SIM_OF_ACT, SIM_RESV_UPDATE, index, &s->rng, &m.base);
+}
+
+static void send_resv(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    if (a->what == SIM_DO_RESV_DELETE)
+        send_resv_delete(s, index, a);
+    else
+        send_resv_update(s, index, a);
+}
+
+static void send_announcement(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__ShutdownRequest r = PB__SHUTDOWN_REQUEST__INIT;
+    r.has_announce_sec = a->what == SIM_DO_ANNOUNCE;
+    r.announce_sec = a->value;
+    r.has_retract = r.retract = a->what == SIM_DO_CALL_OFF;
+    sim_call(s, SIM_OF_ACT, SIM_ANNOUNCE, index, &s->rng, &r.base);
+}
+
 static void send_action(struct sim *s, unsigned index, const struct sim_item *a)
 {
     if (a->what <= SIM_DO_CANCEL_USER)
@@ -331,12 +380,20 @@ static void send_action(struct sim *s, unsigned index, const struct sim_item *a)
     else if (a->what <= SIM_DO_PART_SOCKET)
         send_part_update(s, index, a);
     else if (a->what <= SIM_DO_RESV_DELETE)
-        sim_resv_send(s, index, a);
+        send_resv(s, index, a);
     else if (a->what <= SIM_DO_CALL_OFF)
-        sim_announce_send(s, index, a);
+        send_announcement(s, index, a);
     else
         sim_call(s, SIM_OF_ACT, a->what == SIM_DO_PREVIEW ? SIM_PREVIEW : SIM_RECONFIGURE, index,
                  &s->rng, NULL);
+}
+
+static void ask_announcement(struct sim *s, const struct sim_item *a, unsigned act)
+{
+    struct sim_announced *n = &s->announced;
+    n->is = SIM_ANNOUNCED_UNKNOWN;
+    n->last = n->asked == n->resolved ? act + 1 : 0;
+    n->asked += a->again_ms > 0 ? 2 : 1;
 }
 
 void sim_act(struct sim *s, unsigned index)
@@ -349,7 +406,7 @@ void sim_act(struct sim *s, unsigned index)
     ask_about_job(s, a, index);
     ask_made(s, a, index);
     if (is_announcement(a))
-        sim_announce_ask(s, a, index);
+        ask_announcement(s, a, index);
     if (a->what >= SIM_DO_RECONFIGURE)
         s->file = (unsigned)a->value % SIM_FILES;
     if (a->what == SIM_DO_EDIT)
@@ -497,6 +554,18 @@ static void note_requeue_answered(struct sim *s, struct sim_client *c)
     c->requeues_answered++;
 }
 
+static void on_announced(struct sim *s, const struct sim_item *a, unsigned act, bool done)
+{
+    struct sim_announced *n = &s->announced;
+    n->resolved++;
+    if (n->last != act + 1 || n->resolved != n->asked) /* its repeat may still be under way */
+        return;
+    n->is = done && a->what == SIM_DO_ANNOUNCE ? SIM_ANNOUNCED : SIM_NOT_ANNOUNCED;
+    n->due_ms = n->taken_ms + a->value * 1000;
+    if (a->what == SIM_DO_ANNOUNCE && !done)
+        sim_break(s, "an announcement was refused", "act %u", act);
+}
+
 void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e)
 {
     const struct sim_item *a = s->acts.data[call->index];
@@ -505,7 +574,7 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
         note_requeue_answered(s, &s->clients.data[index]);
     on_made(s, a, call->index, e->code == 0);
     if (is_announcement(a))
-        sim_announce_reply(s, a, call->index, e->code == 0);
+        on_announced(s, a, call->index, e->code == 0);
     if (e->code) {
         sim_say(s, "act %u is refused: %s", call->index, str_cstr(&e->body));
         return;
@@ -525,4 +594,10 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
         on_updated(s, &s->clients.data[index], a);
     else if (call->request == SIM_NODE_UPDATE && !made_node(s, a))
         on_node_updated(s, a);
+}
+
+/* The command that asked for a shutdown, or called it off, does not know what came of it. */
+void sim_act_lost(struct sim *s)
+{
+    s->announced.resolved++;
 }

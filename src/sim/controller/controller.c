@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The process around control/: what it asks its env, its turns, and its life and death. A crash
- * loses what is not on disk, and every message that waited for it.
+ * A controller: what control/ asks its env, what nodes send it, and its start from what is on disk.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/world/parts.h"
+#include "sim/controller/controller.h"
 
 /* --- the env that control sees ------------------------------------------------------------------
  */
@@ -124,22 +123,12 @@ static void env_welcome(void *ctx, const char *node, uint64_t epoch)
     to_node(ctx, node, SIM_WELCOME, epoch, NULL);
 }
 
-/* The controller ends its session with the node: what is under way arrives, and then the end. */
-static void end_session(struct sim *s, struct sim_node *n)
-{
-    if (!n->at[s->c->index].session)
-        return;
-    n->at[s->c->index].ended = n->at[s->c->index].session;
-    n->at[s->c->index].session = 0;
-    sim_node_end(s, (unsigned)(n - s->nodes.data), n->at[s->c->index].ended);
-}
-
 static void env_close(void *ctx, const char *node)
 {
     struct sim *s = ctx;
     long index = sim_node_index(s, node);
     if (index >= 0)
-        end_session(s, &s->nodes.data[index]);
+        sim_ctl_end_session(s, &s->nodes.data[index]);
 }
 
 static void env_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
@@ -225,31 +214,6 @@ void sim_ctl_env(struct sim *s)
 /* --- inputs -------------------------------------------------------------------------------------
  */
 
-void sim_ctl_turn(struct sim *s)
-{
-    if (!s->c->control || sim_ctl_point(s, SIM_POINT_INPUT))
-        return;
-    control_turn(s->c->control);
-    sim_announce_turn(s);
-    s->result->turns++;
-    if (s->c == s->lead) {
-        sim_watch_turn(s);
-        sim_check_turn(s);
-    }
-    if (!sim_ctl_point(s, SIM_POINT_TURN))
-        sim_store_commit(s);
-}
-
-/* A session of a name that is not known is over. */
-void sim_ctl_hang_up(struct sim *s, unsigned index)
-{
-    struct sim_node *n = &s->nodes.data[index];
-    sim_push(s, rng_between(&n->rng, 0, 3),
-             (struct sim_event){
-                 .kind = SIM_HANGUP, .index = index, .generation = n->at[s->c->index].registrant});
-    n->at[s->c->index].registrant = 0;
-}
-
 /* The newest that says hello takes the place of the one before. A hello that comes after one that
  * was said later is of a session that its node has left: nothing more comes in it, since the keys
  * are made of the answer too, and its end follows. */
@@ -261,23 +225,13 @@ static void accept_session(struct sim *s, struct sim_node *n, uint64_t session)
         n->at[s->c->index].registrant = session;
         return;
     }
-    end_session(s, n);
+    sim_ctl_end_session(s, n);
     n->at[s->c->index].session = session;
     if (session > n->at[s->c->index].newest)
         n->at[s->c->index].newest = session;
     else
         sim_push(s, soon_ms,
                  (struct sim_event){.kind = SIM_LOST, .index = index, .generation = session});
-}
-
-/* The session is closed behind what the node is told. */
-static void close_session(struct sim *s, unsigned index)
-{
-    uint64_t *session = &s->nodes.data[index].at[s->c->index].session;
-    sim_store_say(
-        s, (struct sim_event){
-               .kind = SIM_TO_NODE, .message = SIM_CLOSE, .index = index, .generation = *session});
-    *session = 0;
 }
 
 /* A node that is not configured registers. */
@@ -292,11 +246,11 @@ static void dismiss_node(struct sim *s, unsigned index, const Pb__NodeRegister *
         sim_ctl_hang_up(s, index);
         return;
     }
-    end_session(s, n);
+    sim_ctl_end_session(s, n);
     n->at[s->c->index].session = n->at[s->c->index].registrant;
     n->at[s->c->index].registrant = 0;
     control_node_register(s->c->control, n->name, r);
-    close_session(s, index);
+    sim_ctl_close_session(s, index);
 }
 
 void sim_ctl_receive(struct sim *s, struct sim_event *e)
@@ -341,60 +295,7 @@ void sim_ctl_lost(struct sim *s, struct sim_event *e)
     sim_ctl_turn(s);
 }
 
-/* --- configuration ------------------------------------------------------------------------------
- */
-
-static int64_t over_ms(const struct conf *conf)
-{
-    int64_t most = conf->over_time_limit_sec;
-    vec_foreach (&conf->parts, p)
-        most = p->over_time_limit_sec > most ? p->over_time_limit_sec : most;
-    return most > 86400 ? INT64_MAX : most * 1000;
-}
-
-/* The nodes that the configuration in force has, and the most they were ever given. */
-static void learn_nodes(struct sim *s)
-{
-    const struct conf *conf = control_conf(s->c->control);
-    int64_t over = over_ms(conf);
-    sim_hook_conf(s, conf);
-    s->over_ms = over > s->over_ms ? over : s->over_ms;
-    vec_foreach (&s->nodes, n) {
-        long at = conf_find_node(conf, n->name);
-        if (at >= 0 && !n->configured && s->quiet) /* it had given up */
-            sim_push(
-                s, 0,
-                (struct sim_event){.kind = SIM_CONNECT, .index = (unsigned)(n - s->nodes.data)});
-        if (n->configured && at < 0)
-            sim_end_node_lost(s, (unsigned)(n - s->nodes.data));
-        n->configured = at >= 0;
-        if (at < 0)
-            continue;
-        const struct conf_node_row *row = &conf->node_rows.data[conf->nodes.data[at].row];
-        n->cpus = row->cpus > n->cpus ? row->cpus : n->cpus;
-        n->mem_mib = row->real_memory_mib > n->mem_mib ? row->real_memory_mib : n->mem_mib;
-    }
-}
-
-/* Sessions of nodes that are gone are closed behind what they are still told. */
-static void close_unknown(struct sim *s)
-{
-    for (unsigned i = 0; i < s->nodes.len; i++) {
-        if (!s->nodes.data[i].configured && s->nodes.data[i].at[s->c->index].session)
-            close_session(s, i);
-    }
-}
-
-/* A configuration has come into force. */
-void sim_ctl_learn(struct sim *s)
-{
-    if (s->c != s->lead)
-        return;
-    learn_nodes(s);
-    close_unknown(s);
-}
-
-/* --- life and death -----------------------------------------------------------------------------
+/* --- start --------------------------------------------------------------------------------------
  */
 
 static int restore_records(struct sim *s, struct err *err)
@@ -435,7 +336,7 @@ int sim_ctl_start(struct sim *s, struct err *err)
     s->c->control = control_new(conf, &s->env);
     if (s->plan->share)
         control_set_plan_work(s->c->control, (uint64_t)s->plan->share);
-    learn_nodes(s);
+    sim_ctl_learn_nodes(s);
     if (restore_records(s, err) != 0) {
         sim_break(s, "a record that is not taken back", "%s", err->text);
         return 0;
@@ -450,58 +351,4 @@ int sim_ctl_start(struct sim *s, struct err *err)
     s->c->list_due = "after a restart";
     sim_ctl_turn(s);
     return 0;
-}
-
-void sim_ctl_crash(struct sim *s)
-{
-    sim_say(s, "the controller is killed");
-    s->result->crashes++;
-    sim_ctl_end(s);
-}
-
-void sim_ctl_end(struct sim *s)
-{
-    uint64_t life = s->c->life;
-    sim_announce_end(s);
-    sim_store_drop(s, false);
-    control_free(take_ptr(s->c->control));
-    s->c->life = ++s->lives;
-    /* What was sent may still arrive; the nodes notice a little later. */
-    for (unsigned i = 0; i < s->nodes.len; i++) {
-        struct sim_node *n = &s->nodes.data[i];
-        n->at[s->c->index].session = n->at[s->c->index].registrant = 0;
-        if (n->session && n->ctl == s->c->index)
-            sim_push(s, rng_between(&n->rng, 0, 9),
-                     (struct sim_event){.kind = SIM_HANGUP, .index = i, .generation = n->session});
-    }
-    sim_calls_lost(s, life);
-    sim_hook_crash(s, life);
-}
-
-/* The crash that is due, when this is its point. */
-bool sim_ctl_point(struct sim *s, enum sim_point point)
-{
-    if (!s->crash || s->crash_point != (int64_t)point || !s->c->control)
-        return false;
-    if ((point == SIM_POINT_LOST || point == SIM_POINT_KEPT) && !s->c->committing)
-        return false;
-    const struct sim_item *crash = s->crash;
-    sim_store_drop(s, point == SIM_POINT_KEPT);
-    if (s->count > 1) {
-        sim_lead_kill(s, crash->for_ms > 10 ? crash->for_ms : 10);
-        s->crash = NULL;
-        return true;
-    }
-    sim_ctl_crash(s);
-    if (crash->boot && !s->crash_again) {
-        s->c->boot++;
-        s->c->mono_offset_ms = s->now_ms - 1000;
-    }
-    /* The second kill comes in the recovery from the first. */
-    s->crash_again = !s->crash_again && crash->then >= 0;
-    s->crash_point = crash->then;
-    if (!s->crash_again)
-        s->crash = NULL;
-    sim_push(s, crash->for_ms > 10 ? crash->for_ms : 10, (struct sim_event){.kind = SIM_RESTART});
-    return true;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/world/parts.h"
+#include "sim/command/command.h"
 
 static void act_later(struct sim *s, unsigned index, int64_t after_ms)
 {
@@ -431,10 +431,4 @@ void sim_client_break(struct sim *s, unsigned index, bool dies)
         c->state = SIM_OVER;
     else if (!dies)
         act_later(s, index, rng_between(&c->rng, 10, 40000));
-}
-
-void sim_client_step_over(struct sim *s, unsigned index)
-{
-    if (s->clients.data[index].state == SIM_HOLDING)
-        act_later(s, index, 0);
 }

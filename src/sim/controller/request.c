@@ -1,65 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests on their way to a controller, its answers on their way back, and what is lost of both.
- */
-#include "sim/world/parts.h"
-
-uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request, unsigned index,
-                  struct rng *rng, const ProtobufCMessage *body)
-{
-    struct sim_call call = {.owner = owner, .request = request, .index = index, .open = true};
-    call.asked_ms = s->now_ms;
-    vec_push(&s->calls, call);
-    struct sim_event event = {.kind = SIM_REQUEST, .index = index, .value = s->calls.len};
-    event.ctl = 1;
-    if (sim_net_loses(s)) {
-        event.kind = SIM_REPLY;
-        event.code = SIM_CODE_LOST;
-    } else if (body) {
-        pb_pack(body, &event.body);
-    }
-    sim_push(s, rng_between(rng, 0, 3) + sim_net_late_ms(s), event);
-    return s->calls.len;
-}
-
-static void lose_call(struct sim *s, struct sim_call *call)
-{
-    struct sim_call copy = *call;
-    call->open = false;
-    switch (copy.owner) {
-    case SIM_OF_CLIENT:
-    case SIM_OF_WATCH:
-        sim_client_lost(s, &copy);
-        break;
-    case SIM_OF_SRUN:
-        s->sruns.data[copy.index].call = 0;
-        sim_push(s, 500, (struct sim_event){.kind = SIM_SRUN, .index = copy.index});
-        break;
-    case SIM_OF_ACT:
-        if (copy.request == SIM_ANNOUNCE && !copy.waits) /* else it may still be served */
-            sim_announce_lost(s);
-        break;
-    case SIM_OF_NOBODY:
-        break; /* whoever ran the command does not know what came of it */
-    }
-}
-
-void sim_calls_lost(struct sim *s, uint64_t life)
-{
-    for (size_t i = 0; i < s->calls.len; i++)
-        if (s->calls.data[i].open && s->calls.data[i].arrived && s->calls.data[i].life == life)
-            lose_call(s, &s->calls.data[i]);
-}
-
-void sim_call_give_up(struct sim *s, uint64_t number)
-{
-    struct sim_call *call = &s->calls.data[number - 1];
-    bool held = call->arrived && !call->answered;
-    if (!call->open)
-        return;
-    lose_call(s, call);
-    if (held)
-        sim_push(s, 0, (struct sim_event){.kind = SIM_GONE, .ctl = call->ctl + 1, .value = number});
-}
+/* Requests of commands as they arrive at a controller. */
+#include "sim/command/command.h"
+#include "sim/controller/controller.h"
 
 /* The controller whose turn it is has it, perhaps, and nobody waits for it. */
 void sim_call_gone(struct sim *s, uint64_t number)
@@ -73,20 +15,6 @@ void sim_call_gone(struct sim *s, uint64_t number)
     call->answered = true; /* it has nobody to answer */
     control_call_gone(s->c->control, number);
     sim_ctl_turn(s);
-}
-
-void sim_call_close(struct sim *s, uint64_t number)
-{
-    struct sim_call *call = &s->calls.data[number - 1];
-    struct sim_ctl *of = &s->ctls[call->ctl], *before = s->c;
-    call->open = false;
-    if (sim_lead_is_paused(s, of)) {
-        sim_push(s, 0, (struct sim_event){.kind = SIM_GONE, .ctl = call->ctl + 1, .value = number});
-        return;
-    }
-    s->c = of;
-    sim_call_gone(s, number);
-    s->c = before;
 }
 
 static const struct caller *caller_of(struct sim *s, const struct sim_call *call)
@@ -159,7 +87,7 @@ void sim_call_arrives(struct sim *s, struct sim_event *e)
     if (s->count > 1 && !sim_lead_serves(s, e))
         return;
     if (!s->c->control || s->c->stopping) {
-        lose_call(s, call);
+        sim_call_lose(s, call);
         return;
     }
     call->arrived = true;
@@ -172,23 +100,4 @@ void sim_call_arrives(struct sim *s, struct sim_event *e)
     sim_ctl_turn(s);
     if (!s->calls.data[e->value - 1].open) /* it has been in a socket, and its command has gone */
         sim_call_gone(s, e->value);
-}
-
-void sim_call_answered(struct sim *s, struct sim_event *e)
-{
-    struct sim_call *call = &s->calls.data[e->value - 1];
-    if (!call->open)
-        return;
-    if (e->code == SIM_CODE_LOST) {
-        lose_call(s, call);
-        return;
-    }
-    call->open = false;
-    struct sim_call copy = *call;
-    if (copy.owner == SIM_OF_SRUN)
-        sim_srun_reply(s, &copy, e);
-    else if (copy.owner == SIM_OF_ACT)
-        sim_act_reply(s, &copy, e);
-    else
-        sim_client_reply(s, &copy, e);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/world/parts.h"
+#include "sim/controller/controller.h"
 
 static void record_done(struct sim_record *r)
 {
@@ -68,6 +68,15 @@ static void check_reply(struct sim *s, struct sim_event *event)
     }
 }
 
+/* It was said in the outbox, and leaves. False: not to there. */
+static bool may_send_pong(struct sim *s, const struct sim_event *pong)
+{
+    if ((int64_t)pong->session > s->c->deposed_ms) /* at the same time: perhaps before */
+        sim_break(s, "a controller says that it leads, and had lost the lead", "controller %u",
+                  s->c->index + 1);
+    return !sim_lead_are_apart(s, s->c, &s->ctls[pong->ctl - 1]);
+}
+
 static void release_one(struct sim *s, struct sim_event *event)
 {
     int64_t at_ms = s->now_ms;
@@ -80,7 +89,7 @@ static void release_one(struct sim *s, struct sim_event *event)
             at_ms += rng_between(&n->rng, 0, n->slow_by_ms);
         n->to_node_at_ms = at_ms = at_ms > n->to_node_at_ms ? at_ms : n->to_node_at_ms;
     } else if (event->kind == SIM_PONG) {
-        if (!sim_lead_pongs(s, event))
+        if (!may_send_pong(s, event))
             return;
         at_ms += rng_between(&s->rng, 0, 2);
     } else if (event->kind == SIM_REPLY) {
@@ -163,14 +172,6 @@ static void begin_sending(struct sim *s)
     s->c->may_leave = some ? s->c->waiting * (size_t)(s->crash->keep % 100) / 100 : SIZE_MAX;
 }
 
-static void end_sending(struct sim *s)
-{
-    if (s->c->killed)
-        sim_ctl_point(s, SIM_POINT_SENDING);
-    else if (s->c->stopping && outbox_is_idle(s->c->outbox))
-        sim_announce_left(s);
-}
-
 /* What nodes go by. */
 static void check_epoch(struct sim *s)
 {
@@ -200,7 +201,6 @@ void sim_store_commit(struct sim *s)
 {
     begin_sending(s);
     outbox_turn(s->c->outbox);
-    end_sending(s);
 }
 
 /* Its transaction looks at the row that says who leads, whatever becomes of who asked for it. */
@@ -225,14 +225,8 @@ void sim_store_applied(struct sim *s)
              (struct sim_event){.kind = SIM_COMMITTED, .generation = c->life});
 }
 
-void sim_store_committed(struct sim *s)
+void sim_store_release(struct sim *s)
 {
-    if (sim_ctl_point(s, SIM_POINT_LOST) || sim_ctl_point(s, SIM_POINT_KEPT))
-        return;
-    if (s->c->lost) {
-        sim_lead_lose(s);
-        return;
-    }
     struct sim_batch *b = take_ptr(s->c->committing);
     if (!s->c->applied)
         apply_all(s, b);
@@ -241,7 +235,6 @@ void sim_store_committed(struct sim *s)
     outbox_durable(s->c->outbox);
     if (!s->c->killed)
         outbox_turn(s->c->outbox);
-    end_sending(s);
 }
 
 void sim_store_drop(struct sim *s, bool kept)

@@ -9,7 +9,8 @@
 
 #include "base/mem.h"
 #include "base/step_id.h"
-#include "sim/world/parts.h"
+#include "sim/command/command.h"
+#include "sim/node/node.h"
 
 static void sim_report_launched(struct sim *s, unsigned index, struct sim_key key, int code,
                                 bool drain)
@@ -110,7 +111,7 @@ static bool is_same_key(struct sim_key a, struct sim_key b)
     return a.job_id == b.job_id && a.restarts == b.restarts;
 }
 
-struct sim_node_job *sim_order_find(struct sim_node *n, struct sim_key key)
+static struct sim_node_job *find_job(struct sim_node *n, struct sim_key key)
 {
     vec_foreach (&n->jobs, j)
         if (is_same_key(j->key, key))
@@ -130,7 +131,7 @@ static bool is_revoked(const struct sim_node *n, struct sim_key key)
 void sim_order_forget(struct sim *s, unsigned index, struct sim_key key)
 {
     struct sim_node *n = &s->nodes.data[index];
-    struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_node_job *j = find_job(n, key);
     if (!j || !j->gone)
         return;
     if (n->revoked.len >= REVOKED_MOST)
@@ -334,7 +335,7 @@ void sim_order_work(struct sim *s, struct sim_event *e)
     struct sim_key key = {(uint32_t)(e->value >> 32), (uint32_t)e->generation};
     if (e->generation >> 32 != n->incarnation)
         return;
-    struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_node_job *j = find_job(n, key);
     if (!j || j->gone)
         return;
     if (e->code == WORK_SCRIPT_ENDS)
@@ -429,7 +430,7 @@ static void launch_batch(struct sim *s, unsigned index, const Pb__LaunchBatch *o
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_node_job *j = find_job(n, key);
     if (j && j->batch_started) {
         sim_report_launched(s, index, key, 0, false);
         return;
@@ -468,7 +469,7 @@ static void prepare_node(struct sim *s, unsigned index, const Pb__Prepare *order
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_node_job *j = find_job(n, key);
     bool again = j && j->prepared && !j->prolog_running;
     if ((!j && is_revoked(n, key)) || (j && (j->terminating || j->gone)))
         return;
@@ -488,7 +489,7 @@ static void prepare_node(struct sim *s, unsigned index, const Pb__Prepare *order
 static void cancel_absent(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id)
 {
     struct sim_node *n = &s->nodes.data[index];
-    const struct sim_node_job *j = sim_order_find(n, key);
+    const struct sim_node_job *j = find_job(n, key);
     struct sim_key step = {key.job_id, step_id};
     if ((j && j->gone) || (!j && is_revoked(n, key)))
         return;
@@ -503,7 +504,7 @@ static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *o
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_node_job *j = find_job(n, key);
     if (order->step_id == STEP_ID_BATCH) {
         if (j && j->batch_running && !j->terminating) {
             j->script_ending = true;
@@ -525,7 +526,7 @@ static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *o
 static void look_at_step(struct sim *s, unsigned index, const Pb__StepLook *order)
 {
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = sim_order_find(&s->nodes.data[index], key);
+    struct sim_node_job *j = find_job(&s->nodes.data[index], key);
     for (size_t i = 0; j && i < j->steps.len; i++)
         if (j->steps.data[i].id == order->step_id)
             return;
@@ -536,7 +537,7 @@ static void terminate_job(struct sim *s, unsigned index, const Pb__Terminate *or
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_node_job *j = find_job(n, key);
     if (order->has_step_id) {
         terminate_step(s, index, order);
         return;
@@ -556,7 +557,7 @@ static void halt_job(struct sim *s, unsigned index, const Pb__Halt *order)
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_node_job *j = find_job(n, key);
     if (!j && is_revoked(n, key))
         return;
     j = j ? j : add_job(s, index, key);
@@ -594,7 +595,7 @@ static void take_order(struct sim *s, unsigned index, const Pb__NodeOrder *o, bo
     if (o->reconfigure || o->report)
         sim_node_register(s, index);
     if (o->shutdown && n->up)
-        sim_node_kill(s, index, false, sim_announce_off_ms(&n->rng));
+        sim_node_kill(s, index, false, sim_off_ms(&n->rng));
 }
 
 void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders, bool closed)
@@ -617,7 +618,7 @@ static bool is_cancelled(const struct sim_node *n, uint32_t job_id, uint32_t ste
 static bool may_start_step(struct sim *s, unsigned index, const Pb__Cred *cred, struct sim_key key)
 {
     struct sim_node *n = &s->nodes.data[index];
-    struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_node_job *j = find_job(n, key);
     if (!n->up || sim_is_stopped(s, n) || check_cred(s, index, cred, key) != 0)
         return false;
     if (is_cancelled(n, key.job_id, cred->step_id))
@@ -653,7 +654,7 @@ void sim_order_step(struct sim *s, struct sim_event *e)
         return;
     }
     const struct sim_client *c = &s->clients.data[s->sruns.data[srun].client];
-    struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_node_job *j = find_job(n, key);
     if (j && (j->halting || j->halted)) {
         struct sim_event later = *e;
         e->body = STR_INIT;

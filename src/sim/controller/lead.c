@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/world/parts.h"
+#include "sim/command/command.h"
+#include "sim/controller/controller.h"
+#include "sim/node/node.h"
 
 #define WATCH_MS 1000
-#define AGAIN_MS 50 /* to begin anew, in standby */
 #define STUCK_MS 1000
 #define SUMMON_ROUNDS 6
 #define SUMMON_MS 10000
@@ -53,26 +54,6 @@ void sim_lead_begin(struct sim *s)
     arm_standby(s, 0);
 }
 
-/* It is not there any more, or not for a moment. */
-void sim_lead_down(struct sim *s, bool waits, int64_t for_ms)
-{
-    struct sim_ctl *c = s->c;
-    if (c->control)
-        sim_ctl_end(s);
-    standby_free(take_ptr(c->standby));
-    c->up = false;
-    c->waits = waits;
-    c->life = ++s->lives;
-    sim_push(s, for_ms, (struct sim_event){.kind = SIM_RESTART});
-}
-
-/* Another one has taken the lead, or was given it. */
-void sim_lead_lose(struct sim *s)
-{
-    sim_say(s, "controller %u goes back to standby", s->c->index + 1);
-    sim_lead_down(s, true, AGAIN_MS);
-}
-
 void sim_lead_done(struct sim *s)
 {
     for (unsigned i = 0; i < s->count; i++)
@@ -82,18 +63,13 @@ void sim_lead_done(struct sim *s)
 /* --- pings --------------------------------------------------------------------------------------
  */
 
-static bool are_apart(const struct sim *s, const struct sim_ctl *a, const struct sim_ctl *b)
-{
-    return sim_lead_is_cut(s, a, SIM_CUT_PEERS) || sim_lead_is_cut(s, b, SIM_CUT_PEERS);
-}
-
 static void send_ping(struct sim *s, unsigned peer)
 {
     struct sim_ctl *c = s->c;
     struct sim_event e = {.kind = SIM_PING, .ctl = peer + 1, .index = c->index};
     e.value = c->ping[peer] = ++c->pings;
     e.generation = c->life;
-    if (!are_apart(s, c, &s->ctls[peer]))
+    if (!sim_lead_are_apart(s, c, &s->ctls[peer]))
         sim_push(s, rng_between(&s->rng, 0, 2), e);
     e.kind = SIM_PING_OVER;
     e.ctl = c->index + 1;
@@ -113,18 +89,9 @@ void sim_lead_pinged(struct sim *s, const struct sim_event *e)
     if (c->control && !is_stuck(s)) {
         sim_store_say(s, pong);
         sim_ctl_turn(s);
-    } else if (!are_apart(s, c, &s->ctls[e->index])) {
+    } else if (!sim_lead_are_apart(s, c, &s->ctls[e->index])) {
         sim_push(s, rng_between(&s->rng, 0, 2), pong);
     }
-}
-
-/* It was said in the outbox, and leaves. False: not to there. */
-bool sim_lead_pongs(struct sim *s, const struct sim_event *pong)
-{
-    if ((int64_t)pong->session > s->c->deposed_ms) /* at the same time: perhaps before */
-        sim_break(s, "a controller says that it leads, and had lost the lead", "controller %u",
-                  s->c->index + 1);
-    return !are_apart(s, s->c, &s->ctls[pong->ctl - 1]);
 }
 
 static void run_standby(struct sim *s);
@@ -240,7 +207,7 @@ void sim_lead_prove(struct sim *s, const struct sim_event *e)
         return;
     if (!is_stuck(s)) {
         outbox_check(s->c->outbox);
-        sim_store_commit(s);
+        sim_ctl_commit(s);
     }
     if (s->c->life == life)
         sim_push(s, WATCH_MS, (struct sim_event){.kind = SIM_PROVE, .generation = life});
@@ -259,7 +226,7 @@ static void run_standby(struct sim *s)
         c->sign = s->commits;
     }
     enum standby_will will = standby_next(c->standby, s->now_ms, &peer, &again_ms);
-    if (will == STANDBY_ASK && !are_apart(s, c, &s->ctls[peer])) {
+    if (will == STANDBY_ASK && !sim_lead_are_apart(s, c, &s->ctls[peer])) {
         sim_push(s, rng_between(&s->rng, 0, 2),
                  (struct sim_event){.kind = SIM_YIELD, .ctl = (unsigned)peer + 1});
         if (s->ctls[peer].control && !sim_lead_is_paused(s, &s->ctls[peer]))
@@ -284,19 +251,6 @@ void sim_lead_yield(struct sim *s)
     s->c->stopping = SIM_STOP_YIELD;
     control_stop(s->c->control, false);
     sim_ctl_turn(s);
-}
-
-/* Of an announced shutdown: those that can be told stop as well. */
-void sim_lead_stop_others(struct sim *s, int64_t for_ms)
-{
-    struct sim_ctl *leader = s->c;
-    for (unsigned i = 0; i < s->count; i++) {
-        s->c = &s->ctls[i];
-        if (s->c != leader && s->c->up && !s->c->control && !sim_lead_is_paused(s, s->c) &&
-            !are_apart(s, leader, s->c))
-            sim_lead_down(s, false, for_ms);
-    }
-    s->c = leader;
 }
 
 /* --- requests -----------------------------------------------------------------------------------
@@ -364,7 +318,7 @@ static void strike_controller(struct sim *s, const struct sim_item *f)
     int64_t until_ms = s->now_ms + f->for_ms;
     if (f->what == SIM_FAULT_DOWN) {
         if (c->up)
-            sim_lead_kill(s, f->for_ms > 10 ? f->for_ms : 10);
+            sim_ctl_kill(s, f->for_ms > 10 ? f->for_ms : 10);
         return;
     }
     if (f->what == SIM_FAULT_ORDER) {
@@ -388,14 +342,6 @@ static void strike_controller(struct sim *s, const struct sim_item *f)
     for (size_t i = 0; i < s->calls.len; i++)
         if (s->calls.data[i].open && s->calls.data[i].ctl == c->index && s->calls.data[i].arrived)
             sim_lead_waits(s, i + 1);
-}
-
-void sim_lead_kill(struct sim *s, int64_t for_ms)
-{
-    sim_say(s, "controller %u is killed", s->c->index + 1);
-    s->result->crashes++;
-    s->c->paused_until_ms = s->now_ms;
-    sim_lead_down(s, false, for_ms);
 }
 
 /* 'value' is its number; 0: the one that leads. */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "sim/controller/controller.h"
 #include "sim/rule/script.h"
-#include "sim/world/parts.h"
 
 #define BUSY_PER_MILLE 200
 #define FAILS_PER_MILLE 100 /* of teardowns: they are tried again */
@@ -100,12 +100,6 @@ bool sim_burst_end(struct sim *s, const struct sim_event *e)
     control_script_ended(s->c->control, m);
     sim_ctl_turn(s);
     return true;
-}
-
-void sim_burst_crash(struct sim *s, uint64_t life)
-{
-    for (struct sim_burst *b = s->bursts; b; b = b->hh.next)
-        b->call = b->life == life ? 0 : b->call;
 }
 
 void sim_burst_done(struct sim *s)

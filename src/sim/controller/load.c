@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "sim/world/parts.h"
+#include "sim/controller/controller.h"
 
 struct sim_load {
     uint64_t call, life, session; /* session: of a node that registers itself; 0: none */

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "sim/world/parts.h"
+#include "sim/command/command.h"
 
 static void act_later(struct sim *s, unsigned index, int64_t after_ms)
 {
@@ -106,8 +106,8 @@ static void end_srun(struct sim *s, unsigned index)
     if (r->state == SIM_SRUN_OVER)
         return;
     r->state = SIM_SRUN_OVER;
-    if (r->node < 0)
-        sim_client_step_over(s, r->client);
+    if (r->node < 0 && s->clients.data[r->client].state == SIM_HOLDING)
+        sim_push(s, 0, (struct sim_event){.kind = SIM_CLIENT, .index = r->client});
 }
 
 static void launch_step(struct sim *s, unsigned index, const Pb__StepReply *step)

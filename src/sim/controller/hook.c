@@ -8,8 +8,8 @@
 #include <signal.h>
 
 #include "base/mem.h"
+#include "sim/controller/controller.h"
 #include "sim/rule/script.h"
-#include "sim/world/parts.h"
 
 #define FAILS_PER_MILLE 60
 #define LONG_PER_MILLE 50
@@ -82,20 +82,6 @@ void sim_hook_end(struct sim *s, const struct sim_event *e)
     h->running = 0;
     control_script_ended(s->c->control, &m);
     sim_ctl_turn(s);
-}
-
-void sim_hook_crash(struct sim *s, uint64_t life)
-{
-    for (struct sim_hook *h = s->hooks; h; h = h->hh.next)
-        h->running = h->life == life ? 0 : h->running;
-    sim_burst_crash(s, life);
-}
-
-/* Of a configuration that comes into force: a promise is one of what was configured all along. */
-void sim_hook_conf(struct sim *s, const struct conf *conf)
-{
-    s->no_prolog = s->no_prolog || !conf->prolog_slurmctld;
-    s->no_epilog = s->no_epilog || !conf->epilog_slurmctld;
 }
 
 void sim_hook_done(struct sim *s)

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Controllers: the process around control/, and what it has to do with the store, with nodes and
+ * with the other controllers. Each file calls only those above it here. */
+#pragma once
+
+#include "sim/rule/rule.h"
+
+/* store.c: commits, and what leaves after them */
+void sim_store_open(struct sim *s); /* the outbox of a lead */
+struct sim_batch *sim_store_batch(struct sim *s);
+void sim_store_say(struct sim *s, struct sim_event event); /* once what it waits for is on disk */
+void sim_store_commit(struct sim *s);
+void sim_store_applied(struct sim *s);
+void sim_store_release(struct sim *s); /* the commit under way is done: sends what waited for it */
+void sim_store_drop(struct sim *s,
+                    bool kept); /* at a crash: the batch under way is on disk or not */
+void sim_store_done(struct sim *s);
+
+/* announce.c: announced shutdowns */
+void sim_announce_take(struct sim *s, uint64_t call, const Pb__ShutdownRequest *r);
+void sim_announce_check_start(struct sim *s);
+void sim_announce_end(struct sim *s); /* of the controller, in any way */
+
+/* process.c: turns and commits, and the end */
+void sim_ctl_turn(struct sim *s);
+void sim_ctl_commit(struct sim *s);
+void sim_ctl_committed(struct sim *s);
+void sim_ctl_kill(struct sim *s, int64_t for_ms); /* one of several */
+
+/* node.c: sessions of nodes, and the nodes of the configuration in force */
+void sim_ctl_end_session(struct sim *s, struct sim_node *n);
+void sim_ctl_close_session(struct sim *s, unsigned index);
+void sim_ctl_hang_up(struct sim *s, unsigned index);
+void sim_ctl_learn_nodes(struct sim *s);
+void sim_ctl_learn(struct sim *s);
+
+/* load.c: other configurations */
+int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct err *err);
+void sim_load_file(struct sim *s, uint64_t call, bool preview);
+void sim_load_nodes(struct sim *s, uint64_t call, const Pb__NodeUpdate *r);
+void sim_load_registrant(struct sim *s, unsigned node, const Pb__NodeRegister *r);
+void sim_load_ready(struct sim *s, unsigned index);
+void sim_load_done(struct sim *s);
+
+/* controller.c: the env of control/, messages of nodes, the start */
+void sim_ctl_env(struct sim *s);
+void sim_ctl_receive(struct sim *s, struct sim_event *e);
+void sim_ctl_lost(struct sim *s, struct sim_event *e);
+int sim_ctl_start(struct sim *s, struct err *err);
+
+/* burst.c; true: it was for a burst buffer */
+bool sim_burst_receive(struct sim *s, const Pb__ScriptRun *m, bool stop);
+bool sim_burst_end(struct sim *s, const struct sim_event *e);
+void sim_burst_done(struct sim *s);
+
+/* hook.c */
+void sim_hook_receive(struct sim *s, struct sim_event *e);
+void sim_hook_end(struct sim *s, const struct sim_event *e);
+void sim_hook_done(struct sim *s);
+
+/* lead.c: several controllers */
+void sim_lead_begin(struct sim *s); /* a process, in standby */
+void sim_lead_done(struct sim *s);
+void sim_lead_tick(struct sim *s, const struct sim_event *e);
+void sim_lead_pinged(struct sim *s, const struct sim_event *e);
+void sim_lead_ponged(struct sim *s, const struct sim_event *e);
+void sim_lead_yield(struct sim *s);
+void sim_lead_prove(struct sim *s, const struct sim_event *e);
+void sim_lead_summon(struct sim *s, const struct sim_event *e);
+bool sim_lead_serves(struct sim *s, struct sim_event *e); /* false: the request goes elsewhere */
+void sim_lead_waits(struct sim *s, uint64_t number);
+void sim_lead_give_up(struct sim *s, const struct sim_event *e);
+void sim_lead_fault(struct sim *s, const struct sim_item *f);
+
+/* request.c: requests of commands */
+void sim_call_arrives(struct sim *s, struct sim_event *e);
+void sim_call_gone(struct sim *s, uint64_t number);

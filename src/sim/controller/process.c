@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The process around control/: its turns and commits, and its end: in a crash, by an announced
+ * shutdown, or because another one leads. A crash loses what is not on disk, and every message that
+ * waited for it.
+ */
+#include "base/mem.h"
+#include "sim/command/command.h"
+#include "sim/controller/controller.h"
+#include "sim/rule/script.h"
+
+#define AGAIN_MS 50 /* to begin anew, in standby */
+
+/* --- its end ------------------------------------------------------------------------------------
+ */
+
+/* The helper that runs them ends with its controller. */
+static void end_scripts(struct sim *s, uint64_t life)
+{
+    for (struct sim_hook *h = s->hooks; h; h = h->hh.next)
+        h->running = h->life == life ? 0 : h->running;
+    for (struct sim_burst *b = s->bursts; b; b = b->hh.next)
+        b->call = b->life == life ? 0 : b->call;
+}
+
+static void end_controller(struct sim *s)
+{
+    uint64_t life = s->c->life;
+    sim_announce_end(s);
+    sim_store_drop(s, false);
+    control_free(take_ptr(s->c->control));
+    s->c->life = ++s->lives;
+    /* What was sent may still arrive; the nodes notice a little later. */
+    for (unsigned i = 0; i < s->nodes.len; i++) {
+        struct sim_node *n = &s->nodes.data[i];
+        n->at[s->c->index].session = n->at[s->c->index].registrant = 0;
+        if (n->session && n->ctl == s->c->index)
+            sim_push(s, rng_between(&n->rng, 0, 9),
+                     (struct sim_event){.kind = SIM_HANGUP, .index = i, .generation = n->session});
+    }
+    sim_calls_lost(s, life);
+    end_scripts(s, life);
+}
+
+static void crash_controller(struct sim *s)
+{
+    sim_say(s, "the controller is killed");
+    s->result->crashes++;
+    end_controller(s);
+}
+
+/* It is not there any more, or not for a moment. */
+static void stop_process(struct sim *s, bool waits, int64_t for_ms)
+{
+    struct sim_ctl *c = s->c;
+    if (c->control)
+        end_controller(s);
+    standby_free(take_ptr(c->standby));
+    c->up = false;
+    c->waits = waits;
+    c->life = ++s->lives;
+    sim_push(s, for_ms, (struct sim_event){.kind = SIM_RESTART});
+}
+
+/* Another one has taken the lead, or was given it. */
+static void lose_lead(struct sim *s)
+{
+    sim_say(s, "controller %u goes back to standby", s->c->index + 1);
+    stop_process(s, true, AGAIN_MS);
+}
+
+void sim_ctl_kill(struct sim *s, int64_t for_ms)
+{
+    sim_say(s, "controller %u is killed", s->c->index + 1);
+    s->result->crashes++;
+    s->c->paused_until_ms = s->now_ms;
+    stop_process(s, false, for_ms);
+}
+
+/* The crash that is due, when this is its point. */
+static bool reach_point(struct sim *s, enum sim_point point)
+{
+    if (!s->crash || s->crash_point != (int64_t)point || !s->c->control)
+        return false;
+    if ((point == SIM_POINT_LOST || point == SIM_POINT_KEPT) && !s->c->committing)
+        return false;
+    const struct sim_item *crash = s->crash;
+    sim_store_drop(s, point == SIM_POINT_KEPT);
+    if (s->count > 1) {
+        sim_ctl_kill(s, crash->for_ms > 10 ? crash->for_ms : 10);
+        s->crash = NULL;
+        return true;
+    }
+    crash_controller(s);
+    if (crash->boot && !s->crash_again) {
+        s->c->boot++;
+        s->c->mono_offset_ms = s->now_ms - 1000;
+    }
+    /* The second kill comes in the recovery from the first. */
+    s->crash_again = !s->crash_again && crash->then >= 0;
+    s->crash_point = crash->then;
+    if (!s->crash_again)
+        s->crash = NULL;
+    sim_push(s, crash->for_ms > 10 ? crash->for_ms : 10, (struct sim_event){.kind = SIM_RESTART});
+    return true;
+}
+
+/* --- its turns and commits ----------------------------------------------------------------------
+ */
+
+/* Everything has left: first the orders of the nodes, then that this was it is on disk. */
+static void leave_process(struct sim *s)
+{
+    if (s->c->stopping == SIM_STOP_YIELD) {
+        lose_lead(s);
+        return;
+    }
+    if (s->c->stopping == SIM_STOP_NODES) {
+        s->c->stopping = SIM_STOP_SELF;
+        control_stop(s->c->control, true);
+        sim_ctl_commit(s);
+        return;
+    }
+    sim_say(s, "the controller has stopped");
+    int64_t off_ms = sim_off_ms(&s->rng);
+    if (s->count > 1) {
+        stop_process(s, false, off_ms);
+        return;
+    }
+    end_controller(s);
+    sim_push(s, off_ms, (struct sim_event){.kind = SIM_RESTART});
+}
+
+static void end_sending(struct sim *s)
+{
+    if (s->c->killed)
+        reach_point(s, SIM_POINT_SENDING);
+    else if (s->c->stopping && outbox_is_idle(s->c->outbox))
+        leave_process(s);
+}
+
+void sim_ctl_commit(struct sim *s)
+{
+    sim_store_commit(s);
+    end_sending(s);
+}
+
+void sim_ctl_committed(struct sim *s)
+{
+    if (reach_point(s, SIM_POINT_LOST) || reach_point(s, SIM_POINT_KEPT))
+        return;
+    if (s->c->lost) {
+        lose_lead(s);
+        return;
+    }
+    sim_store_release(s);
+    end_sending(s);
+}
+
+/* Of an announced shutdown: those that can be told stop as well. */
+static void stop_others(struct sim *s, int64_t for_ms)
+{
+    struct sim_ctl *leader = s->c;
+    for (unsigned i = 0; i < s->count; i++) {
+        s->c = &s->ctls[i];
+        if (s->c != leader && s->c->up && !s->c->control && !sim_lead_is_paused(s, s->c) &&
+            !sim_lead_are_apart(s, leader, s->c))
+            stop_process(s, false, for_ms);
+    }
+    s->c = leader;
+}
+
+static void begin_shutdown(struct sim *s)
+{
+    if (s->c->stopping || !control_may_shut_down(s->c->control))
+        return;
+    sim_say(s, "the announced shutdown begins");
+    s->c->stopping = SIM_STOP_NODES;
+    stop_others(s, sim_off_ms(&s->rng));
+    control_shutdown_nodes(s->c->control);
+    control_stop(s->c->control, false);
+}
+
+void sim_ctl_turn(struct sim *s)
+{
+    if (!s->c->control || reach_point(s, SIM_POINT_INPUT))
+        return;
+    control_turn(s->c->control);
+    begin_shutdown(s);
+    s->result->turns++;
+    if (s->c == s->lead) {
+        sim_watch_turn(s);
+        sim_check_turn(s);
+    }
+    if (!reach_point(s, SIM_POINT_TURN))
+        sim_ctl_commit(s);
+}
