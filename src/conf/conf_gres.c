@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ranges.h"
 #include "base/size.h"
 #include "base/words.h"
 #include "conf/conf_beside.h"
@@ -61,7 +62,7 @@ static int parse_flags(const struct conf_value *v, unsigned *env, struct err *er
 
 static int check_cores(const struct conf_value *v, struct err *err)
 {
-    if (v->text && conf_count_numbers(v->text) < 0)
+    if (ranges_count(v->text) < 0)
         return conf_fail(v->at, err, "Cores=%s: expected numbers and ranges, \"0-3,8\"", v->text);
     return 0;
 }

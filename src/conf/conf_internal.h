@@ -276,8 +276,6 @@ int conf_job_defaults_parse(const char *list, struct conf_place at, uint32_t *cp
 /* The CONF_CR_* bits of a list, or -ERR_CONFIG; warn: what has no effect. */
 void conf_cr_warn(struct conf_loader *l, const char *list, struct conf_place at);
 int conf_cr_parse(const char *list, struct conf_place at, struct err *err);
-/* How many "0-3,8" names; -1: it is no such list. */
-long conf_count_numbers(const char *list);
 /* Hosts, users, ports, select, sockets: all that follows from scalars. */
 int conf_check(struct conf_loader *l, struct err *err);
 /* Names to numbers. They are the first members of an array's elements: base, and their size. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Values that are lists of words and numbers. */
-#include <ctype.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -51,23 +49,6 @@ bool conf_is_private(const struct conf *c, const char *what)
 bool conf_hides_anything(const struct conf *c)
 {
     return c->private_data && *c->private_data && !str_case_eq(c->private_data, "none");
-}
-
-long conf_count_numbers(const char *list)
-{
-    long count = 0;
-    for (const char *at = list; *at;) {
-        char *end;
-        unsigned long first = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : ULONG_MAX;
-        unsigned long last = first;
-        if (first != ULONG_MAX && *end == '-' && isdigit((unsigned char)end[1]))
-            last = strtoul(end + 1, &end, 10);
-        if (first == ULONG_MAX || last < first || last > 65535 || (*end && *end != ','))
-            return -1;
-        count += (long)(last - first + 1);
-        at = end + (*end == ',');
-    }
-    return count;
 }
 
 static bool is_known(const char *word, size_t len)

@@ -4,6 +4,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/ranges.h"
 #include "conf/conf_internal.h"
 
 static const struct {
@@ -180,7 +181,7 @@ static int node_add(struct conf_loader *l, const struct conf_row *row, const str
 static int spec_check(const struct conf_row *row, struct conf_node_row *out, struct err *err)
 {
     const struct conf_value *list = &row->value[CONF_NODE_KEY_cpu_spec_list];
-    long count = out->cpu_spec_list ? conf_count_numbers(out->cpu_spec_list) : 0;
+    long count = out->cpu_spec_list ? ranges_count(out->cpu_spec_list) : 0;
     if (count < 0)
         return conf_fail(list->at, err, "CpuSpecList=%s: expected numbers and ranges, \"0-3,8\"",
                          list->text);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/ranges.h"
 #include "cluster/cluster.h"
 
 uint32_t cores_socket(const struct node *n, size_t unit)
@@ -197,15 +198,10 @@ uint32_t cores_room(const struct node *n, uint32_t per_socket, const uint32_t *s
 
 void cores_of_list(const struct node *n, const char *list, struct bitset *out)
 {
-    for (const char *at = list ? list : ""; *at;) {
-        char *end;
-        unsigned long first = strtoul(at, &end, 10), last = first;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        size_t from = first * n->units_per_socket / n->cores;
-        size_t to = ((last + 1) * n->units_per_socket + n->cores - 1) / n->cores;
+    ranges_foreach (list, r) {
+        size_t from = r.first * n->units_per_socket / n->cores;
+        size_t to = ((r.last + 1) * n->units_per_socket + n->cores - 1) / n->cores;
         for (size_t i = from; i < to && i < out->size; i++)
             bitset_set(out, i);
-        at = end + (*end == ',');
     }
 }

@@ -7,6 +7,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/ranges.h"
 #include "base/vec.h"
 #include "base/words.h"
 #include "cgroup/cgroup.h"
@@ -196,16 +197,11 @@ static struct bitset *near_cpus(const Pb__CpuMap *map, const char *cores)
     if (!map || !cores || !*cores)
         return NULL;
     out = bitset_new(BIND_KERNEL_MAX);
-    words_foreach (cores, w) {
-        char *end;
-        unsigned long first = strtoul(w.at, &end, 10),
-                      last = *end == '-' ? strtoul(end + 1, NULL, 10) : first;
-
-        for (size_t i = (size_t)first * threads * each;
-             i < ((size_t)last + 1) * threads * each && i < map->n_number; i++)
+    ranges_foreach (cores, r)
+        for (size_t i = r.first * threads * each;
+             i < (r.last + 1) * threads * each && i < map->n_number; i++)
             if (map->number[i] < out->size)
                 bitset_set(out, map->number[i]);
-    }
     return out;
 }
 
