@@ -15,10 +15,7 @@ int conf_rows_take_last(struct conf_loader *l, const struct conf_rows *rows, voi
 
 /* Lines of gres.conf are told from those of slurm.conf by a word before them. */
 #define CONF_GRES_PREFIX "GresConf=1 "
-int conf_gres_read(struct conf_loader *l, const char *path, struct err *err);
-int conf_gres_build(struct conf_loader *l, struct err *err); /* conf->gres_sets */
 
 #define CONF_CGROUP_PREFIX "CgroupConf=1 "
-int conf_cgroup_read(struct conf_loader *l, const char *path, struct err *err);
 int conf_cgroup_build(struct conf_loader *l, struct err *err); /* conf->cgroup */
 void conf_cgroup_format(const struct conf *c, struct str *out);

@@ -15,5 +15,4 @@ extern const struct conf_key conf_burst_keys[CONF_BURST_KEYS]; /* the mark first
 
 /* Of the controller alone: not in the hash that nodes compare. */
 #define CONF_BURST_PREFIX "BurstBufferConf=1 "
-int conf_burst_read(struct conf_loader *l, const char *path, struct err *err);
 int conf_burst_build(struct conf_loader *l, struct err *err); /* conf->burst */

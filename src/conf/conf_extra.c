@@ -143,6 +143,7 @@ static int read_into(struct conf_loader *l, const char *path, size_t which, int 
     return rc;
 }
 
+/* Lines of a configuration that has enable_configless, unless its text had them. */
 int conf_extra_read(struct conf_loader *l, const char *path, struct err *err)
 {
     const char *slash = strrchr(path, '/');

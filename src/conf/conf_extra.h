@@ -9,8 +9,6 @@
 
 #define CONF_EXTRA_PREFIX "FileConf="
 
-/* Those of a configuration that has enable_configless, unless its text had them. */
-int conf_extra_read(struct conf_loader *l, const char *path, struct err *err);
 /* What is behind the mark. */
 int conf_extra_line(struct conf_loader *l, const char *line, struct conf_place at, struct err *err);
 void conf_extra_done(struct conf_private *p);

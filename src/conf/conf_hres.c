@@ -10,6 +10,18 @@
 #include "conf/conf_hres_file.h"
 #include "conf/conf_license.h"
 
+static const struct conf_key hres_keys[CONF_HRES_KEYS] = {
+    {"HresConf", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a resource of resources.yaml"},
+    {"Mode", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "MODE_1, MODE_2 or MODE_3"},
+    {"Topology", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "the topology with the same blocks"},
+    {"Variables", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "names of amounts"},
+    {"Nodes", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "the nodes of a layer"},
+    {"Count", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "the amount of a layer; -1: no limit"},
+    {"Base", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "amounts in use without jobs"},
+};
+
+const struct conf_kind conf_kind_hres = {hres_keys, CONF_HRES_KEYS, NULL, 0};
+
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 
 void conf_hres_done(struct conf_hres_list *l)

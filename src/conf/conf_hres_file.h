@@ -15,8 +15,5 @@ enum conf_hres_key {
     CONF_HRES_KEYS
 };
 
-int conf_hres_read(struct conf_loader *l, const char *path, struct err *err);
-/* conf->hres, after the nodes and the networks are built. */
-int conf_hres_build(struct conf_loader *l, struct err *err);
 /* A whole number of 0 to CONF_HRES_COUNT_MAX; "-1" and "INFINITE", where that may be. */
 int conf_hres_parse_count(const char *text, bool may_be_unlimited, uint64_t *out);

@@ -134,8 +134,8 @@ struct conf_kind {
     const struct conf_alias *aliases;
     size_t alias_count;
 };
-extern const struct conf_kind conf_kind_node, conf_kind_part, conf_kind_down, conf_kind_set,
-    conf_kind_gres, conf_kind_topo, conf_kind_cgroup, conf_kind_burst, conf_kind_hres;
+#define CONF_ROWS(member, kind, on_nodes) extern const struct conf_kind conf_kind_##kind;
+#include "conf/conf_file.def"
 
 struct conf_rows {
     const struct conf_kind *kind;
@@ -173,7 +173,8 @@ struct conf_loader {
     bool bad_topo;    /* the file of the topologies could not be read, which is reported */
     struct err first; /* of the errors in the report, with report->every_error */
     struct conf_report *report;
-    struct conf_rows nodes, parts, downs, sets, gres, topo, cgroup, burst, hres;
+#define CONF_ROWS(member, kind, on_nodes) struct conf_rows member;
+#include "conf/conf_file.def"
     const char *prefix; /* of each line of the file being read: what tells its kind; or NULL */
     VEC(struct conf_value) hosts;                  /* SlurmctldHost lines */
     struct conf_value control[2], control_addr[2]; /* keys of earlier releases */
@@ -247,16 +248,17 @@ void conf_plugin_check(struct conf_loader *l);
 int conf_row_take(struct conf_loader *l, struct conf_rows *rows, char *line, struct conf_place at,
                   struct err *err);
 
-int conf_node_build(struct conf_loader *l, struct err *err); /* conf->nodes and node_rows */
+#define CONF_READ(name)                                                                            \
+    int conf_##name##_read(struct conf_loader *l, const char *path, struct err *err);
+#define CONF_BUILD(name) int conf_##name(struct conf_loader *l, struct err *err);
+#include "conf/conf_file.def"
 int conf_node_pick(struct conf_loader *l, const char *node_name, struct err *err); /* CONF_NODE */
-int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNodes lines */
 
 const char *conf_node_state_text(enum conf_node_state state);
 
 /* CPUs, boards, sockets, cores and threads of a row from what is written of them. */
 int conf_geometry_derive(const struct conf_row *row, struct conf_node_row *out, struct err *err);
 
-int conf_part_build(struct conf_loader *l, struct err *err);
 void conf_add_feature(const struct conf *c, const char *feature, struct bitset *out);
 const char *conf_part_state_text(enum conf_part_state state);
 const char *conf_part_share_text(enum conf_oversubscribe share);

@@ -4,7 +4,6 @@
 #include <strings.h>
 
 #include "conf/conf_burst_file.h"
-#include "conf/conf_hres_file.h"
 #include "conf/conf_internal.h"
 
 /* A member must have the type that its row states: what is written through it depends on it. */
@@ -147,16 +146,6 @@ static const struct conf_key topo_keys[CONF_TOPO_KEYS] = {
     {"RingName", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, false, "topology/ring is not built in"},
 };
 
-static const struct conf_key hres_keys[CONF_HRES_KEYS] = {
-    {"HresConf", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a resource of resources.yaml"},
-    {"Mode", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "MODE_1, MODE_2 or MODE_3"},
-    {"Topology", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "the topology with the same blocks"},
-    {"Variables", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "names of amounts"},
-    {"Nodes", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "the nodes of a layer"},
-    {"Count", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "the amount of a layer; -1: no limit"},
-    {"Base", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "amounts in use without jobs"},
-};
-
 static const struct conf_alias gres_aliases[] = {{"CPUs", "Cores", NULL}};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -172,7 +161,6 @@ const struct conf_kind conf_kind_gres = {gres_keys, CONF_GRES_KEYS, gres_aliases
 
 const struct conf_kind conf_kind_cgroup = {conf_cgroup_keys, CONF_CGROUP_KEYS, NULL, 0};
 const struct conf_kind conf_kind_burst = {conf_burst_keys, CONF_BURST_KEYS, NULL, 0};
-const struct conf_kind conf_kind_hres = {hres_keys, CONF_HRES_KEYS, NULL, 0};
 const struct conf_kind conf_kind_topo = {topo_keys, CONF_TOPO_KEYS, NULL, 0};
 
 /* conf.def is sorted, the other tables are short. */

@@ -7,7 +7,6 @@
 #include "base/path.h"
 #include "conf/conf_burst_file.h"
 #include "conf/conf_extra.h"
-#include "conf/conf_hres_file.h"
 #include "conf/conf_internal.h"
 #include "conf/conf_topo_file.h"
 
@@ -120,19 +119,24 @@ void conf_report_done(struct conf_report *report)
  * those of nodes. */
 static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *skip)
 {
-    struct conf_rows *const all[] = {&l->nodes, &l->gres, &l->cgroup, &l->parts, &l->downs,
-                                     &l->sets,  &l->topo, &l->burst,  &l->hres};
+    const struct {
+        struct conf_rows *rows;
+        bool on_nodes;
+    } all[] = {
+#define CONF_ROWS(member, kind, on_nodes) {&l->member, on_nodes},
+#include "conf/conf_file.def"
+    };
     size_t len = 0;
 
     while (isalnum((unsigned char)line[len]) || line[len] == '_')
         len++;
     *skip = false;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        const char *name = all[i]->kind->keys[0].name;
+        const char *name = all[i].rows->kind->keys[0].name;
         if (strlen(name) != len || strncasecmp(name, line, len) != 0)
             continue;
-        *skip = l->scope == CONF_CLIENT || (l->scope == CONF_NODE && i > 2);
-        return all[i];
+        *skip = l->scope == CONF_CLIENT || (l->scope == CONF_NODE && !all[i].on_nodes);
+        return all[i].rows;
     }
     return NULL;
 }
@@ -183,15 +187,8 @@ int conf_load_line(struct conf_loader *l, char *line, struct conf_place at, stru
 static void loader_init(struct conf_loader *l, enum conf_scope scope, struct conf_report *report)
 {
     *l = (struct conf_loader){.scope = scope, .report = report};
-    l->nodes.kind = &conf_kind_node;
-    l->parts.kind = &conf_kind_part;
-    l->downs.kind = &conf_kind_down;
-    l->sets.kind = &conf_kind_set;
-    l->gres.kind = &conf_kind_gres;
-    l->topo.kind = &conf_kind_topo;
-    l->cgroup.kind = &conf_kind_cgroup;
-    l->burst.kind = &conf_kind_burst;
-    l->hres.kind = &conf_kind_hres;
+#define CONF_ROWS(member_, kind_, on_nodes) l->member_.kind = &conf_kind_##kind_;
+#include "conf/conf_file.def"
     l->conf = mem_new(struct conf);
     l->conf->priv = l->priv = mem_new(struct conf_private);
     arena_init(&l->priv->arena, 0);
@@ -204,15 +201,8 @@ static void loader_done(struct conf_loader *l)
 {
     conf_free(l->conf);
     arena_done(&l->scratch);
-    vec_done(&l->nodes.row);
-    vec_done(&l->parts.row);
-    vec_done(&l->downs.row);
-    vec_done(&l->sets.row);
-    vec_done(&l->gres.row);
-    vec_done(&l->topo.row);
-    vec_done(&l->cgroup.row);
-    vec_done(&l->burst.row);
-    vec_done(&l->hres.row);
+#define CONF_ROWS(member, kind, on_nodes) vec_done(&l->member.row);
+#include "conf/conf_file.def"
     vec_done(&l->hosts);
 }
 
@@ -234,19 +224,12 @@ static int build_conf(struct conf_loader *l, const char *node_name, struct err *
     if (rc < 0 || l->scope != CONF_FULL)
         return rc;
     conf_flat_finish(l);
-    rc = conf_node_build(l, err);
-    if (rc == 0)
-        rc = conf_node_downs(l, err);
-    if (rc == 0)
-        rc = conf_gres_build(l, err);
-    if (rc == 0)
-        rc = conf_topo_build(l, err);
-    if (rc == 0)
-        rc = conf_part_build(l, err);
+#define CONF_BUILD(name)                                                                           \
+    if (rc == 0)                                                                                   \
+        rc = conf_##name(l, err);
+#include "conf/conf_file.def"
     if (rc == 0)
         conf_gang_parts_check(l);
-    if (rc == 0)
-        rc = conf_hres_build(l, err);
     return rc;
 }
 
@@ -283,9 +266,10 @@ int conf_load_with(const char *path, const char *made, enum conf_scope scope, co
 
     loader_init(&l, scope, report);
     l.conf->path = arena_strdup(&l.priv->arena, absolute);
-    int (*const others[])(struct conf_loader *, const char *,
-                          struct err *) = {conf_gres_read,  conf_cgroup_read, conf_topo_read,
-                                           conf_burst_read, conf_hres_read,   conf_extra_read};
+    int (*const others[])(struct conf_loader *, const char *, struct err *) = {
+#define CONF_READ(name) conf_##name##_read,
+#include "conf/conf_file.def"
+    };
     int rc = conf_lines_read(&l, absolute, err);
     for (size_t i = 0; rc >= 0 && i < sizeof(others) / sizeof(others[0]); i++)
         rc = conf_go_on(&l, others[i](&l, absolute, err), err);
@@ -360,8 +344,8 @@ void conf_free(struct conf *c)
     vec_done(&c->nodes);
     vec_done(&c->node_rows);
     vec_done(&c->gres_sets);
-    conf_topo_done(c);
-    conf_hres_done(&c->hres);
+#define CONF_DONE(call) call;
+#include "conf/conf_file.def"
     vec_done(&c->controllers);
     vec_foreach (&c->priv->buffers, buffer)
         free(*buffer);

@@ -7,9 +7,7 @@
 /* Lines of topology.conf, or made of topology.yaml. */
 #define CONF_TOPO_MARK_LINE "1" /* a line of the topology before it, or of topology.conf */
 #define CONF_TOPO_PREFIX "TopologyConf=" CONF_TOPO_MARK_LINE " "
-int conf_topo_read(struct conf_loader *l, const char *path, struct err *err);
 int conf_topo_read_yaml(struct conf_loader *l, const char *path, struct err *err);
-int conf_topo_build(struct conf_loader *l, struct err *err); /* conf->networks */
 void conf_topo_done(struct conf *c);
 /* Topology of nodes, placed as in conf_topo_place() or NULL: 'index' of names has room for
  * conf_topo_units_most() more. */

@@ -16,7 +16,6 @@
 #include "control/internal.h"
 #include "control/life/burst.h"
 #include "control/life/depend.h"
-#include "control/life/gang.h"
 #include "control/life/inactive.h"
 #include "control/life/priority.h"
 #include "control/life/resv.h"
@@ -32,6 +31,23 @@
 
 #define PLAN_WORK 100000 /* looks at a node: one or two milliseconds */
 
+/* The table names functions of all of the room. */
+#define BEGIN(function) void function(struct control *c);
+#define END(function) void function(struct control *c);
+#define TURN(function) void function(struct control *c);
+#define DUE(function) int64_t function(const struct control *c);
+#define CHECK(function) int function(const struct control *c, struct err *err);
+#include "control/machine.def"
+
+typedef void part_fn(struct control *c);
+
+/* Calls the functions one after the other; the last one is followed by NULL. */
+static void call_parts(struct control *c, part_fn *const *functions)
+{
+    for (; *functions; functions++)
+        (*functions)(c);
+}
+
 struct control *control_new(struct conf *conf, const struct env *env)
 {
     struct control *c = mem_new(struct control);
@@ -45,7 +61,6 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->counters = mem_new(struct counters);
     c->triggers = mem_new(struct triggers);
     c->burst = mem_new(struct burst_desk);
-    c->gang = mem_new(struct gang);
     c->events = mem_new(struct event_log);
     c->attempts = mem_new(struct event_log);
     transition_observe(c);
@@ -56,7 +71,11 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->resume_look_ms = INT64_MAX;
     c->plan_work = PLAN_WORK;
     arena_init(&c->restored, 0);
-    counters_begin(c);
+    static part_fn *const begin[] = {
+#define BEGIN(function) function,
+#include "control/machine.def"
+        NULL};
+    call_parts(c, begin);
     return c;
 }
 
@@ -64,6 +83,10 @@ void control_free(struct control *c)
 {
     if (!c)
         return;
+    static part_fn *const end[] = {
+#define END(function) function,
+#include "control/machine.def"
+        NULL};
     start_drop_plan(c);
     plan_notes_done(&c->plan_notes);
     priority_done(c);
@@ -90,7 +113,7 @@ void control_free(struct control *c)
     free(c->counters);
     free(c->triggers);
     free(c->burst);
-    free(c->gang);
+    call_parts(c, end);
     free(c->events);
     free(c->attempts);
     free(c);
@@ -140,6 +163,10 @@ void control_stop(struct control *c, bool all)
 
 static void set_wake(struct control *c)
 {
+    static int64_t (*const due[])(const struct control *c) = {
+#define DUE(function) function,
+#include "control/machine.def"
+    };
     control_note_awake(c); /* what woke it may be a message */
     const struct order_link *job = order_first(&c->cluster->due),
                             *node = order_first(&c->cluster->silent);
@@ -148,24 +175,12 @@ static void set_wake(struct control *c)
         at = node->key;
     if (c->resume_look_ms < at)
         at = c->resume_look_ms;
-    if (shutdown_due_ms(c) < at)
-        at = shutdown_due_ms(c);
-    if (priority_due_ms(c) < at)
-        at = priority_due_ms(c);
-    if (resv_due_ms(c) < at)
-        at = resv_due_ms(c);
-    if (depend_due_ms(c) < at)
-        at = depend_due_ms(c);
-    if (trigger_due_ms(c) < at)
-        at = trigger_due_ms(c);
+    for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++) {
+        int64_t part_at = due[i](c);
+        at = part_at < at ? part_at : at;
+    }
     if (c->burst->pools_due_mono_ms && c->burst->pools_due_mono_ms < at)
         at = c->burst->pools_due_mono_ms;
-    if (event_due_ms(c) < at)
-        at = event_due_ms(c);
-    if (gang_due_ms(c) < at)
-        at = gang_due_ms(c);
-    if (start_due_ms(c) < at)
-        at = start_due_ms(c);
     if (c->ranking->moving || why_is_due(c))
         at = control_mono(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
@@ -197,22 +212,19 @@ static void write_dirty(struct control *c)
     str_done(&packed);
 }
 
+void control_sort_begun(struct control *c)
+{
+    begun_sort(c->cluster);
+}
+
 void control_turn(struct control *c)
 {
+    static part_fn *const turn[] = {
+#define TURN(function) function,
+#include "control/machine.def"
+        NULL};
     c->turns++;
-    counters_turn(c);
-    begun_sort(c->cluster);
-    depend_turn(c);
-    burst_turn(c);
-    priority_turn(c);
-    step_ports_turn(c);
-    gang_turn(c);
-    reboot_turn(c);
-    start_plan(c);
-    start_answer_fresh(c);
-    why_turn(c);
-    trigger_turn(c);
-    event_turn(c);
+    call_parts(c, turn);
     if (c->forgetful) /* they stay stale, and are made when they are shown */
         vec_clear(&c->cluster->dirty);
     if (c->cluster->dirty.len)
@@ -322,9 +334,14 @@ static int check_set(const struct job_set *set, struct err *err)
 
 int control_check(const struct control *c, struct err *err)
 {
+    static int (*const check[])(const struct control *c, struct err *err) = {
+#define CHECK(function) function,
+#include "control/machine.def"
+    };
     size_t pending = 0, holding = 0;
-    int rc = resv_check(c, err);
-    rc = rc ? rc : trigger_check_all(c, err);
+    int rc = 0;
+    for (size_t i = 0; i < sizeof(check) / sizeof(check[0]) && rc == 0; i++)
+        rc = check[i](c, err);
     if (rc != 0)
         return rc;
     vec_foreach (&c->cluster->jobs, at) {
@@ -343,7 +360,6 @@ int control_check(const struct control *c, struct err *err)
     if (pending != c->cluster->pending || holding != c->cluster->ends.count)
         return err_set(err, -ERR_INTERNAL, "the counts of jobs are wrong");
     rc = array_check(c->cluster, err);
-    rc = rc ? rc : gang_check(c, err);
     rc = rc ? rc : holdings_check(c->cluster, err);
     rc = rc ? rc : job_set_check(c->cluster, err);
     vec_foreach (&c->cluster->sets.list, set)

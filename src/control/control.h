@@ -25,7 +25,6 @@
 #include "proto/cast.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/event.pb-c.h"
-#include "proto/gang.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -126,12 +125,6 @@ void control_node_lost(struct control *c, const char *node);
 /* A controller in standby, of this name, is there. */
 void control_backup_heard(struct control *c, const char *name);
 
-/* scontrol show burstbuffer: those that the caller may see; and show bbstat, which is answered when
- * the site's function has. */
-void control_burst_list(struct control *c, uint64_t call, const struct caller *who);
-void control_burst_status(struct control *c, uint64_t call, const struct caller *who,
-                          const Pb__BurstStatusRequest *r);
-
 /* A program that env.run() was asked for has ended. */
 void control_script_ended(struct control *c, const Pb__ScriptEnded *m);
 
@@ -204,11 +197,7 @@ bool control_hides(const struct control *c, const struct caller *who, const char
 /* True when nothing matching could have changed since the stamp: answer ERR_NO_CHANGE. */
 bool control_unchanged_since(const struct control *c, int64_t stamp);
 
-/* Gang scheduling: replies with a GangReply. */
-void control_list_gang(struct control *c, uint64_t call, const struct caller *who);
-/* Those of the cluster: replies with a LicenseList. */
-void control_list_licenses(struct control *c, uint64_t call);
-/* The same; borrows from the controller and the arena. */
+/* The licences of the cluster; borrows from the controller and the arena. */
 void control_fill_licenses(const struct control *c, struct arena *arena, Pb__LicenseList *list);
 
 uint32_t control_next_job_id(const struct control *c); /* of the next submission */

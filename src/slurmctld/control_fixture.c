@@ -143,32 +143,6 @@ int control_may_read_script(struct control *c, const struct caller *who, const P
     return r->job_id > c->last_job ? err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB)) : 0;
 }
 
-void control_burst_list(struct control *c, uint64_t call, const struct caller *who)
-{
-    Pb__BurstList list = PB__BURST_LIST__INIT;
-    c->env->reply(c->env->ctx, call, &list.base);
-}
-
-void control_burst_status(struct control *c, uint64_t call, const struct caller *who,
-                          const Pb__BurstStatusRequest *r)
-{
-    Pb__TextReply reply = PB__TEXT_REPLY__INIT;
-    reply.text = (char *)"";
-    c->env->reply(c->env->ctx, call, &reply.base);
-}
-
-void control_list_gang(struct control *c, uint64_t call, const struct caller *who)
-{
-    Pb__GangReply reply = PB__GANG_REPLY__INIT;
-    c->env->reply(c->env->ctx, call, &reply.base);
-}
-
-void control_list_licenses(struct control *c, uint64_t call)
-{
-    Pb__LicenseList list = PB__LICENSE_LIST__INIT;
-    c->env->reply(c->env->ctx, call, &list.base);
-}
-
 int control_part_key(const struct control *c, const char *name, char key[CONTROL_PART_KEY_SIZE],
                      struct err *err)
 {

@@ -236,16 +236,6 @@ static void on_job_script(struct ctld *c, const struct rpc_request *r, const str
     outbox_add(c->outbox, item);
 }
 
-static void on_burst_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
-{
-    control_burst_list(c->control, r->call, who);
-}
-
-static void on_burst_status(struct ctld *c, const struct rpc_request *r, const struct caller *who)
-{
-    control_burst_status(c->control, r->call, who, (const Pb__BurstStatusRequest *)r->body);
-}
-
 static void on_part_key(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__PartKeyRequest *ask = (const Pb__PartKeyRequest *)r->body;
@@ -260,16 +250,6 @@ static void on_part_key(struct ctld *c, const struct rpc_request *r, const struc
     Pb__TextReply reply = PB__TEXT_REPLY__INIT;
     reply.text = key;
     ctld_reply(c, r->call, &reply.base);
-}
-
-static void on_gang_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
-{
-    control_list_gang(c->control, r->call, who);
-}
-
-static void on_license_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
-{
-    control_list_licenses(c->control, r->call);
 }
 
 /* An order that a leader passes on is for controllers in standby. Here it has come to a leader:
@@ -408,10 +388,6 @@ static handler_fn *const handlers[] = {
     [RPC_SHUTDOWN] = on_shutdown,
     [RPC_JOB_SCRIPT] = on_job_script,
     [RPC_PART_KEY] = on_part_key,
-    [RPC_GANG_LIST] = on_gang_list,
-    [RPC_LICENSE_LIST] = on_license_list,
-    [RPC_BURST_LIST] = on_burst_list,
-    [RPC_BURST_STATUS] = on_burst_status,
     [RPC_STATS] = on_stats,
     [RPC_DIAG] = on_diag,
     [RPC_DIAG_RESET] = on_diag_reset,

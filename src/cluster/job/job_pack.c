@@ -116,25 +116,22 @@ static void pack_depend(const struct job *j, Pb__JobLive *m, struct arena *arena
 
 static void pack_attempt(const struct attempt *r, Pb__JobLive *m)
 {
-    if (r->suspended_sec)
-        SET(m, suspended_sec, r->suspended_sec);
+#define STORE(member, field)                                                                       \
+    if (r->member)                                                                                 \
+        SET(m, field, r->member);
+#define FLAG STORE
+#define NUMBER STORE
+#define TIME STORE
+#define CLOCK STORE
+#include "cluster/job/attempt_stored.def"
+#undef STORE
     if (r->halts) {
         SET(m, halts, r->halts);
         SET(m, suspended_at, r->suspended_at);
         SET(m, ran_ms, r->ran_ms);
     }
-    if (r->gang_place)
-        SET(m, gang_place, r->gang_place);
-    if (r->gang_suspended)
-        SET(m, gang_suspended, true);
-    if (r->preempted_at)
-        SET(m, preempted_at, r->preempted_at);
-    if (r->start_mono_ms)
-        SET(m, start_mono_ms, r->start_mono_ms);
-    if (r->start_wall_ms)
-        SET(m, start_wall_ms, r->start_wall_ms);
-    if (r->end_mono_ms)
-        SET(m, end_mono_ms, r->end_mono_ms);
+    if (r->readying)
+        SET(m, readying, true);
     if (r->boot && (r->start_mono_ms || r->end_mono_ms))
         SET(m, boot, r->boot);
 }
@@ -298,12 +295,8 @@ void job_pack_live(const struct cluster *c, struct job *j)
     m.held_up = attempt_of(j)->held_up;
     if (j->resv_gone)
         SET(&m, resv_gone, true);
-    if (attempt_of(j)->stopped)
-        SET(&m, stopped, true);
     if (j->is_unfit)
         SET(&m, is_unfit, true);
-    if (attempt_of(j)->resv_end_at)
-        SET(&m, resv_end_at, attempt_of(j)->resv_end_at);
     pack_times(j, &m);
     pack_where(c, j, &m, &arena);
     pack_sharing(j, &m);
@@ -311,30 +304,8 @@ void job_pack_live(const struct cluster *c, struct job *j)
     SET(&m, exit_status, attempt_of(j)->exit_status);
     SET(&m, derived_status, attempt_of(j)->derived_status);
     SET(&m, next_step, attempt_of(j)->next_step);
-    if (attempt_of(j)->launched)
-        SET(&m, launched, true);
-    if (attempt_of(j)->cancelled_by)
-        SET(&m, cancelled_by, attempt_of(j)->cancelled_by);
-    if (attempt_of(j)->backfilled)
-        SET(&m, scheduled_by_backfill, true);
-    if (attempt_of(j)->interactive_step)
-        SET(&m, interactive_step, true);
-    if (attempt_of(j)->requeue_after)
-        SET(&m, requeue_after, true);
     if (j->special_exit)
         SET(&m, special_exit, true);
-    if (attempt_of(j)->had_shell)
-        SET(&m, had_shell, true);
-    if (attempt_of(j)->warned)
-        SET(&m, warned, true);
-    if (attempt_of(j)->script_ending)
-        SET(&m, script_ending, true);
-    if (attempt_of(j)->configuring)
-        SET(&m, configuring, true);
-    if (attempt_of(j)->readying)
-        SET(&m, readying, true);
-    if (attempt_of(j)->epilog_due)
-        SET(&m, epilog_due, true);
     pack_layers(c, j, &m, &arena);
     pack_license_request(j, &m, &arena);
     pack_late_ports(j, &m, &arena);

@@ -86,41 +86,27 @@ static void restore_attempt(struct job *j, const Pb__JobLive *m)
     if (m->state == PB__JOB_STATE__PENDING)
         return;
     struct attempt *r = attempt_make(j);
+#define FLAG(member, field) r->member = OR(m, field, 0);
+#define NUMBER(member, field) r->member = OR(m, field, 0);
+#define TIME(member, field) r->member = cluster_bound_time(OR(m, field, 0));
+#define CLOCK(member, field) r->member = bound_clock_ms(OR(m, field, 0));
+#include "cluster/job/attempt_stored.def"
     bool runs = m->state == PB__JOB_STATE__RUNNING || m->state == PB__JOB_STATE__SUSPENDED;
     r->start_at = cluster_bound_time(OR(m, start_at, 0));
     r->end_at = runs ? 0 : cluster_bound_time(OR(m, end_at, 0));
-    r->suspended_sec = cluster_bound_time(OR(m, suspended_sec, 0));
     r->suspended_at = cluster_bound_time(OR(m, suspended_at, 0));
     r->ran_ms = cluster_bound_time(OR(m, ran_ms, 0));
     r->halts = OR(m, halts, 0);
-    r->gang_place = OR(m, gang_place, 0);
-    r->gang_suspended = OR(m, gang_suspended, 0);
-    r->preempted_at = cluster_bound_time(OR(m, preempted_at, 0));
-    r->start_mono_ms = bound_clock_ms(OR(m, start_mono_ms, 0));
-    r->start_wall_ms = bound_clock_ms(OR(m, start_wall_ms, 0));
-    r->end_mono_ms = bound_clock_ms(OR(m, end_mono_ms, 0));
     r->boot = OR(m, boot, 0);
     for (size_t i = 0; i < m->n_late_ports; i++)
         vec_push(&r->late_ports, (uint16_t)m->late_ports[i]);
     r->resv_name = mem_strdup(m->reservation);
     r->held_up = mem_strdup(m->held_up);
-    r->resv_end_at = cluster_bound_time(OR(m, resv_end_at, 0));
     r->completing = OR(m, completing, 0);
     r->exit_status = OR(m, exit_status, 0);
     r->derived_status = OR(m, derived_status, 0);
     r->next_step = OR(m, next_step, 0);
-    r->launched = OR(m, launched, 0);
-    r->cancelled_by = OR(m, cancelled_by, 0);
-    r->backfilled = OR(m, scheduled_by_backfill, 0);
-    r->interactive_step = OR(m, interactive_step, 0);
-    r->requeue_after = OR(m, requeue_after, 0);
-    r->had_shell = OR(m, had_shell, 0);
-    r->warned = OR(m, warned, 0);
-    r->script_ending = OR(m, script_ending, 0);
-    r->configuring = OR(m, configuring, 0);
     r->readying = r->configuring && OR(m, readying, 0);
-    r->epilog_due = OR(m, epilog_due, 0);
-    r->stopped = OR(m, stopped, 0);
     if (m->usage) {
         r->usage = mem_new(struct str);
         pb_pack(&m->usage->base, r->usage);

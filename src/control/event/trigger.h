@@ -111,7 +111,7 @@ bool trigger_may_happen(const struct control *c, const struct trigger *t); /* it
 
 /* trigger_run.c: what is told */
 void trigger_turn(struct control *c);
-int64_t trigger_due_ms(struct control *c); /* INT64_MAX: nothing is */
+int64_t trigger_due_ms(const struct control *c); /* INT64_MAX: nothing is */
 void trigger_run_again(struct control *c);
 void trigger_ended(struct control *c, const Pb__ScriptEnded *m);
 

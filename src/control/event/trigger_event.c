@@ -480,7 +480,7 @@ static void take_earlier(int64_t *due, int64_t at, int64_t now)
 }
 
 /* What is due and waits for room is looked at when a program ends. */
-int64_t trigger_due_ms(struct control *c)
+int64_t trigger_due_ms(const struct control *c)
 {
     struct triggers *s = c->triggers;
     int64_t now = control_mono(c), lead = trigger_lead_due_ms(c);

@@ -344,7 +344,8 @@ static void list_pools(struct control *c, Pb__BurstList *list, struct arena *are
     }
 }
 
-void control_burst_list(struct control *c, uint64_t call, const struct caller *who)
+void control_burst_list(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__Empty *r)
 {
     _cleanup_arena_ struct arena arena;
     _cleanup_str_ struct str flags = STR_INIT;

@@ -9,6 +9,16 @@
 #include "control/life/suspend.h"
 #include "sched/gang/forecast.h"
 
+void gang_begin(struct control *c)
+{
+    c->gang = mem_new(struct gang);
+}
+
+void gang_end(struct control *c)
+{
+    free(c->gang);
+}
+
 /* --- members -----------------------------------------------------------------------------------
  */
 

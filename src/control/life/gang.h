@@ -44,6 +44,8 @@ void gang_stopped(struct control *c);
 bool gang_holds_back(const struct control *c, const struct job *j, const struct alloc_node *a);
 bool gang_may_hold_back(const struct control *c, const struct job *j); /* on any node */
 
+void gang_begin(struct control *c);
+void gang_end(struct control *c);
 void gang_turn(struct control *c); /* of the controller: what has changed, what is due */
 struct rotation;
 /* What takes part now; the caller calls rotation_done(). */

@@ -9,6 +9,7 @@
 #include "base/hostlist.h"
 #include "cluster/job/transition.h"
 #include "control/fixture.h"
+#include "proto/gang.pb-c.h"
 
 #define SLICE_MS 30000
 #define HEAD                                                                                       \
@@ -35,7 +36,7 @@ static int64_t submit(struct fixture *f, const char *part, uint32_t nodes)
 static const Pb__GangReply *list_members(struct fixture *f, struct arena *arena)
 {
     uint64_t call = ++f->last_call;
-    control_list_gang(f->control, call, &FIXTURE_ROOT);
+    control_list_gang(f->control, call, &FIXTURE_ROOT, NULL);
     vec_foreach (&f->replies, r)
         if (r->call == call)
             return arena_unpack(arena, &pb__gang_reply__descriptor, r->data.data, r->data.len);

@@ -203,38 +203,11 @@ static void put_number(struct list *l, const char *name, long long value)
 
 static void put_facts(struct list *l, const Pb__JobFacts *f)
 {
-    if (f->has_array_job_id) {
-        put_number(l, "SLURM_ARRAY_JOB_ID", f->array_job_id);
-        put_number(l, "SLURM_ARRAY_TASK_ID", f->array_task_id);
-        put_number(l, "SLURM_ARRAY_TASK_COUNT", f->array_count);
-        put_number(l, "SLURM_ARRAY_TASK_MAX", f->array_max);
-        put_number(l, "SLURM_ARRAY_TASK_MIN", f->array_min);
-        put_number(l, "SLURM_ARRAY_TASK_STEP", f->array_step);
-    }
-    put_variable(l, "SLURM_JOB_ACCOUNT", f->account);
-    put_variable(l, "SLURM_JOB_COMMENT", f->comment);
-    put_variable(l, "SLURM_JOB_CONSTRAINTS", f->constraints);
-    put_variable(l, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
-    if (f->has_end_at)
-        put_number(l, "SLURM_JOB_END_TIME", f->end_at);
-    put_variable(l, "SLURM_JOB_EXCLUSIVE", f->exclusive);
-    put_variable(l, "SLURM_JOB_EXTRA", f->extra);
-    put_variable(l, "SLURM_JOB_GROUP", f->group_name);
-    put_variable(l, "SLURM_JOB_LICENSES", f->licenses);
-    put_variable(l, "SLURM_JOB_NAME", f->job_name);
-    put_variable(l, "SLURM_JOB_NODELIST", f->nodes);
-    put_number(l, "SLURM_JOB_NUM_NODES", f->num_nodes);
-    put_variable(l, "SLURM_JOB_OVERSUBSCRIBE", f->oversubscribe);
-    put_variable(l, "SLURM_JOB_PARTITION", f->partition);
-    put_variable(l, "SLURM_JOB_QOS", f->qos);
-    put_variable(l, "SLURM_JOB_RESERVATION", f->reservation);
-    if (f->has_start_at)
-        put_number(l, "SLURM_JOB_START_TIME", f->start_at);
-    put_variable(l, "SLURM_JOB_STDERR", f->std_err);
-    put_variable(l, "SLURM_JOB_STDIN", f->std_in);
-    put_variable(l, "SLURM_JOB_STDOUT", f->std_out);
-    put_variable(l, "SLURM_JOB_USER", f->user_name);
-    put_variable(l, "SLURM_JOB_WORK_DIR", f->work_dir);
+#define TEXT(name, member) put_variable(l, name, f->member);
+#define NUMBER(name, member)                                                                       \
+    if (f->has_##member)                                                                           \
+        put_number(l, name, f->member);
+#include "cluster/job/facts_env.def"
 }
 
 static void put_ends(struct list *l, const struct job *j)

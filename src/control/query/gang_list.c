@@ -5,6 +5,7 @@
 #include "control/internal.h"
 #include "control/life/gang.h"
 #include "control/life/schedule.h"
+#include "proto/gang.pb-c.h"
 #include "sched/gang/rotation.h"
 
 #define SLOTS_MOST 64 /* that are foreseen */
@@ -68,24 +69,25 @@ static void foresee_slots(struct control *c, const struct caller *who, struct ro
     }
 }
 
-void control_list_gang(struct control *c, uint64_t call, const struct caller *who)
+void control_list_gang(struct control *c, uint64_t call, const struct caller *who,
+                       const Pb__Empty *r)
 {
     _cleanup_arena_ struct arena arena;
-    struct rotation r;
+    struct rotation rotation;
     Pb__GangReply reply = PB__GANG_REPLY__INIT;
     arena_init(&arena, 0);
-    gang_collect(c, &r);
-    rotation_settle(&r);
+    gang_collect(c, &rotation);
+    rotation_settle(&rotation);
     SET(&reply, on, c->conf->gang);
     SET(&reply, slice_sec, c->conf->scheduler_time_slice_sec);
     int64_t left_ms = c->gang->switch_ms - control_mono(c);
     if (c->gang->switch_ms)
         SET(&reply, switch_ms, left_ms > 0 ? left_ms : 0);
-    reply.members = arena_alloc(&arena, sizeof(*reply.members) * (r.members.len + 1));
-    vec_foreach (&r.members, m)
+    reply.members = arena_alloc(&arena, sizeof(*reply.members) * (rotation.members.len + 1));
+    vec_foreach (&rotation.members, m)
         if (is_shown(c, who, m))
             reply.members[reply.n_members++] = describe_member(c, m, &arena);
-    foresee_slots(c, who, &r, &reply, &arena);
-    rotation_done(&r);
+    foresee_slots(c, who, &rotation, &reply, &arena);
+    rotation_done(&rotation);
     c->env->reply(c->env->ctx, call, &reply.base);
 }

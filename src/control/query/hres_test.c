@@ -89,7 +89,7 @@ static int64_t submit(struct fixture *f, const char *licenses, uint32_t nodes, c
 static const Pb__LicenseList *list_pools(struct fixture *f, struct arena *arena)
 {
     uint64_t call = ++f->last_call;
-    control_list_licenses(f->control, call);
+    control_list_licenses(f->control, call, &FIXTURE_ROOT, NULL);
     fixture_turn(f);
     vec_foreach (&f->replies, r)
         if (r->call == call)

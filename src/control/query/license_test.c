@@ -63,7 +63,7 @@ static void assert_used(struct fixture *f, uint64_t lic, uint64_t one)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     uint64_t call = ++f->last_call;
-    control_list_licenses(f->control, call);
+    control_list_licenses(f->control, call, &FIXTURE_ROOT, NULL);
     fixture_turn(f);
     vec_foreach (&f->replies, r) {
         if (r->call != call)

@@ -47,40 +47,12 @@ static void put_base(struct names *n, const struct slurmd *d)
 
 static void put_facts(struct names *n, const Pb__JobFacts *f)
 {
-    put_variable(n, "SLURM_JOB_USER", f->user_name);
-    put_variable(n, "SLURM_JOB_GROUP", f->group_name);
-    put_variable(n, "SLURM_JOB_NODELIST", f->nodes);
+#define TEXT(name, member) put_variable(n, name, f->member);
+#define NUMBER(name, member)                                                                       \
+    if (f->has_##member)                                                                           \
+        put_number(n, name, f->member);
+#include "cluster/job/facts_env.def"
     put_variable(n, "SLURM_NODELIST", f->nodes);
-    put_variable(n, "SLURM_JOB_PARTITION", f->partition);
-    put_variable(n, "SLURM_JOB_NAME", f->job_name);
-    put_variable(n, "SLURM_JOB_ACCOUNT", f->account);
-    put_variable(n, "SLURM_JOB_QOS", f->qos);
-    put_variable(n, "SLURM_JOB_WORK_DIR", f->work_dir);
-    put_variable(n, "SLURM_JOB_COMMENT", f->comment);
-    put_variable(n, "SLURM_JOB_CONSTRAINTS", f->constraints);
-    put_variable(n, "SLURM_JOB_RESERVATION", f->reservation);
-    put_variable(n, "SLURM_JOB_EXTRA", f->extra);
-    put_variable(n, "SLURM_JOB_LICENSES", f->licenses);
-    put_variable(n, "SLURM_JOB_OVERSUBSCRIBE", f->oversubscribe);
-    put_variable(n, "SLURM_JOB_EXCLUSIVE", f->exclusive);
-    put_variable(n, "SLURM_JOB_STDERR", f->std_err);
-    put_variable(n, "SLURM_JOB_STDIN", f->std_in);
-    put_variable(n, "SLURM_JOB_STDOUT", f->std_out);
-    if (f->has_start_at)
-        put_number(n, "SLURM_JOB_START_TIME", f->start_at);
-    if (f->has_end_at)
-        put_number(n, "SLURM_JOB_END_TIME", f->end_at);
-    put_variable(n, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
-    if (f->has_array_job_id) {
-        put_number(n, "SLURM_ARRAY_JOB_ID", f->array_job_id);
-        put_number(n, "SLURM_ARRAY_TASK_ID", f->array_task_id);
-        put_number(n, "SLURM_ARRAY_TASK_COUNT", f->array_count);
-        put_number(n, "SLURM_ARRAY_TASK_MAX", f->array_max);
-        put_number(n, "SLURM_ARRAY_TASK_MIN", f->array_min);
-        put_number(n, "SLURM_ARRAY_TASK_STEP", f->array_step);
-    }
-    if (f->has_num_nodes)
-        put_number(n, "SLURM_JOB_NUM_NODES", f->num_nodes);
     if (f->has_num_tasks)
         put_number(n, "SLURM_NTASKS", f->num_tasks);
     for (size_t i = 0; i < f->n_spank_env; i++) /* a name of theirs is never one of ours */
