@@ -12,7 +12,6 @@
 
 #define FIRST_VALUE 512 /* what getopt_long() returns for row 0: above every letter */
 #define HELP_COLUMN 34
-#define USAGE_WIDTH 78
 #define ITERATE_MAX 86400 /* seconds */
 
 struct args {
@@ -156,6 +155,17 @@ int args_parse(const struct args_table *t, int argc, char **argv, args_set_fn *s
     return status;
 }
 
+int args_parse_all(const struct args_table *t, int argc, char **argv, args_set_fn *set, void *ctx,
+                   struct args_common *common)
+{
+    int first, status = args_parse(t, argc, argv, set, ctx, common, &first);
+    if (status == 0 && first < argc) {
+        cmd_error("Unrecognized option: %s", argv[first]);
+        status = 2;
+    }
+    return status;
+}
+
 bool args_leave(const struct args_table *t, const struct args_common *common, int *status)
 {
     struct err err = {0};
@@ -200,13 +210,39 @@ int args_iterate(const char *text, uint32_t *sec)
     return 0;
 }
 
-static void put_name(const struct args_row *row, struct str *out)
+void args_put_option(const char *name, enum args_argument argument, const char *metavar,
+                     struct str *out)
 {
-    str_printf(out, "--%s", row->name);
-    if (row->argument == ARGS_REQ)
-        str_printf(out, "=%s", row->metavar);
-    else if (row->argument == ARGS_MAY)
-        str_printf(out, "[=%s]", row->metavar);
+    str_printf(out, "--%s", name);
+    if (argument == ARGS_REQ)
+        str_printf(out, "=%s", metavar);
+    else if (argument == ARGS_MAY && *metavar)
+        str_printf(out, "[=%s]", metavar);
+}
+
+void args_put_help(char letter, const char *option, const char *help, struct str *out)
+{
+    size_t start = out->len;
+    if (letter)
+        str_printf(out, "  -%c, ", letter);
+    else
+        str_puts(out, "      ");
+    str_puts(out, option);
+    do
+        str_putc(out, ' ');
+    while (out->len - start < HELP_COLUMN);
+    str_printf(out, "%s\n", help);
+}
+
+void args_put_usage(const char *option, int indent, size_t *column, struct str *out)
+{
+    size_t len = strlen(option) + 3;
+    if (*column + len > ARGS_USAGE_WIDTH) {
+        str_printf(out, "\n%*s", indent, "");
+        *column = (size_t)indent;
+    }
+    str_printf(out, " [%s]", option);
+    *column += len;
 }
 
 void args_format_help(const struct args_table *t, struct str *out)
@@ -214,18 +250,11 @@ void args_format_help(const struct args_table *t, struct str *out)
     str_printf(out, "Usage: %s [OPTIONS] %s\n", t->program, t->operands);
     for (size_t i = 0; i < t->count; i++) {
         const struct args_row *row = &t->rows[i];
+        _cleanup_str_ struct str option = STR_INIT;
         if (!*row->help)
             continue;
-        size_t start = out->len;
-        if (row->letter)
-            str_printf(out, "  -%c, ", row->letter);
-        else
-            str_puts(out, "      ");
-        put_name(row, out);
-        do
-            str_putc(out, ' ');
-        while (out->len - start < HELP_COLUMN);
-        str_printf(out, "%s\n", row->help);
+        args_put_option(row->name, row->argument, row->metavar, &option);
+        args_put_help(row->letter, str_cstr(&option), row->help, out);
     }
 }
 
@@ -236,16 +265,11 @@ void args_format_usage(const struct args_table *t, struct str *out)
     str_printf(out, "Usage: %s", t->program);
     for (size_t i = 0; i < t->count; i++) {
         const struct args_row *row = &t->rows[i];
+        _cleanup_str_ struct str option = STR_INIT;
         if (!*row->help)
             continue;
-        _cleanup_str_ struct str name = STR_INIT;
-        put_name(row, &name);
-        if (column + name.len + 3 > USAGE_WIDTH) {
-            str_printf(out, "\n%*s", indent, "");
-            column = (size_t)indent;
-        }
-        str_printf(out, " [%s]", str_cstr(&name));
-        column += name.len + 3;
+        args_put_option(row->name, row->argument, row->metavar, &option);
+        args_put_usage(str_cstr(&option), indent, &column, out);
     }
     str_printf(out, "\n%*s %s\n", indent, "", t->operands);
 }

@@ -51,6 +51,10 @@ typedef int args_set_fn(void *ctx, int id, const char *value);
 int args_parse(const struct args_table *t, int argc, char **argv, args_set_fn *set, void *ctx,
                struct args_common *common, int *operands);
 
+/* The same for a command without operands. */
+int args_parse_all(const struct args_table *t, int argc, char **argv, args_set_fn *set, void *ctx,
+                   struct args_common *common);
+
 /* What follows from the common options once all was parsed with *status: help or the version are
  * printed, the level of messages is set, another cluster is refused. True: exit with *status. */
 bool args_leave(const struct args_table *t, const struct args_common *common, int *status);
@@ -66,5 +70,14 @@ void args_print_cluster(const struct args_common *common, struct str *out);
 /* The seconds of --iterate: 0, or 2 after a message. */
 int args_iterate(const char *text, uint32_t *sec);
 
+/* "--name", "--name=VALUE" or "--name[=VALUE]"; without a metavar the latter is "--name". */
+void args_put_option(const char *name, enum args_argument argument, const char *metavar,
+                     struct str *out);
+/* A line of help; letter 0: the option has no short form. */
+void args_put_help(char letter, const char *option, const char *help, struct str *out);
+/* " [option]" in a usage. Begins a new line with this indent where the line would have more than
+ * ARGS_USAGE_WIDTH columns, and changes *column to where the text ends. */
+#define ARGS_USAGE_WIDTH 78
+void args_put_usage(const char *option, int indent, size_t *column, struct str *out);
 void args_format_help(const struct args_table *t, struct str *out);
 void args_format_usage(const struct args_table *t, struct str *out);

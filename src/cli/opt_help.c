@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/args.h"
 #include "cli/opt_priv.h"
-
-#define HELP_COLUMN 34
-#define USAGE_WIDTH 78
 
 static const char *operands_of(enum opt_command command)
 {
@@ -30,25 +28,16 @@ static bool is_shown(const struct opt_row *row, enum opt_command command)
 
 static void put_name(const struct opt_row *row, struct str *out)
 {
-    str_printf(out, "--%s", row->name);
-    if (row->argument == OPT_ARG_REQ)
-        str_printf(out, "=%s", row->metavar);
-    else if (row->argument == OPT_ARG_MAY && *row->metavar)
-        str_printf(out, "[=%s]", row->metavar);
+    static const enum args_argument arguments[] = {
+        [OPT_ARG_NO] = ARGS_NO, [OPT_ARG_REQ] = ARGS_REQ, [OPT_ARG_MAY] = ARGS_MAY};
+    args_put_option(row->name, arguments[row->argument], row->metavar, out);
 }
 
 static void put_help_line(const struct opt_row *row, struct str *out)
 {
-    size_t start = out->len;
-    if (row->letter)
-        str_printf(out, "  -%c, ", row->letter);
-    else
-        str_puts(out, "      ");
-    put_name(row, out);
-    do
-        str_putc(out, ' ');
-    while (out->len - start < HELP_COLUMN);
-    str_printf(out, "%s\n", row->help);
+    _cleanup_str_ struct str option = STR_INIT;
+    put_name(row, &option);
+    args_put_help(row->letter, str_cstr(&option), row->help, out);
 }
 
 void opt_format_help(enum opt_command command, struct str *out)
@@ -59,14 +48,14 @@ void opt_format_help(enum opt_command command, struct str *out)
         if (is_shown(&opt_rows[i], command))
             put_help_line(&opt_rows[i], out);
     str_puts(out, "\nAccepted for compatibility, without effect:");
-    size_t column = USAGE_WIDTH;
+    size_t column = ARGS_USAGE_WIDTH;
     for (size_t i = 0; i < opt_row_count; i++) {
         const struct opt_row *row = &opt_rows[i];
         bool inert = row->type == OPT_T_IGNORED || (row->commands & OPT_INERT);
         if (!(row->commands & command) || !inert || (row->commands & OPT_OLD))
             continue;
         column += strlen(row->name) + 3;
-        if (column > USAGE_WIDTH) {
+        if (column > ARGS_USAGE_WIDTH) {
             str_puts(out, "\n     ");
             column = 5 + strlen(row->name) + 3;
         }
@@ -82,15 +71,13 @@ void opt_format_extras(const struct opt_extras *extras, struct str *out)
     str_puts(out, "\nOptions provided by plugins:\n");
     for (size_t i = 0; i < extras->count; i++) {
         const struct opt_extra *e = &extras->list[i];
-        size_t start = out->len;
+        _cleanup_str_ struct str option = STR_INIT, help = STR_INIT;
 
-        str_printf(out, "      --%s", e->name);
+        str_printf(&option, "--%s", e->name);
         if (e->has_arg)
-            str_printf(out, e->has_arg == 1 ? "=%s" : "[=%s]", e->arginfo);
-        do
-            str_putc(out, ' ');
-        while (out->len - start < HELP_COLUMN);
-        str_printf(out, "[%s] %s\n", e->plugin, e->usage);
+            str_printf(&option, e->has_arg == 1 ? "=%s" : "[=%s]", e->arginfo);
+        str_printf(&help, "[%s] %s", e->plugin, e->usage);
+        args_put_help(0, str_cstr(&option), str_cstr(&help), out);
     }
 }
 
@@ -102,15 +89,9 @@ void opt_format_usage(enum opt_command command, struct str *out)
     for (size_t i = 0; i < opt_row_count; i++) {
         if (!is_shown(&opt_rows[i], command))
             continue;
-        struct str name = STR_INIT;
-        put_name(&opt_rows[i], &name);
-        if (column + name.len + 3 > USAGE_WIDTH) {
-            str_printf(out, "\n%*s", indent, "");
-            column = (size_t)indent;
-        }
-        str_printf(out, " [%s]", str_cstr(&name));
-        column += name.len + 3;
-        str_done(&name);
+        _cleanup_str_ struct str option = STR_INIT;
+        put_name(&opt_rows[i], &option);
+        args_put_usage(str_cstr(&option), indent, &column, out);
     }
     str_printf(out, "\n%*s %s\n", indent, "", operands_of(command));
 }

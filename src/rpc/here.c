@@ -69,19 +69,13 @@ static int exchange_frames(struct rpc_wire *w, const struct rpc_info *info,
                            const ProtobufCMessage *request, int64_t deadline_ms,
                            struct arena *arena, void *reply, struct err *err)
 {
-    struct rpc_header h = {.version = RPC_VERSION, .rpc = info->number, .id = 1}, answer;
-    _cleanup_str_ struct str body = STR_INIT;
     const uint8_t *bytes;
-    int rc;
+    size_t len;
+    int rc = rpc_wire_exchange(w, info->number, request, &bytes, &len, deadline_ms, err);
 
-    pb_pack(request, &body);
-    h.body_len = (uint32_t)body.len;
-    rc = rpc_wire_send(w, &h, NULL, body.data, deadline_ms, err);
-    if (rc == 0)
-        rc = rpc_wire_answer(w, &h, &answer, &bytes, deadline_ms, err);
     if (rc != 0)
         return rc;
-    ProtobufCMessage *m = arena_unpack(arena, info->reply, bytes, answer.body_len);
+    ProtobufCMessage *m = arena_unpack(arena, info->reply, bytes, len);
     if (!m)
         return err_set(err, -ERR_PROTOCOL, "malformed answer to %s", info->name);
     *(ProtobufCMessage **)reply = m;

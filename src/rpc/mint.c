@@ -58,9 +58,8 @@ static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
                       struct rpc_minted *made, struct err *err)
 {
     Pb__MintRequest ask = PB__MINT_REQUEST__INIT;
-    struct rpc_header h = {.version = RPC_VERSION, .rpc = RPC_MINT, .id = 1}, answer;
-    _cleanup_str_ struct str body = STR_INIT;
     const uint8_t *bytes;
+    size_t len;
     struct arena arena;
     struct auth_noise_key channel;
     Pb__MintReply *reply;
@@ -69,15 +68,11 @@ static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
     ask.body_hash = (ProtobufCBinaryData){AUTH_HASH_SIZE, (uint8_t *)hash};
     ask.audience = (char **)audiences;
     ask.n_audience = count;
-    pb_pack(&ask.base, &body);
-    h.body_len = (uint32_t)body.len;
-    rc = rpc_wire_send(w, &h, NULL, body.data, deadline_ms, err);
-    if (rc == 0)
-        rc = rpc_wire_answer(w, &h, &answer, &bytes, deadline_ms, err);
+    rc = rpc_wire_exchange(w, RPC_MINT, &ask.base, &bytes, &len, deadline_ms, err);
     if (rc != 0)
         return rc;
-    arena_init(&arena, (size_t)answer.body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
-    reply = arena_unpack(&arena, &pb__mint_reply__descriptor, bytes, answer.body_len);
+    arena_init(&arena, len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    reply = arena_unpack(&arena, &pb__mint_reply__descriptor, bytes, len);
     if (!reply || reply->n_token != count || reply->n_answer_key != count)
         rc = err_set(err, -ERR_PROTOCOL, "a malformed answer to a request for tokens");
     if (rc == 0)

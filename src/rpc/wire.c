@@ -356,3 +356,19 @@ int rpc_wire_answer(struct rpc_wire *w, const struct rpc_header *request, struct
         return err_set(err, -ERR_PROTOCOL, "an answer that does not belong to the request");
     return 0;
 }
+
+int rpc_wire_exchange(struct rpc_wire *w, uint16_t rpc, const ProtobufCMessage *request,
+                      const uint8_t **body, size_t *len, int64_t deadline_ms, struct err *err)
+{
+    struct rpc_header h = {.version = RPC_VERSION, .rpc = rpc, .id = 1}, answer;
+    _cleanup_str_ struct str packed = STR_INIT;
+
+    pb_pack(request, &packed);
+    h.body_len = (uint32_t)packed.len;
+    int rc = rpc_wire_send(w, &h, NULL, packed.data, deadline_ms, err);
+    if (rc == 0)
+        rc = rpc_wire_answer(w, &h, &answer, body, deadline_ms, err);
+    if (rc == 0)
+        *len = answer.body_len;
+    return rc;
+}

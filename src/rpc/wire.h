@@ -2,6 +2,8 @@
 /* Blocking frames for the calling side, inside this room: poll(), no loop. */
 #pragma once
 
+#include <protobuf-c/protobuf-c.h>
+
 #include "base/str.h"
 #include "rpc/frame.h"
 #include "rpc/net.h"
@@ -56,3 +58,8 @@ bool rpc_wire_has_bytes(const struct rpc_wire *w);
  * so nothing of it was done; -ERR_CLOSED: that is not known. */
 int rpc_wire_answer(struct rpc_wire *w, const struct rpc_header *request, struct rpc_header *h,
                     const uint8_t **body, int64_t deadline_ms, struct err *err);
+
+/* Sends a request without a token and waits for its answer. One request at a time on a connection;
+ * *body is valid until the next call. */
+int rpc_wire_exchange(struct rpc_wire *w, uint16_t rpc, const ProtobufCMessage *request,
+                      const uint8_t **body, size_t *len, int64_t deadline_ms, struct err *err);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rotation of gang scheduling, as text and as JSON. */
+#include "show/gang.h"
+
 #include "base/timefmt.h"
 #include "show/show.h"
 

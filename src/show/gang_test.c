@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "show/show.h"
+#include "show/gang.h"
 
 static Pb__GangMember members[3];
 static Pb__GangSlot slots[2];

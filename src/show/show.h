@@ -18,7 +18,6 @@
 #include "proto/burst.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/event.pb-c.h"
-#include "proto/gang.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -58,11 +57,6 @@ json_t *show_resv_json(const Pb__ResvRecord *resv);
 /* A line for each, below a line of titles. */
 void show_resv_list(const Pb__ResvRecord *const *resvs, size_t count, bool titles, struct str *out);
 
-/* Of all partitions, or of one. False: no job of it takes part. */
-bool show_gang_text(const Pb__GangReply *gang, const char *partition, struct str *out);
-/* Of a suspended job, or of the heterogeneous job with this leader: when its turn comes. */
-void show_gang_turn(const Pb__GangReply *gang, uint32_t job, struct str *out);
-json_t *show_gang_json(const Pb__GangReply *gang, const char *partition);
 void show_license_text(const Pb__LicenseRecord *license, struct show_style style, struct str *out);
 json_t *show_license_json(const Pb__LicenseRecord *license);
 /* The layers of each hierarchical resource of a list as a tree; name: of that resource; NULL: of

@@ -121,7 +121,9 @@ static int pg_open(struct store *s, const struct store_where *where, unsigned fl
     return rc ? err_set(err, why.code, "%s", why.text) : 0;
 }
 
-static int pg_lead(const struct store_where *where, uint64_t *epoch, char **holder, struct err *err)
+/* sign: NULL, or where to put the number of the last commit when somebody leads. */
+static int look_for_lead(const struct store_where *where, uint64_t *epoch, char **holder,
+                         uint64_t *sign, struct err *err)
 {
     struct store *s = mem_new(struct store);
     struct err why = {0};
@@ -132,6 +134,8 @@ static int pg_lead(const struct store_where *where, uint64_t *epoch, char **hold
         rc = write_open(s, &why);
         if (rc == 0)
             rc = store_pg_lead_look(&pg->write, epoch, holder, &why);
+        if (rc == 0 && sign && *holder)
+            rc = store_link_last_work(&pg->write, *epoch, sign, &why);
         store_link_close(&pg->write);
         pg_free(pg);
     }
@@ -140,27 +144,16 @@ static int pg_lead(const struct store_where *where, uint64_t *epoch, char **hold
     return rc ? err_set(err, why.code, "%s", why.text) : 0;
 }
 
+static int pg_lead(const struct store_where *where, uint64_t *epoch, char **holder, struct err *err)
+{
+    return look_for_lead(where, epoch, holder, NULL, err);
+}
+
 static int pg_lead_sign(const struct store_where *where, uint64_t *sign, struct err *err)
 {
-    struct store *s = mem_new(struct store);
     _cleanup_free_ char *holder = NULL;
-    struct err why = {0};
     uint64_t epoch = 0;
-    s->name = url_mask(where->at);
-    int rc = pg_new(s, where, &why);
-    if (rc == 0) {
-        struct store_pg *pg = s->own;
-        rc = write_open(s, &why);
-        if (rc == 0)
-            rc = store_pg_lead_look(&pg->write, &epoch, &holder, &why);
-        if (rc == 0 && holder)
-            rc = store_link_last_work(&pg->write, epoch, sign, &why);
-        store_link_close(&pg->write);
-        pg_free(pg);
-    }
-    free(s->name);
-    free(s);
-    return rc ? err_set(err, why.code, "%s", why.text) : 0;
+    return look_for_lead(where, &epoch, &holder, sign, err);
 }
 
 /* The server's disk is the server's matter: a full one makes commits fail, and store_is_stuck(). */

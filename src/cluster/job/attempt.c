@@ -24,6 +24,17 @@ int64_t attempt_ran_ms(const struct job *j, int64_t now_mono_ms)
     return stands ? t->ran_ms : now_mono_ms - t->start_mono_ms;
 }
 
+bool attempt_has_units(const struct job *j)
+{
+    return j->state == PB__JOB_STATE__RUNNING ||
+           (j->state == PB__JOB_STATE__SUSPENDED && attempt_of(j)->gang_suspended);
+}
+
+bool attempt_is_parked(const struct job *j)
+{
+    return j->state == PB__JOB_STATE__SUSPENDED && !attempt_of(j)->gang_suspended;
+}
+
 void attempt_drop(struct cluster *c, struct job *j)
 {
     struct attempt *t = take_ptr(j->attempt);

@@ -122,4 +122,8 @@ extern const struct attempt attempt_none;
 struct attempt *attempt_make(struct job *j); /* for changes of it; made when there is none */
 /* Its run time without suspensions, by the monotonic clock of this boot. */
 int64_t attempt_ran_ms(const struct job *j, int64_t now_mono_ms);
+/* It runs, or is suspended until the scheduler resumes it: its units are its own. */
+bool attempt_has_units(const struct job *j);
+/* It is suspended, and nobody knows when it is resumed: its units are for others. */
+bool attempt_is_parked(const struct job *j);
 void attempt_drop(struct cluster *c, struct job *j);

@@ -502,25 +502,6 @@ int show_reservation(const char *name)
     return status;
 }
 
-int show_gang(const char *name)
-{
-    struct show s = {0};
-    Pb__Empty request = PB__EMPTY__INIT;
-    Pb__GangReply *reply = NULL;
-    struct err err = {0};
-    begin_output(&s);
-    int r = cmd_call(RPC_GANG_LIST, &request.base, &reply, &err);
-    if (r == 0 && s.json)
-        json_array_append_new(s.json, show_gang_json(reply, name));
-    else if (r == 0 && !show_gang_text(reply, name, cmd_out()) && name)
-        cmd_line("No job of partition %s takes part in gang scheduling%s", name,
-                 reply->on ? "" : ", which is off: PreemptMode has no GANG");
-    else if (r == 0 && !reply->n_members)
-        say_nothing(reply->on ? "No job takes part in gang scheduling"
-                              : "Gang scheduling is off: PreemptMode has no GANG");
-    return finish_output(&s, "gang", r, &err);
-}
-
 int show_gates(const char *job)
 {
     struct show s = {0};

@@ -115,14 +115,8 @@ static int set_option(void *ctx, int id, const char *value)
 
 int options_parse(struct options *o, int argc, char **argv)
 {
-    int first;
     *o = (struct options){0};
-    int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
-    if (status == 0 && first < argc) {
-        cmd_error("Unrecognized option: %s", argv[first]);
-        status = 2;
-    }
-    return status;
+    return args_parse_all(&options_table, argc, argv, set_option, o, &o->common);
 }
 
 bool options_match(const struct options *o, const Pb__NodeRecord *n)

@@ -6,7 +6,7 @@
 #include "base/pb.h"
 #include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
-#include "proto/gang.pb-c.h"
+#include "show/gang.h"
 #include "show/json_out.h"
 #include "show/listing.h"
 #include "show/show.h"

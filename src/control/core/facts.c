@@ -143,6 +143,14 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     return m;
 }
 
+void facts_put_node(const struct node *n, Pb__StepNode *m)
+{
+    pb__step_node__init(m);
+    m->node = (char *)n->name;
+    m->addr = (char *)node_addr(n);
+    m->port = n->conf->port;
+}
+
 ProtobufCBinaryData facts_pack_cpus(const struct control *c, const struct alloc_node *a,
                                     struct arena *arena)
 {

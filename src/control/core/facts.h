@@ -24,6 +24,8 @@ Pb__AllocReply **facts_make_components(const struct control *c, const struct job
                                        size_t *count, struct arena *arena);
 /* For a node of an older version: from order->attempt into the order itself. */
 void facts_put_into_order(Pb__NodeOrder *order);
+/* The name, address and port of a node, as the first that is said of it. */
+void facts_put_node(const struct node *n, Pb__StepNode *m);
 /* The CPUs that the job has there, as a set. */
 ProtobufCBinaryData facts_pack_cpus(const struct control *c, const struct alloc_node *a,
                                     struct arena *arena);

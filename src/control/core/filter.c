@@ -92,12 +92,20 @@ static bool is_component(const struct job *j, uint32_t leader_id, uint32_t offse
     return j->set && job_set_id(j) == leader_id && j->set_offset == offset;
 }
 
-bool filter_has_component(Pb__JobComponent *const *list, size_t count, const struct job *j)
+static bool has_component(Pb__JobComponent *const *list, size_t count, const struct job *j)
 {
     for (size_t i = 0; i < count; i++)
         if (is_component(j, list[i]->job_id, list[i]->het_offset))
             return true;
     return false;
+}
+
+bool filter_has_id(const Pb__PrioFilter *f, const struct job *j)
+{
+    bool has = f->n_job_id == 0 && f->n_component == 0;
+    for (size_t i = 0; i < f->n_job_id; i++)
+        has = has || f->job_id[i] == j->id || (j->set && f->job_id[i] == job_set_id(j));
+    return has || has_component(f->component, f->n_component, j);
 }
 
 bool filter_names(const Pb__StepId *id, const struct job *j)
@@ -125,7 +133,7 @@ static bool id_matches(const struct filter *filter, const struct job *j)
     if (idmap_get(&filter->ids, j->id, &unused))
         return true;
     if (j->set && (idmap_get(&filter->ids, job_set_id(j), &unused) ||
-                   filter_has_component(f->component, f->n_component, j)))
+                   has_component(f->component, f->n_component, j)))
         return true;
     const struct job *element = element_of(j);
     if (!element)

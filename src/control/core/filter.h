@@ -5,6 +5,7 @@
 
 #include "cluster/cluster.h"
 #include "conf/conf.h"
+#include "proto/prio.pb-c.h"
 
 struct filter {
     const Pb__JobFilter *f;
@@ -21,8 +22,9 @@ bool filter_matches(const struct filter *filter, const struct job *j); /* all bu
  */
 bool filter_names(const Pb__StepId *id, const struct job *j);
 
-/* Whether the job is one of these components; an empty list has none. */
-bool filter_has_component(Pb__JobComponent *const *list, size_t count, const struct job *j);
+/* Whether the job is named by its own id, that of its leader, or as a component; a filter without
+ * ids has all. */
+bool filter_has_id(const Pb__PrioFilter *f, const struct job *j);
 
 bool filter_has_part(char *const *names, size_t count, const struct job *j); /* any of its */
 bool filter_has_word(char *const *list, size_t n, const char *word); /* an empty list has all */

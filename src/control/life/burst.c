@@ -485,6 +485,18 @@ void burst_job_over(struct control *c, const struct transition *t)
     }
 }
 
+/* Towards the teardown: what runs for the phase is told to end first. */
+static void end_phase(struct control *c, struct job *j)
+{
+    struct job_burst *b = j->burst;
+    if (b->run) {
+        b->ending = true;
+        burst_stop_call(c, j);
+    } else {
+        enter_phase(c, j, BURST_TEARDOWN);
+    }
+}
+
 void burst_change(struct control *c, struct job *j)
 {
     struct job_burst *b = j->burst;
@@ -503,14 +515,8 @@ void burst_change(struct control *c, struct job *j)
     }
     b->failed = false;
     b->due_mono_ms = 0;
-    if (b->phase == BURST_TEARDOWN)
-        return;
-    if (b->run) {
-        b->ending = true;
-        burst_stop_call(c, j);
-    } else {
-        enter_phase(c, j, BURST_TEARDOWN);
-    }
+    if (b->phase != BURST_TEARDOWN)
+        end_phase(c, j);
 }
 
 bool burst_hurry(struct control *c, struct job *j)
@@ -522,12 +528,7 @@ bool burst_hurry(struct control *c, struct job *j)
     b->failed = false;
     b->due_mono_ms = 0;
     job_touch(c->cluster, j);
-    if (b->run) {
-        b->ending = true;
-        burst_stop_call(c, j);
-    } else {
-        enter_phase(c, j, BURST_TEARDOWN);
-    }
+    end_phase(c, j);
     return true;
 }
 

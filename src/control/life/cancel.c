@@ -174,14 +174,13 @@ static void cancel_script(struct control *c, struct job *j)
     repeat_soon(c, j);
 }
 
-/* The processes of a job that waits for its turn in gang scheduling get a signal when it goes on.
- * SIGCONT would end what was ordered, and the next turn would end a stop. */
+/* The processes of a suspended job that keeps its units get a signal when the job goes on. SIGCONT
+ * would end what was ordered, and the next resumption would end a stop. */
 static bool may_signal(const struct job *j, int32_t signo)
 {
     bool stops_or_continues = signo == SIGCONT || signo == SIGSTOP || signo == SIGTSTP ||
                               signo == SIGTTIN || signo == SIGTTOU;
-    return j->state != PB__JOB_STATE__SUSPENDED ||
-           (attempt_of(j)->gang_suspended && !stops_or_continues);
+    return j->state != PB__JOB_STATE__SUSPENDED || (!attempt_is_parked(j) && !stops_or_continues);
 }
 
 /* A step that the request names, or the batch script. */

@@ -23,15 +23,14 @@ void enqueue_job(struct control *c, struct job *j)
         reason = j->set ? set_find_reason(j) : REASON_PRIORITY;
     if (ready && c->announced) /* no pass before the shutdown would set the reason */
         reason = REASON_REQ_NODE_NOT_AVAIL;
-    job_set_rank(j, (enum conf_hetjob_prio)c->conf->sched.bf_hetjob_prio);
-    job_set_changed(j);
+    set_queued(c, j);
     priority_accrue(c, j, ready);
     if (j->reason != reason) {
         j->reason = reason;
         free(take_ptr(j->reason_detail));
         job_touch(c->cluster, j);
     }
-    if (!ready && j->set && job_set_is_leader(j))
+    if (!ready)
         set_tell_reason(c, j);
     c->plan_wanted = c->plan_wanted || ready;
     control_schedule(c, j);

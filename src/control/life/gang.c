@@ -309,6 +309,21 @@ static void arm(struct control *c)
         c->gang->switch_ms = control_mono(c) + c->conf->scheduler_time_slice_sec * 1000;
 }
 
+/* The transition of scontrol suspend, but that the job keeps its units. */
+static void suspend_for_turn(struct control *c, struct job *j)
+{
+    if (attempt_of(j)->configuring || attempt_of(j)->gang_suspended)
+        return;
+    attempt_make(j)->gang_suspended = true;
+    suspend_stop(c, j);
+}
+
+static void resume_for_turn(struct control *c, struct job *j)
+{
+    attempt_make(j)->gang_suspended = false;
+    suspend_continue(c, j);
+}
+
 /* All components of a set have the same place, also those that are not configured yet. */
 static void give_place(struct control *c, struct job *j, uint64_t place)
 {
@@ -467,7 +482,7 @@ static void follow_member(struct control *c, const struct rotation_member *m, bo
         if (!j || !attempt_of(j)->gang_place || job_is_final(j))
             continue;
         if (resumes && attempt_of(j)->gang_suspended)
-            suspend_end_wait(c, j);
+            resume_for_turn(c, j);
         else if (!resumes && j->state == PB__JOB_STATE__RUNNING)
             suspend_for_turn(c, j);
     }
@@ -636,7 +651,7 @@ static void dissolve(struct control *c)
     vec_foreach (&ids, id) {
         struct job *j = cluster_find_job(c->cluster, *id);
         if (attempt_of(j)->gang_suspended && !job_is_final(j))
-            suspend_end_wait(c, j);
+            resume_for_turn(c, j);
         attempt_make(j)->gang_place = 0;
         if (!job_is_final(j))
             control_move_end(c, j);

@@ -34,9 +34,8 @@ static void warn_job(struct control *c, struct job *j)
 static void end_preempted(struct control *c, struct job *j)
 {
     int64_t grace = grace_sec(j);
-    bool stands = j->state == PB__JOB_STATE__SUSPENDED && !attempt_of(j)->gang_suspended;
     attempt_make(j)->preempted_at = control_wall(c);
-    if (!grace || attempt_of(j)->configuring || stands) {
+    if (!grace || attempt_of(j)->configuring || attempt_is_parked(j)) {
         finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, REASON_NONE, "PREEMPTION");
         return;
     }
@@ -89,8 +88,7 @@ static void displace_set(struct control *c, struct job *leader, enum preempt_mod
 void preempt_displace(struct control *c, struct job *j, const struct job *by)
 {
     enum preempt_mode mode = preempt_mode_of_job(c->conf, j);
-    bool has_units = j->state == PB__JOB_STATE__RUNNING || attempt_of(j)->gang_suspended;
-    if (job_is_final(j) || !has_units || mode == PREEMPT_OFF)
+    if (!attempt_has_units(j) || mode == PREEMPT_OFF)
         return;
     if (mode == PREEMPT_REQUEUE && !j->may_requeue)
         mode = PREEMPT_CANCEL;

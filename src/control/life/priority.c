@@ -13,6 +13,7 @@
 #include "control/event/job_event.h"
 #include "control/internal.h"
 #include "control/life/priority.h"
+#include "control/life/set.h"
 
 #define JOBS_A_TURN 500
 
@@ -214,7 +215,7 @@ static bool move_job(struct control *c, struct order_link *link)
     job_partitions_select_first(j);
     if (!moves)
         return false;
-    job_set_rank(j, (enum conf_hetjob_prio)c->conf->sched.bf_hetjob_prio);
+    set_ranked(c, j);
     j->stamp = ++c->cluster->stamp;
     if (!j->dirty)
         job_pack_live(c->cluster, j);
@@ -284,10 +285,7 @@ static bool is_asked(const struct job *j, const Pb__PrioFilter *f)
         found = found || f->uid[i] == j->uid;
     if (!found || !filter_has_part(f->partition, f->n_partition, j))
         return false;
-    found = f->n_job_id == 0 && f->n_component == 0;
-    for (size_t i = 0; i < f->n_job_id; i++)
-        found = found || f->job_id[i] == j->id || (j->set && f->job_id[i] == job_set_id(j));
-    return found || filter_has_component(f->component, f->n_component, j);
+    return filter_has_id(f, j);
 }
 
 /* As one of the partition that it has. */

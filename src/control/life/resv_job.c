@@ -5,12 +5,12 @@
 
 #include "base/pb.h"
 #include "base/words.h"
-#include "conf/conf_het.h"
 #include "control/core/log.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 #include "control/life/start.h"
 
 #define LOOK_SEC 60 /* the clock on the wall may be set */
@@ -173,7 +173,7 @@ static void bind_asked(struct control *c, struct job *j, const Pb__JobSpec *spec
 static void bind_drawn(struct control *c, struct job *j, const Pb__JobSpec *spec)
 {
     struct user u = user_of(j, spec);
-    bool stays = j->set && conf_het_keeps(c->conf, CONF_HET_magnetic);
+    bool stays = set_is_not_drawn(c, j);
     vec_foreach (&c->cluster->resvs, r) {
         bool attracts = (*r)->flags & RESV_MAGNETIC && !stays,
              lets_in = (*r)->delay_sec && j->limit_sec <= (*r)->delay_sec;

@@ -36,8 +36,7 @@ void control_start_clock(struct control *c, struct job *j, int64_t ran_ms)
 
 int64_t control_left_ms(const struct control *c, const struct job *j)
 {
-    if (j->state == PB__JOB_STATE__SUSPENDED &&
-        !attempt_of(j)->gang_suspended) /* nobody knows when it goes on */
+    if (attempt_is_parked(j))
         return CLUSTER_NO_LIMIT_SEC * 1000;
     int64_t left_ms = job_limit_sec(j) * 1000 - control_ran_ms(c, j);
     return left_ms > 0 ? left_ms : 0;

@@ -16,5 +16,5 @@ void control_start_clock(struct control *c, struct job *j, int64_t ran_ms);
 /* Of its time limit, by the clock that cannot be set. */
 int64_t control_left_ms(const struct control *c, const struct job *j);
 /* Its place in the order of expected ends: it runs from now on, or is suspended for an unknown
- * time. The end of a job that takes turns is foreseen in the next turn of the controller. */
+ * time. */
 void control_move_end(struct control *c, struct job *j);

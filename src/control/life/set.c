@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "conf/conf_het.h"
 #include "control/core/named.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
@@ -184,13 +185,35 @@ enum reason set_find_reason(const struct job *j)
     return set_reason_for(j, leader->reason);
 }
 
-void set_tell_reason(struct control *c, struct job *leader)
+void set_tell_reason(struct control *c, struct job *j)
 {
-    for (uint32_t i = 1; i < job_set_count(leader); i++) {
-        struct job *j = job_set_component(leader, i);
-        if (j && j->state == PB__JOB_STATE__PENDING && job_partitions_is_queued(j))
-            set_show_reason(c, j, set_reason_for(j, leader->reason), leader->reason_detail);
+    for (uint32_t i = 1; job_set_is_leader(j) && i < job_set_count(j); i++) {
+        struct job *component = job_set_component(j, i);
+        if (component && component->state == PB__JOB_STATE__PENDING &&
+            job_partitions_is_queued(component))
+            set_show_reason(c, component, set_reason_for(component, j->reason), j->reason_detail);
     }
+}
+
+void set_ranked(struct control *c, struct job *j)
+{
+    job_set_rank(j, (enum conf_hetjob_prio)c->conf->sched.bf_hetjob_prio);
+}
+
+void set_queued(struct control *c, struct job *j)
+{
+    set_ranked(c, j);
+    job_set_changed(j);
+}
+
+bool set_is_meant_whole(const struct control *c)
+{
+    return c->conf->sched.whole_hetjob || c->conf->sched.whole_pack;
+}
+
+bool set_is_not_drawn(const struct control *c, const struct job *j)
+{
+    return j->set && conf_het_keeps(c->conf, CONF_HET_magnetic);
 }
 
 bool set_waits(const struct job *j)

@@ -141,8 +141,7 @@ int split_targets(struct control *c, const Pb__StepId *id, struct split_list *ou
 int split_whole_targets(struct control *c, const Pb__StepId *id, struct split_list *out,
                         struct err *err)
 {
-    bool whole = c->conf->sched.whole_hetjob || c->conf->sched.whole_pack;
-    return find_targets(c, id, whole, out, err);
+    return find_targets(c, id, set_is_meant_whole(c), out, err);
 }
 
 void split_settle(struct control *c, const struct split_part *part, bool done)

@@ -39,10 +39,7 @@ static void batch_node(const struct control *c, const struct job *j, Pb__StepNod
 {
     const struct alloc_node *a = job_host(j);
     const struct node *n = c->cluster->nodes.data[a->node];
-    pb__step_node__init(node);
-    node->node = (char *)n->name;
-    node->addr = (char *)node_addr(n);
-    node->port = n->conf->port;
+    facts_put_node(n, node);
     node->task_ids = task;
     node->n_task_ids = 1;
     node->cpus = a->cpus;

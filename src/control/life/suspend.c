@@ -56,7 +56,7 @@ static void order_nodes(struct control *c, struct job *j)
             continue;
         a->halt_told = !a->touched;
         give_order(c, j, a);
-        if (!a->touched && j->state == PB__JOB_STATE__SUSPENDED && !attempt_of(j)->gang_suspended)
+        if (!a->touched && attempt_is_parked(j))
             park_leave(c->cluster, j, a);
     }
     attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
@@ -193,7 +193,7 @@ static int check_resume(const struct control *c, const struct job *j, struct err
     return rc == 0 ? park_check_return(c->cluster, j, err) : rc;
 }
 
-static void stop_job(struct control *c, struct job *j)
+void suspend_stop(struct control *c, struct job *j)
 {
     struct attempt *attempt = attempt_make(j);
     step_limit_take_over(j);
@@ -206,7 +206,7 @@ static void stop_job(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
-static void continue_job(struct control *c, struct job *j)
+void suspend_continue(struct control *c, struct job *j)
 {
     struct attempt *attempt = attempt_make(j);
     start_clock(c, j);
@@ -226,7 +226,7 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
         return rc;
     gang_leave(c, j);
     if (j->state == PB__JOB_STATE__RUNNING)
-        stop_job(c, j);
+        suspend_stop(c, j);
     control_move_end(c, j);
     return 0;
 }
@@ -239,23 +239,9 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
     park_return(c->cluster, j);
     park_yield(c->cluster, j, false);
     if (!gang_keeps_suspended(c, j))
-        continue_job(c, j);
+        suspend_continue(c, j);
     control_move_end(c, j);
     return 0;
-}
-
-void suspend_for_turn(struct control *c, struct job *j)
-{
-    if (attempt_of(j)->configuring || attempt_of(j)->gang_suspended)
-        return;
-    attempt_make(j)->gang_suspended = true;
-    stop_job(c, j);
-}
-
-void suspend_end_wait(struct control *c, struct job *j)
-{
-    attempt_make(j)->gang_suspended = false;
-    continue_job(c, j);
 }
 
 /* What of a suspended job had left its node, and is there again. */

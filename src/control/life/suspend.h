@@ -10,13 +10,13 @@ struct control;
 /* 0, or why not, for a person. */
 int suspend_job(struct control *c, struct job *j, struct err *err);
 int suspend_resume(struct control *c, struct job *j, struct err *err);
-/* The same for gang scheduling: the job keeps its units, and goes on in its turn. */
-void suspend_for_turn(struct control *c, struct job *j);
-void suspend_end_wait(struct control *c, struct job *j);
-/* The job has started, nothing of it has been ordered yet, and gang_holds_back() is true of a node:
- * the job stands still there until then, although its state is RUNNING. */
+/* What both do to a job that may be suspended, or resumed. */
+void suspend_stop(struct control *c, struct job *j);
+void suspend_continue(struct control *c, struct job *j);
+/* The job has started, nothing of it has been ordered yet, and on a node another job still has to
+ * stop: the job stands still there until then, although its state is RUNNING. */
 void suspend_begin_held(struct control *c, struct job *j);
-/* Orders to go on that were held back, see gang_holds_back(). */
+/* Orders to go on that were held back until other jobs stop. */
 void suspend_give_held(struct control *c, struct job *j);
 bool suspend_repeat(struct control *c, struct job *j); /* orders that are not confirmed */
 bool suspend_is_pending(const struct job *j);          /* there are such */

@@ -10,6 +10,7 @@
 #include "base/step_id.h"
 #include "cluster/node/node_list.h"
 #include "control/core/counters.h"
+#include "control/core/facts.h"
 #include "control/core/filter.h"
 #include "control/core/private.h"
 #include "control/internal.h"
@@ -160,10 +161,7 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
         const struct alloc_node *a = batch ? job_host(j) : &attempt_of(j)->alloc.data[i];
         const struct node *n = c->cluster->nodes.data[a->node];
         Pb__StepNode *where = arena_alloc(&arena, sizeof(*where));
-        pb__step_node__init(where);
-        where->node = (char *)n->name;
-        where->addr = (char *)node_addr(n);
-        where->port = n->conf->port;
+        facts_put_node(n, where);
         where->cpus = a->cpus;
         SET(where, mem_mib, a->mem_mib);
         where->task_ids = arena_alloc(&arena, sizeof(uint32_t));

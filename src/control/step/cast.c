@@ -61,10 +61,7 @@ static size_t take_nodes(struct control *c, struct job *j, const struct cast_job
             (others && is_known(out, count, n->name)))
             continue;
         Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
-        pb__step_node__init(m);
-        m->node = (char *)n->name;
-        m->addr = (char *)node_addr(n);
-        m->port = n->conf->port;
+        facts_put_node(n, m);
         if (a->incarnation)
             SET(m, incarnation, str_hash(a->incarnation));
         if (part->number)

@@ -92,10 +92,7 @@ static Pb__StepNode *build_node(struct control *c, const struct step_parts *part
     const struct node *n = c->cluster->nodes.data[a->node];
     const struct node_share share = add_up_node(parts, part, i, n, a);
     Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
-    pb__step_node__init(m);
-    m->node = (char *)n->name;
-    m->addr = (char *)node_addr(n);
-    m->port = n->conf->port;
+    facts_put_node(n, m);
     m->task_ids = arena_alloc(arena, sizeof(uint32_t) * share.tasks);
     m->cpus = share.cpus;
     SET(m, mem_mib, share.mem_mib ? share.mem_mib : a->mem_mib);

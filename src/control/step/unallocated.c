@@ -89,10 +89,7 @@ static Pb__StepNode *make_node(const struct control *c, const struct alloc_node 
     const struct node *n = c->cluster->nodes.data[a->node];
     _cleanup_bitset_ struct bitset *cpus = step_cpus_of_job(n, a);
     Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
-    pb__step_node__init(m);
-    m->node = (char *)n->name;
-    m->addr = (char *)node_addr(n);
-    m->port = n->conf->port;
+    facts_put_node(n, m);
     m->task_ids = arena_alloc(arena, sizeof(uint32_t) * tasks);
     m->cpus = a->cpus;
     SET(m, mem_mib, a->mem_mib);

@@ -77,12 +77,7 @@ static int check_args(const Pb__JobPayload *payload, struct err *err)
     size_t bytes = payload ? args_bytes(payload->argv, payload->n_argv) +
                                  args_bytes(payload->env, payload->n_env)
                            : 0;
-    if (bytes <= ARGS_BYTES_MAX)
-        return 0;
-    return err_set(err, -ERR_LIMIT,
-                   "arguments and environment have %zu bytes, and %u are the most that a program "
-                   "can get: use --export to pass fewer variables",
-                   bytes, ARGS_BYTES_MAX);
+    return args_check_bytes(bytes, err);
 }
 
 static int check_size(struct control *c, struct submission *s, struct err *err)

@@ -330,8 +330,7 @@ static void keep_nodes_of(struct plan *p, const struct job *j)
 /* Not one that waits for its turn until its time of grace is over. */
 static bool is_suspended(const struct job *j)
 {
-    return j && j->yielded && j->state == PB__JOB_STATE__SUSPENDED &&
-           !attempt_of(j)->gang_suspended;
+    return j && j->yielded && attempt_is_parked(j);
 }
 
 /* A heterogeneous job goes on as a whole. */

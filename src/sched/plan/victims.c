@@ -127,19 +127,12 @@ static const struct job *find_component(const struct job *v, uint32_t offset)
     return j && !job_is_final(j) ? j : NULL;
 }
 
-/* It runs, or waits for its turn in gang scheduling. */
-static bool has_units(const struct job *v)
-{
-    return v->state == PB__JOB_STATE__RUNNING ||
-           (v->state == PB__JOB_STATE__SUSPENDED && attempt_of(v)->gang_suspended);
-}
-
 /* Whether its memory and devices stay its own when it has made room. */
 static bool keeps_memory(const struct victim_search *h, const struct job *v)
 {
-    bool halts =
-        has_units(v) && !attempt_of(v)->preempted_at && v->part && mode_of(h, v) == PREEMPT_SUSPEND;
-    return (v->state == PB__JOB_STATE__SUSPENDED && !has_units(v)) || halts;
+    bool halts = attempt_has_units(v) && !attempt_of(v)->preempted_at && v->part &&
+                 mode_of(h, v) == PREEMPT_SUSPEND;
+    return attempt_is_parked(v) || halts;
 }
 
 /* Of a node that was a job's alone: what suspended jobs have of it is theirs. */
@@ -175,7 +168,7 @@ static void give_back(struct victim_search *h, const struct job *v, const struct
 /* Whether the job can have licences of it when it has made room: who is suspended keeps them. */
 static bool add_licenses(const struct victim_search *h, const struct job *v, uint64_t *returned)
 {
-    return h->returned && has_units(v) && v->part && mode_of(h, v) != PREEMPT_SUSPEND &&
+    return h->returned && attempt_has_units(v) && v->part && mode_of(h, v) != PREEMPT_SUSPEND &&
            license_add_returned(h->c, h->j, v, h->p->now_sec, returned);
 }
 
@@ -271,7 +264,7 @@ static bool is_leaving(const struct victim_search *h, const struct job *v)
 {
     if (attempt_of(v)->completing)
         return h->p->now_sec - attempt_of(v)->end_at <= h->c->conf->kill_wait_sec + LEAVING_SEC;
-    if (has_units(v))
+    if (attempt_has_units(v))
         return attempt_of(v)->preempted_at != 0;
     vec_foreach (&attempt_of(v)->alloc, a)
         if (!a->released && !a->parked)
@@ -293,8 +286,8 @@ static bool is_exempt(struct victim_search *h, const struct job *v)
 /* One component, or an ordinary job. */
 static bool may_be_displaced(struct victim_search *h, const struct job *v)
 {
-    if (!has_units(v) || attempt_of(v)->preempted_at || !v->part || preempt_tier(v) >= h->tier ||
-        mode_of(h, v) == PREEMPT_OFF)
+    if (!attempt_has_units(v) || attempt_of(v)->preempted_at || !v->part ||
+        preempt_tier(v) >= h->tier || mode_of(h, v) == PREEMPT_OFF)
         return false;
     if (attempt_of(v)->configuring && mode_of(h, v) == PREEMPT_SUSPEND)
         return false;

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/lua_slurm.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "slurmctld/script/burst_report.h"
@@ -42,12 +43,7 @@ static int report_fd = -1; /* of this process, which makes one call */
 
 static int log_message(lua_State *L)
 {
-    lua_getglobal(L, "string");
-    lua_getfield(L, -1, "format");
-    lua_remove(L, -2);
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, 1);
-    burst_report_put(report_fd, BURST_REPORT_LOG, luaL_checkstring(L, -1));
+    burst_report_put(report_fd, BURST_REPORT_LOG, lua_slurm_format(L));
     return 0;
 }
 
@@ -61,12 +57,7 @@ static void put_slurm_table(lua_State *L)
         lua_pushcfunction(L, log_message);
         lua_setfield(L, -2, logs[i]);
     }
-    lua_pushinteger(L, 0);
-    lua_setfield(L, -2, "SUCCESS");
-    lua_pushinteger(L, -1);
-    lua_setfield(L, -2, "ERROR");
-    lua_pushinteger(L, -1);
-    lua_setfield(L, -2, "FAILURE");
+    lua_slurm_put_results(L);
     lua_setglobal(L, "slurm");
 }
 
@@ -253,12 +244,6 @@ static int push_args(lua_State *L, const Pb__ScriptRun *m, const struct files *f
     return (int)i;
 }
 
-static const char *error_of(lua_State *L)
-{
-    const char *text = lua_tostring(L, -1);
-    return text ? text : "an error without a message";
-}
-
 static char *parse_pools(lua_State *L, const char *text, bool *failed)
 {
     if (luaL_loadstring(L, pools_of_json) == LUA_OK) {
@@ -267,7 +252,7 @@ static char *parse_pools(lua_State *L, const char *text, bool *failed)
     } else {
         *failed = true;
     }
-    return mem_strdup(error_of(L));
+    return mem_strdup(lua_slurm_error(L));
 }
 
 static lua_State *open_script(const char *path)
@@ -285,13 +270,13 @@ static char *call_function(lua_State *L, const Pb__ScriptRun *m, struct files *f
 {
     *failed = true;
     if (lua_gettop(L) > 0)
-        return mem_strdup(error_of(L));
+        return mem_strdup(lua_slurm_error(L));
     lua_getglobal(L, m->function);
     if (!lua_isfunction(L, -1))
         return mem_printf("%s has no function %s", m->path, m->function);
     make_files(m, f);
     if (lua_pcall(L, push_args(L, m, f), 2, 0) != LUA_OK)
-        return mem_strdup(error_of(L));
+        return mem_strdup(lua_slurm_error(L));
     const char *text = lua_tostring(L, -1);
     *failed = !lua_isinteger(L, -2) || lua_tointeger(L, -2) != 0;
     if (!*failed && text && str_eq(m->function, "slurm_bb_pools"))
@@ -327,7 +312,7 @@ int burst_lua_run(const Pb__ScriptRun *m, int report)
 int burst_lua_check(const char *path, struct err *err)
 {
     lua_State *L = open_script(path);
-    int rc = lua_gettop(L) > 0 ? err_set(err, -ERR_CONFIG, "%s", error_of(L)) : 0;
+    int rc = lua_gettop(L) > 0 ? err_set(err, -ERR_CONFIG, "%s", lua_slurm_error(L)) : 0;
     for (size_t i = 0; rc == 0 && i < sizeof functions / sizeof functions[0]; i++) {
         lua_getglobal(L, functions[i]);
         if (!lua_isfunction(L, -1))

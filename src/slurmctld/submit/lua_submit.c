@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "base/lua_slurm.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -66,20 +67,10 @@ static void limit_steps(lua_State *L, lua_Debug *debug)
 /* --- slurm.*: what the script says ---------------------------------------------------------------
  */
 
-static const char *format_arguments(lua_State *L)
-{
-    lua_getglobal(L, "string");
-    lua_getfield(L, -1, "format");
-    lua_remove(L, -2);
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, 1);
-    return luaL_checkstring(L, -1);
-}
-
 #define LOG(name, level)                                                                           \
     static int say_##name(lua_State *L)                                                            \
     {                                                                                              \
-        log_write(level, LOG_ROOM, "%s", format_arguments(L));                                     \
+        log_write(level, LOG_ROOM, "%s", lua_slurm_format(L));                                     \
         return 0;                                                                                  \
     }
 LOG(error, LOG_LVL_ERROR)
@@ -91,7 +82,7 @@ LOG(debug2, LOG_LVL_DEBUG2)
 static int say_user(lua_State *L)
 {
     struct env_submit *ask = state_of(L)->ask;
-    const char *text = format_arguments(L);
+    const char *text = lua_slurm_format(L);
     size_t len = strlen(text);
 
     if (ask && ask->message->len + len + 1 < MESSAGE_MAX) {
@@ -120,9 +111,6 @@ static const struct {
     const char *name;
     double value;
 } constants[] = {
-    {"SUCCESS", 0},
-    {"ERROR", -1},
-    {"FAILURE", -1},
     {"NO_VAL", JOB_DESC_NO_VAL},
     {"NO_VAL16", JOB_DESC_NO_VAL16},
     {"NO_VAL8", 0xfe},
@@ -309,6 +297,7 @@ static int prepare_lua(lua_State *L)
 {
     open_libraries(L);
     luaL_newlib(L, functions);
+    lua_slurm_put_results(L);
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++) {
         if (constants[i].value < 9e15)
             lua_pushinteger(L, (lua_Integer)constants[i].value);
@@ -327,12 +316,6 @@ static void begin_ask(struct lua_submit *l, struct env_submit *ask)
     lua_sethook(l->L, limit_steps, LUA_MASKCOUNT, HOOK_STEPS);
 }
 
-static const char *error_text(lua_State *L)
-{
-    const char *text = lua_tostring(L, -1);
-    return text ? text : "it fails, and does not say why";
-}
-
 static int load_script(struct lua_submit *l, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -345,13 +328,13 @@ static int load_script(struct lua_submit *l, struct err *err)
         return rc;
     lua_pushcfunction(L, prepare_lua);
     if (lua_pcall(L, 0, 0, 0) != LUA_OK)
-        return err_set(err, -ERR_CONFIG, "%s: %s", l->path, error_text(L));
+        return err_set(err, -ERR_CONFIG, "%s: %s", l->path, lua_slurm_error(L));
     _cleanup_free_ char *name = mem_printf("@%s", l->path);
     begin_ask(l, NULL);
     /* No bytecode: it could break the interpreter. */
     if (luaL_loadbufferx(L, str_cstr(&text), text.len, name, "t") != LUA_OK ||
         lua_pcall(L, 0, 0, 0) != LUA_OK)
-        return err_set(err, -ERR_CONFIG, "%s", error_text(L));
+        return err_set(err, -ERR_CONFIG, "%s", lua_slurm_error(L));
     if (lua_getglobal(L, "slurm_job_submit") != LUA_TFUNCTION)
         return err_set(err, -ERR_CONFIG, "%s: it has no function slurm_job_submit()", l->path);
     lua_settop(L, 0);
@@ -439,7 +422,7 @@ int lua_submit_ask(struct lua_submit *l, struct env_submit *ask, struct str *fau
     bool fails = lua_pcall(L, 0, 1, 0) != LUA_OK;
     lua_Integer code = fails ? -1 : lua_tointegerx(L, -1, &is_number);
     if (fails)
-        str_printf(fault, "%s", error_text(L));
+        str_printf(fault, "%s", lua_slurm_error(L));
     else if (!is_number)
         str_printf(fault, "%s: slurm_job_%s() returns no number, as slurm.SUCCESS is", l->path,
                    ask->before ? "modify" : "submit");

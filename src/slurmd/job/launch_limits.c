@@ -61,14 +61,7 @@ int launch_limits_check(const struct slurmd *d, const Pb__Cred *cred, size_t byt
 
 int launch_limits_check_args(const Pb__LaunchTasks *m, struct err *err)
 {
-    size_t bytes = args_bytes(m->argv, m->n_argv) + args_bytes(m->env, m->n_env);
-
-    if (bytes <= ARGS_BYTES_MAX)
-        return 0;
-    return err_set(err, -ERR_LIMIT,
-                   "arguments and environment have %zu bytes, and %u are the most that a program "
-                   "can get: use --export to pass fewer variables",
-                   bytes, ARGS_BYTES_MAX);
+    return args_check_bytes(args_bytes(m->argv, m->n_argv) + args_bytes(m->env, m->n_env), err);
 }
 
 int64_t launch_limits_commit_ms(const struct conf *c, int64_t prepared_ms)

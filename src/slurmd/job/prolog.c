@@ -58,21 +58,29 @@ static void fail_prolog(struct attempt *a, const char *text)
     attempt_advance(a, ATTEMPT_ON_PROLOG_FAILED);
 }
 
+/* text: why it failed; NULL: it did not. is_known: its exit status is known; otherwise it runs
+ * again. */
+static void end_prolog(struct attempt *a, const char *text, bool is_known)
+{
+    if (text) {
+        log_error("job %u: %s", a->key.id, text);
+        fail_prolog(a, text);
+    } else if (is_known) {
+        attempt_note(a, NOTE_PROLOG_DONE);
+        attempt_advance(a, ATTEMPT_ON_PROLOG_SUCCEEDED);
+    } else {
+        attempt_advance(a, ATTEMPT_ON_PROLOG_LOST);
+    }
+    attempt_check(a);
+}
+
 static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                       const char *text)
 {
     struct attempt *a = attempt_find(ctx, job_id, restarts);
 
-    if (!a)
-        return;
-    if (text) {
-        log_error("job %u: %s", job_id, text);
-        fail_prolog(a, text);
-    } else {
-        attempt_note(a, NOTE_PROLOG_DONE);
-        attempt_advance(a, ATTEMPT_ON_PROLOG_SUCCEEDED);
-    }
-    attempt_check(a);
+    if (a)
+        end_prolog(a, text, true);
 }
 
 /* Its exit status is unknown, so the prolog runs again unless it exceeded its time limit. */
@@ -81,15 +89,8 @@ static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wai
 {
     struct attempt *a = attempt_find(ctx, job_id, restarts);
 
-    if (!a)
-        return;
-    if (text) {
-        log_error("job %u: %s", job_id, text);
-        fail_prolog(a, text);
-    } else {
-        attempt_advance(a, ATTEMPT_ON_PROLOG_LOST);
-    }
-    attempt_check(a);
+    if (a)
+        end_prolog(a, text, false);
 }
 
 /* Noted before the prolog starts, so that a restarted daemon does not run it a second time beside

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/lua_slurm.h"
+
+#include <lauxlib.h>
+
+const char *lua_slurm_format(lua_State *L)
+{
+    lua_getglobal(L, "string");
+    lua_getfield(L, -1, "format");
+    lua_remove(L, -2);
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+    return luaL_checkstring(L, -1);
+}
+
+const char *lua_slurm_error(lua_State *L)
+{
+    const char *text = lua_tostring(L, -1);
+    return text ? text : "an error without a message";
+}
+
+void lua_slurm_put_results(lua_State *L)
+{
+    lua_pushinteger(L, 0);
+    lua_setfield(L, -2, "SUCCESS");
+    lua_pushinteger(L, -1);
+    lua_setfield(L, -2, "ERROR");
+    lua_pushinteger(L, -1);
+    lua_setfield(L, -2, "FAILURE");
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* "scontrol show gang": the rotation of gang scheduling. */
+#include "show/gang.h"
+
+#include "base/pb.h"
+#include "cli/cmd.h"
+#include "cmd/scontrol/scontrol.h"
+#include "show/json_out.h"
+
+static void put_text(const Pb__GangReply *reply, const char *partition)
+{
+    bool any = show_gang_text(reply, partition, cmd_out());
+    if (!any && partition)
+        cmd_line("No job of partition %s takes part in gang scheduling%s", partition,
+                 reply->on ? "" : ", which is off: PreemptMode has no GANG");
+    else if (!reply->n_members && !scontrol.quiet)
+        str_printf(cmd_out(), "%s\n",
+                   reply->on ? "No job takes part in gang scheduling"
+                             : "Gang scheduling is off: PreemptMode has no GANG");
+}
+
+int show_gang(const char *partition)
+{
+    Pb__Empty request = PB__EMPTY__INIT;
+    Pb__GangReply *reply = NULL;
+    struct err err = {0};
+    if (cmd_call(RPC_GANG_LIST, &request.base, &reply, &err) < 0) {
+        cmd_line("slurm_load_gang error: %s", err.text);
+        return 1;
+    }
+    if (scontrol.json || scontrol.yaml)
+        json_out_print(cmd_source(), "gang", json_pack("[o]", show_gang_json(reply, partition)),
+                       scontrol.yaml, cmd_out());
+    else
+        put_text(reply, partition);
+    return 0;
+}
