@@ -27,7 +27,7 @@ struct resv_plan;
 
 struct share { /* of one node */
     uint32_t node, units;
-    uint64_t mem_mib;
+    struct amounts amounts;
     uint32_t gres_at, gres_len; /* in the selection's */
     uint32_t per_socket;        /* most units of one socket; 0: any number */
     uint32_t beyond;            /* units that per_socket does not limit */
@@ -44,7 +44,7 @@ static inline struct alloc_want share_want(const struct selection *s, const stru
 {
     return (struct alloc_want){
         share->node,     share->units,
-        share->mem_mib,  share->gres_len ? s->gres.data + share->gres_at : NULL,
+        share->amounts,  share->gres_len ? s->gres.data + share->gres_at : NULL,
         share->gres_len, share->per_socket,
         share->beyond};
 }

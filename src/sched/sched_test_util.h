@@ -80,7 +80,7 @@ static inline char *test_selection(const struct cluster *c, const struct selecti
 
     vec_foreach (&s->shares, at) {
         str_printf(&out, "%s%s:%u/%llu", out.len ? " " : "", c->nodes.data[at->node]->name,
-                   at->units, (unsigned long long)at->mem_mib);
+                   at->units, (unsigned long long)at->amounts.mem_mib);
         for (size_t i = 0; i < at->gres_len; i++) {
             const struct gres_amount *g = &s->gres.data[at->gres_at + i];
             const struct gres_kind *k = &c->gres_kinds.data[g->kind];

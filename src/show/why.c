@@ -139,9 +139,8 @@ static const char *cause_text(const char *cause)
     static const struct {
         const char *cause, *text;
     } texts[] = {{"free", "free"},
-                 {"cpus", "too few CPUs free"},
-                 {"memory", "too little memory free"},
-                 {"gres", "too few generic resources free"},
+#define NODE_RESOURCE(id, word, scarce, sentence, ...) {word, sentence},
+#include "cluster/resource/resource_kind.def"
                  {"whole", "not idle"},
                  {"shared", "shared by as many jobs as OverSubscribe allows"},
                  {"user", "kept for another user"},

@@ -8,9 +8,9 @@
 #include "cluster/resource/gres_bind.h"
 
 static struct alloc_node *add_alloc_node(struct job *j, struct node *n, struct bitset *units,
-                                         uint64_t mem_mib)
+                                         const struct amounts *amounts)
 {
-    struct alloc_node a = {.node = n->index, .busy = units, .mem_mib = mem_mib};
+    struct alloc_node a = {.node = n->index, .busy = units, .amounts = *amounts};
     a.units = (uint32_t)bitset_count(units);
     a.cpus = a.units * n->cpus_per_unit;
     vec_push(&attempt_make(j)->alloc, a);
@@ -37,7 +37,7 @@ static void take_from_node(struct cluster *c, struct node *n, const struct job *
 {
     if (!a->parked)
         park_take_units(n, j, a);
-    n->used_mem_mib += a->mem_mib;
+    amounts_add(&n->used, &a->amounts);
     n->jobs++;
     n->parked += a->parked && !attempt_of(j)->completing;
     vec_push(&n->holders, j->id);
@@ -83,8 +83,9 @@ static bool has_room(const struct node *n, const struct job *j, const struct all
     if (n->exclusive || (alone && n->jobs > n->parked) || !alloc_user_may(&n->users, j) ||
         want->units > n->free_units + share_room(n->units, n->use, j, UINT32_MAX))
         return false;
-    return n->used_mem_mib <= n->mem_mib && want->mem_mib <= n->mem_mib - n->used_mem_mib &&
-           has_gres(n, want);
+    struct amounts left = n->amounts;
+    amounts_subtract(&left, &n->used);
+    return amounts_are_within(&want->amounts, &left) && has_gres(n, want);
 }
 
 static void take_gres(const struct cluster *c, struct node *n, struct alloc_node *a,
@@ -139,7 +140,7 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
         return err_set(err, -ERR_NODES_BUSY, "%s: %s: sockets", err_text(ERR_NODES_BUSY), n->name);
     }
     share_choose(n, j, want->units - own, set);
-    struct alloc_node *a = add_alloc_node(j, n, set, want->mem_mib);
+    struct alloc_node *a = add_alloc_node(j, n, set, &want->amounts);
     a->incarnation = mem_strdup(n->incarnation);
     take_gres(c, n, a, want, devices);
     take_from_node(c, n, j, a);
@@ -211,7 +212,11 @@ int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
     struct node *n = cluster_find_node(c, stored->node);
     if (!n)
         return -ERR_NO_NODE;
-    struct alloc_node *a = add_alloc_node(j, n, stored_units(n, stored), stored->mem_mib);
+    struct amounts amounts;
+#define NODE_AMOUNT(id, word, scarce, sentence, noun, member, ...)                                 \
+    amounts.member = amounts_bound(stored->member);
+#include "cluster/resource/resource_kind.def"
+    struct alloc_node *a = add_alloc_node(j, n, stored_units(n, stored), &amounts);
     a->cpus = stored->cpus;
     a->incarnation = mem_strdup(stored->incarnation);
     a->released = stored->released;
@@ -240,11 +245,11 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     if (a->released)
         return;
     struct node *n = c->nodes.data[a->node];
-    assert(n->jobs > 0 && n->used_mem_mib >= a->mem_mib);
+    assert(n->jobs > 0 && amounts_are_within(&a->amounts, &n->used));
     a->released = true;
     if (!a->parked)
         park_give_units(n, j, a);
-    n->used_mem_mib -= a->mem_mib;
+    amounts_subtract(&n->used, &a->amounts);
     vec_foreach (&a->gres, held)
         gres_held_release(n, held);
     n->jobs--;
@@ -339,7 +344,7 @@ struct alloc_node *alloc_find(struct job *j, uint32_t node)
 struct sum {                   /* of what the jobs hold of a node */
     struct bitset *busy, *own; /* own: of those that do not share */
     uint32_t *uses;            /* by unit */
-    uint64_t mem_mib;
+    struct amounts amounts;
     uint32_t jobs, completing, completing_units, parked;
 };
 
@@ -369,7 +374,7 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
         if (!job_is_final(j) && n->connected && !str_eq(a->incarnation, n->incarnation))
             return err_set(err, -ERR_INTERNAL, "%s was booted and is held by job %u of before",
                            n->name, j->id);
-        sum->mem_mib += a->mem_mib;
+        amounts_add(&sum->amounts, &a->amounts);
         sum->jobs += is_holder(n, j);
         sum->completing += attempt_of(j)->completing;
         sum->parked += a->parked && !attempt_of(j)->completing;
@@ -398,13 +403,15 @@ static bool uses_agree(const struct node *n, const struct sum *sum)
 static int check_node(const struct cluster *c, const struct node *n, const struct sum *sum,
                       struct err *err)
 {
-    if (!bitset_equal(sum->busy, n->busy) || sum->mem_mib != n->used_mem_mib ||
+    if (!bitset_equal(sum->busy, n->busy) || !amounts_equal(&sum->amounts, &n->used) ||
         sum->jobs != n->jobs || n->holders.len != n->jobs || sum->completing != n->completing ||
         sum->completing_units != n->completing_units || sum->parked != n->parked ||
         n->free_units != n->units - bitset_count(n->busy) || !uses_agree(n, sum))
         return err_set(err, -ERR_INTERNAL, "%s: the ledger and the jobs disagree", n->name);
-    if (sum->mem_mib > n->mem_mib && !c->conf->schedule_actual) /* else it may have shrunk */
-        return err_set(err, -ERR_INTERNAL, "%s: memory is over-allocated", n->name);
+#define NODE_AMOUNT(id, word, scarce, sentence, noun, member, ...)                                 \
+    if (sum->amounts.member > n->amounts.member && !c->conf->schedule_actual) /* or has shrunk */  \
+        return err_set(err, -ERR_INTERNAL, "%s: %s is over-allocated", n->name, word);
+#include "cluster/resource/resource_kind.def"
     return 0;
 }
 

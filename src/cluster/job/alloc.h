@@ -4,6 +4,7 @@
 
 #include "base/bitset.h"
 #include "base/err.h"
+#include "cluster/resource/amounts.h"
 #include "cluster/resource/gres.h"
 #include "proto/job.pb-c.h"
 
@@ -19,7 +20,7 @@ struct unit_use;
  * they are not free. */
 struct alloc_want {
     uint32_t node, units;
-    uint64_t mem_mib;
+    struct amounts amounts;
     const struct gres_amount *gres;
     size_t gres_len;
     uint32_t per_socket; /* units of a socket at most; 0: any number */
@@ -29,8 +30,9 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
 static inline int alloc_take(struct cluster *c, struct job *j, uint32_t node, uint32_t units,
                              uint64_t mem_mib, struct err *err)
 {
-    return alloc_place(c, j, &(struct alloc_want){.node = node, .units = units, .mem_mib = mem_mib},
-                       err);
+    const struct alloc_want want = {
+        .node = node, .units = units, .amounts = {.mem_mib = amounts_bound(mem_mib)}};
+    return alloc_place(c, j, &want, err);
 }
 int alloc_retake(struct cluster *c, struct job *j,
                  const Pb__NodeAlloc *stored); /* after a restart */

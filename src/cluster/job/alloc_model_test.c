@@ -98,7 +98,7 @@ static void agree(const struct cluster *c, const struct model *m)
         const struct node *n = c->nodes.data[node];
         assert_int_equal(n->units, units_of[node]);
         assert_int_equal(n->free_units, count_free(m, node));
-        assert_int_equal(n->used_mem_mib, count_mem(m, node));
+        assert_int_equal(n->used.mem_mib, count_mem(m, node));
         assert_int_equal(n->jobs, count_jobs(m, node));
         for (uint32_t i = 0; i < units_of[node]; i++)
             assert_int_equal(bitset_test(n->busy, i), m->owner[node][i] != 0);
@@ -129,7 +129,7 @@ static void check_share(const struct cluster *c, struct job *j, const struct mod
     }
     assert_int_equal(a->units, units);
     assert_int_equal(a->cpus, units * c->nodes.data[node]->cpus_per_unit);
-    assert_int_equal(a->mem_mib, m->mem[node][j->id]);
+    assert_int_equal(a->amounts.mem_mib, m->mem[node][j->id]);
 }
 
 static void step_take(struct cluster *c, struct model *m, uint64_t *seed, uint32_t node,

@@ -131,7 +131,7 @@ static void which_units(void **state)
     assert_int_equal(bitset_count(a->busy), 5);
     assert_int_equal(a->units, 5);
     assert_int_equal(a->cpus, 10);
-    assert_int_equal(a->mem_mib, 7);
+    assert_int_equal(a->amounts.mem_mib, 7);
     assert_string_equal(a->incarnation, "boot-1");
     assert_false(a->released || a->touched);
     assert_null(alloc_find(l, 1));
@@ -153,7 +153,7 @@ static void release_is_once(void **state)
     for (int times = 0; times < 3; times++) {
         alloc_release(c, j, alloc_find(j, 1));
         assert_int_equal(n->free_units, 3);
-        assert_int_equal(n->used_mem_mib, 100);
+        assert_int_equal(n->used.mem_mib, 100);
         assert_int_equal(n->jobs, 1);
         assert_int_equal(job_nodes_left(j), 1);
         assert_int_equal(job_alloc_cpus(j), 6); /* what it had */
@@ -168,7 +168,7 @@ static void release_is_once(void **state)
     test_sound(c);
     cluster_remove_job(c, k); /* gives back what it holds */
     assert_int_equal(n->free_units, 4);
-    assert_int_equal(n->used_mem_mib, 0);
+    assert_int_equal(n->used.mem_mib, 0);
     test_sound(c);
     test_cluster_free(c);
 }
@@ -216,7 +216,7 @@ static void damaged_records(void **state)
     alloc_clear(c, j);
     for (size_t i = 0; i < c->nodes.len; i++) {
         assert_int_equal(c->nodes.data[i]->free_units, c->nodes.data[i]->units);
-        assert_int_equal(c->nodes.data[i]->used_mem_mib, 0);
+        assert_int_equal(c->nodes.data[i]->used.mem_mib, 0);
         assert_int_equal(c->nodes.data[i]->jobs, 0);
     }
     test_sound(c);
@@ -312,18 +312,18 @@ static void check_sees(void **state)
     bitset_set(n->busy, 3);
     expect_unsound(c, "b: the ledger and the jobs disagree");
     bitset_unset(n->busy, 3);
-    n->used_mem_mib++;
+    n->used.mem_mib++;
     expect_unsound(c, "b: the ledger and the jobs disagree");
-    n->used_mem_mib--;
+    n->used.mem_mib--;
     n->free_units++;
     expect_unsound(c, "b: the ledger and the jobs disagree");
     n->free_units--;
     n->jobs++;
     expect_unsound(c, "b: the ledger and the jobs disagree");
     n->jobs--;
-    n->mem_mib = 899;
+    n->amounts.mem_mib = 899;
     expect_unsound(c, "b: memory is over-allocated");
-    n->mem_mib = 900;
+    n->amounts.mem_mib = 900;
     alloc_release(c, j, alloc_find(j, 1));
     assert_int_equal(n->completing, 0);
     test_sound(c);

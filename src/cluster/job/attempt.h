@@ -12,6 +12,7 @@
 #include "cluster/index/order.h"
 #include "cluster/job/license.h"
 #include "cluster/job/notice.h"
+#include "cluster/resource/amounts.h"
 #include "cluster/resource/gres_held.h"
 
 struct cluster;
@@ -21,17 +22,23 @@ struct resv;
 struct alloc_node {
     uint32_t node, units, cpus, step_cpus; /* step_cpus: in use by steps that do not overlap */
     struct bitset *busy;                   /* which units */
-    struct bitset *step_busy;       /* which CPUs such steps have; NULL: none yet (step_cpus.h) */
-    uint64_t mem_mib, step_mem_mib; /* step: of the memory, what steps have asked for */
-    bool released, touched;         /* touched: something may have been launched there */
-    bool ready;                     /* it said so, see control/life/ready.c */
-    bool parked;                    /* suspended: its units are for others */
-    bool halt_told;                 /* the last suspend or resume order was confirmed */
-    bool held;                      /* the resume order waits for others: gang_holds_back() */
+    struct bitset *step_busy; /* which CPUs such steps have; NULL: none yet (step_cpus.h) */
+    struct amounts amounts;
+    uint64_t step_mem_mib;  /* of the memory, what steps have asked for */
+    bool released, touched; /* touched: something may have been launched there */
+    bool ready;             /* it said so, see control/life/ready.c */
+    bool parked;            /* suspended: its units are for others */
+    bool halt_told;         /* the last suspend or resume order was confirmed */
+    bool held;              /* the resume order waits for others: gang_holds_back() */
     VEC(struct gres_held) gres;
     uint64_t usage_seq; /* the last event of the node whose usage was added */
     char *incarnation;
 };
+
+static inline uint64_t alloc_memory_mib(const struct alloc_node *a)
+{
+    return (uint64_t)a->amounts.mem_mib;
+}
 
 struct step_node {
     uint32_t at; /* index into the job's allocation */

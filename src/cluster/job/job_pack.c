@@ -25,7 +25,9 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
             bits[i / 8] |= (uint8_t)(1u << (i % 8));
         SET(p, cores, ((ProtobufCBinaryData){bytes, bits}));
         SET(p, cpus_per_core, n->cpus_per_unit);
-        SET(p, mem_mib, a->mem_mib);
+#define NODE_AMOUNT(id, word, scarce, sentence, noun, member, ...)                                 \
+    SET(p, member, (uint64_t)a->amounts.member);
+#include "cluster/resource/resource_kind.def"
         if (a->released)
             SET(p, released, true);
         if (a->parked)
@@ -36,7 +38,7 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         p->n_gres = a->gres.len;
         p->gres = gres_held_pack(c, a->gres.data, a->gres.len, arena);
         m->alloc[m->n_alloc++] = p;
-        mem += a->mem_mib;
+        mem += alloc_memory_mib(a);
     }
     if (mem)
         SET(m, mem_mib, mem);

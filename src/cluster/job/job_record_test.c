@@ -388,7 +388,7 @@ static void there_and_back(uint64_t seed)
         const struct node *a = from->nodes.data[i], *b = to->nodes.data[i];
         assert_true(bitset_equal(a->busy, b->busy));
         assert_true(a->jobs == b->jobs && a->completing == b->completing);
-        assert_true(a->exclusive == b->exclusive && a->used_mem_mib == b->used_mem_mib);
+        assert_true(a->exclusive == b->exclusive && a->used.mem_mib == b->used.mem_mib);
     }
     assert_int_equal(from->pending, to->pending);
     assert_int_equal(from->running, to->running);

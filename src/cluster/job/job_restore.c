@@ -47,7 +47,7 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
                                .tasks = (uint32_t)r->layout[i]->n_task_ids,
                                .place = (uint32_t)i,
                                .ended = has_ended_on(r, i)};
-        bool own = OR(r, own_memory, 0) && OR(r->layout[i], mem_mib, 0) < a->mem_mib;
+        bool own = OR(r, own_memory, 0) && OR(r->layout[i], mem_mib, 0) < alloc_memory_mib(a);
         sn.mem_mib = own ? r->layout[i]->mem_mib : 0;
         if (OR(r, own_gres, 0))
             restore_step_gres(c, n, a, &sn, r->layout[i], s.overlap);

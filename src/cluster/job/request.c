@@ -284,6 +284,8 @@ static void read_cores(const struct cluster *c, struct request *r, const Pb__Job
 }
 
 /* More memory than any node can have: with less, products do not wrap. */
+static_assert(SIZE_MIB_MAX <= AMOUNT_MAX, "a size that is accepted is an amount");
+
 static int check_memory(const Pb__JobSpec *s, struct err *err)
 {
     const struct {

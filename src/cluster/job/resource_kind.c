@@ -5,7 +5,7 @@
 
 static const struct resource_kind kinds[] = {
 #define RESOURCE(id, name, scope, ...) {name, RESOURCE_##scope, __VA_ARGS__},
-#include "cluster/job/resource_kind.def"
+#include "cluster/resource/resource_kind.def"
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

@@ -11,14 +11,22 @@ static bool counts_actual(const struct cluster *c, const struct node *n)
     return c->conf->select == CONF_SELECT_LINEAR && n->actual.cpus > n->row->cpus;
 }
 
-static void set_memory(struct node *n)
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void set_amounts(struct node *n)
 {
     const struct conf_node_row *row = n->row;
-    const struct node_actual *a = &n->actual;
-    n->mem_mib = a->mem_mib > row->real_memory_mib ? a->mem_mib : row->real_memory_mib;
-    n->mem_spec_mib = row->mem_spec_mib < n->mem_mib ? row->mem_spec_mib : 0;
-    n->mem_mib -= n->mem_spec_mib;
-    n->tmp_mib = a->tmp_mib > row->tmp_disk_mib ? a->tmp_mib : row->tmp_disk_mib;
+    const struct node_actual *actual = &n->actual;
+#define NODE_AMOUNT(id, word, scarce, sentence, noun, member, configured, registered)              \
+    n->amounts.member = amounts_bound(max_u64(configured, registered));
+#include "cluster/resource/resource_kind.def"
+    int64_t spec_mib = (int64_t)row->mem_spec_mib;
+    n->mem_spec_mib = spec_mib < n->amounts.mem_mib ? row->mem_spec_mib : 0;
+    n->amounts.mem_mib -= (int64_t)n->mem_spec_mib;
+    n->tmp_mib = max_u64(actual->tmp_mib, row->tmp_disk_mib);
 }
 
 /* Cores, or CPUs with CR_CPU or where a core has one thread, or sockets with CR_Socket; without
@@ -50,17 +58,17 @@ void node_count_units(const struct cluster *c, struct node *n)
     if (counts_actual(c, n))
         as = n->actual;
     count_units(c, n, &as);
-    set_memory(n);
+    set_amounts(n);
     bitset_free(n->busy);
     free(take_ptr(n->use));
     n->busy = bitset_new(n->units);
     n->free_units = n->units;
 }
 
-/* Memory at once; processors when no job has any, which alloc.c sees to. */
+/* Amounts at once; processors when no job has any, which alloc.c sees to. */
 static void use_actual(const struct cluster *c, struct node *n)
 {
-    set_memory(n);
+    set_amounts(n);
     if (n->jobs == 0)
         node_count_units(c, n);
 }
@@ -367,7 +375,7 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
     SET(m, sockets, n->row->sockets);
     SET(m, cores, n->row->cores);
     SET(m, threads, n->row->threads);
-    SET(m, real_memory_mib, n->mem_mib + n->mem_spec_mib);
+    SET(m, real_memory_mib, (uint64_t)n->amounts.mem_mib + n->mem_spec_mib);
     if (n->mem_spec_mib)
         SET(m, mem_spec_mib, n->mem_spec_mib);
     SET(m, tmp_disk_mib, n->tmp_mib);
@@ -395,7 +403,7 @@ static void pack_live(const struct node *n, Pb__NodeRecord *m)
     if (!n->connected && !n->future)
         SET(m, no_respond, true);
     SET(m, alloc_cpus, running_units(n) * n->cpus_per_unit);
-    SET(m, alloc_mem_mib, n->used_mem_mib);
+    SET(m, alloc_mem_mib, (uint64_t)n->used.mem_mib);
     if (n->seen.len) {
         SET(m, free_mem_mib, n->free_mem_mib);
         SET(m, cpu_load_centi, n->load_centi);

@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "cluster/index/order.h"
 #include "cluster/node/pool.h"
+#include "cluster/resource/amounts.h"
 #include "cluster/resource/gres.h"
 #include "conf/conf.h"
 #include "proto/node.pb-c.h"
@@ -51,8 +52,9 @@ struct node {
     uint32_t sockets, cores, threads;    /* by socket, by core */
     uint32_t units_per_socket;           /* of the first ones; the last socket may have fewer */
     uint32_t spec_cpus;                  /* kept for the system, of no job */
-    uint64_t mem_mib, tmp_mib;
-    uint64_t mem_spec_mib;     /* beside mem_mib, kept for the system */
+    struct amounts amounts;
+    uint64_t tmp_mib;
+    uint64_t mem_spec_mib;     /* beside amounts.mem_mib, kept for the system */
     struct node_actual actual; /* with FastSchedule=0; kept, for jobs that need all of it */
     struct bitset *busy;       /* units in use */
     struct unit_use *use;      /* by unit; NULL while no job here shares */
@@ -60,8 +62,8 @@ struct node {
     bool squeezed;         /* units changed under its jobs: some have the same ones */
     VEC(uint32_t) holders; /* ids of these jobs, in the order in which they got it */
     uint32_t completing, completing_units; /* of the jobs, those that have ended */
-    uint32_t parked; /* of the jobs, those that are suspended and hold no units */
-    uint64_t used_mem_mib;
+    uint32_t parked;     /* of the jobs, those that are suspended and hold no units */
+    struct amounts used; /* by jobs */
     VEC(struct gres_stock) gres;
     const struct gres_parts *parts; /* of its GPUs; NULL: none */
     bool exclusive;                 /* one job has all of it */

@@ -79,7 +79,7 @@ static void test_groups(void **state)
 static void test_memory_of_the_system(void **state)
 {
     struct cluster *c = test_cluster(CONF);
-    c->nodes.data[8]->mem_mib -= 1; /* it differs in nothing else */
+    c->nodes.data[8]->amounts.mem_mib -= 1; /* it differs in nothing else */
     c->nodes.data[8]->mem_spec_mib = 1;
     expect(c, NULL, true, "a[1-3]*3 b a[4-5]*2 c[01-02]*2 c03 c[04-12]*9");
     expect(c, "weight", true, "a[1-3],b,a[4-5]*6 c[01-12]*12");

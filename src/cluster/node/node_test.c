@@ -141,7 +141,7 @@ static void units(void **state)
                      n->units, n->cpus_per_unit);
         assert_int_equal(n->free_units, n->units);
         assert_int_equal(n->busy->size, n->units);
-        assert_int_equal(n->mem_mib, 77);
+        assert_int_equal(n->amounts.mem_mib, 77);
         assert_int_equal(n->tmp_mib, 9);
         test_cluster_free(c);
     }
@@ -353,9 +353,10 @@ static bool says(struct cluster *c, struct node *n, uint32_t sockets, uint32_t t
 static void has(const struct node *n, uint32_t cpus, uint32_t units, uint64_t mem_mib,
                 uint64_t tmp_mib)
 {
-    if (n->cpus != cpus || n->units != units || n->mem_mib != mem_mib || n->tmp_mib != tmp_mib)
+    if (n->cpus != cpus || n->units != units || (uint64_t)n->amounts.mem_mib != mem_mib ||
+        n->tmp_mib != tmp_mib)
         fail_msg("%u CPUs, %u units, %llu and %llu MiB", n->cpus, n->units,
-                 (unsigned long long)n->mem_mib, (unsigned long long)n->tmp_mib);
+                 (unsigned long long)n->amounts.mem_mib, (unsigned long long)n->tmp_mib);
     assert_int_equal(n->busy->size, n->units);
 }
 

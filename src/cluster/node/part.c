@@ -136,7 +136,7 @@ void part_pack(const struct cluster *c, const struct part *p, struct str *out)
     bitset_foreach (p->nodes, i) {
         hostlist_push(list, c->nodes.data[i]->name);
         cpus += c->nodes.data[i]->cpus;
-        mem += c->nodes.data[i]->mem_mib;
+        mem += (uint64_t)c->nodes.data[i]->amounts.mem_mib;
     }
     hostlist_format(list, &nodes);
     part_describe(&p->conf, &arena, &m);

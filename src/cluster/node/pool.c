@@ -8,7 +8,7 @@
 static bool is_of(const struct cluster *c, const struct node_kind *k, const struct node *n)
 {
     return k->cpus == n->cpus && k->units == n->units && k->cpus_per_unit == n->cpus_per_unit &&
-           k->weight == n->weight && k->mem_mib == n->mem_mib && k->sockets == n->sockets &&
+           k->weight == n->weight && amounts_equal(&k->amounts, &n->amounts) && k->sockets == n->sockets &&
            k->cores == n->cores && k->threads == n->threads && k->tmp_mib == n->tmp_mib &&
            k->future == n->future && k->gres == conf_gres_of(c->conf, n->index) &&
            str_eq(k->features, node_active_features(n));
@@ -53,7 +53,7 @@ static void join_kind(struct cluster *c, const struct node *n)
                                 .units = n->units,
                                 .cpus_per_unit = n->cpus_per_unit,
                                 .weight = n->weight,
-                                .mem_mib = n->mem_mib,
+                                .amounts = n->amounts,
                                 .tmp_mib = n->tmp_mib,
                                 .future = n->future,
                                 .gres = conf_gres_of(c->conf, n->index),
@@ -69,12 +69,13 @@ static void join_kind(struct cluster *c, const struct node *n)
 }
 
 /* Whether something may fit on the node that did not before. */
-static bool has_more(const struct pool *p, const struct node *n, uint32_t units, int64_t mem_mib)
+static bool has_more(const struct pool *p, const struct node *n, uint32_t units,
+                     const struct amounts *amounts)
 {
     uint32_t i = n->index;
     const struct free_view *v = &p->now;
-    return units > v->units[i] || mem_mib > v->mem_mib[i] || n->use || v->use[i] ||
-           n->users.who < v->users[i].who || (n->jobs == n->parked && !v->whole[i]) ||
+    return units > v->units[i] || !amounts_are_within(amounts, &v->amounts[i]) || n->use ||
+           v->use[i] || n->users.who < v->users[i].who || (n->jobs == n->parked && !v->whole[i]) ||
            (node_is_usable(n) && !bitset_test(p->usable, i));
 }
 
@@ -96,16 +97,23 @@ static uint32_t spare_cpus(const struct node *n)
     return n->exclusive || !node_is_usable(n) ? 0 : n->free_units * n->cpus_per_unit;
 }
 
+static struct amounts find_left(const struct node *n)
+{
+    struct amounts left = n->amounts;
+    amounts_subtract(&left, &n->used);
+    return left;
+}
+
 static void copy_node(struct pool *p, const struct node *n)
 {
     struct free_view *v = &p->now;
     uint32_t units = n->exclusive ? 0 : n->free_units;
-    int64_t mem_mib = (int64_t)(n->mem_mib - n->used_mem_mib);
+    struct amounts amounts = find_left(n);
     bool more = copy_gres(p, n);
-    p->freed += has_more(p, n, units, mem_mib) || more;
+    p->freed += has_more(p, n, units, &amounts) || more;
     p->weight[n->index] = n->weight;
     v->units[n->index] = units;
-    v->mem_mib[n->index] = mem_mib;
+    v->amounts[n->index] = amounts;
     v->whole[n->index] = n->jobs == n->parked;
     v->use[n->index] = n->use;
     p->locked += n->users.who == USERS_ONLY;
@@ -121,7 +129,7 @@ static void copy_node(struct pool *p, const struct node *n)
 void pool_view_init(struct free_view *v, size_t nodes, size_t gres_kinds)
 {
     v->units = mem_new_array(uint32_t, nodes + 1);
-    v->mem_mib = mem_new_array(int64_t, nodes + 1);
+    v->amounts = mem_new_array(struct amounts, nodes + 1);
     v->whole = mem_new_array(bool, nodes + 1);
     v->use = mem_new_array(const struct unit_use *, nodes + 1);
     v->users = mem_new_array(struct node_users, nodes + 1);
@@ -134,7 +142,7 @@ void pool_view_copy(struct free_view *v, const struct free_view *from, size_t no
     size_t n = nodes + 1;
     *v = (struct free_view){.present = from->present};
     v->units = mem_dup(from->units, n * sizeof *v->units);
-    v->mem_mib = mem_dup(from->mem_mib, n * sizeof *v->mem_mib);
+    v->amounts = mem_dup(from->amounts, n * sizeof *v->amounts);
     v->whole = mem_dup(from->whole, n * sizeof *v->whole);
     v->use = mem_dup(from->use, n * sizeof *v->use);
     v->users = mem_dup(from->users, n * sizeof *v->users);
@@ -144,7 +152,7 @@ void pool_view_copy(struct free_view *v, const struct free_view *from, size_t no
 void pool_view_done(struct free_view *v)
 {
     free(v->units);
-    free(v->mem_mib);
+    free(v->amounts);
     free(v->whole);
     free(v->use);
     free(v->users);
@@ -234,13 +242,13 @@ static bool is_up_to_date(const struct cluster *c, const struct node *n)
     const struct pool *p = &c->pool;
     uint32_t i = n->index;
     const struct free_view *v = &p->now;
+    const struct amounts left = find_left(n);
     return is_of(c, &p->kinds.data[p->kind[i]], n) && p->weight[i] == n->weight &&
            v->units[i] == (n->exclusive ? 0 : n->free_units) &&
-           v->mem_mib[i] == (int64_t)(n->mem_mib - n->used_mem_mib) &&
-           v->whole[i] == (n->jobs == n->parked) && v->users[i].who == n->users.who &&
-           v->users[i].uid == n->users.uid && v->use[i] == n->use &&
-           bitset_test(p->usable, i) == node_is_usable(n) && gres_agrees(p, n) &&
-           p->spare.nodes[i].cpus == spare_cpus(n) &&
+           amounts_equal(&v->amounts[i], &left) && v->whole[i] == (n->jobs == n->parked) &&
+           v->users[i].who == n->users.who && v->users[i].uid == n->users.uid &&
+           v->use[i] == n->use && bitset_test(p->usable, i) == node_is_usable(n) &&
+           gres_agrees(p, n) && p->spare.nodes[i].cpus == spare_cpus(n) &&
            p->spare.nodes[i].whole == (node_is_usable(n) && n->jobs == n->parked);
 }
 

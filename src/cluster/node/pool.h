@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "cluster/node/spare.h"
+#include "cluster/resource/amounts.h"
 
 struct cluster;
 struct conf_gres_set;
@@ -30,7 +31,8 @@ struct node_users {
 struct node_kind {
     uint32_t sockets, cores, threads;
     uint32_t cpus, units, cpus_per_unit, weight;
-    uint64_t mem_mib, tmp_mib;
+    struct amounts amounts;
+    uint64_t tmp_mib;
     bool future;
     const struct conf_gres_set *gres;
     uint64_t *gres_total;           /* by kind of generic resource */
@@ -42,9 +44,9 @@ struct node_kind {
 /* What is free in a state of the cluster, the present one or another; arrays by node. */
 struct free_view {
     uint32_t *units;
-    int64_t *mem_mib; /* below 0: what runs has more than the node is configured to have now */
-    bool *whole;      /* nothing runs there */
-    uint64_t *gres;   /* as many as the cluster knows kinds of generic resources for each node */
+    struct amounts *amounts; /* below 0: what runs has more than the node is configured to have */
+    bool *whole;             /* nothing runs there */
+    uint64_t *gres; /* as many as the cluster knows kinds of generic resources for each node */
     const struct unit_use **use; /* of nodes where jobs share */
     struct node_users *users;
     const uint32_t *most;   /* an upper limit for the units of a job, by reservations; NULL: none */

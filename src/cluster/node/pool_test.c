@@ -38,8 +38,8 @@ static void kinds_follow(void **state)
     pool_update(c, n);
     assert_int_equal(kinds(c), 3);
     assert_int_equal(c->pool.weight[n->index], 9);
-    for (uint64_t mem = 1; mem < 50; mem++) {
-        n->mem_mib = mem;
+    for (int64_t mem = 1; mem < 50; mem++) {
+        n->amounts.mem_mib = mem;
         pool_update(c, n);
         test_sound(c);
     }
@@ -49,7 +49,7 @@ static void kinds_follow(void **state)
     pool_update(c, n);
     assert_string_equal(c->pool.kinds.data[c->pool.kind[n->index]].features, "x,y");
     n->weight = n->row->weight;
-    n->mem_mib = 1000;
+    n->amounts.mem_mib = 1000;
     free(n->features);
     n->features = mem_strdup("x");
     pool_update(c, n);
@@ -100,7 +100,7 @@ static void check_finds(void **state)
         n->use = what == 3 ? use : NULL;
         n->weight += what == 4;
         n->tmp_mib += what == 5;
-        n->used_mem_mib += what == 6;
+        n->used.mem_mib += what == 6;
         n->free_units -= what == 7;
         struct err err = {0};
         assert_int_equal(pool_check(c, &err), -ERR_INTERNAL);

@@ -99,7 +99,7 @@ static void draw_node(struct node *n)
     if (chance(30)) {
         n->jobs = between(1, 2);
         n->free_units -= between(1, n->units);
-        n->used_mem_mib = between(0, 2) * 100;
+        n->used.mem_mib = between(0, 2) * 100;
         n->completing = chance(30) ? n->jobs : 0;
         n->completing_units = n->completing ? n->units - n->free_units : 0;
         n->exclusive = chance(30);

@@ -165,7 +165,7 @@ Pb__NodeShare *facts_pack_share(const struct control *c, const struct alloc_node
     pb__node_share__init(s);
     s->node = (char *)c->cluster->nodes.data[a->node]->name;
     s->cpus = a->cpus;
-    SET(s, mem_mib, a->mem_mib);
+    SET(s, mem_mib, alloc_memory_mib(a));
     SET(s, cpu_set, facts_pack_cpus(c, a, arena));
     s->n_gres = a->gres.len;
     s->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, arena);

@@ -44,7 +44,7 @@ static void batch_node(const struct control *c, const struct job *j, Pb__StepNod
     node->n_task_ids = 1;
     node->cpus = a->cpus;
     SET(node, cpu_set, facts_pack_cpus(c, a, arena));
-    SET(node, mem_mib, a->mem_mib);
+    SET(node, mem_mib, alloc_memory_mib(a));
     node->n_gres = a->gres.len;
     node->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, arena);
     if (a->incarnation)
@@ -141,7 +141,7 @@ static void debug_selection(struct control *c, const struct job *j)
     vec_foreach (&attempt_of(j)->alloc, a) {
         const char *node = c->cluster->nodes.data[a->node]->name;
         control_debug(c, select_type, "job %u: node %s, %u CPUs, %llu MiB", j->id, node, a->cpus,
-                      (unsigned long long)a->mem_mib);
+                      (unsigned long long)alloc_memory_mib(a));
         vec_foreach (&a->gres, g)
             control_debug(c, gres, "job %u: node %s, %llu of GRES kind %u", j->id, node,
                           (unsigned long long)g->count, g->kind);

@@ -163,7 +163,7 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
         Pb__StepNode *where = arena_alloc(&arena, sizeof(*where));
         facts_put_node(n, where);
         where->cpus = a->cpus;
-        SET(where, mem_mib, a->mem_mib);
+        SET(where, mem_mib, alloc_memory_mib(a));
         where->task_ids = arena_alloc(&arena, sizeof(uint32_t));
         where->task_ids[where->n_task_ids++] = i;
         r.layout[r.n_layout++] = where;

@@ -105,7 +105,7 @@ static uint64_t sum_memory(const struct attempt *a)
 {
     uint64_t mib = 0;
     vec_foreach (&a->alloc, n)
-        mib += n->released ? 0 : n->mem_mib;
+        mib += n->released ? 0 : alloc_memory_mib(n);
     return mib << 20;
 }
 

@@ -95,7 +95,7 @@ static Pb__StepNode *build_node(struct control *c, const struct step_parts *part
     facts_put_node(n, m);
     m->task_ids = arena_alloc(arena, sizeof(uint32_t) * share.tasks);
     m->cpus = share.cpus;
-    SET(m, mem_mib, share.mem_mib ? share.mem_mib : a->mem_mib);
+    SET(m, mem_mib, share.mem_mib ? share.mem_mib : alloc_memory_mib(a));
     if (a->incarnation)
         SET(m, incarnation, str_hash(a->incarnation));
     vec_push(&s->nodes, ((struct step_node){.at = i,
@@ -661,7 +661,7 @@ static enum lack find_lack(const struct step_layout *l, size_t at)
 {
     const struct alloc_node *a = &attempt_of(l->j)->alloc.data[at];
     uint32_t room = a->cpus / l->cpus_per_task; /* tasks, when nothing else runs */
-    uint64_t one = step_layout_memory(l, a, 1), left = a->mem_mib - a->step_mem_mib;
+    uint64_t one = step_layout_memory(l, a, 1), left = alloc_memory_mib(a) - a->step_mem_mib;
 
     room = room > l->num_tasks ? l->num_tasks : room;
     if (!l->overlap && step_layout_is_whole(l) && a->step_cpus)
@@ -699,7 +699,7 @@ static void put_amount(const struct alloc_node *a, enum lack lack, struct str *o
         str_printf(out, "%u of %u CPUs are held by ", a->cpus - idle_cpus(a), a->cpus);
     else if (lack == LACK_MEMORY)
         str_printf(out, "%llu of %llu MiB of memory are held by ",
-                   (unsigned long long)a->step_mem_mib, (unsigned long long)a->mem_mib);
+                   (unsigned long long)a->step_mem_mib, (unsigned long long)alloc_memory_mib(a));
     else
         str_puts(out, "generic resources are held by ");
 }

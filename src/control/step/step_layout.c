@@ -193,10 +193,10 @@ static int find_counts(const struct control *c, struct step_layout *l, struct er
 uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node *a, uint32_t tasks)
 {
     const Pb__StepSpec *s = l->spec;
-    if (!a->mem_mib)
+    if (!alloc_memory_mib(a))
         return 0;
     if (s->has_mem_per_node_mib)
-        return s->mem_per_node_mib == a->mem_mib ? 0 : s->mem_per_node_mib;
+        return s->mem_per_node_mib == alloc_memory_mib(a) ? 0 : s->mem_per_node_mib;
     if (!s->has_mem_per_cpu_mib)
         return 0;
     uint64_t cpus = (uint64_t)tasks * l->cpus_per_task;
@@ -215,12 +215,12 @@ uint64_t step_layout_granted_memory(const struct step_layout *l, const struct al
                                     uint32_t tasks)
 {
     uint64_t need = step_layout_memory(l, a, tasks);
-    uint64_t left = l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib;
+    uint64_t left = l->overlap ? alloc_memory_mib(a) : alloc_memory_mib(a) - a->step_mem_mib;
     if (!need || l->spec->has_mem_per_node_mib || !step_layout_is_whole(l))
         return need;
     uint64_t of_all_cpus =
         l->spec->mem_per_cpu_mib * usable_cpus(l, l->cluster->nodes.data[a->node], a->cpus);
-    if (of_all_cpus >= a->mem_mib)
+    if (of_all_cpus >= alloc_memory_mib(a))
         return 0;
     if (of_all_cpus > left)
         of_all_cpus = left;
@@ -279,11 +279,11 @@ static void find_capacity(const struct control *c, struct step_layout *l, uint32
         uint32_t idle = leave_cpus(l, n, i, idle_cpus(l, a)), all = leave_cpus(l, n, i, a->cpus);
         uint32_t cap = l->overcommit ? l->num_tasks : count_tasks_on(l, n, idle);
         uint32_t most = l->overcommit ? l->num_tasks : count_tasks_on(l, n, all);
-        uint64_t left =
-            leave_memory(l, a, i, l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib);
+        uint64_t left = leave_memory(
+            l, a, i, l->overlap ? alloc_memory_mib(a) : alloc_memory_mib(a) - a->step_mem_mib);
         l->cap[i] = !l->usable[i] ? 0 : cap < per_node ? cap : per_node;
         l->by_cpus[i] = !l->usable[i] ? 0 : most < per_node ? most : per_node;
-        l->most[i] = memory_fits(l, a, leave_memory(l, a, i, a->mem_mib), l->by_cpus[i]);
+        l->most[i] = memory_fits(l, a, leave_memory(l, a, i, alloc_memory_mib(a)), l->by_cpus[i]);
         l->cap[i] = memory_fits(l, a, left, l->cap[i]);
         l->by_gres[i] = min_u32(l->most[i], step_gres_fits(c, &l->gres, a, true));
         l->cap[i] = min_u32(l->cap[i], step_gres_fits(c, &l->gres, a, l->overlap));

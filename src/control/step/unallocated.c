@@ -32,7 +32,7 @@ static int add_node(struct control *c, struct job *j, uint32_t index, struct err
     struct alloc_node a = {.node = index,
                            .units = n->units,
                            .cpus = n->cpus,
-                           .mem_mib = n->mem_mib,
+                           .amounts = n->amounts,
                            .incarnation = n->incarnation};
     if (!n->connected || !n->incarnation)
         return control_set_error(err, ERR_NODES_DOWN, n->name);
@@ -92,7 +92,7 @@ static Pb__StepNode *make_node(const struct control *c, const struct alloc_node 
     facts_put_node(n, m);
     m->task_ids = arena_alloc(arena, sizeof(uint32_t) * tasks);
     m->cpus = a->cpus;
-    SET(m, mem_mib, a->mem_mib);
+    SET(m, mem_mib, alloc_memory_mib(a));
     SET(m, cpu_set, step_cpus_pack(cpus, arena));
     SET(m, incarnation, str_hash(a->incarnation));
     return m;

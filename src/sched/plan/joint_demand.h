@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/bitset.h"
+#include "cluster/resource/amounts.h"
 
 struct cluster;
 struct gres_wants;
@@ -16,8 +17,9 @@ struct topo;
 
 struct demand { /* of a component, or of a part of it */
     struct bitset *nodes;
-    uint64_t least_nodes, cpus, mem_mib;
-    uint64_t node_mem_mib;         /* on each of its nodes */
+    uint64_t least_nodes, cpus;
+    struct amounts amounts;        /* on all of its nodes together, */
+    struct amounts node_amounts;   /* and on each of them */
     const struct gres_wants *gres; /* NULL: not known */
     uint64_t tasks;
     bool whole;              /* no other component has a node of these */

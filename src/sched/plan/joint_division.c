@@ -99,7 +99,7 @@ static struct demand demand_in(const struct division *d, const struct piece *pie
     if (piece->segment) {
         in.least_nodes = in.segment;
         in.cpus = 0;
-        in.mem_mib = in.least_nodes * in.node_mem_mib;
+        in.amounts = amounts_times(&in.node_amounts, (uint32_t)in.least_nodes);
         in.gres = NULL;
     }
     return in;
@@ -126,7 +126,8 @@ static bool are_alike(const struct piece *a, const struct piece *b)
     if (x == y)
         return true;
     return a->segment == b->segment && x->least_nodes == y->least_nodes && x->cpus == y->cpus &&
-           x->mem_mib == y->mem_mib && x->node_mem_mib == y->node_mem_mib && x->whole == y->whole &&
+           amounts_equal(&x->amounts, &y->amounts) &&
+           amounts_equal(&x->node_amounts, &y->node_amounts) && x->whole == y->whole &&
            x->segment == y->segment && !a->segment && !x->gres && !y->gres &&
            bitset_equal(x->nodes, y->nodes);
 }

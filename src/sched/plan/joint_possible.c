@@ -34,7 +34,7 @@ static struct demand find_demand(const struct cluster *c, const struct job *j, b
 {
     const struct request *r = &j->want;
     bool known = in_one || !j->partitions, alone = known && !r->shared;
-    bool counts = alone && !r->overcommit, all_mem = r->mem_node_mib == UINT64_MAX;
+    bool counts = alone && !r->overcommit;
     bool named = r->req && bitset_count(r->req) >= r->max_nodes; /* it has no others */
     struct demand d = {.nodes = named ? bitset_dup(r->req) : joint_candidates(c, j, in_one),
                        .least_nodes = known ? plan_need(j).nodes : r->min_nodes,
@@ -42,9 +42,12 @@ static struct demand find_demand(const struct cluster *c, const struct job *j, b
                        .gres = alone ? &r->gres : NULL,
                        .tasks = known ? r->tasks : 0,
                        .whole = alone && r->exclusive};
-    if (alone && !all_mem)
-        d.node_mem_mib = most_of(r->mem_node_mib, counts ? r->mem_cpu_mib * r->cpus_per_task : 0);
-    d.mem_mib = most_of(d.least_nodes * d.node_mem_mib, r->mem_cpu_mib * d.cpus);
+    if (alone) {
+        d.node_amounts = select_least(r, counts ? r->cpus_per_task : 0);
+        d.amounts = amounts_times(&d.node_amounts, (uint32_t)d.least_nodes);
+        struct amounts by_cpus = select_least(r, d.cpus);
+        amounts_raise(&d.amounts, &by_cpus);
+    }
     if (known)
         find_bounds(c, j, &d);
     return d;
@@ -103,14 +106,15 @@ static bool is_first_of(const struct bitset *nodes, const struct demand *demands
 bool joint_has_enough(const struct cluster *c, const struct bitset *nodes,
                       const struct demand *demands, uint32_t count)
 {
-    uint64_t whole = 0, shared = 0, cpus = 0, mem_mib = 0;
+    uint64_t whole = 0, shared = 0, cpus = 0;
+    struct amounts wanted = {0};
     assert(nodes);
     for (uint32_t i = 0; i < count; i++) {
         const struct demand *d = &demands[i];
         if (!bitset_contains(nodes, d->nodes))
             continue;
         cpus += d->cpus;
-        mem_mib += d->mem_mib;
+        amounts_add(&wanted, &d->amounts);
         if (d->whole)
             whole += d->least_nodes;
         else if (d->least_nodes > shared)
@@ -120,13 +124,15 @@ bool joint_has_enough(const struct cluster *c, const struct bitset *nodes,
                 !has_gres(c, nodes, demands, count, d->gres->list.data[k].mask))
                 return false;
     }
-    uint64_t have_cpus = 0, have_mib = 0;
+    uint64_t have_cpus = 0;
+    struct amounts have = {0};
     bitset_foreach (nodes, i) {
         const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[i]];
         have_cpus += k->cpus;
-        have_mib += k->mem_mib;
+        amounts_add(&have, &k->amounts);
     }
-    return whole + shared <= bitset_count(nodes) && cpus <= have_cpus && mem_mib <= have_mib;
+    return whole + shared <= bitset_count(nodes) && cpus <= have_cpus &&
+           amounts_are_within(&wanted, &have);
 }
 
 /* --- two of them --------------------------------------------------------------------------------
@@ -135,7 +141,9 @@ bool joint_has_enough(const struct cluster *c, const struct bitset *nodes,
 static bool share_kind(const struct cluster *c, const struct node_kind *k, const struct demand *a,
                        const struct demand *b)
 {
-    if (a->node_mem_mib + b->node_mem_mib > k->mem_mib)
+    struct amounts both = a->node_amounts;
+    amounts_add(&both, &b->node_amounts);
+    if (!amounts_are_within(&both, &k->amounts))
         return false;
     for (size_t i = 0; a->gres && i < a->gres->list.len; i++) {
         uint64_t mask = a->gres->list.data[i].mask;

@@ -434,7 +434,7 @@ static void same_views(const struct cluster *c, const struct free_view *a,
 {
     size_t n = c->nodes.len, kinds = c->pool.gres_kinds;
     assert_memory_equal(a->units, b->units, n * sizeof(*a->units));
-    assert_memory_equal(a->mem_mib, b->mem_mib, n * sizeof(*a->mem_mib));
+    assert_memory_equal(a->amounts, b->amounts, n * sizeof(*a->amounts));
     assert_memory_equal(a->whole, b->whole, n * sizeof(*a->whole));
     assert_memory_equal(a->use, b->use, n * sizeof(*a->use));
     assert_memory_equal(a->gres, b->gres, n * kinds * sizeof(*a->gres));
@@ -498,7 +498,8 @@ static char *dump_timeline(const struct timeline *t)
         for (uint32_t k = 0; k < t->nodes[i].len; k++) {
             const struct timeline_span *s = &t->spans[t->nodes[i].first + k];
             str_printf(&out, "\n%zu@%lld: %u %u %lld %lld", i, (long long)s->from, s->units,
-                       s->foreseen_units, (long long)s->mem_mib, (long long)s->foreseen_mem_mib);
+                       s->foreseen_units, (long long)s->amounts.mem_mib,
+                       (long long)s->foreseen.mem_mib);
             for (size_t g = 0; g < 2 * t->kinds; g++)
                 str_printf(&out, " %llu",
                            (unsigned long long)t->gres[(size_t)(s - t->spans) * 2 * t->kinds + g]);

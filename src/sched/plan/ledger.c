@@ -37,7 +37,7 @@ static void save_node(struct ledger *l, uint32_t node)
     size_t kinds = l->cluster->pool.gres_kinds;
     const struct free_view *v = &l->view;
     vec_push(&l->entries,
-             ((struct ledger_entry){node, v->units[node], v->mem_mib[node], v->whole[node],
+             ((struct ledger_entry){node, v->units[node], v->amounts[node], v->whole[node],
                                     v->users[node], v->use[node], NULL}));
     for (size_t k = 0; k < kinds; k++)
         vec_push(&l->gres, v->gres[node * kinds + k]);
@@ -69,7 +69,7 @@ static void place_share(struct ledger *l, const struct job *j, const struct sele
     if (v->use[s->node] || j->want.shared)
         vec_last(&l->entries).own_use = suppose_use(l, j, s);
     v->units[s->node] = alone || v->units[s->node] < s->units ? 0 : v->units[s->node] - s->units;
-    v->mem_mib[s->node] -= (int64_t)s->mem_mib;
+    amounts_subtract(&v->amounts[s->node], &s->amounts);
     v->whole[s->node] = false;
     v->users[s->node] = add_user(&v->users[s->node], j);
     if (vec_last(&l->entries).own_use)
@@ -105,7 +105,7 @@ void ledger_roll_back(struct ledger *l, size_t mark)
     while (l->entries.len > mark) {
         const struct ledger_entry e = vec_pop(&l->entries);
         v->units[e.node] = e.units;
-        v->mem_mib[e.node] = e.mem_mib;
+        v->amounts[e.node] = e.amounts;
         v->whole[e.node] = e.whole;
         v->users[e.node] = e.users;
         v->use[e.node] = e.use;

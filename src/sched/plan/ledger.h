@@ -15,7 +15,7 @@ struct selection;
 
 struct ledger_entry { /* a node before a part was placed on it */
     uint32_t node, units;
-    int64_t mem_mib;
+    struct amounts amounts;
     bool whole;
     struct node_users users;
     const struct unit_use *use;

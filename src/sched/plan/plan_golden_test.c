@@ -141,8 +141,8 @@ static void put_places(const struct cluster *c, const struct selection *s, struc
 {
     vec_foreach (&s->shares, share) {
         str_printf(out, " %s:%u", c->nodes.data[share->node]->name, share->units);
-        if (share->mem_mib)
-            str_printf(out, "/%llu", (unsigned long long)share->mem_mib);
+        if (share->amounts.mem_mib)
+            str_printf(out, "/%llu", (unsigned long long)share->amounts.mem_mib);
     }
 }
 

@@ -96,7 +96,7 @@ static void not_alike(void **state)
     (void)state;
     struct job *holder = test_job(c, 1, "gres=gpu:2");
     const struct gres_amount two = {0, 2};
-    const struct alloc_want want = {0, 1, 0, &two, 1};
+    const struct alloc_want want = {.units = 1, .gres = &two, .gres_len = 1};
     assert_int_equal(alloc_place(c, holder, &want, NULL), 0);
     assert_int_equal(job_set_state(c, holder, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     order_insert(&c->ends, &attempt_make(holder)->ends, NOW + 1000, 1);

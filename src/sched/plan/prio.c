@@ -85,7 +85,7 @@ static void count_part(struct prio_rule *r, const struct cluster *c, const struc
         const struct node *n = c->nodes.data[i];
         sum.nodes += 1;
         sum.cpus += n->cpus;
-        sum.mem_mib += (double)n->mem_mib;
+        sum.mem_mib += (double)n->amounts.mem_mib;
         count_gres(r, c, n, &sum);
     }
     vec_push(&r->parts, sum);

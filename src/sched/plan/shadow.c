@@ -45,7 +45,7 @@ static bool give_back(struct shadow *s, const struct alloc_node *a)
         v->units[a->node] += a->parked ? 0 : a->units;
     vec_foreach (&a->gres, held)
         gres_held_give_back(n, held, gres);
-    v->mem_mib[a->node] += (int64_t)a->mem_mib;
+    amounts_add(&v->amounts[a->node], &a->amounts);
     v->whole[a->node] = v->units[a->node] == n->units;
     if (v->whole[a->node] && !n->parked)
         v->users[a->node] = (struct node_users){0};
@@ -76,7 +76,7 @@ static void take_shares(const struct cluster *c, struct free_view *v, const stru
     vec_foreach (&where->shares, share) {
         uint32_t node = share->node;
         v->units[node] -= v->units[node] < share->units ? v->units[node] : share->units;
-        v->mem_mib[node] -= (int64_t)share->mem_mib;
+        amounts_subtract(&v->amounts[node], &share->amounts);
         for (size_t i = 0; i < share->gres_len; i++) {
             const struct gres_amount *amount = &where->gres.data[share->gres_at + i];
             uint64_t *left = &v->gres[node * c->pool.gres_kinds + amount->kind];
@@ -254,8 +254,8 @@ static void see_least(struct shadow *s, const struct bitset *allowed)
     bitset_foreach (allowed, i) {
         uint32_t units = now->units[i] < then->units[i] ? now->units[i] : then->units[i];
         s->least.units[i] = units;
-        s->least.mem_mib[i] =
-            now->mem_mib[i] < then->mem_mib[i] ? now->mem_mib[i] : then->mem_mib[i];
+        s->least.amounts[i] = now->amounts[i];
+        amounts_limit(&s->least.amounts[i], &then->amounts[i]);
         s->least.users[i] = now->users[i];
         s->least.whole[i] = now->whole[i] && units == c->pool.kinds.data[c->pool.kind[i]].units;
         for (size_t k = (size_t)i * kinds; k < ((size_t)i + 1) * kinds; k++)

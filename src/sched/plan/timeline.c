@@ -58,8 +58,8 @@ static void lay_out(struct timeline *t)
     add_spans(t, at);
     for (uint32_t i = 0; i < c->nodes.len; i++) {
         struct timeline_span *s = &t->spans[t->nodes[i].first];
-        *s = (struct timeline_span){TIMELINE_NOW, now->units[i], now->units[i], now->mem_mib[i],
-                                    now->mem_mib[i]};
+        *s = (struct timeline_span){TIMELINE_NOW, now->units[i], now->units[i], now->amounts[i],
+                                    now->amounts[i]};
         for (size_t k = 0; k < t->kinds; k++)
             gres_of(t, s)[k] = gres_of(t, s)[t->kinds + k] = now->gres[i * t->kinds + k];
     }
@@ -121,10 +121,10 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
                      ? n->units
                      : next.units + units_freed(&t->filled_use[a->node], n, a);
     next.units = next.units < n->units ? next.units : n->units;
-    next.mem_mib += (int64_t)a->mem_mib;
-    next.mem_mib = next.mem_mib < (int64_t)n->mem_mib ? next.mem_mib : (int64_t)n->mem_mib;
+    amounts_add(&next.amounts, &a->amounts);
+    amounts_limit(&next.amounts, &n->amounts);
     next.foreseen_units = next.units;
-    next.foreseen_mem_mib = next.mem_mib;
+    next.foreseen = next.amounts;
     if (last->from != at) {
         last++;
         node->len++;
@@ -348,10 +348,11 @@ static const struct timeline_span *span_at(const struct timeline *t, uint32_t no
 
 /* 'now': a job that was suspended and is completing holds no units, and yet the node is not empty.
  */
-static void set_view(struct timeline *t, uint32_t node, uint32_t units, int64_t mem_mib, bool now)
+static void set_view(struct timeline *t, uint32_t node, uint32_t units,
+                     const struct amounts *amounts, bool now)
 {
     t->view.units[node] = units;
-    t->view.mem_mib[node] = mem_mib;
+    t->view.amounts[node] = *amounts;
     t->view.whole[node] =
         units == kind_of(t, node)->units && (!now || t->cluster->pool.now.whole[node]);
     bool empty = t->view.whole[node] && !t->cluster->nodes.data[node]->parked;
@@ -377,12 +378,12 @@ static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_
     const struct timeline_span *s = span_at(t, node, from);
     const struct timeline_span *end = &t->spans[t->nodes[node].first + t->nodes[node].len];
     uint32_t units = s->units;
-    int64_t mem = s->mem_mib;
+    struct amounts amounts = s->amounts;
     for (s++; s < end && s->from < until; s++) {
         units = s->units < units ? s->units : units;
-        mem = s->mem_mib < mem ? s->mem_mib : mem;
+        amounts_limit(&amounts, &s->amounts);
     }
-    set_view(t, node, units, mem, from == TIMELINE_NOW);
+    set_view(t, node, units, &amounts, from == TIMELINE_NOW);
     view_gres_between(t, node, from, until);
 }
 
@@ -390,7 +391,7 @@ static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_
 static void view_foreseen(struct timeline *t, uint32_t node, int64_t at)
 {
     const struct timeline_span *s = span_at(t, node, at);
-    set_view(t, node, s->foreseen_units, s->foreseen_mem_mib, false);
+    set_view(t, node, s->foreseen_units, &s->foreseen, false);
     if (t->kinds)
         memcpy(t->view.gres + node * t->kinds, gres_of(t, s) + t->kinds,
                t->kinds * sizeof(*t->gres));
@@ -594,14 +595,14 @@ static void take_part(struct timeline *t, const struct job *j, const struct sele
         if (s->from < from)
             continue;
         s->units = subtract_units(s->units, share->units);
-        s->mem_mib -= (int64_t)share->mem_mib;
+        amounts_subtract(&s->amounts, &share->amounts);
         take_gres(gres_of(t, s), gres, share->gres_len);
         if (!runs)
             continue;
         if (share->gres_len)
             take_gres(gres_of(t, s) + t->kinds, gres, share->gres_len);
         s->foreseen_units = subtract_units(s->foreseen_units, share->units);
-        s->foreseen_mem_mib -= (int64_t)share->mem_mib;
+        amounts_subtract(&s->foreseen, &share->amounts);
     }
 }
 

@@ -14,7 +14,7 @@ struct timeline_span { /* free on a node from then to the next span's begin; the
                         */
     int64_t from;
     uint32_t units, foreseen_units; /* foreseen: as far as running jobs go, without reservations */
-    int64_t mem_mib, foreseen_mem_mib;
+    struct amounts amounts, foreseen;
 };
 
 struct timeline_node { /* where its spans are */

@@ -250,7 +250,7 @@ static void memory(void **state)
     expect(c, test_job(c, 13, "mem=401"), NOW + 200, "n1:1/401");
     expect(c, test_job(c, 14, "mem=0 w=n1"), NOW + 200, "n1:1/1000");
     expect(c, test_job(c, 15, "mem=1001"), NEVER, "");
-    c->nodes.data[0]->mem_mib = 500; /* made smaller under its jobs */
+    c->nodes.data[0]->amounts.mem_mib = 500; /* made smaller under its jobs */
     test_changed(c);
     expect(c, test_job(c, 16, "w=n1"), NOW + 200, "n1:1/0");
     expect(c, test_job(c, 17, "w=n1 mem=500"), NOW + 200, "n1:1/500");
@@ -342,7 +342,7 @@ static void comes_true(void **state)
 
 struct claim {
     uint32_t node, units;
-    uint64_t mem_mib;
+    int64_t mem_mib;
     int64_t from, until;
 };
 
@@ -353,7 +353,8 @@ struct claims {
 static void claim_all(struct claims *all, const struct selection *s, int64_t from, int64_t until)
 {
     vec_foreach (&s->shares, at)
-        vec_push(&all->list, ((struct claim){at->node, at->units, at->mem_mib, from, until}));
+        vec_push(&all->list,
+                 ((struct claim){at->node, at->units, at->amounts.mem_mib, from, until}));
 }
 
 static void claim_running(const struct cluster *c, struct claims *all)
@@ -364,7 +365,7 @@ static void claim_running(const struct cluster *c, struct claims *all)
                 int64_t end = (*j)->attempt->ends.key > NOW ? (*j)->attempt->ends.key : NOW;
                 uint32_t units = (*j)->want.exclusive ? c->nodes.data[a->node]->units : a->units;
                 vec_push(&all->list,
-                         ((struct claim){a->node, units, a->mem_mib, TIMELINE_NOW, end}));
+                         ((struct claim){a->node, units, a->amounts.mem_mib, TIMELINE_NOW, end}));
             }
 }
 
@@ -373,11 +374,11 @@ static bool left_at(const struct cluster *c, const struct claims *all, uint32_t 
                     int64_t *units, int64_t *mem_mib)
 {
     *units = c->nodes.data[node]->units;
-    *mem_mib = (int64_t)c->nodes.data[node]->mem_mib;
+    *mem_mib = c->nodes.data[node]->amounts.mem_mib;
     vec_foreach (&all->list, k)
         if (k->node == node && k->from <= at && at < k->until) {
             *units -= k->units;
-            *mem_mib -= (int64_t)k->mem_mib;
+            *mem_mib -= k->mem_mib;
         }
     return *units >= 0 && *mem_mib >= 0;
 }
@@ -388,10 +389,10 @@ static bool fits_by_list(const struct cluster *c, const struct claims *all, cons
                          const struct bitset *allowed, int64_t from)
 {
     uint32_t units[8];
-    int64_t mem[8];
+    struct amounts amounts[8] = {0};
     bool whole[8];
     const struct unit_use *use[8] = {0};
-    struct free_view view = {.units = units, .mem_mib = mem, .whole = whole, .use = use};
+    struct free_view view = {.units = units, .amounts = amounts, .whole = whole, .use = use};
     struct selection s = {0};
 
     for (uint32_t node = 0; node < c->nodes.len; node++) {
@@ -404,7 +405,7 @@ static bool fits_by_list(const struct cluster *c, const struct claims *all, cons
                 least_mem = m < least_mem ? m : least_mem;
             }
         units[node] = (uint32_t)least;
-        mem[node] = least_mem;
+        amounts[node].mem_mib = least_mem;
         whole[node] = least == c->nodes.data[node]->units;
     }
     bool fits = select_nodes(c, j, allowed, &view, &s) == 0;

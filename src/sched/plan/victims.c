@@ -71,7 +71,7 @@ static void reset_view(struct victim_search *h)
     vec_foreach (&h->touched, node) {
         uint32_t i = *node;
         h->view.units[i] = now->units[i];
-        h->view.mem_mib[i] = now->mem_mib[i];
+        h->view.amounts[i] = now->amounts[i];
         h->view.whole[i] = now->whole[i];
         h->view.users[i] = now->users[i];
         h->view.use[i] = now->use[i];
@@ -158,7 +158,7 @@ static void give_back(struct victim_search *h, const struct job *v, const struct
         free_gres(n, gres);
     if (keeps_memory(h, v))
         return;
-    h->view.mem_mib[a->node] += (int64_t)a->mem_mib;
+    amounts_add(&h->view.amounts[a->node], &a->amounts);
     vec_foreach (&a->gres, held)
         gres_held_give_back(n, held, gres);
     if (h->view.whole[a->node] && !n->parked)

@@ -74,7 +74,7 @@ static void see_now(struct state *s)
 {
     for (size_t i = 0; i < NODES; i++) {
         s->units[i] = s->c->pool.now.units[i];
-        s->mem_mib[i] = (uint64_t)s->c->pool.now.mem_mib[i];
+        s->mem_mib[i] = (uint64_t)s->c->pool.now.amounts[i].mem_mib;
     }
     assert_true(s->c->licenses.list.len <= LAYERS_MAX);
     vec_foreach (&s->c->licenses.list, l) {
@@ -87,7 +87,7 @@ static void give_back(struct state *s, const struct job *j)
 {
     vec_foreach (&attempt_of(j)->alloc, a) {
         s->units[a->node] += a->units;
-        s->mem_mib[a->node] += a->mem_mib;
+        s->mem_mib[a->node] += alloc_memory_mib(a);
     }
     for (size_t i = 0; i < s->c->licenses.list.len; i++)
         s->layers[i] += license_of_job(s->c, j, (int32_t)i);

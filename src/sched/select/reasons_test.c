@@ -221,7 +221,8 @@ static void check_start(struct world *w, const struct decision *d)
     struct held h = {.id = d->job->id, .from = NOW, .until = NOW + need->limit};
     vec_foreach (&d->where.shares, s) {
         h.nodes |= 1u << s->node;
-        if (s->units != (need->whole ? CPUS : need->cpus) || s->mem_mib != need->mem)
+        if (s->units != (need->whole ? CPUS : need->cpus) ||
+            (uint64_t)s->amounts.mem_mib != need->mem)
             wrong(w, h.id, REASON_NONE, "gets another amount");
         if (!fits_at(w, NULL, 0, s->node, NOW, need))
             wrong(w, h.id, REASON_NONE, "gets what is not free");

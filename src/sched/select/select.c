@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sched/select/select.h"
+#include "sched/select/select_memory.h"
 
 void select_done(struct selection *s)
 {
@@ -35,11 +36,36 @@ void select_copy(struct selection *to, const struct selection *from)
 /* --- configuration
  * --------------------------------------------------------------------------------- */
 
-static uint64_t node_mem_wanted(const struct request *r, const struct node_kind *k, uint32_t cpus)
+struct amounts select_least(const struct request *r, uint64_t cpus)
 {
-    if (r->mem_node_mib == UINT64_MAX)
-        return k->mem_mib;
-    return r->mem_node_mib ? r->mem_node_mib : r->mem_cpu_mib * cpus;
+    struct amounts least;
+#define NODE_AMOUNT(id, word, scarce, sentence, noun, member, ...)                                 \
+    least.member = select_##noun##_least(r, cpus);
+#include "cluster/resource/resource_kind.def"
+    return least;
+}
+
+/* On a node of the kind where tasks may use so many CPUs and GPUs. */
+static struct amounts find_wanted(const struct request *r, const struct node_kind *k, uint32_t cpus,
+                                  uint64_t gpus)
+{
+    struct amounts wanted;
+#define NODE_AMOUNT(id, word, scarce, sentence, noun, member, ...)                                 \
+    wanted.member = select_##noun##_wanted(r, k, cpus, gpus);
+#include "cluster/resource/resource_kind.def"
+    return wanted;
+}
+
+/* False: there is too little of some for any task. */
+static bool find_served(const struct request *r, const struct node_kind *k,
+                        const struct amounts *amounts, struct select_served *served)
+{
+    *served = (struct select_served){UINT64_MAX, GRES_COUNT_MAX};
+    bool fits = true;
+#define NODE_AMOUNT(id, word, scarce, sentence, noun, member, ...)                                 \
+    fits = fits && select_##noun##_fits(r, k, amounts->member, served);
+#include "cluster/resource/resource_kind.def"
+    return fits;
 }
 
 /* The fewest CPUs the request takes of any node. With --ntasks, --ntasks-per-node is a maximum;
@@ -75,11 +101,12 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
 {
     const struct request *r = &j->want;
     uint32_t cpus = least_cpus(r);
+    const struct amounts wanted = find_wanted(r, k, cpus, 0);
     return k->nodes && !k->future && k->cpus >= cpus &&
            select_part_cpus(&j->part->conf, k) >= cpus && k->sockets >= r->sockets &&
            k->cores >= r->cores &&
            (k->threads >= r->threads || (r->threads == 1 && k->threads == 1)) &&
-           k->tmp_mib >= r->tmp_mib && node_mem_wanted(r, k, cpus) <= k->mem_mib &&
+           k->tmp_mib >= r->tmp_mib && amounts_are_within(&wanted, &k->amounts) &&
            (constraint_match_any(r->constraint, k->features) ||
             (r->preferred && constraint_match_any(r->preferred, k->features))) &&
            kind_has_gres(r, k, c->pool.gres_kinds);
@@ -112,41 +139,41 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j)
 /* --- capacity
  * -------------------------------------------------------------------------------------- */
 
-/* CPUs of 'units' free units that tasks may use: whole units, whose usable CPUs count for memory.
- * Of a node of one's own all CPUs are taken, and memory bounds those that get tasks. */
+/* CPUs of 'units' free units that tasks may use: whole units, whose usable CPUs count for memory
+ * and the like. Of a node of one's own all CPUs are taken, and memory bounds those that get tasks.
+ */
 static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
-                         const struct select_room *room)
+                         const struct select_room *room, const struct select_served *served)
 {
-    uint64_t mem_mib = (uint64_t)room->mem_mib;
     uint32_t units = room->units;
     if (r->exclusive) {
-        uint64_t by_mem = r->mem_cpu_mib ? mem_mib / r->mem_cpu_mib : k->cpus;
         uint32_t cpus = k->units * select_cpus_used(r, k);
         uint64_t spec = (uint64_t)r->spec * (r->spec_in_threads ? 1 : k->threads);
         cpus = cpus > spec ? cpus - (uint32_t)spec : 0;
-        return room->cpus_left < k->cpus ? 0 : by_mem < cpus ? (uint32_t)by_mem : cpus;
+        cpus = served->cpus < cpus ? (uint32_t)served->cpus : cpus;
+        return room->cpus_left < k->cpus ? 0 : cpus;
     }
     if (room->cpus_left / k->cpus_per_unit < units)
         units = room->cpus_left / k->cpus_per_unit;
-    if (r->mem_cpu_mib) {
-        uint64_t by_mem = mem_mib / r->mem_cpu_mib / select_cpus_used(r, k);
-        units = by_mem < units ? (uint32_t)by_mem : units;
+    if (served->cpus != UINT64_MAX) {
+        uint64_t most = served->cpus / select_cpus_used(r, k);
+        units = most < units ? (uint32_t)most : units;
     }
     return units * select_cpus_used(r, k);
 }
 
-/* GPUs that so many CPUs and so much memory go with. */
-static uint64_t gpus_served(const struct request *r, uint32_t cpus, int64_t mem_mib)
+/* GPUs that so many CPUs, and what else the node has, go with. */
+static uint64_t gpus_served(const struct request *r, uint32_t cpus,
+                            const struct select_served *served)
 {
     uint64_t by_cpus = r->cpus_per_gpu ? cpus / r->cpus_per_gpu : GRES_COUNT_MAX;
-    uint64_t by_mem = r->mem_gpu_mib ? (uint64_t)mem_mib / r->mem_gpu_mib : GRES_COUNT_MAX;
-    return by_mem < by_cpus ? by_mem : by_cpus;
+    return served->gpus < by_cpus ? served->gpus : by_cpus;
 }
 
 /* Tasks that its generic resources, and what comes with GPUs, hold; 0: none. */
 static uint32_t gres_fit(const struct cluster *c, const struct request *r,
                          const struct node_kind *n, const struct select_room *room, uint32_t cpus,
-                         uint64_t *more)
+                         const struct select_served *with, uint64_t *more)
 {
     uint64_t left[GRES_KINDS_MAX], job = 0, wanted = 0;
     const uint64_t *have = select_gres_room(r, n, room->gres, c->pool.gres_kinds, left);
@@ -158,7 +185,7 @@ static uint32_t gres_fit(const struct cluster *c, const struct request *r,
         wanted += w->per_job;
     uint64_t per_node = gres_wanted(&r->gres, "gpu", GRES_PER_NODE);
     uint64_t per_task = gres_wanted(&r->gres, "gpu", GRES_PER_TASK);
-    uint64_t served = gpus_served(r, cpus, room->mem_mib);
+    uint64_t served = gpus_served(r, cpus, with);
     if (per_node > served)
         return 0;
     served -= per_node;
@@ -175,19 +202,17 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
                           const struct select_room *room, uint64_t *more)
 {
     const struct request *r = &j->want;
-    if (room->units == 0 || room->mem_mib < 0 || (r->exclusive && !room->whole))
+    struct select_served served;
+    if (room->units == 0 || (r->exclusive && !room->whole) ||
+        !find_served(r, k, &room->amounts, &served))
         return 0;
-    if (r->mem_node_mib && node_mem_wanted(r, k, 0) > (uint64_t)room->mem_mib)
-        return 0;
-    if (r->exclusive && r->mem_cpu_mib > select_whole_mem_per_cpu(r, k))
-        return 0;
-    uint32_t cpus = cpus_fit(r, k, room);
+    uint32_t cpus = cpus_fit(r, k, room, &served);
     if (cpus == 0 || cpus < r->min_cpus)
         return 0;
     uint32_t tasks = cpus / r->cpus_per_task;
     if (r->overcommit && tasks)
         tasks = r->tasks;
-    uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, k, room, cpus, more) : tasks;
+    uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, k, room, cpus, &served, more) : tasks;
     tasks = by_gres < tasks ? by_gres : tasks;
     if (r->tasks_per_core || r->tasks_per_socket) {
         uint32_t by_cores = select_tasks_by_cores(c, j, k, room);
@@ -208,7 +233,7 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
     struct select_room room = {view->units[node], select_part_cpus_left(j, k, view, node),
-                               view->mem_mib[node], view->whole[node],
+                               view->amounts[node], view->whole[node],
                                view->gres ? view->gres + node * c->pool.gres_kinds : NULL};
     bool bound = request_is_bound(&j->want);
     if (view->present && (j->want.tasks_per_socket || bound))
@@ -315,10 +340,12 @@ static bool add_share(const struct cluster *c, const struct job *j, const struct
                       .units = cores.units,
                       .per_socket = cores.per_socket,
                       .beyond = cores.beyond};
-    s.mem_mib = node_mem_wanted(r, n, s.units * select_cpus_used(r, n)) + gpus * r->mem_gpu_mib;
-    uint64_t most = view->mem_mib[p->node] > 0 ? (uint64_t)view->mem_mib[p->node] : 0;
-    if (r->exclusive && s.mem_mib > most)
-        s.mem_mib = most; /* suspended jobs keep theirs */
+    s.amounts = find_wanted(r, n, s.units * select_cpus_used(r, n), gpus);
+    if (r->exclusive) { /* suspended jobs keep theirs */
+        struct amounts none = {0};
+        amounts_limit(&s.amounts, &view->amounts[p->node]);
+        amounts_raise(&s.amounts, &none);
+    }
     s.gres_at = (uint32_t)out->gres.len;
     s.gres_len = add_gres(c, r, view, p, out);
     vec_push(&out->shares, s);
@@ -403,7 +430,7 @@ void select_bounds(const struct job *j, struct chooser *ch)
 struct neighbour { /* what the last node had, when that is all there is to it, and what it takes */
     bool known;
     uint32_t kind, units, most, tasks;
-    int64_t mem_mib;
+    struct amounts amounts;
     bool whole;
 };
 
@@ -428,14 +455,14 @@ static uint32_t tasks_again(struct neighbour *last, const struct cluster *c, con
     if (view->limit && view->limit[node] < most)
         most = view->limit[node];
     if (!last->known || last->kind != c->pool.kind[node] || last->units != view->units[node] ||
-        last->most != most || last->mem_mib != view->mem_mib[node] ||
+        last->most != most || !amounts_equal(&last->amounts, &view->amounts[node]) ||
         last->whole != view->whole[node])
         *last = (struct neighbour){.known = true,
                                    .kind = c->pool.kind[node],
                                    .units = view->units[node],
                                    .most = most,
                                    .tasks = tasks_on(c, j, view, node, 0, NULL),
-                                   .mem_mib = view->mem_mib[node],
+                                   .amounts = view->amounts[node],
                                    .whole = view->whole[node]};
     return last->tasks;
 }

@@ -9,7 +9,7 @@
 struct select_room { /* on a node */
     uint32_t units;
     uint32_t cpus_left; /* of MaxCPUsPerNode */
-    int64_t mem_mib;
+    struct amounts amounts;
     bool whole;              /* nothing runs there */
     const uint64_t *gres;    /* by kind of generic resource */
     const struct node *node; /* as it is now, to look at its sockets; NULL: not known */
@@ -39,13 +39,21 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
                           const struct select_room *room, uint64_t *more);
 
+/* --- select_NOUN.h: numbers of nodes, a row NODE_AMOUNT of resource_kind.def each ---------------
+ */
+
+struct select_served { /* what the amounts of a node are enough for */
+    uint64_t cpus, gpus;
+};
+
+/* What the job takes at least of any node where it has so many CPUs. */
+struct amounts select_least(const struct request *r, uint64_t cpus);
+
 /* --- select_units.c: units and tasks -------------------------------------------------------------
  */
 
 /* Of a unit's CPUs, those that tasks may use: --threads-per-core. */
 uint32_t select_cpus_used(const struct request *r, const struct node_kind *k);
-/* MiB that each CPU of a node of one's own may have: a larger --mem-per-cpu is beyond the node. */
-uint64_t select_whole_mem_per_cpu(const struct request *r, const struct node_kind *k);
 /* Units of a node that so many tasks and GPUs of the job take. Those of CPUs that are for no task
  * (--mincpus, --cpus-per-gpu) may be of any socket. */
 struct cores_want select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,

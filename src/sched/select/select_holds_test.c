@@ -72,7 +72,7 @@ static void random_state(struct cluster *c, uint64_t *seed)
         const struct alloc_want want = {.node = n->index,
                                         .units = test_between(seed, 1, n->units),
                                         .per_socket = test_between(seed, 0, 3),
-                                        .mem_mib = 1000 * test_between(seed, 0, 1)};
+                                        .amounts = {.mem_mib = 1000 * test_between(seed, 0, 1)}};
         if (alloc_place(c, j, &want, NULL) == 0)
             job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
         else

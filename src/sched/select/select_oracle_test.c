@@ -107,7 +107,7 @@ static void random_state(struct cluster *c, uint64_t *seed)
         struct node *n = c->nodes.data[test_between(seed, 0, NODES - 1)];
         struct job *j = test_job(c, id, chance(seed, 10) ? "exclusive" : "");
         uint32_t units = test_between(seed, 1, n->units);
-        uint64_t mem = test_between(seed, 0, (uint32_t)n->mem_mib / 2);
+        uint64_t mem = test_between(seed, 0, (uint32_t)n->amounts.mem_mib / 2);
         if (alloc_take(c, j, n->index, units, mem, NULL) != 0) {
             cluster_remove_job(c, j);
             continue;
@@ -134,8 +134,9 @@ struct space { /* of a node */
 static struct space space_now(const struct cluster *c, const struct node *n)
 {
     const struct part *p = c->parts.data[0];
-    struct space s = {n->exclusive ? 0 : n->free_units, n->mem_mib - n->used_mem_mib,
-                      p->conf.max_cpus_per_node, n->jobs == 0};
+    struct space s = {n->exclusive ? 0 : n->free_units,
+                      (uint64_t)(n->amounts.mem_mib - n->used.mem_mib), p->conf.max_cpus_per_node,
+                      n->jobs == 0};
     uint32_t used = 0;
     vec_foreach (&c->jobs, j)
         vec_foreach (&attempt_of((*j))->alloc, a)
@@ -158,7 +159,7 @@ static uint32_t units_of(const struct request *r, const struct node *n, uint32_t
 static uint64_t memory_of(const struct request *r, const struct node *n, uint32_t cpus)
 {
     if (r->mem_node_mib == UINT64_MAX)
-        return n->mem_mib;
+        return (uint64_t)n->amounts.mem_mib;
     return r->mem_node_mib ? r->mem_node_mib : r->mem_cpu_mib * cpus;
 }
 
@@ -273,9 +274,10 @@ static void check_share(const struct trial *t, const struct share *s)
 
     if (s->units == 0 || s->units > space.units)
         WRONG(t, "more cores than are free");
-    if (s->mem_mib > space.mem)
+    uint64_t mem_mib = (uint64_t)s->amounts.mem_mib;
+    if (mem_mib > space.mem)
         WRONG(t, "more memory than is free");
-    if (s->mem_mib != memory_of(r, n, s->units * n->cpus_per_unit))
+    if (mem_mib != memory_of(r, n, s->units * n->cpus_per_unit))
         WRONG(t, "not the memory it asks for");
     if (r->exclusive && (s->units != n->units || !space.idle))
         WRONG(t, "not the whole node");

@@ -8,6 +8,7 @@
 #include "cluster/node/topo.h"
 #include "sched/select/choose.h"
 #include "sched/select/select.h"
+#include "sched/select/select_memory.h"
 
 struct most { /* of what nodes of a partition have */
     uint64_t nodes, cpus, cpus_per_node, mem_mib, mem_per_cpu_mib, tmp_mib;
@@ -26,7 +27,8 @@ static struct most most_of(const struct cluster *c, const struct part *p, const 
         m.nodes += count[i];
         m.cpus += (uint64_t)cpus * count[i];
         m.cpus_per_node = cpus > m.cpus_per_node ? cpus : m.cpus_per_node;
-        m.mem_mib = k->mem_mib > m.mem_mib ? k->mem_mib : m.mem_mib;
+        uint64_t mem_mib = (uint64_t)k->amounts.mem_mib;
+        m.mem_mib = mem_mib > m.mem_mib ? mem_mib : m.mem_mib;
         uint64_t whole = select_whole_mem_per_cpu(r, k);
         m.mem_per_cpu_mib = whole > m.mem_per_cpu_mib ? whole : m.mem_per_cpu_mib;
         m.tmp_mib = k->tmp_mib > m.tmp_mib ? k->tmp_mib : m.tmp_mib;
@@ -101,8 +103,8 @@ static void look_idle(const struct cluster *c, const struct job *j, const struct
 {
     for (size_t i = 0; i < c->pool.kinds.len; i++) {
         const struct node_kind *k = &c->pool.kinds.data[i];
-        struct select_room room = {k->units, select_part_cpus(&j->part->conf, k),
-                                   (int64_t)k->mem_mib, true, k->gres_total};
+        struct select_room room = {k->units, select_part_cpus(&j->part->conf, k), k->amounts, true,
+                                   k->gres_total};
         room.like = request_is_bound(&j->want) ? first_of(c, i) : NULL;
         bool could = select_kind_could(c, j, k) && constraint_match(con, k->features, which);
         idle[i] = (struct idle){0};

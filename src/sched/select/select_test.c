@@ -483,7 +483,7 @@ static void shrunk(void **state)
     (void)state;
     test_up(c);
     test_run(c, 1, "n1:1/900", 100);
-    c->nodes.data[0]->mem_mib = 800;
+    c->nodes.data[0]->amounts.mem_mib = 800;
     test_changed(c);
     _cleanup_free_ char *where = choice(c, j), *other = choice(c, k);
     assert_string_equal(where, "n2:1/1");

@@ -13,12 +13,6 @@ uint32_t select_cpus_used(const struct request *r, const struct node_kind *k)
     return k->cpus_per_unit / k->threads * r->use_threads;
 }
 
-uint64_t select_whole_mem_per_cpu(const struct request *r, const struct node_kind *k)
-{
-    uint64_t cpus = (uint64_t)k->units * select_cpus_used(r, k);
-    return cpus ? k->mem_mib / cpus : 0;
-}
-
 /* Units that so many tasks, of so many CPUs in all, take of one socket, or where that does not
  * matter. */
 static uint64_t units_together(const struct request *r, const struct node_kind *k, uint64_t tasks,

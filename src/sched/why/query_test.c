@@ -108,7 +108,7 @@ static void dump_cluster(const struct life *l, struct str *out)
     }
     put_bytes(out, c->licenses.list.data, c->licenses.list.len * sizeof c->licenses.list.data[0]);
     put_bytes(out, pool->now.units, n * sizeof pool->now.units[0]);
-    put_bytes(out, pool->now.mem_mib, n * sizeof pool->now.mem_mib[0]);
+    put_bytes(out, pool->now.amounts, n * sizeof pool->now.amounts[0]);
     put_bytes(out, pool->now.whole, n * sizeof pool->now.whole[0]);
     put_bytes(out, pool->now.gres, n * pool->gres_kinds * sizeof pool->now.gres[0]);
     put_bytes(out, pool->now.users, n * sizeof pool->now.users[0]);

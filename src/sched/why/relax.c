@@ -188,7 +188,8 @@ static void find_memory(const struct cluster *c, const struct job *j, const Pb__
         return;
     if (s->has_mem_per_node_mib && asked == 0) /* all that a node has */
         vec_foreach (&c->pool.kinds, k)
-            asked = k->nodes && k->mem_mib > asked ? k->mem_mib : asked;
+            if (k->nodes && (uint64_t)k->amounts.mem_mib > asked)
+                asked = (uint64_t)k->amounts.mem_mib;
     size_t before = out->list.len;
     const struct conf_part *p = &j->part->conf;
     bool own = p->max_mem_per_cpu_mib || p->max_mem_per_node_mib;

@@ -107,30 +107,6 @@ static void put_licence(struct why *w, const struct job *j)
     }
 }
 
-/* What most of the nodes that do not do are short of. */
-static const char *name_scarce(const struct why_nodes *n)
-{
-    static const struct {
-        enum why_cause cause;
-        const char *what;
-    } of[] = {{WHY_CPUS, "nodes with enough CPUs"},
-              {WHY_MEMORY, "nodes with enough memory"},
-              {WHY_GRES, "nodes with enough gres"},
-              {WHY_WHOLE, "idle nodes"},
-              {WHY_SHARED, "nodes that more jobs may share"},
-              {WHY_USER, "nodes of one user"},
-              {WHY_DOWN, "nodes that are up"},
-              {WHY_DRAINED, "nodes that are up"}};
-    uint32_t most = 0;
-    const char *what = "nodes";
-    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
-        if (why_nodes_count(n, of[i].cause) > most) {
-            most = why_nodes_count(n, of[i].cause);
-            what = of[i].what;
-        }
-    return what;
-}
-
 static void put_scarce(struct why *w, const struct job *j)
 {
     const struct request *r = &j->want;
@@ -144,7 +120,7 @@ static void put_scarce(struct why *w, const struct job *j)
     else if (w->rule > WHY_UNUSABLE)
         return;
     else if (have < r->min_nodes)
-        put_short(w, name_scarce(&w->nodes), have, r->min_nodes);
+        put_short(w, why_nodes_scarce(&w->nodes), have, r->min_nodes);
     else if (w->nodes.free_tasks < r->tasks && !r->overcommit)
         put_short(w, "places for tasks", w->nodes.free_tasks, r->tasks);
 }

@@ -11,12 +11,43 @@
 #define NAMES 1000 /* of a group */
 #define HOLDERS 8  /* of a group */
 
-static const char *const words[] = {
-    [WHY_FREE] = "free",       [WHY_CPUS] = "cpus",       [WHY_MEMORY] = "memory",
-    [WHY_GRES] = "gres",       [WHY_WHOLE] = "whole",     [WHY_USER] = "user",
-    [WHY_SEVERAL] = "several", [WHY_DRAINED] = "drained", [WHY_DOWN] = "down",
-    [WHY_SHARED] = "shared",
+static const struct {
+    const char *word, *scarce; /* scarce: NULL: nothing in particular */
+} causes[] = {
+    [WHY_FREE] = {"free", NULL},
+#define NODE_RESOURCE(id, word, scarce, ...) [WHY_##id] = {word, scarce},
+#include "cluster/resource/resource_kind.def"
+    [WHY_WHOLE] = {"whole", "idle nodes"},
+    [WHY_SHARED] = {"shared", "nodes that more jobs may share"},
+    [WHY_USER] = {"user", "nodes of one user"},
+    [WHY_SEVERAL] = {"several", NULL},
+    [WHY_DRAINED] = {"drained", "nodes that are up"},
+    [WHY_DOWN] = {"down", "nodes that are up"},
 };
+
+/* What a node has, in the order of the table. */
+static const enum why_cause kinds[] = {
+#define NODE_RESOURCE(id, ...) WHY_##id,
+#include "cluster/resource/resource_kind.def"
+};
+
+/* Gives the job's room on a node all that the node has of the kind. False: CPUs, of which it is
+ * short when the job does not fit with all other kinds free. */
+static bool assume_all(enum why_cause kind, const struct node_kind *k, struct select_room *room)
+{
+    switch (kind) {
+#define NODE_AMOUNT(id, word, scarce, sentence, noun, member, ...)                                 \
+    case WHY_##id:                                                                                 \
+        room->amounts.member = k->amounts.member;                                                  \
+        return true;
+#include "cluster/resource/resource_kind.def"
+    case WHY_GRES:
+        room->gres = k->gres_total;
+        return true;
+    default:
+        return false;
+    }
+}
 
 void why_nodes_init(struct why_nodes *n, const struct cluster *c, const struct job *j)
 {
@@ -49,9 +80,10 @@ static enum why_cause find_lack(const struct cluster *c, const struct job *j, ui
                                 const struct select_room *room)
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
-    struct select_room cpus = *room, mem = *room, gres = *room, full = *room;
-    cpus.mem_mib = mem.mem_mib = full.mem_mib = (int64_t)k->mem_mib;
-    cpus.gres = gres.gres = full.gres = k->gres_total;
+    struct select_room cpus = *room; /* with all else free */
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        assume_all(kinds[i], k, &cpus);
+    struct select_room full = cpus;
     full.units += share_full(k->units, c->pool.now.use[node], j);
     full.whole = room->whole || (j->want.shared && full.units == k->units);
     if (!tasks_in(c, j, node, &cpus) && tasks_in(c, j, node, &full))
@@ -60,9 +92,12 @@ static enum why_cause find_lack(const struct cluster *c, const struct job *j, ui
         return WHY_WHOLE;
     if (!tasks_in(c, j, node, &cpus))
         return WHY_CPUS;
-    if (tasks_in(c, j, node, &mem))
-        return WHY_MEMORY;
-    return tasks_in(c, j, node, &gres) ? WHY_GRES : WHY_SEVERAL;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct select_room one = *room;
+        if (assume_all(kinds[i], k, &one) && tasks_in(c, j, node, &one))
+            return kinds[i];
+    }
+    return WHY_SEVERAL;
 }
 
 static enum why_cause cause_of(const struct cluster *c, const struct job *j, uint32_t node,
@@ -133,10 +168,25 @@ uint32_t why_nodes_count(const struct why_nodes *n, enum why_cause cause)
     return sum;
 }
 
+const char *why_nodes_scarce(const struct why_nodes *n)
+{
+    const char *scarce = "nodes";
+    uint32_t most = 0;
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
+        uint32_t count = causes[i].scarce ? why_nodes_count(n, (enum why_cause)i) : 0;
+        if (count > most) {
+            most = count;
+            scarce = causes[i].scarce;
+        }
+    }
+    return scarce;
+}
+
 static int by_cause(const void *a, const void *b)
 {
     const Pb__WhyNodes *x = *(Pb__WhyNodes *const *)a, *y = *(Pb__WhyNodes *const *)b;
-    bool x_free = str_eq(x->cause, words[WHY_FREE]), y_free = str_eq(y->cause, words[WHY_FREE]);
+    bool x_free = str_eq(x->cause, causes[WHY_FREE].word),
+         y_free = str_eq(y->cause, causes[WHY_FREE].word);
     if (x_free != y_free)
         return x_free ? -1 : 1;
     if (x->count != y->count)
@@ -169,7 +219,7 @@ void why_nodes_put(const struct why_nodes *n, const struct cluster *c, Pb__WhyRe
         Pb__WhyNodes *one = arena_alloc(arena, sizeof *one);
         pb__why_nodes__init(one);
         hostlist_format(g->nodes, &names);
-        one->cause = (char *)words[g->cause];
+        one->cause = (char *)causes[g->cause].word;
         one->count = g->count;
         one->nodes = arena_strdup(arena, str_cstr(&names));
         one->reason = g->reason ? arena_strdup(arena, g->reason) : NULL;

@@ -11,9 +11,8 @@
 
 enum why_cause {
     WHY_FREE,
-    WHY_CPUS,
-    WHY_MEMORY,
-    WHY_GRES,
+#define NODE_RESOURCE(id, ...) WHY_##id,
+#include "cluster/resource/resource_kind.def"
     WHY_WHOLE,
     WHY_SHARED, /* by as many jobs as may share it */
     WHY_USER,
@@ -42,8 +41,10 @@ void why_nodes_init(struct why_nodes *n, const struct cluster *c, const struct j
 void why_nodes_done(struct why_nodes *n);
 /* Looks at the next ones. True: there are more. */
 bool why_nodes_step(struct why_nodes *n, const struct cluster *c, const struct job *j);
-/* So many nodes of this cause. */
+/* The number of nodes of this cause. */
 uint32_t why_nodes_count(const struct why_nodes *n, enum why_cause cause);
+/* What most of the nodes that are not free are short of. */
+const char *why_nodes_scarce(const struct why_nodes *n);
 /* Groups, what there is most of first; lives in the arena. */
 void why_nodes_put(const struct why_nodes *n, const struct cluster *c, Pb__WhyReply *m,
                    struct arena *arena);

@@ -152,12 +152,64 @@ static void a_removed_partition_is_told_from_one_that_is_down(void **state)
     }
 }
 
+/* A job runs on n1; the one that is asked about fits on an idle node. */
+static void a_node_is_short_of_what_the_job_would_fit_with(void **state)
+{
+    static const char conf[] = CONS "GresTypes=gpu\nNodeName=n1 CPUs=4 RealMemory=400 Gres=gpu:2\n"
+                                    "PartitionName=p Nodes=ALL\n";
+    static const struct {
+        const char *cause, *resource, *runs, *waits;
+    } cases[] = {
+        {"cpus", "nodes with enough CPUs", "c=3", "c=2"},
+        {"cpus", "nodes with enough CPUs", "c=3 mem=300", "c=2 mem=200"}, /* before all others */
+        {"memory", "nodes with enough memory", "mem=300", "mem=200"},
+        {"gres", "nodes with enough gres", "gres=gpu:1", "gres=gpu:2"},
+        {"several", "nodes", "mem=300 gres=gpu:1", "mem=200 gres=gpu:2"},
+        {"whole", "idle nodes", "c=1", "exclusive"},
+    };
+    static const char *const kinds[] = {
+#define NODE_RESOURCE(id, word, scarce, ...) word, scarce,
+#include "cluster/resource/resource_kind.def"
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(kinds); i += 2) { /* each has a case of its own */
+        size_t at = 0;
+        while (at < COUNT(cases) && !str_eq(cases[at].cause, kinds[i]))
+            at++;
+        assert_true(at < COUNT(cases));
+        assert_string_equal(cases[at].resource, kinds[i + 1]);
+    }
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cluster *c = test_cluster(conf);
+        struct selection where = {0};
+        test_up(c);
+        struct job *first = test_job(c, 1, cases[i].runs);
+        _cleanup_bitset_ struct bitset *could = select_candidates(c, first);
+        assert_true(select_nodes(c, first, could, NULL, &where) == 0);
+        test_run_selection(c, first, &where, NOW + 100);
+        queue_job(c, 2, cases[i].waits);
+        struct why *w = why_new(c, &(struct why_question){.job_id = 2, .backfill = true});
+        while (why_step(w, NOW))
+            ;
+        const Pb__WhyReply *answer = why_answer(w);
+        assert_int_equal(answer->n_groups, 1);
+        if (!str_eq(answer->groups[0]->cause, cases[i].cause))
+            fail_msg("case %zu: %s, not %s", i, answer->groups[0]->cause, cases[i].cause);
+        assert_string_equal(answer->resource, cases[i].resource);
+        assert_int_equal(answer->need, 1);
+        why_free(w);
+        select_done(&where);
+        test_cluster_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_reason_of_a_gate_has_its_rule),
         cmocka_unit_test(the_planner_finds_the_rule),
         cmocka_unit_test(a_removed_partition_is_told_from_one_that_is_down),
+        cmocka_unit_test(a_node_is_short_of_what_the_job_would_fit_with),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
