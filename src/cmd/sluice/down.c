@@ -119,7 +119,7 @@ static void by_asking(const struct sluice_options *o, const struct daemon_list *
         daemon_wait_gone(running, SLUICE_STOP_MS);
 }
 
-int sluice_down(const struct sluice_options *o)
+int sluice_down(const struct sluice_options *o, const char *const *operand)
 {
     struct err err = {0};
     if (!place_has_cluster(o->dir)) {

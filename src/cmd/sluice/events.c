@@ -133,7 +133,7 @@ static int forget_consumer(const struct sluice_options *o)
     return rc ? 1 : 0;
 }
 
-int sluice_events(const struct sluice_options *o)
+int sluice_events(const struct sluice_options *o, const char *const *operand)
 {
     struct stream s = {.options = o, .placed = o->since_given, .since = o->since};
     int rc;

@@ -37,8 +37,9 @@ static int show_once(const struct sluice_options *o, const char *partition)
     return rc == 0 ? status : 1;
 }
 
-int sluice_gang(const struct sluice_options *o, const char *partition)
+int sluice_gang(const struct sluice_options *o, const char *const *operand)
 {
+    const char *partition = operand[0];
     sluice_choose(o);
     int status = show_once(o, partition);
     while (o->iterate_sec) {

@@ -7,8 +7,9 @@
 #include "show/json_out.h"
 #include "show/show.h"
 
-int sluice_hres(const struct sluice_options *o, const char *name)
+int sluice_hres(const struct sluice_options *o, const char *const *operand)
 {
+    const char *name = operand[0];
     Pb__Empty request = PB__EMPTY__INIT;
     Pb__LicenseList *reply = NULL;
     struct err err = {0};

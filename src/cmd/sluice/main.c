@@ -10,82 +10,21 @@
 #include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 
-static const char help[] =
-    "Usage: sluice VERB [OPTIONS]\n"
-    "A private cluster on this machine, for one user, without any privilege.\n\n"
-    "  up         make a cluster, or start the one that is there; returns when its nodes are up\n"
-    "  down       stop it: running jobs are ended, waiting ones are kept for the next 'up'\n"
-    "  status     what runs; the exit status is 0 when all of it does\n"
-    "  usage      what all processes of the nodes use, by user and by job; 'usage n[1-4]': of "
-    "some\n"
-    "             nodes only. Of the cluster of --dir, else of $SLURM_CONF\n"
-    "  state      'state export [FILE]': the controller's saved state as lines of JSON;\n"
-    "             'state import FILE': into an empty place. Of the cluster of --dir, else of\n"
-    "             $SLURM_CONF\n"
-    "  record     'record FILE': what the cluster was asked, as a trace for slurmsim: shapes, "
-    "times\n"
-    "             and limits of jobs, with numbers for users, no names and no commands\n"
-    "  why        'why JOBID': why the job waits: the rule, what is missing and who has it, the "
-    "jobs\n"
-    "             before it, when it is expected to start, and which changes would let it start, "
-    "each\n"
-    "             with its command. Of the cluster of --dir, else of $SLURM_CONF\n"
-    "  gang       'gang [PARTITION]': the rotation of gang scheduling: slots, jobs, the next "
-    "switch\n"
-    "             and the share of its time that each job has run. Of the cluster of --dir, else "
-    "of\n"
-    "             $SLURM_CONF\n"
-    "  hres       'hres [NAME]': the layers of hierarchical resources as trees, with their "
-    "totals, what\n"
-    "             is in use, reserved and free. Of the cluster of --dir, else of $SLURM_CONF\n"
-    "  events     'events': transitions of jobs and nodes since the last call, a line each; the "
-    "first\n"
-    "             call begins the record. Of the cluster of --dir, else of $SLURM_CONF\n"
-    "  env        print what makes a shell use it:  eval \"$(sluice env)\"\n"
-    "  version    print the version\n\n"
-    "Of every verb:\n"
-    "  -d, --dir DIR         where the cluster lives (default: $XDG_STATE_HOME/sluice/default,\n"
-    "                        or ~/.local/state/sluice/default); one cluster a directory, any\n"
-    "                        number side by side\n"
-    "  -q, --quiet           print errors only\n"
-    "  -h, --help            print this\n\n"
-    "Of 'up', for a new cluster (or with --renew):\n"
-    "  -N, --nodes N         number of nodes (default 1)\n"
-    "  -c, --cpus N          CPUs of each node (default: the machine's)\n"
-    "  -m, --memory SIZE     memory of each node (default: its share of the machine's)\n"
-    "      --name NAME       ClusterName (default: sluice)\n"
-    "      --port-base PORT  use this port and the following ones (default: free ones)\n"
-    "      --set KEY=VALUE   a line of slurm.conf, instead of what it had; may be repeated\n"
-    "      --renew           write slurm.conf again\n"
-    "      --clean           forget the jobs of the last run\n\n"
-    "Of 'down':\n"
-    "      --keep-jobs       let running jobs run on; the next 'up' finds them again\n\n"
-    "Of 'usage', for administrators:\n"
-    "      --clear           nodes count from zero again once this was printed; the period's "
-    "number\n"
-    "                        is in its last line, and comes again if it could not be printed\n\n"
-    "Of 'record':\n"
-    "      --for=SECONDS     go on for so long, or until it is interrupted, and write what came\n"
-    "      --names           the names of users as well\n\n"
-    "Of 'why':\n"
-    "      --json            as JSON\n\n"
-    "Of 'gang':\n"
-    "  -i, --iterate SECONDS print it again and again\n"
-    "      --json            as JSON\n\n"
-    "Of 'hres':\n"
-    "      --json            as JSON\n\n"
-    "Of 'events':\n"
-    "  -f, --follow          wait for further events, across restarts of the controller\n"
-    "      --since N         the events behind number N, which acknowledges those up to N\n"
-    "      --consumer NAME   whose place in the record it is (default: default); each program "
-    "that\n"
-    "                        follows has a name of its own\n"
-    "      --forget          record no more for this consumer\n"
-    "      --attempts        rows of attempts and steps that have ended, with what accounting "
-    "stores\n"
-    "      --json            an object in each line\n\n"
-    "Of 'state import':\n"
-    "      --edited          accept a file that was edited on purpose\n";
+static const char help[] = {
+#define USAGE(text) text
+#include "cmd/sluice/verbs.def"
+};
+
+static const struct {
+    const char *word;
+    unsigned operands; /* at most */
+    int (*run)(const struct sluice_options *o, const char *const *operand);
+} verbs[] = {
+#define VERB(name, operands) {#name, operands, sluice_##name},
+#include "cmd/sluice/verbs.def"
+};
+
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
 enum {
     OPT_NAME = 256,
@@ -180,9 +119,10 @@ static int parse_since(const char *text, struct sluice_options *o)
     return 0;
 }
 
-static void print_version(void)
+int sluice_version(const struct sluice_options *o, const char *const *operand)
 {
     puts("sluice " SLUICE_VERSION " (compatible with slurm " SLURM_VERSION ")");
+    return 0;
 }
 
 static int parse_one(int opt, struct sluice_options *o)
@@ -265,51 +205,29 @@ void sluice_choose(const struct sluice_options *o)
     setenv("SLURM_CONF", path, 1);
 }
 
-/* 'operand', 'further': NULL, or what follows the verb. */
-static int run_verb(const char *verb, const char *operand, const char *further,
-                    const struct sluice_options *o)
+static int refuse_verb(const char *word)
 {
-    if (str_eq(verb, "state"))
-        return sluice_state(o, operand, further);
-    if (further) {
-        cmd_error("unexpected argument '%s'", further);
-        return 1;
-    }
-    if (str_eq(verb, "usage"))
-        return sluice_usage(o, operand);
-    if (str_eq(verb, "record"))
-        return sluice_record(o, operand);
-    if (str_eq(verb, "why"))
-        return sluice_why(o, operand);
-    if (str_eq(verb, "gang"))
-        return sluice_gang(o, operand);
-    if (str_eq(verb, "hres"))
-        return sluice_hres(o, operand);
-    if (operand) {
-        cmd_error("unexpected argument '%s'", operand);
-        return 1;
-    }
-    if (str_eq(verb, "up"))
-        return sluice_up(o);
-    if (str_eq(verb, "down"))
-        return sluice_down(o);
-    if (str_eq(verb, "status"))
-        return sluice_status(o);
-    if (str_eq(verb, "events"))
-        return sluice_events(o);
-    if (str_eq(verb, "env"))
-        return sluice_env(o);
-    if (str_eq(verb, "version")) {
-        print_version();
-        return 0;
-    }
-    cmd_error(
-        "unknown verb '%s': up, down, status, usage, record, why, gang, hres, events, state, env "
-        "or version; "
-        "see "
-        "sluice --help",
-        verb);
+    _cleanup_str_ struct str known = STR_INIT;
+    for (size_t i = 0; i < VERBS; i++)
+        str_printf(&known, "%s%s", i + 1 == VERBS ? " or " : i ? ", " : "", verbs[i].word);
+    cmd_error("unknown verb '%s': %s; see sluice --help", word, str_cstr(&known));
     return 1;
+}
+
+/* 'operand': what follows the verb, and NULL. */
+static int run_verb(const char *word, const char *const *operand, const struct sluice_options *o)
+{
+    size_t at = 0;
+    while (at < VERBS && !str_eq(verbs[at].word, word))
+        at++;
+    if (at == VERBS)
+        return refuse_verb(word);
+    for (unsigned i = 0; operand[i]; i++)
+        if (i == verbs[at].operands) {
+            cmd_error("unexpected argument '%s'", operand[i]);
+            return 1;
+        }
+    return verbs[at].run(o, operand);
 }
 
 int main(int argc, char **argv)
@@ -325,8 +243,7 @@ int main(int argc, char **argv)
             return 0;
         }
         if (opt == OPT_VERSION || opt == 'V') {
-            print_version();
-            return 0;
+            return sluice_version(&o, NULL);
         }
         if (opt == '?')
             cmd_say("see sluice --help");
@@ -337,17 +254,15 @@ int main(int argc, char **argv)
         fputs(help, stderr);
         return 1;
     }
-    if (argc - optind > 3) {
-        cmd_error("unexpected argument '%s'", argv[optind + 3]);
-        return 1;
-    }
     if (!o.dir)
         o.dir = place_default();
     char *spelled = o.dir;
     o.dir = place_real(spelled);
     free(spelled);
-    int status = run_verb(argv[optind], argc - optind > 1 ? argv[optind + 1] : NULL,
-                          argc - optind > 2 ? argv[optind + 2] : NULL, &o);
+    const char *operand[SLUICE_OPERANDS + 1] = {0};
+    for (int i = optind + 1; i < argc && i - optind <= SLUICE_OPERANDS + 1; i++)
+        operand[i - optind - 1] = argv[i];
+    int status = run_verb(argv[optind], operand, &o);
     vec_done(&o.set);
     free(o.dir);
     return fflush(stdout) ? 1 : status;

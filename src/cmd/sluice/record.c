@@ -261,8 +261,9 @@ static void record_done(struct record *r)
     names_done(&r->user_names);
 }
 
-int sluice_record(const struct sluice_options *o, const char *path)
+int sluice_record(const struct sluice_options *o, const char *const *operand)
 {
+    const char *path = operand[0];
     struct record r = {.names = o->names};
     if (!path) {
         cmd_error("record: a file is needed, or '-'");

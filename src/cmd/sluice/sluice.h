@@ -38,8 +38,8 @@ struct sluice_options {
     bool clean;            /* forget the saved state */
     bool keep_jobs;        /* down: leave running jobs running */
     bool clear;            /* usage: begin to count from zero */
-    bool json;             /* why, gang, hres, events */
-    unsigned iterate_sec;  /* gang: seconds from one look to the next; 0: one look */
+    bool json;             /* of verbs that show something */
+    unsigned iterate_sec;  /* seconds from one look to the next; 0: one look */
     bool names;            /* record: users by their names, too */
     unsigned for_sec;      /* record: go on for so long; 0: what is there now */
     const char *consumer;  /* events; NULL: the default one */
@@ -49,25 +49,12 @@ struct sluice_options {
     bool edited; /* state import: of a file that is not as it was written */
 };
 
-/* verbs; each returns the status */
-int sluice_up(const struct sluice_options *o);
-int sluice_down(const struct sluice_options *o);
-int sluice_status(const struct sluice_options *o);
-/* Of the nodes an expression names; NULL: of all. */
-int sluice_usage(const struct sluice_options *o, const char *nodes);
-/* To the file, "-": standard output; NULL: none was named. */
-int sluice_record(const struct sluice_options *o, const char *path);
-/* Of a partition; NULL: of all. */
-int sluice_gang(const struct sluice_options *o, const char *partition);
-/* Of the job that the text names; NULL: none was named. */
-int sluice_why(const struct sluice_options *o, const char *job);
-/* Of the hierarchical resource of that name; NULL: of all. */
-int sluice_hres(const struct sluice_options *o, const char *name);
-/* Of the consumer that the options name. */
-int sluice_events(const struct sluice_options *o);
-int sluice_env(const struct sluice_options *o);
-/* 'what': export or import, of the file at path; NULL: there is none, "-": a standard stream. */
-int sluice_state(const struct sluice_options *o, const char *what, const char *path);
+/* The verbs; each returns the status to exit with. 'operand': the words behind it, and NULL in the
+ * place of each that was not given. */
+#define SLUICE_OPERANDS 2
+#define VERB(name, operands)                                                                       \
+    int sluice_##name(const struct sluice_options *o, const char *const *operand);
+#include "cmd/sluice/verbs.def"
 
 /* Which cluster a verb is about that is not of private ones only: that of --dir, else of
  * SLURM_CONF, else the one in the default directory. Sets SLURM_CONF. */

@@ -259,8 +259,9 @@ static int import_state(const struct conf *conf, const char *path, bool edited)
     return 0;
 }
 
-int sluice_state(const struct sluice_options *o, const char *what, const char *path)
+int sluice_state(const struct sluice_options *o, const char *const *operand)
 {
+    const char *what = operand[0], *path = operand[1];
     struct err err = {0};
     bool out = str_eq(what, "export"), in = str_eq(what, "import");
     if (!out && !in) {

@@ -49,7 +49,7 @@ static bool print_status(const struct sluice_options *o, const struct conf *conf
     return status.stats && status.daemons == status.nodes && stats->nodes_up == status.nodes;
 }
 
-int sluice_status(const struct sluice_options *o)
+int sluice_status(const struct sluice_options *o, const char *const *operand)
 {
     struct conf *conf = NULL;
     struct err err = {0};
@@ -70,7 +70,7 @@ int sluice_status(const struct sluice_options *o)
     return good ? 0 : 1;
 }
 
-int sluice_env(const struct sluice_options *o)
+int sluice_env(const struct sluice_options *o, const char *const *operand)
 {
     if (!place_has_cluster(o->dir)) {
         cmd_error("there is no cluster in %s; 'sluice up' makes one, --dir names another place",

@@ -315,7 +315,7 @@ static void print_ready(const struct up *u, int64_t took_ms)
             is_standard ? "" : u->o->dir);
 }
 
-int sluice_up(const struct sluice_options *o)
+int sluice_up(const struct sluice_options *o, const char *const *operand)
 {
     struct up u = {.o = o};
     struct err err = {0};

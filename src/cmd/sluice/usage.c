@@ -119,8 +119,9 @@ static int ask_node_usage(struct question *q, const char *nodes, bool clear)
     return 0;
 }
 
-int sluice_usage(const struct sluice_options *o, const char *nodes)
+int sluice_usage(const struct sluice_options *o, const char *const *operand)
 {
+    const char *nodes = operand[0];
     struct question q = {0};
     int rc, status;
 

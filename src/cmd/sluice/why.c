@@ -100,8 +100,9 @@ static int put_turn(const Pb__JobRecord *job, struct err *err)
     return rc;
 }
 
-int sluice_why(const struct sluice_options *o, const char *text)
+int sluice_why(const struct sluice_options *o, const char *const *operand)
 {
+    const char *text = operand[0];
     struct found f = {0};
     Pb__StepId id = PB__STEP_ID__INIT;
     const Pb__WhyReply *why = NULL;
