@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cli/opt_priv.h"
 
 /* --- the list ----------------------------------------------------------------------------------
@@ -423,7 +423,7 @@ static int read_name(struct opt *o, const char **text, uint32_t *out, struct err
                         "--het-group=%s names a component of a heterogeneous job: start srun in "
                         "one, or name one with --jobid",
                         o->het_group);
-    if (component_find(o->job_id, name, out, &why) != 0)
+    if (job_arg_find_component(o->job_id, name, out, &why) != 0)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--het-group=%s: %s", o->het_group, why.text);
     *text += len;
     return 0;
@@ -505,7 +505,7 @@ static int find_groups(struct opt_components *cs, size_t offset, bool taken[], s
 static int check_names(struct opt *o, struct err *err)
 {
     struct err why = {0};
-    if (o->job.dependency && component_name_dependency(&o->job.dependency, &why) != 0)
+    if (o->job.dependency && job_arg_name_dependency(&o->job.dependency, &why) != 0)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--dependency=%s: %s", o->job.dependency,
                         why.text);
     if (!o->job.component || job_set_check_name(o->job.component, &why) == 0)

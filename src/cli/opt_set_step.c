@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/signame.h"
 #include "base/words.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cli/opt_priv.h"
 #include "cluster/job/step_ports.h"
 #include "conf/conf.h"
@@ -26,7 +26,7 @@ int opt_set_jobid(struct opt *o, const char *arg, struct err *err)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
     struct err why = {0};
-    bool ok = component_parse_id(arg, &id, &why) == 0 && !id.array_tasks && !id.has_step_id;
+    bool ok = job_arg_parse(arg, &id, &why) == 0 && !id.array_tasks && !id.has_step_id;
     if (why.code && why.code != -ERR_PARSE)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--jobid=%s: %s", arg, why.text);
     if (!ok || (id.has_het_offset && o->command != OPT_SRUN))

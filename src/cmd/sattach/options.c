@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 
 #define ARGS_DEF "cmd/sattach/sattach.def"
 #include "cli/args_rows.h"
@@ -76,7 +76,7 @@ static int set_id(struct options *o, int count, char **operands)
     }
     o->id_text = operands[0];
     pb__step_id__init(&o->id);
-    if (component_parse_id(o->id_text, &o->id, NULL) < 0 ||
+    if (job_arg_parse(o->id_text, &o->id, NULL) < 0 ||
         (o->id.array_tasks && strpbrk(o->id.array_tasks, ",-"))) {
         cmd_error(
             "Failed to parse stepid '%s': it is JOB.STEP, JOB_ELEMENT.STEP of a job array, or "

@@ -11,7 +11,7 @@
 #include "base/path.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "launch/bcast.h"
 #include "loop/loop.h"
 #include "proto/step.pb-c.h"
@@ -82,7 +82,7 @@ static int find_job(struct options *o, const char *given)
         return 2;
     }
     pb__step_id__init(&o->id);
-    if (component_parse_id(text, &o->id, NULL)) {
+    if (job_arg_parse(text, &o->id, NULL)) {
         cmd_error("Invalid job id specified: %s", text);
         return 2;
     }

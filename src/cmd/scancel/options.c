@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/signame.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cli/node_names.h"
 #include "show/job_ids.h"
 #include "show/names.h"
@@ -22,7 +22,7 @@ int options_add_id(struct options *o, const char *text)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
     struct err err = {0};
-    if (component_parse_id(text, &id, &err) < 0) {
+    if (job_arg_parse(text, &id, &err) < 0) {
         cmd_error("%s", err.text);
         return 2;
     }

@@ -12,7 +12,7 @@
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -143,7 +143,7 @@ int jobs_parse(int argc, char **argv, struct jobs *jobs)
             size_t len = job_ids_word(s);
             _cleanup_free_ char *word = mem_strndup(s, len);
             Pb__StepId id = PB__STEP_ID__INIT;
-            if (component_parse_id(word, &id, NULL) < 0 || id.has_step_id) {
+            if (job_arg_parse(word, &id, NULL) < 0 || id.has_step_id) {
                 cmd_line("%s for job %s", err_text(ERR_NO_JOB), word);
                 return -1;
             }
@@ -215,7 +215,7 @@ int run_notify(int argc, char **argv)
     Pb__StepId id = PB__STEP_ID__INIT;
     _cleanup_str_ struct str text = STR_INIT;
     struct err err = {0};
-    if (component_parse_id(argv[0], &id, &err) < 0) {
+    if (job_arg_parse(argv[0], &id, &err) < 0) {
         cmd_line("%s", err.text);
         return 1;
     }

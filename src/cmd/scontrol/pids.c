@@ -13,7 +13,7 @@
 #include "base/step_id.h"
 #include "base/timefmt.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cli/no_job.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/job.pb-c.h"
@@ -124,14 +124,14 @@ static int parse_target(const char *text, Pb__NodePidsRequest *r)
 
     if (str_eq(text, "*"))
         return 0;
-    bool is_id = component_parse_id(job, &id, NULL) >= 0;
+    bool is_id = job_arg_parse(job, &id, NULL) >= 0;
     bool is_several =
         is_id && id.array_tasks && id.array_tasks[strspn(id.array_tasks, "0123456789")];
     if (!is_id || is_several) {
         cmd_line("\"%s\" does not look like a jobid", text);
         return 1;
     }
-    if (component_parse_id(text, &id, NULL) < 0) {
+    if (job_arg_parse(text, &id, NULL) < 0) {
         cmd_line("\"%s\" does not look like a stepid", text);
         return 1;
     }

@@ -13,7 +13,7 @@
 #include "base/pb.h"
 #include "base/text.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cli/no_job.h"
 #include "cli/node_names.h"
 #include "cmd/scontrol/scontrol.h"
@@ -176,7 +176,7 @@ int show_job(const char *id_text)
     arena_init(&arena, 0);
     id_text = id_text && str_eq(id_text, "0") ? NULL : id_text; /* as in Slurm: every job */
     if (id_text) {
-        if (component_parse_id(id_text, &id, NULL) < 0 || id.has_step_id) {
+        if (job_arg_parse(id_text, &id, NULL) < 0 || id.has_step_id) {
             cmd_line("scontrol_print_job error: %s: %s", err_text(ERR_NO_JOB), id_text);
             return 1;
         }
@@ -225,7 +225,7 @@ int show_step(const char *id_text)
     Pb__StepFilter filter = PB__STEP_FILTER__INIT;
     Pb__StepId id = PB__STEP_ID__INIT, *ids[1] = {&id};
     if (id_text) {
-        if (component_parse_id(id_text, &id, NULL) < 0) {
+        if (job_arg_parse(id_text, &id, NULL) < 0) {
             cmd_line("scontrol_print_step error: %s: %s", err_text(ERR_NO_STEP), id_text);
             return 1;
         }
@@ -508,7 +508,7 @@ int show_gates(const char *job)
     Pb__StepId id = PB__STEP_ID__INIT;
     Pb__GatesReply *reply = NULL;
     struct err err = {0};
-    if (!job || component_parse_id(job, &id, NULL) < 0 || id.has_step_id) {
+    if (!job || job_arg_parse(job, &id, NULL) < 0 || id.has_step_id) {
         cmd_error("show gates: %s%s", job ? "invalid job id " : "a job id is needed",
                   job ? job : "");
         return 1;

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "base/words.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cmd/scontrol/fields.h"
 #include "cmd/scontrol/license.h"
 #include "cmd/scontrol/resv.h"
@@ -415,7 +415,7 @@ int update_step(struct update *u, const char *id_arg)
             return 1;
     if (update_check_any(u) < 0)
         return 1;
-    if (component_parse_id(text, &id, NULL) < 0) {
+    if (job_arg_parse(text, &id, NULL) < 0) {
         cmd_line("%s for step %s", err_text(ERR_NO_STEP), text);
         return 1;
     }

@@ -15,7 +15,7 @@
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cli/no_job.h"
 #include "cluster/job/job_set_env.h"
 #include "cmd/scontrol/scontrol.h"
@@ -382,7 +382,7 @@ static int number_dependency(struct update *u, struct job_change *c)
         return 0;
     struct err err = {0};
     _cleanup_free_ char *list = mem_strdup(c->set.dependency);
-    if (component_name_dependency(&list, &err) < 0) {
+    if (job_arg_name_dependency(&list, &err) < 0) {
         cmd_line("Dependency=%s: %s", c->set.dependency, err.text);
         return -1;
     }

@@ -10,7 +10,7 @@
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cli/no_job.h"
 #include "cmd/scontrol/scontrol.h"
 #include "launch/alloc.h"
@@ -54,7 +54,7 @@ int run_wait_job(int argc, char **argv)
     struct err err = {0};
     enum progress progress = WAITING;
     bool told = false;
-    if (component_parse_id(argv[0], &id, NULL) < 0 || id.array_tasks) {
+    if (job_arg_parse(argv[0], &id, NULL) < 0 || id.array_tasks) {
         cmd_line("Invalid job_id %s", argv[0]);
         return 1;
     }

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cmd/scontrol/license.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
@@ -18,7 +18,7 @@ static int write_script(const char *job, const char *file)
     Pb__JobScript *reply = NULL;
     Pb__StepId id = PB__STEP_ID__INIT;
     struct err err = {0};
-    if (component_parse_id(job, &id, NULL) < 0 || id.has_step_id) {
+    if (job_arg_parse(job, &id, NULL) < 0 || id.has_step_id) {
         cmd_line("job script retrieval failed: %s: %s", err_text(ERR_NO_JOB), job);
         return 1;
     }

@@ -2,7 +2,7 @@
 /* sluice why: of a pending job the controller is asked; all else is in its record. */
 #include "base/arena.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cli/no_job.h"
 #include "cmd/sluice/sluice.h"
 #include "rpc/client.h"
@@ -108,7 +108,7 @@ int sluice_why(const struct sluice_options *o, const char *const *operand)
     const Pb__WhyReply *why = NULL;
     const Pb__JobRecord *component = NULL;
     struct err err = {0};
-    if (!text || component_parse_id(text, &id, NULL) < 0 || id.has_step_id) {
+    if (!text || job_arg_parse(text, &id, NULL) < 0 || id.has_step_id) {
         cmd_error("why: %s%s%s", text ? "Invalid job id: " : "a job id is needed", text ? text : "",
                   "");
         return 1;

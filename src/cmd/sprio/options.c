@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "show/names.h"
 
 #define ARGS_DEF "cmd/sprio/sprio.def"
@@ -30,7 +30,7 @@ static int each_word(struct options *o, const char *list, int (*each)(struct opt
 static int add_id(struct options *o, char *word)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
-    if (component_parse_id(word, &id, NULL) < 0 || id.has_step_id) {
+    if (job_arg_parse(word, &id, NULL) < 0 || id.has_step_id) {
         cmd_error("Invalid job id: %s", word);
         return 2;
     }

@@ -9,7 +9,7 @@
 #include "base/timefmt.h"
 #include "base/words.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "show/job_columns.h"
 #include "show/job_ids.h"
 #include "show/names.h"
@@ -36,7 +36,7 @@ static int each_word(struct options *o, const char *list, int (*each)(struct opt
 static int add_id(struct options *o, char *word)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
-    if (component_parse_id(word, &id, NULL) < 0) {
+    if (job_arg_parse(word, &id, NULL) < 0) {
         cmd_error("Invalid job id: %s", word);
         return 2;
     }

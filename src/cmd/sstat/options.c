@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/words.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 
 #define ARGS_DEF "cmd/sstat/sstat.def"
 #include "cli/args_rows.h"
@@ -30,7 +30,7 @@ static int add_ids(struct options *o, const char *list)
         _cleanup_free_ char *word = word_dup(w);
         Pb__StepId id = PB__STEP_ID__INIT;
 
-        if (w.len && (component_parse_id(word, &id, NULL) < 0)) {
+        if (w.len && (job_arg_parse(word, &id, NULL) < 0)) {
             cmd_error("Bad job/step specified: %s", word);
             return 2;
         }

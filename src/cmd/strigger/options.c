@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/words.h"
 #include "cli/cmd.h"
-#include "cli/component.h"
+#include "cli/job_arg.h"
 #include "cluster/trigger.h"
 #include "show/names.h"
 
@@ -33,7 +33,7 @@ static int set_number(const char *name, const char *text, uint32_t *number)
 static int set_job(struct options *o, const char *text)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
-    if (component_parse_id(text, &id, NULL) != 0 || id.array_tasks || id.has_step_id) {
+    if (job_arg_parse(text, &id, NULL) != 0 || id.array_tasks || id.has_step_id) {
         cmd_error("Invalid jobid: %s", text);
         return BAD;
     }

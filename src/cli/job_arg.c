@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/component.h"
+#include "cli/job_arg.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -120,7 +120,7 @@ static int find_component(struct search *s, struct err *err)
     return rc;
 }
 
-int component_find(uint32_t leader_id, const char *name, uint32_t *offset, struct err *err)
+int job_arg_find_component(uint32_t leader_id, const char *name, uint32_t *offset, struct err *err)
 {
     struct search s = {.job_id = leader_id, .name = name};
     int rc = find_component(&s, err);
@@ -201,7 +201,7 @@ static int number_names(const char *text, char **out, struct err *err)
     return number_id(text, plus, out, err);
 }
 
-int component_parse_id(const char *text, Pb__StepId *id, struct err *err)
+int job_arg_parse(const char *text, Pb__StepId *id, struct err *err)
 {
     _cleanup_free_ char *numbered = NULL;
     struct err why = {0};
@@ -215,7 +215,7 @@ int component_parse_id(const char *text, Pb__StepId *id, struct err *err)
     return rc;
 }
 
-int component_name_dependency(char **list, struct err *err)
+int job_arg_name_dependency(char **list, struct err *err)
 {
     _cleanup_str_ struct str out = STR_INIT;
     const char *from = *list;
