@@ -21,7 +21,7 @@ int conf_debug_find(const char *word, size_t len);
 bool conf_debug_has_effect(int flag);
 /* "NAME,NAME" to bits; -ERR_PARSE names the unknown word. */
 int conf_debug_parse(const char *list, uint64_t *bits, struct err *err);
-/* "Backfill,Gang"; nothing for 0. */
+/* "Backfill,Priority"; nothing for 0. */
 /* "+steps", "-steps": each change is made to *bits, or none is: -ERR_PARSE. */
 int conf_debug_change(char *const *changes, size_t count, uint64_t *bits, struct err *err);
 void conf_debug_format(uint64_t bits, struct str *out);

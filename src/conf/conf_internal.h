@@ -287,5 +287,3 @@ void conf_index_reserve(struct conf_index *index, size_t count); /* empties it, 
 long conf_index_add(struct conf_index *index, const void *base, size_t size, size_t number);
 long conf_index_find(const struct conf_index *index, const void *base, size_t size,
                      const char *name);
-
-void conf_gang_parts_check(struct conf_loader *l); /* when the partitions are there */

@@ -228,8 +228,6 @@ static int build_conf(struct conf_loader *l, const char *node_name, struct err *
     if (rc == 0)                                                                                   \
         rc = conf_##name(l, err);
 #include "conf/conf_file.def"
-    if (rc == 0)
-        conf_gang_parts_check(l);
     return rc;
 }
 

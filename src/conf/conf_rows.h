@@ -131,5 +131,5 @@ struct conf;
 bool conf_cpu_bind_known(const char *word);
 /* NULL, or what is wrong with it as the PreemptMode of a partition; "" is the cluster's. */
 const char *conf_part_preempt_fault(const struct conf *c, const char *mode);
-/* "OFF", "GANG,SUSPEND": a list of modes as it is shown. */
+/* PreemptMode: the words of a list of modes as they are shown. */
 const char *conf_preempt_word(const char *mode);

@@ -174,12 +174,17 @@ def test_squeue_is_repeated(make_cluster):
 
 
 def test_configuration_is_checked(make_cluster):
-    """GANG-18, GANG-19, GANG-25: what is invalid is refused with file and line; overlapping partitions are named."""
+    """GANG-18, GANG-19, GANG-25: what is invalid is refused with file and line; overlapping partitions, and what has no effect, are named."""
     c = make_cluster(nodes=2, start=False, conf=GANG, partitions=[shared("one", "n[1-2]"), shared("two", "n2")])
     good, line = c.conf_file.read_text(), lambda text, key: text[:text.index(key)].count("\n") + 1
     checked = c.run("slurmctld --check")
     said = f"{c.conf_file}:{line(good, 'PartitionName=two')}: warning: partitions one and two have nodes in common: their jobs take turns in one rotation"
-    assert checked.returncode == 0 and said in checked.stdout + checked.stderr
+    assert checked.returncode == 0 and said in checked.stdout + checked.stderr and "is not counted" not in checked.stdout + checked.stderr
+    for old, new, place, text in [("DefMemPer", "MaxMemPer", "PartitionName=two", "partition two: the memory of jobs without --mem is not counted"),
+                                  ("PreemptMode=GANG", "PreemptMode=SUSPEND,GANG", "PreemptMode", "PreemptMode=SUSPEND,GANG displaces no job")]:
+        c.conf_file.write_text(warned := good.replace(old, new))
+        checked = c.run("slurmctld --check")
+        assert checked.returncode == 0 and f"{c.conf_file}:{line(warned, place)}: warning: {text}" in checked.stdout + checked.stderr, text
     for old, new, text in [(f"SchedulerTimeSlice={SLICE}", "SchedulerTimeSlice=4", "SchedulerTimeSlice=4"),
                            (f"SchedulerTimeSlice={SLICE}", "SchedulerTimeSlice=65534", "SchedulerTimeSlice=65534"),
                            ("PreemptMode=GANG", "PreemptMode=SUSPEND", "SUSPEND needs GANG"),

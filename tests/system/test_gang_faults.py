@@ -26,6 +26,7 @@ def test_turns_across_deaths(make_cluster):
     eventually(lambda: (c.work / f"count-{one}").exists() and (c.work / f"count-{two}").exists(), "both have had a turn")
     for daemon, start in ("slurmctld", c.start_controller), ("n1", lambda: c.start_node("n1")):
         counted = wait_standing(c, one)
+        eventually(lambda: not stands(c, two), "the other one goes on")  # it does when all of the first one stands
         c.kill(daemon)
         assert stands(c, one) and not stands(c, two)
         start()

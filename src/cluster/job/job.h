@@ -174,6 +174,9 @@ void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *
                      struct parsed_request *parsed, bool keep);
 /* By its request and OverSubscribe of its partition (CORE-130 to 132): again when that changes. */
 void job_set_sharing(const struct cluster *c, struct job *j);
+/* Why jobs like this one share nothing where jobs take turns, whatever its partition says; NULL:
+ * they share as the partition says. */
+const char *job_sharing_refusal(const struct conf *conf, const struct job *j);
 
 /* --- job_pack.c, job_restore.c: its record ---------------------------------------------------- */
 

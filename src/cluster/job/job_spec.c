@@ -5,14 +5,18 @@
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
 /* Some jobs take no part in gang scheduling, and share nothing where jobs take turns. */
-static bool may_take_turns(const struct conf *conf, const struct job *j)
+const char *job_sharing_refusal(const struct conf *conf, const struct job *j)
 {
     bool devices = j->want.gres.list.len;
     for (uint32_t i = 0; j->set && i < job_set_count(j); i++) {
         const struct job *component = job_set_component(j, i);
         devices = devices || (component && component->want.gres.list.len);
     }
-    return !conf->gang || ((conf->gang_het || !j->set) && (conf->gang_devices || !devices));
+    if (!conf->gang)
+        return NULL;
+    if (devices && !conf->gang_devices)
+        return "the job has generic resources, and GangDevices=no";
+    return j->set && !conf->gang_het ? "the job is heterogeneous, and GangHet=no" : NULL;
 }
 
 static void set_sharing(const struct cluster *c, struct job *j)
@@ -24,7 +28,7 @@ static void set_sharing(const struct cluster *c, struct job *j)
     bool alone = share == CONF_SHARE_EXCLUSIVE || (r->ask_exclusive && share != CONF_SHARE_FORCE);
     r->exclusive = alone || r->ask_exclusive || c->conf->select == CONF_SELECT_LINEAR;
     r->user_alone = r->ask_user_alone || (j->part && j->part->conf.exclusive_user);
-    r->shared = !alone && may_take_turns(c->conf, j) &&
+    r->shared = !alone && !job_sharing_refusal(c->conf, j) &&
                 (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));
     r->shares_parts = r->shared && c->conf->gang && c->conf->gang_overlap;
     r->shares_tiers = r->shares_parts && str_case_eq(c->conf->preempt_type, "preempt/none");

@@ -2,8 +2,8 @@
 /*
  * Units that several jobs have: of partitions with OverSubscribe=FORCE, and with YES the jobs that
  * ask for it. Up to so many jobs as the partition says have a unit; those that do not share never
- * do (CORE-131, CORE-132), nor jobs of other partitions, but for those that take turns with them in
- * gang scheduling (GangOverlap).
+ * do (CORE-131, CORE-132), nor jobs of other partitions, but for those that share with them
+ * (request.shares_parts).
  *
  * Few nodes have such jobs: a node counts by units only while one is there.
  */

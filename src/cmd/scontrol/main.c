@@ -296,7 +296,7 @@ static int run_dialogue(void)
     return status;
 }
 
-/* "setdebugflags -Gang": what follows is no option. The words stay the caller's. */
+/* "setdebugflags -Backfill": what follows is no option. The words stay the caller's. */
 static char **end_options_at_flags(int *argc, char **argv)
 {
     char **copy = mem_new_array(char *, (size_t)*argc + 2);

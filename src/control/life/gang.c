@@ -385,6 +385,8 @@ bool gang_keeps_suspended(struct control *c, struct job *j)
     if (!takes_part(c, j) || !must_wait(c, j))
         return false;
     control_debug(c, gang, "job %u has its CPUs again, and waits for its turn", j->id);
+    c->gang->changed =
+        true; /* others may have waited for it to stop, and need not: it has a place */
     attempt_make(j)->gang_suspended = true;
     return true;
 }
@@ -620,11 +622,22 @@ static bool may_foresee(const struct control *c)
 /* --- turns of the controller ---------------------------------------------------------------------
  */
 
+/* A switch that is due comes in its time, however often the configuration changes until then;
+ * sooner when slices are shorter now. */
+static int64_t keep_switch_ms(const struct control *c)
+{
+    int64_t latest = control_mono(c) + c->conf->scheduler_time_slice_sec * 1000;
+    if (!c->conf->gang)
+        return 0;
+    return c->gang->switch_ms < latest ? c->gang->switch_ms : latest;
+}
+
 /* Of a controller that has begun, or has another configuration: jobs that share take part when jobs
  * are to take turns, and no longer when not. */
 static void enrol(struct control *c)
 {
-    *c->gang = (struct gang){.cluster = c->cluster, .changed = true};
+    *c->gang =
+        (struct gang){.cluster = c->cluster, .changed = true, .switch_ms = keep_switch_ms(c)};
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         const struct attempt *attempt = attempt_of(job_of_end(l));
         if (attempt->gang_place > c->gang->last_place)

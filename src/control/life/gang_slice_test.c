@@ -334,6 +334,28 @@ static void turn_ends_as_by_scontrol_suspend(void **state)
                                             "state 3, suspended 30 s");
 }
 
+/* Dynamic nodes and edits of the file may be more frequent than switches. */
+static void slice_goes_on_across_reconfigurations(void **state)
+{
+    struct fixture *f = fixture_new_up(ONE, 5);
+    (void)state;
+    submit(f, "one", 5);
+    submit(f, "one", 5);
+    fixture_obey(f);
+    for (int i = 0; i < 3; i++) {
+        expect_queue(f, "one", "1* 2");
+        fixture_pass(f, SLICE_MS / 3);
+        fixture_reconfigure(f, ONE);
+        fixture_turn(f);
+    }
+    expect_queue(f, "one", "2* 1");
+    fixture_reconfigure(f, "SchedulerTimeSlice=5\n" ONE);
+    fixture_obey(f);
+    fixture_pass(f, 5000);
+    expect_queue(f, "one", "1* 2");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +363,7 @@ int main(void)
         cmocka_unit_test(timeslicer_acts_when_a_job_waits),
         cmocka_unit_test(queue_of_each_slice),
         cmocka_unit_test(jobs_are_suspended_before_others_are_resumed),
+        cmocka_unit_test(slice_goes_on_across_reconfigurations),
         cmocka_unit_test(turn_ends_as_by_scontrol_suspend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

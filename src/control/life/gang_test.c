@@ -760,6 +760,29 @@ static void devices_are_shared_if_configured(void **state)
     }
 }
 
+/* Devices of another component are why a component does not share, although GangHet=yes. */
+static void reason_names_devices_of_another_component(void **state)
+{
+    _cleanup_free_ char *conf =
+        mem_printf("%s%sGresTypes=gpu\nGangHet=yes\nNodeName=n12 Sockets=2 CoresPerSocket=4 "
+                   "RealMemory=8000 Gres=gpu:2\n%s",
+                   CORES, GANG, ACTIVE);
+    struct fixture *f = fixture_new(conf);
+    (void)state;
+    fixture_register(f, "n12", "i1");
+    Pb__JobSpec alone = request(1, 8), specs[] = {request(1, 2), request(1, 2)};
+    specs[1].gres = (char *)"gpu:1";
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &alone), 1);
+    assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 2);
+    fixture_turn(f);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_string_equal(fixture_job(f, &arena, 2)->live->reason_detail,
+                        "Resources, not shared with others: the job has generic resources, and "
+                        "GangDevices=no");
+    fixture_free(f);
+}
+
 /* GANG-08, HET-104; with GangHet=yes all components are in the same slot. */
 static void components_are_in_the_same_slot(void **state)
 {
@@ -906,6 +929,7 @@ int main(void)
         cmocka_unit_test(configuration_changes),
         cmocka_unit_test(overlapping_partitions_share_one_rotation),
         cmocka_unit_test(devices_are_shared_if_configured),
+        cmocka_unit_test(reason_names_devices_of_another_component),
         cmocka_unit_test(components_are_in_the_same_slot),
         cmocka_unit_test(components_that_would_have_to_share),
         cmocka_unit_test(components_on_a_node_see_others_once),

@@ -357,24 +357,19 @@ static bool explain_required(const struct plan *p, const struct job *j, struct d
     return true;
 }
 
-/* It would share with other jobs, were it no job that gang scheduling leaves out. */
-static bool is_left_out(const struct plan *p, const struct job *j)
+/* Why it does not share with other jobs, as its partition would have it; NULL: it does. */
+static const char *find_sharing_refusal(const struct plan *p, const struct job *j)
 {
     enum conf_oversubscribe share = j->part->conf.share;
     bool would = share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && j->want.ask_shared);
-    return p->cluster->conf->gang && !j->want.shared && would;
+    return would && !j->want.shared ? job_sharing_refusal(p->cluster->conf, j) : NULL;
 }
 
 /* Of a job that fits on nodes with other jobs, if it shared with them; NULL: it does not. */
 static char *say_not_shared(const struct plan *p, const struct job *j)
 {
-    if (!is_left_out(p, j))
-        return NULL;
-    bool devices = j->want.gres.list.len && !p->cluster->conf->gang_devices;
-    return mem_strdup(devices ? "Resources, not shared with others: the job has generic resources, "
-                                "and GangDevices=no"
-                              : "Resources, not shared with others: the job is heterogeneous, and "
-                                "GangHet=no");
+    const char *why = find_sharing_refusal(p, j);
+    return why ? mem_printf("Resources, not shared with others: %s", why) : NULL;
 }
 
 /* With one of these alternatives. */
@@ -481,7 +476,7 @@ static bool explain_blocked_set(const struct plan *p, const struct job *leader, 
             return false;
     }
     const struct job *one = joint_component(p, leader, 0);
-    bool open = !d->detail || (d->reason == REASON_RESOURCES && is_left_out(p, one));
+    bool open = !d->detail || (d->reason == REASON_RESOURCES && find_sharing_refusal(p, one));
     if (first && !p->asks && open && !kept_out && !joint_could_fit(p, leader, NULL)) {
         d->reason = REASON_BAD_CONSTRAINTS;
         free(take_ptr(d->detail));

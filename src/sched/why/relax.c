@@ -399,7 +399,7 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
                              .gid = j->gid,
                              .array = j->array,
                              .part = j->part,
-                             .set = j->set, /* GangHet=no: components share nothing */
+                             .set = j->set, /* it may be why the job shares nothing */
                              .rank = j->rank,
                              .priority = j->priority,
                              .switches_since = j->switches_since,
