@@ -220,6 +220,19 @@ def test_live_counts_and_tree(hres):
     after = [hres.run(f"scontrol show license {name}").ok() for name in ("flat", "natural", "power")]
     assert after[1] == before[1] and after[2] == before[2].replace(" FileTotal=60000", "")
     assert after[0] == before[0].replace("Total=12 Used=0 Free=12 Reserved=0 Remote=no\n    Nodes=n[5-6]", "Total=0 Used=0 Free=0 Reserved=0 Remote=no\n    Nodes=n[5-6]")
+    hres.kill("slurmctld")
+    (hres.dir / "resources.yaml").write_text(scaled())
+    hres.start_controller()  # no count of an operator is left
+    assert "FileTotal" not in hres.run("scontrol show license").ok()
+    hres.run("scontrol update license=flat(n[5-6]) count=5").ok()
+    hres.kill("slurmctld")
+    (hres.dir / "resources.yaml").write_text(written)
+    hres.start_controller()
+    hres.run("scontrol update license=flat(n[7-8]) count=file").ok()  # all that was before is on disk
+    hres.kill("slurmctld")
+    (hres.dir / "resources.yaml").write_text(scaled())
+    hres.start_controller()  # nor when the file had another count in between
+    assert "FileTotal" not in hres.run("scontrol show license").ok()
 
 
 def test_another_file(hres):

@@ -28,12 +28,12 @@ def used(c, name):
 
 def test_what_is_shown(licensed):
     text = licensed.run("scontrol show licenses").ok()
-    assert text.rstrip("\n") == ("LicenseName=matlab\n    Total=3 Used=0 Free=3 Reserved=0 Remote=no\n"
-                                 "LicenseName=ansys\n    Total=1 Used=0 Free=1 Reserved=0 Remote=no")
+    assert text.rstrip("\n") == ("LicenseName=ansys\n    Total=1 Used=0 Free=1 Reserved=0 Remote=no\n"
+                                 "LicenseName=matlab\n    Total=3 Used=0 Free=3 Reserved=0 Remote=no")
     assert licensed.run("scontrol -o show lic ansys").ok().strip() == "LicenseName=ansys Total=1 Used=0 Free=1 Reserved=0 Remote=no"
     licensed.run("scontrol show licenses other").finds_none("License other not found")
-    first = licensed.json("scontrol --json show licenses")["licenses"][0]
-    assert first == {"LicenseName": "matlab", "Total": 3, "Used": 0, "Free": 3, "Remote": False, "Reserved": 0}
+    last = licensed.json("scontrol --json show licenses")["licenses"][-1]
+    assert last == {"LicenseName": "matlab", "Total": 3, "Used": 0, "Free": 3, "Remote": False, "Reserved": 0}
 
 
 @pytest.mark.parametrize("asked", ["other", "matlab:4", "matlab:0", "matlab:x", "ansys,", "matlab|other", "matlab:9|ansys:2", "matlab|ansys,matlab",

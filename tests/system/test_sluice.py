@@ -2,6 +2,7 @@
 """One command brings a cluster up, one takes it down; several side by side; as root and as an ordinary user."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from harness import PREFIX, alive, eventually, is_connected, processes_of
 
+TOP = pathlib.Path(__file__).parents[2]
 ENV = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
 ENV["PATH"] = f"{PREFIX}/bin:{PREFIX}/sbin:" + ENV["PATH"]
 
@@ -42,6 +44,23 @@ def test_up_work_down(place):
     assert down.returncode == 0, down.stderr
     assert not processes_of(place)
     assert run(["sluice", "status", "--dir", place / "a"]).returncode != 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guide", ["gang-scheduling", "hierarchical-resources"])
+def test_guides_set_up_a_cluster(place, guide):
+    """The commands that a guide indents, in an empty home directory, lead to a cluster on which its transcripts are so."""
+    text = (TOP / f"docs/{guide}.md").read_text()
+    commands = re.findall(r"^    (\S(?:.*\\\n)*.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)
+    assert commands[0].startswith("sluice up ") and 'eval "$(sluice env)"' in commands
+    resources = re.search(r"^```yaml\n(.*?)^```$", text, re.M | re.S)
+    if resources:
+        (place / "resources.yaml").write_text(resources[1])
+    settled = "while sinfo -h -o %t | grep -q comp; do sleep 0.02; done"
+    transcript = f"{TOP}/tools/transcript --before '{settled}' {TOP}/docs/{guide}.md {TOP}/examples/jobs"
+    script = "\n".join(["set -e", "trap 'sluice down -q' EXIT", *commands, transcript])
+    done = run(script, cwd=place, env={"HOME": str(place), "TMPDIR": str(place), "XDG_STATE_HOME": ""})
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_directory_has_one_name(place):

@@ -79,7 +79,7 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     depend_leave(c, j);
     order_remove(&c->due, &j->due);
     resv_unbind(j);
-    resv_leave(j);
+    resv_leave(c, j);
     if (j->request_key)
         idmap_remove(&c->requests, j->request_key);
     if (j->request_key && rest && rest->records.count) { /* a repeat must find the rest */

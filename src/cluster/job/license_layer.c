@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "cluster/cluster.h"
 #include "conf/conf_license.h"
 
@@ -418,8 +419,15 @@ static int32_t find_layer_of_nodes(const struct cluster *c, int32_t first, const
 {
     const struct license *l = &c->licenses.list.data[first];
     _cleanup_free_ char *text = trim_width(expr);
+    _cleanup_hostlist_ struct hostlist *names = NULL;
+    _cleanup_str_ struct str sorted =
+        STR_INIT; /* as the configuration writes the nodes of layers */
+    if (hostlist_parse(text, &names, NULL) != 0)
+        return -1;
+    hostlist_uniq(names);
+    hostlist_format(names, &sorted);
     for (uint32_t i = 0; i < l->layers; i++)
-        if (l[i].conf && str_eq(l[i].conf->nodes, text))
+        if (l[i].conf && str_eq(l[i].conf->nodes, str_cstr(&sorted)))
             return first + (int32_t)i;
     if (cluster_node_set(c, text, nodes, NULL) != 0 || bitset_empty(*nodes))
         return -1;
@@ -733,7 +741,7 @@ static void set_hold(struct cluster *c, struct license_hold *hold, uint64_t coun
     c->licenses.changes += count != before;
     if (r)
         vec_foreach (&r->stock, s)
-            if (s->layered && s->at == hold->at)
+            if (s->at == hold->at)
                 s->used += count - before;
 }
 
@@ -843,21 +851,33 @@ void license_format_held(const struct cluster *c, const struct job *j, struct st
     }
 }
 
+/* The nodes of the one layer that pays; NULL: none or several, of a resource that had another mode
+ * then. */
+static const char *find_only_layer(const struct conf_licenses *l, const char *name)
+{
+    const char *only = NULL;
+    size_t count = 0;
+    vec_foreach (&l->list, one)
+        if (one->layer && str_eq(one->name, name)) {
+            only = one->layer;
+            count++;
+        }
+    return count == 1 ? only : NULL;
+}
+
 void license_restore_held(const struct cluster *c, struct job *j, const char *text)
 {
     struct conf_licenses l;
     if (!license_needs_layers(c, j) || conf_license_items_parse(text, &l, NULL) != 0)
         return;
-    vec_foreach (&l.list, one)
-        vec_foreach (&j->want.licenses.list, need) {
-            if (!one->layer || !license_is_one_layer(c, need) || !str_eq(need->name, one->name))
-                continue;
-            for (uint32_t i = 0; i < c->licenses.list.data[need->at].layers; i++) {
-                const struct license *layer = &c->licenses.list.data[need->at + (int32_t)i];
-                if (layer->conf && str_eq(layer->conf->nodes, one->layer))
-                    license_set_layer(j, need->at + (int32_t)i);
-            }
+    vec_foreach (&j->want.licenses.list, need) {
+        const char *nodes = license_is_one_layer(c, need) ? find_only_layer(&l, need->name) : NULL;
+        for (uint32_t i = 0; nodes && i < c->licenses.list.data[need->at].layers; i++) {
+            const struct license *layer = &c->licenses.list.data[need->at + (int32_t)i];
+            if (layer->conf && str_eq(layer->conf->nodes, nodes))
+                license_set_layer(j, need->at + (int32_t)i);
         }
+    }
     conf_licenses_done(&l);
 }
 

@@ -143,8 +143,8 @@ static void reservation_of_a_layer_counts_its_jobs(void **state)
     r->start_at = 10;
     r->end_at = 100;
     resv_add(c, r);
-    vec_push(&r->stock, ((struct resv_license){.at = 1, .layered = true, .count = 4}));
-    resv_enter(j, r);
+    vec_push(&r->stock, ((struct resv_license){.at = 1, .count = 4}));
+    resv_enter(c, j, r);
     assert_int_equal(alloc_take(c, j, 0, 1, 0, NULL), 0);
     job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
     assert_int_equal(r->stock.data[0].used, 3);
@@ -155,7 +155,7 @@ static void reservation_of_a_layer_counts_its_jobs(void **state)
     alloc_clear(c, j);
     assert_int_equal(r->stock.data[0].used, 0);
     job_set_state(c, j, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
-    resv_leave(j);
+    resv_leave(c, j);
     assert_int_equal(r->stock.data[0].used, 0);
     test_cluster_free(c);
 }

@@ -31,13 +31,13 @@ void resource_take(struct cluster *c, struct job *j)
         if (kinds[i].take)
             kinds[i].take(c, j);
     if (attempt_of(j)->resv)
-        resv_use_licenses(attempt_of(j)->resv, j, 1);
+        resv_use_licenses(c, attempt_of(j)->resv, j, 1);
 }
 
 void resource_give_back(struct cluster *c, struct job *j)
 {
     if (attempt_of(j)->resv)
-        resv_use_licenses(attempt_of(j)->resv, j, -1);
+        resv_use_licenses(c, attempt_of(j)->resv, j, -1);
     for (size_t i = 0; i < KINDS; i++)
         if (kinds[i].give_back)
             kinds[i].give_back(c, j);

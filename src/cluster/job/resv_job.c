@@ -16,9 +16,9 @@ void resv_bind(struct job *j, struct resv *r)
     r->pending++;
 }
 
-void resv_enter(struct job *j, struct resv *r)
+void resv_enter(const struct cluster *c, struct job *j, struct resv *r)
 {
-    resv_leave(j);
+    resv_leave(c, j);
     if (j->attempt)
         free(take_ptr(j->attempt->resv_name));
     if (!r)
@@ -27,30 +27,24 @@ void resv_enter(struct job *j, struct resv *r)
     r->running++;
     attempt_make(j)->resv_name = mem_strdup(r->name);
     if (license_held(j))
-        resv_use_licenses(r, j, 1);
+        resv_use_licenses(c, r, j, 1);
 }
 
-void resv_leave(struct job *j)
+void resv_leave(const struct cluster *c, struct job *j)
 {
     struct resv *r = attempt_of(j)->resv;
     if (!r)
         return;
     if (license_held(j))
-        resv_use_licenses(r, j, -1);
+        resv_use_licenses(c, r, j, -1);
     r->running--;
     j->attempt->resv = NULL;
 }
 
-void resv_use_licenses(struct resv *r, const struct job *j, int by)
+void resv_use_licenses(const struct cluster *c, struct resv *r, const struct job *j, int by)
 {
-    vec_foreach (&r->stock, s) {
-        vec_foreach (&j->want.licenses.list, need)
-            if (need->at == s->at && !s->layered)
-                s->used += (uint64_t)(by * (int64_t)need->count);
-        vec_foreach (&attempt_of(j)->holds, hold)
-            if (hold->at == s->at && s->layered)
-                s->used += (uint64_t)(by * (int64_t)hold->count);
-    }
+    vec_foreach (&r->stock, s)
+        s->used += (uint64_t)(by * (int64_t)license_of_job(c, j, s->at));
 }
 
 void resv_count_licenses(const struct cluster *c, struct resv *r)
@@ -60,6 +54,6 @@ void resv_count_licenses(const struct cluster *c, struct resv *r)
     for (struct order_link *l = order_first(&c->ends); l && r->stock.len; l = order_next(l)) {
         const struct job *j = job_of_end(l);
         if (attempt_of(j)->resv == r && license_held(j))
-            resv_use_licenses(r, j, 1);
+            resv_use_licenses(c, r, j, 1);
     }
 }

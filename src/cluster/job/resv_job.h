@@ -10,8 +10,8 @@ void resv_unbind(struct job *j); /* it waits for none any more */
 /* Its spec names it, or it is drawn by it: it may run there, after those it was bound to before. */
 void resv_bind(struct job *j, struct resv *r);
 /* Where it runs; NULL: outside. */
-void resv_enter(struct job *j, struct resv *r);
-void resv_leave(struct job *j);
+void resv_enter(const struct cluster *c, struct job *j, struct resv *r);
+void resv_leave(const struct cluster *c, struct job *j);
 /* Of its licences, those of the job: by is 1 or -1. */
-void resv_use_licenses(struct resv *r, const struct job *j, int by);
+void resv_use_licenses(const struct cluster *c, struct resv *r, const struct job *j, int by);
 void resv_count_licenses(const struct cluster *c, struct resv *r); /* anew */

@@ -52,13 +52,13 @@ static void hold_needs(struct cluster *c, struct job *j)
     license_take(c, j);
     license_take_layers(c, j);
     if (attempt_of(j)->resv)
-        resv_use_licenses(attempt_of(j)->resv, j, 1);
+        resv_use_licenses(c, attempt_of(j)->resv, j, 1);
 }
 
 static void drop_needs(struct cluster *c, struct job *j)
 {
     if (attempt_of(j)->resv)
-        resv_use_licenses(attempt_of(j)->resv, j, -1);
+        resv_use_licenses(c, attempt_of(j)->resv, j, -1);
     license_give_back_layers(c, j);
     license_give_back(c, j);
     license_needs_done(&j->want.licenses);

@@ -80,9 +80,7 @@ static void find_licenses(const struct cluster *c, struct resv *r)
     if (r->licenses)
         license_read_pools(c, r->licenses, &needs, NULL); /* those that there are */
     vec_foreach (&needs.list, n)
-        vec_push(&r->stock,
-                 ((struct resv_license){
-                     .at = n->at, .count = n->count, .layered = license_is_layered(c, n)}));
+        vec_push(&r->stock, ((struct resv_license){.at = n->at, .count = n->count}));
     license_needs_done(&needs);
 }
 

@@ -32,8 +32,7 @@ enum resv_flag {
 enum resv_hook { RESV_HOOK_PROLOG = 1, RESV_HOOK_EPILOG = 2 };
 
 struct resv_license {
-    int32_t at;   /* in cluster.licenses */
-    bool layered; /* one layer of a resource */
+    int32_t at; /* in cluster.licenses */
     uint32_t count;
     uint64_t used; /* by its jobs; may be more */
 };

@@ -52,9 +52,11 @@ int license_update_restore(struct control *c, const void *data, size_t len, stru
         license_set_count(l, m->count);
         c->cluster->licenses.changes++;
     } else {
-        control_log(c, LOG_LVL_INFO,
-                    "%s(%s): its count was edited in resources.yaml, which now holds", m->name,
-                    m->nodes);
+        _cleanup_str_ struct str key = STR_INIT;
+        str_printf(&key, "%s(%s)", m->name, m->nodes);
+        control_log(c, LOG_LVL_INFO, "%s: its count was edited in resources.yaml, which now holds",
+                    str_cstr(&key));
+        c->env->del(c->env->ctx, RECORD_LICENSE, 0, str_cstr(&key));
     }
     return 0;
 }

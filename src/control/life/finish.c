@@ -156,7 +156,7 @@ void finish_clean(struct control *c, struct job *j)
     attempt->completing = false;
     if (!attempt->purge_mono_ms)
         archive_attempt(c, j);
-    resv_leave(j);
+    resv_leave(c->cluster, j);
     step_ports_job_clean(c, j);
     free(take_ptr(attempt->held_up));
     attempt->repeat_mono_ms = 0;
@@ -381,7 +381,7 @@ void finish_requeue(struct control *c, struct job *j)
     if (!job_state_may_become(j->state, PB__JOB_STATE__PENDING))
         return;
     count_auto_requeue(c, j, j->state);
-    resv_begin_job(j, NULL);
+    resv_begin_job(c, j, NULL);
     reopen_choices(c, j);
     j->restarts = set_find_next_restarts(j);
     attempt_drop(c->cluster, j);

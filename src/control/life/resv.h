@@ -43,7 +43,8 @@ enum reason resv_reason(const struct control *c, const struct job *j);
 enum reason resv_bind_guest(struct control *c, struct job *j);
 void resv_drop(struct control *c, struct resv *r);      /* it is over, or deleted */
 void resv_tell_jobs(struct control *c, struct resv *r); /* it has been changed */
-void resv_begin_job(struct job *j, struct resv *r);     /* it starts in it; NULL: outside */
+void resv_begin_job(struct control *c, struct job *j,
+                    struct resv *r);                    /* it starts in it; NULL: outside */
 void resv_resume_job(struct control *c, struct job *j); /* after a restart */
 /* The end of its time in there, by the clock that cannot be set; INT64_MAX: none. */
 int64_t resv_limit_ms(const struct control *c, const struct job *j);

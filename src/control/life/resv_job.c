@@ -279,7 +279,7 @@ void resv_drop(struct control *c, struct resv *r)
         struct job *j = c->cluster->jobs.data[i];
         bool bound = is_bound(j, r);
         if (attempt_of(j)->resv == r)
-            resv_leave(j);
+            resv_leave(c->cluster, j);
         if (bound)
             lose_resv(c, j, r);
         if (bound && j->state == PB__JOB_STATE__PENDING)
@@ -327,9 +327,9 @@ static void tell_waiting(struct control *c, const struct resv *r)
     }
 }
 
-void resv_begin_job(struct job *j, struct resv *r)
+void resv_begin_job(struct control *c, struct job *j, struct resv *r)
 {
-    resv_enter(j, r);
+    resv_enter(c->cluster, j, r);
     set_end(j, r);
 }
 
@@ -340,7 +340,7 @@ void resv_resume_job(struct control *c, struct job *j)
     bool holds =
         (!job_is_final(j) || attempt_of(j)->completing) && j->state != PB__JOB_STATE__PENDING;
     if (r && holds)
-        resv_enter(j, r);
+        resv_enter(c->cluster, j, r);
 }
 
 int64_t resv_limit_ms(const struct control *c, const struct job *j)

@@ -415,7 +415,7 @@ static void begin_part(struct control *c, struct job *j, const struct placement 
 {
     job_partitions_end(j);
     resv_unbind(j);
-    resv_begin_job(j, part->in ? resv_find(c->cluster, part->in->name) : NULL);
+    resv_begin_job(c, j, part->in ? resv_find(c->cluster, part->in->name) : NULL);
     license_choose_alternative(j, part->license);
     vec_foreach (&part->where.layers, layer)
         license_set_layer(j, *layer);

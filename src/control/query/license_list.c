@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The licences of the cluster and the layers of hierarchical resources, to be shown. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/pb.h"
 #include "control/internal.h"
 
@@ -58,6 +61,29 @@ void control_fill_licenses(const struct control *c, struct arena *arena, Pb__Lic
     }
 }
 
+struct numbered_license {
+    Pb__LicenseRecord *record;
+    size_t at;
+};
+
+/* By name. Those of one name stay in their order. */
+static int compare_licenses(const void *a, const void *b)
+{
+    const struct numbered_license *x = a, *y = b;
+    int order = strcmp(x->record->name, y->record->name);
+    return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+static void sort_licenses(Pb__LicenseList *list, struct arena *arena)
+{
+    struct numbered_license *all = arena_alloc(arena, sizeof(*all) * (list->n_licenses + 1));
+    for (size_t i = 0; i < list->n_licenses; i++)
+        all[i] = (struct numbered_license){list->licenses[i], i};
+    qsort(all, list->n_licenses, sizeof(*all), compare_licenses);
+    for (size_t i = 0; i < list->n_licenses; i++)
+        list->licenses[i] = all[i].record;
+}
+
 void control_list_licenses(struct control *c, uint64_t call, const struct caller *who,
                            const Pb__Empty *r)
 {
@@ -65,5 +91,6 @@ void control_list_licenses(struct control *c, uint64_t call, const struct caller
     arena_init(&arena, 0);
     Pb__LicenseList list = PB__LICENSE_LIST__INIT;
     control_fill_licenses(c, &arena, &list);
+    sort_licenses(&list, &arena);
     c->env->reply(c->env->ctx, call, &list.base);
 }

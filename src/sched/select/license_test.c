@@ -255,7 +255,7 @@ static void reservation_keeps_a_layer(void **state)
     r->start_at = NOW - 10;
     r->end_at = NOW + 1000;
     resv_resolve(c, r);
-    vec_push(&r->stock, ((struct resv_license){.at = 0, .layered = true, .count = 2}));
+    vec_push(&r->stock, ((struct resv_license){.at = 0, .count = 2}));
     resv_add(c, r);
     struct job *j = test_job(c, 1, "L=once:2");
     struct license_claims none = {0};

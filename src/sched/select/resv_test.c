@@ -56,7 +56,7 @@ static void commit(struct cluster *c, struct decision *d, struct str *out)
     struct job *j = test_follow(c, d);
     order_remove(&j->part->queue, &j->queued);
     resv_unbind(j);
-    resv_enter(j, d->in ? resv_find(c, d->in->name) : NULL);
+    resv_enter(c, j, d->in ? resv_find(c, d->in->name) : NULL);
     test_run_job(c, j, where, job_ends_at(j, NOW));
 }
 
@@ -199,7 +199,7 @@ static void the_queue_of_a_reservation(void **state)
         {"r", -600, 6000, 0, "n[1-2]", NULL}, {"s", -600, 6000, 0, "n3", NULL}, {0}});
     test_run_job(c, ({
                      struct job *j = test_job(c, 9, "");
-                     resv_enter(j, resv_find(c, "r"));
+                     resv_enter(c, j, resv_find(c, "r"));
                      j;
                  }),
                  "n1:4", NOW + 500);
