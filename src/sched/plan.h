@@ -65,6 +65,8 @@ struct placements {
 };
 
 void plan_placements_done(struct placements *p);
+/* 'to' is empty. */
+void plan_placements_copy(struct placements *to, const struct placements *from);
 
 enum plan_kind { PLAN_START, PLAN_WAIT, PLAN_RESUME };
 

@@ -20,6 +20,7 @@
 struct cluster;
 struct job;
 struct part;
+struct placements;
 struct selection;
 
 struct plan_note {
@@ -30,16 +31,23 @@ struct plan_note {
     int64_t start_at;         /* expected; 0: cannot be foreseen */
     uint64_t before;          /* hash of the planned starts before it in its pass */
     bool unfit;               /* it does not fit on what is free */
-    bool has_start;           /* start_at was looked for */
-    bool has_no_victim;       /* no preemption makes room for it */
+    bool lacks_nodes;         /* a set with layers: it does not fit without licences either */
+    bool has_nodes; /* a set with layers: without licences it fits on the nodes that were free
+                       when pool.taken was nodes_taken */
+    uint64_t nodes_taken;
+    bool has_start;     /* start_at was looked for */
+    bool has_no_victim; /* no preemption makes room for it */
 };
 
-/* The nodes of a planned start, for a job that needs layers: they decide which layers it uses. */
+/* The nodes of a planned start, for a job that needs layers: they decide which layers it uses. For
+ * a job set with layers or alternative licences, also the nodes and the alternatives of its
+ * components. */
 struct plan_note_place {
     const struct part *part;
     uint32_t job_id;
     uint64_t taken;          /* pool.taken when the pass began that found it */
-    struct selection *where; /* owned */
+    struct selection *where; /* owned; of the leader */
+    struct placements *more; /* owned; of the other components; NULL: of an ordinary job */
 };
 
 /* Of passes in two modes (two_mode.h): when the last component of a set is to start. Holds from a
@@ -75,10 +83,12 @@ const struct plan_note *plan_note_read_next(const struct plan_notes *n, const st
                                             const struct job *j, uint32_t *next);
 /* The nodes of the planned start that is noted for the job. NULL: none are noted, or nodes were
  * allocated since the pass began that noted them, so that others may be better now. */
-const struct selection *plan_note_read_place(const struct plan_notes *n, const struct cluster *c,
-                                             const struct job *j);
+const struct plan_note_place *plan_note_read_place(const struct plan_notes *n,
+                                                   const struct cluster *c, const struct job *j);
+/* 'more': of the other components of a job set; NULL: the job is an ordinary one. */
 void plan_note_write_place(struct plan_notes *n, const struct cluster *c, const struct job *j,
-                           uint64_t taken, const struct selection *where);
+                           uint64_t taken, const struct selection *where,
+                           const struct placements *more);
 /* To be changed; valid until the next call. It begins with what plan_note_read() returns. */
 struct plan_note *plan_note_write(struct plan_notes *n, const struct cluster *c,
                                   const struct job *j);

@@ -27,6 +27,7 @@
 #include "control/life/set.h"
 #include "control/life/shrink.h"
 #include "control/life/split.h"
+#include "control/life/start.h"
 #include "control/step/step.h"
 #include "control/submit/access.h"
 #include "control/submit/submit.h"
@@ -612,6 +613,8 @@ static int end_change(struct control *c, const struct caller *who, struct job *j
     if (r->step_limit)
         return rc;
     settle_request(c, j, &one->applied, rc == 0);
+    if (rc == 0 && set && set->licenses)
+        start_drop_plan(c); /* planned starts name one of its alternatives by number */
     if (rc == 0 && one->dropped)
         shrink_job(c, j, one->dropped);
     if (rc == 0 && r->has_requeue && r->requeue)

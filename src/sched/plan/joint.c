@@ -107,8 +107,18 @@ static struct job_copy *make_room(struct joint_part *part)
     return part->room;
 }
 
+static void leave_out_licenses(struct joint_part *part)
+{
+    struct job_copy *room = make_room(part);
+    if (part->job != &room->job)
+        room->job = *part->job;
+    room->job.want.licenses = (struct license_needs){0};
+    part->job = &room->job;
+}
+
 /* The job in each of its partitions where no gate is closed. False: there are no more. */
-static bool enter_partition(struct joint_part *part, uint32_t n, const struct job *of)
+static bool enter_partition(const struct joint *s, struct joint_part *part, uint32_t n,
+                            const struct job *of)
 {
     bool in_one = part->in_one || !of->partitions;
     if (n >= (in_one ? 1 : of->partitions->count))
@@ -116,6 +126,8 @@ static bool enter_partition(struct joint_part *part, uint32_t n, const struct jo
     part->job = in_one ? of : job_partitions_view(of, of->partitions->of[n].part, make_room(part));
     if (part->job->want.licenses.any)
         part->job = license_view_alternative(part->job, part->license, make_room(part));
+    if (s->without_licenses && part->job->want.licenses.list.len)
+        leave_out_licenses(part);
     return true;
 }
 
@@ -223,7 +235,7 @@ static bool fits_part(struct joint *s, const struct space *space, struct joint_p
                       const struct bitset *avoid)
 {
     const struct job *of = job_of(s, part);
-    for (uint32_t n = 0; enter_partition(part, n, of); n++)
+    for (uint32_t n = 0; enter_partition(s, part, n, of); n++)
         if (fits_in_partition(s, space, part, avoid))
             return true;
     select_clear(&part->where);
@@ -388,7 +400,7 @@ static bool search_in(struct search *search, size_t at, uint32_t partition, stru
     struct ledger *ledger = search->space->ledger;
     struct joint_part *part = &s->parts.data[s->order.data[at]];
     size_t mark = ledger_mark(ledger);
-    enter_partition(part, partition, job_of(s, part));
+    enter_partition(s, part, partition, job_of(s, part));
     if (++search->choices > search->choices_most)
         return false;
     s->most = l->most;
@@ -417,7 +429,7 @@ static bool search_part(struct search *search, size_t at)
     struct joint_part *part = &s->parts.data[s->order.data[at]];
     const struct job *of = job_of(s, part);
     bool found = false;
-    for (uint32_t n = 0; !found && enter_partition(part, n, of); n++) {
+    for (uint32_t n = 0; !found && enter_partition(s, part, n, of); n++) {
         _cleanup_bitset_ struct bitset *avoid = bitset_new(nodes);
         _cleanup_free_ uint32_t *most = search->by_units ? mem_new_array(uint32_t, nodes) : NULL;
         for (size_t i = 0; most && i < nodes; i++)
@@ -542,22 +554,52 @@ static bool all_might_fit(const struct plan *p, const struct job *leader)
     return true;
 }
 
-/* That nothing of it fits holds until something becomes free, with whichever licences, unless these
- * are tied to nodes: claims of others on layers may end before. */
+static bool has_layers(const struct joint *s)
+{
+    vec_foreach (&s->parts, part)
+        if (license_needs_layers(s->plan->cluster, part->job))
+            return true;
+    return false;
+}
+
+/* Whether all parts fit, were there no licences: of a set that does not, no choice of layers does.
+ * It is remembered while no node is taken. */
+static bool fits_without_licenses(struct plan *p, const struct job *leader)
+{
+    struct joint joint;
+    const struct plan_note *note = plan_note(p, leader);
+    if (note->has_nodes && note->nodes_taken == p->cluster->pool.taken)
+        return true;
+    joint_begin(&joint, p, leader);
+    joint.without_licenses = true;
+    bool fits = joint_fits_now(&joint) || joint.gave_up;
+    joint_end(&joint);
+    if (fits) {
+        struct plan_note *changed = plan_note_change(p, leader);
+        changed->has_nodes = true;
+        changed->nodes_taken = p->cluster->pool.taken;
+    }
+    return fits;
+}
+
+/* That nothing of it fits holds until something becomes free, with whichever licences. Where these
+ * are tied to nodes claims of others on layers may end before: of such a set it holds for the nodes
+ * alone, and its licences are judged by gate_licenses(), which reads 'unfit', as before. */
 static void note_unfit(struct plan *p, const struct job *leader, const struct joint *joint)
 {
     if (p->asks || p->kept || joint->gave_up)
         return;
-    vec_foreach (&joint->parts, part)
-        if (license_needs_layers(p->cluster, part->job))
-            return;
-    plan_note_change(p, leader)->unfit = true;
+    if (!has_layers(joint))
+        plan_note_change(p, leader)->unfit = true;
+    else if (!fits_without_licenses(p, leader))
+        plan_note_change(p, leader)->lacks_nodes = true;
 }
 
 bool joint_can_start(struct plan *p, const struct job *leader, struct decision *d)
 {
     struct joint joint;
-    if (plan_note(p, leader)->unfit || !all_might_fit(p, leader))
+    const struct plan_note *note = plan_note(p, leader);
+    if (note->unfit || note->lacks_nodes || !all_might_fit(p, leader))
         return false;
     joint_begin(&joint, p, leader);
     bool fits = joint_fits_now(&joint);

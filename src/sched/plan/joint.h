@@ -29,6 +29,7 @@ struct joint {
     VEC(uint32_t) order;          /* in which they are placed */
     struct bitset *placed;        /* nodes that have parts in the present attempt */
     const uint32_t *most;         /* units of each node that a part may have; NULL: all */
+    bool without_licenses;        /* places are searched for the parts without their licences */
     bool gave_up;                 /* the pass has searched enough: nothing is known of these */
 };
 
@@ -36,6 +37,7 @@ struct joint {
 struct joint_choice {
     uint32_t of[JOB_SET_MAX];            /* 0 of a component without alternatives */
     struct job_copy *views[JOB_SET_MAX]; /* NULL: none is made */
+    uint32_t viewed;                     /* none is made from this offset on */
     struct joint_choice *outer;          /* of the look in which this one is taken; NULL: none */
 };
 
@@ -104,6 +106,12 @@ uint32_t joint_count_ways(struct plan *p, const struct job *leader);
 int64_t joint_choose_earliest(struct plan *p, const struct job *leader, uint32_t way,
                               struct joint_choice *c);
 
+/* The nodes that decide which layers the set uses: those of the one component whose licences are
+ * layers, or those of the leader when no component needs layers. 'first' and 'where' are the
+ * leader's alternative licence and nodes; 'more' has those of the other components. */
+const struct selection *joint_layered_nodes(const struct cluster *c, const struct job *leader,
+                                            uint32_t first, const struct selection *where,
+                                            const struct placements *more);
 /* The leader as if it had the licences of all components: what the set needs; 'choice' NULL: the
  * first alternatives. A set of which several components need layers, after a reconfiguration,
  * waits. The copy is freed by joint_licenses_done(). */

@@ -51,6 +51,8 @@ const struct job *joint_view(struct joint_choice *c, const struct job *j, uint32
         return j;
     if (!c->views[offset])
         c->views[offset] = mem_new(struct job_copy);
+    if (c->viewed <= offset)
+        c->viewed = offset + 1;
     return license_view_alternative(j, c->of[offset], c->views[offset]);
 }
 
@@ -62,7 +64,7 @@ void joint_choice_begin(struct joint_choice *c, struct plan *p)
 
 void joint_choice_end(struct joint_choice *c, struct plan *p)
 {
-    for (size_t i = 0; i < JOB_SET_MAX; i++)
+    for (size_t i = 0; i < c->viewed; i++)
         free(c->views[i]);
     p->choice = c->outer;
 }
@@ -112,6 +114,20 @@ static bool chooses_layers(const struct cluster *c, const struct job *j, uint32_
     const struct license_needs *needs = &j->want.licenses;
     return needs->any ? license_is_layered(c, &needs->list.data[alternative])
                       : license_needs_layers(c, j);
+}
+
+const struct selection *joint_layered_nodes(const struct cluster *c, const struct job *leader,
+                                            uint32_t first, const struct selection *where,
+                                            const struct placements *more)
+{
+    if (chooses_layers(c, job_set_component(leader, 0), first))
+        return where;
+    vec_foreach (&more->list, at) {
+        const struct job *j = cluster_find_job(c, at->id);
+        if (j && chooses_layers(c, j, at->license))
+            return &at->where;
+    }
+    return where;
 }
 
 /* Places of components are found one by one: of layers that several use they have none. */

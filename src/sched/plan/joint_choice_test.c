@@ -291,6 +291,48 @@ static void planned_start_claims_no_layer_instead(void **state)
     test_cluster_free(c);
 }
 
+/* Component 1 has its layer on n2, and the leader its node in another one: a job that would keep
+ * the layer on n2 beyond the planned start waits, and one that wants the other layer starts. */
+static void planned_start_claims_the_layers_of_its_components(void **state)
+{
+    (void)state;
+    for (uint32_t node = 2; node <= 3; node++) {
+        struct cluster *c = test_cluster("Licenses=a:2\n" NODES);
+        _cleanup_free_ char *words = mem_printf("n=1 w=n%u L=power:1", node);
+        for (uint32_t layer = 0; layer < 3; layer++)
+            add_layer(c, layer, 1);
+        test_up(c);
+        test_run(c, 100, "n1:8", FIRST_END);
+        queue_set(c, 1, 2, (const char *[]){"n=1 w=n1", "n=1 w=n2 L=power:1"});
+        queue_set(c, 3, 2, (const char *[]){words, "n=1"});
+        _cleanup_free_ char *got = pass(c, NULL);
+        assert_string_equal(got, node == 2 ? "1: Resources@1050, 3: Licenses@1150"
+                                           : "1: Resources@1050, 3: 0 0");
+        test_cluster_free(c);
+    }
+}
+
+/* A pass in which nothing starts, with all claims; *found: a planned start was searched. */
+static char *run_waiting_pass(struct cluster *c, struct plan_notes *notes, bool *found)
+{
+    struct plan p;
+    struct decision d;
+    struct str out = STR_INIT;
+    plan_begin(&p, c, notes, NOW, true);
+    while (plan_next(&p, &d)) {
+        describe(&d, &out);
+        str_printf(&out, " %u", d.license);
+        free(d.detail);
+        plan_decision_done(&d);
+    }
+    vec_foreach (&p.claims.list, claim)
+        str_printf(&out, " %d:%llu@%lld", claim->at, (unsigned long long)claim->count,
+                   (long long)claim->from);
+    *found = p.found;
+    plan_end(&p);
+    return str_take(&out);
+}
+
 /* --- layers among the alternatives of several components ----------------------------------------
  */
 
@@ -325,9 +367,11 @@ static struct cluster *draw_layered(uint64_t *seed, struct str *text)
     uint32_t count = test_between(seed, 2, 3);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t first = test_between(seed, 0, 2), second = (first + test_between(seed, 1, 2)) % 3;
-        bool named = test_between(seed, 0, 1);
-        snprintf(words[i], sizeof words[i], "n=%u N=1 L=%s:%u|%s:%u", test_between(seed, 1, 2),
-                 pools[first], test_between(seed, 1, 2), pools[second], test_between(seed, 1, 2));
+        bool named = test_between(seed, 0, 1), chooses = test_between(seed, 0, 2);
+        int len = snprintf(words[i], sizeof words[i], "n=%u N=1 L=%s:%u", test_between(seed, 1, 2),
+                           pools[first], test_between(seed, 1, 2));
+        if (chooses)
+            snprintf(words[i] + len, 20, "|%s:%u", pools[second], test_between(seed, 1, 2));
         if (named)
             snprintf(words[i] + strlen(words[i]), 20, " w=n%u", test_between(seed, 1, 4));
         set[i] = words[i];
@@ -376,10 +420,14 @@ static char *search_layered(struct cluster *c)
     int64_t earliest = 0;
     for (uint32_t number = 0; number < 1u << count; number++) {
         uint32_t of[COMPONENTS] = {0};
-        bool starts;
+        bool starts, exists = true;
         struct str out = STR_INIT;
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count; i++) {
             of[i] = number >> (count - 1 - i) & 1;
+            exists = exists && of[i] < license_count_alternatives(cluster_find_job(c, 1 + i));
+        }
+        if (!exists)
+            continue;
         int64_t at = find_start_with(c, of, &starts);
         earliest = at && (!earliest || at < earliest) ? at : earliest;
         if (!starts)
@@ -390,6 +438,19 @@ static char *search_layered(struct cluster *c)
         return str_take(&out);
     }
     return earliest ? mem_printf("@%lld", (long long)earliest) : mem_strdup("");
+}
+
+/* While nothing changes the planned start is not searched again, and claims the same. */
+static void expect_remembered(struct cluster *c, const char *expected, const char *text)
+{
+    struct plan_notes notes = {0};
+    bool found, again;
+    _cleanup_free_ char *first = run_waiting_pass(c, &notes, &found);
+    _cleanup_free_ char *second = run_waiting_pass(c, &notes, &again);
+    if (!found || again || !str_eq(first, second) || !strstr(first, expected))
+        fail_msg("expected '%s', got '%s', then '%s'%s: %s", expected, first, second,
+                 again ? " anew" : "", text);
+    plan_notes_done(&notes);
 }
 
 /* Whichever component has the layers: the set starts with the first choice that starts, else the
@@ -411,6 +472,8 @@ static void layers_of_several_components_are_searched(void **state)
                      str_cstr(&text));
         starts += is_start;
         later += expected[0] == '@';
+        if (expected[0] == '@')
+            expect_remembered(c, expected, str_cstr(&text));
         test_cluster_free(c);
     }
     print_message("%u start, %u later\n", starts, later);
@@ -420,11 +483,16 @@ static void layers_of_several_components_are_searched(void **state)
 /* --- what is remembered --------------------------------------------------------------------------
  */
 
-static struct cluster *draw_queue(uint64_t *seed, uint32_t sets)
+/* 'layered': the first component of a set, and no other, has layers or alternatives with layers. */
+static struct cluster *draw_queue(uint64_t *seed, uint32_t sets, bool layered)
 {
     static const char *const licenses[] = {"", " L=a:1", " L=a:2|b:1", " L=b:2|a:1", " L=a:1,b:1"};
+    static const char *const layers[] = {" L=power:1", " L=power:2|a:1", " L=b:2|power:1",
+                                         " L=power:2|power:1"};
     struct cluster *c = test_cluster("Licenses=a:3,b:3\n" CONS "NodeName=n[1-4] CPUs=4\n"
                                      "PartitionName=p Nodes=ALL\n");
+    for (uint32_t node = 0; layered && node < 4; node++)
+        add_layer(c, node, test_between(seed, 1, 3));
     test_up(c);
     for (uint32_t set = 0; set < sets; set++) {
         char words[2][60];
@@ -432,7 +500,8 @@ static struct cluster *draw_queue(uint64_t *seed, uint32_t sets)
         for (uint32_t i = 0; i < 2; i++)
             snprintf(words[i], sizeof words[i], "N=%u n=%u%s%s", test_between(seed, 1, 2),
                      test_between(seed, 2, 5), test_between(seed, 0, 2) ? "" : " exclusive",
-                     licenses[test_between(seed, 0, COUNT(licenses) - 1)]);
+                     layered && i == 0 ? layers[test_between(seed, 0, COUNT(layers) - 1)]
+                                       : licenses[test_between(seed, 0, COUNT(licenses) - 1)]);
         queue_set(c, 1 + 2 * set, 2, both);
     }
     return c;
@@ -479,12 +548,11 @@ static char *pass_counting(struct cluster *c, struct plan_notes *notes, uint64_t
 
 /* What a pass remembers of sets with licences changes no decision, and while nothing changes the
  * places of those that do not fit are not searched again. */
-static void remembered_sets_are_decided_the_same(void **state)
+static void live_with_notes(bool layered)
 {
     uint64_t seed = 9, searched = 0, repeated = 0;
-    (void)state;
     for (int round = 0; round < TEST_DRAWN(300); round++) {
-        struct cluster *c = draw_queue(&seed, 4);
+        struct cluster *c = draw_queue(&seed, 4, layered);
         struct plan_notes notes = {0};
         for (uint32_t step = 0; step < 12; step++) {
             uint64_t first, again, fresh;
@@ -504,6 +572,62 @@ static void remembered_sets_are_decided_the_same(void **state)
     print_message("%llu choices of nodes, %llu of them again\n", (unsigned long long)searched,
                   (unsigned long long)repeated);
     assert_true(searched > 1000 && repeated < searched / 3);
+}
+
+static void remembered_sets_are_decided_the_same(void **state)
+{
+    (void)state;
+    live_with_notes(false);
+}
+
+static void remembered_sets_with_layers_are_decided_the_same(void **state)
+{
+    (void)state;
+    live_with_notes(true);
+}
+
+/* Each node runs a job that ends later; a job may hold a licence. */
+static void fill_nodes(struct cluster *c, uint64_t *seed)
+{
+    static const char *const words[] = {"", "L=a:1", "L=b:1"}, *const nodes[] = {"n1", "n2", "n3",
+                                                                                 "n4"};
+    for (uint32_t i = 0; i < COUNT(nodes); i++) {
+        _cleanup_free_ char *where = mem_printf("%s:4", nodes[i]);
+        struct job *j = test_job(c, 1000 + i, words[test_between(seed, 0, 2)]);
+        test_run_job(c, j, where, NOW + (int64_t)test_between(seed, 1, 3) * 40);
+    }
+}
+
+/* While nothing changes, planned starts of sets with layers or alternatives are not searched again,
+ * and keep the licences and layers of all components that they were found with.
+ */
+static void planned_starts_with_choices_are_remembered(void **state)
+{
+    uint64_t seed = 5;
+    uint32_t later = 0;
+    (void)state;
+    for (uint32_t round = 0; round < TEST_DRAWN(400); round++) {
+        struct cluster *c = draw_queue(&seed, 3, false);
+        struct plan_notes notes = {0};
+        bool found, again;
+        for (uint32_t node = 0; round % 2 && node < 4; node++)
+            add_layer(c, node, test_between(&seed, 1, 2));
+        if (round % 2)
+            queue_set(c, 20, 2, (const char *[]){"n=1 L=power:1|a:1", "n=1 L=b:1|a:1"});
+        if (round % 4 == 1)
+            queue_set(c, 30, 2, (const char *[]){"n=1 L=power:1", "n=2"});
+        if (round % 8 > 4)
+            queue_set(c, 40, 2, (const char *[]){"n=1", "n=1 L=power:1"});
+        fill_nodes(c, &seed);
+        _cleanup_free_ char *first = run_waiting_pass(c, &notes, &found);
+        _cleanup_free_ char *second = run_waiting_pass(c, &notes, &again);
+        if (!str_eq(first, second) || again)
+            fail_msg("round %u: '%s', then '%s'%s", round, first, second, again ? " anew" : "");
+        later += strchr(first, '@') && found;
+        plan_notes_done(&notes);
+        test_cluster_free(c);
+    }
+    assert_true(later > TEST_DRAWN(400) / 2);
 }
 
 /* Components that are alike cost no exponential search. */
@@ -539,10 +663,13 @@ int main(void)
         cmocka_unit_test(planned_start_keeps_what_it_chose),
         cmocka_unit_test(layers_are_an_alternative),
         cmocka_unit_test(planned_start_claims_no_layer_instead),
+        cmocka_unit_test(planned_start_claims_the_layers_of_its_components),
         cmocka_unit_test(other_alternative_is_awaited),
         cmocka_unit_test(layers_of_several_components_are_searched),
         cmocka_unit_test(remembered_sets_are_decided_the_same),
+        cmocka_unit_test(remembered_sets_with_layers_are_decided_the_same),
         cmocka_unit_test(many_components_choose_quickly),
+        cmocka_unit_test(planned_starts_with_choices_are_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

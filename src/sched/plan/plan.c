@@ -88,6 +88,18 @@ void plan_placements_done(struct placements *p)
     vec_done(&p->order);
 }
 
+void plan_placements_copy(struct placements *to, const struct placements *from)
+{
+    vec_foreach (&from->list, at) {
+        struct placement copy = {
+            .id = at->id, .part = at->part, .in = at->in, .license = at->license};
+        select_copy(&copy.where, &at->where);
+        vec_push(&to->list, copy);
+    }
+    vec_foreach (&from->order, number)
+        vec_push(&to->order, *number);
+}
+
 void plan_decision_done(struct decision *d)
 {
     select_done(&d->where);
@@ -301,6 +313,7 @@ static void reserve_place(struct plan *p, const struct job *j, struct decision *
     if (!is_known || !planned_start_recall(p, view_alternative(p, j, license), d->start_at)) {
         vec_last(&p->heads).is_known = false;
         d->start_at = planned_start_lay_out_or_shadow(p);
+        planned_start_note_set(p, j);
         p->found = true;
     }
     d->license = vec_last(&p->heads).license;
@@ -554,7 +567,9 @@ static void decide_on_set(struct plan *p, const struct job *leader, const struct
         return;
     }
     begin_jointly(p, leader, d);
-    license_begin(&p->claims, p->cluster, sum, d->in, &d->where, p->now_sec);
+    license_begin(&p->claims, p->cluster, sum, d->in,
+                  joint_layered_nodes(p->cluster, sum, d->license, &d->where, &d->more),
+                  p->now_sec);
     d->kind = PLAN_START;
     d->reason = REASON_NONE;
     d->backfilled = p->blocked;

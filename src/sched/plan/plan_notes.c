@@ -44,6 +44,9 @@ static void free_place(struct plan_note_place *place)
 {
     select_done(place->where);
     free(place->where);
+    if (place->more)
+        plan_placements_done(place->more);
+    free(place->more);
 }
 
 static void clear_places(struct plan_notes *n)
@@ -143,22 +146,29 @@ struct plan_note *plan_note_write(struct plan_notes *n, const struct cluster *c,
     return note;
 }
 
-const struct selection *plan_note_read_place(const struct plan_notes *n, const struct cluster *c,
-                                             const struct job *j)
+const struct plan_note_place *plan_note_read_place(const struct plan_notes *n,
+                                                   const struct cluster *c, const struct job *j)
 {
     for (; n; n = n->under)
         vec_foreach (&n->places, place)
             if (place->job_id == j->id && place->part == j->part && place->taken == c->pool.taken &&
                 n->freed == c->pool.freed)
-                return place->where;
+                return place;
     return NULL;
 }
 
 void plan_note_write_place(struct plan_notes *n, const struct cluster *c, const struct job *j,
-                           uint64_t taken, const struct selection *where)
+                           uint64_t taken, const struct selection *where,
+                           const struct placements *more)
 {
-    struct plan_note_place new = {j->part, j->id, taken, mem_new(struct selection)};
+    struct plan_note_place new = {j->part, j->id, taken, mem_new(struct selection), NULL};
     select_copy(new.where, where);
+    if (more) {
+        new.more = mem_new(struct placements);
+        plan_placements_copy(new.more, more);
+        vec_foreach (&new.more->list, at)
+            at->in = NULL; /* a reservation may end before the note is read */
+    }
     drop_old_notes(n, c);
     if (n->places.len >= PLACES_MOST)
         clear_places(n);

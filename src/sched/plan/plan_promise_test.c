@@ -153,6 +153,13 @@ static void start(struct life *l, struct decision *d)
     l->backfilled += d->backfilled;
 }
 
+/* A start that is half a year away or more waits for licences of a job without a time limit:
+ * nothing is reserved for it. */
+static bool is_far(const struct life *l, const struct decision *d)
+{
+    return l->licensed && d->start_at - l->now_sec >= CLUSTER_NO_LIMIT_SEC / 2;
+}
+
 /* A job of a higher tier may come before a promise to one of a lower: no promise is held to that,
  * and one that starts in another partition makes room for such. 'first':
  * nobody before it waits; who does may come to start earlier, and move it. */
@@ -160,7 +167,7 @@ static void keep_promise(struct life *l, const struct decision *d, bool first)
 {
     int64_t *promised = &l->promised[d->job->id];
 
-    if (!d->start_at || l->parts > 1 || d->job->partitions)
+    if (!d->start_at || is_far(l, d) || l->parts > 1 || d->job->partitions)
         return;
     if (d->start_at < l->now_sec)
         wrong(l, d->job->id, "is to start in the past");
@@ -190,14 +197,13 @@ static int64_t earliest(struct life *l, struct job *j)
     return first;
 }
 
-/* One whose licences are due in a year has none, and so has one of many that wait for licences: it
- * is told when it is to have these. */
+/* A job that is far has none, and so has one of many that wait for licences: it is told when it is
+ * to have these. */
 static bool has_place(const struct life *l, const struct decision *d)
 {
     if (l->either && d->reason == REASON_LICENSES)
         return false;
-    bool far = l->licensed && d->start_at - l->now_sec >= CLUSTER_NO_LIMIT_SEC / 2;
-    return d->start_at && !far;
+    return d->start_at && !is_far(l, d);
 }
 
 static void pass(struct life *l)

@@ -134,9 +134,12 @@ static bool find_recalled(struct plan *p, struct timeline *t, const struct job *
 static void keep_licenses(struct plan *p, const struct job *j, const struct plan_head *h,
                           int64_t start_at)
 {
-    license_keep(&p->claims, p->cluster, j, &h->where, start_at, &p->work);
+    const struct selection *where = &h->where;
+    if (j->set)
+        where = joint_layered_nodes(p->cluster, j, h->license, where, &h->more);
+    license_keep(&p->claims, p->cluster, j, where, start_at, &p->work);
     if (!p->asks && !j->set && license_needs_layers(p->cluster, j))
-        plan_note_write_place(p->notes, p->cluster, j, p->taken, &h->where);
+        plan_note_write_place(p->notes, p->cluster, j, p->taken, &h->where, NULL);
 }
 
 /* It has others later, without anything becoming free. */
@@ -444,25 +447,47 @@ bool planned_start_is_known(struct plan *p, const struct job *j, int64_t *start_
     struct plan_head *h = &vec_last(&p->heads);
     *start_at = note->start_at;
     h->is_known = !p->afresh && !p->found && p->taken == p->cluster->pool.taken &&
-                  note->has_start && !joint_has_alternatives(j) &&
-                  (note->start_at == 0 || note->start_at > p->now_sec) &&
+                  note->has_start && (note->start_at == 0 || note->start_at > p->now_sec) &&
                   note->before == planned_start_hash_before(p, p->heads.len - 1);
     if (h->is_known)
         h->license = note->license;
     return h->is_known;
 }
 
+/* The nodes of its components decide which layers or alternative licences the set uses. */
+static bool is_set_tied(const struct plan *p, const struct job *leader)
+{
+    bool tied = joint_has_alternatives(leader);
+    for (uint32_t i = 0; leader->set && !tied && i < job_set_count(leader); i++) {
+        const struct job *j = job_set_component(leader, i);
+        tied = j && license_needs_layers(p->cluster, j);
+    }
+    return tied;
+}
+
 bool planned_start_recall(struct plan *p, const struct job *j, int64_t start_at)
 {
     struct plan_head *h = &vec_last(&p->heads);
-    if (!start_at || !license_needs_layers(p->cluster, j))
+    bool of_set = is_set_tied(p, j);
+    if (!start_at || (!of_set && !license_needs_layers(p->cluster, j)))
         return true;
-    const struct selection *where = plan_note_read_place(p->notes, p->cluster, j);
-    if (j->set || !where)
+    const struct plan_note_place *noted = plan_note_read_place(p->notes, p->cluster, j);
+    if (!noted)
         return false;
-    select_copy(&h->where, where);
+    select_copy(&h->where, noted->where);
     h->at_sec = start_at;
+    if (of_set) {
+        plan_placements_copy(&h->more, noted->more);
+        h->placed = true;
+    }
     return true;
+}
+
+void planned_start_note_set(struct plan *p, const struct job *leader)
+{
+    const struct plan_head *h = &vec_last(&p->heads);
+    if (h->where.shares.len && is_set_tied(p, leader))
+        plan_note_write_place(p->notes, p->cluster, leader, p->taken, &h->where, &h->more);
 }
 
 void planned_start_keep_licenses(struct plan *p, const struct job *j, int64_t start_at)

@@ -264,6 +264,30 @@ static void an_immediate_start_is_in_the_middle_of_the_pass(void **state)
     }
 }
 
+static void add_layer(uint32_t node, uint64_t total)
+{
+    struct bitset *nodes = bitset_new(cluster->nodes.len);
+    bitset_set(nodes, node);
+    license_add_layer(cluster, "power", CONF_HRES_EACH_LAYER, nodes, total);
+}
+
+/* Job 5 has a claim to three of four on n2 in half an hour. Component 1 of the set takes the fourth
+ * one beyond that time, so that job 11 waits. The node of the leader is in another layer. */
+static void started_set_uses_the_layer_of_its_component(void **state)
+{
+    (void)state;
+    begin_planner("SchedulerParameters=hetjob_two_mode,bf_hetjob_immediate\n" CONS
+                  "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n");
+    add_layer(0, 4);
+    add_layer(1, 4);
+    test_run_job(cluster, test_job(cluster, 100, "L=power:2"), "n2:1", now + HOUR / 2);
+    queue_job(5, 950, HOUR, "w=n2 L=power:3");
+    queue_set(1, 900, HOUR, 2, (const char *[]){"w=n1", "w=n2 L=power:1"});
+    queue_job(11, 800, HOUR, "w=n2 L=power:1");
+    expect_pass(1, "5 Licenses+1800, 1 Resources+0, 1 starts, 11 Licenses");
+    end_planner();
+}
+
 /* Components of several partitions have the earliest start of them; a set may change under a pass.
  */
 static void each_partition_of_a_component_counts(void **state)
@@ -312,6 +336,7 @@ int main(void)
         cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_common_priority_ends_a_deadlock),
         cmocka_unit_test(an_immediate_start_is_in_the_middle_of_the_pass),
+        cmocka_unit_test(started_set_uses_the_layer_of_its_component),
         cmocka_unit_test(each_partition_of_a_component_counts),
         cmocka_unit_test(alternative_licenses_are_chosen_jointly),
         cmocka_unit_test(set_that_never_fits_has_a_reason),

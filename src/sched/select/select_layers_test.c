@@ -5,7 +5,7 @@
  * exactly when exhaustive search over all sets of nodes finds some (HRES-41).
  */
 #include "base/test_drawn.h"
-#include "sched/sched_test_util.h"
+#include "sched/layers_test_util.h"
 
 enum { NODES = 8, STATES = TEST_DRAWN(3000), JOBS = 4 };
 
@@ -23,42 +23,15 @@ static const uint8_t leaf_of[NODES] = {0, 0, 0, 1, 1, 2, 2, 2};
 /* --- drawn hierarchies -------------------------------------------------------------------------
  */
 
-/* A layer of the nodes order[first...], and below it two, or none. */
-static void divide(struct cluster *c, uint64_t *chance, const char *name, enum conf_hres_mode mode,
-                   const uint8_t *order, uint32_t count)
-{
-    struct bitset *nodes = bitset_new(c->nodes.len);
-    uint32_t left = count > 1 ? test_between(chance, 1, count - 1) : 0;
-    for (uint32_t i = 0; i < count; i++)
-        bitset_set(nodes, order[i]);
-    license_add_layer(c, name, mode, nodes, test_between(chance, 1, 2 + count));
-    if (left && test_between(chance, 0, 3)) {
-        divide(c, chance, name, mode, order, left);
-        divide(c, chance, name, mode, order + left, count - left);
-    }
-}
-
-static void add_resource(struct cluster *c, uint64_t *chance, const char *name,
-                         enum conf_hres_mode mode)
-{
-    uint8_t order[NODES];
-    for (uint32_t i = 0; i < NODES; i++) {
-        uint32_t at = test_between(chance, 0, i);
-        order[i] = order[at];
-        order[at] = (uint8_t)i;
-    }
-    divide(c, chance, name, mode, order, NODES);
-}
-
 static struct cluster *make(uint64_t *chance)
 {
     struct cluster *c = test_cluster(conf);
-    add_resource(c, chance, "watts", CONF_HRES_PER_NODE);
-    add_resource(c, chance, "pipes", CONF_HRES_PER_NODE);
-    add_resource(c, chance, "heat", CONF_HRES_PER_NODE);
-    add_resource(c, chance, "once", CONF_HRES_EACH_LAYER);
-    add_resource(c, chance, "one", CONF_HRES_ONE_LAYER);
-    add_resource(c, chance, "two", CONF_HRES_ONE_LAYER);
+    test_draw_layers(c, chance, "watts", CONF_HRES_PER_NODE);
+    test_draw_layers(c, chance, "pipes", CONF_HRES_PER_NODE);
+    test_draw_layers(c, chance, "heat", CONF_HRES_PER_NODE);
+    test_draw_layers(c, chance, "once", CONF_HRES_EACH_LAYER);
+    test_draw_layers(c, chance, "one", CONF_HRES_ONE_LAYER);
+    test_draw_layers(c, chance, "two", CONF_HRES_ONE_LAYER);
     test_up(c);
     return c;
 }
