@@ -31,6 +31,8 @@
 #define SET_COMPONENTS 3
 #define SETS_PENDING 1000
 #define SET_RATIO 3    /* a pass over sets, to one over their components as jobs */
+#define EITHER_RATIO 4 /* a pass over sets with -L a|b of layers, to one over sets without */
+#define LAYERS_RATIO 4 /* the same with -L a */
 #define HRES_RATIO 1.5 /* a pass over jobs with hierarchical resources, to one without them */
 #define NO_AIM 0
 
@@ -39,6 +41,21 @@ static const struct world_rule worlds[] = {
     {.name = "tree", .nodes = 10000, .running = 5000, .pending = 10000, .leaf = 32},
     {.name = "licenses", .nodes = 10000, .running = 5000, .pending = 10000, .licenses = 4},
     {.name = "hres", .nodes = 10000, .running = 5000, .pending = 10000, .hres = true},
+    {.name = "layers",
+     .nodes = 10000,
+     .running = 5000,
+     .pending = 10000,
+     .hres = true,
+     .scarce = true,
+     .small = true},
+    {.name = "waiting",
+     .nodes = 10000,
+     .running = 5000,
+     .pending = 50000,
+     .hres = true,
+     .scarce = true,
+     .small = true,
+     .shapes = 200},
     {.name = "reservations",
      .nodes = 10000,
      .running = 5000,
@@ -49,6 +66,11 @@ static const struct world_rule worlds[] = {
 };
 /* Heterogeneous jobs, beside their components as jobs of their own. */
 static const struct world_rule sets_rule = {.name = "sets", .nodes = 1000, .small = true};
+/* The same jobs, of which each has layers, or alternative layers, beside those without. */
+static const struct world_rule layers_rule = {
+    .name = "sets", .nodes = 1000, .small = true, .layers = "each:2"};
+static const struct world_rule either_rule = {
+    .name = "sets", .nodes = 1000, .small = true, .layers = "each:2|one:1"};
 static bool missed; /* an aim */
 
 static double now_us(void)
@@ -107,7 +129,7 @@ static void one_more(struct world *w)
     }
     _cleanup_free_ char *what = mem_printf("one more job (%u of %u start)", started, ONE_MORE);
     bool full = started < ONE_MORE; /* what starts is planned for, beside what is full */
-    row(what, took, ONE_MORE, full ? NO_AIM : 200, 1000);
+    row(what, took, ONE_MORE, full || w->rule->scarce ? NO_AIM : 200, 1000);
 }
 
 /* The queue stays: what can start has started in the first pass. 'freed': as if something had ended
@@ -296,12 +318,12 @@ static void measure(const struct world_rule *rule, bool all)
     world_queue(&w);
     passes(&w, true);
     passes(&w, false);
-    if (all) {
+    if (all || rule->hres)
         questions(&w);
+    if (all)
         displace(&w);
-    }
     world_done(&w);
-    if (rule->hres)
+    if (rule->hres && !rule->scarce) /* without resources more would start */
         compare_with_plain(rule);
 }
 
@@ -329,9 +351,9 @@ static void start_sets(void)
 }
 
 /* A cluster where few components would fit, and sets or their components that wait. */
-static void queue_sets(struct world *w, bool joined)
+static void queue_sets(struct world *w, const struct world_rule *rule, bool joined)
 {
-    world_init(w, &sets_rule);
+    world_init(w, rule);
     for (unsigned failed = 0; failed < SETS_PENDING;) {
         struct job *j = world_add(w);
         if (world_pass(w))
@@ -349,19 +371,33 @@ static void queue_sets(struct world *w, bool joined)
         continue;
 }
 
+/* Sets of this rule, beside those without layers. */
+static void compare_sets(struct world *sets, const struct world_rule *rule, const char *name,
+                         double aim)
+{
+    struct world layered;
+    queue_sets(&layered, rule, true);
+    struct pass_pair pair = {{&layered, name}, {sets, "components without"}, aim};
+    compare_passes(&pair, true);
+    compare_passes(&pair, false);
+    world_done(&layered);
+}
+
 static void measure_sets(void)
 {
     struct world sets, jobs;
     printf("%s: %u nodes, heterogeneous jobs with %d components\n", sets_rule.name, sets_rule.nodes,
            SET_COMPONENTS);
     start_sets();
-    queue_sets(&sets, true);
-    queue_sets(&jobs, false);
+    queue_sets(&sets, &sets_rule, true);
+    queue_sets(&jobs, &sets_rule, false);
     struct pass_pair pair = {{&sets, "components in sets"}, {&jobs, "of them as jobs"}, SET_RATIO};
     compare_passes(&pair, true);
     compare_passes(&pair, false);
-    world_done(&sets);
     world_done(&jobs);
+    compare_sets(&sets, &either_rule, "components, -L a|b", EITHER_RATIO);
+    compare_sets(&sets, &layers_rule, "components, -L a", LAYERS_RATIO);
+    world_done(&sets);
 }
 
 static int usage(void)

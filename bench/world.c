@@ -77,10 +77,11 @@ void world_init(struct world *w, const struct world_rule *rule)
     struct err err = {0};
     put_network(rule->nodes, rule->leaf, &more);
     put_licenses(rule->licenses, &more);
-    if (rule->hres) {
-        put_resource("one", 1, rule->nodes, 4, &more);
-        put_resource("each", 2, rule->nodes, 4, &more);
-        put_resource("power", 3, rule->nodes, 4, &more);
+    if (rule->hres || rule->layers) {
+        unsigned each = rule->scarce ? 1 : 4;
+        put_resource("one", 1, rule->nodes, each, &more);
+        put_resource("each", 2, rule->nodes, each, &more);
+        put_resource("power", 3, rule->nodes, each, &more);
     }
     _cleanup_free_ char *text = mem_printf(
         "SlurmctldHost=ctl\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
@@ -149,7 +150,8 @@ static void draw_spec(const struct world_rule *rule, uint64_t *seed, Pb__JobSpec
         s->features = world_between(seed, 0, 1) ? "a" : "b";
 }
 
-struct job *world_add(struct world *w)
+/* 'layers': its licences; NULL: as the rule has it. */
+static struct job *add_job(struct world *w, const char *layers)
 {
     const struct world_rule *rule = w->rule;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -172,6 +174,8 @@ struct job *world_add(struct world *w)
                  world_between(&chance, 1, 4));
         s.licenses = licenses;
     }
+    if (layers)
+        s.licenses = (char *)layers;
     if (job_read_spec(w->c, j, &s, &err) != 0 || select_possible(w->c, j, &err) != 0) {
         fprintf(stderr, "sched_bench: %s\n", err.text);
         exit(1);
@@ -181,10 +185,15 @@ struct job *world_add(struct world *w)
     return j;
 }
 
+struct job *world_add(struct world *w)
+{
+    return add_job(w, NULL);
+}
+
 void world_add_set(struct world *w, struct job **components, uint32_t count, bool joined)
 {
     for (uint32_t i = 0; i < count; i++)
-        components[i] = world_add(w);
+        components[i] = add_job(w, i == 0 ? w->rule->layers : NULL);
     for (uint32_t i = 0; joined && i < count; i++)
         if (job_set_join(w->c, components[i], components[0]->id, i, count, NULL) != 0)
             exit(1);

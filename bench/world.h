@@ -15,6 +15,8 @@ struct world_rule {
     unsigned leaf;         /* nodes on a leaf switch of a tree; 0: the network is flat */
     unsigned licenses;     /* how many kinds of them; one job in three wants some. 0: none */
     bool hres;             /* hierarchical resources of three modes; each job wants one */
+    const char *layers;    /* -L of the leader of a set, of "one", "each" and "power"; NULL: none */
+    bool scarce;           /* of these there is one a node: jobs wait for layers, not for nodes */
     unsigned reservations; /* begun, to come, daily, and of four cores a node */
     bool small;            /* fewer jobs of several nodes: twice as many jobs fill the cluster */
 };

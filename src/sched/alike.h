@@ -17,8 +17,9 @@ bool alike_covers(const struct job *a, const struct job *b);
 
 struct alike { /* zeroed: empty */
     VEC(struct alike_entry) list;
-    uint32_t *first; /* by hash: the place in the list of the last one of that hash, and one */
-    size_t room;     /* of 'first', a power of two; 0: none was made */
+    uint32_t *first;  /* by hash: the place in the list of the last one of that hash, and one */
+    size_t room;      /* of 'first', a power of two; 0: none was made */
+    bool by_licenses; /* requests of other licences have other answers */
 };
 
 struct alike_entry {

@@ -125,6 +125,13 @@ struct plan_variant {
     bool now;              /* beside what runs, whatever is planned for other jobs */
 };
 
+/* Jobs that failed, each of which stands for all jobs that are alike, see failed.h. */
+struct plan_failures {
+    struct alike by_nodes;    /* they do not fit on nodes, whatever licences they need */
+    struct alike by_licenses; /* they do not fit on nodes that have the licences they need */
+    struct alike closed;      /* the gate of their licences is closed */
+};
+
 struct plan {
     const struct cluster *cluster;
     struct plan_notes *notes, own_notes; /* own: of a pass without notes from earlier passes */
@@ -158,9 +165,9 @@ struct plan {
     uint64_t note_freed;          /* and pool.freed when it was read */
     uint32_t note_next;           /* see plan_note_read_next() */
     struct plan_depth depth;
-    struct alike failed;         /* what did not fit in this pass */
-    VEC(struct plan_head) heads; /* in their order */
-    struct shadow *shadow;       /* of the first alone; NULL: not made, or not of use */
+    struct plan_failures failures; /* since the pass last rested */
+    VEC(struct plan_head) heads;   /* in their order */
+    struct shadow *shadow;         /* of the first alone; NULL: not made, or not of use */
     bool gave_up; /* a started job had planned starts elsewhere: pool.freed rises after the pass */
     size_t laid;  /* the number of heads whose starts are reserved on: */
     struct timeline *timeline; /* NULL: none is made */

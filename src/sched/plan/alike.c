@@ -42,6 +42,15 @@ bool alike_covers(const struct job *a, const struct job *b)
            same_set(x->req, y->req) && same_set(x->exc, y->exc) && resv_same_places(a, b);
 }
 
+static bool same_licenses(const struct license_needs *a, const struct license_needs *b)
+{
+    bool same = a->list.len == b->list.len && a->any == b->any && a->chosen == b->chosen;
+    for (uint32_t i = 0; same && i < a->list.len; i++)
+        same = a->list.data[i].at == b->list.data[i].at && a->list.data[i].at >= 0 &&
+               a->list.data[i].count == b->list.data[i].count;
+    return same;
+}
+
 /* Of numbers that differ between most requests; equal for those that cover each other. */
 static uint64_t mix_hash(uint64_t hash, uint64_t with)
 {
@@ -49,7 +58,7 @@ static uint64_t mix_hash(uint64_t hash, uint64_t with)
     return hash ^ hash >> 32;
 }
 
-static uint64_t hash_of(const struct job *j, bool of_user)
+static uint64_t hash_of(const struct alike *set, const struct job *j, bool of_user)
 {
     const struct request *r = &j->want;
     uint64_t hash = mix_hash((uint64_t)r->min_nodes << 32 | r->max_nodes, r->tasks);
@@ -58,6 +67,9 @@ static uint64_t hash_of(const struct job *j, bool of_user)
     hash = mix_hash(mix_hash(hash, r->mem_node_mib), r->mem_cpu_mib);
     if (r->features)
         hash = mix_hash(hash, str_hash(r->features));
+    if (set->by_licenses)
+        vec_foreach (&r->licenses.list, need)
+            hash = mix_hash(hash, (uint64_t)(uint32_t)need->at << 32 | need->count);
     return of_user || r->user_alone ? mix_hash(hash, j->uid) : hash;
 }
 
@@ -68,7 +80,8 @@ static struct alike_entry *find_entry(const struct alike *set, const struct job 
          at = set->list.data[at - 1].next) {
         struct alike_entry *e = &set->list.data[at - 1];
         const struct job *a = covered ? e->job : j, *b = covered ? j : e->job;
-        if (e->hash == hash && alike_covers(a, b) && (!of_user || a->uid == b->uid))
+        if (e->hash == hash && alike_covers(a, b) && (!of_user || a->uid == b->uid) &&
+            (!set->by_licenses || same_licenses(&a->want.licenses, &b->want.licenses)))
             return e;
     }
     return NULL;
@@ -76,7 +89,7 @@ static struct alike_entry *find_entry(const struct alike *set, const struct job 
 
 bool alike_has(const struct alike *set, const struct job *j, bool of_user)
 {
-    return set->list.len && find_entry(set, j, of_user, hash_of(j, of_user), false);
+    return set->list.len && find_entry(set, j, of_user, hash_of(set, j, of_user), false);
 }
 
 static void link_entry(struct alike *set, size_t at)
@@ -98,7 +111,7 @@ static void grow_table(struct alike *set)
 
 void alike_add(struct alike *set, const struct job *j, bool of_user)
 {
-    uint64_t hash = hash_of(j, of_user);
+    uint64_t hash = hash_of(set, j, of_user);
     struct alike_entry *e = find_entry(set, j, of_user, hash, true);
     if (e) {
         e->job = j;

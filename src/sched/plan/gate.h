@@ -17,3 +17,6 @@ enum reason gate_of_start(const struct plan *p, const struct job *j, bool *keeps
 /* The name of the gate in this row, and its reason for the job at that place; a gate that gave the
  * job its present reason is closed. NULL: there are no more rows. */
 const char *gate_ask(const struct plan *p, const struct job *j, size_t row, enum reason *reason);
+
+/* gate_license.c: a row */
+enum reason gate_licenses(const struct plan *p, const struct job *j);

@@ -6,6 +6,7 @@
 
 #include "base/hostlist.h"
 #include "sched/plan/depth.h"
+#include "sched/plan/failed.h"
 #include "sched/plan/gate.h"
 #include "sched/plan/joint.h"
 #include "sched/plan/planned_start.h"
@@ -42,6 +43,7 @@ void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *note
                 bool backfill)
 {
     *p = (struct plan){.cluster = c, .now_sec = now_sec, .backfill = backfill};
+    failed_begin(&p->failures);
     p->notes = notes ? notes : &p->own_notes;
     p->taken = c->pool.taken;
     p->returned = c->pool.returned;
@@ -56,7 +58,7 @@ void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *note
 void plan_resume(struct plan *p, int64_t now_sec)
 {
     p->now_sec = now_sec;
-    alike_clear(&p->failed); /* they may be gone */
+    failed_clear(&p->failures); /* the jobs may be gone */
     free(take_ptr(p->changed));
     resv_plan_resume(p->resv, now_sec);
     vec_clear(&p->preempted_in_vain);
@@ -71,7 +73,7 @@ void plan_end(struct plan *p)
     free(p->resv);
     vec_done(&p->order);
     vec_done(&p->sets);
-    alike_done(&p->failed);
+    failed_done(&p->failures);
     vec_done(&p->claims.list);
     preempt_end(p);
     plan_notes_done(&p->own_notes);
@@ -137,13 +139,6 @@ struct plan_note *plan_note_change(struct plan *p, const struct job *j)
     assert(!p->asks);
     p->note_of = 0;
     return plan_note_write(p->notes, p->cluster, j);
-}
-
-static bool has_failed(const struct plan *p, const struct job *j)
-{
-    if (j->time_min_sec) /* it may be shorter than the other one */
-        return false;
-    return alike_has(&p->failed, j, p->cluster->pool.locked);
 }
 
 struct bitset *plan_allowed(const struct plan *p, const struct job *j, const struct resv *in)
@@ -606,21 +601,12 @@ uint32_t plan_choose_awaited(struct plan *p, const struct job *j)
     return best;
 }
 
-/* What does not fit is in vain for those that are alike, too. In each partition, with layers, and
- * by the licences of each reservation, it is another one. */
-static void note_failure(struct plan *p, const struct job *j)
-{
-    if (!j->partitions && !license_needs_layers(p->cluster, j) &&
-        !(j->want.licenses.list.len && p->cluster->resvs.len))
-        alike_add(&p->failed, j, p->cluster->pool.locked);
-}
-
 /* Whether it starts now; with alternative licences, with the first with which it can (d->license).
  */
 static bool try_start(struct plan *p, const struct job *j, struct decision *d)
 {
     uint32_t count = license_count_alternatives(j);
-    if (plan_note(p, j)->unfit || (!p->backfill && resv_is_blocked(p->resv, j)) || has_failed(p, j))
+    if (plan_note(p, j)->unfit || (!p->backfill && resv_is_blocked(p->resv, j)) || failed_has(p, j))
         return false;
     for (uint32_t n = 0; n < count; n++) {
         bool keeps_place;
@@ -632,7 +618,7 @@ static bool try_start(struct plan *p, const struct job *j, struct decision *d)
             return true;
         select_done(&d->where);
     }
-    note_failure(p, j);
+    failed_add(p, j);
     return false;
 }
 
@@ -702,6 +688,8 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
     enum reason closed = gate_of_start(p, view_alternative(p, j, awaited), &keeps_place);
     if (closed) {
         d->reason = closed;
+        if (closed == REASON_LICENSES)
+            failed_add_closed(p, j);
         if (closed == REASON_LICENSES && preempt_may_reclaim(p, j) &&
             decide_preempt(p, j, closed, d))
             return true;
@@ -868,12 +856,12 @@ void plan_ask(struct plan *p, const struct job *j, struct decision *d)
         return;
     vec_foreach (&p->claims.list, claim)
         vec_push(&claims.list, *claim);
-    p->failed = (struct alike){0};
+    failed_begin(&p->failures);
     p->asks = p->blocked = true; /* it gets no place of its own */
     look_at(p, j, false, d);
-    alike_done(&p->failed);
+    failed_done(&p->failures);
     vec_done(&p->claims.list);
-    p->failed = saved.failed;
+    p->failures = saved.failures;
     p->claims = claims;
     p->asks = false;
     p->blocked = saved.blocked;

@@ -538,7 +538,7 @@ static void equal_requests(void **state)
         assert_int_equal(d.kind, id == 6 ? PLAN_START : PLAN_WAIT);
         plan_decision_done(&d);
     }
-    assert_int_equal(p.failed.list.len, 2); /* the head, and one of the three */
+    assert_int_equal(p.failures.by_nodes.list.len, 2); /* the head, and one of the three */
     plan_end(&p);
     test_cluster_free(c);
 }

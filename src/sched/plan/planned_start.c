@@ -2,6 +2,7 @@
 #include "sched/plan/planned_start.h"
 
 #include "sched/plan/depth.h"
+#include "sched/plan/failed.h"
 #include "sched/plan/joint.h"
 #include "sched/plan/shadow.h"
 #include "sched/select/resv.h"
@@ -128,6 +129,7 @@ static bool find_recalled(struct plan *p, struct timeline *t, const struct job *
         return true;
     select_clear(&h->where);
     license_drop_claims(&p->claims, j);
+    failed_forget_licenses(p);
     return false;
 }
 

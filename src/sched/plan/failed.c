@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/failed.h"
+
+#include "sched/plan.h"
+
+void failed_begin(struct plan_failures *f)
+{
+    *f = (struct plan_failures){.by_licenses.by_licenses = true, .closed.by_licenses = true};
+}
+
+void failed_clear(struct plan_failures *f)
+{
+    alike_clear(&f->by_nodes);
+    alike_clear(&f->by_licenses);
+    alike_clear(&f->closed);
+}
+
+void failed_done(struct plan_failures *f)
+{
+    alike_done(&f->by_nodes);
+    alike_done(&f->by_licenses);
+    alike_done(&f->closed);
+}
+
+void failed_forget_licenses(struct plan *p)
+{
+    alike_clear(&p->failures.by_licenses);
+    alike_clear(&p->failures.closed);
+}
+
+/* Licences of the cluster are asked for at the gate. What is looked for behind the gate depends on
+ * layers, which are tied to nodes, and on reservations, each of which has licences of its own. */
+static bool depends_on_licenses(const struct plan *p, const struct job *j)
+{
+    return j->want.licenses.list.len &&
+           (p->cluster->resvs.len || license_needs_layers(p->cluster, j));
+}
+
+/* In each of its partitions a job is another one. Its claims in one partition may have made its
+ * like fail for licences, and do not keep them from the job itself in the other. */
+void failed_add(struct plan *p, const struct job *j)
+{
+    if (!j->partitions)
+        alike_add(depends_on_licenses(p, j) ? &p->failures.by_licenses : &p->failures.by_nodes, j,
+                  p->cluster->pool.locked);
+}
+
+bool failed_has(const struct plan *p, const struct job *j)
+{
+    bool of_user = p->cluster->pool.locked;
+    if (j->time_min_sec) /* it may be shorter than the other one */
+        return false;
+    return alike_has(&p->failures.by_nodes, j, of_user) ||
+           (!j->partitions && alike_has(&p->failures.by_licenses, j, of_user));
+}
+
+void failed_add_closed(struct plan *p, const struct job *j)
+{
+    bool is_view = j->partitions || j->want.licenses.any || p->asks;
+    if (!is_view && license_needs_layers(p->cluster, j))
+        alike_add(&p->failures.closed, j, p->cluster->pool.locked);
+}
+
+bool failed_has_closed(const struct plan *p, const struct job *j)
+{
+    bool is_view = j->partitions || j->in_set || p->asks;
+    return !is_view && alike_has(&p->failures.closed, j, p->cluster->pool.locked);
+}
