@@ -105,6 +105,8 @@ void control_free(struct control *c)
     vec_done(&c->asides);
     vec_done(&c->ports_awaited);
     depend_forget_told(c);
+    vec_foreach (&c->fresh, fresh)
+        free(fresh->said);
     vec_done(&c->fresh);
     arena_done(&c->restored);
     free(c->ranking);

@@ -31,6 +31,7 @@ struct node_dynamic { /* created by scontrol, not in slurm.conf; see admin/node_
 struct fresh {
     uint32_t job_id;
     uint64_t pass; /* control.passes when it was requested */
+    char *said;    /* messages for its user, with the first answer; NULL: none */
 };
 
 struct aside { /* a job whose record was set aside */

@@ -155,7 +155,7 @@ static void on_reply(void *ctx, int code, const ProtobufCMessage *message, const
         a->events.on_granted(a->events.ctx, reply);
     } else {
         if (first)
-            a->events.on_queued(a->events.ctx, reply->job_id, reply->reason);
+            a->events.on_queued(a->events.ctx, reply);
         if (!a->over && !a->giving_up)
             send_request(a);
     }

@@ -20,7 +20,7 @@
 const char *alloc_notice(const char *reason);
 
 struct alloc_events {
-    void (*on_queued)(void *ctx, uint32_t job_id, const char *reason);
+    void (*on_queued)(void *ctx, const struct Pb__AllocReply *reply); /* valid until it returns */
     /* At most once, before on_granted: it has its nodes, and may use them later. */
     void (*on_configuring)(void *ctx, const struct Pb__AllocReply *reply);
     void (*on_granted)(void *ctx, const struct Pb__AllocReply *reply); /* valid until it returns */

@@ -35,7 +35,7 @@ def test_lines_and_objects(make_cluster):
         f"2 job {job} PENDING -> RUNNING cause=scheduler user=nobody partition=main nodes=n1",
         f"3 job {job} RUNNING -> FAILED cause=exit user=nobody partition=main nodes=n1 exit=3:0 reason=NonZeroExitCode",
         f"4 job {array}_[1-3] PENDING cause=submission user=root partition=main",
-        f"5 job {array}_2({array + 1}) PENDING -> CANCELLED cause=cancellation user=root partition=main exit=0:0",
+        f"5 job {array}_2({array + 1}) PENDING -> CANCELLED cause=cancellation user=root partition=main exit=0:0 reason=JobHeldUser",
         '6 node n2 UP -> DRAIN reason="bad disk"',
         "7 node n2 DRAIN -> UP",
     ]
@@ -134,7 +134,7 @@ def test_the_archive_has_each_ended_attempt(make_cluster):
     single = cluster.sbatch("-H", "-o", "/dev/null", wrap="true")
     cluster.run(f"scancel {single}").ok()
     line, = cluster.run("sluice events --attempts").ok().splitlines()
-    assert re.match(rf"{len(rows) + 1} \S+ attempt {single} CANCELLED user=root partition=main start=\S+ end=\S+ exit=0:0 derived=0:0$", line), line
+    assert re.match(rf"{len(rows) + 1} \S+ attempt {single} CANCELLED user=root partition=main start=\S+ end=\S+ exit=0:0 derived=0:0 reason=JobHeldUser$", line), line
     cluster.run("sluice events --attempts --forget").ok()
 
 

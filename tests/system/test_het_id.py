@@ -238,6 +238,9 @@ def test_an_update_is_for_all_or_one(het, held):
     assert fields(het, held, "TimeLimit") == [("01:05:00",), ("00:35:00",), ("01:05:00",)]
     het.run(f"scontrol update jobid={held + 1} comment=one").ok()
     assert rows(het, "-j", str(held), format="%i %k") == [f"{held}+0 (null)", f"{held}+1 one", f"{held}+2 (null)"]
+    for asked, begins, offsets in ((f"{held}+1", "2035-01-02T03:04:05", [1]), (held, "2036-01-02T03:04:05", [0, 1, 2])):
+        het.run(f"scontrol update jobid={asked} starttime={begins}").ok()
+        assert which(het, held, "EligibleTime", begins) == which(het, held, "StartTime", begins) == offsets
     het.run("scontrol update JobName=bash timelimit=9").ok()
     assert which(het, held, "TimeLimit", "00:09:00") == [0, 1, 2]
 

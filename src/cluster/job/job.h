@@ -169,6 +169,10 @@ Pb__JobSpec *job_unpack_spec(const struct job *j, struct arena *arena);
 /* The job asks for what its spec says: request_parse() and job_set_request(). A failure leaves it
  * as it was. */
 int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
+/* The nodes that the job requires and excludes, in the order of the cluster and each one once, as
+ * texts in the arena. The order of an arbitrary distribution stays. */
+void job_sort_node_lists(const struct cluster *c, const struct job *j, Pb__JobSpec *spec,
+                         struct arena *arena);
 /* In each of its partitions. keep: 'parsed' is needed again; else it is used up. */
 void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *spec,
                      struct parsed_request *parsed, bool keep);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A job gets what its spec asks for. */
+#include "base/hostlist.h"
 #include "cluster/cluster.h"
+#include "cluster/resource/dist.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -119,6 +121,30 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     if (rc == 0)
         job_set_request(c, j, s, &parsed, false);
     return rc;
+}
+
+/* NULL: the set is. */
+static char *format_node_set(const struct cluster *c, const struct bitset *set, struct arena *arena)
+{
+    if (!set)
+        return NULL;
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    bitset_foreach (set, i)
+        hostlist_push(list, c->nodes.data[i]->name);
+    hostlist_format(list, &text);
+    return arena_strdup(arena, str_cstr(&text));
+}
+
+void job_sort_node_lists(const struct cluster *c, const struct job *j, Pb__JobSpec *spec,
+                         struct arena *arena)
+{
+    struct dist dist = {0};
+    dist_parse(spec->distribution, &dist);
+    if (spec->req_nodes && j->want.req && !j->want.req_gone && dist.nodes != DIST_ARBITRARY)
+        spec->req_nodes = format_node_set(c, j->want.req, arena);
+    if (spec->exc_nodes && j->want.exc)
+        spec->exc_nodes = format_node_set(c, j->want.exc, arena);
 }
 
 Pb__JobSpec *job_unpack_spec(const struct job *j, struct arena *arena)

@@ -274,19 +274,21 @@ static void tell_details(const struct run *run, const struct Pb__AllocReply *rep
         tell_component(run, reply->components[i]);
 }
 
-static void on_queued(void *ctx, uint32_t job_id, const char *reason)
+static void on_queued(void *ctx, const struct Pb__AllocReply *reply)
 {
     struct run *run = ctx;
 
-    run->job_id = job_id;
+    run->job_id = reply->job_id;
     run->queued = true;
     run->queued_at_ms = loop_mono_ms();
     if (run->options->job->hold)
         print_message(run, 0, ALLOC_HELD);
-    else if (alloc_notice(reason) != NULL)
-        print_message(run, 0, "%s", alloc_notice(reason));
-    print_message(run, 0, "Pending job allocation %u", job_id);
-    print_message(run, 0, "job %u queued and waiting for resources", job_id);
+    else if (alloc_notice(reply->reason) != NULL)
+        print_message(run, 0, "%s", alloc_notice(reply->reason));
+    if (reply->message)
+        print_message(run, 0, "%s", reply->message);
+    print_message(run, 0, "Pending job allocation %u", reply->job_id);
+    print_message(run, 0, "job %u queued and waiting for resources", reply->job_id);
 }
 
 static void tell_granted(struct run *run, const struct Pb__AllocReply *reply)

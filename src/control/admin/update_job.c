@@ -294,6 +294,16 @@ struct applied { /* a changed request, which can be taken back until it is settl
     struct license_swap licenses; /* of a job that runs */
 };
 
+/* Its begin time is another one. What it has waited as a job that may begin stays. */
+static void move_eligible_time(struct control *c, struct job *j)
+{
+    int64_t now = control_wall(c);
+    if (j->begin_at > now)
+        j->eligible_at = j->begin_at;
+    else if (j->eligible_at > now)
+        j->eligible_at = now;
+}
+
 /* Takes back what does not stay. */
 static void settle_request(struct control *c, struct job *j, struct applied *a, bool stays)
 {
@@ -312,6 +322,8 @@ static void settle_request(struct control *c, struct job *j, struct applied *a, 
         depend_begin(c, j, a->depend);
     }
     job_repack(&j->spec, &a->spec->base);
+    if (a->set.has_begin_at_sec)
+        move_eligible_time(c, j);
     if (a->set.burst_buffer)
         burst_change(c, j);
     if (!str_eq(a->old.name, a->spec->name))
@@ -345,6 +357,7 @@ static int apply_request(struct control *c, const struct caller *who, struct job
         if (license_held(j)) /* what it holds changes with license_swap() alone */
             request_drop_licenses(&parsed);
         job_set_request(c->cluster, j, a->spec, &parsed, false);
+        job_sort_node_lists(c->cluster, j, a->spec, arena);
         rc = check_changed(c, j, &a->set, a->spec, err);
     }
     if (rc == 0 && a->set.licenses && license_held(j))

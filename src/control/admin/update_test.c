@@ -516,6 +516,48 @@ static void limits_of_a_partition_hold(void **state)
     fixture_free(f);
 }
 
+/* As Slurm shows them: each node once, in the order of the cluster. A list for an arbitrary
+ * distribution stays as it is. */
+static void node_lists_are_sorted(void **state)
+{
+    static const struct {
+        const char *given, *distribution, *req, *exc;
+    } cases[] = {
+        {"n2,n1", NULL, "n[1-2]", "n[1-2]"},
+        {"n3,n1,n3", "cyclic", "n[1,3]", "n[1,3]"},
+        {"n2", NULL, "n2", "n2"},
+        {"n2,n1", "arbitrary", "n2,n1", "n[1-2]"},
+    };
+    struct caller user = FIXTURE_USER;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        _cleanup_arena_ struct arena arena;
+        struct fixture *f = make_fixture();
+        Pb__JobSpec held = PB__JOB_SPEC__INIT, set = PB__JOB_SPEC__INIT;
+        Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+        arena_init(&arena, 0);
+        held.has_hold = held.hold = true;
+        held.distribution = (char *)cases[i].distribution;
+        held.req_nodes = (char *)cases[i].given;
+        int64_t requires = fixture_submit(f, &user, &held);
+        held.req_nodes = NULL;
+        held.exc_nodes = (char *)cases[i].given;
+        int64_t excludes = fixture_submit(f, &user, &held);
+        assert_string_equal(fixture_job(f, &arena, (uint32_t) requires)->spec->req_nodes,
+                            cases[i].req);
+        assert_string_equal(fixture_job(f, &arena, (uint32_t)excludes)->spec->exc_nodes,
+                            cases[i].exc);
+        r.job_id = (uint32_t)excludes;
+        r.set = &set;
+        set.req_nodes = (char *)"n4,n4";
+        assert_int_equal(fixture_update_job(f, &user, &r), 0);
+        assert_string_equal(
+            fixture_job(f, &arena, (uint32_t)excludes)->spec->req_nodes,
+            cases[i].distribution && !strcmp(cases[i].distribution, "arbitrary") ? "n4,n4" : "n4");
+        fixture_free(f);
+    }
+}
+
 static void the_least_time_is_within_the_limit(void **state)
 {
     struct fixture *f = make_fixture();
@@ -587,6 +629,7 @@ int main(void)
         cmocka_unit_test(partitions_come_and_go),
         cmocka_unit_test(a_job_outlives_its_partition),
         cmocka_unit_test(limits_of_a_partition_hold),
+        cmocka_unit_test(node_lists_are_sorted),
         cmocka_unit_test(the_least_time_is_within_the_limit),
         cmocka_unit_test(over_time_limit_is_granted),
     };

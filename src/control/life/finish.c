@@ -230,7 +230,8 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     attempt->boot = control_boot(c);
     if (!ran)
         attempt->start_at = attempt->end_at;
-    j->reason = reason ? reason : attempt->requeue_after ? REASON_CLEANING : REASON_NONE;
+    if (reason || attempt->requeue_after || ran) /* else it shows what it waited for */
+        j->reason = reason ? reason : attempt->requeue_after ? REASON_CLEANING : REASON_NONE;
     job_set_state(c->cluster, j, state, find_cause(j, state), why);
 }
 

@@ -710,14 +710,32 @@ void start_answer_fresh(struct control *c)
     size_t left = 0;
     vec_foreach (&c->fresh, fresh) {
         struct job *j = cluster_find_job(c->cluster, fresh->job_id);
-        if (!j || j->state != PB__JOB_STATE__PENDING)
+        bool waits = j && j->state == PB__JOB_STATE__PENDING;
+        bool planned = idle || c->passes_done > fresh->pass;
+        if (waits && !planned) {
+            struct fresh kept = *fresh;
+            fresh->said = NULL;
+            c->fresh.data[left++] = kept;
             continue;
-        if (idle || c->passes_done > fresh->pass)
+        }
+        if (waits)
             answer_fresh(c, j);
-        else
-            c->fresh.data[left++] = *fresh;
+        free(fresh->said);
     }
     c->fresh.len = left;
+}
+
+/* What its submission said, once; NULL: nothing. */
+static char *take_said(struct control *c, const struct job *j, struct arena *arena)
+{
+    char *text = NULL;
+    vec_foreach (&c->fresh, fresh) {
+        if (fresh->job_id != j->id || !fresh->said)
+            continue;
+        text = arena_strdup(arena, fresh->said);
+        free(take_ptr(fresh->said));
+    }
+    return text;
 }
 
 void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool granted)
@@ -726,6 +744,7 @@ void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool gra
     arena_init(&arena, 0);
     Pb__AllocReply *r = facts_make_alloc(c, j, granted, &arena);
     const struct step *first = granted ? step_find(j, 0) : NULL;
+    r->message = take_said(c, j, &arena);
     if (attempt_of(j)->interactive_step && first)
         r->step = step_reply(c, j, first, &arena);
     if (granted && job_set_is_leader(j))

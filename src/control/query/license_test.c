@@ -387,9 +387,55 @@ static void some_licenses_cannot_be_reclaimed(void **state)
     fixture_free(f);
 }
 
+static void licences_are_listed_by_name(void **state)
+{
+    struct fixture *f = fixture_new_up(
+        "Licenses=zeta:1,Beta:2,alpha:3\nNodeName=n1\nPartitionName=p Nodes=ALL\n", 1);
+    _cleanup_arena_ struct arena arena;
+    static const char *const names[] = {"Beta", "alpha", "zeta"};
+    bool has_reply = false;
+    (void)state;
+    arena_init(&arena, 0);
+    uint64_t call = ++f->last_call;
+    control_list_licenses(f->control, call, &FIXTURE_ROOT, NULL);
+    fixture_turn(f);
+    vec_foreach (&f->replies, r) {
+        if (r->call != call)
+            continue;
+        const Pb__LicenseList *l =
+            arena_unpack(&arena, &pb__license_list__descriptor, r->data.data, r->data.len);
+        assert_int_equal(l->n_licenses, 3);
+        for (size_t i = 0; i < 3; i++)
+            assert_string_equal(l->licenses[i]->name, names[i]);
+        has_reply = true;
+    }
+    assert_true(has_reply);
+    fixture_free(f);
+}
+
+/* As in Slurm. A job that has run shows None. */
+static void cancelled_job_keeps_the_reason_that_it_waited_for(void **state)
+{
+    struct fixture *f = make_fixture();
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    (void)state;
+    arena_init(&arena, 0);
+    int64_t runs = submit(f, "lic:4", 600), waits = submit(f, "lic:1", 600);
+    assert_waits(f, waits, "Licenses");
+    assert_int_equal(fixture_cancel(f, &user, waits, NULL, 0), 0);
+    assert_int_equal(live(f, &arena, waits)->state, PB__JOB_STATE__CANCELLED);
+    assert_string_equal(live(f, &arena, waits)->reason, "Licenses");
+    assert_int_equal(fixture_cancel(f, &user, runs, NULL, 0), 0);
+    assert_null(live(f, &arena, runs)->reason);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(licences_are_listed_by_name),
+        cmocka_unit_test(cancelled_job_keeps_the_reason_that_it_waited_for),
         cmocka_unit_test(what_there_never_is_is_refused),
         cmocka_unit_test(who_finds_none_waits_and_holds_up_nobody),
         cmocka_unit_test(who_needs_many_is_not_passed_by),

@@ -81,7 +81,10 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         start_reply_alloc(c, j, call, !job_is_final(j));
         return;
     }
+    if (j)
+        str_clear(&c->said); /* it was told */
     if (!j) {
+        str_clear(&c->said);
         int rc = submit_allocation(c, who, r, key, &j, &err);
         if (rc < 0)
             control_refuse(c, call, &err);
@@ -90,7 +93,8 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         keep_step(j, r->step);
     }
     await_nodes(c, j, call);
-    vec_push(&c->fresh, ((struct fresh){j->id, c->passes}));
+    char *said = c->said.len ? mem_strdup(str_cstr(&c->said)) : NULL;
+    vec_push(&c->fresh, ((struct fresh){j->id, c->passes, said}));
 }
 
 /* The job may have started while its command was away; then the step that was requested with it

@@ -475,6 +475,7 @@ static bool accept_unfit(struct control *c, struct job *j, const Pb__JobSpec *sp
 static int check_feasible(struct control *c, struct submission *s, struct err *err)
 {
     struct job *j = s->job;
+    job_sort_node_lists(c->cluster, j, &s->spec, s->arena);
     job_repack(&j->spec, &s->spec.base);
     int rc = submit_check_possible(c, j, err);
     if (rc != 0 && !(s->may_wait && accept_unfit(c, j, &s->spec, rc, err)))

@@ -57,16 +57,18 @@ static void on_refused(struct request *r, const struct err *why)
     r->run->on->refused(r->run, code);
 }
 
-static void on_queued(void *ctx, uint32_t job_id, const char *reason)
+static void on_queued(void *ctx, const struct Pb__AllocReply *reply)
 {
     struct request *r = ctx;
 
     r->queued = true;
     if (r->run->options->job->hold)
         say_info(ALLOC_HELD);
-    else if (alloc_notice(reason) != NULL)
-        say_info("%s", alloc_notice(reason));
-    say_info("job %u queued and waiting for resources", job_id);
+    else if (alloc_notice(reply->reason) != NULL)
+        say_info("%s", alloc_notice(reply->reason));
+    if (reply->message != NULL)
+        say_info("%s", reply->message);
+    say_info("job %u queued and waiting for resources", reply->job_id);
 }
 
 static void on_configuring(void *ctx, const struct Pb__AllocReply *reply)
