@@ -6,6 +6,7 @@
 #include "base/size.h"
 #include "base/text.h"
 #include "base/timefmt.h"
+#include "cluster/job/mail.h"
 #include "show/job_ids.h"
 #include "show/job_state.h"
 #include "show/names.h"
@@ -289,6 +290,22 @@ static void put_optional(const struct job_view *v, const char *key, const char *
     record_pair(v->out, key, value);
 }
 
+/* Mail without --mail-user goes to the submitting user. */
+static const char *find_mail_user(const Pb__JobSpec *s)
+{
+    unsigned mail;
+    if ((s->mail_user && *s->mail_user) || !mail_parse(s->mail_type, &mail) || !mail)
+        return s->mail_user;
+    return s->user_name ? s->user_name : names_user(s->uid);
+}
+
+static void put_mail(const struct job_view *v)
+{
+    put_optional(v, "MailUser", find_mail_user(v->spec));
+    if (v->spec->mail_type && *v->spec->mail_type)
+        str_printf(v->out, " MailType=%s", v->spec->mail_type);
+}
+
 static void put_request(const struct job_view *v)
 {
     char size[SIZE_TEXT_MAX], tmp[SIZE_TEXT_MAX];
@@ -386,8 +403,7 @@ static void put_command(const struct job_view *v)
     put_optional(v, "TresPerSocket", v->spec->tres_per_socket);
     put_optional(v, "TresPerTask", v->spec->tres_per_task);
     put_binding(v);
-    put_optional(v, "MailUser", v->spec->mail_user);
-    put_optional(v, "MailType", v->spec->mail_type);
+    put_mail(v);
 }
 
 void show_job_text(const Pb__JobRecord *job, int64_t now, struct show_style style, struct str *out)

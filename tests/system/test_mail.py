@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """--mail-type, --mail-user and MailProg."""
+import os
+import pwd
 import re
 
 from harness import eventually
@@ -30,6 +32,18 @@ def test_mail_is_sent_as_slurm_does(make_cluster):
             rf"3\|-s\|Slurm Job_id={bad} Name=y z Failed, Run time 00:00:0\d, FAILED, ExitCode 3\|a@b\|{bad}\|FAILED\|FAIL\|"]
     for line, pattern in zip(lines, want):
         assert re.fullmatch(pattern, line), (line, pattern)
+
+
+def test_mail_without_an_address_goes_to_the_user_who_submits(make_cluster):
+    c = make_cluster(nodes=1)
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    cases = ((["--mail-type=END"], me, f"MailUser={me} MailType=END"),
+             (["--mail-type=END", "--mail-user=a@b"], "a@b", "MailUser=a@b MailType=END"), ([], "", ""))
+    for options, user, mail in cases:
+        job = c.sbatch("-H", *options, wrap="true")
+        shown = c.run(f"scontrol show job {job}").ok()
+        assert f"   {mail}" in shown.splitlines() if mail else "Mail" not in shown
+        assert c.json(f"squeue -j {job}")["jobs"][0]["mail_user"] == user
 
 
 def test_what_is_no_type_or_address_is_refused(make_cluster):

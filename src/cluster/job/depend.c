@@ -274,14 +274,18 @@ bool depend_apply(struct depend *d, struct depend_item *item, const struct depen
     return true;
 }
 
+bool depend_is_met_by_unknown(const struct depend_item *item)
+{
+    return item->kind == DEPEND_AFTER || item->kind == DEPEND_AFTERANY ||
+           item->kind == DEPEND_AFTERBURSTBUFFER;
+}
+
 void depend_apply_unknown(struct depend *d, struct depend_item *item)
 {
     if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON ||
         depend_is_parted(item))
         return;
-    bool over_is_enough = item->kind == DEPEND_AFTER || item->kind == DEPEND_AFTERANY ||
-                          item->kind == DEPEND_AFTERBURSTBUFFER;
-    set_item_state(d, item, over_is_enough ? DEPEND_FULFILLED : DEPEND_FAILED, 0);
+    set_item_state(d, item, depend_is_met_by_unknown(item) ? DEPEND_FULFILLED : DEPEND_FAILED, 0);
 }
 
 enum depend_state depend_item_at(const struct depend_item *item, int64_t now_sec)

@@ -99,7 +99,10 @@ void depend_set_corr(struct depend_item *item);
 /* Whether the outcome decides the item, which it then does. True: its state or its time has
  * changed. */
 bool depend_apply(struct depend *d, struct depend_item *item, const struct depend_outcome *o);
-/* The job an item names is not known any more, nor how it ended. */
+/* These kinds need only a begin or an end. A job that is unknown has been purged, and so has ended.
+ */
+bool depend_is_met_by_unknown(const struct depend_item *item);
+/* The job an item names is unknown, and so is how it ended. */
 void depend_apply_unknown(struct depend *d, struct depend_item *item);
 /* Of an item at that time: a delay may not be over. */
 enum depend_state depend_item_at(const struct depend_item *item, int64_t now_sec);

@@ -210,6 +210,8 @@ static void restore_depend(struct cluster *c, struct job *j, const Pb__JobSpec *
     restore_items(d, m);
     j->waits.shown = mem_strdup(m->dependency);
     depend_set(c, j, d);
+    /* As the user was told: whether an item has failed depends on no time. */
+    j->waits.never = depend_at(d, 0, false) == DEPEND_FAILED;
     if (job_is_final(j))
         depend_shelve(c, j);
 }

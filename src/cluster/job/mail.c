@@ -16,16 +16,17 @@ bool mail_parse(const char *list, unsigned *mail)
         {"END", JOB_MAIL_END},
         {"FAIL", JOB_MAIL_FAIL},
         {"REQUEUE", JOB_MAIL_REQUEUE},
-        {"ALL",
-         JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL | JOB_MAIL_REQUEUE | JOB_MAIL_STAGE_OUT},
+        {"ALL", JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL | JOB_MAIL_INVALID_DEPEND |
+                    JOB_MAIL_REQUEUE | JOB_MAIL_STAGE_OUT},
         {"TIME_LIMIT", JOB_MAIL_LIMIT},
         {"TIME_LIMIT_90", JOB_MAIL_LIMIT_90},
         {"TIME_LIMIT_80", JOB_MAIL_LIMIT_80},
         {"TIME_LIMIT_50", JOB_MAIL_LIMIT_50},
-        {"INVALID_DEPEND", 0},
+        {"INVALID_DEPEND", JOB_MAIL_INVALID_DEPEND},
         {"STAGE_OUT", JOB_MAIL_STAGE_OUT},
         {"ARRAY_TASKS", JOB_MAIL_TASKS},
     };
+    bool none = false;
     *mail = 0;
     words_foreach (list, w) {
         size_t i = 0, count = sizeof words / sizeof words[0];
@@ -35,6 +36,9 @@ bool mail_parse(const char *list, unsigned *mail)
         if (i == count && w.len)
             return false;
         *mail |= w.len ? words[i].mail : 0;
+        none |= word_case_eq(w, "NONE");
     }
+    if (none) /* whatever else is asked for */
+        *mail = 0;
     return true;
 }

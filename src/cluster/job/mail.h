@@ -15,9 +15,9 @@ enum { /* --mail-type */
        JOB_MAIL_LIMIT_50 = 128,
        JOB_MAIL_TASKS = 256,     /* of each element of an array; else of the array as a whole */
        JOB_MAIL_STAGE_OUT = 512, /* of a burst buffer, and that is torn down */
+       JOB_MAIL_INVALID_DEPEND = 1024, /* its dependency can never be met */
        JOB_MAIL_SHARES = JOB_MAIL_LIMIT_90 | JOB_MAIL_LIMIT_80 | JOB_MAIL_LIMIT_50,
 };
 
-/* A comma list of --mail-type; false: it has an unknown word. INVALID_DEPEND is known and says
- * nothing. */
+/* A comma list of --mail-type; false: it has an unknown word. */
 bool mail_parse(const char *list, unsigned *mail);

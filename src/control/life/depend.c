@@ -16,6 +16,7 @@
 #include "control/life/burst.h"
 #include "control/life/depend.h"
 #include "control/life/enqueue.h"
+#include "control/life/mail.h"
 #include "control/life/schedule.h"
 
 #define ITEMS_MOST 1000 /* that a job may name */
@@ -42,6 +43,8 @@ static int check_item(const struct control *c, const struct caller *who, const s
     const struct array *a = array_find(c->cluster, item->job_id);
     const struct job *on = a ? array_first(a) : cluster_find_job(c->cluster, item->job_id);
     if (item->kind == DEPEND_SINGLETON)
+        return 0;
+    if (!on && depend_is_met_by_unknown(item) && !control_hides(c, who, "jobs"))
         return 0;
     if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
         return refuse_item(err, "does not exist or has been purged", item->job_id);
@@ -339,10 +342,11 @@ static bool is_alone(const struct control *c, struct job *j)
     return !depend_is_singleton(j->waits.on) || depend_is_first_like(c->cluster, j);
 }
 
-void depend_update(struct control *c, struct job *j)
+/* True: it is now known that the job can never start. */
+static bool update_state(struct control *c, struct job *j)
 {
     if (!j->waits.on)
-        return;
+        return false;
     bool alone = is_alone(c, j), waited = j->waits.shown != NULL;
     enum depend_state state = depend_at(j->waits.on, control_wall(c), alone);
     bool never = state == DEPEND_FAILED, met = state == DEPEND_FULFILLED;
@@ -351,6 +355,7 @@ void depend_update(struct control *c, struct job *j)
     bool begins = waited && !j->waits.partly;
     bool stale = j->waits.stale || met == waited || alone != j->waits.alone ||
                  never != j->waits.never || depend_is_short(j->waits.on);
+    bool is_news = never && !j->waits.never;
     j->waits.never = never;
     j->waits.alone = alone;
     if (stale)
@@ -362,6 +367,18 @@ void depend_update(struct control *c, struct job *j)
     }
     if (!partly && state == DEPEND_FULFILLED && !depend_may_wait_again(j->waits.on))
         depend_begin(c, j, NULL);
+    return is_news;
+}
+
+void depend_update(struct control *c, struct job *j)
+{
+    if (update_state(c, j) && !control_is_on_trial(j))
+        mail_event(c, j, JOB_MAIL_INVALID_DEPEND);
+}
+
+void depend_update_tested(struct control *c, struct job *j)
+{
+    update_state(c, j);
 }
 
 enum reason depend_reason(const struct control *c, const struct job *j)

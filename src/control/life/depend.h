@@ -43,6 +43,8 @@ int depend_check_circle(const struct control *c, const struct job *j, const stru
 void depend_begin(struct control *c, struct job *j, struct depend *d); /* d is taken, may be NULL */
 /* Brings up to date what is known of the dependency of a pending job, before its gate is asked. */
 void depend_update(struct control *c, struct job *j);
+/* The same for a job of --test-only: its user gets no mail. */
+void depend_update_tested(struct control *c, struct job *j);
 /* A gate of cluster/job/reason.def: the job waits for others. */
 enum reason depend_reason(const struct control *c, const struct job *j);
 bool depend_is_doomed(const struct control *c, const struct job *j); /* it is to be ended */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/words.h"
 #include "cluster/job/job_set.h"
 #include "control/internal.h"
 #include "control/life/hook.h"
@@ -28,6 +29,7 @@ static const struct {
     {JOB_MAIL_LIMIT_80, 80, "TIME_LIMIT_80", "Reached 80% of time limit"},
     {JOB_MAIL_LIMIT_50, 50, "TIME_LIMIT_50", "Reached 50% of time limit"},
     {JOB_MAIL_STAGE_OUT, 0, "STAGE_OUT", "Staged out"},
+    {JOB_MAIL_INVALID_DEPEND, 0, "INVALID_DEPEND", "Invalid dependency"},
 };
 #define EVENTS (sizeof events / sizeof events[0])
 
@@ -85,14 +87,21 @@ static char *run_time(const struct control *c, const struct job *j, struct arena
         arena, attempt_of(j)->start_mono_ms ? (until - attempt_of(j)->start_mono_ms) / 1000 : 0);
 }
 
+/* The users of a list, with the domain at those that are no addresses. */
 static char *find_receiver(const struct control *c, const Pb__JobSpec *spec, struct arena *arena)
 {
-    const char *domain = c->conf->mail_domain;
-    if (spec->mail_user && *spec->mail_user)
-        return spec->mail_user;
-    if (!spec->user_name || !domain || !*domain)
-        return spec->user_name;
-    return arena_printf(arena, "%s@%s", spec->user_name, domain);
+    const char *domain = c->conf->mail_domain, *comma = "";
+    char *users = spec->mail_user && *spec->mail_user ? spec->mail_user : spec->user_name;
+    _cleanup_str_ struct str list = STR_INIT;
+    if (!users || !domain || !*domain)
+        return users;
+    words_foreach (users, w) {
+        bool named = w.len && !memchr(w.at, '@', w.len);
+        str_printf(&list, "%s%.*s%s%s", comma, (int)w.len, w.at, named ? "@" : "",
+                   named ? domain : "");
+        comma = ",";
+    }
+    return arena_strdup(arena, str_cstr(&list));
 }
 
 /* "COMPLETED", of an array whose elements did not all end so "Mixed", and the exit codes. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/pb.h"
 #include "control/fixture.h"
 
 #define NODES                                                                                      \
@@ -143,6 +144,7 @@ static void failures(void **state)
         {"END", "b@c: Slurm Job_id=1 Name=x Ended, Run time 00:00:00, FAILED, ExitCode 3;"},
         {"BEGIN,REQUEUE", ""},
         {"NONE", ""},
+        {"FAIL,none,ALL", ""},
     };
     char text[1000];
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
@@ -170,6 +172,29 @@ static void requeue_and_domain(void **state)
     assert_string_equal(mails(f, text, sizeof text),
                         "ann@example.org: Slurm Job_id=1 Name=x Requeued, Run time 00:00:00;");
     fixture_free(f);
+}
+
+static void the_domain_is_added_to_names_without_one(void **state)
+{
+    static const struct {
+        const char *user, *receiver;
+    } v[] = {{"bob", "bob@example.org"},
+             {"b@c", "b@c"},
+             {"bob,b@c,,eve", "bob@example.org,b@c,,eve@example.org"}};
+    char text[1000];
+    (void)state;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct fixture *f = make_fixture("MailDomain=example.org\n");
+        _cleanup_free_ char *said =
+            mem_printf("%s: Slurm Job_id=1 Name=x Ended, Run time 00:00:00, COMPLETED, ExitCode 0;",
+                       v[i].receiver);
+        uint32_t id = (uint32_t)submit(f, "END", v[i].user);
+        fixture_launched(f, "n1", id, 0);
+        fixture_clear(f);
+        fixture_batch_ended(f, "n1", id, 0, 0);
+        assert_string_equal(mails(f, text, sizeof text), said);
+        fixture_free(f);
+    }
 }
 
 static void shares_of_the_limit(void **state)
@@ -227,15 +252,88 @@ static void a_running_job_changes_its_types(void **state)
     }
 }
 
+/* Once, when it is clear that the dependency can never be met: at the submission, or at the end of
+ * the job that it names; not again by a restart. */
+static void what_can_never_start_is_told_once(void **state)
+{
+    static const struct {
+        const char *types, *mails;
+    } rows[] = {
+        {"INVALID_DEPEND", "ann: Slurm Job_id=2 Name=x Invalid dependency, Run time 00:00:00;"},
+        {"ALL", "ann: Slurm Job_id=2 Name=x Invalid dependency, Run time 00:00:00;"},
+        {"BEGIN,END,FAIL", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[1000];
+        struct fixture *f = make_fixture("");
+        struct caller who = FIXTURE_USER;
+        Pb__JobSpec s = PB__JOB_SPEC__INIT;
+        uint32_t first = (uint32_t)submit(f, NULL, NULL);
+        s.name = (char *)"x";
+        s.mail_type = (char *)rows[i].types;
+        s.dependency = (char *)"afternotok:1";
+        s.has_batch = s.batch = 1;
+        assert_int_equal(fixture_submit(f, &who, &s), 2);
+        fixture_launched(f, "n1", first, 0);
+        assert_string_equal(mails(f, text, sizeof text), "");
+        fixture_batch_ended(f, "n1", first, 0, 0);
+        fixture_gone(f, "n1", first, 0);
+        fixture_pass(f, 1000);
+        assert_string_equal(mails(f, text, sizeof text), rows[i].mails);
+        fixture_restart(f);
+        fixture_pass(f, 1000);
+        assert_string_equal(mails(f, text, sizeof text), "");
+        fixture_free(f);
+    }
+}
+
+/* --dependency=afternotok of a job that has ended well: at the submission, which a test makes not.
+ * A held job waits for its release first, before and after a restart. */
+static void dependency_that_failed_before_the_submission_is_told_once(void **state)
+{
+    for (int held = 0; held <= 1; held++) {
+        char text[1000];
+        struct fixture *f = make_fixture("");
+        uint32_t first = (uint32_t)submit(f, NULL, NULL);
+        fixture_launched(f, "n1", first, 0);
+        fixture_batch_ended(f, "n1", first, 0, 0);
+        fixture_gone(f, "n1", first, 0);
+        fixture_clear(f);
+        Pb__JobSpec s = PB__JOB_SPEC__INIT;
+        s.name = (char *)"x";
+        s.mail_type = (char *)"INVALID_DEPEND";
+        s.dependency = (char *)"afternotok:1";
+        s.has_batch = s.batch = 1;
+        Pb__SubmitRequest trial = PB__SUBMIT_REQUEST__INIT;
+        trial.spec = &s;
+        SET(&trial, test_only, true);
+        control_submit(f->control, ++f->last_call, &FIXTURE_USER, &trial);
+        fixture_turn(f);
+        assert_int_equal(fixture_code(f, f->last_call), 0);
+        assert_string_equal(mails(f, text, sizeof text), "");
+        SET(&s, hold, held);
+        assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 2);
+        assert_string_equal(mails(f, text, sizeof text),
+                            "ann: Slurm Job_id=2 Name=x Invalid dependency, Run time 00:00:00;");
+        fixture_restart(f);
+        fixture_pass(f, 1000);
+        assert_string_equal(mails(f, text, sizeof text), "");
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_type_or_address_is_refused),
         cmocka_unit_test(a_heterogeneous_job_has_the_mail_of_its_leader),
+        cmocka_unit_test(what_can_never_start_is_told_once),
+        cmocka_unit_test(dependency_that_failed_before_the_submission_is_told_once),
         cmocka_unit_test(a_job_that_ends_well),
         cmocka_unit_test(a_name_makes_no_header),
         cmocka_unit_test(failures),
         cmocka_unit_test(requeue_and_domain),
+        cmocka_unit_test(the_domain_is_added_to_names_without_one),
         cmocka_unit_test(shares_of_the_limit),
         cmocka_unit_test(a_running_job_changes_its_types),
     };

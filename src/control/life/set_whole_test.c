@@ -370,7 +370,7 @@ static void a_change_that_one_component_refuses_changes_none(void **state)
         {ERR_NODE_CONFIG, WANTING(.exc_nodes = "n[3-4]", .has_nice = true, .nice = 7)},
         {ERR_LICENSE, WANTING(.partition = "b", .licenses = "a:2")},
         {ERR_LICENSE, WANTING(.licenses = "a:2", .has_time_limit_sec = true, .time_limit_sec = 60)},
-        {ERR_DEPENDENCY, WANTING(.comment = "d", .dependency = "after:99999")},
+        {ERR_DEPENDENCY, WANTING(.comment = "d", .dependency = "afterok:99999")},
         {ERR_ACCESS, WANTING(.comment = "p"), .priority = 40},
         {ERR_ACCESS, WANTING(.comment = "h"), .releases = true},
     };

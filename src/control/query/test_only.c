@@ -85,7 +85,7 @@ static char *describe_wait(struct control *c, struct job *j, const Pb__JobSpec *
     if (j->held)
         return mem_strdup("it would be held until it is released (scontrol release)");
     depend_place_name(c->cluster, j);
-    depend_update(c, j);
+    depend_update_tested(c, j);
     enum reason reason = depend_reason(c, j);
     if (!reason)
         return NULL;
