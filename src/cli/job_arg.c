@@ -7,20 +7,38 @@
 
 #include "base/mem.h"
 #include "base/sluid.h"
+#include "base/vec.h"
 #include "cli/cmd.h"
+#include "cli/no_job.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
 #include "rpc/client.h"
 #include "show/job_ids.h"
 
-struct search {
-    uint32_t job_id, leader_id; /* of the leader, once it is known */
-    const char *task;           /* of the job array job_id this element; NULL: it is none */
-    const char *name;           /* of the component; NULL: its number is known */
-    struct str known;           /* "0 (main), 1" */
-    bool found, is_job, is_set;
-    uint32_t offset, found_id; /* of the one that was found */
+struct element { /* a heterogeneous job: an element of a job array, or the job itself */
+    uint32_t leader_id, task;
+    bool found;                /* it has a component of the name, */
+    uint32_t offset, found_id; /* this one */
 };
+
+struct search {
+    uint32_t job_id;   /* of a leader, or of a job array */
+    const char *tasks; /* of the job array these elements; NULL: it is none */
+    const char *name;  /* of the component; NULL: its number is known */
+    struct str known;  /* of the first element: "0 (main), 1" */
+    bool is_job;
+    VEC(struct element) elements;
+};
+
+static struct element *find_element(struct search *s, const Pb__JobLive *live)
+{
+    for (size_t i = s->elements.len; i-- > 0;)
+        if (s->elements.data[i].leader_id == live->het_job_id)
+            return &s->elements.data[i];
+    vec_push(&s->elements,
+             ((struct element){.leader_id = live->het_job_id, .task = live->array_task_id}));
+    return &vec_last(&s->elements);
+}
 
 static int on_components(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
@@ -30,18 +48,18 @@ static int on_components(void *ctx, const ProtobufCMessage *message, struct err 
         const Pb__JobLive *live = part->jobs[i]->live;
         const Pb__JobSpec *spec = part->jobs[i]->spec;
         s->is_job = true;
-        if (!live || !live->has_het_job_id || (!s->task && live->het_job_id != s->job_id))
+        if (!live || !live->has_het_job_id || (!s->tasks && live->het_job_id != s->job_id))
             continue;
-        s->is_set = true;
-        s->leader_id = live->het_job_id;
-        str_printf(&s->known, "%s%u", s->known.len ? ", " : "", live->het_job_offset);
-        if (!spec || !spec->component || !s->name)
-            continue;
-        str_printf(&s->known, " (%s)", spec->component);
-        if (str_case_eq(spec->component, s->name)) {
-            s->found = true;
-            s->offset = live->het_job_offset;
-            s->found_id = live->job_id;
+        struct element *e = find_element(s, live);
+        const char *name = spec && s->name ? spec->component : NULL;
+        if (e == s->elements.data)
+            str_printf(&s->known, "%s%u", s->known.len ? ", " : "", live->het_job_offset);
+        if (e == s->elements.data && name)
+            str_printf(&s->known, " (%s)", name);
+        if (name && str_case_eq(name, s->name)) {
+            e->found = true;
+            e->offset = live->het_job_offset;
+            e->found_id = live->job_id;
         }
     }
     return 0;
@@ -85,32 +103,37 @@ static int request_jobs(Pb__JobFilter *filter, rpc_part_fn *on_jobs, void *ctx, 
 static int request_components(struct search *s, struct err *err)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
-    Pb__ArrayTasks element = PB__ARRAY_TASKS__INIT, *elements = &element;
-    element.job_id = s->job_id;
-    element.tasks = (char *)s->task;
+    Pb__ArrayTasks tasks = PB__ARRAY_TASKS__INIT, *array = &tasks;
+    tasks.job_id = s->job_id;
+    tasks.tasks = (char *)s->tasks;
     filter.job_id = &s->job_id;
-    filter.n_job_id = s->task ? 0 : 1;
-    filter.array = &elements;
-    filter.n_array = s->task ? 1 : 0;
+    filter.n_job_id = s->tasks ? 0 : 1;
+    filter.array = &array;
+    filter.n_array = s->tasks ? 1 : 0;
     return request_jobs(&filter, on_components, s, err);
 }
 
 static int judge_search(const struct search *s, struct err *err)
 {
-    _cleanup_free_ char *job =
-        s->task ? mem_printf("%u_%s", s->job_id, s->task) : mem_printf("%u", s->job_id);
-    if (s->found || (s->is_set && !s->name))
-        return 0;
+    bool is_list = s->tasks && strpbrk(s->tasks, ",-");
+    _cleanup_free_ char *job = s->tasks
+                                   ? mem_printf(is_list ? "%u_[%s]" : "%u_%s", s->job_id, s->tasks)
+                                   : mem_printf("%u", s->job_id);
     if (!s->is_job)
         return err_set(err, -ERR_NO_JOB, "%s: job %s", err_text(ERR_NO_JOB), job);
-    if (!s->is_set)
+    if (!s->elements.len)
         return err_set(err, -ERR_NO_JOB, "%s: job %s is not the leader of a heterogeneous job",
                        err_text(ERR_NO_JOB), job);
-    return err_set(err, -ERR_HET_GROUP, "job %s has no component named '%s': its components are %s",
-                   job, s->name, str_cstr(&s->known));
+    vec_foreach (&s->elements, e)
+        if (s->name && !e->found)
+            return err_set(err, -ERR_HET_GROUP,
+                           "job %s has no component named '%s': its components are %s", job,
+                           s->name, str_cstr(&s->known));
+    return 0;
 }
 
-static int find_component(struct search *s, struct err *err)
+/* Fills s->elements, which the caller frees. */
+static int find_components(struct search *s, struct err *err)
 {
     s->known = (struct str)STR_INIT;
     int rc = request_components(s, err);
@@ -123,32 +146,73 @@ static int find_component(struct search *s, struct err *err)
 int job_arg_find_component(uint32_t leader_id, const char *name, uint32_t *offset, struct err *err)
 {
     struct search s = {.job_id = leader_id, .name = name};
-    int rc = find_component(&s, err);
+    int rc = find_components(&s, err);
     if (rc == 0)
-        *offset = s.offset;
+        *offset = s.elements.data[0].offset;
+    vec_done(&s.elements);
     return rc;
 }
 
 /* What stands before the '+', and behind it to the end of the id; 'text' is for messages. */
-static int read_id(const char *text, char *job, const char *component, struct search *s,
+static int read_id(const char *text, const char *job, const char *component, struct search *s,
                    long long *number, struct err *err)
 {
     bool has_name = isalpha((unsigned char)*component);
-    char *task = strchr(job, '_');
-    long long job_id;
-    if (task)
-        *task++ = '\0';
-    if (str_parse_i64(job, 1, INT32_MAX, &job_id) != 0 ||
-        (task && (!*task || task[strspn(task, "0123456789")])) ||
+    Pb__StepId id = PB__STEP_ID__INIT;
+    if (job_ids_parse(job, &id, NULL) != 0 || id.has_step_id ||
         (!has_name && str_parse_i64(component, 0, INT32_MAX, number) != 0))
         return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
     *s = (struct search){
-        .job_id = (uint32_t)job_id, .task = task, .name = has_name ? component : NULL};
+        .job_id = id.job_id, .tasks = id.array_tasks, .name = has_name ? component : NULL};
     return 0;
 }
 
-/* "123_4+1" and "123+io" as "125+1": the leader's id and a number. */
-static int number_id(const char *text, const char *plus, char **out, struct err *err)
+struct record_search {
+    uint32_t job_id, offset; /* 0: none is found yet */
+};
+
+/* Of several components the first one, in whatever order they come. */
+static int on_record(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct record_search *s = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+        if (live && (!s->job_id || live->het_job_offset < s->offset))
+            *s = (struct record_search){live->job_id, live->het_job_offset};
+    }
+    return 0;
+}
+
+int job_arg_find_record(const Pb__StepId *id, uint32_t *job_id, struct err *err)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    struct record_search s = {0};
+    _cleanup_arena_ struct arena arena;
+    _cleanup_str_ struct str name = STR_INIT;
+    Pb__StepId job = *id;
+
+    arena_init(&arena, 0);
+    if (!id->has_het_offset && !id->array_tasks) {
+        *job_id = id->job_id;
+        return 0;
+    }
+    job_ids_filter(id, 1, &filter, &arena);
+    int rc = request_jobs(&filter, on_record, &s, err);
+    if (rc < 0)
+        return rc;
+    if (!s.job_id)
+        return no_job_refuse(id, err);
+    job.has_step_id = false;
+    job_ids_put_asked(&job, &name);
+    if (!id->has_het_offset)
+        job_ids_remember(s.job_id, str_cstr(&name));
+    *job_id = s.job_id;
+    return 0;
+}
+
+/* "123_4+1", "123_[4-5]+1" and "123+io" as "125+1": the leaders' ids and a number. */
+static int number_ids(const char *text, const char *plus, struct job_id_list *out, struct err *err)
 {
     size_t len = strcspn(plus + 1, ".");
     _cleanup_free_ char *job = mem_strndup(text, (size_t)(plus - text));
@@ -156,11 +220,22 @@ static int number_id(const char *text, const char *plus, char **out, struct err 
     long long number = 0;
     struct search s;
     int rc = read_id(text, job, component, &s, &number, err);
-    if (rc == 0)
-        rc = find_component(&s, err);
-    if (rc == 0)
-        *out = mem_printf("%u+%u%s", s.leader_id, s.name ? s.offset : (uint32_t)number,
-                          plus + 1 + len);
+    if (rc != 0)
+        return rc;
+    rc = find_components(&s, err);
+    for (size_t i = 0; rc == 0 && i < s.elements.len; i++) {
+        const struct element *e = &s.elements.data[i];
+        uint32_t offset = s.name ? e->offset : (uint32_t)number;
+        _cleanup_free_ char *numbered = mem_printf("%u+%u%s", e->leader_id, offset, plus + 1 + len);
+        _cleanup_free_ char *element = mem_printf("%u_%u", s.job_id, e->task);
+        Pb__StepId id = PB__STEP_ID__INIT;
+        if (s.tasks)
+            job_ids_remember(e->leader_id, element);
+        rc = job_ids_parse(numbered, &id, err);
+        if (rc == 0)
+            vec_push(out, id);
+    }
+    vec_done(&s.elements);
     return rc;
 }
 
@@ -181,38 +256,90 @@ static int number_sluid(const char *text, uint32_t job_id, int64_t submit_at_sec
     return rc < 0 ? rc : 0;
 }
 
-/* The same id with numbers for what has other names; NULL: it has none. */
-static int number_names(const char *text, char **out, struct err *err)
+/* Appends what the text means, with numbers for what has other names. */
+static int parse_ids(const char *text, struct job_id_list *out, struct err *err)
 {
     const char *plus = strchr(text, '+'), *element = strchr(text, '_');
+    Pb__StepId id = PB__STEP_ID__INIT;
     uint32_t job_id;
     int64_t submit_at_sec;
     if (sluid_parse(text, &job_id, &submit_at_sec)) {
         _cleanup_free_ char *numbered = NULL;
         int rc = number_sluid(text, job_id, submit_at_sec, &numbered, err);
-        if (rc == 0)
-            rc = number_names(numbered, out, err);
-        if (rc == 0 && !*out)
-            *out = take_ptr(numbered);
-        return rc;
+        return rc ? rc : parse_ids(numbered, out, err);
     }
-    if (!plus || (!isalpha((unsigned char)plus[1]) && !(element && element < plus)))
-        return 0;
-    return number_id(text, plus, out, err);
+    if (plus && (isalpha((unsigned char)plus[1]) || (element && element < plus)))
+        return number_ids(text, plus, out, err);
+    int rc = job_ids_parse(text, &id, err);
+    if (rc == 0)
+        vec_push(out, id);
+    return rc;
+}
+
+/* Says why there is no such component where the caller does not; an id that is none at all is left
+ * to the caller's own words. */
+static int report_parse_failure(int rc, const struct err *why, struct err *err)
+{
+    if (err)
+        *err = *why;
+    else if (rc != -ERR_PARSE)
+        cmd_error("%s", why->text);
+    return rc;
+}
+
+int job_arg_parse_list(const char *text, struct job_id_list *out, struct err *err)
+{
+    struct err why = {0};
+    int rc = parse_ids(text, out, &why);
+    return rc ? report_parse_failure(rc, &why, err) : 0;
 }
 
 int job_arg_parse(const char *text, Pb__StepId *id, struct err *err)
 {
-    _cleanup_free_ char *numbered = NULL;
+    struct job_id_list ids = {0};
     struct err why = {0};
-    int rc = number_names(text, &numbered, &why);
+    int rc = parse_ids(text, &ids, &why);
+    if (rc == 0 && ids.len > 1)
+        rc = err_set(&why, -ERR_RANGE, "%s means several jobs: name one element of the job array",
+                     text);
     if (rc == 0)
-        return job_ids_parse(numbered ? numbered : text, id, err);
-    if (err)
-        *err = why;
+        *id = ids.data[0];
+    vec_done(&ids);
+    return rc ? report_parse_failure(rc, &why, err) : 0;
+}
+
+static bool has_job(const struct job_id_list *jobs, uint32_t job_id)
+{
+    vec_foreach (jobs, id)
+        if (id->job_id == job_id && !id->array_tasks)
+            return true;
+    return false;
+}
+
+/* By its own id a component means itself alone, and the leader all of them. */
+static void remember_name(const Pb__JobLive *live)
+{
+    _cleanup_str_ struct str name = STR_INIT;
+    if (live->het_job_offset)
+        job_ids_put(live, &name);
     else
-        cmd_error("%s", why.text);
-    return rc;
+        job_ids_put_whole(live, &name);
+    job_ids_remember(live->job_id, str_cstr(&name));
+}
+
+void job_arg_add(struct job_id_list *jobs, const Pb__JobLive *live)
+{
+    static struct arena kept; /* until the end */
+    Pb__StepId id;
+    job_ids_of(live, &id, &kept);
+    if (live->has_het_job_id) {
+        if (has_job(jobs, live->het_job_id))
+            return;
+        id.job_id = live->job_id;
+        id.has_het_offset = false;
+        remember_name(live);
+    }
+    vec_push(jobs, id);
 }
 
 int job_arg_name_dependency(char **list, struct err *err)
@@ -231,12 +358,18 @@ int job_arg_name_dependency(char **list, struct err *err)
         long long unused;
         struct search s;
         int rc = read_id(text, job, component, &s, &unused, err);
-        if (rc == 0)
-            rc = find_component(&s, err);
+        if (rc != 0)
+            return rc;
+        rc = find_components(&s, err);
+        struct element found = rc == 0 ? s.elements.data[0] : (struct element){0};
+        vec_done(&s.elements);
         if (rc != 0)
             return rc;
         str_append(&out, from, (size_t)(begin - from));
-        str_printf(&out, "%u", s.found_id);
+        if (s.tasks && found.offset == 0) /* the id may be that of the array */
+            str_printf(&out, "%u_%s", s.job_id, s.tasks);
+        else
+            str_printf(&out, "%u", found.found_id);
         from = at = end;
         at--;
     }

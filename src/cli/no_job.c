@@ -3,6 +3,7 @@
 
 #include "cli/cmd.h"
 #include "proto/job.pb-c.h"
+#include "show/job_ids.h"
 
 struct count {
     uint32_t job_id; /* that is asked about */
@@ -46,16 +47,25 @@ bool no_job_is_known(const Pb__StepId *id)
 int no_job_refuse(const Pb__StepId *id, struct err *err)
 {
     struct count c = {.job_id = id->job_id};
+    Pb__StepId job = *id;
+    _cleanup_str_ struct str name = STR_INIT;
+    job.has_het_offset = job.has_step_id = false;
+    job_ids_put_asked(&job, &name);
     if (id->has_het_offset)
         (void)count_jobs(&c);
     if (c.components)
-        return err_set(err, -ERR_NO_JOB, "%s: job %u has components 0 to %u", err_text(ERR_NO_JOB),
-                       c.job_id, c.components - 1);
+        return err_set(err, -ERR_NO_JOB, "%s: job %s has components 0 to %u", err_text(ERR_NO_JOB),
+                       str_cstr(&name), c.components - 1);
     if (c.leader_id)
-        return err_set(err, -ERR_NO_JOB, "%s: job %u is a component of heterogeneous job %u",
-                       err_text(ERR_NO_JOB), c.job_id, c.leader_id);
+        return err_set(err, -ERR_NO_JOB, "%s: job %s is a component of heterogeneous job %u",
+                       err_text(ERR_NO_JOB), str_cstr(&name), c.leader_id);
     if (c.is_known)
-        return err_set(err, -ERR_NO_JOB, "%s: job %u is not a heterogeneous job",
-                       err_text(ERR_NO_JOB), c.job_id);
+        return err_set(err, -ERR_NO_JOB, "%s: job %s is not a heterogeneous job",
+                       err_text(ERR_NO_JOB), str_cstr(&name));
     return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+}
+
+bool no_job_explain(const Pb__StepId *id, struct err *err)
+{
+    return id->has_het_offset && no_job_refuse(id, err) < 0;
 }

@@ -21,12 +21,18 @@ int opt_set_bcast(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* JOB+OFFSET is the component of a heterogeneous job that --het-group names. */
+/* JOB+OFFSET is the component of a heterogeneous job that --het-group names; JOB_ELEMENT is known
+ * by the id of its record from here on. */
 int opt_set_jobid(struct opt *o, const char *arg, struct err *err)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
     struct err why = {0};
-    bool ok = job_arg_parse(arg, &id, &why) == 0 && !id.array_tasks && !id.has_step_id;
+    bool ok = job_arg_parse(arg, &id, &why) == 0 && !id.has_step_id;
+    bool is_element = ok && id.array_tasks && o->command == OPT_SRUN;
+    if (is_element && id.array_tasks[strspn(id.array_tasks, "0123456789")] == '\0' &&
+        job_arg_find_record(&id, &id.job_id, &why) == 0)
+        id.array_tasks = NULL;
+    ok = ok && !id.array_tasks;
     if (why.code && why.code != -ERR_PARSE)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--jobid=%s: %s", arg, why.text);
     if (!ok || (id.has_het_offset && o->command != OPT_SRUN))

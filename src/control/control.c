@@ -290,8 +290,8 @@ int control_may_read_script(struct control *c, const struct caller *who, const P
     int rc = named_job(c, &id, &j, err);
     if (rc == 0 && !job_set_is_leader(j) && !j->payload_bytes)
         rc = err_set(err, -ERR_NO_JOB,
-                     "%s: job %u+%u has no script: that of heterogeneous job %u is its leader's",
-                     err_text(ERR_NO_JOB), job_set_id(j), j->set_offset, job_set_id(j));
+                     "%s: job %s has no script: that of heterogeneous job %s is its leader's",
+                     err_text(ERR_NO_JOB), JOB_ID_TEXT(j), NAMED_SET_TEXT(j));
     if (rc == 0) {
         *payload = split_payload_id(j);
         *bytes = j->payload_bytes;

@@ -448,10 +448,11 @@ static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const s
         return;
     }
     if (code < 0) {
+        _cleanup_str_ struct str job = STR_INIT;
         if (b->r.id)
-            cmd_error("Can't get the credential for job %u: %s", b->r.id->job_id, err->text);
-        else
-            cmd_error("Can't get the credential for nodes %s: %s", b->r.nodes, err->text);
+            job_ids_put_asked(b->r.id, &job);
+        cmd_error("Can't get the credential for %s %s: %s", b->r.id ? "job" : "nodes",
+                  b->r.id ? str_cstr(&job) : b->r.nodes, err->text);
         finish_bcast(b, 1);
         return;
     }

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/idset.h"
+#include "base/mem.h"
 #include "base/sluid.h"
 #include "base/step_id.h"
 #include "base/vec.h"
@@ -123,18 +125,15 @@ bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out)
 
 void job_ids_put(const Pb__JobLive *live, struct str *out)
 {
-    if (live->has_het_job_id && live->has_array_job_id) {
-        str_printf(out, "%u_%s", live->array_job_id, live->array_tasks ? "[" : "");
-        job_ids_put_tasks(live, out);
-        str_printf(out, "%s+%u", live->array_tasks ? "]" : "", live->het_job_offset);
-        return;
-    }
-    if (live->has_het_job_id) {
-        str_printf(out, "%u+%u", live->het_job_id, live->het_job_offset);
-        return;
-    }
+    job_ids_put_whole(live, out);
+    if (live->has_het_job_id)
+        str_printf(out, "+%u", live->het_job_offset);
+}
+
+void job_ids_put_whole(const Pb__JobLive *live, struct str *out)
+{
     if (!live->has_array_job_id) {
-        str_printf(out, "%u", live->job_id);
+        str_printf(out, "%u", live->has_het_job_id ? live->het_job_id : live->job_id);
         return;
     }
     str_printf(out, "%u_%s", live->array_job_id, live->array_tasks ? "[" : "");
@@ -143,17 +142,51 @@ void job_ids_put(const Pb__JobLive *live, struct str *out)
         str_putc(out, ']');
 }
 
+static struct asked {
+    uint32_t job_id;
+    char *name;
+    UT_hash_handle hh;
+} * asked_names; /* of one command, to its end */
+
+static const struct asked *find_asked(uint32_t job_id)
+{
+    struct asked *found = NULL;
+    HASH_FIND(hh, asked_names, &job_id, sizeof job_id, found);
+    return found;
+}
+
+void job_ids_remember(uint32_t job_id, const char *name)
+{
+    if (find_asked(job_id))
+        return;
+    struct asked *new = mem_new(struct asked);
+    new->job_id = job_id;
+    new->name = mem_strdup(name);
+    HASH_ADD(hh, asked_names, job_id, sizeof new->job_id, new);
+}
+
 void job_ids_put_asked(const Pb__StepId *id, struct str *out)
 {
     char buf[STEP_ID_TEXT_MAX];
     const char *tasks = id->array_tasks;
-    str_printf(out, "%u", id->job_id);
+    const struct asked *as = tasks ? NULL : find_asked(id->job_id);
+    if (as)
+        str_puts(out, as->name);
+    else
+        str_printf(out, "%u", id->job_id);
     if (tasks)
         str_printf(out, strpbrk(tasks, ",-") ? "_[%s]" : "_%s", tasks);
     if (id->has_het_offset)
         str_printf(out, "+%u", id->het_offset);
     if (id->has_step_id)
         str_puts(out, strchr(step_id_text(id->job_id, id->step_id, buf), '.'));
+}
+
+bool job_ids_are_equal(const Pb__StepId *a, const Pb__StepId *b)
+{
+    return a->job_id == b->job_id && a->has_het_offset == b->has_het_offset &&
+           a->het_offset == b->het_offset && a->has_step_id == b->has_step_id &&
+           a->step_id == b->step_id && str_eq(a->array_tasks, b->array_tasks);
 }
 
 void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena)

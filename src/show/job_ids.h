@@ -24,8 +24,13 @@ int job_ids_parse(const char *text, Pb__StepId *id, struct err *err);
 /* "123", "123_4", "123+4", "123_4+1", "123_[5-20%3]", "123_[5-20%3]+1": the last ones are cut at
  * SLURM_BITSTR_LEN bytes of numbers. */
 void job_ids_put(const Pb__JobLive *live, struct str *out);
+/* The same without an offset: all components. */
+void job_ids_put_whole(const Pb__JobLive *live, struct str *out);
 /* The part behind the "_" without brackets, "5-20%3"; false, nothing: it is in no array. */
 bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out);
+/* From now on job_ids_put_asked() writes this job id as 'name': "6_2", for the id of the job that a
+ * command was given by that name. */
+void job_ids_remember(uint32_t job_id, const char *name);
 /* As it was asked for: "123", "123_4", "123_[1-5,7]", "123+4", ".STEP" behind it when it has one.
  */
 void job_ids_put_asked(const Pb__StepId *id, struct str *out);
@@ -35,6 +40,23 @@ void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena);
 const char *job_ids_sluid(uint32_t job_id, int64_t submit_at_sec, struct str *out);
 /* For sorting: by array or heterogeneous job, then by element or component. */
 int64_t job_ids_rank(const Pb__JobLive *live);
+
+/* Whether both name the same, in the same words. */
+bool job_ids_are_equal(const Pb__StepId *a, const Pb__StepId *b);
+/* Copies what names a job, or a component of a heterogeneous job, between a Pb__StepId and a
+ * message with the same fields, of whatever type; JOB_IDS_COPY() the elements of a job array, too.
+ */
+#define JOB_IDS_COPY_NUMBERS(to, from)                                                             \
+    do {                                                                                           \
+        (to)->job_id = (from)->job_id;                                                             \
+        (to)->has_het_offset = (from)->has_het_offset;                                             \
+        (to)->het_offset = (from)->het_offset;                                                     \
+    } while (0)
+#define JOB_IDS_COPY(to, from)                                                                     \
+    do {                                                                                           \
+        JOB_IDS_COPY_NUMBERS(to, from);                                                            \
+        (to)->array_tasks = (from)->array_tasks;                                                   \
+    } while (0)
 
 /* Of an id with an offset; in the arena. */
 Pb__JobComponent *job_ids_component(const Pb__StepId *id, struct arena *arena);

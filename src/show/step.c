@@ -36,6 +36,16 @@ void show_put_step_id(const Pb__StepRecord *step, struct str *out)
     str_puts(out, rest);
 }
 
+void show_put_step_name(const Pb__StepRecord *step, struct str *out)
+{
+    char id[STEP_ID_TEXT_MAX];
+    const char *rest = strchr(step_id_text(step->job_id, step->step_id, id), '.');
+    if (step->has_het_job_id && !step->has_array_job_id && rest)
+        str_printf(out, "%u+%u%s", step->het_job_id, step->het_job_offset, rest);
+    else
+        show_put_step_id(step, out);
+}
+
 void show_step_text(const Pb__StepRecord *step, struct show_style style, struct str *out)
 {
     char limit[TIME_TEXT_MAX];

@@ -254,10 +254,12 @@ static bool waits_for_resources(const Pb__WhyReply *why)
 /* The lines that follow concern this component of the heterogeneous job. */
 static void put_component(const Pb__JobRecord *component, const Pb__WhyReply *why, struct str *out)
 {
+    _cleanup_str_ struct str whole = STR_INIT;
     if (!why->has_het_job_count)
         return;
-    str_printf(out, "  Component %u of job %u (job %u, partition %s) keeps all %u from starting:\n",
-               why->het_job_offset, why->het_job_id, why->job_id,
+    job_ids_put_whole(component->live, &whole);
+    str_printf(out, "  Component %u of job %s (job %u, partition %s) keeps all %u from starting:\n",
+               why->het_job_offset, str_cstr(&whole), why->job_id,
                component->live->partition ? component->live->partition : "(null)",
                why->het_job_count);
 }

@@ -205,6 +205,12 @@ def test_wait_job(cluster):
     waiting = cluster.popen(f"scontrol wait_job {held}")
     cluster.run(f"scancel {job} {held}").ok()
     assert waiting.communicate(timeout=60)[1] == f"scontrol: Job {held} no longer running\n" and waiting.returncode == 1
+    array = cluster.sbatch("-H", "--array=1-3", "-o", "/dev/null", wrap="sleep 100")
+    cluster.run(f"scancel {array}_1 {array}_3").ok()
+    waiting = cluster.popen(f"scontrol wait_job {array}")  # one element waits still
+    cluster.run(f"scontrol release {array}").ok()
+    assert waiting.communicate(timeout=60) == ("", "") and waiting.returncode == 0
+    cluster.run(f"scancel {array}").ok()
     cluster.run("scontrol wait_job 999999").fails("scontrol: Problem running job 999999")
     cluster.wait(job)
 

@@ -135,6 +135,7 @@ def test_a_wrong_id_is_refused_with_what_there_is(het, held):
         done = het.run(line)
         assert done.returncode != 0 and have in done.stdout + done.stderr, f"{line}: {done}"
     assert have in het.run(f"scancel {held}+3").stderr
+    het.run(f"sbcast -j {held}+3 /etc/hostname copied").fails(f"Can't get the credential for job {held}+3: {have}")
     het.run(f"scontrol hold {held + 1}+0").fails(f"job {held + 1} is component 1 of heterogeneous job {held}")
     single = het.sbatch("-H", wrap="true")
     het.run(f"scontrol hold {single}+0").fails(f"job {single} is not a heterogeneous job")
@@ -149,6 +150,8 @@ def test_a_pending_job_is_cancelled_as_a_whole(het, held):
     for asked in (f"{held}+0", f"{held}+1", held + 2):
         het.run(f"scancel {asked}").fails(f"Kill job error on job id {asked}: Operation is only possible for a whole heterogeneous job")
         assert len(rows(het, "-j", str(held))) == 3
+    for asked in (held, f"{held}+0", f"{held}+1"):  # there is nothing to signal
+        het.run(f"scancel -s USR1 {asked}").fails(f"Kill job error on job id {asked}: Job is pending execution")
     het.run(f"scancel {held}").ok()
     assert rows(het, "-j", str(held), "-t", "PD") == []
 
@@ -169,6 +172,74 @@ def test_interactive_asks_for_the_whole_first(het, running):
     done = het.run(f"scancel -i -n bash {running}", stdin="y\n")
     assert re.findall(r"job_id=(\S+) ", done.stdout) == [str(running)]
     assert rows(het, "-j", str(running), "-t", "PD,R,S") == []
+
+
+def test_interactive_cancels_one_element_of_an_array_of_sets(het):
+    """HET-37, 99: the leader of the first element has the id of the array."""
+    array = het.sbatch("-H", "-a", "1-2", "-n1", ":", "-n1", wrap=WAIT)
+    done = het.run(f"scancel -i {array}", stdin="y\nn\nn\n")
+    assert re.findall(r"job_id=(\S+) ", done.stdout) == [f"{array}_1", f"{array}_2", f"{array}_2+1"]
+    assert rows(het, "-j", str(array)) == [f"{array}_2+0 PD", f"{array}_2+1 PD"]
+    het.run(f"scancel {array}").ok()
+
+
+def test_a_component_of_several_elements(het):
+    """HET-37, 99: "7_[1-2]+1" is one component of each of these elements, by its number or name, wherever several jobs may be named."""
+    blocker = het.sbatch("-N4", "--exclusive", wrap=WAIT)
+    array = het.sbatch("-a", "1-3", "-n1", ":", "-n1", "--component=io", wrap=WAIT)
+
+    def held():
+        return [line.split()[0] for line in rows(het, "-r", "-j", str(array), format="%i %r") if line.endswith(" JobHeldUser")]
+
+    for name in "1", "io":
+        several, changed = f"{array}_[1-2]+{name}", f"by-{name}"
+        assert rows(het, "-r", "-j", several) == [f"{array}_1+1 PD", f"{array}_2+1 PD"]
+        assert [(one["ArrayTaskId"], one["HetJobOffset"]) for one in
+                map(fields_of, het.run(f"scontrol show job -o {several}").ok().splitlines())] == [("1", "1"), ("2", "1")]
+        assert [line.split()[0] for line in het.run(f"sprio -h -j {several}").ok().splitlines()] == [str(array + 1), str(array + 3)]
+        het.run(f"scontrol update jobid={several} comment={changed}").ok()
+        commented = [(one["ArrayTaskId"], one["HetJobOffset"]) for one in
+                     map(fields_of, het.run(f"scontrol show job -o {array}").ok().splitlines()) if one.get("Comment") == changed]
+        assert commented == [("1", "1"), ("2", "1")]
+        for command in f"strigger --set --fini --program=/bin/true --jobid={several}", f"sluice why {several}", f"sattach {several}.0":
+            het.run(command).fails(f"{several}", "name one element of the job array")
+    het.run(f"scontrol hold {array}_[1,3]+1").ok()
+    het.run(f"scancel {blocker}").ok()
+    eventually(lambda: held() == [f"{array}_1+1", f"{array}_3+1"], held)
+    eventually(lambda: rows(het, "-j", f"{array}_2") == [f"{array}_2+0 R", f"{array}_2+1 R"], "the element between them runs")
+    het.run(f"scontrol suspend {array}_[1-2]+1").fails(f"for job {array}_1+1", f"for job {array}_2+1")
+    het.run(f"scancel {array}_[1,3]+1").fails("whole heterogeneous job")
+    het.run(f"scontrol release {array}_[1-9]+io").ok()
+    eventually(lambda: [row.split()[1] for row in rows(het, "-j", str(array))] == ["R"] * 6, "all run")
+    het.run(f"scontrol wait_job {array}_[1-3]+1").ok()
+    steps = [f"{array}_{i}+0.batch" for i in (2, 3)]
+    assert [fields_of(line)["StepId"] for line in het.run(f"scontrol -o show step {array}_[2-3]+0.batch").ok().splitlines()] == steps
+    assert het.run(f"sstat -n -P -o jobid -j {array}_[2-3]+0.batch").ok().splitlines() == steps
+    het.run(f"scancel {array}_[2-3]+1").ok()
+    eventually(lambda: rows(het, "-j", str(array)) == [f"{array}_1+0 R", f"{array}_1+1 R", f"{array}_2+0 R", f"{array}_3+0 R"], "two are cancelled")
+    het.run(f"squeue -j {array}_[7-8]+1").fails("Invalid job id")
+    het.run(f"scancel {array}_[1-2]+disk").fails(f"job {array}_[1-2] has no component named 'disk': its components are 0, 1 (io)")
+    het.run(f"scancel {array}").ok()
+
+
+@pytest.mark.parametrize("filters", ["-n told", "-n told -A physics"])
+def test_messages_of_scancel_have_the_ids_of_listings(het, filters):
+    """HET-37: by the controller's filters and by scancel's own; what ends as a whole has no offset."""
+    sets, array = (het.sbatch("-J", "told", "-Aphysics", "-a", "1-2", "--mem=10", "-n1", *more, wrap=WAIT) for more in ((":", "-n1"), ()))
+    single = het.sbatch("-J", "told", "-Aphysics", "--mem=10", "-n1", ":", "-n1", wrap=WAIT)
+    held = het.sbatch("-H", "-J", "told", "-Aphysics", "-a", "1-2", "--mem=10", "-n1", wrap=WAIT)
+    eventually(lambda: [row.split()[1] for row in rows(het, "-n", "told")].count("R") == 8, "all but the held array run")
+    components = [f"{sets}_{i}+{k}" for i in (1, 2) for k in (0, 1)] + [f"{single}+{k}" for k in (0, 1)]
+    listed = sorted(row.split()[0] for row in rows(het, "-n", "told", "-t", "R"))
+    assert listed == sorted([*components, f"{array}_1", f"{array}_2"])
+
+    def told(options):
+        return sorted(re.findall(r" job (\S+)$", het.run(f"scancel -v {filters} {options}").stderr, re.M))
+
+    assert told("-t RUNNING -s CONT") == listed
+    assert told("") == sorted([f"{sets}_1", f"{sets}_2", f"{array}_1", f"{array}_2", f"{held}_[1-2]", str(single)])
+    for job in sets, array, single:
+        over(het, job)
 
 
 @pytest.mark.parametrize("filters", ["-n chosen", "-n chosen -A physics"])
@@ -345,7 +416,7 @@ def test_a_dependency_on_a_component_or_on_all(het):
     all_are(het, leader, "R")
     after = {spec: het.sbatch("-d", spec.format(leader), "-N1", wrap="true")
              for spec in ("afterok:{}", "afternotok:{}+1", "afterany:{}+2")}
-    assert rows(het, "-j", str(after["afterany:{}+2"]), format="%E") == [f"afterany:{leader + 2}(unfulfilled)"]
+    assert rows(het, "-j", str(after["afterany:{}+2"]), format="%E") == [f"afterany:{leader}+2(unfulfilled)"]
     het.run(f"scancel {leader}+1").ok()
     het.wait(after["afternotok:{}+1"])
     assert het.state(after["afterok:{}"]) == het.state(after["afterany:{}+2"]) == "PENDING"
@@ -397,6 +468,99 @@ def test_arrays(het):
     eventually(lambda: rows(het, "-j", str(job), "-t", "PD,R,S,CG,CF") == [], "the array is over")
 
 
+TAKES = {  # command: what it says with the id in it
+    "squeue -h -j {} -o %i": "{}",
+    "scontrol show job {}": "",
+    "scontrol show step {}": "",
+    "scontrol update jobid={} comment=x": "",
+    "scontrol wait_job {}": "",
+    "scontrol listpids {}.7 n1": "StepId={}.7 does not exist on node n1.",
+    "scontrol notify {} hello": "",
+    "scontrol write batch_script {} -": "",
+    "scontrol top {}": "for job {}",
+    "scancel {}.7": "job step id {}.7",
+    "sbcast -v -f -j {} /etc/hostname copied": "jobid      = {}",
+    "srun --jobid={} -n1 --overlap true": "",
+    "srun --jobid={} -n99 --overlap true": "Unable to create step for job {}",
+    "sattach {}.7": "step {}.7 is not running",
+    "sstat -j {}.7": "StepId={}.7 not found running",
+    "sprio -j {}": "",
+    "sluice why {}": "Job {}",
+    "sbatch -H -d afterok:{} --wrap=true": "Submitted batch job",
+    "strigger --quiet --set --fini --jobid={} --program=/bin/true": "",
+    "strigger --get --jobid={}": "",
+}
+
+SUCCEEDS = ("squeue", "scontrol show job", "scontrol update", "scontrol wait_job", "scontrol notify", "sbcast", "srun --jobid={} -n1 ", "sprio",
+            "sluice why", "sbatch", "strigger")
+
+
+@pytest.fixture(scope="module")
+def named(make):
+    """A cluster, and ids of its running jobs: one of each kind."""
+    c = make(nodes=4, cpus=4, conf=CONF)
+    array = c.sbatch("-a", "2,3", "-n1", "--mem=10", wrap=WAIT)
+    pair = c.sbatch("-n1", "--mem=10", ":", "-n1", "--mem=10", wrap=WAIT)
+    sets = c.sbatch("-a", "2,3", "-n1", "--mem=10", ":", "-n1", "--mem=10", wrap=WAIT)
+    eventually(lambda: [line.split()[1] for line in rows(c)] == ["R"] * 8, "all run")
+    return c, {"JOB": str(array), "JOB_ELEMENT": f"{array}_2", "LAST_ELEMENT": f"{array}_3", "SET": str(pair), "SET+OFFSET": f"{pair}+1",
+               "SETS": str(sets), "SETS_ELEMENT": f"{sets}_3", "FIRST_SETS_ELEMENT": f"{sets}_2", "SETS_ELEMENT+OFFSET": f"{sets}_3+1",
+               "FIRST_SETS_ELEMENT+0": f"{sets}_2+0"}
+
+
+@pytest.mark.parametrize("command", TAKES)
+def test_each_command_takes_and_prints_each_kind_of_id(named, command):
+    """HET-37."""
+    c, ids = named
+    wrong = []
+    for kind, job in ids.items():
+        done = c.run(command.format(job))
+        said, text = done.stdout + done.stderr, TAKES[command]
+        refused = re.search(r"[Ii]nvalid (job.?id|numeric|jobid)|not a job id|does not look like", said)
+        told = bool(text) and text.format(job) in said
+        if (text and not told) or (refused and not told and "has no script" not in said) or (command.startswith(SUCCEEDS) and done.returncode):
+            wrong.append(f"{kind}: {done}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_jobs_by_name_are_told_as_elements_and_components(het):
+    """HET-37: scontrol, given the name of jobs, names them as squeue does."""
+    array = het.sbatch("-J", "byname", "-a", "1-2", "-n1", ":", "-n1", wrap=WAIT)
+    single = het.sbatch("-H", "-J", "byname", "-n1", ":", "-n1", "-J", "other", wrap=WAIT)
+    eventually(lambda: rows(het, "-j", str(array)) == [f"{array}_{i}+{k} R" for i in (1, 2) for k in (0, 1)], "the array runs")
+    done = het.run("scontrol resume JobName=byname")
+    assert re.findall(r"for job (\S+)", done.stdout + done.stderr) == [f"{array}_1", f"{array}_2", f"{single}"], done
+    done = het.run("scontrol suspend JobName=other")
+    assert re.findall(r"for job (\S+)", done.stdout + done.stderr) == [f"{single}+1"], done
+    het.run("scancel -n byname,other").ok()
+    for job in array, array + 2, single:
+        over(het, job)
+
+
+def test_dependency_on_a_component_of_an_element(het):
+    """HET-37, 129: the offset of an element of a job array; component 0 stands for the element, and not for the array."""
+    array = het.sbatch("-H", "-a", "1-2", "-n1", ":", "-n1", "--component=io", wrap=WAIT)
+    for asked, shown in ((f"afterok:{array}_2+1", f"{array}_2+1"), (f"afterok:{array}_1+0", f"{array}_1"), (f"afterok:{array}_2+io", f"{array}_2+1"),
+                         (f"afterok:{array}+1", f"{array}_1+1"), (f"afterok:{array + 2}", f"{array + 2}"), (f"afterok:{array}", f"{array}_*")):
+        late = het.sbatch("-H", "-d", asked, wrap="true")
+        assert het.job(late)["Dependency"] == f"afterok:{shown}(unfulfilled)", asked
+        het.run(f"scancel {late}").ok()
+    for job, asked, why in ((array, f"{array}_3+1", f"{array}_3+1 does not exist"), (array, f"{array}_2+2", f"job {array}_2 has components 0 to 1"),
+                            (f"{array}_2+0", f"{array}_2+1", f"{array}_2+1 cannot wait for itself"), (array, f"{array}_1", "cannot wait for itself"),
+                            (array, f"{array}_*+1", "not a job id")):
+        het.run(f"scontrol update jobid={job} dependency=afterok:{asked}").fails(why)
+    het.run(f"scancel {array}").ok()
+    runs = het.sbatch("-a", "1-2", "-n1", ":", "-n1", wrap=WAIT)
+    eventually(lambda: rows(het, "-j", str(runs)) == [f"{runs}_{i}+{k} R" for i in (1, 2) for k in (0, 1)], "all run")
+    late = het.sbatch("-d", f"afternotok:{runs}_2+1", "-n1", wrap="true")
+    other = het.sbatch("-d", f"afternotok:{runs}_1+1", "-n1", wrap="true")
+    het.run(f"scancel {runs}_2+1").ok()
+    het.wait(late)
+    assert het.state(other) == "PENDING"
+    het.run(f"scancel {other}").ok()
+    over(het, runs)
+
+
 def test_names(het):
     """Components by their names: in scripts, as ids and groups, in listings and variables. HET-37, 69, 83."""
     script = ("#!/bin/sh\n#SBATCH -n1 --component=main\n#SBATCH hetjob name=io\n#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -n1\n"
@@ -414,9 +578,9 @@ def test_names(het):
     assert [j["het_component"] for j in het.json(f"squeue -j {job}")["jobs"]] == ["main", "io", ""]
     het.run(f"srun --jobid={job}+io --overlap true").ok()
     late = het.sbatch("-d", f"afterok:{job}+io,afterany:{job}+main:{job}+2", wrap="true")
-    assert het.job(late)["Dependency"].split(",")[:2] == [f"afterok:{job + 1}(unfulfilled)", f"afterany:{job}(unfulfilled)"]
+    assert het.job(late)["Dependency"].split(",")[:2] == [f"afterok:{job}+1(unfulfilled)", f"afterany:{job}(unfulfilled)"]
     het.run(f"scontrol update jobid={late} dependency=afterany:{job}+io").ok()
-    assert het.job(late)["Dependency"] == f"afterany:{job + 1}(unfulfilled)"
+    assert het.job(late)["Dependency"] == f"afterany:{job}+1(unfulfilled)"
     het.run(f"scontrol update jobid={late} dependency=afterok:{job}+disk").fails(f"Dependency=afterok:{job}+disk: ", "disk")
     het.run(f"scancel {late}").ok()
     het.run(f"srun --jobid={job} --het-group=main,2 --overlap true").ok()

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cluster/cluster.h"
 
 static const char *const words[] = {
     [DEPEND_AFTER] = "after",
@@ -58,10 +59,12 @@ static bool read_number(const char **s, uint32_t *out)
     return true;
 }
 
-/* JOB, JOB_ELEMENT, JOB_* or JOB+OFFSET; behind "after" +MINUTES, and no offset. */
+/* JOB, JOB_ELEMENT, JOB_*, JOB+OFFSET or JOB_ELEMENT+OFFSET; behind "after" +MINUTES, and no
+ * offset. */
 static bool read_job(const char **s, struct depend_item *item)
 {
     uint32_t offset;
+    bool all_elements = false;
     item->element = DEPEND_WHOLE;
     item->delay_min = 0;
     item->has_offset = false;
@@ -69,7 +72,8 @@ static bool read_job(const char **s, struct depend_item *item)
         return false;
     if (**s == '_') {
         ++*s;
-        if (**s == '*')
+        all_elements = **s == '*';
+        if (all_elements)
             ++*s;
         else if (!read_number(s, &item->element) || item->element >= DEPEND_CORR)
             return false;
@@ -79,7 +83,7 @@ static bool read_job(const char **s, struct depend_item *item)
     ++*s;
     if (item->kind == DEPEND_AFTER)
         return read_number(s, &item->delay_min);
-    if (item->element != DEPEND_WHOLE || !read_number(s, &offset) || offset > UINT8_MAX)
+    if (all_elements || !read_number(s, &offset) || offset > UINT8_MAX)
         return false;
     item->has_offset = true;
     item->offset = (uint8_t)offset;
@@ -353,10 +357,14 @@ bool depend_may_wait_again(const struct depend *d)
 /* --- to be shown and stored --------------------------------------------------------------------
  */
 
-static void put_item(const struct depend_item *item, struct str *out)
+/* 'c' is NULL, or knows which job ids are those of components, "20+1". */
+static void put_item(const struct cluster *c, const struct depend_item *item, struct str *out)
 {
+    const struct job *j = c ? cluster_find_job(c, item->job_id) : NULL;
     str_puts(out, words[item->kind]);
-    if (item->kind != DEPEND_SINGLETON)
+    if (item->kind != DEPEND_SINGLETON && j && !job_set_is_leader(j))
+        str_printf(out, ":%s", JOB_ID_TEXT(j));
+    else if (item->kind != DEPEND_SINGLETON)
         str_printf(out, ":%u", item->job_id);
     if (item->element != DEPEND_WHOLE && !item->corr)
         str_printf(out, "_%u", item->element);
@@ -371,11 +379,12 @@ void depend_format_request(const struct depend *d, struct str *out)
     vec_foreach (&d->items, item) {
         if (item != d->items.data)
             str_putc(out, d->any ? '?' : ',');
-        put_item(item, out);
+        put_item(NULL, item, out);
     }
 }
 
-void depend_format(const struct depend *d, int64_t now_sec, bool alone, struct str *out)
+void depend_format(const struct cluster *c, const struct depend *d, int64_t now_sec, bool alone,
+                   struct str *out)
 {
     enum depend_state whole = depend_at(d, now_sec, alone);
     bool first = true;
@@ -388,7 +397,7 @@ void depend_format(const struct depend *d, int64_t now_sec, bool alone, struct s
         if (!first)
             str_putc(out, d->any ? '?' : ',');
         first = false;
-        put_item(item, out);
+        put_item(c, item, out);
         str_printf(out, "(%s)", states[state].word);
     }
 }

@@ -21,6 +21,8 @@
 #define DEPEND_CORR (UINT32_MAX - 2) /* the one of its own number, of each element */
 #define DEPEND_ITEMS_MAX 10000       /* of one job, in a stored record */
 
+struct cluster;
+
 enum depend_kind {
     DEPEND_AFTER,
     DEPEND_AFTERANY,
@@ -86,9 +88,9 @@ struct depend_outcome { /* of a job that others may wait for */
     int64_t begun_at; /* wall seconds */
 };
 
-/* "afterok:12:13_4:20+1,after:14+10?..." of 'most' items (up to DEPEND_ITEMS_MAX); an empty text:
- * none. What follows "+" are minutes behind "after", and else a component of a heterogeneous job.
- * -ERR_DEPENDENCY names what is wrong. 'out' is initialized in any case. */
+/* "afterok:12:13_4:20+1:15_2+1,after:14+10?..." of 'most' items (up to DEPEND_ITEMS_MAX); an empty
+ * text: none. What follows "+" are minutes behind "after", and else a component of a heterogeneous
+ * job. -ERR_DEPENDENCY names what is wrong. 'out' is initialized in any case. */
 int depend_parse(const char *text, size_t most, struct depend *out, struct err *err);
 void depend_done(struct depend *d);
 void depend_free(struct depend *d);  /* NULL is fine; d was allocated */
@@ -121,8 +123,10 @@ static inline bool depend_is_singleton(const struct depend *d)
 bool depend_may_wait_again(const struct depend *d);
 
 /* What is left of it: "afterok:12(unfulfilled),after:13+5(unfulfilled)"; all of it when it can
- * never be met. Nothing is left: nothing is put. */
-void depend_format(const struct depend *d, int64_t now_sec, bool alone, struct str *out);
+ * never be met. Nothing is left: nothing is put. A component has its offset, "afterok:20+1", while
+ * the cluster has its record; 'c' NULL: its own job id. */
+void depend_format(const struct cluster *c, const struct depend *d, int64_t now_sec, bool alone,
+                   struct str *out);
 
 /* The whole request, for depend_parse(): by job ids alone. Appends. */
 void depend_format_request(const struct depend *d, struct str *out);

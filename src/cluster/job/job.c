@@ -8,11 +8,12 @@
 
 const char *job_id_text(const struct job *j, char buf[JOB_ID_TEXT_MAX])
 {
-    bool is_element = j->array && !j->tasks.count;
-    uint32_t id = is_element ? j->array->id : j->set ? job_set_id(j) : j->id;
+    const struct job *leader = job_set_component(j, 0); /* it alone is in the array */
+    bool is_element = leader && leader->array && !leader->tasks.count;
+    uint32_t id = is_element ? leader->array->id : job_set_id(j);
     int len = snprintf(buf, JOB_ID_TEXT_MAX, "%u", id);
     if (is_element)
-        len += snprintf(buf + len, JOB_ID_TEXT_MAX - (size_t)len, "_%u", j->task);
+        len += snprintf(buf + len, JOB_ID_TEXT_MAX - (size_t)len, "_%u", leader->task);
     if (j->set)
         snprintf(buf + len, JOB_ID_TEXT_MAX - (size_t)len, "+%u", j->set_offset);
     return buf;

@@ -12,6 +12,7 @@
 #include "cmd/sattach/options.h"
 #include "conf/conf_het.h"
 #include "show/job_state.h"
+#include "show/show.h"
 
 struct found {
     struct arena arena;
@@ -49,14 +50,10 @@ static int find_steps(struct found *f, Pb__StepId *id, struct err *err)
 static void refuse_several(const struct options *o, const struct found *f)
 {
     _cleanup_str_ struct str list = STR_INIT;
-    char text[STEP_ID_TEXT_MAX];
 
     vec_foreach (&f->steps, s) {
-        const char *step = strchr(step_id_text((*s)->job_id, (*s)->step_id, text), '.');
-        if ((*s)->has_het_job_id)
-            str_printf(&list, " %u+%u%s", (*s)->het_job_id, (*s)->het_job_offset, step);
-        else
-            str_printf(&list, " %s", text);
+        str_putc(&list, ' ');
+        show_put_step_name(*s, &list);
     }
     cmd_error("Job %s runs several steps; name one of:%s", o->id_text, str_cstr(&list));
 }

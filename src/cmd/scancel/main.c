@@ -105,23 +105,47 @@ static bool ends_jobs(const struct options *o)
     return !o->has_signal || (o->signal == SIGKILL && !o->batch && !o->full);
 }
 
-static bool has_id(const struct job_id_list *list, uint32_t job_id, bool component)
+static bool names_component(const struct job_id_list *list, uint32_t leader_id)
 {
     vec_foreach (list, id)
-        if (id->job_id == job_id && id->has_het_offset == component && !id->has_step_id)
+        if (id->job_id == leader_id && id->has_het_offset && !id->has_step_id)
+            return true;
+    return false;
+}
+
+/* All components of the heterogeneous job: of a job array those of this element alone, whose id may
+ * be that of the array. */
+static Pb__StepId make_whole_id(const Pb__JobLive *live, struct arena *arena)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    id.job_id = live->has_array_job_id ? live->array_job_id : live->het_job_id;
+    id.array_tasks = live->has_array_job_id ? arena_printf(arena, "%u", live->array_task_id) : NULL;
+    return id;
+}
+
+static bool has_whole_id(const struct job_id_list *list, const Pb__StepId *whole)
+{
+    vec_foreach (list, id)
+        if (job_ids_are_equal(id, whole))
             return true;
     return false;
 }
 
 /* The end of a heterogeneous job's leader ends the other components: it stands for all of them
  * where nobody has named it as a component. False: it has done so for this one. */
-static bool settle_component(const struct chosen *c, Pb__StepId *target)
+static bool settle_component(const struct chosen *c, const Pb__JobLive *live, Pb__StepId *target)
 {
-    if (!target->has_het_offset || target->has_step_id || !ends_jobs(c->options))
+    if (!target->has_het_offset)
         return true;
-    if (target->het_offset == 0 && !has_id(&c->options->ids, target->job_id, true))
-        target->has_het_offset = false;
-    return !has_id(&c->ids, target->job_id, false);
+    _cleanup_str_ struct str name = STR_INIT;
+    job_ids_put_whole(live, &name);
+    job_ids_remember(live->het_job_id, str_cstr(&name));
+    if (target->has_step_id || !ends_jobs(c->options))
+        return true;
+    Pb__StepId whole = make_whole_id(live, c->arena);
+    if (target->het_offset == 0 && !names_component(&c->options->ids, target->job_id))
+        *target = whole;
+    return !has_whole_id(&c->ids, &whole);
 }
 
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -136,7 +160,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
         size_t count = job_ids_targets(c->options->ids.data, c->options->ids.len, job->live,
                                        c->arena, &targets);
         for (size_t k = 0; k < count && !c->stop; k++)
-            if (settle_component(c, &targets[k]) &&
+            if (settle_component(c, job->live, &targets[k]) &&
                 (!c->options->interactive || ask_user(job, &targets[k], &c->stop)))
                 vec_push(&c->ids, targets[k]);
     }
@@ -160,10 +184,7 @@ static int choose_targets(struct options *o, struct filter *f, struct err *err)
 static const char *put_name(const Pb__JobSignalReply__Result *r, struct str *out)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
-    id.job_id = r->job_id;
-    id.array_tasks = r->array_tasks;
-    id.has_het_offset = r->has_het_offset;
-    id.het_offset = r->het_offset;
+    JOB_IDS_COPY(&id, r);
     id.has_step_id = r->has_step_id;
     id.step_id = r->step_id;
     job_ids_put_asked(&id, out);

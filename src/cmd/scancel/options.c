@@ -20,14 +20,11 @@ const struct args_table options_table = ARGS_TABLE("scancel", "[job_id[_array_id
 
 int options_add_id(struct options *o, const char *text)
 {
-    Pb__StepId id = PB__STEP_ID__INIT;
     struct err err = {0};
-    if (job_arg_parse(text, &id, &err) < 0) {
-        cmd_error("%s", err.text);
-        return 2;
-    }
-    vec_push(&o->ids, id);
-    return 0;
+    if (job_arg_parse_list(text, &o->ids, &err) == 0)
+        return 0;
+    cmd_error("%s", err.text);
+    return 2;
 }
 
 static int set_signal(struct options *o, const char *text)

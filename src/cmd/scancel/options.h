@@ -7,13 +7,8 @@
 
 #include "base/vec.h"
 #include "cli/args.h"
-#include "proto/step.pb-c.h"
+#include "cli/job_arg.h"
 #include "show/job_state.h"
-
-struct job_id_list { /* used as a VEC */
-    Pb__StepId *data;
-    size_t len, room;
-};
 
 struct options {
     bool batch, full, hurry, interactive, quiet;

@@ -76,39 +76,17 @@ int run_shutdown(int argc, char **argv)
     return 0;
 }
 
-static bool has_job(const struct jobs *jobs, uint32_t job_id)
-{
-    vec_foreach (jobs, id)
-        if (id->job_id == job_id && !id->array_tasks)
-            return true;
-    return false;
-}
-
-void jobs_add(struct jobs *jobs, const Pb__JobLive *live)
-{
-    static struct arena kept; /* until the end */
-    Pb__StepId id;
-    job_ids_of(live, &id, &kept);
-    if (live->has_het_job_id) {
-        if (has_job(jobs, live->het_job_id))
-            return;
-        id.job_id = live->job_id;
-        id.has_het_offset = false;
-    }
-    vec_push(jobs, id);
-}
-
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++)
         if (part->jobs[i]->live && !job_state_is_final(part->jobs[i]->live))
-            jobs_add(ctx, part->jobs[i]->live);
+            job_arg_add(ctx, part->jobs[i]->live);
     return 0;
 }
 
 /* Ids by job name. */
-static int add_named(struct jobs *jobs, char *name)
+static int add_named(struct job_id_list *jobs, char *name)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     uint32_t uid = getuid();
@@ -129,9 +107,9 @@ static int add_named(struct jobs *jobs, char *name)
     return 0;
 }
 
-int jobs_parse(int argc, char **argv, struct jobs *jobs)
+int jobs_parse(int argc, char **argv, struct job_id_list *jobs)
 {
-    *jobs = (struct jobs){0};
+    *jobs = (struct job_id_list){0};
     for (int i = 0; i < argc; i++) {
         char *value = strchr(argv[i], '=');
         if (!strncasecmp(argv[i], "JobName=", 8) || !strncasecmp(argv[i], "Name=", 5)) {
@@ -142,29 +120,23 @@ int jobs_parse(int argc, char **argv, struct jobs *jobs)
         for (const char *s = value ? value + 1 : argv[i]; *s;) {
             size_t len = job_ids_word(s);
             _cleanup_free_ char *word = mem_strndup(s, len);
-            Pb__StepId id = PB__STEP_ID__INIT;
-            if (job_arg_parse(word, &id, NULL) < 0 || id.has_step_id) {
+            if (strchr(word, '.') || job_arg_parse_list(word, jobs, NULL) < 0) {
                 cmd_line("%s for job %s", err_text(ERR_NO_JOB), word);
                 return -1;
             }
-            vec_push(jobs, id);
             s += len + (s[len] != 0);
         }
     }
     return 0;
 }
 
-/* The same change for each job; one that fails does not spare the others. */
-static int update_jobs(const struct jobs *jobs, Pb__JobUpdate *change)
+int jobs_each(const struct job_id_list *jobs,
+              int (*ask)(void *ctx, const Pb__StepId *job, struct err *err), void *ctx)
 {
     int status = 0;
     vec_foreach (jobs, job) {
         struct err err = {0};
-        change->job_id = job->job_id;
-        change->array_tasks = job->array_tasks;
-        change->has_het_offset = job->has_het_offset;
-        change->het_offset = job->het_offset;
-        int r = cmd_call(RPC_JOB_UPDATE, &change->base, NULL, &err);
+        int r = ask(ctx, job, &err);
         if (r == 0)
             continue;
         _cleanup_str_ struct str name = STR_INIT;
@@ -177,12 +149,19 @@ static int update_jobs(const struct jobs *jobs, Pb__JobUpdate *change)
     return status;
 }
 
+static int update_one(void *ctx, const Pb__StepId *job, struct err *err)
+{
+    Pb__JobUpdate *change = ctx;
+    JOB_IDS_COPY(change, job);
+    return cmd_call(RPC_JOB_UPDATE, &change->base, NULL, err);
+}
+
 static int update_named(int argc, char **argv, Pb__JobUpdate *change)
 {
-    struct jobs jobs;
+    struct job_id_list jobs;
     if (jobs_parse(argc, argv, &jobs) < 0)
         return 1;
-    int status = update_jobs(&jobs, change);
+    int status = jobs_each(&jobs, update_one, change);
     vec_done(&jobs);
     return status;
 }
@@ -229,31 +208,21 @@ int run_notify(int argc, char **argv)
     return 1;
 }
 
-/* One that fails does not spare the others. */
+static int suspend_one(void *ctx, const Pb__StepId *job, struct err *err)
+{
+    Pb__JobSuspend *request = ctx;
+    JOB_IDS_COPY(request, job);
+    return cmd_call(RPC_JOB_SUSPEND, &request->base, NULL, err);
+}
+
 static int suspend_jobs(int argc, char **argv, bool resume)
 {
     Pb__JobSuspend request = PB__JOB_SUSPEND__INIT;
-    struct jobs jobs;
-    int status = 0;
+    struct job_id_list jobs;
     if (jobs_parse(argc, argv, &jobs) < 0)
         return 1;
     request.has_resume = request.resume = resume;
-    vec_foreach (&jobs, job) {
-        _cleanup_str_ struct str name = STR_INIT;
-        struct err err = {0};
-        request.job_id = job->job_id;
-        request.array_tasks = job->array_tasks;
-        request.has_het_offset = job->has_het_offset;
-        request.het_offset = job->het_offset;
-        int r = cmd_call(RPC_JOB_SUSPEND, &request.base, NULL, &err);
-        if (r == 0)
-            continue;
-        job_ids_put_asked(job, &name);
-        cmd_line("%s for job %s", err.text, str_cstr(&name));
-        status = 1;
-        if (r == -ERR_CONNECT)
-            break;
-    }
+    int status = jobs_each(&jobs, suspend_one, &request);
     vec_done(&jobs);
     return status;
 }
@@ -273,7 +242,7 @@ int run_top(int argc, char **argv)
 {
     Pb__JobTop request = PB__JOB_TOP__INIT;
     struct err err = {0};
-    struct jobs jobs;
+    struct job_id_list jobs;
     if (jobs_parse(argc, argv, &jobs) < 0)
         return 1;
     _cleanup_free_ Pb__StepId **ids = mem_new_array(Pb__StepId *, jobs.len + 1);
@@ -288,7 +257,7 @@ int run_top(int argc, char **argv)
 }
 
 struct states {
-    struct jobs *running;
+    struct job_id_list *running;
     bool known;
 };
 
@@ -302,15 +271,15 @@ static int on_states(void *ctx, const ProtobufCMessage *message, struct err *err
             continue;
         states->known = true;
         if (live->state == PB__JOB_STATE__RUNNING || live->state == PB__JOB_STATE__SUSPENDED)
-            jobs_add(states->running, live);
+            job_arg_add(states->running, live);
     }
     return 0;
 }
 
 /* Of those asked for only the jobs that run; unknown ones stay, to be refused by name. */
-static int keep_incomplete(struct jobs *jobs)
+static int keep_incomplete(struct job_id_list *jobs)
 {
-    struct jobs kept = {0};
+    struct job_id_list kept = {0};
     int r = 0;
     for (size_t i = 0; r == 0 && i < jobs->len; i++) {
         _cleanup_arena_ struct arena arena;
@@ -336,7 +305,7 @@ static int keep_incomplete(struct jobs *jobs)
 static int requeue_jobs(int argc, char **argv, bool hold)
 {
     Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
-    struct jobs jobs;
+    struct job_id_list jobs;
     bool incomplete = false, special = false;
     for (; argc > 0; argc--, argv++) {
         if (str_case_eq(argv[0], "Incomplete")) {
@@ -359,7 +328,8 @@ static int requeue_jobs(int argc, char **argv, bool hold)
     change.has_requeue = change.requeue = 1;
     change.has_hold = change.hold = hold;
     change.has_special_exit = change.special_exit = special;
-    int status = incomplete && keep_incomplete(&jobs) < 0 ? 1 : update_jobs(&jobs, &change);
+    int status =
+        incomplete && keep_incomplete(&jobs) < 0 ? 1 : jobs_each(&jobs, update_one, &change);
     vec_done(&jobs);
     return status;
 }

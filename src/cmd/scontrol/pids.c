@@ -14,12 +14,10 @@
 #include "base/timefmt.h"
 #include "cli/cmd.h"
 #include "cli/job_arg.h"
-#include "cli/no_job.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/usage.pb-c.h"
-#include "show/job_ids.h"
 #include "show/job_state.h"
 #include "show/show.h"
 
@@ -70,7 +68,9 @@ static size_t list_on(const struct rpc_names *nodes, const Pb__NodePidsRequest *
     return steps;
 }
 
-static void say_none(const Pb__NodePidsRequest *r, const struct rpc_names *nodes)
+/* target: as it was asked for; NULL: every step. */
+static void say_none(const Pb__NodePidsRequest *r, const char *target,
+                     const struct rpc_names *nodes)
 {
     _cleanup_str_ struct str where = STR_INIT;
 
@@ -78,42 +78,12 @@ static void say_none(const Pb__NodePidsRequest *r, const struct rpc_names *nodes
         str_printf(&where, "on node %s", nodes->names.data[0]);
     else
         str_puts(&where, "on this host");
-    if (r->has_step_id) {
-        char id[STEP_ID_TEXT_MAX];
-        cmd_line("StepId=%s does not exist %s.", step_id_text(r->job_id, r->step_id, id),
-                 str_cstr(&where));
-    } else if (r->has_job_id) {
-        cmd_line("There are no steps for job %u %s.", r->job_id, str_cstr(&where));
-    } else {
+    if (r->has_step_id)
+        cmd_line("StepId=%s does not exist %s.", target, str_cstr(&where));
+    else if (r->has_job_id)
+        cmd_line("There are no steps for job %s %s.", target, str_cstr(&where));
+    else
         cmd_line("No job steps exist on this node.");
-    }
-}
-
-static int on_component(void *ctx, const ProtobufCMessage *message, struct err *err)
-{
-    uint32_t *job_id = ctx;
-    const Pb__JobList *part = (const Pb__JobList *)message;
-    for (size_t i = 0; i < part->n_jobs; i++)
-        if (part->jobs[i]->live)
-            *job_id = part->jobs[i]->live->job_id;
-    return 0;
-}
-
-/* The job id of a component or of an element, which the controller knows; 0 after a message. */
-static uint32_t find_record(const Pb__StepId *id)
-{
-    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
-    struct err err = {0};
-    uint32_t job_id = 0;
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    job_ids_filter(id, 1, &filter, &arena);
-    filter.has_all_states = filter.all_states = true;
-    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_component, &job_id, &err) < 0)
-        cmd_line("slurm_load_jobs error: %s", err.text);
-    else if (!job_id && no_job_refuse(id, &err) < 0)
-        cmd_line("%s", err.text);
-    return job_id;
 }
 
 /* [JOB[.STEP]|*]; 0, or the status after a message. */
@@ -135,10 +105,12 @@ static int parse_target(const char *text, Pb__NodePidsRequest *r)
         cmd_line("\"%s\" does not look like a stepid", text);
         return 1;
     }
+    struct err err = {0};
     r->has_job_id = true;
-    r->job_id = id.has_het_offset || id.array_tasks ? find_record(&id) : id.job_id;
-    if (!r->job_id)
+    if (job_arg_find_record(&id, &r->job_id, &err) < 0) {
+        cmd_line("%s", err.text);
         return 1;
+    }
     r->has_step_id = id.has_step_id;
     r->step_id = id.step_id;
     return 0;
@@ -155,7 +127,7 @@ int run_listpids(int argc, char **argv)
     nodes_here(argc > 1 ? argv[1] : NULL, &nodes);
     size_t steps = list_on(&nodes, &request);
     if (!steps)
-        say_none(&request, &nodes);
+        say_none(&request, argc > 0 ? argv[0] : NULL, &nodes);
     rpc_here_done(&nodes);
     return steps ? 0 : 1;
 }
@@ -189,7 +161,7 @@ static size_t visit_steps(const char *node, bool jobs, void (*visit)(const Pb__S
     size_t count = seen.len;
     vec_done(&seen);
     if (!count)
-        say_none(&request, &nodes);
+        say_none(&request, NULL, &nodes);
     rpc_here_done(&nodes);
     return count;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/job_arg.h"
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
 
@@ -43,11 +44,8 @@ int ping_print(bool full);
 
 /* Jobs and elements of job arrays out of "1,2", "3", "4_[1-5,7]" and "JobName=NAME"; negative after
  * a message. */
-struct jobs {
-    Pb__StepId *data; /* used as a VEC */
-    size_t len, room;
-};
-int jobs_parse(int argc, char **argv, struct jobs *jobs);
-/* The id of a job that was found otherwise than by its id. Components of a heterogeneous job are
- * left to their leader where that is among the jobs before. */
-void jobs_add(struct jobs *jobs, const Pb__JobLive *live);
+int jobs_parse(int argc, char **argv, struct job_id_list *jobs);
+/* Asks for the same for each job; one that fails does not spare the others, unless the controller
+ * is not there. The status to exit with, after messages. */
+int jobs_each(const struct job_id_list *jobs,
+              int (*ask)(void *ctx, const Pb__StepId *job, struct err *err), void *ctx);

@@ -47,8 +47,7 @@ struct show {
     size_t seen;
     struct hostlist *wanted; /* nodes asked for by name and not seen yet; NULL: all */
     const char *name;        /* the one partition; NULL: all */
-    const Pb__StepId *step;  /* the one step; NULL: all */
-    const Pb__StepId *job;   /* the one job, or the elements of an array; NULL: all */
+    struct job_id_list ids;  /* jobs, elements, components or steps; none: all */
 };
 
 static void begin_output(struct show *s)
@@ -96,7 +95,7 @@ static int on_planned(void *ctx, const ProtobufCMessage *message, struct err *er
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs && s->plans.len < PLANS_MOST; i++) {
         const Pb__JobLive *live = part->jobs[i]->live;
-        if (live && (live->start_at > 0 || s->job))
+        if (live && (live->start_at > 0 || s->ids.len))
             vec_push(&s->plans,
                      ((struct plan){.job_id = live->job_id, .start_at = live->start_at}));
     }
@@ -156,7 +155,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
         if (!part->jobs[i]->spec || !part->jobs[i]->live)
             continue;
         s->seen++;
-        job_ids_trim(s->job, s->job != NULL, part->jobs[i]->live, &arena);
+        job_ids_trim(s->ids.data, s->ids.len, part->jobs[i]->live, &arena);
         set_planned_nodes(s, part->jobs[i]->live);
         if (s->json)
             json_array_append_new(s->json, show_job_json(part->jobs[i], cmd_conf()->cluster_name));
@@ -171,17 +170,15 @@ int show_job(const char *id_text)
     struct show s = {0};
     struct err err = {0};
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
-    Pb__StepId id = PB__STEP_ID__INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     id_text = id_text && str_eq(id_text, "0") ? NULL : id_text; /* as in Slurm: every job */
     if (id_text) {
-        if (job_arg_parse(id_text, &id, NULL) < 0 || id.has_step_id) {
+        if (strchr(id_text, '.') || job_arg_parse_list(id_text, &s.ids, NULL) < 0) {
             cmd_line("scontrol_print_job error: %s: %s", err_text(ERR_NO_JOB), id_text);
             return 1;
         }
-        job_ids_filter(&id, 1, &filter, &arena);
-        s.job = &id;
+        job_ids_filter(s.ids.data, s.ids.len, &filter, &arena);
     }
     int r = ask_plans(&s, &filter, &err);
     filter.has_all_states = filter.all_states = 1;
@@ -192,9 +189,10 @@ int show_job(const char *id_text)
         free(plan->nodes);
     vec_done(&s.plans);
     if (r == 0 && id_text && !s.seen)
-        r = no_job_refuse(&id, &err);
+        r = no_job_refuse(s.ids.data, &err);
     if (r == 0 && !s.seen && !s.json)
         say_nothing("No jobs in the system");
+    vec_done(&s.ids);
     return finish_output(&s, "jobs", r, &err);
 }
 
@@ -206,7 +204,7 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
         json_out_stamp(part->now, -1);
     for (size_t i = 0; i < part->n_steps; i++) {
         const Pb__StepRecord *step = part->steps[i];
-        if (s->step && s->step->has_step_id && step->step_id != s->step->step_id)
+        if (s->ids.len && s->ids.data->has_step_id && step->step_id != s->ids.data->step_id)
             continue;
         s->seen++;
         if (s->json)
@@ -223,18 +221,17 @@ int show_step(const char *id_text)
     struct show s = {0};
     struct err err = {0};
     Pb__StepFilter filter = PB__STEP_FILTER__INIT;
-    Pb__StepId id = PB__STEP_ID__INIT, *ids[1] = {&id};
-    if (id_text) {
-        if (job_arg_parse(id_text, &id, NULL) < 0) {
-            cmd_line("scontrol_print_step error: %s: %s", err_text(ERR_NO_STEP), id_text);
-            return 1;
-        }
-        s.step = &id;
-        filter.ids = ids;
-        filter.n_ids = 1;
+    if (id_text && job_arg_parse_list(id_text, &s.ids, NULL) < 0) {
+        cmd_line("scontrol_print_step error: %s: %s", err_text(ERR_NO_STEP), id_text);
+        return 1;
     }
+    _cleanup_free_ Pb__StepId **ids = mem_new_array(Pb__StepId *, s.ids.len + 1);
+    vec_foreach (&s.ids, id)
+        ids[filter.n_ids++] = id;
+    filter.ids = ids;
     begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, &s, &err);
+    vec_done(&s.ids);
     if (r == 0 && !s.seen && !s.json && id_text)
         return say_not_found(&s, "Job step", id_text);
     if (r == 0 && !s.seen && !s.json)

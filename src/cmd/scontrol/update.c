@@ -20,6 +20,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "show/job_ids.h"
 
 const char *update_value(const char *arg, const char *key, size_t least)
 {
@@ -403,31 +404,41 @@ static int read_argument(struct update *u, const char *arg, Pb__StepLimit *limit
     return parse_limit(arena_printf(&u->arena, "%c%s", arg[len - 1], arg + len + 1), limit);
 }
 
+/* text: the id as it was given; NULL: it means several steps. */
+static int limit_step(const Pb__StepId *id, Pb__StepLimit *limit, const char *text)
+{
+    Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
+    struct err err = {0};
+    _cleanup_str_ struct str name = STR_INIT;
+    JOB_IDS_COPY(&change, id);
+    limit->has_step_id = id->has_step_id;
+    limit->step_id = id->step_id;
+    change.step_limit = limit;
+    if (cmd_call(RPC_JOB_UPDATE, &change.base, NULL, &err) == 0)
+        return 0;
+    if (!text)
+        job_ids_put_asked(id, &name);
+    cmd_line("%s for step %s", err.text, text ? text : str_cstr(&name));
+    return 1;
+}
+
 int update_step(struct update *u, const char *id_arg)
 {
     const char *text = strchr(id_arg, '=') + 1;
-    Pb__StepId id = PB__STEP_ID__INIT;
+    struct job_id_list ids = {0};
     Pb__StepLimit limit = PB__STEP_LIMIT__INIT;
-    Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
-    struct err err = {0};
     for (int i = 0; i < u->argc; i++)
         if (!update_value(u->argv[i], "StepId", 4) && read_argument(u, u->argv[i], &limit) < 0)
             return 1;
     if (update_check_any(u) < 0)
         return 1;
-    if (job_arg_parse(text, &id, NULL) < 0) {
+    if (job_arg_parse_list(text, &ids, NULL) < 0) {
         cmd_line("%s for step %s", err_text(ERR_NO_STEP), text);
         return 1;
     }
-    change.job_id = id.job_id;
-    change.array_tasks = id.array_tasks;
-    change.has_het_offset = id.has_het_offset;
-    change.het_offset = id.het_offset;
-    limit.has_step_id = id.has_step_id;
-    limit.step_id = id.step_id;
-    change.step_limit = &limit;
-    if (cmd_call(RPC_JOB_UPDATE, &change.base, NULL, &err) == 0)
-        return 0;
-    cmd_line("%s for step %s", err.text, text);
-    return 1;
+    int status = 0;
+    vec_foreach (&ids, id)
+        status |= limit_step(id, &limit, ids.len > 1 ? NULL : text);
+    vec_done(&ids);
+    return status;
 }

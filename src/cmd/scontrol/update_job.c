@@ -330,10 +330,7 @@ static int read_argument(struct update *u, struct job_change *c, const char *arg
 
 static int send_change(const Pb__StepId *job, struct job_change *c, struct err *err)
 {
-    c->update.job_id = job->job_id;
-    c->update.array_tasks = job->array_tasks;
-    c->update.has_het_offset = job->has_het_offset;
-    c->update.het_offset = job->het_offset;
+    JOB_IDS_COPY(&c->update, job);
     int r = cmd_call(RPC_JOB_UPDATE, &c->update.base, NULL, err);
     if (r == 0 && (c->update.keep_nodes || c->set.has_min_nodes))
         r = resize_tell(job, err);
@@ -341,8 +338,9 @@ static int send_change(const Pb__StepId *job, struct job_change *c, struct err *
 }
 
 /* Components of a heterogeneous job have limits of their own. */
-static int change_job(const Pb__StepId *job, struct job_change *c, struct err *err)
+static int change_job(void *ctx, const Pb__StepId *job, struct err *err)
 {
+    struct job_change *c = ctx;
     struct limits_in_force f = {.job = *job};
     if (!c->relative_limit)
         return send_change(job, c, err);
@@ -355,24 +353,6 @@ static int change_job(const Pb__StepId *job, struct job_change *c, struct err *e
     vec_done(&f.jobs);
     vec_done(&f.limits_sec);
     return r;
-}
-
-static int change_jobs(struct job_change *c, const struct jobs *jobs)
-{
-    int status = 0;
-    vec_foreach (jobs, job) {
-        struct err err = {0};
-        int r = change_job(job, c, &err);
-        if (r == 0)
-            continue;
-        _cleanup_str_ struct str name = STR_INIT;
-        job_ids_put_asked(job, &name);
-        cmd_line("%s for job %s", err.text, str_cstr(&name));
-        status = 1;
-        if (r == -ERR_CONNECT)
-            break;
-    }
-    return status;
 }
 
 /* Components that a dependency names. */
@@ -408,10 +388,10 @@ static int read_arguments(struct update *u, struct job_change *c, bool by_name)
 int update_job(struct update *u, char *ids_arg)
 {
     struct job_change c;
-    struct jobs jobs;
+    struct job_id_list jobs;
     if (read_arguments(u, &c, false) < 0 || jobs_parse(1, &ids_arg, &jobs) < 0)
         return 1;
-    int status = change_jobs(&c, &jobs);
+    int status = jobs_each(&jobs, change_job, &c);
     vec_done(&jobs);
     return status;
 }
@@ -422,12 +402,12 @@ static int on_named(void *ctx, const ProtobufCMessage *message, struct err *err)
     for (size_t i = 0; i < part->n_jobs; i++) {
         if (!part->jobs[i]->live || job_state_is_final(part->jobs[i]->live))
             continue;
-        jobs_add(ctx, part->jobs[i]->live);
+        job_arg_add(ctx, part->jobs[i]->live);
     }
     return 0;
 }
 
-static int find_named(struct update *u, char *name, struct jobs *jobs)
+static int find_named(struct update *u, char *name, struct job_id_list *jobs)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     const char *user = NULL;
@@ -458,11 +438,11 @@ static int find_named(struct update *u, char *name, struct jobs *jobs)
 
 int update_jobs_named(struct update *u, const char *name)
 {
-    struct jobs jobs = {0};
+    struct job_id_list jobs = {0};
     struct job_change c;
     int status = 1;
     if (read_arguments(u, &c, true) == 0 && find_named(u, (char *)name, &jobs) == 0)
-        status = change_jobs(&c, &jobs);
+        status = jobs_each(&jobs, change_job, &c);
     vec_done(&jobs);
     return status;
 }

@@ -21,7 +21,15 @@
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 2000
 
-enum progress { UNKNOWN, WAITING, READY, OVER };
+/* Of several records the greatest counts: one that runs, else one that waits. */
+enum progress { UNKNOWN, OVER, WAITING, READY };
+
+static enum progress progress_of(const Pb__JobLive *live)
+{
+    if (job_state_is_final(live))
+        return OVER;
+    return live->state == PB__JOB_STATE__PENDING ? WAITING : READY;
+}
 
 static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
@@ -29,60 +37,72 @@ static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++) {
         const Pb__JobLive *live = part->jobs[i]->live;
-        if (live && *progress != READY) /* of an array: any of it */
-            *progress = job_state_is_final(live)                ? OVER
-                        : live->state == PB__JOB_STATE__PENDING ? WAITING
-                                                                : READY;
+        if (live && progress_of(live) > *progress)
+            *progress = progress_of(live);
     }
     return 0;
 }
 
-static int ask_progress(const Pb__StepId *id, enum progress *progress, struct err *err)
+static int ask_progress(const struct job_id_list *ids, enum progress *progress, struct err *err)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    job_ids_filter(id, 1, &filter, &arena);
+    job_ids_filter(ids->data, ids->len, &filter, &arena);
     filter.has_all_states = filter.all_states = 1;
     *progress = UNKNOWN;
     return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, progress, err);
 }
 
-int run_wait_job(int argc, char **argv)
+/* False after a message. */
+static bool await_progress(const struct job_id_list *ids, enum progress *progress)
 {
-    Pb__StepId id = PB__STEP_ID__INIT;
     struct err err = {0};
-    enum progress progress = WAITING;
     bool told = false;
-    if (job_arg_parse(argv[0], &id, NULL) < 0 || id.array_tasks) {
-        cmd_line("Invalid job_id %s", argv[0]);
-        return 1;
-    }
-    for (int pause_ms = PAUSE_MIN_MS; progress == WAITING;) {
-        int r = ask_progress(&id, &progress, &err);
+    *progress = WAITING;
+    for (int pause_ms = PAUSE_MIN_MS; *progress == WAITING;) {
+        int r = ask_progress(ids, progress, &err);
         if (r < 0 && !alloc_is_transient(r) && r != -ERR_NO_JOB) {
             cmd_error("%s", err.text);
-            return 1;
+            return false;
         }
         if (r < 0 && r != -ERR_NO_JOB) {
-            progress = WAITING; /* a controller that is away comes back */
+            *progress = WAITING; /* a controller that is away comes back */
             if (!told)
                 cmd_say("%s", err.text);
             told = true;
         }
-        if (progress == WAITING)
+        if (*progress == WAITING)
             poll(NULL, 0, pause_ms);
         pause_ms = pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause_ms * 2;
     }
+    return true;
+}
+
+int run_wait_job(int argc, char **argv)
+{
+    struct job_id_list ids = {0};
+    struct err err = {0};
+    enum progress progress;
+    if (strchr(argv[0], '.') || job_arg_parse_list(argv[0], &ids, NULL) < 0) {
+        cmd_line("Invalid job_id %s", argv[0]);
+        return 1;
+    }
+    const Pb__StepId *id = ids.data;
     _cleanup_str_ struct str name = STR_INIT;
-    job_ids_put_asked(&id, &name);
-    if (progress == UNKNOWN && id.has_het_offset && no_job_refuse(&id, &err) < 0)
+    if (ids.len == 1)
+        job_ids_put_asked(id, &name);
+    else
+        str_puts(&name, argv[0]);
+    bool known = await_progress(&ids, &progress);
+    if (known && progress == UNKNOWN && no_job_explain(id, &err))
         cmd_say("Problem running job %s: %s", str_cstr(&name), err.text);
-    else if (progress == UNKNOWN)
+    else if (known && progress == UNKNOWN)
         cmd_say("Problem running job %s", str_cstr(&name));
-    else if (progress == OVER)
+    else if (known && progress == OVER)
         cmd_say("Job %s no longer running", str_cstr(&name));
-    return progress == READY ? 0 : 1;
+    vec_done(&ids);
+    return known && progress == READY ? 0 : 1;
 }
 
 struct ending {

@@ -11,6 +11,7 @@
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
 #include "show/config_file.h"
+#include "show/job_ids.h"
 
 static int write_script(const char *job, const char *file)
 {
@@ -22,9 +23,11 @@ static int write_script(const char *job, const char *file)
         cmd_line("job script retrieval failed: %s: %s", err_text(ERR_NO_JOB), job);
         return 1;
     }
-    request.job_id = id.job_id;
-    request.has_het_offset = id.has_het_offset;
-    request.het_offset = id.het_offset;
+    if (id.array_tasks && job_arg_find_record(&id, &id.job_id, &err) < 0) {
+        cmd_line("job script retrieval failed: %s", err.text);
+        return 1;
+    }
+    JOB_IDS_COPY_NUMBERS(&request, &id);
     if (cmd_call(RPC_JOB_SCRIPT, &request.base, &reply, &err) < 0) {
         cmd_line("job script retrieval failed: %s", err.text);
         return 1;

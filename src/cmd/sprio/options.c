@@ -29,13 +29,10 @@ static int each_word(struct options *o, const char *list, int (*each)(struct opt
 
 static int add_id(struct options *o, char *word)
 {
-    Pb__StepId id = PB__STEP_ID__INIT;
-    if (job_arg_parse(word, &id, NULL) < 0 || id.has_step_id) {
-        cmd_error("Invalid job id: %s", word);
-        return 2;
-    }
-    vec_push(&o->ids, id);
-    return 0;
+    if (!strchr(word, '.') && job_arg_parse_list(word, &o->ids, NULL) == 0)
+        return 0;
+    cmd_error("Invalid job id: %s", word);
+    return 2;
 }
 
 static int add_user(struct options *o, char *word)

@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "cli/args.h"
+#include "cli/job_arg.h"
 #include "proto/step.pb-c.h"
 
 struct options {
@@ -15,7 +16,7 @@ struct options {
     bool nobody; /* asked for users, none of whom is known */
     struct args_common common;
     const char *format, *sort; /* borrowed from argv */
-    VEC(Pb__StepId) ids;       /* jobs, and components of heterogeneous jobs */
+    struct job_id_list ids;    /* jobs, and components of heterogeneous jobs */
     VEC(uint32_t) uids;
     VEC(char *) partitions;
 };

@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "cli/args.h"
+#include "cli/job_arg.h"
 #include "proto/job.pb-c.h"
 #include "show/job_state.h"
 
@@ -22,7 +23,7 @@ struct options {
     const char *accounts, *qos, *licenses, *reservation; /* comma lists; NULL: any */
     uint32_t iterate_sec;
     struct job_states states;
-    VEC(Pb__StepId) ids;
+    struct job_id_list ids;
     VEC(uint32_t) uids;
     VEC(char *) names, partitions;
     bool nobody; /* asked for users, none of whom is known */

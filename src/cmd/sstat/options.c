@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "cli/cmd.h"
 #include "cli/job_arg.h"
+#include "show/job_ids.h"
 
 #define ARGS_DEF "cmd/sstat/sstat.def"
 #include "cli/args_rows.h"
@@ -17,9 +18,7 @@ const struct args_table options_table = ARGS_TABLE("sstat", "[job[.step]...]");
 static void add_id(struct options *o, const Pb__StepId *id)
 {
     vec_foreach (&o->ids, known)
-        if (known->job_id == id->job_id && known->has_het_offset == id->has_het_offset &&
-            known->het_offset == id->het_offset && known->has_step_id == id->has_step_id &&
-            known->step_id == id->step_id && str_eq(known->array_tasks, id->array_tasks))
+        if (job_ids_are_equal(known, id))
             return;
     vec_push(&o->ids, *id);
 }
@@ -28,14 +27,16 @@ static int add_ids(struct options *o, const char *list)
 {
     words_foreach (list, w) {
         _cleanup_free_ char *word = word_dup(w);
-        Pb__StepId id = PB__STEP_ID__INIT;
+        struct job_id_list ids = {0};
+        bool bad = w.len && job_arg_parse_list(word, &ids, NULL) < 0;
 
-        if (w.len && (job_arg_parse(word, &id, NULL) < 0)) {
+        vec_foreach (&ids, id)
+            add_id(o, id);
+        vec_done(&ids);
+        if (bad) {
             cmd_error("Bad job/step specified: %s", word);
             return 2;
         }
-        if (w.len)
-            add_id(o, &id);
     }
     return 0;
 }

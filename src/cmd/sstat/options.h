@@ -6,6 +6,7 @@
 
 #include "base/vec.h"
 #include "cli/args.h"
+#include "cli/job_arg.h"
 #include "proto/step.pb-c.h"
 #include "show/usage_columns.h"
 
@@ -13,7 +14,7 @@ struct options {
     struct args_common common;
     bool all_steps, no_header, no_convert, pids, help_format;
     struct usage_columns fields;
-    VEC(Pb__StepId) ids; /* each once */
+    struct job_id_list ids; /* each once */
 };
 
 extern const struct args_table options_table;

@@ -331,8 +331,8 @@ static int order_record(struct control *c, struct job *j, uint32_t priority, str
 {
     int rc = check_waits(j, err);
     if (rc == 0 && !job_set_is_leader(j))
-        rc = err_set(err, -ERR_NOT_WHOLE_SET, "%s: use the job id %u", err_text(ERR_NOT_WHOLE_SET),
-                     job_set_id(j));
+        rc = err_set(err, -ERR_NOT_WHOLE_SET, "%s: use the job id %s", err_text(ERR_NOT_WHOLE_SET),
+                     NAMED_SET_TEXT(j));
     if (rc == 0 && priority == 0)
         rc = err_set(err, -ERR_RANGE, "a priority of 0 is a hold, which is asked for as such");
     if (rc != 0)

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/core/named.h"
 
+#include <string.h>
+
 #include "base/str.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
+
+const char *named_set_text(const struct job *j, char buf[JOB_ID_TEXT_MAX])
+{
+    job_id_text(j, buf);
+    buf[strcspn(buf, "+")] = '\0';
+    return buf;
+}
 
 static struct job *first_component(const struct job_set *set)
 {
@@ -28,11 +37,10 @@ struct job *named_any(const struct control *c, const Pb__StepId *id)
 static int refuse_offset(const struct job *j, struct err *err)
 {
     if (!j->set)
-        return err_set(err, -ERR_NO_JOB, "%s: job %u is not a heterogeneous job",
-                       err_text(ERR_NO_JOB), j->id);
-    return err_set(
-        err, -ERR_NO_JOB, "%s: job %u is component %u of heterogeneous job %u: use %u+%u",
-        err_text(ERR_NO_JOB), j->id, j->set_offset, job_set_id(j), job_set_id(j), j->set_offset);
+        return err_set(err, -ERR_NO_JOB, "%s: job %s is not a heterogeneous job",
+                       err_text(ERR_NO_JOB), JOB_ID_TEXT(j));
+    return err_set(err, -ERR_NO_JOB, "%s: job %u is component %u of heterogeneous job %s: use %s",
+                   err_text(ERR_NO_JOB), j->id, j->set_offset, NAMED_SET_TEXT(j), JOB_ID_TEXT(j));
 }
 
 int named_component(const struct control *c, const Pb__StepId *id, struct job **out,
@@ -45,11 +53,11 @@ int named_component(const struct control *c, const Pb__StepId *id, struct job **
     if (!set)
         return refuse_offset(j, err);
     if (id->het_offset >= set->count)
-        return err_set(err, -ERR_NO_JOB, "%s: job %u has components 0 to %u", err_text(ERR_NO_JOB),
-                       id->job_id, set->count - 1);
+        return err_set(err, -ERR_NO_JOB, "%s: job %s has components 0 to %u", err_text(ERR_NO_JOB),
+                       NAMED_SET_TEXT(first_component(set)), set->count - 1);
     if (!set->jobs[id->het_offset])
-        return err_set(err, -ERR_NO_JOB, "%s: the record of component %u of job %u is missing",
-                       err_text(ERR_NO_JOB), id->het_offset, id->job_id);
+        return err_set(err, -ERR_NO_JOB, "%s: the record of component %u of job %s is missing",
+                       err_text(ERR_NO_JOB), id->het_offset, NAMED_SET_TEXT(first_component(set)));
     *out = set->jobs[id->het_offset];
     return 0;
 }

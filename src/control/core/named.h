@@ -28,6 +28,11 @@ int named_component(const struct control *c, const Pb__StepId *id, struct job **
 int named_job(const struct control *c, const Pb__StepId *id, struct job **out, struct err *err);
 /* The record with the one array element that id->array_tasks names: pending elements share one. */
 int named_element(const struct control *c, const Pb__StepId *id, struct job **out, struct err *err);
+/* As users name all of a set: "431", or "431_3" of an element of a job array; of an ordinary job
+ * what job_id_text() writes. In buf. */
+const char *named_set_text(const struct job *j, char buf[JOB_ID_TEXT_MAX]);
+/* The same for one use in the block it stands in. */
+#define NAMED_SET_TEXT(j) named_set_text((j), (char[JOB_ID_TEXT_MAX]){0})
 /* The next component of the same set that is there, behind this one; NULL: there is none. Of an
  * ordinary job, too. */
 struct job *named_next(const struct job *j);

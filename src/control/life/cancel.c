@@ -26,6 +26,7 @@
 
 #define UNREACHED_BYTES 1024          /* of one job's nodes, */
 #define UNREACHED_BYTES_ALL (1 << 20) /* and of all in an answer; more are counted */
+#define TASKS_BYTES 1024              /* of the elements of a job array in one result */
 
 struct results {
     VEC(Pb__JobSignalReply__Result) list;
@@ -242,7 +243,7 @@ static bool ends_job(const Pb__JobSignal *r)
 static int touch_job(struct control *c, const struct caller *who, struct job *j,
                      const Pb__JobSignal *r, struct hostlist *missed)
 {
-    if (!job_set_is_leader(j) && job_set_is_whole(j) && set_waits(j))
+    if (ends_job(r) && !job_set_is_leader(j) && job_set_is_whole(j) && set_waits(j))
         return ERR_NOT_WHOLE_SET;
     if (job_is_final(j)) {
         if (attempt_of(j)->requeue_after && ends_job(r)) {
@@ -310,12 +311,35 @@ static bool state_matches(const struct job *j, const Pb__JobFilter *f)
     return ok;
 }
 
-/* By the id that means it and no other. */
-static void note_job(struct results *out, const struct job *j, int code, struct hostlist *missed)
+/* The elements of a record of a job array, of a list longer than TASKS_BYTES the first ones and
+ * "..."; NULL: it is in none. */
+static char *put_tasks(struct results *r, const struct job *j)
 {
+    _cleanup_str_ struct str tasks = STR_INIT;
+    if (!j->array)
+        return NULL;
+    if (j->tasks.count)
+        idset_format(&j->tasks, &tasks);
+    else
+        str_printf(&tasks, "%u", j->task);
+    if (tasks.len > TASKS_BYTES) {
+        while (tasks.data[tasks.len - 1] != ',' || tasks.len > TASKS_BYTES)
+            tasks.len--;
+        str_puts(&tasks, "...");
+    }
+    return arena_strdup(&r->arena, str_cstr(&tasks));
+}
+
+/* By the id that listings have, without an offset where all components of a heterogeneous job are
+ * ended. */
+static void note_job(struct results *out, const struct job *j, const Pb__JobSignal *r, int code,
+                     struct hostlist *missed)
+{
+    const struct job *leader = job_set_component(j, 0); /* it alone is in the array */
     Pb__StepId id = PB__STEP_ID__INIT;
-    id.job_id = job_set_id(j);
-    id.has_het_offset = j->set != NULL;
+    id.job_id = leader && leader->array ? leader->array->id : job_set_id(j);
+    id.array_tasks = leader ? put_tasks(out, leader) : NULL;
+    id.has_het_offset = j->set && !(j == leader && ends_job(r));
     id.het_offset = j->set_offset;
     note_result(out, id.job_id, &id, code, NULL, missed);
 }
@@ -344,7 +368,7 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
         out->matched++;
         _cleanup_hostlist_ struct hostlist *missed = hostlist_new();
         int code = touch_job(c, who, j, r, missed);
-        note_job(out, j, code, missed);
+        note_job(out, j, r, code, missed);
         for (size_t k = 0; k < parts.len && code == 0; k++)
             if (parts.data[k].job_id == j->id)
                 split_settle(c, &parts.data[k], true), parts.data[k].from = 0;
@@ -383,7 +407,8 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
     bool any = false;
     vec_foreach (parts, part) {
         struct job *j = cluster_find_job(c->cluster, part->job_id);
-        bool part_of_waiting = id->has_het_offset && j->set && job_set_is_whole(j) && set_waits(j);
+        bool part_of_waiting =
+            ends_job(r) && id->has_het_offset && j->set && job_set_is_whole(j) && set_waits(j);
         int code = id->has_step_id   ? touch_step(c, j, r, id, missed)
                    : part_of_waiting ? ERR_NOT_WHOLE_SET
                                      : touch_job(c, who, j, r, missed);

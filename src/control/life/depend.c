@@ -29,9 +29,23 @@
 #define DEPTH 1000 /* of a search for circles, in jobs, when DependencyParameters says nothing */
 #define SEARCH_MOST 20000 /* items that a search looks at */
 
-static int refuse_item(struct err *err, const char *what, uint32_t job_id)
+/* Names the job as the request did: "20", "20_3", "20+1", "20_3+1". c NULL: by no more than the
+ * request says, when its user may not know of the job. */
+static int refuse_item(const struct control *c, const struct depend_item *item, const char *what,
+                       struct err *err)
 {
-    return err_set(err, -ERR_DEPENDENCY, "%s: job %u %s", err_text(ERR_DEPENDENCY), job_id, what);
+    const struct job *j = c ? cluster_find_job(c->cluster, item->job_id) : NULL;
+    _cleanup_str_ struct str name = STR_INIT;
+    if (j && !job_set_is_leader(j) && !item->has_offset)
+        str_puts(&name, JOB_ID_TEXT(j));
+    else
+        str_printf(&name, "%u", item->job_id);
+    if (item->element != DEPEND_WHOLE)
+        str_printf(&name, "_%u", item->element);
+    if (item->has_offset)
+        str_printf(&name, "+%u", item->offset);
+    return err_set(err, -ERR_DEPENDENCY, "%s: job %s %s", err_text(ERR_DEPENDENCY), str_cstr(&name),
+                   what);
 }
 
 /* --- what is asked for -------------------------------------------------------------------------
@@ -47,26 +61,24 @@ static int check_item(const struct control *c, const struct caller *who, const s
     if (!on && depend_is_met_by_unknown(item) && !control_hides(c, who, "jobs"))
         return 0;
     if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
-        return refuse_item(err, "does not exist or has been purged", item->job_id);
+        return refuse_item(NULL, item, "does not exist or has been purged", err);
     if (on == j || (a && a == j->array) || (on->set && on->set == j->set))
-        return refuse_item(err, "cannot wait for itself", item->job_id);
+        return refuse_item(c, item, "cannot wait for itself", err);
     if (item->element != DEPEND_WHOLE && !a)
-        return refuse_item(err, "is not a job array", item->job_id);
+        return refuse_item(c, item, "is not a job array", err);
     if (item->element != DEPEND_WHOLE && !idset_has(&a->all, item->element))
-        return refuse_item(err, "has no such element", item->job_id);
+        return refuse_item(c, item, "has no such element", err);
     item->of_array = a != NULL;
     if (a && j->array && item->kind == DEPEND_AFTERCORR && item->element == DEPEND_WHOLE)
         depend_set_corr(item);
     if (a && item->kind == DEPEND_EXPAND)
-        return refuse_item(err, "is a job array, which cannot be expanded", item->job_id);
+        return refuse_item(c, item, "is a job array, which cannot be expanded", err);
     if (item->kind != DEPEND_EXPAND)
         return 0;
     if (d->items.len > 1)
-        return refuse_item(err, "is to be expanded: expand must be the only dependency",
-                           item->job_id);
+        return refuse_item(c, item, "is to be expanded: expand must be the only dependency", err);
     if (on->uid != j->uid || on->part != j->part)
-        return refuse_item(err, "is to be expanded, and is of another user or partition",
-                           item->job_id);
+        return refuse_item(c, item, "is to be expanded, and is of another user or partition", err);
     return 0;
 }
 
@@ -91,7 +103,7 @@ int depend_check_set(const struct control *c, const struct job *j, struct err *e
         const struct job *on =
             item->kind == DEPEND_SINGLETON ? NULL : cluster_find_job(c->cluster, item->job_id);
         if (on && on->set && on->set == j->set)
-            return refuse_item(err, "cannot wait for itself", item->job_id);
+            return refuse_item(c, item, "cannot wait for itself", err);
     }
     return 0;
 }
@@ -112,22 +124,38 @@ int depend_check_room(const struct control *c, const struct job *j, size_t more,
                    (unsigned long long)(room ? most : most * ALL_SHARES));
 }
 
-/* "20+1" becomes the job id of that component. True: there was an offset. -ERR_DEPENDENCY. */
+/* What an offset is counted in: the job of the id, or of a job array the element's set. */
+static struct job *find_offset_base(const struct control *c, const struct depend_item *item)
+{
+    const struct array *a = array_find(c->cluster, item->job_id);
+    if (item->element == DEPEND_WHOLE)
+        return named_any(c, &(Pb__StepId){.job_id = item->job_id, .has_het_offset = true});
+    return a ? array_element(c->cluster, a, item->element) : NULL;
+}
+
+/* "20+1" and "20_3+1" become the job id of that component; of component 0, which stands for all of
+ * its set, the id of the set. -ERR_DEPENDENCY. */
 static int name_component(const struct control *c, const struct caller *who, const struct job *j,
                           struct depend_item *item, struct err *err)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
-    struct job *on;
+    struct job *on = find_offset_base(c, item);
     struct err why = {0};
-    id.job_id = item->job_id;
+    bool is_known =
+        cluster_find_job(c->cluster, item->job_id) || array_find(c->cluster, item->job_id);
+    if (!is_known && depend_is_met_by_unknown(item) && !control_hides(c, who, "jobs")) {
+        item->has_offset = false; /* as any other purged job */
+        return 0;
+    }
+    if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
+        return refuse_item(NULL, item, "does not exist or has been purged", err);
+    id.job_id = item->element == DEPEND_WHOLE ? item->job_id : job_set_id(on);
     id.has_het_offset = true;
     id.het_offset = item->offset;
-    on = named_any(c, &id);
-    if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
-        return refuse_item(err, "does not exist or has been purged", item->job_id);
     if (named_component(c, &id, &on, &why) != 0)
         return err_set(err, -ERR_DEPENDENCY, "%s: %s", err_text(ERR_DEPENDENCY), why.text);
-    item->job_id = on->id;
+    item->job_id = on->array ? on->array->id : on->id;
+    item->element = on->array ? on->task : DEPEND_WHOLE;
     item->has_offset = false;
     return 0;
 }
@@ -236,7 +264,9 @@ int depend_check_circle(const struct control *c, const struct job *j, const stru
             if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON)
                 continue;
             if (names_job(item, j))
-                rc = refuse_item(err, "would wait for itself", j->id);
+                rc = err_set(err, -ERR_DEPENDENCY, "%s: job %s would wait for itself",
+                             err_text(ERR_DEPENDENCY),
+                             job_set_is_leader(j) ? NAMED_SET_TEXT(j) : JOB_ID_TEXT(j));
             find_records(&s, c, item);
         }
         do { /* the next one that waits for something */
@@ -321,7 +351,7 @@ void depend_begin(struct control *c, struct job *j, struct depend *d)
 void depend_show(struct control *c, struct job *j)
 {
     struct str text = STR_INIT;
-    depend_format(j->waits.on, control_wall(c), j->waits.alone, &text);
+    depend_format(c->cluster, j->waits.on, control_wall(c), j->waits.alone, &text);
     c->cluster->waiting.looks += j->waits.on->items.len;
     char *shown = text.len ? str_take(&text) : NULL;
     str_done(&text);

@@ -133,7 +133,7 @@ static void a_component_alone_is_named_by_its_offset(void **state)
     arena_init(&arena, 0);
     char text[64];
     (void)state;
-    snprintf(text, sizeof text, "afternotok:%lld(unfulfilled)", (long long)id + 1);
+    snprintf(text, sizeof text, "afternotok:%lld+1(unfulfilled)", (long long)id);
     assert_string_equal(live(f, &arena, second)->dependency, text);
     assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), 0);
     clean(f, id + 1);
@@ -162,7 +162,7 @@ static void a_wrong_offset_is_refused(void **state)
     assert_int_equal(submit_behind(f, "afterok:%lld+0", id + 1), -ERR_DEPENDENCY);
     assert_int_equal(submit_behind(f, "afterok:%lld+0", 77), -ERR_DEPENDENCY);
     assert_string_equal(fixture_text(f, f->last_call),
-                        "Job dependency problem: job 77 does not exist or has been purged");
+                        "Job dependency problem: job 77+0 does not exist or has been purged");
     fixture_free(f);
 }
 

@@ -15,8 +15,8 @@ int set_check_whole(const struct control *c, const Pb__StepId *id, struct err *e
     const struct job *j = named_any(c, id);
     if (!j || (job_set_is_leader(j) && !id->has_het_offset))
         return 0;
-    return err_set(err, -ERR_NOT_WHOLE_SET, "%s: use the job id %u", err_text(ERR_NOT_WHOLE_SET),
-                   job_set_id(j));
+    return err_set(err, -ERR_NOT_WHOLE_SET, "%s: use the job id %s", err_text(ERR_NOT_WHOLE_SET),
+                   NAMED_SET_TEXT(j));
 }
 
 int set_check_settled(const struct job *leader, struct err *err)

@@ -10,6 +10,7 @@
 #include "cluster/job/job_set.h"
 #include "conf/conf_freq.h"
 #include "control/core/facts.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/event/archive.h"
@@ -782,8 +783,8 @@ static int check_room(const struct control *c, const struct job *j, size_t bytes
     const struct waiting_user *u = find_user(c, j->uid);
     size_t held = u ? u->bytes : 0;
     if (count_waiting(j) >= STEPS_OF_SET)
-        return err_set(err, -ERR_BUSY, "%s: %u steps of job %u wait, which is the most",
-                       err_text(ERR_BUSY), STEPS_OF_SET, job_set_id(j));
+        return err_set(err, -ERR_BUSY, "%s: %u steps of job %s wait, which is the most",
+                       err_text(ERR_BUSY), STEPS_OF_SET, NAMED_SET_TEXT(j));
     if (held + bytes > BYTES_OF_USER)
         return err_set(err, -ERR_BUSY,
                        "%s: the waiting steps of user %u hold %zu KiB, and %u KiB are the most: "

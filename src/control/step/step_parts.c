@@ -5,6 +5,7 @@
 #include "cluster/job/job_set.h"
 #include "conf/conf_het.h"
 #include "control/core/facts.h"
+#include "control/core/named.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 
@@ -31,16 +32,17 @@ struct job *step_parts_job(const struct job *j, const Pb__StepSpec *spec, size_t
     return offset < job_set_count(j) ? job_set_component(j, offset) : NULL;
 }
 
-static int refuse_ended(uint32_t set_id, uint32_t offset, struct err *err)
+static int refuse_ended(const struct job *j, uint32_t offset, struct err *err)
 {
-    return err_set(err, -ERR_JOB_DONE, "%s: job %u+%u", err_text(ERR_JOB_DONE), set_id, offset);
+    return err_set(err, -ERR_JOB_DONE, "%s: job %s+%u", err_text(ERR_JOB_DONE), NAMED_SET_TEXT(j),
+                   offset);
 }
 
 int step_parts_refuse(const struct job *j, const Pb__StepSpec *spec, size_t part, struct err *err)
 {
     uint32_t count = job_set_count(j), offset = find_offset(j, spec, part);
     if (offset < count)
-        return refuse_ended(job_set_id(j), offset, err);
+        return refuse_ended(j, offset, err);
     return err_set(err, -ERR_HET_GROUP,
                    "Attempt to run a job step with het group value of %u, but the job allocation "
                    "has maximum value of %u",

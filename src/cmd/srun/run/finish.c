@@ -6,6 +6,7 @@
 #include "cmd/srun/run/run.h"
 #include "launch/alloc.h"
 #include "rpc/client.h"
+#include "show/job_ids.h"
 
 #define WATCH_AFTER_MS 1000 /* a short run does without */
 #define RETRY_MS 200
@@ -58,7 +59,9 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
         run->on->node_failed(run, end->failed_node);
         return;
     }
-    say_info("Force Terminated job %u", run->job_id);
+    _cleanup_str_ struct str name = STR_INIT;
+    job_ids_put_asked(&(Pb__StepId){.job_id = run->job_id}, &name);
+    say_info("Force Terminated job %s", str_cstr(&name));
     run->on->abort(run, end->why);
 }
 

@@ -159,27 +159,27 @@ static void ask_for_job(struct request *r)
 
 static void send_step(struct request *r);
 
-/* "7+1": the component that alone was asked for. */
-static void put_asked_job(const struct request *r, struct str *out)
+/* "7+1": the component that alone was asked for; "7_2": the element. */
+static const char *put_asked_job(const struct request *r, struct str *out)
 {
     const Pb__StepSpec *step = r->run->options->step;
     Pb__StepId id = PB__STEP_ID__INIT;
+    JOB_IDS_COPY_NUMBERS(&id, step);
     id.job_id = r->run->job_id;
-    id.has_het_offset = step->has_het_offset;
-    id.het_offset = step->het_offset;
     job_ids_put_asked(&id, out);
+    return str_cstr(out);
 }
 
 static void step_refused(struct request *r, const struct err *err)
 {
     _cleanup_str_ struct str job = STR_INIT;
-    put_asked_job(r, &job);
+    (void)put_asked_job(r, &job);
     if (r->interrupted)
         say_info("Cancelled pending job step");
     else if (err->code == -ERR_NO_JOB) {
-        say_error("Unable to confirm allocation for job %u: %s", r->run->job_id, err->text);
-        say_info("Check SLURM_JOB_ID environment variable. Expired or invalid job %u",
-                 r->run->job_id);
+        say_error("Unable to confirm allocation for job %s: %s", str_cstr(&job), err->text);
+        say_info("Check SLURM_JOB_ID environment variable. Expired or invalid job %s",
+                 str_cstr(&job));
     } else if (err->code == -ERR_HET_GROUP)
         say_error("%s", err->text);
     else
@@ -199,11 +199,12 @@ static void stop_telling(struct request *r)
 static void take_step(struct request *r, const ProtobufCMessage *reply)
 {
     struct run *run = r->run;
+    _cleanup_str_ struct str job = STR_INIT;
 
     stop_telling(r);
     loop_timer_set(r->limit, -1);
     if (r->told)
-        say_info("Step created for job %u", run->job_id);
+        say_info("Step created for job %s", put_asked_job(r, &job));
     run->step = copy_message(run, reply);
     run->on->step(run);
 }
@@ -223,9 +224,10 @@ static void on_probe(void *ctx, int code, const ProtobufCMessage *reply, const s
         return;
     }
     if (code < 0) { /* the waiting request reports permanent errors */
+        _cleanup_str_ struct str job = STR_INIT;
         r->told_lost = false;
         r->told = true;
-        say_info("Job %u step creation temporarily disabled, retrying (%s)", r->run->job_id,
+        say_info("Job %s step creation temporarily disabled, retrying (%s)", put_asked_job(r, &job),
                  err->text);
         return;
     }
