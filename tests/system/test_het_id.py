@@ -401,6 +401,10 @@ def test_the_other_commands_take_components(het):
     het.run(f"strigger --set --fini --jobid={leader}+1 --program=/bin/true").ok()
     assert het.run(f"strigger --get --jobid={leader}+1").ok().split("\n")[1].split()[2] == str(leader + 1)
     het.run(f"strigger --clear --jobid={leader}+1").ok()
+    het.run(f"strigger --set --fini --jobid={leader}+0 --program=/bin/true").ok()
+    assert het.run(f"strigger --get --jobid={leader}+0").ok().split("\n")[1].split()[2] == f"{leader}+0"
+    assert len(het.run(f"strigger --get --jobid={leader}").ok().splitlines()) == 1
+    het.run(f"strigger --clear --jobid={leader}+0").ok()
     assert len(het.run("strigger --get").ok().splitlines()) == 1
     wait = het.popen(f"scontrol wait_job {leader}+2")
     het.run(f"scancel {blocker}").ok()

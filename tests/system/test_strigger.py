@@ -82,6 +82,32 @@ def test_the_list_has_the_columns_of_the_page(cluster):
     c.wait(job)
 
 
+def test_elements_of_job_arrays(cluster):
+    """An element is named as it was given, also where its job id is that of the array."""
+    c = cluster
+    array = c.sbatch("-H", "-o", "/dev/null", "-a", "1-2", wrap="true")
+    sets = c.sbatch("-H", "-o", "/dev/null", "-a", "4", "-n1", ":", "-n1", wrap="true")
+    for asked, shown in ((f"{array}_1", f"{array}_1"), (f"{array}_2", f"{array}_2"), (array, str(array)),
+                         (f"{sets}_4", f"{sets}_4"), (f"{sets}_4+0", f"{sets}_4+0"), (f"{sets}_4+1", str(sets + 1))):
+        end = program(c, f"end{asked}")
+        strigger(c, f"--set --fini --jobid={asked} -p {end}").ok()
+        assert [row[2] for row in listed(c, f"--jobid={asked}")] == [shown]
+        assert end.name in listed(c, f"--jobid={asked}")[0][-1]
+    strigger(c, f"--set --fini --jobid={sets}_4+0 -p {c.work}/end{sets}_4+0").fails("Duplicate event trigger")
+    for asked in f"{sets}_4", f"{sets}_4+0", f"{sets}_4+1":
+        strigger(c, f"--clear --jobid={asked}").ok()
+    strigger(c, f"--set --fini --jobid={array}_3 -p /bin/true").fails(f"Invalid job id specified: {array}_3")
+    strigger(c, f"--set --fini --jobid={array}_[1-2] -p /bin/true").fails(f"name one element of the job array, or all of it: {array}")
+    c.run(f"scontrol release {array}_2").ok()
+    hears(c, f"end{array}_2", f"{array}_2")
+    assert told(c, f"end{array}_1") == told(c, f"end{array}") == []
+    c.run(f"scancel {array} {sets}").ok()
+    strigger(c, f"--set --fini --jobid={sets}_4+1 -p /bin/true").fails(f"Job/step already completing or completed: {sets}_4+1")
+    hears(c, f"end{array}_1", f"{array}_1")
+    hears(c, f"end{array}", str(array))
+    gone(c)
+
+
 def test_what_never_comes_is_said_once(cluster):
     c = cluster
     for option, what in (("-g", "slurmdbd"), ("-G", "slurmdbd"), ("-h", "database"), ("-H", "database"),

@@ -69,6 +69,8 @@ static void make_filter(struct options *o, Pb__TriggerFilter *f)
     f->n_job_id = o->ask.has_job_id ? 1 : 0;
     f->has_het_offset = o->ask.has_het_offset;
     f->het_offset = o->ask.het_offset;
+    f->has_array_task = o->ask.has_array_task;
+    f->array_task = o->ask.array_task;
     f->has_types = o->ask.types != 0;
     f->types = o->ask.types;
     f->nodes = o->ask.nodes;
@@ -104,6 +106,16 @@ static const struct {
 } columns[COLUMNS] = {{"TRIG_ID", 7}, {"RES_TYPE", -9}, {"RES_ID", 7}, {"TYPE", -35},
                       {"OFFSET", 6},  {"USER", -8},     {"FLAGS", -5}};
 
+static char *format_resource(const Pb__TriggerRecord *m)
+{
+    const char *component = m->has_het_offset ? "+0" : "";
+    if (m->has_array_task)
+        return mem_printf("%u_%u%s", m->job_id, m->array_task, component);
+    if (m->has_job_id)
+        return mem_printf("%u%s", m->job_id, component);
+    return mem_strdup(m->nodes ? m->nodes : "*");
+}
+
 static void add_line(struct table *t, const Pb__TriggerRecord *m)
 {
     struct str types = STR_INIT;
@@ -111,7 +123,7 @@ static void add_line(struct table *t, const Pb__TriggerRecord *m)
     struct line l = {{
         mem_printf("%u", m->id),
         mem_strdup(trigger_resource(m->types, m->flags, m->has_job_id)),
-        m->has_job_id ? mem_printf("%u", m->job_id) : mem_strdup(m->nodes ? m->nodes : "*"),
+        format_resource(m),
         str_take(&types),
         mem_printf("%lld", (long long)m->offset_sec),
         mem_strdup(names_user(m->uid)),

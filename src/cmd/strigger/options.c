@@ -10,6 +10,7 @@
 #include "cli/cmd.h"
 #include "cli/job_arg.h"
 #include "cluster/trigger.h"
+#include "show/job_ids.h"
 #include "show/names.h"
 
 #define ARGS_DEF "cmd/strigger/strigger.def"
@@ -33,14 +34,20 @@ static int set_number(const char *name, const char *text, uint32_t *number)
 static int set_job(struct options *o, const char *text)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
-    if (job_arg_parse(text, &id, NULL) != 0 || id.array_tasks || id.has_step_id) {
+    long long task = 0;
+    if (job_arg_parse(text, &id, NULL) != 0 || id.has_step_id) {
         cmd_error("Invalid jobid: %s", text);
         return BAD;
     }
+    if (id.array_tasks && str_parse_i64(id.array_tasks, 0, UINT32_MAX, &task) != 0) {
+        cmd_error("Invalid jobid: %s: name one element of the job array, or all of it: %u", text,
+                  id.job_id);
+        return BAD;
+    }
     o->ask.has_job_id = true;
-    o->ask.job_id = id.job_id;
-    o->ask.has_het_offset = id.has_het_offset;
-    o->ask.het_offset = id.het_offset;
+    o->ask.has_array_task = id.array_tasks != NULL;
+    o->ask.array_task = (uint32_t)task;
+    JOB_IDS_COPY_NUMBERS(&o->ask, &id);
     return 0;
 }
 

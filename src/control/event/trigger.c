@@ -134,6 +134,10 @@ void trigger_fill(const struct trigger *t, Pb__TriggerRecord *m)
     SET(m, offset_sec, t->offset_sec);
     if (t->job_id)
         SET(m, job_id, t->job_id);
+    if (t->task != ARRAY_NO_TASK)
+        SET(m, array_task, t->task);
+    if (t->leader_only)
+        SET(m, het_offset, 0);
     m->nodes = t->nodes;
     m->program = t->program;
 }
@@ -208,12 +212,34 @@ struct trigger *trigger_new(const struct control *c, const Pb__TriggerRecord *m)
     t->flags = m->flags;
     t->offset_sec = m->offset_sec;
     t->job_id = m->job_id;
+    t->task = m->has_array_task ? m->array_task : ARRAY_NO_TASK;
     t->nodes = mem_strdup(m->nodes);
     t->program = mem_strdup(m->program);
     t->of = known_nodes(c, m->nodes);
     if (m->request_id.len == sizeof t->request_id)
         memcpy(t->request_id, m->request_id.data, sizeof t->request_id);
     return t;
+}
+
+static struct job *find_element(const struct control *c, uint32_t job_id, uint32_t task)
+{
+    const struct array *a = array_find(c->cluster, job_id);
+    return a ? array_element(c->cluster, a, task) : NULL;
+}
+
+struct job *trigger_find_job(const struct control *c, const struct trigger *t)
+{
+    const struct array *a = array_find(c->cluster, t->job_id);
+    if (t->task != ARRAY_NO_TASK)
+        return find_element(c, t->job_id, t->task);
+    return a ? array_first(a) : cluster_find_job(c->cluster, t->job_id);
+}
+
+char *trigger_job_text(uint32_t job_id, uint32_t task, bool leader_only)
+{
+    const char *component = leader_only ? "+0" : "";
+    return task == ARRAY_NO_TASK ? mem_printf("%u%s", job_id, component)
+                                 : mem_printf("%u_%u%s", job_id, task, component);
 }
 
 static struct trigger *find_trigger(const struct control *c, uint32_t id)
@@ -261,6 +287,7 @@ int trigger_restore(struct control *c, uint64_t number, const void *data, size_t
     t->due_ms = m->has_due_at_ms ? mono_of(c, m->due_at_ms) : 0;
     t->fired_ms = m->has_fired_at_ms ? mono_of(c, m->fired_at_ms) : 0;
     t->argument = mem_strdup(m->argument);
+    t->leader_only = m->has_het_offset;
     t->spent = m->spent;
     t->timed = m->timed;
     pb_pick_unknown(&m->base, &t->newer);
@@ -363,21 +390,26 @@ static int check_who(const struct control *c, const struct caller *who, struct e
     return why ? err_set(err, -ERR_ACCESS, "%s: %s", err_text(ERR_ACCESS), why) : 0;
 }
 
-static int check_job(struct control *c, const struct caller *who, const Pb__StepId *named,
+static int check_job(struct control *c, const struct caller *who, const Pb__TriggerRecord *m,
                      struct err *err)
 {
-    uint32_t id = named->job_id;
-    const struct array *a = array_find(c->cluster, id);
-    struct job *j = named_any(c, named);
+    const Pb__StepId named = NAMED_JOB(m);
+    bool whole = !m->has_het_offset && !m->has_array_task;
+    const struct array *a = whole ? array_find(c->cluster, m->job_id) : NULL;
+    struct job *j =
+        m->has_array_task ? find_element(c, m->job_id, m->array_task) : named_any(c, &named);
+    _cleanup_free_ char *id =
+        trigger_job_text(m->job_id, m->has_array_task ? m->array_task : ARRAY_NO_TASK, false);
     if (!j || (!private_shows_job(c, who, j) && !control_owns(who, j)))
-        return err_set(err, -ERR_NO_JOB, "%s: %u", err_text(ERR_NO_JOB), id);
+        return err_set(err, -ERR_NO_JOB, "%s: %s", err_text(ERR_NO_JOB), id);
     if (!control_owns(who, j))
-        return err_set(err, -ERR_ACCESS, "%s: job %u is another user's", err_text(ERR_ACCESS), id);
-    int rc = named_job(c, named, &j, err);
+        return err_set(err, -ERR_ACCESS, "%s: job %s is another user's", err_text(ERR_ACCESS), id);
+    int rc = m->has_array_task ? 0 : named_job(c, &named, &j, err);
     if (rc != 0)
         return rc;
     if (a ? array_is_over(a) : job_is_final(j) && !attempt_of(j)->requeue_after)
-        return err_set(err, -ERR_JOB_DONE, "%s: %u", err_text(ERR_JOB_DONE), id);
+        return err_set(err, -ERR_JOB_DONE, "%s: %s", err_text(ERR_JOB_DONE),
+                       m->has_het_offset ? JOB_ID_TEXT(j) : id);
     return 0;
 }
 
@@ -406,6 +438,7 @@ static int check_nodes(const struct control *c, const Pb__TriggerRecord *m, stru
 static bool is_alike(const struct trigger *t, const struct trigger *other)
 {
     return t->uid == other->uid && t->types == other->types && t->job_id == other->job_id &&
+           t->task == other->task && t->leader_only == other->leader_only &&
            t->offset_sec == other->offset_sec && str_eq(t->nodes, other->nodes) &&
            str_eq(t->program, other->program) &&
            ((t->flags ^ other->flags) & TRIGGER_FRONT_END) == 0;
@@ -476,9 +509,8 @@ static int check_all(struct control *c, const struct caller *who, const Pb__Trig
     int rc = check_who(c, who, err);
     if (rc == 0)
         rc = trigger_check(m, err);
-    const Pb__StepId id = NAMED_JOB(m);
     if (rc == 0 && m->has_job_id)
-        rc = check_job(c, who, &id, err);
+        rc = check_job(c, who, m, err);
     if (rc == 0)
         rc = check_nodes(c, m, err);
     if (rc == 0)
@@ -486,18 +518,23 @@ static int check_all(struct control *c, const struct caller *who, const Pb__Trig
     return rc;
 }
 
-/* What a trigger keeps: of a component its own id; 0: there is none such. */
-static uint32_t find_job_id(const struct control *c, uint32_t job_id, bool has_offset,
-                            uint32_t offset)
+struct about {
+    uint32_t job_id, task; /* as in struct trigger; job_id 0: there is no such component */
+    bool leader_only;
+};
+
+/* What a trigger keeps: of a component its own id. An element of a job array, or its leader where
+ * it is a heterogeneous job, is kept as the element: its id may be that of the array. */
+static struct about find_about(const struct control *c, const Pb__StepId *id, uint32_t task)
 {
-    Pb__StepId id = PB__STEP_ID__INIT;
     struct job *j = NULL;
-    id.job_id = job_id;
-    id.has_het_offset = has_offset;
-    id.het_offset = offset;
-    if (!has_offset)
-        return job_id;
-    return named_component(c, &id, &j, NULL) == 0 ? j->id : 0;
+    if (!id->has_het_offset || task != ARRAY_NO_TASK)
+        return (struct about){id->job_id, task, id->has_het_offset};
+    if (named_component(c, id, &j, NULL) != 0)
+        return (struct about){0, ARRAY_NO_TASK, false};
+    if (j->array)
+        return (struct about){j->array->id, j->task, true};
+    return (struct about){j->id, ARRAY_NO_TASK, job_set_is_leader(j)};
 }
 
 void control_trigger_set(struct control *c, uint64_t call, const struct caller *who,
@@ -510,7 +547,11 @@ void control_trigger_set(struct control *c, uint64_t call, const struct caller *
     }
     trigger_look(c); /* what has happened before it was not meant */
     struct trigger *t = trigger_new(c, m);
-    t->job_id = find_job_id(c, m->job_id, m->has_het_offset, m->het_offset);
+    const Pb__StepId id = NAMED_JOB(m);
+    struct about about = find_about(c, &id, t->task);
+    t->job_id = about.job_id;
+    t->task = about.task;
+    t->leader_only = about.leader_only;
     t->uid = who->uid;
     t->gid = who->gid;
     const struct trigger *same = find_alike(c, t, false);
@@ -537,21 +578,26 @@ static bool lists_number(const uint32_t *list, size_t count, uint32_t number)
     return found;
 }
 
-static bool has_job(const struct control *c, const Pb__TriggerFilter *f, uint32_t job_id)
+static bool has_job(const struct control *c, const Pb__TriggerFilter *f, const struct trigger *t)
 {
     bool found = f->n_job_id == 0;
-    for (size_t i = 0; i < f->n_job_id; i++)
-        found = found || (job_id &&
-                          job_id == find_job_id(c, f->job_id[i], f->has_het_offset, f->het_offset));
+    for (size_t i = 0; i < f->n_job_id && !found; i++) {
+        Pb__StepId id = PB__STEP_ID__INIT;
+        id.job_id = f->job_id[i];
+        id.has_het_offset = f->has_het_offset;
+        id.het_offset = f->het_offset;
+        struct about about = find_about(c, &id, f->has_array_task ? f->array_task : ARRAY_NO_TASK);
+        found = t->job_id && t->job_id == about.job_id && t->task == about.task &&
+                t->leader_only == about.leader_only;
+    }
     return found;
 }
 
 static bool is_meant(const struct control *c, const struct trigger *t, const Pb__TriggerFilter *f,
                      const struct bitset *nodes)
 {
-    return !t->spent && !t->cleared && lists_number(f->id, f->n_id, t->id) &&
-           has_job(c, f, t->job_id) && lists_number(f->uid, f->n_uid, t->uid) &&
-           (!f->types || t->types & f->types) &&
+    return !t->spent && !t->cleared && lists_number(f->id, f->n_id, t->id) && has_job(c, f, t) &&
+           lists_number(f->uid, f->n_uid, t->uid) && (!f->types || t->types & f->types) &&
            (!f->nodes || (!t->job_id && nodes && (!t->of || bitset_intersects(t->of, nodes))));
 }
 
@@ -559,7 +605,7 @@ static bool is_shown(struct control *c, const struct caller *who, const struct t
 {
     if (t->uid == who->uid)
         return true;
-    const struct job *j = t->job_id ? cluster_find_job(c->cluster, t->job_id) : NULL;
+    const struct job *j = t->job_id ? trigger_find_job(c, t) : NULL;
     if (t->job_id)
         return !control_hides(c, who, "jobs") || (j && j->uid == who->uid);
     return !control_hides(c, who, "nodes");

@@ -37,8 +37,11 @@ struct node;
 #define TRIGGER_ARGUMENT_MAX 65536 /* bytes of host names in one firing; the rest is told next */
 
 struct trigger {
-    uint32_t id, uid, gid, job_id; /* job_id 0: of none */
-    uint32_t types, flags;         /* TRIGGER_* */
+    uint32_t id, uid, gid;
+    uint32_t job_id, task; /* job_id 0: of none; task: of the job array job_id this element;
+                              ARRAY_NO_TASK: it is about all of the job */
+    bool leader_only;      /* component 0 of a heterogeneous job alone; false: the whole job */
+    uint32_t types, flags; /* TRIGGER_* */
     int64_t offset_sec;
     char *nodes, *program; /* nodes NULL: any */
     struct bitset *of;     /* of these, those that are configured; NULL: any */
@@ -97,6 +100,11 @@ void trigger_free(struct trigger *t);
 void trigger_fill(const struct trigger *t, Pb__TriggerRecord *m); /* what is shown; borrows */
 void trigger_add(struct control *c, struct trigger *t);
 int trigger_check_all(const struct control *c, struct err *err);
+/* The first record of the job or array, or the record of the element or component, that the trigger
+ * is about; NULL: there is none. */
+struct job *trigger_find_job(const struct control *c, const struct trigger *t);
+/* "123", or "123_4" of an element; of its component 0 alone "123+0". */
+char *trigger_job_text(uint32_t job_id, uint32_t task, bool leader_only);
 
 /* trigger_event.c: what happens */
 void trigger_start(struct control *c); /* with the records, before anything else goes on */

@@ -64,20 +64,21 @@ void trigger_hit(struct control *c, struct trigger *t, uint32_t type, const char
     c->triggers->stale = true;
 }
 
-/* Of the same job array, or behind the leader of a heterogeneous job, which stands for all of it.
- */
-static struct job *next_record(const struct array *a, const struct job *j)
+/* Behind the leader of a heterogeneous job, which stands for all of it, the other components, and
+ * behind an element of a job array the next one where the trigger is about all of them. */
+static struct job *next_record(const struct trigger *t, const struct job *j)
 {
-    if (a)
-        return array_after(j);
-    return j->set && job_set_component(j, 0) ? named_next(j) : NULL;
+    const struct job *leader = job_set_component(j, 0);
+    bool is_component = t->leader_only || (j->set_offset > 0 && j->id == t->job_id);
+    struct job *next = is_component ? NULL : named_next(j);
+    bool is_whole =
+        leader && leader->array && leader->array->id == t->job_id && t->task == ARRAY_NO_TASK;
+    return !next && is_whole && !t->leader_only ? array_after(leader) : next;
 }
 
-static bool job_has_node(const struct control *c, uint32_t job_id, uint32_t node)
+static bool job_has_node(const struct control *c, const struct trigger *t, uint32_t node)
 {
-    const struct array *a = array_find(c->cluster, job_id);
-    struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, job_id);
-    for (; j; j = next_record(a, j))
+    for (struct job *j = trigger_find_job(c, t); j; j = next_record(t, j))
         if (alloc_find(j, node))
             return true;
     return false;
@@ -97,8 +98,7 @@ static void tell_node(struct control *c, const struct node *n, uint32_t types, u
         uint32_t meant = t->types & (t->job_id ? of_job(types, came) : types);
         if (!meant || t->flags & TRIGGER_FRONT_END)
             continue;
-        if (t->job_id ? job_has_node(c, t->job_id, n->index)
-                      : !t->of || bitset_test(t->of, n->index))
+        if (t->job_id ? job_has_node(c, t, n->index) : !t->of || bitset_test(t->of, n->index))
             trigger_hit(c, t, meant, t->job_id ? NULL : n->name);
     }
 }
@@ -204,10 +204,14 @@ bool trigger_may_happen(const struct control *c, const struct trigger *t)
     if (!t->job_id)
         return true;
     const struct array *a = array_find(c->cluster, t->job_id);
-    const struct job *j = cluster_find_job(c->cluster, t->job_id);
+    const struct job *j = trigger_find_job(c, t);
     if (!a && !j)
         return aside_holds(c, t->job_id);
-    return a ? !array_is_over(a) : !job_is_final(j) || attempt_of(j)->requeue_after;
+    if (a && t->task == ARRAY_NO_TASK)
+        return !array_is_over(a);
+    if (!j)
+        return a->missing > 0;
+    return !job_is_final(j) || attempt_of(j)->requeue_after;
 }
 
 static void end_trigger(struct control *c, struct trigger *t, bool timed_out)
@@ -221,14 +225,19 @@ static void end_trigger(struct control *c, struct trigger *t, bool timed_out)
         trigger_drop(c, t);
 }
 
-static void over_by_id(struct control *c, uint32_t id, bool timed_out)
+/* Those of the job or array; with a record of the array those of its elements instead. */
+static void over_by_id(struct control *c, uint32_t id, const struct job *elements, bool timed_out)
 {
     uint32_t count;
     if (!idmap_get(&c->triggers->jobs, id, &count))
         return;
-    for (size_t i = c->triggers->all.len; i-- > 0;)
-        if (c->triggers->all.data[i]->job_id == id)
-            end_trigger(c, c->triggers->all.data[i], timed_out);
+    for (size_t i = c->triggers->all.len; i-- > 0;) {
+        struct trigger *t = c->triggers->all.data[i];
+        bool is_whole = t->task == ARRAY_NO_TASK;
+        if (t->job_id == id &&
+            (elements ? !is_whole && array_record_has(elements, t->task) : is_whole))
+            end_trigger(c, t, timed_out);
+    }
 }
 
 void trigger_job_over(struct control *c, const struct job *j)
@@ -236,23 +245,12 @@ void trigger_job_over(struct control *c, const struct job *j)
     bool timed_out = j->state == PB__JOB_STATE__TIMEOUT;
     if (!c->triggers->jobs.count)
         return;
+    if (j->array)
+        over_by_id(c, j->array->id, j, timed_out);
     if (j->array && array_is_over(j->array))
-        over_by_id(c, j->array->id, timed_out);
+        over_by_id(c, j->array->id, NULL, timed_out);
     if (!j->array || j->id != j->array->id)
-        over_by_id(c, j->id, timed_out);
-}
-
-void trigger_job_gone(struct control *c, uint32_t id)
-{
-    over_by_id(c, id, false);
-}
-
-/* --- the rest ----------------------------------------------------------------------------------
- */
-
-void trigger_reconfigured(struct control *c)
-{
-    tell_all(c, TRIGGER_RECONFIG);
+        over_by_id(c, j->id, NULL, timed_out);
 }
 
 /* A job that is over, and whose triggers were not told so: its record is lost. */
@@ -263,6 +261,20 @@ static void tell_bereaved(struct control *c)
         if (!t->spent && !t->hits && !t->argument && !trigger_may_happen(c, t))
             end_trigger(c, t, false);
     }
+}
+
+void trigger_job_gone(struct control *c, uint32_t id)
+{
+    over_by_id(c, id, NULL, false);
+    tell_bereaved(c);
+}
+
+/* --- the rest ----------------------------------------------------------------------------------
+ */
+
+void trigger_reconfigured(struct control *c)
+{
+    tell_all(c, TRIGGER_RECONFIG);
 }
 
 void trigger_start(struct control *c)
@@ -284,12 +296,10 @@ void trigger_start(struct control *c)
 /* Of one attempt; INT64_MAX: its limit is never reached, or was. */
 static int64_t time_due_ms(const struct control *c, const struct trigger *t)
 {
-    const struct array *a = array_find(c->cluster, t->job_id);
-    const struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, t->job_id);
     int64_t first = INT64_MAX, before = t->offset_sec < 0 ? t->offset_sec * 1000 : 0;
     if (!(t->types & TRIGGER_TIME) || t->timed || t->spent)
         return INT64_MAX;
-    for (; j; j = next_record(a, j)) {
+    for (const struct job *j = trigger_find_job(c, t); j; j = next_record(t, j)) {
         if (j->state != PB__JOB_STATE__RUNNING || j->limit_sec == INT64_MAX)
             continue;
         int64_t at = attempt_of(j)->start_mono_ms + job_limit_sec(j) * 1000 + before;
@@ -364,7 +374,7 @@ static char *take_argument(struct trigger *t)
 {
     struct str text = STR_INIT;
     if (t->job_id)
-        return mem_printf("%u", t->job_id);
+        return trigger_job_text(t->job_id, t->task, t->leader_only);
     if (t->hit)
         return take_names(t);
     trigger_format_types(t->hits, &text);

@@ -20,6 +20,10 @@ struct ask {
     uint32_t types, job_id, flags;
     int64_t offset_sec;
     const char *nodes, *program, *request_id;
+    bool is_element; /* task is one of the job array job_id */
+    uint32_t task;
+    bool is_component; /* offset is one of the heterogeneous job job_id */
+    uint32_t offset;
 };
 
 static uint64_t ask_for(struct fixture *f, const struct caller *who, const struct ask *a)
@@ -30,6 +34,10 @@ static uint64_t ask_for(struct fixture *f, const struct caller *who, const struc
     m.offset_sec = a->offset_sec;
     m.has_job_id = a->job_id != 0;
     m.job_id = a->job_id;
+    m.has_array_task = a->is_element;
+    m.array_task = a->task;
+    m.has_het_offset = a->is_component;
+    m.het_offset = a->offset;
     m.nodes = (char *)a->nodes;
     m.program = (char *)(a->program ? a->program : "/p");
     if (a->request_id) {
@@ -501,6 +509,13 @@ static void a_node_of_a_job_goes_down(void **state)
     fixture_free(f);
 }
 
+static void end_batch(struct fixture *f, const char *node, uint32_t job_id)
+{
+    fixture_launched(f, node, job_id, 0);
+    fixture_batch_ended(f, node, job_id, 0, 0);
+    fixture_gone(f, node, job_id, 0);
+}
+
 static void an_array_ends_with_its_last_element(void **state)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -512,12 +527,84 @@ static void an_array_ends_with_its_last_element(void **state)
     set(f, (struct ask){.types = TRIGGER_FINI, .job_id = id});
     for (uint32_t i = id; i <= id + 1; i++) {
         assert_string_equal(told(f), "");
-        fixture_launched(f, "n1", i, 0);
-        fixture_batch_ended(f, "n1", i, 0, 0);
-        fixture_gone(f, "n1", i, 0);
+        end_batch(f, "n1", i);
     }
     assert_string_equal(told(f), "/p 1");
     fixture_free(f);
+}
+
+/* What is set for an element is told of the element alone, though the id of the record that pending
+ * elements share is given to the last of them. */
+static void an_element_ends_by_itself(void **state)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    (void)state;
+    struct fixture *f = world(NODES);
+    s.req_nodes = (char *)"n1";
+    s.array_inx = (char *)"1-3";
+    uint32_t id = (uint32_t)fixture_submit(f, &FIXTURE_USER, &s);
+    struct ask fini = {.types = TRIGGER_FINI, .job_id = id, .is_element = true, .task = 3};
+    set(f, fini);
+    assert_int_equal(refused(f, &FIXTURE_ROOT, fini), ERR_TRIGGER_EXISTS);
+    fini.task = 1;
+    set(f, fini);
+    fini.task = 4;
+    assert_int_equal(refused(f, &FIXTURE_ROOT, fini), ERR_NO_JOB);
+    fixture_restart(f);
+    fixture_turn(f);
+    end_batch(f, "n1", id + 1);
+    assert_string_equal(told(f), "/p 1_1");
+    assert_string_equal(told(f), "");
+    fini.task = 1;
+    assert_int_equal(refused(f, &FIXTURE_ROOT, fini), ERR_JOB_DONE);
+    end_batch(f, "n1", id + 2);
+    assert_string_equal(told(f), "");
+    end_batch(f, "n1", id);
+    assert_string_equal(told(f), "/p 1_3");
+    assert_string_equal(told(f), "");
+    fixture_free(f);
+}
+
+/* A heterogeneous job is all of its components, a component, also the first one, is itself, and a
+ * job array is all components of all of its elements. */
+static void nodes_of_components_are_those_of_the_job(void **state)
+{
+    (void)state;
+    static const char *const nodes[] = {"n1", "n2", "n3"};
+    static const struct {
+        const char *elements;
+        uint32_t by_id; /* of the component with this offset; 0: of all of the job */
+        bool is_component;
+        uint32_t offset;
+        const char *argument;
+        bool is_told[3]; /* when the node of component 0, 1 or 2 goes down */
+    } vectors[] = {
+        {NULL, 0, false, 0, "1", {true, true, true}},
+        {NULL, 1, false, 0, "2", {false, true, false}},
+        {NULL, 0, true, 0, "1+0", {true, false, false}},
+        {NULL, 0, true, 1, "2", {false, true, false}},
+        {"1", 0, false, 0, "1", {true, true, true}},
+        {"1", 0, true, 0, "1_1+0", {true, false, false}},
+        {"1", 0, true, 2, "3", {false, false, true}},
+    };
+    for (size_t v = 0; v < sizeof(vectors) / sizeof(*vectors); v++)
+        for (int down = 0; down < 3; down++) {
+            struct fixture *f = world(NODES);
+            Pb__JobSpec specs[3] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT};
+            _cleanup_free_ char *said = mem_printf("/p %s", vectors[v].argument);
+            for (int i = 0; i < 3; i++)
+                specs[i].req_nodes = (char *)nodes[i];
+            specs[0].array_inx = (char *)vectors[v].elements;
+            uint32_t id = (uint32_t)fixture_submit_set(f, &FIXTURE_USER, specs, 3);
+            set(f, (struct ask){.types = TRIGGER_DOWN,
+                                .job_id = id + vectors[v].by_id,
+                                .is_component = vectors[v].is_component,
+                                .offset = vectors[v].offset});
+            fixture_restart(f);
+            assert_int_equal(fixture_update_node(f, nodes[down], "DOWN", "x"), 0);
+            assert_string_equal(told(f), vectors[v].is_told[down] ? said : "");
+            fixture_free(f);
+        }
 }
 
 /* --- crashes ------------------------------------------------------------------------------------
@@ -730,6 +817,8 @@ int main(void)
         cmocka_unit_test(a_job_reaches_its_limit),
         cmocka_unit_test(a_node_of_a_job_goes_down),
         cmocka_unit_test(an_array_ends_with_its_last_element),
+        cmocka_unit_test(an_element_ends_by_itself),
+        cmocka_unit_test(nodes_of_components_are_those_of_the_job),
         cmocka_unit_test(a_crash_loses_none),
         cmocka_unit_test(a_damaged_record_is_refused),
         cmocka_unit_test(who_leads),
