@@ -20,15 +20,15 @@
 const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *type,
                                               const char *name);
 
-/* A set of numbers of fields below 512: bit N % 64 of word N / 64. In messages it is its words,
+/* A set of numbers of fields below 576: bit N % 64 of word N / 64. In messages it is its words,
  * from the first on; no word at all is the set of all fields. */
-#define PB_FIELD_WORDS 8
+#define PB_FIELD_WORDS 9
 struct pb_fields {
     uint64_t words[PB_FIELD_WORDS];
 };
 #define PB_ALL_FIELDS                                                                              \
     ((struct pb_fields){{UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,   \
-                         UINT64_MAX, UINT64_MAX}})
+                         UINT64_MAX, UINT64_MAX, UINT64_MAX}})
 static inline bool pb_fields_have(const struct pb_fields *s, uint64_t number)
 {
     return number < PB_FIELD_WORDS * 64 && s->words[number / 64] >> (number % 64) & 1;

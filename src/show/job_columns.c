@@ -36,7 +36,6 @@
     {                                                                                              \
         .kind = LISTING_TEXT, .text = (value), .whole = true                                       \
     }
-#define OR_NA(value) TEXT((value) ? (value) : "N/A")
 
 /* squeue filters by these fields, even if it does not show them. */
 #define SPEC_NEEDS "uid account qos licenses reservation"

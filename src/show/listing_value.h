@@ -10,6 +10,7 @@
         .kind = (kind_), .text = (text_), .number = (int64_t)(number_)                             \
     }
 #define TEXT(value) VALUE(LISTING_TEXT, value, 0)
+#define OR_NA(value) TEXT((value) ? (value) : "N/A")
 #define BLANK(value) VALUE(LISTING_BLANK, value, 0)
 #define RANKED(value, rank) VALUE(LISTING_RANKED, value, rank)
 #define NUMBER(value) VALUE(LISTING_NUMBER, NULL, value)

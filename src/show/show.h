@@ -75,6 +75,10 @@ void show_burst_text(const Pb__BurstList *list, struct str *out);
 void show_why_text(const Pb__JobRecord *job, const Pb__JobRecord *component,
                    const Pb__WhyReply *why, int64_t now, struct str *out);
 json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now);
+/* What is known of a step that runs; what show_why_text() says of its job belongs behind it when
+ * the job is suspended. */
+void show_why_step_text(const Pb__StepRecord *step, struct str *out);
+json_t *show_why_step_json(const Pb__StepRecord *step);
 
 /* The gates of a pending job, with the reason of each that is closed. */
 void show_gates_text(const Pb__GatesReply *gates, struct show_style style, struct str *out);

@@ -47,6 +47,13 @@ static void put_title(const Pb__JobRecord *job, struct str *out)
 /* --- a job that does not wait --------------------------------------------------------------------
  */
 
+static void put_resume(const Pb__JobLive *live, struct str *out)
+{
+    str_puts(out, "It is suspended until: scontrol resume ");
+    job_ids_put_whole(live, out);
+    str_putc(out, '\n');
+}
+
 static void put_suspended(const Pb__JobRecord *job, int64_t now, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -58,7 +65,7 @@ static void put_suspended(const Pb__JobRecord *job, int64_t now, struct str *out
     else if (live->yielded)
         str_puts(out, "It is suspended for a job of a higher tier, and goes on behind it.\n");
     else
-        str_printf(out, "It is suspended until: scontrol resume %u\n", live->job_id);
+        put_resume(live, out);
     int64_t sec = job_state_left_sec(live, now);
     if (sec != TIME_UNLIMITED)
         str_printf(out, "  Of its time limit %s is left.\n", time_format_short(sec, left));
@@ -453,6 +460,35 @@ json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t
     if (!why)
         put_member(o, "start_at", pack_number(live->start_at > 0, live->start_at));
     return o;
+}
+
+/* --- a step that runs ----------------------------------------------------------------------------
+ */
+
+static const char *word_of_step(const Pb__StepRecord *step)
+{
+    return step->suspended ? "SUSPENDED" : "RUNNING";
+}
+
+void show_why_step_text(const Pb__StepRecord *step, struct str *out)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    str_puts(&text, "Step ");
+    show_put_step_name(step, &text);
+    str_printf(&text, " (%s): %s", step->name ? step->name : "", word_of_step(step));
+    put_date(step->suspended ? "\n  It began " : "\n  It does not wait: it began ", step->start_at,
+             &text);
+    str_printf(&text, " on %s.\n", step->nodes ? step->nodes : "no node");
+    text_escape_lines(str_cstr(&text), out);
+}
+
+json_t *show_why_step_json(const Pb__StepRecord *step)
+{
+    _cleanup_str_ struct str id = STR_INIT;
+    show_put_step_name(step, &id);
+    return json_pack("{s:o, s:o, s:s, s:I, s:o}", "step", json_out_text(str_cstr(&id)), "name",
+                     pack_text(step->name), "state", word_of_step(step), "start_at",
+                     (json_int_t)step->start_at, "nodes", pack_text(step->nodes));
 }
 
 /* --- gates ---------------------------------------------------------------------------------------

@@ -209,11 +209,35 @@ def test_jobs_that_do_not_wait(c):
     assert why(c, done)["state"] == "FAILED"
 
 
+def test_steps(c):
+    """A step runs, is suspended with its job, waits with its job, or is not known."""
+    job = c.sbatch("-n1", ":", "-n1", wrap="srun --het-group=0,1 -J pair sleep 1000")
+    eventually(lambda: c.run(["squeue", "-h", "-s", "-j", f"{job}.0", "-o", "%i"]).ok().split() == [f"{job}+0.0", f"{job}+1.0"], "its step runs")
+    for asked, ids in ((f"{job}.0", [f"{job}+0.0", f"{job}+1.0"]), (f"{job}+1.0", [f"{job}+1.0"]), (f"{job}.batch", [f"{job}+0.batch"])):
+        lines = c.run(f"sluice why {asked}").ok().splitlines()
+        assert [line.split(" (")[0] for line in lines[::2]] == [f"Step {one}" for one in ids]
+        assert all("It does not wait: it began" in line for line in lines[1::2])
+        assert [(step["step"], step["state"]) for step in why(c, asked)["steps"]] == [(one, "RUNNING") for one in ids]
+    c.run(f"sluice why {job}.7").fails(f"why {job}.7: no such step runs: \"squeue -s -j {job}\" lists those that do")
+    c.run(f"sluice why {job}+1.7").fails(f"\"squeue -s -j {job}+1\"")
+    c.run(f"scontrol suspend {job}").ok()
+    said = c.run(f"sluice why {job}+1.0").ok()
+    assert f"Step {job}+1.0 (pair): SUSPENDED" in said and f"It is suspended until: scontrol resume {job}" in said
+    c.run(f"scontrol resume {job}").ok()
+    waits = wait(c, "-H")
+    said = c.run(f"sluice why {waits}.0").ok()
+    assert said.startswith(f"Step {waits}.0 does not run: its job does not.\nJob {waits} ") and "JobHeldUser" in said
+    assert why(c, f"{waits}.0")["steps"] == [] and why(c, waits)["steps"] is None
+    c.run(f"scancel {job}").ok()
+    c.wait(job)
+    assert "It has ended" in c.run(f"sluice why {job}.0").ok()
+
+
 def test_bad_input(c):
     c.run("sluice why").fails("sluice: error: why: a job id is needed")
     c.run("sluice why x").fails("sluice: error: why: Invalid job id: x")
     c.run("sluice why 99999").fails("sluice: error: why 99999: Invalid job id specified")
-    c.run("sluice why 7.0").fails("Invalid job id: 7.0")
+    c.run("sluice why 7.x").fails("Invalid job id: 7.x")
     c.run("sluice why 1 2").fails("unexpected argument '2'")
 
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sluice why: of a pending job the controller is asked; all else is in its record. */
+/* sluice why: of a pending job the controller is asked; all else is in its record, and in those of
+ * the job's steps. */
+#include <string.h>
+
 #include "base/arena.h"
 #include "cli/cmd.h"
 #include "cli/job_arg.h"
@@ -8,6 +11,7 @@
 #include "rpc/client.h"
 #include "show/gang.h"
 #include "show/job_ids.h"
+#include "show/job_state.h"
 #include "show/json_out.h"
 #include "show/show.h"
 
@@ -17,6 +21,9 @@ struct found {
     struct arena arena;
     const Pb__JobRecord *job; /* a pending one, if there is one */
     int64_t now;
+    struct str steps; /* what is said of the steps that were asked for */
+    json_t *json;     /* the same */
+    bool is_suspended;
 };
 
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -100,15 +107,71 @@ static int put_turn(const Pb__JobRecord *job, struct err *err)
     return rc;
 }
 
+static void put_json(const struct found *f, const Pb__WhyReply *why)
+{
+    json_t *answer = show_why_json(f->job, why, f->now);
+    json_object_set(answer, "steps", f->json);
+    json_out_print(cmd_source(), "why", json_pack("[o]", answer), false, cmd_out());
+}
+
+/* Of steps that run the job is told when it is suspended: they are so with it. */
+static int put_text(const struct found *f, const Pb__JobRecord *component, const Pb__WhyReply *why,
+                    struct err *err)
+{
+    str_append(cmd_out(), str_cstr(&f->steps), f->steps.len);
+    if (json_array_size(f->json) && !f->is_suspended)
+        return 0;
+    show_why_text(f->job, component, why, f->now, cmd_out());
+    return put_turn(f->job, err);
+}
+
+static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct found *f = ctx;
+    const Pb__StepList *part = (const Pb__StepList *)message;
+    for (size_t i = 0; i < part->n_steps; i++) {
+        const Pb__StepRecord *step = part->steps[i];
+        show_why_step_text(step, &f->steps);
+        json_array_append_new(f->json, show_why_step_json(step));
+        f->is_suspended = f->is_suspended || step->suspended;
+    }
+    return 0;
+}
+
+/* A step that waits for resources of its job has no number before it has them, so that no id names
+ * it. The job's end and its wait are those of its steps. */
+static int find_steps(struct found *f, const char *text, Pb__StepId *id, struct err *err)
+{
+    Pb__StepFilter filter = PB__STEP_FILTER__INIT;
+    const Pb__JobLive *live = f->job->live;
+    bool has_steps = live->state != PB__JOB_STATE__PENDING && !job_state_is_final(live);
+    filter.ids = &id;
+    filter.n_ids = 1;
+    int rc = has_steps
+                 ? rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, f, err)
+                 : 0;
+    if (rc < 0)
+        return rc;
+    if (!has_steps)
+        str_printf(&f->steps, "Step %s does not run: its job does not.\n", text);
+    else if (!f->steps.len)
+        return err_set(
+            err, -ERR_NO_STEP,
+            "no such step runs: \"squeue -s -j %.*s\" lists those that do, and the srun of "
+            "a step that waits for resources of the job says what it waits for",
+            (int)strcspn(text, "."), text);
+    return 0;
+}
+
 int sluice_why(const struct sluice_options *o, const char *const *operand)
 {
     const char *text = operand[0];
-    struct found f = {0};
+    struct found f = {.steps = STR_INIT};
     Pb__StepId id = PB__STEP_ID__INIT;
     const Pb__WhyReply *why = NULL;
     const Pb__JobRecord *component = NULL;
     struct err err = {0};
-    if (!text || job_arg_parse(text, &id, NULL) < 0 || id.has_step_id) {
+    if (!text || job_arg_parse(text, &id, NULL) < 0) {
         cmd_error("why: %s%s%s", text ? "Invalid job id: " : "a job id is needed", text ? text : "",
                   "");
         return 1;
@@ -118,15 +181,17 @@ int sluice_why(const struct sluice_options *o, const char *const *operand)
     int rc = ask_why(&f, &id, &why, &err);
     if (rc == 0)
         rc = find_component(&f, why, &component, &err);
+    f.json = id.has_step_id ? json_array() : json_null();
+    if (rc == 0 && id.has_step_id)
+        rc = find_steps(&f, text, &id, &err);
     if (rc == 0 && o->json)
-        json_out_print(cmd_source(), "why", json_pack("[o]", show_why_json(f.job, why, f.now)),
-                       false, cmd_out());
+        put_json(&f, why);
     else if (rc == 0)
-        show_why_text(f.job, component, why, f.now, cmd_out());
-    if (rc == 0 && !o->json)
-        rc = put_turn(f.job, &err);
+        rc = put_text(&f, component, why, &err);
     if (rc != 0)
         cmd_error("why %s: %s", text, err.text);
+    json_decref(f.json);
+    str_done(&f.steps);
     arena_done(&f.arena);
     int status = cmd_flush();
     return rc == 0 ? status : 1;

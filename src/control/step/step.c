@@ -194,6 +194,9 @@ static void build_record(struct control *c, const struct step_parts *parts, size
         SET(&r, exact, true);
     r.network = l->spec->network;
     r.cpu_freq = l->spec->cpu_freq;
+    r.gres = l->spec->gres;
+    r.tres_per_step = l->spec->tres_per_step;
+    r.tres_per_task = l->spec->tres_per_task;
     /* Where node daemons end steps for memory, they mean all of them. */
     SET(&r, oom_kill_step, OR(l->spec, oom_kill_step, c->conf->over_memory_kill));
     s->spares_others = !r.oom_kill_step;
