@@ -243,7 +243,8 @@ static const char *find_value(const struct opt_row *row, enum opt_command comman
                                          "gres/gpu:closest",
                                          "debug",
                                          "enforce-binding",
-                                         "nomultithread"};
+                                         "nomultithread",
+                                         "energy"};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         struct opt o;
         opt_init(&o, command);

@@ -25,26 +25,29 @@ static int parse_min(const char *text, size_t len, uint32_t *out)
 int opt_set_sockets_per_node(struct opt *o, const char *arg, struct err *err)
 {
     return parse_min(arg, strlen(arg), &o->sockets_per_node) < 0
-               ? opt_bad_spec(o, "sockets-per-node", arg, err)
+               ? opt_bad_number(o, "--sockets-per-node", arg, err)
                : 0;
 }
 
 int opt_set_cores_per_socket(struct opt *o, const char *arg, struct err *err)
 {
     return parse_min(arg, strlen(arg), &o->cores_per_socket) < 0
-               ? opt_bad_spec(o, "cores-per-socket", arg, err)
+               ? opt_bad_number(o, "--cores-per-socket", arg, err)
                : 0;
 }
 
 /* -B SOCKETS[:CORES[:THREADS]] */
 int opt_set_extra_node_info(struct opt *o, const char *arg, struct err *err)
 {
+    static const char *const ordinals[] = {"first arg of -B", "second arg of -B",
+                                           "third arg of -B"};
     uint32_t *const members[] = {&o->sockets_per_node, &o->cores_per_socket, &o->threads_per_core};
     const char *at = arg;
     for (size_t i = 0; i < 3; i++) {
         size_t len = strcspn(at, ":");
+        _cleanup_free_ char *word = mem_strndup(at, len);
         if (parse_min(at, len, members[i]) < 0)
-            return opt_bad_spec(o, "extra-node-info", arg, err);
+            return opt_bad_number(o, ordinals[i], word, err);
         at += len;
         if (!*at)
             return 0;
@@ -76,74 +79,8 @@ int opt_set_hint(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Options that contradict each other. Of two sources the higher one counts; on one line --hint
- * gives way, and others are refused. */
-static const struct {
-    enum opt_id one, other;
-} exclusive[] = {
-    {OPT_ID_hint, OPT_ID_ntasks_per_core},
-    {OPT_ID_hint, OPT_ID_threads_per_core},
-    {OPT_ID_hint, OPT_ID_extra_node_info},
-    {OPT_ID_hint, OPT_ID_cpu_bind},
-    {OPT_ID_extra_node_info, OPT_ID_threads_per_core},
-    {OPT_ID_extra_node_info, OPT_ID_ntasks_per_core},
-    {OPT_ID_cpus_per_gpu, OPT_ID_cpus_per_task},
-    {OPT_ID_ntasks_per_gpu, OPT_ID_gpus_per_socket},
-    {OPT_ID_ntasks_per_gpu, OPT_ID_ntasks_per_node},
-};
-
-/* "verbose" and "quiet" are no binding. */
-static bool says_something(const struct opt *o, enum opt_id id)
-{
-    const char *text = o->given[id];
-
-    return opt_given(o, id) &&
-           !(id == OPT_ID_cpu_bind && text && strchr("qQvV", *text) && !strchr(text, ','));
-}
-
-/* With what followed from it. */
-static void drop_hint(struct opt *o)
-{
-    o->from[OPT_ID_hint] = OPT_FROM_NONE;
-    if (opt_given(o, OPT_ID_ntasks_per_socket) && !o->given[OPT_ID_ntasks_per_socket]) {
-        o->from[OPT_ID_ntasks_per_socket] = OPT_FROM_NONE;
-        o->ntasks_per_socket = 0;
-    }
-    if (!opt_given(o, OPT_ID_threads_per_core) && !opt_given(o, OPT_ID_extra_node_info))
-        o->threads_per_core = 0;
-}
-
-static void give_way(struct opt *o, enum opt_id other)
-{
-    opt_note(o, OPT_ID_hint, "option --hint has no effect beside --%s", opt_rows[other].name);
-    drop_hint(o);
-}
-
-static void drop_lower(struct opt *o, enum opt_id one, enum opt_id other)
-{
-    enum opt_id lower = o->from[one] < o->from[other] ? one : other;
-
-    if (lower == OPT_ID_cpu_bind)
-        free(take_ptr(o->cpu_bind));
-    if (lower == OPT_ID_gpus_per_socket)
-        free(take_ptr(o->gpus_per_socket));
-    if (lower == OPT_ID_ntasks_per_core)
-        o->ntasks_per_core = 0;
-    if (lower == OPT_ID_ntasks_per_gpu)
-        o->ntasks_per_gpu = 0;
-    if (lower == OPT_ID_ntasks_per_node)
-        o->ntasks_per_node = 0;
-    if (lower == OPT_ID_cpus_per_gpu)
-        o->cpus_per_gpu = 0;
-    if (lower == OPT_ID_cpus_per_task)
-        o->cpus_per_task = 0;
-    if (lower == OPT_ID_hint)
-        drop_hint(o);
-    o->from[lower] = OPT_FROM_NONE;
-}
-
 /* -B with all three and a number of nodes: a task for each thread. */
-static int count_tasks(struct opt *o, struct err *err)
+int opt_count_tasks_of_cores(struct opt *o, struct err *err)
 {
     uint64_t tasks = (uint64_t)o->sockets_per_node * o->cores_per_socket;
 
@@ -158,21 +95,4 @@ static int count_tasks(struct opt *o, struct err *err)
     o->ntasks = (uint32_t)(tasks * o->threads_per_core * o->min_nodes);
     o->from[OPT_ID_ntasks] = OPT_FROM_ARGV;
     return 0;
-}
-
-int opt_fit_cores(struct opt *o, struct err *err)
-{
-    for (size_t i = 0; i < sizeof(exclusive) / sizeof(exclusive[0]); i++) {
-        enum opt_id one = exclusive[i].one, other = exclusive[i].other;
-        if (!says_something(o, one) || !says_something(o, other))
-            continue;
-        if (o->from[one] != o->from[other])
-            drop_lower(o, one, other);
-        else if (one == OPT_ID_hint && o->from[one] != OPT_FROM_ENV)
-            give_way(o, other);
-        else if (o->from[one] != OPT_FROM_ENV) /* a job's own come with what the user has set */
-            return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--%s and --%s are mutually exclusive.",
-                            opt_rows[one].name, opt_rows[other].name);
-    }
-    return count_tasks(o, err);
 }

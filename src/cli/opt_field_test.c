@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/pb.h"
+#include "base/str.h"
 #include "cli/opt.h"
 #include "cli/opt_priv.h"
 
@@ -28,11 +29,11 @@ static const struct {
 #include "proto/job_field.def"
 };
 
-/* Of sbatch, salloc and srun themselves: no field of a request. */
+/* Of sbatch, salloc and srun themselves, or checked and without effect: no field of a request. */
 static const char of_commands[] =
-    "allocate attach batch bell clusters export export_file get_user_env help ignore_pbs "
-    "jobid kill_command no_bell parsable propagate quiet test_only usage verbose version wait "
-    "wrap x11";
+    "allocate attach batch bell clusters delay_boot export export_file get_user_env help "
+    "ignore_pbs jobid kill_command no_bell parsable profile propagate quiet test_only usage "
+    "verbose version wait wrap x11";
 
 static bool is_listed(const char *list, const char *name)
 {
@@ -208,12 +209,33 @@ static void test_what_components_have_from_the_one_before(void **state)
     assert_int_equal(count, 59);
 }
 
+/* HET-10: of that list these are options of srun alone, which sbatch and salloc do not know;
+ * --open-mode is sbatch's, too. */
+static void test_inherited_options_of_srun_alone(void **state)
+{
+    static const char list[] = "epilog kill-on-bad-exit label msg-timeout no-allocate prolog pty "
+                               "quit-on-interrupt slurmd-debug task-epilog task-prolog unbuffered";
+    size_t count = 0;
+    for (size_t i = 0; i < opt_row_count; i++) {
+        const struct opt_row *row = &opt_rows[i];
+        bool first = !i || strcmp(opt_rows[i - 1].name, row->name) != 0;
+        if (str_eq(row->name, "open-mode"))
+            assert_int_equal(row->commands & (OPT_SRUN | OPT_SBATCH), OPT_SRUN | OPT_SBATCH);
+        if (!is_listed(list, row->name))
+            continue;
+        count += first;
+        assert_int_equal(row->commands & (OPT_SRUN | OPT_SBATCH | OPT_SALLOC), OPT_SRUN);
+    }
+    assert_int_equal(count, 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options_are_named_by_their_fields),
         cmocka_unit_test(test_named_options_exist),
         cmocka_unit_test(test_what_components_have_from_the_one_before),
+        cmocka_unit_test(test_inherited_options_of_srun_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/size.h"
@@ -362,6 +363,97 @@ static uint64_t count_gpus(const char *list)
         free(g.type);
     }
     return count;
+}
+
+/* GPUs of all options as far as they are of one type; 0: not asked for so, or of several types. */
+struct gpu_counts {
+    uint64_t job, node, socket, task;
+};
+
+/* false: of several types, or of another one than 'type', which the first typed list sets. */
+static bool read_single_count(const char *list, char **type, uint64_t *count)
+{
+    size_t found = 0;
+
+    *count = 0;
+    words_foreach (list, w) {
+        struct gpus g = gpus_of(w.at, w.len);
+        found += g.any;
+        if (g.any && *g.type && *type && !str_case_eq(g.type, *type))
+            found++;
+        if (g.any && *g.type && !*type)
+            *type = take_ptr(g.type);
+        *count += g.any ? g.count : 0;
+        free(g.type);
+    }
+    return found < 2;
+}
+
+static bool read_gpu_counts(const struct opt *o, struct gpu_counts *g)
+{
+    _cleanup_free_ char *type = NULL;
+
+    return read_single_count(o->gpus, &type, &g->job) &&
+           read_single_count(o->node_gres, &type, &g->node) &&
+           read_single_count(o->gpus_per_socket, &type, &g->socket) &&
+           read_single_count(o->task_gres, &type, &g->task);
+}
+
+/* Why these numbers cannot all hold; NULL: they can. */
+static const char *find_gpu_mismatch(const struct opt *o, const struct gpu_counts *g)
+{
+    const uint64_t per_gpu = opt_given(o, OPT_ID_ntasks_per_gpu) ? o->ntasks_per_gpu : 0;
+    const uint64_t tasks = opt_given(o, OPT_ID_ntasks) ? o->ntasks : 0;
+    const bool has_nodes = opt_given(o, OPT_ID_nodes);
+    const bool node_count_is_fixed = has_nodes && o->min_nodes == o->max_nodes;
+
+    if ((g->job && g->node > g->job) || (g->node && g->socket > g->node) ||
+        (g->job && g->socket > g->job))
+        return "Failed to ensure --gpus >= --gres=gpu/--gpus-per-node >= --gpus-per-socket";
+    if ((g->job && g->task > g->job) || (g->node && g->task > g->node))
+        return "Failed to ensure --gpus >= --gpus-per-task";
+    if (g->job && g->node && g->job % g->node)
+        return "Failed to validate job spec, --gpus is not multiple of "
+               "--gres=gpu/--gpus-per-node";
+    if (g->job && g->node && has_nodes &&
+        (g->job / g->node < o->min_nodes || g->job / g->node > o->max_nodes))
+        return "Failed to validate job spec. Based on --gpu and --gres=gpu/--gpus-per-node "
+               "required nodes doesn't fall between min_nodes and max_nodes boundaries.";
+    if (g->node && g->socket && g->node % g->socket)
+        return "Failed to validate job spec, --gres=gpu/--gpus-per-node not multiple of "
+               "--gpus-per-socket.";
+    if (g->node && g->socket && o->sockets_per_node && g->node / g->socket != o->sockets_per_node)
+        return "Failed to validate job spec. Based on --gres=gpu/--gpus-per-node and "
+               "--gpus-per-socket required number of sockets differ from --sockets-per-node.";
+    if (g->job && g->task && g->job % g->task)
+        return "Failed to validate job spec, --gpus not multiple of --gpus-per-task";
+    if (g->job && g->task && tasks && g->job / g->task != tasks)
+        return "Failed to validate job spec. Based on --gpus and --gpus-per-task number of "
+               "requested tasks differ from -n/--ntasks.";
+    if (g->node && g->task && g->node % g->task)
+        return "Failed to validate job spec, --gres=gpu/--gpus-per-node not multiple of "
+               "--gpus-per-task.";
+    if (opt_given(o, OPT_ID_gpus_per_task) && g->task && !g->job && !g->node && !tasks &&
+        !opt_given(o, OPT_ID_ntasks_per_node) && !node_count_is_fixed)
+        return "Failed to validate job spec. --gpus-per-task used without either --gpus or "
+               "-n/--ntasks is not allowed.";
+    if (per_gpu && tasks && !g->job && !g->node && tasks % per_gpu)
+        return "Failed to validate job spec, -n/--ntasks has to be a multiple of "
+               "--ntasks-per-gpu.";
+    return NULL;
+}
+
+/* A step takes of its job's GPUs what it says of its own tasks. */
+int opt_check_gpus(struct opt *o, struct err *err)
+{
+    struct gpu_counts g;
+
+    if (opt_given(o, OPT_ID_jobid) || !read_gpu_counts(o, &g))
+        return 0;
+    const char *why = find_gpu_mismatch(o, &g);
+    if (!why)
+        return 0;
+    return opt_fail(o, OPT_FAIL_ERROR, 1, err, "%s: %s", err_text(ERR_GRES), why);
 }
 
 /* The controller counts alike; the job's environment has the number. */

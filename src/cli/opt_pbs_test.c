@@ -93,6 +93,18 @@ static void test_what_has_no_effect_is_told(void **state)
     opt_done(&o);
 }
 
+static void lines_of_lsf_are_told_once(void **state)
+{
+    struct opt o;
+    struct err err = {0};
+    assert_int_equal(
+        apply(&o, "#BSUB -J it's\n#SBATCH -J x\n#BSUB -q main\ntrue\n#BSUB -n 2\n", &err), 0);
+    assert_string_equal(o.job_name, "x");
+    assert_string_equal(str_cstr(&o.notes), "warning: #BSUB lines have no effect: write them as "
+                                            "#SBATCH lines (job.sh, line 1)\n");
+    opt_done(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +112,7 @@ int main(void)
         cmocka_unit_test(test_what_is_taken),
         cmocka_unit_test(test_lines_of_ours_come_first),
         cmocka_unit_test(test_what_has_no_effect_is_told),
+        cmocka_unit_test(lines_of_lsf_are_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

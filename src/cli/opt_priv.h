@@ -87,8 +87,8 @@ struct opt_place {
 /* The "#SBATCH" lines of one component. 1: the last line that was read begins another component;
  * 0: there is none. */
 int opt_apply_section(struct opt *o, struct opt_place *place, struct err *err);
-/* All "#PBS" lines, in what has a meaning here; what has none is told once. Options that are given
- * already stay. */
+/* All "#PBS" lines, in what has a meaning here; what has none is told once, as are "#BSUB" lines.
+ * Options that are given already stay. */
 int opt_apply_pbs(struct opt *o, const struct opt_script *script, struct err *err);
 
 /* Sets one option from o->source. */
@@ -107,12 +107,16 @@ int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *e
 /* The same, and what would be good. */
 int opt_bad_value(struct opt *o, const char *name, const char *arg, const char *good,
                   struct err *err);
+/* "Invalid numeric value "ARGUMENT" for NAME.", where NAME is as Slurm has it: "--switches". */
+int opt_bad_number(struct opt *o, const char *name, const char *arg, struct err *err);
 /* "0" or "1"; a size, in MiB. */
 int opt_read_switch(struct opt *o, const char *name, const char *arg, bool *out, struct err *err);
 int opt_read_size(struct opt *o, const char *name, const char *arg, uint64_t *mib, struct err *err);
 
 /* Who says --gres himself does not mean what the environment of the job has of GPUs, too. */
 int opt_fit_task_cpus(struct opt *o, struct err *err);
+/* Whether the numbers of GPUs, tasks, sockets and nodes of a job can all be had together. */
+int opt_check_gpus(struct opt *o, struct err *err);
 void opt_count_tasks_of_gpus(struct opt *o);
 int opt_count_licenses(struct opt *o, struct err *err); /* when tasks are counted */
 void opt_prefer_gres(struct opt *o);
@@ -131,8 +135,11 @@ void opt_set_string(char **member, const char *value);
 
 /* Cuts --nodelist to what the counts of nodes and tasks leave room for, and tells. */
 int opt_fit_nodelist(struct opt *o, struct err *err);
-/* What --hint, -B and their like say together (opt_cores.c). */
-int opt_fit_cores(struct opt *o, struct err *err);
+/* Of options that contradict each other, those of the lower source are dropped; of one source they
+ * are refused (opt_conflict.c). */
+int opt_settle_conflicts(struct opt *o, struct err *err);
+/* The tasks that follow from -B. */
+int opt_count_tasks_of_cores(struct opt *o, struct err *err);
 /* --mem-bind and --gpu-bind of sbatch and salloc, which only the srun in the job applies. */
 int opt_check_binding(struct opt *o, struct err *err);
 /* -m arbitrary: tasks in the order of a list of nodes, or of the file that SLURM_HOSTFILE names. */

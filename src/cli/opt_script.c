@@ -14,6 +14,7 @@
 
 #define SBATCH_PREFIX "#SBATCH"
 #define PBS_PREFIX "#PBS"
+#define BSUB_PREFIX "#BSUB"
 #define NO_ARGUMENT "hVzIX" /* letters of qsub that stand alone; all others have an argument */
 
 /* 1: no further line is read. */
@@ -106,7 +107,17 @@ static int apply_line(struct opt *o, const char *line, size_t len, apply_words_f
     return apply(o, (int)w.list.len, w.list.data, err);
 }
 
-/* For each line that begins with 'prefix', up to the first command. */
+/* Lines for another batch system: that they do nothing is said once. */
+static int note_foreign_line(struct opt *o, const char *prefix)
+{
+    opt_note(o, OPT_ID_ignore_pbs,
+             "%s lines have no effect: write them as " SBATCH_PREFIX " lines (%s, line %d)", prefix,
+             o->script, o->line);
+    return 0;
+}
+
+/* For each line that begins with 'prefix', up to the first command. 'apply' NULL: it is a line for
+ * another batch system. */
 static int apply_directives(struct opt *o, struct opt_place *place, const char *prefix,
                             apply_words_fn *apply, struct err *err)
 {
@@ -127,7 +138,8 @@ static int apply_directives(struct opt *o, struct opt_place *place, const char *
         if (first < at + line_len && *first != '#')
             break;
         if (line_len > prefix_len && !memcmp(at, prefix, prefix_len))
-            r = apply_line(o, at + prefix_len, line_len - prefix_len, apply, err);
+            r = apply ? apply_line(o, at + prefix_len, line_len - prefix_len, apply, err)
+                      : note_foreign_line(o, prefix);
         at = eol ? eol + 1 : end;
     }
     place->at = (size_t)(at - text);
@@ -331,6 +343,7 @@ static int apply_pbs_words(struct opt *o, int argc, char *const *argv, struct er
 
 int opt_apply_pbs(struct opt *o, const struct opt_script *script, struct err *err)
 {
-    struct opt_place place = {.script = script};
-    return apply_directives(o, &place, PBS_PREFIX, apply_pbs_words, err);
+    struct opt_place place = {.script = script}, foreign = place;
+    int r = apply_directives(o, &place, PBS_PREFIX, apply_pbs_words, err);
+    return r < 0 ? r : apply_directives(o, &foreign, BSUB_PREFIX, NULL, err);
 }

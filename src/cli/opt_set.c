@@ -25,6 +25,11 @@ int opt_bad_value(struct opt *o, const char *name, const char *arg, const char *
                     "Invalid --%s specification: %s (%s)", name, arg, good);
 }
 
+int opt_bad_number(struct opt *o, const char *name, const char *arg, struct err *err)
+{
+    return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid numeric value \"%s\" for %s.", arg, name);
+}
+
 int opt_read_switch(struct opt *o, const char *name, const char *arg, bool *out, struct err *err)
 {
     if (!str_eq(arg, "0") && !str_eq(arg, "1"))

@@ -14,6 +14,7 @@
 #include "base/timefmt.h"
 #include "base/words.h"
 #include "cli/opt_priv.h"
+#include "cluster/job/mail.h"
 #include "cluster/job/request.h"
 #include "cluster/resource/dist.h"
 
@@ -97,14 +98,41 @@ int opt_set_exclusive(struct opt *o, const char *arg, struct err *err)
     o->exclusive_user = user;
     o->exclusive = !user;
     o->exclusive_is_exact = plain;
-    o->oversubscribe = false;
     return 0;
 }
 
 int opt_set_oversubscribe(struct opt *o, const char *arg, struct err *err)
 {
     o->oversubscribe = true;
-    o->exclusive = o->exclusive_user = false;
+    return 0;
+}
+
+/* Minutes, as a time limit has them; nodes do not boot for a job here. */
+int opt_set_delay_boot(struct opt *o, const char *arg, struct err *err)
+{
+    int64_t sec;
+    return time_parse_limit(arg, &sec, NULL) < 0 ? opt_bad_spec(o, "delay-boot", arg, err) : 0;
+}
+
+/* Types of data; "all" and "none" stand alone. */
+int opt_set_profile(struct opt *o, const char *arg, struct err *err)
+{
+    static const char *const types[] = {"all",    "none",       "energy", "task",
+                                        "lustre", "filesystem", "network"};
+    size_t count = 0, alone = 0;
+    words_foreach (arg, w) {
+        size_t i = 0;
+        while (i < sizeof(types) / sizeof(types[0]) && !word_case_eq(w, types[i]))
+            i++;
+        if (i == sizeof(types) / sizeof(types[0]))
+            return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
+                            "invalid --profile=%s option", arg);
+        alone += i < 2;
+        count++;
+    }
+    if (alone && count > 1)
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
+                        "invalid --profile=%s option: all and none stand alone", arg);
     return 0;
 }
 
@@ -121,20 +149,24 @@ int opt_set_immediate(struct opt *o, const char *arg, struct err *err)
 
 int opt_set_wait_all_nodes(struct opt *o, const char *arg, struct err *err)
 {
+    long long number;
+    if (*arg && str_parse_i64(arg, 0, INT32_MAX, &number) < 0)
+        return opt_bad_number(o, "--wait-all-nodes", arg, err);
     return opt_read_switch(o, "wait-all-nodes", arg, &o->wait_all_nodes, err);
 }
 
 int opt_set_kill_command(struct opt *o, const char *arg, struct err *err)
 {
-    int number = arg && *arg ? signame_parse(arg) : OPT_KILL_AS_FITS;
-    if (number <= 0 && number != OPT_KILL_AS_FITS)
+    const bool is_named = arg && *arg;
+    const int number = is_named ? signame_parse(arg) : OPT_KILL_AS_FITS;
+    if (is_named && number <= 0)
         return opt_bad_spec(o, "kill-command", arg, err);
     o->kill_signal = number;
     return 0;
 }
 
 /* Three ways to say how much memory: the one from the highest source counts, two from one are an
- * error. */
+ * error; of two variables only when nothing else says how much (opt_conflict.c). */
 static int set_memory(struct opt *o, enum opt_id id, const char *name, const char *arg,
                       uint64_t *member, struct err *err)
 {
@@ -148,7 +180,7 @@ static int set_memory(struct opt *o, enum opt_id id, const char *name, const cha
             return opt_fail(o, OPT_FAIL_FATAL, 1, err,
                             "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.");
     for (size_t i = 0; i < 3; i++)
-        if (ways[i] != id)
+        if (ways[i] != id && o->from[ways[i]] != o->source)
             o->from[ways[i]] = OPT_FROM_NONE;
     o->mem_per_node_mib = o->mem_per_cpu_mib = o->mem_per_gpu_mib = 0;
     *member = mib;
@@ -303,14 +335,11 @@ int opt_set_priority(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* The controller knows which words there are. Of what no job of ours does there is no mail. */
 int opt_set_mail_type(struct opt *o, const char *arg, struct err *err)
 {
-    static const char idle[] = "INVALID_DEPEND";
-    words_foreach (arg, w) {
-        if (word_case_eq(w, idle))
-            opt_note(o, OPT_ID_mail_type, "--mail-type=%s is accepted and has no effect", idle);
-    }
+    unsigned mail;
+    if (!*arg || !mail_parse(arg, &mail))
+        return opt_bad_spec(o, "mail-type", arg, err);
     opt_set_string(&o->mail_type, arg);
     return 0;
 }
@@ -335,7 +364,7 @@ int opt_set_switches(struct opt *o, const char *arg, struct err *err)
     _cleanup_free_ char *count = mem_strndup(arg, len);
     long long switches;
     if (str_parse_i64(count, 0, UINT32_MAX, &switches) < 0)
-        return opt_bad_spec(o, "switches", arg, err);
+        return opt_bad_number(o, "--switches", count, err);
     int r = arg[len] ? set_switch_wait(o, arg + len + 1, arg, err) : 0;
     if (r == 0)
         o->switches = (uint32_t)switches;

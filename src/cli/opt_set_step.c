@@ -54,6 +54,8 @@ int opt_set_compress(struct opt *o, const char *arg, struct err *err)
 
 int opt_set_send_libs(struct opt *o, const char *arg, struct err *err)
 {
+    if (arg && *arg && !str_case_eq(arg, "yes") && !str_case_eq(arg, "no"))
+        return opt_bad_value(o, "send-libs", arg, "yes or no", err);
     opt_set_string(&o->send_libs, arg ? arg : "");
     return 0;
 }
@@ -62,7 +64,7 @@ int opt_set_kill_bad_exit(struct opt *o, const char *arg, struct err *err)
 {
     long long number = 1;
     if (arg && str_parse_i64(arg, 0, INT32_MAX, &number) < 0)
-        return opt_bad_value(o, "kill-on-bad-exit", arg, "0 or 1", err);
+        return opt_bad_number(o, "--kill-on-bad-exit", arg, err);
     o->kill_on_bad_exit = number != 0;
     return 0;
 }
@@ -155,7 +157,7 @@ int opt_set_resv_ports(struct opt *o, const char *arg, struct err *err)
 {
     long long count = 0;
     if (arg && str_parse_i64(arg, 0, UINT16_MAX, &count) < 0)
-        return opt_bad_value(o, "resv-ports", arg, "a number of ports, 0 to 65535", err);
+        return opt_bad_number(o, "--resv-ports", arg, err);
     o->resv_ports = arg ? (uint32_t)count : STEP_PORTS_EACH;
     return 0;
 }
@@ -218,10 +220,8 @@ int opt_set_propagate(struct opt *o, const char *arg, struct err *err)
         for (size_t i = 0; i < sizeof(limit_names) / sizeof(limit_names[0]); i++)
             known = known || str_case_eq(limit_plain(word), limit_names[i]);
         if (!known)
-            return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
-                            "--propagate=%s is not valid: bad rlimit "
-                            "name %s",
-                            list, word);
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                            "--propagate=%s is not valid: Bad rlimit name: %s", list, word);
     }
     opt_set_string(&o->propagate, list);
     return 0;

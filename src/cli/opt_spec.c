@@ -53,19 +53,6 @@ static void more_tasks_than_per_node(struct opt *o)
     o->from[OPT_ID_ntasks_per_node] = OPT_FROM_NONE;
 }
 
-/* Cores or threads that are kept for the system: of two sources the one of the higher rank. */
-static int choose_spec(struct opt *o, struct err *err)
-{
-    uint8_t *cores = &o->from[OPT_ID_core_spec], *threads = &o->from[OPT_ID_thread_spec];
-    if (!*cores || !*threads)
-        return 0;
-    if (*cores == *threads)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                        "--core-spec and --thread-spec are mutually exclusive.");
-    *(*cores < *threads ? cores : threads) = OPT_FROM_NONE;
-    return 0;
-}
-
 /* -Z: on named nodes; of the job that it is started in it knows nothing. */
 static int check_unallocated(struct opt *o, struct err *err)
 {
@@ -109,8 +96,8 @@ int opt_finish(struct opt *o, struct err *err)
         (o->from[OPT_ID_nodelist] == OPT_FROM_ARGV || o->from[OPT_ID_exclude] == OPT_FROM_ARGV))
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--relative and --%s are mutually exclusive.",
                         o->from[OPT_ID_nodelist] == OPT_FROM_ARGV ? "nodelist" : "exclude");
-    if (opt_fit_task_cpus(o, err) < 0 || choose_spec(o, err) < 0 || opt_fit_cores(o, err) < 0 ||
-        opt_check_binding(o, err) < 0)
+    if (opt_fit_task_cpus(o, err) < 0 || opt_settle_conflicts(o, err) < 0 ||
+        opt_count_tasks_of_cores(o, err) < 0 || opt_check_binding(o, err) < 0)
         return -ERR_PARSE;
     int r = opt_is_arbitrary(o) ? opt_fit_arbitrary(o, err) : opt_fit_nodelist(o, err);
     if (r < 0)
@@ -123,6 +110,8 @@ int opt_finish(struct opt *o, struct err *err)
     r = r < 0 ? r : opt_join_gres(o, &task, &o->task_gres, err);
     if (r < 0)
         return r;
+    if (opt_check_gpus(o, err) < 0)
+        return -ERR_PARSE;
     opt_count_tasks_of_gpus(o);
     fewer_nodes_than_tasks(o);
     more_tasks_than_per_node(o);

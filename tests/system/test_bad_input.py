@@ -97,7 +97,8 @@ def test_another_users_job(cluster):
 
 
 def test_unknown_job_node_partition(cluster):
-    cluster.run("scancel -s USR1 999999").fails("scancel: error: Kill job error on job id 999999: Invalid job id specified")
+    for option in "-s USR1", "--batch":
+        cluster.run(f"scancel {option} 999999").fails("scancel: error: Kill job error on job id 999999: Invalid job id specified")
     cluster.run("scontrol show job 999999").fails("slurm_load_jobs error: Invalid job id specified")
     cluster.run("scontrol show node nosuch").finds_none("Node nosuch not found")
     cluster.run("scontrol show partition nosuch").finds_none("Partition nosuch not found")

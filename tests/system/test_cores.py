@@ -67,8 +67,8 @@ def test_one_task_of_each_core(make_cluster):
     (["--core-spec=2", "-n13", "-N1"], "it would fit with 12 tasks"),
     (["--thread-spec=3", "-n14", "-N1"], "it would fit with 13 tasks"),
     (["--thread-spec=3", "--core-spec=2"], "--core-spec and --thread-spec are mutually exclusive."),
-    (["-B2:x"], "Invalid --extra-node-info specification: 2:x"),
-    (["--sockets-per-node=0"], "Invalid --sockets-per-node specification: 0"),
+    (["-B2:x"], 'Invalid numeric value "x" for second arg of -B.'),
+    (["--sockets-per-node=0"], 'Invalid numeric value "0" for --sockets-per-node.'),
     (["--hint=fast"], 'unrecognized --hint argument "fast", see --hint=help'),
 ])
 def test_what_is_refused(sockets, options, words):

@@ -163,7 +163,7 @@ def test_it_survives_a_restart(gpus):
     ("--gpus-per-node=", "accepted"),
     ("--cpus-per-gpu=2", "need a number of GPUs"),
     ("--gpus-per-socket=1", "need --sockets-per-node"),
-    ("--gpus-per-node=1 --gpus-per-task=2", "of whole tasks (--gpus-per-task: 2)"),
+    ("--gpus-per-node=1 --gpus-per-task=2", "Failed to ensure --gpus >= --gpus-per-task"),
     ("--gres=gpu:2 --gpus-per-node=3", "--gres=gpu:2 and --gpus-per-node=3 contradict each other"),
     ("--gres=gpu:4", "it would fit with --gres=gpu:3"),
     ("--gres=gpu:1K", "it would fit with --gres=gpu:3"),
@@ -171,7 +171,7 @@ def test_it_survives_a_restart(gpus):
     ("--gpus-per-node=a100:9", "it would fit with --gpus-per-node=a100:2"),
     ("--gres=gpu --gpus-per-node=4", "--gres=gpu and --gpus-per-node=4 contradict each other: they are about the same GPUs"),
     ("--gpus=7", "it would fit with --gpus=6"),
-    ("--gpus-per-task=4", "it would fit with --gpus-per-task=3"),
+    ("-n1 --gpus-per-task=4", "it would fit with --gpus-per-task=3"),
     ("--gpus=1 --cpus-per-gpu=9", "it would fit with --cpus-per-gpu=4"),
     ("--mem-per-gpu=lots", "Invalid --mem-per-gpu specification"),
 ])

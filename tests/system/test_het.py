@@ -163,6 +163,7 @@ def test_running_components_are_cancelled_one_by_one(het):
                  "a heterogeneous job has at most 128 components: ':' (word 256 of the command line) begins one more", id="129"),
     ("-N1 : -a 0-1 -N1 --wrap=true", "Invalid job array"),
     ("--label -n1 : -n1 --wrap=true", "unrecognized option '--label'"),
+    ("-n1 : --external --wrap=true", "unrecognized option '--external'"),  # HET-130
 ])
 def test_refused_and_nothing_is_queued(het, line, said):
     """HET-10, 21, 99."""
@@ -422,6 +423,13 @@ def test_all_components_are_for_one_cluster(het):
     job = int(het.run("sbatch --parsable -H -M test -n1 : -n1 --wrap=true").ok().partition(";")[0])
     assert len(parts(het, job)) == 2
     het.run(f"scancel {job}").ok()
+
+
+def test_external_components_are_refused_in_scripts(het):
+    """HET-130: there are none; the guide has the message."""
+    before = rows(het, "-t", "all")
+    het.run("sbatch", stdin="#!/bin/sh\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH --external\ntrue\n").fails("unrecognized option '--external'")
+    assert rows(het, "-t", "all") == before
 
 
 def test_limits_of_the_whole_job():

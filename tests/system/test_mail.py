@@ -48,7 +48,7 @@ def test_mail_without_an_address_goes_to_the_user_who_submits(make_cluster):
 
 def test_what_is_no_type_or_address_is_refused(make_cluster):
     c = make_cluster(nodes=1)
-    for option, said in (("--mail-type=NOISE", "--mail-type=NOISE"), ("--mail-user=-bcc", "begins with a letter or digit"),
+    for option, said in (("--mail-type=NOISE", "Invalid --mail-type specification: NOISE"), ("--mail-user=-bcc", "begins with a letter or digit"),
                          ("--mail-user=a b", "has no blanks")):
         for line in (["sbatch", option, "--wrap", "true"], ["srun", option, "true"]):
             failed = c.run(line)

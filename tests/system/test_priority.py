@@ -93,7 +93,7 @@ def test_refused(full):
     c.run("sprio -j x").fails("Invalid job id: x")
     c.run("sprio bad").fails("Unrecognized option: bad")
     c.run("sprio -S x").fails("Invalid sort specification: x")
-    c.run(["sprio", "-o", "%x"]).stderr.index("Invalid job format specification: x")
+    c.run(["sprio", "-o", "%x"]).fails("Invalid job format specification: x")
     assert c.run("sprio -j 9999").ok() == "Unable to find jobs matching user/id(s) specified"
     nobody = c.run("sprio -u no_such_user")
     assert nobody.returncode == 0 and "Invalid user: no_such_user" in nobody.stderr and "JOBID" in nobody.stdout

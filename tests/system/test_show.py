@@ -110,6 +110,11 @@ def test_squeue_formats_and_filters(cluster, sleeper):
     assert cluster.run(f"squeue -h -j {sleeper} -o %i|%j|%u|%T|%t|%D|%N|%P|%C|%l").ok() == \
         f"{sleeper}|sleeper|{user}|RUNNING|R|2|n[1-2]|main|2|10:00"
     assert cluster.run(f"squeue -h -o %i -u {user} -t R -p main -n sleeper").ok() == str(sleeper)
+    blank = cluster.sbatch("-H", "-J", "two [1,2] words", wrap="true")
+    assert cluster.run(["squeue", "-h", "-o%i", "-n", "other,two [1"]).ok() == ""
+    cluster.run(["scontrol", "update", f"JobId={blank}", "JobName=two [1] words"]).ok()
+    assert cluster.run(["squeue", "-h", "-o%i", "-n", "other,two [1] words"]).ok() == str(blank)
+    cluster.run(f"scancel {blank}").ok()
     assert cluster.run("squeue -h -o %i -t RUN --name sleeper").ok() == str(sleeper)  # the word of 2002
     assert cluster.run("squeue -h -o %i -t PD").ok() == ""
     assert cluster.run(f"squeue -h -j {sleeper} -O JobID:10,Name:8,StateCompact").ok().split() == \

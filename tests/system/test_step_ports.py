@@ -45,7 +45,7 @@ def test_how_many_ports_a_step_gets(make_cluster):
 def test_what_cannot_be_had(make_cluster):
     c = make_cluster(nodes=1, conf="MpiParams=ports=12000-12003")
     c.run("srun -n1 --resv-ports=5 true").fails("--resv-ports=5 asks for more ports than MpiParams=ports=12000-12003 has, which is 4")
-    c.run("srun -n1 --resv-ports=many true").fails("Invalid --resv-ports specification: many")
+    c.run("srun -n1 --resv-ports=many true").fails("Invalid numeric value \"many\" for --resv-ports.")
     c.run("salloc -Q -n2 srun -O -n5 --resv-ports true").fails("more ports than MpiParams")
     c.run("srun -Z -w n1 --resv-ports true").fails("--resv-ports needs an allocation")
     bare = make_cluster(nodes=1)

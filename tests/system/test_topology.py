@@ -99,7 +99,7 @@ def test_waiting_for_switches(tree):
     c.run(f"scancel {holder}").ok()
     assert c.wait(job)["NodeList"] == "n[3-5]"
     for bad in ("x", "1@", "1@x", "-1"):
-        c.run(["sbatch", f"--switches={bad}", "--wrap", "true"]).fails("Invalid --switches specification")
+        c.run(["sbatch", f"--switches={bad}", "--wrap", "true"]).fails(f'Invalid numeric value "{bad}" for --switches.' if "@" not in bad else f"Invalid --switches specification: {bad}")
 
 
 @pytest.mark.parametrize("file, text, plugin", [

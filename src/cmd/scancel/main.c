@@ -210,7 +210,7 @@ static void print_refusal(const struct options *o, const Pb__JobSignalReply__Res
  * some time ago has been purged, so an unknown job is no failure either. */
 static bool is_done(const struct options *o, const Pb__JobSignalReply__Result *r)
 {
-    bool ends = !o->has_signal || (o->signal == SIGKILL && !o->batch);
+    bool ends = !o->batch && (!o->has_signal || o->signal == SIGKILL);
     int code = abs(r->code);
     return ends && !r->has_step_id && (code == ERR_JOB_DONE || code == ERR_NO_JOB);
 }

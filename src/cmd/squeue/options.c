@@ -52,10 +52,12 @@ static int add_user(struct options *o, char *word)
     return 0;
 }
 
-static int add_name(struct options *o, char *word)
+/* Names of jobs may have blanks, and brackets. */
+static void add_names(struct options *o, const char *list)
 {
-    vec_push(&o->names, mem_strdup(word));
-    return 0;
+    words_foreach (list, w)
+        if (w.len)
+            vec_push(&o->names, word_dup(w));
 }
 
 static int add_partition(struct options *o, char *word)
@@ -118,7 +120,8 @@ static int set_list(struct options *o, int id, const char *value)
     case ID_name:
         clear_strings(o->names.data, o->names.len);
         vec_clear(&o->names);
-        return each_word(o, value, add_name);
+        add_names(o, value);
+        return 0;
     case ID_partition:
     case ID_partitions:
         clear_strings(o->partitions.data, o->partitions.len);
