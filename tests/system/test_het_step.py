@@ -73,8 +73,8 @@ def test_groups(het):
 def test_programs(het):
     """HET-72, 74, 80 to 82, 106: a program for each component; one that has none runs the next one's."""
     ask = "-n2 -w n1 : -n1 -w n2 : -n1 -w n3"
-    out = in_job(het, ask, "srun --label -n2 : -n1 hostname")
-    assert [line.split(":")[0] for line in lines(out)] == ["0", "1", "2"]
+    out = in_job(het, ask, "srun --label -n2 : -n1 printenv SLURMD_NODENAME")
+    assert lines(out) == ["0: n1", "1: n1", "2: n2"]
     out = in_job(het, ask, "srun -l -n2 echo a : echo b : sh -c 'echo c:d $SLURMD_NODENAME'")
     assert lines(out) == ["0: a", "1: a", "2: b", "3: c:d n3"]
     out = in_job(het, ask, "srun -l --het-group=1 echo a : --het-group=0 -n1 sh -c 'echo $SLURMD_NODENAME'")
@@ -96,7 +96,7 @@ def test_programs(het):
 
 def test_cyclic_in_each_component(het):
     """HET-11: the distribution works within each component."""
-    out = in_job(het, "-N2 -n4 -w n[1-2] : -N2 -n4 -w n[3-4]",
+    out = in_job(het, "-N2 --ntasks-per-node=2 -w n[1-2] : -N2 --ntasks-per-node=2 -w n[3-4]",
                  "srun -m cyclic --het-group=0,1 sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME'")
     where = dict(line.split() for line in out.stdout.splitlines())
     assert where == {"0": "n1", "2": "n1", "1": "n2", "3": "n2", "4": "n3", "6": "n3", "5": "n4", "7": "n4"}
@@ -266,8 +266,8 @@ def test_options_of_the_job_are_those_of_the_component(het):
     """HET-11, 89: what a component was given is what srun reads there, and what its tasks see."""
     where = "printenv SLURMD_NODENAME"
     cyclic = ["0: n3", "1: n4", "2: n3", "3: n4"]
-    assert lines(in_job(het, "-m cyclic -n4 -N2 -w n[3-4] : -n1", f"srun -l {where}")) == cyclic
-    assert lines(in_job(het, "-n1 -w n2 : -m cyclic -n4 -N2 -w n[3-4]", f"srun -l --het-group=1 {where}")) == cyclic
+    assert lines(in_job(het, "-m cyclic --ntasks-per-node=2 -N2 -w n[3-4] : -n1", f"srun -l {where}")) == cyclic
+    assert lines(in_job(het, "-n1 -w n2 : -m cyclic --ntasks-per-node=2 -N2 -w n[3-4]", f"srun -l --het-group=1 {where}")) == cyclic
     show = "sh -c 'echo $SLURM_PROCID $SLURM_CPUS_PER_TASK'"
     assert lines(in_job(het, "-n1 -w n2 : -n2 -c2 -N2 -w n[3-4]", f"srun --het-group=0,1 {show}")) == ["0", "1 2", "2 2"]
     assert lines(in_job(het, "-n1 -c4 -w n2 : -n1 -w n3 : -n1 -c2 -w n4", f"srun {show} : {show} : {show}")) == ["0 4", "1", "2 2"]

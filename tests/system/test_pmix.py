@@ -64,7 +64,7 @@ def test_one_node_by_shared_memory(cluster, mpi):
 
 
 def test_layout_of_another_order(cluster, mpi):
-    out = cluster.run([*PMIX, "-N3", "-n5", "-mcyclic", mpi, "sum"], env=ONE_HOST).ok().splitlines()
+    out = cluster.run([*PMIX, "-N3", "-n5", "--ntasks-per-node=2", "-mcyclic", mpi, "sum"], env=ONE_HOST).ok().splitlines()
     assert sorted(out) == [f"{rank} of 5: sum 10 ring 10" for rank in range(5)]
 
 
@@ -73,7 +73,7 @@ def test_what_another_node_has_published(cluster):
     program = cluster.dir / "pmix_get"
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "pmix"], check=True, capture_output=True, text=True).stdout.split()
     subprocess.run(["cc", "-O2", "-o", program, HERE / "pmix_get.c", *flags], check=True)
-    out = cluster.run([*PMIX, "-N3", "-n5", "-mcyclic", program]).ok().splitlines()
+    out = cluster.run([*PMIX, "-N3", "-n5", "--ntasks-per-node=2", "-mcyclic", program]).ok().splitlines()
     assert sorted(out) == [f"{rank} got {100 + (rank + 1) % 5}" for rank in range(5)]
 
 
@@ -168,7 +168,7 @@ def test_hosts_of_their_own():
         c = make(nodes=4)
         c.start()
         program = build(c, HERE / "mpi.c")
-        out = c.run([*PMIX, "-N4", "-n8", program, "where"], env={"OMPI_MCA_mpi_yield_when_idle": "1"}).ok().splitlines()
+        out = c.run([*PMIX, "-N4", "--ntasks-per-node=2", program, "where"], env={"OMPI_MCA_mpi_yield_when_idle": "1"}).ok().splitlines()
         assert sorted(out) == [f"{rank} on n{1 + rank // 2}: sum 28" for rank in range(8)]
 
 

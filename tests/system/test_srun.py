@@ -38,7 +38,31 @@ def test_unbuffered_output_is_written_to_a_terminal(cluster, label, prefix):
 def test_tasks_and_nodes(cluster):
     out = cluster.run(["srun", "-N2", "-n4", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME $SLURM_LOCALID "
                        "$SLURM_NODEID $SLURM_NTASKS $SLURM_STEP_NUM_NODES"]).ok()
-    assert lines(out) == ["0 n1 0 0 4 2", "1 n1 1 0 4 2", "2 n2 0 1 4 2", "3 n2 1 1 4 2"]
+    assert lines(out) == ["0 n1 0 0 4 2", "1 n1 1 0 4 2", "2 n1 2 0 4 2", "3 n2 0 1 4 2"]
+
+
+@pytest.mark.parametrize("job", [[], ["salloc", "-Q", "-N4"]], ids=["own job", "step"])
+def test_a_range_of_nodes_without_a_number_of_tasks_has_a_task_on_each_node(cluster, job):
+    show = ["sh", "-c", "echo $SLURM_NTASKS $SLURM_TASKS_PER_NODE"]
+    assert lines(cluster.run([*job, "srun", "-N2-3", *show]).ok()) == ["3 1(x3)"] * 3
+    assert lines(cluster.run([*job, "srun", "-N2-3", "-n2", *show]).ok()) == ["2 1(x2)"] * 2
+
+
+def test_a_range_of_nodes_leaves_out_those_that_another_step_fills(cluster):
+    script = "srun -w n1 -n4 --mem=0 sleep 1000 & until squeue -hs -o %i | grep -q '\\.0$'; do :; done; " \
+             "srun -N2-4 --overlap --mem=0 sh -c 'echo $SLURM_NTASKS'; srun -N2-4 --exact --mem=0 sh -c 'echo $SLURM_NTASKS'; kill %1"
+    job = cluster.sbatch("-N4", "--exclusive", wrap=script)
+    cluster.wait(job)
+    assert [line for line in cluster.output(job).splitlines() if line.isdigit()] == ["4"] * 4 + ["3"] * 3
+
+
+def test_srun_keeps_its_variables_and_sbatch_takes_the_values(cluster):
+    """--export=ALL,NAME=value: a variable of srun comes before the value, as the manual says; in sbatch the value does, as scripts expect."""
+    program = ["sh", "-c", "echo $A $B"]
+    assert cluster.run(["srun", "--export=ALL,A=5,B=6", *program], env={"A": "mine"}).ok() == "mine 6"
+    job = cluster.sbatch("--export=ALL,A=5,B=6", wrap='echo "$A $B"', env={"A": "mine"})
+    cluster.wait(job)
+    assert cluster.output(job) == "5 6\n"
 
 
 def test_a_program_is_looked_for_first(cluster):
@@ -73,7 +97,7 @@ def test_the_time_for_messages(cluster):
 def test_cyclic_distribution(cluster):
     """CORE-161, 208."""
     out = cluster.run(["srun", "-N2", "-n4", "-m", "cyclic", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]).ok()
-    assert lines(out) == ["0 n1", "1 n2", "2 n1", "3 n2"]
+    assert lines(out) == ["0 n1", "1 n2", "2 n1", "3 n1"]  # the order of the tasks changes, not how many a node has
 
 
 def test_nodes_of_an_arbitrary_distribution_are_repeated_by_a_count(cluster):
@@ -186,7 +210,7 @@ def test_verbose_lines(cluster):
     assert "srun: launch/slurm: _task_start: Node n1, 2 tasks started\n" in said
     assert "srun: launch/slurm: _task_finish: n2: task 2: Completed\n" in said
     said = cluster.run("srun -v -N2 -n4 -w n1,n2 -m cyclic true").stderr
-    assert "on host n1, 2 tasks: [0,2]\n" in said and "on host n2, 2 tasks: [1,3]\n" in said
+    assert "on host n1, 3 tasks: [0,2-3]\n" in said and "on host n2, 1 tasks: 1\n" in said
     said = cluster.run("salloc -Q -N2 -w n1,n2 srun -v -N1 true").stderr
     assert re.search(r"jobid \d+: nodes\(1\):`n1', cpu counts: 1\(x1\)$", said, re.M), said
 

@@ -51,7 +51,7 @@ def test_a_prolog_that_fails_keeps_its_task_from_running(cluster):
 
 
 def test_variables_and_output(cluster):
-    done = cluster.run(["srun", "-N2", "-n4", "-l", "sh", "-c", "echo $PLACE ${SECRET-none} $MORE"],
+    done = cluster.run(["srun", "-N2", "--ntasks-per-node=2", "-l", "sh", "-c", "echo $PLACE ${SECRET-none} $MORE"],
                        env={"SECRET": "x", "MORE": "y"}).ok().split("\n")
     places = ["n1/0", "n1/1", "n2/2", "n2/3"]
     assert sorted(done) == sorted([f"{i}: prolog of {i}" for i in range(4)] +

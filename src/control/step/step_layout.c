@@ -166,28 +166,12 @@ static bool wants_filled_nodes(const struct step_layout *l, uint32_t per_node)
            !s->has_spawned_by;
 }
 
-static int find_counts(const struct control *c, struct step_layout *l, struct err *err)
+/* CPUs of the job's that a step could have now. */
+static uint32_t idle_cpus(const struct step_layout *l, const struct alloc_node *a)
 {
-    const Pb__StepSpec *s = l->spec;
-    uint32_t per_node = OR(s, ntasks_per_node, l->gres.tasks_per_node);
-    bool nodes_asked = s->has_min_nodes && s->min_nodes;
-    l->wanted_nodes = nodes_asked ? s->min_nodes : l->count;
-    if (l->wanted_nodes > l->count)
-        return control_set_error(err, ERR_NODE_COUNT, "more nodes than the job has");
-    l->cpus_per_task = OR(s, cpus_per_task, l->j->want.cpus_per_task);
-    l->cpus_per_task = l->cpus_per_task ? l->cpus_per_task : 1;
-    uint32_t filling = wants_filled_nodes(l, per_node) ? count_filling_tasks(c, l) : 0;
-    if (s->has_num_tasks && s->num_tasks)
-        l->num_tasks = s->num_tasks;
-    else if (filling)
-        l->num_tasks = filling;
-    else if (nodes_asked || l->nodes_given || per_node)
-        l->num_tasks = cap_u32((uint64_t)l->wanted_nodes * (per_node ? per_node : 1));
-    else
-        l->num_tasks = l->j->want.tasks > l->wanted_nodes ? l->j->want.tasks : l->wanted_nodes;
-    if (l->num_tasks < l->wanted_nodes)
-        l->wanted_nodes = l->num_tasks;
-    return 0;
+    if (l->overlap || a->step_cpus == 0)
+        return a->cpus;
+    return step_layout_is_whole(l) || a->cpus < a->step_cpus ? 0 : a->cpus - a->step_cpus;
 }
 
 uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node *a, uint32_t tasks)
@@ -227,14 +211,6 @@ uint64_t step_layout_granted_memory(const struct step_layout *l, const struct al
     return of_all_cpus > need ? of_all_cpus : need;
 }
 
-/* CPUs of the job's that a step could have now. */
-static uint32_t idle_cpus(const struct step_layout *l, const struct alloc_node *a)
-{
-    if (l->overlap || a->step_cpus == 0)
-        return a->cpus;
-    return step_layout_is_whole(l) || a->cpus < a->step_cpus ? 0 : a->cpus - a->step_cpus;
-}
-
 /* How many of 'cap' tasks the free memory holds. */
 static uint32_t memory_fits(const struct step_layout *l, const struct alloc_node *a,
                             uint64_t free_mib, uint32_t cap)
@@ -252,6 +228,54 @@ static uint32_t memory_fits(const struct step_layout *l, const struct alloc_node
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
+}
+
+/* -N2-4 without a number of tasks: as many nodes as the range lets, of those that could run a task,
+ * or as many as --ntasks-per-node says, now. */
+static uint32_t count_nodes_of_range(const struct control *c, const struct step_layout *l,
+                                     uint32_t per_node)
+{
+    uint32_t least = per_node ? per_node : 1;
+    uint32_t most = OR(l->spec, max_nodes, 0), nodes = 0;
+    if (l->spec->job_size_str || most <= l->spec->min_nodes)
+        return l->spec->min_nodes;
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
+        const struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
+        const struct node *n = c->cluster->nodes.data[a->node];
+        uint32_t cpus = leave_cpus(l, n, i, idle_cpus(l, a));
+        uint64_t left = leave_memory(
+            l, a, i, l->overlap ? alloc_memory_mib(a) : alloc_memory_mib(a) - a->step_mem_mib);
+        bool fits = l->overcommit || count_tasks_on(l, n, cpus) >= least;
+        nodes += l->usable[i] && fits && memory_fits(l, a, left, least) == least;
+    }
+    nodes = nodes < most ? nodes : most;
+    return nodes > l->spec->min_nodes ? nodes : l->spec->min_nodes;
+}
+
+static int find_counts(const struct control *c, struct step_layout *l, struct err *err)
+{
+    const Pb__StepSpec *s = l->spec;
+    uint32_t per_node = OR(s, ntasks_per_node, l->gres.tasks_per_node);
+    bool nodes_asked = s->has_min_nodes && s->min_nodes;
+    l->wanted_nodes = nodes_asked ? s->min_nodes : l->count;
+    if (l->wanted_nodes > l->count)
+        return control_set_error(err, ERR_NODE_COUNT, "more nodes than the job has");
+    l->cpus_per_task = OR(s, cpus_per_task, l->j->want.cpus_per_task);
+    l->cpus_per_task = l->cpus_per_task ? l->cpus_per_task : 1;
+    if (nodes_asked && !OR(s, num_tasks, 0))
+        l->wanted_nodes = count_nodes_of_range(c, l, per_node);
+    uint32_t filling = wants_filled_nodes(l, per_node) ? count_filling_tasks(c, l) : 0;
+    if (s->has_num_tasks && s->num_tasks)
+        l->num_tasks = s->num_tasks;
+    else if (filling)
+        l->num_tasks = filling;
+    else if (nodes_asked || l->nodes_given || per_node)
+        l->num_tasks = cap_u32((uint64_t)l->wanted_nodes * (per_node ? per_node : 1));
+    else
+        l->num_tasks = l->j->want.tasks > l->wanted_nodes ? l->j->want.tasks : l->wanted_nodes;
+    if (l->num_tasks < l->wanted_nodes)
+        l->wanted_nodes = l->num_tasks;
+    return 0;
 }
 
 uint32_t step_layout_cpus(const struct step_layout *l, const struct node *n,

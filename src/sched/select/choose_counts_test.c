@@ -35,7 +35,7 @@ static void table(void **state)
         {"w=n2 C=[(1200MHz|16GB_Swap)*1&gpu*1]", "n2:1/0 n3:1/0", 0},
         {"w=n1,n2 N=2 C=gpu*1", "", -ERR_NODE_CONFIG},
         {"n=12 C=gpu*1", "n1:4/0 n2:4/0 n3:4/0", 0},
-        {"n=9 N=3 C=[gpu*1&fs2*2]", "n2:3/0 n3:3/0 n4:3/0", 0},
+        {"n=9 N=3 C=[gpu*1&fs2*2]", "n2:4/0 n3:4/0 n4:1/0", 0},
         {"contiguous C=[1200MHz*1&gpu*1]", "n1:1/0 n2:1/0 n3:1/0", -1},
         {"contiguous C=gpu*1&16GB_Swap*1", "n2:1/0 n3:1/0", 0},
         {"prefer=gpu", "n3:1/0", 0},

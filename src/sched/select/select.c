@@ -368,33 +368,45 @@ static void deal_more(const struct chooser *ch, uint64_t *give)
     }
 }
 
-/* Deals the tasks out one node after the other, so that every chosen node gets at least one; where
- * the number of nodes was not asked for, one node is filled before the next. */
+/* Gives tasks to each chosen node in order, until it has 'most' of them or all that it takes. */
+static uint32_t fill_nodes(const struct chooser *ch, uint32_t most, uint32_t left, uint32_t *got)
+{
+    bitset_foreach (ch->chosen, i) {
+        uint32_t limit = ch->tasks[i] < most ? ch->tasks[i] : most;
+        uint32_t more = limit > got[i] ? limit - got[i] : 0;
+        more = more < left ? more : left;
+        got[i] += more;
+        left -= more;
+    }
+    return left;
+}
+
+/* Gives every chosen node a task, and the tasks that its --mincpus hold. The other tasks fill one
+ * node before the next; with --spread-job, and where jobs share CPUs, they go to the nodes in turn:
+ * so that more jobs fit beside each other (GANG-54). */
+static void count_tasks_of_nodes(const struct chooser *ch, const struct request *r, uint32_t *got)
+{
+    uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
+    uint32_t paid = r->overcommit ? 0 : r->min_cpus / r->cpus_per_task;
+    bool in_turn = r->spread || r->shared;
+    uint32_t level = paid && !in_turn ? paid : 1;
+    bitset_foreach (ch->chosen, i)
+        got[i] = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;
+    left = fill_nodes(ch, level, left, got);
+    for (uint32_t before = 0; in_turn && left != before;) {
+        before = left;
+        left = fill_nodes(ch, ++level, left, got);
+    }
+    fill_nodes(ch, UINT32_MAX, left, got);
+}
+
+/* Turns the choice of nodes into shares of them. */
 static int deal_tasks(const struct chooser *ch, const struct cluster *c, const struct job *j,
                       const struct free_view *view, struct selection *out)
 {
-    const struct request *r = &j->want;
-    uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
-    bool one_by_one = (ch->min > 1 || ch->good > 1) && !r->pack;
     uint32_t *got = mem_new_array(uint32_t, ch->fits->size + 1);
     vec_reserve(&out->shares, out->shares.len + ch->count);
-    bitset_foreach (ch->chosen, i) {
-        got[i] = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;
-        if (!one_by_one) {
-            uint32_t more = ch->tasks[i] - got[i] < left ? ch->tasks[i] - got[i] : left;
-            got[i] += more;
-            left -= more;
-        }
-    }
-    for (bool moved = true; left && moved && one_by_one;) {
-        moved = false;
-        bitset_foreach (ch->chosen, i)
-            if (left && got[i] < ch->tasks[i]) {
-                got[i]++;
-                left--;
-                moved = true;
-            }
-    }
+    count_tasks_of_nodes(ch, &j->want, got);
     _cleanup_free_ uint64_t *give =
         ch->need_more ? mem_new_array(uint64_t, ch->fits->size + 1) : NULL;
     if (give)

@@ -187,19 +187,19 @@ static void counts(void **state)
         {NULL, "n=4", "n1:4/0"},
         {NULL, "n=5", "n1:4/0 n2:1/0"},
         {NULL, "N=2", "n1:1/0 n2:1/0"},
-        {NULL, "N=3 n=7", "n1:3/0 n2:2/0 n3:2/0"},
-        {NULL, "N=2-3 n=8", "n1:3/0 n2:3/0 n3:2/0"},
+        {NULL, "N=3 n=7", "n1:4/0 n2:2/0 n3:1/0"},
+        {NULL, "N=2-3 n=8", "n1:4/0 n2:3/0 n3:1/0"},
         {NULL, "N=2-4", "n1:1/0 n2:1/0 n3:1/0 n4:1/0"},
         {NULL, "N=2-4 n=3", "n1:1/0 n2:1/0 n3:1/0"},
         {"n2:4 n3:4 n4:4 m2:2 big:8", "N=2-4", "n1:1/0 m1:1/0"},
         {"n1:3 n2:3", "N=1 n=4", "n3:4/0"},
         {"n1:3 n2:3 n3:3 n4:3", "N=1 n=4", "m1:2/0"},
         {"n1:3 n2:3 n3:3 n4:1", "N=2 n=4", "n1:1/0 n4:3/0"},
-        {"n1:3 n2:3 n3:3 n4:1", "N=2 n=6", "m1:2/0 m2:2/0"},
+        {"n1:3 n2:3 n3:3 n4:1", "N=2 n=6", "m1:2/0 m2:1/0"},
         {"n1:3 n2:3 n3:3 n4:1", "N=2 n=12", "m1:2/0 big:8/0"},
         {"n1:3 n2:3 n3:3 n4:1", "N=2 n=13", NULL},
         {"n1:3 n2:3 n3:3 n4:1", "N=2 w=n1 n=9", "n1:1/0 big:8/0"},
-        {NULL, "N=2-3 n=9", "n1:3/0 n2:3/0 n3:3/0"},
+        {NULL, "N=2-3 n=9", "n1:4/0 n2:4/0 n3:1/0"},
         {NULL, "N=1-2 n=9 x=m[1-2],big", NULL},
         {NULL, "N=4 n=2", "n1:1/0 n2:1/0 n3:1/0 n4:1/0"},
         {NULL, "c=3 n=2", "n1:3/0 n2:3/0"},
@@ -212,6 +212,7 @@ static void counts(void **state)
         {"n1:3 n2:3 n3:3", "n=3 per-node=2", "n1:1/0 n2:1/0 n3:1/0"},
         {"n1:3 n2:3 n3:3", "per-node=2", "n4:2/0"},
         {NULL, "c=8", "big:8/0"},
+        {NULL, "N=2 n=4 spread", "n1:2/0 n2:2/0"},
         {NULL, "n=9 N=1 overcommit", "n1:1/0"},
         {NULL, "n=9 N=2 mincpus=2 overcommit", "n1:2/0 n2:2/0"},
         {"n1:4 n2:3 n3:1", "n=4", "n2:1/0 n3:3/0"},
@@ -224,6 +225,20 @@ static void counts(void **state)
     check_choices(mixed, cases, COUNT(cases));
 }
 
+/* GANG-54: the tasks of jobs that share CPUs are dealt out in turn. */
+static void shared_cpus(void **state)
+{
+    static const char conf[] = CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL "
+                                    "OverSubscribe=YES:2\n";
+    static const struct choice_case cases[] = {
+        {NULL, "N=2 n=4", "n1:3/0 n2:1/0"},
+        {NULL, "N=2 n=4 share", "n1:2/0 n2:2/0"},
+    };
+
+    (void)state;
+    check_choices(conf, cases, COUNT(cases));
+}
+
 /* Cores of two threads are handed out whole, and paid for. */
 static void threads(void **state)
 {
@@ -234,7 +249,7 @@ static void threads(void **state)
         {NULL, "w=m1 mem-per-cpu=100", "m1:1/200"},
         {NULL, "w=m1 n=3 mem-per-cpu=100", "m1:2/400"},
         {NULL, "w=m1 mincpus=3 mem-per-cpu=10", "m1:2/40"},
-        {NULL, "w=m[1-2] n=6", "m1:2/0 m2:2/0"},
+        {NULL, "w=m[1-2] n=6", "m1:2/0 m2:1/0"},
         {"m1:1", "w=m1 n=3", "n1:2/0 m1:1/0"},
         {"m1:1", "N=1 w=m1 n=3", NULL},
         {"m1:1/850", "w=m1 N=1 mem-per-cpu=75", "m1:1/150"},
@@ -287,7 +302,7 @@ static void listed_node_counts(void **state)
         {"n1:4 n2:4 m1:2 m2:2 big:8", "N=1-5 sizes=1,5 n=5", NULL},
         {"n1:4 n2:4 m1:2 m2:2 big:8", "N=1-5 sizes=1-5:4 n=4", "n3:4/0"},
         {NULL, "N=1-5 sizes=1-5:4 n=3", "n1:3/0"},
-        {NULL, "N=1-5 sizes=1-5:2 n=9 w=n1", "n1:2/0 n2:2/0 n3:2/0 n4:2/0 m1:1/0"},
+        {NULL, "N=1-5 sizes=1-5:2 n=9 w=n1", "n1:4/0 n2:2/0 n3:1/0 n4:1/0 m1:1/0"},
         {NULL, "N=1-5 sizes=1,3,5 w=n[1-2]", "n1:1/0 n2:1/0 n3:1/0 n4:1/0 m1:1/0"},
         {"n3:4 m1:2 m2:2", "N=1-4 sizes=1,2,4 contiguous", "n1:1/0 n2:1/0"},
         {"n3:4 m1:2 m2:2", "N=1-3 sizes=1,3 contiguous", "n4:1/0"},
@@ -527,6 +542,7 @@ int main(void)
         cmocka_unit_test(never_runs),
         cmocka_unit_test(possible),
         cmocka_unit_test(counts),
+        cmocka_unit_test(shared_cpus),
         cmocka_unit_test(threads),
         cmocka_unit_test(memory),
         cmocka_unit_test(names_and_features),
