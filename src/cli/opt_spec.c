@@ -116,7 +116,7 @@ int opt_finish(struct opt *o, struct err *err)
     fewer_nodes_than_tasks(o);
     more_tasks_than_per_node(o);
     if (!opt_given(o, OPT_ID_ntasks) && opt_given(o, OPT_ID_ntasks_per_node) &&
-        opt_given(o, OPT_ID_nodes)) {
+        opt_given(o, OPT_ID_nodes) && o->min_nodes == o->max_nodes) {
         uint64_t tasks = (uint64_t)o->min_nodes * o->ntasks_per_node;
         if (tasks > INT32_MAX)
             return opt_fail(o, OPT_FAIL_ERROR, 1, err, "%u nodes with %u tasks each are too many",

@@ -10,6 +10,7 @@
 #include "base/sluid.h"
 #include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"
+#include "cluster/job/step_nodes.h"
 #include "rpc/frame.h"
 
 void jobenv_counts(const uint32_t *counts, size_t n, struct str *out)
@@ -21,33 +22,6 @@ void jobenv_counts(const uint32_t *counts, size_t n, struct str *out)
         if (same > 1)
             str_printf(out, "(x%zu)", same);
     }
-}
-
-void jobenv_spread(const uint32_t *cpus, size_t n, uint32_t cpus_per_task, uint32_t tasks,
-                   uint32_t tasks_per_node, uint32_t *out)
-{
-    uint32_t left = tasks;
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t fit = cpus[i] / (cpus_per_task > 0 ? cpus_per_task : 1);
-
-        if (tasks_per_node > 0)
-            fit = tasks_per_node;
-        out[i] = tasks == 0 ? (fit > 0 ? fit : 1) : (left > 0 ? 1 : 0);
-        left -= tasks == 0 ? 0 : out[i];
-    }
-    for (size_t i = 0; i < n && left > 0; i++) {
-        uint32_t fit = cpus[i] / (cpus_per_task > 0 ? cpus_per_task : 1);
-
-        if (tasks_per_node > 0 && fit > tasks_per_node)
-            fit = tasks_per_node;
-        while (left > 0 && out[i] < fit) {
-            out[i]++;
-            left--;
-        }
-    }
-    for (size_t i = 0; left > 0 && n > 0; i = (i + 1) % n, left--)
-        out[i]++;
 }
 
 static void set_counts(struct envlist *e, const char *name, const uint32_t *counts, size_t n)
@@ -122,10 +96,12 @@ static void set_allocation(struct envlist *e, const struct Pb__AllocReply *alloc
     _cleanup_free_ uint32_t *tasks = mem_new_array(uint32_t, n);
 
     for (size_t i = 0; i < n; i++)
-        cpus[i] = alloc->alloc[i]->cpus;
-    jobenv_spread(cpus, n, spec->cpus_per_task, spec->has_num_tasks ? spec->num_tasks : 0,
-                  spec->has_ntasks_per_node ? spec->ntasks_per_node : 0, tasks);
+        cpus[i] = JOB_ENV_USABLE_CPUS(alloc->alloc[i]);
+    job_env_spread(cpus, n, spec->cpus_per_task,
+                   job_env_tasks(spec, alloc->has_num_tasks ? alloc->num_tasks : spec->num_tasks),
+                   spec->ntasks_per_node, tasks);
     set_requested(e, spec);
+    job_env_put_implied(spec, tasks, n, put_variable, e);
     envlist_setf(e, "SLURM_JOB_ID", "%u", alloc->job_id);
     envlist_set(e, "SLURM_JOB_SLUID",
                 alloc->has_submit_at_sec ? SLUID_TEXT(alloc->job_id, alloc->submit_at_sec) : NULL);
@@ -211,30 +187,28 @@ bool jobenv_attempt(uint32_t job_id, uint32_t *restarts)
 
 void jobenv_step_nodes(const struct Pb__StepReply *step, struct str *out)
 {
-    struct hostlist *nodes = hostlist_new();
+    _cleanup_(step_nodes_done) struct step_nodes nodes;
 
-    for (size_t i = 0; i < step->n_layout; i++)
-        hostlist_push(nodes, step->layout[i]->node);
-    hostlist_format(nodes, out);
-    hostlist_free(nodes);
+    step_nodes_init(&nodes, step->layout, step->n_layout);
+    hostlist_format(nodes.names, out);
 }
 
 void jobenv_step(struct envlist *e, const struct Pb__StepReply *step)
 {
-    size_t n = step->n_layout;
-    _cleanup_free_ uint32_t *tasks = mem_new_array(uint32_t, n);
-    struct str nodes = STR_INIT;
+    _cleanup_(step_nodes_done) struct step_nodes nodes;
+    _cleanup_str_ struct str names = STR_INIT;
 
-    for (size_t i = 0; i < n; i++)
-        tasks[i] = (uint32_t)step->layout[i]->n_task_ids;
-    jobenv_step_nodes(step, &nodes);
+    step_nodes_init(&nodes, step->layout, step->n_layout);
+    size_t n = nodes.tasks.len;
+    const uint32_t *tasks = nodes.tasks.data;
+    hostlist_format(nodes.names, &names);
     envlist_setf(e, "SLURM_JOB_ID", "%u", step->job_id);
     envlist_setf(e, "SLURM_JOBID", "%u", step->job_id);
     envlist_set(e, "SLURM_JOB_SLUID",
                 step->has_submit_at ? SLUID_TEXT(step->job_id, step->submit_at) : NULL);
     envlist_setf(e, "SLURM_STEP_ID", "%u", step->step_id);
     envlist_setf(e, "SLURM_STEPID", "%u", step->step_id);
-    envlist_set(e, "SLURM_STEP_NODELIST", str_cstr(&nodes));
+    envlist_set(e, "SLURM_STEP_NODELIST", str_cstr(&names));
     envlist_setf(e, "SLURM_STEP_NUM_NODES", "%zu", n);
     envlist_setf(e, "SLURM_STEP_NUM_TASKS", "%u", step->num_tasks);
     set_counts(e, "SLURM_STEP_TASKS_PER_NODE", tasks, n);
@@ -242,6 +216,5 @@ void jobenv_step(struct envlist *e, const struct Pb__StepReply *step)
     envlist_setf(e, "SLURM_NPROCS", "%u", step->num_tasks);
     envlist_setf(e, "SLURM_NNODES", "%zu", n);
     set_counts(e, "SLURM_TASKS_PER_NODE", tasks, n);
-    envlist_set(e, "SLURM_NODELIST", str_cstr(&nodes));
-    str_done(&nodes);
+    envlist_set(e, "SLURM_NODELIST", str_cstr(&names));
 }

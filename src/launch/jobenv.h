@@ -17,11 +17,6 @@
 /* Numbers per node, equal neighbours together: "2(x3),1". */
 void jobenv_counts(const uint32_t *counts, size_t n, struct str *out);
 
-/* How many tasks each node of an allocation would run: every node one, then filled up in order,
- * then, with more tasks than CPUs, in turns. tasks 0: as many as the CPUs take. */
-void jobenv_spread(const uint32_t *cpus, size_t n, uint32_t cpus_per_task, uint32_t tasks,
-                   uint32_t tasks_per_node, uint32_t *out);
-
 /* "CLUSTER:HOST:PORT:VERSION": where the cluster is that the job is of. */
 void jobenv_cluster(struct envlist *e, const struct conf *conf);
 

@@ -33,33 +33,6 @@ static void test_counts(void **state)
     }
 }
 
-static void test_spread(void **state)
-{
-    static const struct {
-        size_t n;
-        uint32_t cpus[4], per_task, tasks, per_node, expect[4];
-    } vectors[] = {
-        {0, {0}, 1, 5, 0, {0}},
-        {3, {4, 4, 4}, 0, 0, 0, {4, 4, 4}}, /* none stated: as many as fit */
-        {2, {4, 3}, 2, 0, 0, {2, 1}},
-        {2, {1, 1}, 4, 0, 0, {1, 1}},
-        {2, {4, 4}, 1, 0, 3, {3, 3}},
-        {3, {4, 4, 4}, 1, 5, 0, {3, 1, 1}}, /* one each, then filled in order */
-        {3, {4, 4, 4}, 1, 2, 0, {1, 1, 0}},
-        {2, {2, 2}, 1, 7, 0, {4, 3}}, /* more than the CPUs */
-        {2, {8, 8}, 1, 6, 3, {3, 3}},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
-        uint32_t got[4] = {0};
-
-        jobenv_spread(vectors[i].cpus, vectors[i].n, vectors[i].per_task, vectors[i].tasks,
-                      vectors[i].per_node, got);
-        assert_memory_equal(got, vectors[i].expect, sizeof(got));
-    }
-}
-
 static void test_attempt(void **state)
 {
     static const struct {
@@ -373,6 +346,40 @@ static void test_step(void **state)
     envlist_done(&e);
 }
 
+static void nodes_that_parts_share_are_named_once(void **state)
+{
+    static const struct {
+        const char *node;
+        uint32_t part, tasks;
+    } layout[] = {{"n1", 0, 2}, {"n3", 0, 1}, {"n3", 1, 3}, {"n4", 1, 1}, {"n1", 2, 1}};
+    enum { COUNT = sizeof(layout) / sizeof(layout[0]) };
+    struct Pb__StepNode nodes[COUNT], *list[COUNT];
+    struct Pb__StepReply step = PB__STEP_REPLY__INIT;
+    uint32_t ids[3] = {0};
+    struct envlist e;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++) {
+        pb__step_node__init(&nodes[i]);
+        nodes[i].node = (char *)layout[i].node;
+        nodes[i].part = layout[i].part;
+        nodes[i].task_ids = ids;
+        nodes[i].n_task_ids = layout[i].tasks;
+        list[i] = &nodes[i];
+    }
+    step.num_tasks = 8;
+    step.layout = list;
+    step.n_layout = COUNT;
+    envlist_init(&e, NULL);
+    jobenv_step(&e, &step);
+    assert_string_equal(envlist_get(&e, "SLURM_STEP_NODELIST"), "n[1,3-4]");
+    assert_string_equal(envlist_get(&e, "SLURM_NODELIST"), "n[1,3-4]");
+    assert_string_equal(envlist_get(&e, "SLURM_STEP_NUM_NODES"), "3");
+    assert_string_equal(envlist_get(&e, "SLURM_NNODES"), "3");
+    assert_string_equal(envlist_get(&e, "SLURM_STEP_TASKS_PER_NODE"), "3,4,1");
+    envlist_done(&e);
+}
+
 static void test_cluster(void **state)
 {
     struct conf_host hosts[] = {{.name = "ctl", .addr = "10.0.0.1"}, {.name = "spare"}};
@@ -393,10 +400,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attempt),
         cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_spread),
         cmocka_unit_test(test_alloc),
         cmocka_unit_test(memory_is_told_in_one_way),
         cmocka_unit_test(test_step),
+        cmocka_unit_test(nodes_that_parts_share_are_named_once),
         cmocka_unit_test(test_cluster),
         cmocka_unit_test(each_component_has_variables_of_its_own),
         cmocka_unit_test(no_variable_of_a_component_is_forgotten),

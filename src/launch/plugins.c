@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "cli/opt_priv.h"
+#include "cluster/job/step_nodes.h"
 #include "spank/stack.h"
 
 #define VARIABLE "_SLURM_SPANK_OPTION_" /* in the names of all variables with options */
@@ -267,13 +268,15 @@ int plugins_started(struct plugins *p, size_t part, const Pb__StepReply *step, i
                     char **argv, struct err *err)
 {
     struct stack_facts f = {.has_ids = true, .has_step = true};
+    _cleanup_(step_nodes_done) struct step_nodes nodes = {0};
 
     if (!p)
         return 0;
     take_identity(p, &f);
     f.job_id = step->job_id;
     f.step_id = step->step_id;
-    f.nodes = (uint32_t)step->n_layout;
+    step_nodes_init(&nodes, step->layout, step->n_layout);
+    f.nodes = (uint32_t)nodes.tasks.len;
     f.tasks = step->num_tasks;
     f.cpus_per_task = step->has_cpus_per_task ? step->cpus_per_task : 1;
     f.restarts = step->has_restarts ? step->restarts : 0;

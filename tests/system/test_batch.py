@@ -165,6 +165,32 @@ def test_node_list_variables(cluster):
     assert cluster.output(job) == "n[2-3] n[2-3] 2 2 n2 1(x2)\n"  # CORE-089, 091
 
 
+@pytest.mark.parametrize("options, told", [
+    ("-N2 --exclusive", "4(x2) -"),  # as many tasks as the CPUs take: mpirun starts them
+    ("-N2 --exclusive -c2", "2(x2) -"),
+    ("-N2-3", "1(x3) -"),
+    ("-N2-3 --ntasks-per-node=2", "2(x3) 6"),
+    ("-w n[2-3] --ntasks-per-node=2", "2(x2) 4"),
+    ("-N2 --exclusive -n3", "2,1 3"),
+])
+def test_tasks_of_each_node_without_a_number_of_tasks(cluster, options, told):
+    show = "echo $SLURM_TASKS_PER_NODE ${SLURM_NTASKS:--}"
+    job = cluster.sbatch(*options.split(), wrap=show)
+    cluster.wait(job)
+    assert cluster.output(job) == f"{told}\n"
+    assert cluster.run(["salloc", "-Q", *options.split(), "sh", "-c", show]).ok() == told
+
+
+def test_tasks_that_follow_from_gpus_are_told(make_cluster):
+    c = make_cluster(nodes=1, conf="GresTypes=gpu", node_conf="Gres=gpu:2")
+    for options, told in ("--gpus=2 --gpus-per-task=1", "2 2 2"), ("--gpus=2 --ntasks-per-gpu=1", "2 2 2"):
+        show = "echo $SLURM_TASKS_PER_NODE $SLURM_NTASKS $SLURM_NPROCS"
+        job = c.sbatch(*options.split(), wrap=show)
+        c.wait(job)
+        assert c.output(job) == f"{told}\n"
+        assert c.run(["salloc", "-Q", *options.split(), "sh", "-c", show]).ok() == told
+
+
 def test_exit_status_reaches_the_record(cluster):
     """CORE-099, 101."""
     job = cluster.sbatch("-o", "/dev/null", wrap="exit 3")

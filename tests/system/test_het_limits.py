@@ -47,7 +47,7 @@ def test_as_many_components_as_there_may_be(make_cluster):
     """128 components, and one step over all of them."""
     c = make_cluster(nodes=2, cpus=64)
     request = " : ".join(["-n1 --mem=10"] * 128)
-    done = c.run(["salloc", "-Q", *request.split(), "srun", "--het-group=0-127", "sh", "-c", "echo $SLURM_HET_SIZE $SLURM_PROCID"])
+    done = c.run(["salloc", "-Q", *request.split(), "srun", "--het-group=0-127", "sh", "-c", "echo $SLURM_HET_SIZE $SLURM_PROCID"], timeout=300)
     assert sorted(map(int, (line.split()[1] for line in done.ok().splitlines()))) == list(range(128))
     assert {line.split()[0] for line in done.stdout.splitlines()} == {"128"}
     c.run(["salloc", "-Q", *request.split(), ":", "-n1", "true"]).fails("128")
@@ -58,9 +58,10 @@ def test_sattach(het):
     wait = "read go <fifo$SLURM_PROCID; echo $go on $SLURMD_NODENAME"
     held = het.popen(salloc("-n1 -w n1 : -n2 -w n2 : -n1 -w n1", f"for i in 0 1 2 3; do mkfifo fifo$i; done; srun sh -c '{wait}' : sh -c '{wait}' : sh -c '{wait}'"))
     job = eventually(lambda: het.run("squeue -h -s -o %i").stdout.split(), "the step runs")[0].split("+")[0]
-    for word, nodes in ("sattach", "1 tasks, 1 nodes (n1)"), ("none", "4 tasks, 2 nodes (n[1-2])"):
+    for word, nodes in (("sattach", ["1 tasks, 1 nodes (n1)", "Node 0 (n1), 1 task(s): 0"]),
+                        ("none", ["4 tasks, 2 nodes (n[1-2])", "Node 0 (n1), 2 task(s): 0 3", "Node 1 (n2), 2 task(s): 1 2"])):
         keep(het, word)
-        assert nodes in het.run(f"sattach --layout {job}.0").ok()
+        assert [line.strip() for line in het.run(f"sattach --layout {job}.0").ok().splitlines()[1:] if line] == nodes
     watchers = {}
     for name, count in (f"{job}.0", 3), (f"{job}+1.0", 1), (f"{job}+2.0", 1):
         told = het.work / f"told{name}"

@@ -68,6 +68,10 @@ def test_groups(het):
                      ["0/2/2 n2", "1/2/2 n3"],
                      ["0/2/2 n1", "1/2/2 n4"],
                      ["0/6/6 n1", "1/6/6 n1", "2/6/6 n2", "3/6/6 n3", "4/6/6 n4", "5/6/6 n4"]]
+    six = " : ".join(f"-n1 -w n{i % 4 + 1}" for i in range(6))
+    out = in_job(het, six, f"for groups in 2 0,4 1,3-5; do srun --het-group=$groups {show}; echo; done")
+    steps = [sorted(part.split("\n")) for part in out.stdout.strip().split("\n\n")]
+    assert steps == [["0/1/1 n3"], ["0/2/2 n1", "1/2/2 n1"], ["0/4/4 n2", "1/4/4 n4", "2/4/4 n1", "3/4/4 n2"]]
 
 
 def test_programs(het):
@@ -141,7 +145,17 @@ def test_all_or_none(het):
 def test_shared_node(het):
     """Two components on one node: each has its own CPUs there, and the ranks are still one space."""
     out = in_job(het, "-n2 -w n1 : -n2 -w n1", "srun -l --het-group=0,1 sh -c 'echo $SLURMD_NODENAME $SLURM_NODEID $SLURM_NTASKS'")
-    assert lines(out) == ["0: n1 0 4", "1: n1 0 4", "2: n1 1 4", "3: n1 1 4"]
+    assert lines(out) == ["0: n1 0 4", "1: n1 0 4", "2: n1 0 4", "3: n1 0 4"]
+
+
+def test_variables_name_a_shared_node_once(het):
+    """HET-90: tasks of all components on a node are counted there; what a component has on its node stays its own."""
+    out = in_job(het, "-n2 -N2 -w n[1-2] : -n3 -N2 -w n[2-3] : -n1 -w n1",
+                 "srun -l --het-group=0-2 sh -c 'echo $SLURM_STEP_NODELIST $SLURM_NODELIST $SLURM_JOB_NODELIST $SLURM_STEP_NUM_NODES $SLURM_NNODES "
+                 "$SLURM_STEP_TASKS_PER_NODE $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE / $SLURM_NODEID $SLURM_LOCALID $SLURM_GTIDS $SLURM_CPUS_ON_NODE'")
+    said = [line.split(" / ") for line in lines(out)]
+    assert {common.split(" ", 1)[1] for common, _ in said} == {"n[1-3] n[1-3] n[1-3] 3 3 2,3,1 2,3,1 2,3,1"}
+    assert [own for _, own in said] == ["0 0 0 1", "1 0 1 1", "1 0 2,3 2", "1 1 2,3 2", "2 0 4 1", "0 0 5 1"]
 
 
 def test_own_job(het):

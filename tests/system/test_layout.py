@@ -59,6 +59,21 @@ def test_memory_of_the_cpus_that_are_used(threaded, option, cpus, mem):
     assert f"mem={mem // 2}M" in threaded.output(job)
 
 
+@pytest.mark.parametrize("options, cpus, tasks", [
+    ("-n3 --threads-per-core=1", "3", "3"), ("-n3 --hint=nomultithread", "3", "3"), ("-n3 --threads-per-core=2", "4", "3"), ("-n3", "4", "3"),
+    ("-N2 --exclusive --threads-per-core=1", "8(x2)", "8(x2)"), ("-N2 --exclusive", "16(x2)", "16(x2)"),
+])
+def test_cpus_that_a_job_may_use_are_told(threaded, options, cpus, tasks):
+    """With one thread of a core a script that starts a thread for each of its CPUs has a core for each."""
+    show = "echo $SLURM_JOB_CPUS_PER_NODE $SLURM_TASKS_PER_NODE $SLURM_CPUS_ON_NODE"
+    options = options if "-N" in options else f"-N1 {options}"
+    job = threaded.sbatch(*options.split(), wrap=f"{show}; srun -N1 -n1 printenv SLURM_JOB_CPUS_PER_NODE")
+    threaded.wait(job)
+    assert threaded.output(job) == f"{cpus} {tasks} {cpus.partition('(')[0]}\n{cpus}\n"
+    assert threaded.run(["salloc", "-Q", *options.split(), "sh", "-c", show]).ok() == f"{cpus} {tasks}"
+    assert set(threaded.run(["srun", *options.split(), "printenv", "SLURM_JOB_CPUS_PER_NODE"]).ok().split()) == {cpus}
+
+
 def cpus_of(mask):
     return [i for i in range(64) if int(mask, 16) >> i & 1]
 

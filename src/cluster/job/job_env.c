@@ -185,6 +185,57 @@ void job_env_each(const Pb__JobSpec *s, job_env_fn *put, void *ctx)
 #undef ENV
 }
 
+void job_env_spread(const uint32_t *cpus, size_t n, uint32_t cpus_per_task, uint32_t tasks,
+                    uint32_t tasks_per_node, uint32_t *out)
+{
+    uint32_t left = tasks;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t fit = cpus[i] / (cpus_per_task > 0 ? cpus_per_task : 1);
+
+        if (tasks_per_node > 0)
+            fit = tasks_per_node;
+        out[i] = tasks == 0 ? (fit > 0 ? fit : 1) : (left > 0 ? 1 : 0);
+        left -= tasks == 0 ? 0 : out[i];
+    }
+    for (size_t i = 0; i < n && left > 0; i++) {
+        uint32_t fit = cpus[i] / (cpus_per_task > 0 ? cpus_per_task : 1);
+
+        if (tasks_per_node > 0 && fit > tasks_per_node)
+            fit = tasks_per_node;
+        while (left > 0 && out[i] < fit) {
+            out[i]++;
+            left--;
+        }
+    }
+    for (size_t i = 0; left > 0 && n > 0; i = (i + 1) % n, left--)
+        out[i]++;
+}
+
+/* By a total of GPUs: --ntasks-per-gpu, or --gpus beside --gpus-per-task. */
+static bool has_tasks_of_gpus(const Pb__JobSpec *spec)
+{
+    return spec->ntasks_per_gpu || (spec->tres_per_task && spec->tres_per_job);
+}
+
+uint32_t job_env_tasks(const Pb__JobSpec *spec, uint32_t counted)
+{
+    return spec->num_tasks || has_tasks_of_gpus(spec) ? counted : 0;
+}
+
+void job_env_put_implied(const Pb__JobSpec *spec, const uint32_t *tasks, size_t nodes,
+                         job_env_fn *put, void *ctx)
+{
+    uint64_t total = 0;
+
+    if (spec->num_tasks || !(spec->ntasks_per_node || has_tasks_of_gpus(spec)))
+        return;
+    for (size_t i = 0; i < nodes; i++)
+        total += tasks[i];
+    put_number(put, ctx, "SLURM_NPROCS", true, total);
+    put_number(put, ctx, "SLURM_NTASKS", true, total);
+}
+
 bool job_env_has(const char *name, size_t len)
 {
     static const char *const names[] = {

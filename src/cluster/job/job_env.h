@@ -15,4 +15,16 @@ typedef void job_env_fn(void *ctx, const char *name, const char *value);
 void job_env_each(const Pb__JobSpec *spec, job_env_fn *put, void *ctx);
 /* Appends "cpu=2,gres/gpu:a100=2"; cpus 0: not given. */
 void job_env_tres(const char *gres, uint32_t cpus, struct str *out);
+/* How many tasks each node of an allocation would run: every node one, then filled up in order,
+ * then, with more tasks than CPUs, in turns. tasks 0: as many as the CPUs take. */
+void job_env_spread(const uint32_t *cpus, size_t n, uint32_t cpus_per_task, uint32_t tasks,
+                    uint32_t tasks_per_node, uint32_t *out);
+/* How many tasks 'spec' names or implies, of which 'counted' is the controller's count. 0: as many
+ * as the CPUs of its nodes take, or --ntasks-per-node on each. */
+uint32_t job_env_tasks(const Pb__JobSpec *spec, uint32_t counted);
+/* Those of all nodes, where the request implies them without naming them. */
+void job_env_put_implied(const Pb__JobSpec *spec, const uint32_t *tasks, size_t nodes,
+                         job_env_fn *put, void *ctx);
+/* CPUs of a node that tasks of the job may use; of a NodeShare or a NodeAlloc. */
+#define JOB_ENV_USABLE_CPUS(m) ((m)->has_usable_cpus ? (m)->usable_cpus : (m)->cpus)
 bool job_env_has(const char *name, size_t len); /* whether there is such a variable */

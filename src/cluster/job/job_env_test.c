@@ -178,11 +178,73 @@ static void test_names(void **state)
     assert_false(job_env_has("SLURM_GPUS_X", 12));
 }
 
+static void test_tasks_are_spread_over_nodes(void **state)
+{
+    static const struct {
+        size_t n;
+        uint32_t cpus[4], per_task, tasks, per_node, expect[4];
+    } vectors[] = {
+        {0, {0}, 1, 5, 0, {0}},
+        {3, {4, 4, 4}, 0, 0, 0, {4, 4, 4}}, /* none stated: as many as fit */
+        {2, {4, 3}, 2, 0, 0, {2, 1}},
+        {2, {1, 1}, 4, 0, 0, {1, 1}},
+        {2, {4, 4}, 1, 0, 3, {3, 3}},
+        {3, {4, 4, 4}, 1, 5, 0, {3, 1, 1}}, /* one each, then filled in order */
+        {3, {4, 4, 4}, 1, 2, 0, {1, 1, 0}},
+        {2, {2, 2}, 1, 7, 0, {4, 3}}, /* more than the CPUs */
+        {2, {8, 8}, 1, 6, 3, {3, 3}},
+        {2, {0, 0}, 9, 4, 0, {2, 2}}, /* no CPUs that a task fits on */
+    };
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        uint32_t got[4] = {0};
+
+        job_env_spread(vectors[i].cpus, vectors[i].n, vectors[i].per_task, vectors[i].tasks,
+                       vectors[i].per_node, got);
+        assert_memory_equal(got, vectors[i].expect, sizeof(got));
+    }
+}
+
+static void test_tasks_that_a_request_implies(void **state)
+{
+    static const struct {
+        uint32_t named, per_node, per_gpu;
+        const char *per_task, *per_job;
+        uint32_t tasks;
+        const char *told;
+    } vectors[] = {
+        {0, 0, 0, NULL, NULL, 0, ""},
+        {7, 0, 0, NULL, NULL, 7, ""}, /* job_env_each() tells it */
+        {7, 2, 0, NULL, NULL, 7, ""},
+        {0, 2, 0, NULL, NULL, 0, "SLURM_NPROCS=5 SLURM_NTASKS=5 "},
+        {0, 0, 1, NULL, "gres:gpu:7", 7, "SLURM_NPROCS=5 SLURM_NTASKS=5 "},
+        {0, 0, 0, "gres:gpu:1", "gres:gpu:7", 7, "SLURM_NPROCS=5 SLURM_NTASKS=5 "},
+        {0, 0, 0, "gres:gpu:1", NULL, 0, ""},
+    };
+    static const uint32_t on_nodes[] = {3, 2};
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        _cleanup_str_ struct str text = STR_INIT;
+        Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+        s.num_tasks = vectors[i].named;
+        s.ntasks_per_node = vectors[i].per_node;
+        s.ntasks_per_gpu = vectors[i].per_gpu;
+        s.tres_per_task = (char *)vectors[i].per_task;
+        s.tres_per_job = (char *)vectors[i].per_job;
+        assert_int_equal(job_env_tasks(&s, 7), vectors[i].tasks);
+        job_env_put_implied(&s, on_nodes, 2, put, &text);
+        assert_string_equal(str_cstr(&text), vectors[i].told);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_not_given_is_not_said),
         cmocka_unit_test(test_what_is_given),
+        cmocka_unit_test(test_tasks_are_spread_over_nodes),
+        cmocka_unit_test(test_tasks_that_a_request_implies),
         cmocka_unit_test(test_all_members),
         cmocka_unit_test(test_tres),
         cmocka_unit_test(test_memory),

@@ -19,6 +19,8 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         pb__node_alloc__init(p);
         p->node = (char *)n->name;
         p->cpus = a->cpus;
+        if (node_usable_cpus(n, a->cpus, j->want.use_threads) < a->cpus)
+            SET(p, usable_cpus, node_usable_cpus(n, a->cpus, j->want.use_threads));
         size_t bytes = (a->busy->size + 7) / 8;
         uint8_t *bits = arena_alloc(arena, bytes + 1);
         bitset_foreach (a->busy, i)

@@ -151,6 +151,12 @@ const char *node_cpu_bind(const struct node *n)
     return n->row->cpu_bind;
 }
 
+uint32_t node_usable_cpus(const struct node *n, uint32_t cpus, uint32_t use_threads)
+{
+    bool fewer = use_threads && use_threads < n->threads && n->cpus_per_unit >= n->threads;
+    return fewer ? cpus / n->threads * use_threads : cpus;
+}
+
 const char *node_addr(const struct node *n)
 {
     return n->addr ? n->addr : n->conf->addr;

@@ -96,6 +96,8 @@ struct node {
 bool node_is_usable(const struct node *n);       /* new work may go there */
 const char *node_cpu_bind(const struct node *n); /* a word of CpuBind; NULL: none */
 const char *node_addr(const struct node *n);     /* where its daemon is reached */
+/* Of 'cpus' CPUs of whole cores, those that tasks use with 'use_threads' of each core; 0: all. */
+uint32_t node_usable_cpus(const struct node *n, uint32_t cpus, uint32_t use_threads);
 const char *node_bcast_addr(const struct node *n);
 const char *node_hostname(const struct node *n);
 const char *

@@ -2,45 +2,40 @@
 #include "cmd/sattach/layout.h"
 
 #include "base/hostlist.h"
-#include "base/mem.h"
+#include "cluster/job/step_nodes.h"
 
-/* Components and parts of a step may share a node, which is named once. */
-static struct hostlist *find_nodes(const Pb__StepRecord *step)
+/* Components and parts of a step may share a node: it has the tasks of all of them. */
+static void put_node(const Pb__StepRecord *step, const struct step_nodes *nodes, size_t number,
+                     struct str *out)
 {
-    struct hostlist *nodes = hostlist_new();
-    _cleanup_hostlist_ struct hostlist *distinct = hostlist_new();
+    char name[HOSTLIST_NAME_MAX + 1];
+    bool shares = nodes->tasks.len < step->n_layout;
 
-    for (size_t i = 0; i < step->n_layout; i++) {
-        hostlist_push(nodes, step->layout[i]->node);
-        hostlist_push(distinct, step->layout[i]->node);
+    hostlist_nth(nodes->names, number, name);
+    str_printf(out, "\tNode %zu (%s), %u task(s): ", number, name, nodes->tasks.data[number]);
+    for (size_t i = shares ? 0 : number; i < (shares ? step->n_layout : number + 1); i++) {
+        const Pb__StepNode *n = step->layout[i];
+
+        for (size_t k = 0; str_eq(n->node, name) && k < n->n_task_ids; k++)
+            str_printf(out, "%u ", n->task_ids[k]);
     }
-    hostlist_uniq(distinct);
-    if (hostlist_count(distinct) < step->n_layout) {
-        hostlist_free(nodes);
-        nodes = take_ptr(distinct);
-    }
-    return nodes;
+    str_putc(out, '\n');
 }
 
 void layout_format(const Pb__StepRecord *step, struct str *out)
 {
-    _cleanup_hostlist_ struct hostlist *nodes = find_nodes(step);
-    size_t tasks = 0;
+    _cleanup_(step_nodes_done) struct step_nodes nodes;
+    uint32_t tasks = 0;
 
-    for (size_t i = 0; i < step->n_layout; i++)
-        tasks += step->layout[i]->n_task_ids;
+    step_nodes_init(&nodes, step->layout, step->n_layout);
+    vec_foreach (&nodes.tasks, count)
+        tasks += *count;
     str_puts(out, "Job step layout:\n");
-    str_printf(out, "\t%zu tasks, %zu nodes (", tasks, hostlist_count(nodes));
-    hostlist_format(nodes, out);
+    str_printf(out, "\t%u tasks, %zu nodes (", tasks, nodes.tasks.len);
+    hostlist_format(nodes.names, out);
     str_puts(out, ")\n\n");
-    for (size_t i = 0; i < step->n_layout; i++) {
-        const Pb__StepNode *n = step->layout[i];
-
-        str_printf(out, "\tNode %zu (%s), %zu task(s): ", i, n->node, n->n_task_ids);
-        for (size_t k = 0; k < n->n_task_ids; k++)
-            str_printf(out, "%u ", n->task_ids[k]);
-        str_putc(out, '\n');
-    }
+    for (size_t i = 0; i < nodes.tasks.len; i++)
+        put_node(step, &nodes, i, out);
 }
 
 /* Ranks count the tasks of all parts, be they watched or not. */

@@ -31,13 +31,13 @@ static void test_text(void **state)
                                         "\t3 tasks, 2 nodes (n[1-2])\n\n"
                                         "\tNode 0 (n1), 2 task(s): 0 2 \n"
                                         "\tNode 1 (n2), 1 task(s): 1 \n");
-    nodes[1].node = n1; /* of another component */
+    nodes[1].node = n1;
+    nodes[1].part = 1; /* another component */
     str_clear(&out);
     layout_format(&step, &out);
     assert_string_equal(str_cstr(&out), "Job step layout:\n"
                                         "\t3 tasks, 1 nodes (n1)\n\n"
-                                        "\tNode 0 (n1), 2 task(s): 0 2 \n"
-                                        "\tNode 1 (n1), 1 task(s): 1 \n");
+                                        "\tNode 0 (n1), 3 task(s): 0 2 1 \n");
 }
 
 int main(void)

@@ -50,7 +50,7 @@ static void write_script(const Pb__JobRecord *job, bool csh, struct str *out)
     _cleanup_str_ struct str counts = STR_INIT;
     char number[16];
     for (size_t i = 0; i < live->n_alloc; i++)
-        cpus[i] = live->alloc[i]->cpus;
+        cpus[i] = JOB_ENV_USABLE_CPUS(live->alloc[i]);
     jobenv_counts(cpus, live->n_alloc, &counts);
     snprintf(number, sizeof number, "%zu", live->n_alloc);
     const char *const variables[][2] = {{"SLURM_NODELIST", live->nodes},

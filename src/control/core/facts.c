@@ -10,14 +10,22 @@
 #include "cluster/job/step_cpus.h"
 #include "control/internal.h"
 
-/* "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
-static void format_cpus(const struct job *j, struct str *out)
+/* CPUs of a node of the job that its tasks may use. */
+static uint32_t count_usable_cpus(const struct cluster *c, const struct job *j, size_t at)
 {
-    const struct alloc_node *a = attempt_of(j)->alloc.data;
+    const struct alloc_node *a = &attempt_of(j)->alloc.data[at];
+    return node_usable_cpus(c->nodes.data[a->node], a->cpus, j->want.use_threads);
+}
+
+/* "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
+static void format_cpus(const struct cluster *c, const struct job *j, struct str *out)
+{
     for (size_t i = 0, same; i < attempt_of(j)->alloc.len; i += same) {
-        for (same = 1; i + same < attempt_of(j)->alloc.len && a[i + same].cpus == a[i].cpus; same++)
-            ;
-        str_printf(out, "%s%u", i ? "," : "", a[i].cpus);
+        uint32_t cpus = count_usable_cpus(c, j, i);
+        for (same = 1; i + same < attempt_of(j)->alloc.len; same++)
+            if (count_usable_cpus(c, j, i + same) != cpus)
+                break;
+        str_printf(out, "%s%u", i ? "," : "", cpus);
         if (same > 1)
             str_printf(out, "(x%zu)", same);
     }
@@ -120,7 +128,7 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     if (spec && (c->conf->prolog || c->conf->epilog))
         facts_put_streams(c, j, spec, m, arena);
     job_format_nodes(c->cluster, j, &nodes);
-    format_cpus(j, &cpus);
+    format_cpus(c->cluster, j, &cpus);
     m->nodes = arena_strdup(arena, str_cstr(&nodes));
     m->cpus_per_node = arena_strdup(arena, str_cstr(&cpus));
     SET(m, num_nodes, (uint32_t)attempt_of(j)->alloc.len);
@@ -158,13 +166,16 @@ ProtobufCBinaryData facts_pack_cpus(const struct control *c, const struct alloc_
     return step_cpus_pack(cpus, arena);
 }
 
-Pb__NodeShare *facts_pack_share(const struct control *c, const struct alloc_node *a,
-                                struct arena *arena)
+Pb__NodeShare *facts_pack_share(const struct control *c, const struct job *j,
+                                const struct alloc_node *a, struct arena *arena)
 {
     Pb__NodeShare *s = arena_alloc(arena, sizeof(*s));
     pb__node_share__init(s);
-    s->node = (char *)c->cluster->nodes.data[a->node]->name;
+    const struct node *n = c->cluster->nodes.data[a->node];
+    s->node = (char *)n->name;
     s->cpus = a->cpus;
+    if (node_usable_cpus(n, a->cpus, j->want.use_threads) < a->cpus)
+        SET(s, usable_cpus, node_usable_cpus(n, a->cpus, j->want.use_threads));
     SET(s, mem_mib, alloc_memory_mib(a));
     SET(s, cpu_set, facts_pack_cpus(c, a, arena));
     s->n_gres = a->gres.len;
@@ -184,7 +195,7 @@ Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
     m->facts = facts_make(c, j, arena);
     if (a) {
         SET(m, cpus, a->cpus);
-        m->share = facts_pack_share(c, a, arena);
+        m->share = facts_pack_share(c, j, a, arena);
     }
     return m;
 }
@@ -322,7 +333,7 @@ static size_t pack_shares(struct control *c, const struct job *j, Pb__NodeShare 
     size_t count = 0;
     *out = arena_alloc(arena, sizeof(**out) * (attempt_of(j)->alloc.len + 1));
     vec_foreach (&attempt_of(j)->alloc, a)
-        (*out)[count++] = facts_pack_share(c, a, arena);
+        (*out)[count++] = facts_pack_share(c, j, a, arena);
     return count;
 }
 

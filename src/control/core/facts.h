@@ -29,8 +29,8 @@ void facts_put_node(const struct node *n, Pb__StepNode *m);
 /* The CPUs that the job has there, as a set. */
 ProtobufCBinaryData facts_pack_cpus(const struct control *c, const struct alloc_node *a,
                                     struct arena *arena);
-Pb__NodeShare *facts_pack_share(const struct control *c, const struct alloc_node *a,
-                                struct arena *arena);
+Pb__NodeShare *facts_pack_share(const struct control *c, const struct job *j,
+                                const struct alloc_node *a, struct arena *arena);
 /* A signed credential: the right to start this step on its nodes for CONTROL_CRED_MS. */
 void facts_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
                      uint8_t sig[64]);

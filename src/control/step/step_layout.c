@@ -106,8 +106,7 @@ static uint32_t used_threads(const struct step_layout *l, const struct node *n)
 /* How many of 'cpus' CPUs of a node tasks may use: with --threads-per-core fewer. */
 static uint32_t usable_cpus(const struct step_layout *l, const struct node *n, uint32_t cpus)
 {
-    uint32_t use = used_threads(l, n);
-    return use ? cpus / n->threads * use : cpus;
+    return node_usable_cpus(n, cpus, OR(l->spec, threads_per_core, l->j->want.use_threads));
 }
 
 /* Tasks that so many CPUs of a node hold. */

@@ -17,32 +17,6 @@ void layout_counts_format(const uint32_t *counts, size_t nodes, struct str *out)
     }
 }
 
-void layout_spread(const uint32_t *cpus, size_t nodes, uint32_t tasks, uint32_t cpus_per_task,
-                   uint32_t per_node, uint32_t *counts)
-{
-    uint32_t left = tasks;
-
-    if (!cpus_per_task)
-        cpus_per_task = 1;
-    for (size_t i = 0; i < nodes; i++) {
-        counts[i] = per_node ? per_node : left ? 1 : 0;
-        left -= counts[i] <= left ? counts[i] : left;
-    }
-    if (per_node)
-        return;
-    for (size_t i = 0; i < nodes && left; i++) {
-        uint32_t room = cpus[i] / cpus_per_task;
-        uint32_t more = room > counts[i] ? room - counts[i] : 0;
-
-        if (more > left)
-            more = left;
-        counts[i] += more;
-        left -= more;
-    }
-    for (size_t i = 0; i < nodes; i++)
-        counts[i] += left / (uint32_t)nodes + (i < left % nodes);
-}
-
 struct block {
     uint32_t first, nodes, tasks;
 };

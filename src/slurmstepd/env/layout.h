@@ -12,11 +12,6 @@
 /* Appends "2(x3),1": counts per node, equal neighbours joined. */
 void layout_counts_format(const uint32_t *counts, size_t nodes, struct str *out);
 
-/* How a batch job's tasks would be spread over its nodes: one each first, then filling each node's
- * CPUs in order, then evenly. per_node != 0: that many everywhere. */
-void layout_spread(const uint32_t *cpus, size_t nodes, uint32_t tasks, uint32_t cpus_per_task,
-                   uint32_t per_node, uint32_t *counts);
-
 /* Appends MPICH's PMI_process_mapping, "(vector,(first node,nodes,tasks per node),...)", for tasks
  * whose nodes are node_of[0..tasks-1]; one period of a repeating sequence, as its readers go round.
  */

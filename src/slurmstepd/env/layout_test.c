@@ -32,30 +32,6 @@ static void test_counts(void **state)
     }
 }
 
-static void test_spread(void **state)
-{
-    static const struct {
-        uint32_t cpus[4];
-        size_t nodes;
-        uint32_t tasks, cpus_per_task, per_node;
-        uint32_t counts[4];
-    } vectors[] = {
-        {{4, 4}, 2, 0, 1, 0, {0, 0}}, {{4, 4}, 2, 1, 0, 0, {1, 0}},
-        {{4, 4}, 2, 2, 1, 0, {1, 1}}, {{4, 4}, 2, 6, 1, 0, {4, 2}},
-        {{4, 4}, 2, 3, 2, 0, {2, 1}}, {{4, 4, 4}, 3, 8, 0, 0, {4, 3, 1}},
-        {{1, 1}, 2, 5, 1, 0, {3, 2}}, {{8, 8}, 2, 0, 1, 3, {3, 3}},
-        {{0, 0}, 2, 4, 9, 0, {2, 2}},
-    };
-
-    for (size_t i = 0; i < LEN(vectors); i++) {
-        uint32_t counts[4] = {0};
-
-        layout_spread(vectors[i].cpus, vectors[i].nodes, vectors[i].tasks, vectors[i].cpus_per_task,
-                      vectors[i].per_node, counts);
-        assert_memory_equal(counts, vectors[i].counts, sizeof(counts));
-    }
-}
-
 static void test_mapping(void **state)
 {
     static const struct {
@@ -85,7 +61,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_spread),
         cmocka_unit_test(test_mapping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "base/timefmt.h"
 #include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"
+#include "cluster/job/step_nodes.h"
 #include "cluster/job/step_ports.h"
 #include "slurmstepd/env/gpus.h"
 #include "slurmstepd/env/layout.h"
@@ -97,11 +98,11 @@ static void add_share(struct share *s, Pb__NodeShare *const *nodes, size_t count
         long at = first ? -1 : hostlist_find(s->hosts, nodes[i]->node);
 
         if (at >= 0) {
-            s->cpus.data[at] += nodes[i]->cpus;
+            s->cpus.data[at] += JOB_ENV_USABLE_CPUS(nodes[i]);
             continue;
         }
         hostlist_push(s->hosts, nodes[i]->node);
-        vec_push(&s->cpus, nodes[i]->cpus);
+        vec_push(&s->cpus, JOB_ENV_USABLE_CPUS(nodes[i]));
     }
 }
 
@@ -246,12 +247,12 @@ static void put_job_tasks(struct envlist *env, const Pb__LaunchBatch *batch, con
     size_t nodes = cred->n_job_nodes;
     _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, nodes + 1);
     _cleanup_free_ uint32_t *counts = mem_new_array(uint32_t, nodes + 1);
-    uint32_t tasks = batch->has_num_tasks ? batch->num_tasks : spec->num_tasks;
+    uint32_t tasks = job_env_tasks(spec, batch->has_num_tasks ? batch->num_tasks : spec->num_tasks);
 
     for (size_t i = 0; i < nodes; i++)
-        cpus[i] = cred->job_nodes[i]->cpus;
-    layout_spread(cpus, nodes, tasks ? tasks : (uint32_t)nodes, spec->cpus_per_task,
-                  spec->ntasks_per_node, counts);
+        cpus[i] = JOB_ENV_USABLE_CPUS(cred->job_nodes[i]);
+    job_env_spread(cpus, nodes, spec->cpus_per_task, tasks, spec->ntasks_per_node, counts);
+    job_env_put_implied(spec, counts, nodes, put_batch_variable, env);
     put_counts(env, "SLURM_TASKS_PER_NODE", counts, nodes);
 }
 
@@ -284,6 +285,8 @@ static void put_component(struct envlist *env, const Pb__StepdStart *start, cons
         pb__node_share__init(&shares[i]);
         shares[i].node = component->alloc[i]->node;
         shares[i].cpus = component->alloc[i]->cpus;
+        shares[i].has_usable_cpus = component->alloc[i]->has_usable_cpus;
+        shares[i].usable_cpus = component->alloc[i]->usable_cpus;
         list[i] = &shares[i];
     }
     cred.job_id = component->job_id;
@@ -361,7 +364,8 @@ size_t vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__La
     gpus_put(env, start, false);
     if (cred->n_job_nodes)
         put_shards(env, cred->job_nodes[0]->gres, cred->job_nodes[0]->n_gres);
-    put_number(env, "SLURM_CPUS_ON_NODE", cred->n_job_nodes ? cred->job_nodes[0]->cpus : 0);
+    put_number(env, "SLURM_CPUS_ON_NODE",
+               cred->n_job_nodes ? JOB_ENV_USABLE_CPUS(cred->job_nodes[0]) : 0);
     put_number(env, "SLURM_NODEID", 0);
     envlist_set(env, "ENVIRONMENT", "BATCH");
     /* The submitter's is another host's; a step keeps what srun, or the script, has. */
@@ -378,28 +382,27 @@ size_t vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__La
 /* The step's nodes, tasks and this node's share of them. */
 static void put_layout(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
 {
-    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
+    _cleanup_(step_nodes_done) struct step_nodes nodes;
     _cleanup_str_ struct str names = STR_INIT, per_node = STR_INIT;
-    _cleanup_free_ uint32_t *counts = mem_new_array(uint32_t, cred->n_nodes + 1);
     uint32_t tasks = 0;
 
-    for (size_t i = 0; i < cred->n_nodes; i++) {
-        hostlist_push(hosts, cred->nodes[i]->node);
-        counts[i] = (uint32_t)cred->nodes[i]->n_task_ids;
-        tasks += counts[i];
-    }
-    hostlist_format(hosts, &names);
-    layout_counts_format(counts, cred->n_nodes, &per_node);
+    step_nodes_init(&nodes, cred->nodes, cred->n_nodes);
+    vec_foreach (&nodes.tasks, count)
+        tasks += *count;
+    hostlist_format(nodes.names, &names);
+    layout_counts_format(nodes.tasks.data, nodes.tasks.len, &per_node);
     envlist_set(env, "SLURM_STEP_NODELIST", str_cstr(&names));
     envlist_default(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
-    put_both_numbers(env, "SLURM_STEP_NUM_NODES", "SLURM_NNODES", cred->n_nodes);
+    put_both_numbers(env, "SLURM_STEP_NUM_NODES", "SLURM_NNODES", nodes.tasks.len);
     put_number(env, "SLURM_STEP_NUM_TASKS", tasks);
     put_both_numbers(env, "SLURM_NTASKS", "SLURM_NPROCS", tasks);
     put_both(env, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", str_cstr(&per_node));
     put_both_numbers(env, "SLURM_STEP_ID", "SLURM_STEPID", cred->step_id);
-    put_number(env, "SLURM_NODEID", start->node_index);
-    if (start->node_index < cred->n_nodes)
-        put_number(env, "SLURM_CPUS_ON_NODE", cred->nodes[start->node_index]->cpus);
+    if (start->node_index >= cred->n_nodes)
+        return;
+    const Pb__StepNode *here = cred->nodes[start->node_index];
+    put_number(env, "SLURM_NODEID", (uint64_t)hostlist_find(nodes.names, here->node));
+    put_number(env, "SLURM_CPUS_ON_NODE", here->cpus);
 }
 
 /* Those of the step that this one was started in are gone. */

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "cluster/job/step_nodes.h"
 #include "slurmstepd/stream/journal.h"
 #include "slurmstepd/stream/srun.h"
 #include "slurmstepd/task/task.h"
@@ -66,7 +67,6 @@ static void copy_node(const struct step *step, struct plugin_facts *p)
         if (str_eq(cred->job_nodes[i]->node, step->node))
             share = cred->job_nodes[i];
     f->has_node = true;
-    f->node_index = step->node_index;
     f->local_tasks = (uint32_t)step->task_count;
     if (share) {
         f->cpus = (uint16_t)(share->cpus < UINT16_MAX ? share->cpus : UINT16_MAX);
@@ -94,6 +94,21 @@ static void copy_argv(const struct step *step, struct plugin_facts *p)
     p->facts.argv = p->argv;
 }
 
+/* Parts of a step that share a node: the node counts once. */
+static void copy_layout(const struct step *step, struct stack_facts *f)
+{
+    const Pb__Cred *cred = step->granted;
+    _cleanup_(step_nodes_done) struct step_nodes nodes;
+
+    step_nodes_init(&nodes, cred->nodes, cred->n_nodes);
+    f->nodes = (uint32_t)nodes.tasks.len;
+    f->tasks = 0;
+    vec_foreach (&nodes.tasks, count)
+        f->tasks += *count;
+    if (step->node_index < cred->n_nodes)
+        f->node_index = (uint32_t)hostlist_find(nodes.names, cred->nodes[step->node_index]->node);
+}
+
 static void make_facts(const struct step *step, struct plugin_facts *p)
 {
     const Pb__Cred *cred = step->granted;
@@ -111,11 +126,9 @@ static void make_facts(const struct step *step, struct plugin_facts *p)
         f->array_job_id = cred->facts->array_job_id;
         f->array_task_id = cred->facts->array_task_id;
     }
-    f->nodes = step->is_batch ? 1 : (uint32_t)cred->n_nodes;
-    for (size_t i = 0; i < cred->n_nodes && !step->is_batch; i++)
-        f->tasks += (uint32_t)cred->nodes[i]->n_task_ids;
-    if (step->is_batch)
-        f->tasks = 1;
+    f->nodes = f->tasks = 1;
+    if (!step->is_batch)
+        copy_layout(step, f);
     f->cpus_per_task =
         step->launch && step->launch->has_cpus_per_task ? step->launch->cpus_per_task : 1;
     copy_node(step, p);

@@ -5,6 +5,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "cluster/job/step_nodes.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/run.h"
 #include "launch/jobenv.h"
@@ -23,17 +24,21 @@ void report_allocation(const struct run *run)
 {
     const struct Pb__AllocReply *alloc = run->alloc;
     const struct Pb__StepReply *step = run->step;
-    size_t n = alloc != NULL ? alloc->n_alloc : step->n_layout;
+    _cleanup_(step_nodes_done) struct step_nodes own;
+    size_t n = alloc != NULL ? alloc->n_alloc : 0;
     _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, n + 1);
     _cleanup_str_ struct str nodes = STR_INIT, counts = STR_INIT;
 
     for (size_t i = 0; i < n; i++)
-        cpus[i] = alloc != NULL ? alloc->alloc[i]->cpus : step->layout[i]->cpus;
-    put_counts(cpus, n, &counts);
+        cpus[i] = alloc->alloc[i]->cpus;
+    step_nodes_init(&own, alloc != NULL ? NULL : step->layout, alloc != NULL ? 0 : step->n_layout);
+    if (alloc == NULL)
+        n = own.cpus.len;
+    put_counts(alloc != NULL ? cpus : own.cpus.data, n, &counts);
     if (alloc != NULL && alloc->nodes != NULL)
         str_puts(&nodes, alloc->nodes);
     else
-        jobenv_step_nodes(step, &nodes);
+        hostlist_format(own.names, &nodes);
     say_verbose("jobid %u: nodes(%zu):`%s', cpu counts: %s", run->job_id, n, str_cstr(&nodes),
                 str_cstr(&counts));
 }
