@@ -139,33 +139,43 @@ static char *next_item(const char **list, struct str *item)
     return item->data;
 }
 
-void envlist_export(struct envlist *e, const char *spec, char *const *from)
+bool envlist_exports_all(const char *spec)
 {
-    const char *list = spec;
-    struct str item = STR_INIT;
+    const char *list = spec, *word;
+    _cleanup_str_ struct str item = STR_INIT;
     bool all = spec == NULL;
-    char *word;
 
     while ((word = next_item(&list, &item)) != NULL)
         all |= strcasecmp(word, "ALL") == 0;
+    return all;
+}
+
+void envlist_export(struct envlist *e, const char *spec, char *const *from, bool values_first)
+{
+    const char *list = spec;
+    struct str item = STR_INIT;
+    bool all = envlist_exports_all(spec);
+    char *word;
+
     for (char *const *var = from; *var != NULL; var++) {
         const char *eq = strchr(*var, '=');
 
         if (eq != NULL && (all || strncmp(*var, "SLURM_", 6) == 0))
             give_variable(e, (size_t)(eq - *var), mem_strdup(*var));
     }
-    list = spec;
     while ((word = next_item(&list, &item)) != NULL) {
         char *eq = strchr(word, '=');
 
-        if (*word == '\0' || strcasecmp(word, "ALL") == 0 || strcasecmp(word, "NONE") == 0)
+        if (*word == '\0' || strcasecmp(word, "ALL") == 0 || strcasecmp(word, "NONE") == 0 ||
+            strcasecmp(word, "NIL") == 0)
             continue;
-        if (eq != NULL) {
+        if (eq)
             *eq = '\0';
+        const char *own = value_in(from, word);
+        if (!eq)
+            envlist_default(e, word, own);
+        else if (!all || values_first || !own) /* which is there already */
             envlist_set(e, word, eq + 1);
-        } else {
-            envlist_default(e, word, value_in(from, word));
-        }
     }
     str_done(&item);
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct envlist {
@@ -21,7 +22,8 @@ void envlist_setf(struct envlist *e, const char *name, const char *fmt, ...)
 void envlist_default(struct envlist *e, const char *name, const char *value); /* if not there */
 const char *envlist_get(const struct envlist *e, const char *name);           /* NULL: not there */
 
-/* What --export asks for: "ALL", "NONE", "[ALL,]NAME,NAME=value...", of what is in 'from'. Without
- * ALL only SLURM_* and the named ones are taken; NULL is ALL. A value may be quoted to hold commas.
- */
-void envlist_export(struct envlist *e, const char *spec, char *const *from);
+/* What --export asks for: "ALL", "NONE", "NIL", "[ALL,]NAME,NAME=value...", of what is in 'from'.
+ * Without ALL only SLURM_* and the named ones are taken; NULL is ALL. A value may be quoted to hold
+ * commas. With ALL a variable of 'from' comes before NAME=value, unless 'values_first'. */
+void envlist_export(struct envlist *e, const char *spec, char *const *from, bool values_first);
+bool envlist_exports_all(const char *spec); /* whether ALL is in it, or it is NULL */

@@ -23,26 +23,33 @@ static char *joined(const struct envlist *e, struct str *out)
 static void test_export(void **state)
 {
     static const struct {
-        const char *spec, *expect;
+        const char *spec, *expect, *values_first; /* NULL: the same */
     } vectors[] = {
         {NULL, "PATH=/bin|EDITOR=vi|SLURM_JOB_ID=7|SLURMISH=no|A=1,2"},
         {"ALL", "PATH=/bin|EDITOR=vi|SLURM_JOB_ID=7|SLURMISH=no|A=1,2"},
         {"NONE", "SLURM_JOB_ID=7"},
+        {"NIL", "SLURM_JOB_ID=7"},
         {"EDITOR,ARG1=test", "SLURM_JOB_ID=7|EDITOR=vi|ARG1=test"},
         {"nosuch,,EDITOR=", "SLURM_JOB_ID=7|EDITOR="},
-        {"all,EDITOR=emacs", "PATH=/bin|EDITOR=emacs|SLURM_JOB_ID=7|SLURMISH=no|A=1,2"},
+        {"all,EDITOR=emacs", "PATH=/bin|EDITOR=vi|SLURM_JOB_ID=7|SLURMISH=no|A=1,2",
+         "PATH=/bin|EDITOR=emacs|SLURM_JOB_ID=7|SLURMISH=no|A=1,2"},
+        {"EDITOR=emacs,ALL,B=1,B=2", "PATH=/bin|EDITOR=vi|SLURM_JOB_ID=7|SLURMISH=no|A=1,2|B=2",
+         "PATH=/bin|EDITOR=emacs|SLURM_JOB_ID=7|SLURMISH=no|A=1,2|B=2"},
         {"B='x,y',C=\"a b\"", "SLURM_JOB_ID=7|B=x,y|C=a b"},
         {"B='open,end", "SLURM_JOB_ID=7|B=open,end"},
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+    for (size_t i = 0; i < 2 * sizeof(vectors) / sizeof(vectors[0]); i++) {
+        const char *expect = vectors[i / 2].expect;
         struct envlist e;
         _cleanup_str_ struct str got = STR_INIT;
 
+        if (i % 2 && vectors[i / 2].values_first)
+            expect = vectors[i / 2].values_first;
         envlist_init(&e, NULL);
-        envlist_export(&e, vectors[i].spec, user);
-        assert_string_equal(joined(&e, &got), vectors[i].expect);
+        envlist_export(&e, vectors[i / 2].spec, user, i % 2);
+        assert_string_equal(joined(&e, &got), expect);
         assert_null(e.vars[e.count]);
         envlist_done(&e);
     }

@@ -205,6 +205,8 @@ class Cluster:
         ]
         if os.environ.get("SLUICE_TEST_CGROUP") and "cgroup" not in conf:
             lines.append(self.in_cgroups(int(os.environ["SLUICE_TEST_CGROUP"])))
+        if "GetEnvTimeout" not in conf:
+            lines.append("GetEnvTimeout=60")
         lines.append(conf)
         if os.environ.get("SLUICE_TEST_LATE") and not re.search("^Epilog=", conf, re.M):
             lines.append(f"Epilog={self.late()}")

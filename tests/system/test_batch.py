@@ -140,22 +140,37 @@ def test_a_job_without_its_users_environment_is_held(cluster, nobody):
         fields = cluster.job(job)
         return fields if fields["JobState"] == "PENDING" and fields["Restarts"] == "1" else None
     said = eventually(held, "the job back in the queue")["Reason"].replace("_", " ")
-    assert said == f"launch failed requeued held: --get-user-env: {shell} on n1 exited with status 1"
+    assert said == f"launch failed requeued held: --get-user-env, or --export with names or NONE: {shell} on n1 exited with status 1"
     assert cluster.node("n1")["State"] == "IDLE"
     cluster.run(["scancel", str(job)]).ok()
 
 
-def test_export_none_and_list(cluster):
-    job = cluster.sbatch("--export=NONE", env={"SECRET": "x"}, wrap='echo "[$SECRET]"')
-    cluster.wait(job)
-    assert cluster.output(job) == "[]\n"
-    job = cluster.sbatch("--export=NONE", env={"HOME": "/h", "LOGNAME": "l", "SHELL": "/s", "USER": "u", "OTHER": "o"},
+def test_export_nil_leaves_what_programs_need(cluster):
+    job = cluster.sbatch("--export=NIL", env={"HOME": "/h", "LOGNAME": "l", "SHELL": "/s", "USER": "u", "OTHER": "o"},
                          wrap='echo "$HOME $LOGNAME $SHELL $USER [$OTHER]"')
     cluster.wait(job)
     assert cluster.output(job) == "/h l /s u []\n"
-    job = cluster.sbatch("--export=A=5,KEEP", env={"KEEP": "k", "DROP": "d"}, wrap='echo "$A $KEEP [$DROP]"')
-    cluster.wait(job)
-    assert cluster.output(job) == "5 k []\n"
+
+
+@pytest.mark.parametrize("export, given", [("NONE", "  "), ("A=5,KEEP", "5 k ")])
+def test_export_of_names_or_none_adds_the_login_environment(make_cluster, export, given):
+    """It is what the shell of the account has, over which the variables count that the job brings along."""
+    c = make_cluster(nodes=1)
+    job = c.sbatch(f"--export={export}", env={"HOME": "/h", "KEEP": "k", "DROP": "d"}, wrap='echo "$A $KEEP $DROP" "$HOME"; echo $PATH')
+    c.wait(job)
+    said, path = c.output(job).splitlines()
+    assert said == f"{given} {pwd.getpwuid(os.geteuid()).pw_dir}" and str(PREFIX) not in path
+
+
+def test_exports_that_run_a_login_shell(make_cluster):
+    """GetEnvTimeout=0 lets none run: jobs that need one are held, the others run."""
+    c = make_cluster(nodes=1, conf="GetEnvTimeout=0")
+    held, run = ([c.sbatch(f"--export={export}", wrap="true") for export in exports] for exports in (("NONE", "A=5"), ("ALL", "ALL,A=5", "NIL")))
+    for job in run:
+        assert c.wait(job)["JobState"] == "COMPLETED"
+    for job in held:
+        eventually(lambda: "GetEnvTimeout=0_of_slurm.conf_lets_no_shell_run;_with_--export=ALL_or_NIL_no_shell_runs" in
+                   c.run(f"scontrol show job {job}").ok(), "the reason of a held job")
 
 
 def test_node_list_variables(cluster):

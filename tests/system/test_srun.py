@@ -195,7 +195,7 @@ def test_environment_says_what_was_asked(cluster):
     assert cluster.run(["srun", *show], env=home).ok() == ",,,,login.example"
     name = cluster.run("srun printenv SLURM_WORKING_CLUSTER").ok()
     assert name == f"test:127.0.0.1:{cluster.port}:1"
-    job = cluster.sbatch("--export=NONE", wrap="echo $HOSTNAME $SLURMD_NODENAME $SLURM_WORKING_CLUSTER", env=home)
+    job = cluster.sbatch("--export=NIL", wrap="echo $HOSTNAME $SLURMD_NODENAME $SLURM_WORKING_CLUSTER", env=home)
     cluster.wait(job)
     host, node, cluster_name = cluster.output(job).split()
     assert host == node and cluster_name == name

@@ -42,7 +42,7 @@ static const char *const of_a_job[] = {
     "SLURM_TOPOLOGY_*",
 };
 
-/* Without them hardly a program runs; --export=NONE keeps them. */
+/* Without them hardly a program runs; --export=NIL and --export-file keep them. */
 static const char *const always[] = {"HOME", "LOGNAME", "PATH", "SHELL", "USER", "SLURM_CONF"};
 
 static bool is_of_a_job(const char *var)
@@ -85,14 +85,17 @@ void environment_keep_needed(struct envlist *e, char *const *from)
 
 bool environment_of_user(const struct opt *o)
 {
-    return opt_given(o, OPT_ID_get_user_env) && !str_case_eq(o->export_env, "NONE");
+    const char *export_env = o->export_env;
+    bool needs_none =
+        envlist_exports_all(export_env) || !*export_env || str_case_eq(export_env, "NIL");
+    return opt_given(o, OPT_ID_get_user_env) || !needs_none;
 }
 
 void environment_make(struct envlist *e, const struct opt *o, char *const *from, const char *host,
                       const char *cwd)
 {
     envlist_init(e, NULL);
-    envlist_export(e, o->export_env, from);
+    envlist_export(e, o->export_env, from, true);
     drop_outer_job(e);
     origin_forget_mask(e);
     if (!environment_of_user(o)) /* whose shell has them */

@@ -5,9 +5,8 @@
 #include "cli/envlist.h"
 #include "cli/opt.h"
 
-/* The variables of a shell of the user's on the node are added: --get-user-env, unless
- * --export=NONE.
- */
+/* The variables of a shell of the user's on the node are added: with --get-user-env, and with an
+ * --export of NONE or of names without ALL. */
 bool environment_of_user(const struct opt *o);
 
 /* What --export takes of 'from', less what described the job sbatch itself may run in, plus what

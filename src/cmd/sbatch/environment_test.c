@@ -50,15 +50,45 @@ static void test_outer_job_is_left_behind(void **state)
     envlist_done(&e);
 }
 
-static void test_export_none_keeps_what_programs_need(void **state)
+static void test_export_nil_keeps_what_programs_need(void **state)
+{
+    struct envlist e;
+    make(&e, "NIL", outer);
+    assert_null(envlist_get(&e, "FOO"));
+    assert_string_equal(envlist_get(&e, "PATH"), "/bin");
+    assert_string_equal(envlist_get(&e, "SLURM_CONF"), "/c/s");
+    assert_string_equal(envlist_get(&e, "SLURM_EXPORT_ENV"), "NIL");
+    envlist_done(&e);
+}
+
+static void test_export_none_leaves_the_rest_to_the_shell_of_the_user(void **state)
 {
     struct envlist e;
     make(&e, "NONE", outer);
     assert_null(envlist_get(&e, "FOO"));
-    assert_string_equal(envlist_get(&e, "PATH"), "/bin");
+    assert_null(envlist_get(&e, "PATH"));
     assert_string_equal(envlist_get(&e, "SLURM_CONF"), "/c/s");
     assert_string_equal(envlist_get(&e, "SLURM_EXPORT_ENV"), "NONE");
     envlist_done(&e);
+}
+
+static void test_exports_that_imply_the_environment_of_the_user(void **state)
+{
+    static const struct {
+        const char *export_env;
+        bool implied;
+    } vectors[] = {
+        {NULL, false},  {"", false},   {"ALL", false},  {"all", false},     {"NIL", false},
+        {"NONE", true}, {"FOO", true}, {"FOO=1", true}, {"ALL,FOO", false},
+    };
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        struct opt o;
+        opt_init(&o, OPT_SBATCH);
+        o.export_env = vectors[i].export_env ? mem_strdup(vectors[i].export_env) : NULL;
+        assert_int_equal(environment_of_user(&o), vectors[i].implied);
+        opt_done(&o);
+    }
 }
 
 static void test_export_list(void **state)
@@ -74,7 +104,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outer_job_is_left_behind),
-        cmocka_unit_test(test_export_none_keeps_what_programs_need),
+        cmocka_unit_test(test_export_nil_keeps_what_programs_need),
+        cmocka_unit_test(test_export_none_leaves_the_rest_to_the_shell_of_the_user),
+        cmocka_unit_test(test_exports_that_imply_the_environment_of_the_user),
         cmocka_unit_test(test_export_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

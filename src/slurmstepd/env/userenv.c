@@ -19,6 +19,10 @@
 #define COMMAND                                                                                    \
     "echo SLUICE-USER-ENVIRONMENT; /usr/bin/env -0; echo; echo SLUICE-USER-ENVIRONMENT-END"
 
+/* Which options run the shell, and which do not. */
+#define WHAT "--get-user-env, or --export with names or NONE: "
+#define HELP "; with --export=ALL or NIL no shell runs"
+
 bool userenv_wanted(const struct step *step)
 {
     return step->batch && step->batch->payload && step->batch->payload->user_env;
@@ -69,26 +73,26 @@ static int run_shell(const Pb__StepdStart *start, const Pb__UserEnv *want, struc
 
     if (!limits.sec)
         return err_set(err, -ERR_USER_ENV,
-                       "--get-user-env: GetEnvTimeout=0 of slurm.conf lets no shell run");
+                       WHAT "GetEnvTimeout=0 of slurm.conf lets no shell run" HELP);
     if (pipe2(ends, O_CLOEXEC))
-        return err_set(err, -ERR_USER_ENV, "--get-user-env: no pipe: %s", strerror(errno));
+        return err_set(err, -ERR_USER_ENV, WHAT "no pipe: %s", strerror(errno));
     int rc = spawn_shell(start, shell, !want->not_login, ends[1], &pid);
     close(ends[1]);
     if (!rc)
         status = collect(pid, ends[0], &limits, text, &cut);
     close(ends[0]);
     if (rc)
-        return err_set(err, -ERR_USER_ENV, "--get-user-env: %s cannot be run on %s: %s", shell,
+        return err_set(err, -ERR_USER_ENV, WHAT "%s cannot be run on %s: %s" HELP, shell,
                        start->node, strerror(rc));
     if (status == COLLECT_LATE)
         return err_set(err, -ERR_USER_ENV,
-                       "--get-user-env: %s took more than %u seconds on %s (GetEnvTimeout)", shell,
+                       WHAT "%s took more than %u seconds on %s (GetEnvTimeout)" HELP, shell,
                        limits.sec, start->node);
     if (cut)
-        return err_set(err, -ERR_USER_ENV, "--get-user-env: %s wrote more than %u bytes on %s",
-                       shell, USERENV_BYTES_MAX, start->node);
+        return err_set(err, -ERR_USER_ENV, WHAT "%s wrote more than %u bytes on %s", shell,
+                       USERENV_BYTES_MAX, start->node);
     if (status)
-        return err_set(err, -ERR_USER_ENV, "--get-user-env: %s on %s %s %d", shell, start->node,
+        return err_set(err, -ERR_USER_ENV, WHAT "%s on %s %s %d", shell, start->node,
                        WIFSIGNALED(status) ? "was ended by signal" : "exited with status",
                        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     return 0;
@@ -112,14 +116,13 @@ static int read_variables(struct str *text, const Pb__StepdStart *start, struct 
     VEC(char *) vars = {0};
 
     if (!to)
-        return err_set(err, -ERR_USER_ENV,
-                       "--get-user-env: the shell of %s told no variables on %s",
+        return err_set(err, -ERR_USER_ENV, WHAT "the shell of %s told no variables on %s",
                        start->user_name ? start->user_name : "the user", start->node);
     *to = '\0';
     for (char *at = from + strlen(BEGIN); at < to; at += strlen(at) + 1)
         vec_push(&vars, at);
     int rc = vars.len > USERENV_VARS_MAX
-                 ? err_set(err, -ERR_USER_ENV, "--get-user-env: more than %u variables on %s",
+                 ? err_set(err, -ERR_USER_ENV, WHAT "more than %u variables on %s",
                            USERENV_VARS_MAX, start->node)
                  : 0;
     if (!rc)

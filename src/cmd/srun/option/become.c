@@ -172,7 +172,7 @@ static void fill_spec(struct batch *b, const struct conf *conf, const struct opt
     p->argv = b->argv.data;
     p->n_argv = b->argv.len;
     envlist_init(&b->env, NULL);
-    envlist_export(&b->env, o->export_env, environ);
+    envlist_export(&b->env, o->export_env, environ, false);
     origin_forget_mask(&b->env);
     p->env = b->env.vars;
     p->n_env = b->env.count;

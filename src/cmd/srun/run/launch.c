@@ -363,7 +363,7 @@ static void build_env(const struct run *run, uint32_t number, const char *addres
 
     umask(mask);
     envlist_init(env, NULL);
-    envlist_export(env, o->export_spec, o->environment);
+    envlist_export(env, o->export_spec, o->environment, false);
     if (run->alloc != NULL) {
         jobenv_alloc(env, run->alloc, run->conf);
     } else if (run->step->job_nodes != NULL) {
