@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/cluster.h"
 #include "cluster/node/topo.h"
+#include "cluster/resource/spec.h"
 
 static struct node *node_new(struct cluster *c, uint32_t index)
 {
@@ -25,6 +26,7 @@ static struct node *node_new(struct cluster *c, uint32_t index)
 static void node_free(struct node *n)
 {
     bitset_free(n->busy);
+    spec_free(n);
     free(n->use);
     free(n->reason);
     free(n->features);

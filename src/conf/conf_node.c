@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/bitset.h"
 #include "base/ranges.h"
 #include "conf/conf_internal.h"
 
@@ -177,16 +179,36 @@ static int node_add(struct conf_loader *l, const struct conf_row *row, const str
     return 0;
 }
 
+/* How many cores the CPUs of the list belong to; -1: not all CPUs are of the node. */
+static long count_spec_cores(const struct conf_node_row *out)
+{
+    uint32_t threads = out->cpus > out->sockets * out->cores ? out->threads : 1;
+    _cleanup_bitset_ struct bitset *cores = bitset_new(out->cpus);
+    ranges_foreach (out->cpu_spec_list, r) {
+        if (r.last >= out->cpus)
+            return -1;
+        for (unsigned long cpu = r.first; cpu <= r.last; cpu++)
+            bitset_set(cores, cpu / threads);
+    }
+    return (long)bitset_count(cores);
+}
+
 /* What is kept for the system must leave something. */
 static int spec_check(const struct conf_row *row, struct conf_node_row *out, struct err *err)
 {
     const struct conf_value *list = &row->value[CONF_NODE_KEY_cpu_spec_list];
-    long count = out->cpu_spec_list ? ranges_count(out->cpu_spec_list) : 0;
-    if (count < 0)
+    bool listed = out->cpu_spec_list && *out->cpu_spec_list;
+    if (listed && ranges_count(out->cpu_spec_list) < 0)
         return conf_fail(list->at, err, "CpuSpecList=%s: expected numbers and ranges, \"0-3,8\"",
                          list->text);
-    out->cpu_spec_count = (uint32_t)count;
-    if (out->core_spec_count >= out->sockets * out->cores || out->cpu_spec_count >= out->cpus)
+    long cores = listed ? count_spec_cores(out) : (long)out->core_spec_count;
+    if (cores < 0)
+        return conf_fail(list->at, err, "CpuSpecList=%s: the node has CPUs 0 to %u", list->text,
+                         out->cpus - 1);
+    if (listed && out->core_spec_count)
+        return conf_fail(row->at, err,
+                         "CoreSpecCount and CpuSpecList are both given: remove one of them");
+    if (cores >= (long)out->sockets * out->cores)
         return conf_fail(row->at, err, "CoreSpecCount or CpuSpecList leaves no core for jobs");
     if (out->mem_spec_mib >= out->real_memory_mib && out->mem_spec_mib)
         return conf_fail(row->at, err, "MemSpecLimit=%llu leaves no memory for jobs",

@@ -10,6 +10,7 @@
 #include "base/timefmt.h"
 #include "conf/conf.h"
 #include "show/json_out.h"
+#include "show/node_state.h"
 
 static const struct key {
     const char *name, *def;
@@ -148,10 +149,10 @@ static void put_node(const Pb__NodeRecord *n, struct str *out)
         str_printf(out, " TmpDisk=%llu", (unsigned long long)n->tmp_disk_mib);
     if (n->has_weight && n->weight != 1)
         str_printf(out, " Weight=%u", n->weight);
-    if (n->spec_cpus && n->spec_cpus % (n->threads ? n->threads : 1) == 0)
-        str_printf(out, " CoreSpecCount=%u", n->spec_cpus / (n->threads ? n->threads : 1));
-    else if (n->spec_cpus)
-        str_printf(out, " CpuSpecList=%u-%u", n->cpus - n->spec_cpus, n->cpus - 1);
+    if (n->spec_cpus) {
+        str_puts(out, " CpuSpecList=");
+        node_state_put_spec_cpus(n, out);
+    }
     if (n->mem_spec_mib)
         str_printf(out, " MemSpecLimit=%llu", (unsigned long long)n->mem_spec_mib);
     put_text(out, "BcastAddr", n->bcast_addr);

@@ -234,10 +234,12 @@ void node_state_put_tres(const Pb__NodeRecord *n, bool in_use, struct str *out)
 
 void node_state_put_spec_cpus(const Pb__NodeRecord *n, struct str *out)
 {
-    if (n->spec_cpus)
-        str_printf(out, "%u", n->cpus - n->spec_cpus);
-    if (n->spec_cpus > 1)
-        str_printf(out, "-%u", n->cpus - 1);
+    if (n->spec_list)
+        str_puts(out, n->spec_list);
+    else if (n->spec_cpus > 1)
+        str_printf(out, "%u-%u", n->cpus - n->spec_cpus, n->cpus - 1);
+    else if (n->spec_cpus)
+        str_printf(out, "%u", n->cpus - 1);
 }
 
 enum wanted {

@@ -136,8 +136,7 @@ def test_unknown_columns_are_left_out_and_the_status_says_so(cluster, line, show
 
 def test_limits_are_in_the_refusals(cluster):
     """What is too much is refused with what there is at most."""
-    for options, text in [("--core-spec=9", "it would fit with --core-spec=3"), ("--thread-spec=9", "it would fit with --thread-spec=3"),
-                          ("-x n[1-4]", "--exclude leaves no node of partition main, which has 4"),
+    for options, text in [("-x n[1-4]", "--exclude leaves no node of partition main, which has 4"),
                           ("-N2 -x n[1-3]", "--exclude leaves 1 of the 4 nodes of partition main"),
                           ("-t 2290649225", "the longest is 2290649224 minutes"), ("-t 1590729-0", "the longest is 2290649224 minutes"),
                           ("-t 38177488:00:00", "the longest is 2290649224 minutes")]:

@@ -9,7 +9,7 @@ from harness import eventually
 
 @pytest.fixture
 def sockets(make_cluster):
-    c = make_cluster(nodes=2, start=False)
+    c = make_cluster(nodes=2, start=False, conf="AllowSpecResourcesUsage=yes")
     c.conf_file.write_text(c.conf_file.read_text().replace("CPUs=4", "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"))
     c.start()
     return c
@@ -65,6 +65,8 @@ def test_one_task_of_each_core(make_cluster):
     (["--threads-per-core=4"], "Thread count per core can not be satisfied: 4 asked, at most 2 on a node of partition main"),
     (["-n3", "--ntasks-per-socket=1", "-N1"], "it would fit with 2 tasks"),
     (["--core-spec=2", "-n13", "-N1"], "it would fit with 12 tasks"),
+    (["--core-spec=9"], "it would fit with --core-spec=7"),
+    (["--thread-spec=20"], "it would fit with --thread-spec=15"),
     (["--thread-spec=3", "-n14", "-N1"], "it would fit with 13 tasks"),
     (["--thread-spec=3", "--core-spec=2"], "--core-spec and --thread-spec are mutually exclusive."),
     (["-B2:x"], 'Invalid numeric value "x" for second arg of -B.'),
@@ -98,10 +100,75 @@ def test_cores_kept_for_the_system(make_cluster):
     assert [node[k] for k in ("specialized_cores", "specialized_cpus", "specialized_memory", "real_memory")] == [1, "3", 1000, 4000]
     assert c.run(["sinfo", "-h", "-o", "%m"]).ok() == "4000"
     written = c.run(f"scontrol write config {c.dir}/written").ok().split()[-1]
-    assert " RealMemory=4000 CoreSpecCount=1 MemSpecLimit=1000" in open(written).read()
+    assert " RealMemory=4000 CpuSpecList=3 MemSpecLimit=1000" in open(written).read()
     c.run("sbatch --test-only -n4 -N1 --wrap true").fails("More processors requested than permitted")
     c.run("sbatch -n1 --mem=3001 --wrap true").fails("Memory specification can not be satisfied")
     assert c.run("srun -n3 --mem=3000 hostname").ok()
+
+
+@pytest.mark.parametrize("conf, kept, first, others", [
+    ("CoreSpecCount=2", "6-7,14-15", "0-1", "0-5,8-13"),
+    ("CpuSpecList=0,9", "0-1,8-9", "2-3", "2-7,10-15"),
+    ("CpuSpecList=12-15", "12-15", "0-1", "0-11"),
+])
+def test_which_cores_are_kept_for_the_system(make_cluster, conf, kept, first, others):
+    """CoreSpecCount: the last ones of the sockets in turn; CpuSpecList: these, with their cores. Also after a restart."""
+    c = make_cluster(nodes=1, start=False)
+    c.conf_file.write_text(c.conf_file.read_text().replace("CPUs=4", f"Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 {conf}"))
+    c.start()
+    assert "CPUEfctv=12 CPUTot=16" in c.run("scontrol show node n1").ok()
+    assert f" CoreSpecCount=2 CPUSpecList={kept}" in c.run("scontrol show node n1").ok().replace("\n  ", "")
+    assert c.json("scontrol show node n1")["nodes"][0]["specialized_cpus"] == kept
+    written = c.run(f"scontrol write config {c.dir}/written").ok().split()[-1]
+    assert f" CpuSpecList={kept}" in open(written).read()
+    one, all_of_it = (c.sbatch(*options, wrap="sleep 100") for options in (["-n1"], ["--exclusive", "-n12"]))
+    eventually(lambda: c.state(one) == "RUNNING", "a start")
+    assert held(c, one) == f"2 {first}"
+    c.kill("slurmctld")
+    c.start_controller()
+    assert held(c, one) == f"2 {first}"
+    c.run(f"scancel {one}").ok()
+    eventually(lambda: c.state(all_of_it) == "RUNNING", "the other one's start")
+    assert held(c, all_of_it) == f"12 {others}"
+    c.run(f"scancel {all_of_it}").ok()
+
+
+def test_cores_kept_by_jobs_are_the_administrators_to_allow(cluster):
+    """AllowSpecResourcesUsage=no: --core-spec and --thread-spec are --exclusive alone, and the user is told."""
+    for option in ("core", "thread"):
+        done = cluster.run(f"sbatch --parsable --{option}-spec=9 --wrap true")
+        assert done.returncode == 0 and f"--{option}-spec means --exclusive and no more: slurm.conf has no AllowSpecResourcesUsage=yes" in done.stderr
+        assert cluster.job(int(done.stdout))["CoreSpec"] == "*"
+        for command in (["salloc"], ["srun"]):
+            done = cluster.run([*command, f"--{option}-spec=9", "true"])
+            assert done.returncode == 0 and f"--{option}-spec means --exclusive and no more" in done.stderr, done
+
+
+@pytest.mark.parametrize("command", ["salloc", "srun"])
+def test_what_a_submission_says_is_shown_when_the_job_is_queued(cluster, command):
+    """Once, with the first answer."""
+    blocker = cluster.sbatch("-N4", "--exclusive", wrap="sleep 1000")
+    cluster.wait_state(blocker, "RUNNING")
+    waiting = cluster.popen([command, "--core-spec=1", "true"])
+    said = [waiting.stderr.readline()]
+    while "queued and waiting" not in said[-1]:
+        said.append(waiting.stderr.readline())
+    assert any("--core-spec means --exclusive and no more" in line for line in said), said
+    cluster.run(f"scancel {blocker}").ok()
+    assert waiting.wait() == 0 and "--core-spec" not in waiting.stderr.read()
+    for stream in waiting.stdout, waiting.stderr:
+        stream.close()
+
+
+@pytest.mark.parametrize("conf, words", [
+    ("CpuSpecList=0,4", "CpuSpecList=0,4: the node has CPUs 0 to 3"),
+    ("CpuSpecList=0-3", "CoreSpecCount or CpuSpecList leaves no core for jobs"),
+    ("CpuSpecList=1 CoreSpecCount=1", "CoreSpecCount and CpuSpecList are both given: remove one of them"),
+    ("CpuSpecList=a", 'CpuSpecList=a: expected numbers and ranges, "0-3,8"'),
+])
+def test_cores_that_cannot_be_kept(make_cluster, conf, words):
+    c = make_cluster(nodes=1, node_conf=conf, start=False)
+    c.run(["slurmctld", "--check", "-f", c.conf_file]).fails(words)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "cluster/job/park.h"
 #include "cluster/resource/gres_bind.h"
+#include "cluster/resource/spec.h"
 
 static struct alloc_node *add_alloc_node(struct job *j, struct node *n, struct bitset *units,
                                          const struct amounts *amounts)
@@ -154,9 +155,15 @@ static bool set_same_cpus(const struct node *n, struct bitset *set, uint64_t at,
     uint64_t now = n->cpus_per_unit;
     assert(now);
     uint64_t first = at * was / now, end = (at * was + was + now - 1) / now;
-    for (uint64_t i = first; i < end && i < n->units; i++)
-        bitset_set(set, i);
-    return end <= n->units;
+    uint64_t places = spec_all_cpus(n) / now;
+    bool all = end <= places;
+    for (uint64_t i = first; i < end && i < places; i++) {
+        if (spec_has_unit_at(n, i))
+            bitset_set(set, spec_units_before(n, i));
+        else
+            all = false;
+    }
+    return all;
 }
 
 /* Others in the place of those that the node has lost: free ones while there are any. */

@@ -11,15 +11,10 @@ static uint32_t units_allowed(const struct part *p, const struct node *n)
     return p->conf.max_cpus_per_socket / n->cpus_per_unit;
 }
 
-static size_t sockets_of(const struct node *n)
-{
-    return n->units ? cores_socket(n, n->units - 1) + (size_t)1 : 0;
-}
-
 /* By socket: units that its jobs have there. */
 static uint32_t *count_used(const struct cluster *c, const struct part *p, const struct node *n)
 {
-    uint32_t *used = mem_new_array(uint32_t, sockets_of(n) + 1);
+    uint32_t *used = mem_new_array(uint32_t, cores_count_sockets(n) + 1);
     vec_foreach (&n->holders, id) {
         const struct job *j = cluster_find_job(c, *id);
         if (!j || j->part != p)
@@ -37,7 +32,7 @@ uint32_t *cores_part_left(const struct cluster *c, const struct part *p, const s
     if (p->conf.max_cpus_per_socket == UINT32_MAX)
         return NULL;
     uint32_t most = units_allowed(p, n), *left = count_used(c, p, n);
-    for (size_t s = 0; s < sockets_of(n); s++)
+    for (size_t s = 0; s < cores_count_sockets(n); s++)
         left[s] = most > left[s] ? most - left[s] : 0;
     return left;
 }
@@ -50,7 +45,7 @@ bool cores_part_may(const struct cluster *c, const struct part *p, const struct 
     _cleanup_free_ uint32_t *used = count_used(c, p, n);
     uint32_t others = 0;
     bool fits = true;
-    for (size_t s = 0; s < sockets_of(n); s++)
+    for (size_t s = 0; s < cores_count_sockets(n); s++)
         others += used[s];
     bitset_foreach (units, i)
         fits = ++used[cores_socket(n, (size_t)i)] <= units_allowed(p, n) && fits;

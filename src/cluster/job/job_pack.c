@@ -4,6 +4,7 @@
 
 #include "base/pb.h"
 #include "cluster/cluster.h"
+#include "cluster/resource/spec.h"
 
 #define LIVE_USAGE 25 /* numbers of fields */
 #define STEP_USAGE 26
@@ -21,10 +22,12 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         p->cpus = a->cpus;
         if (node_usable_cpus(n, a->cpus, j->want.use_threads) < a->cpus)
             SET(p, usable_cpus, node_usable_cpus(n, a->cpus, j->want.use_threads));
-        size_t bytes = (a->busy->size + 7) / 8;
+        size_t bytes = (spec_place(n, a->busy->size - 1) + 8) / 8;
         uint8_t *bits = arena_alloc(arena, bytes + 1);
-        bitset_foreach (a->busy, i)
-            bits[i / 8] |= (uint8_t)(1u << (i % 8));
+        bitset_foreach (a->busy, i) {
+            size_t place = spec_place(n, (size_t)i);
+            bits[place / 8] |= (uint8_t)(1u << (place % 8));
+        }
         SET(p, cores, ((ProtobufCBinaryData){bytes, bits}));
         SET(p, cpus_per_core, n->cpus_per_unit);
 #define NODE_AMOUNT(id, word, scarce, sentence, noun, member, ...)                                 \

@@ -3,14 +3,15 @@
 
 #include "cluster/job/job.h"
 #include "cluster/node/node.h"
+#include "cluster/resource/spec.h"
 
 struct bitset *step_cpus_of_job(const struct node *n, const struct alloc_node *a)
 {
-    struct bitset *set = bitset_new(n->cpus);
+    struct bitset *set = bitset_new(spec_all_cpus(n));
     bitset_foreach (a->busy, unit) {
-        size_t first = (size_t)unit * n->cpus_per_unit, count = n->cpus_per_unit;
-        if (first < n->cpus)
-            bitset_set_range(set, first, first + count <= n->cpus ? count : n->cpus - first);
+        size_t first = spec_place(n, (size_t)unit) * n->cpus_per_unit, count = n->cpus_per_unit;
+        if (first < set->size)
+            bitset_set_range(set, first, first + count <= set->size ? count : set->size - first);
     }
     return set;
 }
@@ -98,7 +99,7 @@ static uint32_t choose_cpus(const struct node *n, uint32_t count, struct step_cp
 static struct bitset *busy_cpus(const struct node *n, struct alloc_node *a)
 {
     if (!a->step_busy)
-        a->step_busy = bitset_new(n->cpus);
+        a->step_busy = bitset_new(spec_all_cpus(n));
     return a->step_busy;
 }
 
@@ -113,7 +114,7 @@ void step_cpus_take(const struct node *n, struct alloc_node *a, struct step_node
                     struct step_cpus_way way)
 {
     _cleanup_bitset_ struct bitset *all = step_cpus_of_job(n, a), *idle = bitset_dup(all);
-    s->own = bitset_new(n->cpus);
+    s->own = bitset_new(spec_all_cpus(n));
     if (a->step_busy)
         bitset_andnot(idle, a->step_busy);
     uint32_t left = choose_cpus(n, s->cpus, way, idle, s->own);
@@ -131,8 +132,8 @@ void step_cpus_retake(const struct node *n, struct alloc_node *a, struct step_no
         return;
     }
     _cleanup_bitset_ struct bitset *all = step_cpus_of_job(n, a);
-    s->own = bitset_new(n->cpus);
-    for (size_t i = 0; i < n->cpus && i / 8 < stored->cpu_set.len; i++)
+    s->own = bitset_new(spec_all_cpus(n));
+    for (size_t i = 0; i < s->own->size && i / 8 < stored->cpu_set.len; i++)
         if (stored->cpu_set.data[i / 8] >> (i % 8) & 1 && bitset_test(all, i))
             bitset_set(s->own, i);
     if (bitset_empty(s->own)) { /* the node has changed, and its job has others */

@@ -4,6 +4,7 @@
 
 #include "base/pb.h"
 #include "cluster/node/node_list.h"
+#include "cluster/resource/spec.h"
 
 /* Where processors are handed out one by one they are as configured: a credential names them. */
 static bool counts_actual(const struct cluster *c, const struct node *n)
@@ -30,7 +31,7 @@ static void set_amounts(struct node *n)
 }
 
 /* Cores, or CPUs with CR_CPU or where a core has one thread, or sockets with CR_Socket; without
- * those that are kept for the system, the last ones. */
+ * those that are kept for the system. */
 static void count_units(const struct cluster *c, struct node *n, const struct node_actual *as)
 {
     uint32_t cores = as->sockets * as->cores;
@@ -43,10 +44,7 @@ static void count_units(const struct cluster *c, struct node *n, const struct no
     n->units = by_socket ? as->sockets : by_cpu ? as->cpus : cores;
     n->cpus_per_unit = by_socket ? as->cpus / as->sockets : by_cpu ? 1 : as->threads;
     n->units_per_socket = (n->units + as->sockets - 1) / as->sockets;
-    uint32_t spec = n->row->core_spec_count * n->threads;
-    spec = spec > n->row->cpu_spec_count ? spec : n->row->cpu_spec_count;
-    spec = (spec + n->cpus_per_unit - 1) / n->cpus_per_unit;
-    n->units -= spec < n->units ? spec : n->units - 1;
+    spec_keep(n, c->conf->sched.spec_cores_first);
     n->cpus = n->units * n->cpus_per_unit;
     n->spec_cpus = as->cpus > n->cpus ? as->cpus - n->cpus : 0;
 }
@@ -447,6 +445,7 @@ void node_view_done(struct node_view *v)
     arena_done(&v->arena);
     str_done(&v->parts);
     str_done(&v->gres);
+    str_done(&v->spec);
 }
 
 void node_view_set(struct node_view *v, const struct cluster *c, const struct node *n,
@@ -458,6 +457,11 @@ void node_view_set(struct node_view *v, const struct cluster *c, const struct no
     pack_admin(n, m);
     pack_config(n, m);
     pack_live(n, m);
+    if (n->places) {
+        str_clear(&v->spec);
+        spec_put_list(n, &v->spec);
+        m->spec_list = (char *)str_cstr(&v->spec);
+    }
     if (n->gres.len && wants_fields(fields, NODE_GRES_USED, NODE_GRES_USED)) {
         str_clear(&v->gres);
         gres_held_format_node(c, n, true, &v->gres);

@@ -52,6 +52,7 @@ struct node {
     uint32_t sockets, cores, threads;    /* by socket, by core */
     uint32_t units_per_socket;           /* of the first ones; the last socket may have fewer */
     uint32_t spec_cpus;                  /* kept for the system, of no job */
+    uint32_t *places;                    /* by unit: spec_place(); NULL: the last ones are kept */
     struct amounts amounts;
     uint64_t tmp_mib;
     uint64_t mem_spec_mib;     /* beside amounts.mem_mib, kept for the system */

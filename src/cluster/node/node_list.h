@@ -8,7 +8,7 @@
 /* A node as listings show it. Texts are borrowed from the node, or lie in the view. */
 struct node_view {
     Pb__NodeRecord record;
-    struct str parts, gres;
+    struct str parts, gres, spec;
     struct arena arena;
 };
 void node_view_init(struct node_view *v);

@@ -7,8 +7,9 @@
 
 static bool is_of(const struct cluster *c, const struct node_kind *k, const struct node *n)
 {
-    return k->cpus == n->cpus && k->units == n->units && k->cpus_per_unit == n->cpus_per_unit &&
-           k->weight == n->weight && amounts_equal(&k->amounts, &n->amounts) && k->sockets == n->sockets &&
+    return k->cpus == n->cpus && k->spec_cpus == n->spec_cpus && k->units == n->units &&
+           k->cpus_per_unit == n->cpus_per_unit && k->weight == n->weight &&
+           amounts_equal(&k->amounts, &n->amounts) && k->sockets == n->sockets &&
            k->cores == n->cores && k->threads == n->threads && k->tmp_mib == n->tmp_mib &&
            k->future == n->future && k->gres == conf_gres_of(c->conf, n->index) &&
            str_eq(k->features, node_active_features(n));
@@ -52,6 +53,7 @@ static void join_kind(struct cluster *c, const struct node *n)
                                 .cpus = n->cpus,
                                 .units = n->units,
                                 .cpus_per_unit = n->cpus_per_unit,
+                                .spec_cpus = n->spec_cpus,
                                 .weight = n->weight,
                                 .amounts = n->amounts,
                                 .tmp_mib = n->tmp_mib,

@@ -31,6 +31,7 @@ struct node_users {
 struct node_kind {
     uint32_t sockets, cores, threads;
     uint32_t cpus, units, cpus_per_unit, weight;
+    uint32_t spec_cpus; /* beside 'cpus', kept for the system */
     struct amounts amounts;
     uint64_t tmp_mib;
     bool future;

@@ -5,13 +5,20 @@
 
 #include "base/ranges.h"
 #include "cluster/cluster.h"
+#include "cluster/resource/spec.h"
 
 uint32_t cores_socket(const struct node *n, size_t unit)
 {
-    return (uint32_t)(unit / n->units_per_socket);
+    return (uint32_t)(spec_place(n, unit) / n->units_per_socket);
 }
 
-static size_t socket_count(const struct node *n)
+/* The first unit of the socket, or of one behind it. */
+static size_t find_socket_begin(const struct node *n, size_t socket)
+{
+    return spec_units_before(n, socket * n->units_per_socket);
+}
+
+size_t cores_count_sockets(const struct node *n)
 {
     return n->units ? cores_socket(n, n->units - 1) + (size_t)1 : 0;
 }
@@ -77,7 +84,7 @@ static uint32_t take_range(const struct bitset *busy, const struct bitset *near,
 static bool is_plain(const struct node *n, const struct cores_want *want)
 {
     return !want->per_socket && !want->socket_left &&
-           (n->units_per_socket == 1 || n->units_per_socket >= n->units ||
+           (n->units_per_socket == 1 || cores_socket(n, 0) + (size_t)1 == cores_count_sockets(n) ||
             want->units == n->free_units);
 }
 
@@ -86,15 +93,15 @@ static bool take_turns(const struct node *n, const struct cores_want *want,
                        const struct bitset *busy, uint32_t left, struct socket *sockets,
                        struct bitset *chosen)
 {
-    size_t count = socket_count(n);
+    size_t count = cores_count_sockets(n);
     for (int far = 0; far < 2; far++)
         for (bool more = true; more && left;) {
             more = false;
             for (size_t i = 0; i < count && left; i++) {
-                size_t first = i * n->units_per_socket, end = first + n->units_per_socket;
                 if (!sockets[i].room || !(far || sockets[i].near))
                     continue;
-                take_range(busy, want->near, first, end < n->units ? end : n->units, 1, chosen);
+                take_range(busy, want->near, find_socket_begin(n, i), find_socket_begin(n, i + 1),
+                           1, chosen);
                 sockets[i].room--;
                 sockets[i].rest--;
                 left--;
@@ -112,12 +119,12 @@ static bool take_sockets(const struct node *n, const struct cores_want *want,
     if (want->cyclic)
         return take_turns(n, want, busy, left, sockets, chosen);
     while (left) {
-        long best = best_socket(sockets, socket_count(n), left);
+        long best = best_socket(sockets, cores_count_sockets(n), left);
         if (best < 0)
             return false;
-        size_t first = (size_t)best * n->units_per_socket, end = first + n->units_per_socket;
         uint32_t most = sockets[best].room < left ? sockets[best].room : left;
-        most = take_range(busy, want->near, first, end < n->units ? end : n->units, most, chosen);
+        most = take_range(busy, want->near, find_socket_begin(n, (size_t)best),
+                          find_socket_begin(n, (size_t)best + 1), most, chosen);
         left -= most;
         sockets[best].rest -= most;
         sockets[best].room = 0;
@@ -129,7 +136,7 @@ static bool take_sockets(const struct node *n, const struct cores_want *want,
 static bool choose_cores(const struct node *n, const struct cores_want *want,
                          const struct bitset *busy, struct bitset *out)
 {
-    size_t count = socket_count(n);
+    size_t count = cores_count_sockets(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
     _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
     count_free_cores(n, want, busy, sockets);
@@ -171,7 +178,7 @@ bool cores_choose_among(const struct node *n, const struct cores_want *want,
 
 uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack)
 {
-    size_t count = socket_count(n);
+    size_t count = cores_count_sockets(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
     uint32_t sum = 0;
     count_free_cores(n, &(struct cores_want){.socket_left = pack->socket_left}, n->busy, sockets);
@@ -186,7 +193,7 @@ uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack)
 
 uint32_t cores_room(const struct node *n, uint32_t per_socket, const uint32_t *socket_left)
 {
-    size_t count = socket_count(n);
+    size_t count = cores_count_sockets(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
     uint32_t sum = 0;
     count_free_cores(n, &(struct cores_want){.per_socket = per_socket, .socket_left = socket_left},
@@ -201,6 +208,8 @@ void cores_of_list(const struct node *n, const char *list, struct bitset *out)
     ranges_foreach (list, r) {
         size_t from = r.first * n->units_per_socket / n->cores;
         size_t to = ((r.last + 1) * n->units_per_socket + n->cores - 1) / n->cores;
+        from = spec_units_before(n, from);
+        to = spec_units_before(n, to);
         for (size_t i = from; i < to && i < out->size; i++)
             bitset_set(out, i);
     }

@@ -25,6 +25,7 @@ struct cores_want {
 };
 
 uint32_t cores_socket(const struct node *n, size_t unit);
+size_t cores_count_sockets(const struct node *n); /* to the last that has units for jobs */
 /* Adds free units to 'out'; false, and nothing is added: there are not so many. */
 bool cores_choose(const struct node *n, const struct cores_want *want, struct bitset *out);
 

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which units of a node a job gets. */
 #include "cluster/cluster_test_util.h"
+#include "cluster/resource/spec.h"
 
 #define CONF(cr, node)                                                                             \
     "SelectType=select/cons_tres\nSelectTypeParameters=" cr "\nNodeName=n " node                   \
     " RealMemory=1000\nPartitionName=p Nodes=ALL\n"
 #define TWO "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"
+
+/* Of one node, whose line in the file ends so. */
+static struct cluster *make_cluster(const char *cr, const char *node)
+{
+    _cleanup_free_ char *text =
+        mem_printf("SelectType=select/cons_tres\nSelectTypeParameters=%s\nNodeName=n %s\n"
+                   "PartitionName=p Nodes=ALL\n",
+                   cr, node);
+    return test_cluster(text);
+}
 
 static struct node *node_of(struct cluster *c)
 {
@@ -140,17 +151,51 @@ static void counts(void **state)
         {"CR_Core", "CPUs=4", 4, 1, 1, 4, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        _cleanup_free_ char *text =
-            mem_printf("SelectType=select/cons_tres\nSelectTypeParameters=%s\nNodeName=n %s\n"
-                       "PartitionName=p Nodes=ALL\n",
-                       cases[i].cr, cases[i].node);
-        struct cluster *c = test_cluster(text);
+        struct cluster *c = make_cluster(cases[i].cr, cases[i].node);
         const struct node *n = node_of(c);
         assert_int_equal(n->units, cases[i].units);
         assert_int_equal(n->cpus_per_unit, cases[i].cpus_per_unit);
         assert_int_equal(n->units_per_socket, cases[i].per_socket);
         assert_int_equal(n->cpus, cases[i].cpus);
         assert_int_equal(n->spec_cpus, cases[i].spec);
+        test_cluster_free(c);
+    }
+}
+
+/* Which CPUs are kept, which socket each unit is of, and what is taken of a list of cores. */
+static void specialised_cpus_are_those_of_the_node_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cr, *node, *kept, *sockets, *near;
+    } cases[] = {
+        {"CR_Core", TWO " CoreSpecCount=1", "14-15", "0000111", "0000111"},
+        {"CR_Core", TWO " CoreSpecCount=2", "6-7,14-15", "000111", "000111"},
+        {"CR_Core", TWO " CoreSpecCount=3", "6-7,12-15", "00011", "00011"},
+        {"CR_Core,CR_Pack_Nodes", TWO " CpuSpecList=0,8-9", "0-1,8-9", "000111", "000111"},
+        {"CR_Core", TWO " CpuSpecList=0-7", "0-7", "1111", "1111"},
+        {"CR_CPU", TWO " CoreSpecCount=1", "14-15", "00000000111111", "00000000111111"},
+        {"CR_CPU", TWO " CpuSpecList=3", "2-3", "00000011111111", "00000011111111"},
+        {"CR_Socket", TWO " CoreSpecCount=2", "8-15", "0", "0"},
+        {"CR_Core\nSchedulerParameters=spec_cores_first", TWO " CoreSpecCount=3", "0-3,8-9",
+         "00111", "00111"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cluster *c = make_cluster(cases[i].cr, cases[i].node);
+        const struct node *n = node_of(c);
+        _cleanup_str_ struct str kept = STR_INIT, sockets = STR_INIT, near = STR_INIT;
+        _cleanup_bitset_ struct bitset *list = bitset_new(n->units);
+        spec_put_list(n, &kept);
+        assert_string_equal(str_cstr(&kept), cases[i].kept);
+        cores_of_list(n, "4-7", list); /* the second socket */
+        for (size_t unit = 0; unit < n->units; unit++) {
+            str_printf(&sockets, "%u", cores_socket(n, unit));
+            str_printf(&near, "%d", bitset_test(list, unit));
+            assert_true(spec_has_unit_at(n, spec_place(n, unit)));
+            assert_int_equal(spec_units_before(n, spec_place(n, unit)), unit);
+        }
+        assert_string_equal(str_cstr(&sockets), cases[i].sockets);
+        assert_string_equal(str_cstr(&near), cases[i].near);
         test_cluster_free(c);
     }
 }
@@ -205,8 +250,12 @@ static void users(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest list[] = {cmocka_unit_test(choices), cmocka_unit_test(beyond),
-                                      cmocka_unit_test(caps),    cmocka_unit_test(counts),
-                                      cmocka_unit_test(tasks),   cmocka_unit_test(users)};
+    const struct CMUnitTest list[] = {cmocka_unit_test(choices),
+                                      cmocka_unit_test(beyond),
+                                      cmocka_unit_test(caps),
+                                      cmocka_unit_test(counts),
+                                      cmocka_unit_test(specialised_cpus_are_those_of_the_node_line),
+                                      cmocka_unit_test(tasks),
+                                      cmocka_unit_test(users)};
     return cmocka_run_group_tests(list, NULL, NULL);
 }

@@ -298,8 +298,24 @@ static int begin_job(struct control *c, struct submission *s, struct err *err)
 /* --- parse, and complete -----------------------------------------------------------------------
  */
 
+/* How many cores are kept for the system is the administrator's to say, who may leave it to users.
+ */
+static void drop_core_spec(struct control *c, Pb__JobSpec *spec)
+{
+    if (c->conf->allow_spec_resources_usage || !(spec->has_core_spec || spec->has_thread_spec))
+        return;
+    str_printf(&c->said,
+               "%s--%s-spec means --exclusive and no more: slurm.conf has no "
+               "AllowSpecResourcesUsage=yes",
+               c->said.len ? "\n" : "", spec->has_core_spec ? "core" : "thread");
+    if ((spec->has_core_spec && spec->core_spec) || (spec->has_thread_spec && spec->thread_spec))
+        SET(spec, exclusive, true); /* which the option implies */
+    spec->has_core_spec = spec->has_thread_spec = false;
+}
+
 static int parse_request(struct control *c, struct submission *s, struct err *err)
 {
+    drop_core_spec(c, &s->spec);
     return request_parse(c->cluster, &s->spec, &s->parsed, err);
 }
 

@@ -149,7 +149,8 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
     if (r->exclusive) {
         uint32_t cpus = k->units * select_cpus_used(r, k);
         uint64_t spec = (uint64_t)r->spec * (r->spec_in_threads ? 1 : k->threads);
-        cpus = cpus > spec ? cpus - (uint32_t)spec : 0;
+        uint64_t more = spec > k->spec_cpus ? spec - k->spec_cpus : 0; /* than are kept anyway */
+        cpus = cpus > more ? cpus - (uint32_t)more : 0;
         cpus = served->cpus < cpus ? (uint32_t)served->cpus : cpus;
         return room->cpus_left < k->cpus ? 0 : cpus;
     }

@@ -429,6 +429,7 @@ static void put_node(const struct sim_item *n, struct str *out)
 void sim_plan_conf(const struct sim_plan *p, unsigned file, struct str *out)
 {
     str_puts(out, "ClusterName=sim\nSlurmctldHost=sim\nSlurmUser=0\nSlurmdUser=0\n"
+                  "AllowSpecResourcesUsage=yes\n"
                   "AuthInfo=cred_expire=0\n"
                   "SelectType=select/cons_tres\nMinJobAge=10000000\nMaxJobCount=1000000\n");
     vec_foreach (&p->items, item) {
