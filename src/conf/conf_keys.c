@@ -143,7 +143,7 @@ static const struct conf_key topo_keys[CONF_TOPO_KEYS] = {
     {"BlockName", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a block of nodes"},
     {"BlockSizes", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true,
      "nodes of blocks, and of blocks of them"},
-    {"RingName", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, false, "topology/ring is not built in"},
+    {"RingName", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a ring of nodes"},
 };
 
 static const struct conf_alias gres_aliases[] = {{"CPUs", "Cores", NULL}};

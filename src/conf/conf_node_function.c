@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions in host lists: feature{NAME}, and of the networks block{NAME}, switch{NAME},
- * blockwith{NODE} and switchwith{NODE}. */
+ * ring{NAME}, blockwith{NODE}, switchwith{NODE} and ringwith{NODE}. */
 #include <string.h>
 
 #include "conf/conf_internal.h"
@@ -14,8 +14,8 @@ static const struct function {
     {"switch", CONF_TOPO_TREE},
     {"blockwith", CONF_TOPO_BLOCK, true},
     {"switchwith", CONF_TOPO_TREE, true},
-    {"ring", CONF_TOPO_FLAT},
-    {"ringwith", CONF_TOPO_FLAT, true},
+    {"ring", CONF_TOPO_RING},
+    {"ringwith", CONF_TOPO_RING, true},
     {"torus", CONF_TOPO_FLAT},
     {"toruswith", CONF_TOPO_FLAT, true},
 };
@@ -57,16 +57,16 @@ static int add_unit(const struct conf *c, const struct function *f, const char *
                     struct bitset *out, struct err *err)
 {
     const struct conf_switch *unit = find_anywhere(c, f, argument);
-    const char *word = f->kind == CONF_TOPO_BLOCK ? "block" : "switch";
-    if (f->kind == CONF_TOPO_FLAT)
+    const struct conf_topo_words *words = conf_topo_words(f->kind);
+    if (!words)
         return err_set(err, -ERR_NO_NODE, "%s{%.200s}: topologies of this kind are not available",
                        f->name, argument);
     if (!unit && f->is_with)
         return err_set(err, -ERR_NO_NODE, "%s{%.200s}: no %s has a node of this name", f->name,
-                       argument, word);
+                       argument, words->unit);
     if (!unit)
         return err_set(err, -ERR_NO_NODE, "%s{%.200s}: no topology has a %s of this name", f->name,
-                       argument, word);
+                       argument, words->unit);
     bitset_or(out, unit->node_set);
     return 1;
 }

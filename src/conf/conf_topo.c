@@ -14,6 +14,18 @@
 #define SWITCHES_MAX 100000
 #define DEFAULT_NAME "default" /* of the network of topology.conf */
 
+static const struct conf_topo_words kinds[] = {
+    [CONF_TOPO_TREE] = {"topology/tree", "tree", "SwitchName", "switch", "switches"},
+    [CONF_TOPO_BLOCK] = {"topology/block", "block", "BlockName", "block", "blocks"},
+    [CONF_TOPO_RING] = {"topology/ring", "ring", "RingName", "ring", "rings"},
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+const struct conf_topo_words *conf_topo_words(enum conf_topo kind)
+{
+    return kind < KINDS && kinds[kind].kind ? &kinds[kind] : NULL;
+}
+
 /* --- lines -------------------------------------------------------------------------------------
  */
 
@@ -40,6 +52,8 @@ static int leaf_nodes(struct conf_loader *l, struct conf_switch *s, const struct
         bitset_fill(s->node_set);
         bitset_andnot(s->node_set, taken);
         bitset_or(taken, s->node_set);
+        bitset_foreach (s->node_set, i)
+            vec_push(&s->order, (uint32_t)i);
         return 0;
     }
     if (hostlist_parse(v->text, &list, &inner) < 0)
@@ -58,6 +72,7 @@ static int leaf_nodes(struct conf_loader *l, struct conf_switch *s, const struct
         } else {
             bitset_set(taken, (size_t)node);
             bitset_set(s->node_set, (size_t)node);
+            vec_push(&s->order, (uint32_t)node);
         }
     }
     if (unknown)
@@ -69,13 +84,16 @@ static int leaf_nodes(struct conf_loader *l, struct conf_switch *s, const struct
     return 0;
 }
 
+static const enum conf_topo_key name_keys[] = {[CONF_TOPO_TREE] = CONF_TOPO_SWITCH,
+                                               [CONF_TOPO_BLOCK] = CONF_TOPO_BLOCK_NAME,
+                                               [CONF_TOPO_RING] = CONF_TOPO_RING_NAME};
+
 static int add_switch(struct conf_loader *l, struct conf_network *net, const struct conf_row *row,
                       struct bitset *taken, struct err *err)
 {
     const struct conf_value *v = row->value;
-    bool block = net->kind == CONF_TOPO_BLOCK;
-    enum conf_topo_key key = block ? CONF_TOPO_BLOCK_NAME : CONF_TOPO_SWITCH;
-    const char *word = block ? "BlockName" : "SwitchName";
+    enum conf_topo_key key = name_keys[net->kind];
+    const char *word = kinds[net->kind].key;
     int rc = check_name(&v[key], word, err);
     if (rc < 0)
         return rc;
@@ -88,8 +106,8 @@ static int add_switch(struct conf_loader *l, struct conf_network *net, const str
                             .line = row->at.line,
                             .column = row->at.column};
     bool nodes = has_value(row, CONF_TOPO_NODES), children = has_value(row, CONF_TOPO_SWITCHES);
-    if (block && (!nodes || children))
-        return conf_fail(row->at, err, "BlockName=%s: expected Nodes=", s.name);
+    if (net->kind != CONF_TOPO_TREE && (!nodes || children))
+        return conf_fail(row->at, err, "%s=%s: expected Nodes=", word, s.name);
     if (nodes == children)
         return conf_fail(row->at, err, "SwitchName=%s: expected Nodes= or Switches=, %s", s.name,
                          nodes ? "not both" : "one of them");
@@ -103,6 +121,9 @@ static int add_switch(struct conf_loader *l, struct conf_network *net, const str
     s.switches = s.file_switches = children ? v[CONF_TOPO_SWITCHES].text : NULL;
     s.node_set = bitset_new(l->conf->nodes.len);
     rc = nodes ? leaf_nodes(l, &s, &v[CONF_TOPO_NODES], taken, err) : 0;
+    if (rc == 0 && net->kind == CONF_TOPO_RING && s.order.len > CONF_RING_NODES_MAX)
+        rc = conf_fail(v[CONF_TOPO_NODES].at, err, "RingName=%s: %zu nodes, a ring has at most %d",
+                       s.name, s.order.len, CONF_RING_NODES_MAX);
     vec_push(&net->switches, s);
     return rc;
 }
@@ -131,14 +152,17 @@ static int read_sizes(struct conf_network *net, const struct conf_value *v, stru
 static int take_row(struct conf_loader *l, struct conf_network *net, const struct conf_row *row,
                     struct bitset *taken, struct err *err)
 {
-    bool block = net->kind == CONF_TOPO_BLOCK;
-    bool sizes = has_value(row, CONF_TOPO_SIZES), is_block = has_value(row, CONF_TOPO_BLOCK_NAME);
-    if (sizes + is_block + has_value(row, CONF_TOPO_SWITCH) != 1)
-        return conf_fail(row->at, err, "a line begins with SwitchName=, BlockName= or BlockSizes=");
-    if ((sizes || is_block) != block)
+    bool sizes = has_value(row, CONF_TOPO_SIZES);
+    bool has_own = has_value(row, name_keys[net->kind]) || (sizes && net->kind == CONF_TOPO_BLOCK);
+    if (sizes + has_value(row, CONF_TOPO_BLOCK_NAME) + has_value(row, CONF_TOPO_SWITCH) +
+            has_value(row, CONF_TOPO_RING_NAME) !=
+        1)
+        return conf_fail(row->at, err,
+                         "a line begins with SwitchName=, BlockName=, BlockSizes= or RingName=");
+    if (!has_own)
         return conf_fail(row->at, err,
                          "TopologyPlugin=%s takes lines of %s=", l->conf->topology_plugin,
-                         block ? "BlockName" : "SwitchName");
+                         kinds[net->kind].key);
     return sizes ? read_sizes(net, &row->value[CONF_TOPO_SIZES], err)
                  : add_switch(l, net, row, taken, err);
 }
@@ -212,8 +236,7 @@ static void warn_unconnected(struct conf_loader *l, const struct conf_network *n
     if (out && first >= 0 && net->switches.len)
         conf_warn(l, place_of(&vec_last(&net->switches)),
                   "%zu nodes are in no %s, the first is %s: each is alone", out,
-                  net->kind == CONF_TOPO_BLOCK ? "block" : "switch",
-                  l->conf->nodes.data[first].name);
+                  kinds[net->kind].unit, l->conf->nodes.data[first].name);
 }
 
 /* What the file alone says. */
@@ -295,9 +318,10 @@ int conf_topo_place(struct conf *c, const char *const *placed, struct err *err)
 
 static enum conf_topo kind_of(const char *plugin)
 {
-    return strstr(plugin, "tree")    ? CONF_TOPO_TREE
-           : strstr(plugin, "block") ? CONF_TOPO_BLOCK
-                                     : CONF_TOPO_FLAT;
+    for (size_t i = 0; i < KINDS; i++)
+        if (kinds[i].kind && strstr(plugin, kinds[i].kind))
+            return (enum conf_topo)i;
+    return CONF_TOPO_FLAT;
 }
 
 static struct conf_network *add_network(struct conf_loader *l, const char *name,
@@ -319,7 +343,7 @@ static int build_conf_network(struct conf_loader *l, struct err *err)
     if (rc == 0 && !net->switches.len)
         rc = conf_fail(l->priv->written[CONF_KEY_topology_plugin].at, err,
                        "TopologyPlugin=%s: no lines of %s in topology.conf beside slurm.conf",
-                       plugin, net->kind == CONF_TOPO_BLOCK ? "BlockName" : "SwitchName");
+                       plugin, kinds[net->kind].key);
     return rc;
 }
 
@@ -351,8 +375,7 @@ static int build_topology(struct conf_loader *l, const struct conf_row *rows, si
     *has_default = *has_default || is_default;
     int rc = build_network(l, net, rows + 1, count - 1, err);
     if (rc == 0 && net->kind != CONF_TOPO_FLAT && !net->switches.len)
-        rc = conf_fail(rows->at, err, "topology %s has no %s", name,
-                       net->kind == CONF_TOPO_BLOCK ? "blocks" : "switches");
+        rc = conf_fail(rows->at, err, "topology %s has no %s", name, kinds[net->kind].units);
     return rc;
 }
 
@@ -400,8 +423,10 @@ int conf_topo_build(struct conf_loader *l, struct err *err)
 void conf_topo_done(struct conf *c)
 {
     vec_foreach (&c->networks, net) {
-        vec_foreach (&net->switches, s)
+        vec_foreach (&net->switches, s) {
             bitset_free(s->node_set);
+            vec_done(&s->order);
+        }
         vec_done(&net->switches);
         vec_done(&net->block_sizes);
         free(net->file_leaf);
@@ -439,7 +464,9 @@ static int read_topologies(struct conf_loader *l, const char *path, struct err *
         return 0;
     _cleanup_free_ char *yaml = mem_printf("%.*s/topology.yaml", (int)(slash - path), path);
     _cleanup_free_ char *file = mem_printf("%.*s/topology.conf", (int)(slash - path), path);
-    bool asks = plugin && (strcasestr(plugin, "tree") || strcasestr(plugin, "block"));
+    bool asks = false;
+    for (size_t i = 0; i < KINDS && plugin; i++)
+        asks = asks || (kinds[i].kind && strcasestr(plugin, kinds[i].kind));
     if (access(yaml, F_OK) == 0)
         return conf_topo_read_yaml(l, yaml, err);
     if (!asks || access(file, F_OK) != 0)

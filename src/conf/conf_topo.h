@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The networks, as topology.conf or topology.yaml beside slurm.conf says: switches in trees
- * (topology/tree), or blocks of nodes (topology/block), which are leaves too. topology.conf has
- * one, topology.yaml may have several: a partition names the one that its jobs are placed by.
+ * (topology/tree), blocks of nodes (topology/block), which are leaves too, or rings of them
+ * (topology/ring). topology.conf has one, topology.yaml may have several: a partition names the one
+ * that its jobs are placed by.
  */
 #pragma once
 
@@ -13,13 +14,23 @@
 
 #define CONF_SWITCH_LEVELS_MAX 16
 #define CONF_NO_SWITCH UINT32_MAX
+#define CONF_RING_NODES_MAX 16
 
 struct bitset;
 struct conf;
 struct err;
 struct str;
 
-enum conf_topo { CONF_TOPO_FLAT, CONF_TOPO_TREE, CONF_TOPO_BLOCK };
+enum conf_topo { CONF_TOPO_FLAT, CONF_TOPO_TREE, CONF_TOPO_BLOCK, CONF_TOPO_RING };
+
+struct conf_topo_words { /* of a kind that is not flat */
+    const char *plugin;  /* topology/tree; also what topology.yaml calls it: */
+    const char *kind;    /* tree */
+    const char *key;     /* SwitchName: what its lines begin with */
+    const char *unit;    /* switch */
+    const char *units;   /* switches */
+};
+const struct conf_topo_words *conf_topo_words(enum conf_topo kind); /* NULL: flat */
 
 struct conf_switch {
     const char *name;
@@ -29,6 +40,7 @@ struct conf_switch {
     uint32_t level;          /* 0: a leaf */
     uint32_t parent;         /* index; CONF_NO_SWITCH: none */
     struct bitset *node_set; /* all nodes below it */
+    VEC(uint32_t) order;     /* of a ring: its nodes in the file, from its first place on */
     const char *file;
     int line, column; /* column 0: unknown */
 };

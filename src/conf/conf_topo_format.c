@@ -35,6 +35,24 @@ static void put_block(const struct conf *c, const struct conf_network *net, size
                net->block_sizes.len ? (size_t)net->block_sizes.data[0] : own);
 }
 
+/* In the order of the ring, without those that are in other places now. */
+static void put_order(const struct conf *c, const struct conf_switch *s, struct str *out)
+{
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    vec_foreach (&s->order, i)
+        if (bitset_test(s->node_set, *i))
+            hostlist_push(list, c->nodes.data[*i].name);
+    hostlist_format(list, out);
+}
+
+static void put_ring(const struct conf *c, const struct conf_switch *s, size_t number,
+                     struct str *out)
+{
+    str_printf(out, "RingName=%s RingIndex=%zu Nodes=", s->name, number);
+    put_order(c, s, out);
+    str_printf(out, " RingSize=%zu\n", bitset_count(s->node_set));
+}
+
 /* Of that name, or one that reaches all of the nodes. */
 static bool is_wanted(const struct conf_switch *s, const char *of, const struct bitset *nodes)
 {
@@ -78,6 +96,8 @@ int conf_topo_format(const struct conf *c, const char *name, const char *of, str
             continue;
         if (net->kind == CONF_TOPO_BLOCK)
             put_block(c, net, i, out);
+        else if (net->kind == CONF_TOPO_RING)
+            put_ring(c, &net->switches.data[i], i, out);
         else
             put_switch(c, &net->switches.data[i], out);
     }
@@ -89,25 +109,28 @@ int conf_topo_format(const struct conf *c, const char *name, const char *of, str
 
 static void put_topology(const struct conf *c, const struct conf_network *net, struct str *out)
 {
-    bool blocks = net->kind == CONF_TOPO_BLOCK;
+    const struct conf_topo_words *words = conf_topo_words(net->kind);
     str_printf(out, "- topology: %s\n  cluster_default: %s\n", net->name,
                net == conf_default_network(c) ? "true" : "false");
-    if (net->kind == CONF_TOPO_FLAT) {
+    if (!words) {
         str_puts(out, "  flat: true\n");
         return;
     }
-    str_puts(out, blocks ? "  block:\n" : "  tree:\n");
+    str_printf(out, "  %s:\n", words->kind);
     for (size_t i = 0; i < net->block_sizes.len; i++)
         str_printf(out, "%s      - %u\n", i ? "" : "    block_sizes:\n", net->block_sizes.data[i]);
-    str_puts(out, blocks ? "    blocks:\n" : "    switches:\n");
+    str_printf(out, "    %s:\n", words->units);
     vec_foreach (&net->switches, s) {
-        str_printf(out, "      - %s: %s\n", blocks ? "block" : "switch", s->name);
+        str_printf(out, "      - %s: %s\n", words->unit, s->name);
         if (s->switches) {
             str_printf(out, "        children: \"%s\"\n", s->switches);
             continue;
         }
         str_puts(out, "        nodes: \"");
-        put_set(c, s->node_set, out);
+        if (net->kind == CONF_TOPO_RING)
+            put_order(c, s, out);
+        else
+            put_set(c, s->node_set, out);
         str_puts(out, "\"\n");
     }
 }
@@ -139,7 +162,7 @@ void conf_topo_address(const struct conf *c, const struct conf_network *net, uin
         names[n++] = net->switches.data[at].name;
     while (n-- > 0) {
         str_printf(address, "%s.", names[n]);
-        str_puts(pattern, net->kind == CONF_TOPO_BLOCK ? "block." : "switch.");
+        str_printf(pattern, "%s.", conf_topo_words(net->kind)->unit);
     }
     str_puts(address, c->nodes.data[node].name);
     str_puts(pattern, "node");

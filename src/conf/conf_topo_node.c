@@ -77,6 +77,11 @@ static int check_unit(const struct conf_network *net, long found, const char *na
     bool wrong = !*name || name[strcspn(name, "[]= ")] ||
                  (found >= 0 && is_leaf(&net->switches.data[found]) != last) ||
                  (!last && net->kind == CONF_TOPO_BLOCK);
+    if (net->kind == CONF_TOPO_RING)
+        return err_set(err, -ERR_PARSE,
+                       "Topology=%s: '%s' is not a unit that nodes can be put on: the places of "
+                       "rings are those of topology.conf or topology.yaml",
+                       list, name);
     if (!wrong)
         return 0;
     return err_set(err, -ERR_PARSE, "Topology=%s: '%s' is not a %s of topology %s", list, name,

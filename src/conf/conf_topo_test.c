@@ -8,6 +8,7 @@
 
 #define TREE HEAD "TopologyPlugin=topology/tree\nNodeName=n[1-8]\n"
 #define BLOCK HEAD "TopologyPlugin=block\nNodeName=n[1-8]\n"
+#define RING HEAD "TopologyPlugin=topology/ring\nNodeName=n[1-8]\n"
 #define T "TopologyConf=1 "
 
 /* "s1:0:1<s3 = 0 1|..." name:level:speed<parent = nodes by index */
@@ -17,6 +18,11 @@ static void show_network(const struct conf *c, const struct conf_network *net, s
         str_printf(out, "%s%s:%u:%u", out->len ? "|" : "", s->name, s->level, s->link_speed);
         if (s->parent != CONF_NO_SWITCH)
             str_printf(out, "<%s", net->switches.data[s->parent].name);
+        if (net->kind == CONF_TOPO_RING) {
+            vec_foreach (&s->order, i)
+                str_printf(out, " %s", c->nodes.data[*i].name);
+            continue;
+        }
         bitset_foreach (s->node_set, i)
             str_printf(out, " %s", c->nodes.data[i].name);
     }
@@ -58,6 +64,13 @@ static void refused(void **state)
         {TREE T "LinkSpeed=4\n", "t.conf:4: ", "a line begins with"},
         {BLOCK T "SwitchName=a Nodes=n1\n", "t.conf:4: ", "takes lines of BlockName="},
         {BLOCK T "BlockName=a Switches=b\n", "t.conf:4: ", "expected Nodes="},
+        {RING T "RingName=a Nodes=n[1-8],m[1-9]\n" T "RingName=b\n",
+         "t.conf:5: ", "RingName=b: expected Nodes="},
+        {RING T "BlockName=a Nodes=n[1-8]\n", "t.conf:4: ", "takes lines of RingName="},
+        {RING T "BlockSizes=4\n", "t.conf:4: ", "takes lines of RingName="},
+        {BLOCK T "RingName=a Nodes=n[1-8]\n", "t.conf:4: ", "takes lines of BlockName="},
+        {HEAD "TopologyPlugin=topology/ring\nNodeName=n[1-17]\n" T "RingName=a Nodes=ALL\n",
+         "t.conf:4: ", "RingName=a: 17 nodes, a ring has at most 16"},
         {BLOCK T "BlockSizes=4,6\n", "t.conf:4: ", "a power of two"},
         {BLOCK T "BlockSizes=4,4\n", "t.conf:4: ", "a power of two"},
         {BLOCK T "BlockSizes=0\n", "t.conf:4: ", "numbers of nodes"},
@@ -113,6 +126,8 @@ static void networks(void **state)
                 "SwitchName=c Nodes=n[3-8]\n",
          "top:2:1 n1 n2 n3 n4 n5 n6 n7 n8|m:1:1<top n1 n2|a:0:1<m n1|b:0:1<m n2|"
          "c:0:1<top n3 n4 n5 n6 n7 n8");
+    says(RING T "RingName=r1 Nodes=n[4,2]\n" T "RingName=r2 Nodes=n[8,7,6,5,3,1]\n",
+         "r1:0:1 n4 n2|r2:0:1 n8 n7 n6 n5 n3 n1");
     says(BLOCK T "BlockName=b1 Nodes=n[1-4]\n" T "BlockName=b2 Nodes=n[5-8]\n" T "BlockSizes=4,8\n",
          "b1:0:1 n1 n2 n3 n4|b2:0:1 n5 n6 n7 n8|4,8");
 }
@@ -403,7 +418,8 @@ static void bad_files(void **state)
         {"topology.yaml", "- topology: x\n---\n- topology: y\n", "topology.yaml:2:", "document"},
         {"topology.yaml", "- topology: x\n  tree: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[a\n",
          "topology.yaml:2:", "in one another"},
-        {"topology.yaml", "- topology: x\n", "topology.yaml:1:3: ", "expected tree:, block: or"},
+        {"topology.yaml", "- topology: x\n",
+         "topology.yaml:1:3: ", "expected tree:, block:, ring: or"},
         {"topology.yaml", "- flat: true\n",
          "topology.yaml:1:3: ", "a topology without a name: add 'topology: NAME'"},
         {"topology.yaml", "- topology: a:b\n  flat: true\n", "topology.yaml:1:13: ", "one name"},
@@ -431,8 +447,14 @@ static void bad_files(void **state)
          "topology.yaml:4:", "NUL"},
         {"topology.yaml", "- topology: x\n  tree: \"\xff\"\n", "topology.yaml:2:", "UTF-8"},
         {"topology.yaml", "- topology: x\n  tree:\n  block\n", "topology.yaml:", "':'"},
-        {"topology.yaml", "- topology: x\n  ring:\n    rings:\n",
-         "topology.yaml:2:", "key ring is not supported: use a tree, block or flat topology"},
+        {"topology.yaml", "- topology: x\n  torus3d:\n    toruses:\n", "topology.yaml:2:",
+         "key torus3d is not supported: use a tree, block, ring or flat topology"},
+        {"topology.yaml", "- topology: x\n  ring:\n    rings:\n    - ring: a\n      children: b\n",
+         "topology.yaml:5:", "unknown key children of a ring"},
+        {"topology.yaml", "- topology: x\n  ring:\n    block_sizes: 4\n",
+         "topology.yaml:3:", "unknown key block_sizes of a ring topology"},
+        {"topology.yaml", "- topology: x\n  ring:\n    rings: []\n",
+         "topology.yaml:1:", "topology x has no rings"},
         {"topology.yaml", "- topology: x\n  colour: red\n",
          "topology.yaml:2:", "unknown key colour"},
         {"topology.yaml", "- topology: x\n  tree:\n    switches:\n    - nodes: n1\n",
@@ -478,7 +500,8 @@ static void functions_name_nodes(void **state)
         {"switch{b1}", NULL, "no topology has a switch of this name"},
         {"switchwith{n5}", NULL, "switchwith{n5}: no switch has a node of this name"},
         {"blockwith{n9}", NULL, "no block has a node of this name"},
-        {"ring{r1}", NULL, "topologies of this kind are not available"},
+        {"ring{r1}", NULL, "no topology has a ring of this name"},
+        {"ringwith{n1}", NULL, "no ring has a node of this name"},
         {"toruswith{n1}", NULL, "topologies of this kind are not available"},
     };
     static const char *const others[] = {"n1", "block{b1", "blocks{b1}", "{b1}", "block", ""};

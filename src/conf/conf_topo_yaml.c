@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* topology.yaml as lines of topology.conf, each with its place in the file. A line with the name of
- * a topology comes before those of its switches or blocks. */
+ * a topology comes before those of its switches, blocks or rings. */
 #include <string.h>
 #include <strings.h>
 
 #include "conf/conf_topo_file.h"
 #include "conf/conf_yaml.h"
 
-struct item { /* a switch or a block */
+struct item { /* a switch, a block or a ring */
     struct conf_place at;
     const char *name, *nodes, *children;
 };
@@ -15,8 +15,9 @@ struct item { /* a switch or a block */
 struct topology {
     struct conf_place at, sizes_at;
     const char *name, *sizes;
-    const char *kind; /* "tree", "block", "flat"; NULL: none yet */
-    bool is_default, is_block;
+    const char *kind;                    /* "tree", "block", "ring", "flat"; NULL: none yet */
+    const struct conf_topo_words *words; /* NULL: it is flat */
+    bool is_default;
     VEC(struct item) items;
 };
 
@@ -25,14 +26,13 @@ static int read_item_key(struct conf_yaml *y, void *ctx, const char *key, struct
 {
     struct topology *t = ctx;
     struct item *item = &vec_last(&t->items);
-    bool is_name = t->is_block ? strcmp(key, "block") == 0 : strcmp(key, "switch") == 0;
-    if (is_name)
+    if (strcmp(key, t->words->unit) == 0)
         return conf_yaml_words(y, value, &item->name, err);
     if (strcmp(key, "nodes") == 0)
         return conf_yaml_words(y, value, &item->nodes, err);
-    if (strcmp(key, "children") == 0 && !t->is_block)
+    if (strcmp(key, "children") == 0 && strcmp(t->kind, "tree") == 0)
         return conf_yaml_words(y, value, &item->children, err);
-    return conf_fail(at, err, "unknown key %s of a %s", key, t->is_block ? "block" : "switch");
+    return conf_fail(at, err, "unknown key %s of a %s", key, t->words->unit);
 }
 
 static int read_item(struct conf_yaml *y, void *ctx, const yaml_node_t *node, struct err *err)
@@ -42,30 +42,28 @@ static int read_item(struct conf_yaml *y, void *ctx, const yaml_node_t *node, st
     vec_push(&t->items, item);
     int rc = conf_yaml_mapping(y, node, read_item_key, t, err);
     if (rc == 0 && !vec_last(&t->items).name)
-        rc = conf_fail(item.at, err, "an item without %s:", t->is_block ? "block" : "switch");
+        rc = conf_fail(item.at, err, "an item without %s:", t->words->unit);
     return rc;
 }
 
-/* Of "tree:" or "block:". */
+/* Of "tree:", "block:" or "ring:". */
 static int read_kind_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
                          const yaml_node_t *value, struct err *err)
 {
     struct topology *t = ctx;
-    bool is_list = t->is_block ? strcmp(key, "blocks") == 0 : strcmp(key, "switches") == 0;
-    if (is_list)
+    if (strcmp(key, t->words->units) == 0)
         return conf_yaml_sequence(y, value, read_item, t, err);
-    if (strcmp(key, "block_sizes") == 0 && t->is_block) {
+    if (strcmp(key, "block_sizes") == 0 && strcmp(t->kind, "block") == 0) {
         t->sizes_at = at;
         return conf_yaml_words(y, value, &t->sizes, err);
     }
-    return conf_fail(at, err, "unknown key %s of a %s", key,
-                     t->is_block ? "block topology" : "tree");
+    return conf_fail(at, err, "unknown key %s of a %s topology", key, t->kind);
 }
 
 /* Keys of Slurm's topologies that are not built in. */
-static const char *const unsupported[] = {"anchor", "anchor_seed", "anchor_spacing", "dims",
-                                          "name",   "placements",  "regions",        "ring",
-                                          "rings",  "torus3d",     "toruses"};
+static const char *const unsupported[] = {"anchor",  "anchor_seed", "anchor_spacing",
+                                          "dims",    "name",        "placements",
+                                          "regions", "torus3d",     "toruses"};
 
 static int read_flat_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
                          const yaml_node_t *value, struct err *err)
@@ -82,6 +80,15 @@ static bool is_true(const yaml_node_t *value)
     return text && (strcasecmp(text, "true") == 0 || strcasecmp(text, "yes") == 0);
 }
 
+/* The words of the kind of that name; NULL: there is none. */
+static const struct conf_topo_words *find_words(const char *key)
+{
+    for (enum conf_topo kind = CONF_TOPO_FLAT + 1; conf_topo_words(kind); kind++)
+        if (strcmp(key, conf_topo_words(kind)->kind) == 0)
+            return conf_topo_words(kind);
+    return NULL;
+}
+
 static int read_kind(struct conf_yaml *y, struct topology *t, const char *key, struct conf_place at,
                      const yaml_node_t *value, struct err *err)
 {
@@ -90,8 +97,8 @@ static int read_kind(struct conf_yaml *y, struct topology *t, const char *key, s
         return 0;
     if (t->kind)
         return conf_fail(at, err, "key %s: the topology is a %s already", key, t->kind);
-    t->kind = is_flat ? "flat" : *key == 'b' ? "block" : "tree";
-    t->is_block = *key == 'b';
+    t->words = find_words(key);
+    t->kind = is_flat ? "flat" : t->words->kind;
     if (is_flat)
         return has_options ? conf_yaml_mapping(y, value, read_flat_key, t, err) : 0;
     return conf_yaml_mapping(y, value, read_kind_key, t, err);
@@ -116,12 +123,12 @@ static int read_topology_key(struct conf_yaml *y, void *ctx, const char *key, st
         t->is_default = is_true(value);
         return 0;
     }
-    if (strcmp(key, "tree") == 0 || strcmp(key, "block") == 0 || strcmp(key, "flat") == 0)
+    if (strcmp(key, "flat") == 0 || find_words(key))
         return read_kind(y, t, key, at, value, err);
     for (size_t i = 0; i < sizeof(unsupported) / sizeof(unsupported[0]); i++)
         if (strcmp(key, unsupported[i]) == 0)
-            return conf_fail(at, err, "key %s is not supported: use a tree, block or flat topology",
-                             key);
+            return conf_fail(
+                at, err, "key %s is not supported: use a tree, block, ring or flat topology", key);
     return conf_fail(at, err, "unknown key %s", key);
 }
 
@@ -135,8 +142,7 @@ static int take_topology(struct conf_yaml *y, const struct topology *t, struct e
     int rc = conf_yaml_line(y, &line, t->at, err);
     for (size_t i = 0; i < t->items.len && rc == 0; i++) {
         const struct item *item = &t->items.data[i];
-        str_printf(&line, CONF_TOPO_PREFIX "%s=%s", t->is_block ? "BlockName" : "SwitchName",
-                   item->name);
+        str_printf(&line, CONF_TOPO_PREFIX "%s=%s", t->words->key, item->name);
         if (item->nodes)
             str_printf(&line, " Nodes=%s", item->nodes);
         if (item->children)
@@ -158,7 +164,8 @@ static int read_topology(struct conf_yaml *y, void *ctx, const yaml_node_t *node
     if (rc == 0 && !t.name)
         rc = conf_fail(t.at, err, "a topology without a name: add 'topology: NAME'");
     if (rc == 0 && !t.kind)
-        rc = conf_fail(t.at, err, "topology %s: expected tree:, block: or flat: true", t.name);
+        rc = conf_fail(t.at, err, "topology %s: expected tree:, block:, ring: or flat: true",
+                       t.name);
     if (rc == 0)
         rc = take_topology(y, &t, err);
     vec_done(&t.items);

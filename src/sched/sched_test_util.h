@@ -122,3 +122,55 @@ static inline int64_t test_earliest(const struct cluster *c, const struct job *j
     timeline_done(&t);
     return first < now_sec + CLUSTER_NO_LIMIT_SEC ? first : now_sec + CLUSTER_NO_LIMIT_SEC;
 }
+
+/* The nodes that are chosen for the job now, of the first 32, as a set of bits; 0: it waits. */
+static inline uint32_t test_choose_set(const struct cluster *c, const struct job *j)
+{
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
+    struct selection s = {0};
+    uint32_t set = 0;
+    bitset_and(allowed, c->pool.usable);
+    select_nodes(c, j, allowed, NULL, &s);
+    vec_foreach (&s.shares, share)
+        set |= 1u << share->node;
+    select_done(&s);
+    return set;
+}
+
+/* Makes some of the nodes busy, which have so many CPUs each; the set of the others. */
+static inline uint32_t test_draw_busy(struct cluster *c, uint64_t *at, uint32_t nodes,
+                                      uint32_t cpus)
+{
+    uint32_t fits = 0;
+    for (uint32_t i = 0; i < nodes; i++) {
+        char busy[24];
+        snprintf(busy, sizeof(busy), "n%u:%u", i + 1, cpus);
+        if (test_between(at, 0, 4) == 0)
+            test_run(c, 1000 + i, busy, 2000);
+        else
+            fits |= 1u << i;
+    }
+    return fits;
+}
+
+/* Sometimes adds two nodes that the job requires to its words; the set of them, or 0. */
+static inline uint32_t test_draw_required(uint64_t *at, uint32_t nodes, struct str *words)
+{
+    if (test_between(at, 0, 2) != 0)
+        return 0;
+    uint32_t one = test_between(at, 1, nodes), other = test_between(at, 1, nodes);
+    str_printf(words, " w=n%u,n%u", one, other);
+    return 1u << (one - 1) | 1u << (other - 1);
+}
+
+/* holds: the set is one that the job may have; could: there is one among those that fit. */
+static inline void test_compare_choice(uint64_t seed, const char *words, uint32_t set,
+                                       uint32_t fits, bool holds, bool could)
+{
+    if (set && !holds)
+        fail_msg("seed %llu, '%s': %x of %x does not hold it", (unsigned long long)seed, words, set,
+                 fits);
+    if (!set && could)
+        fail_msg("seed %llu, '%s': waits, and could run on %x", (unsigned long long)seed, words,
+                 fits);
+}

@@ -162,11 +162,6 @@ static void on_takeover(struct ctld *c, const struct rpc_request *r, const struc
     ctld_reply_error(c, r->call, -ERR_CONFIG, text);
 }
 
-/* What is in force: topology.yaml may say something else than slurm.conf. */
-static const char *const topology_plugins[] = {[CONF_TOPO_FLAT] = "topology/flat",
-                                               [CONF_TOPO_TREE] = "topology/tree",
-                                               [CONF_TOPO_BLOCK] = "topology/block"};
-
 static void on_config_show(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__ConfigRequest *ask = (const Pb__ConfigRequest *)r->body;
@@ -177,7 +172,9 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     shown.boot_at = c->boot_at_sec;
     if (c->debug_given)
         shown.slurmctld_debug = c->debug;
-    shown.topology_plugin = topology_plugins[conf_default_network(&shown)->kind];
+    /* what is in force: topology.yaml may say something else than slurm.conf */
+    const struct conf_topo_words *words = conf_topo_words(conf_default_network(&shown)->kind);
+    shown.topology_plugin = words ? words->plugin : "topology/flat";
     _cleanup_str_ struct str flags = STR_INIT;
     conf_debug_format(control_get_debug(c->control), &flags);
     shown.debug_flags = flags.len ? str_cstr(&flags) : NULL;

@@ -28,8 +28,13 @@ YAML = """---
 """
 
 
-def start(file, text, plugin, more=""):
-    c = Cluster(nodes=6, conf=f"TopologyPlugin={plugin}\n{more}\n", start=False)
+RINGS = """RingName=r1 Nodes=n[1-4]
+RingName=r2 Nodes=n[6,5]
+"""
+
+
+def start(file, text, plugin, more="", **options):
+    c = Cluster(nodes=6, conf=f"TopologyPlugin={plugin}\n{more}\n", start=False, **options)
     try:
         (c.dir / file).write_text(text)
         c.start()
@@ -103,7 +108,7 @@ def test_waiting_for_switches(tree):
 
 
 @pytest.mark.parametrize("file, text, plugin", [
-    ("topology.conf", TREE, "topology/tree"), ("topology.yaml", YAML, "topology/block"), ("topology.yaml", "- topology: x\n  flat: true\n", "topology/flat")])
+    ("topology.conf", TREE, "topology/tree"), ("topology.conf", RINGS, "topology/ring"), ("topology.yaml", YAML, "topology/block"), ("topology.yaml", "- topology: x\n  flat: true\n", "topology/flat")])
 def test_topoconf_is_a_topology_yaml(file, text, plugin):
     c = start(file, text, plugin)
     try:

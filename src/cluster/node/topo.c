@@ -34,8 +34,15 @@ static void add_leaf(struct builder *b, uint32_t number, bool root)
 {
     struct topo *t = b->t;
     open_leaf(t);
-    bitset_foreach (b->net->switches.data[number].node_set, i)
-        put_node(t, (uint32_t)i);
+    const struct conf_switch *s = &b->net->switches.data[number];
+    if (b->net->kind == CONF_TOPO_RING) {
+        vec_foreach (&s->order, i)
+            if (bitset_test(s->node_set, *i))
+                put_node(t, *i);
+    } else {
+        bitset_foreach (s->node_set, i)
+            put_node(t, (uint32_t)i);
+    }
     t->leaves++;
     add_switch(t, number, 0, t->leaves - 1, root);
 }

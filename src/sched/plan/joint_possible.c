@@ -21,8 +21,7 @@ static uint64_t most_of(uint64_t a, uint64_t b)
 static void find_bounds(const struct cluster *c, const struct job *j, struct demand *d)
 {
     const struct topo *topo = select_topo(c, j);
-    bool blocks = topo && topo->net->kind == CONF_TOPO_BLOCK;
-    if (blocks && j->want.segment && d->least_nodes > j->want.segment) {
+    if (select_has_segments(topo) && j->want.segment && d->least_nodes > j->want.segment) {
         d->segment = j->want.segment;
         d->segments_apart = j->want.segments_apart;
     }

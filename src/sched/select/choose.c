@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cluster/node/topo.h"
 
 void choose_add(struct chooser *ch, size_t node)
 {
@@ -371,6 +372,8 @@ static bool choose_some(struct chooser *ch)
         return choose_flat(ch);
     if (ch->segment)
         return choose_segments(ch);
+    if (ch->topo->net->kind == CONF_TOPO_RING)
+        return choose_in_ring(ch);
     bool in_row = ch->contiguous || ch->counts || ch->spread;
     return in_row ? choose_in_fabric(ch) : choose_by_topo(ch);
 }

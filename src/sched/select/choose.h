@@ -25,10 +25,10 @@ struct choose_counts {
 struct topo;
 
 struct chooser {
-    const struct bitset *required;          /* NULL: none */
-    const struct topo *topo;                /* the network to choose by; NULL: nodes in a row */
-    uint32_t max_leaves;                    /* of it; 0: any number */
-    uint32_t segment;                       /* nodes of a segment, in a network of blocks; 0: any */
+    const struct bitset *required; /* NULL: none */
+    const struct topo *topo;       /* the network to choose by; NULL: nodes in a row */
+    uint32_t max_leaves;           /* of it; 0: any number */
+    uint32_t segment;              /* nodes of a segment, in a network of blocks or rings; 0: any */
     bool segments_apart, segments_together; /* one of a block; all in one block of blocks */
     bool spread;                            /* over many nodes: within a fabric it does not count */
     const uint32_t *idle; /* by node: those with the most idle CPUs first; NULL: runs of nodes */
@@ -71,6 +71,13 @@ bool choose_tally_does(const struct choose_tally *t, const struct chooser *ch);
 bool choose_by_topo(struct chooser *ch);
 /* choose_segments.c: the same in whole segments. */
 bool choose_segments(struct chooser *ch);
+/* choose_ring.c: in a network of rings. */
+bool choose_in_ring(struct chooser *ch);
+/* The fewest segments with all required nodes of a ring, and the most that it has room for; false:
+ * some required nodes fit in none. */
+bool choose_ring_room(const struct chooser *ch, uint32_t leaf, uint32_t *least, uint32_t *most);
+/* Adds the nodes of so many segments of the ring. */
+void choose_ring_add(struct chooser *ch, uint32_t leaf, uint32_t count, bool capable);
 /* Without a look at switches, and yet all within one fabric. */
 bool choose_in_fabric(struct chooser *ch);
 

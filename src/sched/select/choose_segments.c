@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The choice of a job with --segment in a network of blocks: all nodes of a segment are in one
- * block. The lowest block of blocks that has room for all segments is taken, of those the one that
- * is left with the least; there the fewest blocks, the last of them the one that fits most tightly.
+ * The choice of a job with --segment in a network of blocks (of rings: choose_ring.c): all nodes of
+ * a segment are in one block. The lowest block of blocks that has room for all segments is taken,
+ * of those the one that is left with the least; there the fewest blocks, the last of them the one
+ * that fits most tightly.
  */
 #include <stdlib.h>
 
@@ -57,6 +58,19 @@ static bool look_at_leaves(struct segments *s)
             s->req_end = i + 1;
         }
     }
+    return fits;
+}
+
+static bool is_ring(const struct chooser *ch)
+{
+    return ch->topo->net->kind == CONF_TOPO_RING;
+}
+
+static bool look_at_rings(struct segments *s)
+{
+    bool fits = true;
+    for (uint32_t i = 0; i < s->t->leaves; i++)
+        fits = choose_ring_room(s->ch, i, &s->asked[i], &s->room[i]) && fits;
     return fits;
 }
 
@@ -147,6 +161,10 @@ static void add_nodes(struct segments *s, uint32_t leaf, bool capable)
 {
     struct chooser *ch = s->ch;
     const uint32_t *first = &s->t->first[leaf];
+    if (is_ring(ch)) {
+        choose_ring_add(ch, leaf, s->given[leaf], capable);
+        return;
+    }
     struct segment_node *list = mem_new_array(struct segment_node, first[1] - first[0] + 1);
     size_t n = 0;
     for (uint32_t i = first[0]; i < first[1]; i++) {
@@ -185,6 +203,9 @@ static bool take_below(struct segments *s, const struct topo_switch *sw, uint32_
 static bool take_segments(struct segments *s, uint32_t count)
 {
     const struct topo *t = s->t;
+    const struct topo_switch all = {.end = t->leaves};
+    if (is_ring(s->ch))
+        return take_below(s, &all, count);
     for (size_t at = 0; at < t->switches.len;) {
         uint32_t level = t->switches.data[at].level;
         const struct topo_switch *best = NULL;
@@ -229,7 +250,7 @@ bool choose_segments(struct chooser *ch)
     if (ch->min <= ch->segment) { /* all nodes may be in one segment, to which nothing applies */
         ch->max = max < ch->segment ? max : ch->segment;
         ch->good = good < ch->max ? good : ch->max;
-        found = choose_by_topo(ch);
+        found = is_ring(ch) ? choose_in_ring(ch) : choose_by_topo(ch);
         ch->max = max;
         ch->good = good;
     }
@@ -238,7 +259,8 @@ bool choose_segments(struct chooser *ch)
     s.room = mem_new_array(uint32_t, t->leaves + 1);
     s.asked = mem_new_array(uint32_t, t->leaves + 1);
     s.given = mem_new_array(uint32_t, t->leaves + 1);
-    found = look_at_leaves(&s) && take_any(&s, ch->min > ch->segment ? ch->min : ch->segment + 1);
+    found = (is_ring(ch) ? look_at_rings(&s) : look_at_leaves(&s)) &&
+            take_any(&s, ch->min > ch->segment ? ch->min : ch->segment + 1);
     free(s.room);
     free(s.asked);
     free(s.given);

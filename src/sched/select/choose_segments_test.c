@@ -143,43 +143,21 @@ static void one_trial(uint64_t seed, uint32_t counts[2])
              "PartitionName=p Nodes=ALL\n" T "BlockName=b1 Nodes=n[1-4]\n" T
              "BlockName=b2 Nodes=n[5-8]\n" T "BlockName=b3 Nodes=n[9-12]\n" T "BlockSizes=4,8\n");
     _cleanup_str_ struct str words = STR_INIT;
-    uint32_t fits = 0, set = 0;
+    uint32_t set = 0;
     uint64_t at = seed;
     struct wish w = {.segment = test_between(&at, 1, 4)};
     w.nodes = w.segment * test_between(&at, 2, NODES / w.segment);
     w.apart = test_between(&at, 0, 3) == 0;
     w.together = test_between(&at, 0, 3) == 0;
     test_up(c);
-    for (uint32_t i = 0; i < NODES; i++) {
-        char busy[16];
-        snprintf(busy, sizeof(busy), "n%u:1", i + 1);
-        if (test_between(&at, 0, 4) == 0)
-            test_run(c, 1000 + i, busy, 2000);
-        else
-            fits |= 1u << i;
-    }
+    uint32_t fits = test_draw_busy(c, &at, NODES, 1);
     str_printf(&words, "N=%u segment=%u%s%s", w.nodes, w.segment, w.apart ? " apart" : "",
                w.together ? " together" : "");
-    if (test_between(&at, 0, 2) == 0) {
-        uint32_t one = test_between(&at, 1, NODES), other = test_between(&at, 1, NODES);
-        w.required = 1u << (one - 1) | 1u << (other - 1);
-        str_printf(&words, " w=n%u,n%u", one, other);
-    }
-    struct job *j = test_job(c, 1, str_cstr(&words));
-    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
-    struct selection s = {0};
-    bitset_and(allowed, c->pool.usable);
-    bool found = select_nodes(c, j, allowed, NULL, &s) == 0;
-    vec_foreach (&s.shares, share)
-        set |= 1u << share->node;
-    if (found && !holds(&w, fits, set))
-        fail_msg("seed %llu, '%s': %x of %x does not hold it", (unsigned long long)seed,
-                 str_cstr(&words), set, fits);
-    if (!found && some_set_holds(&w, fits))
-        fail_msg("seed %llu, '%s': waits, and could run on %x", (unsigned long long)seed,
-                 str_cstr(&words), fits);
-    counts[found]++;
-    select_done(&s);
+    w.required = test_draw_required(&at, NODES, &words);
+    set = test_choose_set(c, test_job(c, 1, str_cstr(&words)));
+    test_compare_choice(seed, str_cstr(&words), set, fits, holds(&w, fits, set),
+                        !set && some_set_holds(&w, fits));
+    counts[set != 0]++;
     test_cluster_free(c);
 }
 

@@ -104,6 +104,9 @@ bool select_choose_layered(const struct cluster *c, const struct job *j,
 /* The network, if the job's nodes are chosen by it; or NULL. */
 const struct topo *select_topo(const struct cluster *c, const struct job *j);
 
+/* Whether --segment says something of it. */
+bool select_has_segments(const struct topo *t);
+
 struct select_place {
     uint32_t *idle; /* what chooser.idle points to */
 };

@@ -22,10 +22,14 @@ static bool is_serial(const struct request *r)
     return r->tasks == 1 && r->cpus_per_task == 1 && r->min_nodes == 1 && !r->exclusive;
 }
 
-/* Other networks than topology/block have none. */
+bool select_has_segments(const struct topo *t)
+{
+    return t && (t->net->kind == CONF_TOPO_BLOCK || t->net->kind == CONF_TOPO_RING);
+}
+
 void select_place_segments(const struct job *j, struct chooser *ch)
 {
-    if (!ch->topo || ch->topo->net->kind != CONF_TOPO_BLOCK)
+    if (!select_has_segments(ch->topo))
         return;
     ch->segment = j->want.segment;
     ch->segments_apart = j->want.segments_apart;

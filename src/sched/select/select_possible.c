@@ -301,7 +301,7 @@ static int check_segments(const struct cluster *c, const struct job *j, struct e
     const struct request *r = &j->want;
     const struct topo *topo = select_topo(c, j);
     uint32_t size = r->segment;
-    if (!size || !topo || topo->net->kind != CONF_TOPO_BLOCK)
+    if (!size || !select_has_segments(topo))
         return 0;
     if (r->contiguous || constraint_least_nodes(r->constraint))
         return err_set(err, -ERR_NODE_CONFIG,
