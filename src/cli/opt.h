@@ -122,7 +122,7 @@ struct opt {
     uint32_t ntasks, cpus_per_task, ntasks_per_node, ntasks_per_core, ntasks_per_socket;
     uint32_t threads_per_core;
     uint32_t sockets_per_node, cores_per_socket, core_spec, thread_spec;
-    bool exclusive_user;
+    bool exclusive_user, exclusive_topo;
     bool exclusive_is_exact; /* --exclusive without a word: --exact for the step, too */
     uint64_t mem_per_node_mib, mem_per_cpu_mib; /* mem_per_node 0: all, if given */
     int64_t time_limit_sec;                     /* TIME_UNLIMITED */

@@ -79,6 +79,7 @@ static void drop_option(struct opt *o, enum opt_id id)
         {OPT_ID_exact, NULL, &o->exact, NULL},
         {OPT_ID_exclusive, NULL, &o->exclusive, NULL},
         {OPT_ID_exclusive, NULL, &o->exclusive_user, NULL},
+        {OPT_ID_exclusive, NULL, &o->exclusive_topo, NULL},
         {OPT_ID_gpus_per_socket, NULL, NULL, &o->gpus_per_socket},
         {OPT_ID_gpus_per_task, NULL, NULL, &o->gpus_per_task},
         {OPT_ID_ntasks_per_core, &o->ntasks_per_core, NULL, NULL},

@@ -90,12 +90,15 @@ int opt_set_exclusive(struct opt *o, const char *arg, struct err *err)
     bool allocation = arg && o->command == OPT_SRUN && str_case_eq(arg, "allocation");
     bool plain =
         !arg || (o->source == OPT_FROM_ENV && (str_case_eq(arg, "yes") || str_eq(arg, "1")));
-    if (!plain && !user && !allocation && !str_case_eq(arg, "mcs") && !str_case_eq(arg, "topo"))
+    bool topo = arg && str_case_eq(arg, "topo");
+    bool mcs = arg && str_case_eq(arg, "mcs");
+    if (!plain && !user && !allocation && !topo && !mcs)
         return opt_bad_spec(o, "exclusive", arg, err);
-    if (!plain && !user && !allocation && o->source != OPT_FROM_ENV)
+    if (mcs && o->source != OPT_FROM_ENV)
         opt_note(o, OPT_ID_exclusive,
                  "option --exclusive=%s keeps all other jobs away, as --exclusive does", arg);
     o->exclusive_user = user;
+    o->exclusive_topo = topo;
     o->exclusive = !user;
     o->exclusive_is_exact = plain;
     return 0;

@@ -234,6 +234,7 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT_NUMBER(core_spec, o->core_spec);
     PUT_NUMBER(thread_spec, o->thread_spec);
     PUT_TRUE(exclusive_user);
+    PUT_TRUE(exclusive_topo);
     PUT(mem_per_node_mib, mem, o->mem_per_node_mib);
     PUT(mem_per_cpu_mib, mem_per_cpu, o->mem_per_cpu_mib);
     PUT(time_limit_sec, time, o->time_limit_sec);

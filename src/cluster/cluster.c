@@ -174,6 +174,7 @@ void cluster_free(struct cluster *c)
     vec_done(&c->gres_kinds);
     gres_parts_done(c);
     vec_done(&c->yielded);
+    vec_done(&c->leaf_jobs);
     vec_done(&c->begun.list);
     vec_done(&c->dirty);
     vec_done(&c->dirty_arrays);

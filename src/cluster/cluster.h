@@ -24,6 +24,7 @@
 #include "cluster/job/job_partitions.h"
 #include "cluster/job/job_set.h"
 #include "cluster/job/jobs.h"
+#include "cluster/job/leaf.h"
 #include "cluster/job/license.h"
 #include "cluster/job/request.h"
 #include "cluster/job/resource_kind.h"
@@ -65,6 +66,8 @@ struct cluster {
     struct licenses licenses;
     struct holdings holdings; /* what the jobs of each user take */
     struct begun begun;
+    VEC(uint32_t)
+    leaf_jobs; /* ids of those that have leaves of the network alone, see job/leaf.h */
     VEC(uint32_t)
     yielded; /* ids of jobs that make room for others: they end soon, or are suspended and
                 go on by themselves */

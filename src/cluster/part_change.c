@@ -68,6 +68,7 @@ static void take_numbers(struct conf_part *to, const Pb__PartRecord *m)
     TAKE(key_number)
     TAKE(disable_root)
     TAKE(exclusive_user)
+    TAKE(exclusive_topo)
     TAKE(lln)
     TAKE(max_time_sec)
     TAKE(default_time_sec)
@@ -206,6 +207,12 @@ static void keep_changes(struct part *p, const Pb__PartRecord *changes, struct c
     p->conf = *next;
 }
 
+/* What a job's record says of who else may have its nodes. */
+static unsigned pack_sharing_bits(const struct request *r)
+{
+    return r->shared | r->exclusive << 1U | r->user_alone << 2U | r->topo_alone << 3U;
+}
+
 int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes, struct err *err)
 {
     struct conf_part next = *p->row;
@@ -234,9 +241,14 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     bitset_free(p->nodes);
     p->nodes = nodes ? nodes : bitset_dup(p->row->node_set);
     alloc_count_part(c, p);
-    vec_foreach (&c->jobs, j)
-        if (job_partitions_has(*j, p) && (*j)->state == PB__JOB_STATE__PENDING)
-            job_set_sharing(c, *j);
+    vec_foreach (&c->jobs, j) {
+        unsigned sharing = pack_sharing_bits(&(*j)->want);
+        if (!job_partitions_has(*j, p) || (*j)->state != PB__JOB_STATE__PENDING)
+            continue;
+        job_set_sharing(c, *j);
+        if (sharing != pack_sharing_bits(&(*j)->want))
+            job_touch(c, *j);
+    }
     c->pool.freed++;
     c->stamp++;
     return 0;

@@ -149,8 +149,7 @@ static void lists_normalize(struct conf_part *p)
 }
 
 /* Exclusive is the newer spelling of three keys, and comes before them. */
-static int exclusive_parse(struct conf_loader *l, const struct conf_value *v, struct conf_part *p,
-                           struct err *err)
+static int exclusive_parse(const struct conf_value *v, struct conf_part *p, struct err *err)
 {
     if (!v->text || !*v->text || !strcasecmp(v->text, "NO") || !strcasecmp(v->text, "NONE"))
         return 0;
@@ -159,7 +158,7 @@ static int exclusive_parse(struct conf_loader *l, const struct conf_value *v, st
     else if (!strcasecmp(v->text, "USER"))
         p->exclusive_user = true;
     else if (!strcasecmp(v->text, "TOPO"))
-        conf_warn(l, v->at, "Exclusive=TOPO has no effect");
+        p->exclusive_topo = true;
     else
         return conf_fail(v->at, err, "Exclusive=%s: expected NO, NONE, NODE, USER or TOPO",
                          v->text);
@@ -191,7 +190,10 @@ static int members_parse(struct conf_loader *l, const struct conf_row *row, stru
     int rc = state_parse(&row->value[CONF_PART_STATE], p, err);
     if (rc == 0)
         rc = share_parse(&row->value[CONF_PART_SHARE], p, err);
-    return rc < 0 ? rc : exclusive_parse(l, &row->value[CONF_PART_EXCLUSIVE], p, err);
+    if (rc == 0)
+        rc = exclusive_parse(&row->value[CONF_PART_EXCLUSIVE], p, err);
+    p->exclusive_user = p->exclusive_user && !p->exclusive_topo;
+    return rc;
 }
 
 const char *conf_part_name_fault(const char *name)

@@ -258,6 +258,16 @@ bool plan_might_fit(const struct plan *p, const struct job *j);
 int select_nodes(const struct cluster *c, const struct job *j, const struct bitset *allowed,
                  const struct free_view *view, struct selection *out);
 
+/* All nodes, when the choice for this job depends on others than it may have; NULL: it does not.
+ * A view that has numbers for a part of the nodes alone needs those for all of them. The caller
+ * frees. */
+struct bitset *select_scope(const struct cluster *c, const struct job *j);
+
+/* The selection; for a job that takes its leaves of the network alone, in 'wide' also all units of
+ * the nodes of these leaves where the job does not run. */
+const struct selection *select_widen(const struct cluster *c, const struct job *j,
+                                     const struct selection *where, struct selection *wide);
+
 /* Whether it would fit on these if nothing ran on them. */
 bool select_fits_idle(const struct cluster *c, const struct job *j, const struct bitset *set);
 

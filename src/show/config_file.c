@@ -231,6 +231,7 @@ static void put_part_access(const Pb__PartRecord *p, bool root_jobs_disabled, st
     put_text(out, "DenyQos", p->deny_qos);
     if (p->disable_root != root_jobs_disabled)
         str_printf(out, " DisableRootJobs=%s", p->disable_root ? "YES" : "NO");
+    put_flag(out, "ExclusiveTopo", p->exclusive_topo);
     put_flag(out, "ExclusiveUser", p->exclusive_user);
     put_flag(out, "Hidden", p->hidden);
     put_flag(out, "Key", p->key);

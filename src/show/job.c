@@ -326,9 +326,8 @@ static void put_request(const struct job_view *v)
         record_pair(v->out, "Reservation", resv);
     }
     record_break(v->style, v->out);
-    str_printf(v->out, "OverSubscribe=%s Contiguous=%d",
-               s->exclusive_user && !s->exclusive ? "USER" : job_state_oversubscribe(s, v->live),
-               s->contiguous);
+    str_printf(v->out, "OverSubscribe=%s Exclusive=%s Contiguous=%d",
+               job_state_oversubscribe(s, v->live), job_state_exclusive(v->live), s->contiguous);
     record_pair(v->out, " Licenses", s->licenses);
     record_pair(v->out, " Network", s->network);
     put_optional(v, "LicensesAlloc", v->live->licenses_alloc);
@@ -525,12 +524,13 @@ static json_t *mail_types(const char *list)
     return all;
 }
 
-static json_t *pack_sharing(const Pb__JobSpec *spec)
+static json_t *pack_sharing(const Pb__JobSpec *spec, const Pb__JobLive *live)
 {
-    const char *word = spec->exclusive        ? "none"
-                       : spec->exclusive_user ? "user"
-                       : spec->oversubscribe  ? "oversubscribe"
-                                              : NULL;
+    const char *word = live->topo_alone               ? "topo"
+                       : live->alone && !live->shares ? "none"
+                       : live->user_alone             ? "user"
+                       : spec->oversubscribe          ? "oversubscribe"
+                                                      : NULL;
     return word ? json_pack("[s]", word) : json_array();
 }
 

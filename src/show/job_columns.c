@@ -206,11 +206,6 @@ static const char *core_spec(const Pb__JobSpec *spec, struct str *out)
     return str_cstr(out);
 }
 
-static const char *get_exclusive_word(const Pb__JobSpec *spec)
-{
-    return spec->exclusive ? "NODE" : spec->exclusive_user ? "USER" : "NO";
-}
-
 static int64_t pending_sec(const Pb__JobLive *live, int64_t now)
 {
     int64_t until = live->state == PB__JOB_STATE__PENDING || !live->start_at ? now : live->start_at;

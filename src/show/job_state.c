@@ -14,6 +14,7 @@
 #include "base/timefmt.h"
 #include "base/words.h"
 #include "cluster/job/burst.h"
+#include "cluster/job/request.h"
 #include "show/names.h"
 
 static const struct {
@@ -183,7 +184,12 @@ const char *job_state_reservation(const Pb__JobSpec *spec, const Pb__JobLive *li
 
 const char *job_state_oversubscribe(const Pb__JobSpec *spec, const Pb__JobLive *live)
 {
-    return spec->exclusive && !live->shares ? "NO" : spec->oversubscribe ? "YES" : "OK";
+    return request_oversubscribe_word(spec->oversubscribe, live->alone, live->shares);
+}
+
+const char *job_state_exclusive(const Pb__JobLive *live)
+{
+    return request_exclusive_word(live->topo_alone, live->alone, live->user_alone);
 }
 
 const char *job_state_licenses(const Pb__JobSpec *spec, const Pb__JobLive *live)

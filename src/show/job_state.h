@@ -40,9 +40,12 @@ const char *job_state_failure(const Pb__JobLive *live);
 /* All reservations that the job asked for, also while it runs in one of them; without a request the
  * one that it is in; NULL: none. */
 const char *job_state_reservation(const Pb__JobSpec *spec, const Pb__JobLive *live);
-/* "YES", "NO" or "OK": whether the job shares its resources. An exclusive job that runs in a
- * partition with OverSubscribe=FORCE shares them like any other job there. */
+/* "YES", "NO" or "OK": whether the job shares its resources. An exclusive job in a partition
+ * with OverSubscribe=FORCE shares them like any other job there, as soon as it is pending. */
 const char *job_state_oversubscribe(const Pb__JobSpec *spec, const Pb__JobLive *live);
+/* "TOPO", "NODE", "USER" or "NO": who else may have the job's nodes, by its request and its
+ * partition. */
+const char *job_state_exclusive(const Pb__JobLive *live);
 /* What a job that has started holds, suspended ones too; NULL: no licenses. */
 const char *job_state_licenses(const Pb__JobSpec *spec, const Pb__JobLive *live);
 

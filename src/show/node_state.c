@@ -16,6 +16,7 @@
 #define RANK_FAIL 0x2000
 #define RANK_REBOOT_REQUESTED 0x10000
 #define RANK_REBOOT_ISSUED 0x40000
+#define RANK_BLOCKED 0x80000
 
 static const char *const bases[] = {
     [PB__NODE_BASE__NODE_UNKNOWN] = "UNKNOWN", [PB__NODE_BASE__NODE_DOWN] = "DOWN",
@@ -45,17 +46,26 @@ bool node_state_is_usable(const Pb__NodeRecord *n)
     return !n->drain && (n->state == PB__NODE_BASE__NODE_IDLE || node_state_is_allocated(n));
 }
 
-/* Only an idle node without other flags shows "maint": any other state hides the word. */
+/* Any other state than this hides "maint" and the words below it. */
+static bool is_plainly_idle(const Pb__NodeRecord *n)
+{
+    return !n->drain && !n->fail && !n->completing && n->state == PB__NODE_BASE__NODE_IDLE;
+}
+
 static bool is_maint(const Pb__NodeRecord *n)
 {
-    return n->maint && !n->drain && !n->fail && !n->completing &&
-           n->state == PB__NODE_BASE__NODE_IDLE;
+    return n->maint && is_plainly_idle(n);
 }
 
 static bool is_reserved(const Pb__NodeRecord *n)
 {
-    return n->reserved && !n->drain && !n->fail && !n->completing &&
-           n->state == PB__NODE_BASE__NODE_IDLE;
+    return n->reserved && is_plainly_idle(n);
+}
+
+/* Nothing starts there, because a job on other nodes has the block or switch alone. */
+static bool is_blocked(const Pb__NodeRecord *n)
+{
+    return n->blocked && is_plainly_idle(n);
 }
 
 static bool is_busy(const Pb__NodeRecord *n)
@@ -77,6 +87,9 @@ static void get_state_words(const Pb__NodeRecord *n, const char **full, const ch
     } else if (is_reserved(n)) {
         *full = "reserved";
         *brief = "resv";
+    } else if (is_blocked(n)) {
+        *full = "blocked";
+        *brief = "block";
     } else if (n->drain) {
         *full = is_busy(n) ? "draining" : "drained";
         *brief = is_busy(n) ? "drng" : "drain";
@@ -145,6 +158,8 @@ void node_state_put_flags(const Pb__NodeRecord *n, struct str *out)
         str_puts(out, "+CLOUD");
     if (n->dynamic)
         str_puts(out, "+DYNAMIC_NORM");
+    if (n->blocked)
+        str_puts(out, "+BLOCKED");
     if (n->completing)
         str_puts(out, "+COMPLETING");
     if (n->drain)
@@ -181,7 +196,7 @@ int64_t node_state_rank(const Pb__NodeRecord *n)
         base = 2;
     return base + (n->drain ? RANK_DRAIN : 0) + (n->completing && !n->drain ? RANK_COMPLETING : 0) +
            (is_maint(n) || is_reserved(n) ? RANK_MAINT : 0) +
-           (n->no_respond ? RANK_NO_RESPOND : 0) +
+           (n->no_respond ? RANK_NO_RESPOND : 0) + (is_blocked(n) ? RANK_BLOCKED : 0) +
            (n->reboot_requested ? RANK_REBOOT_REQUESTED : 0) +
            (n->reboot_issued ? RANK_REBOOT_ISSUED : 0) + (n->fail && !n->drain ? RANK_FAIL : 0);
 }
@@ -262,6 +277,7 @@ enum wanted {
     WANT_CLOUD = 1 << 17,
     WANT_REBOOT_REQUESTED = 1 << 18,
     WANT_REBOOT_ISSUED = 1 << 19,
+    WANT_BLOCKED = 1 << 20,
     WANT_NOTHING = 1 << 14, /* states that nodes of Sluice never have */
 };
 
@@ -272,7 +288,8 @@ static const struct {
     {"all", WANT_ALL},
     {"alloc", WANT_ALLOC},
     {"allocated", WANT_ALLOC},
-    {"blocked", WANT_NOTHING},
+    {"block", WANT_BLOCKED},
+    {"blocked", WANT_BLOCKED},
     {"cloud", WANT_CLOUD},
     {"comp", WANT_COMPLETING},
     {"completing", WANT_COMPLETING},
@@ -346,6 +363,7 @@ bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n
     is |= n->reboot_requested ? WANT_REBOOT_REQUESTED : 0;
     is |= n->reboot_issued ? WANT_REBOOT_ISSUED : 0;
     is |= n->maint ? WANT_MAINT : 0;
+    is |= n->blocked ? WANT_BLOCKED : 0;
     is |= n->reserved && !n->maint ? WANT_RESERVED : 0;
     is |= n->cloud ? WANT_CLOUD : 0;
     is |= n->drain ? WANT_DRAIN : 0;

@@ -44,9 +44,10 @@ static void put_part_limits(const Pb__PartRecord *p, struct show_style style, st
 {
     char limit[TIME_TEXT_MAX];
     int64_t max_time = p->has_max_time_sec ? p->max_time_sec : TIME_UNLIMITED;
-    const char *exclusive = str_eq(p->share, "EXCLUSIVE") ? "NODE"
-                            : p->exclusive_user           ? "USER"
-                                                          : "NO";
+    const char *exclusive = p->exclusive_topo               ? "TOPO"
+                            : str_eq(p->share, "EXCLUSIVE") ? "NODE"
+                            : p->exclusive_user             ? "USER"
+                                                            : "NO";
     str_printf(out, "DefaultTime=%s DisableRootJobs=%s Exclusive=%s GraceTime=%lld Hidden=%s",
                p->default_time_sec ? time_format_limit(p->default_time_sec, limit) : "NONE",
                yes_no(p->disable_root), exclusive,

@@ -151,6 +151,7 @@ static const char *cause_text(const char *cause)
                  {"whole", "not idle"},
                  {"shared", "shared by as many jobs as OverSubscribe allows"},
                  {"user", "kept for another user"},
+                 {"topo", "in blocks or switches that other jobs use"},
                  {"several", "too little of several things free"},
                  {"drained", "drained"},
                  {"down", "down"}};

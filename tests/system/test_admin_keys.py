@@ -45,11 +45,11 @@ def test_over_time_limit_is_cleared_by_unlimited(admin):
 
 
 def test_exclusivity_and_load_of_a_partition_are_changed(admin):
-    for value, exclusive, share in (("user", "USER", "NO"), ("NODE", "NODE", "EXCLUSIVE"), ("none", "NO", "NO")):
+    for value, exclusive, share in (("user", "USER", "NO"), ("NODE", "NODE", "EXCLUSIVE"), ("topo", "TOPO", "NO"), ("none", "NO", "NO")):
         admin.run(f"scontrol update PartitionName=second Exclusive={value}").ok()
         shown = part(admin, "second")
         assert (shown["Exclusive"], shown["OverSubscribe"]) == (exclusive, share)
-    admin.run("scontrol update PartitionName=second Exclusive=topo").fails("NO, NONE, NODE and USER are")
+    admin.run("scontrol update PartitionName=second Exclusive=core").fails("NO, NONE, NODE, USER or TOPO")
     admin.run("scontrol update PartitionName=second ExclusiveUser=yes LLN=yes").ok()
     assert part(admin, "second")["Exclusive"] == "USER" and part(admin, "second")["LLN"] == "YES"
     if ROOT:  # a node serves one user at a time from then on

@@ -87,7 +87,7 @@ def test_a_user_of_his_own(make_cluster, nobody):
     eventually(lambda: c.job(other)["Reason"] == "Resources", "the other user's wait")
     c.run(f"scancel {first}").ok()
     assert c.wait(other)["JobState"] == "COMPLETED" and c.state(same) == "RUNNING"
-    assert "OverSubscribe=USER" in c.run(f"scontrol show job {first}").ok()
+    assert "OverSubscribe=OK Exclusive=USER " in c.run(f"scontrol show job {first}").ok()
     c.run(f"scancel {same}").ok()
 
 

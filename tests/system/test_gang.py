@@ -237,8 +237,15 @@ def test_exclusive_job_takes_turns_with_all_cpus(make_cluster):
     assert c.run("squeue -h -O JobID:.2,NumCPUs:.3,OverSubscribe:.4,Exclusive:.6 -S i").ok().splitlines() == [
         " 1  4  OK  NODE", " 2  1  OK    NO"]
     assert "OverSubscribe=OK" in c.run("scontrol show job 1").ok()
+    c.run("scontrol update PartitionName=force OverSubscribe=FORCE:2").ok()
+    third = submit(c, "force", "--exclusive")
+    assert c.run(["squeue", "-h", "-o", "%t %h", "-j", str(third)]).ok().strip() == "PD OK"
+    assert "OverSubscribe=OK" in c.run(f"scontrol show job {third}").ok()
+    c.run("scontrol update PartitionName=force OverSubscribe=YES:2").ok()  # of jobs that hold nodes nothing changes
+    assert c.run(["squeue", "-h", "-o", "%i %t %h", "-S", "i"]).ok().splitlines() == ["1 R OK", "2 S OK", f"{third} PD NO"]
     c.run("scancel --me").ok()
     eventually(lambda: c.run("squeue -h").stdout == "", "the node is free")
+    assert "OverSubscribe=OK" in c.run("scontrol show job 1").ok()
     alone, other = submit(c, "yes", "--exclusive"), submit(c, "yes", "-s")
     eventually(lambda: c.state(alone) == "RUNNING", "the job runs")
     assert c.run(["squeue", "-h", "-o", "%C %h %t", "-j", f"{alone},{other}"]).ok().splitlines() == ["1 YES PD", "4 NO R"]

@@ -64,6 +64,43 @@ def test_no_yes_force(make_cluster, select):
     clear(c)
 
 
+def test_exclusive_of_a_job_follows_its_request_and_its_partition(make_cluster):
+    """scontrol(1), squeue(1): TOPO, NODE, USER and NO, of pending and of running jobs; OverSubscribe leaves USER to Exclusive."""
+    c = make_cluster(nodes=2, cpus=2, partitions=PARTITIONS + [
+        "PartitionName=node Nodes=ALL OverSubscribe=EXCLUSIVE", "PartitionName=user Nodes=ALL ExclusiveUser=YES",
+        "PartitionName=topo Nodes=ALL Exclusive=TOPO"])
+
+    def check(job, exclusive, oversubscribe, shared):
+        shown = c.job(job)
+        assert (shown["Exclusive"], shown["OverSubscribe"]) == (exclusive, oversubscribe)
+        assert c.run(f"squeue -h -t all -j {job} -O Exclusive:.8,OverSubscribe:.8").ok().split() == [exclusive, oversubscribe]
+        assert c.json(f"scontrol show job {job}")["jobs"][0]["shared"] == shared
+
+    cases = [(["-pno"], "NO", "OK", []), (["-pno", "--exclusive"], "NODE", "NO", ["none"]), (["-pno", "--exclusive=user"], "USER", "OK", ["user"]),
+             (["-pno", "-s"], "NO", "YES", ["oversubscribe"]), (["-pforce", "--exclusive"], "NODE", "OK", []),
+             (["-pnode"], "NODE", "NO", ["none"]), (["-pnode", "--exclusive=user"], "NODE", "NO", ["none"]),
+             (["-puser"], "USER", "OK", ["user"]), (["-puser", "--exclusive"], "NODE", "NO", ["none"]), (["-ptopo"], "TOPO", "NO", ["topo"])]
+    for options, *wanted in cases:
+        held = submit(c, "-H", *options)
+        check(held, *wanted)
+        job = submit(c, *options)
+        runs(c, job)
+        check(job, *wanted)
+        clear(c)
+        check(job, *wanted)
+
+    # A pending job follows its partition; a job that runs keeps what it has, also across a restart.
+    job, held = submit(c, "-puser"), submit(c, "-H", "-puser")
+    runs(c, job)
+    c.run("scontrol update PartitionName=user Exclusive=NO").ok()
+    for _ in range(2):
+        check(job, "USER", "OK", ["user"])
+        check(held, "NO", "OK", [])
+        c.kill("slurmctld")
+        c.start_controller()
+    clear(c)
+
+
 def test_nodes_of_a_job_share_a_feature(make_cluster):
     """CORE-122, CORE-123: a feature may hold a number; in brackets it is the same on all nodes, without on each."""
     c = make_cluster(nodes=4, conf="NodeName=DEFAULT Feature=x\n")

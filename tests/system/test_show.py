@@ -11,7 +11,7 @@ JOB_FIELDS = """JobId JobName UserId GroupId MCS_label Priority Nice Account QOS
 BatchFlag Reboot ExitCode RunTime TimeLimit TimeMin SubmitTime EligibleTime AccrueTime StartTime EndTime Deadline
 SuspendTime SecsPreSuspend LastSchedEval Scheduler Partition AllocNode:Sid ReqNodeList ExcNodeList NodeList BatchHost
 NumNodes NumCPUs NumTasks CPUs/Task ReqB:S:C:T Socks/Node NtasksPerN:B:S:C CoreSpec MinCPUsNode MinMemoryNode
-MinTmpDiskNode Features DelayBoot OverSubscribe Contiguous Licenses Network Command WorkDir StdErr StdIn StdOut""".split()
+MinTmpDiskNode Features DelayBoot OverSubscribe Exclusive Contiguous Licenses Network Command WorkDir StdErr StdIn StdOut""".split()
 
 
 @pytest.fixture(scope="module")

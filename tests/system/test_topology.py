@@ -147,6 +147,98 @@ def test_blocks():
         c.destroy()
 
 
+def test_blocks_alone():
+    """X-31: --exclusive=topo and Exclusive=TOPO: nothing else starts in the blocks of such a job, nor the job where others run."""
+    main = "PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED"
+    c = start("topology.yaml", YAML, "topology/block", partitions=[main, "PartitionName=alone Nodes=ALL ExclusiveTopo=YES"])
+    try:
+        def submit(*options):
+            return c.sbatch("-o", "/dev/null", *options, wrap="sleep 1000")
+
+        def runs(job):
+            eventually(lambda: c.state(job) == "RUNNING", f"{job} runs")
+            return c.job(job)["NodeList"]
+
+        def waits(job, cause, other):
+            eventually(lambda: c.job(job)["Reason"] == "Resources", f"{job} waits")
+            said = c.run(f"sluice why {job}").ok()
+            assert cause in said and str(other) in said
+
+        c.run("sbatch --exclusive=topology --wrap true").fails("Invalid --exclusive specification: topology")
+        first = submit("-N1", "-n1", "--exclusive=topo", "-w", "n1")
+        assert runs(first) == "n1"
+        assert c.run(f"squeue -h -j {first} -O Exclusive:8,OverSubscribe:8").ok().split() == ["TOPO", "NO"]
+        assert c.json(f"scontrol show job {first}")["jobs"][0]["shared"] == ["topo"]
+        assert c.run("sinfo -h -N -p main -o %N:%t:%T").ok().split()[:3] == ["n1:alloc:allocated", "n2:block:blocked", "n3:idle:idle"]
+        assert "State=IDLE+BLOCKED " in c.run("scontrol show node n2").ok()
+        assert sorted(c.json("scontrol show node n2")["nodes"][0]["state"]) == ["BLOCKED", "IDLE"]
+        assert c.run("sinfo -h -N -p main -t blocked -o %N").ok().split() == ["n2"]
+        other = submit("-N1", "-w", "n2")
+        waits(other, "in blocks or switches that other jobs use", first)
+
+        # A job that takes its block alone waits until the block is empty; a job that may use another block starts there.
+        small = submit("-N1", "-n1", "-w", "n3")
+        assert runs(small) == "n3"
+        second = submit("-N1", "-n1", "-p", "alone", "-w", "n4")
+        waits(second, "in blocks or switches that other jobs use", small)
+        third = submit("-N2", "-p", "alone", "-x", "n[1-2]")
+        assert runs(third) == "n[5-6]"
+        assert "Exclusive=TOPO" in c.run("scontrol show partition alone").ok()
+        c.run(f"scancel {small}").ok()
+        assert runs(second) == "n4"
+
+        # It is so after a restart; and the end of the job frees its block.
+        c.kill("slurmctld")
+        c.start_controller()
+        eventually(lambda: c.run("sinfo -h -N -p main -o %N:%t").ok().split()[1] == "n2:block", "n2 is blocked")
+        assert c.state(other) == "PENDING"
+        c.run(f"scancel {first}").ok()
+        assert runs(other) == "n2"
+        kept = c.run(f"scontrol write config {c.dir}/kept").ok().split()[-1].strip(".")
+        with open(kept, encoding="utf-8") as file:
+            assert any("PartitionName=alone" in line and "ExclusiveTopo=YES" in line for line in file)
+        c.run("scontrol update PartitionName=main Exclusive=topo").ok()
+        assert "Exclusive=TOPO" in c.run("scontrol show partition main").ok()
+        fourth = submit("-N1", "-w", "n1")
+        waits(fourth, "in blocks or switches that other jobs use", other)
+        c.run("scontrol update PartitionName=main Exclusive=no").ok()
+        assert "Exclusive=NO" in c.run("scontrol show partition main").ok()
+        assert runs(fourth) == "n1"
+        c.run("scontrol update PartitionName=main Exclusive=few").fails("use NO, NONE, NODE, USER or TOPO")
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def test_rings():
+    """X-31: nodes that follow one another in a ring, also over its end; segments may be in several rings."""
+    c = start("topology.conf", RINGS, "topology/ring")
+    try:
+        assert c.run("scontrol show topology").ok().split("\n") == [
+            "RingName=r1 RingIndex=0 Nodes=n[1-4] RingSize=4", "RingName=r2 RingIndex=1 Nodes=n[6,5] RingSize=2"]
+        assert c.run("scontrol show topology node=n5").ok() == "RingName=r2 RingIndex=1 Nodes=n[6,5] RingSize=2"
+        assert re.search(r"(?m)^TopologyPlugin +=? *(\S+)", c.run("scontrol show config").ok())[1] == "topology/ring"
+        assert nodes(c, "-N2", "-w", "n5") == ["n5", "n6"]
+        assert nodes(c, "-N3", "-w", "n1,n4", "-x", "n2") == ["n1", "n3", "n4"]
+        assert nodes(c, "-N2", "-w", "ringwith{n6}") == ["n5", "n6"]
+        assert nodes(c, "-N4", "-w", "ring{r1}") == ["n1", "n2", "n3", "n4"]
+        assert c.run(["srun", "-w", "n5", "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR $SLURM_TOPOLOGY_ADDR_PATTERN"]).ok() == "r2.n5 ring.node"
+        holder = c.sbatch("--exclusive", "-w", "n2", "-o", "/dev/null", wrap="sleep 1000")
+        eventually(lambda: c.state(holder) == "RUNNING", "n2 is taken")
+        assert nodes(c, "-N3") == ["n1", "n3", "n4"]
+        assert nodes(c, "-N4", "--segment=2")[-2:] == ["n5", "n6"]
+        c.run("srun -N5 true").fails("Requested node configuration is not available")
+        c.run("srun -N3 --segment=2 true").fails("3 nodes are not a whole number of segments of 2 (--segment)")
+        waits = c.sbatch("-N4", "-o", "/dev/null", wrap="true")
+        eventually(lambda: c.job(waits)["Reason"] == "Resources", "a ring is not free")
+        c.run("scontrol update NodeName=n6 Topology=default:r1").fails("the places of rings are those of topology.conf")
+        c.run(f"scancel {holder}").ok()
+        assert c.wait(waits)["NodeList"] == "n[1-4]"
+        c.stop()
+    finally:
+        c.destroy()
+
+
 def test_flat_and_least_loaded():
     c = Cluster(nodes=3, conf="TopologyPlugin=topology/none\n",
                 partitions=["PartitionName=main Nodes=ALL Default=YES LLN=YES MaxTime=UNLIMITED"])

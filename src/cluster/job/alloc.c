@@ -43,6 +43,7 @@ static void take_from_node(struct cluster *c, struct node *n, const struct job *
     n->parked += a->parked && !attempt_of(j)->completing;
     vec_push(&n->holders, j->id);
     find_users(c, n);
+    leaf_follow(c, j);
     n->completing += attempt_of(j)->completing;
     n->completing_units += attempt_of(j)->completing && !a->parked ? a->units : 0;
     pool_update(c, n);
@@ -131,6 +132,9 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
     struct node *n = c->nodes.data[want->node];
     if (!has_room(n, j, want))
         return err_set(err, -ERR_NODES_BUSY, "%s: %s", err_text(ERR_NODES_BUSY), n->name);
+    int rc = leaf_check(c, j, want->node, err);
+    if (rc < 0)
+        return rc;
     struct bitset *set = bitset_new(n->units);
     struct bitset *devices[GRES_KINDS_MAX] = {NULL};
     uint32_t own = want->units < n->free_units ? want->units : n->free_units;
@@ -263,6 +267,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     n->parked -= a->parked && !attempt_of(j)->completing;
     forget_holder(n, j->id);
     find_users(c, n);
+    leaf_follow(c, j);
     n->completing -= attempt_of(j)->completing;
     n->completing_units -= attempt_of(j)->completing && !a->parked ? a->units : 0;
     c->pool.released++;

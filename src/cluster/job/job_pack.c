@@ -49,15 +49,19 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         SET(m, mem_mib, mem);
 }
 
-/* Of what it holds: it stays so, whatever its partition says later. */
+/* What a job holds stays as the job got it, whatever its partition says later. A pending job shares
+ * as its partition says now. */
 static void pack_sharing(const struct job *j, Pb__JobLive *m)
 {
-    if (!attempt_of(j)->alloc.len)
-        return;
-    SET(m, shares, j->want.shared);
-    SET(m, alone, j->want.exclusive);
+    bool holds = attempt_of(j)->alloc.len;
+    if (j->want.shared || holds)
+        SET(m, shares, j->want.shared);
+    if (j->want.exclusive || holds)
+        SET(m, alone, j->want.exclusive);
     if (j->want.user_alone)
         SET(m, user_alone, true);
+    if (j->want.topo_alone)
+        SET(m, topo_alone, true);
 }
 
 static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive *m,

@@ -308,6 +308,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
         j->want.shared = m->shares;
         j->want.exclusive = OR(m, alone, false);
         j->want.user_alone = OR(m, user_alone, false);
+        j->want.topo_alone = OR(m, topo_alone, false);
     }
     job_load_state(c, j, m->state);
     park_yield(c, j, OR(m, yielded, false) && !job_is_final(j));

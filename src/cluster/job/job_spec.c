@@ -27,9 +27,12 @@ static void set_sharing(const struct cluster *c, struct job *j)
     struct request *r = &j->want;
     if (attempt_of(j)->alloc.len) /* what it holds stays as it got it */
         return;
-    bool alone = share == CONF_SHARE_EXCLUSIVE || (r->ask_exclusive && share != CONF_SHARE_FORCE);
+    bool topo = j->part && j->part->conf.exclusive_topo;
+    bool alone =
+        topo || share == CONF_SHARE_EXCLUSIVE || (r->ask_exclusive && share != CONF_SHARE_FORCE);
     r->exclusive = alone || r->ask_exclusive || c->conf->select == CONF_SELECT_LINEAR;
     r->user_alone = r->ask_user_alone || (j->part && j->part->conf.exclusive_user);
+    r->topo_alone = topo || (alone && r->ask_topo_alone);
     r->shared = !alone && !job_sharing_refusal(c->conf, j) &&
                 (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));
     r->shares_parts = r->shared && c->conf->gang && c->conf->gang_overlap;
@@ -59,6 +62,7 @@ static void set_request(const struct cluster *c, struct job *j, const Pb__JobSpe
     r.shared = j->want.shared;
     r.exclusive = j->want.exclusive;
     r.user_alone = j->want.user_alone;
+    r.topo_alone = j->want.topo_alone;
     if (license_held(j) && j->want.licenses.list.len) {
         license_needs_done(&r.licenses);
         r.licenses = j->want.licenses;

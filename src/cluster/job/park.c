@@ -81,7 +81,12 @@ int park_check_return(const struct cluster *c, const struct job *j, struct err *
 {
     vec_foreach (&attempt_of(j)->alloc, a) {
         const struct node *n = c->nodes.data[a->node];
-        if (a->released || !a->parked || has_units(c, n, j, a))
+        if (a->released || !a->parked)
+            continue;
+        int rc = leaf_check(c, j, a->node, err);
+        if (rc < 0)
+            return rc;
+        if (has_units(c, n, j, a))
             continue;
         vec_foreach (&n->holders, id) {
             const struct job *other = cluster_find_job(c, *id);

@@ -17,6 +17,16 @@
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
+const char *request_exclusive_word(bool topo_alone, bool exclusive, bool user_alone)
+{
+    return topo_alone ? "TOPO" : exclusive ? "NODE" : user_alone ? "USER" : "NO";
+}
+
+const char *request_oversubscribe_word(bool asked, bool exclusive, bool shares)
+{
+    return exclusive && !shares ? "NO" : asked ? "YES" : "OK";
+}
+
 void request_done(struct request *r)
 {
     bitset_free(r->req);
@@ -281,6 +291,7 @@ static void read_cores(const struct cluster *c, struct request *r, const Pb__Job
     r->pack = dist_is_packed(d, c->conf->cr & CONF_CR_PACK);
     r->cyclic = d->sockets ? d->sockets != DIST_BLOCK : !(c->conf->cr & CONF_CR_BLOCK);
     r->ask_user_alone = OR(s, exclusive_user, 0);
+    r->ask_topo_alone = OR(s, exclusive_topo, 0);
 }
 
 /* More memory than any node can have: with less, products do not wrap. */

@@ -53,6 +53,7 @@ struct request {
     bool shares_tiers : 1; /* also of another PriorityTier */
     bool ask_exclusive : 1, ask_shared : 1;  /* what the two above follow from, and the partition */
     bool user_alone : 1, ask_user_alone : 1; /* only this user's jobs may be on its nodes */
+    bool topo_alone : 1, ask_topo_alone : 1; /* its leaves of the network are its alone */
     bool spec_in_threads : 1;                /* these are counted so */
     bool contiguous : 1, overcommit : 1, tasks_given : 1;
     bool req_gone : 1; /* a node it requires is not configured any more: it waits */
@@ -68,6 +69,11 @@ struct request {
 };
 
 void request_done(struct request *r);
+/* The Exclusive= of a job: TOPO, NODE (its nodes are whole), USER or NO. */
+const char *request_exclusive_word(bool topo_alone, bool exclusive, bool user_alone);
+/* The OverSubscribe= of a job: YES when it asked for that, NO when its nodes are its alone, else
+ * OK. */
+const char *request_oversubscribe_word(bool asked, bool exclusive, bool shares);
 /* Its CPUs and its devices have to be near each other. A job that has whole nodes, or shares its
  * cores with others, has no choice of CPUs. */
 bool request_is_bound(const struct request *r);

@@ -92,6 +92,8 @@ static void run_add(struct run *r, const struct cluster *c, const struct node *n
 {
     struct node_view *next = &r->views[!r->first];
     node_view_set(next, c, n, &r->query->fields);
+    if (r->query->blocked && bitset_test(r->query->blocked, n->index))
+        SET(&next->record, blocked, true);
     if (r->query->group) {
         if (is_name(next->record.hostname, n->name))
             next->record.hostname = NULL;

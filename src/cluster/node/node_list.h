@@ -19,6 +19,7 @@ void node_view_set(struct node_view *v, const struct cluster *c, const struct no
 
 struct node_query {
     const struct bitset *nodes; /* NULL: all */
+    const struct bitset *blocked; /* see leaf_find_blocked(); NULL: none */
     struct pb_fields fields;    /* of NodeRecord; the name always comes */
     bool group;                 /* see Pb__NodeFilter */
 };

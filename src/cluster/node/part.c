@@ -50,6 +50,8 @@ static void part_pack_access(const struct conf_part *p, Pb__PartRecord *m)
     SET(m, key, p->key);
     SET(m, key_number, p->key_number);
     SET(m, exclusive_user, p->exclusive_user);
+    if (p->exclusive_topo)
+        SET(m, exclusive_topo, true);
     SET(m, lln, p->lln);
     SET(m, disable_root, p->disable_root);
     if (p->req_resv)
@@ -95,7 +97,6 @@ static const char *other_keys(const struct conf_part *p, struct arena *arena)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (texts[i].value)
             str_printf(&out, " %s=%s", texts[i].key, texts[i].value);
-    str_puts(&out, p->exclusive_topo ? " ExclusiveTopo=YES" : "");
     str_puts(&out, p->power_down_on_idle ? " PowerDownOnIdle=YES" : "");
     const char *text = out.len ? arena_strdup(arena, str_cstr(&out)) : NULL;
     str_done(&out);

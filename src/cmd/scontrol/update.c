@@ -158,13 +158,14 @@ static int set_job_defaults(struct update *u, const char *value, Pb__PartRecord 
 static int set_exclusive(struct update *u, const char *value, Pb__PartRecord *set)
 {
     bool node = str_case_eq(value, "NODE"), user = str_case_eq(value, "USER");
-    if (!node && !user && !str_case_eq(value, "NO") && !str_case_eq(value, "NONE")) {
-        cmd_line("Update of this parameter is not supported: Exclusive=%s: NO, NONE, NODE and USER "
-                 "are\nRequest aborted",
+    bool topo = str_case_eq(value, "TOPO");
+    if (!node && !user && !topo && !str_case_eq(value, "NO") && !str_case_eq(value, "NONE")) {
+        cmd_line("Invalid input: Exclusive=%s: use NO, NONE, NODE, USER or TOPO\nRequest aborted",
                  value);
         return -1;
     }
-    if (update_apply(u, fields_part, user ? "ExclusiveUser=YES" : "ExclusiveUser=NO", set) < 0)
+    if (update_apply(u, fields_part, user ? "ExclusiveUser=YES" : "ExclusiveUser=NO", set) < 0 ||
+        update_apply(u, fields_part, topo ? "ExclusiveTopo=YES" : "ExclusiveTopo=NO", set) < 0)
         return -1;
     return update_apply(u, fields_part, node ? "OverSubscribe=EXCLUSIVE" : "OverSubscribe=NO", set);
 }

@@ -258,7 +258,7 @@ static void merge_fields(Pb__JobSpec *spec, const Pb__JobSpec *set)
     if (set->has_num_tasks || set->has_cpus_per_task)
         raise_cpu_count(spec);
     if (set->has_oversubscribe && set->oversubscribe)
-        spec->has_exclusive = false;
+        spec->has_exclusive = spec->has_exclusive_topo = false;
     if (set->has_mem_per_node_mib)
         spec->has_mem_per_cpu_mib = false;
     else if (set->has_mem_per_cpu_mib)

@@ -44,9 +44,10 @@ static void take_spec(const struct job *j, const Pb__JobSpec *spec, Pb__JobFacts
     m->reservation = spec->reservation;
     m->extra = spec->extra;
     m->licenses = spec->licenses;
-    bool shares = !spec->exclusive || j->want.shared;
-    m->oversubscribe = !shares ? "NO" : spec->oversubscribe ? "YES" : "OK";
-    m->exclusive = spec->exclusive ? "NODE" : spec->exclusive_user ? "USER" : "NO";
+    const struct request *r = &j->want;
+    m->oversubscribe =
+        (char *)request_oversubscribe_word(spec->oversubscribe, r->exclusive, r->shared);
+    m->exclusive = (char *)request_exclusive_word(r->topo_alone, r->exclusive, r->user_alone);
     m->spank_env = spec->spank_env;
     m->n_spank_env = spec->n_spank_env;
 }

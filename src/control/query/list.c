@@ -258,8 +258,10 @@ bool control_list_nodes(struct control *c, const struct caller *who, const Pb__N
                         uint64_t *cursor, size_t budget, struct str *out)
 {
     _cleanup_bitset_ struct bitset *nodes = asked_nodes(c, f);
+    _cleanup_bitset_ struct bitset *blocked = leaf_find_blocked(c->cluster);
     struct node_query query = {
         .nodes = nodes,
+        .blocked = blocked,
         .fields = pb_fields_read(f->fields, f->n_fields),
         .group = f->has_group && f->group,
     };

@@ -31,8 +31,8 @@ bool alike_covers(const struct job *a, const struct job *b)
            x->spread == y->spread && x->segment == y->segment &&
            x->segments_apart == y->segments_apart && x->segments_together == y->segments_together &&
            a->limit_sec >= b->limit_sec && x->user_alone == y->user_alone &&
-           (!x->user_alone || a->uid == b->uid) && x->sockets == y->sockets &&
-           x->cores == y->cores && x->threads == y->threads &&
+           x->topo_alone == y->topo_alone && (!x->user_alone || a->uid == b->uid) &&
+           x->sockets == y->sockets && x->cores == y->cores && x->threads == y->threads &&
            x->tasks_per_socket == y->tasks_per_socket && x->tasks_per_core == y->tasks_per_core &&
            x->spec == y->spec && x->spec_in_threads == y->spec_in_threads &&
            x->cpus_per_gpu == y->cpus_per_gpu && x->mem_gpu_mib == y->mem_gpu_mib &&

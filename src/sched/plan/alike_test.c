@@ -198,6 +198,7 @@ static void field_by_field(void **state)
 
     SET(&wide, min_nodes, 1);
     SET(&wide, max_nodes, 4);
+    SET(&wide, exclusive, true);
     SET(&wide, exclusive_user, true);
     SET(&wide, sockets_per_node, 1);
     wide.gres = (char *)"gpu:2";

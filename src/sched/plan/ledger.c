@@ -88,6 +88,8 @@ void ledger_place(struct ledger *l, const struct job *j, const struct selection 
     if (!l->has_view)
         pool_view_copy(&l->view, l->base, l->cluster->nodes.len, l->cluster->pool.gres_kinds);
     l->has_view = true;
+    _cleanup_(select_done) struct selection wide = {0};
+    where = select_widen(l->cluster, j, where, &wide);
     vec_foreach (&where->shares, s)
         place_share(l, j, where, s);
 }

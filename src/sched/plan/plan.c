@@ -146,8 +146,15 @@ struct bitset *plan_allowed(const struct plan *p, const struct job *j, const str
     struct bitset *set = select_candidates(p->cluster, j);
     bitset_and(set, p->cluster->pool.usable);
     resv_restrict(in, set);
-    if (p->kept)
-        bitset_andnot(set, p->kept);
+    if (!p->kept)
+        return set;
+    bitset_andnot(set, p->kept);
+    if (leaf_topo(p->cluster, j)) { /* it would block nodes that are kept for others */
+        _cleanup_bitset_ struct bitset *others = bitset_new(p->cluster->nodes.len);
+        bitset_fill(others);
+        bitset_andnot(others, p->kept);
+        leaf_keep_complete(p->cluster, j, others, set);
+    }
     return set;
 }
 

@@ -146,6 +146,15 @@ static void keep_node(struct plan *p, uint32_t node)
     bitset_set(p->kept, node);
 }
 
+/* With the rest of leaves that the job has alone. */
+static void keep_nodes(struct plan *p, const struct job *j, const struct selection *where)
+{
+    _cleanup_(select_done) struct selection wide = {0};
+    where = select_widen(p->cluster, j, where, &wide);
+    vec_foreach (&where->shares, share)
+        keep_node(p, share->node);
+}
+
 /* --- for a job that waits ----------------------------------------------------------------------
  */
 
@@ -230,8 +239,8 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
     p->reclaim_searches += reclaims && !found;
     if (!found && !j->partitions && !reclaims) /* it is another one in each partition */
         vec_push(&p->preempted_in_vain, is_copy(p, j) ? p->changed_of : j);
-    for (size_t i = 0; found && i < where.shares.len; i++)
-        keep_node(p, where.shares.data[i].node);
+    if (found)
+        keep_nodes(p, j, &where);
     if (found)
         count_room(p, j, &where);
     select_done(&p->room_at);
@@ -265,12 +274,12 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
     bool found = looks &&
                  license_may_start(&p->claims, p->cluster, sum, resv_home(leader), p->now_sec) &&
                  victims_find_for_set(p, leader, &joint, &where, look_at);
+    for (size_t i = 0; found && i < joint.parts.len; i++)
+        keep_nodes(p, joint.parts.data[i].job, &joint.parts.data[i].where);
     joint_end(&joint);
     plan_note_change(p, leader)->has_no_victim =
         looks && !found && !*look_at && !p->kept && !p->cluster->resvs.len;
     p->set_victim_searches += looks && !found;
-    vec_foreach (&where.shares, share)
-        keep_node(p, share->node);
     select_done(&where);
     return found;
 }

@@ -41,6 +41,13 @@ static void draw_licenses(struct cluster *c, uint64_t *chance, struct job *j)
         assert_int_equal(license_read(c, text, &j->want.licenses, NULL), 0);
 }
 
+/* Where the cluster has switches, some jobs have those of their nodes alone. */
+static void draw_leaves(const struct cluster *c, uint64_t *chance, struct job *j)
+{
+    if (c->topos[0] && test_between(chance, 0, 3) == 0)
+        j->want.topo_alone = j->want.exclusive = true;
+}
+
 /* Runs where there is room for it, or is not there. */
 static void place(struct world *w, uint64_t *chance, uint32_t id)
 {
@@ -51,6 +58,7 @@ static void place(struct world *w, uint64_t *chance, uint32_t id)
     j->priority = test_between(chance, 0, 3);
     j->may_requeue = true;
     draw_licenses(w->c, chance, j);
+    draw_leaves(w->c, chance, j);
     _cleanup_bitset_ struct bitset *set = select_candidates(w->c, j);
     bitset_and(set, w->c->pool.usable);
     if (license_fits(w->c, j, NULL, NOW) && select_nodes(w->c, j, set, NULL, &where) == 0) {
@@ -79,6 +87,7 @@ static struct world make_world(uint64_t seed, const char *more)
     w.j->part = w.c->parts.data[test_between(&chance, 0, (uint32_t)w.c->parts.len - 1)];
     w.j->limit_sec = 600;
     draw_licenses(w.c, &chance, w.j);
+    draw_leaves(w.c, &chance, w.j);
     order_insert(&w.j->part->queue, &w.j->queued, 0, w.j->id);
     return w;
 }
@@ -157,15 +166,19 @@ static size_t try_seed(uint64_t seed, const char *more, size_t *licensed)
 
 #define RECLAIM "PreemptParameters=reclaim_licenses\nLicenses=lic:3,other:2\n"
 
+#define LEAVES                                                                                     \
+    "TopologyPlugin=topology/tree\nTopologyConf=1 SwitchName=a Nodes=n[1-2]\n"                     \
+    "TopologyConf=1 SwitchName=b Nodes=n[3-4]\nTopologyConf=1 SwitchName=c Nodes=n[5-6]\n"
+
 static void only_who_must(void **state)
 {
     static const char *const more[] = {"", "PreemptParameters=youngest_first\n",
-                                       "PreemptParameters=strict_order\n", RECLAIM};
-    size_t displaced[4] = {0}, licensed = 0;
+                                       "PreemptParameters=strict_order\n", RECLAIM, LEAVES};
+    size_t displaced[COUNT(more)] = {0}, licensed = 0;
     (void)state;
-    for (uint64_t seed = 1; seed <= 4000; seed++)
-        displaced[seed % 4] += try_seed(seed, more[seed % 4], &licensed);
-    for (int i = 0; i < 4; i++) {
+    for (uint64_t seed = 1; seed <= 5000; seed++)
+        displaced[seed % COUNT(more)] += try_seed(seed, more[seed % COUNT(more)], &licensed);
+    for (size_t i = 0; i < COUNT(more); i++) {
         print_message("%zu displaced\n", displaced[i]);
         assert_true(displaced[i] > 60);
     }

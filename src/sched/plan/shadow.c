@@ -214,9 +214,9 @@ static void reserve_start(struct calendar *cal, const struct job *j, const struc
                           int64_t at_sec)
 {
     struct shadow *s = (struct shadow *)cal;
-    (void)j;
+    _cleanup_(select_done) struct selection wide = {0};
     assert(s->at_sec == at_sec);
-    take_shares(s->cluster, &s->then, where);
+    take_shares(s->cluster, &s->then, select_widen(s->cluster, j, where, &wide));
     see_beside(s);
 }
 
@@ -244,14 +244,15 @@ static bool might_fit(const struct calendar *cal, const struct job *j)
     return !touches_plan(s, j, cal->now_sec) || spare_might_do(&s->spare, &need);
 }
 
-static void see_least(struct shadow *s, const struct bitset *allowed)
+static void see_least(struct shadow *s, const struct job *j, const struct bitset *allowed)
 {
     const struct cluster *c = s->cluster;
+    _cleanup_bitset_ struct bitset *all = select_scope(c, j);
     const struct free_view *now = &c->pool.now, *then = &s->then;
     size_t kinds = c->pool.gres_kinds;
     if (!s->least.units)
         pool_view_init(&s->least, c->nodes.len, kinds);
-    bitset_foreach (allowed, i) {
+    bitset_foreach (all ? all : allowed, i) {
         uint32_t units = now->units[i] < then->units[i] ? now->units[i] : then->units[i];
         s->least.units[i] = units;
         s->least.amounts[i] = now->amounts[i];
@@ -270,7 +271,7 @@ static bool fit_now(struct calendar *cal, const struct job *j, const struct resv
     struct shadow *s = (struct shadow *)cal;
     if (!touches_plan(s, j, cal->now_sec))
         return true;
-    see_least(s, allowed);
+    see_least(s, j, allowed);
     select_clear(where);
     const struct free_view *view = resv_view(s->resv, j, in, cal->now_sec, &s->least);
     _cleanup_(license_view_done) struct license_view v = {0};
@@ -282,6 +283,8 @@ static bool fit_now(struct calendar *cal, const struct job *j, const struct resv
 static void begin_job(struct calendar *cal, const struct job *j, const struct selection *where)
 {
     struct shadow *s = (struct shadow *)cal;
+    _cleanup_(select_done) struct selection wide = {0};
+    where = select_widen(s->cluster, j, where, &wide);
     if (touches_plan(s, j, cal->now_sec))
         take_shares(s->cluster, &s->then, where);
     vec_foreach (&where->shares, share)

@@ -451,7 +451,8 @@ bool timeline_fits_from(struct timeline *t, const struct job *j, const struct bi
             return false;
         allowed = set;
     }
-    bitset_foreach (allowed, i)
+    _cleanup_bitset_ struct bitset *all = select_scope(t->cluster, j);
+    bitset_foreach (all ? all : allowed, i)
         view_between(t, (uint32_t)i, from, until);
     view_shared(t, j, from);
     t->view.present = from == TIMELINE_NOW;
@@ -467,7 +468,8 @@ bool timeline_is_foreseen(struct timeline *t, const struct job *j, const struct 
                           int64_t at, struct selection *where)
 {
     timeline_fill_until(t, at);
-    bitset_foreach (allowed, i)
+    _cleanup_bitset_ struct bitset *all = select_scope(t->cluster, j);
+    bitset_foreach (all ? all : allowed, i)
         view_foreseen(t, (uint32_t)i, at);
     view_shared(t, j, at);
     t->view.present = false;
@@ -606,20 +608,26 @@ static void take_part(struct timeline *t, const struct job *j, const struct sele
     }
 }
 
+static void take_parts(struct timeline *t, const struct job *j, const struct selection *where,
+                       int64_t from, bool runs)
+{
+    _cleanup_(select_done) struct selection wide = {0};
+    where = select_widen(t->cluster, j, where, &wide);
+    prepare_nodes(t, where);
+    vec_foreach (&where->shares, s)
+        take_part(t, j, where, s, from, runs);
+}
+
 void timeline_reserve(struct timeline *t, const struct job *j, const struct selection *where,
                       int64_t from)
 {
-    prepare_nodes(t, where);
-    vec_foreach (&where->shares, s)
-        take_part(t, j, where, s, from, false);
+    take_parts(t, j, where, from, false);
     timeline_add_moment(t, job_ends_at(j, from));
 }
 
 void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)
 {
-    prepare_nodes(t, where);
-    vec_foreach (&where->shares, s)
-        take_part(t, j, where, s, TIMELINE_NOW, true);
+    take_parts(t, j, where, TIMELINE_NOW, true);
     timeline_add_moment(t, job_ends_at(j, t->calendar.now_sec));
 }
 

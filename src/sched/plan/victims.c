@@ -35,9 +35,11 @@ struct victim_search {
     struct joint *joint; /* its set; NULL: it is an ordinary job */
     int64_t tier;        /* only jobs of a lower one make room */
     const struct bitset *allowed;
-    struct free_view view; /* what is free when some have gone */
-    struct unit_use **use; /* by node: what view.use holds of its own */
-    uint32_t *gone;        /* by node: so many of its jobs have */
+    const struct bitset *scope; /* allowed, and what decides beside it: the rest of their leaves */
+    struct bitset *leaves;      /* that is scope; NULL: no leaf matters */
+    struct free_view view;      /* what is free when some have gone */
+    struct unit_use **use;      /* by node: what view.use holds of its own */
+    uint32_t *gone;             /* by node: how many of its jobs are counted as gone */
     uint64_t *returned;    /* by pool: licences that those have; NULL: these are not reclaimed */
     VEC(uint32_t) touched; /* nodes where the view is not the present; of all others, */
     struct bitset *useful; /* those where a task of the job fits; NULL: not looked at */
@@ -51,6 +53,24 @@ struct victim_search {
 
 /* --- what would be free ------------------------------------------------------------------------
  */
+
+/* Whether jobs have leaves of the network alone, or the job is to have some. */
+static bool depends_on_leaves(const struct victim_search *h)
+{
+    bool depends = leaf_matters(h->c, h->j);
+    for (size_t i = 0; h->joint && i < h->joint->parts.len; i++)
+        depends = depends || leaf_matters(h->c, h->joint->parts.data[i].job);
+    return depends;
+}
+
+static void find_scope(struct victim_search *h)
+{
+    h->scope = h->allowed;
+    if (!depends_on_leaves(h))
+        return;
+    h->scope = h->leaves = bitset_dup(h->allowed);
+    leaf_widen(h->c, h->leaves);
+}
 
 static void init_victim_search(struct victim_search *h, struct plan *p, const struct job *j,
                                const struct bitset *allowed)
@@ -92,6 +112,7 @@ static void end_victim_search(struct victim_search *h)
     vec_done(&h->leaving);
     vec_done(&h->victims);
     bitset_free(h->useful);
+    bitset_free(h->leaves);
     pool_view_done(&h->view);
     free(h->use);
     free(h->gone);
@@ -176,7 +197,7 @@ static void give_back_all(struct victim_search *h, const struct job *v)
 {
     add_licenses(h, v, h->returned);
     vec_foreach (&attempt_of(v)->alloc, a)
-        if (!a->released && bitset_test(h->allowed, a->node))
+        if (!a->released && bitset_test(h->scope, a->node))
             give_back(h, v, a);
 }
 
@@ -238,7 +259,8 @@ static bool fits_without(struct victim_search *h, size_t count, struct selection
         h->useful = useful_nodes(h);
     _cleanup_bitset_ struct bitset *set = bitset_dup(h->useful);
     vec_foreach (&h->touched, node)
-        bitset_set(set, *node);
+        if (bitset_test(h->allowed, *node))
+            bitset_set(set, *node);
     h->p->work += TRY_WORK + bitset_count(set);
     select_clear(where);
     const struct free_view *view =
@@ -314,7 +336,7 @@ static bool is_set_licensed(const struct victim_search *h, const struct job *lea
 static bool may_be_victim(struct victim_search *h, const struct job *v)
 {
     if (!job_set_is_leader(v) || job_is_final(v) ||
-        !(is_set_on(v, h->allowed) || is_set_licensed(h, v)))
+        !(is_set_on(v, h->scope) || is_set_licensed(h, v)))
         return false;
     for (uint32_t i = 0; i < job_set_count(v); i++)
         if (find_component(v, i) && !may_be_displaced(h, find_component(v, i)))
@@ -535,9 +557,9 @@ static void spare_victims(struct victim_search *h, size_t count, struct selectio
     }
     vec_foreach (&where->shares, share)
         bitset_set(nodes, share->node);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) /* one beside these nodes may keep a leaf from being free */
         h->victims.data[i].spared =
-            !h->victims.data[i].licensed && !is_set_on(h->victims.data[i].job, nodes);
+            !h->leaves && !h->victims.data[i].licensed && !is_set_on(h->victims.data[i].job, nodes);
     for (size_t i = count; i-- > 0;) {
         struct victim *victim = &h->victims.data[i];
         if (victim->spared || tries++ >= SPARED_MOST)
@@ -602,6 +624,7 @@ bool victims_find(struct plan *p, const struct job *j, const struct bitset *allo
     if (reclaims && (license_needs_layers(p->cluster, j) ||
                      !license_may_start(&p->claims, p->cluster, j, resv_home(j), p->now_sec)))
         h.view.returned = h.returned = mem_new_array(uint64_t, p->cluster->licenses.list.len + 1);
+    find_scope(&h);
     bool found = find_room(&h, where);
     *look_at = found ? 0 : h.look_at;
     end_victim_search(&h);
@@ -625,6 +648,7 @@ bool victims_find_for_set(struct plan *p, const struct job *leader, struct joint
     init_victim_search(&h, p, leader, allowed);
     h.joint = joint;
     h.tier = find_tier(joint);
+    find_scope(&h);
     bool found = find_room(&h, where);
     *look_at = found ? 0 : h.look_at;
     end_victim_search(&h);

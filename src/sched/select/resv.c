@@ -140,8 +140,8 @@ static void take_reserved(struct resv_plan *p, const struct resv *in, int64_t fr
     }
 }
 
-bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in, int64_t from,
-                 struct bitset *set)
+static bool narrow_nodes(struct resv_plan *p, const struct job *j, const struct resv *in,
+                         int64_t from, struct bitset *set)
 {
     int64_t until = job_ends_at(j, from);
     struct resv_time t;
@@ -160,6 +160,19 @@ bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in
     if (n)
         bitset_andnot(set, p->begins.data[n - 1].nodes);
     return true;
+}
+
+bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in, int64_t from,
+                 struct bitset *set)
+{
+    if (p->cluster->resvs.len && leaf_topo(p->cluster, j)) { /* it would block reserved nodes */
+        _cleanup_bitset_ struct bitset *free = bitset_new(p->cluster->nodes.len);
+        bitset_fill(free);
+        if (!narrow_nodes(p, j, in, from, free))
+            return false;
+        leaf_keep_complete(p->cluster, j, free, set);
+    }
+    return narrow_nodes(p, j, in, from, set);
 }
 
 /* --- nodes that are reserved in parts ----------------------------------------------------------

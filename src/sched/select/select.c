@@ -569,8 +569,14 @@ int select_nodes(const struct cluster *c, const struct job *j, const struct bits
                  const struct free_view *view, struct selection *out)
 {
     const struct request *r = &j->want;
+    _cleanup_bitset_ struct bitset *narrowed = NULL;
     int rc = -ERR_NODES_BUSY;
     view = view ? view : &c->pool.now;
+    if (leaf_matters(c, j)) {
+        narrowed = bitset_dup(allowed);
+        leaf_narrow(c, j, view, narrowed);
+        allowed = narrowed;
+    }
     if (r->preferred)
         rc = select_constrained(c, j, r->preferred, true, allowed, view, out);
     return rc != 0 ? select_constrained(c, j, r->constraint, r->preferred, allowed, view, out) : 0;

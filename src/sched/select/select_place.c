@@ -57,3 +57,41 @@ void select_place_done(struct select_place *p)
 {
     free(p->idle);
 }
+
+struct bitset *select_scope(const struct cluster *c, const struct job *j)
+{
+    if (!leaf_matters(c, j))
+        return NULL;
+    struct bitset *all = bitset_new(c->nodes.len);
+    bitset_fill(all);
+    return all;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const struct share *x = a, *y = b;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+const struct selection *select_widen(const struct cluster *c, const struct job *j,
+                                     const struct selection *where, struct selection *wide)
+{
+    const struct topo *t = leaf_topo(c, j);
+    if (!t || !where->shares.len)
+        return where;
+    _cleanup_bitset_ struct bitset *seen = bitset_new(c->nodes.len);
+    select_copy(wide, where);
+    vec_foreach (&where->shares, s)
+        bitset_set(seen, s->node);
+    vec_foreach (&where->shares, s) {
+        uint32_t leaf = t->leaf[s->node];
+        for (uint32_t i = t->first[leaf]; i < t->first[leaf + 1]; i++) {
+            uint32_t node = t->nodes[i], units = c->nodes.data[node]->units;
+            if (!bitset_test(seen, node))
+                vec_push(&wide->shares, ((struct share){.node = node, .units = units}));
+            bitset_set(seen, node);
+        }
+    }
+    qsort(wide->shares.data, wide->shares.len, sizeof(*wide->shares.data), by_node);
+    return wide;
+}

@@ -20,6 +20,7 @@ static const struct {
     [WHY_WHOLE] = {"whole", "idle nodes"},
     [WHY_SHARED] = {"shared", "nodes that more jobs may share"},
     [WHY_USER] = {"user", "nodes of one user"},
+    [WHY_LEAF] = {"topo", "nodes in blocks or switches of its own"},
     [WHY_SEVERAL] = {"several", NULL},
     [WHY_DRAINED] = {"drained", "nodes that are up"},
     [WHY_DOWN] = {"down", "nodes that are up"},
@@ -112,6 +113,10 @@ static enum why_cause cause_of(const struct cluster *c, const struct job *j, uin
     uint32_t sharing = j->want.shared ? UINT32_MAX : 0; /* as the planner does in the end */
     struct select_room room = select_room_of(c, j, now, node, sharing);
     *tasks = tasks_in(c, j, node, &room);
+    if (*tasks && leaf_find_other(c, j, node)) {
+        *tasks = 0;
+        return WHY_LEAF;
+    }
     return *tasks ? WHY_FREE : find_lack(c, j, node, &room);
 }
 
@@ -128,15 +133,23 @@ static struct why_group *group_of(struct why_nodes *n, enum why_cause cause, con
     return &vec_last(&n->groups);
 }
 
-static void add_holders(struct why_group *g, const struct node *n)
+static void add_holder(struct why_group *g, uint32_t id)
 {
-    vec_foreach (&n->holders, id) {
-        bool known = false;
-        for (size_t i = 0; i < g->holders.len && !known; i++)
-            known = g->holders.data[i] == *id;
-        if (!known && g->holders.len < HOLDERS)
-            vec_push(&g->holders, *id);
-    }
+    bool known = false;
+    for (size_t i = 0; i < g->holders.len && !known; i++)
+        known = g->holders.data[i] == id;
+    if (!known && g->holders.len < HOLDERS)
+        vec_push(&g->holders, id);
+}
+
+static void add_holders(struct why_group *g, const struct cluster *c, const struct job *j,
+                        const struct node *n)
+{
+    const struct job *other = g->cause == WHY_LEAF ? leaf_find_other(c, j, n->index) : NULL;
+    if (other)
+        add_holder(g, other->id);
+    vec_foreach (&n->holders, id)
+        add_holder(g, *id);
 }
 
 bool why_nodes_step(struct why_nodes *n, const struct cluster *c, const struct job *j)
@@ -153,7 +166,7 @@ bool why_nodes_step(struct why_nodes *n, const struct cluster *c, const struct j
         if (g->count++ < NAMES)
             hostlist_push(g->nodes, node->name);
         if (cause != WHY_FREE && !bad)
-            add_holders(g, node);
+            add_holders(g, c, j, node);
         n->free_tasks += tasks;
     }
     return n->next < c->nodes.len;

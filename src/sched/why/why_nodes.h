@@ -16,6 +16,7 @@ enum why_cause {
     WHY_WHOLE,
     WHY_SHARED, /* by as many jobs as may share it */
     WHY_USER,
+    WHY_LEAF, /* by jobs in the same leaf of the network */
     WHY_SEVERAL,
     WHY_DRAINED,
     WHY_DOWN

@@ -147,6 +147,7 @@ static int access_shared(Pb__JobSpec *s, const struct job_desc_value *set,
         return -ERR_RANGE;
     s->has_exclusive = s->exclusive = set->number == 0;
     s->has_oversubscribe = s->oversubscribe = set->number == 1;
+    s->has_exclusive_topo = s->exclusive_topo = s->exclusive && s->exclusive_topo;
     return 0;
 }
 
