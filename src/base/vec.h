@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -55,6 +56,15 @@ size_t vec_grow(void **data, size_t len, size_t size, size_t most);
             (v)->room = (v)->len * 2 > VEC_KEPT ? (v)->len * 2 : VEC_KEPT;                         \
             (v)->data = mem_realloc((v)->data, (v)->room * sizeof(*(v)->data));                    \
         }                                                                                          \
+    })
+/* Exchanges two vectors of elements of one type. */
+#define vec_swap(a, b)                                                                             \
+    ({                                                                                             \
+        static_assert(sizeof(*(a)) == sizeof(*(b)) && sizeof(*(a)->data) == sizeof(*(b)->data),    \
+                      "vectors of one type");                                                      \
+        typeof(*(a)) was_ = *(a);                                                                  \
+        memcpy((a), (b), sizeof(was_));                                                            \
+        memcpy((b), &was_, sizeof(was_));                                                          \
     })
 #define vec_pop(v) ((v)->data[--(v)->len])
 #define vec_last(v) ((v)->data[(v)->len - 1])

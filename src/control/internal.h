@@ -58,6 +58,7 @@ struct control {
     struct waiting_user *waiting_users; /* of steps, see step.c; a hash table by uid */
     struct plan plan;                   /* while 'planning': a pass that takes several turns */
     struct plan_notes plan_notes;       /* from one pass to the next */
+    struct plan_starts planned;         /* of the last pass that came to its end */
     uint64_t debug;                     /* bits of enum conf_debug */
     bool planning, plan_again;          /* plan_again: restarted once, so it runs to its end */
     int64_t next_mode_ms; /* of hetjob_two_mode: the next pass on the monotonic clock; 0: none */

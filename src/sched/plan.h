@@ -201,6 +201,24 @@ struct plan {
                                      count from 0 again */
 };
 
+/* The planned starts of a pass that is over, for listings. */
+struct plan_starts {
+    VEC(struct plan_head) heads;
+    struct license_claims claims;
+    size_t placed;        /* of the heads, those whose nodes are known */
+    struct bitset *nodes; /* what plan_starts_find_nodes() has returned; NULL: nothing */
+};
+/* Of a pass that plan_end() is to be called for next. The former ones are dropped. */
+void plan_starts_take(struct plan_starts *s, struct plan *p);
+/* The nodes that the planned starts of pending jobs take, busy ones too. Planned starts that the
+ * pass did not place are placed here: at least one in each call, and more until the work is
+ * 'budget'. The result lacks the nodes of those that are not placed yet. NULL: there are no planned
+ * starts, or no node is idle. Valid until the next call with 's'. Licences of jobs, partitions,
+ * reservations and the configuration must not have changed since the pass. */
+const struct bitset *plan_starts_find_nodes(struct plan_starts *s, const struct cluster *c,
+                                            int64_t now_sec, uint64_t budget);
+void plan_starts_done(struct plan_starts *s);
+
 /* 'notes' are read, written and borrowed until plan_end(); NULL: the pass has its own. */
 void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *notes, int64_t now_sec,
                 bool backfill);

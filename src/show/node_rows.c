@@ -18,7 +18,7 @@ enum field_class { OF_PART, OF_NODE, OF_NAME, OF_RANGE, OF_SUM };
 /* sinfo filters and groups by these fields, even if it does not show them. */
 #define ROWS_NEEDS                                                                                 \
     "state drain completing reboot_requested reboot_issued no_respond fail reason partitions "     \
-    "reserved maint blocked"
+    "reserved maint blocked planned"
 
 struct node_row_index {
     struct node_row *row;

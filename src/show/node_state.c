@@ -17,6 +17,7 @@
 #define RANK_REBOOT_REQUESTED 0x10000
 #define RANK_REBOOT_ISSUED 0x40000
 #define RANK_BLOCKED 0x80000
+#define RANK_PLANNED 0x200000
 
 static const char *const bases[] = {
     [PB__NODE_BASE__NODE_UNKNOWN] = "UNKNOWN", [PB__NODE_BASE__NODE_DOWN] = "DOWN",
@@ -68,6 +69,11 @@ static bool is_blocked(const Pb__NodeRecord *n)
     return n->blocked && is_plainly_idle(n);
 }
 
+static bool is_planned(const Pb__NodeRecord *n)
+{
+    return n->planned && is_plainly_idle(n);
+}
+
 static bool is_busy(const Pb__NodeRecord *n)
 {
     return node_state_is_allocated(n) || n->completing;
@@ -90,6 +96,9 @@ static void get_state_words(const Pb__NodeRecord *n, const char **full, const ch
     } else if (is_blocked(n)) {
         *full = "blocked";
         *brief = "block";
+    } else if (is_planned(n)) {
+        *full = "planned";
+        *brief = "plnd";
     } else if (n->drain) {
         *full = is_busy(n) ? "draining" : "drained";
         *brief = is_busy(n) ? "drng" : "drain";
@@ -170,6 +179,8 @@ void node_state_put_flags(const Pb__NodeRecord *n, struct str *out)
         str_puts(out, "+MAINTENANCE");
     else if (n->reserved)
         str_puts(out, "+RESERVED");
+    if (n->planned)
+        str_puts(out, "+PLANNED");
     if (n->reboot_requested)
         str_puts(out, "+REBOOT_REQUESTED");
     if (n->reboot_issued)
@@ -197,7 +208,7 @@ int64_t node_state_rank(const Pb__NodeRecord *n)
     return base + (n->drain ? RANK_DRAIN : 0) + (n->completing && !n->drain ? RANK_COMPLETING : 0) +
            (is_maint(n) || is_reserved(n) ? RANK_MAINT : 0) +
            (n->no_respond ? RANK_NO_RESPOND : 0) + (is_blocked(n) ? RANK_BLOCKED : 0) +
-           (n->reboot_requested ? RANK_REBOOT_REQUESTED : 0) +
+           (is_planned(n) ? RANK_PLANNED : 0) + (n->reboot_requested ? RANK_REBOOT_REQUESTED : 0) +
            (n->reboot_issued ? RANK_REBOOT_ISSUED : 0) + (n->fail && !n->drain ? RANK_FAIL : 0);
 }
 
@@ -278,6 +289,7 @@ enum wanted {
     WANT_REBOOT_REQUESTED = 1 << 18,
     WANT_REBOOT_ISSUED = 1 << 19,
     WANT_BLOCKED = 1 << 20,
+    WANT_PLANNED = 1 << 21,
     WANT_NOTHING = 1 << 14, /* states that nodes of Sluice never have */
 };
 
@@ -312,7 +324,8 @@ static const struct {
     {"no_respond", WANT_NO_RESPOND},
     {"npc", WANT_NOTHING},
     {"perfctrs", WANT_NOTHING},
-    {"planned", WANT_NOTHING},
+    {"planned", WANT_PLANNED},
+    {"plnd", WANT_PLANNED},
     {"power_down", WANT_NOTHING},
     {"powered_down", WANT_NOTHING},
     {"powering_down", WANT_NOTHING},
@@ -364,6 +377,7 @@ bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n
     is |= n->reboot_issued ? WANT_REBOOT_ISSUED : 0;
     is |= n->maint ? WANT_MAINT : 0;
     is |= n->blocked ? WANT_BLOCKED : 0;
+    is |= n->planned ? WANT_PLANNED : 0;
     is |= n->reserved && !n->maint ? WANT_RESERVED : 0;
     is |= n->cloud ? WANT_CLOUD : 0;
     is |= n->drain ? WANT_DRAIN : 0;

@@ -88,12 +88,20 @@ static bool is_name(const char *text, const char *name)
     return text && strcmp(text, name) == 0;
 }
 
+static bool is_planned(const struct cluster *c, const struct node_query *q, const struct node *n)
+{
+    return q->planned && n->index < q->planned->size && bitset_test(q->planned, n->index) &&
+           c->pool.now.whole[n->index] && bitset_test(c->pool.usable, n->index);
+}
+
 static void run_add(struct run *r, const struct cluster *c, const struct node *n, struct str *out)
 {
     struct node_view *next = &r->views[!r->first];
     node_view_set(next, c, n, &r->query->fields);
     if (r->query->blocked && bitset_test(r->query->blocked, n->index))
         SET(&next->record, blocked, true);
+    if (is_planned(c, r->query, n))
+        SET(&next->record, planned, true);
     if (r->query->group) {
         if (is_name(next->record.hostname, n->name))
             next->record.hostname = NULL;

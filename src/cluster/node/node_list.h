@@ -18,10 +18,11 @@ void node_view_set(struct node_view *v, const struct cluster *c, const struct no
                    const struct pb_fields *fields);
 
 struct node_query {
-    const struct bitset *nodes; /* NULL: all */
+    const struct bitset *nodes;   /* NULL: all */
     const struct bitset *blocked; /* see leaf_find_blocked(); NULL: none */
-    struct pb_fields fields;    /* of NodeRecord; the name always comes */
-    bool group;                 /* see Pb__NodeFilter */
+    const struct bitset *planned; /* nodes of planned starts, busy ones too; NULL: none */
+    struct pb_fields fields;      /* of NodeRecord; the name always comes */
+    bool group;                   /* see Pb__NodeFilter */
 };
 /* Appends elements of a NodeList, from the node at *cursor on, until they have more than 'budget'
  * bytes or many nodes were looked at. True: there is more. */

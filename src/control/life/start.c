@@ -496,6 +496,7 @@ void start_drop_plan(struct control *c)
 {
     c->plan_wanted = c->plan_wanted || c->planning;
     end_pass(c);
+    plan_starts_done(&c->planned);
     c->on_plan_dropped(c);
 }
 
@@ -653,6 +654,7 @@ void start_plan(struct control *c)
     struct decision d;
     if (c->announced) { /* nothing starts any more */
         end_pass(c);
+        plan_starts_done(&c->planned);
         c->plan_wanted = false;
         c->next_mode_ms = 0;
         return;
@@ -670,6 +672,7 @@ void start_plan(struct control *c)
         if (!next_decision(c, &d)) {
             counters_pass(c, true);
             schedule_next_mode(c);
+            plan_starts_take(&c->planned, &c->plan);
             end_pass(c);
             c->plan_again = false;
             c->passes_done = c->passes;

@@ -12,7 +12,9 @@ struct control;
 void start_plan(struct control *c);
 int64_t start_due_ms(const struct control *c); /* INT64_MAX: no pass is wanted */
 bool start_backfills(const struct control *c); /* jobs may start before one that waits */
-void start_drop_plan(struct control *c);       /* before partitions or the configuration change */
+/* Before partitions, reservations, counts of licences or the configuration change: the pass begins
+ * anew, and its planned starts are forgotten. */
+void start_drop_plan(struct control *c);
 /* On the nodes that somebody has chosen. The decision stays the caller's. */
 int start_placed(struct control *c, const struct decision *d, struct err *err);
 void start_answer_fresh(struct control *c);

@@ -19,6 +19,7 @@
 
 #define EPOCH_SHIFT 40
 #define RESV_FIELD 63 /* of a NodeRecord: the reservation it is in */
+#define PLANNED_FIELD 73
 
 static bool state_matches(const struct job *j, const Pb__JobFilter *f)
 {
@@ -254,6 +255,15 @@ static struct bitset *asked_nodes(const struct control *c, const Pb__NodeFilter 
     return in_parts;
 }
 
+/* All parts of a listing show the same ones, while no pass ends in between. */
+static const struct bitset *find_planned_nodes(struct control *c, bool is_first)
+{
+    if (is_first)
+        return plan_starts_find_nodes(&c->planned, c->cluster, control_wall(c), c->plan_work);
+    bool fits = c->planned.nodes && c->planned.nodes->size == c->cluster->nodes.len;
+    return fits ? c->planned.nodes : NULL;
+}
+
 bool control_list_nodes(struct control *c, const struct caller *who, const Pb__NodeFilter *f,
                         uint64_t *cursor, size_t budget, struct str *out)
 {
@@ -265,6 +275,8 @@ bool control_list_nodes(struct control *c, const struct caller *who, const Pb__N
         .fields = pb_fields_read(f->fields, f->n_fields),
         .group = f->has_group && f->group,
     };
+    if (pb_fields_have(&query.fields, PLANNED_FIELD))
+        query.planned = find_planned_nodes(c, !*cursor);
     if (control_hides(c, who, "reservations"))
         pb_fields_put(&query.fields, RESV_FIELD, false);
     Pb__NodeList first = PB__NODE_LIST__INIT;

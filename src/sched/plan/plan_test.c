@@ -420,6 +420,45 @@ static void many_heads(void **state)
     test_cluster_free(c);
 }
 
+/* The second pass knows the starts by the notes of the first, and has no use for their nodes. Each
+ * call with a small budget finds those of one more. */
+static void planned_starts_outlive_their_pass(void **state)
+{
+    static const char *const found[] = {"1100", "1111", "1111"};
+    struct cluster *c =
+        cluster_up(CONS "NodeName=n[1-5] CPUs=2\n"
+                        "PartitionName=a Nodes=n[1-2]\nPartitionName=b Nodes=n[3-5]\n");
+    struct plan_notes notes = {0};
+    struct plan_starts starts = {0};
+    struct plan p;
+    struct decision d;
+
+    (void)state;
+    test_run(c, 1, "n1:2", NOW + 100);
+    test_run(c, 2, "n3:2", NOW + 100);
+    for (uint32_t i = 0; i < 2; i++)
+        queue_in(c, i, i + 3, 60, i ? "N=2 w=n[3-4]" : "N=2");
+    for (int i = 0; i < 2; i++) {
+        plan_begin(&p, c, &notes, NOW, true);
+        while (plan_next(&p, &d))
+            free(d.detail);
+        assert_int_equal(p.heads.len, 2);
+        assert_int_equal(p.heads.data[1].placed, i == 0);
+        plan_starts_take(&starts, &p);
+        plan_end(&p);
+    }
+    for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+        const struct bitset *nodes = plan_starts_find_nodes(&starts, c, NOW, 1);
+        for (size_t n = 0; n < 4; n++)
+            assert_int_equal(bitset_test(nodes, n), found[i][n] == '1');
+        assert_false(bitset_test(nodes, 4));
+    }
+    plan_starts_done(&starts);
+    assert_null(plan_starts_find_nodes(&starts, c, NOW, 1));
+    plan_notes_done(&notes);
+    test_cluster_free(c);
+}
+
 /* A decision that its caller could not make good is no start: the others are still looked at. */
 static void refused_by_the_caller(void **state)
 {
@@ -561,6 +600,7 @@ int main(void)
         cmocka_unit_test(unforeseeable),
         cmocka_unit_test(depth),
         cmocka_unit_test(many_heads),
+        cmocka_unit_test(planned_starts_outlive_their_pass),
         cmocka_unit_test(refused_by_the_caller),
         cmocka_unit_test(held_between_elements),
         cmocka_unit_test(unequal_requests),

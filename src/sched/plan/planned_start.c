@@ -236,11 +236,8 @@ static int64_t lay_out_next(struct plan *p)
     return h->where.shares.len ? h->at_sec : 0;
 }
 
-/* The timeline with all heads on it, and when the last one is to start. It is made when something
- * could touch what they need: a full cluster has many looks at its queue, and few of them do. */
-int64_t planned_start_lay_out(struct plan *p)
+static void begin_timeline(struct plan *p)
 {
-    int64_t at = 0;
     if (p->shadow)
         calendar_done(&p->shadow->calendar);
     free(take_ptr(p->shadow));
@@ -256,6 +253,14 @@ int64_t planned_start_lay_out(struct plan *p)
         timeline_set_resv(p->timeline, p->resv);
         p->timeline->claims = &p->claims;
     }
+}
+
+/* The timeline with all heads on it, and when the last one is to start. It is made when something
+ * could touch what they need: a full cluster has many looks at its queue, and few of them do. */
+int64_t planned_start_lay_out(struct plan *p)
+{
+    int64_t at = 0;
+    begin_timeline(p);
     while (p->laid < p->heads.len)
         at = lay_out_next(p);
     return at;
@@ -341,13 +346,17 @@ void planned_start_forget(struct plan *p)
     p->laid = 0;
 }
 
+static void free_head(struct plan_head *h)
+{
+    select_done(&h->where);
+    plan_placements_done(&h->more);
+}
+
 void planned_start_done(struct plan *p)
 {
     planned_start_forget(p);
-    vec_foreach (&p->heads, h) {
-        select_done(&h->where);
-        plan_placements_done(&h->more);
-    }
+    vec_foreach (&p->heads, h)
+        free_head(h);
     vec_done(&p->heads);
 }
 
@@ -382,12 +391,10 @@ void planned_start_remove(struct plan *p, const struct job *j)
     planned_start_forget(p);
     size_t left = 0;
     vec_foreach (&p->heads, h) {
-        if (h->id != j->id) {
+        if (h->id != j->id)
             p->heads.data[left++] = *h;
-            continue;
-        }
-        select_done(&h->where);
-        plan_placements_done(&h->more);
+        else
+            free_head(h);
     }
     p->heads.len = left;
     p->gave_up = true;
@@ -508,4 +515,88 @@ int64_t planned_start_earliest(const struct plan *p, const struct job *j, int64_
             first = note->start_at;
     }
     return first;
+}
+
+/* --- after the pass ------------------------------------------------------------------------------
+ */
+
+static void swap_starts(struct plan_starts *s, struct plan *p)
+{
+    vec_swap(&s->heads, &p->heads);
+    vec_swap(&s->claims.list, &p->claims.list);
+}
+
+void plan_starts_take(struct plan_starts *s, struct plan *p)
+{
+    plan_starts_done(s);
+    if (!p->heads.len)
+        return;
+    planned_start_forget(p);
+    swap_starts(s, p);
+}
+
+static void add_nodes(const struct selection *where, struct bitset *nodes)
+{
+    vec_foreach (&where->shares, share)
+        if (share->node < nodes->size)
+            bitset_set(nodes, share->node);
+}
+
+static bool has_idle_node(const struct cluster *c)
+{
+    for (size_t i = 0; i < c->nodes.len; i++)
+        if (c->pool.now.whole[i] && bitset_test(c->pool.usable, i))
+            return true;
+    return false;
+}
+
+static void place_more(struct plan_starts *s, const struct cluster *c, int64_t now_sec,
+                       uint64_t budget)
+{
+    struct plan p;
+    plan_begin(&p, c, NULL, now_sec, true);
+    p.asks = true;
+    swap_starts(s, &p);
+    begin_timeline(&p);
+    while (p.laid < p.heads.len && p.work < budget)
+        lay_out_next(&p);
+    s->placed = p.laid;
+    swap_starts(s, &p);
+    plan_end(&p);
+}
+
+static bool is_waiting(const struct cluster *c, uint32_t id)
+{
+    const struct job *j = cluster_find_job(c, id);
+    return j && j->state == PB__JOB_STATE__PENDING;
+}
+
+const struct bitset *plan_starts_find_nodes(struct plan_starts *s, const struct cluster *c,
+                                            int64_t now_sec, uint64_t budget)
+{
+    bitset_free(take_ptr(s->nodes));
+    if (!s->heads.len || !has_idle_node(c))
+        return NULL;
+    if (s->placed < s->heads.len)
+        place_more(s, c, now_sec, budget);
+    s->nodes = bitset_new(c->nodes.len);
+    for (size_t i = 0; i < s->placed; i++) {
+        const struct plan_head *h = &s->heads.data[i];
+        if (!is_waiting(c, h->id))
+            continue;
+        add_nodes(&h->where, s->nodes);
+        vec_foreach (&h->more.list, at)
+            add_nodes(&at->where, s->nodes);
+    }
+    return s->nodes;
+}
+
+void plan_starts_done(struct plan_starts *s)
+{
+    vec_foreach (&s->heads, h)
+        free_head(h);
+    vec_done(&s->heads);
+    vec_done(&s->claims.list);
+    bitset_free(s->nodes);
+    *s = (struct plan_starts){0};
 }
