@@ -30,6 +30,7 @@
 static struct {
     char program[64];
     atomic_int file_fd;
+    atomic_int sched_fd;
     atomic_int syslog_fd;
     atomic_int file_level, stderr_level, syslog_level;
     atomic_bool journal; /* is what stderr goes to */
@@ -38,6 +39,7 @@ static struct {
     void (*_Atomic sink)(enum log_level level, const char *room, const char *text);
 } sinks = {
     .file_fd = -1,
+    .sched_fd = -1,
     .syslog_fd = -1,
     .file_level = LOG_LVL_QUIET,
     .stderr_level = LOG_LVL_INFO,
@@ -96,14 +98,31 @@ static bool is_journal(void)
            fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
+/* 0 with the descriptor, which is -1 when there is no file; or -errno. */
+static int open_file(const char *file, int *fd)
+{
+    *fd = file ? open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600) : -1;
+    return file && *fd < 0 ? -errno : 0;
+}
+
+int log_open_sched(const char *file)
+{
+    int fd, rc = open_file(file, &fd);
+    if (rc == 0)
+        replace_fd(&sinks.sched_fd, fd);
+    return rc;
+}
+
+bool log_has_sched(void)
+{
+    return atomic_load(&sinks.sched_fd) >= 0;
+}
+
 int log_open(const struct log_options *options)
 {
-    int fd = -1;
-    if (options->file) {
-        fd = open(options->file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
-        if (fd < 0)
-            return -errno;
-    }
+    int fd, rc = open_file(options->file, &fd);
+    if (rc)
+        return rc;
     atomic_store(&sinks.time, (int)options->time);
     snprintf(sinks.program, sizeof(sinks.program), "%s", options->program ? options->program : "");
     replace_fd(&sinks.file_fd, fd);
@@ -123,6 +142,7 @@ void log_close(void)
     atomic_store(&sinks.sink_level, LOG_LVL_QUIET);
     atomic_store(&sinks.syslog_level, LOG_LVL_QUIET);
     replace_fd(&sinks.file_fd, -1);
+    replace_fd(&sinks.sched_fd, -1);
     replace_fd(&sinks.syslog_fd, -1);
 }
 
@@ -312,6 +332,15 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
     if (sink && (int)level <= atomic_load(&sinks.sink_level))
         sink(level, room, text + len);
     errno = saved;
+}
+
+void log_write_sched(const char *text)
+{
+    int fd = atomic_load(&sinks.sched_fd);
+    _cleanup_free_ char *line = mem_strdup(text);
+    text_blank(line);
+    if (fd >= 0)
+        write_file(fd, line);
 }
 
 static long this_minute(void)

@@ -54,6 +54,11 @@ struct log_options {
  * in use. */
 int log_open(const struct log_options *options);
 void log_close(void);
+/* A second file, for what the scheduler decides (SlurmSchedLogFile): its lines have no level. Opens
+ * or, called again, reopens; NULL: no file any longer. Returns 0 or -errno, as log_open(). */
+int log_open_sched(const char *file);
+bool log_has_sched(void); /* whether a second file is open */
+void log_write_sched(const char *text);
 void log_set_stderr(
     enum log_level level); /* when the daemon lets go of its terminal: LOG_LVL_QUIET */
 /* The level of syslog: as given, or what it is without a word of slurm.conf. */

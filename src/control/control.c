@@ -55,6 +55,7 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->debug = conf->debug;
     c->env = env;
     c->cluster = cluster_new(conf);
+    control_set_sched_log(c, conf->slurm_sched_log_level);
     c->ranking = mem_new(struct ranking);
     c->why = mem_new(struct why_line);
     c->news = mem_new(struct news);

@@ -136,6 +136,9 @@ void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *
                                  const char *note);
 /* Bits of enum conf_debug: in the place of DebugFlags, until the configuration is read again. */
 void control_set_debug(struct control *c, uint64_t flags);
+/* Whether env.log_sched gets what the scheduler decides. Off without SlurmSchedLogFile. */
+void control_set_sched_log(struct control *c, bool on);
+bool control_get_sched_log(const struct control *c);
 uint64_t control_get_debug(const struct control *c);
 
 /* NodeAddr in force; borrowed until the next change of the node. */

@@ -124,6 +124,8 @@ struct env {
     void (*part_key)(void *ctx, const char *name, uint64_t number, char key[CONTROL_PART_KEY_SIZE]);
 
     void (*log)(void *ctx, enum log_level level, const char *room, const char *text);
+    /* What the scheduler decides; only after control_set_sched_log(). May be NULL: never. */
+    void (*log_sched)(void *ctx, const char *text);
 
     /* A number of the machine's boot: times of mono_ms can be compared within one. 0, or the
      * function NULL: not known. */

@@ -60,6 +60,7 @@ struct control {
     struct plan_notes plan_notes;       /* from one pass to the next */
     struct plan_starts planned;         /* of the last pass that came to its end */
     uint64_t debug;                     /* bits of enum conf_debug */
+    bool sched_log;                     /* decisions go to SlurmSchedLogFile */
     bool planning, plan_again;          /* plan_again: restarted once, so it runs to its end */
     int64_t next_mode_ms; /* of hetjob_two_mode: the next pass on the monotonic clock; 0: none */
     uint64_t passes, passes_done, plan_freed;   /* plan_freed: pool.freed when it began */

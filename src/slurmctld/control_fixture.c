@@ -209,6 +209,15 @@ uint64_t control_get_debug(const struct control *c)
     return 0;
 }
 
+void control_set_sched_log(struct control *c, bool on)
+{
+}
+
+bool control_get_sched_log(const struct control *c)
+{
+    return false;
+}
+
 uint32_t control_next_job_id(const struct control *c)
 {
     return 42;

@@ -172,6 +172,7 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     shown.boot_at = c->boot_at_sec;
     if (c->debug_given)
         shown.slurmctld_debug = c->debug;
+    shown.slurm_sched_log_level = control_get_sched_log(c->control);
     /* what is in force: topology.yaml may say something else than slurm.conf */
     const struct conf_topo_words *words = conf_topo_words(conf_default_network(&shown)->kind);
     shown.topology_plugin = words ? words->plugin : "topology/flat";
@@ -310,6 +311,31 @@ static void on_set_debug_flags(struct ctld *c, const struct rpc_request *r,
     rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
 }
 
+static void on_set_sched_log(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    const Pb__DebugRequest *ask = (const Pb__DebugRequest *)r->body;
+    Pb__Empty reply = PB__EMPTY__INIT;
+    if (ask->level > 1) {
+        rpc_reply_error(c->server, r->call, -ERR_RANGE, "the level of scheduler logging is 0 or 1");
+        return;
+    }
+    if (!control_conf(c->control)->slurm_sched_log_file) {
+        rpc_reply_error(c->server, r->call, -ERR_CONFIG,
+                        "slurm.conf has no SlurmSchedLogFile: set it and run 'scontrol "
+                        "reconfigure', or use 'scontrol setdebugflags +Backfill'");
+        return;
+    }
+    if (ask->level && !log_has_sched()) {
+        rpc_reply_error(c->server, r->call, -ERR_CONFIG,
+                        "SlurmSchedLogFile could not be opened, as slurmctld's log says: mend that "
+                        "and run 'scontrol reconfigure'");
+        return;
+    }
+    control_set_sched_log(c->control, ask->level);
+    log_info("scheduler logging set to %u by uid %u (%s)", ask->level, who->uid, r->peer);
+    rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
+}
+
 void dispatch_announced(struct ctld *c)
 {
     if (c->stop_told || c->stopping || c->successor || !control_may_shut_down(c->control))
@@ -390,6 +416,7 @@ static handler_fn *const handlers[] = {
     [RPC_DIAG_RESET] = on_diag_reset,
     [RPC_SET_DEBUG] = on_set_debug,
     [RPC_SET_DEBUG_FLAGS] = on_set_debug_flags,
+    [RPC_SET_SCHED_LOG] = on_set_sched_log,
     [RPC_CTLD_YIELD] = on_yield,
     [RPC_CTLD_TAKEOVER] = on_takeover,
     [RPC_CTLD_BEAT] = on_beat,
@@ -406,6 +433,7 @@ static bool needs_store(unsigned number)
     case RPC_RECONFIGURE:
     case RPC_SET_DEBUG:
     case RPC_SET_DEBUG_FLAGS:
+    case RPC_SET_SCHED_LOG:
     case RPC_SHUTDOWN:
     case RPC_CTLD_YIELD:
     case RPC_CTLD_BEAT:

@@ -176,6 +176,11 @@ static void on_log(void *ctx, enum log_level level, const char *room, const char
     log_write(level, room, "%s", text);
 }
 
+static void on_log_sched(void *ctx, const char *text)
+{
+    log_write_sched(text);
+}
+
 /* Of the kernel's random number of this boot, the first half. */
 static uint64_t read_boot(void)
 {
@@ -218,6 +223,7 @@ void env_init(struct env *env, struct ctld *c)
         .group_name = on_group_name,
         .part_key = on_part_key,
         .log = on_log,
+        .log_sched = on_log_sched,
         .boot = on_boot,
         .job_ended = job_comp_ended,
         .run = c->runs_scripts ? on_run : NULL,

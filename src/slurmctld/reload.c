@@ -120,6 +120,7 @@ static void apply_reload(struct reload *r)
     ctld_limit_requests(c);
     c->debug_given = false;
     control_set_debug(c->control, control_conf(c->control)->debug);
+    control_set_sched_log(c->control, control_conf(c->control)->slurm_sched_log_level);
     job_comp_close(c);
     files_open_log(c, control_conf(c->control), false);
     log_info("the configuration was read again");

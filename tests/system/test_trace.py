@@ -150,12 +150,61 @@ def test_debug_flags(make_cluster):
     assert "Backfill" not in re.search("^DebugFlags += (.*)$", c.run("scontrol show config").stdout, re.M)[1]
     c.run("scontrol reconfigure").ok()
     assert re.search(r"^DebugFlags +=.*\(null\)$", c.run("scontrol show config").stdout, re.M)
-    for word, flags in ("enable", "Backfill,SelectType"), ("disable", "(null)"), ("1", "Backfill,SelectType"), ("0", "(null)"):
-        c.run(f"scontrol schedloglevel {word}").ok()
-        assert re.search("^DebugFlags += (.*)$", c.run("scontrol show config").stdout, re.M)[1] == flags
     c.run("scontrol setdebugflags +magic").fails("invalid debug flag: +magic")
     if ROOT:
         c.run("scontrol setdebugflags +Gang", user=OTHER).fails("Access/permission denied")
+
+
+def test_scheduler_logging_has_a_file_of_its_own(make_cluster, tmp_path):
+    """SlurmSchedLogFile, SlurmSchedLogLevel and 'scontrol schedloglevel': starts, why jobs wait, and preemption, not in the log of the controller."""
+    c = make_cluster(nodes=2, conf=f"PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\nSlurmSchedLogFile={tmp_path}/sched.log\nSlurmSchedLogLevel=1",
+                     partitions=["PartitionName=main Nodes=ALL Default=YES", "PartitionName=high Nodes=ALL PriorityTier=9"])
+    sched = tmp_path / "sched.log"
+
+    def level():
+        return re.search("^SlurmSchedLogLevel += (.*)$", c.run("scontrol show config").stdout, re.M)[1]
+
+    def runs(job):
+        eventually(lambda: c.state(job) == "RUNNING", "it runs")
+
+    long = c.sbatch("-n1", "-t60", wrap="sleep 600")
+    runs(long)
+    whole = c.sbatch("-N2", "--exclusive", "-t60", wrap="sleep 600")
+    eventually(lambda: c.job(whole)["Reason"] == "Resources", "it waits")
+    short = c.sbatch("-n1", "-t1", wrap="sleep 600")
+    runs(short)
+    c.run(f"scancel {whole}").ok()
+    first = c.sbatch("-N2", "--exclusive", "-p", "high", wrap="sleep 600")
+    runs(first)
+    lines = sched.read_text().splitlines()
+    assert all(re.match(r"\[[-0-9T:.]+\] (sched|backfill): ", line) for line in lines), lines
+    text = [line.split("] ", 1)[1] for line in lines]
+    assert text[0] == f"sched: Allocate JobId={long} NodeList=n1 #CPUs=1 Partition=main"
+    waits = [line for line in text if line.startswith(f"sched: JobId={whole} waits: Resources")]
+    assert waits and "planned start in " in waits[0]
+    assert re.search(f"^backfill: Started JobId={short} in main on n[12]$", "\n".join(text), re.M)
+    assert f"sched: JobId={long} is preempted for JobId={first}" in text
+    assert f"sched: Allocate JobId={first} NodeList=n[1-2] #CPUs=8 Partition=high" in text
+    assert "Allocate JobId" not in log(c) and level() == "1"
+
+    # It can be turned off and on, until the configuration is read again.
+    for word, value in ("disable", "0"), ("enable", "1"), ("0", "0"):
+        c.run(f"scontrol schedloglevel {word}").ok()
+        assert level() == value
+    before = sched.read_text()
+    c.run(f"scancel {first}").ok()
+    runs(long)
+    assert sched.read_text() == before
+    c.run("scontrol reconfigure").ok()
+    assert level() == "1"
+    again = c.sbatch("-n1", wrap="true")
+    eventually(lambda: f"Allocate JobId={again} " in sched.read_text() or f"Started JobId={again} " in sched.read_text(), "the decision is written")
+    if ROOT:
+        c.run("scontrol schedloglevel 1", user=OTHER).fails("Access/permission denied")
+
+
+def test_scheduler_logging_needs_a_file(cluster):
+    cluster.run("scontrol schedloglevel 1").fails("slurm.conf has no SlurmSchedLogFile")
 
 
 NODE_FLAGS = {

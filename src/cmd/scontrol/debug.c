@@ -146,15 +146,19 @@ int run_setdebugflags(int argc, char **argv)
     return 0;
 }
 
-/* Scheduler logging goes to the log of the controller. */
 int run_schedloglevel(int argc, char **argv)
 {
-    static char *const on[] = {"+Backfill", "+SelectType"}, *const off[] = {"-Backfill",
-                                                                            "-SelectType"};
+    Pb__DebugRequest request = PB__DEBUG_REQUEST__INIT;
+    struct err err = {0};
     bool is_on = str_eq(argv[0], "1") || str_case_eq(argv[0], "enable");
     if (!is_on && !str_eq(argv[0], "0") && !str_case_eq(argv[0], "disable")) {
         cmd_line("invalid schedlog level: %s", argv[0]);
         return 1;
     }
-    return run_setdebugflags(2, (char **)(is_on ? on : off));
+    request.level = is_on;
+    if (cmd_call(RPC_SET_SCHED_LOG, &request.base, NULL, &err) < 0) {
+        cmd_line("slurm_set_schedlog_level error: %s", err.text);
+        return 1;
+    }
+    return 0;
 }

@@ -384,6 +384,8 @@ static void test_scontrol_changes(void **state)
         {{"scontrol", "setdebug Debug2", 0, NULL, NULL}, "level=6"},
         {{"scontrol", "setdebug 9", 0, NULL, NULL}, "level=7"},
         {{"scontrol", "setdebugflags +backfill -Gang", 0, NULL, NULL}, "flags=+backfill,-Gang"},
+        {{"scontrol", "schedloglevel enable", 0, NULL, NULL}, "sched_log=1"},
+        {{"scontrol", "schedloglevel 0", 0, NULL, NULL}, "sched_log=0"},
         {{"scontrol", "update slurmctlddebug=error", 0, NULL, NULL}, "level=2"},
         {{"scontrol", "update jobid=1 JobName=after TimeLimit=5 Nice=10", 0, NULL, NULL},
          "job=1 hold=0/0 user_hold=0 requeue=0 priority=0/0 name=after limit=300 nice=10"},

@@ -414,6 +414,10 @@ static void on_request(void *ctx, const struct rpc_request *r)
         record_request("level=%u", ((const Pb__DebugRequest *)r->body)->level);
         reply_empty(r);
         break;
+    case RPC_SET_SCHED_LOG:
+        record_request("sched_log=%u", ((const Pb__DebugRequest *)r->body)->level);
+        reply_empty(r);
+        break;
     case RPC_SET_DEBUG_FLAGS:
         record_request("flags=%s,%s", ((const Pb__DebugFlagsRequest *)r->body)->change[0],
                        ((const Pb__DebugFlagsRequest *)r->body)->change[1]);

@@ -244,6 +244,26 @@ void control_debug_log(struct control *c, enum conf_debug flag, const char *fmt,
     c->env->log(c->env->ctx, LOG_LVL_INFO, str_cstr(&name), text);
 }
 
+void control_sched_log(struct control *c, const char *fmt, ...)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&text, fmt, ap);
+    va_end(ap);
+    c->env->log_sched(c->env->ctx, str_cstr(&text));
+}
+
+void control_set_sched_log(struct control *c, bool on)
+{
+    c->sched_log = on && c->conf->slurm_sched_log_file && c->env->log_sched;
+}
+
+bool control_get_sched_log(const struct control *c)
+{
+    return c->sched_log;
+}
+
 void control_set_debug(struct control *c, uint64_t flags)
 {
     c->debug = flags;

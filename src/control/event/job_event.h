@@ -27,6 +27,12 @@ bool control_debug_wants(const struct control *c, enum conf_debug flag);
 void control_debug_log(struct control *c, enum conf_debug flag, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* What the scheduler decides, for SlurmSchedLogFile; nothing is formatted while that is off. */
+#define control_sched(c, ...)                                                                      \
+    (control_get_sched_log(c) ? control_sched_log((c), __VA_ARGS__) : (void)0)
+void control_sched_log(struct control *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Subscribers of transitions: life/transition.def. */
 void job_event_log(struct control *c, const struct transition *t);
 void job_event_record(struct control *c, const struct transition *t);

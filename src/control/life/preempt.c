@@ -96,6 +96,7 @@ void preempt_displace(struct control *c, struct job *j, const struct job *by)
                       : mode == PREEMPT_REQUEUE ? "queued again"
                                                 : "ended";
     control_log(c, LOG_LVL_INFO, "job %u is %s to make room for job %u", j->id, how, by->id);
+    control_sched(c, "sched: JobId=%s is preempted for JobId=%s", JOB_ID_TEXT(j), JOB_ID_TEXT(by));
     displace_set(c, j, mode);
     if (mode == PREEMPT_SUSPEND)
         suspend_for_preemptor(c, j);

@@ -410,6 +410,18 @@ static bool claim_parts(struct control *c, const struct decision *d, struct job 
     return true;
 }
 
+static void log_start(struct control *c, const struct job *j, const struct decision *d)
+{
+    _cleanup_str_ struct str nodes = STR_INIT;
+    job_format_nodes(c->cluster, j, &nodes);
+    if (d->backfilled)
+        control_sched(c, "backfill: Started JobId=%s in %s on %s", JOB_ID_TEXT(j),
+                      j->part->conf.name, str_cstr(&nodes));
+    else
+        control_sched(c, "sched: Allocate JobId=%s NodeList=%s #CPUs=%u Partition=%s",
+                      JOB_ID_TEXT(j), str_cstr(&nodes), job_alloc_cpus(j), j->part->conf.name);
+}
+
 static void begin_part(struct control *c, struct job *j, const struct placement *part,
                        const struct decision *d)
 {
@@ -429,6 +441,8 @@ static void begin_part(struct control *c, struct job *j, const struct placement 
         j->limit_sec = d->limit_sec;
     }
     attempt_make(j)->backfilled = d->backfilled;
+    if (control_get_sched_log(c))
+        log_start(c, j, d);
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING,
                   d->backfilled ? CAUSE_BACKFILL : CAUSE_SCHEDULER,
                   d->backfilled ? "backfilled" : NULL);
@@ -524,6 +538,19 @@ static void begin_or_resume(struct control *c)
     c->plan.work = 0;
 }
 
+/* Each pass looks at all that wait: only what is new to a job is written. */
+static void log_wait(struct control *c, const struct job *j, const struct decision *d)
+{
+    if (j->reason == d->reason && j->expected_at == d->start_at)
+        return;
+    _cleanup_str_ struct str at = STR_INIT;
+    if (d->start_at)
+        str_printf(&at, ", planned start in %lld s", (long long)(d->start_at - c->plan.now_sec));
+    control_sched(c, "sched: JobId=%s waits: %s%s%s%s", JOB_ID_TEXT(j),
+                  d->reason ? reason_word(d->reason) : "None", d->detail ? ": " : "",
+                  d->detail ? d->detail : "", str_cstr(&at));
+}
+
 /* The job, and those components of its set that no gate keeps from being queued. */
 static void say_why_they_wait(struct control *c, struct job *j, const struct decision *d)
 {
@@ -561,12 +588,16 @@ static void follow_decision(struct control *c, struct decision *d)
     j->switches_waived = d->switches_waived;
     j->preempt_look_at = d->preempt_look_at;
     debug_set(c, j, d);
+    if (d->kind == PLAN_WAIT && control_get_sched_log(c))
+        log_wait(c, j, d);
     if (d->kind == PLAN_START)
         start_job(c, j, d);
     else
         say_why_they_wait(c, j, d);
-    for (size_t i = 0; i < d->n_victims; i++)
-        preempt_displace(c, cluster_find_job(c->cluster, d->victims[i]), j);
+    for (size_t i = 0; i < d->n_victims; i++) {
+        struct job *victim = cluster_find_job(c->cluster, d->victims[i]);
+        preempt_displace(c, victim, j);
+    }
     if (d->kind == PLAN_WAIT && (j->switches_since || j->preempt_look_at))
         control_schedule(c, j);
     if (d->kind == PLAN_WAIT)

@@ -96,6 +96,8 @@ int files_prepare(const struct conf *conf, const char *log_file, struct err *err
         file_prepare(log_file, user.pw_uid, user.pw_gid);
     if (rc == 0 && job_comp_path(conf))
         file_prepare(job_comp_path(conf), user.pw_uid, user.pw_gid);
+    if (rc == 0 && conf->slurm_sched_log_file)
+        file_prepare(conf->slurm_sched_log_file, user.pw_uid, user.pw_gid);
     return rc;
 }
 
@@ -237,7 +239,19 @@ void files_pid_remove(int fd, const char *path)
     close(fd);
 }
 
-void files_open_log(struct ctld *c, const struct conf *conf, bool starting)
+static void open_sched_log(const struct conf *conf)
+{
+    int rc = log_open_sched(conf->slurm_sched_log_file);
+    if (rc)
+        log_error("cannot open SlurmSchedLogFile '%s': %s: %s; create its directory, writable for "
+                  "SlurmUser %s, or set another file",
+                  conf->slurm_sched_log_file, strerror(-rc),
+                  log_has_sched() ? "scheduler logging goes to the former file"
+                                  : "there is no scheduler log",
+                  conf->slurm_user);
+}
+
+static void open_main_log(struct ctld *c, const struct conf *conf, bool starting)
 {
     const struct ctld_options *o = c->options;
     const char *file = o->log_file ? o->log_file : conf->slurmctld_log_file;
@@ -272,6 +286,12 @@ void files_open_log(struct ctld *c, const struct conf *conf, bool starting)
         : o->foreground ? "standard error"
                         : "syslog",
         conf->slurm_user);
+}
+
+void files_open_log(struct ctld *c, const struct conf *conf, bool starting)
+{
+    open_main_log(c, conf, starting);
+    open_sched_log(conf);
 }
 
 void files_reopen_log(struct ctld *c)

@@ -169,6 +169,7 @@ static void read_again(struct ctld *c)
         log_info("the configuration was read again");
     conf_free(c->conf);
     c->conf = fresh;
+    files_open_log(c, fresh, false);
 }
 
 /* Only the primary begins a cluster. For a backup an empty store is another one than the leader's.
