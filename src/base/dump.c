@@ -33,12 +33,14 @@ void dump_set_limit(rlim_t soft)
 
 int dump_on_fatal(int status)
 {
-    struct rlimit limit;
+    if (getenv("ABORT_ON_FATAL"))
+        dump_abort();
+    return status;
+}
 
-    if (!getenv("ABORT_ON_FATAL"))
-        return status;
-    if (getrlimit(RLIMIT_CORE, &limit) == 0)
-        dump_set_limit(limit.rlim_max);
+void dump_abort(void)
+{
+    dump_set_limit(RLIM_INFINITY); /* as high as the hard limit */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     fflush(NULL);
     abort();

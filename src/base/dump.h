@@ -15,3 +15,5 @@ void dump_set_limit(rlim_t soft); /* at most the hard limit */
 /* A daemon cannot go on: with ABORT_ON_FATAL in its environment it aborts here, and may leave a
  * core file with all that it holds; otherwise returns 'status', for exit(). */
 int dump_on_fatal(int status);
+/* Allows a core file, and aborts. */
+_Noreturn void dump_abort(void);

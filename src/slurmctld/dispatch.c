@@ -3,10 +3,13 @@
  * checked in control/. */
 #define LOG_ROOM "slurmctld"
 #define ANNOUNCE_SEC_MAX (INT64_C(365) * 86400)
+#define ABORT_MS 50 /* for the answer to leave */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/dump.h"
 #include "base/mem.h"
 #include "base/pb.h"
 #include "base/str.h"
@@ -359,6 +362,21 @@ static void on_announce(struct ctld *c, const struct rpc_request *r, const Pb__S
     }
 }
 
+static void abort_controller(void *ctx)
+{
+    dump_abort();
+}
+
+/* Nothing is saved first: what was acknowledged is on disk. */
+static void on_abort(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    Pb__Empty reply = PB__EMPTY__INIT;
+
+    log_error("abort asked for by uid %u (%s)", who->uid, r->peer);
+    rpc_reply(c->server, r->call, &reply.base);
+    loop_timer_set(loop_timer_new(c->loop, abort_controller, c), ABORT_MS);
+}
+
 static void on_shutdown(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__ShutdownRequest *ask = (const Pb__ShutdownRequest *)r->body;
@@ -366,6 +384,10 @@ static void on_shutdown(struct ctld *c, const struct rpc_request *r, const struc
     bool announce = ask->has_announce_sec || ask->retract;
     if (ask->passed_on) {
         ignore_passed_on(c, r, &reply.base);
+        return;
+    }
+    if (ask->abort) {
+        on_abort(c, r, who);
         return;
     }
     log_info("shutdown%s%s asked for by uid %u (%s)",

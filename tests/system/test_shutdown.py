@@ -29,6 +29,22 @@ def test_the_controller_alone(make_cluster, word):
     assert c.wait(job)["ExitCode"] == "3:0"
 
 
+def test_abort(make_cluster):
+    """The controller alone, by SIGABRT; jobs and node daemons go on. The core file is not tested: its hard limit is 0 here."""
+    c = make_cluster(nodes=1)
+    job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done; exit 3")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    c.run("prlimit --core=0 --pid " + str(c.daemons["slurmctld"].pid)).ok()
+    if ROOT:
+        c.run("scontrol abort", user="nobody").fails()
+        assert c.daemons["slurmctld"].poll() is None
+    assert c.run("scontrol abort").ok() == ""
+    assert c.daemons.pop("slurmctld").wait(60) == -signal.SIGABRT and c.daemons["n1"].poll() is None
+    (c.work / "go").touch()
+    c.start_controller()
+    assert c.wait(job)["ExitCode"] == "3:0"
+
+
 def test_all_daemons(make_cluster):
     """Steps run on without them."""
     c = make_cluster(nodes=2)

@@ -76,6 +76,19 @@ int run_shutdown(int argc, char **argv)
     return 0;
 }
 
+int run_abort(int argc, char **argv)
+{
+    Pb__ShutdownRequest request = PB__SHUTDOWN_REQUEST__INIT;
+    struct err err = {0};
+    request.has_abort = request.abort = true;
+    request.has_controller_only = request.controller_only = true; /* to one that cannot abort */
+    if (cmd_call(RPC_SHUTDOWN, &request.base, NULL, &err) < 0) {
+        cmd_line("slurm_shutdown error: %s", err.text);
+        return 1;
+    }
+    return 0;
+}
+
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     const Pb__JobList *part = (const Pb__JobList *)message;

@@ -20,8 +20,8 @@ extern struct scontrol scontrol;
 /* Commands: argv[0] is the first argument after the word. They print their errors and return the
  * status to exit with. */
 typedef int scontrol_run(int argc, char **argv);
-scontrol_run run_check, run_create, run_delete, run_errnumstr, run_help, run_hold, run_ping,
-    run_quit, run_reconfigure;
+scontrol_run run_abort, run_check, run_create, run_delete, run_errnumstr, run_help, run_hold,
+    run_ping, run_quit, run_reconfigure;
 scontrol_run run_release, run_requeue, run_requeuehold, run_schedloglevel, run_setdebug,
     run_setdebugflags, run_show, run_shutdown;
 scontrol_run run_getaddrs, run_getent, run_listjobs, run_listpids, run_liststeps, run_notify,
