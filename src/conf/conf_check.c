@@ -632,8 +632,12 @@ static int job_comp_check(struct conf_loader *l, struct err *err)
 {
     const struct conf_value *v = written_value(l, CONF_KEY_job_comp_loc);
     bool to_file = str_eq(l->conf->job_comp_type, "jobcomp/filetxt");
+    bool to_script = str_eq(l->conf->job_comp_type, "jobcomp/script");
 
-    if (to_file && v->text && *v->text && *v->text != '/')
+    if (to_script && (!v->text || !*v->text))
+        return conf_fail(written_value(l, CONF_KEY_job_comp_type)->at, err,
+                         "JobCompType=jobcomp/script: JobCompLoc= names no program");
+    if ((to_file || to_script) && v->text && *v->text && *v->text != '/')
         return conf_fail(v->at, err, "JobCompLoc=%s: expected an absolute path", v->text);
     return 0;
 }

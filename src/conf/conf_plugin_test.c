@@ -25,8 +25,8 @@ static const struct {
     {CONF_KEY_cred_type, "cred/slurm", "", "cred/munge"},
     {CONF_KEY_job_acct_gather_type,
      "jobacct_gather/cgroup jobacct_gather/linux jobacct_gather/none", "", ""},
-    {CONF_KEY_job_comp_type, "jobcomp/filetxt jobcomp/none", "",
-     "jobcomp/elasticsearch jobcomp/kafka jobcomp/lua jobcomp/mysql jobcomp/script"},
+    {CONF_KEY_job_comp_type, "jobcomp/filetxt jobcomp/none jobcomp/script", "",
+     "jobcomp/elasticsearch jobcomp/kafka jobcomp/lua jobcomp/mysql"},
     {CONF_KEY_job_container_type, "job_container/tmpfs job_container/none", "",
      "job_container/cncu"},
     {CONF_KEY_job_submit_plugins, "job_submit/lua job_submit/none", "",
@@ -65,7 +65,9 @@ static void check_name(enum conf_key_id key, const char *name, const char *used)
 {
     const struct conf_key *k = &conf_keys[key];
     struct conf_report report = {0};
-    const char *more = str_eq(used, "preempt/partition_prio") ? "PreemptMode=CANCEL\n" : "";
+    const char *more = str_eq(used, "preempt/partition_prio") ? "PreemptMode=CANCEL\n"
+                       : str_eq(used, "jobcomp/script")       ? "JobCompLoc=/bin/true\n"
+                                                              : "";
     _cleanup_free_ char *text = mem_printf(HEAD "%s=%s\n%s", k->name, name, more);
     if (used && strncmp(used, "topology/", 9) == 0 && !str_eq(used, "topology/flat")) {
         /* it is used: it misses its file */

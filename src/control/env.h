@@ -131,9 +131,9 @@ struct env {
      * function NULL: not known. */
     uint64_t (*boot)(void *ctx);
 
-    /* A program of the site's on this host. How it ended comes back as control_script_ended(),
-     * but for mail; after a restart nothing comes, and what ran then has been ended. stop: it ends
-     * early, and that is told in the same way. The function NULL: nothing is run, nothing waits. */
+    /* A program of the site's on this host. How it ended comes back as control_script_ended(), but
+     * for mail and completion records; after a restart nothing comes, and what ran has been ended.
+     * stop: it ends early, and that is told the same way. NULL: nothing is run, nothing waits. */
     void (*run)(void *ctx, const Pb__ScriptRun *script);
     void (*stop)(void *ctx, const Pb__ScriptRun *script); /* kind, job_id, restarts say which */
 

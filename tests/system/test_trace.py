@@ -97,6 +97,42 @@ def test_completion_records_are_written_as_slurm_writes_them(make_cluster):
     eventually(lambda: file.read_text().count("JobState=COMPLETED") == 2, "it goes on")
 
 
+def test_a_program_is_run_for_each_completion_record(make_cluster):
+    """JobCompType=jobcomp/script: Slurm's variables, as SlurmUser; a program that fails is told in the log."""
+    c = make_cluster(nodes=1, start=False)
+    program, out = c.dir / "record", c.dir / "records"
+    program.write_text(f"#!/bin/sh\nenv -0 | sort -z | tr '\\0\\n' '\\n?' > {out}.$JOBID.new\nmv {out}.$JOBID.new {out}.$JOBID\n"
+                       'test "$JOBNAME" != bad || exit 7\n')
+    program.chmod(0o755)
+    conf = c.conf_file.read_text()
+    c.conf_file.write_text(f"{conf}JobCompType=jobcomp/script\n")
+    c.run("slurmctld --check").fails("JobCompType=jobcomp/script: JobCompLoc= names no program")
+    c.conf_file.write_text(f"{conf}JobCompType=jobcomp/script\nJobCompLoc={c.dir}/none\n")
+    c.run("slurmctld --check").fails(f"JobCompLoc={c.dir}/none: no such file")
+    c.conf_file.write_text(f"{conf}JobCompType=jobcomp/script\nJobCompLoc={program}\n")
+    c.start()
+
+    def record(job):
+        file = c.dir / f"records.{job}"
+        eventually(file.exists, f"the record of job {job}")
+        return dict(line.split("=", 1) for line in file.read_text().splitlines())
+
+    job = c.sbatch("-J", "a b\nc", "-t", "90", wrap="srun sh -c 'exit 3'; exit 2", user=OTHER)
+    c.wait(job)
+    got = record(job)
+    assert {"JOBID", "JOBNAME", "JOBSTATE", "PARTITION", "LIMIT", "SUBMIT", "START", "END", "NODES", "NODECNT", "PROCS", "WORK_DIR", "CONSTRAINTS",
+            "RESERVATION", "ACCOUNT", "QOS", "CLUSTER", "DERIVED_EC", "EXITCODE", "UID", "GID", "USERNAME", "GROUPNAME", "ARRAYJOBID",
+            "ARRAYTASKID", "PATH"} == got.keys() - {"PWD", "OLDPWD", "SHLVL", "_"}
+    assert (got["JOBID"], got["USERNAME"], got["UID"], got["JOBNAME"], got["JOBSTATE"]) == (str(job), OTHER, str(UID), "a b?c", "FAILED")
+    assert (got["DERIVED_EC"], got["EXITCODE"], got["LIMIT"], got["NODES"], got["ARRAYTASKID"]) == ("3:0", "2:0", "01:30:00", "n1", "4294967294")
+    assert int(got["SUBMIT"]) <= int(got["START"]) <= int(got["END"])
+    pending = c.sbatch("-H", "-J", "bad", "-a", "7", wrap="true")
+    c.run(f"scancel {pending}").ok()
+    got = record(pending)
+    assert (got["ARRAYJOBID"], got["JOBSTATE"], got["EXITCODE"], got["NODES"]) == (str(pending), "CANCELLED", "0:0", "")
+    said(c, f"job {pending}: JobCompLoc {program}")
+
+
 FLAGS = {  # what is logged of a job that needs a reservation, a license, a GRES, a dependency
     "SelectType": "SelectType: job {job}: node n1, 1 CPUs", "Steps": "Steps: step {job}.0 is created", "Agent": "Agent: 1 orders for node n1",
     "License": "License: job {job} takes 2 licenses", "Gres": "Gres: job {job}: node n1, 1 of GRES", "Dependency": "Dependency: job {job} has changed",

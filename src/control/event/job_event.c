@@ -200,7 +200,7 @@ static char *format_resources(const struct job *j, struct arena *arena)
 void job_event_record(struct control *c, const struct transition *t)
 {
     const struct job *j = t->job;
-    if (!c->env->job_ended || !str_eq(c->conf->job_comp_type, "jobcomp/filetxt"))
+    if (!c->env->job_ended || str_eq(c->conf->job_comp_type, "jobcomp/none"))
         return;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * JobCompType=jobcomp/filetxt: a line of KEY=VALUE pairs for each job, or attempt of one, that has
- * ended, in Slurm's format. The line is written when the end is durable; a crash between the two
- * loses the line.
+ * ended, in Slurm's format. JobCompType=jobcomp/script: a run of a program with the same in its
+ * environment, by Slurm's names. Both are when the end is durable; a crash between the two loses
+ * the record. A program has PROGRAM_SEC; SCRIPTS_RECORDS run at a time and up to
+ * SCRIPTS_UNATTENDED_WAITING wait (scripts.h): further records are dropped, with a word in the log.
  */
 #define LOG_ROOM "slurmctld"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,18 +18,27 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/pb.h"
 #include "base/text.h"
 #include "base/timefmt.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/job_comp.h"
 
 #define DEFAULT_PATH "/var/log/slurm_jobcomp.log"
+#define VARIABLES_MAX 32
+#define NO_ARRAY_TASK 4294967294u /* as Slurm says it */
+#define PROGRAM_SEC 60            /* that a program may take */
 
 const char *job_comp_path(const struct conf *conf)
 {
     bool wanted = str_eq(conf->job_comp_type, "jobcomp/filetxt");
     const char *path = conf->job_comp_loc;
     return !wanted ? NULL : path && *path ? path : DEFAULT_PATH;
+}
+
+const char *job_comp_program(const struct conf *conf)
+{
+    return str_eq(conf->job_comp_type, "jobcomp/script") ? conf->job_comp_loc : NULL;
 }
 
 void job_comp_close(struct ctld *c)
@@ -113,12 +126,116 @@ static void format_line(const struct conf *conf, const struct env_job_end *e, st
     str_putc(out, '\n');
 }
 
+/* --- the program ---------------------------------------------------------------------------------
+ */
+
+struct variables {
+    struct arena arena;
+    char *list[VARIABLES_MAX];
+    size_t count;
+};
+
+static void add_variable(struct variables *v, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add_variable(struct variables *v, const char *fmt, ...)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    va_list ap;
+
+    assert(v->count < VARIABLES_MAX);
+    va_start(ap, fmt);
+    str_vprintf(&text, fmt, ap);
+    va_end(ap);
+    v->list[v->count++] = arena_strdup(&v->arena, str_cstr(&text));
+}
+
+static void add_text(struct variables *v, const char *name, const char *value)
+{
+    add_variable(v, "%s=%s", name, value ? value : "");
+}
+
+static void add_status(struct variables *v, const char *name, int status)
+{
+    add_variable(v, "%s=%d:%d", name, WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
+static void add_ids(struct variables *v, const struct env_job_end *e)
+{
+    const Pb__JobFacts *f = e->facts;
+
+    add_variable(v, "JOBID=%u", e->job_id);
+    add_variable(v, "ARRAYJOBID=%u", f->has_array_job_id ? f->array_job_id : 0);
+    add_variable(v, "ARRAYTASKID=%u", f->has_array_job_id ? f->array_task_id : NO_ARRAY_TASK);
+    if (f->has_het_job_id) {
+        add_variable(v, "HETJOBID=%u", f->het_job_id);
+        add_variable(v, "HETJOBOFFSET=%u", f->het_job_offset);
+    }
+    add_variable(v, "UID=%u", e->uid);
+    add_variable(v, "GID=%u", e->gid);
+    add_text(v, "USERNAME", f->user_name);
+    add_text(v, "GROUPNAME", f->group_name);
+}
+
+static void add_record(struct variables *v, const struct conf *conf, const struct env_job_end *e)
+{
+    const Pb__JobFacts *f = e->facts;
+    char limit[TIME_TEXT_MAX];
+
+    add_text(v, "PATH", "/usr/bin:/bin:/usr/sbin:/sbin");
+    add_ids(v, e);
+    add_text(v, "JOBNAME", f->job_name);
+    add_text(v, "JOBSTATE", e->state);
+    add_text(v, "PARTITION", f->partition);
+    add_text(v, "LIMIT", time_format_limit(e->limit_sec, limit));
+    add_variable(v, "SUBMIT=%lld", (long long)e->submit_at);
+    add_variable(v, "START=%lld", (long long)e->start_at);
+    add_variable(v, "END=%lld", (long long)e->end_at);
+    add_text(v, "NODES", f->nodes);
+    add_variable(v, "NODECNT=%u", f->num_nodes);
+    add_variable(v, "PROCS=%u", e->cpus);
+    add_text(v, "WORK_DIR", f->work_dir);
+    add_text(v, "CONSTRAINTS", f->constraints);
+    add_text(v, "RESERVATION", f->reservation);
+    add_text(v, "ACCOUNT", f->account);
+    add_text(v, "QOS", f->qos);
+    add_text(v, "CLUSTER", conf->cluster_name);
+    add_status(v, "DERIVED_EC", e->derived_status);
+    add_status(v, "EXITCODE", e->exit_status);
+}
+
+static void queue_program(struct ctld *c, const struct env_job_end *e, const char *program)
+{
+    struct variables v = {0};
+    Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
+
+    arena_init(&v.arena, 0);
+    add_record(&v, control_conf(c->control), e);
+    m.kind = PB__SCRIPT_KIND__SCRIPT_JOB_COMP;
+    m.job_id = e->job_id;
+    m.path = (char *)program;
+    m.env = v.list;
+    m.n_env = v.count;
+    m.has_limit_sec = true;
+    m.limit_sec = PROGRAM_SEC;
+    _cleanup_str_ struct str packed = STR_INIT;
+    pb_pack(&m.base, &packed);
+    outbox_add(c->outbox, outbox_item_new(OUTBOX_RUN, packed.data, packed.len));
+    arena_done(&v.arena);
+}
+
 void job_comp_ended(void *ctx, const struct env_job_end *e)
 {
     struct ctld *c = ctx;
     _cleanup_str_ struct str line = STR_INIT;
     if (!c->control)
         return;
+    const char *program = job_comp_program(control_conf(c->control));
+    if (program) {
+        queue_program(c, e, program);
+        return;
+    }
     format_line(control_conf(c->control), e, &line);
     outbox_add(c->outbox, outbox_item_new(OUTBOX_JOB_ENDED, line.data, line.len));
 }

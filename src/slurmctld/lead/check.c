@@ -191,6 +191,7 @@ static void check_programs(const struct conf *conf, struct conf_report *report)
         {"ResvEpilog", conf->resv_epilog, NULL},
         {"SlurmctldPrimaryOnProg", conf->slurmctld_primary_on_prog, NULL},
         {"SlurmctldPrimaryOffProg", conf->slurmctld_primary_off_prog, NULL},
+        {"JobCompLoc", job_comp_program(conf), NULL},
         {"Prolog", conf->prolog, node},
         {"Epilog", conf->epilog, node},
         {"TaskProlog", conf->task_prolog, node},

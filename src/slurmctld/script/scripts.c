@@ -2,6 +2,7 @@
 #define LOG_ROOM "slurmctld"
 #include "slurmctld/script/scripts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -45,7 +46,8 @@ struct scripts {
     struct str in, out;
     struct script *all; /* in the order of requests */
     uint64_t last;
-    unsigned running, mails, triggers, calls, questions, mails_waiting;
+    unsigned running, mails, records, triggers, calls, questions;
+    unsigned mails_waiting, records_waiting; /* not sent */
 };
 
 static void helper_start(struct scripts *s);
@@ -90,12 +92,20 @@ static void flush_line(struct scripts *s)
         loop_fd_events(s->line, LOOP_READ | (s->out.len ? LOOP_WRITE : 0));
 }
 
-/* Each kind has a number of places of its own: none waits for the end of another kind. */
+/* A mail, or a completion record: nobody waits for its end, which is told in the log alone. */
+static bool is_unattended(Pb__ScriptKind kind)
+{
+    return kind == PB__SCRIPT_KIND__SCRIPT_MAIL || kind == PB__SCRIPT_KIND__SCRIPT_JOB_COMP;
+}
+
+/* Each kind has a number of places of its own: no script waits for the end of another kind. */
 static unsigned *get_count(struct scripts *s, Pb__ScriptKind kind)
 {
     switch (kind) {
     case PB__SCRIPT_KIND__SCRIPT_MAIL:
         return &s->mails;
+    case PB__SCRIPT_KIND__SCRIPT_JOB_COMP:
+        return &s->records;
     case PB__SCRIPT_KIND__SCRIPT_TRIGGER:
         return &s->triggers;
     case PB__SCRIPT_KIND__SCRIPT_BURST:
@@ -105,6 +115,13 @@ static unsigned *get_count(struct scripts *s, Pb__ScriptKind kind)
     default:
         return &s->running;
     }
+}
+
+/* Of mails, or of completion records. */
+static unsigned *get_waiting_count(struct scripts *s, Pb__ScriptKind kind)
+{
+    assert(is_unattended(kind));
+    return kind == PB__SCRIPT_KIND__SCRIPT_MAIL ? &s->mails_waiting : &s->records_waiting;
 }
 
 static void count_script(struct scripts *s, const struct script *one, int by)
@@ -121,11 +138,11 @@ static void take_script_end(struct scripts *s, const Pb__ScriptEnded *m)
     if (!one)
         return;
     count_script(s, one, -1);
-    if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL && m->text)
+    if (is_unattended(one->kind) && m->text)
         log_error("job %u: %s", one->job_id, m->text);
     for (size_t i = 0; i < m->n_log; i++)
         log_info("burst_buffer.lua: %s", m->log[i]);
-    bool told = one->kind != PB__SCRIPT_KIND__SCRIPT_MAIL;
+    bool told = !is_unattended(one->kind);
     script_free(s, one);
     if (told)
         s->options.on_ended(s->options.ctx, m);
@@ -162,8 +179,8 @@ static void send_one(struct scripts *s, struct script *one)
     m.run->number = one->number = ++s->last;
     one->sent = true;
     count_script(s, one, 1);
-    if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL)
-        s->mails_waiting--;
+    if (is_unattended(one->kind))
+        --*get_waiting_count(s, one->kind);
     scriptwire_put(&s->out, &m);
 }
 
@@ -172,6 +189,8 @@ static bool has_script_room(const struct scripts *s, const struct script *one)
     switch (one->kind) {
     case PB__SCRIPT_KIND__SCRIPT_MAIL:
         return s->mails < SCRIPTS_MAILS;
+    case PB__SCRIPT_KIND__SCRIPT_JOB_COMP:
+        return s->records < SCRIPTS_RECORDS;
     case PB__SCRIPT_KIND__SCRIPT_TRIGGER:
         return s->triggers < SCRIPTS_TRIGGERS;
     case PB__SCRIPT_KIND__SCRIPT_BURST:
@@ -197,8 +216,8 @@ static void send_more(struct scripts *s)
     DL_FOREACH(s->all, one)
     {
         if (s->running >= SCRIPTS_AT_ONCE && s->mails >= SCRIPTS_MAILS &&
-            s->triggers >= SCRIPTS_TRIGGERS && s->calls >= SCRIPTS_CALLS &&
-            s->questions >= SCRIPTS_QUESTIONS)
+            s->records >= SCRIPTS_RECORDS && s->triggers >= SCRIPTS_TRIGGERS &&
+            s->calls >= SCRIPTS_CALLS && s->questions >= SCRIPTS_QUESTIONS)
             break;
         if (!one->sent && !one->stopped && has_script_room(s, one))
             send_one(s, one);
@@ -251,8 +270,8 @@ void scripts_hold(struct scripts *s)
 /* --- the helper
  * ----------------------------------------------------------------------------------- */
 
-/* The scripts of the helper ended together with the helper. Mail is not repeated, since the mail
- * may have been sent. */
+/* The scripts of the helper ended together with the helper. Mails and completion records are not
+ * repeated, since they may have been sent or written. */
 static void take_back(struct scripts *s)
 {
     struct script *one, *next;
@@ -261,10 +280,10 @@ static void take_back(struct scripts *s)
         if (!one->sent)
             continue;
         one->sent = false;
-        if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL)
+        if (is_unattended(one->kind))
             script_free(s, one);
     }
-    s->running = s->mails = s->triggers = s->calls = s->questions = 0;
+    s->running = s->mails = s->records = s->triggers = s->calls = s->questions = 0;
 }
 
 static void start_later(struct scripts *s)
@@ -398,7 +417,7 @@ struct scripts *scripts_new(const struct scripts_options *options)
 static bool is_of_job(Pb__ScriptKind kind)
 {
     return kind == PB__SCRIPT_KIND__SCRIPT_PROLOG || kind == PB__SCRIPT_KIND__SCRIPT_EPILOG ||
-           kind == PB__SCRIPT_KIND__SCRIPT_MAIL || kind == PB__SCRIPT_KIND__SCRIPT_BURST;
+           is_unattended(kind) || kind == PB__SCRIPT_KIND__SCRIPT_BURST;
 }
 
 static void log_last_end(const Pb__ScriptEnded *m)
@@ -446,10 +465,19 @@ static void end_helper(struct scripts *s)
     waitpid(s->pid, NULL, 0);
 }
 
+static void log_unattended_not_run(const struct scripts *s)
+{
+    if (s->mails_waiting || s->records_waiting)
+        log_error("%u mails and %u completion records were not run when this controller stopped: "
+                  "MailProg or the program of JobCompLoc is too slow",
+                  s->mails_waiting, s->records_waiting);
+}
+
 void scripts_free(struct scripts *s)
 {
     if (!s)
         return;
+    log_unattended_not_run(s);
     if (s->pid > 0)
         end_helper(s);
     line_close(s);
@@ -467,11 +495,11 @@ void scripts_free(struct scripts *s)
 void scripts_run(struct scripts *s, const Pb__ScriptRun *m)
 {
     static struct log_limit limit = {.burst = 5};
-    bool mail = m->kind == PB__SCRIPT_KIND__SCRIPT_MAIL;
-    if (mail && s->mails_waiting >= SCRIPTS_MAILS_WAITING) {
+    unsigned *waiting = is_unattended(m->kind) ? get_waiting_count(s, m->kind) : NULL;
+    if (waiting && *waiting >= SCRIPTS_UNATTENDED_WAITING) {
         if (log_allow(&limit))
-            log_error("job %u: its mail is not sent: %u wait already", m->job_id,
-                      SCRIPTS_MAILS_WAITING);
+            log_error("job %u: %s is not run: %u runs wait already", m->job_id,
+                      scriptwire_name(m->kind), SCRIPTS_UNATTENDED_WAITING);
         return;
     }
     struct script *one = mem_new(struct script);
@@ -479,7 +507,8 @@ void scripts_run(struct scripts *s, const Pb__ScriptRun *m)
     one->job_id = m->job_id;
     one->restarts = m->restarts;
     pb_pack(&m->base, &one->packed);
-    s->mails_waiting += mail;
+    if (waiting)
+        ++*waiting;
     DL_APPEND(s->all, one);
     send_more(s);
 }

@@ -13,9 +13,11 @@
 #define SCRIPTS_CALLS 256    /* of functions for burst buffers, */
 #define SCRIPTS_QUESTIONS 32 /* and of those that somebody waits for */
 #define SCRIPTS_MAILS 8
-#define SCRIPTS_TRIGGERS 32         /* control/ asks for no more */
-#define SCRIPTS_MAILS_WAITING 10000 /* further ones are dropped, with a word in the log */
-#define SCRIPTS_AGAIN_MS 1000       /* before a helper that did not live long is replaced */
+#define SCRIPTS_RECORDS 8   /* programs of JobCompType=jobcomp/script */
+#define SCRIPTS_TRIGGERS 32 /* control/ asks for no more */
+/* Mails, and as many completion records; further ones are dropped, with a word in the log */
+#define SCRIPTS_UNATTENDED_WAITING 10000
+#define SCRIPTS_AGAIN_MS 1000 /* before a helper that did not live long is replaced */
 /* What a controller runs may go on for so long after the last proof of its lead. */
 #define SCRIPTS_LEASE_MS 10000
 /* After that much more it has ended: with SCRIPTD_GRACE_MS, and a second for a busy machine. */
@@ -25,7 +27,7 @@ struct scripts_options {
     struct loop *loop;
     bool leased;     /* nothing runs without a lease, see scripts_renew() */
     const char *dir; /* for the lock that keeps two helpers apart; NULL: it runs beside others */
-    void (*on_ended)(void *ctx, const Pb__ScriptEnded *m); /* not of mail */
+    void (*on_ended)(void *ctx, const Pb__ScriptEnded *m); /* not of mail and completion records */
     void (*on_hold_over)(void *ctx); /* of scripts_hold(): those of the other one have ended */
     void *ctx;
 };

@@ -28,6 +28,7 @@
 #define DEADLINE_MS 20000
 #define PROLOG PB__SCRIPT_KIND__SCRIPT_PROLOG
 #define MAIL PB__SCRIPT_KIND__SCRIPT_MAIL
+#define RECORD PB__SCRIPT_KIND__SCRIPT_JOB_COMP
 
 struct world {
     struct loop *loop;
@@ -291,16 +292,25 @@ static void one_that_waits_or_runs_can_be_ended(void **state)
     teardown(&w);
 }
 
-static void mail_does_not_keep_prologs_waiting(void **state)
+/* The prolog ends when the completion record has been run. */
+static void mail_does_not_keep_others_waiting(void **state)
 {
     struct world w;
+    char pipe[96], write[128], read[128];
     setup(&w);
+    snprintf(pipe, sizeof pipe, "%s/pipe", w.dir);
+    snprintf(write, sizeof write, "echo done > %s", pipe);
+    snprintf(read, sizeof read, "read text < %s", pipe);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
     for (uint32_t i = 1; i <= 100; i++)
         run_script(&w, MAIL, i, "/bin/sh", "exec sleep 60", 0);
-    run_script(&w, PROLOG, 1, "/bin/true", NULL, 0);
+    run_script(&w, RECORD, 1, "/bin/sh", write, 0);
+    run_script(&w, PROLOG, 1, "/bin/sh", read, 0);
     until(&w, 1);
     assert_int_equal(w.last_status, 0);
+    unlink(pipe);
     teardown(&w); /* what runs ends with it */
+    assert_non_null(strstr(logged, "92 mails and 0 completion records were not run"));
 }
 
 /* Runs a program that ignores SIGTERM; returns its pid when it does so. */
@@ -379,7 +389,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(more_than_may_run_wait_and_all_end),
         cmocka_unit_test(what_runs_ends_with_the_lease_and_runs_again),
         cmocka_unit_test(one_that_waits_or_runs_can_be_ended),
-        cmocka_unit_test(mail_does_not_keep_prologs_waiting),
+        cmocka_unit_test(mail_does_not_keep_others_waiting),
         cmocka_unit_test(it_ends_with_the_controller),
         cmocka_unit_test(a_helper_that_stands_still_is_killed),
     };

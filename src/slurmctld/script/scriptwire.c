@@ -79,6 +79,7 @@ const char *scriptwire_name(Pb__ScriptKind kind)
         [PB__SCRIPT_KIND__SCRIPT_BURST] = "burst_buffer/lua:",
         [PB__SCRIPT_KIND__SCRIPT_BURST_ASK] = "burst_buffer/lua:",
         [PB__SCRIPT_KIND__SCRIPT_TRIGGER] = "the trigger's program",
+        [PB__SCRIPT_KIND__SCRIPT_JOB_COMP] = "JobCompLoc",
     };
     unsigned k = (unsigned)kind;
     return k < sizeof names / sizeof names[0] && names[k] ? names[k] : "script";
