@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/words.h"
 #include "conf/conf_beside.h"
 #include "conf/conf_internal.h"
 
@@ -42,6 +43,22 @@ static bool is_slice(const char *name)
            name[0] != '.' && !strchr(name, '/') && !strstr(name, "--");
 }
 
+/* slurmd knows them by the kernel's names. */
+static void check_controllers(struct conf_loader *l, const struct conf_value *v)
+{
+    static const char *const known[] = {"all", "io", "pids", "rdma", "hugetlb", "misc"};
+
+    words_foreach (v->text, w) {
+        bool is_known = !w.len;
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+            is_known = is_known || word_case_eq(w, known[i]);
+        if (!is_known)
+            conf_fault(l, v->at,
+                       "EnableExtraControllers: '%.*s' is not all, io, pids, rdma, hugetlb or misc",
+                       (int)w.len, w.at);
+    }
+}
+
 /* What is asked for and cannot be: better said by the check of the file than found out. */
 static int check_cgroup(struct conf_loader *l, const struct conf_value *written, struct err *err)
 {
@@ -56,6 +73,7 @@ static int check_cgroup(struct conf_loader *l, const struct conf_value *written,
         return conf_fail(written[CONF_CGROUP_KEY_cgroup_slice].at, err,
                          "CgroupSlice=%s: expected a name such as system.slice",
                          c->cgroup_slice ? c->cgroup_slice : "");
+    check_controllers(l, &written[CONF_CGROUP_KEY_enable_extra_controllers]);
     if (any && !c->limit)
         conf_fault(l, l->cgroup.row.data[0].at,
                    "Constrain... has no effect without TaskPlugin=task/cgroup in slurm.conf");

@@ -40,6 +40,8 @@ static void doubtful(void **state)
         {TASK LINE "MinRAMSpace=1\n" LINE "MinRAMSpace=2\n", "t.conf:4: ", "first on line 3"},
         {HEAD LINE "ConstrainCores=yes\n",
          "t.conf:2: ", "no effect without TaskPlugin=task/cgroup"},
+        {TASK LINE "EnableExtraControllers=io,nfs,PIDS\n",
+         "t.conf:3: ", "'nfs' is not all, io, pids, rdma, hugetlb or misc"},
         {TASK LINE "CgroupPlugin=disabled\n",
          "t.conf:3: ", "what slurm.conf asks of cgroups is not done"},
     };

@@ -146,9 +146,28 @@ static int user_check(struct conf_loader *l, enum conf_key_id key, const char *u
     return 0;
 }
 
+/* A user may be added to the host later: the others of the list may read metrics all the same. */
+static void check_metrics_users(struct conf_loader *l)
+{
+    const struct conf_value *v = written_value(l, CONF_KEY_metrics_auth_users);
+
+    if (l->scope == CONF_CLIENT)
+        return;
+    words_foreach (v->text, w) {
+        _cleanup_free_ char *user = word_dup(w);
+        struct err why = {0};
+        const char *name = NULL;
+        uid_t uid;
+        if (*user && user_check(l, CONF_KEY_metrics_auth_users, user, &uid, &name, &why) < 0)
+            conf_fault(l, v->at, "MetricsAuthUsers: '%s' is no user of this host", user);
+    }
+}
+
 static int users_check(struct conf_loader *l, struct err *err)
 {
     struct conf *c = l->conf;
+
+    check_metrics_users(l);
     int rc = user_check(l, CONF_KEY_slurm_user, c->slurm_user, &c->slurm_uid,
                         &l->priv->slurm_user_name, err);
 
@@ -157,7 +176,26 @@ static int users_check(struct conf_loader *l, struct err *err)
                                &l->priv->slurmd_user_name, err);
 }
 
-/* SlurmctldPort=FIRST-LAST; no other key takes a range. */
+/* "0-0", which is any, or two ports. */
+static int srun_ports_check(struct conf_loader *l, struct err *err)
+{
+    const struct conf_value *v = written_value(l, CONF_KEY_srun_port_range);
+    _cleanup_free_ char *text = v->text ? mem_strdup(v->text) : NULL;
+    char *dash = text ? strchr(text, '-') : NULL;
+    long long low, high;
+
+    if (!text || str_eq(text, "0-0"))
+        return 0;
+    if (dash)
+        *dash = '\0';
+    if (!dash || str_parse_i64(text, 1, UINT16_MAX, &low) ||
+        str_parse_i64(dash + 1, low, UINT16_MAX, &high))
+        return conf_fail(v->at, err, "SrunPortRange=%s: expected FIRST-LAST, up to %d, or 0-0",
+                         v->text, UINT16_MAX);
+    return 0;
+}
+
+/* SlurmctldPort=FIRST-LAST; SlurmdPort takes no range. */
 static int ports_check(struct conf_loader *l, struct err *err)
 {
     static const enum conf_key_id single[] = {CONF_KEY_slurmd_port,
@@ -582,6 +620,20 @@ static int cred_expire_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+/* Weights of factors that are 0 without accounting. */
+static void weights_check(struct conf_loader *l)
+{
+    static const enum conf_key_id keys[] = {CONF_KEY_priority_weight_assoc,
+                                            CONF_KEY_priority_weight_fairshare,
+                                            CONF_KEY_priority_weight_qos};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const struct conf_value *v = written_value(l, keys[i]);
+        if (v->text && strtol(v->text, NULL, 10) != 0)
+            conf_warn(l, v->at, "%s has no effect: its factor is 0 without accounting",
+                      conf_keys[keys[i]].name);
+    }
+}
+
 static int sched_check(struct conf_loader *l, struct err *err)
 {
     int rc =
@@ -667,7 +719,7 @@ int conf_check(struct conf_loader *l, struct err *err)
         exit_codes_check, licenses_check, gather_check,       mpi_params_check, rate_check,
         conf_tres_check,  sched_check,    conf_preempt_check, freq_check,       debug_check,
         health_check,     job_comp_check, propagation_check,  defaults_check,   conf_het_check,
-        reg_mem_check,
+        reg_mem_check,    srun_ports_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
@@ -681,5 +733,6 @@ int conf_check(struct conf_loader *l, struct err *err)
         conf_list_has(l->conf->slurmctld_parameters, "allow_user_triggers");
     prolog_flags_check(l);
     over_memory_check(l);
+    weights_check(l);
     return 0;
 }

@@ -61,6 +61,13 @@ static void told(void **state)
         {"defer", "'defer' has no effect: a pass begins at once", false},
         {"bf_resolution=60", "'bf_resolution' has no effect: the timeline is exact", false},
         {"BF_Continue", "'bf_continue' has no effect", false},
+        {"bf_allow_magnetic_slot", "'bf_allow_magnetic_slot' has no effect", false},
+        {"bf_topopt_enable", "'bf_topopt_enable' has no effect", false},
+        {"bf_topopt_iterations=3", "'bf_topopt_iterations' has no effect", false},
+        {"bf_yield_rpc_cnt=20", "'bf_yield_rpc_cnt' has no effect", false},
+        {"ignore_numa", "'Ignore_NUMA' has no effect", false},
+        {"max_submit_line_size=1", "'max_submit_line_size' has no effect", false},
+        {"requeue_on_resume_failure", "'requeue_on_resume_failure' has no effect", false},
         {"bf_hetjob_immediate", "'bf_hetjob_immediate' without hetjob_two_mode has no effect but",
          false},
     };

@@ -28,8 +28,8 @@ static const struct {
     {CONF_KEY_health_check_node_state, true,
      "ANY ALLOC CYCLE DRAINED_IDLE IDLE MIXED NONDRAINED_IDLE START_ONLY", NULL},
     {CONF_KEY_job_acct_gather_params, true,
-     "DisableGPUAcct NoOverMemoryKill NoShared OverMemoryKill UsePss",
-     "DisableGPUAcct NoShared UsePss"},
+     "DisableGPUAcct no_file_cache NoOverMemoryKill NoShared OverMemoryKill UsePss",
+     "DisableGPUAcct no_file_cache NoShared UsePss"},
     {CONF_KEY_log_time_format, true,
      "iso8601 iso8601_ms rfc5424 rfc5424_ms rfc3339 clock short thread_id format_stderr", NULL},
     {CONF_KEY_metrics_type, false, "metrics/none metrics/openmetrics", NULL},
@@ -41,9 +41,10 @@ static const struct {
      "WITHIN PRIORITY"},
     {CONF_KEY_priority_flags, true,
      "ACCRUE_ALWAYS CALCULATE_RUNNING DEPTH_OBLIVIOUS NO_FAIR_TREE INCR_ONLY MAX_TRES "
-     "NO_NORMAL_ALL "
+     "MAX_TRES_GRES NO_NORMAL_ALL "
      "NO_NORMAL_ASSOC NO_NORMAL_PART NO_NORMAL_QOS NO_NORMAL_TRES SMALL_RELATIVE_TO_TIME",
-     "CALCULATE_RUNNING DEPTH_OBLIVIOUS NO_FAIR_TREE MAX_TRES NO_NORMAL_ASSOC NO_NORMAL_QOS"},
+     "CALCULATE_RUNNING DEPTH_OBLIVIOUS NO_FAIR_TREE MAX_TRES MAX_TRES_GRES NO_NORMAL_ASSOC "
+     "NO_NORMAL_QOS"},
     {CONF_KEY_priority_usage_reset_period, false, "NONE NOW DAILY WEEKLY MONTHLY QUARTERLY YEARLY",
      NULL},
     {CONF_KEY_private_data, true,
@@ -95,6 +96,7 @@ static const struct {
     const char *words;
 } option_keys[] = {
     {CONF_KEY_auth_info, "cred_expire socketdir ttl"},
+    {CONF_KEY_bcast_parameters, "Compression DestDir send_libs"},
     {CONF_KEY_communication_parameters, "disable_http"},
     {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
     {CONF_KEY_launch_parameters,
@@ -188,6 +190,7 @@ static const struct {
     {"LL_SHARED_GRES", CONF_CR_LL_SHARED},
     {"ENFORCE_BINDING_GRES", CONF_CR_NEAR_GRES},
     {"MULTIPLE_SHARING_GRES_PJ", CONF_CR_SEVERAL_SHARED},
+    {"CR_NO_DIST_TOPO_BLOCK", 0},
     {"ONE_TASK_PER_SHARING_GRES", 0},
     {"OTHER_CONS_RES", 0},
     {"OTHER_CONS_TRES", 0},

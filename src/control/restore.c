@@ -241,9 +241,8 @@ static void resume_job(struct control *c, struct job *j)
         hook_resume(c, j);
         finish_clean(c, j); /* its last node may not be in the configuration any more */
     } else {
-        int64_t age_ms = c->conf->min_job_age_sec * 1000,
-                over_ms = since_ms(c, j, attempt_of(j)->end_mono_ms, attempt_of(j)->end_at * 1000);
-        attempt_make(j)->purge_mono_ms = now + (over_ms < age_ms ? age_ms - over_ms : 0);
+        attempt_make(j)->purge_mono_ms = finish_purge_ms(
+            c, since_ms(c, j, attempt_of(j)->end_mono_ms, attempt_of(j)->end_at * 1000));
     }
     control_schedule(c, j);
 }

@@ -18,8 +18,10 @@ def test_a_name_that_no_table_has_is_an_error(tmp_path):
         (tmp_path / name).symlink_to(TOP / name)
     for name in ("variables.def", "planned.def"):
         (tmp_path / "docs" / name).write_text((TOP / "docs" / name).read_text())
-    (tmp_path / "docs/slurm-names.txt").write_text("srun: --nodes --no-such-option\nsbatch variables: SBATCH_NONE_SUCH\n")
+    (tmp_path / "docs/slurm-names.txt").write_text("srun: --nodes --no-such-option\nsbatch variables: SBATCH_NONE_SUCH\n"
+                                                  "slurm.conf words of PrologFlags: Alloc NoSuchFlag\n"
+                                                  "slurm.conf words of TopologyParam: none_such_is_accepted\n")
     program = (TOP / "tools/compatibility").read_text().replace(
         "pathlib.Path(__file__).resolve().parent.parent", f"pathlib.Path({str(tmp_path)!r})")
     done = subprocess.run(["/usr/bin/python3", "-c", program], capture_output=True, text=True)
-    assert done.returncode != 0 and done.stderr.endswith("no table has: option --no-such-option, variable SBATCH_NONE_SUCH\n"), done.stderr
+    assert done.returncode != 0 and done.stderr.endswith("no table has: option --no-such-option, variable SBATCH_NONE_SUCH, word NoSuchFlag\n"), done.stderr

@@ -190,6 +190,12 @@ def test_reconfigure_says_what_it_means(make_cluster):
     c.conf_file.write_text(before + "MailPrg=/bin/mail\n")
     for line_too in ("scontrol reconfigure --dry-run", "scontrol reconfigure"):
         assert f"slurm.conf:{line}: unknown key MailPrg is ignored; did you mean MailProg?" in c.run(line_too).ok()
+    log = (c.dir / "slurmctld.log").read_text().count("unknown key MailPrg")
+    assert log and c.run("scontrol reconfigure").ok() == ""  # a warning is not repeated, and a new one comes alone
+    c.conf_file.write_text(before + "MailPrg=/bin/mail\nPrologs=/bin/true\n")
+    said = c.run("scontrol reconfigure").ok()
+    assert "unknown key Prologs" in said and "MailPrg" not in said
+    assert (c.dir / "slurmctld.log").read_text().count("unknown key MailPrg") == log
     c.conf_file.write_text(before)
     assert c.run("scontrol reconfigure").ok() == ""
     assert c.state(stays) == "RUNNING"

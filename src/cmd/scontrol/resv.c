@@ -80,7 +80,9 @@ static int set_tres(struct request *r, const char *value)
             str_printf(&licenses, "%s%.*s:%s", licenses.len ? "," : "", (int)(name - 8), s + 8,
                        number);
         } else {
-            rc = refuse_argument(word, "TRES of a reservation are cpu, node and license/NAME");
+            rc = refuse_argument(
+                word, "TRES of a reservation are cpu, node and license/NAME: for memory, GRES and "
+                      "burst buffers reserve the nodes that have them (Nodes=, Features=)");
         }
         of_cpu = cpu || (of_cpu && name == len);
         s += len + (s[len] == ',');

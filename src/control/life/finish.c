@@ -148,6 +148,14 @@ void finish_answer_waiters(struct control *c, struct job *j)
     }
 }
 
+int64_t finish_purge_ms(const struct control *c, int64_t ago_ms)
+{
+    int64_t age_ms = c->conf->min_job_age_sec * 1000;
+    if (age_ms == 0)
+        return INT64_MAX;
+    return control_mono(c) + (ago_ms < age_ms ? age_ms - ago_ms : 0);
+}
+
 void finish_clean(struct control *c, struct job *j)
 {
     if (job_nodes_left(j) || hook_holds(j))
@@ -160,7 +168,7 @@ void finish_clean(struct control *c, struct job *j)
     step_ports_job_clean(c, j);
     free(take_ptr(attempt->held_up));
     attempt->repeat_mono_ms = 0;
-    attempt->purge_mono_ms = control_mono(c) + c->conf->min_job_age_sec * 1000;
+    attempt->purge_mono_ms = finish_purge_ms(c, 0);
     order_remove(&c->cluster->ends, &attempt->ends);
     job_touch(c->cluster, j);
     c->plan_wanted = true;

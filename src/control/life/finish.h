@@ -31,6 +31,8 @@ void finish_requeue(struct control *c, struct job *j);
 void finish_requeue_later(struct control *c, struct job *j, int64_t sec);
 /* Ended; over when no node holds anything of it and no script of the site's is left to run. */
 void finish_clean(struct control *c, struct job *j);
+/* When the record of a job that ended ago_ms milliseconds ago is purged; INT64_MAX: never. */
+int64_t finish_purge_ms(const struct control *c, int64_t ago_ms);
 void finish_release_untouched(struct control *c, struct job *j);
 
 /* Subscribers of transitions: life/transition.def. */

@@ -61,6 +61,25 @@ static void what_can_never_run_is_refused(void **state)
     fixture_free(f);
 }
 
+static void nothing_is_purged_with_an_age_of_0(void **state)
+{
+    (void)state;
+    struct fixture *f = make_fixture(CONF "MinJobAge=0\n");
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t id = fixture_submit(f, &user, NULL);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    fixture_pass(f, 86400 * 1000);
+    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__COMPLETED);
+    fixture_restart(f);
+    fixture_pass(f, 86400 * 1000);
+    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__COMPLETED);
+    fixture_free(f);
+}
+
 static void a_job_lives_and_is_purged(void **state)
 {
     struct fixture *f = make_fixture(CONF);
@@ -484,6 +503,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_can_never_run_is_refused),
         cmocka_unit_test(a_job_lives_and_is_purged),
+        cmocka_unit_test(nothing_is_purged_with_an_age_of_0),
         cmocka_unit_test(a_crash_wastes_no_ids_and_gives_none_twice),
         cmocka_unit_test(a_repeated_request_finds_a_job_that_was_given_to_another_user),
         cmocka_unit_test(messages_that_come_twice_act_once),
