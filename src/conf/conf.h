@@ -46,6 +46,10 @@ enum conf_cr {
     CONF_CR_BLOCK = 128 /* cores of one socket before those of the next, unless the job says */
 };                      /* bits */
 
+struct conf_keepalive { /* of TCP, by CommunicationParameters; 0: the program's own values */
+    uint32_t idle_sec, every_sec, probes;
+};
+
 struct conf_rate { /* of a user's requests */
     bool enable;
     uint32_t bucket, refill, period_sec, users;
@@ -128,12 +132,13 @@ struct conf {
     bool gang;                            /* PreemptMode has GANG: jobs that share take turns */
     bool
         gang_counts; /* then the CPUs of a node are interchangeable: CR_CPU without task/affinity */
-    bool over_memory_kill; /* JobAcctGatherParams; there is memory to be over, too */
-    struct conf_rate rate; /* SlurmctldParameters=rl_... */
-    bool prolog_at_alloc;  /* PrologFlags=Alloc, or what implies it */
-    bool prolog_contain;   /* PrologFlags=Contain, or what implies it */
-    bool prolog_serial;    /* PrologFlags=Serial */
-    uint32_t het_kept;     /* HetLimits: see conf/conf_het.h */
+    bool over_memory_kill;           /* JobAcctGatherParams; there is memory to be over, too */
+    struct conf_rate rate;           /* SlurmctldParameters=rl_... */
+    struct conf_keepalive keepalive; /* between srun and slurmstepd */
+    bool prolog_at_alloc;            /* PrologFlags=Alloc, or what implies it */
+    bool prolog_contain;             /* PrologFlags=Contain, or what implies it */
+    bool prolog_serial;              /* PrologFlags=Serial */
+    uint32_t het_kept;               /* HetLimits: see conf/conf_het.h */
 
     VEC(struct conf_node_row) node_rows;
     VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */

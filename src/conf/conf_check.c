@@ -574,14 +574,45 @@ static int freq_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+struct number { /* WORD=NUMBER of a list */
+    const char *word;
+    uint32_t *to, min, max, fallback;
+};
+
+static int read_numbers(struct conf_loader *l, enum conf_key_id key, const char *list,
+                        const struct number *numbers, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        _cleanup_free_ char *text = conf_list_value(list, numbers[i].word);
+        long long value = numbers[i].fallback;
+        if (text && str_parse_i64(text, numbers[i].min, numbers[i].max, &value) < 0)
+            return conf_fail(written_value(l, key)->at, err,
+                             "%s: %s=%s: a number from %u to %u is expected", conf_keys[key].name,
+                             numbers[i].word, text, numbers[i].min, numbers[i].max);
+        *numbers[i].to = (uint32_t)value;
+    }
+    return 0;
+}
+
+/* The greatest numbers that the kernel takes. */
+static int keepalive_check(struct conf_loader *l, struct err *err)
+{
+    struct conf_keepalive *k = &l->conf->keepalive;
+    const struct number numbers[] = {
+        {"keepalivetime", &k->idle_sec, 1, 32767, (uint32_t)l->conf->keep_alive_time_sec},
+        {"keepaliveinterval", &k->every_sec, 1, 32767, 0},
+        {"keepaliveprobes", &k->probes, 1, 127, 0},
+    };
+
+    return read_numbers(l, CONF_KEY_communication_parameters, l->conf->communication_parameters,
+                        numbers, sizeof(numbers) / sizeof(numbers[0]), err);
+}
+
 static int rate_check(struct conf_loader *l, struct err *err)
 {
     const char *list = l->conf->slurmctld_parameters;
     struct conf_rate *r = &l->conf->rate;
-    const struct {
-        const char *word;
-        uint32_t *to, min, max, fallback;
-    } numbers[] = {
+    const struct number numbers[] = {
         {"rl_bucket_size", &r->bucket, 1, 1000000, 30},
         {"rl_refill_rate", &r->refill, 1, 1000000, 2},
         {"rl_refill_period", &r->period_sec, 1, 86400, 1},
@@ -589,16 +620,8 @@ static int rate_check(struct conf_loader *l, struct err *err)
     };
 
     r->enable = conf_list_has(list, "rl_enable");
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        _cleanup_free_ char *text = conf_list_value(list, numbers[i].word);
-        long long value = numbers[i].fallback;
-        if (text && str_parse_i64(text, numbers[i].min, numbers[i].max, &value) < 0)
-            return conf_fail(written_value(l, CONF_KEY_slurmctld_parameters)->at, err,
-                             "SlurmctldParameters: %s=%s: a number from %u to %u is expected",
-                             numbers[i].word, text, numbers[i].min, numbers[i].max);
-        *numbers[i].to = (uint32_t)value;
-    }
-    return 0;
+    return read_numbers(l, CONF_KEY_slurmctld_parameters, list, numbers,
+                        sizeof(numbers) / sizeof(numbers[0]), err);
 }
 
 /* Slurm's name for it: the lifetime of a credential, and the default delay of a requeued job. */
@@ -714,12 +737,12 @@ static int reg_mem_check(struct conf_loader *l, struct err *err)
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
-        cluster_check,    hosts_check,    users_check,        ports_check,      select_check,
-        paths_check,      limits_check,   socket_dir_check,   conf_words_check, state_store_check,
-        exit_codes_check, licenses_check, gather_check,       mpi_params_check, rate_check,
-        conf_tres_check,  sched_check,    conf_preempt_check, freq_check,       debug_check,
-        health_check,     job_comp_check, propagation_check,  defaults_check,   conf_het_check,
-        reg_mem_check,    srun_ports_check,
+        cluster_check,    hosts_check,     users_check,        ports_check,      select_check,
+        paths_check,      limits_check,    socket_dir_check,   conf_words_check, state_store_check,
+        exit_codes_check, licenses_check,  gather_check,       mpi_params_check, rate_check,
+        conf_tres_check,  sched_check,     conf_preempt_check, freq_check,       debug_check,
+        health_check,     job_comp_check,  propagation_check,  defaults_check,   conf_het_check,
+        reg_mem_check,    keepalive_check, srun_ports_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

@@ -97,7 +97,8 @@ static const struct {
 } option_keys[] = {
     {CONF_KEY_auth_info, "cred_expire socketdir ttl"},
     {CONF_KEY_bcast_parameters, "Compression DestDir send_libs"},
-    {CONF_KEY_communication_parameters, "disable_http"},
+    {CONF_KEY_communication_parameters,
+     "disable_http keepaliveinterval keepaliveprobes keepalivetime"},
     {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
     {CONF_KEY_launch_parameters,
      "batch_step_set_cpu_freq mpir_use_nodeaddr slurmstepd_memlock srun_exclusive_allocation "

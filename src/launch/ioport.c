@@ -18,9 +18,11 @@ int ioport_listen(struct rpc_server *server, const struct conf *conf, Pb__StepNo
 {
     const char *addr = all_loopback(nodes, count) ? "127.0.0.1" : NULL;
     const char *range = conf->srun_port_range;
+    const struct conf_keepalive *k = &conf->keepalive;
     unsigned first = 0, last = 0;
     int port = -EADDRINUSE;
 
+    rpc_set_keepalive(k->idle_sec, k->every_sec, k->probes);
     if (range == NULL || sscanf(range, "%u-%u", &first, &last) != 2 || first == 0 || last > 65535 ||
         first > last)
         return rpc_server_listen_tcp(server, addr, 0, err);

@@ -12,9 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define KEEPALIVE_IDLE_SEC 60
-#define KEEPALIVE_EVERY_SEC 15
-#define KEEPALIVE_COUNT 4
+#include "rpc/rpc.h"
+static struct {
+    uint32_t idle_sec, every_sec, probes;
+} keepalive = {60, 15, 4};
 
 void rpc_addr_format(const struct rpc_addr *a, char out[RPC_ADDR_TEXT_MAX])
 {
@@ -134,16 +135,23 @@ int rpc_net_connected(int fd)
     return -e;
 }
 
+void rpc_set_keepalive(uint32_t idle_sec, uint32_t every_sec, uint32_t probes)
+{
+    keepalive.idle_sec = idle_sec ? idle_sec : keepalive.idle_sec;
+    keepalive.every_sec = every_sec ? every_sec : keepalive.every_sec;
+    keepalive.probes = probes ? probes : keepalive.probes;
+}
+
 void rpc_net_tune(int fd)
 {
-    static const struct {
+    const struct {
         int level, name, value;
     } options[] = {
         {IPPROTO_TCP, TCP_NODELAY, 1},
         {SOL_SOCKET, SO_KEEPALIVE, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_SEC},
-        {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_SEC},
-        {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT},
+        {IPPROTO_TCP, TCP_KEEPIDLE, (int)keepalive.idle_sec},
+        {IPPROTO_TCP, TCP_KEEPINTVL, (int)keepalive.every_sec},
+        {IPPROTO_TCP, TCP_KEEPCNT, (int)keepalive.probes},
     };
 
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)

@@ -66,6 +66,10 @@ bool rpc_allowed(const struct rpc_info *rpc, unsigned roles);
  * For the process as a whole, and connections that begin afterwards. */
 void rpc_set_encryption(bool on);
 bool rpc_encryption(void);
+/* Sets when idle TCP connections that this process makes or accepts from now on are probed: after
+ * idle_sec, then every every_sec, and closed after 'probes' without an answer. 0 keeps the value;
+ * without a call they are 60, 15 and 4. */
+void rpc_set_keepalive(uint32_t idle_sec, uint32_t every_sec, uint32_t probes);
 
 /* Limits, all of them (tests at limit-1, limit, limit+1). */
 #define RPC_BODY_MAX_ANON 1024u   /* before anything was proved: the handshake of a session */

@@ -223,6 +223,7 @@ int process_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
     c->boot_at_sec = loop_wall_ms() / 1000;
     c->loop = loop_new(WORKERS);
     c->names = names_new(c->loop, unnamed_continue, c);
+    names_set_max_age(c->names, conf->group_update_time_sec * 1000);
     c->payloads = payload_cache_new(CTLD_PAYLOAD_CACHE);
     c->send_queues = send_queues_new();
     c->batch = store_batch_new();

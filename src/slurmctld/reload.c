@@ -116,6 +116,7 @@ static void apply_reload(struct reload *r)
     control_reconfigure(c->control, r->call, take_ptr(r->conf), str_cstr(&note));
     outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
     names_forget(c->names);
+    names_set_max_age(c->names, control_conf(c->control)->group_update_time_sec * 1000);
     submit_env_begin(c);
     ctld_limit_requests(c);
     c->debug_given = false;

@@ -243,13 +243,13 @@ def test_completing(make_cluster, tmp_path):
 
 def test_write_config(make_cluster):
     """What is written means what is in force, changes of records included."""
-    c = make_cluster(nodes=3, conf="KillOnBadExit=1\nVSizeFactor=5\n", node_conf="Feature=a,b Weight=3")
+    c = make_cluster(nodes=3, conf="KillOnBadExit=1\nEpilogMsgTime=5\n", node_conf="Feature=a,b Weight=3")
     c.run("scontrol update PartitionName=main MaxTime=50 MaxNodes=2 State=DRAIN").ok()
     said = c.run("scontrol write config").ok()
     written = pathlib.Path(said.removeprefix("Slurm config saved to "))
     assert re.fullmatch(re.escape(str(c.conf_file)) + r"\.\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", str(written))
     check = c.run(f"scontrol check {written}")
-    assert check.ok().endswith("3 nodes, 1 partitions, 1 warnings") and "VSizeFactor" in check.stderr
+    assert check.ok().endswith("3 nodes, 1 partitions, 1 warnings") and "EpilogMsgTime" in check.stderr
     assert "MaxTime=00:50:00" in written.read_text() and "Features=a,b" in written.read_text()
 
     def shown():

@@ -56,6 +56,20 @@ def test_unknown_words_and_no_memory(make_cluster):
     assert checked.returncode == 0 and "no job is given memory that it could exceed" in checked.stdout + checked.stderr
 
 
+def test_address_space(make_cluster):
+    """VSizeFactor: a percentage of the memory of the step, or else of the job; without memory there is no limit."""
+    c = make_cluster(nodes=1, conf="VSizeFactor=250", start=False)
+    c.conf_file.write_text(c.conf_file.read_text().replace("DefMemPerCPU=100\n", ""))
+    c.start()
+    limits = "ulimit -Sv; ulimit -Hv"
+    assert c.run(["srun", "--mem=200", "sh", "-c", limits]).ok().split() == [str(500 * 1024)] * 2
+    job = c.sbatch("--mem=400", "-n2", "-o", "vsize.out", wrap=f"{limits}; srun -n1 --mem=100 sh -c '{limits}'")
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert (c.work / "vsize.out").read_text().split() == [str(1000 * 1024)] * 2 + [str(250 * 1024)] * 2
+    assert c.run(["srun", "--propagate=AS", "--mem=200", "sh", "-c", "ulimit -Sv"]).ok() == str(500 * 1024)
+    c.run(["srun", "--mem=200", "python3", "-c", "bytearray(600 << 20)"]).fails("MemoryError")
+
+
 def test_a_script_and_the_other_job(look):
     """GANG-15, 16: The whole tree counts: the shell is small, its child is not. A job beside it, within its share, goes on."""
     c = look

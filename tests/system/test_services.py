@@ -75,6 +75,22 @@ def test_names_of_users_hang(make_cluster):
         service.off("asked")
 
 
+def test_remembered_names_are_looked_up_again_after_group_update_time(make_cluster):
+    """slurm.conf(5), GroupUpdateTime: what slurmctld remembers is looked up again; until the answer is there the old one is good."""
+    c = make_cluster(nodes=1, start=False, conf="GroupUpdateTime=1", partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])
+    service = prepare(c, NAMES, "slurmctld")
+    c.start()
+    c.sbatch("-H", wrap="true")
+    service.on("hang-users")
+
+    def is_asked():
+        c.sbatch("-H", wrap="true")
+        return service.is_on("asked")
+
+    eventually(is_asked, "the name service is asked again")
+    service.off("hang-users")
+
+
 def test_no_names_of_users(make_cluster):
     """C5: the name service says no: it is told, and nothing else suffers."""
     c = make_cluster(nodes=1, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])

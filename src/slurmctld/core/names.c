@@ -40,6 +40,7 @@ struct names {
     void *ctx;
     struct entry *table[SORTS];
     uint64_t age[SORTS]; /* how often all was forgotten */
+    int64_t max_age_ms;  /* 0: nothing is looked up again */
     unsigned asking;
     bool freed; /* a worker's answer is still to come */
 };
@@ -60,7 +61,13 @@ struct names *names_new(struct loop *l, loop_fn *on_news, void *ctx)
     n->loop = l;
     n->on_news = on_news;
     n->ctx = ctx;
+    n->max_age_ms = NAMES_MAX_AGE_MS;
     return n;
+}
+
+void names_set_max_age(struct names *n, int64_t max_age_ms)
+{
+    n->max_age_ms = max_age_ms;
 }
 
 static void answer_done(struct answer *a)
@@ -235,7 +242,8 @@ static void ask_worker(struct names *n, enum sort sort, struct entry *e)
 static bool has_fresh_answer(struct names *n, enum sort sort, const void *key, size_t len)
 {
     struct entry *e = find_entry(n, sort, key, len);
-    if (!e->has_answer || loop_mono_ms() - e->at_ms >= NAMES_MAX_AGE_MS)
+    bool is_old = n->max_age_ms && loop_mono_ms() - e->at_ms >= n->max_age_ms;
+    if (!e->has_answer || is_old)
         ask_worker(n, sort, e);
     return e->has_answer;
 }

@@ -2,7 +2,8 @@
 /*
  * Names of users and groups, and who is in a group, remembered. The name service may be a network
  * away, or gone: a worker asks it, and whoever needs a name asks names_has_*() first and comes back
- * when there is news. What is older than NAMES_MAX_AGE_MS is looked up again and good until then.
+ * when there is news. What is older than GroupUpdateTime is looked up again when it is asked for,
+ * and good until then.
  */
 #pragma once
 
@@ -11,15 +12,16 @@
 
 #include "loop/loop.h"
 
-#define NAMES_MAX_AGE_MS 600000
-#define NAMES_MAX 8192 /* entries of each sort; then all are forgotten */
+#define NAMES_MAX_AGE_MS 600000 /* before names_set_max_age() is called */
+#define NAMES_MAX 8192          /* entries of each sort; then all are forgotten */
 
 struct names;
 
 /* on_news: something that was not known is. Called on the loop; not after names_free(). */
 struct names *names_new(struct loop *l, loop_fn *on_news, void *ctx);
 void names_free(struct names *n);
-void names_forget(struct names *n); /* a new configuration: look again */
+void names_set_max_age(struct names *n, int64_t max_age_ms); /* 0: nothing is looked up again */
+void names_forget(struct names *n);                          /* a new configuration: look again */
 
 /* Whether it can be told at once; it is looked up otherwise. */
 bool names_has_user(struct names *n, uint32_t uid);

@@ -113,6 +113,23 @@ static void news_come(void **state)
     names_free(n); /* with an answer on its way */
 }
 
+/* What is older than the maximum age is looked up again when it is asked for. */
+static void old_answers_are_looked_up_again(void **state)
+{
+    struct names *n = names_new(loop, on_news, NULL);
+    names_set_max_age(n, 1);
+    news = 0;
+    assert_false(names_has_user(n, 0));
+    for (unsigned looked_up = 1; looked_up <= 3; looked_up++) {
+        while (news < looked_up)
+            loop_run(loop);
+        for (int64_t at = loop_mono_ms(); loop_mono_ms() < at + 1;)
+            ;
+        assert_true(names_has_user(n, 0)); /* the old answer is good until the new one is there */
+    }
+    names_free(n);
+}
+
 /* What is forgotten while it is looked up is looked up again. */
 static void forgotten_meanwhile(void **state)
 {
@@ -145,6 +162,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_account_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(every_listed_member_is_in, setup, teardown),
         cmocka_unit_test_setup_teardown(news_come, setup, teardown),
+        cmocka_unit_test_setup_teardown(old_answers_are_looked_up_again, setup, teardown),
         cmocka_unit_test_setup_teardown(forgotten_meanwhile, setup, teardown),
         cmocka_unit_test_setup_teardown(many_ids_are_bounded, setup, teardown),
     };

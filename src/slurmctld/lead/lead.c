@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/files.h"
+#include "slurmctld/core/names.h"
 #include "slurmctld/lead/check.h"
 #include "slurmctld/lead/lead.h"
 #include "slurmctld/lead/reexec.h"
@@ -169,6 +170,7 @@ static void read_again(struct ctld *c)
         log_info("the configuration was read again");
     conf_free(c->conf);
     c->conf = fresh;
+    names_set_max_age(c->names, fresh->group_update_time_sec * 1000);
     files_open_log(c, fresh, false);
 }
 

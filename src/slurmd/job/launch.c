@@ -573,6 +573,10 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->has_unkillable_sec = m->has_slurmd_uid = true;
     m->has_plain_network = true;
     m->plain_network = !conf_encrypts(d->conf);
+    m->has_keepalive_sec = m->has_keepalive_interval_sec = m->has_keepalive_probes = true;
+    m->keepalive_sec = d->conf->keepalive.idle_sec;
+    m->keepalive_interval_sec = d->conf->keepalive.every_sec;
+    m->keepalive_probes = d->conf->keepalive.probes;
     m->unkillable_sec = (uint32_t)d->conf->unkillable_step_timeout_sec;
     m->slurmd_uid = geteuid();
     m->has_batch = l->kind == LAUNCH_BATCH;
@@ -690,6 +694,8 @@ static void start_launched_step(struct attempt *a, struct launch *l, const struc
     arena_init(&arena, 0);
     const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     fill_start(d, l, user, &m, gids);
+    m.vsize_bytes = l->kind == LAUNCH_EXTERN ? 0 : memory_vsize_bytes(d, cred);
+    m.has_vsize_bytes = m.vsize_bytes > 0;
     debug_step(a, l, cred);
     rc = l->kind == LAUNCH_EXTERN ? 0 : fill_tasks(d, l, cred, &m, &plugins, &arena, &err);
     if (!rc)

@@ -50,16 +50,27 @@ uint64_t memory_judge(struct memory_grant *steps, size_t count, enum memory_verd
     return used;
 }
 
-void memory_read_grant(struct step *s, const Pb__Cred *cred)
+static void read_grant(const char *here, const Pb__Cred *cred, struct memory_grant *grant)
 {
-    const char *here = s->attempt->d->name;
-
     for (size_t i = 0; cred && i < cred->n_job_nodes; i++)
         if (str_eq(cred->job_nodes[i]->node, here))
-            s->memory.job_kib = cred->job_nodes[i]->mem_mib * KIB_PER_MIB;
+            grant->job_kib = cred->job_nodes[i]->mem_mib * KIB_PER_MIB;
     for (size_t i = 0; cred && i < cred->n_nodes; i++)
         if (str_eq(cred->nodes[i]->node, here) && cred->nodes[i]->part == cred->part)
-            s->memory.step_kib = cred->nodes[i]->mem_mib * KIB_PER_MIB;
+            grant->step_kib = cred->nodes[i]->mem_mib * KIB_PER_MIB;
+}
+
+void memory_read_grant(struct step *s, const Pb__Cred *cred)
+{
+    read_grant(s->attempt->d->name, cred, &s->memory);
+}
+
+uint64_t memory_vsize_bytes(const struct slurmd *d, const Pb__Cred *cred)
+{
+    struct memory_grant grant = {0};
+    read_grant(d->name, cred, &grant);
+    uint64_t kib = grant.step_kib ? grant.step_kib : grant.job_kib;
+    return kib * 1024 / 100 * d->conf->vsize_factor;
 }
 
 /* --- what happened --------------------------------------------------------------------------- */

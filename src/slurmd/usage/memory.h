@@ -32,6 +32,8 @@ uint64_t memory_judge(struct memory_grant *steps, size_t count, enum memory_verd
 /* Of a step some of whose processes the kernel has ended: in the log. */
 void memory_tell(const struct attempt *a, const Pb__StepdEnded *m);
 void memory_read_grant(struct step *s, const Pb__Cred *cred);
+/* VSizeFactor of what the credential grants there: of each process; 0: no limit. */
+uint64_t memory_vsize_bytes(const struct slurmd *d, const Pb__Cred *cred);
 
 /* After a look. True: another one, at once, will show what is to end. */
 bool memory_check(struct slurmd *d, const struct tally *t, const struct snapshot *seen);

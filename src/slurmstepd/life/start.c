@@ -223,7 +223,9 @@ static void read_identity(struct step *step, const Pb__StepdStart *m)
     step->node_index = m->node_index;
     step->part = step->granted->has_part ? step->granted->part : 0;
     step->kill_wait_sec = m->kill_wait_sec;
+    step->vsize_bytes = m->has_vsize_bytes ? m->vsize_bytes : 0;
     rpc_set_encryption(!m->plain_network);
+    rpc_set_keepalive(m->keepalive_sec, m->keepalive_interval_sec, m->keepalive_probes);
     step->unkillable_sec = m->has_unkillable_sec ? m->unkillable_sec : 60;
     step->drain_sec = m->has_drain_sec ? m->drain_sec : STEP_DRAIN_SEC;
     step->log_file = m->log_file ? mem_strdup(m->log_file) : NULL;

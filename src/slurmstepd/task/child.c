@@ -133,12 +133,24 @@ static void set_soft_limit(const Pb__Rlimit *want)
     setrlimit((__rlimit_resource_t)want->resource, &limit);
 }
 
+/* Of VSizeFactor: users cannot raise it again. */
+static void limit_address_space(uint64_t bytes)
+{
+    struct rlimit limit;
+    if (!bytes || getrlimit(RLIMIT_AS, &limit) || limit.rlim_max < bytes)
+        return;
+    limit.rlim_max = bytes;
+    limit.rlim_cur = limit.rlim_cur < bytes ? limit.rlim_cur : bytes;
+    setrlimit(RLIMIT_AS, &limit);
+}
+
 static void set_limits(const struct step *step, const struct child_plan *plan)
 {
     fd_set_limit(step->descriptors);
     dump_set_limit(step->core_limit);
     for (size_t i = 0; i < plan->rlimit_count; i++)
         set_soft_limit(plan->rlimits[i]);
+    limit_address_space(step->vsize_bytes);
 }
 
 /* PropagatePrioProcess: the nice value of the command that has submitted this. Only root's may be
