@@ -33,6 +33,10 @@
 #define AUTH_CRED_KEY_SIZE 32
 #define AUTH_CRED_SIG_SIZE 64
 
+/* Chooses the code of the cryptography for this processor: 10 us in a virtual machine, once. What
+ * needs it calls it; a process whose children will need it calls it before them. */
+void auth_init(void);
+
 /* The cluster key, spread by a hash to MAC keys. Wiped by auth_key_done(). */
 struct auth_key {
     uint8_t mac_key[32];

@@ -21,7 +21,7 @@ struct auth_signer {
     uint8_t public_key[AUTH_CRED_KEY_SIZE];
 };
 
-static void start_sodium(void)
+void auth_init(void)
 {
     if (sodium_init() < 0)
         abort(); /* a lack of randomness */
@@ -31,7 +31,7 @@ static struct auth_signer *signer_from_seed(const uint8_t seed[SEED_SIZE])
 {
     struct auth_signer *s = mem_new(struct auth_signer);
 
-    start_sodium();
+    auth_init();
     crypto_sign_seed_keypair(s->public_key, s->secret_key, seed);
     return s;
 }
@@ -86,7 +86,7 @@ int auth_verify(const uint8_t public_key[AUTH_CRED_KEY_SIZE], const void *data, 
     if (sig_len != AUTH_CRED_SIG_SIZE)
         return err_set(err, -ERR_CREDENTIAL, "a credential's signature has %d bytes, not %zu",
                        AUTH_CRED_SIG_SIZE, sig_len);
-    start_sodium();
+    auth_init();
     if (crypto_sign_verify_detached(sig, data, len, public_key) != 0)
         return err_set(
             err, -ERR_CREDENTIAL,

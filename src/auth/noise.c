@@ -140,8 +140,7 @@ static struct auth_noise *start_handshake(const struct auth_noise_start *s)
 {
     struct auth_noise *n = mem_new(struct auth_noise);
 
-    if (sodium_init() < 0)
-        abort(); /* it chooses the code for this processor; only a lack of randomness fails it */
+    auth_init();
     auth_hash(protocol, sizeof(protocol) - 1, n->h); /* longer than a hash: section 5.2 */
     memcpy(n->ck, n->h, sizeof(n->ck));
     mix_hash(n, s->prologue, s->prologue_len);

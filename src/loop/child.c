@@ -18,6 +18,7 @@ struct child {
 };
 
 struct loop_children {
+    struct event *look; /* a timer */
     VEC(struct child) watched;
     loop_child_fn *other;
     void *other_ctx;
@@ -52,9 +53,8 @@ static void reap_watched(struct loop_children *c)
     }
 }
 
-static void reap_children(void *ctx, int signo)
+static void reap_children(struct loop_children *c)
 {
-    struct loop_children *c = ctx;
     int status;
     pid_t pid;
     if (!c->other) {
@@ -65,28 +65,48 @@ static void reap_children(void *ctx, int signo)
         child_ended(c, pid, status);
 }
 
+static void on_signal(void *ctx, int signo)
+{
+    reap_children(ctx);
+}
+
+static void on_look(evutil_socket_t fd, short what, void *ctx)
+{
+    reap_children(ctx);
+}
+
 static struct loop_children *get_children(struct loop *l)
 {
     if (!l->children) {
         l->children = mem_new(struct loop_children);
-        loop_signal(l, SIGCHLD, reap_children, l->children);
+        l->children->look = evtimer_new(l->base, on_look, l->children);
+        loop_signal(l, SIGCHLD, on_signal, l->children);
     }
     return l->children;
 }
 
 void loop_children_free(struct loop_children *c)
 {
-    if (c)
-        vec_done(&c->watched);
+    if (!c)
+        return;
+    event_free(c->look);
+    vec_done(&c->watched);
     free(c);
+}
+
+/* A timer and no signal, which costs more system calls. What descriptors have to tell comes first:
+ * a child may have written why it ended. */
+void loop_child_look(struct loop *l)
+{
+    static const struct timeval now;
+    evtimer_add(get_children(l)->look, &now);
 }
 
 void loop_child(struct loop *l, pid_t pid, loop_child_fn *fn, void *ctx)
 {
     struct loop_children *c = get_children(l);
     vec_push(&c->watched, ((struct child){.pid = pid, .fn = fn, .ctx = ctx}));
-    /* It may have ended before its watcher, or the signal's, was there. */
-    raise(SIGCHLD);
+    loop_child_look(l); /* it may have ended before its watcher, or the signal's, was there */
 }
 
 void loop_child_other(struct loop *l, loop_child_fn *fn_other, void *ctx)
@@ -94,5 +114,5 @@ void loop_child_other(struct loop *l, loop_child_fn *fn_other, void *ctx)
     struct loop_children *c = get_children(l);
     c->other = fn_other;
     c->other_ctx = ctx;
-    raise(SIGCHLD); /* for those that ended before */
+    loop_child_look(l); /* for those that ended before */
 }

@@ -21,7 +21,7 @@ struct loop_fd {
     bool in_callback, freed;
 };
 
-struct loop *loop_new(unsigned workers)
+static struct loop *make_loop(int flags)
 {
     struct loop *l = mem_new(struct loop);
     struct event_config *config;
@@ -30,17 +30,28 @@ struct loop *loop_new(unsigned workers)
      * and event_add() would return errors that no caller could answer. */
     event_set_mem_functions(mem_alloc, mem_realloc, free);
     config = event_config_new();
-    /* Exact timers cost a clock reading a turn; a coarse clock is up to 4 ms late. */
-    event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
     /* A timer set late in a long callback counts from then, not from the start of the turn. */
-    event_config_set_flag(config, EVENT_BASE_FLAG_NO_CACHE_TIME);
+    event_config_set_flag(config, flags | EVENT_BASE_FLAG_NO_CACHE_TIME);
     l->base = event_base_new_with_config(config);
     event_config_free(config);
     if (!l->base)
         abort();
+    return l;
+}
+
+/* libevent has exact timers by a descriptor that it sets each turn. */
+struct loop *loop_new(unsigned workers)
+{
+    struct loop *l = make_loop(EVENT_BASE_FLAG_PRECISE_TIMER);
+
     if (workers)
         l->workers = loop_workers_new(l, workers);
     return l;
+}
+
+struct loop *loop_new_coarse(void)
+{
+    return make_loop(0);
 }
 
 void loop_free(struct loop *l)

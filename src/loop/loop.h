@@ -26,6 +26,9 @@ typedef void loop_child_fn(void *ctx, pid_t pid, int wait_status);
 enum { LOOP_READ = 1, LOOP_WRITE = 2 };
 
 struct loop *loop_new(unsigned workers); /* 0 workers: loop_work_post() is not used */
+/* Without workers, and with timers that a tick of the kernel's clock (1 to 10 ms) may advance or
+ * delay. A turn takes a system call less: for short programs that wait for seconds. */
+struct loop *loop_new_coarse(void);
 void loop_free(struct loop *l);
 bool loop_has_workers(const struct loop *l);
 void loop_run(struct loop *l);  /* until loop_stop() */
@@ -63,6 +66,9 @@ void loop_signal(struct loop *l, int signo, loop_signal_fn *fn,
  * fn_other (subreaper). */
 void loop_child(struct loop *l, pid_t pid, loop_child_fn *fn, void *ctx);
 void loop_child_other(struct loop *l, loop_child_fn *fn_other, void *ctx);
+/* Looks for ended children before the next wait, as if SIGCHLD had come, and after the descriptors
+ * that are ready by then. */
+void loop_child_look(struct loop *l);
 
 /* run(arg) on a worker, then done(arg) on the loop. Tasks posted with the same non-zero lane run
  * one after another in order of posting. */

@@ -70,9 +70,9 @@ static void null_is_freed(void **state)
     loop_fd_free(NULL);
 }
 
-static void timers_fire_once_in_order(void **state)
+static void fire_timers_of(struct loop *loop)
 {
-    struct trace t = {.loop = loop_new(0), .stop_at = 2};
+    struct trace t = {.loop = loop, .stop_at = 2};
     struct loop_timer *a = loop_timer_new(t.loop, note_a, &t);
     struct loop_timer *b = loop_timer_new(t.loop, note_b, &t);
     struct loop_timer *never = loop_timer_new(t.loop, note_turn, &t);
@@ -87,6 +87,12 @@ static void timers_fire_once_in_order(void **state)
     loop_timer_free(b);
     loop_timer_free(never);
     loop_free(t.loop);
+}
+
+static void timers_fire_once_in_order(void **state)
+{
+    fire_timers_of(loop_new(0));
+    fire_timers_of(loop_new_coarse());
 }
 
 struct late {
@@ -295,6 +301,79 @@ static void children_are_reported_once(void **state)
     loop_free(n.loop);
 }
 
+static void stop_turn(void *ctx)
+{
+    loop_stop(ctx);
+}
+
+/* With the signal blocked, so that nothing else reports it. */
+static void a_look_reports_an_ended_child(void **state)
+{
+    struct nursery n = {.loop = loop_new(0), .ended = CHILDREN - 1};
+    struct loop_timer *turn = loop_timer_new(n.loop, stop_turn, n.loop);
+    sigset_t blocked, before;
+    siginfo_t info;
+
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &blocked, &before);
+    n.pids[0] = fork();
+    assert_true(n.pids[0] >= 0);
+    if (n.pids[0] == 0) {
+        pause();
+        _exit(1);
+    }
+    loop_child(n.loop, n.pids[0], child_done, &n);
+    loop_timer_set(turn, 0);
+    loop_run(n.loop);
+    assert_int_equal(n.ended, CHILDREN - 1); /* it lives */
+    kill(n.pids[0], SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)n.pids[0], &info, WEXITED | WNOWAIT), 0);
+    loop_timer_set(turn, 0);
+    loop_run(n.loop);
+    assert_int_equal(n.ended, CHILDREN - 1); /* nobody has looked */
+    loop_child_look(n.loop);
+    loop_run(n.loop);
+    assert_int_equal(n.ended, CHILDREN);
+    loop_timer_free(turn);
+    loop_free(n.loop);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static void note_end(void *ctx, pid_t pid, int status)
+{
+    note(ctx, 'e');
+}
+
+static void note_words(void *ctx, int fd, unsigned ready)
+{
+    char word;
+    if (read(fd, &word, 1) == 1)
+        note(ctx, 'w');
+}
+
+static void last_words_come_before_an_end(void **state)
+{
+    struct trace t = {.loop = loop_new(0), .stop_at = 2};
+    int pipe_fds[2];
+    siginfo_t info;
+
+    assert_int_equal(pipe(pipe_fds), 0);
+    struct loop_fd *words = loop_fd_new(t.loop, pipe_fds[0], LOOP_READ, note_words, &t);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(write(pipe_fds[1], "w", 1) == 1 ? 0 : 1);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    loop_child(t.loop, pid, note_end, &t);
+    loop_run(t.loop);
+    assert_string_equal(t.text, "we");
+    loop_fd_free(words);
+    loop_free(t.loop);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+}
+
 static void stop_on_end(void *ctx, pid_t pid, int status)
 {
     loop_stop(((struct nursery *)ctx)->loop);
@@ -433,6 +512,8 @@ int main(void)
         cmocka_unit_test(signals_arrive),
         cmocka_unit_test(a_fork_takes_the_loop_along),
         cmocka_unit_test(children_are_reported_once),
+        cmocka_unit_test(a_look_reports_an_ended_child),
+        cmocka_unit_test(last_words_come_before_an_end),
         cmocka_unit_test(stranger_is_left_alone),
         cmocka_unit_test(subreaper_gets_orphans),
         cmocka_unit_test(lanes_keep_their_order),

@@ -18,7 +18,8 @@
 struct rpc_link {
     int fd;
     bool closed, paused;
-    bool *freed; /* set by rpc_link_free() while a callback runs */
+    bool *freed;         /* set by rpc_link_free() while a callback runs */
+    struct arena **body; /* of the message that is being handed on */
     struct loop_fd *watch;
     struct str in, out;
     struct rpc_link_events events;
@@ -128,20 +129,33 @@ void rpc_link_send(struct rpc_link *l, enum rpc_number rpc, bool reply, uint64_t
     flush_link(l, NULL); /* a broken connection shows itself to the reader */
 }
 
+struct arena *rpc_link_keep_body(struct rpc_link *l)
+{
+    return take_ptr(*l->body);
+}
+
+void rpc_link_free_body(struct arena **body)
+{
+    if (*body)
+        arena_done(*body);
+    free(take_ptr(*body));
+}
+
 static int deliver_frame(struct rpc_link *l, const struct rpc_header *h, const uint8_t *body,
                          struct err *err)
 {
     const struct rpc_info *info = rpc_find(h->rpc);
-    _cleanup_arena_ struct arena arena;
+    _cleanup_(rpc_link_free_body) struct arena *arena = mem_new(struct arena);
     ProtobufCMessage *message;
     bool reply = h->flags & RPC_FLAG_REPLY;
 
-    arena_init(&arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
+    arena_init(arena, (size_t)h->body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
     if (!info || info->who != RPC_WHO_LOCAL || h->token_len || (h->flags & ~RPC_FLAG_REPLY))
         return err_set(err, -ERR_PROTOCOL, "message %u does not belong on a local link", h->rpc);
-    message = arena_unpack(&arena, reply ? info->reply : info->request, body, h->body_len);
+    message = arena_unpack(arena, reply ? info->reply : info->request, body, h->body_len);
     if (!message)
         return err_set(err, -ERR_PROTOCOL, "malformed %s", info->name);
+    l->body = &arena;
     l->events.on_message(l->events.ctx, l, h, message);
     return 0;
 }

@@ -22,8 +22,8 @@
 struct rpc_link;
 
 struct rpc_link_events {
-    /* h says which message it is, its id, and whether it is a reply; body lives until the return.
-     */
+    /* h says which message it is, its id, and whether it is a reply; body lives until the return,
+     * unless rpc_link_keep_body() is called before. */
     void (*on_message)(void *ctx, struct rpc_link *l, const struct rpc_header *h,
                        const ProtobufCMessage *body);
     /* Once: the other end has gone or broken the rules. Free the link then or later. */
@@ -39,6 +39,10 @@ void rpc_link_free(struct rpc_link *l); /* also from inside its callbacks; unsen
  * close it is dropped. */
 void rpc_link_send(struct rpc_link *l, enum rpc_number rpc, bool reply, uint64_t id,
                    const ProtobufCMessage *body);
+/* From inside on_message: the memory of its body, which the caller frees. */
+struct arena;
+struct arena *rpc_link_keep_body(struct rpc_link *l);
+void rpc_link_free_body(struct arena **body); /* NULL afterwards */
 /* Whether what the other end sends is taken; what has arrived already is still handed on. */
 void rpc_link_pause(struct rpc_link *l, bool pause);
 /* Whether the other end has closed it; what it sent before may be unread. */

@@ -56,8 +56,6 @@ static void step_init(struct step *step, rlim_t core_limit)
     const char *core = getenv("CORE_LIMIT"), *descriptors = getenv("DESCRIPTORS");
     long long given;
 
-    mallopt(M_MMAP_THRESHOLD, 64 << 10); /* what output was held in goes back when it is taken */
-    mallopt(M_TRIM_THRESHOLD, 128 << 10);
     step->life = &life;
     step->pid = getpid();
     step->listen_fd = step->go_fd = step->tmp_fd = -1;
@@ -91,6 +89,7 @@ static void step_done(struct step *step)
     if (step->go_fd >= 0)
         close(step->go_fd);
     arena_done(&step->arena);
+    rpc_link_free_body(&step->start_body);
     envlist_done(&step->env);
     free(step->tasks);
     free(step->groups);
@@ -138,12 +137,14 @@ int main(int argc, char **argv)
         return 1;
     }
     core_limit = dump_forbid();
+    mallopt(M_MMAP_THRESHOLD, 64 << 10); /* what output was held in goes back when it is taken */
+    mallopt(M_TRIM_THRESHOLD, 128 << 10);
     if (argc == 2 && !strcmp(argv[1], "nursery"))
         nursery_serve(argv, DAEMON_FD);
     signal(SIGPIPE, SIG_IGN);
     reap_become_subreaper();
     step_init(&step, core_limit);
-    step.loop = loop_new(0);
+    step.loop = loop_new_coarse();
     loop_child_other(step.loop, on_unknown_child, &step);
     control_open(&step, DAEMON_FD);
     loop_run(step.loop);

@@ -105,3 +105,21 @@ def test_every_binary_is_hardened():
         }
         weak += [f"{file.relative_to(PREFIX)}: {name}" for name, holds in checks.items() if not holds]
     assert not weak
+
+
+def test_step_daemons_are_static():
+    """One starts per step, and an srun, which is static where srun-dynamic is there: where the libraries of others are linked in, so is
+    the C library."""
+    programs = ["sbin/slurmstepd", "sbin/slurmstepd-cast", *(["bin/srun"] if (PREFIX / "sbin/srun-dynamic").exists() else [])]
+    for name in programs:
+        said = subprocess.run(["readelf", "-dsW", PREFIX / name], text=True, capture_output=True, check=True).stdout
+        needed = re.findall(r"\(NEEDED\).*\[(.*)\]", said)
+        assert not needed or any("libevent" in name for name in needed) or re.search("__(asan|ubsan|tsan)_init", said), f"{name}: {needed}"
+
+
+def test_srun_populates_its_pages_at_once():
+    """docs/adr/0054: where srun is static its first instructions are ours."""
+    said = subprocess.run(["readelf", "-hsW", PREFIX / "bin/srun"], text=True, capture_output=True, check=True).stdout
+    entry, ours = re.search("Entry point address: +0x([0-9a-f]+)", said), re.search(r" ([0-9a-f]+) .* start_program$", said, re.M)
+    assert bool(ours) == ((PREFIX / "sbin/srun-dynamic").exists() and os.uname().machine == "x86_64")
+    assert not ours or int(entry.group(1), 16) == int(ours.group(1), 16)

@@ -25,11 +25,18 @@ ERRORS = ("EIO", "ENOSPC", "EINTR", "ENOMEM", "EMFILE", "EAGAIN")
 
 
 def family(pid):
-    """The process and all below it: slurmd has shepherds ready before there is a job."""
-    found = [pid]
-    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        found += family(int(child))
-    return found
+    """The process and all below it that have not ended: slurmd has shepherds ready before there is a job."""
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [p for child in children for p in family(int(child))] + ([] if state in "ZX" else [pid])
+
+
+def is_traced(pid, tracer):
+    """An ended process counts, too: the shepherd of the test before may end while strace attaches."""
+    return pid not in family(pid) or f"TracerPid:\t{tracer}\n" in pathlib.Path(f"/proc/{pid}/status").read_text()
 
 
 @contextlib.contextmanager
@@ -40,9 +47,9 @@ def injected(pid, calls, how):
                            *(word for p in pids for word in ("-p", str(p)))], stderr=subprocess.PIPE, text=True) as strace:
         def traces():
             assert strace.poll() is None, strace.stderr.read()
-            return all(f"TracerPid:\t{strace.pid}\n" in pathlib.Path(f"/proc/{p}/status").read_text() for p in pids)
-        eventually(traces, "strace has attached")
+            return all(is_traced(p, strace.pid) for p in pids)
         try:
+            eventually(traces, "strace has attached")
             yield
         finally:
             strace.send_signal(signal.SIGINT)

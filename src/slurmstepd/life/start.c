@@ -64,6 +64,7 @@ static void forget_start_message(struct step *step)
     affinity_done(step);
     arena_done(&step->arena);
     arena_init(&step->arena, ARENA_MAX);
+    rpc_link_free_body(&step->start_body);
     if (!plugin_is_open(step)) /* plugins may still ask for it */
         envlist_done(&step->env);
     free(take_ptr(step->fail_text));
@@ -331,15 +332,6 @@ static void make_environment(struct step *step)
     }
 }
 
-/* The message is freed when the handler of the link returns. */
-static Pb__StepdStart *copy_start_message(struct step *step, const Pb__StepdStart *m)
-{
-    _cleanup_str_ struct str bytes = STR_INIT;
-
-    pb_pack(&m->base, &bytes);
-    return arena_unpack(&step->arena, &pb__stepd_start__descriptor, bytes.data, bytes.len);
-}
-
 /* Creates the cgroup and the namespace that adopted processes enter. */
 static void start_extern(struct step *step)
 {
@@ -384,8 +376,8 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
 
     arena_init(&step->arena, ARENA_MAX);
     step->start_id = id;
-    m = copy_start_message(step, m);
-    rc = m ? check_start_message(m, step, &err) : err_set(&err, -ERR_TOO_BIG, "start message");
+    step->start_body = rpc_link_keep_body(step->daemon);
+    rc = check_start_message(m, step, &err);
     if (rc) {
         reply_start(step, -rc, err.text);
         loop_stop(step->loop);

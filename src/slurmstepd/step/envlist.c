@@ -56,8 +56,14 @@ const char *envlist_get(const struct envlist *e, const char *name)
 
 void envlist_set(struct envlist *e, const char *name, const char *value)
 {
-    if (value)
-        put_variable(e, mem_printf("%s=%s", name, value), strlen(name));
+    struct str var = STR_INIT;
+
+    if (!value)
+        return;
+    str_puts(&var, name);
+    str_putc(&var, '=');
+    str_puts(&var, value);
+    put_variable(e, str_take(&var), strlen(name));
 }
 
 void envlist_setf(struct envlist *e, const char *name, const char *fmt, ...)

@@ -149,6 +149,7 @@ struct step {
 
     /* While starting only. */
     struct arena arena;
+    struct arena *start_body; /* what start lives in; NULL: nothing */
     const Pb__StepdStart *start;
     const Pb__LaunchBatch *batch; /* one of the two */
     const Pb__LaunchTasks *launch;

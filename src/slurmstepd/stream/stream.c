@@ -115,6 +115,7 @@ static bool read_some(struct stream *s)
         return false;
     if (n <= 0) { /* a terminal whose last user has gone says EIO */
         close_fd(s);
+        loop_child_look(s->step->loop); /* so that both ends go to srun in one piece */
         forward_data(s);
         return false;
     }

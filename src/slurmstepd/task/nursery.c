@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "auth/auth.h"
 #include "base/mem.h"
 #include "base/pb.h"
 #include "base/str.h"
@@ -153,6 +154,7 @@ void nursery_serve(char **argv, int fd)
     if (!may_fork() || send(fd, "", 1, MSG_NOSIGNAL) != 1)
         _exit(1);
     prctl(PR_SET_NAME, "stepd-nursery", 0, 0, 0);
+    auth_init(); /* each shepherd would do it */
     do {
         step_fd = receive_order(fd, title, &entry);
         if (step_fd < 0)

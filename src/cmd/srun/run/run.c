@@ -598,7 +598,7 @@ static void free_parts(struct run *run)
 
 int run_to_end(const struct conf *conf, const struct run_options *options)
 {
-    struct run run = {.on = &events, .conf = conf, .options = options, .loop = loop_new(0)};
+    struct run run = {.on = &events, .conf = conf, .options = options, .loop = loop_new_coarse()};
     struct err err = {0};
     int code;
 
