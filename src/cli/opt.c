@@ -78,6 +78,24 @@ void opt_offer(struct opt *o, const struct opt_extras *extras)
                                             .help = extras->list[i].usage};
 }
 
+void opt_restart(struct opt *o)
+{
+    struct opt fresh = {.command = o->command,
+                        .component = o->component,
+                        .now_sec = o->now_sec,
+                        .quiet = o->quiet,
+                        .is_reread = true};
+
+    memcpy(fresh.told, o->told, sizeof fresh.told);
+    memcpy(fresh.decided, o->decided, sizeof fresh.decided);
+    fresh.extras = o->extras;
+    fresh.extra_rows = take_ptr(o->extra_rows);
+    fresh.notes = o->notes;
+    o->notes = (struct str)STR_INIT;
+    opt_done(o);
+    *o = fresh;
+}
+
 static void *member_of(struct opt *o, const struct opt_row *row)
 {
     return (char *)o + row->offset;
@@ -187,16 +205,21 @@ static const char *nth_name(const struct opt *o, size_t i, const struct opt_row 
     return opt_aliases[i].commands & o->command ? opt_aliases[i].name : "";
 }
 
-bool opt_knows(enum opt_command command, const char *name)
+const struct opt_row *opt_find_row(enum opt_command command, const char *name)
 {
     const struct opt o = {.command = command};
     const struct opt_row *row;
     const char *known;
 
-    for (size_t i = 0; (known = nth_name(&o, i, &row)); i++)
+    for (size_t i = 0; *name && (known = nth_name(&o, i, &row)); i++)
         if (str_eq(known, name))
-            return true;
-    return false;
+            return row;
+    return NULL;
+}
+
+bool opt_knows(enum opt_command command, const char *name)
+{
+    return opt_find_row(command, name) != NULL;
 }
 
 /* By its whole name, or by a beginning that only one option has. */
@@ -443,7 +466,7 @@ static int apply_env(struct opt *o, char *const envp[], const struct env *env, s
             return r;
     }
     o->variable = NULL;
-    if (o->extras && o->extras->set)
+    if (o->extras && o->extras->set && !o->is_reread)
         o->extras->environment(o->extras->ctx, o->component, envp);
     const char *file = env_value(env, "SLURM_HOSTFILE", strlen("SLURM_HOSTFILE"));
     if (file && *file)

@@ -49,6 +49,7 @@ enum opt_id {
  * before it (opt_component.h). */
 enum opt_source {
     OPT_FROM_NONE,
+    OPT_FROM_DEFAULTS, /* of the site or the user, by a filter (launch/filter.h) */
     OPT_FROM_SCRIPT_BEFORE,
     OPT_FROM_SCRIPT,
     OPT_FROM_ENV,
@@ -90,6 +91,7 @@ struct opt {
     const char *variable;            /* of the environment, being applied; ends at a blank or NUL */
     uint8_t from[OPT_ID_COUNT];      /* enum opt_source of each option's value */
     uint8_t told[OPT_ID_COUNT];      /* the note about an option without effect was written */
+    uint8_t decided[OPT_ID_COUNT];   /* by a filter: no source sets it */
     char *given[OPT_ID_COUNT];       /* its text; NULL: none */
     enum opt_failure failure;        /* of the last call that failed */
     int exit_status;                 /* for it */
@@ -99,6 +101,7 @@ struct opt {
     int line;                        /* in it */
     const struct opt_extras *extras; /* see opt_offer(); NULL: none */
     struct opt_row *extra_rows;
+    bool is_reread;  /* the sources are applied once more: plugins have their options */
     int64_t now_sec; /* wall, for --begin=now+1hour; set by opt_init */
 
     /* The job. NULL, 0 and false are "not given" unless from[] says otherwise. */
@@ -169,6 +172,9 @@ struct opt {
 void opt_init(struct opt *o, enum opt_command command);
 void opt_done(struct opt *o);
 
+/* Forgets what the sources said, before they are applied once more. What was told stays told, and
+ * plugins, which have their options, are not given them again. */
+void opt_restart(struct opt *o);
 /* Further options, before any is read; borrowed. */
 void opt_offer(struct opt *o, const struct opt_extras *extras);
 /* Whether tasks go to nodes as these are listed. */
@@ -217,6 +223,8 @@ void opt_print_notes(const struct opt *o);
  * does. */
 void opt_print_defined(const struct opt *o);
 void opt_format_defined(const struct opt *o, struct str *out);
+/* The value of an option that is given, as it was understood: "00:30:00", "set". */
+void opt_format_value(const struct opt *o, enum opt_id id, struct str *out);
 void opt_format_help(enum opt_command command, struct str *out);
 void opt_format_extras(const struct opt_extras *extras, struct str *out);
 void opt_format_usage(enum opt_command command, struct str *out);

@@ -234,8 +234,28 @@ static int name_section(struct script_reader *s, struct opt *o, struct err *err)
     return opt_set(o, &opt_rows[OPT_ID_component], name, err);
 }
 
+static int apply_defaults(struct opt_component *c, void *ctx, struct err *err)
+{
+    const struct opt_defaults *defaults = ctx;
+    c->opt.source = OPT_FROM_DEFAULTS;
+    return defaults->apply(defaults->ctx, &c->opt, err);
+}
+
+int opt_components_apply_defaults(struct opt_components *cs, const struct opt_defaults *defaults,
+                                  struct err *err)
+{
+    cs->defaults = defaults;
+    return defaults ? apply_source(cs, OPT_FROM_NONE, apply_defaults, (void *)defaults, err) : 0;
+}
+
+void opt_components_restart(struct opt_components *cs)
+{
+    for (size_t i = 0; i < cs->count; i++)
+        opt_restart(&cs->list[i]->opt);
+}
+
 /* The script begins a component that the command line does not have, or has one too many. */
-static int begin_section(struct script_reader *s, const struct opt *o)
+static int begin_section(struct script_reader *s, const struct opt *o, struct err *err)
 {
     const size_t offset = s->cs->count;
     if (&s->cs->list[offset - 1]->opt != o)
@@ -243,7 +263,7 @@ static int begin_section(struct script_reader *s, const struct opt *o)
     if (offset < JOB_SET_MAX) {
         struct opt_component *c = add_later_component(s->cs);
         keep_words(c, s->cs->list[0]->argv[0], NULL, 0, 0);
-        return 0;
+        return s->cs->defaults ? apply_defaults(c, (void *)s->cs->defaults, err) : 0;
     }
     s->excess_line = s->place.line;
     s->ended = true;
@@ -276,7 +296,7 @@ static int apply_script(struct opt_component *c, void *ctx, struct err *err)
         int of_pbs = opt_apply_pbs(o, s->place.script, err);
         r = of_pbs < 0 ? of_pbs : r;
     }
-    return r > 0 ? begin_section(s, o) : r;
+    return r > 0 ? begin_section(s, o, err) : r;
 }
 
 int opt_components_apply_script(struct opt_components *cs, const struct opt_script *script,

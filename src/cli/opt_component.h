@@ -3,7 +3,8 @@
  * The components of a heterogeneous job on a command line: "sbatch -n1 : -n4 job.sh". An ordinary
  * command line has one component. The order of calls is that of opt.h, for all components at once:
  *
- *   opt_components_init, opt_components_scan, [opt_components_apply_script,]
+ *   opt_components_init, opt_components_scan,
+ *   [opt_components_apply_defaults,] [opt_components_apply_script,]
  *   opt_components_apply_env, opt_components_apply_argv, opt_components_finish
  *
  * A stand-alone ":" separates components on the command line: before the first operand, and with
@@ -30,10 +31,17 @@ struct opt_component {
     size_t group_count;
 };
 
+/* What options are before any source is applied; sets them with OPT_FROM_DEFAULTS. */
+struct opt_defaults {
+    int (*apply)(void *ctx, struct opt *o, struct err *err);
+    void *ctx;
+};
+
 struct opt_components {
     struct opt_component *list[JOB_SET_MAX]; /* none moves */
     size_t count;                            /* at least 1 */
     size_t failed;                           /* of the last call that failed: which of them */
+    const struct opt_defaults *defaults;     /* borrowed; NULL: none */
 };
 
 void opt_components_init(struct opt_components *cs, enum opt_command command); /* with one */
@@ -51,6 +59,12 @@ static inline struct opt *opt_components_leader(struct opt_components *cs)
  * than JOB_SET_MAX. After --help, --usage and --version, which the leader has then, nothing is
  * checked. */
 int opt_components_scan(struct opt_components *cs, int argc, char *const argv[], struct err *err);
+
+/* To all components, and to those that the script begins; before all sources. NULL: none. */
+int opt_components_apply_defaults(struct opt_components *cs, const struct opt_defaults *defaults,
+                                  struct err *err);
+/* opt_restart() of each; the components of the script stay. */
+void opt_components_restart(struct opt_components *cs);
 
 struct opt_script {
     const char *name; /* for messages */

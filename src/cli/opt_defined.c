@@ -145,6 +145,11 @@ static void put_value(const struct opt *o, const struct opt_row *row, struct str
     }
 }
 
+void opt_format_value(const struct opt *o, enum opt_id id, struct str *out)
+{
+    put_value(o, &opt_rows[id], out);
+}
+
 void opt_format_defined(const struct opt *o, struct str *out)
 {
     const char *program = opt_program(o);

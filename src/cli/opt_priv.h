@@ -51,6 +51,9 @@ struct opt_alias {
 extern const struct opt_alias opt_aliases[];
 extern const size_t opt_alias_count;
 
+/* By its whole name, or another one that it has; NULL: the command has no such option. */
+const struct opt_row *opt_find_row(enum opt_command command, const char *name);
+
 /* One option of a command line or script. row NULL: none left. */
 struct opt_word {
     const struct opt_row *row;

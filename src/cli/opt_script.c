@@ -166,7 +166,7 @@ static void note_without_effect(struct opt *o, const char *letter, const char *a
 /* Unless a line of ours, or an earlier one of these, has set it. */
 static int set_unless_given(struct opt *o, enum opt_id id, const char *arg, struct err *err)
 {
-    return opt_given(o, id) ? 0 : opt_set(o, &opt_rows[id], arg, err);
+    return o->from[id] > OPT_FROM_DEFAULTS ? 0 : opt_set(o, &opt_rows[id], arg, err);
 }
 
 /* "4gb" as "4g"; a number alone, or with "b", counts bytes. */

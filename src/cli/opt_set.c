@@ -162,10 +162,12 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
 int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct err *err)
 {
     if (row->type == OPT_T_EXTRA) {
-        if (o->extras->set)
+        if (o->extras->set && !o->is_reread)
             o->extras->set(o->extras->ctx, o->component, row->offset, arg);
         return 0;
     }
+    if (o->decided[row->id])
+        return 0;
     int r = set_member(o, row, arg, err);
     if (r < 0)
         return r;

@@ -250,6 +250,8 @@ const struct conf_host *conf_find_controller(const struct conf *c, const char *n
 /* PluginDir; unset, the directory "sluice" among the libraries of the running program's prefix. The
  * caller frees. */
 char *conf_plugin_dirs(const struct conf *c);
+/* That directory, whatever PluginDir is: modules of Sluice itself are there. The caller frees. */
+char *conf_installed_plugin_dir(void);
 
 #define CONF_GATHER_MAX_SEC 86400
 /* "30" or "task=30,energy=60", of which the seconds for tasks are set, if they are there.

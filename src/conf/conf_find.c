@@ -89,8 +89,11 @@ const struct conf_host *conf_find_controller(const struct conf *c, const char *n
 
 char *conf_plugin_dirs(const struct conf *c)
 {
-    if (c->plugin_dir)
-        return mem_strdup(c->plugin_dir);
+    return c->plugin_dir ? mem_strdup(c->plugin_dir) : conf_installed_plugin_dir();
+}
+
+char *conf_installed_plugin_dir(void)
+{
     _cleanup_free_ char *prefix = path_prefix();
     return prefix && CONF_PLUGIN_DIR[0] != '/' ? mem_printf("%s/%s", prefix, CONF_PLUGIN_DIR)
                                                : mem_strdup(CONF_PLUGIN_DIR);

@@ -60,7 +60,8 @@ static void known_names(size_t key, struct str *out)
 /* Each name of the list has a say of its own: those that can be had keep theirs. */
 static bool is_list_of_plugins(size_t key)
 {
-    return key == CONF_KEY_job_submit_plugins || key == CONF_KEY_task_plugin;
+    return key == CONF_KEY_cli_filter_plugins || key == CONF_KEY_job_submit_plugins ||
+           key == CONF_KEY_task_plugin;
 }
 
 /* One name of a key's list. Returns what is to be used for it, or NULL for the default. */

@@ -20,8 +20,8 @@ static const struct {
      "acct_gather_profile/hdf5 acct_gather_profile/influxdb"},
     {CONF_KEY_auth_type, "auth/slurm", "", "auth/munge"},
     {CONF_KEY_burst_buffer_type, "burst_buffer/lua burst_buffer/none", "", "burst_buffer/datawarp"},
-    {CONF_KEY_cli_filter_plugins, "cli_filter/none", "",
-     "cli_filter/lua cli_filter/syslog cli_filter/user_defaults"},
+    {CONF_KEY_cli_filter_plugins,
+     "cli_filter/lua cli_filter/none cli_filter/syslog cli_filter/user_defaults", "", ""},
     {CONF_KEY_cred_type, "cred/slurm", "", "cred/munge"},
     {CONF_KEY_job_acct_gather_type,
      "jobacct_gather/cgroup jobacct_gather/linux jobacct_gather/none", "", ""},
@@ -58,7 +58,8 @@ static const struct {
 /* "none" of a list is nothing. */
 static bool is_nothing(enum conf_key_id key, const char *name)
 {
-    return key == CONF_KEY_job_submit_plugins && str_eq(name, "job_submit/none");
+    return (key == CONF_KEY_job_submit_plugins && str_eq(name, "job_submit/none")) ||
+           (key == CONF_KEY_cli_filter_plugins && str_eq(name, "cli_filter/none"));
 }
 
 static void check_name(enum conf_key_id key, const char *name, const char *used)

@@ -14,6 +14,8 @@
 #include "cli/bind_help.h"
 #include "cli/opt_component.h"
 #include "cmd/salloc/run.h"
+#include "launch/filter.h"
+#include "launch/filter_plugin.h"
 #include "launch/origin.h"
 #include "launch/plugins.h"
 
@@ -21,18 +23,18 @@ extern char **environ;
 
 /* Exits when there is nothing to do, or nothing can be done. */
 static void read_options(struct opt_components *options, const struct conf *conf,
-                         struct plugins **plugins, int argc, char **argv)
+                         struct plugins **plugins, struct filter **filter, int argc, char **argv)
 {
     struct err err = {0};
 
     opt_components_init(options, OPT_SALLOC);
     *plugins = plugins_begin(conf, opt_components_leader(options));
+    *filter = filter_begin(conf, opt_components_leader(options));
     if (opt_components_scan(options, argc, argv, &err) < 0)
         exit(opt_components_print_failure(options, &err));
     if (opt_print_info(opt_components_leader(options)))
         exit(0);
-    if (opt_components_apply_env(options, environ, &err) < 0 ||
-        opt_components_apply_argv(options, &err) < 0 || opt_components_finish(options, &err) < 0)
+    if (filter_read(*filter, options, NULL, environ, &err) < 0)
         exit(opt_components_print_failure(options, &err));
     for (size_t i = 0; i < options->count; i++)
         if (bind_help_print(&options->list[i]->opt, conf != NULL ? conf->gres_types : NULL))
@@ -136,12 +138,27 @@ static void complete_specs(struct request *r, struct plugins *plugins)
     plugins_export(plugins);
 }
 
+/* What is told filters when the job is there. */
+struct granted {
+    struct filter *filter;
+    size_t component_count;
+};
+
+static void on_granted(void *ctx, uint32_t job_id)
+{
+    const struct granted *g = ctx;
+
+    for (size_t i = 0; i <= g->component_count; i++)
+        filter_submitted(g->filter, i, job_id, FILTER_NO_STEP);
+}
+
 int main(int argc, char **argv)
 {
     static struct request request; /* what the environment names stays until the end */
     struct err err = {0};
     struct conf *conf = NULL;
     struct plugins *plugins;
+    struct filter *filter;
     struct Pb__JobSpec *job = &request.job;
     struct run_options run = {.job = job, .immediate_ms = -1};
     int unread = conf_load_own(&conf, &err); /* said when the options are understood */
@@ -149,7 +166,7 @@ int main(int argc, char **argv)
     int status;
 
     arena_init(&request.arena, 0);
-    read_options(&request.options, conf, &plugins, argc, argv);
+    read_options(&request.options, conf, &plugins, &filter, argc, argv);
     const struct opt *o = opt_components_leader(&request.options);
     const struct opt_component *leader = request.options.list[0];
     bool has_command = leader->command_argc > 0;
@@ -178,8 +195,11 @@ int main(int argc, char **argv)
     complete_specs(&request, plugins);
     run.components = request.components;
     run.component_count = request.component_count;
+    run.on_granted = on_granted;
+    run.ctx = &(struct granted){filter, request.component_count};
     status = run_to_end(conf, &run);
     plugins_end(plugins);
+    filter_end(filter);
     free(step[2]);
     conf_free(conf);
     arena_done(&request.arena);

@@ -299,6 +299,8 @@ static void tell_granted(struct run *run, const struct Pb__AllocReply *reply)
     if (reply->message != NULL)
         print_message(run, 0, "%s", reply->message);
     print_message(run, 0, "Granted job allocation %u", reply->job_id);
+    if (run->options->on_granted != NULL)
+        run->options->on_granted(run->options->ctx, reply->job_id);
     print_message(run, 2, "debug:  the controller answers after %lld ms, for %zu nodes",
                   (long long)(loop_mono_ms() - run->asked_at_ms), reply->n_alloc);
     tell_details(run, reply);

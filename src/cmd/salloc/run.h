@@ -21,8 +21,10 @@ struct run_options {
     int64_t immediate_ms; /* -1: wait; 0: at once or not at all */
     int kill_signal;      /* for the command when the allocation is revoked, as in cli/opt.h */
     enum run_bell bell;
-    bool no_shell; /* run nothing, keep the allocation */
-    int verbose;   /* -1 with --quiet */
+    bool no_shell;                                  /* run nothing, keep the allocation */
+    int verbose;                                    /* -1 with --quiet */
+    void (*on_granted)(void *ctx, uint32_t job_id); /* the nodes are there; NULL: nobody asks */
+    void *ctx;
 };
 
 /* Returns salloc's exit status. */

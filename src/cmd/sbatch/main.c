@@ -19,6 +19,8 @@
 #include "cmd/sbatch/environment.h"
 #include "cmd/sbatch/export_file.h"
 #include "cmd/sbatch/script.h"
+#include "launch/filter.h"
+#include "launch/filter_plugin.h"
 #include "launch/jobenv.h"
 #include "launch/origin.h"
 #include "launch/plugins.h"
@@ -92,6 +94,7 @@ struct setup {
     struct opt_components options;
     struct opt *opt;         /* the leader's, with all that the job has once */
     struct plugins *plugins; /* of the site; NULL: none */
+    struct filter *filter;   /* the same */
     struct arena arena;
     struct str script;
     char *script_dir; /* of --chdir, where the script is looked for; NULL: none */
@@ -134,15 +137,6 @@ static void read_script(struct setup *s, int operands)
     }
 }
 
-static int apply_script(struct setup *s, bool ignore_pbs, struct err *err)
-{
-    const struct opt_script script = {.name = s->path ? s->path : "standard input",
-                                      .data = s->script.data,
-                                      .len = s->script.len,
-                                      .ignore_pbs = ignore_pbs};
-    return s->opt->wrap ? 0 : opt_components_apply_script(&s->options, &script, err);
-}
-
 static void print_help_of_values(const struct opt_components *options)
 {
     const struct conf *conf = cmd_conf_if_any();
@@ -164,6 +158,7 @@ static void read_options_of_script(struct setup *s, int argc, char **argv, bool 
         opt_offer(opt_components_leader(&first), &silent);
     }
     if (opt_components_scan(&first, argc, argv, &err) < 0 ||
+        filter_ask_early(s->filter, &first, &err) < 0 ||
         opt_components_apply_env(&first, environ, &err) < 0 ||
         opt_components_apply_argv(&first, &err) < 0)
         exit(opt_components_print_failure(&first, &err));
@@ -183,6 +178,7 @@ static void read_options(struct setup *s, int argc, char **argv)
     opt_components_init(options, OPT_SBATCH);
     s->opt = opt_components_leader(options);
     s->plugins = plugins_begin(cmd_conf_if_any(), s->opt);
+    s->filter = filter_begin(cmd_conf_if_any(), s->opt);
     if (opt_components_scan(options, argc, argv, &err) < 0)
         exit(opt_components_print_failure(options, &err));
     if (opt_print_info(s->opt))
@@ -191,9 +187,11 @@ static void read_options(struct setup *s, int argc, char **argv)
     s->argv = options->list[0]->command_argv;
     read_options_of_script(s, argc, argv, &ignore_pbs);
     read_script(s, s->argc);
-    if (apply_script(s, ignore_pbs, &err) < 0 ||
-        opt_components_apply_env(options, environ, &err) < 0 ||
-        opt_components_apply_argv(options, &err) < 0 || opt_components_finish(options, &err) < 0)
+    const struct opt_script script = {.name = s->path ? s->path : "standard input",
+                                      .data = s->script.data,
+                                      .len = s->script.len,
+                                      .ignore_pbs = ignore_pbs};
+    if (filter_read(s->filter, options, s->opt->wrap ? NULL : &script, environ, &err) < 0)
         exit(opt_components_print_failure(options, &err));
     cmd_set_level(s->opt->quiet, s->opt->verbose);
     opt_components_print_notes(options);
@@ -342,6 +340,8 @@ static int submit_script(struct setup *s)
     }
     if (reply->message)
         cmd_say("%s", reply->message);
+    for (size_t i = 0; !s->opt->test_only && i <= s->component_count; i++)
+        filter_submitted(s->filter, i, reply->job_id, FILTER_NO_STEP);
     if (s->opt->test_only) {
         show_start_text(reply, s->opt->partition ? s->opt->partition : "(default)", cmd_say);
         return 0;
@@ -371,5 +371,6 @@ int main(int argc, char **argv)
     make_payload(&s);
     int status = submit_script(&s);
     plugins_end(s.plugins);
+    filter_end(s.filter);
     return status;
 }

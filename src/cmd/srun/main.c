@@ -31,6 +31,7 @@
 #include "cmd/srun/run/spawned.h"
 #include "conf/conf_het.h"
 #include "launch/bcast.h"
+#include "launch/filter.h"
 #include "launch/jobenv.h"
 #include "launch/origin.h"
 #include "launch/plugins.h"
@@ -60,6 +61,7 @@ struct setup {
     struct conf *conf;
     struct err unread;       /* why there is none */
     struct plugins *plugins; /* of the site; NULL: none */
+    struct filter *filter;   /* the same */
     struct opt_extras known_extras;
     struct opt_components *of_group[JOB_SET_MAX]; /* see find_component(); NULL: not needed yet */
     int argc;
@@ -83,16 +85,15 @@ static void keep_standard_descriptors(void)
 }
 
 /* The options of the command line in this environment. */
-static void read_components(int argc, char **argv, char **environment, struct opt_components *out)
+static void read_components(const struct setup *s, char **environment, struct opt_components *out)
 {
     struct err err = {0};
 
-    if (opt_components_scan(out, argc, argv, &err) < 0)
+    if (opt_components_scan(out, s->argc, s->argv, &err) < 0)
         exit(opt_components_print_failure(out, &err));
     if (opt_print_info(opt_components_leader(out)))
         exit(0);
-    if (opt_components_apply_env(out, environment, &err) < 0 ||
-        opt_components_apply_argv(out, &err) < 0 || opt_components_finish(out, &err) < 0)
+    if (filter_read(s->filter, out, NULL, environment, &err) < 0)
         exit(opt_components_print_failure(out, &err));
 }
 
@@ -106,9 +107,10 @@ static void read_options(struct setup *s, int argc, char **argv)
     o = s->opt = opt_components_leader(all);
     conf_load_own(&s->conf, &s->unread);
     s->plugins = plugins_begin(s->conf, o);
+    s->filter = s->order == NULL ? filter_begin(s->conf, o) : NULL;
     s->argc = argc;
     s->argv = argv;
-    read_components(argc, argv, het_env_choose(&s->arena, environ, HET_ENV_NONE), all);
+    read_components(s, het_env_choose(&s->arena, environ, HET_ENV_NONE), all);
     say_level(o->quiet ? -1 : (int)o->verbose);
     if (o->mpi != NULL && strcmp(o->mpi, "list") == 0) {
         mpi_list();
@@ -303,7 +305,7 @@ static struct opt_component *find_component(struct setup *s, size_t i, uint32_t 
             s->known_extras = (struct opt_extras){.list = extras->list, .count = extras->count};
             opt_offer(opt_components_leader(all), &s->known_extras);
         }
-        read_components(s->argc, s->argv, het_env_choose(&s->arena, environ, group), all);
+        read_components(s, het_env_choose(&s->arena, environ, group), all);
     }
     return all->list[i];
 }
@@ -463,6 +465,7 @@ static int before_launch(void *ctx, const struct Pb__StepReply *step, int argc, 
 {
     const struct part *p = ctx;
 
+    filter_submitted(p->setup->filter, p->component, step->job_id, step->step_id);
     return plugins_started(p->setup->plugins, p->number, step, argc, argv, err);
 }
 
@@ -740,6 +743,7 @@ int main(int argc, char **argv)
         become_sattach(s.opt, s.options.list[0]->command_argc);
     status = run_srun(&s, argc, argv);
     plugins_end(s.plugins);
+    filter_end(s.filter);
     for (size_t i = 0; i < s.part_count; i++)
         bcast_settings_done(&s.parts[i]->bcast);
     conf_free(s.conf);
