@@ -11,6 +11,7 @@ struct rpc_accept {
     const struct auth_key *key; /* copied */
     const char *my_name;        /* copied */
     const char *peer;           /* address, copied */
+    bool is_local;              /* of a UNIX socket */
     unsigned accepts;           /* RPC_WHO_NODE or RPC_WHO_KEY */
     void (*opened)(void *ctx, struct rpc_session *s, const char *name); /* proved */
     void (*refused)(void *ctx, const char *why);                        /* before that */

@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calls and fan-out on the loop. The daemon that mints runs on a thread and a loop of its own. */
-#include "rpc/rpc_test_server.h"
+#include "rpc/rpc_test_hosts.h"
 
 #include "rpc/client.h"
 #include "rpc/rpc_test_minter.h"
 #include "rpc/rpc_test_names.h"
-
-static struct conf conf;
-static struct conf_host hosts[2];
-static const Pb__Empty nothing = PB__EMPTY__INIT;
-
-static int setup(void **state)
-{
-    if (world_setup(state) < 0)
-        return -1;
-    conf = (struct conf){.message_timeout_sec = 10, .socket_dirs = {dir}, .socket_dir_count = 1};
-    hosts[0] = (struct conf_host){.name = "here", .addr = "127.0.0.1"};
-    hosts[1] = (struct conf_host){.name = "there", .addr = "127.0.0.2", .rank = 1};
-    conf.controllers.data = hosts;
-    conf.controllers.len = 1;
-    conf.slurm_uid = conf.slurmd_uid = geteuid();
-    unsetenv("SLUICE_NO_LOCAL_SOCKET");
-    return 0;
-}
 
 static int teardown(void **state)
 {
@@ -543,7 +525,7 @@ static void fan_out_times_out(void **state)
     rpc_server_free(v.server);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, hosts_setup, teardown)
 
 int main(void)
 {

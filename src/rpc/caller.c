@@ -72,6 +72,8 @@ static void new_local(struct rpc_caller *who, int fd)
     }
     c = add_caller(who, fd);
     rpc_quota_payer(c, c->who.uid);
+    if (c->server->opt.refuse_plain) /* who does not prove itself is nobody's idle command */
+        rpc_conn_expire(c->conn, RPC_STRANGER_TIMEOUT_MS);
 }
 
 void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_addr *addr)
@@ -152,6 +154,7 @@ static int begin_session(struct rpc_caller *c, const struct rpc_frame *f, struct
         .key = s->opt.key,
         .my_name = s->audience,
         .peer = c->text,
+        .is_local = c->local,
         .accepts = s->opt.refuse_plain ? RPC_WHO_KEY : RPC_WHO_NODE,
         .opened = session_opened,
         .refused = session_refused,

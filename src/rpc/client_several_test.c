@@ -393,7 +393,7 @@ static void closed_unread(void **state)
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, world_teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, hosts_setup, world_teardown)
 
 int main(void)
 {

@@ -510,7 +510,7 @@ static void impostor(void **state)
     rpc_server_free(v.server);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, world_teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, hosts_setup, world_teardown)
 
 int main(void)
 {

@@ -104,11 +104,20 @@ static bool may_send(const struct rpc_conn *c)
     return sealed_backlog(c) || (plain_backlog(c) && c->form != FORM_CALLED);
 }
 
+/* What the kernel has taken for a process of this host stays there for it, whoever closes. */
+static bool is_unix(int fd)
+{
+    int domain = 0;
+    socklen_t len = sizeof(domain);
+
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
+}
+
 size_t rpc_conn_unread(const struct rpc_conn *c)
 {
     int in_kernel = 0;
 
-    if (c->fd < 0 || ioctl(c->fd, SIOCOUTQ, &in_kernel) || in_kernel < 0)
+    if (c->fd < 0 || is_unix(c->fd) || ioctl(c->fd, SIOCOUTQ, &in_kernel) || in_kernel < 0)
         in_kernel = 0;
     return rpc_conn_backlog(c) + (size_t)in_kernel;
 }

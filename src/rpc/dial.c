@@ -115,7 +115,10 @@ static void add_reason(struct rpc_dial *d, const char *why)
 {
     const struct rpc_target *t = &d->targets[d->at];
 
-    str_printf(&d->reasons, "%s%s:%u: %s", d->reasons.len ? "; " : "", t->addr, t->port, why);
+    str_printf(&d->reasons, "%s%s", d->reasons.len ? "; " : "", t->addr);
+    if (t->port)
+        str_printf(&d->reasons, ":%u", t->port);
+    str_printf(&d->reasons, ": %s", why);
 }
 
 static void on_connecting(void *ctx, int fd, unsigned ready)

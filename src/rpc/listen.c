@@ -61,16 +61,17 @@ static void on_acceptable(void *ctx, int fd, unsigned ready)
                 continue;
             return;
         }
-        rpc_caller_new(l->server, got, l->path != NULL, &addr);
+        rpc_caller_new(l->server, got, l->local, &addr);
     }
 }
 
-static void add_listener(struct rpc_server *s, int fd, const char *path)
+static void add_listener(struct rpc_server *s, int fd, bool local, const char *path)
 {
     struct rpc_listener *l = mem_new(struct rpc_listener);
 
     l->server = s;
     l->fd = fd;
+    l->local = local;
     l->path = mem_strdup(path);
     l->watch = loop_fd_new(s->opt.loop, fd, LOOP_READ, on_acceptable, l);
     DL_APPEND(s->listeners, l);
@@ -162,9 +163,9 @@ static int listen_any(struct rpc_server *s, uint16_t port, struct err *err)
     if (fd4 < 0 && fd6 < 0)
         return listen_error(fd4, NULL, port, err);
     if (fd4 >= 0)
-        add_listener(s, fd4, NULL);
+        add_listener(s, fd4, false, NULL);
     if (fd6 >= 0)
-        add_listener(s, fd6, NULL);
+        add_listener(s, fd6, false, NULL);
     return port ? port : port_of(fd6);
 }
 
@@ -181,8 +182,22 @@ int rpc_server_listen_tcp(struct rpc_server *s, const char *addr, uint16_t port,
     fd = listen_on(&addrs[0]);
     if (fd < 0)
         return listen_error(fd, addr, port, err);
-    add_listener(s, fd, NULL);
+    add_listener(s, fd, false, NULL);
     return port_of(fd);
+}
+
+int rpc_server_listen_abstract(struct rpc_server *s, char name[RPC_ABSTRACT_SIZE], struct err *err)
+{
+    struct rpc_addr addr;
+    int fd;
+
+    rpc_net_name_abstract(name);
+    rpc_net_resolve(name, 0, true, &addr, NULL);
+    fd = listen_on(&addr);
+    if (fd < 0)
+        return err_set(err, fd, "cannot listen on %s: %s", name, strerror(-fd));
+    add_listener(s, fd, true, NULL);
+    return 0;
 }
 
 /* The directory above path exists, and only daemons' users can put names into it. */
@@ -264,6 +279,6 @@ int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, 
         unlink(temp);
         return rc;
     }
-    add_listener(s, take_fd(&fd), path);
+    add_listener(s, take_fd(&fd), true, path);
     return 0;
 }

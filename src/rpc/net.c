@@ -6,13 +6,20 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "auth/auth.h"
+#include "base/str.h"
 #include "rpc/rpc.h"
+
+#define ABSTRACT_PREFIX "@sluice-"
+#define ABSTRACT_RANDOM 16 /* bytes */
+
 static struct {
     uint32_t idle_sec, every_sec, probes;
 } keepalive = {60, 15, 4};
@@ -22,14 +29,46 @@ void rpc_addr_format(const struct rpc_addr *a, char out[RPC_ADDR_TEXT_MAX])
     char ip[INET6_ADDRSTRLEN] = "?";
     const struct sockaddr_in *in4 = (const struct sockaddr_in *)&a->ss;
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&a->ss;
+    const struct sockaddr_un *sun = (const struct sockaddr_un *)&a->ss;
 
-    if (a->ss.ss_family == AF_INET6) {
+    if (a->ss.ss_family == AF_UNIX) {
+        snprintf(out, RPC_ADDR_TEXT_MAX, "@%s", sun->sun_path + 1);
+    } else if (a->ss.ss_family == AF_INET6) {
         inet_ntop(AF_INET6, &in6->sin6_addr, ip, sizeof(ip));
         snprintf(out, RPC_ADDR_TEXT_MAX, "[%s]:%u", ip, ntohs(in6->sin6_port));
     } else {
         inet_ntop(AF_INET, &in4->sin_addr, ip, sizeof(ip));
         snprintf(out, RPC_ADDR_TEXT_MAX, "%s:%u", ip, ntohs(in4->sin_port));
     }
+}
+
+bool rpc_is_abstract(const char *name)
+{
+    size_t digits = RPC_ABSTRACT_SIZE - sizeof(ABSTRACT_PREFIX);
+
+    return str_starts(name, ABSTRACT_PREFIX) && strlen(name) == RPC_ABSTRACT_SIZE - 1 &&
+           strspn(name + strlen(ABSTRACT_PREFIX), "0123456789abcdef") == digits;
+}
+
+void rpc_net_name_abstract(char name[RPC_ABSTRACT_SIZE])
+{
+    uint8_t random[ABSTRACT_RANDOM];
+    size_t len = (size_t)snprintf(name, RPC_ABSTRACT_SIZE, ABSTRACT_PREFIX);
+
+    auth_random(random, sizeof(random));
+    for (size_t i = 0; i < sizeof(random); i++)
+        len += (size_t)snprintf(name + len, RPC_ABSTRACT_SIZE - len, "%02x", random[i]);
+}
+
+/* In the kernel a NUL is in the place of the "@". */
+static void resolve_abstract(const char *name, struct rpc_addr *out)
+{
+    struct sockaddr_un *sun = (struct sockaddr_un *)&out->ss;
+
+    memset(out, 0, sizeof(*out));
+    sun->sun_family = AF_UNIX;
+    memcpy(sun->sun_path + 1, name + 1, strlen(name) - 1);
+    out->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
 }
 
 int rpc_net_resolve(const char *host, uint16_t port, bool numeric, struct rpc_addr *out,
@@ -43,6 +82,10 @@ int rpc_net_resolve(const char *host, uint16_t port, bool numeric, struct rpc_ad
     char service[8];
     int rc, count = 0;
 
+    if (host && rpc_is_abstract(host)) {
+        resolve_abstract(host, out);
+        return 1;
+    }
     snprintf(service, sizeof(service), "%u", port);
     rc = getaddrinfo(host, service, &hints, &list);
     if (rc != 0)
@@ -73,10 +116,53 @@ static bool is_self(int fd)
     return strcmp(here_text, there_text) == 0;
 }
 
+/* Connected, or -errno. */
+static int connect_unix(const struct sockaddr *to, socklen_t len)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, to, len) < 0) {
+        int e = errno;
+        close(fd);
+        return -e;
+    }
+    return fd;
+}
+
+/* By default the kernel takes far less than over TCP; more than it may only of root. */
+static void enlarge_send_buffer(int fd)
+{
+    int room = RPC_SESSION_HIGH;
+
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) < 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+}
+
+/* Anybody can listen under a name that was read somewhere, after its maker has gone. */
+static int connect_abstract(const struct rpc_addr *to, uid_t owner)
+{
+    struct auth_identity who;
+    int fd = connect_unix((const struct sockaddr *)&to->ss, to->len);
+
+    if (fd >= 0 && (auth_peer(fd, &who, NULL) < 0 || (who.uid != owner && who.uid != 0))) {
+        close(fd);
+        return -EACCES;
+    }
+    if (fd >= 0)
+        enlarge_send_buffer(fd);
+    return fd;
+}
+
 int rpc_net_connect(const struct rpc_addr *to, uid_t owner, bool *pending)
 {
     int fd;
 
+    if (to->ss.ss_family == AF_UNIX) {
+        *pending = false;
+        return connect_abstract(to, owner ? owner : geteuid());
+    }
     if (owner)
         setfsuid(owner); /* what the kernel names as the owner of a socket that is made now */
     fd = socket(to->ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -107,20 +193,11 @@ int rpc_net_connect(const struct rpc_addr *to, uid_t owner, bool *pending)
 int rpc_net_connect_unix(const char *path)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
-    int fd;
 
     if (strlen(path) >= sizeof(sun.sun_path))
         return -ENAMETOOLONG;
     memcpy(sun.sun_path, path, strlen(path) + 1);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    if (connect(fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0) {
-        int e = errno;
-        close(fd);
-        return -e;
-    }
-    return fd;
+    return connect_unix((const struct sockaddr *)&sun, sizeof(sun));
 }
 
 int rpc_net_connected(int fd)

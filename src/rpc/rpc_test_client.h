@@ -2,15 +2,11 @@
 /* The blocking client, on a thread of its own against servers on the loop. */
 #pragma once
 
-#include "rpc/rpc_test_server.h"
+#include "rpc/rpc_test_hosts.h"
 
 #include <pthread.h>
 
 #include "rpc/client.h"
-
-static struct conf conf;
-static struct conf_host hosts[2];
-static const Pb__Empty nothing = PB__EMPTY__INIT;
 
 /* What a thread does, and what came of it: the asserts stay on the main thread. */
 struct job {
@@ -92,20 +88,6 @@ static void call(struct job *j, enum rpc_number rpc)
     if (!j->request)
         j->request = &nothing.base;
     run_job(j);
-}
-
-static int setup(void **state)
-{
-    if (world_setup(state) < 0)
-        return -1;
-    conf = (struct conf){.message_timeout_sec = 10, .socket_dirs = {dir}, .socket_dir_count = 1};
-    hosts[0] = (struct conf_host){.name = "here", .addr = "127.0.0.1"};
-    hosts[1] = (struct conf_host){.name = "there", .addr = "127.0.0.2", .rank = 1};
-    conf.controllers.data = hosts;
-    conf.controllers.len = 1;
-    conf.slurm_uid = conf.slurmd_uid = geteuid();
-    setenv("SLUICE_NO_LOCAL_SOCKET", "0", 1);
-    return 0;
 }
 
 static void over_tcp(void)

@@ -71,8 +71,8 @@ void rpc_seal_done(struct rpc_seal *s)
     mem_wipe(s, sizeof(*s));
 }
 
-/* Where an encrypted channel authenticates every byte already, the tag of a bulk body is zero. */
-static void frame_mac(const struct auth_key *key, struct auth_bulk **bulk, bool is_encrypted,
+/* Where nobody else can have sent the bytes, the tag of a bulk body is zero. */
+static void frame_mac(const struct auth_key *key, struct auth_bulk **bulk, bool is_protected,
                       uint8_t direction, uint64_t seq, const struct rpc_header *h, const void *body,
                       uint8_t mac[AUTH_MAC_SIZE])
 {
@@ -83,7 +83,7 @@ static void frame_mac(const struct auth_key *key, struct auth_bulk **bulk, bool 
     prefix[0] = direction;
     memcpy(prefix + 1, &number, sizeof(number));
     rpc_header_pack(h, prefix + 1 + sizeof(number));
-    if (fast && !is_encrypted) {
+    if (fast && !is_protected) {
         if (!*bulk)
             *bulk = auth_bulk_new(key);
         auth_bulk_tag(*bulk, seq, body, h->body_len, tag);
@@ -95,7 +95,7 @@ static void frame_mac(const struct auth_key *key, struct auth_bulk **bulk, bool 
 void rpc_seal_sign(struct rpc_seal *s, const struct rpc_header *h, const void *body,
                    uint8_t mac[AUTH_MAC_SIZE])
 {
-    frame_mac(&s->tx_key, &s->tx_bulk, s->is_encrypted, s->tx_direction, s->tx_seq++, h, body, mac);
+    frame_mac(&s->tx_key, &s->tx_bulk, s->is_protected, s->tx_direction, s->tx_seq++, h, body, mac);
 }
 
 int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *body,
@@ -103,7 +103,7 @@ int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *b
 {
     uint8_t expected[AUTH_MAC_SIZE];
 
-    frame_mac(&s->rx_key, &s->rx_bulk, s->is_encrypted, s->rx_direction, s->rx_seq, h, body,
+    frame_mac(&s->rx_key, &s->rx_bulk, s->is_protected, s->rx_direction, s->rx_seq, h, body,
               expected);
     if (!auth_equal(expected, mac, sizeof(expected)))
         return err_set(err, -ERR_AUTH,

@@ -47,7 +47,8 @@ struct rpc_seal {
     struct auth_bulk *tx_bulk, *rx_bulk; /* when the first such frame is there */
     uint64_t tx_seq, rx_seq;
     uint8_t tx_direction, rx_direction;
-    bool is_encrypted; /* by a channel below: bodies of RPC_FLAG_BULK get no tag of their own */
+    bool is_protected; /* by a channel below, or by the kernel: bodies of RPC_FLAG_BULK get no tag
+                          of their own */
 };
 
 void rpc_seal_init(struct rpc_seal *s, const struct auth_key *key, const struct rpc_transcript *t,

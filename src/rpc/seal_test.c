@@ -66,7 +66,7 @@ static struct rpc_header header(const char *body)
                                .body_len = (uint32_t)strlen(body)};
 }
 
-static void check_every_bit(unsigned more_flags, bool is_encrypted)
+static void check_every_bit(unsigned more_flags, bool is_protected)
 {
     struct rpc_seal a, b;
     char body[] = "some body";
@@ -76,12 +76,12 @@ static void check_every_bit(unsigned more_flags, bool is_encrypted)
     h.flags |= (uint16_t)more_flags;
     rpc_seal_init(&a, &key, &transcript, true);
     rpc_seal_init(&b, &key, &transcript, false);
-    a.is_encrypted = is_encrypted;
+    a.is_protected = is_protected;
     rpc_seal_sign(&a, &h, body, mac);
-    if (is_encrypted) /* one side alone */
+    if (is_protected) /* one side alone */
         assert_int_equal(rpc_seal_check(&b, &h, body, mac, NULL), -ERR_AUTH);
-    b.is_encrypted = is_encrypted;
-    for (size_t bit = 0; bit < strlen("some body") * 8 && !is_encrypted; bit++) {
+    b.is_protected = is_protected;
+    for (size_t bit = 0; bit < strlen("some body") * 8 && !is_protected; bit++) {
         body[bit / 8] ^= (char)(1u << bit % 8);
         assert_int_equal(rpc_seal_check(&b, &h, body, mac, NULL), -ERR_AUTH);
         body[bit / 8] ^= (char)(1u << bit % 8);

@@ -88,6 +88,9 @@ int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, 
  * first directory of conf that this process may write to; returns its number. */
 int rpc_server_listen_here(struct rpc_server *s, const struct conf *conf, const char *name,
                            struct err *err);
+/* A UNIX socket under a new name, without a file, for programs of this host that are told of it.
+ * Any user of the host may connect: what they ask for has to be proved, as by a session. */
+int rpc_server_listen_abstract(struct rpc_server *s, char name[RPC_ABSTRACT_SIZE], struct err *err);
 void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the calls */
 /* Who connects from now on is neither accepted nor refused: it waits, and is reset when the
  * listeners are closed. So it knows that nothing was done of what it asks. */

@@ -31,7 +31,8 @@ struct rpc_listener {
     struct rpc_server *server;
     int fd;
     struct loop_fd *watch;
-    char *path; /* of a UNIX socket, removed with the listener */
+    bool local;
+    char *path; /* of a UNIX socket that has one, removed with the listener */
     struct rpc_listener *prev, *next;
 };
 

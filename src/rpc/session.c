@@ -35,6 +35,7 @@ struct rpc_session {
     char address[RPC_ADDR_TEXT_MAX], peer[PEER_TEXT_MAX];
     bool paused, finishing, filled, in_close;
     bool send_bulk;
+    bool is_local; /* both ends are of this host, and the kernel has named them to each other */
 
     bool accepted;
     void (*opened)(void *ctx, struct rpc_session *s, const char *name);
@@ -178,7 +179,7 @@ static void on_handshake_closed(void *owner, const struct err *why)
 static void set_open(struct rpc_session *s)
 {
     rpc_seal_init(&s->seal, &s->key, &s->transcript, !s->accepted);
-    s->seal.is_encrypted = rpc_conn_is_encrypted(s->conn);
+    s->seal.is_protected = s->is_local || rpc_conn_is_encrypted(s->conn);
     s->send_bulk = false;
     s->state = ST_OPEN;
     s->opened_at = loop_mono_ms();
@@ -274,6 +275,7 @@ int rpc_session_accept(const struct rpc_accept *a, const struct rpc_frame *f,
     s->accepted = true;
     s->io = a->io;
     s->conn = a->conn;
+    s->is_local = a->is_local;
     s->key = *a->key;
     s->accepts = a->accepts;
     s->opened = a->opened;
@@ -312,8 +314,11 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     rpc_addr_format(addr, s->address);
     snprintf(s->peer, sizeof(s->peer), "%s", s->address);
     s->conn = rpc_conn_new(s->io, fd, RPC_BODY_MAX_ANON, &handshake_ops, s);
-    auth_noise_key_make(&s->key, &channel);
-    rpc_conn_call(s->conn, &channel);
+    s->is_local = addr->ss.ss_family == AF_UNIX;
+    if (!s->is_local) {
+        auth_noise_key_make(&s->key, &channel);
+        rpc_conn_call(s->conn, &channel);
+    }
     rpc_conn_expire(s->conn, RPC_READ_TIMEOUT_MS);
     s->state = ST_HELLO;
     rpc_hello_make(s->my_name, &s->transcript.connecting);

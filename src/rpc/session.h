@@ -40,8 +40,14 @@ struct rpc_session_events {
 #define RPC_SESSION_RETRY_MIN_MS 50 /* pause between attempts, doubled up to the maximum */
 #define RPC_SESSION_RETRY_MAX_MS 2000
 
+/* "@sluice-" and 32 hexadecimal digits: an abstract UNIX socket, which every process in the network
+ * namespace of its maker can connect to, and no other. See rpc_server_listen_abstract(). */
+#define RPC_ABSTRACT_SIZE 41
+bool rpc_is_abstract(const char *name);
+
 struct rpc_target {
-    const char *addr; /* copied */
+    const char *addr; /* copied; may be abstract: then the port is not used, and only a socket of
+                         'owner' or of root is connected to, which is not encrypted */
     uint16_t port;
     uid_t owner; /* whose socket the kernel takes it for, when root connects on behalf of a user; 0:
                     the process's own */

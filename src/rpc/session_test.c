@@ -1,125 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "rpc/rpc_test_server.h"
+#include "rpc/rpc_test_session.h"
 
-#include "proto/io.pb-c.h"
 #include "rpc/seal.h"
-#include "rpc/session.h"
-
-/* One end of a session, and what happened to it. */
-struct end {
-    struct rpc_session *s;
-    unsigned opened, messages, closed, drained;
-    enum rpc_number last;
-    uint64_t seq; /* of the last NODE_ACK */
-    size_t bytes; /* of IO_DATA */
-    struct err why;
-    bool free_on_message, free_on_close, free_on_open;
-};
-
-static void end_open(void *ctx, struct rpc_session *s)
-{
-    struct end *e = ctx;
-
-    e->opened++;
-    if (e->free_on_open)
-        rpc_session_free(s);
-}
-static void end_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
-                        const ProtobufCMessage *body)
-{
-    struct end *e = ctx;
-
-    e->messages++;
-    e->last = (enum rpc_number)rpc->number;
-    if (rpc->number == RPC_NODE_ACK)
-        e->seq = ((const Pb__NodeAck *)body)->seq;
-    if (rpc->number == RPC_IO_DATA)
-        e->bytes += ((const Pb__IoData *)body)->data.len;
-    if (e->free_on_message) {
-        e->free_on_message = false;
-        rpc_session_free(s);
-    }
-}
-static void end_drained(void *ctx, struct rpc_session *s)
-{
-    struct end *e = ctx;
-
-    e->drained++;
-}
-static void end_close(void *ctx, struct rpc_session *s, const struct err *why)
-{
-    struct end *e = ctx;
-
-    e->closed++;
-    e->why = *why;
-    if (e->free_on_close)
-        rpc_session_free(s);
-}
-
-static struct rpc_session_events end_events(struct end *e, unsigned accepts)
-{
-    return (struct rpc_session_events){
-        .accepts = accepts,
-        .on_open = end_open,
-        .on_message = end_message,
-        .on_drained = end_drained,
-        .on_close = end_close,
-        .ctx = e,
-    };
-}
-
-static void connect_to(struct end *e, const char *host, int port, bool retry, unsigned accepts)
-{
-    struct rpc_session_events events = end_events(e, accepts);
-    struct rpc_target t = {host, (uint16_t)port};
-
-    e->s = rpc_session_connect(loop, &key, "node1", &t, 1, retry, &events);
-}
-
-static bool has_opened(void *ctx)
-{
-    return ((struct end *)ctx)->opened > 0;
-}
-static bool has_message(void *ctx)
-{
-    return ((struct end *)ctx)->messages > 0;
-}
-static bool has_closed(void *ctx)
-{
-    return ((struct end *)ctx)->closed > 0;
-}
-static bool has_session(void *ctx)
-{
-    return ((struct served *)ctx)->sessions > 0;
-}
-static void send_ack(struct rpc_session *s, uint64_t seq)
-{
-    Pb__NodeAck ack = PB__NODE_ACK__INIT;
-
-    ack.seq = seq;
-    rpc_session_send(s, RPC_NODE_ACK, &ack.base);
-}
-
-static void send_data(struct rpc_session *s, size_t len)
-{
-    static uint8_t bytes[1 << 20];
-    Pb__IoData data = PB__IO_DATA__INIT;
-
-    assert_true(len <= sizeof(bytes));
-    data.task = 0;
-    data.stream = 1;
-    data.has_data = 1;
-    data.data = (ProtobufCBinaryData){len, bytes};
-    rpc_session_send(s, RPC_IO_DATA, &data.base);
-}
-
-static void serve_end(struct served *v, struct end *e, bool step)
-{
-    struct rpc_server_options bend = {.refuse_plain = step};
-
-    v->session_events = end_events(e, 0);
-    serve(v, &bend);
-}
 
 /* A peer that speaks the handshake, and can then say what it likes. */
 struct peer {
@@ -453,9 +335,13 @@ static void talk(void **state)
     run_until(has_opened, &here);
     run_until(has_session, &v);
     assert_string_equal(v.session_name, "node1");
-    snprintf(want, sizeof(want), "%s (127.0.0.1:%d)", AUDIENCE, v.port);
+    if (locally)
+        snprintf(want, sizeof(want), "%s (%s)", AUDIENCE, abstract);
+    else
+        snprintf(want, sizeof(want), "%s (127.0.0.1:%d)", AUDIENCE, v.port);
     assert_string_equal(rpc_session_peer(here.s), want);
-    assert_memory_equal(rpc_session_peer(v.session), "node1 (127.0.0.1:", 17);
+    assert_memory_equal(rpc_session_peer(v.session),
+                        locally ? "node1 (local uid " : "node1 (127.0.0.1:", 17);
     for (uint64_t i = 2; i < 200; i++) {
         here.messages = there.messages = 0;
         send_ack(here.s, i);
@@ -939,6 +825,12 @@ int main(void)
         TEST(finishes_when_all_is_taken),
         TEST(finish_before_open),
         TEST(freed_while_connecting),
+        LOCAL(talk),
+        LOCAL(bulk),
+        LOCAL(freed_inside),
+        LOCAL(backlog),
+        LOCAL(pauses),
+        LOCAL(finishes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,6 @@
 /* Blocking frames for the calling side, inside this room: poll(), no loop. */
 #pragma once
 
-#include <protobuf-c/protobuf-c.h>
-
 #include "base/str.h"
 #include "rpc/frame.h"
 #include "rpc/net.h"

@@ -122,7 +122,8 @@ def established(pid):
 
 def test_connections_for_a_user_are_not_of_root(cluster):
     """The user chooses the port that a shepherd connects to: who asks the kernel is told that it is this user."""
-    with cluster.popen(["srun", "-n1", "sh", "-c", "echo $PPID; exec sleep 1000"], user="nobody", stdout=subprocess.PIPE) as p:
+    by_tcp = {"SLUICE_NO_LOCAL_SOCKET": "1"}
+    with cluster.popen(["srun", "-n1", "sh", "-c", "echo $PPID; exec sleep 1000"], user="nobody", stdout=subprocess.PIPE, env=by_tcp) as p:
         shepherd = int(p.stdout.readline())
         assert established(shepherd) == [NOBODY]
         p.terminate()

@@ -35,6 +35,82 @@ def test_unbuffered_output_is_written_to_a_terminal(cluster, label, prefix):
     assert cluster.run("srun tty").stdout == "not a tty\n"
 
 
+def tcp_connections(port):
+    """Established TCP connections that use this port; both ends are on this host, so each counts twice."""
+    rows = [row.split() for kind in ("tcp", "tcp6") for row in pathlib.Path(f"/proc/net/{kind}").read_text().splitlines()[1:]]
+    return sum(row[3] == "01" and f"{port:04X}" in (row[1][-4:], row[2][-4:]) for row in rows)
+
+
+@pytest.mark.parametrize("conf, least, most", [("", 50, 60), ("CommunicationParameters=keepalivetime=4000,keepaliveinterval=3000", 3900, 4000),
+                                               ("KeepAliveTime=5000", 4900, 5000)])
+def test_streams_are_probed_after_the_configured_keepalive_time(make_cluster, conf, least, most):
+    """slurm.conf(5), CommunicationParameters: both ends of a connection between srun and slurmstepd are probed after that time."""
+    c = make_cluster(nodes=1, conf=conf)
+    step = c.popen(["srun", "sh", "-c", "echo $SLURM_SRUN_COMM_PORT; read x"], env={"SLUICE_NO_LOCAL_SOCKET": "1"}, stdin=subprocess.PIPE)
+    port = f"{int(step.stdout.buffer.readline()):04X}"
+
+    def left():
+        """Seconds until established connections are probed."""
+        rows = [row.split() for row in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        timers = [row[5].split(":") for row in rows if row[3] == "01" and port in (row[1][-4:], row[2][-4:])]
+        return [int(when, 16) / os.sysconf("SC_CLK_TCK") if kind == "02" else None for kind, when in timers]
+
+    eventually(lambda: len(left()) == 2 and all(sec and least <= sec <= most for sec in left()), left)
+    step.stdin.write("go\n")
+    step.stdin.flush()
+    assert step.wait() == 0
+
+
+ENDS = {"exit": 3, "srun killed": -signal.SIGKILL, "slurmstepd killed": 137, "stopped": 3}
+
+
+@pytest.mark.parametrize("way, nodes, end", [*((way, 1, end) for way in ("local", "TCP") for end in ENDS), ("local", 2, "exit")])
+def test_streams_of_a_step_on_one_host(cluster, way, nodes, end):
+    """ADR 0053: a node that srun asks by its local socket connects to srun by one, too; any other over TCP. Nothing else differs."""
+    size = 100_000_000
+    env = {"SLUICE_NO_LOCAL_SOCKET": str(int(way == "TCP"))}
+    program = (f"[ $SLURM_PROCID = 0 ] || exec head -n2 >/dev/null; echo $SLURM_SRUN_COMM_PORT; read x; yes | head -c {size}; "
+               "echo end >&2; read x; exit 3")
+    step = cluster.popen(["srun", f"-N{nodes}", f"-n{nodes}", "sh", "-c", program], env=env, stdin=subprocess.PIPE)
+    pipe = step.stdout.buffer
+    port = int(pipe.readline())
+    expected = 0 if way == "local" and nodes == 1 else 2 * nodes
+    eventually(lambda: tcp_connections(port) == expected, f"{expected} ends of connections, as each node comes by its own")
+    step.stdin.write("go\n")
+    step.stdin.flush()
+    if end == "stopped":
+        step.send_signal(signal.SIGSTOP)
+        cluster.kill("n1")
+        cluster.start_node("n1")
+        cluster.wait_ready()
+        step.send_signal(signal.SIGCONT)
+    left = size
+    while left:
+        chunk = pipe.read1(min(left, 1 << 20))
+        assert chunk and not chunk.strip(b"y\n")
+        left -= len(chunk)
+    assert step.stderr.readline() == "end\n"
+    if end == "srun killed":
+        step.kill()
+    elif end == "slurmstepd killed":
+        os.kill(child_named(cluster.daemons["n1"].pid, "slurmstepd"), signal.SIGKILL)
+    else:
+        step.stdin.write("go\n")
+        step.stdin.flush()
+    assert step.wait() == ENDS[end]
+    eventually(lambda: not cluster.run("squeue -h").ok(), "its job has ended")
+    assert pipe.read() == b"" and tcp_connections(port) == 0
+    for stream in step.stdin, step.stdout, step.stderr:
+        stream.close()
+
+
+@pytest.mark.parametrize("way", ["local", "TCP"])
+def test_verbose_srun_tells_how_the_node_is_connected(cluster, way):
+    """-vv: by a socket of this host, with the user behind it, or by an address."""
+    done = cluster.run("srun -vv -N1 -n1 true", env={"SLUICE_NO_LOCAL_SOCKET": str(int(way == "TCP"))})
+    assert done.returncode == 0 and ("(local uid" in done.stderr) == (way == "local"), done
+
+
 def test_tasks_and_nodes(cluster):
     out = cluster.run(["srun", "-N2", "-n4", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME $SLURM_LOCALID "
                        "$SLURM_NODEID $SLURM_NTASKS $SLURM_STEP_NUM_NODES"]).ok()

@@ -340,6 +340,9 @@ static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__
         m->io_key.len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_LAUNCH, "%s: the request lacks a program or where its output goes",
                        err_text(ERR_LAUNCH));
+    if (m->io_local && !rpc_is_abstract(m->io_local))
+        return err_set(err, -ERR_LAUNCH, "%s: '%.64s' is not a name of a local socket of srun",
+                       err_text(ERR_LAUNCH), m->io_local);
     rc = launch_limits_check_args(m, err);
     return rc ? rc : launch_check_not_over(d, *cred, err);
 }
@@ -451,6 +454,8 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     kept.io_key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
     kept.io_addr = &back;
     kept.n_io_addr = 1;
+    if (!(r->roles & RPC_WHO_LOCAL)) /* of another host, where that name is nobody's or another's */
+        kept.io_local = NULL;
     l = launch_new(d, LAUNCH_TASKS, cred, m->cred, &kept.base, index);
     auth_key_done(&secret);
     l->key = launch_key_of(m->io_key);

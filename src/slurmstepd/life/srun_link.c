@@ -17,6 +17,7 @@
 
 #define TRIES 6 /* to be heard by srun, before any task runs */
 #define RETRY_MIN_MS 50
+#define ADDRESSES_MAX 8
 
 static void on_signal(struct step *step, const Pb__IoSignal *m)
 {
@@ -201,11 +202,13 @@ void srun_connect(struct step *step)
                                         .on_drained = on_drained,
                                         .on_close = on_close,
                                         .ctx = step};
-    struct rpc_target targets[8];
+    struct rpc_target targets[ADDRESSES_MAX];
     struct auth_key key;
     size_t count = 0;
 
-    for (size_t i = 0; i < launch->n_io_addr && count < 8; i++)
+    if (launch->io_local)
+        targets[count++] = (struct rpc_target){launch->io_local, 0, step->uid};
+    for (size_t i = 0; i < launch->n_io_addr && count < ADDRESSES_MAX; i++)
         targets[count++] =
             (struct rpc_target){launch->io_addr[i], (uint16_t)launch->io_port, step->uid};
     await_hello(step);

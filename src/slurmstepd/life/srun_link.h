@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The connection to the step's srun: opened by us before any task runs, keyed by the launch's own
- * key. Until srun has answered our hello no task runs, and a connection that breaks is made anew;
- * when it is lost later, the tasks end.
+ * key; to a UNIX socket of srun where the launch came over the local socket of this node's daemon,
+ * else or when that fails over TCP (docs/adr/0053-streams-on-one-host-go-by-a-unix-socket.md).
+ * Until srun has answered our hello no task runs, and a connection that breaks is made anew; when
+ * it is lost later, the tasks end.
  */
 #pragma once
 

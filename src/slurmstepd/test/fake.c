@@ -11,6 +11,8 @@
 
 #include "base/mem.h"
 
+bool fake_here;
+
 static void on_data(struct fake *f, const Pb__IoData *m)
 {
     assert_true(m->task < FAKE_TASKS_MAX && (m->stream == 1 || m->stream == 2));
@@ -86,6 +88,7 @@ static void on_session(void *ctx, struct rpc_session *s, const char *peer_name)
     struct rpc_session_events events = {.on_message = on_message, .on_close = on_close, .ctx = f};
 
     f->session = s;
+    f->is_local = strstr(rpc_session_peer(s), "local uid") != NULL;
     rpc_session_set_events(s, &events);
 }
 
@@ -113,6 +116,8 @@ void fake_init(struct fake *f, struct bench *b)
     fake_token(f, geteuid());
     f->server = rpc_server_new(&options, &events);
     f->port = (uint16_t)rpc_server_listen_tcp(f->server, "127.0.0.1", 0, NULL);
+    f->here = fake_here;
+    assert_int_equal(rpc_server_listen_abstract(f->server, f->local, NULL), 0);
     assert_int_equal(conf_load(path, CONF_CLIENT, NULL, &f->conf, &report, NULL), 0);
     conf_report_done(&report);
 }
@@ -159,12 +164,14 @@ void fake_fill(struct fake *f, const struct bench_cred *c, const char *script, P
     }
     if (!m->io_port)
         m->io_port = f->port;
+    if (f->here && !m->io_local)
+        m->io_local = f->local;
     m->io_key = (ProtobufCBinaryData){sizeof(f->token), f->token};
 }
 
 void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m, const char *script)
 {
-    struct rpc_node_target target = {BENCH_NODE, "127.0.0.1", f->b->node_port};
+    struct rpc_node_target target = {BENCH_NODE, "127.0.0.1", f->b->node_port, f->here};
 
     f->answered = false;
     fake_fill(f, c, script, m);

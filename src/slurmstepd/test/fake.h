@@ -30,12 +30,18 @@ struct fake {
     bool eof[FAKE_TASKS_MAX];
     int status[FAKE_TASKS_MAX];
     unsigned started, exited, failed, fences, hellos;
-    unsigned deaf; /* the connections of so many hellos end without an answer */
-    bool holds;    /* greetings are answered by fake_greet() alone */
-    int early;     /* a signal that is sent with the greeting; 0: none */
+    unsigned deaf;                 /* the connections of so many hellos end without an answer */
+    bool here;                     /* launches go over the local socket of the node, */
+    char local[RPC_ABSTRACT_SIZE]; /* and name this one of ours */
+    bool is_local;                 /* the last session came over a UNIX socket */
+    bool holds;                    /* greetings are answered by fake_greet() alone */
+    int early;                     /* a signal that is sent with the greeting; 0: none */
     int fail_code;
     struct str puts;
 };
+
+/* Whether fakes are 'here' unless a test says otherwise. */
+extern bool fake_here;
 
 /* Another token of a user, and the key of it. */
 void fake_token(struct fake *f, uid_t uid);

@@ -167,6 +167,8 @@ static void test_revoked_and_repeated(void **state)
     fake_end(&b, &f, 0);
 }
 
+static char gone[] = "@sluice-00000000000000000000000000000000";
+
 static void test_nobody_listens(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
@@ -176,6 +178,7 @@ static void test_nobody_listens(void **state)
 
     fake_begin(&b, &f, programs);
     m.io_port = 1;
+    m.io_local = gone;
     fake_launch(&f, &c, &m, "echo >ran");
     assert_true(bench_until(&b, fake_is_answered, &f));
     assert_int_equal(f.code, ERR_LAUNCH);
@@ -216,7 +219,9 @@ static void test_broken_each_time(void **state)
     fake_launch(&f, &c, &m, "echo >ran");
     assert_true(bench_until(&b, fake_is_answered, &f));
     assert_int_equal(f.code, ERR_LAUNCH); /* not one that asks for another launch */
-    assert_non_null(strstr(f.text, "srun cannot be reached: session with srun (127.0.0.1:"));
+    assert_non_null(strstr(f.text, f.here
+                                       ? "srun cannot be reached: session with srun (@sluice-"
+                                       : "srun cannot be reached: session with srun (127.0.0.1:"));
     assert_non_null(strstr(f.text, "Connection closed by the other side, each time again"));
     assert_true(f.hellos > 1 && f.hellos < 100);
     assert_false(bench_has_file(&b, "ran"));
@@ -445,6 +450,58 @@ static void test_other_address(void **state)
     fake_end(&b, &f, 5);
 }
 
+/* Srun's UNIX socket is connected to where the launch came by one, too, and is there. */
+static void test_socket_of_srun(void **state)
+{
+    struct bench b;
+    struct fake f;
+    const struct {
+        char *name;
+        bool here, is_local;
+    } rows[] = {{f.local, true, true}, {f.local, false, false}, {gone, true, false}};
+
+    fake_begin(&b, &f, programs);
+    for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct bench_cred c = {.job_id = 5, .step_id = i, .tasks = 1};
+        Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+
+        m.io_local = rows[i].name;
+        f.here = rows[i].here;
+        f.done = false;
+        fake_token(&f, geteuid());
+        fake_launch(&f, &c, &m, "echo here");
+        assert_true(bench_until(&b, fake_is_done, &f));
+        assert_int_equal(f.code, 0);
+        assert_int_equal(f.is_local, rows[i].is_local);
+        assert_string_equal(str_cstr(&f.out[0]), "here\n");
+        str_clear(&f.out[0]);
+    }
+    fake_end(&b, &f, 5);
+}
+
+/* Any other name is nothing that a shepherd, which is root, connects to. */
+static void test_name_that_no_srun_has(void **state)
+{
+    static char *names[] = {"@/tmp/.X11-unix/X0", "/run/dbus/system_bus_socket", "127.0.0.1", ""};
+    struct bench_cred c = {.job_id = 5, .tasks = 1};
+    struct bench b;
+    struct fake f;
+
+    fake_begin(&b, &f, programs);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) * 2; i++) {
+        Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
+
+        m.io_local = names[i / 2];
+        f.here = i % 2;
+        fake_launch(&f, &c, &m, "echo no");
+        assert_true(bench_until(&b, fake_is_answered, &f));
+        assert_int_equal(f.code, ERR_LAUNCH);
+        assert_non_null(strstr(f.text, "is not a name of a local socket of srun"));
+    }
+    assert_int_equal(f.hellos, 0);
+    fake_end(&b, &f, 0);
+}
+
 /* Said before any is started. */
 static void test_few_descriptors(void **state)
 {
@@ -653,12 +710,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cancel_is_said),
         cmocka_unit_test(test_few_descriptors),
         cmocka_unit_test(test_other_address),
+        cmocka_unit_test(test_socket_of_srun),
+        cmocka_unit_test(test_name_that_no_srun_has),
         cmocka_unit_test(test_foreign_writer),
         cmocka_unit_test(test_pmi),
         cmocka_unit_test(test_restart_of_the_daemon),
         cmocka_unit_test(test_terminal),
         cmocka_unit_test(test_limits_and_descriptors),
     };
+    int failed;
 
     if (argc < 2) {
         fprintf(stderr, "usage: tasks_test DIRECTORY [TEST]\n");
@@ -667,5 +727,7 @@ int main(int argc, char **argv)
     programs = argv[1];
     if (argc > 2)
         cmocka_set_test_filter(argv[2]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    failed = cmocka_run_group_tests_name("over TCP", tests, NULL, NULL);
+    fake_here = true;
+    return failed + cmocka_run_group_tests_name("on this host", tests, NULL, NULL);
 }

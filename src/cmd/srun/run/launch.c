@@ -415,6 +415,7 @@ static void fill_request(struct run *run, uint32_t number, struct Pb__LaunchTask
     m->n_argv = (size_t)command->argc;
     m->work_dir = (char *)o->work_dir;
     m->io_port = peers_port(run->peers);
+    m->io_local = (char *)peers_local(run->peers);
     m->io_key.data = (uint8_t *)peers_token(run->peers);
     m->io_key.len = AUTH_TOKEN_SIZE;
     m->std_in = (char *)input_node_file(run->input, number);

@@ -47,6 +47,7 @@ struct peers {
     uint8_t token[AUTH_TOKEN_SIZE];
     int node_fd; /* see peers_connection() */
     uint16_t port;
+    char local[RPC_ABSTRACT_SIZE]; /* "": none */
     uint32_t count, awaited;
     struct peer *list; /* by node index */
     struct guest *guests;
@@ -234,7 +235,7 @@ static void on_guest_message(void *ctx, struct rpc_session *s, const struct rpc_
         return;
     }
     drop_guest(g);
-    say_debug("Node %s is connected", hello->node);
+    say_debug("Node %s is connected: %s", hello->node, rpc_session_peer(s));
     welcome_node(p, s, hello);
 }
 
@@ -291,6 +292,19 @@ static void on_patience(void *ctx)
     }
 }
 
+/* The shepherd of a node that is reached by its local socket needs no TCP, which it falls back to.
+ */
+static void listen_here(struct peers *p)
+{
+    struct err err = {0};
+
+    if (p->node_fd >= 0 && rpc_local_socket_wanted() &&
+        rpc_server_listen_abstract(p->server, p->local, &err) < 0) {
+        say_debug("%s", err.text);
+        p->local[0] = '\0';
+    }
+}
+
 int peers_open(struct run *run, struct peers **out, struct err *err)
 {
     struct peers *p = mem_new(struct peers);
@@ -326,6 +340,7 @@ int peers_open(struct run *run, struct peers **out, struct err *err)
         return port;
     }
     p->port = (uint16_t)port;
+    listen_here(p);
     *out = p;
     return 0;
 }
@@ -370,6 +385,11 @@ int *peers_connection(struct peers *p)
 uint16_t peers_port(const struct peers *p)
 {
     return p->port;
+}
+
+const char *peers_local(const struct peers *p)
+{
+    return p->local[0] ? p->local : NULL;
 }
 
 const uint8_t *peers_token(const struct peers *p)

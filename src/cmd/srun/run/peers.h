@@ -27,6 +27,9 @@ void peers_expect(struct peers *p, uint32_t node);
 int *peers_connection(struct peers *p);
 
 uint16_t peers_port(const struct peers *p);
+/* Of the UNIX socket for the shepherd of the step's only node, where its daemon is on this host;
+ * NULL: there is none. */
+const char *peers_local(const struct peers *p);
 /* AUTH_TOKEN_SIZE bytes, of which node daemons make the key. */
 const uint8_t *peers_token(const struct peers *p);
 
