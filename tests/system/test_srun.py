@@ -619,7 +619,7 @@ def test_a_program_of_several_that_is_not_there(cluster, name, text, status):
     (cluster.work / "plain").write_text("#!/bin/sh\n")
     (cluster.work / "kinds").write_text(f"0 {name} a\n1 sh -c 'echo $1 $PATH' sh %t\n")
     path = f"/usr/bin:/bin:{cluster.work}"
-    done = cluster.run(["env", f"PATH={cluster.environment()['PATH']}", "srun", "-n2", "-l", f"--export=ALL,PATH={path}", "--multi-prog", "kinds"])
+    done = cluster.run([PREFIX / "bin/srun", "-n2", "-l", "--multi-prog", "kinds"], env={"PATH": path})
     assert done.stdout == f"1: 1 {path}\n"
     shown = "" if name == "''" else name
     assert f"0: slurmstepd: error: execve(): {shown}: {text}\n" in done.stderr, done.stderr

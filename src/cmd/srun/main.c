@@ -18,12 +18,14 @@
 #include "cli/gpu_bind.h"
 #include "cli/opt.h"
 #include "cli/opt_component.h"
+#include "cmd/srun/alone/alone.h"
 #include "cmd/srun/option/become.h"
 #include "cmd/srun/option/bind_default.h"
 #include "cmd/srun/option/doctor.h"
 #include "cmd/srun/option/het_env.h"
 #include "cmd/srun/option/mpi.h"
 #include "cmd/srun/option/multi.h"
+#include "cmd/srun/option/names.h"
 #include "cmd/srun/option/program.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/option/whole.h"
@@ -35,6 +37,7 @@
 #include "launch/jobenv.h"
 #include "launch/origin.h"
 #include "launch/plugins.h"
+#include "show/names.h"
 
 extern char **environ;
 
@@ -105,7 +108,6 @@ static void read_options(struct setup *s, int argc, char **argv)
 
     opt_components_init(all, OPT_SRUN);
     o = s->opt = opt_components_leader(all);
-    conf_load_own(&s->conf, &s->unread);
     s->plugins = plugins_begin(s->conf, o);
     s->filter = s->order == NULL ? filter_begin(s->conf, o) : NULL;
     s->argc = argc;
@@ -678,6 +680,19 @@ static int estimate_start(struct setup *s)
     return become_estimate(s->conf, &s->parts[0]->job, list_jobs(s) + 1, s->part_count - 1);
 }
 
+/* The name is kept. Once a job was requested, srun-dynamic would request another one. */
+static void look_up_user(const struct setup *s)
+{
+    for (size_t i = 0; i < s->part_count; i++) {
+        const struct opt *o = s->parts[i]->opt;
+        const struct Pb__JobSpec *job = &s->parts[i]->job;
+
+        if (names_need_user(o->std_in) || names_need_user(o->std_out) ||
+            names_need_user(o->std_err))
+            names_user(job->has_uid ? job->uid : getuid());
+    }
+}
+
 static int run_srun(struct setup *s, int argc, char **argv)
 {
     struct err err = {0};
@@ -704,6 +719,8 @@ static int run_srun(struct setup *s, int argc, char **argv)
     make_specs(s, argc, argv);
     name_groups(s);
     whole_warn(&s->options, s->parts[0]->step.has_job_id);
+    look_up_user(s);
+    alone_forbid_leaving();
     if (s->opt->test_only && s->order == NULL)
         return estimate_start(s);
     consult_plugins(s);
@@ -717,6 +734,7 @@ static int run_srun(struct setup *s, int argc, char **argv)
     return run_to_end(s->conf, &s->parts[0]->run);
 }
 
+/* Closes descriptors that srun-dynamic would need. */
 static void read_order(struct setup *s, int argc, char **argv)
 {
     struct err err = {0};
@@ -734,7 +752,10 @@ int main(int argc, char **argv)
     int status;
 
     keep_standard_descriptors();
+    alone_begin(argv);
     arena_init(&s.arena, 0);
+    conf_load_own(&s.conf, &s.unread);
+    alone_check(s.conf);
     read_order(&s, argc, argv);
     read_options(&s, argc, argv);
     if (s.opt->allocate)

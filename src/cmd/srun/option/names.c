@@ -33,10 +33,18 @@ static uint32_t of_array(const struct names_values *v, const char *name, uint32_
     return given ? (uint32_t)number : none;
 }
 
+bool names_need_user(const char *spec)
+{
+    uint32_t task;
+
+    return names_kind(spec, &task) == NAMES_FILE && strchr(spec, '%') != NULL &&
+           strchr(spec, 'u') != NULL;
+}
+
 /* Looked up when a pattern may ask for it: that can take as long as all else together. */
 static const char *user_of(const struct names_values *v, const char *pattern)
 {
-    return v->user != NULL || strchr(pattern, 'u') == NULL ? v->user : names_user(v->uid);
+    return v->user != NULL || !names_need_user(pattern) ? v->user : names_user(v->uid);
 }
 
 int names_expand(const char *pattern, const struct names_values *v, struct str *out,

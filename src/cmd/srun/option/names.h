@@ -28,6 +28,9 @@ struct names_values {
     uint32_t uid;
 };
 
+/* Whether the name of a file of srun's host may have the name of the user in it. */
+bool names_need_user(const char *spec);
+
 /* Appends the name of a NAMES_FILE (base/pattern.h). */
 int names_expand(const char *pattern, const struct names_values *v, struct str *out,
                  struct err *err);
