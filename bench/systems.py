@@ -116,6 +116,7 @@ class Pair:
 
     def __init__(self, prefix, nodes, cpus, memory, alone=False, before=None):
         os.environ["SLUICE_PREFIX"] = str(prefix)
+        os.environ["PATH"] = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"  # a program is looked for in each folder, for every step
         sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests/system"))
         self.place = tempfile.TemporaryDirectory(prefix="sluice-bench.", ignore_cleanup_errors=True)
         self.systems = []

@@ -30,8 +30,9 @@ static int fail_become(struct err *err, const char *what, uid_t uid)
 /* The supplementary groups are the given ones; the kernel sorts them and may add the main one. */
 static bool groups_hold(gid_t gid, const gid_t *groups, size_t count)
 {
+    gid_t few[BECOME_GROUPS_FEW];
     int n = getgroups(0, NULL);
-    gid_t *have = mem_new_array(gid_t, n > 0 ? (size_t)n : 1);
+    gid_t *have = n <= BECOME_GROUPS_FEW ? few : mem_new_array(gid_t, (size_t)n);
     bool same = n >= 0 && getgroups(n, have) == n;
 
     for (int i = 0; same && i < n; i++) {
@@ -41,7 +42,8 @@ static bool groups_hold(gid_t gid, const gid_t *groups, size_t count)
             known = groups[j] == have[i];
         same = known;
     }
-    free(have);
+    if (have != few)
+        free(have);
     return same;
 }
 

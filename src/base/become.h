@@ -10,6 +10,8 @@
 
 #include "base/err.h"
 
+#define BECOME_GROUPS_FEW 256 /* up to so many, becoming a user allocates nothing */
+
 /* Becomes the user for good: groups, then group ids, then user ids, each call checked, and the
  * result read back (getresuid, getresgid, getgroups, capget). A process without root's rights can
  * only become itself. On failure the caller must end: nothing may run in a half-way state. */

@@ -6,6 +6,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/path.h"
+#include "base/str.h"
+
 rlim_t dump_forbid(void)
 {
     struct rlimit limit;
@@ -19,6 +22,14 @@ rlim_t dump_forbid(void)
     if (geteuid() == 0)
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     return before;
+}
+
+bool dump_outlasts_rights(void)
+{
+    _cleanup_str_ struct str mode = STR_INIT;
+
+    return !path_read_file("/proc/sys/fs/suid_dumpable", 16, &mode, NULL) &&
+           (str_starts(str_cstr(&mode), "0") || str_starts(str_cstr(&mode), "2"));
 }
 
 void dump_set_limit(rlim_t soft)

@@ -46,14 +46,20 @@ int err_vset(struct err *err, int code, const char *fmt, va_list ap)
 {
     if (!err)
         return code;
-    struct str text = STR_INIT;
-    str_vprintf(&text, fmt, ap);
-    if (text.len < sizeof(err->text))
-        memcpy(err->text, str_cstr(&text), text.len + 1);
-    else
-        keep_ends(err, text.data, text.len);
+    char few[ERR_TEXT_MAX] = ""; /* 'ap' may have the text that err has */
+    va_list again;
+    va_copy(again, ap);
+    int len = vsnprintf(few, sizeof(few), fmt, again);
+    va_end(again);
+    if (len < (int)sizeof(few)) {
+        memcpy(err->text, few, sizeof(few));
+    } else {
+        struct str text = STR_INIT;
+        str_vprintf(&text, fmt, ap);
+        keep_ends(err, str_cstr(&text), text.len);
+        str_done(&text);
+    }
     err->code = code;
-    str_done(&text);
     return code;
 }
 

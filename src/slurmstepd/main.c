@@ -111,6 +111,7 @@ static void step_done(struct step *step)
 int main(int argc, char **argv)
 {
     struct step step = {0};
+    bool may_share;
     rlim_t core_limit;
     struct stat st;
 
@@ -137,6 +138,7 @@ int main(int argc, char **argv)
         return 1;
     }
     core_limit = dump_forbid();
+    may_share = geteuid() != 0 || dump_outlasts_rights();
     mallopt(M_MMAP_THRESHOLD, 64 << 10); /* what output was held in goes back when it is taken */
     mallopt(M_TRIM_THRESHOLD, 128 << 10);
     if (argc == 2 && !strcmp(argv[1], "nursery"))
@@ -144,6 +146,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     reap_become_subreaper();
     step_init(&step, core_limit);
+    step.may_share_memory = may_share;
     step.loop = loop_new_coarse();
     loop_child_other(step.loop, on_unknown_child, &step);
     control_open(&step, DAEMON_FD);

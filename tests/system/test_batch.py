@@ -249,6 +249,26 @@ def test_the_script_is_looked_for_in_the_directory_of_the_job(cluster):
     cluster.run("sbatch -D one ./two.sh", env=path).fails("Unable to open file ./two.sh")
 
 
+@pytest.mark.parametrize("how", ("missing", "file", "closed")[:3 if ROOT else 2])  # root alone runs a job as another user
+def test_a_working_directory_that_cannot_be_entered_is_tmp(cluster, how):
+    """The job runs in /tmp, and its error output says why."""
+    place = cluster.work / f"place-{how}"
+    why = {"missing": "No such file or directory", "file": "Not a directory", "closed": "Permission denied"}[how]
+    if how == "file":
+        place.write_text("")
+    elif how == "closed":
+        place.mkdir(mode=0o700)
+    user = "nobody" if how == "closed" else None
+    out, err = cluster.work / f"{how}.out", cluster.work / f"{how}.err"
+    job = cluster.sbatch("-D", place, "-o", out, "-e", err, wrap="pwd; srun pwd", user=user)
+    assert cluster.wait(job)["ExitCode"] == "0:0"
+    said = f"couldn't chdir to `{place}': {why}: going to /tmp instead\n"
+    assert out.read_text() == "/tmp\n/tmp\n"
+    assert err.read_text() == "slurmstepd: error: " + said
+    done = cluster.run(["srun", "-D", str(place), "pwd"], user=user)
+    assert done.ok() == "/tmp" and done.stderr.endswith(said), done.stderr
+
+
 def test_each_run_of_a_requeued_job_has_a_file(cluster):
     job = cluster.sbatch("--requeue", "-o", "run-%r.txt", script='#!/bin/sh\ntest "$SLURM_RESTART_COUNT" || sleep 60\n')
     eventually(lambda: (cluster.work / "run-0.txt").exists(), "the first run has its file")

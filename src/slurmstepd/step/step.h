@@ -132,6 +132,7 @@ struct step {
     pid_t pid;             /* ours */
     unsigned descriptors;  /* of a task, unless it is told otherwise */
     rlim_t core_limit;     /* of a task, bytes, likewise */
+    bool may_share_memory; /* with a task that is not root any more, see child_shares_memory() */
     uint64_t vsize_bytes;  /* of the address space of each of its processes; 0: no limit */
     enum step_phase phase; /* changed by step_advance() alone */
     uint32_t job_id, restarts, step_id;

@@ -35,6 +35,7 @@
 #include "slurmstepd/task/session.h"
 
 #define SERVER_FD 3
+#define SAID_MAX (PATH_MAX + ERR_TEXT_MAX)
 
 static const char *const stream_names[] = {"input", "output", "error"};
 
@@ -92,21 +93,22 @@ static _Noreturn void report_failure(const struct child_plan *plan, const struct
     _exit(1);
 }
 
+/* Allocates nothing, see child_shares_memory(). */
 static __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...)
 {
-    _cleanup_str_ struct str s = STR_INIT;
+    char text[SAID_MAX], line[SAID_MAX + 32];
     va_list ap;
+    int len;
 
-    str_puts(&s, "slurmstepd: error: ");
     va_start(ap, fmt);
-    str_vprintf(&s, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    str_putc(&s, '\n');
-    path_write_all(STDERR_FILENO, s.data, s.len);
+    len = snprintf(line, sizeof(line), "slurmstepd: error: %s\n", text);
+    path_write_all(STDERR_FILENO, line, (size_t)len);
 }
 
-/* All of them: posix_spawn() leaves two ignored that the C library keeps to itself. */
-static void default_signals(void)
+/* Of all signals: posix_spawn() leaves two ignored that the C library keeps to itself. */
+static void reset_handlers(void)
 {
     struct {
         void (*handler)(int);
@@ -114,12 +116,25 @@ static void default_signals(void)
         void (*restorer)(void);
         unsigned long mask;
     } kernel_action = {0};
-    sigset_t none;
 
     for (int signo = 1; signo < NSIG; signo++)
         syscall(SYS_rt_sigaction, signo, &kernel_action, NULL, sizeof(kernel_action.mask));
+}
+
+static void unblock_signals(void)
+{
+    sigset_t none;
+
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* A process that is the user's can be sent a signal that dumps core, and before Linux 5.16 a dump
+ * ends all processes that share its memory. An undumpable process dies alone. */
+static void guard_shared_memory(void)
+{
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    unblock_signals();
 }
 
 /* As the user, so that nobody's limit rises above what this node grants. */
@@ -182,7 +197,7 @@ static int open_file(const struct child_plan *plan, int number, struct err *err)
         flags |= O_WRONLY | O_CREAT | O_APPEND | (plan->truncate[number] ? O_TRUNC : 0);
     fd = open(path, flags, 0666);
     if (fd < 0)
-        return err_set(err, -ERR_OPEN_IO, "Could not open standard %s file %s: %s",
+        return err_set(err, -ERR_OPEN_IO, "Could not open standard %s file %.300s: %s",
                        stream_names[number], path, strerror(errno));
     return fd;
 }
@@ -315,23 +330,36 @@ static void finish_environment(struct task *t, const struct child_plan *plan)
     }
 }
 
-/* Where execvpe() is to begin: its try to run what is not there costs several times a look. */
-static const char *skip_without(const char *path, const char *program)
+/* As execvpe(), with PATH of the task: allocates nothing, and looks for a file before it tries to
+ * run it, which costs less where there is none. */
+static void run_by_path(const struct child_plan *plan, const char *path, char **env)
 {
+    const char *program = plan->argv[0];
     char full[PATH_MAX];
+    int error = ENOENT;
 
-    if (strchr(program, '/'))
-        return path;
-    for (;;) {
+    if (strchr(program, '/')) {
+        execvpe(program, plan->argv, env);
+        return;
+    }
+    for (bool more = *program; more; path++) {
         size_t len = strcspn(path, ":");
         int n =
             snprintf(full, sizeof(full), "%.*s/%s", len ? (int)len : 1, len ? path : ".", program);
 
-        if (!path[len] || n < 0 || (size_t)n >= sizeof(full) || !access(full, F_OK) ||
-            (errno != ENOENT && errno != ENOTDIR))
-            return path;
-        path += len + 1;
+        path += len;
+        more = *path;
+        if (n < 0 || (size_t)n >= sizeof(full))
+            continue;
+        if (!access(full, F_OK))
+            execvpe(full, plan->argv, env);
+        if (errno == EACCES)
+            error = EACCES;
+        else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
+                 errno != ETIMEDOUT)
+            return;
     }
+    errno = error;
 }
 
 /* Of a file that is there: what it asks for is not. */
@@ -371,9 +399,7 @@ static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
     if (plan->by_path) {
         const char *path = envlist_get(&t->step->env, "PATH");
 
-        path = skip_without(path ? path : "/usr/bin:/bin", plan->argv[0]);
-        setenv("PATH", path, 1); /* where execvpe() looks */
-        execvpe(plan->argv[0], plan->argv, env);
+        run_by_path(plan, path ? path : "/usr/bin:/bin", env);
         run_of_directory(plan, env);
     } else {
         execve(plan->argv[0], plan->argv, env);
@@ -386,20 +412,39 @@ static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
     _exit(code);
 }
 
-static void bind_task(struct task *t)
+/* The part of the preparation that allocates memory. Returns the messages for standard error, in
+ * the arena. */
+static const char *prepare_task(struct task *t, const struct child_plan *plan)
 {
     _cleanup_str_ struct str said = STR_INIT;
+    struct step *step = t->step;
 
-    gpus_bind(t, &t->step->env, &said);
+    finish_environment(t, plan);
+    gpus_bind(t, &step->env, &said);
     affinity_apply(t, &said);
-    if (said.len)
-        path_write_all(STDERR_FILENO, said.data, said.len);
+    envlist_argv(&step->env); /* the place that run_program() needs */
+    return said.len ? arena_strdup(&step->arena, str_cstr(&said)) : "";
+}
+
+/* Other tasks wait for something between fork and exec, open files, or allocate as the user. The
+ * kernel ends all processes that share the memory of one that is over the limit of its cgroup. */
+bool child_shares_memory(const struct step *step, const struct child_plan *plan)
+{
+    if (!step->may_share_memory || !step->launch || step->task_count != 1 || plan->go_fd >= 0)
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (plan->path[i] && strcmp(plan->path[i], "/dev/null") != 0)
+            return false;
+    return !step->contain && step->tmp_fd < 0 && !step->session && !step->pmix && !plan->is_pty &&
+           !plugin_is_open(step) && !debug_wanted(step) && !hook_has_prologs(step) &&
+           !hook_has_epilogs(step) && step->group_count < BECOME_GROUPS_FEW;
 }
 
 _Noreturn void child_run(struct task *t, struct child_plan *plan)
 {
     struct step *step = t->step;
     struct err err = {0};
+    const char *said = NULL;
     int chdir_error = 0, code;
     char byte;
 
@@ -407,12 +452,18 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     if (contain_enter(step, &err) || jobtmp_enter(step->tmp_fd, &err))
         report_failure(plan, &err);
     close_what_is_not_mine(step, plan);
-    default_signals();
+    reset_handlers();
+    if (!plan->shares_memory)
+        unblock_signals();
     setsid();
     session_limit(step);
+    if (plan->shares_memory)
+        said = prepare_task(t, plan);
     if (plugin_task_privileged(t, plan, &err) ||
         become_user(step->uid, step->gid, step->groups, step->group_count, &err))
         report_failure(plan, &err);
+    if (plan->shares_memory)
+        guard_shared_memory();
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != step->pid)
         _exit(1); /* it died before the request above */
@@ -420,7 +471,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     if (chdir(plan->work_dir)) {
         chdir_error = errno;
         if (chdir("/tmp")) {
-            err_set(&err, -ERR_CHDIR, "couldn't chdir to `%s': %s, nor to /tmp", plan->work_dir,
+            err_set(&err, -ERR_CHDIR, "couldn't chdir to `%.300s': %s, nor to /tmp", plan->work_dir,
                     strerror(chdir_error));
             report_failure(plan, &err);
         }
@@ -439,8 +490,9 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     send_report(plan, 0, "");
     if (plan->go_fd >= 0 && read(plan->go_fd, &byte, 1) != 1)
         _exit(1); /* the shepherd has gone, or given up */
-    finish_environment(t, plan);
-    bind_task(t);
+    if (!plan->shares_memory)
+        said = prepare_task(t, plan);
+    path_write_all(STDERR_FILENO, said, strlen(said));
     set_limits(step, plan);
     set_priority(step);
     code = hook_prologs(t, plan);
@@ -453,6 +505,27 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     run_program(t, plan);
 }
 
+/* It runs none of our signal handlers. What becoming the user has changed of the protection of the
+ * memory is put right. */
+pid_t child_start_sharing(struct task *t, const struct child_plan *plan)
+{
+    struct child_plan own = *plan;
+    sigset_t all, before;
+    int error;
+    pid_t pid;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pid = vfork();
+    if (pid == 0)
+        child_run(t, &own);
+    error = errno;
+    dump_forbid();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return pid;
+}
+
 /* The user's, in the step's control group, and gone with its shepherd; for what runs beside tasks.
  */
 static void become_child(const struct step *step, const int *keep, size_t count)
@@ -460,10 +533,11 @@ static void become_child(const struct step *step, const int *keep, size_t count)
     if (contain_enter(step, NULL) || jobtmp_enter(step->tmp_fd, NULL))
         _exit(126);
     close_all_but(keep, count);
-    default_signals();
+    reset_handlers();
     setsid();
     if (become_user(step->uid, step->gid, step->groups, step->group_count, NULL))
         _exit(126);
+    unblock_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != step->pid)
         _exit(126); /* it died before the request above */

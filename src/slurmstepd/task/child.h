@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The forked child's way to the task's program: session, user, limits, directory, files, program.
+ * The child's way to the task's program: session, user, limits, directory, files, program.
  * Everything here runs with one thread, and after child_run() has become the user nothing of root
  * is left. User files are opened here and nowhere else.
  */
@@ -37,6 +37,7 @@ struct child_plan {
     int pmi_fd;       /* -1: none */
     bool is_pty;      /* fd[0] is the terminal, for all three */
     bool pass_output;
+    bool shares_memory;   /* with the shepherd, until exec */
     int report_fd, go_fd; /* go_fd: wait for a byte there; -1 */
     const char *work_dir;
     char *const *argv;
@@ -47,6 +48,14 @@ struct child_plan {
 };
 
 _Noreturn void child_run(struct task *t, struct child_plan *plan);
+
+/* Whether vfork() may start the task, which copies no memory (docs/adr/0055). With shares_memory,
+ * child_run() allocates only while it is root, when no user can kill it halfway, and changes
+ * nothing that the shepherd reads later. */
+bool child_shares_memory(const struct step *step, const struct child_plan *plan);
+
+/* Starts the task of a plan with shares_memory by vfork(); as fork(). */
+pid_t child_start_sharing(struct task *t, const struct child_plan *plan);
 
 /* The tasks' PMIx server, with the step's environment and our socket as its descriptor 3. */
 _Noreturn void child_run_server(struct step *step, const char *path, int fd);

@@ -149,6 +149,13 @@ static int run_prolog(const char *name, const char *path, struct envlist *env, b
     return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : 1;
 }
 
+bool hook_has_prologs(const struct step *step)
+{
+    const char *own = step->launch ? step->launch->task_prolog : NULL;
+
+    return (own && *own) || step->start->task_prolog;
+}
+
 int hook_prologs(struct task *t, const struct child_plan *plan)
 {
     struct step *step = t->step;

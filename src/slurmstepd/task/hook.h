@@ -13,6 +13,7 @@
 #define HOOK_OUTPUT_MAX (1u << 20) /* of a prolog; the rest is dropped */
 #define HOOK_EPILOG_SEC 5          /* then a user's epilog is killed */
 
+bool hook_has_prologs(const struct step *step);
 /* In the task's process. 0, or the exit code to end with: why has been said on standard error. */
 int hook_prologs(struct task *t, const struct child_plan *plan);
 

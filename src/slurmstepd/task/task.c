@@ -295,7 +295,8 @@ static int start_task(struct task *t, struct child_plan *plan, int go_end, struc
         return err_set(err, -errno, "cannot make a socket pair: %s", strerror(errno));
     t->report_fd = pair[0];
     plan->report_fd = pair[1];
-    pid = fork();
+    plan->shares_memory = child_shares_memory(step, plan);
+    pid = plan->shares_memory ? child_start_sharing(t, plan) : fork();
     if (pid < 0)
         return err_set(err, -errno, "cannot start another process: %s", strerror(errno));
     if (pid == 0) {
