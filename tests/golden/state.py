@@ -2,7 +2,7 @@
 """The kept states: one for each format that was released. Each directory has
 
 - state.sql     SQLite's file as text
-- slurm.conf    the configuration it belongs to
+- slurm.conf    the configuration it belongs to, and resources.yaml where it has hierarchical resources
 - listing.txt   what the commands say of it
 
 As root: state.py make DIRECTORY makes one of the present format, before it is released; state.py list DIRECTORY writes
@@ -13,6 +13,8 @@ import json
 import os
 import pathlib
 import pwd
+import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -35,13 +37,19 @@ def build(golden, path):
     db.close()
 
 
+def node_count(golden):
+    return int(re.search(r"(?m)^NodeName=n\[1-(\d+)\]", (golden / "slurm.conf").read_text())[1])
+
+
 def configure(c, golden):
     """The cluster gets the kept configuration in the place of its own."""
-    ports = [c.port, *free_ports(4)]
+    ports = [c.port, *free_ports(node_count(golden))]
     text = (golden / "slurm.conf").read_text()
     text = text.replace("@PORTS@", ",".join(str(p) for p in ports[1:]))
     text = text.replace("@PORT@", str(ports[0])).replace("@DIR@", str(c.dir)).replace("@USER@", pwd.getpwuid(os.geteuid()).pw_name)
     c.conf_file.write_text(text)
+    if (golden / "resources.yaml").exists():
+        shutil.copy(golden / "resources.yaml", c.dir)
     return ports
 
 
@@ -56,6 +64,8 @@ def listing(c, ports):
             out.append("")
             out += [f"{key}={value}" for key, value in fields.items()
                     if key not in MOVING and not (pending and key in ("StartTime", "EndTime", "SchedNodeList"))]
+    for line in ("scontrol show reservation -o", "scontrol show license -o"):
+        out += [f"# {line}", *c.run(line).stdout.splitlines()]
     for line in ("squeue -h -a -t all -S i -o %i|%j|%t|%u|%P|%D|%C|%r|%Q|%N", "sinfo -h -R -o %n|%E|%u|%H|%t"):
         out += [f"# {line}", *c.run(line.split(" ")).ok().splitlines()]
     for job in c.run("squeue -h -a -t all -S i -o %i").ok().split():
@@ -72,7 +82,7 @@ def listing(c, ports):
 # --- making one ---------------------------------------------------------------------------------------------------------
 
 def fill(c):
-    """All that a real cluster brings about in a few seconds. Returns the ids of a job that ended and of one that runs."""
+    """All that a real cluster brings about in a few seconds. Returns what adds to its lines what no test can bring about."""
     quiet = ["--chdir=/tmp", "-o", "/dev/null"]
     ended = c.sbatch(*quiet, "-J", "done", "-n2", "--comment=kept", script="#!/bin/sh\nsrun -n2 true\n")
     failed = c.sbatch(*quiet, "-J", "failed", wrap="exit 3")
@@ -97,7 +107,50 @@ def fill(c):
                  "scontrol create PartitionName=made Nodes=n[1-2] MaxTime=5", "scontrol delete PartitionName=old",
                  "scontrol update PartitionName=main MaxNodes=4 State=UP"):
         c.run(line).ok()
-    return ended, runs
+    return lambda lines: add_states(lines, ended, runs)
+
+
+def fill_sets(c):
+    """Heterogeneous jobs and arrays of them, jobs that take turns, layers of hierarchical resources and reservations of them."""
+    quiet = ["--chdir=/tmp", "-o", "/dev/null"]
+    for line in ("scontrol update license=flat(n[1-2]) count=5", "scontrol update license=power(n[3-4]) count=7",
+                 "scontrol create reservation=layers starttime=now duration=UNLIMITED users=root flags=license_only licenses=flat(n[3-4]):2",
+                 "scontrol create reservation=later starttime=2035-01-01 duration=60 users=root nodes=n4 licenses=power(n4):1"):
+        c.run(line).ok()
+    runs = c.sbatch(*quiet, "-J", "set", "--component=main", "-n1", "-w", "n1", "-L", "flat:1|power:1", ":", "-n2", "-N2", "-w", "n[1-2]",
+                    "--component=io", "-t", "UNLIMITED", wrap="srun --het-group=main,io sleep 1000")
+    array = c.sbatch(*quiet, "-J", "sets", "-a", "3,5", "-n1", "-w", "n3", ":", "-n1", "-w", "n4", wrap="sleep 1000")
+    ended = c.sbatch(*quiet, "-J", "endedset", "-n1", ":", "-n1", wrap="srun --het-group=0,1 true; exit 3")
+    inside = c.sbatch(*quiet, "-J", "inside", "--reservation=layers", "-L", "flat:2", "-w", "n3", wrap="sleep 1000")
+    for job in ended, ended + 1:
+        c.wait(job)
+    partly = c.sbatch(*quiet, "-J", "partly", "-n1", ":", "-n1", ":", "-n1", wrap="sleep 1000")
+    turns = [c.sbatch(*quiet, "-p", "turns", "-J", "turn", "-n1", "-w", "n5", "--exclusive", wrap="sleep 1000"),
+             c.sbatch(*quiet, "-p", "turns", "-J", "turns", "-n1", "-w", "n5", "--exclusive", ":", "-p", "turns", "-n1", "-w", "n6",
+                      "--exclusive", wrap="sleep 1000")]
+    stopped = c.sbatch(*quiet, "-J", "stopped", "-n1", ":", "-n1", wrap="sleep 1000")
+    eventually(lambda: {c.state(job) for job in (runs, runs + 1, array, inside, partly, stopped, turns[0])} == {"RUNNING"}, "running jobs")
+    eventually(lambda: c.run(f"squeue -h -s -j {runs}").stdout.count("\n") == 3, "a step of two components")
+    eventually(lambda: c.state(turns[1]) == c.state(turns[1] + 1) == "SUSPENDED", "a set waits for its turn")
+    c.run(f"scancel {partly + 1}").ok()
+    c.wait(partly + 1)
+    c.run(f"scontrol suspend {stopped}").ok()
+    held = c.sbatch(*quiet, "-J", "held", "-H", "-a", "0-2", "-n1", "--mem=7", ":", "-n2", "--component=two", "-L", "flat:1|power:1", wrap="true")
+    c.sbatch(*quiet, "-J", "waits", "-d", f"afterok:{held}_1+1,afterany:{runs}+io", "-n1", ":", "-N1", "--begin=2035-01-01", wrap="true")
+    c.sbatch(*quiet, "-J", "wants", "-L", "flat:5", "-w", "n1", wrap="true")
+    again = c.sbatch(*quiet, "-J", "again", "--requeue", "-n1", ":", "-n1", wrap="sleep 1000")
+    eventually(lambda: c.state(again) == "RUNNING", "another set runs")
+    c.run(f"scontrol requeuehold {again}").ok()
+    eventually(lambda: c.state(again) == c.state(again + 1) == "PENDING", "a restart")
+    return keep_ends
+
+
+def keep_ends(lines):
+    """An end in 2036 is not forgotten before."""
+    for line in lines:
+        if line.get("kind") == "job" and line["record"]["live"]["state"] not in ("PENDING", "RUNNING", "SUSPENDED"):
+            line["record"]["live"]["end_at"] = "2100000000"
+    return lines
 
 
 def change(record, state, job_id, **live):
@@ -125,9 +178,7 @@ def add_states(lines, ended, runs):
             node.update(node={"n1": "n3", "n2": "n4"}.get(node["node"], node["node"]), cores=cores, cpus=1, mem_mib="10")
         line["record"]["live"].update(nodes="n[3-4]", batch_host="n3")
         line["record"].pop("steps", None)
-    for line in [*lines, *more]:  # an end in 2036 is not forgotten before
-        if line.get("kind") == "job" and line["record"]["live"]["state"] not in ("PENDING", "RUNNING", "SUSPENDED"):
-            line["record"]["live"]["end_at"] = "2100000000"
+    keep_ends([*lines, *more])
     for line in lines:
         if line.get("kind") == "node" and line["name"] == "n3":
             line["record"]["lost"] = [{"job_id": 77, "restarts": 1}]
@@ -136,18 +187,19 @@ def add_states(lines, ended, runs):
 
 
 def make(golden):
-    c = Cluster(nodes=4, start=False)
+    fill_one = fill_sets if golden.name.endswith("-sets") else fill
+    c = Cluster(nodes=node_count(golden), start=False)
     try:
         ports = configure(c, golden)
         c.start()
-        ended, runs = fill(c)
+        edit = fill_one(c)
         for name in ["slurmctld", *c.names]:
             c.kill(name, signal.SIGKILL)
         c.run(f"sluice state export {c.dir}/one").ok()
         text = (c.dir / "one").read_text()
         for old, new in [(str(c.dir), "/tmp/golden"), (f'"{socket.gethostname()}"', '"host"'), (str(PREFIX), "/usr")]:
             text = text.replace(old, new)
-        lines = add_states([json.loads(line) for line in text.splitlines()], ended, runs)
+        lines = edit([json.loads(line) for line in text.splitlines()])
         for line in lines:
             if line.get("kind") == "payload":
                 line["record"]["env"] = ["PATH=/usr/bin:/bin", "HOME=/root"]
@@ -165,7 +217,7 @@ def make(golden):
 
 
 def relist(golden):
-    c = Cluster(nodes=4, start=False)
+    c = Cluster(nodes=node_count(golden), start=False)
     try:
         ports = configure(c, golden)
         build(golden, c.dir / "state/state.db")

@@ -27,7 +27,7 @@ def assert_says(kept, now):
 @pytest.mark.parametrize("name", STATES)
 def test_files(make_cluster, name):
     """L1."""
-    c = make_cluster(nodes=4, start=False)
+    c = make_cluster(nodes=golden.node_count(GOLDEN / name), start=False)
     ports = golden.configure(c, GOLDEN / name)
     golden.build(GOLDEN / name, c.dir / "state/state.db")
     c.start_controller()
@@ -44,7 +44,7 @@ def test_files(make_cluster, name):
 @pytest.mark.parametrize("name", STATES)
 def test_on_a_server(server, make_cluster, name):
     """The same, brought to PostgreSQL by an export."""
-    c = make_cluster(nodes=4, start=False)
+    c = make_cluster(nodes=golden.node_count(GOLDEN / name), start=False)
     ports = golden.configure(c, GOLDEN / name)
     golden.build(GOLDEN / name, c.dir / "state/state.db")
     c.run(f"sluice state export {c.dir}/lines").ok()

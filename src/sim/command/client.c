@@ -43,6 +43,7 @@ static void spec_counts(const struct sim_item *item, Pb__JobSpec *spec)
     COUNT(core_spec, item->core_spec);
     COUNT(min_cpus_per_node, item->min_cpus);
     COUNT(exclusive_user, item->user_alone);
+    COUNT(exclusive_topo, item->topo_alone);
     COUNT(req_switches, item->switches);
     COUNT(wait_switch_sec, item->switch_wait_sec);
 #undef COUNT

@@ -330,6 +330,7 @@ int sim_ctl_start(struct sim *s, struct err *err)
     if (rc != 0)
         return rc;
     s->c->life = ++s->lives;
+    s->c->file = s->file;
     s->c->up_since_ms = s->now_ms;
     sim_watch_restart(s);
     sim_store_open(s);

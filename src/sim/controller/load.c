@@ -15,7 +15,7 @@
 
 struct sim_load {
     uint64_t call, life, session; /* session: of a node that registers itself; 0: none */
-    unsigned seen, node;
+    unsigned seen, node, file;
     bool preview;
     struct str update; /* packed NodeUpdate; empty: the file is read again */
     struct node_dynamic_plan *plan;
@@ -96,6 +96,7 @@ static void begin_load(struct sim *s, unsigned index)
     forget_load(l);
     l->life = s->c->life;
     l->seen = s->c->conf_changes;
+    l->file = s->file;
     if (l->update.len)
         read_with_nodes(s, l);
     else
@@ -197,6 +198,7 @@ static void apply_load(struct sim *s, struct sim_load *l)
     } else if (l->preview) {
         preview_conf(s, l);
     } else {
+        s->c->file = l->file;
         control_reconfigure(s->c->control, l->call, take_ptr(l->conf), NULL);
         in_force(s, "after a reconfiguration");
     }

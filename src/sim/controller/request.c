@@ -55,6 +55,7 @@ static const struct {
     HANDLER(SIM_STEP_CREATE, control_step_create, pb__step_spec__descriptor),
     HANDLER(SIM_STEP_COMPLETE, control_step_complete, pb__step_complete__descriptor),
     HANDLER(SIM_JOB_SIGNAL, control_job_signal, pb__job_signal__descriptor),
+    HANDLER(SIM_LICENSE_UPDATE, control_license_update, pb__license_update__descriptor),
     HANDLER(SIM_JOB_SUSPEND, control_job_suspend, pb__job_suspend__descriptor),
     HANDLER(SIM_JOB_UPDATE, control_job_update, pb__job_update__descriptor),
     HANDLER(SIM_NODE_UPDATE, control_node_update, pb__node_update__descriptor),

@@ -42,6 +42,10 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     sim_draw_hres(&d);
     sim_draw_reclaim(&d);
     sim_draw_license_acts(&d);
+    sim_draw_select(&d);
+    sim_draw_layer_changes(&d);
+    sim_draw_leaves(&d);
+    sim_draw_license_reservations(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

@@ -89,12 +89,15 @@ void sim_draw_parts(struct draw *d);
 void sim_draw_priorities(struct draw *d);
 void sim_draw_hooks(struct draw *d);
 void sim_draw_requeue_delay(struct draw *d);
+void sim_draw_select(struct draw *d);
+struct sim_item *sim_draw_find_conf(struct draw *d, const char *key); /* NULL: there is none */
 void sim_draw_bursts(struct draw *d);
 void sim_draw_some_nodes(struct draw *d, char *to, size_t size);
 const char *sim_draw_share(struct draw *d);
 
 /* draw_job.c */
 void sim_draw_job(struct draw *d, int64_t id);
+int64_t sim_draw_job_at(struct draw *d, int64_t at_ms); /* one that has come by then */
 void sim_draw_dependencies(struct draw *d);
 void sim_draw_arrays(struct draw *d);
 void sim_draw_licenses(struct draw *d);
@@ -104,15 +107,21 @@ void sim_draw_several(struct draw *d);
 void sim_draw_hres(struct draw *d); /* of jobs that ask for no certain nodes */
 void sim_draw_reclaim(struct draw *d);
 void sim_draw_license_acts(struct draw *d);
+void sim_draw_layer_changes(struct draw *d);
+/* A layer that some version of the file has: "h" and "n[1-4]". */
+void sim_draw_find_layer(struct draw *d, char *name, char nodes[SIM_TEXT]);
+void sim_draw_leaves(struct draw *d);
 
 /* draw_act.c */
 void sim_draw_acts(struct draw *d);
 void sim_draw_regrets(struct draw *d);
 void sim_draw_shutdowns(struct draw *d);
-void sim_draw_reservations(struct draw *d);
 void sim_draw_shrinks(struct draw *d);
 void sim_draw_part_acts(struct draw *d);
-int64_t sim_draw_job_at(struct draw *d, int64_t at_ms); /* one that has come by then */
+
+/* draw_resv.c */
+void sim_draw_reservations(struct draw *d);
+void sim_draw_license_reservations(struct draw *d); /* by reservations: of licences and of layers */
 
 /* draw_fault.c */
 void sim_draw_faults(struct draw *d);

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What people do in a plan: to jobs, nodes, partitions, reservations, and the controller. */
+/* What people do in a plan: to jobs, nodes, partitions, and the controller. */
 #include "sim/plan/draw.h"
-
-int64_t sim_draw_job_at(struct draw *d, int64_t at_ms)
-{
-    int64_t there = at_ms * (d->jobs + 1) / d->span_ms; /* those who have come by then */
-    there = there < 1 ? 1 : there > d->jobs ? d->jobs : there;
-    return between(d, there > 12 ? there - 12 : 1, there);
-}
 
 static void draw_job_act(struct draw *d, struct sim_item *a)
 {
@@ -175,65 +168,6 @@ void sim_draw_shutdowns(struct draw *d)
         a->what = SIM_DO_CALL_OFF;
         a->at_ms = at_ms;
         a->root = 1;
-    }
-}
-
-static void draw_resv(struct draw *d, int64_t number)
-{
-    struct sim_item *r = add(d, SIM_ITEM_DO);
-    r->what = SIM_DO_RESV_CREATE;
-    r->at_ms = skewed(d, 1, d->span_ms);
-    r->root = 1;
-    PUT(r->name, "r%lld", (long long)number);
-    r->uid = 1000 + between(d, 0, 2);
-    r->value = skewed(d, 0, 120);
-    r->for_ms = 1000 * between(d, 5, 400);
-    r->id = chance(d, 40) ? skewed(d, 1, d->nodes < 4 ? d->nodes : 4) : 0;
-    sim_draw_some_nodes(d, r->nodes, sizeof r->nodes);
-    PUT(r->text, "%s", WORD(d, "", "", "HOURLY", "FLEX", "MAINT", "OVERLAP", "MAGNETIC"));
-    if (chance(d, 75))
-        PUT(r->text, ",IGNORE_JOBS");
-    if (chance(d, 30))
-        PUT(r->text, ",%s", WORD(d, "NO_HOLD_JOBS_AFTER", "PURGE_COMP=1"));
-    if (r->id && chance(d, 40))
-        PUT(r->text, ",%s", WORD(d, "REPLACE", "REPLACE_DOWN", "STATIC_ALLOC"));
-    else if (chance(d, 10))
-        PUT(r->text, ",TIME_FLOAT");
-    const struct sim_item made = *r;
-    if (!chance(d, 50))
-        return;
-    r = add(d, SIM_ITEM_DO);
-    *r = made;
-    r->what = chance(d, 50) ? SIM_DO_RESV_CHANGE : SIM_DO_RESV_DELETE;
-    r->at_ms += skewed(d, 1, 200000);
-    r->uid = 1000 + between(d, 0, 2);
-}
-
-/* A reservation that is there by then, for so long, for whoever owns the job; else mostly none. */
-static const struct sim_item *resv_for(struct draw *d, const struct sim_item *j)
-{
-    const struct sim_item *found = NULL;
-    vec_foreach (&d->plan->items, r)
-        if (r->kind == SIM_ITEM_DO && r->what == SIM_DO_RESV_CREATE && r->at_ms < j->at_ms &&
-            r->at_ms + r->value * 1000 + r->for_ms > j->at_ms && !strstr(r->text, "FLOAT") &&
-            (r->uid == j->uid || chance(d, 5)) &&
-            (j->limit_sec * 1000 <= r->for_ms || chance(d, 5)))
-            found = r;
-    return found;
-}
-
-/* Kept nodes, and jobs that ask for them. */
-void sim_draw_reservations(struct draw *d)
-{
-    if (!chance(d, 30))
-        return;
-    int64_t count = skewed(d, 1, 4), share = between(d, 5, 50);
-    for (int64_t i = 1; i <= count; i++)
-        draw_resv(d, i);
-    vec_foreach (&d->plan->items, j) {
-        const struct sim_item *r = j->kind == SIM_ITEM_JOB ? resv_for(d, j) : NULL;
-        if (r && chance(d, (unsigned)share))
-            PUT(j->resv, "%s", r->name);
     }
 }
 

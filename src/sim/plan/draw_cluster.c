@@ -215,6 +215,29 @@ void sim_draw_hooks(struct draw *d)
         conf(d, "EpilogSlurmctld=/bin/true");
 }
 
+struct sim_item *sim_draw_find_conf(struct draw *d, const char *key)
+{
+    vec_foreach (&d->plan->items, item)
+        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, strlen(key)) == 0)
+            return item;
+    return NULL;
+}
+
+/* Whole nodes or sockets in place of cores and CPUs. */
+void sim_draw_select(struct draw *d)
+{
+    struct sim_item *parameters = sim_draw_find_conf(d, "SelectTypeParameters=");
+    if (!parameters || !chance(d, 25))
+        return;
+    bool linear = chance(d, 60);
+    *parameters->text = 0;
+    PUT(parameters->text, "SelectTypeParameters=%s",
+        linear ? WORD(d, "CR_Memory", "CR_Memory", "NONE")
+               : WORD(d, "CR_Socket_Memory", "CR_Socket"));
+    if (linear)
+        conf(d, "SelectType=select/linear");
+}
+
 void sim_draw_requeue_delay(struct draw *d)
 {
     if (chance(d, 30))

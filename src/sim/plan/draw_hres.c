@@ -49,18 +49,10 @@ void sim_draw_hres(struct draw *d)
     }
 }
 
-static struct sim_item *find_conf(struct draw *d, const char *key)
-{
-    vec_foreach (&d->plan->items, item)
-        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, strlen(key)) == 0)
-            return item;
-    return NULL;
-}
-
 /* Preemption frees licences and layers, too. */
 void sim_draw_reclaim(struct draw *d)
 {
-    struct sim_item *parameters = find_conf(d, "PreemptParameters=");
+    struct sim_item *parameters = sim_draw_find_conf(d, "PreemptParameters=");
     if (!d->preempts || (!d->licenses && !d->hres) || !chance(d, 60))
         return;
     if (parameters)
@@ -75,6 +67,78 @@ static const char *draw_license_text(struct draw *d)
         return WORD(d, "h", "h:3", "o:1", "o:2", "p", "p:2", "p:4", "h:2,p:1", "o:2|h:1", "p:2|o",
                     "o:1,p", "");
     return WORD(d, "a", "a:2", "a:4", "b", "b,a:2", "b|a:3", "a:1|b:2", "");
+}
+
+/* In some versions of the file a resource has other layers, another mode, or is missing. */
+static void draw_versions(struct draw *d, char name)
+{
+    const char key[] = {'H', 'r', 'e', 's', 'C', 'o', 'n', 'f', '=', name, ';', 0};
+    int64_t others = between(d, 1, SIM_ALL_FILES - 1);
+    size_t count = d->plan->items.len;
+    for (size_t i = 0; i < count; i++) {
+        struct sim_item *item = &d->plan->items.data[i];
+        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, strlen(key)) == 0)
+            item->files &= ~others;
+    }
+    if (chance(d, 20))
+        return;
+    draw_resource(d, name, (int)between(d, 1, 3), between(d, 0, 2), between(d, 1, 3));
+    for (size_t i = count; i < d->plan->items.len; i++)
+        d->plan->items.data[i].files = others;
+}
+
+void sim_draw_find_layer(struct draw *d, char *name, char nodes[SIM_TEXT])
+{
+    size_t layers = 0;
+    vec_foreach (&d->plan->items, item)
+        layers += item->kind == SIM_ITEM_CONF && strncmp(item->text, "HresConf=", 9) == 0 &&
+                  strstr(item->text, ";Nodes=");
+    int64_t wanted = between(d, 1, (int64_t)layers);
+    char text[SIM_TEXT] = "";
+    vec_foreach (&d->plan->items, item)
+        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "HresConf=", 9) == 0 &&
+            strstr(item->text, ";Nodes=") && --wanted == 0)
+            memcpy(text, item->text, sizeof text);
+    const char *at = strstr(text, ";Nodes=") + strlen(";Nodes=");
+    *name = text[strlen("HresConf=")];
+    snprintf(nodes, SIM_TEXT, "%.*s", (int)strcspn(at, ";"), at);
+}
+
+/* An operator sets the count of a layer. */
+static void draw_count(struct draw *d)
+{
+    char name, nodes[SIM_TEXT];
+    sim_draw_find_layer(d, &name, nodes);
+    struct sim_item *a = add(d, SIM_ITEM_DO);
+    a->what = SIM_DO_COUNT;
+    a->at_ms = between(d, 1, d->span_ms);
+    a->root = 1;
+    a->again_ms = chance(d, 4);
+    a->value = chance(d, 15)   ? SIM_COUNT_UNLIMITED
+               : chance(d, 20) ? SIM_COUNT_FILE
+                               : skewed(d, 0, 3 * d->nodes);
+    PUT(a->text, "%c", name);
+    PUT(a->nodes, "%s", nodes);
+}
+
+/* The file is edited, and operators change counts, while jobs hold what layers have. */
+void sim_draw_layer_changes(struct draw *d)
+{
+    if (!d->hres)
+        return;
+    bool edits = chance(d, 60);
+    for (const char *name = "hop"; edits && *name; name++)
+        if (chance(d, 60))
+            draw_versions(d, *name);
+    for (int64_t count = edits ? skewed(d, 1, 6) : 0; count > 0; count--) {
+        struct sim_item *a = add(d, SIM_ITEM_DO);
+        a->what = SIM_DO_RECONFIGURE;
+        a->at_ms = between(d, 1, d->span_ms);
+        a->value = between(d, 0, SIM_FILES - 1);
+        a->root = 1;
+    }
+    for (int64_t count = chance(d, 60) ? skewed(d, 1, 12) : 0; count > 0; count--)
+        draw_count(d);
 }
 
 /* Of jobs that wait and of jobs that run. */

@@ -2,6 +2,13 @@
 /* The jobs of a plan, what they wait for, and where they may run. */
 #include "sim/plan/draw.h"
 
+int64_t sim_draw_job_at(struct draw *d, int64_t at_ms)
+{
+    int64_t there = at_ms * (d->jobs + 1) / d->span_ms; /* those who have come by then */
+    there = there < 1 ? 1 : there > d->jobs ? d->jobs : there;
+    return between(d, there > 12 ? there - 12 : 1, there);
+}
+
 static void draw_shape(struct draw *d, struct sim_item *j)
 {
     if (chance(d, 60))

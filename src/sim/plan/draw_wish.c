@@ -124,6 +124,20 @@ static void draw_network(struct draw *d)
     }
 }
 
+/* Jobs that take their leaves alone. */
+void sim_draw_leaves(struct draw *d)
+{
+    bool tree = false;
+    vec_foreach (&d->plan->items, i)
+        tree = tree || (i->kind == SIM_ITEM_CONF && strstr(i->text, "SwitchName=top"));
+    if (!tree || !chance(d, 50))
+        return;
+    unsigned share = (unsigned)ONE_OF(d, 10, 50);
+    vec_foreach (&d->plan->items, j)
+        if (j->kind == SIM_ITEM_JOB && chance(d, share))
+            j->topo_alone = j->exclusive = 1;
+}
+
 static void draw_users_and_ends(struct draw *d)
 {
     int64_t alone = chance(d, 25) ? ONE_OF(d, 5, 30) : 0;

@@ -10,15 +10,15 @@
 static const char *const kinds[] = {"run", "ctl", "conf", "node", "part", "job", "do", "fault"};
 static const char *const jobs[] = {"batch", "alloc", "srun", NULL};
 static const char *const dos[] = {
-    "cancel",    "signal",      "cancel-step", "cancel-user", "suspend",      "continue",
-    "hold",      "uhold",       "release",     "requeue",     "requeuehold",  "limit",
-    "nice",      "comment",     "priority",    "begin",       "memory",       "constraint",
-    "move",      "licenses",    "shrink",      "drain",       "resume",       "undrain",
-    "down",      "idle",        "future",      "weight",      "features",     "node-comment",
-    "fail",      "node-create", "node-delete", "part-state",  "part-time",    "part-nodes",
-    "part-cpus", "part-share",  "part-create", "part-remove", "part-preempt", "part-socket",
-    "resv",      "resv-change", "resv-delete", "announce",    "call-off",     "reconfigure",
-    "preview",   "edit",        NULL};
+    "cancel",      "signal",      "cancel-step", "cancel-user", "suspend",      "continue",
+    "hold",        "uhold",       "release",     "requeue",     "requeuehold",  "limit",
+    "nice",        "comment",     "priority",    "begin",       "memory",       "constraint",
+    "move",        "licenses",    "shrink",      "drain",       "resume",       "undrain",
+    "down",        "idle",        "future",      "weight",      "features",     "node-comment",
+    "fail",        "node-create", "node-delete", "part-state",  "part-time",    "part-nodes",
+    "part-cpus",   "part-share",  "part-create", "part-remove", "part-preempt", "part-socket",
+    "resv",        "resv-change", "resv-delete", "count",       "announce",     "call-off",
+    "reconfigure", "preview",     "edit",        NULL};
 static const char *const faults[] = {
     "crash", "break", "kill", "reboot", "stop", "slow", "repeat", "lie",  "client", "clock",
     "disk",  "net",   "skew", "pause",  "cut",  "down", "order",  "lose", "forget", NULL};
@@ -113,7 +113,7 @@ static const struct field {
     TEXT(JOB, "exclude", excluded),
     TEXT(JOB, "signal", signal),
     TEXT(JOB, "depend", depend),
-    TEXT(JOB, "licenses", licenses),
+    TEXT(JOB | DO, "licenses", licenses),
     TEXT(JOB, "reservation", resv),
     TEXT(JOB, "burst", burst),
     NUMBER(JOB, "tasks-per-node", node_tasks, 0),
@@ -125,6 +125,7 @@ static const struct field {
     NUMBER(JOB, "core-spec", core_spec, 0),
     NUMBER(JOB, "min-cpus", min_cpus, 0),
     NUMBER(JOB, "user-alone", user_alone, 0),
+    NUMBER(JOB, "topo-alone", topo_alone, 0),
     NUMBER(JOB, "deadline", deadline_sec, 0),
     NUMBER(JOB, "switches", switches, 0),
     NUMBER(JOB, "switch-wait", switch_wait_sec, 0),
@@ -426,12 +427,21 @@ static void put_node(const struct sim_item *n, struct str *out)
     str_putc(out, '\n');
 }
 
+static bool sets_key(const struct sim_plan *p, unsigned file, const char *key)
+{
+    vec_foreach (&p->items, item)
+        if (item->kind == SIM_ITEM_CONF && in_file(item, file) && str_starts(item->text, key))
+            return true;
+    return false;
+}
+
 void sim_plan_conf(const struct sim_plan *p, unsigned file, struct str *out)
 {
     str_puts(out, "ClusterName=sim\nSlurmctldHost=sim\nSlurmUser=0\nSlurmdUser=0\n"
                   "AllowSpecResourcesUsage=yes\n"
-                  "AuthInfo=cred_expire=0\n"
-                  "SelectType=select/cons_tres\nMinJobAge=10000000\nMaxJobCount=1000000\n");
+                  "AuthInfo=cred_expire=0\nMinJobAge=10000000\nMaxJobCount=1000000\n");
+    if (!sets_key(p, file, "SelectType="))
+        str_puts(out, "SelectType=select/cons_tres\n");
     vec_foreach (&p->items, item) {
         if (!in_file(item, file))
             continue;

@@ -81,9 +81,10 @@ enum sim_do {
     SIM_DO_PART_REMOVE,
     SIM_DO_PART_PREEMPT, /* its PreemptMode */
     SIM_DO_PART_SOCKET,  /* MaxCPUsPerSocket */
-    SIM_DO_RESV_CREATE,  /* 'job': so many nodes; 0: those named */
-    SIM_DO_RESV_CHANGE,  /* its user, and its end */
+    SIM_DO_RESV_CREATE,  /* 'job': so many nodes; 0: those named. 'for' 0: until it is deleted */
+    SIM_DO_RESV_CHANGE,  /* its user, its end, and the licences that it keeps */
     SIM_DO_RESV_DELETE,
+    SIM_DO_COUNT, /* of the layer of 'nodes' of resource 'text': 'value', or enum sim_count_value */
     SIM_DO_ANNOUNCE, /* a shutdown, in 'value' seconds */
     SIM_DO_CALL_OFF,
     SIM_DO_RECONFIGURE,
@@ -91,6 +92,8 @@ enum sim_do {
     SIM_DO_EDIT,
     SIM_DO_LAST = SIM_DO_EDIT
 };
+
+enum sim_count_value { SIM_COUNT_UNLIMITED = -1, SIM_COUNT_FILE = -2 };
 
 enum sim_fault {
     SIM_FAULT_CRASH,  /* of the controller, at a point */
@@ -152,14 +155,15 @@ struct sim_item {
     int64_t exclusive, shares, contiguous, held, requeue, no_kill, immediate, waits, overlap,
         stubborn, launch_fails, prolog_fails, epilog_fails;
     int64_t node_tasks, socket_tasks, core_tasks, threads_wanted, sockets_wanted, cores_wanted,
-        core_spec, min_cpus, user_alone, deadline_sec, switches, switch_wait_sec;
+        core_spec, min_cpus, user_alone, topo_alone, deadline_sec, switches, switch_wait_sec;
     char gres[SIM_NAME]; /* of each node; of a node, what it has */
     char gpus[SIM_NAME], task_gres[SIM_NAME], prefer[SIM_NAME];
     int64_t component_of;    /* the job that is the leader of its set; 0: it is in none, or leads */
     int64_t array, throttle; /* so many elements, and so many at a time; 0: no array, any number */
     int64_t after;           /* the job that it waits for; 0: none */
     char depend[SIM_NAME];   /* how: "afterok" */
-    char licenses[SIM_NAME], resv[SIM_NAME];
+    char licenses[SIM_TEXT]; /* do: those that a reservation keeps */
+    char resv[SIM_NAME];
     char burst[SIM_NAME]; /* "any", or of the "pool"; empty: it has no burst buffer */
     char features[SIM_NAME], required[SIM_NAME], excluded[SIM_NAME], signal[SIM_NAME];
     /* do, fault */

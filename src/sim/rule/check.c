@@ -39,19 +39,22 @@ struct sums { /* of an array's elements, what they have ever come to */
     uint32_t begun, well, badly;
 };
 
-/* Of all of them, or of one. */
+/* Of all of them, or of one. Elements that were split from a common record keep the outcome of that
+ * record. */
 static struct sums sums_of(const struct sim *s, uint32_t array, int64_t task)
 {
-    struct sums sums = {0};
+    struct sim_elements all = {0};
+    uint64_t asked = task < 0 ? UINT64_MAX : UINT64_C(1) << task;
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
-        if (w->array_id != array || (task >= 0 && (w->tasks || w->task != task)))
+        if (w->array_id != array)
             continue;
-        uint32_t n = w->tasks ? w->tasks : 1;
-        sums.begun += w->begun ? n : 0;
-        sums.well += w->done_well ? n : 0;
-        sums.badly += w->done_badly ? n : 0;
+        all.begun |= w->elements.begun & asked;
+        all.well |= w->elements.well & asked;
+        all.badly |= w->elements.badly & asked;
     }
-    return sums;
+    return (struct sums){(uint32_t)__builtin_popcountll(all.begun),
+                         (uint32_t)__builtin_popcountll(all.well),
+                         (uint32_t)__builtin_popcountll(all.badly)};
 }
 
 /* The same of an array, as far as it concerns the job. */
@@ -201,22 +204,6 @@ void sim_check_node(struct sim *s, unsigned node)
 /* --- after a turn -------------------------------------------------------------------------------
  */
 
-/* A job that gang scheduling has suspended waits for as many slices as there are other jobs. Where
- * a daemon is stopped, jobs that have ended keep their cores until it says that they are gone. */
-static void check_turn_late(struct sim *s, const struct sim_watch *w)
-{
-    int64_t slice_ms = s->slice_ms ? s->slice_ms : 30000;
-    if (!w->view.there || !w->turn_from_ms)
-        return;
-    int64_t from_ms = w->turn_from_ms > s->c->up_since_ms ? w->turn_from_ms : s->c->up_since_ms;
-    vec_foreach (&s->nodes, n)
-        from_ms = n->stopped_until_ms > from_ms ? n->stopped_until_ms : from_ms;
-    int64_t most_ms = (int64_t)(HASH_COUNT(s->watches) - 1) * slice_ms + LATE_MS;
-    if (s->now_ms - from_ms > most_ms)
-        sim_break(s, "a job starves in gang scheduling", "job %u stands for %lld ms", w->job_id,
-                  (long long)(s->now_ms - from_ms));
-}
-
 static void check_late(struct sim *s)
 {
     if (s->now_ms - s->c->up_since_ms < LATE_MS)
@@ -225,7 +212,6 @@ static void check_late(struct sim *s)
     if (s->over_ms == INT64_MAX)
         return;
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
-        check_turn_late(s, w);
         sim_wish_check_late(s, w);
         if (!w->view.there || w->view.state != PB__JOB_STATE__RUNNING || !w->ran_from_ms ||
             w->view.configuring || w->view.limit_sec > 1000000 ||
@@ -245,6 +231,7 @@ void sim_check_turn(struct sim *s)
         sim_check_listing(s, s->c->list_due);
         s->c->list_due = NULL;
     }
+    sim_turn_check(s);
     uint64_t every =
         s->options.check_every ? s->options.check_every : 1 + (s->nodes.len + s->clients.len) / 10;
     if (s->result->turns % every != 0)
@@ -252,6 +239,7 @@ void sim_check_turn(struct sim *s)
     if (control_check(s->c->control, &err) != 0)
         sim_break(s, "control is not sound", "%s", err.text);
     check_late(s);
+    sim_license_check_layers(s);
     if (s->result->turns % (every * LISTED_EVERY) == 0)
         sim_check_listing(s, "after a turn");
 }

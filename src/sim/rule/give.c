@@ -130,6 +130,34 @@ static void check_node_shares(struct sim *s, const struct sim_watch *by, unsigne
                   by->job_id, cpus, (unsigned long long)mem_mib);
 }
 
+static bool takes_leaves(struct sim *s, const struct sim_watch *w)
+{
+    const struct sim_sharing part = sharing_of(s, w->view.part);
+    return asked_by(s, w)->topo_alone && !part.force;
+}
+
+static bool runs_on(const struct sim_watch *w, unsigned node)
+{
+    const struct sim_share *share = sim_give_holds(w) ? sim_give_share(w, node) : NULL;
+    return share && !share->parked;
+}
+
+/* Of the leaf of a node that the job has just got. */
+static void check_leaf(struct sim *s, const struct sim_watch *by, unsigned node)
+{
+    unsigned nodes = sim_wish_leaf_nodes(s);
+    if (!nodes || s->shares_change)
+        return;
+    unsigned first = node / nodes * nodes;
+    for (unsigned i = first; i < first + nodes && i < s->nodes.len; i++)
+        vec_foreach (&s->nodes.data[i].holders, id) {
+            const struct sim_watch *w = sim_watch_find(s, *id);
+            if (w && w != by && runs_on(w, i) && (takes_leaves(s, by) || takes_leaves(s, w)))
+                sim_break(s, "a leaf of the network is not a job's alone", "%s, job %u and job %u",
+                          s->nodes.data[i].name, w->job_id, by->job_id);
+        }
+}
+
 static void add_holder(struct sim_node *n, uint32_t job_id)
 {
     vec_foreach (&n->holders, id)
@@ -153,6 +181,19 @@ static void check_node_free(struct sim *s, const struct sim_watch *by, unsigned 
     }
 }
 
+/* With select/linear a job has all CPUs of its nodes, and with CR_Socket all of its sockets. */
+static void check_units(struct sim *s, const struct sim_watch *w, const struct sim_share *share)
+{
+    const struct sim_item *n = s->nodes.data[share->node].item;
+    bool may_have_less = !n || asked_by(s, w)->core_spec || (!s->whole_nodes && !s->whole_sockets);
+    if (may_have_less)
+        return;
+    int64_t socket = n->cores * n->threads, unit = s->whole_nodes ? socket * n->sockets : socket;
+    if (share->cpus % unit)
+        sim_break(s, "a job has a part of what is given away as a whole", "%s, job %u: %u CPUs",
+                  s->nodes.data[share->node].name, w->job_id, share->cpus);
+}
+
 void sim_give_check(struct sim *s, const struct sim_watch *w)
 {
     const struct sim_view *v = &w->view;
@@ -173,7 +214,9 @@ void sim_give_check(struct sim *s, const struct sim_watch *w)
             sim_break(s, "a node without a session was given work", "%s, job %u", n->name,
                       w->job_id);
         add_holder(n, w->job_id);
+        check_units(s, w, share);
         check_node_shares(s, w, share->node);
+        check_leaf(s, w, share->node);
         check_node_free(s, w, share->node);
     }
     sim_wish_check(s, w);

@@ -37,9 +37,8 @@ static uint64_t count_of(const char *list, char name)
 }
 
 /* Of alternatives its record names the one that it has. */
-static uint64_t count_held(const struct sim_watch *w, char name)
+static uint64_t count_held(const struct sim_view *v, char name)
 {
-    const struct sim_view *v = &w->view;
     bool chosen = !strchr(v->asked_licenses, '|') || find_item(v->licenses, name);
     return chosen ? count_of(v->asked_licenses, name) : 0;
 }
@@ -63,90 +62,442 @@ static void check_alternative(struct sim *s, const struct sim_watch *w)
                   "job %u: %s, and it has %s", w->job_id, v->asked_licenses, v->licenses);
 }
 
-static void check_licenses(struct sim *s, const struct sim_watch *by)
+/* --- what there is -------------------------------------------------------------------------------
+ * The arithmetic of the three modes, from the file and the nodes of jobs. A licence is like a layer
+ * of mode 0 around all nodes.
+ */
+
+#define LAYERS_MOST 32 /* of all resources of a plan */
+
+struct layer {
+    struct sim_layer of;
+    int mode;
+    uint64_t file_count, count; /* UINT64_MAX: unlimited */
+    uint64_t own_base, base;    /* base: with those of the layers within */
+};
+
+struct layers { /* by the version of the file that is in force, and by operators */
+    struct layer list[LAYERS_MOST];
+    size_t len;
+};
+
+static void read_line(struct layers *all, const char *line, int *mode)
 {
-    static const char key[] = "Licenses=";
-    const char *configured = "";
+    const char *word = strstr(line, "Mode=MODE_"), *nodes = strstr(line, ";Nodes=");
+    const char *count = strstr(line, ";Count=");
+    struct layer l = {.mode = *mode};
+    if (word)
+        *mode = word[10] - '0';
+    if (word || !nodes || !count || all->len == LAYERS_MOST ||
+        !sim_view_layer(line, nodes + strlen(";Nodes="), &l.of))
+        return;
+    long long number = strtoll(count + strlen(";Count="), NULL, 10);
+    l.file_count = l.count = number < 0 ? UINT64_MAX : (uint64_t)number;
+    l.own_base = strstr(line, ";Base=") != NULL;
+    all->list[all->len++] = l;
+}
+
+static void read_layers(const struct sim *s, struct layers *all)
+{
+    static const char key[] = "HresConf=";
+    int mode = 0;
+    all->len = 0;
     vec_foreach (&s->plan->items, item)
-        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, sizeof key - 1) == 0)
-            configured = item->text + sizeof key - 1;
-    for (const char *name = "ab"; *name; name++) {
-        uint64_t used = 0;
-        for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
-            used += sim_license_holds(w) ? count_held(w, *name) : 0;
-        if (count_held(by, *name) && used > count_of(configured, *name))
-            sim_break(s, "a licence is given away twice", "job %u: %c %llu", by->job_id, *name,
-                      (unsigned long long)used);
+        if (item->kind == SIM_ITEM_CONF && item->files >> s->c->file & 1 &&
+            strncmp(item->text, key, sizeof key - 1) == 0)
+            read_line(all, item->text + sizeof key - 1, &mode);
+    for (size_t i = 0; i < all->len; i++) {
+        struct layer *l = &all->list[i];
+        for (size_t k = 0; k < all->len; k++) {
+            const struct layer *in = &all->list[k];
+            bool within = in->of.name == l->of.name && in->of.first >= l->of.first &&
+                          in->of.last <= l->of.last && l->mode != 1;
+            l->base += k == i || within ? in->own_base : 0;
+        }
+        vec_foreach (&s->counts, set)
+            if (sim_view_same_layer(&set->layer, &l->of) && set->file_count == l->file_count)
+                l->count = set->count;
     }
 }
 
-/* --- hierarchical resources ---------------------------------------------------------------------
- */
+static struct layer *find_layer(struct layers *all, const struct sim_layer *of)
+{
+    for (size_t i = 0; i < all->len; i++)
+        if (sim_view_same_layer(&all->list[i].of, of))
+            return &all->list[i];
+    return NULL;
+}
 
-struct layer {
-    char name;
-    int mode;
-    unsigned first, last;
-    unsigned long long count; /* for jobs */
-};
+bool sim_license_file_count(const struct sim *s, const struct sim_layer *layer, uint64_t *count)
+{
+    struct layers all;
+    read_layers(s, &all);
+    const struct layer *l = find_layer(&all, layer);
+    *count = l ? l->file_count : 0;
+    return l != NULL;
+}
+
+static uint64_t count_for_jobs(const struct layer *l)
+{
+    return l->count == UINT64_MAX ? l->count : l->count > l->base ? l->count - l->base : 0;
+}
+
+static uint64_t count_nodes(const struct layer *l, const struct sim_watch *w)
+{
+    uint64_t nodes = 0;
+    vec_foreach (&w->shares, share)
+        nodes +=
+            !share->released && share->node + 1 >= l->of.first && share->node + 1 <= l->of.last;
+    return nodes;
+}
 
 /* In mode 1 the record names the layer that pays. */
 static uint64_t count_paid(const struct layer *l, const struct sim_watch *w)
 {
     char pool[SIM_NAME * 2];
-    if (l->first == l->last)
-        snprintf(pool, sizeof pool, "%c(n%u):", l->name, l->first);
+    if (l->of.first == l->of.last)
+        snprintf(pool, sizeof pool, "%c(n%u):", l->of.name, l->of.first);
     else
-        snprintf(pool, sizeof pool, "%c(n[%u-%u]):", l->name, l->first, l->last);
+        snprintf(pool, sizeof pool, "%c(n[%u-%u]):", l->of.name, l->of.first, l->of.last);
     const char *item = strstr(w->view.licenses, pool);
     return item ? strtoull(item + strlen(pool), NULL, 10) : 0;
 }
 
 static uint64_t count_in_layer(const struct layer *l, const struct sim_watch *w)
 {
-    uint64_t count = count_held(w, l->name), nodes = 0;
-    if (!count || l->mode == 1)
-        return count ? count_paid(l, w) : 0;
-    vec_foreach (&w->shares, share)
-        nodes += !share->released && share->node + 1 >= l->first && share->node + 1 <= l->last;
+    uint64_t count = sim_license_holds(w) ? count_held(&w->view, l->of.name) : 0;
+    if (!count || l->mode == 0)
+        return count;
+    if (l->mode == 1)
+        return count_paid(l, w);
+    uint64_t nodes = count_nodes(l, w);
     return l->mode == 3 ? count * nodes : nodes ? count : 0;
 }
 
-/* No layer is used over its count, less what is always in use. */
-static void check_layer(struct sim *s, const struct sim_watch *by, const struct layer *l)
+/* By running jobs that are not over by their limits at that time (0: now); 'resv' (NULL: of all):
+ * of that reservation. */
+static uint64_t count_used(const struct sim *s, const struct layer *l, const char *resv, int64_t at)
 {
     uint64_t used = 0;
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
-        used += sim_license_holds(w) ? count_in_layer(l, w) : 0;
-    if (used > l->count && count_in_layer(l, by))
-        sim_break(s, "a layer is used over its count", "%c(n[%u-%u]): %llu of %llu, job %u",
-                  l->name, l->first, l->last, (unsigned long long)used, l->count, by->job_id);
+        if ((!resv || strcmp(w->view.resv, resv) == 0) &&
+            (at <= sim_wall_ms(s) / 1000 || sim_resv_end_of_job(w) > at))
+            used += count_in_layer(l, w);
+    return used;
 }
 
-static void check_layers(struct sim *s, const struct sim_watch *by)
+static bool is_in_layer(const struct sim *s, const struct sim_layer *nodes,
+                        const struct sim_layer *within)
 {
-    static const char key[] = "HresConf=";
-    struct layer l = {0};
-    vec_foreach (&s->plan->items, item) {
-        if (item->kind != SIM_ITEM_CONF || strncmp(item->text, key, sizeof key - 1) != 0)
+    for (unsigned i = nodes->first; i <= nodes->last && i <= s->nodes.len; i++)
+        if (s->nodes.data[i - 1].configured && (i < within->first || i > within->last))
+            return false;
+    return true;
+}
+
+static unsigned count_configured(const struct sim *s, const struct sim_layer *nodes)
+{
+    unsigned count = 0;
+    for (unsigned i = nodes->first; i <= nodes->last && i <= s->nodes.len; i++)
+        count += s->nodes.data[i - 1].configured;
+    return count;
+}
+
+/* No layer with nodes is within the layer. */
+static bool is_lowest(const struct sim *s, const struct layers *all, const struct layer *l)
+{
+    for (size_t i = 0; i < all->len; i++) {
+        const struct layer *other = &all->list[i];
+        if (other != l && other->of.name == l->of.name && count_configured(s, &other->of) &&
+            is_in_layer(s, &other->of, &l->of))
+            return false;
+    }
+    return true;
+}
+
+/* The layer that a reservation means by "h(n[1-2])": the one of these nodes, else the only one of
+ * the lowest layers that has all of them. NULL: neither, or a node is not configured. */
+static const struct layer *find_meant(const struct sim *s, const struct layers *all,
+                                      const struct sim_layer *named)
+{
+    const struct layer *found = NULL;
+    unsigned count = count_configured(s, named), lowest = 0;
+    for (size_t i = 0; i < all->len; i++)
+        if (sim_view_same_layer(&all->list[i].of, named))
+            return &all->list[i];
+    if (count != named->last - named->first + 1)
+        return NULL;
+    for (size_t i = 0; i < all->len; i++) {
+        const struct layer *l = &all->list[i];
+        if (l->of.name != named->name || !is_in_layer(s, named, &l->of))
             continue;
-        const char *word = strstr(item->text, "Mode=MODE_");
-        l.name = item->text[sizeof key - 1];
-        l.mode = word ? word[10] - '0' : l.mode;
-        if (word || !count_held(by, l.name) ||
-            sscanf(item->text + strlen("HresConf=x;"), "Nodes=n[%u-%u];Count=%llu", &l.first,
-                   &l.last, &l.count) != 3)
+        if (count_configured(s, &l->of) == count)
+            return l;
+        if (is_lowest(s, all, l)) {
+            found = l;
+            lowest++;
+        }
+    }
+    return lowest == 1 ? found : NULL;
+}
+
+/* Of the layer, by the text of a reservation. */
+static uint64_t count_reserved(const struct sim *s, const struct layers *all,
+                               const Pb__ResvRecord *r, const struct layer *l)
+{
+    uint64_t sum = 0;
+    if (l->mode == 0)
+        return r->licenses ? count_of(r->licenses, l->of.name) : 0;
+    for (const char *item = r->licenses; item && *item;) {
+        struct sim_layer named;
+        const char *end = item + strcspn(item, "(,"), *count = end;
+        if (*end == '(' && (count = strchr(end, ')')) && sim_view_layer(item, end + 1, &named) &&
+            find_meant(s, all, &named) == l)
+            sum += count[1] == ':' ? strtoull(count + 2, NULL, 10) : 1;
+        end = *end == '(' && count ? count : end;
+        item = end + strcspn(end, ",");
+        item += *item == ',';
+    }
+    return sum;
+}
+
+/* From its start, or from now on. */
+static int64_t find_begin(const struct sim *s, const struct sim_watch *w)
+{
+    int64_t now = sim_wall_ms(s) / 1000;
+    return now > w->view.start_at ? now : w->view.start_at;
+}
+
+/* When the job would first have of the reservation's time, from 'since' on. 0: it has not, or it is
+ * in the reservation. */
+static int64_t find_meeting(const struct sim *s, const Pb__ResvRecord *r, const struct sim_watch *w,
+                            int64_t since)
+{
+    int64_t at;
+    bool meets = strcmp(r->name, w->view.resv) != 0 && r->licenses && *r->licenses &&
+                 sim_resv_meets_since(r, find_begin(s, w), since, sim_resv_end_of_job(w), &at);
+    return meets ? at : 0;
+}
+
+/* Of the layer, by all reservations but the job's that are then, beside what their jobs have. */
+static uint64_t count_kept(const struct sim *s, const struct layers *all, const struct layer *l,
+                           const struct sim_watch *from, int64_t at, struct arena *arena)
+{
+    uint64_t kept = 0;
+    vec_foreach (&s->resvs, r) {
+        const Pb__ResvRecord *record = sim_resv_read(r, arena);
+        if (!record || find_meeting(s, record, from, at) != at)
             continue;
-        l.count -= strstr(item->text, "Base=") != NULL;
-        check_layer(s, by, &l);
+        uint64_t count = count_reserved(s, all, record, l);
+        uint64_t used = count_used(s, l, record->name, at);
+        kept += count > used ? count - used : 0;
+    }
+    return kept;
+}
+
+/* Whether reservations have what they keep of the layer at that time, if all jobs end at their
+ * limits. */
+static void check_kept_at(struct sim *s, const struct layers *all, const struct layer *l,
+                          const struct sim_watch *by, int64_t at, struct arena *arena)
+{
+    uint64_t kept = count_kept(s, all, l, by, at, arena), used;
+    if (kept && (used = count_used(s, l, NULL, at)) + kept > count_for_jobs(l))
+        sim_break(s, "a job has of a licence what is reserved",
+                  "job %u: %c(n[%u-%u]): %llu, and %llu kept of %llu", by->job_id, l->of.name,
+                  l->of.first, l->of.last, (unsigned long long)used, (unsigned long long)kept,
+                  (unsigned long long)count_for_jobs(l));
+}
+
+/* The same at 'since', and at each later time at which an hourly reservation begins. The first
+ * begin of each reservation stands for its others: jobs end meanwhile, and so do other
+ * reservations. */
+static void check_kept_since(struct sim *s, const struct layers *all, const struct layer *l,
+                             const struct sim_watch *by, int64_t since, struct arena *arena)
+{
+    check_kept_at(s, all, l, by, since, arena);
+    vec_foreach (&s->resvs, r) {
+        const Pb__ResvRecord *record = sim_resv_read(r, arena);
+        int64_t at = record ? sim_resv_begins(record, since) : 0;
+        if (at && find_meeting(s, record, by, at) == at)
+            check_kept_at(s, all, l, by, at, arena);
     }
 }
 
-void sim_license_check(struct sim *s, const struct sim_watch *w)
+/* From the job's begin on, and from when it meets each reservation. */
+static void check_kept(struct sim *s, const struct layers *all, const struct layer *l,
+                       const struct sim_watch *by)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t begin = find_begin(s, by);
+    check_kept_since(s, all, l, by, begin, &arena);
+    vec_foreach (&s->resvs, r) {
+        const Pb__ResvRecord *record = sim_resv_read(r, &arena);
+        int64_t at = record ? find_meeting(s, record, by, begin) : 0;
+        if (at > begin && count_reserved(s, all, record, l))
+            check_kept_since(s, all, l, by, at, &arena);
+    }
+}
+
+static void check_licenses(struct sim *s, const struct sim_watch *by, const char *names)
+{
+    static const char key[] = "Licenses=";
+    const char *configured = "";
+    struct layers all;
+    read_layers(s, &all);
+    vec_foreach (&s->plan->items, item)
+        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, sizeof key - 1) == 0)
+            configured = item->text + sizeof key - 1;
+    for (const char *name = "ab"; *name; name++) {
+        struct layer l = {.of = {.name = *name}, .count = count_of(configured, *name)};
+        if (!strchr(names, *name) || !count_in_layer(&l, by))
+            continue;
+        uint64_t used = count_used(s, &l, NULL, 0);
+        if (used > l.count)
+            sim_break(s, "a licence is given away twice", "job %u: %c %llu", by->job_id, *name,
+                      (unsigned long long)used);
+        check_kept(s, &all, &l, by);
+    }
+}
+
+/* No layer is used over its count, less what is always in use and what reservations keep, by a job
+ * that has just begun. */
+static void check_layers(struct sim *s, const struct sim_watch *by, const char *names)
+{
+    struct layers all;
+    read_layers(s, &all);
+    for (size_t i = 0; i < all.len; i++) {
+        const struct layer *l = &all.list[i];
+        bool counts = strchr(names, l->of.name) && count_in_layer(l, by);
+        uint64_t used = counts ? count_used(s, l, NULL, 0) : 0;
+        if (used > count_for_jobs(l))
+            sim_break(s, "a layer is used over its count", "%c(n[%u-%u]): %llu of %llu, job %u",
+                      l->of.name, l->of.first, l->of.last, (unsigned long long)used,
+                      (unsigned long long)count_for_jobs(l), by->job_id);
+        if (counts)
+            check_kept(s, &all, l, by);
+    }
+}
+
+/* In mode 1 one layer pays all, if there is one that has a node of the job. */
+static void check_payer(struct sim *s, const struct layers *all, const struct sim_watch *w,
+                        char name)
+{
+    uint64_t count = sim_license_holds(w) ? count_held(&w->view, name) : 0, paid = 0;
+    unsigned payers = 0;
+    bool may_pay = false;
+    for (size_t i = 0; i < all->len && count; i++) {
+        const struct layer *l = &all->list[i];
+        if (l->of.name != name || l->mode != 1)
+            continue;
+        may_pay = may_pay || count_nodes(l, w);
+        payers += count_paid(l, w) > 0;
+        paid += count_paid(l, w);
+    }
+    if (payers > 1 || (may_pay && paid != count))
+        sim_break(s, "a job is not paid for by one layer", "job %u, %c: %llu of %llu by %u",
+                  w->job_id, name, (unsigned long long)paid, (unsigned long long)count, payers);
+}
+
+/* By reservations whose time it is. */
+static uint64_t count_reserved_now(const struct sim *s, const struct layers *all,
+                                   const struct layer *l)
+{
+    uint64_t sum = 0;
+    vec_foreach (&s->resvs, r) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__ResvRecord *record = sim_resv_read(r, &arena);
+        int64_t now = sim_wall_ms(s) / 1000;
+        if (record && record->start_at <= now && now < record->end_at &&
+            !(record->flags && strstr(record->flags, "TIME_FLOAT")))
+            sum += count_reserved(s, all, record, l);
+    }
+    return sum;
+}
+
+/* The controller's own sums. */
+static void check_sums(struct sim *s, struct layers *all)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__LicenseList list = PB__LICENSE_LIST__INIT;
+    control_fill_licenses(s->c->control, &arena, &list);
+    size_t found = 0;
+    for (size_t i = 0; i < list.n_licenses; i++) {
+        const Pb__LicenseRecord *r = list.licenses[i];
+        struct sim_layer of;
+        const struct layer *l =
+            r->nodes && sim_view_layer(r->name, r->nodes, &of) ? find_layer(all, &of) : NULL;
+        if (!l)
+            continue;
+        found++;
+        uint64_t used = count_used(s, l, NULL, 0);
+        uint64_t reserved = count_reserved_now(s, all, l);
+        if (r->reserved != reserved)
+            sim_break(s, "a layer is not reserved as reservations say", "%s(%s): %llu, not %llu",
+                      r->name, r->nodes, (unsigned long long)r->reserved,
+                      (unsigned long long)reserved);
+        if (r->used != used || r->total != count_for_jobs(l))
+            sim_break(s, "a layer is not used as its jobs pay",
+                      "%s(%s): %llu of %llu, not %llu of %llu", r->name, r->nodes,
+                      (unsigned long long)r->used, (unsigned long long)r->total,
+                      (unsigned long long)used, (unsigned long long)count_for_jobs(l));
+    }
+    if (found != all->len)
+        sim_break(s, "a layer of the file is missing", "%zu of %zu are there", found, all->len);
+}
+
+void sim_license_check_layers(struct sim *s)
+{
+    struct layers all;
+    read_layers(s, &all);
+    if (all.len)
+        check_sums(s, &all);
+    for (const struct sim_watch *w = s->watches; w && all.len; w = w->hh.next)
+        for (const char *name = "hop"; *name; name++)
+            check_payer(s, &all, w, *name);
+    vec_foreach (&s->counts, set) {
+        const struct layer *l = find_layer(&all, &set->layer);
+        if (!l || l->file_count != set->file_count)
+            sim_break(s, "a count is stored that does not hold", "%c(n[%u-%u]): %llu",
+                      set->layer.name, set->layer.first, set->layer.last,
+                      (unsigned long long)set->count);
+    }
+}
+
+/* A record without data is deleted; its name is "h(n[1-4])". */
+void sim_license_put(struct sim *s, const struct sim_record *r)
+{
+    struct sim_count count = {0};
+    const char *nodes = strchr(r->name, '(');
+    bool known = r->data ? sim_view_count(r, &count)
+                         : nodes && sim_view_layer(r->name, nodes + 1, &count.layer);
+    for (size_t i = s->counts.len; i-- > 0 && known;)
+        if (sim_view_same_layer(&s->counts.data[i].layer, &count.layer))
+            vec_remove(&s->counts, i);
+    if (known && r->data)
+        vec_push(&s->counts, count);
+}
+
+void sim_license_note_raised(struct sim *s, struct sim_watch *w, const struct sim_view *before)
+{
+    char *at = w->raised;
+    if (!before->there || !sim_license_holds(w) ||
+        strcmp(before->asked_licenses, w->view.asked_licenses) == 0)
+        return;
+    for (const char *name = SIM_LICENSES; *name; name++)
+        if (count_held(&w->view, *name) > count_held(before, *name))
+            *at++ = *name;
+    *at = 0;
+    vec_push(&s->relicensed, w->job_id);
+}
+
+void sim_license_check(struct sim *s, const struct sim_watch *w, const char *names)
 {
     if (!w || !sim_license_holds(w) || !*w->view.asked_licenses)
         return;
     check_alternative(s, w);
-    check_licenses(s, w);
-    check_layers(s, w);
+    check_licenses(s, w, names);
+    check_layers(s, w, names);
 }

@@ -14,7 +14,7 @@
 #define HOUR_SEC 3600
 #define YEAR_SEC INT64_C(31536000) /* what a job without a limit is taken to run for */
 
-static const Pb__ResvRecord *read_record(const struct sim_stored_resv *r, struct arena *arena)
+const Pb__ResvRecord *sim_resv_read(const struct sim_stored_resv *r, struct arena *arena)
 {
     return arena_unpack(arena, &pb__resv_record__descriptor, r->data.data, r->data.len);
 }
@@ -106,6 +106,34 @@ static void find_occurrence(const Pb__ResvRecord *r, int64_t at, int64_t *begin,
     }
 }
 
+bool sim_resv_meets(const Pb__ResvRecord *r, int64_t from, int64_t until, int64_t *at)
+{
+    return sim_resv_meets_since(r, from, from, until, at);
+}
+
+bool sim_resv_meets_since(const Pb__ResvRecord *r, int64_t from, int64_t since, int64_t until,
+                          int64_t *at)
+{
+    int64_t begin, end;
+    find_occurrence(r, has_word(r->flags, "TIME_FLOAT") ? from : since, &begin, &end);
+    *at = begin > since ? begin : since;
+    return begin < until && end > since && end > begin;
+}
+
+int64_t sim_resv_begins(const Pb__ResvRecord *r, int64_t since)
+{
+    int64_t begin, end;
+    if (!has_word(r->flags, "HOURLY"))
+        return 0;
+    find_occurrence(r, since, &begin, &end);
+    return begin < since ? begin + HOUR_SEC : begin;
+}
+
+int64_t sim_resv_end_of_job(const struct sim_watch *w)
+{
+    return w->view.start_at + (w->view.limit_sec < YEAR_SEC ? w->view.limit_sec : YEAR_SEC);
+}
+
 static bool is_first(const Pb__ResvRecord *r)
 {
     return has_word(r->flags, "MAINT") || has_word(r->flags, "OVERLAP");
@@ -120,10 +148,9 @@ static bool reaches_out(const Pb__ResvRecord *r)
 static void check_other(struct sim *s, const struct sim_watch *w, const Pb__ResvRecord *other,
                         const Pb__ResvRecord *own, int64_t until)
 {
-    int64_t from = w->view.start_at, begin, end;
-    find_occurrence(other, from, &begin, &end);
     bool over = !own || (is_first(other) && !is_first(own));
-    if (other->n_cores || begin >= until || end <= from || end <= begin ||
+    int64_t at;
+    if (other->n_cores || !sim_resv_meets(other, w->view.start_at, until, &at) ||
         (!over && !reaches_out(own)))
         return;
     vec_foreach (&w->shares, share)
@@ -156,11 +183,10 @@ void sim_resv_check(struct sim *s, const struct sim_watch *w)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__ResvRecord *own = NULL;
-    int64_t limit = w->view.limit_sec < YEAR_SEC ? w->view.limit_sec : YEAR_SEC;
-    int64_t until = w->view.start_at + limit;
+    int64_t until = sim_resv_end_of_job(w);
     vec_foreach (&s->resvs, r)
         if (strcmp(r->name, w->view.resv) == 0)
-            own = read_record(r, &arena);
+            own = sim_resv_read(r, &arena);
     if (*w->view.resv && !own)
         sim_break(s, "a job is in a reservation that is not there", "job %u in %s", w->job_id,
                   w->view.resv);
@@ -168,5 +194,5 @@ void sim_resv_check(struct sim *s, const struct sim_watch *w)
         check_own(s, w, own, until);
     vec_foreach (&s->resvs, r)
         if (strcmp(r->name, w->view.resv) != 0)
-            check_other(s, w, read_record(r, &arena), own, until);
+            check_other(s, w, sim_resv_read(r, &arena), own, until);
 }

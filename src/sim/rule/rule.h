@@ -30,13 +30,21 @@ void sim_give_check(struct sim *s, const struct sim_watch *w);
 
 /* wish.c: what a job that has just got its nodes asked for beside cores and memory */
 void sim_wish_check(struct sim *s, const struct sim_watch *w);
-bool sim_wish_waits(struct sim *s); /* some job does, for switches, and may */
+unsigned sim_wish_leaf_nodes(struct sim *s); /* of each leaf of the network; 0: it is flat */
+bool sim_wish_waits(struct sim *s);          /* some job does, for switches, and may */
 void sim_wish_check_late(struct sim *s, const struct sim_watch *w); /* deadlines */
 
 /* license.c: licences and hierarchical resources */
 bool sim_license_holds(const struct sim_watch *w); /* it runs, or is suspended */
-/* Of a job that has just got its nodes, or other licences: nothing of them is used twice. */
-void sim_license_check(struct sim *s, const struct sim_watch *w);
+/* Of a job that has just got its nodes, or more of some licences: nothing of them is used twice. */
+void sim_license_check(struct sim *s, const struct sim_watch *w, const char *names);
+/* An operator has changed what a running job holds. */
+void sim_license_note_raised(struct sim *s, struct sim_watch *w, const struct sim_view *before);
+/* What the controller has counted, against what the records and the file say. */
+void sim_license_check_layers(struct sim *s);
+/* By the version of the file that is in force; false: it has no such layer. */
+bool sim_license_file_count(const struct sim *s, const struct sim_layer *layer, uint64_t *count);
+void sim_license_put(struct sim *s, const struct sim_record *r); /* the count of a layer */
 
 /* array.c: elements of job arrays */
 void sim_array_check_start(struct sim *s, struct sim_key key, const struct sim_view *v);
@@ -60,6 +68,21 @@ void sim_set_check_order(struct sim *s, const struct sim_client *c, const struct
 void sim_resv_put(struct sim *s, const struct sim_record *r);
 void sim_resv_clear(struct sim *s);
 void sim_resv_check(struct sim *s, const struct sim_watch *w); /* that has just started */
+const Pb__ResvRecord *sim_resv_read(const struct sim_stored_resv *r, struct arena *arena);
+/* Whether it takes something of that time, in wall seconds, as foreseen at 'from'; *at: from when.
+ */
+bool sim_resv_meets(const Pb__ResvRecord *r, int64_t from, int64_t until, int64_t *at);
+/* The same of the time between 'since' and 'until'. */
+bool sim_resv_meets_since(const Pb__ResvRecord *r, int64_t from, int64_t since, int64_t until,
+                          int64_t *at);
+/* The first begin of an hourly reservation at or after 'since'; 0: the reservation is not hourly.
+ */
+int64_t sim_resv_begins(const Pb__ResvRecord *r, int64_t since);
+/* When a running job ends by its limit. */
+int64_t sim_resv_end_of_job(const struct sim_watch *w);
+
+/* turn.c: jobs that take turns, after each turn of the controller */
+void sim_turn_check(struct sim *s);
 
 /* check.c: promises */
 void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batch);

@@ -25,14 +25,18 @@ struct sim_client *sim_set_leader(struct sim *s, const struct sim_client *c)
     return leader < 0 ? NULL : &s->clients.data[leader];
 }
 
-/* Some partition has more to say than how many nodes a job has there. */
+/* Some partition has more to say than how many nodes a job has there; or a job is given more CPUs
+ * than it wants, and each brings its memory. */
 static bool has_limits(const struct sim *s)
 {
-    vec_foreach (&s->plan->items, p)
-        if (p->kind == SIM_ITEM_PART &&
-            (strstr(p->text, "MaxCPUs") || strstr(p->text, "OverSubscribe=EXCLUSIVE")))
-            return true;
-    return false;
+    bool whole = s->whole_nodes || s->whole_sockets, has = false;
+    vec_foreach (&s->plan->items, item) {
+        bool part = item->kind == SIM_ITEM_PART;
+        has = has || (part && strstr(item->text, "MaxCPUs")) ||
+              (part && strstr(item->text, "OverSubscribe=EXCLUSIVE")) ||
+              (whole && strstr(item->text, "DefMemPerCPU="));
+    }
+    return has;
 }
 
 /* Any node has room for it, beside nothing else, and nobody has asked for more since. */

@@ -68,19 +68,8 @@ static void check_step(struct sim *s, const struct sim_watch *w, const struct si
         sim_break(s, "a cancelled job goes on", "job %u, restart %u", w->job_id, now->restarts);
 }
 
-/* An operator may have suspended it before. */
-static void time_turn(struct sim *s, struct sim_watch *w)
-{
-    bool waits = w->view.gang_suspended && w->view.state == PB__JOB_STATE__SUSPENDED;
-    if (!waits)
-        w->turn_from_ms = 0;
-    else if (!w->turn_from_ms)
-        w->turn_from_ms = s->now_ms;
-}
-
 static void time_attempt(struct sim *s, struct sim_watch *w)
 {
-    time_turn(s, w);
     w->halts = w->view.halts;
     struct sim_key key = {w->job_id, w->view.restarts};
     bool known = w->ran_from_ms && w->ran.restarts == key.restarts;
@@ -105,6 +94,7 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     w->untimed = false;
     w->ran_boot = s->c->boot;
     w->ran_offset_ms = s->wall_offset_ms;
+    w->ran_restamped = false;
     if (!known) {
         vec_push(&s->allocated, w->job_id);
         sim_end_begins(w, s->now_ms);
@@ -151,8 +141,10 @@ void sim_watch_turn(struct sim *s)
     vec_foreach (&s->displaced, id)
         sim_give_check_displaced(s, sim_watch_find(s, *id));
     vec_clear(&s->displaced);
-    vec_foreach (&s->relicensed, id)
-        sim_license_check(s, sim_watch_find(s, *id));
+    vec_foreach (&s->relicensed, id) {
+        const struct sim_watch *w = sim_watch_find(s, *id);
+        sim_license_check(s, w, w->raised);
+    }
     vec_clear(&s->relicensed);
     sim_set_turn(s);
 }
@@ -192,20 +184,16 @@ static void note_end(struct sim_watch *w)
 {
     const struct sim_view *v = &w->view;
     bool over = is_final(v->state) && !v->completing && !v->requeue_after;
+    bool begun = v->state != PB__JOB_STATE__PENDING;
+    bool well = over && v->state == PB__JOB_STATE__COMPLETED, badly = over && !well;
     w->array_id = v->array_id;
     w->task = v->task;
-    w->tasks = v->tasks;
-    w->begun = w->begun || v->state != PB__JOB_STATE__PENDING;
-    w->done_well = w->done_well || (over && v->state == PB__JOB_STATE__COMPLETED);
-    w->done_badly = w->done_badly || (over && v->state != PB__JOB_STATE__COMPLETED);
-}
-
-/* An operator has changed what it holds. */
-static void note_licenses(struct sim *s, const struct sim_watch *w, const struct sim_view *before)
-{
-    if (before->there && sim_license_holds(w) &&
-        strcmp(before->asked_licenses, w->view.asked_licenses) != 0)
-        vec_push(&s->relicensed, w->job_id);
+    w->begun = w->begun || begun;
+    w->done_well = w->done_well || well;
+    w->done_badly = w->done_badly || badly;
+    w->elements.begun |= begun ? v->elements : 0;
+    w->elements.well |= well ? v->elements : 0;
+    w->elements.badly |= badly ? v->elements : 0;
 }
 
 static void put_job(struct sim *s, const struct sim_record *r)
@@ -228,7 +216,7 @@ static void put_job(struct sim *s, const struct sim_record *r)
     if (w->job_id >= s->next_id)
         sim_break(s, "an id was used that is not reserved", "%u", w->job_id);
     sim_set_put(s, w, &before);
-    note_licenses(s, w, &before);
+    sim_license_note_raised(s, w, &before);
     if (before.there)
         check_step(s, w, &before);
     if (before.there && now.displaced && !before.displaced)
@@ -275,6 +263,8 @@ void sim_watch_put(struct sim *s, const struct sim_record *r)
         purge_job(s, r);
     } else if (r->kind == RECORD_RESV) {
         sim_resv_put(s, r);
+    } else if (r->kind == RECORD_LICENSE) {
+        sim_license_put(s, r);
     } else if (r->kind == RECORD_NODE) {
         long index = sim_node_index(s, r->name);
         if (index >= 0)
@@ -307,9 +297,10 @@ static void restore_job(struct sim *s, const struct sim_record *r)
     struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
     w = w ? w : add_watch(s, (uint32_t)r->number, &v);
     w->view = v;
-    time_turn(s, w);
     w->stored = true;
-    w->untimed = w->untimed || (w->ran_boot != s->c->boot && w->ran_offset_ms != s->wall_offset_ms);
+    bool is_set = w->ran_offset_ms != s->wall_offset_ms;
+    w->untimed = w->untimed || (w->ran_boot != s->c->boot && (is_set || w->ran_restamped));
+    w->ran_restamped = w->ran_restamped || is_set;
     w->ran_configuring = v.configuring;
     undo_halt(s, w);
     sim_view_shares(s, r->data, r->len, w);
@@ -336,6 +327,7 @@ void sim_watch_restart(struct sim *s)
     vec_foreach (&s->node_views, v)
         *v = (struct sim_node_view){0};
     sim_resv_clear(s);
+    vec_clear(&s->counts);
     s->next_id = 0;
     s->epoch = 0;
     for (struct sim_stored *at = s->store; at; at = at->hh.next) {

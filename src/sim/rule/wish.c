@@ -156,6 +156,11 @@ static void check_switches(struct sim *s, const struct sim_watch *w, const struc
                   (long long)(s->now_ms - since_ms));
 }
 
+unsigned sim_wish_leaf_nodes(struct sim *s)
+{
+    return facts_of(s)->leaf_nodes;
+}
+
 /* Some job may still wait for its switches, and others behind it: from the last start or end on. */
 bool sim_wish_waits(struct sim *s)
 {
@@ -311,7 +316,7 @@ void sim_wish_check(struct sim *s, const struct sim_watch *w)
                   w->shares.len);
     check_switches(s, w, j);
     check_gres(s, w, j);
-    sim_license_check(s, w);
+    sim_license_check(s, w, SIM_LICENSES);
 }
 
 void sim_wish_check_late(struct sim *s, const struct sim_watch *w)

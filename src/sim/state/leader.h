@@ -46,6 +46,7 @@ struct sim_ctl { /* a controller: its process and its machine */
     bool killed;               /* with the next one */
     int64_t wake_at_ms, up_since_ms;
     unsigned conf_changes;
+    unsigned file; /* the version of slurm.conf that is in force */
     enum {
         SIM_STOP_NOT,
         SIM_STOP_NODES, /* what was announced has come: nodes are told, then it is over */

@@ -151,6 +151,8 @@ struct sim_node {
     VEC(struct sim_key) revoked;
     VEC(struct sim_key) cancelled; /* steps that will not start: job and step */
     unsigned registered;           /* the incarnation that registered last */
+    uint64_t settled_session;      /* with the leader, after its last turn; 0: none */
+    int64_t unsettled_ms;          /* it did not answer last, or had another one */
     int64_t lost_at_ms;            /* it was given up, booted or taken out of the configuration */
     VEC(uint32_t) holders;         /* jobs that were given something of it, by their records */
 };
@@ -172,6 +174,7 @@ enum sim_request {
     SIM_PART_UPDATE,
     SIM_RESV_UPDATE,
     SIM_RESV_DELETE,
+    SIM_LICENSE_UPDATE,
     SIM_ANNOUNCE,
     SIM_RECONFIGURE,
     SIM_PREVIEW
@@ -242,6 +245,8 @@ struct sim {
     bool gang_apart;     /* those of each partition among themselves */
     int64_t slice_ms;    /* 0: of 30 s */
     bool cpus_counted;   /* CR_CPU: which ones a job has in its turn does not matter */
+    bool whole_nodes;    /* select/linear */
+    bool whole_sockets;  /* CR_Socket */
     uint32_t share_most; /* jobs to a core, at the most; 0: none is shared */
     VEC(struct sim_load *) loads;
     int64_t slow_disk_until_ms, slow_disk_ms;
@@ -262,6 +267,7 @@ struct sim {
     VEC(struct sim_node_view) node_views;
     struct sim_watch *watches;
     VEC(struct sim_stored_resv) resvs;  /* as their records are put */
+    VEC(struct sim_count) counts;       /* the same */
     VEC(uint32_t) allocated, displaced; /* jobs started in this turn; those told to make room */
     VEC(uint32_t) relicensed;           /* running jobs whose licences were changed in this turn */
     VEC(uint32_t) sets_put;             /* components of which records were put in this turn */

@@ -337,6 +337,39 @@ void sim_view_node(const struct sim_record *r, struct sim_node_view *v)
     }
 }
 
+bool sim_view_layer(const char *name, const char *nodes, struct sim_layer *layer)
+{
+    *layer = (struct sim_layer){.name = *name};
+    if (sscanf(nodes, "n[%u-%u]", &layer->first, &layer->last) == 2)
+        return true;
+    bool one = sscanf(nodes, "n%u", &layer->first) == 1;
+    layer->last = layer->first;
+    return one;
+}
+
+bool sim_view_same_layer(const struct sim_layer *a, const struct sim_layer *b)
+{
+    return a->name == b->name && a->first == b->first && a->last == b->last;
+}
+
+bool sim_view_count(const struct sim_record *r, struct sim_count *count)
+{
+    struct cursor c = cursor_over(r->data, r->len);
+    char name[SIM_NAME] = "", nodes[SIM_NAME] = "";
+    *count = (struct sim_count){0};
+    while (next_field(&c)) {
+        if (c.field == 1)
+            copy_text(name, sizeof name, &c);
+        else if (c.field == 2)
+            copy_text(nodes, sizeof nodes, &c);
+        else if (c.field == 3)
+            count->count = c.number;
+        else if (c.field == 4)
+            count->file_count = c.number;
+    }
+    return sim_view_layer(name, nodes, &count->layer);
+}
+
 bool sim_view_made(const struct sim *s, const char *node)
 {
     const struct sim_record *r = sim_store_find(s, RECORD_MADE, 0, NULL);

@@ -41,6 +41,18 @@ struct sim_stored_resv {
     struct str data; /* the packed ResvRecord */
 };
 
+#define SIM_LICENSES "abhop" /* licences and hierarchical resources: names of one letter */
+
+struct sim_layer { /* of a hierarchical resource; all of them have names of one letter */
+    char name;
+    unsigned first, last; /* numbers of its nodes */
+};
+
+struct sim_count { /* of a layer, set by an operator */
+    struct sim_layer layer;
+    uint64_t count, file_count; /* UINT64_MAX: unlimited */
+};
+
 #define SIM_GRES 6 /* kinds on a node */
 
 struct sim_gres {
@@ -60,6 +72,11 @@ struct sim_share { /* a node's part of an allocation, by the record */
     unsigned n_gres;
 };
 
+/* Bits, one for each element of an array: those that have begun, ended well, and badly, ever. */
+struct sim_elements {
+    uint64_t begun, well, badly;
+};
+
 struct sim_watch { /* of a job's records */
     uint32_t job_id;
     unsigned client;
@@ -70,17 +87,24 @@ struct sim_watch { /* of a job's records */
     int64_t given_at_ms;                      /* and when: before its time, with a prolog */
     struct sim_key ran;                       /* the attempt that is timed, and when it began */
     int64_t ran_from_ms, put_at_ms, first_ms; /* first_ms: it was there first */
-    int64_t turn_from_ms;                     /* it waits for its turn since; 0: it does not */
-    int64_t stood_from_ms;                    /* it is suspended since; 0: it is not */
-    int64_t stood_ms;                         /* of its attempt: before that, in all */
-    int64_t stop_ran_ms;                      /* what it had run when it was suspended last */
-    uint32_t halts;                           /* by its last record */
-    unsigned ran_boot;                        /* of the machine by whose clock that is, */
-    int64_t ran_offset_ms;                    /* and its wall clock when it began */
-    bool untimed;                      /* which was set, and there was nothing else across a boot */
-    bool ran_configuring;              /* its time has not begun yet */
+    int64_t turn_from_ms; /* it waits for its turn since, with so many others; 0: it does not */
+    int64_t turn_others;
+    int64_t wait_from_ms; /* it waits for its turn since, whoever competes; 0: it does not */
+    uint64_t fair_among;  /* who competes with it, all with each other; 0: others do as well */
+    int64_t fair_from_ms, fair_ran_ms; /* since when, and what it had run then */
+    int64_t stood_from_ms;             /* it is suspended since; 0: it is not */
+    int64_t stood_ms;                  /* of its attempt: before that, in all */
+    int64_t stop_ran_ms;               /* what it had run when it was suspended last */
+    uint32_t halts;                    /* by its last record */
+    unsigned ran_boot;                 /* of the machine by whose clock that is, */
+    int64_t ran_offset_ms;             /* and its wall clock when it began */
+    bool ran_restamped;   /* a restart has noted that beginning by a wall clock that was set */
+    bool untimed;         /* which was set, and there was nothing else across a boot */
+    bool ran_configuring; /* its time has not begun yet */
     bool begun, done_well, done_badly; /* ever, whatever came of it then */
-    uint32_t array_id, task, tasks;    /* as in the view, which is lost with the record */
+    struct sim_elements elements;      /* the same of those of an array that it has had */
+    uint32_t array_id, task;           /* as in the view, which is lost with the record */
+    char raised[sizeof SIM_LICENSES];  /* those that it was given more of */
     uint32_t set_id;                   /* the same; 0: it is in no set */
     bool stored, purged; /* it was on disk at a restart; it was forgotten long after its end */
     UT_hash_handle hh;

@@ -264,6 +264,10 @@ static void note_sharing(struct sim *s, const struct sim_item *item)
         s->gang = s->gang || strstr(item->text, "GANG");
     if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "SelectTypeParameters=", 21) == 0)
         s->cpus_counted = strstr(item->text, "CR_CPU");
+    if (item->kind == SIM_ITEM_CONF && strstr(item->text, "=CR_Socket"))
+        s->whole_sockets = true;
+    if (item->kind == SIM_ITEM_CONF && strcmp(item->text, "SelectType=select/linear") == 0)
+        s->whole_nodes = true;
     if (item->kind == SIM_ITEM_CONF && strcmp(item->text, "GangOverlap=no") == 0)
         s->gang_apart = true;
     if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "SchedulerTimeSlice=", 19) == 0)
@@ -361,6 +365,7 @@ static void world_done(struct sim *s)
     vec_done(&s->allocated);
     vec_done(&s->displaced);
     vec_done(&s->relicensed);
+    vec_done(&s->counts);
     vec_done(&s->sets_put);
 }
 

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Gang scheduling is fair, by the records alone. Jobs compete when they have cores in common, also
+ * by way of others. A job waits for its turn no longer than as many slices as it has competitors;
+ * where each of them has cores in common with each other one, none of them runs more than a slice
+ * longer than another.
+ *
+ * Both hold while nothing else keeps cores: a job that is ending, that an operator is suspending or
+ * that is not prepared yet, and a node that does not answer. From then on time is counted anew.
+ */
+#include <stdlib.h>
+
+#include "sim/rule/rule.h"
+
+#define LATE_MS 2000
+#define COMPETITORS_MOST 256 /* with more, fairness is not checked at all */
+
+struct competitors {
+    struct sim_watch *of[COMPETITORS_MOST];
+    size_t len;
+    bool too_many;
+};
+
+static int64_t slice_of(const struct sim *s)
+{
+    return s->slice_ms ? s->slice_ms : 30000;
+}
+
+static bool is_started(const struct sim_watch *w)
+{
+    return w->view.state == PB__JOB_STATE__RUNNING || w->view.state == PB__JOB_STATE__SUSPENDED;
+}
+
+static bool waits_for_turn(const struct sim_watch *w)
+{
+    return w->view.there && w->view.gang_suspended && w->view.state == PB__JOB_STATE__SUSPENDED;
+}
+
+static bool is_in_use(const struct sim_share *share)
+{
+    return !share->released && !share->parked;
+}
+
+static bool have_cores_in_common(const struct sim *s, const struct sim_share *a,
+                                 const struct sim_share *b)
+{
+    if (a->node != b->node || !is_in_use(a) || !is_in_use(b))
+        return false;
+    for (size_t i = 0; i < sizeof a->cores; i++)
+        if (a->cores[i] & b->cores[i])
+            return true;
+    return s->cpus_counted;
+}
+
+static bool competes(const struct sim *s, const struct sim_watch *a, const struct sim_watch *b)
+{
+    if (a->set_id && a->set_id == b->set_id)
+        return true;
+    vec_foreach (&a->shares, one)
+        vec_foreach (&b->shares, other)
+            if (have_cores_in_common(s, one, other))
+                return true;
+    return false;
+}
+
+static void add_competitor(struct competitors *c, struct sim_watch *w)
+{
+    c->too_many = c->too_many || c->len == COMPETITORS_MOST;
+    if (c->len < COMPETITORS_MOST)
+        c->of[c->len++] = w;
+}
+
+/* The job itself and all that compete with it. */
+static void find_competitors(const struct competitors *started, const struct sim *s,
+                             struct sim_watch *w, struct competitors *out)
+{
+    bool found[COMPETITORS_MOST];
+    *out = (struct competitors){.too_many = started->too_many};
+    add_competitor(out, w);
+    for (size_t k = 0; k < started->len; k++)
+        found[k] = started->of[k] == w;
+    for (size_t i = 0; i < out->len; i++)
+        for (size_t k = 0; k < started->len; k++)
+            if (!found[k] && competes(s, out->of[i], started->of[k])) {
+                found[k] = true;
+                add_competitor(out, started->of[k]);
+            }
+}
+
+/* It keeps cores without being in the rotation, or may. */
+static bool is_unsettled(const struct sim *s, const struct sim_watch *w)
+{
+    const struct sim_view *v = &w->view;
+    if (!is_started(w) || v->configuring || w->untimed ||
+        (v->state == PB__JOB_STATE__SUSPENDED && !v->gang_suspended))
+        return true;
+    vec_foreach (&w->shares, share) {
+        const struct sim_node *n = &s->nodes.data[share->node];
+        if (is_in_use(share) && s->now_ms - n->unsettled_ms < LATE_MS)
+            return true;
+    }
+    return false;
+}
+
+static bool are_unsettled(const struct sim *s, const struct competitors *c)
+{
+    bool is = c->too_many || s->now_ms - s->c->up_since_ms < LATE_MS ||
+              s->c->paused_until_ms + LATE_MS > s->now_ms ||
+              s->c->cut_until_ms + LATE_MS > s->now_ms;
+    for (size_t i = 0; i < c->len && !is; i++)
+        is = is_unsettled(s, c->of[i]);
+    return is;
+}
+
+/* Heterogeneous jobs are one member each. */
+static int64_t count_others(const struct competitors *c, const struct sim_watch *w)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < c->len; i++) {
+        bool counts = c->of[i] != w && (!c->of[i]->set_id || c->of[i]->set_id != w->set_id);
+        for (size_t k = 0; k < i; k++)
+            counts = counts && !(c->of[i]->set_id && c->of[i]->set_id == c->of[k]->set_id);
+        count += counts;
+    }
+    return count;
+}
+
+/* Where jobs come and go in each turn, competitors are never settled. However that is, no wait is
+ * longer than a slice of each other job. */
+static void check_long_wait(struct sim *s, struct sim_watch *w)
+{
+    if (!w->wait_from_ms)
+        w->wait_from_ms = s->now_ms;
+    int64_t from_ms = w->wait_from_ms > s->c->up_since_ms ? w->wait_from_ms : s->c->up_since_ms;
+    vec_foreach (&s->nodes, n)
+        from_ms = n->stopped_until_ms > from_ms ? n->stopped_until_ms : from_ms;
+    int64_t most_ms = (int64_t)(HASH_COUNT(s->watches) - 1) * slice_of(s) + LATE_MS;
+    if (s->now_ms - from_ms > most_ms)
+        sim_break(s, "a job starves in gang scheduling", "job %u stands for %lld ms, of any others",
+                  w->job_id, (long long)(s->now_ms - from_ms));
+}
+
+static void check_wait(struct sim *s, struct sim_watch *w, const struct competitors *c,
+                       bool unsettled)
+{
+    if (!waits_for_turn(w)) {
+        w->turn_from_ms = w->wait_from_ms = 0;
+        return;
+    }
+    check_long_wait(s, w);
+    if (!w->turn_from_ms || unsettled) {
+        w->turn_from_ms = s->now_ms;
+        w->turn_others = count_others(c, w);
+    }
+    if (s->now_ms - w->turn_from_ms > w->turn_others * slice_of(s) + LATE_MS)
+        sim_break(s, "a job starves in gang scheduling",
+                  "job %u stands for %lld ms, of %lld others", w->job_id,
+                  (long long)(s->now_ms - w->turn_from_ms), (long long)w->turn_others);
+}
+
+static int64_t count_ran_ms(const struct sim *s, const struct sim_watch *w)
+{
+    return w->view.state == PB__JOB_STATE__RUNNING ? s->now_ms - w->ran_from_ms : w->stop_ran_ms;
+}
+
+/* All compete with each other, and are jobs of their own: one runs at a time. */
+static bool run_one_by_one(const struct sim *s, const struct competitors *c)
+{
+    bool waits = false;
+    if (s->cpus_counted)
+        return false;
+    for (size_t i = 0; i < c->len; i++) {
+        waits = waits || waits_for_turn(c->of[i]);
+        if (c->of[i]->set_id)
+            return false;
+        for (size_t k = 0; k < i; k++)
+            if (!competes(s, c->of[i], c->of[k]))
+                return false;
+    }
+    return waits;
+}
+
+/* Attempts that compete, whatever their order. */
+static uint64_t hash_competitors(const struct competitors *c)
+{
+    uint64_t hash = 1;
+    for (size_t i = 0; i < c->len; i++)
+        hash += ((uint64_t)c->of[i]->job_id << 32 | c->of[i]->view.restarts) *
+                UINT64_C(0x9e3779b97f4a7c15);
+    return hash;
+}
+
+/* From the moment when these, and no others, compete. */
+static void check_spread(struct sim *s, struct sim_watch *w, const struct competitors *c,
+                         bool unsettled)
+{
+    uint64_t among = unsettled || !run_one_by_one(s, c) ? 0 : hash_competitors(c);
+    if (!among || w->fair_among != among) {
+        w->fair_among = among;
+        w->fair_from_ms = s->now_ms;
+        w->fair_ran_ms = count_ran_ms(s, w);
+        return;
+    }
+    for (size_t i = 0; i < c->len; i++) {
+        const struct sim_watch *other = c->of[i];
+        int64_t more_ms =
+            (count_ran_ms(s, w) - w->fair_ran_ms) - (count_ran_ms(s, other) - other->fair_ran_ms);
+        if (other->fair_among == among && other->fair_from_ms == w->fair_from_ms &&
+            more_ms > slice_of(s) + LATE_MS)
+            sim_break(s, "a job runs longer than its share", "job %u, %lld ms more than job %u",
+                      w->job_id, (long long)more_ms, other->job_id);
+    }
+}
+
+static void note_nodes(struct sim *s)
+{
+    vec_foreach (&s->nodes, n) {
+        uint64_t session = n->up ? n->at[s->c->index].session : 0;
+        if (!session || session != n->settled_session || sim_is_stopped(s, n) ||
+            n->slow_until_ms > s->now_ms)
+            n->unsettled_ms = s->now_ms;
+        n->settled_session = session;
+    }
+}
+
+void sim_turn_check(struct sim *s)
+{
+    struct competitors started = {0}, competitors;
+    if (!s->gang)
+        return;
+    note_nodes(s);
+    for (struct sim_watch *w = s->watches; w; w = w->hh.next)
+        if (w->view.there && sim_give_holds(w))
+            add_competitor(&started, w);
+        else
+            w->turn_from_ms = w->wait_from_ms = 0, w->fair_among = 0;
+    for (size_t i = 0; i < started.len; i++) {
+        struct sim_watch *w = started.of[i];
+        find_competitors(&started, s, w, &competitors);
+        bool unsettled = are_unsettled(s, &competitors);
+        check_wait(s, w, &competitors, unsettled);
+        check_spread(s, w, &competitors, unsettled);
+    }
+}
