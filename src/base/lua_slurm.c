@@ -13,6 +13,35 @@ const char *lua_slurm_format(lua_State *L)
     return luaL_checkstring(L, -1);
 }
 
+/* The name is on the stack. */
+static int index_globals(lua_State *L)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+    lua_insert(L, 1);
+    lua_gettable(L, 1);
+    return 1;
+}
+
+bool lua_slurm_push_global(lua_State *L, const char *name)
+{
+    lua_pushcfunction(L, index_globals);
+    lua_pushstring(L, name);
+    if (lua_pcall(L, 1, 1, 0) == LUA_OK && !lua_isnil(L, -1))
+        return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+bool lua_slurm_push_function(lua_State *L, const char *name)
+{
+    if (!lua_slurm_push_global(L, name))
+        return false;
+    if (lua_isfunction(L, -1))
+        return true;
+    lua_pop(L, 1);
+    return false;
+}
+
 const char *lua_slurm_error(lua_State *L)
 {
     const char *text = lua_tostring(L, -1);

@@ -217,20 +217,6 @@ static void push_options(lua_State *L)
 /* --- the script --------------------------------------------------------------------------------
  */
 
-/* False: the script has no such function, and the stack is empty. Metamethods of the globals, as
- * strict.lua has them, are not asked: their errors would end the command. */
-static bool push_hook(lua_State *L, const char *hook)
-{
-    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
-    lua_pushstring(L, hook);
-    lua_rawget(L, -2);
-    lua_remove(L, -2);
-    if (lua_isfunction(L, -1))
-        return true;
-    lua_settop(L, 0);
-    return false;
-}
-
 static int load_text(struct script *s, struct err *err)
 {
     static const char *const hooks[] = {"slurm_cli_setup_defaults", "slurm_cli_pre_submit",
@@ -250,7 +236,7 @@ static int load_text(struct script *s, struct err *err)
         lua_pcall(L, 0, 0, 0) != LUA_OK)
         return err_set(err, -ERR_CONFIG, "%s", lua_slurm_error(L));
     for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)
-        has_hook = push_hook(L, hooks[i]) || has_hook;
+        has_hook = lua_slurm_push_function(L, hooks[i]) || has_hook;
     lua_settop(L, 0);
     return has_hook ? 0
                     : err_set(err, -ERR_CONFIG, "%s: it has none of the functions %s(), %s(), %s()",
@@ -307,7 +293,7 @@ static int set_defaults(void *state, struct filter_options *o, bool early, struc
     static const char hook[] = "slurm_cli_setup_defaults";
     struct script *s = state;
 
-    if (!push_hook(s->L, hook))
+    if (!lua_slurm_push_function(s->L, hook))
         return 0;
     s->options = o;
     push_options(s->L);
@@ -322,7 +308,7 @@ static int before_submit(void *state, struct filter_options *o, struct err *err)
     static const char hook[] = "slurm_cli_pre_submit";
     struct script *s = state;
 
-    if (!push_hook(s->L, hook))
+    if (!lua_slurm_push_function(s->L, hook))
         return 0;
     s->options = o;
     push_options(s->L);
@@ -338,7 +324,7 @@ static int after_submit(void *state, uint32_t component, uint32_t job_id, uint32
     static const char hook[] = "slurm_cli_post_submit";
     struct script *s = state;
 
-    if (!push_hook(s->L, hook))
+    if (!lua_slurm_push_function(s->L, hook))
         return 0;
     lua_pushinteger(s->L, component);
     lua_pushinteger(s->L, job_id);

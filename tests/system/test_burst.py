@@ -163,6 +163,9 @@ def test_check_and_nothing_without_a_type(make_cluster):
     c.run(check).fails("burst_buffer.lua does not exist")
     (c.dir / "burst_buffer.lua").write_text(SCRIPT.replace("slurm_bb_real_size", "other"))
     c.run(check).fails("function slurm_bb_real_size is missing")
+    guard = "setmetatable(_G, {__index = function(_, name) error(name .. ' is undefined') end})\n"
+    (c.dir / "burst_buffer.lua").write_text(guard + SCRIPT.replace("slurm_bb_real_size", "other"))
+    c.run(check).fails("function slurm_bb_real_size is missing")
     (c.dir / "burst_buffer.lua").write_text("function (\n")
     c.run(check).fails("burst_buffer.lua:1: ")
     (c.dir / "burst_buffer.lua").write_text(SCRIPT)

@@ -271,8 +271,7 @@ static char *call_function(lua_State *L, const Pb__ScriptRun *m, struct files *f
     *failed = true;
     if (lua_gettop(L) > 0)
         return mem_strdup(lua_slurm_error(L));
-    lua_getglobal(L, m->function);
-    if (!lua_isfunction(L, -1))
+    if (!lua_slurm_push_function(L, m->function))
         return mem_printf("%s has no function %s", m->path, m->function);
     make_files(m, f);
     if (lua_pcall(L, push_args(L, m, f), 2, 0) != LUA_OK)
@@ -314,10 +313,10 @@ int burst_lua_check(const char *path, struct err *err)
     lua_State *L = open_script(path);
     int rc = lua_gettop(L) > 0 ? err_set(err, -ERR_CONFIG, "%s", lua_slurm_error(L)) : 0;
     for (size_t i = 0; rc == 0 && i < sizeof functions / sizeof functions[0]; i++) {
-        lua_getglobal(L, functions[i]);
-        if (!lua_isfunction(L, -1))
+        if (lua_slurm_push_function(L, functions[i]))
+            lua_pop(L, 1);
+        else
             rc = err_set(err, -ERR_CONFIG, "%s: function %s is missing", path, functions[i]);
-        lua_pop(L, 1);
     }
     lua_close(L);
     return rc;

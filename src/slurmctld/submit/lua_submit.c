@@ -316,6 +316,13 @@ static void begin_ask(struct lua_submit *l, struct env_submit *ask)
     lua_sethook(l->L, limit_steps, LUA_MASKCOUNT, HOOK_STEPS);
 }
 
+/* In protected mode: the script may have left no memory for the name of the function. */
+static int find_hook(lua_State *L)
+{
+    lua_pushboolean(L, lua_slurm_push_function(L, "slurm_job_submit"));
+    return 1;
+}
+
 static int load_script(struct lua_submit *l, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -335,7 +342,9 @@ static int load_script(struct lua_submit *l, struct err *err)
     if (luaL_loadbufferx(L, str_cstr(&text), text.len, name, "t") != LUA_OK ||
         lua_pcall(L, 0, 0, 0) != LUA_OK)
         return err_set(err, -ERR_CONFIG, "%s", lua_slurm_error(L));
-    if (lua_getglobal(L, "slurm_job_submit") != LUA_TFUNCTION)
+    lua_settop(L, 0);
+    lua_pushcfunction(L, find_hook);
+    if (lua_pcall(L, 0, 1, 0) != LUA_OK || !lua_toboolean(L, -1))
         return err_set(err, -ERR_CONFIG, "%s: it has no function slurm_job_submit()", l->path);
     lua_settop(L, 0);
     return 0;
@@ -389,10 +398,12 @@ void lua_submit_seen(struct lua_submit *l)
 /* In protected mode: what is pushed for the script may not fit in its memory. */
 static int call_hook(lua_State *L)
 {
-    const struct env_submit *ask = state_of(L)->ask;
+    struct lua_submit *l = state_of(L);
+    const struct env_submit *ask = l->ask;
 
-    lua_getglobal(L, ask->before ? "slurm_job_modify" : "slurm_job_submit");
-    if (lua_isnil(L, -1)) {
+    if (!lua_slurm_push_global(L, ask->before ? "slurm_job_modify" : "slurm_job_submit")) {
+        if (l->steps_left <= 0) /* the guard of its globals did not end */
+            return luaL_error(L, "it takes too long");
         lua_pushinteger(L, 0);
         return 1;
     }

@@ -81,6 +81,8 @@ static void test_scripts_that_are_none(void **state)
     } rows[] = {
         {"function slurm_job_submit(", ":1:"},
         {"x = 1\n", "no function slurm_job_submit()"},
+        {"setmetatable(_G, {__index = function(_, name) error(name .. ' is undefined') end})\n",
+         "no function slurm_job_submit()"},
         {"error('no')\n", ":1: no"},
         {"while true do end\n", "too long"},
         {"\x1bLua", "attempt to load a binary chunk"},
@@ -94,6 +96,41 @@ static void test_scripts_that_are_none(void **state)
     }
     struct err err = {0};
     assert_null(lua_submit_open("/nonexistent/job_submit.lua", &err));
+}
+
+/* Scripts that guard their globals, as strict.lua does, and what stands for slurm_job_modify(). */
+static void test_guarded_globals(void **state)
+{
+    static const struct {
+        const char *text, *fault;
+        int modify;
+    } rows[] = {
+        {"setmetatable(_G, {__index = function(_, name) error(name .. ' is undefined') end})\n", "",
+         0},
+        {"local all = {}\n"
+         "setmetatable(_G, {__newindex = all, __index = all})\n"
+         "function slurm_job_modify() return slurm.ERROR end\n",
+         "", -ERR_GENERIC},
+        {"slurm_job_modify = setmetatable({}, {__call = function() return slurm.ERROR end})\n", "",
+         -ERR_GENERIC},
+        {"slurm_job_modify = 5\n", "attempt to call a number value", -ERR_GENERIC},
+        {"setmetatable(_G, {__index = function() while true do end end})\n", "too long",
+         -ERR_GENERIC},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        _cleanup_str_ struct str message = STR_INIT, fault = STR_INIT;
+        _cleanup_free_ char *text =
+            mem_printf("function slurm_job_submit() return slurm.ERROR end\n%s", rows[i].text);
+        _cleanup_arena_ struct arena arena;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT, before = PB__JOB_SPEC__INIT;
+
+        arena_init(&arena, 0);
+        assert_int_equal(ask_of(text, &spec, &before, &arena, &message, &fault), rows[i].modify);
+        if (*rows[i].fault ? !strstr(str_cstr(&fault), rows[i].fault) : fault.len > 0)
+            fail_msg("%s: said \"%s\"", rows[i].text, str_cstr(&fault));
+        assert_int_equal(ask_of(text, &spec, NULL, &arena, &message, &fault), -ERR_GENERIC);
+    }
 }
 
 static void test_refusals(void **state)
@@ -202,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scripts_that_are_none),
+        cmocka_unit_test(test_guarded_globals),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_what_it_sees_and_changes),
         cmocka_unit_test(test_a_changed_file_is_told),
