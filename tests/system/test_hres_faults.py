@@ -79,6 +79,13 @@ class Load:
         return self.accepted
 
 
+THERE = {f"{name}({nodes})": count for name, (_, pools) in LAYERS.items() for nodes, count in pools.items()} | {"site": 2}
+
+
+def pools_in_ledger(c):
+    return {pool for line in (c.work / "ledger").read_text().splitlines() for pool in parts("".join(line.split()[3:]))}
+
+
 def check_ledger(c, accepted):
     """All ran, and at no time held more than there is."""
     now, most, held = collections.Counter(), collections.Counter(), {}
@@ -92,8 +99,7 @@ def check_ledger(c, accepted):
         else:
             now -= held[job, restart]
     assert not now and sorted(int(job) for job, _ in held) == sorted(accepted)
-    there = {f"{name}({nodes})": count for name, (_, pools) in LAYERS.items() for nodes, count in pools.items()} | {"site": 2}
-    assert set(most) == set(there) and all(most[pool] <= count for pool, count in there.items()), most
+    assert set(most) == set(THERE) and all(most[pool] <= count for pool, count in THERE.items()), most
 
 
 def test_no_unit_is_used_twice(make_cluster):
@@ -121,6 +127,7 @@ def test_no_unit_is_used_twice(make_cluster):
             p.leads(leads)
             (p.start_primary if dies == "localhost" else p.start_backup)()
         c.run(["scontrol", "update", f"license={name}({nodes})", "count=file"]).ok()
+    eventually(lambda: pools_in_ledger(c) == set(THERE), lambda: f"jobs hold units of every layer: {pools_in_ledger(c)}", 3 * DEADLINE)
     accepted = load.stop()
     eventually(lambda: not c.look("squeue -h").ok(), lambda: c.look("squeue").stdout, 3 * DEADLINE)
     check_ledger(c, accepted)
