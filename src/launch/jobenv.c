@@ -35,7 +35,7 @@ static void set_counts(struct envlist *e, const char *name, const uint32_t *coun
 
 static void put_variable(void *ctx, const char *name, const char *value)
 {
-    envlist_set(ctx, name, value);
+    envlist_replace(ctx, name, value);
 }
 
 /* Memory is requested in one way. The other two of the job around this command do not stay. */
@@ -47,7 +47,7 @@ static void drop_other_memory(struct envlist *e, const struct Pb__JobSpec *spec)
     if (!spec->has_mem_per_cpu_mib && !spec->has_mem_per_gpu_mib && !spec->has_mem_per_node_mib)
         return;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        envlist_set(e, names[i], NULL);
+        envlist_unset(e, names[i]);
 }
 
 static void set_requested(struct envlist *e, const struct Pb__JobSpec *spec)
@@ -78,8 +78,8 @@ void jobenv_cluster(struct envlist *e, const struct conf *conf)
 /* Times of the job that this command was started in, if any, do not stay. */
 static void set_times(struct envlist *e, const struct Pb__AllocReply *alloc)
 {
-    envlist_set(e, "SLURM_JOB_START_TIME", NULL);
-    envlist_set(e, "SLURM_JOB_END_TIME", NULL);
+    envlist_unset(e, "SLURM_JOB_START_TIME");
+    envlist_unset(e, "SLURM_JOB_END_TIME");
     if (alloc->has_start_at_sec)
         envlist_setf(e, "SLURM_JOB_START_TIME", "%lld", (long long)alloc->start_at_sec);
     if (alloc->has_end_at_sec)
@@ -103,11 +103,12 @@ static void set_allocation(struct envlist *e, const struct Pb__AllocReply *alloc
     set_requested(e, spec);
     job_env_put_implied(spec, tasks, n, put_variable, e);
     envlist_setf(e, "SLURM_JOB_ID", "%u", alloc->job_id);
-    envlist_set(e, "SLURM_JOB_SLUID",
-                alloc->has_submit_at_sec ? SLUID_TEXT(alloc->job_id, alloc->submit_at_sec) : NULL);
+    envlist_replace(e, "SLURM_JOB_SLUID",
+                    alloc->has_submit_at_sec ? SLUID_TEXT(alloc->job_id, alloc->submit_at_sec)
+                                             : NULL);
     envlist_setf(e, "SLURM_JOBID", "%u", alloc->job_id);
-    envlist_set(e, "SLURM_JOB_NODELIST", alloc->nodes);
-    envlist_set(e, "SLURM_NODELIST", alloc->nodes);
+    envlist_replace(e, "SLURM_JOB_NODELIST", alloc->nodes);
+    envlist_replace(e, "SLURM_NODELIST", alloc->nodes);
     envlist_setf(e, "SLURM_JOB_NUM_NODES", "%zu", n);
     envlist_setf(e, "SLURM_JOB_NODES", "%zu", n);
     envlist_setf(e, "SLURM_NNODES", "%zu", n);
@@ -118,34 +119,20 @@ static void set_allocation(struct envlist *e, const struct Pb__AllocReply *alloc
     set_times(e, alloc);
 }
 
-/* Of the heterogeneous job that this command was started in. */
-static void drop_components(struct envlist *e)
-{
-    for (size_t i = e->count; i-- > 0;) {
-        size_t len = strcspn(e->vars[i], "=");
-        _cleanup_free_ char *name = NULL;
-
-        if (!job_set_env_has(e->vars[i], len))
-            continue;
-        name = mem_strndup(e->vars[i], len);
-        envlist_set(e, name, NULL);
-    }
-}
-
 void jobenv_components(struct envlist *e, struct Pb__AllocReply *const *components, size_t count)
 {
     struct envlist *own = mem_new_array(struct envlist, count);
     struct job_set_env *lists = mem_new_array(struct job_set_env, count);
 
-    drop_components(e);
+    envlist_unset_if(e, job_set_env_has); /* of the job that this command was started in */
     for (size_t i = 0; i < count; i++) {
-        envlist_init(&own[i], NULL);
         if (components[i]->granted)
             set_allocation(&own[i], components[i]);
         else if (components[i]->job_id != 0)
             envlist_setf(&own[i], "SLURM_JOB_ID", "%u", components[i]->job_id);
-        lists[i] = (struct job_set_env){
-            own[i].vars, own[i].count, components[i]->spec ? components[i]->spec->component : NULL};
+        lists[i] =
+            (struct job_set_env){own[i].vars.data, own[i].vars.len,
+                                 components[i]->spec ? components[i]->spec->component : NULL};
     }
     if (count > 1)
         job_set_env_each(lists, count, put_variable, e);
@@ -165,8 +152,8 @@ void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const s
         all[i] = alloc->components[i - 1];
     set_allocation(e, alloc);
     jobenv_components(e, all, count);
-    envlist_set(e, "SLURM_CLUSTER_NAME", conf->cluster_name);
-    envlist_set(e, "SLURM_CONF", conf->path);
+    envlist_replace(e, "SLURM_CLUSTER_NAME", conf->cluster_name);
+    envlist_replace(e, "SLURM_CONF", conf->path);
     if (alloc->n_addrs > 1 && onehost_address(alloc->addrs[0]->addr))
         for (size_t i = 0; i < ONEHOST_VARIABLES; i++)
             envlist_default(e, onehost_variables[i].name, onehost_variables[i].value);
@@ -204,11 +191,11 @@ void jobenv_step(struct envlist *e, const struct Pb__StepReply *step)
     hostlist_format(nodes.names, &names);
     envlist_setf(e, "SLURM_JOB_ID", "%u", step->job_id);
     envlist_setf(e, "SLURM_JOBID", "%u", step->job_id);
-    envlist_set(e, "SLURM_JOB_SLUID",
-                step->has_submit_at ? SLUID_TEXT(step->job_id, step->submit_at) : NULL);
+    envlist_replace(e, "SLURM_JOB_SLUID",
+                    step->has_submit_at ? SLUID_TEXT(step->job_id, step->submit_at) : NULL);
     envlist_setf(e, "SLURM_STEP_ID", "%u", step->step_id);
     envlist_setf(e, "SLURM_STEPID", "%u", step->step_id);
-    envlist_set(e, "SLURM_STEP_NODELIST", str_cstr(&names));
+    envlist_replace(e, "SLURM_STEP_NODELIST", str_cstr(&names));
     envlist_setf(e, "SLURM_STEP_NUM_NODES", "%zu", n);
     envlist_setf(e, "SLURM_STEP_NUM_TASKS", "%u", step->num_tasks);
     set_counts(e, "SLURM_STEP_TASKS_PER_NODE", tasks, n);
@@ -216,5 +203,5 @@ void jobenv_step(struct envlist *e, const struct Pb__StepReply *step)
     envlist_setf(e, "SLURM_NPROCS", "%u", step->num_tasks);
     envlist_setf(e, "SLURM_NNODES", "%zu", n);
     set_counts(e, "SLURM_TASKS_PER_NODE", tasks, n);
-    envlist_set(e, "SLURM_NODELIST", str_cstr(&names));
+    envlist_replace(e, "SLURM_NODELIST", str_cstr(&names));
 }

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/envlist.h"
 #include "base/str.h"
-#include "cli/envlist.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"

@@ -77,7 +77,7 @@ static void test_alloc(void **state)
     struct Pb__AllocReply reply = PB__ALLOC_REPLY__INIT;
     struct Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
-    struct envlist e;
+    struct envlist e = {0};
 
     (void)state;
     nodes[0].node = "n1";
@@ -93,7 +93,6 @@ static void test_alloc(void **state)
     reply.start_at_sec = 1700000000;
     spec.has_num_tasks = 1;
     spec.num_tasks = 5;
-    envlist_init(&e, NULL);
     envlist_set(&e, "SLURM_JOB_END_TIME", "12"); /* of the job round this command */
     jobenv_alloc(&e, &reply, &conf);
     assert_string_equal(envlist_get(&e, "SLURM_JOB_START_TIME"), "1700000000");
@@ -127,14 +126,13 @@ static void memory_is_told_in_one_way(void **state)
     for (size_t way = 0; way <= 3; way++) {
         struct Pb__AllocReply reply = PB__ALLOC_REPLY__INIT;
         struct Pb__JobSpec spec = PB__JOB_SPEC__INIT;
-        struct envlist e;
+        struct envlist e = {0};
 
         reply.spec = &spec;
         spec.has_mem_per_node_mib = way == 0;
         spec.has_mem_per_cpu_mib = way == 1;
         spec.has_mem_per_gpu_mib = way == 2;
         spec.mem_per_node_mib = spec.mem_per_cpu_mib = spec.mem_per_gpu_mib = 300;
-        envlist_init(&e, NULL);
         for (size_t i = 0; i < 3; i++)
             envlist_set(&e, names[i], "7");
         jobenv_alloc(&e, &reply, &conf);
@@ -231,11 +229,10 @@ static void each_component_has_variables_of_its_own(void **state)
         {"SLURM_JOB_ID_HET_GROUP_2", NULL}, /* of the job round this command */
     };
     struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
-    struct envlist e;
+    struct envlist e = {0};
 
     (void)state;
     set_up_components();
-    envlist_init(&e, NULL);
     envlist_set(&e, "SLURM_JOB_ID_HET_GROUP_2", "7");
     jobenv_alloc(&e, &leader, &conf);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -254,17 +251,16 @@ static void no_variable_of_a_component_is_forgotten(void **state)
 {
     static const char *const of_all[] = {"SLURM_CLUSTER_NAME", "SLURM_CONF"};
     struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
-    struct envlist e, alone;
+    struct envlist e = {0}, alone = {0};
     size_t checked = 0;
 
     (void)state;
     set_up_components();
-    envlist_init(&e, NULL);
-    envlist_init(&alone, NULL);
     jobenv_alloc(&e, &leader, &conf);
     jobenv_alloc(&alone, &second, &conf);
-    for (size_t i = 0; i < alone.count; i++) {
-        _cleanup_free_ char *name = mem_strndup(alone.vars[i], strcspn(alone.vars[i], "="));
+    for (size_t i = 0; i < alone.vars.len; i++) {
+        _cleanup_free_ char *name =
+            mem_strndup(alone.vars.data[i], strcspn(alone.vars.data[i], "="));
         _cleanup_free_ char *renamed = mem_printf("%s_HET_GROUP_1", name);
         const char *value = envlist_get(&e, renamed);
 
@@ -283,17 +279,16 @@ static void no_variable_of_a_component_is_forgotten(void **state)
 static void an_ordinary_job_has_no_variables_of_components(void **state)
 {
     struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
-    struct envlist e;
+    struct envlist e = {0};
 
     (void)state;
     set_up_components();
-    envlist_init(&e, NULL);
     jobenv_alloc(&e, &leader, &conf);
     jobenv_alloc(&e, &second, &conf);
     assert_string_equal(envlist_get(&e, "SLURM_JOB_ID"), "43");
-    for (size_t i = 0; i < e.count; i++)
-        if (strstr(e.vars[i], "_GROUP_") != NULL || strstr(e.vars[i], "_SIZE") != NULL)
-            fail_msg("%s", e.vars[i]);
+    for (size_t i = 0; i < e.vars.len; i++)
+        if (strstr(e.vars.data[i], "_GROUP_") != NULL || strstr(e.vars.data[i], "_SIZE") != NULL)
+            fail_msg("%s", e.vars.data[i]);
     envlist_done(&e);
 }
 
@@ -301,12 +296,11 @@ static void an_ordinary_job_has_no_variables_of_components(void **state)
 static void a_component_without_nodes_has_an_id_at_most(void **state)
 {
     struct Pb__AllocReply gone = PB__ALLOC_REPLY__INIT, *list[] = {&leader, &gone, &second};
-    struct envlist e;
+    struct envlist e = {0};
 
     (void)state;
     set_up_components();
     second.granted = false;
-    envlist_init(&e, NULL);
     jobenv_components(&e, list, 3);
     assert_string_equal(envlist_get(&e, "SLURM_HET_SIZE"), "3");
     assert_null(envlist_get(&e, "SLURM_JOB_ID_HET_GROUP_1"));
@@ -322,7 +316,7 @@ static void test_step(void **state)
     struct Pb__StepNode nodes[] = {PB__STEP_NODE__INIT, PB__STEP_NODE__INIT};
     struct Pb__StepNode *list[] = {&nodes[0], &nodes[1]};
     struct Pb__StepReply step = PB__STEP_REPLY__INIT;
-    struct envlist e;
+    struct envlist e = {0};
 
     (void)state;
     nodes[0].node = "n1";
@@ -336,7 +330,6 @@ static void test_step(void **state)
     step.num_tasks = 3;
     step.layout = list;
     step.n_layout = 2;
-    envlist_init(&e, NULL);
     jobenv_step(&e, &step);
     assert_string_equal(envlist_get(&e, "SLURM_STEP_ID"), "3");
     assert_string_equal(envlist_get(&e, "SLURM_STEP_NODELIST"), "n[1,3]");
@@ -356,7 +349,7 @@ static void nodes_that_parts_share_are_named_once(void **state)
     struct Pb__StepNode nodes[COUNT], *list[COUNT];
     struct Pb__StepReply step = PB__STEP_REPLY__INIT;
     uint32_t ids[3] = {0};
-    struct envlist e;
+    struct envlist e = {0};
 
     (void)state;
     for (size_t i = 0; i < COUNT; i++) {
@@ -370,7 +363,6 @@ static void nodes_that_parts_share_are_named_once(void **state)
     step.num_tasks = 8;
     step.layout = list;
     step.n_layout = COUNT;
-    envlist_init(&e, NULL);
     jobenv_step(&e, &step);
     assert_string_equal(envlist_get(&e, "SLURM_STEP_NODELIST"), "n[1,3-4]");
     assert_string_equal(envlist_get(&e, "SLURM_NODELIST"), "n[1,3-4]");
@@ -384,12 +376,11 @@ static void test_cluster(void **state)
 {
     struct conf_host hosts[] = {{.name = "ctl", .addr = "10.0.0.1"}, {.name = "spare"}};
     struct conf conf = {.cluster_name = "c", .slurmctld_port = 6817};
-    struct envlist e;
+    struct envlist e = {0};
 
     (void)state;
     conf.controllers.data = hosts;
     conf.controllers.len = 2;
-    envlist_init(&e, NULL);
     jobenv_cluster(&e, &conf);
     assert_string_equal(envlist_get(&e, "SLURM_WORKING_CLUSTER"), "c:10.0.0.1:6817:1");
     envlist_done(&e);

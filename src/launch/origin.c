@@ -154,8 +154,8 @@ int origin_take_mask(struct err *err)
 void origin_forget_mask(struct envlist *e)
 {
     if (!find_wanted_mask() && str_eq(envlist_get(e, "SLURM_UMASK"), getenv("SLURM_UMASK")))
-        envlist_set(e, "SLURM_UMASK", NULL);
-    envlist_set(e, ORIGIN_MASK_TOLD, NULL);
+        envlist_unset(e, "SLURM_UMASK");
+    envlist_unset(e, ORIGIN_MASK_TOLD);
 }
 
 static const struct {

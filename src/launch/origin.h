@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 #include "base/arena.h"
+#include "base/envlist.h"
 #include "base/err.h"
-#include "cli/envlist.h"
 #include "conf/conf.h"
 #include "proto/common.pb-c.h"
 #include "proto/job.pb-c.h"

@@ -223,7 +223,7 @@ static void start_command(struct run *run)
 {
     print_message(run, 2, "debug:  running command \"%s\"", run->options->argv[0]);
     struct session_options o = {.argv = run->options->argv,
-                                .env = run->env.vars,
+                                .env = envlist_argv(&run->env),
                                 .work_dir = run->options->work_dir,
                                 .ignored = &run->ignored,
                                 .terminal = isatty(STDIN_FILENO)};
@@ -330,7 +330,7 @@ static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
         loop_stop(run->loop);
         return;
     }
-    envlist_init(&run->env, environ);
+    envlist_load_all(&run->env, environ);
     jobenv_alloc(&run->env, reply, run->conf);
     start_command(run);
 }

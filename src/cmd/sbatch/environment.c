@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/str.h"
+#include "cli/export.h"
 #include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"
 #include "launch/origin.h"
@@ -45,7 +46,7 @@ static const char *const of_a_job[] = {
 /* Without them hardly a program runs; --export=NIL and --export-file keep them. */
 static const char *const always[] = {"HOME", "LOGNAME", "PATH", "SHELL", "USER", "SLURM_CONF"};
 
-static bool is_of_a_job(const char *var)
+static bool is_of_a_job(const char *var, size_t name_len)
 {
     for (size_t i = 0; i < sizeof(of_a_job) / sizeof(of_a_job[0]); i++) {
         size_t len = strlen(of_a_job[i]);
@@ -53,24 +54,14 @@ static bool is_of_a_job(const char *var)
         if (!strncmp(var, of_a_job[i], len - prefix) && (prefix || var[len] == '='))
             return true;
     }
-    return job_env_has(var, strcspn(var, "=")) || job_set_env_has(var, strcspn(var, "="));
+    return job_env_has(var, name_len) || job_set_env_has(var, name_len);
 }
 
 static void drop_outer_job(struct envlist *e)
 {
-    size_t kept = 0;
     if (!envlist_get(e, "SLURM_JOB_ID") && !envlist_get(e, "SLURM_JOBID"))
         return;
-    for (size_t i = 0; i < e->count; i++) {
-        if (is_of_a_job(e->vars[i])) {
-            free(e->vars[i]);
-            continue;
-        }
-        e->lens[kept] = e->lens[i];
-        e->vars[kept++] = e->vars[i];
-    }
-    e->count = kept;
-    e->vars[kept] = NULL;
+    envlist_unset_if(e, is_of_a_job);
 }
 
 void environment_keep_needed(struct envlist *e, char *const *from)
@@ -87,21 +78,20 @@ bool environment_of_user(const struct opt *o)
 {
     const char *export_env = o->export_env;
     bool needs_none =
-        envlist_exports_all(export_env) || !*export_env || str_case_eq(export_env, "NIL");
+        export_takes_all(export_env) || !*export_env || str_case_eq(export_env, "NIL");
     return opt_given(o, OPT_ID_get_user_env) || !needs_none;
 }
 
 void environment_make(struct envlist *e, const struct opt *o, char *const *from, const char *host,
                       const char *cwd)
 {
-    envlist_init(e, NULL);
-    envlist_export(e, o->export_env, from, true);
+    export_variables(e, o->export_env, from, true);
     drop_outer_job(e);
     origin_forget_mask(e);
     if (!environment_of_user(o)) /* whose shell has them */
         environment_keep_needed(e, from);
-    envlist_set(e, "SLURM_SUBMIT_DIR", cwd);
-    envlist_set(e, "SLURM_SUBMIT_HOST", host);
+    envlist_replace(e, "SLURM_SUBMIT_DIR", cwd);
+    envlist_replace(e, "SLURM_SUBMIT_HOST", host);
     envlist_setf(e, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
     if (o->export_env)
         envlist_set(e, "SLURM_EXPORT_ENV", o->export_env);

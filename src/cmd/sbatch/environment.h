@@ -2,7 +2,7 @@
 /* The environment a batch job starts with. */
 #pragma once
 
-#include "cli/envlist.h"
+#include "base/envlist.h"
 #include "cli/opt.h"
 
 /* The variables of a shell of the user's on the node are added: with --get-user-env, and with an

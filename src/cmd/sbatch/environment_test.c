@@ -35,7 +35,7 @@ static void make(struct envlist *e, const char *export_env, char *const *from)
 
 static void test_outer_job_is_left_behind(void **state)
 {
-    struct envlist e;
+    struct envlist e = {0};
     make(&e, NULL, outer);
     assert_null(envlist_get(&e, "SLURM_JOB_ID"));
     assert_null(envlist_get(&e, "SLURM_NTASKS"));
@@ -52,7 +52,7 @@ static void test_outer_job_is_left_behind(void **state)
 
 static void test_export_nil_keeps_what_programs_need(void **state)
 {
-    struct envlist e;
+    struct envlist e = {0};
     make(&e, "NIL", outer);
     assert_null(envlist_get(&e, "FOO"));
     assert_string_equal(envlist_get(&e, "PATH"), "/bin");
@@ -63,7 +63,7 @@ static void test_export_nil_keeps_what_programs_need(void **state)
 
 static void test_export_none_leaves_the_rest_to_the_shell_of_the_user(void **state)
 {
-    struct envlist e;
+    struct envlist e = {0};
     make(&e, "NONE", outer);
     assert_null(envlist_get(&e, "FOO"));
     assert_null(envlist_get(&e, "PATH"));
@@ -93,7 +93,7 @@ static void test_exports_that_imply_the_environment_of_the_user(void **state)
 
 static void test_export_list(void **state)
 {
-    struct envlist e;
+    struct envlist e = {0};
     make(&e, "BAR=2,FOO", outer);
     assert_string_equal(envlist_get(&e, "BAR"), "2");
     assert_string_equal(envlist_get(&e, "FOO"), "1");

@@ -54,7 +54,7 @@ static int add_variable(struct envlist *e, const char *where, unsigned number, c
     if (len > EXPORT_FILE_VAR_MAX)
         return err_set(err, -ERR_TOO_BIG, "--export-file: entry %u of %s is longer than %u bytes",
                        number, where, EXPORT_FILE_VAR_MAX);
-    if (e->count == EXPORT_FILE_VARS_MAX)
+    if (e->vars.len == EXPORT_FILE_VARS_MAX)
         return err_set(err, -ERR_TOO_BIG, "--export-file: %s has more than %u variables", where,
                        EXPORT_FILE_VARS_MAX);
     *eq = 0;
@@ -91,11 +91,10 @@ static void add_slurm(struct envlist *e, char *const *from)
 int export_file_load(struct envlist *e, const char *where, char *const *from, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    struct envlist made;
+    struct envlist made = {0};
     int r = read_where(where, &text, err);
     if (r < 0)
         return r;
-    envlist_init(&made, NULL);
     r = add_all(&made, where, &text, err);
     if (r < 0) {
         envlist_done(&made);

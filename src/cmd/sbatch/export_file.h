@@ -2,8 +2,8 @@
 /* sbatch --export-file: variables out of a file, or of a descriptor that is open. */
 #pragma once
 
+#include "base/envlist.h"
 #include "base/err.h"
-#include "cli/envlist.h"
 
 #define EXPORT_FILE_BYTES_MAX (4u << 20)
 #define EXPORT_FILE_VARS_MAX 16384

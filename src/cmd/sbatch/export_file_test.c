@@ -45,7 +45,7 @@ static void test_what_is_wrong_is_named(void **state)
         struct err err = {0};
         assert_int_equal(load(&e, v[i].data, v[i].len, &err), -ERR_PARSE);
         assert_non_null(strstr(err.text, v[i].said));
-        assert_null(e.vars);
+        assert_null(e.vars.data);
     }
     struct err err = {0};
     assert_true(export_file_load(&e, "/nonexistent", own, &err) < 0);
@@ -82,7 +82,7 @@ static void test_limits(void **state)
 static void test_what_is_taken(void **state)
 {
     static const char data[] = "FOO=two\nlines\0EMPTY=\0A=b=c\0FOO=last\nof=two\0PATH=/opt\0\0";
-    struct envlist e;
+    struct envlist e = {0};
     struct err err = {0};
     assert_int_equal(load(&e, data, sizeof(data), &err), 0);
     assert_string_equal(envlist_get(&e, "FOO"), "last\nof=two");
@@ -91,7 +91,7 @@ static void test_what_is_taken(void **state)
     assert_string_equal(envlist_get(&e, "PATH"), "/opt");
     assert_string_equal(envlist_get(&e, "SLURM_MINE"), "1");
     assert_string_equal(envlist_get(&e, "HOME"), "/home/u");
-    assert_int_equal(e.count, 6);
+    assert_int_equal(e.vars.len, 6);
     envlist_done(&e);
     assert_int_equal(load(&e, "", 0, &err), 0);
     assert_null(envlist_get(&e, "FOO"));

@@ -273,8 +273,8 @@ static void make_environment(struct setup *s)
         cmd_error("%s", err.text);
         exit(cmd_exit_error());
     }
-    environment_make(&s->env, s->opt, s->opt->export_file ? file.vars : environ, s->spec.alloc_host,
-                     cwd ? cwd : s->spec.work_dir);
+    environment_make(&s->env, s->opt, s->opt->export_file ? envlist_argv(&file) : environ,
+                     s->spec.alloc_host, cwd ? cwd : s->spec.work_dir);
     jobenv_cluster(&s->env, cmd_conf());
     size_t count;
     char **own = plugins_env(s->plugins, &count);
@@ -311,8 +311,8 @@ static void make_payload(struct setup *s)
     }
     make_environment(s);
     make_user_env(s);
-    p->env = s->env.vars;
-    p->n_env = s->env.count;
+    p->env = s->env.vars.data;
+    p->n_env = s->env.vars.len;
     origin_limits_init(&s->limits, s->opt->propagate, conf);
     p->spank_options = plugins_options(s->plugins, 0, &p->n_spank_options);
     p->rlimits = s->limits.list;

@@ -12,8 +12,8 @@
 
 #include <stddef.h>
 
+#include "base/envlist.h"
 #include "base/str.h"
-#include "slurmstepd/step/envlist.h"
 
 #define DIRECTIVE_VALUE_MAX 131071 /* bytes of NAME=value; the kernel takes no longer one */
 

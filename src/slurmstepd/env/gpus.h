@@ -7,10 +7,10 @@
 #pragma once
 
 #include "base/bitset.h"
+#include "base/envlist.h"
 #include "base/str.h"
 #include "proto/io.pb-c.h"
 #include "proto/step.pb-c.h"
-#include "slurmstepd/step/envlist.h"
 #include "slurmstepd/step/step.h"
 
 /* The variables of the whole step, or of a batch script. */

@@ -313,18 +313,6 @@ static void put_variable(void *ctx, const char *name, const char *value)
     envlist_set(ctx, name, value);
 }
 
-/* Those of another heterogeneous job, from which this job was submitted, are gone. */
-static void drop_components(struct envlist *env)
-{
-    for (size_t i = env->vars.len; i-- > 0;) {
-        if (!job_set_env_has(env->vars.data[i], env->lens.data[i]))
-            continue;
-        free(env->vars.data[i]);
-        vec_remove(&env->vars, i);
-        vec_remove(&env->lens, i);
-    }
-}
-
 /* Returns how many were left out. */
 static size_t put_components(struct envlist *env, const Pb__StepdStart *start,
                              const Pb__LaunchBatch *batch, const Pb__Cred *cred)
@@ -357,7 +345,7 @@ static size_t put_components(struct envlist *env, const Pb__StepdStart *start,
 size_t vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
                   const Pb__Cred *cred)
 {
-    drop_components(env);
+    envlist_unset_if(env, job_set_env_has); /* of another job, from which this one was submitted */
     put_user(env, start);
     put_place(env, start, cred);
     put_batch_job(env, start, batch, cred);

@@ -5,10 +5,10 @@
  */
 #pragma once
 
+#include "base/envlist.h"
 #include "proto/io.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/step.pb-c.h"
-#include "slurmstepd/step/envlist.h"
 
 /* Variables of the job and of the step, the same for every task of this node. */
 /* Of a heterogeneous job, whose script this is, those of each component, too. Returns how many of

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/envlist.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "loop/loop.h"
@@ -23,7 +24,6 @@
 #include "proto/step.pb-c.h"
 #include "rpc/link.h"
 #include "rpc/session.h"
-#include "slurmstepd/step/envlist.h"
 #include "slurmstepd/step/step_phase.h"
 #include "slurmstepd/step/tail.h"
 

@@ -296,15 +296,10 @@ static void add_task(struct task *t, pid_t pid, struct envlist *env)
 }
 
 /* The user's libraries and settings count, an outer PMIx server's do not. */
-static void drop_pmix(struct envlist *env)
+static bool is_of_outer_pmix(const char *name, size_t len)
 {
-    for (size_t i = env->vars.len; i-- > 0;) {
-        const char *var = env->vars.data[i];
-        _cleanup_free_ char *name = mem_strndup(var, strcspn(var, "="));
-
-        if (str_starts(name, "PMIX_") && !str_starts(name, "PMIX_MCA_"))
-            envlist_unset(env, name);
-    }
+    (void)len;
+    return str_starts(name, "PMIX_") && !str_starts(name, "PMIX_MCA_");
 }
 
 static void finish_environment(struct task *t, const struct child_plan *plan)
@@ -313,7 +308,7 @@ static void finish_environment(struct task *t, const struct child_plan *plan)
 
     add_task(t, getpid(), &step->env);
     if (step->pmix) {
-        drop_pmix(&step->env);
+        envlist_unset_if(&step->env, is_of_outer_pmix);
         step->life->put_pmix_env(t, &step->env);
     }
     if (plan->pmi_fd >= 0) {
@@ -553,7 +548,7 @@ _Noreturn void child_run_server(struct step *step, const char *path, int fd)
         syscall(SYS_close_range, SERVER_FD + 1, ~0u, 0) || chdir("/"))
         _exit(126);
     umask(077);
-    drop_pmix(&step->env);
+    envlist_unset_if(&step->env, is_of_outer_pmix);
     execve(path, argv, envlist_argv(&step->env));
     _exit(127);
 }

@@ -20,9 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/envlist.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "slurmstepd/step/envlist.h"
 #include "slurmstepd/task/wipe.h"
 
 #define NS ".ns"

@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/envlist.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/vec.h"
-#include "cli/envlist.h"
+#include "cli/export.h"
 #include "cli/opt.h"
 #include "cmd/srun/option/say.h"
 #include "conf/conf.h"
@@ -171,11 +172,10 @@ static void fill_spec(struct batch *b, const struct conf *conf, const struct opt
         vec_push(&b->argv, mem_strdup(command->argv[i]));
     p->argv = b->argv.data;
     p->n_argv = b->argv.len;
-    envlist_init(&b->env, NULL);
-    envlist_export(&b->env, o->export_env, environ, false);
+    export_variables(&b->env, o->export_env, environ, false);
     origin_forget_mask(&b->env);
-    p->env = b->env.vars;
-    p->n_env = b->env.count;
+    p->env = b->env.vars.data;
+    p->n_env = b->env.vars.len;
     p->spank_options = command->spank_options;
     p->n_spank_options = command->spank_option_count;
     origin_limits_init(&b->limits, o->propagate, conf);

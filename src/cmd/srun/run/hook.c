@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/envlist.h"
 #include "base/mem.h"
-#include "cli/envlist.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/run.h"
 #include "launch/jobenv.h"
@@ -20,7 +20,7 @@ extern char **environ;
 
 static void make_env(const struct run *run, const char *context, struct envlist *env)
 {
-    envlist_init(env, environ);
+    envlist_load_all(env, environ);
     envlist_set(env, "SLURM_SCRIPT_CONTEXT", context);
     envlist_setf(env, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
     origin_put_limits(env);
@@ -63,7 +63,7 @@ static int spawn_program(const char *program, char **argv, char **env, pid_t *pi
 
 bool hook_run(const struct run *run, const char *program, const char *context)
 {
-    struct envlist env;
+    struct envlist env = {0};
     struct str text = STR_INIT;
     int code, status = 0;
     pid_t pid;
@@ -72,7 +72,7 @@ bool hook_run(const struct run *run, const char *program, const char *context)
         return true;
     make_env(run, context, &env);
     _cleanup_free_ char **argv = make_argv(run, program);
-    code = spawn_program(program, argv, env.vars, &pid);
+    code = spawn_program(program, argv, envlist_argv(&env), &pid);
     envlist_done(&env);
     if (code != 0) {
         say_error("%s: %s", program, strerror(code));

@@ -10,10 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/envlist.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cli/bind.h"
-#include "cli/envlist.h"
+#include "cli/export.h"
 #include "cluster/job/job_env.h"
 #include "cmd/srun/option/bind_default.h"
 #include "cmd/srun/option/say.h"
@@ -300,7 +301,7 @@ static void restore_counts(const struct run *run, struct envlist *env)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (getenv(names[i]) != NULL ||
             run->alloc == NULL) /* of a job: what it has not is not there */
-            envlist_set(env, names[i], getenv(names[i]));
+            envlist_replace(env, names[i], getenv(names[i]));
 }
 
 static const struct Pb__StepSpec *spec_of_part(const struct run *run, uint32_t number)
@@ -362,12 +363,11 @@ static void build_env(const struct run *run, uint32_t number, const char *addres
     mode_t mask = umask(0);
 
     umask(mask);
-    envlist_init(env, NULL);
-    envlist_export(env, o->export_spec, o->environment, false);
+    export_variables(env, o->export_spec, o->environment, false);
     if (run->alloc != NULL) {
         jobenv_alloc(env, run->alloc, run->conf);
     } else if (run->step->job_nodes != NULL) {
-        envlist_set(env, "SLURM_JOB_NODELIST", run->step->job_nodes);
+        envlist_replace(env, "SLURM_JOB_NODELIST", run->step->job_nodes);
         envlist_default(env, "SLURM_CLUSTER_NAME", run->conf->cluster_name);
         envlist_default(env, "SLURM_CONF", run->conf->path);
     }
@@ -381,8 +381,8 @@ static void build_env(const struct run *run, uint32_t number, const char *addres
     envlist_setf(env, "SRUN_DEBUG", "%d", 3 + o->verbose);
     envlist_setf(env, "SLURM_SRUN_COMM_PORT", "%u", peers_port(run->peers));
     envlist_setf(env, "SLURM_STEP_LAUNCHER_PORT", "%u", peers_port(run->peers));
-    envlist_set(env, "SLURM_SRUN_COMM_HOST", address);
-    envlist_set(env, "SLURM_LAUNCH_NODE_IPADDR", address);
+    envlist_replace(env, "SLURM_SRUN_COMM_HOST", address);
+    envlist_replace(env, "SLURM_LAUNCH_NODE_IPADDR", address);
     if (o->preserve_env)
         restore_counts(run, env);
 }
@@ -496,7 +496,7 @@ static struct Pb__LaunchTasks *make_request(struct run *run, uint32_t number, bo
     struct Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, *kept;
     char addresses[ADDRESSES_MAX][46], *address[ADDRESSES_MAX];
     struct origin_limits limits;
-    struct envlist env;
+    struct envlist env = {0};
     struct str nodes = STR_INIT, bytes = STR_INIT;
     mode_t mask = umask(0);
     unsigned count = local_addresses(run, addresses, ADDRESSES_MAX, here);
@@ -514,8 +514,8 @@ static struct Pb__LaunchTasks *make_request(struct run *run, uint32_t number, bo
     m.has_umask = 1;
     m.umask = mask;
     build_env(run, number, count > 0 ? addresses[0] : NULL, &env);
-    m.env = env.vars;
-    m.n_env = env.count;
+    m.env = env.vars.data;
+    m.n_env = env.vars.len;
     jobenv_step_nodes(run->step, &nodes);
     m.step_nodes = nodes.data;
     pb_pack(&m.base, &bytes);

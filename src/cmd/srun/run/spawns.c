@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/envlist.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "cli/envlist.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/across.h"
 #include "cmd/srun/run/exchange.h"
@@ -305,7 +305,7 @@ static int start_program(const struct run *run, int link_fd, int order_fd, pid_t
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
-    struct envlist env;
+    struct envlist env = {0};
     sigset_t every, none;
     int code;
 
@@ -321,9 +321,10 @@ static int start_program(const struct run *run, int link_fd, int order_fd, pid_t
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
                                         POSIX_SPAWN_SETPGROUP);
-    envlist_init(&env, environ);
+    envlist_load_all(&env, environ);
     envlist_set(&env, SPAWNED_VARIABLE, "1");
-    code = posix_spawn(pid, "/proc/self/exe", &files, &attr, run->options->self_argv, env.vars);
+    code = posix_spawn(pid, "/proc/self/exe", &files, &attr, run->options->self_argv,
+                       envlist_argv(&env));
     envlist_done(&env);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&files);
