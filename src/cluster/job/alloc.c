@@ -449,3 +449,6 @@ int alloc_check(const struct cluster *c, struct err *err)
     free(sums);
     return rc == 0 ? pool_check(c, err) : rc;
 }
+
+/* A job takes its share of each node by alloc_place(), and gives it back by alloc_release(). */
+const struct resource_ops resource_share = {.check = alloc_check};

@@ -224,31 +224,6 @@ static void pack_late_ports(const struct job *j, Pb__JobLive *m, struct arena *a
         m->late_ports[m->n_late_ports++] = *p;
 }
 
-/* LicensesAlloc: the alternative and the layers that a running job holds, where that is not what it
- * requests. A restart reads the layers of mode 1 from it. */
-static void pack_layers(const struct cluster *c, const struct job *j, Pb__JobLive *m,
-                        struct arena *arena)
-{
-    _cleanup_str_ struct str text = STR_INIT;
-    bool differs = j->want.licenses.chosen || license_needs_layers(c, j);
-    vec_foreach (&j->want.licenses.list, need)
-        differs = differs || need->at < 0; /* it is gone from the configuration */
-    if (!differs || !license_held(j))
-        return;
-    license_format_held(c, j, &text);
-    m->licenses_alloc = arena_strdup(arena, str_cstr(&text));
-}
-
-/* What a restart could not tell from --licenses: the values that variables had at the start, and
- * the alternative that was chosen. */
-static void pack_license_request(const struct job *j, Pb__JobLive *m, struct arena *arena)
-{
-    _cleanup_str_ struct str text = STR_INIT;
-    if (!license_held(j) || !license_format_counted(j, &text))
-        return;
-    m->licenses_counted = arena_strdup(arena, str_cstr(&text));
-}
-
 /* Of a component that runs: the node of its leader's batch script; NULL: the leader has none. */
 static char *find_script_host(const struct cluster *c, const struct job *j)
 {
@@ -317,8 +292,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
     SET(&m, next_step, attempt_of(j)->next_step);
     if (j->special_exit)
         SET(&m, special_exit, true);
-    pack_layers(c, j, &m, &arena);
-    pack_license_request(j, &m, &arena);
+    resource_pack(c, j, &m, &arena);
     pack_late_ports(j, &m, &arena);
     m.burst = burst_pack(j->burst, &arena);
     pack_set(c, j, &m, &arena);

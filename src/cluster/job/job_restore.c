@@ -270,17 +270,6 @@ static void find_parts(struct cluster *c, struct job *j, const Pb__JobRecord *re
     j->part_name = j->part ? NULL : mem_strdup(has);
 }
 
-/* By another file a running job may hold other layers of hierarchical resources than its record
- * names: it is to hold the same after the next restart. */
-static bool holds_other_layers(const struct cluster *c, const struct job *j, const char *recorded)
-{
-    _cleanup_str_ struct str held = STR_INIT;
-    if (!license_held(j) || (!recorded && !license_needs_layers(c, j)))
-        return false;
-    license_format_held(c, j, &held);
-    return !str_eq(str_cstr(&held), recorded ? recorded : "");
-}
-
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err)
 {
     const Pb__JobLive *m = record->live;
@@ -302,8 +291,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     keep_newer(j, record);
     rc = read_stored_spec(c, j, record->spec, err);
     restore_live(j, m);
-    license_restore_counted(c, j, m->licenses_counted);
-    license_restore_held(c, j, m->licenses_alloc);
+    resource_restore(c, j, m);
     if (m->n_alloc && m->has_shares) {
         j->want.shared = m->shares;
         j->want.exclusive = OR(m, alone, false);
@@ -328,7 +316,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     if (past && job_is_final(j))
         keep_past(j, m);
     /* A node that comes back must not be its own by the record. */
-    if (j->lost_node || holds_other_layers(c, j, m->licenses_alloc))
+    if (j->lost_node || resource_differs(c, j, m))
         job_touch(c, j);
     for (size_t i = 0; i < record->n_steps; i++)
         restore_step(c, j, record->steps[i]);

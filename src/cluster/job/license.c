@@ -104,28 +104,6 @@ int license_read(const struct cluster *c, const char *text, struct license_needs
     return rc;
 }
 
-bool license_format_counted(const struct job *j, struct str *out)
-{
-    bool differs = j->want.licenses.chosen;
-    vec_foreach (&j->want.licenses.list, need) {
-        differs = differs || need->by_variable;
-        str_printf(out, "%s%s:%u", out->len ? "," : "", need->name, need->count);
-    }
-    return differs;
-}
-
-void license_restore_counted(const struct cluster *c, struct job *j, const char *text)
-{
-    struct license_needs needs;
-    if (!text || license_read(c, text, &needs, NULL) != 0)
-        return;
-    vec_foreach (&needs.list, need)
-        need->by_variable = true;
-    needs.chosen = j->want.licenses.any;
-    license_needs_done(&j->want.licenses);
-    j->want.licenses = needs;
-}
-
 void license_needs_done(struct license_needs *n)
 {
     vec_foreach (&n->list, need)
@@ -202,7 +180,7 @@ static int is_possible(const struct cluster *c, const struct job *j, struct err 
 }
 
 /* A name that is unknown is an error, also where an alternative is known. Else the first error. */
-int license_possible(const struct cluster *c, const struct job *j, struct err *err)
+static int check_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
     int rc = 0;
     if (j->want.licenses.any)
@@ -262,14 +240,14 @@ bool license_held(const struct job *j)
     return j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
 }
 
-void license_take(struct cluster *c, struct job *j)
+static void take_licenses(struct cluster *c, struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
         if (need->at >= 0 && !license_is_layered(c, need))
             c->licenses.list.data[need->at].used += need->count;
 }
 
-void license_give_back(struct cluster *c, struct job *j)
+static void give_back_licenses(struct cluster *c, struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
         if (need->at >= 0 && !license_is_layered(c, need))
@@ -278,7 +256,7 @@ void license_give_back(struct cluster *c, struct job *j)
         c->pool.freed++;
 }
 
-int license_check(const struct cluster *c, struct err *err)
+static int check_sums(const struct cluster *c, struct err *err)
 {
     size_t n = c->licenses.list.len;
     _cleanup_free_ uint64_t *used = mem_new_array(uint64_t, n + 1);
@@ -300,3 +278,142 @@ int license_check(const struct cluster *c, struct err *err)
                            c->licenses.list.data[i].name, (unsigned long long)used[i]);
     return 0;
 }
+
+/* --- in a reservation, and in a record ---------------------------------------------------------
+ */
+
+static void use_reserved(const struct cluster *c, struct resv *r, const struct job *j, int by)
+{
+    vec_foreach (&r->stock, s)
+        s->used += (uint64_t)(by * (int64_t)license_of_job(c, j, s->at));
+}
+
+/* "power:1000": a request with variables as it is counted; false: it has none. */
+static bool format_counted(const struct job *j, struct str *out)
+{
+    bool differs = j->want.licenses.chosen;
+    vec_foreach (&j->want.licenses.list, need) {
+        differs = differs || need->by_variable;
+        str_printf(out, "%s%s:%u", out->len ? "," : "", need->name, need->count);
+    }
+    return differs;
+}
+
+/* Sets the request of a job that runs by such a text, whatever its variables are now. */
+static void restore_counted(const struct cluster *c, struct job *j, const char *text)
+{
+    struct license_needs needs;
+    if (!text || license_read(c, text, &needs, NULL) != 0)
+        return;
+    vec_foreach (&needs.list, need)
+        need->by_variable = true;
+    needs.chosen = j->want.licenses.any;
+    license_needs_done(&j->want.licenses);
+    j->want.licenses = needs;
+}
+
+/* "flat(n[1-8]):2,x:1": what a job that runs holds. */
+static void format_held(const struct cluster *c, const struct job *j, struct str *out)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (need->at >= 0 && !license_is_layered(c, need))
+            str_printf(out, "%s%s:%u", out->len ? "," : "", need->name, need->count);
+    vec_foreach (&attempt_of(j)->holds, hold) {
+        if (!hold->count)
+            continue;
+        str_puts(out, out->len ? "," : "");
+        license_format_pool(&c->licenses.list.data[hold->at], out);
+        str_printf(out, ":%llu", (unsigned long long)hold->count);
+    }
+}
+
+/* The nodes of the one layer that pays; NULL: none or several, of a resource that had another mode
+ * then. */
+static const char *find_only_layer(const struct conf_licenses *l, const char *name)
+{
+    const char *only = NULL;
+    size_t count = 0;
+    vec_foreach (&l->list, one)
+        if (one->layer && str_eq(one->name, name)) {
+            only = one->layer;
+            count++;
+        }
+    return count == 1 ? only : NULL;
+}
+
+/* Sets the layers of mode 1 by such a text. */
+static void restore_held(const struct cluster *c, struct job *j, const char *text)
+{
+    struct conf_licenses l;
+    if (!license_needs_layers(c, j) || conf_license_items_parse(text, &l, NULL) != 0)
+        return;
+    vec_foreach (&j->want.licenses.list, need) {
+        const char *nodes = license_is_one_layer(c, need) ? find_only_layer(&l, need->name) : NULL;
+        for (uint32_t i = 0; nodes && i < c->licenses.list.data[need->at].layers; i++) {
+            const struct license *layer = &c->licenses.list.data[need->at + (int32_t)i];
+            if (layer->conf && str_eq(layer->conf->nodes, nodes))
+                license_set_layer(j, need->at + (int32_t)i);
+        }
+    }
+    conf_licenses_done(&l);
+}
+
+/* LicensesAlloc: the alternative and the layers that a running job holds, where that is not what it
+ * requests. A restart reads the layers of mode 1 from it. */
+static void pack_held(const struct cluster *c, const struct job *j, Pb__JobLive *m,
+                      struct arena *arena)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    bool differs = j->want.licenses.chosen || license_needs_layers(c, j);
+    vec_foreach (&j->want.licenses.list, need)
+        differs = differs || need->at < 0; /* it is gone from the configuration */
+    if (!differs || !license_held(j))
+        return;
+    format_held(c, j, &text);
+    m->licenses_alloc = arena_strdup(arena, str_cstr(&text));
+}
+
+/* What a restart could not tell from --licenses: the values that variables had at the start, and
+ * the alternative that was chosen. */
+static void pack_counted(const struct job *j, Pb__JobLive *m, struct arena *arena)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    if (!license_held(j) || !format_counted(j, &text))
+        return;
+    m->licenses_counted = arena_strdup(arena, str_cstr(&text));
+}
+
+static void pack_record(const struct cluster *c, const struct job *j, Pb__JobLive *m,
+                        struct arena *arena)
+{
+    pack_held(c, j, m, arena);
+    pack_counted(j, m, arena);
+}
+
+static void restore_record(const struct cluster *c, struct job *j, const Pb__JobLive *m)
+{
+    restore_counted(c, j, m->licenses_counted);
+    restore_held(c, j, m->licenses_alloc);
+}
+
+/* By another file a running job may hold other layers of hierarchical resources than its record
+ * names: it is to hold the same after the next restart. */
+static bool differs_from_record(const struct cluster *c, const struct job *j, const Pb__JobLive *m)
+{
+    _cleanup_str_ struct str held = STR_INIT;
+    if (!license_held(j) || (!m->licenses_alloc && !license_needs_layers(c, j)))
+        return false;
+    format_held(c, j, &held);
+    return !str_eq(str_cstr(&held), m->licenses_alloc ? m->licenses_alloc : "");
+}
+
+const struct resource_ops resource_license = {
+    .possible = check_possible,
+    .take = take_licenses,
+    .give_back = give_back_licenses,
+    .use_reserved = use_reserved,
+    .check = check_sums,
+    .pack = pack_record,
+    .restore = restore_record,
+    .differs = differs_from_record,
+};

@@ -102,14 +102,8 @@ void license_choose_alternative(struct job *j, uint32_t n);
 /* The job is requeued: it requests all alternatives of 'text' (--licenses) again, and its variables
  * have the values that they have now. */
 void license_reopen_request(const struct cluster *c, struct job *j, const char *text);
-/* The same for a job and its nodes; with alternatives, one of them is enough. */
-int license_possible(const struct cluster *c, const struct job *j, struct err *err);
 
 bool license_held(const struct job *j); /* it has begun, and not ended */
-/* The job's are in use from now on, or not any more. */
-void license_take(struct cluster *c, struct job *j);
-void license_give_back(struct cluster *c, struct job *j);
-int license_check(const struct cluster *c, struct err *err); /* the sums agree */
 
 /* An item of a request: the first pool of what it names, and its count. */
 struct license_need license_resolve_item(const struct cluster *c, const struct conf_license *one);
@@ -143,9 +137,6 @@ bool license_needs_layers(const struct cluster *c, const struct job *j);
 uint64_t license_amount(const struct license *l, const struct license_need *need, uint32_t nodes);
 /* What a job that runs holds of the pool. */
 uint64_t license_of_job(const struct cluster *c, const struct job *j, int32_t at);
-/* The job has a node more (by: 1) or less (-1). While the job runs, what it holds of the layers
- * follows. */
-void license_follow_node(struct cluster *c, struct job *j, uint32_t node, int by);
 /* The pool that pays in mode 1, of those that have a node of the set: the lowest one with as much
  * room (by layer of the resource); -1: none. 'otherwise' gets the lowest one. */
 int32_t license_choose_layer(const struct cluster *c, const struct license_need *need,
@@ -156,23 +147,12 @@ void license_free_mosts(struct license_mosts *m);
 uint64_t license_count_most(const struct cluster *c, const struct license_need *need);
 /* A job that is about to start draws from this pool, in mode 1. */
 void license_set_layer(struct job *j, int32_t at);
-/* "power:1000": a request with variables as it is counted; false: it has none. And sets the request
- * of a job that runs by such a text, whatever its variables are now. */
-bool license_format_counted(const struct job *j, struct str *out);
-void license_restore_counted(const struct cluster *c, struct job *j, const char *text);
-/* "flat(n[1-8]):2,x:1": what a job that runs holds. And sets the layers of mode 1 by such a text.
- */
-void license_format_held(const struct cluster *c, const struct job *j, struct str *out);
-void license_restore_held(const struct cluster *c, struct job *j, const char *text);
 /* Nodes of the candidates such that a job that has them has a layer with room for each need of mode
  * 1; NULL: any nodes of the set do. False: no nodes do. */
 bool license_find_anchors(const struct cluster *c, const struct license_needs *needs,
                           const uint64_t *room, const struct bitset *required,
                           const uint32_t *weight, const struct bitset *set,
                           const struct bitset *candidates, struct bitset **out);
-/* The same for all of its nodes: when it begins, and when it ends. */
-void license_take_layers(struct cluster *c, struct job *j);
-void license_give_back_layers(struct cluster *c, struct job *j);
 /* In modes 2 and 3. Removes nodes from 'set' until the job may run on any of those that are left,
  * and on all of them: 'room' says of each layer what the job may take. Where nodes must be dropped
  * for their number, those in 'keep' (NULL: none) and of the largest 'weight' (by node; NULL: alike)

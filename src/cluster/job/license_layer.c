@@ -809,7 +809,7 @@ static void count_node(struct cluster *c, struct job *j, uint32_t node, int by, 
     }
 }
 
-void license_follow_node(struct cluster *c, struct job *j, uint32_t node, int by)
+static void follow_node(struct cluster *c, struct job *j, uint32_t node, int by)
 {
     if (c->licenses.layered && license_held(j))
         count_node(c, j, node, by, attempt_of(j)->resv);
@@ -827,7 +827,7 @@ static void take_one_layers(struct cluster *c, struct job *j)
             pay_one_layer(c, j, need, nodes, NULL);
 }
 
-void license_take_layers(struct cluster *c, struct job *j)
+static void take_layers(struct cluster *c, struct job *j)
 {
     if (!license_needs_layers(c, j))
         return;
@@ -837,51 +837,7 @@ void license_take_layers(struct cluster *c, struct job *j)
             count_node(c, j, a->node, 1, NULL);
 }
 
-void license_format_held(const struct cluster *c, const struct job *j, struct str *out)
-{
-    vec_foreach (&j->want.licenses.list, need)
-        if (need->at >= 0 && !license_is_layered(c, need))
-            str_printf(out, "%s%s:%u", out->len ? "," : "", need->name, need->count);
-    vec_foreach (&attempt_of(j)->holds, hold) {
-        if (!hold->count)
-            continue;
-        str_puts(out, out->len ? "," : "");
-        license_format_pool(&c->licenses.list.data[hold->at], out);
-        str_printf(out, ":%llu", (unsigned long long)hold->count);
-    }
-}
-
-/* The nodes of the one layer that pays; NULL: none or several, of a resource that had another mode
- * then. */
-static const char *find_only_layer(const struct conf_licenses *l, const char *name)
-{
-    const char *only = NULL;
-    size_t count = 0;
-    vec_foreach (&l->list, one)
-        if (one->layer && str_eq(one->name, name)) {
-            only = one->layer;
-            count++;
-        }
-    return count == 1 ? only : NULL;
-}
-
-void license_restore_held(const struct cluster *c, struct job *j, const char *text)
-{
-    struct conf_licenses l;
-    if (!license_needs_layers(c, j) || conf_license_items_parse(text, &l, NULL) != 0)
-        return;
-    vec_foreach (&j->want.licenses.list, need) {
-        const char *nodes = license_is_one_layer(c, need) ? find_only_layer(&l, need->name) : NULL;
-        for (uint32_t i = 0; nodes && i < c->licenses.list.data[need->at].layers; i++) {
-            const struct license *layer = &c->licenses.list.data[need->at + (int32_t)i];
-            if (layer->conf && str_eq(layer->conf->nodes, nodes))
-                license_set_layer(j, need->at + (int32_t)i);
-        }
-    }
-    conf_licenses_done(&l);
-}
-
-void license_give_back_layers(struct cluster *c, struct job *j)
+static void give_back_layers(struct cluster *c, struct job *j)
 {
     if (!j->attempt)
         return;
@@ -943,3 +899,33 @@ int license_check_layers(const struct cluster *c, const struct job *j, uint64_t 
     }
     return 0;
 }
+
+/* --- components of a job set -------------------------------------------------------------------
+ */
+
+/* The choice of nodes for several components does not look at the layers of several. */
+static int check_set(const struct cluster *c, const struct job *any, struct err *err)
+{
+    const struct job *layered = NULL;
+    for (uint32_t i = 0; i < job_set_count(any); i++) {
+        const struct job *j = job_set_component(any, i);
+        if (!j || !license_needs_layers(c, j))
+            continue;
+        if (layered)
+            return err_set(err, -ERR_NOT_SUPPORTED,
+                           "components %u and %u request hierarchical resources: only one "
+                           "component of a heterogeneous job may",
+                           layered->set_offset, i);
+        layered = j;
+    }
+    return 0;
+}
+
+/* For what a request could ever have, reservations, the check and the record, see license.c: it has
+ * the pools of both kinds. */
+const struct resource_ops resource_layer = {
+    .set_possible = check_set,
+    .take = take_layers,
+    .give_back = give_back_layers,
+    .follow_node = follow_node,
+};

@@ -52,7 +52,7 @@ static struct job *start(struct cluster *c, uint32_t id, const char *words, uint
     for (uint32_t i = first; i < first + count; i++)
         assert_int_equal(alloc_take(c, j, i, 1, 0, NULL), 0);
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    assert_int_equal(license_check(c, NULL), 0);
+    assert_int_equal(resource_license.check(c, NULL), 0);
     return j;
 }
 
@@ -103,12 +103,12 @@ static void job_draws_from_each_layer_of_its_nodes(void **state)
     alloc_drop(c, wide, 0); /* n2 */
     assert_int_equal(used(c, "flat", 0, 2), 5);
     assert_int_equal(used(c, "flat", 0, 8), 7);
-    assert_int_equal(license_check(c, NULL), 0);
+    assert_int_equal(resource_license.check(c, NULL), 0);
     job_set_state(c, one, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
     assert_int_equal(used(c, "flat", 0, 8), 2);
     alloc_clear(c, one); /* its nodes come later, and count for nothing */
     assert_int_equal(used(c, "flat", 0, 8), 2);
-    assert_int_equal(license_check(c, NULL), 0);
+    assert_int_equal(resource_license.check(c, NULL), 0);
     test_cluster_free(c);
 }
 
@@ -126,11 +126,11 @@ static void per_node_amounts_sum_up(void **state)
     alloc_release(c, j, &attempt_of(j)->alloc.data[0]); /* it failed */
     assert_int_equal(used(c, "power", 0, 2), 0);
     assert_int_equal(used(c, "power", 0, 8), 4000);
-    assert_int_equal(license_check(c, NULL), 0);
+    assert_int_equal(resource_license.check(c, NULL), 0);
     job_set_state(c, j, PB__JOB_STATE__PENDING, CAUSE_NONE, NULL); /* requeued */
     assert_int_equal(used(c, "power", 0, 8), 0);
     alloc_clear(c, j);
-    assert_int_equal(license_check(c, NULL), 0);
+    assert_int_equal(resource_license.check(c, NULL), 0);
     test_cluster_free(c);
 }
 
@@ -177,7 +177,7 @@ static void impossible_request_is_refused(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct err err = {0};
         struct job *j = test_job(c, 1, cases[i].words);
-        int rc = license_possible(c, j, &err);
+        int rc = resource_possible(c, j, &err);
         if ((rc == 0) != cases[i].possible)
             fail_msg("%s: %s", cases[i].words, rc ? err.text : "possible");
         cluster_remove_job(c, j);
@@ -277,16 +277,21 @@ static void largest_set_is_left(void **state)
 
 static void kind_that_is_taken_is_given_back(void **state)
 {
-    size_t count;
+    static const struct {
+        enum resource_scope scope;
+        const struct resource_ops *ops;
+    } kinds[] = {
+#define RESOURCE(id, scope, noun, ...) {RESOURCE_##scope, &resource_##noun},
+#include "cluster/resource/resource_kind.def"
+    };
     (void)state;
-    const struct resource_kind *kinds = resource_kinds(&count);
-    assert_true(count > 0);
-    for (size_t i = 0; i < count; i++) {
-        const struct resource_kind *k = &kinds[i];
-        assert_true(*k->name);
-        assert_int_equal(!k->take, !k->give_back);
-        if (k->scope == RESOURCE_SUBTREE) /* its amount is that of the job's nodes there */
-            assert_non_null(k->follow_node);
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        const struct resource_ops *ops = kinds[i].ops;
+        assert_int_equal(!ops->take, !ops->give_back);
+        assert_int_equal(!ops->pack, !ops->restore);
+        assert_int_equal(!ops->pack, !ops->differs);
+        if (kinds[i].scope == RESOURCE_SUBTREE) /* its amount is that of the job's nodes there */
+            assert_non_null(ops->follow_node);
     }
 }
 

@@ -27,7 +27,7 @@ void resv_enter(const struct cluster *c, struct job *j, struct resv *r)
     r->running++;
     attempt_make(j)->resv_name = mem_strdup(r->name);
     if (license_held(j))
-        resv_use_licenses(c, r, j, 1);
+        resource_use_reserved(c, r, j, 1);
 }
 
 void resv_leave(const struct cluster *c, struct job *j)
@@ -36,15 +36,9 @@ void resv_leave(const struct cluster *c, struct job *j)
     if (!r)
         return;
     if (license_held(j))
-        resv_use_licenses(c, r, j, -1);
+        resource_use_reserved(c, r, j, -1);
     r->running--;
     j->attempt->resv = NULL;
-}
-
-void resv_use_licenses(const struct cluster *c, struct resv *r, const struct job *j, int by)
-{
-    vec_foreach (&r->stock, s)
-        s->used += (uint64_t)(by * (int64_t)license_of_job(c, j, s->at));
 }
 
 void resv_count_licenses(const struct cluster *c, struct resv *r)
@@ -54,6 +48,6 @@ void resv_count_licenses(const struct cluster *c, struct resv *r)
     for (struct order_link *l = order_first(&c->ends); l && r->stock.len; l = order_next(l)) {
         const struct job *j = job_of_end(l);
         if (attempt_of(j)->resv == r && license_held(j))
-            resv_use_licenses(c, r, j, 1);
+            resource_use_reserved(c, r, j, 1);
     }
 }

@@ -12,6 +12,4 @@ void resv_bind(struct job *j, struct resv *r);
 /* Where it runs; NULL: outside. */
 void resv_enter(const struct cluster *c, struct job *j, struct resv *r);
 void resv_leave(const struct cluster *c, struct job *j);
-/* Of its licences, those of the job: by is 1 or -1. */
-void resv_use_licenses(const struct cluster *c, struct resv *r, const struct job *j, int by);
 void resv_count_licenses(const struct cluster *c, struct resv *r); /* anew */

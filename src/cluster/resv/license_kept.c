@@ -47,20 +47,11 @@ bool license_fits(const struct cluster *c, const struct job *j, const struct res
 /* --- of a job that runs, others ------------------------------------------------------------------
  */
 
-static void hold_needs(struct cluster *c, struct job *j)
-{
-    license_take(c, j);
-    license_take_layers(c, j);
-    if (attempt_of(j)->resv)
-        resv_use_licenses(c, attempt_of(j)->resv, j, 1);
-}
-
+/* Gives back what the job holds of all kinds, and clears its request for licences. resource_take()
+ * must follow. */
 static void drop_needs(struct cluster *c, struct job *j)
 {
-    if (attempt_of(j)->resv)
-        resv_use_licenses(c, attempt_of(j)->resv, j, -1);
-    license_give_back_layers(c, j);
-    license_give_back(c, j);
+    resource_give_back(c, j);
     license_needs_done(&j->want.licenses);
     j->want.licenses = (struct license_needs){0};
 }
@@ -110,7 +101,7 @@ static void restore_needs(struct cluster *c, struct job *j, struct license_swap 
     before->needs = (struct license_needs){0};
     vec_foreach (&before->layers, at)
         license_set_layer(j, *at);
-    hold_needs(c, j);
+    resource_take(c, j);
 }
 
 int license_swap(struct cluster *c, struct job *j, const char *text, int64_t now_sec,
@@ -136,7 +127,7 @@ int license_swap(struct cluster *c, struct job *j, const char *text, int64_t now
         license_needs_copy(&needs, &j->want.licenses);
         license_choose_alternative(j, n);
         keep_layers(c, j, before, had);
-        hold_needs(c, j);
+        resource_take(c, j);
         int failed = check_held(c, j, had, now_sec, n ? &why : err);
         fits = failed == 0;
         rc = n + 1 == count ? failed : 0;

@@ -363,7 +363,7 @@ static int apply_request(struct control *c, const struct caller *who, struct job
     if (rc == 0 && a->set.licenses && license_held(j))
         rc = license_swap(c->cluster, j, a->spec->licenses, control_wall(c), &a->licenses, err);
     if (rc == 0 && a->licenses.made && j->set)
-        rc = submit_check_set_requests(c, j, err);
+        rc = resource_set_possible(c->cluster, j, err);
     if (a->set.reservation && !*a->set.reservation)
         a->spec->reservation = NULL;
     if (rc != 0)

@@ -620,27 +620,9 @@ static int check_scheduler(const struct control *c, struct err *err)
                            err_text(ERR_NOT_SUPPORTED), err);
 }
 
-int submit_check_set_requests(const struct control *c, const struct job *any, struct err *err)
-{
-    const struct job *layered = NULL;
-    for (uint32_t i = 0; i < job_set_count(any); i++) {
-        const struct job *j = job_set_component(any, i);
-        if (!j)
-            continue;
-        bool needs_layers = license_needs_layers(c->cluster, j);
-        if (needs_layers && layered)
-            return err_set(err, -ERR_NOT_SUPPORTED,
-                           "components %u and %u request hierarchical resources: only one "
-                           "component of a heterogeneous job may",
-                           layered->set_offset, i);
-        layered = needs_layers ? j : layered;
-    }
-    return 0;
-}
-
 int submit_check_set_licenses(const struct control *c, const struct job *leader, struct err *err)
 {
-    int shape = submit_check_set_requests(c, leader, err);
+    int shape = resource_set_possible(c->cluster, leader, err);
     if (shape != 0 || c->conf->sched.allow_zero_lic)
         return shape;
     return joint_licenses_possible(c->cluster, leader, err);

@@ -63,10 +63,7 @@ void submit_complete_job(const struct control *c, struct job *j, const Pb__JobSp
                          struct parsed_request *parsed, bool keep);
 /* How long it waits for few switches: no longer than max_switch_wait lets. */
 void submit_fill_switches(const struct control *c, Pb__JobSpec *spec);
-/* One component at most requests layers. 'any': a component. */
-int submit_check_set_requests(const struct control *c, const struct job *any, struct err *err);
-/* That, and whether the cluster could ever have the licences of all components of a set together.
- */
+/* Whether the cluster could ever have what all components of a set request together. */
 int submit_check_set_licenses(const struct control *c, const struct job *leader, struct err *err);
 int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
                           struct err *err);

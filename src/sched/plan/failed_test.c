@@ -136,7 +136,7 @@ static void run_passes(uint64_t seed, bool remembers, struct str *out, struct kn
         }
         plan_end(&p);
     }
-    assert_int_equal(license_check(c, NULL), 0);
+    assert_int_equal(resource_license.check(c, NULL), 0);
     plan_notes_done(&notes);
     test_cluster_free(c);
 }

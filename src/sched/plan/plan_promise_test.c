@@ -239,7 +239,7 @@ static void pass(struct life *l)
     test_sound(l->c);
     vec_foreach (&l->c->licenses.list, of)
         assert_true(of->used <= of->total);
-    assert_int_equal(license_check(l->c, NULL), 0);
+    assert_int_equal(resource_license.check(l->c, NULL), 0);
     for (size_t i = 0; i < n; i++) { /* what started after the promise has not moved it */
         struct job *j = cluster_find_job(l->c, heads[i]);
         if (j->state == PB__JOB_STATE__PENDING && earliest(l, j) > told[i])

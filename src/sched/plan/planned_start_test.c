@@ -156,7 +156,7 @@ static void add_job(struct world *w, uint64_t *chance, uint32_t id)
         struct job *j = test_job(w->c, id, words);
         j->limit_sec = test_between(chance, 1, 9) * 10;
         j->want.max_nodes = j->want.min_nodes;
-        if (license_possible(w->c, j, NULL) == 0 && select_possible(w->c, j, NULL) == 0) {
+        if (resource_possible(w->c, j, NULL) == 0 && select_possible(w->c, j, NULL) == 0) {
             job_partitions_queue(j);
             return;
         }

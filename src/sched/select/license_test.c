@@ -186,13 +186,13 @@ static void start_is_as_early_as_exhaustive_search_says(void **state)
             if (at != due)
                 fail_msg("seed %llu, job %u: to start at %lld, and not %lld",
                          (unsigned long long)seed, id, (long long)due, (long long)at);
-            if ((license_possible(c, j, NULL) != 0) > !due)
+            if ((resource_possible(c, j, NULL) != 0) > !due)
                 fail_msg("seed %llu, job %u: is not impossible", (unsigned long long)seed, id);
             later += due > NOW;
             never += !due;
             if (due == NOW && id <= RUNNING)
                 test_run_selection(c, j, &where, NOW + test_between(&chance, 1, 30) * 10);
-            assert_int_equal(license_check(c, NULL), 0);
+            assert_int_equal(resource_license.check(c, NULL), 0);
             select_done(&where);
         }
         test_cluster_free(c);

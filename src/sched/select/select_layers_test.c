@@ -179,7 +179,8 @@ static void compare_possible(struct cluster *c, const struct drawn *d, uint64_t 
     _cleanup_free_ uint64_t *room = license_list_totals(c, d->job);
     struct drawn as = {strstr(d->place, "switches") ? "" : d->place, d->needs, d->job};
     bool due = any_set_does(c, &as, room);
-    bool possible = license_possible(c, d->job, NULL) == 0 && select_possible(c, d->job, NULL) == 0;
+    bool possible =
+        resource_possible(c, d->job, NULL) == 0 && select_possible(c, d->job, NULL) == 0;
     if (possible != due)
         fail_msg("seed %llu, job %u (%s, %s): possible %d, expected %d", (unsigned long long)seed,
                  d->job->id, d->place, d->needs, possible, due);
