@@ -78,19 +78,10 @@ bool license_may_have_nodes(const struct cluster *c, const struct job *j,
 /* Notes which layers pay what needs one layer: the lowest one that has room. */
 void license_choose_layers(const struct cluster *c, const struct job *j,
                            const struct free_view *view, struct selection *where);
-/* Whether the cluster has what it needs there now, whoever has a claim. */
-bool license_fits_on(const struct cluster *c, const struct job *j, const struct resv *in,
-                     const struct selection *where, int64_t now_sec);
-/* license_short.c: the pool that keeps the job from its start, NULL: it is not configured; how much
- * it has, and what the job needs of it at least. */
-struct license_short {
-    const struct license *pool;
-    uint64_t have, need;
-};
-/* Of the need. False: none does, and *out is one of the pools. */
-bool license_find_short(const struct cluster *c, const struct job *j,
-                        const struct license_need *need, int64_t now_sec,
-                        struct license_short *out);
+/* license_short.c: of the licences and layers that the job requests, see common_ops.find_short. */
+struct common_short;
+bool license_find_short(const struct cluster *c, const struct job *j, int64_t now_sec,
+                        struct common_short *out);
 /* Whether it is the first that waits for one of its licences. */
 bool license_is_first(const struct license_claims *l, const struct cluster *c, const struct job *j);
 /* It waits, until 'not_before' (0: nothing said) for other reasons, and claims those of which it is

@@ -6,7 +6,6 @@
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/job/step_cpus.h"
-#include "cluster/resv/license_kept.h"
 #include "control/core/counters.h"
 #include "control/core/facts.h"
 #include "control/core/log.h"
@@ -31,6 +30,7 @@
 #include "control/life/start.h"
 #include "control/node/node.h"
 #include "control/step/step.h"
+#include "sched/common.h"
 #include "sched/plan/joint.h"
 #include "sched/plan/two_mode.h"
 
@@ -345,20 +345,20 @@ static struct placement part_of(const struct decision *d, size_t n)
     return (struct placement){d->job->id, d->part, d->in, d->where, d->license};
 }
 
-/* Licences for all parts together. */
-static bool is_licensed(struct control *c, const struct job *j, const struct decision *d)
+/* What nodes have in common, for all parts together. */
+static bool has_common_resources(struct control *c, const struct job *j, const struct decision *d)
 {
     struct resv *in = d->in ? resv_find(c->cluster, d->in->name) : NULL;
     struct job_copy room, sum;
     const struct job *one = license_view_alternative(j, d->license, &room);
-    if (!license_fits_on(c->cluster, one, in, &d->where, control_wall(c)))
+    if (!common_fits(c->cluster, one, in, &d->where, control_wall(c)))
         return false;
     if (!j->set)
         return true;
     struct joint_choice choice = {0};
     joint_choice_read(&choice, d->license, &d->more);
     joint_licenses_init(&sum, c->cluster, j, &choice);
-    bool fits = license_fits(c->cluster, &sum.job, in, control_wall(c));
+    bool fits = common_fits(c->cluster, &sum.job, in, NULL, control_wall(c));
     joint_licenses_done(&sum);
     return fits;
 }
@@ -452,13 +452,13 @@ static void begin_part(struct control *c, struct job *j, const struct placement 
 static bool start_job(struct control *c, struct job *group, const struct decision *d)
 {
     const struct placement own = part_of(d, 0);
-    bool licensed = is_licensed(c, group, d);
+    bool has_common = has_common_resources(c, group, d);
     depend_update(c, group);
     if (depend_reason(c, group)) { /* another of its name has started in this pass */
         enqueue_job(c, group);
         return false;
     }
-    if (!licensed)
+    if (!has_common)
         return false;
     struct job *j = split_first(c, group);
     if (!j || !claim_parts(c, d, j)) {

@@ -378,8 +378,9 @@ static void put_license(const Pb__LicenseRecord *l, const char *prefix, const ch
         str_printf(out, "} %llu\n", (unsigned long long)amount);
 }
 
-/* Licences of the cluster, or the layers of hierarchical resources. */
-static void put_license_families(const Pb__LicenseList *list, bool layers, struct str *out)
+/* Of the pools of one kind: those of groups of nodes have nodes, others do not. */
+static void put_license_families(const Pb__LicenseList *list, enum resource_scope scope,
+                                 const char *prefix, struct str *out)
 {
     static const struct family families[] = {
         [LICENSE_TOTAL] = {"_total", "Total count"},
@@ -387,12 +388,11 @@ static void put_license_families(const Pb__LicenseList *list, bool layers, struc
         [LICENSE_FREE] = {"_free", "Count that jobs can have"},
         [LICENSE_RESERVED] = {"_reserved", "Count in active reservations"},
     };
-    const char *prefix = layers ? "license_layer" : "license";
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         bool begun = false;
         for (size_t k = 0; k < list->n_licenses; k++) {
             const Pb__LicenseRecord *l = list->licenses[k];
-            if ((l->nodes != NULL) != layers)
+            if ((l->nodes ? RESOURCE_SUBTREE : RESOURCE_CLUSTER) != scope)
                 continue;
             if (!begun)
                 put_family(prefix, &families[i], out);
@@ -409,8 +409,9 @@ static void put_licenses(const struct control *c, struct str *out)
     arena_init(&arena, 0);
     Pb__LicenseList list = PB__LICENSE_LIST__INIT;
     control_fill_licenses(c, &arena, &list);
-    put_license_families(&list, false, out);
-    put_license_families(&list, true, out);
+#define COMMON_RESOURCE(id, scope, noun, reason, metric)                                           \
+    put_license_families(&list, RESOURCE_##scope, metric, out);
+#include "cluster/resource/resource_kind.def"
 }
 
 void control_metrics(const struct control *c, enum control_metrics what, struct str *out)

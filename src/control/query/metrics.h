@@ -11,7 +11,7 @@ enum control_metrics {
     METRICS_NODES,
     METRICS_PARTITIONS,
     METRICS_SCHEDULER,
-    METRICS_LICENSES, /* and the layers of hierarchical resources */
+    METRICS_LICENSES, /* what nodes have in common */
 };
 
 /* Appends the text of OpenMetrics. */

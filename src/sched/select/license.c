@@ -2,6 +2,7 @@
 #include "sched/license.h"
 #include "cluster/resv/license_kept.h"
 
+#include "sched/common.h"
 #include "sched/plan.h"
 #include "sched/select/resv.h"
 
@@ -572,11 +573,27 @@ void license_choose_layers(const struct cluster *c, const struct job *j,
     }
 }
 
-bool license_fits_on(const struct cluster *c, const struct job *j, const struct resv *in,
-                     const struct selection *where, int64_t now_sec)
+/* --- as kinds of resources ---------------------------------------------------------------------
+ */
+
+static bool licenses_fit(const struct cluster *c, const struct job *j, const struct resv *in,
+                         const struct selection *where, int64_t now_sec)
 {
-    if (!license_fits(c, j, in, now_sec))
-        return false;
+    (void)where; /* licences are the cluster's */
+    return license_fits(c, j, in, now_sec);
+}
+
+const struct common_ops common_license = {
+    .fits = licenses_fit,
+    .find_short = license_find_short,
+    .held = license_of_job,
+};
+
+static bool layers_fit(const struct cluster *c, const struct job *j, const struct resv *in,
+                       const struct selection *where, int64_t now_sec)
+{
+    if (!where)
+        return true;
     vec_foreach (&j->want.licenses.list, need) {
         bool pays = !license_is_one_layer(c, need);
         for (int32_t at = need->at; license_is_layered(c, need) && at < end_of(c, need); at++) {
@@ -594,3 +611,23 @@ bool license_fits_on(const struct cluster *c, const struct job *j, const struct 
     }
     return true;
 }
+
+static bool layers_leave_nodes(const struct license_claims *claims, const struct cluster *c,
+                               const struct job *j, const struct bitset *allowed, int64_t now_sec)
+{
+    if (!license_needs_layers(c, j))
+        return true;
+    struct selection where = {0};
+    _cleanup_(license_view_done) struct license_view v = {0};
+    const struct free_view *view =
+        license_view_init(&v, claims, c, j, resv_home(j), now_sec, &c->pool.now);
+    bool fits = select_nodes(c, j, allowed, view, &where) == 0;
+    select_done(&where);
+    return fits;
+}
+
+const struct common_ops common_layer = {
+    .fits = layers_fit,
+    .leaves_nodes = layers_leave_nodes,
+    .held = license_of_job,
+};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Of what a job needs as licences, the pool that keeps it from its start. */
+#include "base/hostlist.h"
 #include "cluster/resv/license_kept.h"
-#include "sched/license.h"
+#include "sched/common.h"
 #include "sched/plan.h"
 #include "sched/select/resv.h"
 
@@ -12,6 +13,11 @@ enum grade {
     GRADE_CROWDED,  /* mode 3: it cannot have all of its nodes that the job might have */
     GRADE_SHORT,    /* it keeps the job from some of the nodes */
     GRADE_REQUIRED, /* it keeps the job from nodes that the job must have */
+};
+
+struct shortage {               /* of a need */
+    const struct license *pool; /* that keeps the job from its start; NULL: it is not configured */
+    uint64_t have, need;
 };
 
 struct look {
@@ -41,8 +47,7 @@ static uint64_t count_certain(const struct look *k, const struct license *l)
     return rest > required ? rest : required;
 }
 
-static enum grade grade_layer(const struct look *k, const struct license *l,
-                              struct license_short *s)
+static enum grade grade_layer(const struct look *k, const struct license *l, struct shortage *s)
 {
     uint64_t in = bitset_count_and(k->candidates, l->nodes), certain = count_certain(k, l);
     if (!in)
@@ -62,8 +67,8 @@ static enum grade grade_layer(const struct look *k, const struct license *l,
 
 /* In mode 1 one layer with enough would do: the one that lacks the least. Otherwise the one that
  * keeps the job from the most nodes, of several the one that lacks the most. */
-static bool is_nearer(const struct look *k, const struct license *l, const struct license_short *s,
-                      const struct license_short *than)
+static bool is_nearer(const struct look *k, const struct license *l, const struct shortage *s,
+                      const struct shortage *than)
 {
     if (l->mode == CONF_HRES_ONE_LAYER || !l->nodes)
         return s->have > than->have;
@@ -72,18 +77,19 @@ static bool is_nearer(const struct look *k, const struct license *l, const struc
     return in != other ? in > other : s->need - s->have > than->need - than->have;
 }
 
-bool license_find_short(const struct cluster *c, const struct job *j,
-                        const struct license_need *need, int64_t now_sec, struct license_short *out)
+/* False: no pool keeps the job from its start, and *out is one of the pools. */
+static bool find_short_pool(const struct cluster *c, const struct job *j,
+                            const struct license_need *need, int64_t now_sec, struct shortage *out)
 {
     _cleanup_bitset_ struct bitset *candidates = select_candidates(c, j);
     uint32_t least = j->part->conf.min_nodes;
     least = j->want.min_nodes > least ? j->want.min_nodes : least;
     struct look k = {c, j, need, candidates, least, now_sec};
     enum grade best = GRADE_ENOUGH;
-    *out = (struct license_short){.need = need->count};
+    *out = (struct shortage){.need = need->count};
     for (int32_t i = 0; need->at >= 0 && i < (int32_t)c->licenses.list.data[need->at].layers; i++) {
         const struct license *l = &c->licenses.list.data[need->at + i];
-        struct license_short s = {l, count_free(&k, need->at + i), need->count};
+        struct shortage s = {l, count_free(&k, need->at + i), need->count};
         enum grade grade = l->nodes               ? grade_layer(&k, l, &s)
                            : s.have < need->count ? GRADE_REQUIRED
                                                   : GRADE_ENOUGH;
@@ -93,4 +99,37 @@ bool license_find_short(const struct cluster *c, const struct job *j,
         best = grade;
     }
     return need->at < 0 || best > GRADE_ENOUGH;
+}
+
+/* "license:x", and of a layer with its nodes "license:x(n[1-8])". */
+static char *name_pool(const struct cluster *c, const struct license_need *need,
+                       const struct license *l)
+{
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    if (!l || !l->nodes)
+        return mem_printf("license:%s", need->name);
+    bitset_foreach (l->nodes, i)
+        hostlist_push(list, c->nodes.data[i]->name);
+    hostlist_format(list, &text);
+    return mem_printf("license:%s(%s)", need->name, str_cstr(&text));
+}
+
+/* When the job is short of none, the last need stands for all: claims of others keep it. */
+bool license_find_short(const struct cluster *c, const struct job *j, int64_t now_sec,
+                        struct common_short *out)
+{
+    vec_foreach (&j->want.licenses.list, need) {
+        struct shortage s;
+        if (!find_short_pool(c, j, need, now_sec, &s) && need != &vec_last(&j->want.licenses.list))
+            continue;
+        *out = (struct common_short){
+            .what = name_pool(c, need, s.pool),
+            .have = s.have,
+            .need = s.need,
+            .at = s.pool ? (int32_t)(s.pool - c->licenses.list.data) : -1,
+        };
+        return true;
+    }
+    return false;
 }

@@ -4,6 +4,7 @@
 
 #include "base/hostlist.h"
 #include "base/pb.h"
+#include "sched/common.h"
 #include "sched/select/select.h"
 #include "sched/why/why_state.h"
 
@@ -59,14 +60,14 @@ static void put_short(const struct why *w, const char *what, uint64_t have, uint
 }
 
 /* The first to end come first. */
-static void put_holders(struct why *w, int32_t license)
+static void put_holders(struct why *w, const struct common_short *s)
 {
     Pb__WhyReply *m = w->answer;
     m->holders = arena_alloc(&w->arena, HOLDERS_MOST * sizeof(*m->holders));
     for (struct order_link *l = order_first(&w->cluster->ends); l && m->n_holders < HOLDERS_MOST;
          l = order_next(l)) {
         const struct job *j = job_of_end(l);
-        uint64_t count = license_of_job(w->cluster, j, license);
+        uint64_t count = s->kind->held(w->cluster, j, s->at);
         if (!count || job_is_final(j))
             continue;
         Pb__WhyHolder *h = arena_alloc(&w->arena, sizeof(*h));
@@ -80,40 +81,26 @@ static void put_holders(struct why *w, int32_t license)
     }
 }
 
-/* "license:x", and of a layer with its nodes "license:x(n[1-8])". */
-static char *name_pool(struct why *w, const struct license_need *need, const struct license *l)
+/* Of what nodes have in common. False: jobs with the rule wait for something else. */
+static bool put_common(struct why *w, const struct job *j)
 {
-    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
-    _cleanup_str_ struct str text = STR_INIT;
-    if (!l || !l->nodes)
-        return arena_printf(&w->arena, "license:%s", need->name);
-    bitset_foreach (l->nodes, i)
-        hostlist_push(list, w->cluster->nodes.data[i]->name);
-    hostlist_format(list, &text);
-    return arena_printf(&w->arena, "license:%s(%s)", need->name, str_cstr(&text));
-}
-
-static void put_licence(struct why *w, const struct job *j)
-{
-    vec_foreach (&j->want.licenses.list, need) {
-        struct license_short s;
-        bool is_short = license_find_short(w->cluster, j, need, w->now_sec, &s);
-        if (!is_short && need != &vec_last(&j->want.licenses.list))
-            continue;
-        put_short(w, name_pool(w, need, s.pool), s.have, s.need);
-        if (s.pool)
-            put_holders(w, (int32_t)(s.pool - w->cluster->licenses.list.data));
-        return;
-    }
+    struct common_short s;
+    if (!common_find_short(w->cluster, j, why_reason(w->rule), w->now_sec, &s))
+        return false;
+    put_short(w, arena_strdup(&w->arena, s.what), s.have, s.need);
+    free(s.what);
+    if (s.at >= 0)
+        put_holders(w, &s);
+    return true;
 }
 
 static void put_scarce(struct why *w, const struct job *j)
 {
     const struct request *r = &j->want;
     uint32_t have = why_nodes_count(&w->nodes, WHY_FREE);
-    if (w->rule == WHY_LICENSES)
-        put_licence(w, j);
-    else if (w->rule == WHY_JOB_ARRAY_TASK_LIMIT && j->array)
+    if (put_common(w, j))
+        return;
+    if (w->rule == WHY_JOB_ARRAY_TASK_LIMIT && j->array)
         put_short(
             w, "elements of the array",
             j->array->throttle > j->array->running ? j->array->throttle - j->array->running : 0, 1);

@@ -65,7 +65,7 @@ bool why_guest_visit(struct why *w, const struct job *j)
     if (!is_hopeless(w, j))
         w->rule = why_find_rule(w, j, j);
     w->found.rule = w->rule;
-    if (w->rule >= WHY_SHUTDOWN && w->rule != WHY_LICENSES) /* the planner is not asked */
+    if (w->rule >= WHY_SHUTDOWN && !why_is_of_common(w->rule)) /* the planner is not asked */
         return w->rule == WHY_BEGIN_TIME || w->rule == WHY_RESERVATION;
     if (w->rule == WHY_UNUSABLE)
         return false;

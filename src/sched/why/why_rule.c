@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which rule keeps a job from its start. */
+#include "sched/common.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/preempt.h"
 #include "sched/select/select.h"
@@ -26,6 +27,16 @@ const char *why_word(enum why_rule rule)
 const char *why_sentence(enum why_rule rule)
 {
     return rules[rule].sentence;
+}
+
+enum reason why_reason(enum why_rule rule)
+{
+    return rules[rule].reason;
+}
+
+bool why_is_of_common(enum why_rule rule)
+{
+    return common_has_reason(rules[rule].reason);
 }
 
 uint32_t why_kinds(enum why_rule rule)
@@ -90,25 +101,11 @@ static bool rule_of_room(struct why *w, const struct job *j, enum why_rule *rule
     return found || look_at;
 }
 
-/* On nodes that are free. */
-static bool has_layers(const struct why *w, const struct job *j, const struct bitset *allowed)
-{
-    struct selection where = {0};
-    const struct free_view *now = &w->cluster->pool.now;
-    _cleanup_(license_view_done) struct license_view v = {0};
-    if (!license_needs_layers(w->cluster, j))
-        return true;
-    now = license_view_init(&v, &w->plan.claims, w->cluster, j, resv_home(j), w->now_sec, now);
-    bool fits = select_nodes(w->cluster, j, allowed, now, &where) == 0;
-    select_done(&where);
-    return fits;
-}
-
 /* Of one that waits for what it needs, and for nothing else. */
 static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_set)
 {
     const struct plan *p = &w->plan;
-    enum why_rule room;
+    enum why_rule room, rule;
     struct selection where = {0};
     _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
     if (of_set && w->set.never)
@@ -130,8 +127,9 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
     bool otherwise =
         !fits && j->want.switches && select_nodes(w->cluster, &any, allowed, NULL, &where) == 0;
     select_done(&where);
-    if (fits && !has_layers(w, j, allowed))
-        return WHY_LICENSES;
+    if (fits && why_rule_of_reason(
+                    common_find_closed(&w->plan.claims, w->cluster, j, allowed, w->now_sec), &rule))
+        return rule;
     if (fits)
         return rule_of_reservations(w, j, allowed, WHY_KEPT);
     return otherwise ? WHY_SWITCHES : w->head ? WHY_BEHIND : WHY_RESOURCES;

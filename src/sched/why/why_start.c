@@ -29,7 +29,7 @@ void why_start_forget(struct why *w)
 
 bool why_is_foreseeable(const struct why *w)
 {
-    return w->q.guest || w->rule <= WHY_SWITCHES || w->rule == WHY_LICENSES ||
+    return w->q.guest || w->rule <= WHY_SWITCHES || why_is_of_common(w->rule) ||
            w->rule == WHY_BEGIN_TIME;
 }
 

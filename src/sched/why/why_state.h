@@ -103,7 +103,9 @@ void why_finish(struct why *w, const struct job *leader, const struct job *j);
 enum why_rule why_find_rule(struct why *w, const struct job *leader, const struct job *j);
 /* The one that stands for a reason; false: none does. */
 bool why_rule_of_reason(enum reason reason, enum why_rule *rule);
-uint32_t why_kinds(enum why_rule rule); /* what may be asked for less of then */
+enum reason why_reason(enum why_rule rule); /* NONE: it stands for none */
+bool why_is_of_common(enum why_rule rule);  /* the job waits for what nodes have in common */
+uint32_t why_kinds(enum why_rule rule);     /* what may be asked for less of then */
 /* It keeps the job from its start whatever nodes there are. */
 bool why_is_before_nodes(enum why_rule rule);
 /* Usable nodes that it may have. The caller frees. */
