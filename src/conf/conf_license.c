@@ -117,3 +117,8 @@ int conf_license_items_parse(const char *text, struct conf_licenses *out, struct
 {
     return parse_list(text, true, out, err);
 }
+
+bool conf_license_names_nodes(const char *text)
+{
+    return strchr(text, '(') != NULL;
+}

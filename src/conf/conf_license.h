@@ -27,4 +27,5 @@ struct conf_licenses {
 int conf_licenses_parse(const char *text, struct conf_licenses *out, struct err *err);
 /* The same with variables and layers, each item by itself; and "a|b". */
 int conf_license_items_parse(const char *text, struct conf_licenses *out, struct err *err);
+bool conf_license_names_nodes(const char *text); /* "flat(n[1-4]):2" is among the items */
 void conf_licenses_done(struct conf_licenses *l);

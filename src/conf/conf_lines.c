@@ -12,7 +12,6 @@
 #include "conf/conf_beside.h"
 #include "conf/conf_burst_file.h"
 #include "conf/conf_extra.h"
-#include "conf/conf_hres.h"
 
 /* Whether a '"' at 'quote' opens a quoted value: it is closed on the same line. */
 static bool quote_closes(const char *quote, const char *end)
@@ -118,6 +117,15 @@ static bool is_include(const char *line)
     return !strncasecmp(line, "include", 7) && isspace((unsigned char)line[7]);
 }
 
+/* Whether nodes compare the line. */
+static bool is_compared(const char *line)
+{
+    bool compared = true;
+#define CONF_UNCOMPARED(prefix) compared = compared && !str_starts(line, prefix);
+#include "conf/conf_file.def"
+    return compared;
+}
+
 static int line_done(struct conf_loader *l, char *line, char *end, struct conf_place at,
                      struct err *err)
 {
@@ -137,7 +145,7 @@ static int line_done(struct conf_loader *l, char *line, char *end, struct conf_p
         line = whole;
         end = whole + len;
     }
-    if (!l->made && !str_starts(line, CONF_BURST_PREFIX) && !str_starts(line, CONF_HRES_PREFIX))
+    if (!l->made && is_compared(line))
         conf_line_hash(l->conf, line, (size_t)(end - line));
     conf_flat_line(l, line, (size_t)(end - line));
     return conf_load_line(l, line, at, err);

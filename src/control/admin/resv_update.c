@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "conf/conf_license.h"
 #include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/life/resv.h"
@@ -260,13 +261,13 @@ static int find_duration(const struct ask *a, int64_t length, int64_t *out)
     return 0;
 }
 
-/* A new reservation of layers without nodes: as in the guide of hierarchical resources, it may do
- * without Flags=LICENSE_ONLY, StartTime and Duration. */
-static bool names_layers_alone(const struct ask *a)
+/* A new reservation of what nodes have in common, without these nodes: as in the guide of
+ * resources.yaml, it may do without Flags=LICENSE_ONLY, StartTime and Duration. */
+static bool names_pools_alone(const struct ask *a)
 {
     const Pb__ResvRecord *s = a->set;
-    return !a->self && s->licenses && strchr(s->licenses, '(') && !s->nodes && !s->has_node_count &&
-           !s->core_count && !s->partition && !s->features;
+    return !a->self && s->licenses && conf_license_names_nodes(s->licenses) && !s->nodes &&
+           !s->has_node_count && !s->core_count && !s->partition && !s->features;
 }
 
 static int apply_times(const struct ask *a)
@@ -281,7 +282,7 @@ static int apply_times(const struct ask *a)
     int wrong = find_duration(a, length, &duration);
     if (wrong != 0)
         return wrong;
-    bool open = names_layers_alone(a);
+    bool open = names_pools_alone(a);
     if (!a->self && !s->has_start_at && !open)
         return refuse_request(a, "it needs StartTime");
     if (!a->self && !s->has_duration_sec && !s->has_end_at && !open)
@@ -397,7 +398,7 @@ static int apply_nodes(const struct ask *a)
     if (s->features)
         replace_text(&r->features, s->features);
     int rc = s->licenses ? apply_licenses(a) : 0;
-    if (rc == 0 && names_layers_alone(a))
+    if (rc == 0 && names_pools_alone(a))
         r->flags |= RESV_ANY_NODES;
     if (rc == 0 && s->nodes)
         rc = apply_named(a);
