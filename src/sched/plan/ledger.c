@@ -3,9 +3,8 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "sched/plan.h"
+#include "sched/plan/node_free.h"
 
 void ledger_begin(struct ledger *l, const struct cluster *c)
 {
@@ -65,22 +64,17 @@ static void place_share(struct ledger *l, const struct job *j, const struct sele
     struct free_view *v = &l->view;
     size_t kinds = l->cluster->pool.gres_kinds;
     bool alone = j->want.exclusive && !j->want.shared;
+    struct node_free left = node_free_in(v, s->node, kinds);
     save_node(l, s->node);
     if (v->use[s->node] || j->want.shared)
         vec_last(&l->entries).own_use = suppose_use(l, j, s);
-    v->units[s->node] = alone || v->units[s->node] < s->units ? 0 : v->units[s->node] - s->units;
-    amounts_subtract(&v->amounts[s->node], &s->amounts);
+    node_free_take(left, where, s);
+    if (alone)
+        node_free_close(left, kinds);
     v->whole[s->node] = false;
     v->users[s->node] = add_user(&v->users[s->node], j);
     if (vec_last(&l->entries).own_use)
         v->use[s->node] = vec_last(&l->entries).own_use;
-    for (size_t k = 0; alone && k < kinds; k++)
-        v->gres[s->node * kinds + k] = 0;
-    for (size_t i = 0; !alone && i < s->gres_len; i++) {
-        const struct gres_amount *g = &where->gres.data[s->gres_at + i];
-        uint64_t *left = &v->gres[s->node * kinds + g->kind];
-        *left -= *left < g->count ? *left : g->count;
-    }
 }
 
 void ledger_place(struct ledger *l, const struct job *j, const struct selection *where)
@@ -105,15 +99,14 @@ void ledger_roll_back(struct ledger *l, size_t mark)
     size_t kinds = l->cluster->pool.gres_kinds;
     assert(mark <= l->entries.len);
     while (l->entries.len > mark) {
-        const struct ledger_entry e = vec_pop(&l->entries);
-        v->units[e.node] = e.units;
-        v->amounts[e.node] = e.amounts;
+        struct ledger_entry e = vec_pop(&l->entries);
+        l->gres.len -= kinds;
+        const struct node_free before = {&e.units, &e.amounts,
+                                         kinds ? l->gres.data + l->gres.len : NULL};
+        node_free_copy(node_free_in(v, e.node, kinds), before, kinds);
         v->whole[e.node] = e.whole;
         v->users[e.node] = e.users;
         v->use[e.node] = e.use;
         free(e.own_use);
-        l->gres.len -= kinds;
-        if (kinds)
-            memcpy(&v->gres[e.node * kinds], l->gres.data + l->gres.len, kinds * sizeof(*v->gres));
     }
 }

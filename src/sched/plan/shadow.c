@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "sched/license.h"
+#include "sched/plan/node_free.h"
 #include "sched/plan/planned_nodes.h"
 #include "sched/plan/timeline.h"
 #include "sched/select/resv.h"
@@ -22,30 +23,20 @@ bool shadow_serves(const struct cluster *c, const struct job *j)
 /* --- what is free later ------------------------------------------------------------------------
  */
 
-/* Of a node that was a job's alone, but for what suspended jobs have of it. */
-static void free_all(struct shadow *s, const struct node *n, uint64_t *gres)
-{
-    s->then.units[n->index] = n->units;
-    vec_foreach (&n->gres, stock)
-        gres[stock->kind] += gres_left(stock);
-}
-
 /* False: others have the same units. */
 static bool give_back(struct shadow *s, const struct alloc_node *a)
 {
     const struct cluster *c = s->cluster;
     const struct node *n = c->nodes.data[a->node];
     struct free_view *v = &s->then;
-    uint64_t *gres = v->gres + a->node * c->pool.gres_kinds;
+    struct node_free left = node_free_in(v, a->node, c->pool.gres_kinds);
     if (n->use)
         return false;
     if (n->exclusive && !a->parked)
-        free_all(s, n, gres);
+        node_free_open(left, n);
     else
-        v->units[a->node] += a->parked ? 0 : a->units;
-    vec_foreach (&a->gres, held)
-        gres_held_give_back(n, held, gres);
-    amounts_add(&v->amounts[a->node], &a->amounts);
+        *left.units += a->parked ? 0 : a->units;
+    node_free_give_back(left, n, a);
     v->whole[a->node] = v->units[a->node] == n->units;
     if (v->whole[a->node] && !n->parked)
         v->users[a->node] = (struct node_users){0};
@@ -73,16 +64,8 @@ static struct order_link *pass_moment(struct shadow *s, struct order_link *l, in
 
 static void take_shares(const struct cluster *c, struct free_view *v, const struct selection *where)
 {
-    vec_foreach (&where->shares, share) {
-        uint32_t node = share->node;
-        v->units[node] -= v->units[node] < share->units ? v->units[node] : share->units;
-        amounts_subtract(&v->amounts[node], &share->amounts);
-        for (size_t i = 0; i < share->gres_len; i++) {
-            const struct gres_amount *amount = &where->gres.data[share->gres_at + i];
-            uint64_t *left = &v->gres[node * c->pool.gres_kinds + amount->kind];
-            *left -= *left < amount->count ? *left : amount->count;
-        }
-    }
+    vec_foreach (&where->shares, share)
+        node_free_take(node_free_in(v, share->node, c->pool.gres_kinds), where, share);
 }
 
 /* It fits then as far as running jobs go. False: reservations keep it from there. */
@@ -253,14 +236,12 @@ static void see_least(struct shadow *s, const struct job *j, const struct bitset
     if (!s->least.units)
         pool_view_init(&s->least, c->nodes.len, kinds);
     bitset_foreach (all ? all : allowed, i) {
-        uint32_t units = now->units[i] < then->units[i] ? now->units[i] : then->units[i];
-        s->least.units[i] = units;
-        s->least.amounts[i] = now->amounts[i];
-        amounts_limit(&s->least.amounts[i], &then->amounts[i]);
+        struct node_free least = node_free_in(&s->least, (uint32_t)i, kinds);
+        node_free_copy(least, node_free_in(now, (uint32_t)i, kinds), kinds);
+        node_free_limit(least, node_free_in(then, (uint32_t)i, kinds), kinds);
         s->least.users[i] = now->users[i];
-        s->least.whole[i] = now->whole[i] && units == c->pool.kinds.data[c->pool.kind[i]].units;
-        for (size_t k = (size_t)i * kinds; k < ((size_t)i + 1) * kinds; k++)
-            s->least.gres[k] = now->gres[k] < then->gres[k] ? now->gres[k] : then->gres[k];
+        s->least.whole[i] =
+            now->whole[i] && *least.units == c->pool.kinds.data[c->pool.kind[i]].units;
     }
     s->least.present = true;
 }

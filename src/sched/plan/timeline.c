@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "sched/plan/node_free.h"
 #include "sched/plan/timeline_priv.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
@@ -38,6 +39,18 @@ static uint64_t *gres_of(const struct timeline *t, const struct timeline_span *s
     return t->kinds ? t->gres + (size_t)(s - t->spans) * 2 * t->kinds : NULL;
 }
 
+static struct node_free free_in(const struct timeline *t, struct timeline_span *s)
+{
+    return (struct node_free){&s->units, &s->amounts, gres_of(t, s)};
+}
+
+/* As far as running jobs go. */
+static struct node_free foreseen_in(const struct timeline *t, struct timeline_span *s)
+{
+    uint64_t *gres = gres_of(t, s);
+    return (struct node_free){&s->foreseen_units, &s->foreseen, gres ? gres + t->kinds : NULL};
+}
+
 static void copy_gres(struct timeline *t, const struct timeline_span *to,
                       const struct timeline_span *from, size_t count)
 {
@@ -58,10 +71,9 @@ static void lay_out(struct timeline *t)
     add_spans(t, at);
     for (uint32_t i = 0; i < c->nodes.len; i++) {
         struct timeline_span *s = &t->spans[t->nodes[i].first];
-        *s = (struct timeline_span){TIMELINE_NOW, now->units[i], now->units[i], now->amounts[i],
-                                    now->amounts[i]};
-        for (size_t k = 0; k < t->kinds; k++)
-            gres_of(t, s)[k] = gres_of(t, s)[t->kinds + k] = now->gres[i * t->kinds + k];
+        s->from = TIMELINE_NOW;
+        node_free_copy(free_in(t, s), node_free_in(now, i, t->kinds), t->kinds);
+        node_free_copy(foreseen_in(t, s), node_free_in(now, i, t->kinds), t->kinds);
     }
 }
 
@@ -79,21 +91,6 @@ static uint32_t units_freed(struct unit_use **use, const struct node *n, const s
     bitset_foreach (a->busy, i)
         freed += --(*use)[i].jobs == 0;
     return freed;
-}
-
-static void give_back_gres(struct timeline *t, const struct node *n, const struct alloc_node *a,
-                           uint64_t *gres)
-{
-    if (!t->kinds)
-        return;
-    if (n->exclusive && !a->parked) /* what suspended jobs have of it is theirs */
-        vec_foreach (&n->gres, s)
-            gres[s->kind] += gres_left(s);
-    vec_foreach (&a->gres, held)
-        gres_held_give_back(n, held, gres);
-    vec_foreach (&n->gres, s)
-        gres[s->kind] = gres[s->kind] < s->count ? gres[s->kind] : s->count;
-    memcpy(gres + t->kinds, gres, t->kinds * sizeof(*gres));
 }
 
 /* Room for another span of the node: its spans move to the end when there is none. */
@@ -115,23 +112,21 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
     struct timeline_node *node = &t->nodes[a->node];
     make_room(t, node);
     struct timeline_span *last = &t->spans[node->first + node->len - 1];
-    struct timeline_span next = *last;
-    next.from = at;
-    next.units = n->exclusive && !a->parked
-                     ? n->units
-                     : next.units + units_freed(&t->filled_use[a->node], n, a);
-    next.units = next.units < n->units ? next.units : n->units;
-    amounts_add(&next.amounts, &a->amounts);
-    amounts_limit(&next.amounts, &n->amounts);
-    next.foreseen_units = next.units;
-    next.foreseen = next.amounts;
     if (last->from != at) {
+        last[1] = last[0];
+        copy_gres(t, last + 1, last, 1);
         last++;
+        last->from = at;
         node->len++;
-        copy_gres(t, last, last - 1, 1);
     }
-    *last = next;
-    give_back_gres(t, n, a, gres_of(t, last));
+    struct node_free left = free_in(t, last);
+    if (n->exclusive && !a->parked) /* what suspended jobs have of it is theirs */
+        node_free_open(left, n);
+    else
+        *left.units += units_freed(&t->filled_use[a->node], n, a);
+    node_free_give_back(left, n, a);
+    node_free_bound(left, n);
+    node_free_copy(foreseen_in(t, last), left, t->kinds);
 }
 
 static void free_use(const struct timeline *t, struct unit_use **use)
@@ -338,63 +333,50 @@ void timeline_done(struct timeline *t)
 /* --- looking -----------------------------------------------------------------------------------
  */
 
-static const struct timeline_span *span_at(const struct timeline *t, uint32_t node, int64_t at)
+static struct timeline_span *span_at(const struct timeline *t, uint32_t node, int64_t at)
 {
-    const struct timeline_span *s = &t->spans[t->nodes[node].first];
-    for (const struct timeline_span *end = s + t->nodes[node].len; s + 1 < end && s[1].from <= at;)
+    struct timeline_span *s = &t->spans[t->nodes[node].first];
+    for (struct timeline_span *end = s + t->nodes[node].len; s + 1 < end && s[1].from <= at;)
         s++;
     return s;
 }
 
-/* 'now': a job that was suspended and is completing holds no units, and yet the node is not empty.
- */
-static void set_view(struct timeline *t, uint32_t node, uint32_t units,
-                     const struct amounts *amounts, bool now)
+/* What is free is in the view: the rest follows. 'now': a job that was suspended and is completing
+ * holds no units, and yet the node is not empty. */
+static void finish_view(struct timeline *t, uint32_t node, bool now)
 {
-    t->view.units[node] = units;
-    t->view.amounts[node] = *amounts;
-    t->view.whole[node] =
-        units == kind_of(t, node)->units && (!now || t->cluster->pool.now.whole[node]);
+    t->view.whole[node] = t->view.units[node] == kind_of(t, node)->units &&
+                          (!now || t->cluster->pool.now.whole[node]);
     bool empty = t->view.whole[node] && !t->cluster->nodes.data[node]->parked;
     t->view.users[node] = empty ? (struct node_users){0} : t->cluster->pool.now.users[node];
 }
 
-static void view_gres_between(struct timeline *t, uint32_t node, int64_t from, int64_t until)
-{
-    if (!t->kinds)
-        return;
-    uint64_t *view = t->view.gres + node * t->kinds;
-    const struct timeline_span *s = span_at(t, node, from);
-    const struct timeline_span *end = &t->spans[t->nodes[node].first + t->nodes[node].len];
-    memcpy(view, gres_of(t, s), t->kinds * sizeof(*view));
-    for (s++; s < end && s->from < until; s++)
-        for (size_t k = 0; k < t->kinds; k++)
-            view[k] = gres_of(t, s)[k] < view[k] ? gres_of(t, s)[k] : view[k];
-}
-
-/* What is free all the time from 'from' to 'until'. */
+/* What is free all the time from 'from' to 'until'. It is found in variables of this function, as
+ * most of the time of a search goes by here. */
 static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_t until)
 {
-    const struct timeline_span *s = span_at(t, node, from);
+    const size_t kinds = t->kinds;
+    struct timeline_span *s = span_at(t, node, from);
     const struct timeline_span *end = &t->spans[t->nodes[node].first + t->nodes[node].len];
     uint32_t units = s->units;
     struct amounts amounts = s->amounts;
-    for (s++; s < end && s->from < until; s++) {
-        units = s->units < units ? s->units : units;
-        amounts_limit(&amounts, &s->amounts);
-    }
-    set_view(t, node, units, &amounts, from == TIMELINE_NOW);
-    view_gres_between(t, node, from, until);
+    const struct node_free view = node_free_in(&t->view, node, kinds),
+                           least = {&units, &amounts, view.gres};
+    if (kinds)
+        node_free_copy(least, free_in(t, s), kinds);
+    for (s++; s < end && s->from < until; s++)
+        node_free_limit(least, free_in(t, s), kinds);
+    *view.units = units;
+    *view.amounts = amounts;
+    finish_view(t, node, from == TIMELINE_NOW);
 }
 
 /* What is free then as far as running jobs go. */
 static void view_foreseen(struct timeline *t, uint32_t node, int64_t at)
 {
-    const struct timeline_span *s = span_at(t, node, at);
-    set_view(t, node, s->foreseen_units, &s->foreseen, false);
-    if (t->kinds)
-        memcpy(t->view.gres + node * t->kinds, gres_of(t, s) + t->kinds,
-               t->kinds * sizeof(*t->gres));
+    node_free_copy(node_free_in(&t->view, node, t->kinds), foreseen_in(t, span_at(t, node, at)),
+                   t->kinds);
+    finish_view(t, node, false);
 }
 
 /* A node of which a part was placed in the trial: units that it has may be shared, too. */
@@ -506,19 +488,6 @@ static void split_span(struct timeline *t, uint32_t node, int64_t at)
     n->len++;
 }
 
-static uint32_t subtract_units(uint32_t from, uint32_t what)
-{
-    return from > what ? from - what : 0; /* units that are shared are nobody's alone */
-}
-
-static void take_gres(uint64_t *free_gres, const struct gres_amount *amounts, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint64_t *left = &free_gres[amounts[i].kind];
-        *left -= *left < amounts[i].count ? *left : amounts[i].count;
-    }
-}
-
 static bool has_saved(const struct timeline *t, uint32_t node)
 {
     vec_foreach (&t->trial.nodes, saved)
@@ -584,7 +553,6 @@ static void take_part(struct timeline *t, const struct job *j, const struct sele
                       const struct share *share, int64_t from, bool runs)
 {
     int64_t until = job_ends_at(j, from == TIMELINE_NOW ? t->calendar.now_sec : from);
-    const struct gres_amount *gres = share->gres_len ? of->gres.data + share->gres_at : NULL;
     save_node(t, share->node);
     if (t->trial.open)
         vec_push(&t->trial.placed, ((struct timeline_placed){j, share->node, share->units,
@@ -596,15 +564,9 @@ static void take_part(struct timeline *t, const struct job *j, const struct sele
          s++) {
         if (s->from < from)
             continue;
-        s->units = subtract_units(s->units, share->units);
-        amounts_subtract(&s->amounts, &share->amounts);
-        take_gres(gres_of(t, s), gres, share->gres_len);
-        if (!runs)
-            continue;
-        if (share->gres_len)
-            take_gres(gres_of(t, s) + t->kinds, gres, share->gres_len);
-        s->foreseen_units = subtract_units(s->foreseen_units, share->units);
-        amounts_subtract(&s->foreseen, &share->amounts);
+        node_free_take(free_in(t, s), of, share);
+        if (runs)
+            node_free_take(foreseen_in(t, s), of, share);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sched/plan/joint.h"
+#include "sched/plan/node_free.h"
 #include "sched/plan/preempt.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
@@ -90,13 +91,10 @@ static void reset_view(struct victim_search *h)
     size_t kinds = h->c->pool.gres_kinds;
     vec_foreach (&h->touched, node) {
         uint32_t i = *node;
-        h->view.units[i] = now->units[i];
-        h->view.amounts[i] = now->amounts[i];
+        node_free_copy(node_free_in(&h->view, i, kinds), node_free_in(now, i, kinds), kinds);
         h->view.whole[i] = now->whole[i];
         h->view.users[i] = now->users[i];
         h->view.use[i] = now->use[i];
-        if (kinds)
-            memcpy(h->view.gres + i * kinds, now->gres + i * kinds, kinds * sizeof *now->gres);
         free(take_ptr(h->use[i]));
         h->gone[i] = 0;
     }
@@ -156,32 +154,23 @@ static bool keeps_memory(const struct victim_search *h, const struct job *v)
     return attempt_is_parked(v) || halts;
 }
 
-/* Of a node that was a job's alone: what suspended jobs have of it is theirs. */
-static void free_gres(const struct node *n, uint64_t *gres)
-{
-    vec_foreach (&n->gres, s)
-        gres[s->kind] = gres_left(s);
-}
-
 static void give_back(struct victim_search *h, const struct job *v, const struct alloc_node *a)
 {
     const struct node *n = h->c->nodes.data[a->node];
     bool alone = v->want.exclusive && !v->want.shared && !a->parked;
-    uint64_t *gres = h->view.gres + a->node * h->c->pool.gres_kinds;
+    size_t kinds = h->c->pool.gres_kinds;
+    struct node_free left = node_free_in(&h->view, a->node, kinds);
     vec_push(&h->touched, a->node);
-    if (alone)
-        h->view.units[a->node] = n->units;
-    else if (!a->parked)
-        h->view.units[a->node] += units_of(h, n, a);
+    if (alone) {
+        node_free_close(left, kinds);
+        node_free_open(left, n);
+    } else if (!a->parked)
+        *left.units += units_of(h, n, a);
     if (!a->parked || attempt_of(v)->completing)
         h->view.whole[a->node] = n->jobs - n->parked == ++h->gone[a->node];
-    if (alone)
-        free_gres(n, gres);
     if (keeps_memory(h, v))
         return;
-    amounts_add(&h->view.amounts[a->node], &a->amounts);
-    vec_foreach (&a->gres, held)
-        gres_held_give_back(n, held, gres);
+    node_free_give_back(left, n, a);
     if (h->view.whole[a->node] && !n->parked)
         h->view.users[a->node] = (struct node_users){0};
 }
