@@ -5,10 +5,10 @@
  * one on that: others get it only where they are over before, or where enough is left. So a job
  * that needs many is not passed by for ever. Claims are made anew in each pass.
  *
- * What a job takes of layers (cluster/job/license.h) depends on its nodes: license_view_init() adds
- * to a view what it may take of each, select_nodes() keeps to that, and a place has a claim on each
- * layer that its nodes are in. The other questions are about licences of the cluster alone, unless
- * they name a selection of nodes.
+ * What a job takes of tied pools (cluster/job/license.h) depends on its nodes: license_view_init()
+ * adds to a view what it may take of each, select_nodes() keeps to that, and a place has a claim on
+ * each layer that its nodes are in. The other questions are about licences of the cluster alone,
+ * unless they name a selection of nodes.
  */
 #pragma once
 
@@ -76,7 +76,7 @@ uint64_t *license_list_totals(const struct cluster *c, const struct job *j);
 bool license_may_have_nodes(const struct cluster *c, const struct job *j,
                             const struct free_view *view, const struct bitset *set, uint32_t nodes);
 /* Notes which layers pay what needs one layer: the lowest one that has room. */
-void license_choose_layers(const struct cluster *c, const struct job *j,
+void license_choose_payers(const struct cluster *c, const struct job *j,
                            const struct free_view *view, struct selection *where);
 /* license_short.c: of the licences and layers that the job requests, see common_ops.find_short. */
 struct common_short;

@@ -36,7 +36,7 @@ struct share { /* of one node */
 struct selection {
     VEC(struct share) shares; /* in order of node index */
     VEC(struct gres_amount) gres;
-    VEC32(int32_t) layers; /* in cluster.licenses: those that pay what needs one layer (mode 1) */
+    VEC32(int32_t) payers; /* in cluster.licenses: of tied pools, those that pay what one pays */
 };
 
 /* The arguments of alloc_place() for a share. */

@@ -31,16 +31,16 @@ struct plan_note {
     int64_t start_at;         /* expected; 0: cannot be foreseen */
     uint64_t before;          /* hash of the planned starts before it in its pass */
     bool unfit;               /* it does not fit on what is free */
-    bool lacks_nodes;         /* a set with layers: it does not fit without licences either */
-    bool has_nodes; /* a set with layers: without licences it fits on the nodes that were free
+    bool lacks_nodes;         /* a set with tied pools: it does not fit without licences either */
+    bool has_nodes; /* a set with tied pools: without licences it fits on the nodes that were free
                        when pool.taken was nodes_taken */
     uint64_t nodes_taken;
     bool has_start;     /* start_at was looked for */
     bool has_no_victim; /* no preemption makes room for it */
 };
 
-/* The nodes of a planned start, for a job that needs layers: they decide which layers it uses. For
- * a job set with layers or alternative licences, also the nodes and the alternatives of its
+/* The nodes of a planned start, for a job that needs tied pools: they decide which ones it uses.
+ * For a job set with tied pools or alternative licences, also the nodes and the alternatives of its
  * components. */
 struct plan_note_place {
     const struct part *part;

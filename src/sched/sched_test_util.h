@@ -30,7 +30,7 @@ static inline void test_run_job(struct cluster *c, struct job *j, const char *wh
     order_insert(&c->ends, &attempt_make(j)->ends, end_at, j->id);
 }
 
-/* The same of a choice, with its devices and layers. */
+/* The same of a choice, with its devices and pools. */
 static inline void test_run_selection(struct cluster *c, struct job *j,
                                       const struct selection *where, int64_t end_at)
 {
@@ -40,8 +40,8 @@ static inline void test_run_selection(struct cluster *c, struct job *j,
         if (alloc_place(c, j, &want, &err) != 0)
             fail_msg("job %u: %s", j->id, err.text);
     }
-    vec_foreach (&where->layers, layer)
-        license_set_layer(j, *layer);
+    vec_foreach (&where->payers, payer)
+        license_set_payer(j, *payer);
     test_run_job(c, j, "", end_at);
 }
 

@@ -82,7 +82,7 @@ struct attempt {
     VEC32(struct step) steps;
     struct str *usage;                /* packed Usage, in 'live' too; NULL: none */
     struct resv *resv;                /* it runs in; NULL: none */
-    VEC32(struct license_hold) holds; /* of layers */
+    VEC32(struct license_hold) holds; /* of tied pools */
     uint8_t script; /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
     bool backfilled;
     bool configuring;       /* PrologSlurmctld has not ended yet; its nodes are not used before */

@@ -165,7 +165,7 @@ void license_reopen_request(const struct cluster *c, struct job *j, const char *
 static int is_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
     int rc = license_needs_possible(c, &j->want.licenses, err);
-    if (rc != 0 || !license_needs_layers(c, j))
+    if (rc != 0 || !license_needs_tied(c, j))
         return rc;
     _cleanup_bitset_ struct bitset *among = NULL;
     if (j->part) {
@@ -174,7 +174,7 @@ static int is_possible(const struct cluster *c, const struct job *j, struct err 
             bitset_andnot(among, j->want.exc);
     }
     vec_foreach (&j->want.licenses.list, need)
-        if (rc == 0 && license_is_layered(c, need))
+        if (rc == 0 && license_is_tied(c, need))
             rc = license_layers_possible(c, need, j->want.min_nodes, among, j->want.req, err);
     return rc;
 }
@@ -223,7 +223,7 @@ int license_needs_possible(const struct cluster *c, const struct license_needs *
     vec_foreach (&n->list, need) {
         if (need->at < 0)
             return license_refuse_unknown(c, need, err);
-        if (license_is_layered(c, need)) {
+        if (license_is_tied(c, need)) {
             int rc = license_layers_possible(c, need, 1, NULL, NULL, err);
             if (rc != 0)
                 return rc;
@@ -243,14 +243,14 @@ bool license_held(const struct job *j)
 static void take_licenses(struct cluster *c, struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (need->at >= 0 && !license_is_layered(c, need))
+        if (need->at >= 0 && !license_is_tied(c, need))
             c->licenses.list.data[need->at].used += need->count;
 }
 
 static void give_back_licenses(struct cluster *c, struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (need->at >= 0 && !license_is_layered(c, need))
+        if (need->at >= 0 && !license_is_tied(c, need))
             c->licenses.list.data[need->at].used -= need->count;
     if (j->want.licenses.list.len)
         c->pool.freed++;
@@ -265,7 +265,7 @@ static int check_sums(const struct cluster *c, struct err *err)
         if (!license_held(j))
             continue;
         vec_foreach (&j->want.licenses.list, need)
-            if (need->at >= 0 && !license_is_layered(c, need))
+            if (need->at >= 0 && !license_is_tied(c, need))
                 used[need->at] += need->count;
         int rc = license_check_layers(c, j, used, err);
         if (rc != 0)
@@ -316,7 +316,7 @@ static void restore_counted(const struct cluster *c, struct job *j, const char *
 static void format_held(const struct cluster *c, const struct job *j, struct str *out)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (need->at >= 0 && !license_is_layered(c, need))
+        if (need->at >= 0 && !license_is_tied(c, need))
             str_printf(out, "%s%s:%u", out->len ? "," : "", need->name, need->count);
     vec_foreach (&attempt_of(j)->holds, hold) {
         if (!hold->count)
@@ -345,14 +345,14 @@ static const char *find_only_layer(const struct conf_licenses *l, const char *na
 static void restore_held(const struct cluster *c, struct job *j, const char *text)
 {
     struct conf_licenses l;
-    if (!license_needs_layers(c, j) || conf_license_items_parse(text, &l, NULL) != 0)
+    if (!license_needs_tied(c, j) || conf_license_items_parse(text, &l, NULL) != 0)
         return;
     vec_foreach (&j->want.licenses.list, need) {
         const char *nodes = license_is_one_layer(c, need) ? find_only_layer(&l, need->name) : NULL;
         for (uint32_t i = 0; nodes && i < c->licenses.list.data[need->at].layers; i++) {
             const struct license *layer = &c->licenses.list.data[need->at + (int32_t)i];
             if (layer->conf && str_eq(layer->conf->nodes, nodes))
-                license_set_layer(j, need->at + (int32_t)i);
+                license_set_payer(j, need->at + (int32_t)i);
         }
     }
     conf_licenses_done(&l);
@@ -364,7 +364,7 @@ static void pack_held(const struct cluster *c, const struct job *j, Pb__JobLive 
                       struct arena *arena)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    bool differs = j->want.licenses.chosen || license_needs_layers(c, j);
+    bool differs = j->want.licenses.chosen || license_needs_tied(c, j);
     vec_foreach (&j->want.licenses.list, need)
         differs = differs || need->at < 0; /* it is gone from the configuration */
     if (!differs || !license_held(j))
@@ -401,7 +401,7 @@ static void restore_record(const struct cluster *c, struct job *j, const Pb__Job
 static bool differs_from_record(const struct cluster *c, const struct job *j, const Pb__JobLive *m)
 {
     _cleanup_str_ struct str held = STR_INIT;
-    if (!license_held(j) || (!m->licenses_alloc && !license_needs_layers(c, j)))
+    if (!license_held(j) || (!m->licenses_alloc && !license_needs_tied(c, j)))
         return false;
     format_held(c, j, &held);
     return !str_eq(str_cstr(&held), m->licenses_alloc ? m->licenses_alloc : "");

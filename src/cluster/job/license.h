@@ -9,6 +9,9 @@
  * placement of a job decides what the job takes (license_layer.c). In modes 2 and 3 a job draws
  * from every layer that has one of the job's nodes; a node that no layer has cannot be the job's.
  * In mode 1 a job draws from one such layer, which the planner chooses and the job's record names.
+ *
+ * Layers are tied pools: those whose scope is a set of nodes. The planner asks whether a pool is
+ * tied, and need not know what it is.
  */
 #pragma once
 
@@ -46,7 +49,7 @@ struct license { /* a pool */
 
 struct licenses {
     VEC(struct license) list; /* layers of a resource in a row, those with the fewest nodes first */
-    bool layered;             /* the scope of some is less than the cluster */
+    bool has_tied;            /* the scope of some is less than the cluster */
     uint64_t changes;         /* rises whenever layers have more or less */
     struct license_mosts *mosts; /* see license_count_most(); NULL: no layers */
 };
@@ -128,9 +131,9 @@ size_t license_count_in_layer(const struct license *l, const struct bitset *set)
 bool license_drop_layer(const struct license *l, struct bitset *set); /* true: the set had some */
 /* "flat(n[1-8])"; of a licence its name. */
 void license_format_pool(const struct license *l, struct str *out);
-bool license_is_layered(const struct cluster *c, const struct license_need *need);
+bool license_is_tied(const struct cluster *c, const struct license_need *need);
 bool license_is_one_layer(const struct cluster *c, const struct license_need *need); /* mode 1 */
-bool license_needs_layers(const struct cluster *c, const struct job *j);
+bool license_needs_tied(const struct cluster *c, const struct job *j); /* one need is tied */
 /* What a job with so many nodes in the scope takes of the pool; in mode 1: of the one it draws
  * from.
  */
@@ -146,7 +149,7 @@ int32_t license_choose_layer(const struct cluster *c, const struct license_need 
 void license_free_mosts(struct license_mosts *m);
 uint64_t license_count_most(const struct cluster *c, const struct license_need *need);
 /* A job that is about to start draws from this pool, in mode 1. */
-void license_set_layer(struct job *j, int32_t at);
+void license_set_payer(struct job *j, int32_t at);
 /* Nodes of the candidates such that a job that has them has a layer with room for each need of mode
  * 1; NULL: any nodes of the set do. False: no nodes do. */
 bool license_find_anchors(const struct cluster *c, const struct license_needs *needs,

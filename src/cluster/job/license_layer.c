@@ -102,7 +102,7 @@ static void insert_layer(struct cluster *c, const char *name, struct license lay
     }
     for (size_t i = first; i < all->list.len; i++)
         l[i].layers = i == first ? (uint32_t)(all->list.len - first) : 0;
-    all->layered = true;
+    all->has_tied = true;
     shape_layers(c, first);
 }
 
@@ -130,7 +130,7 @@ void license_add_layers(struct cluster *c)
         }
         c->licenses.list.data[first].layers = (uint32_t)h->layers.len;
         shape_layers(c, first);
-        c->licenses.layered = true;
+        c->licenses.has_tied = true;
     }
 }
 
@@ -147,16 +147,16 @@ void license_format_pool(const struct license *l, struct str *out)
         str_printf(out, "(%s)", l->conf->nodes);
 }
 
-bool license_is_layered(const struct cluster *c, const struct license_need *need)
+bool license_is_tied(const struct cluster *c, const struct license_need *need)
 {
     return need->at >= 0 && c->licenses.list.data[need->at].nodes;
 }
 
-bool license_needs_layers(const struct cluster *c, const struct job *j)
+bool license_needs_tied(const struct cluster *c, const struct job *j)
 {
-    if (c->licenses.layered)
+    if (c->licenses.has_tied)
         vec_foreach (&j->want.licenses.list, need)
-            if (license_is_layered(c, need))
+            if (license_is_tied(c, need))
                 return true;
     return false;
 }
@@ -484,7 +484,7 @@ static int find_pool(const struct cluster *c, const struct conf_license *one,
     *out = license_resolve_item(c, one);
     if (out->at < 0)
         return license_refuse_unknown(c, out, err);
-    bool layered = license_is_layered(c, out);
+    bool layered = license_is_tied(c, out);
     if (!layered && one->layer)
         return err_set(err, -ERR_LICENSE,
                        "%s: %s(%s): %s is a license of the cluster, without "
@@ -764,7 +764,7 @@ static struct license_hold *find_payment(const struct cluster *c, struct job *j,
     return NULL;
 }
 
-void license_set_layer(struct job *j, int32_t at)
+void license_set_payer(struct job *j, int32_t at)
 {
     (void)find_hold(j, at);
 }
@@ -793,7 +793,7 @@ static void pay_one_layer(struct cluster *c, struct job *j, const struct license
 static void count_node(struct cluster *c, struct job *j, uint32_t node, int by, struct resv *r)
 {
     vec_foreach (&j->want.licenses.list, need) {
-        if (!license_is_layered(c, need))
+        if (!license_is_tied(c, need))
             continue;
         if (license_is_one_layer(c, need)) {
             _cleanup_bitset_ struct bitset *nodes = bitset_new(c->nodes.len);
@@ -811,7 +811,7 @@ static void count_node(struct cluster *c, struct job *j, uint32_t node, int by, 
 
 static void follow_node(struct cluster *c, struct job *j, uint32_t node, int by)
 {
-    if (c->licenses.layered && license_held(j))
+    if (c->licenses.has_tied && license_held(j))
         count_node(c, j, node, by, attempt_of(j)->resv);
 }
 
@@ -829,7 +829,7 @@ static void take_one_layers(struct cluster *c, struct job *j)
 
 static void take_layers(struct cluster *c, struct job *j)
 {
-    if (!license_needs_layers(c, j))
+    if (!license_needs_tied(c, j))
         return;
     take_one_layers(c, j);
     vec_foreach (&attempt_of(j)->alloc, a)
@@ -880,7 +880,7 @@ int license_check_layers(const struct cluster *c, const struct job *j, uint64_t 
                          struct err *err)
 {
     vec_foreach (&j->want.licenses.list, need) {
-        if (!license_is_layered(c, need))
+        if (!license_is_tied(c, need))
             continue;
         int rc = license_is_one_layer(c, need) ? check_payment(c, j, need, used, err) : 0;
         if (rc != 0)
@@ -909,7 +909,7 @@ static int check_set(const struct cluster *c, const struct job *any, struct err 
     const struct job *layered = NULL;
     for (uint32_t i = 0; i < job_set_count(any); i++) {
         const struct job *j = job_set_component(any, i);
-        if (!j || !license_needs_layers(c, j))
+        if (!j || !license_needs_tied(c, j))
             continue;
         if (layered)
             return err_set(err, -ERR_NOT_SUPPORTED,

@@ -50,10 +50,10 @@ struct free_view {
     uint64_t *gres; /* as many as the cluster knows kinds of generic resources for each node */
     const struct unit_use **use; /* of nodes where jobs share */
     struct node_users *users;
-    const uint32_t *most;   /* an upper limit for the units of a job, by reservations; NULL: none */
-    const uint32_t *limit;  /* the same, with units that others have, too; NULL: none */
-    const uint64_t *layers; /* by pool of cluster.licenses: what a job may take of those that are
-                               layers; NULL: layers are not asked */
+    const uint32_t *most;  /* an upper limit for the units of a job, by reservations; NULL: none */
+    const uint32_t *limit; /* the same, with units that others have, too; NULL: none */
+    const uint64_t *pools; /* by pool of cluster.licenses: what a job may take of those that are
+                              tied to nodes; NULL: pools are not asked */
     const uint64_t *returned; /* by pool: what victims of preemption give back; NULL: nothing */
     bool present;             /* it is the present one: what a partition's jobs use counts, too */
 };

@@ -74,7 +74,7 @@ static int check_held(const struct cluster *c, const struct job *j, const uint64
                        (unsigned long long)(l->total > others ? l->total - others : 0));
     }
     vec_foreach (&j->want.licenses.list, need)
-        if (license_is_layered(c, need))
+        if (license_is_tied(c, need))
             vec_foreach (&attempt_of(j)->alloc, a)
                 if (!a->released && !bitset_test(c->licenses.list.data[need->at].scope, a->node))
                     return err_set(err, -ERR_LICENSE, "%s: node %s is in no layer of %s",
@@ -91,7 +91,7 @@ static void keep_layers(const struct cluster *c, struct job *j, const struct lic
             vec_foreach (&before->layers, at)
                 if (*at >= need->at && had[*at] >= need->count &&
                     *at < need->at + (int32_t)c->licenses.list.data[need->at].layers)
-                    license_set_layer(j, *at);
+                    license_set_payer(j, *at);
 }
 
 static void restore_needs(struct cluster *c, struct job *j, struct license_swap *before)
@@ -100,7 +100,7 @@ static void restore_needs(struct cluster *c, struct job *j, struct license_swap 
     j->want.licenses = before->needs;
     before->needs = (struct license_needs){0};
     vec_foreach (&before->layers, at)
-        license_set_layer(j, *at);
+        license_set_payer(j, *at);
     resource_take(c, j);
 }
 

@@ -429,8 +429,8 @@ static void begin_part(struct control *c, struct job *j, const struct placement 
     resv_unbind(j);
     resv_begin_job(c, j, part->in ? resv_find(c->cluster, part->in->name) : NULL);
     license_choose_alternative(j, part->license);
-    vec_foreach (&part->where.layers, layer)
-        license_set_layer(j, *layer);
+    vec_foreach (&part->where.payers, payer)
+        license_set_payer(j, *payer);
     vec_foreach (&j->want.licenses.list, need)
         control_debug(c, license, "job %u takes %llu licenses", j->id,
                       (unsigned long long)need->count);

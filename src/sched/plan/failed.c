@@ -29,11 +29,11 @@ void failed_forget_licenses(struct plan *p)
 }
 
 /* Licences of the cluster are asked for at the gate. What is looked for behind the gate depends on
- * layers, which are tied to nodes, and on reservations, each of which has licences of its own. */
+ * pools that are tied to nodes, and on reservations, each of which has licences of its own. */
 static bool depends_on_licenses(const struct plan *p, const struct job *j)
 {
     return j->want.licenses.list.len &&
-           (p->cluster->resvs.len || license_needs_layers(p->cluster, j));
+           (p->cluster->resvs.len || license_needs_tied(p->cluster, j));
 }
 
 /* In each of its partitions a job is another one. Its claims in one partition may have made its
@@ -57,7 +57,7 @@ bool failed_has(const struct plan *p, const struct job *j)
 void failed_add_closed(struct plan *p, const struct job *j)
 {
     bool is_view = j->partitions || j->want.licenses.any || p->asks;
-    if (!is_view && license_needs_layers(p->cluster, j))
+    if (!is_view && license_needs_tied(p->cluster, j))
         alike_add(&p->failures.closed, j, p->cluster->pool.locked);
 }
 

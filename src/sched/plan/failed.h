@@ -2,10 +2,10 @@
 /*
  * What failed for one job fails for its like: jobs with an equal request in the same partition. A
  * pass that rests forgets all failures: in between, resources, licences and planned starts are only
- * taken. A failure of a job that needs layers, or licences that reservations may keep, may be for
- * their lack. Such a failure stands for jobs that need the same licences, and is forgotten as soon
- * as the claims of the jobs before change: failed_forget_licenses(). A job of several partitions is
- * neither remembered, nor judged by failures for licences.
+ * taken. A failure of a job that needs tied pools, or licences that reservations may keep, may be
+ * for their lack. Such a failure stands for jobs that need the same licences, and is forgotten as
+ * soon as the claims of the jobs before change: failed_forget_licenses(). A job of several
+ * partitions is neither remembered, nor judged by failures for licences.
  */
 #pragma once
 

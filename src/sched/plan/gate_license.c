@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The gate of licences, and of layers, whatever nodes are free. */
+/* The gate of licences, and of pools that are tied to nodes, whatever nodes are free. */
 #include "sched/plan/failed.h"
 #include "sched/plan/gate.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
 
-/* Whether the layers might have it, whatever nodes are free. */
-static bool might_have_layers(const struct plan *p, const struct job *j)
+/* Whether the tied pools might have it, whatever nodes are free. */
+static bool might_have_tied(const struct plan *p, const struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (license_is_layered(p->cluster, need) &&
+        if (license_is_tied(p->cluster, need) &&
             license_count_most(p->cluster, need) < plan_need(j).nodes)
             return false;
     return true;
 }
 
-/* The layers have what it needs on as many nodes as it needs, were all nodes usable: for nodes that
- * are down or drained the planner has its own reasons. */
-static bool has_layers(const struct plan *p, const struct job *j, const struct resv *in)
+/* The tied pools have what it needs on as many nodes as it needs, were all nodes usable: for nodes
+ * that are down or drained the planner has its own reasons. */
+static bool has_tied(const struct plan *p, const struct job *j, const struct resv *in)
 {
     _cleanup_bitset_ struct bitset *set = select_candidates(p->cluster, j);
     _cleanup_(license_view_done) struct license_view v = {0};
@@ -28,11 +28,11 @@ static bool has_layers(const struct plan *p, const struct job *j, const struct r
 }
 
 /* In one of those it may run in. */
-static bool has_layers_somewhere(const struct plan *p, const struct job *j)
+static bool has_tied_somewhere(const struct plan *p, const struct job *j)
 {
     const struct resv *in;
     for (size_t i = 0; resv_place(j, i, &in); i++)
-        if (license_may_start(&p->claims, p->cluster, j, in, p->now_sec) && has_layers(p, j, in))
+        if (license_may_start(&p->claims, p->cluster, j, in, p->now_sec) && has_tied(p, j, in))
             return true;
     return false;
 }
@@ -40,9 +40,9 @@ static bool has_layers_somewhere(const struct plan *p, const struct job *j)
 enum reason gate_licenses(const struct plan *p, const struct job *j)
 {
     bool licensed = license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec);
-    if (licensed && license_needs_layers(p->cluster, j))
+    if (licensed && license_needs_tied(p->cluster, j))
         licensed =
-            might_have_layers(p, j) && (plan_note(p, j)->unfit || !plan_might_fit(p, j) ||
-                                        (!failed_has_closed(p, j) && has_layers_somewhere(p, j)));
+            might_have_tied(p, j) && (plan_note(p, j)->unfit || !plan_might_fit(p, j) ||
+                                      (!failed_has_closed(p, j) && has_tied_somewhere(p, j)));
     return licensed ? REASON_NONE : REASON_LICENSES;
 }

@@ -554,15 +554,15 @@ static bool all_might_fit(const struct plan *p, const struct job *leader)
     return true;
 }
 
-static bool has_layers(const struct joint *s)
+static bool has_tied_parts(const struct joint *s)
 {
     vec_foreach (&s->parts, part)
-        if (license_needs_layers(s->plan->cluster, part->job))
+        if (license_needs_tied(s->plan->cluster, part->job))
             return true;
     return false;
 }
 
-/* Whether all parts fit, were there no licences: of a set that does not, no choice of layers does.
+/* Whether all parts fit, were there no licences: of a set that does not, no choice of pools does.
  * It is remembered while no node is taken. */
 static bool fits_without_licenses(struct plan *p, const struct job *leader)
 {
@@ -583,13 +583,13 @@ static bool fits_without_licenses(struct plan *p, const struct job *leader)
 }
 
 /* That nothing of it fits holds until something becomes free, with whichever licences. Where these
- * are tied to nodes claims of others on layers may end before: of such a set it holds for the nodes
+ * are tied to nodes claims of others on pools may end before: of such a set it holds for the nodes
  * alone, and its licences are judged by gate_licenses(), which reads 'unfit', as before. */
 static void note_unfit(struct plan *p, const struct job *leader, const struct joint *joint)
 {
     if (p->asks || p->kept || joint->gave_up)
         return;
-    if (!has_layers(joint))
+    if (!has_tied_parts(joint))
         plan_note_change(p, leader)->unfit = true;
     else if (!fits_without_licenses(p, leader))
         plan_note_change(p, leader)->lacks_nodes = true;

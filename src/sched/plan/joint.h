@@ -95,31 +95,32 @@ void joint_choice_read(struct joint_choice *c, uint32_t first, const struct plac
 /* Whether any component of the job's set has some. False of an ordinary job. */
 bool joint_has_alternatives(const struct job *j);
 
-/* The first choice with which the set can start, as far as licences go and, with layers among the
- * alternatives, nodes; else the one whose licences are free earliest. 'leader': without a choice.
+/* The first choice with which the set can start, as far as licences go and, with tied pools among
+ * the alternatives, nodes; else the one whose licences are free earliest. 'leader': without a
+ * choice.
  */
 void joint_choose(struct plan *p, const struct job *leader, struct joint_choice *c);
-/* Each way to choose layers, of whichever component, has its own nodes. */
+/* Each way to choose tied pools, of whichever component, has its own nodes. */
 uint32_t joint_count_ways(struct plan *p, const struct job *leader);
 /* When all licences are free, with the choice (of this way; UINT32_MAX: of any) with which that is
  * earliest; wall seconds. 0: it cannot be foreseen. */
 int64_t joint_choose_earliest(struct plan *p, const struct job *leader, uint32_t way,
                               struct joint_choice *c);
 
-/* The nodes that decide which layers the set uses: those of the one component whose licences are
- * layers, or those of the leader when no component needs layers. 'first' and 'where' are the
+/* The nodes that decide which tied pools the set uses: those of the one component that needs tied
+ * pools, or those of the leader when no component does. 'first' and 'where' are the
  * leader's alternative licence and nodes; 'more' has those of the other components. */
-const struct selection *joint_layered_nodes(const struct cluster *c, const struct job *leader,
-                                            uint32_t first, const struct selection *where,
-                                            const struct placements *more);
+const struct selection *joint_tied_nodes(const struct cluster *c, const struct job *leader,
+                                         uint32_t first, const struct selection *where,
+                                         const struct placements *more);
 /* The leader as if it had the licences of all components: what the set needs; 'choice' NULL: the
- * first alternatives. A set of which several components need layers, after a reconfiguration,
+ * first alternatives. A set of which several components need tied pools, after a reconfiguration,
  * waits. The copy is freed by joint_licenses_done(). */
 void joint_licenses_init(struct job_copy *copy, const struct cluster *c, const struct job *leader,
                          const struct joint_choice *choice);
-/* gate_of_start() of such a leader: layers of other components are on nodes of theirs, and no gate
- * of it. 'has_own_layers': the leader itself needs layers. */
-enum reason joint_gate_of_start(const struct plan *p, const struct job *sum, bool has_own_layers,
+/* gate_of_start() of such a leader: tied pools of other components are on nodes of theirs, and no
+ * gate of it. 'has_own_tied': the leader itself needs tied pools. */
+enum reason joint_gate_of_start(const struct plan *p, const struct job *sum, bool has_own_tied,
                                 bool *keeps_place);
 void joint_licenses_done(struct job_copy *copy);
 /* -ERR_LICENSE: with no choice the cluster has as many in total. */

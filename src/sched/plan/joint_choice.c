@@ -3,8 +3,8 @@
  * Alternative licences (-L a|b) of the components of a job set: one of each is chosen so that all
  * components have theirs together. The alternatives of the components are tried one after the other
  * in the order in which they are named, those of the last component first, and a choice for some
- * components that has too few licences is not continued. Only a choice of layers has influence on
- * the nodes.
+ * components that has too few licences is not continued. Only a choice of tied pools has influence
+ * on the nodes.
  */
 #include <string.h>
 
@@ -16,13 +16,13 @@
 #define TRIES 1000        /* of a search */
 #define TRIES_PASS 100000 /* of all searches of a pass; beyond, a search is short: */
 #define TRIES_SHORT (2 * JOB_SET_MAX)
-#define STARTS_MOST 64 /* ways to choose layers with which a start is tried in a search */
+#define STARTS_MOST 64 /* ways to choose tied pools with which a start is tried in a search */
 
-/* Which layers are chosen: those of one alternative of one component, or none (layered false), and
+/* Which tied pools are chosen: those of one alternative of one component, or none (tied false), and
  * that component has this alternative. */
 struct way {
     uint32_t of, alternative;
-    bool layered;
+    bool tied;
 };
 
 struct chooser { /* a search */
@@ -31,7 +31,7 @@ struct chooser { /* a search */
     const struct job *leader;
     struct joint_choice *choice, *present; /* found, and of the present look */
     struct job_copy sum;                   /* the leader with the licences that are chosen so far */
-    uint32_t layered;                      /* components that have chosen layers */
+    uint32_t tied;                         /* components that have chosen tied pools */
     uint32_t tries;
     /* Whether the sum so far will do: false, no larger one will. And whether that of all components
      * is what is looked for. */
@@ -40,7 +40,7 @@ struct chooser { /* a search */
     bool has_best;
     uint32_t best[JOB_SET_MAX];
     int64_t at, best_at;    /* when the licences of the sum are free; 0: none has been found */
-    bool has_layers;        /* some alternatives are layers */
+    bool has_tied;          /* some alternatives are tied pools */
     const struct way *only; /* the choices of this way; NULL: all */
     VEC(struct way) failed; /* with which the set does not start */
 };
@@ -109,32 +109,32 @@ static void add_needs(struct license_needs *sum, const struct job *j, uint32_t a
         add_need(sum, need);
 }
 
-static bool chooses_layers(const struct cluster *c, const struct job *j, uint32_t alternative)
+static bool chooses_tied(const struct cluster *c, const struct job *j, uint32_t alternative)
 {
     const struct license_needs *needs = &j->want.licenses;
-    return needs->any ? license_is_layered(c, &needs->list.data[alternative])
-                      : license_needs_layers(c, j);
+    return needs->any ? license_is_tied(c, &needs->list.data[alternative])
+                      : license_needs_tied(c, j);
 }
 
-const struct selection *joint_layered_nodes(const struct cluster *c, const struct job *leader,
-                                            uint32_t first, const struct selection *where,
-                                            const struct placements *more)
+const struct selection *joint_tied_nodes(const struct cluster *c, const struct job *leader,
+                                         uint32_t first, const struct selection *where,
+                                         const struct placements *more)
 {
-    if (chooses_layers(c, job_set_component(leader, 0), first))
+    if (chooses_tied(c, job_set_component(leader, 0), first))
         return where;
     vec_foreach (&more->list, at) {
         const struct job *j = cluster_find_job(c, at->id);
-        if (j && chooses_layers(c, j, at->license))
+        if (j && chooses_tied(c, j, at->license))
             return &at->where;
     }
     return where;
 }
 
-/* Places of components are found one by one: of layers that several use they have none. */
-static void deny_layers(const struct cluster *c, struct license_needs *sum)
+/* Places of components are found one by one: of tied pools that several use they have none. */
+static void deny_tied(const struct cluster *c, struct license_needs *sum)
 {
     vec_foreach (&sum->list, need)
-        if (license_is_layered(c, need))
+        if (license_is_tied(c, need))
             need->at = -1;
 }
 
@@ -146,7 +146,7 @@ static const struct job *find_component(const struct job *leader, uint32_t offse
 void joint_licenses_init(struct job_copy *copy, const struct cluster *c, const struct job *leader,
                          const struct joint_choice *choice)
 {
-    uint32_t layered = 0;
+    uint32_t tied = 0;
     copy->job = *leader;
     copy->job.want.licenses = (struct license_needs){0};
     for (uint32_t i = 0; i < job_set_count(leader); i++) {
@@ -155,10 +155,10 @@ void joint_licenses_init(struct job_copy *copy, const struct cluster *c, const s
         if (!j)
             continue;
         add_needs(&copy->job.want.licenses, j, of);
-        layered += chooses_layers(c, j, of);
+        tied += chooses_tied(c, j, of);
     }
-    if (layered > 1)
-        deny_layers(c, &copy->job.want.licenses);
+    if (tied > 1)
+        deny_tied(c, &copy->job.want.licenses);
 }
 
 void joint_licenses_done(struct job_copy *copy)
@@ -167,23 +167,23 @@ void joint_licenses_done(struct job_copy *copy)
 }
 
 /* The needs of the sum that are not tied to nodes. */
-static void keep_unlayered(const struct cluster *c, const struct license_needs *sum,
-                           struct license_needs *out)
+static void keep_untied(const struct cluster *c, const struct license_needs *sum,
+                        struct license_needs *out)
 {
     vec_foreach (&sum->list, need)
-        if (!license_is_layered(c, need))
+        if (!license_is_tied(c, need))
             add_need(out, need);
 }
 
-enum reason joint_gate_of_start(const struct plan *p, const struct job *sum, bool has_own_layers,
+enum reason joint_gate_of_start(const struct plan *p, const struct job *sum, bool has_own_tied,
                                 bool *keeps_place)
 {
     struct job_copy copy;
-    if (has_own_layers || !license_needs_layers(p->cluster, sum))
+    if (has_own_tied || !license_needs_tied(p->cluster, sum))
         return gate_of_start(p, sum, keeps_place);
     copy.job = *sum;
     copy.job.want.licenses = (struct license_needs){0};
-    keep_unlayered(p->cluster, &sum->want.licenses, &copy.job.want.licenses);
+    keep_untied(p->cluster, &sum->want.licenses, &copy.job.want.licenses);
     enum reason closed = gate_of_start(p, &copy.job, keeps_place);
     license_needs_done(&copy.job.want.licenses);
     return closed;
@@ -223,7 +223,7 @@ static bool is_of_way(const struct chooser *s, uint32_t offset, uint32_t n)
         return true;
     if (offset == way->of)
         return n == way->alternative;
-    return !chooses_layers(s->cluster, component_of(s, offset), n);
+    return !chooses_tied(s->cluster, component_of(s, offset), n);
 }
 
 static bool search_from(struct chooser *s, uint32_t offset, const struct license_needs *before,
@@ -235,22 +235,22 @@ static bool search_with(struct chooser *s, uint32_t offset, uint32_t n, uint32_t
 {
     const struct job *j = component_of(s, offset);
     struct license_needs *sum = &s->sum.job.want.licenses, saved = *sum;
-    bool layered = chooses_layers(s->cluster, j, n);
+    bool tied = chooses_tied(s->cluster, j, n);
     license_needs_copy(&saved, sum);
     add_needs(sum, j, n);
-    s->layered += layered;
+    s->tied += tied;
     s->choice->of[offset] = n;
-    bool found = s->layered <= 1 && s->will_do(s) &&
-                 search_from(s, offset + 1, &j->want.licenses, layered ? least : n);
-    s->layered -= layered;
+    bool found = s->tied <= 1 && s->will_do(s) &&
+                 search_from(s, offset + 1, &j->want.licenses, tied ? least : n);
+    s->tied -= tied;
     license_needs_done(sum);
     *sum = saved;
     return found;
 }
 
 /* Components that are alike one after the other do not choose the same licences in another order,
- * but for layers, which are tied to nodes: 'before' are those of the component before, and 'least'
- * is the last alternative of these that has no layers. */
+ * but for pools that are tied to nodes: 'before' are those of the component before, and 'least'
+ * is the last alternative of these that has none. */
 static bool search_from(struct chooser *s, uint32_t offset, const struct license_needs *before,
                         uint32_t least)
 {
@@ -260,7 +260,7 @@ static bool search_from(struct chooser *s, uint32_t offset, const struct license
     const struct license_needs *needs = &component_of(s, offset)->want.licenses;
     least = before && are_alike(before, needs) ? least : 0;
     for (uint32_t n = 0; n < needs->list.len; n++) {
-        if (n < least && !chooses_layers(s->cluster, component_of(s, offset), n))
+        if (n < least && !chooses_tied(s->cluster, component_of(s, offset), n))
             continue;
         if (!is_of_way(s, offset, n))
             continue;
@@ -274,14 +274,14 @@ static bool search_from(struct chooser *s, uint32_t offset, const struct license
     return false;
 }
 
-static bool has_layered_alternatives(const struct plan *p, const struct job *j)
+static bool has_tied_alternatives(const struct plan *p, const struct job *j)
 {
-    return has_alternatives(j) && license_needs_layers(p->cluster, j);
+    return has_alternatives(j) && license_needs_tied(p->cluster, j);
 }
 
-/* The components with layers among their alternatives have these ways: each alternative of the
- * first one, and the layers of each other one. Returns their number; 'way' (NULL: not asked for):
- * the one with this number. */
+/* The components with tied pools among their alternatives have these ways: each alternative of the
+ * first one, and the tied pools of each other one. Returns their number; 'way' (NULL: not asked
+ * for): the one with this number. */
 static uint32_t find_ways(const struct plan *p, const struct job *leader, uint32_t number,
                           struct way *way)
 {
@@ -289,14 +289,14 @@ static uint32_t find_ways(const struct plan *p, const struct job *leader, uint32
     bool is_first = true;
     for (uint32_t i = 0; i < job_set_count(leader); i++) {
         const struct job *j = joint_component(p, leader, i);
-        if (!has_layered_alternatives(p, j))
+        if (!has_tied_alternatives(p, j))
             continue;
         for (uint32_t n = 0; n < license_count_alternatives(j); n++) {
-            bool layered = chooses_layers(p->cluster, j, n);
-            if (!layered && !is_first)
+            bool tied = chooses_tied(p->cluster, j, n);
+            if (!tied && !is_first)
                 continue;
             if (way && found == number)
-                *way = (struct way){i, n, layered};
+                *way = (struct way){i, n, tied};
             found++;
         }
         is_first = false;
@@ -314,14 +314,14 @@ static struct chooser begin_search(struct plan *p, const struct job *leader, str
                             .present = present,
                             .leader = leader,
                             .choice = c,
-                            .has_layers = find_ways(p, leader, 0, NULL)};
+                            .has_tied = find_ways(p, leader, 0, NULL)};
 }
 
 static bool run_search(struct chooser *s)
 {
     uint32_t most = s->plan && s->plan->choice_tries > TRIES_PASS ? TRIES_SHORT : TRIES;
     s->tries = most;
-    s->layered = 0;
+    s->tied = 0;
     s->sum.job = *s->leader;
     s->sum.job.want.licenses = (struct license_needs){0};
     for (uint32_t i = 0; i < job_set_count(s->leader); i++) {
@@ -329,10 +329,10 @@ static bool run_search(struct chooser *s)
         if (!j || j->want.licenses.any)
             continue;
         add_needs(&s->sum.job.want.licenses, j, 0);
-        s->layered += license_needs_layers(s->cluster, j);
+        s->tied += license_needs_tied(s->cluster, j);
     }
-    if (s->layered > 1)
-        deny_layers(s->cluster, &s->sum.job.want.licenses);
+    if (s->tied > 1)
+        deny_tied(s->cluster, &s->sum.job.want.licenses);
     bool found = s->will_do(s) && search_from(s, 0, NULL, 0);
     license_needs_done(&s->sum.job.want.licenses);
     if (s->plan) {
@@ -384,7 +384,7 @@ static struct way find_way_of(const struct chooser *s)
     for (uint32_t i = 0; i < job_set_count(s->leader); i++) {
         const struct job *j = component_of(s, i);
         uint32_t n = s->choice->of[i];
-        if (has_alternatives(j) && chooses_layers(s->cluster, j, n))
+        if (has_alternatives(j) && chooses_tied(s->cluster, j, n))
             return (struct way){i, n, true};
     }
     return (struct way){0};
@@ -393,19 +393,19 @@ static struct way find_way_of(const struct chooser *s)
 static bool has_failed(const struct chooser *s, const struct way *way)
 {
     vec_foreach (&s->failed, other)
-        if (other->layered == way->layered && other->of == way->of &&
+        if (other->tied == way->tied && other->of == way->of &&
             other->alternative == way->alternative)
             return true;
     return s->failed.len >= STARTS_MOST;
 }
 
-/* The gates of the sum, and of another component whose layers are chosen. */
+/* The gates of the sum, and of another component whose tied pools are chosen. */
 static bool are_gates_open(const struct chooser *s, const struct way *way)
 {
-    bool keeps_place, own = chooses_layers(s->cluster, s->leader, s->choice->of[0]);
+    bool keeps_place, own = chooses_tied(s->cluster, s->leader, s->choice->of[0]);
     if (joint_gate_of_start(s->plan, &s->sum.job, own, &keeps_place))
         return false;
-    if (!way->layered || !way->of)
+    if (!way->tied || !way->of)
         return true;
     struct job_copy room;
     const struct job *j = component_of(s, way->of);
@@ -413,15 +413,15 @@ static bool are_gates_open(const struct chooser *s, const struct way *way)
                           &keeps_place);
 }
 
-/* The gates are open. Which layers are chosen decides where there are nodes. */
+/* The gates are open. Which tied pools are chosen decides where there are nodes. */
 static bool accept_open(struct chooser *s)
 {
-    struct way way = s->has_layers ? find_way_of(s) : (struct way){0};
+    struct way way = s->has_tied ? find_way_of(s) : (struct way){0};
     if (!are_gates_open(s, &way))
         return false;
     if (!s->has_best)
         note_best(s);
-    if (!s->has_layers)
+    if (!s->has_tied)
         return true;
     if (has_failed(s, &way))
         return false;

@@ -277,7 +277,7 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
     for (size_t i = 0; might && resv_place(j, i, &in); i++) {
         _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
         bool licensed = license_may_start(&p->claims, p->cluster, j, in, p->now_sec);
-        fits = fits || !licensed || license_needs_layers(p->cluster, j);
+        fits = fits || !licensed || license_needs_tied(p->cluster, j);
         if (!licensed || !fits_in(p, j, in, allowed, d))
             continue;
         fits = true;
@@ -458,7 +458,7 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *lead
         if (closed)
             return closed;
     }
-    return joint_gate_of_start(p, sum, license_needs_layers(p->cluster, leader), keeps_place);
+    return joint_gate_of_start(p, sum, license_needs_tied(p->cluster, leader), keeps_place);
 }
 
 /* All components have begun; the pass reckons with what they have. */
@@ -570,8 +570,7 @@ static void decide_on_set(struct plan *p, const struct job *leader, const struct
     }
     begin_jointly(p, leader, d);
     license_begin(&p->claims, p->cluster, sum, d->in,
-                  joint_layered_nodes(p->cluster, sum, d->license, &d->where, &d->more),
-                  p->now_sec);
+                  joint_tied_nodes(p->cluster, sum, d->license, &d->where, &d->more), p->now_sec);
     d->kind = PLAN_START;
     d->reason = REASON_NONE;
     d->backfilled = p->blocked;

@@ -82,7 +82,7 @@ static void keep_noted_nodes(const struct selection *noted, struct bitset *set)
     bitset_and(set, nodes);
 }
 
-/* In this way to choose layers, if that is earlier than what was found. */
+/* In this way to choose tied pools, if that is earlier than what was found. */
 static void find_set_in(struct plan *p, struct timeline *t, const struct job *leader, uint32_t way,
                         struct plan_head *h)
 {
@@ -138,9 +138,9 @@ static void keep_licenses(struct plan *p, const struct job *j, const struct plan
 {
     const struct selection *where = &h->where;
     if (j->set)
-        where = joint_layered_nodes(p->cluster, j, h->license, where, &h->more);
+        where = joint_tied_nodes(p->cluster, j, h->license, where, &h->more);
     license_keep(&p->claims, p->cluster, j, where, start_at, &p->work);
-    if (!p->asks && !j->set && license_needs_layers(p->cluster, j))
+    if (!p->asks && !j->set && license_needs_tied(p->cluster, j))
         plan_note_write_place(p->notes, p->cluster, j, p->taken, &h->where, NULL);
 }
 
@@ -266,7 +266,7 @@ int64_t planned_start_lay_out(struct plan *p)
     return at;
 }
 
-/* Of the only head. Its nodes decide which layers it has a claim on: they stay with the head. A
+/* Of the only head. Its nodes decide which tied pools it has a claim on: they stay with the head. A
  * head that has nodes, which an earlier pass noted, keeps them and its time, or gets no shadow. */
 static void make_shadow(struct plan *p, const struct job *j, struct plan_head *h)
 {
@@ -284,7 +284,7 @@ static void make_shadow(struct plan *p, const struct job *j, struct plan_head *h
     if (calendar_find(cal, j, allowed, due ? due : CALENDAR_NEVER, &where, &at) &&
         (!recalled || at == h->at_sec)) {
         calendar_reserve(cal, j, &where, at);
-        if (license_needs_layers(p->cluster, j)) {
+        if (license_needs_tied(p->cluster, j)) {
             select_copy(&h->where, &where);
             h->at_sec = at;
         }
@@ -463,13 +463,13 @@ bool planned_start_is_known(struct plan *p, const struct job *j, int64_t *start_
     return h->is_known;
 }
 
-/* The nodes of its components decide which layers or alternative licences the set uses. */
+/* The nodes of its components decide which tied pools or alternative licences the set uses. */
 static bool is_set_tied(const struct plan *p, const struct job *leader)
 {
     bool tied = joint_has_alternatives(leader);
     for (uint32_t i = 0; leader->set && !tied && i < job_set_count(leader); i++) {
         const struct job *j = job_set_component(leader, i);
-        tied = j && license_needs_layers(p->cluster, j);
+        tied = j && license_needs_tied(p->cluster, j);
     }
     return tied;
 }
@@ -478,7 +478,7 @@ bool planned_start_recall(struct plan *p, const struct job *j, int64_t start_at)
 {
     struct plan_head *h = &vec_last(&p->heads);
     bool of_set = is_set_tied(p, j);
-    if (!start_at || (!of_set && !license_needs_layers(p->cluster, j)))
+    if (!start_at || (!of_set && !license_needs_tied(p->cluster, j)))
         return true;
     const struct plan_note_place *noted = plan_note_read_place(p->notes, p->cluster, j);
     if (!noted)

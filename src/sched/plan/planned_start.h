@@ -50,10 +50,10 @@ uint64_t planned_start_hash_before(const struct plan *p, size_t place);
  * Then the place is for the alternative licence of that start. */
 bool planned_start_is_known(struct plan *p, const struct job *j, int64_t *start_at);
 /* Copies the nodes that are noted for a known planned start, the last of the pass, where they
- * decide which layers the job uses, and those and the choice of a job set with layers or
+ * decide which tied pools the job uses, and those and the choice of a job set with tied pools or
  * alternative licences. False: these are needed, and are not noted. */
 bool planned_start_recall(struct plan *p, const struct job *j, int64_t start_at);
-/* Notes them, where the last planned start of the pass was found for a set with layers or
+/* Notes them, where the last planned start of the pass was found for a set with tied pools or
  * alternatives. */
 void planned_start_note_set(struct plan *p, const struct job *leader);
 /* Claims the licenses of the job whose planned start is the last of the pass. */

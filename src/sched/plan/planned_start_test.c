@@ -173,7 +173,7 @@ static struct use find_use(const struct world *w, const struct job *j,
     for (uint32_t i = 0; i < j->want.licenses.list.len; i++) {
         const struct license_need *need = &j->want.licenses.list.data[i];
         u.payers[i] = -1;
-        vec_foreach (&where->layers, layer)
+        vec_foreach (&where->payers, layer)
             if (*layer >= need->at &&
                 *layer < need->at + (int32_t)w->c->licenses.list.data[need->at].layers)
                 u.payers[i] = *layer;

@@ -32,7 +32,7 @@ void preempt_end(struct plan *p);
  * now, or none is needed because enough are leaving. Then its nodes are kept, see p->kept.
  * 'look_at': the time from which it could displace more; 0: there is none. */
 bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at);
-/* Whether victims may also return licences and layers to it. A job with alternative licences is
+/* Whether victims may also return what they hold of pools to it. A job with alternative licences is
  * not eligible. */
 bool preempt_may_reclaim(const struct plan *p, const struct job *j);
 

@@ -85,7 +85,7 @@ static bool place_job(struct shadow *s, const struct job *j, const struct bitset
         if (select_nodes(c, j, set, view, where) != 0)
             return false;
     }
-    if (!view->layers) /* other nodes may be in other layers, which leaves others more or less */
+    if (!view->pools) /* other nodes may draw from other pools, which leaves others more or less */
         planned_nodes_choose(c, j, set, view, where);
     return true;
 }

@@ -59,7 +59,7 @@ static struct job *draw(struct cluster *c, uint64_t *chance, uint32_t id)
     for (;;) {
         const char *spec = specs[test_between(chance, 0, COUNT(specs) - 1)];
         const char *need =
-            c->licenses.layered ? needs[test_between(chance, 0, COUNT(needs) - 1)] : "";
+            c->licenses.has_tied ? needs[test_between(chance, 0, COUNT(needs) - 1)] : "";
         _cleanup_free_ char *words = mem_printf("%s %s", spec, need);
         struct job *j = test_job(c, id, words);
         j->limit_sec = test_between(chance, 0, 20) ? test_between(chance, 1, 40) * 10 : INT64_MAX;
@@ -197,7 +197,7 @@ static void compare_starts(struct both *b, const struct job *head, const struct 
         wrong(b, head, "begins at another time");
     _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
     resv_narrow(&b->resv, head, NULL, at, set);
-    if (there.shares.len && !license_needs_layers(b->c, head))
+    if (there.shares.len && !license_needs_tied(b->c, head))
         planned_nodes_choose(b->c, head, set,
                              resv_view(&b->resv, head, NULL, at, &b->timeline.view), &there);
     _cleanup_free_ char *one = test_selection(b->c, where);
@@ -234,7 +234,7 @@ static void compare(struct both *b, uint64_t *chance)
         calendar_reserve(b->full, head, &where, at);
         if (where.shares.len)
             license_keep(&b->claims, b->c, head, &where, at, &work);
-        b->layered = license_needs_layers(b->c, head);
+        b->layered = license_needs_tied(b->c, head);
         for (uint32_t id = 200; id < 200 + ASKED; id++) {
             struct job *j = draw(b->c, chance, id);
             compare_foreseen(b, j);

@@ -190,7 +190,7 @@ static bool begin_set(struct plan *p, const struct job *leader, struct decision 
     joint_licenses_init(&sum, p->cluster, leader, &choice);
     if (starts)
         license_begin(&p->claims, p->cluster, &sum.job, d->in,
-                      joint_layered_nodes(p->cluster, &sum.job, d->license, &d->where, &d->more),
+                      joint_tied_nodes(p->cluster, &sum.job, d->license, &d->where, &d->more),
                       p->now_sec);
     joint_licenses_done(&sum);
     joint_choice_end(&choice, p);

@@ -610,7 +610,7 @@ bool victims_find(struct plan *p, const struct job *j, const struct bitset *allo
 {
     struct victim_search h;
     init_victim_search(&h, p, j, allowed);
-    if (reclaims && (license_needs_layers(p->cluster, j) ||
+    if (reclaims && (license_needs_tied(p->cluster, j) ||
                      !license_may_start(&p->claims, p->cluster, j, resv_home(j), p->now_sec)))
         h.view.returned = h.returned = mem_new_array(uint64_t, p->cluster->licenses.list.len + 1);
     find_scope(&h);

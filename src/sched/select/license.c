@@ -43,7 +43,7 @@ bool license_may_start_after(const struct license_claims *l, const struct cluste
                              const uint64_t *returned)
 {
     vec_foreach (&j->want.licenses.list, need) {
-        if (license_is_layered(c, need))
+        if (license_is_tied(c, need))
             continue;
         uint64_t back = returned && need->at >= 0 ? returned[need->at] : 0;
         if (!is_free(c, j, in, need, back, now_sec))
@@ -91,7 +91,7 @@ bool license_add_returned(const struct cluster *c, const struct job *j, const st
 {
     bool any = false;
     vec_foreach (&j->want.licenses.list, need) {
-        if (!license_is_layered(c, need) && is_free(c, j, resv_home(j), need, 0, now_sec))
+        if (!license_is_tied(c, need) && is_free(c, j, resv_home(j), need, 0, now_sec))
             continue;
         for (int32_t at = need->at; at < end_of(c, need); at++) {
             uint64_t count = license_of_job(c, victim, at);
@@ -114,7 +114,7 @@ static uint64_t amount_on(const struct cluster *c, const struct license_need *ne
     if (!l->nodes)
         return need->count;
     if (l->mode == CONF_HRES_ONE_LAYER) {
-        vec_foreach (&where->layers, layer)
+        vec_foreach (&where->payers, layer)
             if (*layer == at)
                 return need->count;
         return 0;
@@ -208,7 +208,7 @@ bool license_is_due(const struct license_claims *l, const struct cluster *c, con
                     int64_t at, uint64_t *work)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (need->at < 0 || (!license_is_layered(c, need) &&
+        if (need->at < 0 || (!license_is_tied(c, need) &&
                              !is_due(l, c, j, need, given_back(c, need->at, at, work), at)))
             return false;
     return true;
@@ -233,7 +233,7 @@ static int64_t due_at(const struct license_claims *l, const struct cluster *c, c
     uint64_t sum = 0;
     unsigned looks = 0;
     int64_t at = now_sec;
-    if (license_is_layered(c, need)) /* its nodes decide */
+    if (license_is_tied(c, need)) /* its nodes decide */
         return at;
     while (need->at >= 0) {
         bool left = is_left(c, need, sum);
@@ -321,7 +321,7 @@ static bool is_first_of_cluster(const struct license_claims *l, const struct clu
                                 const struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (!license_is_layered(c, need) && !is_claimed(l, c, need, 0))
+        if (!license_is_tied(c, need) && !is_claimed(l, c, need, 0))
             return true;
     return false;
 }
@@ -336,9 +336,9 @@ int64_t license_claim(struct license_claims *l, const struct cluster *c, const s
         return 0;
     from = not_before > from ? not_before : from;
     vec_foreach (&j->want.licenses.list, need)
-        if (!license_is_layered(c, need) && !is_claimed(l, c, need, 0))
+        if (!license_is_tied(c, need) && !is_claimed(l, c, need, 0))
             add_claim(l, c, j, need->at, need->count, from, work);
-    return license_needs_layers(c, j) ? 0 : from;
+    return license_needs_tied(c, j) ? 0 : from;
 }
 
 void license_keep(struct license_claims *l, const struct cluster *c, const struct job *j,
@@ -442,18 +442,18 @@ const struct free_view *license_view_init(struct license_view *v, const struct l
                                           const struct free_view *view)
 {
     *v = (struct license_view){0};
-    if (!license_needs_layers(c, j))
+    if (!license_needs_tied(c, j))
         return view;
     v->room = mem_new_array(uint64_t, c->licenses.list.len);
     vec_foreach (&j->want.licenses.list, need) {
-        if (!license_is_layered(c, need))
+        if (!license_is_tied(c, need))
             continue;
         _cleanup_free_ uint64_t *ended = view->present ? NULL : count_given_back(c, need, at);
         const uint64_t *returned = view->returned ? view->returned + need->at : NULL;
         find_rooms(l, c, j, in, need, ended ? ended : returned, at, v->room);
     }
     v->view = *view;
-    v->view.layers = v->room;
+    v->view.pools = v->room;
     return &v->view;
 }
 
@@ -468,8 +468,8 @@ static void trim_for(const struct cluster *c, const struct job *j, const struct 
                      struct bitset *set)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (license_is_layered(c, need) && c->licenses.list.data[need->at].mode == mode)
-            license_trim(c, need, &view->layers[need->at], keep, weight, set);
+        if (license_is_tied(c, need) && c->licenses.list.data[need->at].mode == mode)
+            license_trim(c, need, &view->pools[need->at], keep, weight, set);
 }
 
 /* Leaves out the nodes that no placement with the required ones can have: a layer has enough for
@@ -479,11 +479,11 @@ static void leave_out_full(const struct cluster *c, const struct job *j,
 {
     vec_foreach (&j->want.licenses.list, need) {
         const struct license *l =
-            license_is_layered(c, need) ? &c->licenses.list.data[need->at] : NULL;
+            license_is_tied(c, need) ? &c->licenses.list.data[need->at] : NULL;
         if (!l || l->mode != CONF_HRES_PER_NODE || !need->count)
             continue;
         for (uint32_t i = 0; i < l->layers; i++) {
-            uint64_t most = view->layers[need->at + (int32_t)i] / need->count;
+            uint64_t most = view->pools[need->at + (int32_t)i] / need->count;
             if (most <= (j->want.req ? license_count_in_layer(&l[i], j->want.req) : 0))
                 license_drop_layer(&l[i], set);
         }
@@ -506,7 +506,7 @@ static bool find_anchors(const struct cluster *c, const struct job *j, const str
 {
     _cleanup_bitset_ struct bitset *candidates = bitset_dup(set);
     leave_out_full(c, j, view, candidates);
-    if (!license_find_anchors(c, &j->want.licenses, view->layers, j->want.req, weight, set,
+    if (!license_find_anchors(c, &j->want.licenses, view->pools, j->want.req, weight, set,
                               candidates, anchored))
         return false;
     if (*anchored && j->want.req)
@@ -520,7 +520,7 @@ bool license_narrow(const struct cluster *c, const struct job *j, const struct f
                     const uint32_t *weight, struct bitset *set, struct bitset **anchored)
 {
     *anchored = NULL;
-    if (!view->layers)
+    if (!view->pools)
         return true;
     trim_for(c, j, view, CONF_HRES_EACH_LAYER, j->want.req, weight, set);
     if (!find_anchors(c, j, view, weight, set, anchored))
@@ -531,7 +531,7 @@ bool license_narrow(const struct cluster *c, const struct job *j, const struct f
 
 uint64_t *license_list_totals(const struct cluster *c, const struct job *j)
 {
-    if (!license_needs_layers(c, j))
+    if (!license_needs_tied(c, j))
         return NULL;
     uint64_t *room = mem_new_array(uint64_t, c->licenses.list.len);
     vec_foreach (&c->licenses.list, l)
@@ -543,23 +543,23 @@ bool license_may_have_nodes(const struct cluster *c, const struct job *j,
                             const struct free_view *view, const struct bitset *set, uint32_t nodes)
 {
     _cleanup_bitset_ struct bitset *open = bitset_dup(set), *anchored = NULL;
-    if (!view->layers)
+    if (!view->pools)
         return true;
     trim_for(c, j, view, CONF_HRES_EACH_LAYER, j->want.req, NULL, open);
     if (!find_anchors(c, j, view, NULL, open, &anchored))
         return false;
     bool enough = true;
     vec_foreach (&j->want.licenses.list, need)
-        if (license_is_layered(c, need))
-            enough = enough && license_leaves_nodes(c, need, &view->layers[need->at], j->want.req,
+        if (license_is_tied(c, need))
+            enough = enough && license_leaves_nodes(c, need, &view->pools[need->at], j->want.req,
                                                     open, nodes);
     return enough;
 }
 
-void license_choose_layers(const struct cluster *c, const struct job *j,
+void license_choose_payers(const struct cluster *c, const struct job *j,
                            const struct free_view *view, struct selection *where)
 {
-    if (!view->layers)
+    if (!view->pools)
         return;
     _cleanup_bitset_ struct bitset *nodes = bitset_new(c->nodes.len);
     vec_foreach (&where->shares, share)
@@ -567,9 +567,9 @@ void license_choose_layers(const struct cluster *c, const struct job *j,
     vec_foreach (&j->want.licenses.list, need) {
         if (!license_is_one_layer(c, need))
             continue;
-        int32_t at = license_choose_layer(c, need, &view->layers[need->at], nodes, NULL);
+        int32_t at = license_choose_layer(c, need, &view->pools[need->at], nodes, NULL);
         if (at >= 0)
-            vec_push(&where->layers, at);
+            vec_push(&where->payers, at);
     }
 }
 
@@ -596,7 +596,7 @@ static bool layers_fit(const struct cluster *c, const struct job *j, const struc
         return true;
     vec_foreach (&j->want.licenses.list, need) {
         bool pays = !license_is_one_layer(c, need);
-        for (int32_t at = need->at; license_is_layered(c, need) && at < end_of(c, need); at++) {
+        for (int32_t at = need->at; license_is_tied(c, need) && at < end_of(c, need); at++) {
             uint64_t room = find_room(NULL, c, j, in, at,
                                       c->licenses.list.data[at].used +
                                           license_kept(c, at, in, now_sec, job_ends_at(j, now_sec)),
@@ -615,7 +615,7 @@ static bool layers_fit(const struct cluster *c, const struct job *j, const struc
 static bool layers_leave_nodes(const struct license_claims *claims, const struct cluster *c,
                                const struct job *j, const struct bitset *allowed, int64_t now_sec)
 {
-    if (!license_needs_layers(c, j))
+    if (!license_needs_tied(c, j))
         return true;
     struct selection where = {0};
     _cleanup_(license_view_done) struct license_view v = {0};

@@ -12,14 +12,14 @@ void select_done(struct selection *s)
 {
     vec_done(&s->shares);
     vec_done(&s->gres);
-    vec_done(&s->layers);
+    vec_done(&s->payers);
 }
 
 void select_clear(struct selection *s)
 {
     vec_clear(&s->shares);
     vec_clear(&s->gres);
-    vec_clear(&s->layers);
+    vec_clear(&s->payers);
 }
 
 void select_copy(struct selection *to, const struct selection *from)
@@ -29,8 +29,8 @@ void select_copy(struct selection *to, const struct selection *from)
         vec_push(&to->shares, *share);
     vec_foreach (&from->gres, amount)
         vec_push(&to->gres, *amount);
-    vec_foreach (&from->layers, layer)
-        vec_push(&to->layers, *layer);
+    vec_foreach (&from->payers, payer)
+        vec_push(&to->payers, *payer);
 }
 
 /* --- configuration
@@ -503,11 +503,11 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
         if (ch.tasks[i])
             bitset_set(ch.fits, (size_t)i);
     }
-    int rc = select_choose_layered(c, j, view, &ch) ? 0 : -ERR_NODES_BUSY;
+    int rc = select_choose_tied(c, j, view, &ch) ? 0 : -ERR_NODES_BUSY;
     if (rc == 0)
         rc = deal_tasks(&ch, c, j, view, out);
     if (rc == 0)
-        license_choose_layers(c, j, view, out);
+        license_choose_payers(c, j, view, out);
     bitset_free(ch.fits);
     bitset_free(ch.chosen);
     free(ch.tasks);

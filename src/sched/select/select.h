@@ -91,12 +91,12 @@ void select_counts_init(struct select_counts *s, const struct cluster *c,
                         const struct constraint *con);
 void select_counts_done(struct select_counts *s);
 
-/* --- select_layers.c: nodes that hierarchical resources have enough for -----------------------
+/* --- select_tied.c: nodes that tied pools have enough for --------------------------------------
  */
 
-/* choose_nodes(), of the nodes that the layers of the view allow. */
-bool select_choose_layered(const struct cluster *c, const struct job *j,
-                           const struct free_view *view, struct chooser *ch);
+/* choose_nodes(), of the nodes that the tied pools of the view allow. */
+bool select_choose_tied(const struct cluster *c, const struct job *j, const struct free_view *view,
+                        struct chooser *ch);
 
 /* --- select_place.c: where the nodes are to be --------------------------------------------------
  */

@@ -116,8 +116,8 @@ static void look_idle(const struct cluster *c, const struct job *j, const struct
 static bool fits_in_row(const struct cluster *c, const struct job *j, struct chooser *ch,
                         const struct bitset *set, const struct idle *idle)
 {
-    _cleanup_free_ uint64_t *layers = license_list_totals(c, j);
-    const struct free_view view = {.layers = layers};
+    _cleanup_free_ uint64_t *pools = license_list_totals(c, j);
+    const struct free_view view = {.pools = pools};
 
     ch->fits = bitset_new(c->nodes.len);
     ch->chosen = bitset_new(c->nodes.len);
@@ -130,7 +130,7 @@ static bool fits_in_row(const struct cluster *c, const struct job *j, struct cho
         if (ch->tasks[i])
             bitset_set(ch->fits, (size_t)i);
     }
-    bool found = select_choose_layered(c, j, &view, ch);
+    bool found = select_choose_tied(c, j, &view, ch);
     bitset_free(ch->fits);
     bitset_free(ch->chosen);
     free(ch->tasks);
@@ -219,8 +219,8 @@ static bool fits_counted(const struct cluster *c, const struct job *j, const str
     struct chooser ch = *given;
     _cleanup_bitset_ struct bitset *left = bitset_dup(set), *anchored = NULL;
     _cleanup_free_ uint32_t *tasks = mem_new_array(uint32_t, c->nodes.len + 1);
-    _cleanup_free_ uint64_t *layers = license_list_totals(c, j);
-    const struct free_view view = {.layers = layers};
+    _cleanup_free_ uint64_t *pools = license_list_totals(c, j);
+    const struct free_view view = {.pools = pools};
     bitset_foreach (set, i) {
         tasks[i] = idle[c->pool.kind[i]].tasks;
         if (!tasks[i])
@@ -236,7 +236,7 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
 {
     _cleanup_free_ struct idle *idle = mem_new_array(struct idle, c->pool.kinds.len + 1);
     _cleanup_(select_counts_done) struct select_counts counts;
-    bool fits = false, layered = license_needs_layers(c, j);
+    bool fits = false, tied = license_needs_tied(c, j);
     select_counts_init(&counts, c, con);
     for (uint32_t i = 0; i < constraint_alternatives(con) && !fits; i++) {
         struct chooser ch = {.counts = counts.given};
@@ -248,14 +248,14 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
         bool fabrics = ch.topo && ch.topo->roots > 1;
         bool placed = ch.contiguous || ch.counts || ch.segment || fabrics;
         fits = !placed &&
-               (layered ? fits_counted(c, j, &ch, set, idle) : fits_somewhere(c, &ch, set, idle));
-        if (!fits && (placed || layered))
+               (tied ? fits_counted(c, j, &ch, set, idle) : fits_somewhere(c, &ch, set, idle));
+        if (!fits && (placed || tied))
             fits = fits_in_row(c, j, &ch, set, idle);
     }
     return fits;
 }
 
-/* Of alternative licences one is enough: layers decide about the nodes. */
+/* Of alternative licences one is enough: tied pools decide about the nodes. */
 bool select_fits_idle(const struct cluster *c, const struct job *j, const struct bitset *set)
 {
     _cleanup_free_ struct job_copy *room = mem_new(struct job_copy);

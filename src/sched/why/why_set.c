@@ -176,7 +176,7 @@ static void take_own_nodes(struct why *w, struct joint *joint)
     }
 }
 
-/* A search with one way to choose layers, see joint_count_ways(). */
+/* A search with one way to choose tied pools, see joint_count_ways(). */
 struct way {
     struct joint joint;
     struct joint_choice choice;

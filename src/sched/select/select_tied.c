@@ -37,7 +37,7 @@ struct branch { /* nodes that the job may have, and those of them that it must h
 
 static uint64_t room_of(const struct layer_search *s, const struct license_need *need, uint32_t i)
 {
-    return s->view->layers[need->at + (int32_t)i];
+    return s->view->pools[need->at + (int32_t)i];
 }
 
 /* The layers of the need if they have this mode; NULL: they do not. */
@@ -45,7 +45,7 @@ static const struct license *layers_of(const struct layer_search *s,
                                        const struct license_need *need, enum conf_hres_mode mode)
 {
     const struct license *l =
-        license_is_layered(s->c, need) ? &s->c->licenses.list.data[need->at] : NULL;
+        license_is_tied(s->c, need) ? &s->c->licenses.list.data[need->at] : NULL;
     return l && l->mode == mode && need->count ? l : NULL;
 }
 
@@ -112,7 +112,7 @@ static bool may_have_choice(struct layer_search *s, const struct branch *b)
         if (!layers_of(s, need, CONF_HRES_PER_NODE))
             continue;
         bitset_copy(s->scratch, b->fits);
-        license_trim(s->c, need, &s->view->layers[need->at], b->required, s->ch->tasks, s->scratch);
+        license_trim(s->c, need, &s->view->pools[need->at], b->required, s->ch->tasks, s->scratch);
         uint64_t tasks = 0;
         bitset_foreach (s->scratch, i)
             tasks += s->ch->tasks[i];
@@ -214,7 +214,7 @@ static bool choose_trimmed(struct layer_search *s, const struct branch *b)
     _cleanup_bitset_ struct bitset *set = bitset_dup(b->fits);
     vec_foreach (&s->j->want.licenses.list, need)
         if (layers_of(s, need, CONF_HRES_PER_NODE))
-            license_trim(s->c, need, &s->view->layers[need->at], b->required, s->ch->tasks, set);
+            license_trim(s->c, need, &s->view->pools[need->at], b->required, s->ch->tasks, set);
     return choose_within(s, set, b->required) && find_payer(s, b) < 0;
 }
 
@@ -260,11 +260,11 @@ static void leave_out_closed(const struct layer_search *s, struct bitset *set)
 {
     vec_foreach (&s->j->want.licenses.list, need) {
         const struct license *l =
-            license_is_layered(s->c, need) ? &s->c->licenses.list.data[need->at] : NULL;
+            license_is_tied(s->c, need) ? &s->c->licenses.list.data[need->at] : NULL;
         if (l && l->mode == CONF_HRES_PER_NODE)
             bitset_and(set, l->scope);
         else if (l)
-            license_trim(s->c, need, &s->view->layers[need->at], NULL, NULL, set);
+            license_trim(s->c, need, &s->view->pools[need->at], NULL, NULL, set);
     }
 }
 
@@ -279,7 +279,7 @@ static void sort_nodes(struct layer_search *s)
     bitset_foreach (s->ch->fits, i)
         s->sort[i] = s->ch->tasks[i];
     vec_foreach (&s->j->want.licenses.list, need) {
-        if (!license_is_layered(s->c, need))
+        if (!license_is_tied(s->c, need))
             continue;
         const struct license *l = &s->c->licenses.list.data[need->at];
         for (uint32_t i = 0; i < l->layers; i++)
@@ -313,10 +313,10 @@ static bool search_layers(struct layer_search *s, const struct bitset *fits)
     return found;
 }
 
-bool select_choose_layered(const struct cluster *c, const struct job *j,
-                           const struct free_view *view, struct chooser *ch)
+bool select_choose_tied(const struct cluster *c, const struct job *j, const struct free_view *view,
+                        struct chooser *ch)
 {
-    if (!view->layers)
+    if (!view->pools)
         return choose_nodes(ch);
     struct layer_search s = {.c = c, .j = j, .view = view, .ch = ch, .given = *ch};
     s.useful = license_count_useful_nodes(j);

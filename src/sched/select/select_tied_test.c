@@ -159,11 +159,11 @@ static void compare(struct cluster *c, const struct drawn *d, uint64_t seed, str
         license_view_init(&v, &none, c, d->job, NULL, 1000, &c->pool.now);
     _cleanup_bitset_ struct bitset *allowed = select_candidates(c, d->job);
     bool found = select_nodes(c, d->job, allowed, view, &where) == 0;
-    bool due = any_set_does(c, d, view->layers);
+    bool due = any_set_does(c, d, view->pools);
     uint32_t set = 0;
     vec_foreach (&where.shares, share)
         set |= 1u << share->node;
-    if (found != due || (found && !set_does(c, d, view->layers, set)))
+    if (found != due || (found && !set_does(c, d, view->pools, set)))
         fail_msg("seed %llu, job %u (%s, %s): found %d (set %x), expected %d",
                  (unsigned long long)seed, d->job->id, d->place, d->needs, found, set, due);
     t->found += found;
