@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How jobs that wait for others (--dependency) hear of them. depend.c has what is asked for, and
+ * what it has come to.
+ *
+ * A change of a job is told to those that wait for it, so many in a turn, out of what was true of
+ * it then: it may be queued again, or be changed once more, before the last of them has heard. It
+ * is not purged before, so a restart finds it as it ended. Who hears looks at the item that names
+ * the job and at nothing else. A job with a long list is neither shown nor written anew for each of
+ * them, but some time later for all that it has heard until then; so long those jobs are not purged
+ * either (depend_is_telling()).
+ */
+#include "control/event/job_event.h"
+#include "control/internal.h"
+#include "control/life/depend.h"
+#include "control/life/enqueue.h"
+#include "control/life/schedule.h"
+
+#define SHARE 2000   /* of a turn: items told, */
+#define LETS_GO 10   /* as many more for a job that is queued, */
+#define SHOWN 10     /* and one for so many items that are shown and written */
+#define SETS 64      /* and one for so many words and runs of sets that are gone through; */
+#define LATE_MS 1000 /* after the first that it has heard */
+
+/* --- a job has changed -------------------------------------------------------------------------
+ */
+
+/* --dependency=singleton: the first pending job of this name may start now, or must wait again. */
+static void tell_next(struct control *c, struct job *first)
+{
+    for (uint32_t i = 0; first && i < job_set_count(first); i++) {
+        struct job *j = job_set_component(first, i); /* of a heterogeneous job all */
+        if (j && j->state == PB__JOB_STATE__PENDING && j->waits.on)
+            enqueue_job(c, j);
+    }
+}
+
+/* It runs now: who was let go before is held back again. Such a one is the oldest that waits. */
+static void hold_named(struct control *c, struct job *j)
+{
+    struct job *next = depend_next_like(c->cluster, j);
+    if (next && next->set && next->set == j->set)
+        return; /* they start together */
+    if (next && next->state == PB__JOB_STATE__PENDING && job_partitions_is_queued(next) &&
+        next->waits.on)
+        enqueue_job(c, next);
+}
+
+/* 't' is taken. */
+static void announce_outcome(struct control *c, struct told t)
+{
+    uint32_t count = 0;
+    idmap_get(&c->news->of, t.outcome.job_id, &count);
+    idmap_set(&c->news->of, t.outcome.job_id, count + 1);
+    vec_push(&c->news->told, t);
+}
+
+static void forget_telling(struct control *c, uint32_t job_id)
+{
+    uint32_t count = 0;
+    idmap_get(&c->news->of, job_id, &count);
+    if (count > 1)
+        idmap_set(&c->news->of, job_id, count - 1);
+    else
+        idmap_remove(&c->news->of, job_id);
+}
+
+static void tell_of(struct control *c, const struct job *j, uint32_t element)
+{
+    announce_outcome(c, (struct told){.outcome = depend_outcome_of_element(j, element)});
+}
+
+/* Those of the record that are waited for by their numbers. */
+static void tell_of_elements(struct control *c, const struct job *j)
+{
+    uint32_t element = DEPEND_WHOLE;
+    if (!j->tasks.count) {
+        if (depend_is_awaited(c->cluster, j->array->id, j->task))
+            tell_of(c, j, j->task);
+        return;
+    }
+    while (depend_next_element(c->cluster, j->array->id, &element))
+        if (array_record_has(j, element))
+            tell_of(c, j, element);
+}
+
+/* To those whose elements wait each for its own number. */
+static void tell_of_numbers(struct control *c, const struct job *j)
+{
+    struct told t = {.outcome = depend_outcome_of_element(j, DEPEND_CORR)};
+    if (!t.outcome.over)
+        return;
+    idset_copy(&t.elements, &j->tasks);
+    if (!j->tasks.count)
+        idset_add(&t.elements, j->task);
+    announce_outcome(c, t);
+}
+
+/* To those that wait for all of it: its records are looked at when the last element has begun, or
+ * no other one runs. */
+static void tell_of_whole(struct control *c, const struct job *j)
+{
+    const struct array *a = j->array;
+    bool begins = j->state == PB__JOB_STATE__RUNNING && !a->pending;
+    if (begins || (!a->pending && !a->running))
+        announce_outcome(c, (struct told){.outcome = depend_outcome_of_array(a)});
+}
+
+/* To those that wait for the leader of a heterogeneous job, which is all of it; NULL: its record is
+ * gone. */
+static void tell_of_set(struct control *c, const struct job *leader)
+{
+    if (leader && depend_is_awaited(c->cluster, leader->id, DEPEND_WHOLE))
+        announce_outcome(c, (struct told){.outcome = depend_outcome_of(leader)});
+}
+
+void depend_changed(struct control *c, struct job *j)
+{
+    depend_place_name(c->cluster, j);
+    control_debug(c, dependency, "job %u has changed: jobs that wait for it are looked at", j->id);
+    if (j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED)
+        hold_named(c, j);
+    else
+        tell_next(c, depend_first_like(c->cluster, j));
+    bool of_array = j->array && j->array->id == j->id; /* its number is the array's */
+    if (!of_array && depend_is_awaited(c->cluster, j->id, DEPEND_WHOLE))
+        announce_outcome(c, (struct told){.outcome = depend_outcome_of(j)});
+    if (!job_set_is_leader(j))
+        tell_of_set(c, job_set_component(j, 0));
+    if (j->array)
+        tell_of_elements(c, j);
+    if (j->array && depend_is_awaited(c->cluster, j->array->id, DEPEND_CORR))
+        tell_of_numbers(c, j);
+    if (j->array && depend_is_awaited(c->cluster, j->array->id, DEPEND_WHOLE))
+        tell_of_whole(c, j);
+}
+
+/* A job that runs waits for no other one. */
+void depend_job_started(struct control *c, const struct transition *t)
+{
+    depend_set(c->cluster, t->job, NULL);
+    depend_changed(c, t->job);
+}
+
+void depend_renamed(struct control *c, struct job *j, const char *before)
+{
+    depend_replace_name(c->cluster, j);
+    tell_next(c, depend_first_named(c->cluster, j->uid, before));
+    hold_named(c, j);
+}
+
+/* --- those that hear it ------------------------------------------------------------------------
+ */
+
+/* Its record and what is shown of it are to follow: now, or with what else it hears meanwhile. */
+static void note_late(struct control *c, struct job *j)
+{
+    if (j->waits.late)
+        return;
+    j->waits.late = true;
+    vec_push(&c->news->late, ((struct late){j->id, control_mono(c) + LATE_MS}));
+}
+
+/* To one that waits for the same numbers. What failed is stored, and what is met is found again. */
+static size_t tell_numbers(struct control *c, struct job *j, struct depend_item *item,
+                           const struct told *t)
+{
+    bool well = t->outcome.state == PB__JOB_STATE__COMPLETED;
+    size_t work = 1;
+    if (t->elements.count > 1 || j->waits.on->items.len > 1)
+        work += (idset_cost(&j->tasks) + idset_cost(&t->elements)) / SETS;
+    if (!depend_corr_apply(j, item, &t->elements, well))
+        return work;
+    bool settled = item->state != DEPEND_UNFULFILLED;
+    depend_reindex_item(c->cluster, j, item, true);
+    if (settled || !well)
+        note_late(c, j);
+    if (j->state != PB__JOB_STATE__PENDING || (!settled && well && job_partitions_is_queued(j)))
+        return work;
+    enqueue_job(c, j);
+    return work + LETS_GO;
+}
+
+static size_t decide_item(struct control *c, struct job *j, struct depend_item *item,
+                          const struct depend_outcome *o)
+{
+    struct depend *d = j->waits.on;
+    bool now = depend_is_short(d);
+    if (!depend_apply(d, item, o))
+        return 1;
+    depend_reindex_item(c->cluster, j, item, !now);
+    if (now)
+        job_touch(c->cluster, j);
+    else
+        note_late(c, j);
+    if (j->state != PB__JOB_STATE__PENDING)
+        return 1;
+    int64_t at = control_wall(c);
+    bool same = depend_at(d, at, j->waits.alone) == DEPEND_UNFULFILLED &&
+                depend_is_partly_met(d, at, j->waits.alone) == j->waits.partly;
+    if (same && !now) {
+        if (item->from_at)
+            control_schedule(c, j);
+        return 1;
+    }
+    size_t work = LETS_GO + d->items.len / SHOWN; /* it may be gone then */
+    enqueue_job(c, j);
+    return work;
+}
+
+static size_t tell_all(struct control *c, struct told *t, size_t most)
+{
+    uint32_t element = t->outcome.of_element ? t->outcome.element : DEPEND_WHOLE;
+    size_t work = 0;
+    struct job *j;
+    struct depend_item *item;
+    while (work < most &&
+           (item = depend_next_item(c->cluster, t->outcome.job_id, element, &t->cursor, &j)))
+        work += element == DEPEND_CORR ? tell_numbers(c, j, item, t)
+                                       : decide_item(c, j, item, &t->outcome);
+    return work;
+}
+
+static void write_late(struct control *c, size_t most)
+{
+    size_t work = 0, done = 0;
+    for (; done < c->news->late.len && work < most; done++) {
+        const struct late *l = &c->news->late.data[done];
+        if (l->due_ms > control_mono(c))
+            break;
+        struct job *j = cluster_find_job(c->cluster, l->job_id);
+        if (!j || !j->waits.late) /* it was let go, or has other items now */
+            continue;
+        work += 1 + j->waits.on->items.len / SHOWN;
+        depend_show(c, j);
+        job_touch(c->cluster, j);
+        depend_written(c->cluster, j);
+    }
+    vec_drop(&c->news->late, done);
+}
+
+void depend_turn(struct control *c)
+{
+    size_t done = 0, work = 0;
+    for (; done < c->news->told.len && work < SHARE; done++) {
+        struct told *t = &c->news->told.data[done];
+        work += tell_all(c, t, SHARE - work);
+        if (work >= SHARE)
+            break;
+        idset_done(&t->elements);
+        forget_telling(c, t->outcome.job_id);
+    }
+    vec_drop(&c->news->told, done);
+    write_late(c, SHARE - (work < SHARE ? work : SHARE));
+}
+
+int64_t depend_due_ms(const struct control *c)
+{
+    return c->news->told.len   ? control_mono(c)
+           : c->news->late.len ? c->news->late.data[0].due_ms
+                               : INT64_MAX;
+}
+
+/* Of the last record of an array: who waits for its elements by their numbers does not know all. */
+static bool is_owed_by_number(const struct control *c, const struct job *j)
+{
+    struct job *dependent;
+    uint64_t cursor = 0;
+    if (!j->array || j->array->records.count > 1)
+        return false;
+    while (depend_next_item(c->cluster, j->array->id, DEPEND_CORR, &cursor, &dependent))
+        if (dependent->waits.late)
+            return true;
+    return false;
+}
+
+static bool is_told(const struct control *c, uint32_t job_id)
+{
+    uint32_t count;
+    return idmap_get(&c->news->of, job_id, &count);
+}
+
+bool depend_is_telling(const struct control *c, uint32_t job_id)
+{
+    return is_told(c, job_id);
+}
+
+bool depend_needs(const struct control *c, const struct job *j)
+{
+    uint32_t array = j->array ? j->array->id : job_set_id(j);
+    return is_told(c, j->id) || is_told(c, array) || depend_is_owed(c->cluster, j->id) ||
+           depend_is_owed(c->cluster, array) || is_owed_by_number(c, j);
+}
+
+void depend_forget_told(struct control *c)
+{
+    vec_foreach (&c->news->told, t)
+        idset_done(&t->elements);
+    vec_done(&c->news->told);
+    vec_done(&c->news->late);
+    idmap_done(&c->news->of);
+}
