@@ -162,79 +162,6 @@ void license_reopen_request(const struct cluster *c, struct job *j, const char *
     j->want.licenses = all;
 }
 
-static int is_possible(const struct cluster *c, const struct job *j, struct err *err)
-{
-    int rc = license_needs_possible(c, &j->want.licenses, err);
-    if (rc != 0 || !license_needs_tied(c, j))
-        return rc;
-    _cleanup_bitset_ struct bitset *among = NULL;
-    if (j->part) {
-        among = bitset_dup(j->part->nodes);
-        if (j->want.exc)
-            bitset_andnot(among, j->want.exc);
-    }
-    vec_foreach (&j->want.licenses.list, need)
-        if (rc == 0 && license_is_tied(c, need))
-            rc = license_layers_possible(c, need, j->want.min_nodes, among, j->want.req, err);
-    return rc;
-}
-
-/* A name that is unknown is an error, also where an alternative is known. Else the first error. */
-static int check_possible(const struct cluster *c, const struct job *j, struct err *err)
-{
-    int rc = 0;
-    if (j->want.licenses.any)
-        vec_foreach (&j->want.licenses.list, need)
-            if (need->at < 0)
-                return license_refuse_unknown(c, need, err);
-    for (uint32_t n = 0; n < license_count_alternatives(j); n++) {
-        struct job_copy room;
-        int failed = is_possible(c, license_view_alternative(j, n, &room), rc ? NULL : err);
-        if (!failed)
-            return 0;
-        rc = rc ? rc : failed;
-    }
-    return rc;
-}
-
-/* Of a request that names nothing that there is. */
-int license_refuse_unknown(const struct cluster *c, const struct license_need *need,
-                           struct err *err)
-{
-    const char *colon = strchr(need->name, ':');
-    if (!colon)
-        return err_set(err, -ERR_LICENSE, "%s: the cluster has none of %s", err_text(ERR_LICENSE),
-                       need->name);
-    _cleanup_free_ char *name = mem_strndup(need->name, (size_t)(colon - need->name));
-    const struct conf_hres *h = conf_hres_find(&c->conf->hres, name);
-    _cleanup_str_ struct str known = STR_INIT;
-    if (h)
-        vec_foreach (&h->variables, v)
-            str_printf(&known, ", %s", v->name);
-    if (known.len)
-        return err_set(err, -ERR_LICENSE, "%s: \"%s\": expected a number, or a variable of %s: %s",
-                       err_text(ERR_LICENSE), need->name, name, str_cstr(&known) + 2);
-    return err_set(err, -ERR_LICENSE, "%s: \"%s\" is not NAME or NAME:COUNT", err_text(ERR_LICENSE),
-                   need->name);
-}
-
-int license_needs_possible(const struct cluster *c, const struct license_needs *n, struct err *err)
-{
-    vec_foreach (&n->list, need) {
-        if (need->at < 0)
-            return license_refuse_unknown(c, need, err);
-        if (license_is_tied(c, need)) {
-            int rc = license_layers_possible(c, need, 1, NULL, NULL, err);
-            if (rc != 0)
-                return rc;
-        } else if (need->count > c->licenses.list.data[need->at].total)
-            return err_set(err, -ERR_LICENSE, "%s: %u of %s asked, the cluster has %llu",
-                           err_text(ERR_LICENSE), need->count, need->name,
-                           (unsigned long long)c->licenses.list.data[need->at].total);
-    }
-    return 0;
-}
-
 bool license_held(const struct job *j)
 {
     return j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
@@ -408,7 +335,7 @@ static bool differs_from_record(const struct cluster *c, const struct job *j, co
 }
 
 const struct resource_ops resource_license = {
-    .possible = check_possible,
+    .possible = license_possible,
     .take = take_licenses,
     .give_back = give_back_licenses,
     .use_reserved = use_reserved,

@@ -113,6 +113,8 @@ struct license_need license_resolve_item(const struct cluster *c, const struct c
 /* Takes over the need, or adds its count to that of the same pool. -ERR_LICENSE: the sum is more
  * than can be counted, and the largest count is what is left. */
 int license_add_need(struct license_needs *out, struct license_need *need, struct err *err);
+/* Whether the cluster ever has what the job requests: -ERR_LICENSE if not. */
+int license_possible(const struct cluster *c, const struct job *j, struct err *err);
 int license_refuse_unknown(const struct cluster *c, const struct license_need *need,
                            struct err *err); /* -ERR_LICENSE, of a need whose 'at' is -1 */
 
@@ -168,8 +170,3 @@ bool license_leaves_nodes(const struct cluster *c, const struct license_need *ne
                           const struct bitset *set, size_t nodes);
 int license_check_layers(const struct cluster *c, const struct job *j, uint64_t *used,
                          struct err *err);
-/* -ERR_LICENSE: the layers never have it for so many nodes, of those (NULL: of all), with all that
- * are required (NULL: none). */
-int license_layers_possible(const struct cluster *c, const struct license_need *need,
-                            uint32_t nodes, const struct bitset *among,
-                            const struct bitset *required, struct err *err);

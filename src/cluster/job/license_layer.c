@@ -659,53 +659,6 @@ bool license_find_anchors(const struct cluster *c, const struct license_needs *n
     return true;
 }
 
-/* --- what there could ever be ------------------------------------------------------------------
- */
-
-/* What the resource has at most for one job that needs one layer. */
-static int check_largest_layer(const struct cluster *c, const struct license_need *need,
-                               const struct bitset *among, struct err *err)
-{
-    const struct license *l = &c->licenses.list.data[need->at];
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < l->layers; i++)
-        if (!among || bitset_intersects(l[i].nodes, among))
-            most = l[i].total > most ? l[i].total : most;
-    if (most >= need->count)
-        return 0;
-    return err_set(err, -ERR_LICENSE,
-                   "%s: %u of %s requested, none of its layers has more than %llu",
-                   err_text(ERR_LICENSE), need->count, need->name, (unsigned long long)most);
-}
-
-int license_layers_possible(const struct cluster *c, const struct license_need *need,
-                            uint32_t nodes, const struct bitset *among,
-                            const struct bitset *required, struct err *err)
-{
-    const struct license *l = &c->licenses.list.data[need->at];
-    if (l->mode == CONF_HRES_ONE_LAYER)
-        return check_largest_layer(c, need, among, err);
-    _cleanup_bitset_ struct bitset *set = bitset_new(c->nodes.len);
-    _cleanup_free_ uint64_t *room = mem_new_array(uint64_t, l->layers);
-    for (uint32_t i = 0; i < l->layers; i++)
-        room[i] = l[i].total;
-    bitset_fill(set);
-    if (among)
-        bitset_and(set, among);
-    license_trim(c, need, room, required, NULL, set);
-    size_t most = bitset_count(set);
-    if (most < nodes || !most)
-        return err_set(err, -ERR_LICENSE,
-                       "%s: %u of %s requested on %u nodes, its layers have it for %zu",
-                       err_text(ERR_LICENSE), need->count, need->name, nodes, most);
-    if (required && !bitset_contains(set, required))
-        return err_set(err, -ERR_LICENSE,
-                       "%s: %u of %s requested, its layers do not have it for all of the requested "
-                       "nodes",
-                       err_text(ERR_LICENSE), need->count, need->name);
-    return 0;
-}
-
 /* --- what jobs hold ----------------------------------------------------------------------------
  */
 
