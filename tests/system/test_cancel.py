@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ending jobs: CORE-189 to 194, 158, 186."""
-import os
-import pty
 import re
 import subprocess
 
 from harness import eventually
+from terminal import Terminal
 
 
 def running(cluster, *options, wrap="sleep 100"):
@@ -180,16 +179,22 @@ def test_without_selection(cluster):
     """CORE-191: an error, but a question on a terminal."""
     cluster.run("scancel").fails("scancel: error: No job identification provided")
     job = running(cluster)
-    master, slave = pty.openpty()
-    p = subprocess.Popen(["scancel"], stdin=slave, stdout=slave, stderr=slave, env=cluster.environment())
-    os.close(slave)
-    text = ""
-    while "ob" not in text:
-        text += os.read(master, 4096).decode()
-    os.write(master, f"{job}\n".encode())
-    assert p.wait(60) == 0
-    os.close(master)
+    asked = Terminal(cluster, ["scancel"])
+    asked.until("Job id(s) to cancel")
+    asked.type(f"{job}\n")
+    assert asked.close() == 0
     cluster.wait(job)
+
+
+def test_asked_for_elements(cluster):
+    """CORE-191: what is typed may have commas in the brackets of an id, and between ids."""
+    array, other, left = (cluster.sbatch("-H", *more, wrap="true") for more in (["-a", "1-4"], [], []))
+    asked = Terminal(cluster, ["scancel"])
+    asked.until("Job id(s) to cancel")
+    asked.type(f" {array}_[1,3], {other},,{array}_4\n")
+    assert asked.close() == 0
+    assert cluster.run(f"squeue -h -r -o %i -j {array},{other},{left}").ok().split() == [f"{array}_2", str(left)]
+    cluster.run(f"scancel {array} {left}").ok()
 
 
 def test_batch_signal_only(cluster):

@@ -331,6 +331,21 @@ static int cancel_jobs(struct options *o)
     return send_request(o, &request, o->ids.data, o->ids.len);
 }
 
+/* Adds the ids of a line, which has commas or blanks between them; those in brackets belong to an
+ * id, "7_[1,3]". */
+static int add_ids(struct options *o, char *line)
+{
+    int status = 0;
+    for (char *word = line + strspn(line, " \t,"); *word && status == 0;) {
+        size_t len = job_ids_word(word);
+        char *next = word + len + strspn(word + len, " \t,");
+        word[len] = 0;
+        status = options_add_id(o, word);
+        word = next;
+    }
+    return status;
+}
+
 /* Nothing was selected: a person is asked, a script is told. */
 static int select_jobs(struct options *o)
 {
@@ -339,11 +354,8 @@ static int select_jobs(struct options *o)
     if (isatty(STDIN_FILENO)) {
         fputs("Job id(s) to cancel, each job_id[.step_id]: ", stdout);
         fflush(stdout);
-        if (read_line(line)) {
-            for (char *save = NULL, *word = strtok_r(line, " \t,", &save); word && status == 0;
-                 word = strtok_r(NULL, " \t,", &save))
-                status = options_add_id(o, word);
-        }
+        if (read_line(line))
+            status = add_ids(o, line);
     }
     if (status == 0 && !o->ids.len) {
         cmd_error("No job identification provided");
