@@ -87,7 +87,7 @@ struct sluice_job {
     uint32_t array_task_id; /* its element; SLUICE_NO_TASK: it is several, or of no array */
     const char *elements;   /* the several ones, "5-9,12", or when they lie in more than 1000 pieces
                              * bits, "0x1f"; "": it is not several */
-    const char *full_id;    /* as it is shown: "123", "123_4", "123_[5-9,12]", "123+4" */
+    const char *full_id;    /* as it is shown: "123", "123_4", "123_[5-9,12]", "123+4", "123_4+1" */
 };
 #define SLUICE_NO_TASK 0xfffffffeu
 typedef void sluice_job_fn(void *ctx, const struct sluice_job *job);

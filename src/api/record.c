@@ -20,17 +20,17 @@ static const char *state_name(enum _Pb__JobState state)
     return v ? v->name : "UNKNOWN";
 }
 
-/* "123", "123_4", "123_[5-9]" or "123+4". */
+/* "123", "123_4", "123_[5-9]", "123+4" or "123_4+1". */
 static void format_id(const Pb__JobLive *live, struct str *out)
 {
-    if (live->has_het_job_id)
-        str_printf(out, "%u+%u", live->het_job_id, live->het_job_offset);
-    else if (!live->has_array_job_id)
-        str_printf(out, "%u", live->job_id);
+    if (!live->has_array_job_id)
+        str_printf(out, "%u", live->has_het_job_id ? live->het_job_id : live->job_id);
     else if (live->array_tasks)
         str_printf(out, "%u_[%s]", live->array_job_id, live->array_tasks);
     else
         str_printf(out, "%u_%u", live->array_job_id, live->array_task_id);
+    if (live->has_het_job_id)
+        str_printf(out, "+%u", live->het_job_offset);
 }
 
 void api_fill_job(const Pb__JobSpec *spec, const Pb__JobLive *live, struct str *full_id,

@@ -236,6 +236,26 @@ static void members_of_a_job_are_made_of_the_fields_that_rows_name(void **state)
         str_done(&s[i].full_id);
 }
 
+static void full_ids_name_element_and_component(void **state)
+{
+    struct source s;
+    union structure out;
+    (void)state;
+    init_source(&s);
+    s.live.job_id = 9;
+    fill_job(&s, &out);
+    assert_string_equal(out.job.full_id, "9");
+    SET(&s.live, het_job_id, 8);
+    SET(&s.live, het_job_offset, 1);
+    fill_job(&s, &out);
+    assert_string_equal(out.job.full_id, "8+1");
+    SET(&s.live, array_job_id, 6);
+    SET(&s.live, array_task_id, 3);
+    fill_job(&s, &out);
+    assert_string_equal(out.job.full_id, "6_3+1");
+    str_done(&s.full_id);
+}
+
 static void members_of_a_step_are_made_of_the_fields_that_rows_name(void **state)
 {
     struct source s[2];
@@ -308,6 +328,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_of_a_job_are_made_of_the_fields_that_rows_name),
+        cmocka_unit_test(full_ids_name_element_and_component),
         cmocka_unit_test(members_of_a_step_are_made_of_the_fields_that_rows_name),
         cmocka_unit_test(members_of_a_node_are_made_of_the_fields_that_rows_name),
         cmocka_unit_test(members_of_a_submission_set_the_fields_that_rows_name),
