@@ -51,12 +51,12 @@ enum spank_item {
     S_JOB_STEPID,             /* uint32_t * */
     S_JOB_NNODES,             /* uint32_t *: nodes of the step */
     S_JOB_NODEID,             /* uint32_t *: of this node in the step */
-    S_JOB_LOCAL_TASK_COUNT,   /* uint32_t *: tasks of the step on this node */
+    S_JOB_LOCAL_TASK_COUNT,   /* uint32_t *: tasks of the step on this node, of all components */
     S_JOB_TOTAL_TASK_COUNT,   /* uint32_t *: tasks of the step */
     S_JOB_NCPUS,              /* uint16_t *: CPUs of the job on this node */
     S_JOB_ARGV,               /* int *, char *** */
     S_JOB_ENV,                /* char ***: to be read, not changed */
-    S_TASK_ID,                /* int *: of the task on this node */
+    S_TASK_ID,                /* int *: of the task on this node, among those of its component */
     S_TASK_GLOBAL_ID,         /* uint32_t *: of the task in the step */
     S_TASK_EXIT_STATUS,       /* int *: as of wait(2); in task_exit */
     S_TASK_PID,               /* pid_t * */

@@ -40,7 +40,7 @@ static int note(spank_t sp, const char *name, int ac, char **av)
 {
     char path[300], line[2000];
     uid_t uid = 12345678;
-    uint32_t job = 0, step = 0, total = 99, rank = 99, nodes = 99, node = 99;
+    uint32_t job = 0, step = 0, total = 99, rank = 99, nodes = 99, node = 99, here = 99;
     int local = -1, status = -1, len, fd, has_status;
     pid_t pid = 0;
     char *value = NULL, env[100] = "unset";
@@ -51,6 +51,7 @@ static int note(spank_t sp, const char *name, int ac, char **av)
     spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &total);
     spank_get_item(sp, S_JOB_NNODES, &nodes);
     spank_get_item(sp, S_JOB_NODEID, &node);
+    spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &here);
     spank_get_item(sp, S_TASK_ID, &local);
     spank_get_item(sp, S_TASK_GLOBAL_ID, &rank);
     spank_get_item(sp, S_TASK_PID, &pid);
@@ -60,8 +61,8 @@ static int note(spank_t sp, const char *name, int ac, char **av)
     int may = spank_option_getopt(sp, &optional_arg, &value);
     snprintf(path, sizeof path, "%s/%s.%s.%u", av[0], contexts[spank_context()], name, (unsigned)getpid());
     len = snprintf(line, sizeof line, "context=%s callback=%s remote=%d euid=%u uid=%u job=%u step=%u tasks=%u local=%d rank=%u "
-                   "nodes=%u node=%u haspid=%d status=%d level=%s flag=%d may=%d:%s env=%s\n", contexts[spank_context()], name, spank_remote(sp), (unsigned)geteuid(),
-                   (unsigned)uid, job, step, total, local, rank, nodes, node, pid > 0, has_status ? status : -1, level, flag, may, value ? value : "", env);
+                   "nodes=%u node=%u here=%u haspid=%d status=%d level=%s flag=%d may=%d:%s env=%s\n", contexts[spank_context()], name, spank_remote(sp), (unsigned)geteuid(),
+                   (unsigned)uid, job, step, total, local, rank, nodes, node, here, pid > 0, has_status ? status : -1, level, flag, may, value ? value : "", env);
     fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
     if (fd >= 0 && write(fd, line, len) == len)
         close(fd);
@@ -260,10 +261,10 @@ def test_each_component_has_its_options(site):
 
 
 def test_a_node_of_several_components_is_one_node(site):
-    """spank_get_item() counts and numbers the nodes of a step as SLURM_NNODES and SLURM_NODEID do."""
-    site.c.run(["salloc", "-n1", "-w", "n1", ":", "-n1", "-w", "n2", ":", "-n1", "-w", "n1", "srun", "--het-group=0-2", "true"], user=USER).ok()
-    seen = sorted((s["rank"], s["nodes"], s["node"]) for s in site.said("remote", "task_init"))
-    assert seen == [("0", "2", "0"), ("1", "2", "1"), ("2", "2", "0")]
+    """spank_get_item() counts and numbers the nodes of a step as SLURM_NNODES and SLURM_NODEID do, and counts the tasks of all components on a node."""
+    site.c.run(["salloc", "-n1", "-w", "n1", ":", "-n1", "-w", "n2", ":", "-n2", "-w", "n1", "srun", "--het-group=0-2", "true"], user=USER).ok()
+    seen = sorted((s["rank"], s["nodes"], s["node"], s["here"]) for s in site.said("remote", "task_init"))
+    assert seen == [("0", "2", "0", "3"), ("1", "2", "1", "1"), ("2", "2", "0", "3"), ("3", "2", "0", "3")]
     assert {s["nodes"] for s in site.said("local", "local_user_init")} == {"2"}
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmstepd/task/plugin.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -67,7 +68,6 @@ static void copy_node(const struct step *step, struct plugin_facts *p)
         if (str_eq(cred->job_nodes[i]->node, step->node))
             share = cred->job_nodes[i];
     f->has_node = true;
-    f->local_tasks = (uint32_t)step->task_count;
     if (share) {
         f->cpus = (uint16_t)(share->cpus < UINT16_MAX ? share->cpus : UINT16_MAX);
         f->job_mem_mib = share->mem_mib;
@@ -94,7 +94,7 @@ static void copy_argv(const struct step *step, struct plugin_facts *p)
     p->facts.argv = p->argv;
 }
 
-/* Parts of a step that share a node: the node counts once. */
+/* Parts of a step that share a node: the node counts once, with the tasks of all of them. */
 static void copy_layout(const struct step *step, struct stack_facts *f)
 {
     const Pb__Cred *cred = step->granted;
@@ -105,8 +105,11 @@ static void copy_layout(const struct step *step, struct stack_facts *f)
     f->tasks = 0;
     vec_foreach (&nodes.tasks, count)
         f->tasks += *count;
-    if (step->node_index < cred->n_nodes)
-        f->node_index = (uint32_t)hostlist_find(nodes.names, cred->nodes[step->node_index]->node);
+    if (step->node_index >= cred->n_nodes)
+        return;
+    f->node_index = (uint32_t)hostlist_find(nodes.names, cred->nodes[step->node_index]->node);
+    assert(f->node_index < nodes.tasks.len);
+    f->local_tasks = nodes.tasks.data[f->node_index];
 }
 
 static void make_facts(const struct step *step, struct plugin_facts *p)
@@ -127,6 +130,7 @@ static void make_facts(const struct step *step, struct plugin_facts *p)
         f->array_task_id = cred->facts->array_task_id;
     }
     f->nodes = f->tasks = 1;
+    f->local_tasks = (uint32_t)step->task_count;
     if (!step->is_batch)
         copy_layout(step, f);
     f->cpus_per_task =
