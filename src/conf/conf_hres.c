@@ -37,6 +37,17 @@ void conf_hres_done(struct conf_hres_list *l)
     vec_done(&l->list);
 }
 
+void conf_hres_summarise(const struct conf_hres_list *l, struct str *out)
+{
+    size_t layers = 0;
+    if (!l->list.len)
+        return;
+    vec_foreach (&l->list, h)
+        layers += h->layers.len;
+    str_printf(out, "%s: %zu resource%s, %zu layer%s", l->list.data[0].file, l->list.len,
+               l->list.len == 1 ? "" : "s", layers, layers == 1 ? "" : "s");
+}
+
 const struct conf_hres *conf_hres_find(const struct conf_hres_list *l, const char *name)
 {
     vec_foreach (&l->list, h)

@@ -151,6 +151,7 @@ static int start_controller(struct ctld *c, int *pid_fd, char **pid_path, struct
         log_warnings(c, &report);
         log_info("slurmctld %s (slurm %s) of cluster %s starts with %s", SLUICE_VERSION,
                  SLURM_VERSION, conf->cluster_name, conf->path);
+        files_log_resources(conf);
         *pid_path = files_pid_path(conf, &conf->controllers.data[me]);
         *pid_fd = files_pid_open(conf, *pid_path);
         rc = files_load_keys(c, conf, err);

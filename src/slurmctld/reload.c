@@ -125,6 +125,7 @@ static void apply_reload(struct reload *r)
     job_comp_close(c);
     files_open_log(c, control_conf(c->control), false);
     log_info("the configuration was read again");
+    files_log_resources(control_conf(c->control));
     lead_watch(c);
     Pb__ReconfigureRequest same = PB__RECONFIGURE_REQUEST__INIT;
     same.has_passed_on = same.passed_on = true;

@@ -235,6 +235,29 @@ def test_live_counts_and_tree(hres):
     assert "FileTotal" not in hres.run("scontrol show license").ok()
 
 
+def test_file_is_reported(make_cluster):
+    """HRES-02, HRES-11: what is read of resources.yaml is said by --check and the log, what changes by reconfigure."""
+    c = make_cluster(nodes=8)
+    path = c.dir / "resources.yaml"
+    path.write_text(scaled())
+    said = f"{path}: 3 resources, 17 layers\n"
+    check = c.run(["slurmctld", "--check", "-f", str(c.conf_file)])
+    assert check.ok() == "" and said in check.stderr
+    assert said in c.run(["scontrol", "check", str(c.conf_file)]).ok()
+    changes = ["resource flat: added, MODE_2, 7 layers", "resource natural: added, MODE_1, 3 layers", "resource power: added, MODE_3, 7 layers"]
+    assert changes == [line for line in c.run("scontrol reconfigure").ok().splitlines() if line.startswith("resource ")]
+    assert said in (c.dir / "slurmctld.log").read_text()
+    path.write_text(scaled().replace("count: 24", "count: -1").replace("value: 2000", "value: 1800").replace("value: 3000", "value: 2000", 1).replace("resource: natural", "resource: wild"))
+    changes = ["resource natural: removed", "resource flat(n[1-8]): count: 24 -> -1", "resource wild: added, MODE_1, 3 layers",
+               "resource power: variables: full_node:1000,full_gpu_node:2000 -> full_node:1000,full_gpu_node:1800",
+               "resource power(n[1-4]): base: network1:3000 -> network1:2000", "resource power(n[5-8]): base: network2:2000 -> network2:1800"]
+    assert changes == [line for line in c.run("scontrol reconfigure").ok().splitlines() if line.startswith("resource ")]
+    path.unlink()
+    changes = ["resource flat: removed", "resource wild: removed", "resource power: removed"]
+    assert changes == [line for line in c.run("scontrol reconfigure").ok().splitlines() if line.startswith("resource ")]
+    c.stop()
+
+
 def test_another_file(hres):
     """HRES-11, HRES-10: a file that is wrong changes nothing; another count holds after a reconfiguration."""
     path = hres.dir / "resources.yaml"

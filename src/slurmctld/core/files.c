@@ -294,6 +294,14 @@ void files_open_log(struct ctld *c, const struct conf *conf, bool starting)
     open_sched_log(conf);
 }
 
+void files_log_resources(const struct conf *conf)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    conf_hres_summarise(&conf->hres, &text);
+    if (text.len)
+        log_info("%s", str_cstr(&text));
+}
+
 void files_reopen_log(struct ctld *c)
 {
     struct conf_report report = {0};

@@ -22,3 +22,5 @@ void files_pid_remove(int fd, const char *path);
 void files_open_log(struct ctld *c, const struct conf *conf, bool starting);
 /* Again, with the level that slurm.conf has by now; the rest of the file is not used. */
 void files_reopen_log(struct ctld *c);
+/* Logs what was read from resources.yaml. */
+void files_log_resources(const struct conf *conf);

@@ -363,6 +363,7 @@ int check_run(const struct ctld_options *o)
     struct conf *conf = NULL;
     struct conf_report report = {.every_error = true};
     struct err err = {0};
+    _cleanup_str_ struct str resources = STR_INIT;
     size_t me, errors = 0;
     int rc = conf_load(path, CONF_FULL, NULL, &conf, &report, &err);
     if (rc && !conf) /* the file itself cannot be read */
@@ -379,6 +380,10 @@ int check_run(const struct ctld_options *o)
     print_report(&report);
     vec_foreach (&report.warnings, w)
         errors += w->fault;
+    if (conf && !errors)
+        conf_hres_summarise(&conf->hres, &resources);
+    if (resources.len)
+        fprintf(stderr, "%s\n", str_cstr(&resources));
     if (conf && !errors)
         fprintf(stderr, "%s: %zu nodes, %zu partitions, %zu warnings\n", path, conf->nodes.len,
                 conf->parts.len, report.warnings.len);
