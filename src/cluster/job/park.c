@@ -77,6 +77,45 @@ static bool is_in_the_way(const struct job *j, const struct alloc_node *a, const
     return false;
 }
 
+#define NAMED_MAX 4 /* jobs in a message */
+
+/* The jobs that have the unit of the node. */
+static void put_jobs_of_unit(const struct cluster *c, const struct node *n, size_t unit,
+                             struct str *out)
+{
+    unsigned found = 0;
+    vec_foreach (&n->holders, id) {
+        struct job *other = cluster_find_job(c, *id);
+        const struct alloc_node *a = other ? alloc_find(other, n->index) : NULL;
+        if (!a || a->released || a->parked || !bitset_test(a->busy, unit) || found++ >= NAMED_MAX)
+            continue;
+        str_printf(out, "%s%s", found > 1 ? ", " : "", JOB_ID_TEXT(other));
+    }
+    if (found > NAMED_MAX)
+        str_printf(out, " and %u more", found - NAMED_MAX);
+}
+
+/* 0: no unit of the job has as many jobs as partitions allow. */
+static int check_sharing(const struct cluster *c, const struct node *n, const struct job *j,
+                         const struct alloc_node *a, struct err *err)
+{
+    bitset_foreach (a->busy, i) {
+        const struct part *limit = n->use ? share_find_limit(&n->use[i], j) : NULL;
+        _cleanup_str_ struct str jobs = STR_INIT;
+        if (!limit)
+            continue;
+        put_jobs_of_unit(c, n, (size_t)i, &jobs);
+        return err_set(err, -ERR_NODES_BUSY,
+                       "%s: %s: OverSubscribe=%s:%u of partition %s lets no more jobs have its "
+                       "CPUs, which job%s %s %s",
+                       err_text(ERR_NODES_BUSY), n->name,
+                       limit->conf.share == CONF_SHARE_FORCE ? "FORCE" : "YES",
+                       limit->conf.share_max, limit->conf.name, n->use[i].jobs == 1 ? "" : "s",
+                       str_cstr(&jobs), n->use[i].jobs == 1 ? "has" : "have");
+    }
+    return 0;
+}
+
 int park_check_return(const struct cluster *c, const struct job *j, struct err *err)
 {
     vec_foreach (&attempt_of(j)->alloc, a) {
@@ -88,6 +127,9 @@ int park_check_return(const struct cluster *c, const struct job *j, struct err *
             return rc;
         if (has_units(c, n, j, a))
             continue;
+        rc = check_sharing(c, n, j, a, err);
+        if (rc < 0)
+            return rc;
         vec_foreach (&n->holders, id) {
             const struct job *other = cluster_find_job(c, *id);
             if (other && is_in_the_way(j, a, other))

@@ -27,6 +27,14 @@ bool share_may(const struct unit_use *u, const struct job *j)
     return j->want.shared && u->jobs > 0 && u->part && u->jobs < most_jobs(u->part, j);
 }
 
+const struct part *share_find_limit(const struct unit_use *u, const struct job *j)
+{
+    uint32_t most = j->want.shared && u->jobs && u->part ? most_jobs(u->part, j) : 0;
+    if (!most || u->jobs < most)
+        return NULL;
+    return u->part->conf.share_max <= j->part->conf.share_max ? u->part : j->part;
+}
+
 /* Of several partitions the one that lets the fewest jobs share counts. */
 static void add_job(struct unit_use *u, const struct job *j)
 {

@@ -9,10 +9,14 @@
 
 struct job;
 struct node;
+struct part;
 struct unit_use;
 
 /* Whether the job may have a unit that others have, besides them. */
 bool share_may(const struct unit_use *u, const struct job *j);
+/* The partition because of which the job may not have the unit, which as many jobs have as its
+ * OverSubscribe allows; NULL: that is not why. */
+const struct part *share_find_limit(const struct unit_use *u, const struct job *j);
 /* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well: of those that
  * 'most' jobs have, or fewer. */
 uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j, uint32_t most);

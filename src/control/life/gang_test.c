@@ -540,6 +540,9 @@ static void users_suspend_and_resume(void **state)
     expect(f, 1, 3, "1|2 3|");
     assert_int_equal(fixture_suspend(f, 3, true), ERR_NODES_BUSY); /* two have its CPUs */
     slice(f, 1, 3, "2|1 3|");
+    assert_non_null(strstr(fixture_text(f, f->last_call),
+                           "n12: OverSubscribe=FORCE:2 of partition p lets no more jobs have its "
+                           "CPUs, which jobs 1, 2 have"));
     end(f, 1);
     assert_int_equal(fixture_suspend(f, 3, true), 0);
     expect(f, 2, 3, "2|3|");
