@@ -58,16 +58,28 @@ static void put_partition(const Pb__GangReply *r, const char *part, struct str *
         put_time(out, "SuspendedTime", m->suspended_sec);
         str_printf(out, " Share=%u%% NodeList=%s\n", share_percent(m), m->nodes ? m->nodes : "");
     }
+    for (size_t i = 0; i < r->n_alone; i++) {
+        const Pb__GangAlone *a = r->alone[i];
+        if (str_eq(a->partition, part))
+            str_printf(out, "   JobId=%u NodeList=%s takes no turns: %s\n", a->job_id,
+                       a->nodes ? a->nodes : "", a->reason ? a->reason : "");
+    }
+}
+
+/* Of the members, and then of the jobs that share with nobody. */
+static const char *part_at(const Pb__GangReply *r, size_t i)
+{
+    return i < r->n_members ? r->members[i]->partition : r->alone[i - r->n_members]->partition;
 }
 
 bool show_gang_text(const Pb__GangReply *r, const char *part, struct str *out)
 {
     bool any = false;
-    for (size_t i = 0; i < r->n_members; i++) {
-        const char *name = r->members[i]->partition;
+    for (size_t i = 0; i < r->n_members + r->n_alone; i++) {
+        const char *name = part_at(r, i);
         bool again = !name || (part && !str_eq(name, part));
         for (size_t k = 0; k < i && !again; k++)
-            again = str_eq(r->members[k]->partition, name);
+            again = str_eq(part_at(r, k), name);
         if (!again)
             put_partition(r, name, out);
         any = any || !again;
@@ -100,7 +112,7 @@ void show_gang_turn(const Pb__GangReply *r, uint32_t job, struct str *out)
 
 json_t *show_gang_json(const Pb__GangReply *r, const char *part)
 {
-    json_t *members = json_array(), *slots = json_array();
+    json_t *members = json_array(), *slots = json_array(), *alone = json_array();
     for (size_t i = 0; i < r->n_slots; i++) {
         json_t *slot = json_array();
         for (size_t k = 0; k < r->slots[i]->n_job_id; k++)
@@ -119,8 +131,15 @@ json_t *show_gang_json(const Pb__GangReply *r, const char *part)
                                         "suspended_seconds", (json_int_t)m->suspended_sec,
                                         "share_percent", (int)share_percent(m), "nodes", m->nodes));
     }
-    return json_pack("{s:b, s:I, s:o, s:o, s:o}", "enabled", r->on, "time_slice_seconds",
+    for (size_t i = 0; i < r->n_alone; i++) {
+        const Pb__GangAlone *a = r->alone[i];
+        if (!part || str_eq(a->partition, part))
+            json_array_append_new(alone, json_pack("{s:I, s:s?, s:s?, s:s?}", "job_id",
+                                                   (json_int_t)a->job_id, "partition", a->partition,
+                                                   "nodes", a->nodes, "reason", a->reason));
+    }
+    return json_pack("{s:b, s:I, s:o, s:o, s:o, s:o}", "enabled", r->on, "time_slice_seconds",
                      (json_int_t)r->slice_sec, "next_switch_milliseconds",
                      r->has_switch_ms ? json_integer(r->switch_ms) : json_null(), "slots", slots,
-                     "jobs", members);
+                     "jobs", members, "jobs_without_turns", alone);
 }

@@ -9,7 +9,8 @@
 #include "base/str.h"
 #include "proto/gang.pb-c.h"
 
-/* Of all partitions, or of one. False: no job of it takes part. */
+/* Of all partitions, or of one. False: no job of it takes part, or shares with nobody although its
+ * partition lets jobs share. */
 bool show_gang_text(const Pb__GangReply *gang, const char *partition, struct str *out);
 /* Of a suspended job, or of the heterogeneous job with this leader: when its turn comes. */
 void show_gang_turn(const Pb__GangReply *gang, uint32_t job, struct str *out);

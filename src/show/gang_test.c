@@ -69,6 +69,32 @@ static void text_of_each_partition(void **state)
     assert_false(show_gang_text(&r, "dusk", &out));
 }
 
+static void job_without_turns_is_listed(void **state)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    static Pb__GangAlone one = PB__GANG_ALONE__INIT;
+    static Pb__GangAlone *list[] = {&one};
+    Pb__GangReply r = PB__GANG_REPLY__INIT;
+    (void)state;
+    one.job_id = 4;
+    one.partition = (char *)"day";
+    one.nodes = (char *)"n3";
+    one.reason = (char *)"GangDevices=no";
+    r.slice_sec = 30;
+    r.alone = list;
+    r.n_alone = 1;
+    assert_true(show_gang_text(&r, "day", &out));
+    assert_string_equal(str_cstr(&out), "Partition=day SchedulerTimeSlice=30 NextSwitch=None\n"
+                                        "   JobId=4 NodeList=n3 takes no turns: GangDevices=no\n");
+    assert_false(show_gang_text(&r, "dusk", &out));
+    json_t *all = show_gang_json(&r, NULL), *jobs = json_object_get(all, "jobs_without_turns");
+    assert_int_equal(json_array_size(jobs), 1);
+    const json_t *job = json_array_get(jobs, 0);
+    assert_int_equal(json_integer_value(json_object_get(job, "job_id")), 4);
+    assert_string_equal(json_string_value(json_object_get(job, "reason")), "GangDevices=no");
+    json_decref(all);
+}
+
 static void json_says_the_same(void **state)
 {
     Pb__GangReply r;
@@ -104,6 +130,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_of_each_partition),
+        cmocka_unit_test(job_without_turns_is_listed),
         cmocka_unit_test(json_says_the_same),
         cmocka_unit_test(when_the_turn_comes),
     };

@@ -181,6 +181,11 @@ void job_set_sharing(const struct cluster *c, struct job *j);
 /* Why jobs like this one share nothing where jobs take turns, whatever its partition says; NULL:
  * they share as the partition says. */
 const char *job_sharing_refusal(const struct conf *conf, const struct job *j);
+/* Whether its partition would have it share: by OverSubscribe, and with YES by its request. */
+bool job_is_to_share(const struct job *j);
+/* Where jobs take turns: why a job that has nodes shares them with nobody, although its partition
+ * would have it share. NULL: it shares, or its partition lets none share. */
+const char *job_unshared_reason(const struct conf *conf, const struct job *j);
 
 /* --- job_pack.c, job_restore.c: its record ---------------------------------------------------- */
 

@@ -6,19 +6,44 @@
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
-/* Some jobs take no part in gang scheduling, and share nothing where jobs take turns. */
-const char *job_sharing_refusal(const struct conf *conf, const struct job *j)
+static bool has_devices(const struct job *j)
 {
     bool devices = j->want.gres.list.len;
     for (uint32_t i = 0; j->set && i < job_set_count(j); i++) {
         const struct job *component = job_set_component(j, i);
         devices = devices || (component && component->want.gres.list.len);
     }
+    return devices;
+}
+
+/* Some jobs take no part in gang scheduling, and share nothing where jobs take turns. */
+const char *job_sharing_refusal(const struct conf *conf, const struct job *j)
+{
     if (!conf->gang)
         return NULL;
-    if (devices && !conf->gang_devices)
+    if (has_devices(j) && !conf->gang_devices)
         return "the job has generic resources, and GangDevices=no";
     return j->set && !conf->gang_het ? "the job is heterogeneous, and GangHet=no" : NULL;
+}
+
+bool job_is_to_share(const struct job *j)
+{
+    enum conf_oversubscribe share = j->part ? j->part->conf.share : CONF_SHARE_NO;
+    return share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && j->want.ask_shared);
+}
+
+const char *job_unshared_reason(const struct conf *conf, const struct job *j)
+{
+    if (!conf->gang || j->want.shared || !job_is_to_share(j) || j->part->conf.exclusive_topo ||
+        (j->want.ask_exclusive && j->part->conf.share != CONF_SHARE_FORCE))
+        return NULL;
+    const char *refusal = job_sharing_refusal(conf, j);
+    if (refusal)
+        return refusal;
+    if (has_devices(j))
+        return "the job has generic resources, and was started with GangDevices=no";
+    return j->set ? "the job is heterogeneous, and was started with GangHet=no"
+                  : "the job was started before its partition let jobs share";
 }
 
 static void set_sharing(const struct cluster *c, struct job *j)
@@ -33,8 +58,7 @@ static void set_sharing(const struct cluster *c, struct job *j)
     r->exclusive = alone || r->ask_exclusive || c->conf->select == CONF_SELECT_LINEAR;
     r->user_alone = r->ask_user_alone || (j->part && j->part->conf.exclusive_user);
     r->topo_alone = topo || (alone && r->ask_topo_alone);
-    r->shared = !alone && !job_sharing_refusal(c->conf, j) &&
-                (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));
+    r->shared = !alone && !job_sharing_refusal(c->conf, j) && job_is_to_share(j);
     r->shares_parts = r->shared && c->conf->gang && c->conf->gang_overlap;
     r->shares_tiers = r->shares_parts && str_case_eq(c->conf->preempt_type, "preempt/none");
 }

@@ -13,7 +13,7 @@ static void put_text(const Pb__GangReply *reply, const char *partition)
     if (!any && partition)
         cmd_line("No job of partition %s takes part in gang scheduling%s", partition,
                  reply->on ? "" : ", which is off: PreemptMode has no GANG");
-    else if (!reply->n_members && !scontrol.quiet)
+    else if (!any && !scontrol.quiet)
         str_printf(cmd_out(), "%s\n",
                    reply->on ? "No job takes part in gang scheduling"
                              : "Gang scheduling is off: PreemptMode has no GANG");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "control/fixture.h"
+#include "proto/gang.pb-c.h"
 
 #define SLICE_MS 30000
 #define NODES "NodeName=n[12-16] Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=8000\n"
@@ -539,10 +540,10 @@ static void users_suspend_and_resume(void **state)
     assert_int_equal(fixture_suspend(f, 2, true), 0);
     expect(f, 1, 3, "1|2 3|");
     assert_int_equal(fixture_suspend(f, 3, true), ERR_NODES_BUSY); /* two have its CPUs */
-    slice(f, 1, 3, "2|1 3|");
     assert_non_null(strstr(fixture_text(f, f->last_call),
                            "n12: OverSubscribe=FORCE:2 of partition p lets no more jobs have its "
                            "CPUs, which jobs 1, 2 have"));
+    slice(f, 1, 3, "2|1 3|");
     end(f, 1);
     assert_int_equal(fixture_suspend(f, 3, true), 0);
     expect(f, 2, 3, "2|3|");
@@ -763,6 +764,47 @@ static void devices_are_shared_if_configured(void **state)
     }
 }
 
+/* A job goes on as it was started: those that wait for its CPUs say why it does not share them, and
+ * so does the list of jobs that take turns. */
+static void job_that_was_started_without_sharing_is_named(void **state)
+{
+    static const char text[] =
+        "%s%sGresTypes=gpu\nGangDevices=%s\nNodeName=n12 Sockets=2 CoresPerSocket=4 "
+        "RealMemory=8000 Gres=gpu:2\n%s";
+    _cleanup_free_ char *before = mem_printf(text, CORES, GANG, "no", ACTIVE),
+                        *after = mem_printf(text, CORES, GANG, "yes", ACTIVE);
+    struct fixture *f = fixture_new(before);
+    (void)state;
+    fixture_register(f, "n12", "i1");
+    submit_with_device(f);
+    submit_with_device(f);
+    fixture_reconfigure(f, after);
+    fixture_turn(f);
+    expect(f, 1, 2, "1||2");
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_string_equal(fixture_job(f, &arena, 2)->live->reason_detail,
+                        "Resources, not shared by job 1: the job has generic resources, and was "
+                        "started with GangDevices=no");
+    const Pb__Empty request = PB__EMPTY__INIT;
+    control_list_gang(f->control, ++f->last_call, &FIXTURE_USER, &request);
+    const Pb__GangReply *gang = NULL;
+    vec_foreach (&f->replies, r)
+        if (r->call == f->last_call)
+            gang = arena_unpack(&arena, &pb__gang_reply__descriptor, r->data.data, r->data.len);
+    assert_non_null(gang);
+    assert_int_equal(gang->n_members, 0);
+    assert_int_equal(gang->n_alone, 1);
+    assert_int_equal(gang->alone[0]->job_id, 1);
+    assert_string_equal(gang->alone[0]->nodes, "n12");
+    assert_string_equal(gang->alone[0]->reason,
+                        "the job has generic resources, and was started with GangDevices=no");
+    end(f, 1);
+    submit_with_device(f);
+    expect(f, 1, 3, "2|3|");
+    fixture_free(f);
+}
+
 /* Devices of another component are why a component does not share, although GangHet=yes. */
 static void reason_names_devices_of_another_component(void **state)
 {
@@ -932,6 +974,7 @@ int main(void)
         cmocka_unit_test(configuration_changes),
         cmocka_unit_test(overlapping_partitions_share_one_rotation),
         cmocka_unit_test(devices_are_shared_if_configured),
+        cmocka_unit_test(job_that_was_started_without_sharing_is_named),
         cmocka_unit_test(reason_names_devices_of_another_component),
         cmocka_unit_test(components_are_in_the_same_slot),
         cmocka_unit_test(components_that_would_have_to_share),

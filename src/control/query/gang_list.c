@@ -30,6 +30,33 @@ static Pb__GangMember *describe_member(struct control *c, const struct rotation_
     return out;
 }
 
+/* Jobs that share with nobody, and why. */
+static void list_alone(struct control *c, const struct caller *who, Pb__GangReply *reply,
+                       struct arena *arena)
+{
+    VEC(Pb__GangAlone *) found = {0};
+    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        const char *why = job_is_final(j) ? NULL : job_unshared_reason(c->conf, j);
+        if (!why || !private_shows_job(c, who, j))
+            continue;
+        _cleanup_str_ struct str nodes = STR_INIT;
+        Pb__GangAlone *out = arena_alloc(arena, sizeof(*out));
+        pb__gang_alone__init(out);
+        out->job_id = j->id;
+        out->partition = (char *)j->part->conf.name;
+        job_format_nodes(c->cluster, j, &nodes);
+        out->nodes = arena_strdup(arena, str_cstr(&nodes));
+        out->reason = (char *)why;
+        vec_push(&found, out);
+    }
+    reply->n_alone = found.len;
+    reply->alone = arena_alloc(arena, sizeof(*reply->alone) * (found.len + 1));
+    for (size_t i = 0; i < found.len; i++)
+        reply->alone[i] = found.data[i];
+    vec_done(&found);
+}
+
 static bool is_shown(struct control *c, const struct caller *who, const struct rotation_member *m)
 {
     return private_shows_job(c, who, cluster_find_job(c->cluster, m->id));
@@ -89,5 +116,6 @@ void control_list_gang(struct control *c, uint64_t call, const struct caller *wh
             reply.members[reply.n_members++] = describe_member(c, m, &arena);
     foresee_slots(c, who, &rotation, &reply, &arena);
     rotation_done(&rotation);
+    list_alone(c, who, &reply, &arena);
     c->env->reply(c->env->ctx, call, &reply.base);
 }

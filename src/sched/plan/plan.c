@@ -375,16 +375,31 @@ static bool explain_required(const struct plan *p, const struct job *j, struct d
 /* Why it does not share with other jobs, as its partition would have it; NULL: it does. */
 static const char *find_sharing_refusal(const struct plan *p, const struct job *j)
 {
-    enum conf_oversubscribe share = j->part->conf.share;
-    bool would = share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && j->want.ask_shared);
-    return would && !j->want.shared ? job_sharing_refusal(p->cluster->conf, j) : NULL;
+    return job_is_to_share(j) && !j->want.shared ? job_sharing_refusal(p->cluster->conf, j) : NULL;
 }
 
-/* Of a job that fits on nodes with other jobs, if it shared with them; NULL: it does not. */
-static char *say_not_shared(const struct plan *p, const struct job *j)
+/* Of the jobs on these nodes one that shares with nobody, as its partition would have it. */
+static char *say_unshared_by(const struct plan *p, const struct bitset *set)
+{
+    const struct cluster *c = p->cluster;
+    bitset_foreach (set, i)
+        vec_foreach (&c->nodes.data[i]->holders, id) {
+            const struct job *other = cluster_find_job(c, *id);
+            const char *why = other ? job_unshared_reason(c->conf, other) : NULL;
+            if (why && !job_is_final(other))
+                return mem_printf("Resources, not shared by job %s: %s", JOB_ID_TEXT(other), why);
+        }
+    return NULL;
+}
+
+/* Of a job that fits on these nodes with other jobs, if it shared with them, or they with it; NULL:
+ * it does not. */
+static char *say_not_shared(const struct plan *p, const struct job *j, const struct bitset *set)
 {
     const char *why = find_sharing_refusal(p, j);
-    return why ? mem_printf("Resources, not shared with others: %s", why) : NULL;
+    if (why)
+        return mem_printf("Resources, not shared with others: %s", why);
+    return p->cluster->conf->gang && j->want.shared ? say_unshared_by(p, set) : NULL;
 }
 
 /* With one of these alternatives. */
@@ -412,7 +427,7 @@ static bool explain_blocked(const struct plan *p, const struct job *j,
     if (resv_explain(p->resv, j, set, d))
         return true;
     if (select_fits_idle(p->cluster, j, set)) {
-        d->detail = say_not_shared(p, j);
+        d->detail = say_not_shared(p, j, set);
         return false;
     }
     if (!is_possible(p, j, all))
