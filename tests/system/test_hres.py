@@ -69,8 +69,8 @@ def test_listing(hres):
 
 
 @pytest.mark.parametrize("asked, says", [
-    ("flat:25", "25 of flat requested on 1 nodes, its layers have it for 0"),  # HRES-30
-    ("natural:101", "none of its layers has more than 100"),
+    ("flat:25", "25 of flat requested on 1 node, its layers have it for 0: flat(n[1-8]) has 24\n"),  # HRES-30
+    ("natural:101", "none of its layers has more than 100: natural(n[1-4]) has 100\n"),
     ("power:half_node", "expected a number, or a variable of power: full_node, full_gpu_node"),  # HRES-38
     ("flat(n[1-2]):1", "names a layer, which is for reservations"),
     ("flat:x", "is not NAME or NAME:COUNT"),
@@ -79,6 +79,23 @@ def test_bad_requests(hres, asked, says):
     """Each spelling of the option is refused alike."""
     for option in ("--resources", "--licenses"):
         hres.run(["sbatch", option, asked, "--wrap", "true"]).fails("Invalid license specification", says)
+
+
+def test_refusals_name_layers(hres):
+    """HRES-30, HRES-51: the resource, the layer that has too little, and what it has, by the file and by an operator."""
+    for options, says in {
+        "-w n1 -L flat:14": "14 of flat requested on 1 node, its layers have it for 0: flat(n[1-2]) has 12\n",
+        "-L flat:13": "its layers have it for 0: flat(n[1-2]) has 12, flat(n[3-4]) has 12, flat(n[5-6]) has 12 and 1 more\n",
+        "-N6 -L power:20000": "20000 of power requested on 6 nodes, its layers have it for 5: power(n[1-4]) has 52000 (count 60000, base 8000), power(n[5-8]) has 78000 (count 80000, base 2000)\n",
+        "-w n[1-2] -N2 -L power:20000": "its layers do not have it for all of the requested nodes: power(n[1-2]) has 35000 (count 40000, base 5000)\n",
+    }.items():
+        hres.run(["sbatch", *options.split(), "--wrap", "true"]).fails(says)
+    hres.run("scontrol update license=flat(n[3-4]) count=2").ok()
+    hres.run("scontrol update license=power(n[3-4]) count=900").ok()
+    hres.run("sbatch -w n3 -L flat:5 --wrap true").fails("flat(n[3-4]) has 2 (12 in resources.yaml)\n")
+    hres.run("sbatch -w n3 -L power:full_node --wrap true").fails("power(n[3-4]) has 900 (40000 in resources.yaml)\n")
+    hres.run("scontrol update license=flat(n[3-4]) count=file").ok()
+    hres.run("scontrol update license=power(n[3-4]) count=file").ok()
 
 
 def test_requests_and_what_returns(hres):
@@ -188,7 +205,10 @@ def test_arrays_sets_and_test_only(hres):
 
 def test_live_counts_and_tree(hres):
     """HRES-11, HRES-24: a count changes without the file, survives a restart, and is written as a file that reads the same."""
-    hres.run("scontrol update license=flat count=3").fails("expected NAME(NODES)")
+    hres.run("scontrol update license=flat count=3").fails("flat has layers with a count each: name one of flat(n[1-2]), flat(n[3-4])", "as in license='flat(n[1-2])'")
+    hres.run("scontrol update license=matlab count=3").fails("matlab is a license of the cluster, without layers: change Licenses= in slurm.conf")
+    hres.run("scontrol update license=other count=3").fails("the cluster has none of other")
+    hres.run("scontrol update license=flat(n5 count=3").fails("expected NAME(NODES)")
     hres.run("scontrol update license=flat(n[2-3]) count=3").fails("is no layer")
     hres.run("scontrol update license=flat(n5) count=3").fails("flat(n5) is no layer: flat(n[1-2]), flat(n[3-4]), flat(n[5-6])")
     hres.run("scontrol update license=flat(n[5-6]) count=many").fails("expected a whole number")

@@ -106,8 +106,24 @@ void license_choose_alternative(struct job *j, uint32_t n);
  * have the values that they have now. */
 void license_reopen_request(const struct cluster *c, struct job *j, const char *text);
 
+/* A layer that has less than a job could ever do with. */
+struct license_raise {
+    int32_t at;
+    uint64_t total;      /* that it would have to have for jobs */
+    bool is_enough_file; /* an operator has set its count, and that of resources.yaml would do */
+};
+#define LICENSE_RAISES_MAX 4
+/* Of a request without alternatives that is not possible for its layers: those that would have to
+ * have more, so few that none can be left out. Their number; 0: there are more, or it is for other
+ * reasons. */
+size_t license_find_raises(const struct cluster *c, const struct job *j,
+                           const struct license_need *need,
+                           struct license_raise out[LICENSE_RAISES_MAX]);
+
 bool license_held(const struct job *j); /* it has begun, and not ended */
 
+/* Of a need whose 'at' is -1: "power has no variable x: it has y, z". */
+void license_format_gone(const struct cluster *c, const struct license_need *need, struct str *out);
 /* An item of a request: the first pool of what it names, and its count. */
 struct license_need license_resolve_item(const struct cluster *c, const struct conf_license *one);
 /* Takes over the need, or adds its count to that of the same pool. -ERR_LICENSE: the sum is more
@@ -133,6 +149,9 @@ size_t license_count_in_layer(const struct license *l, const struct bitset *set)
 bool license_drop_layer(const struct license *l, struct bitset *set); /* true: the set had some */
 /* "flat(n[1-8])"; of a licence its name. */
 void license_format_pool(const struct license *l, struct str *out);
+/* "flat(n[1-8]) has 2 (count 4, base 2; 8 in resources.yaml)": of a layer with a limit, what it has
+ * for jobs. */
+void license_format_total(const struct license *l, struct str *out);
 bool license_is_tied(const struct cluster *c, const struct license_need *need);
 bool license_is_one_layer(const struct cluster *c, const struct license_need *need); /* mode 1 */
 bool license_needs_tied(const struct cluster *c, const struct job *j); /* one need is tied */

@@ -147,6 +147,23 @@ void license_format_pool(const struct license *l, struct str *out)
         str_printf(out, "(%s)", l->conf->nodes);
 }
 
+void license_format_total(const struct license *l, struct str *out)
+{
+    bool is_live = l->conf && l->count != l->conf->count;
+    license_format_pool(l, out);
+    str_printf(out, " has %llu", (unsigned long long)l->total);
+    if (l->base)
+        str_printf(out, " (count %llu, base %llu", (unsigned long long)l->count,
+                   (unsigned long long)l->base);
+    if (is_live)
+        str_puts(out, l->base ? "; " : " (");
+    if (is_live && l->conf->count == LICENSE_UNLIMITED)
+        str_puts(out, "no limit in resources.yaml");
+    else if (is_live)
+        str_printf(out, "%llu in resources.yaml", (unsigned long long)l->conf->count);
+    str_puts(out, l->base || is_live ? ")" : "");
+}
+
 bool license_is_tied(const struct cluster *c, const struct license_need *need)
 {
     return need->at >= 0 && c->licenses.list.data[need->at].nodes;
@@ -537,6 +554,29 @@ int license_read_pools(const struct cluster *c, const char *text, struct license
     return rc;
 }
 
+/* A resource that is named without its layer: what there is to name. */
+static int refuse_whole(const struct cluster *c, const char *name, struct err *err)
+{
+    _cleanup_str_ struct str known = STR_INIT;
+    struct conf_license one = {.name = (char *)name, .count = 1};
+    struct license_need need = license_resolve_item(c, &one);
+    free(need.name);
+    if (need.at < 0)
+        return err_set(err, -ERR_LICENSE, "%s: the cluster has none of %s", err_text(ERR_LICENSE),
+                       name);
+    const struct license *l = &c->licenses.list.data[need.at];
+    if (!l->nodes)
+        return err_set(err, -ERR_LICENSE,
+                       "%s: %s is a license of the cluster, without layers: change Licenses= in "
+                       "slurm.conf",
+                       err_text(ERR_LICENSE), name);
+    put_layers(l, &known);
+    return err_set(err, -ERR_LICENSE,
+                   "%s: %s has layers with a count each: name one of %s, as in license='%s(%s)'",
+                   err_text(ERR_LICENSE), name, str_cstr(&known), name,
+                   l->conf ? l->conf->nodes : "NODES");
+}
+
 int license_read_layer(const struct cluster *c, const char *name, const char *nodes, int32_t *at,
                        struct err *err)
 {
@@ -545,7 +585,7 @@ int license_read_layer(const struct cluster *c, const char *name, const char *no
     _cleanup_str_ struct str known = STR_INIT;
     struct license_needs pools = {0};
     int32_t first = 0, found = -1;
-    int rc = license_read_pools(c, text, &pools, err);
+    int rc = *nodes ? license_read_pools(c, text, &pools, err) : refuse_whole(c, name, err);
     if (rc == 0) {
         assert(pools.list.data && pools.list.len == 1);
         first = pools.list.data[0].at;

@@ -185,6 +185,84 @@ static void impossible_request_is_refused(void **state)
     test_cluster_free(c);
 }
 
+static void swap_total(struct cluster *c, struct license_raise *r)
+{
+    uint64_t *total = &c->licenses.list.data[r->at].total, was = *total;
+    *total = r->total;
+    r->total = was;
+}
+
+/* With all of them the request is possible, and without any one of them it is not. */
+static void raised_layers_make_a_request_possible(void **state)
+{
+    static const char *const cases[] = {"L=flat:13", "L=flat:25", "L=power:1200 N=8",
+                                        "L=power:4000 N=3", "L=power:9000 N=1"};
+    (void)state;
+    struct cluster *c = make();
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct license_raise raises[LICENSE_RAISES_MAX];
+        struct job *j = test_job(c, 1, cases[i]);
+        size_t count = license_find_raises(c, j, &j->want.licenses.list.data[0], raises);
+        if (!count)
+            fail_msg("%s: no layer is named", cases[i]);
+        for (size_t k = 0; k < count; k++)
+            swap_total(c, &raises[k]);
+        assert_int_equal(license_possible(c, j, NULL), 0);
+        for (size_t k = 0; k < count; k++) {
+            swap_total(c, &raises[k]);
+            assert_int_equal(license_possible(c, j, NULL), -ERR_LICENSE);
+            swap_total(c, &raises[k]);
+        }
+        for (size_t k = 0; k < count; k++)
+            swap_total(c, &raises[k]);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+}
+
+/* Higher counts do not help a job that requires a node that no layer has: the refusal names it,
+ * also where layers have too little. */
+static void required_node_without_a_layer_is_named(void **state)
+{
+    static const char *const cases[] = {"L=part:1 w=n7 N=1", "L=part:5 w=n7 N=1",
+                                        "L=part:5 w=n[1-2],n7 N=3", "L=part:2 w=n[6-7] N=2"};
+    (void)state;
+    for (int per_node = 0; per_node < 2; per_node++) {
+        enum conf_hres_mode mode = per_node ? CONF_HRES_PER_NODE : CONF_HRES_EACH_LAYER;
+        struct cluster *c = make();
+        license_add_layer(c, "part", mode, nodes_of(c, 0, 4), 4);
+        license_add_layer(c, "part", mode, nodes_of(c, 0, 6), 4);
+        for (size_t i = 0; i < COUNT(cases); i++) {
+            struct license_raise raises[LICENSE_RAISES_MAX];
+            struct err err = {0};
+            struct job *j = test_job(c, 1, cases[i]);
+            assert_int_equal(license_possible(c, j, &err), -ERR_LICENSE);
+            if (!strstr(err.text, ": no layer has n7"))
+                fail_msg("%s: %s", cases[i], err.text);
+            assert_int_equal(license_find_raises(c, j, &j->want.licenses.list.data[0], raises), 0);
+            cluster_remove_job(c, j);
+        }
+        test_cluster_free(c);
+    }
+}
+
+/* More layers than are named, each of which is needed, and many more that are not. */
+static void many_short_layers_have_no_raises(void **state)
+{
+    (void)state;
+    for (uint32_t needed = LICENSE_RAISES_MAX; needed <= LICENSE_RAISES_MAX + 1; needed++) {
+        struct cluster *c = test_cluster(conf);
+        struct license_raise raises[LICENSE_RAISES_MAX];
+        for (uint32_t i = 0; i < 8; i++)
+            license_add_layer(c, "one", CONF_HRES_PER_NODE, nodes_of(c, i, 1), i < needed ? 1 : 2);
+        test_up(c);
+        struct job *j = test_job(c, 1, "L=one:2 N=8");
+        size_t count = license_find_raises(c, j, &j->want.licenses.list.data[0], raises);
+        assert_int_equal(count, needed == LICENSE_RAISES_MAX ? needed : 0);
+        test_cluster_free(c);
+    }
+}
+
 /* --- against exhaustive search ------------------------------------------------------------------
  */
 
@@ -305,6 +383,9 @@ int main(void)
         cmocka_unit_test(per_node_amounts_sum_up),
         cmocka_unit_test(reservation_of_a_layer_counts_its_jobs),
         cmocka_unit_test(impossible_request_is_refused),
+        cmocka_unit_test(raised_layers_make_a_request_possible),
+        cmocka_unit_test(required_node_without_a_layer_is_named),
+        cmocka_unit_test(many_short_layers_have_no_raises),
         cmocka_unit_test(largest_set_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

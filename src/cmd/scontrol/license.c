@@ -12,17 +12,20 @@
 #include "proto/license.pb-c.h"
 #include "show/show.h"
 
-/* "flat(n[1-8])" */
+/* "flat(n[1-8])". Without nodes the controller names the layers that there are. */
 static int set_layer(struct update *u, const char *text, Pb__LicenseUpdate *r)
 {
     const char *open = strchr(text, '('), *end = open ? strrchr(text, ')') : NULL;
-    if (!end || end[1] || open == text) {
-        cmd_line("Invalid input: license=%s: expected NAME(NODES), as scontrol show license has "
-                 "them",
+    if (!*text || open == text || (open && (!end || end[1]))) {
+        cmd_line("Invalid input: license=%s: expected NAME(NODES), as in license='power(n[1-2])'",
                  text);
         return -1;
     }
-    r->name = arena_printf(&u->arena, "%.*s", (int)(open - text), text);
+    r->name = arena_strdup(&u->arena, text);
+    r->nodes = (char *)"";
+    if (!open)
+        return 0;
+    r->name[open - text] = 0;
     r->nodes = arena_printf(&u->arena, "%.*s", (int)(end - open - 1), open + 1);
     return 0;
 }
