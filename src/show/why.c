@@ -176,7 +176,7 @@ static void put_group(const Pb__WhyNodes *g, struct str *out)
 
 static void put_nodes(const Pb__WhyReply *why, struct str *out)
 {
-    if (why->resource)
+    if (why->resource && why->has_need)
         str_printf(out, "  Short of: %s (%llu of %llu).\n", why->resource,
                    (unsigned long long)why->have, (unsigned long long)why->need);
     for (size_t i = 0; i < why->n_holders; i++) {
@@ -228,6 +228,35 @@ static void put_ahead(const Pb__WhyReply *why, struct str *out)
         str_printf(out, "    and %zu more\n", why->n_ahead - AHEAD_SHOWN);
 }
 
+/* Whether the job waits for what other jobs use: jobs without a time limit hide when it becomes
+ * free. */
+static bool waits_for_resources(const Pb__WhyReply *why)
+{
+    return str_eq(why->rule, "resources") || str_eq(why->rule, "behind") ||
+           str_eq(why->rule, "licenses");
+}
+
+static void put_start(const Pb__WhyReply *why, struct str *out)
+{
+    if (why->has_start_at) {
+        put_date("  Expected start: ", why->start_at, out);
+    } else if (why->n_without_limit) {
+        bool one = why->n_without_limit == 1;
+        str_printf(out, "  Expected start: not foreseeable, no end is known: job%s ",
+                   one ? "" : "s");
+        for (size_t i = 0; i < why->n_without_limit; i++)
+            str_printf(out, "%s%u", i ? ", " : "", why->without_limit[i]);
+        str_printf(out, " ha%s no time limit", one ? "s" : "ve");
+    } else if (!why->starts_now) {
+        str_printf(out, "  Expected start: not foreseeable%s",
+                   waits_for_resources(why) ? " (a job without a time limit may have what it needs)"
+                                            : "");
+    } else {
+        return;
+    }
+    str_putc(out, '\n');
+}
+
 static void put_changes(const Pb__WhyReply *why, struct str *out)
 {
     if (why->n_changes)
@@ -251,14 +280,6 @@ static const char *sentence_of(const Pb__JobRecord *job, const Pb__WhyReply *why
     return find_sentence(why->rule);
 }
 
-/* Whether the job waits for what other jobs use: jobs without a time limit hide when it becomes
- * free. */
-static bool waits_for_resources(const Pb__WhyReply *why)
-{
-    return str_eq(why->rule, "resources") || str_eq(why->rule, "behind") ||
-           str_eq(why->rule, "licenses");
-}
-
 /* The lines that follow concern this component of the heterogeneous job. */
 static void put_component(const Pb__JobRecord *component, const Pb__WhyReply *why, struct str *out)
 {
@@ -278,19 +299,14 @@ static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struc
     str_printf(out, ", %s\n", why->reason);
     put_component(job, why, out);
     str_printf(out, "  %s\n", sentence ? sentence : why->rule);
+    if (why->lack)
+        str_printf(out, "  %s.\n", why->lack);
     put_facts(job, why, out);
     put_need(job, why, out);
     put_nodes(why, out);
     put_reservations(why, out);
     put_ahead(why, out);
-    if (why->has_start_at)
-        put_date("  Expected start: ", why->start_at, out);
-    if (why->has_start_at)
-        str_putc(out, '\n');
-    else if (!why->starts_now)
-        str_printf(out, "  Expected start: not foreseeable%s\n",
-                   waits_for_resources(why) ? " (a job without a time limit may have what it needs)"
-                                            : "");
+    put_start(why, out);
     put_changes(why, out);
 }
 
@@ -397,6 +413,14 @@ static json_t *pack_reservations(const Pb__WhyReply *why)
     return all;
 }
 
+static json_t *pack_limitless(const Pb__WhyReply *why)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < why->n_without_limit; i++)
+        json_array_append_new(all, json_integer(why->without_limit[i]));
+    return all;
+}
+
 static json_t *pack_changes(const Pb__WhyReply *why)
 {
     json_t *all = json_array();
@@ -428,6 +452,7 @@ static void put_why(const Pb__WhyReply *why, json_t *o)
     put_member(o, "resource", pack_text(why->resource));
     put_member(o, "have", pack_number(why->has_have, (int64_t)why->have));
     put_member(o, "need", pack_number(why->has_need, (int64_t)why->need));
+    put_member(o, "lack", pack_text(why->lack));
     put_member(o, "could_ever", json_integer(why->could_ever));
     put_member(o, "nodes", pack_groups(why));
     put_member(o, "reservations", pack_reservations(why));
@@ -437,6 +462,7 @@ static void put_why(const Pb__WhyReply *why, json_t *o)
     put_member(o, "ahead", pack_jobs_ahead(why));
     put_member(o, "starts_now", json_boolean(why->starts_now));
     put_member(o, "start_at", pack_number(why->has_start_at, why->start_at));
+    put_member(o, "without_limit", pack_limitless(why));
     put_member(o, "changes", pack_changes(why));
 }
 

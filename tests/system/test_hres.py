@@ -2,6 +2,7 @@
 """Hierarchical resources with real daemons: HRES-10, HRES-11, HRES-42 to HRES-48, HRES-51."""
 import pathlib
 import re
+import shlex
 
 import pytest
 
@@ -276,6 +277,59 @@ def test_file_is_reported(make_cluster):
     changes = ["resource flat: removed", "resource wild: removed", "resource power: removed"]
     assert changes == [line for line in c.run("scontrol reconfigure").ok().splitlines() if line.startswith("resource ")]
     c.stop()
+
+
+def test_why_a_count_or_a_variable_keeps_a_job(hres):
+    """HRES-51: a count that is too low, by an operator or by the file, and a variable that is gone: what is missing, and what gives it."""
+    path = hres.dir / "resources.yaml"
+    hres.wait_ready()  # after restarts of the controller
+
+    def waits(*options):
+        held = job(hres, "-H", *options)
+        yield held
+        hres.run(f"scontrol release {held}").ok()
+        eventually(lambda: hres.run(["squeue", "-h", "-o", "%r", "-j", str(held)]).ok().strip() == "Licenses", "it waits for a layer")
+        said = hres.json(f"sluice why --json {held}")["why"][0]
+        text = hres.run(["sluice", "why", str(held)]).ok()
+        assert said["sentence"] in text and said["lack"] in text and "in use, reserved" not in text and "Expected start: not foreseeable\n" in text + "\n"
+        yield said
+
+    def short(submission, command, lack, resource, have, need):
+        held = next(submission)
+        command()
+        said = next(submission)
+        assert (said["rule"], said["lack"], said["resource"], said["have"], said["need"]) == ("too_few", lack, f"license:{resource}", have, need)
+        change = said["changes"][0]
+        assert change["kind"] == "count" and change["by_operator"] and not change["now"]
+        hres.run(shlex.split(change["command"])).ok()
+        hres.wait_state(held, "RUNNING")
+        end(hres, held)
+        return change["command"]
+
+    assert short(waits("-w", "n1", "-L", "flat:5"), lambda: hres.run("scontrol update license=flat(n[1-2]) count=3").ok(),
+                 "flat(n[1-2]) has 3 (12 in resources.yaml)", "flat(n[1-2])", 3, 5) == "scontrol update license='flat(n[1-2])' count=file"
+    assert short(waits("-N2", "-w", "n[1-2]", "-L", "power:full_node"), lambda: hres.run("scontrol update license=power(n[1-2]) count=6500").ok(),
+                 "power(n[1-2]) has 1500 (count 6500, base 5000; 40000 in resources.yaml)", "power(n[1-2])", 1500, 2000).endswith("count=file")
+
+    def edit(old, new):
+        path.write_text(scaled().replace(old, new))
+        hres.run("scontrol reconfigure").ok()
+
+    assert short(waits("-N8", "-L", "power:full_node"), lambda: edit("count: 130000", "count: 34000"),
+                 "power(n[1-8]) has 6000 (count 34000, base 28000)", "power(n[1-8])", 6000, 8000) == "scontrol update license='power(n[1-8])' count=36000"
+    assert short(waits("-w", "n1", "-L", "natural:60"), lambda: edit("count: 100", "count: 10"),
+                 "natural(n[1-8]) has 50", "natural(n[1-8])", 50, 60) == "scontrol update license='natural(n[1-8])' count=60"
+    edit("", "")
+    submission = waits("-w", "n1", "-L", "power:full_node")
+    held = next(submission)
+    edit("name: full_node", "name: half_node")
+    said = next(submission)
+    assert (said["rule"], said["resource"], said["need"]) == ("license_gone", "license:power:full_node", None)
+    assert said["lack"].startswith("resource power has no variable full_node, it has half_node, full_gpu_node: define it in resources.yaml")
+    assert [change["command"] for change in said["changes"]] == [f"scontrol update JobId={held} Licenses="]
+    edit("", "")
+    hres.wait_state(held, "RUNNING")
+    end(hres, held)
 
 
 def test_another_file(hres):

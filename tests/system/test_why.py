@@ -352,9 +352,29 @@ def test_a_start_behind_a_job_without_a_limit_is_not_predicted(make_cluster):
     waits = c.sbatch("--exclusive", "-t", "5", wrap="true")
     eventually(lambda: c.job(waits)["Reason"] == "Resources", "it waits")
     said = c.run(f"sluice why {waits}").ok()
-    assert "Expected start: not foreseeable (a job without a time limit may have what it needs)" in said, said
+    assert f"Expected start: not foreseeable, no end is known: job {endless} has no time limit" in said, said
     c.run(f"scontrol update jobid={endless} timelimit=10").ok()
     eventually(lambda: re.search(r"Expected start: 20\d\d-", c.run(f"sluice why {waits}").ok()), "a limit makes it foreseeable")
+
+
+def test_jobs_behind_pending_jobs_without_a_limit(make_cluster):
+    """No dates years away: neither of a job, nor of those before it; the jobs without a limit are named."""
+    c = make_cluster(nodes=2, partitions=["PartitionName=main Nodes=n1 Default=YES", "PartitionName=other Nodes=n2"])
+    first = c.sbatch("--exclusive", "-t", "10", wrap="sleep 600")
+    elsewhere = c.sbatch("-p", "other", "--exclusive", wrap="sleep 600")
+    for job in first, elsewhere:
+        c.wait_state(job, "RUNNING")
+    endless = c.sbatch("--exclusive", wrap="true")
+    waits, last = (c.sbatch("--exclusive", "-t", "5", wrap="true") for _ in range(2))
+    eventually(lambda: c.job(last)["Reason"] == "Priority", "all are looked at")
+    assert why(c, endless)["without_limit"] == [] and why(c, endless)["start_at"] > 0
+    said = why(c, last)
+    assert said["without_limit"] == [endless] and said["start_at"] is None
+    assert [(job["job_id"], job["start_at"] is None) for job in said["ahead"]] == [(endless, False), (waits, True)]
+    assert f"Expected start: not foreseeable, no end is known: job {endless} has no time limit" in c.run(f"sluice why {last}").ok()
+    c.run(f"scontrol update jobid={first} timelimit=UNLIMITED").ok()
+    eventually(lambda: why(c, waits)["without_limit"] == [first, endless], "the new limit")
+    assert f"no end is known: jobs {first}, {endless} have no time limit" in c.run(f"sluice why {waits}").ok()
 
 
 def test_hold_after_a_failed_prolog(make_cluster):

@@ -167,12 +167,17 @@ static const Pb__WhyReply *hide_names(struct control *c, const struct caller *wh
     pb_pack(&all->base, &packed);
     Pb__WhyReply *m = arena_unpack(arena, &pb__why_reply__descriptor, packed.data, packed.len);
     size_t kept = 0;
-    size_t holders = 0;
+    size_t holders = 0, limitless = 0;
     for (size_t i = 0; m && i < m->n_holders; i++)
         if (is_shown(c, who, m->holders[i]->job_id))
             m->holders[holders++] = m->holders[i];
     if (m)
         m->n_holders = holders;
+    for (size_t i = 0; m && i < m->n_without_limit; i++)
+        if (is_shown(c, who, m->without_limit[i]))
+            m->without_limit[limitless++] = m->without_limit[i];
+    if (m)
+        m->n_without_limit = limitless;
     for (size_t i = 0; m && i < m->n_ahead; i++)
         if (is_shown(c, who, m->ahead[i]->job_id))
             m->ahead[kept++] = m->ahead[i];

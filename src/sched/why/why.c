@@ -33,6 +33,7 @@ static void forget_search(struct why *w)
     arena_done(&w->arena);
     arena_init(&w->arena, 0);
     w->answer = NULL;
+    w->count_what = w->count_command = NULL;
     w->place = w->at = 0;
     w->head = 0;
     w->set = (struct why_set){0};
@@ -60,6 +61,7 @@ void why_free(struct why *w)
     vec_done(&w->places);
     vec_done(&w->trials);
     vec_done(&w->lay);
+    vec_done(&w->endless);
     vec_done(&w->q.may);
     free(w);
 }

@@ -81,11 +81,11 @@ static void put_holders(struct why *w, const struct common_short *s)
     }
 }
 
-/* Of what nodes have in common. False: jobs with the rule wait for something else. */
-static bool put_common(struct why *w, const struct job *j)
+/* Of what nodes have in common. False: jobs with the reason wait for something else. */
+static bool put_common(struct why *w, const struct job *j, enum reason reason)
 {
     struct common_short s;
-    if (!common_find_short(w->cluster, j, why_reason(w->rule), w->now_sec, &s))
+    if (!common_find_short(w->cluster, j, reason, w->now_sec, &s))
         return false;
     put_short(w, arena_strdup(&w->arena, s.what), s.have, s.need);
     free(s.what);
@@ -94,13 +94,92 @@ static bool put_common(struct why *w, const struct job *j)
     return true;
 }
 
+static char *name_pool(struct why *w, const struct license_need *need, const struct license *l)
+{
+    _cleanup_free_ char *name = license_name_pool(w->cluster, need, l);
+    return arena_strdup(&w->arena, name);
+}
+
+static void put_lack(struct why *w, const struct str *text)
+{
+    w->answer->lack = arena_strdup(&w->arena, str_cstr(text));
+}
+
+/* A licence, a resource or a variable that the configuration does not have any more. */
+static void put_gone(struct why *w, const struct job *j)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    vec_foreach (&j->want.licenses.list, need) {
+        if (need->at >= 0)
+            continue;
+        license_format_gone(w->cluster, need, &text);
+        w->answer->resource = name_pool(w, need, NULL);
+        put_lack(w, &text);
+        return;
+    }
+}
+
+/* The layers that would have to have more, and the commands that give it to them. */
+static void put_raises(struct why *w, const struct license_need *need,
+                       const struct license_raise *raises, size_t count)
+{
+    const struct license *pools = w->cluster->licenses.list.data;
+    _cleanup_str_ struct str text = STR_INIT, what = STR_INIT, command = STR_INIT;
+    for (size_t i = 0; i < count; i++) {
+        const struct license *l = &pools[raises[i].at];
+        str_puts(&text, i ? ", " : "");
+        license_format_total(l, &text);
+        str_puts(&what, i ? ", and " : "");
+        str_printf(&command, "%sscontrol update license='", i ? " && " : "");
+        license_format_pool(l, &command);
+        if (raises[i].is_enough_file) {
+            str_puts(&what, "the count of resources.yaml for ");
+            str_puts(&command, "' count=file");
+        } else {
+            unsigned long long enough = raises[i].total + l->base;
+            str_printf(&what, "a count of %llu for ", enough);
+            str_printf(&command, "' count=%llu", enough);
+        }
+        license_format_pool(l, &what);
+    }
+    const struct license *first = &pools[raises[0].at];
+    put_short(w, name_pool(w, need, first), first->total, raises[0].total);
+    put_lack(w, &text);
+    w->count_what = arena_strdup(&w->arena, str_cstr(&what));
+    w->count_command = arena_strdup(&w->arena, str_cstr(&command));
+}
+
+/* More than there is of a licence, or of layers. */
+static void put_too_few(struct why *w, const struct job *j)
+{
+    struct license_raise raises[LICENSE_RAISES_MAX];
+    vec_foreach (&j->want.licenses.list, need) {
+        const struct license *l = &w->cluster->licenses.list.data[need->at];
+        bool layered = license_is_tied(w->cluster, need);
+        size_t count = layered ? license_find_raises(w->cluster, j, need, raises) : 0;
+        if (count) {
+            put_raises(w, need, raises, count);
+            return;
+        }
+        if (layered || need->count <= l->total)
+            continue;
+        put_short(w, name_pool(w, need, NULL), l->total, need->count);
+        return;
+    }
+    put_common(w, j, REASON_LICENSES);
+}
+
 static void put_scarce(struct why *w, const struct job *j)
 {
     const struct request *r = &j->want;
     uint32_t have = why_nodes_count(&w->nodes, WHY_FREE);
-    if (put_common(w, j))
+    if (w->rule == WHY_TOO_FEW)
+        put_too_few(w, j);
+    else if (w->rule == WHY_LICENSE_GONE)
+        put_gone(w, j);
+    else if (put_common(w, j, why_reason(w->rule)))
         return;
-    if (w->rule == WHY_JOB_ARRAY_TASK_LIMIT && j->array)
+    else if (w->rule == WHY_JOB_ARRAY_TASK_LIMIT && j->array)
         put_short(
             w, "elements of the array",
             j->array->throttle > j->array->running ? j->array->throttle - j->array->running : 0, 1);
@@ -200,6 +279,20 @@ static void put_change(struct why *w, const struct job *leader, const struct job
     w->answer->changes[w->answer->n_changes++] = m;
 }
 
+/* Other counts of layers: whether the job starts then at once is not tried. */
+static void put_count_change(struct why *w)
+{
+    if (!w->count_command)
+        return;
+    Pb__WhyChange *m = arena_alloc(&w->arena, sizeof *m);
+    pb__why_change__init(m);
+    m->kind = (char *)"count";
+    m->what = w->count_what;
+    m->command = w->count_command;
+    SET(m, by_operator, true);
+    w->answer->changes[w->answer->n_changes++] = m;
+}
+
 void why_finish(struct why *w, const struct job *leader, const struct job *j)
 {
     size_t parts = 0;
@@ -208,6 +301,7 @@ void why_finish(struct why *w, const struct job *leader, const struct job *j)
         put_reservations(w, j);
     why_nodes_put(&w->nodes, w->cluster, w->answer, &w->arena);
     w->answer->changes = arena_alloc(&w->arena, CHANGES_MOST * sizeof(*w->answer->changes));
+    put_count_change(w);
     if (w->trials.len)
         qsort(w->trials.data, w->trials.len, sizeof(*w->trials.data), by_worth);
     vec_foreach (&w->trials, t) {

@@ -135,6 +135,15 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
     return otherwise ? WHY_SWITCHES : w->head ? WHY_BEHIND : WHY_RESOURCES;
 }
 
+/* Of a job that waits for licences: whether it would have them if no job held any. */
+static enum why_rule rule_of_licenses(const struct why *w, const struct job *j)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (need->at < 0)
+            return WHY_LICENSE_GONE;
+    return license_possible(w->cluster, j, NULL) == 0 ? WHY_LICENSES : WHY_TOO_FEW;
+}
+
 enum why_rule why_find_rule(struct why *w, const struct job *leader, const struct job *j)
 {
     bool queued = w->q.guest || job_partitions_is_queued(j);
@@ -158,11 +167,14 @@ enum why_rule why_find_rule(struct why *w, const struct job *leader, const struc
         rule = WHY_NOW;
     else if (r->req && !bitset_contains(w->cluster->pool.usable, r->req))
         rule = WHY_REQ_NODE_NOT_AVAIL;
-    else if (!why_rule_of_reason(d.reason, &rule)) {
+    else {
         if (j->in_set)
             license_choose_alternative(&same.job, plan_choose_awaited(&w->plan, &same.job));
-        rule = rule_of_needs(w, &same.job, j->in_set);
+        if (!why_rule_of_reason(d.reason, &rule))
+            rule = rule_of_needs(w, &same.job, j->in_set);
     }
+    if (rule == WHY_LICENSES)
+        rule = rule_of_licenses(w, j->in_set ? &same.job : j);
     plan_decision_done(&d);
     free(d.detail);
     relax_done(&same);

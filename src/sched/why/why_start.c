@@ -21,6 +21,7 @@ void why_start_forget(struct why *w)
     }
     free(take_ptr(w->timeline));
     vec_clear(&w->lay);
+    vec_clear(&w->endless);
     w->laid = 0;
     w->not_before = w->first_laid = 0;
     w->too_many = w->partly = w->searching = w->filling = false;
@@ -84,6 +85,63 @@ bool why_start_is_needed(const struct why *w)
     return needs && w->places.data[w->place].part;
 }
 
+/* The planner takes a job without a time limit to end after a year. A start that waits for such an
+ * end is no prediction. */
+static bool waits_for_endless(const struct why *w, int64_t at)
+{
+    for (struct order_link *l = order_first(&w->cluster->ends); l && (int64_t)l->key <= at;
+         l = order_next(l))
+        if (job_of_end(l)->limit_sec == INT64_MAX)
+            return true;
+    vec_foreach (&w->endless, laid)
+        if (laid->ends_at <= at)
+            return true;
+    return false;
+}
+
+static bool has_node_of(const struct job *j, const struct bitset *nodes)
+{
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released && bitset_test(nodes, a->node))
+            return true;
+    return false;
+}
+
+#define ENDLESS_MOST 4 /* jobs that are named */
+
+static void name_endless(struct why *w, uint32_t id)
+{
+    Pb__WhyReply *m = w->answer;
+    if (m->n_without_limit < ENDLESS_MOST)
+        m->without_limit[m->n_without_limit++] = id;
+}
+
+/* Those that run on these nodes; NULL: on any. */
+static void name_running_endless(struct why *w, const struct bitset *nodes, int64_t at)
+{
+    for (struct order_link *l = order_first(&w->cluster->ends); l && (int64_t)l->key <= at;
+         l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        if (j->limit_sec == INT64_MAX && (!nodes || has_node_of(j, nodes)))
+            name_endless(w, j->id);
+    }
+}
+
+/* Names the jobs without a time limit whose ends such a start waits for: those on nodes that the
+ * job could have, and those before it in the queue; else all. */
+static void put_endless(struct why *w, const struct job *j, int64_t at)
+{
+    w->answer->without_limit =
+        arena_alloc(&w->arena, ENDLESS_MOST * sizeof(*w->answer->without_limit));
+    if (!j->in_set && w->nodes.could)
+        name_running_endless(w, w->nodes.could, at);
+    vec_foreach (&w->endless, laid)
+        if (laid->ends_at <= at)
+            name_endless(w, laid->id);
+    if (!w->answer->n_without_limit)
+        name_running_endless(w, NULL, at);
+}
+
 static void put_ahead(struct why *w, const struct job *j, int64_t start_at)
 {
     Pb__WhyReply *m = w->answer;
@@ -95,8 +153,8 @@ static void put_ahead(struct why *w, const struct job *j, int64_t start_at)
     a->partition = (char *)j->part->conf.name;
     SET(a, priority, j->priority);
     SET(a, nodes, j->want.min_nodes);
-    a->has_start_at = start_at > 0;
-    a->start_at = start_at;
+    a->has_start_at = start_at > 0 && !waits_for_endless(w, start_at);
+    a->start_at = a->has_start_at ? start_at : 0;
     m->ahead[m->n_ahead++] = a;
 }
 
@@ -136,6 +194,8 @@ static void note_laid(struct why *w, const struct job *j, int64_t at)
     bool first = !w->laid || w->lay.data[w->laid - 1].id != j->id; /* of an array */
     if (w->place == 0 && !w->q.guest && first)
         put_ahead(w, j, at);
+    if (at && j->limit_sec == INT64_MAX)
+        vec_push(&w->endless, ((struct why_endless){j->id, job_ends_at(j, at)}));
 }
 
 static bool lay_job(struct why *w, const struct job *j)
@@ -201,17 +261,6 @@ bool why_start_lay(struct why *w)
     return true;
 }
 
-/* The planner takes a job without a time limit to end after a year. A start that waits for such an
- * end is no prediction. */
-static bool waits_for_unlimited(const struct cluster *c, int64_t at)
-{
-    for (struct order_link *l = order_first(&c->ends); l && (int64_t)l->key <= at;
-         l = order_next(l))
-        if (job_of_end(l)->limit_sec == INT64_MAX)
-            return true;
-    return false;
-}
-
 bool why_start_estimate(struct why *w, const struct job *leader, const struct job *j,
                         const struct relax *r, uint64_t number, int64_t *at)
 {
@@ -229,10 +278,9 @@ bool why_start_estimate(struct why *w, const struct job *leader, const struct jo
     if (more || (!j->in_set && !w->where.shares.len))
         *at = 0;
     relax_done(&as);
-    if (*at <= w->now_sec ||
-        (!w->q.guest &&
-         waits_for_unlimited(w->cluster,
-                             *at))) /* what keeps it now is nothing that a timeline knows */
+    if (*at <= w->now_sec) /* what keeps it now is nothing that a timeline knows */
+        *at = 0;
+    if (*at && r && !w->q.guest && waits_for_endless(w, *at))
         *at = 0;
     return more;
 }
@@ -265,7 +313,10 @@ bool why_start_own(struct why *w, const struct job *leader, const struct job *j)
     }
     if (w->rule == WHY_BEGIN_TIME && j->begin_at > at)
         at = j->begin_at;
-    m->has_start_at = at > 0 && !w->too_many && !waits_for_unlimited(w->cluster, at);
+    bool is_endless = at > 0 && waits_for_endless(w, at);
+    if (is_endless)
+        put_endless(w, j, at);
+    m->has_start_at = at > 0 && !w->too_many && !is_endless;
     m->start_at = m->has_start_at ? at : 0;
     m->sched_nodes = m->has_start_at && at == found ? name_nodes(w) : NULL;
     return false;

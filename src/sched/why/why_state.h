@@ -28,6 +28,12 @@ struct why_laid { /* a job, in one of its partitions, with one of its alternativ
     uint32_t license;
 };
 
+struct why_endless { /* a pending job without a time limit, and the end that the planner takes for
+                        its own */
+    uint32_t id;
+    int64_t ends_at;
+};
+
 /* Of a job set: which of its components keeps all of them. Found one look after the other. */
 struct why_set {
     enum { SET_WHOLE, SET_ALONE, SET_BESIDE, SET_KEPT } look;
@@ -62,20 +68,22 @@ struct why {
     uint32_t license;        /* this one */
     struct why_set set;
     struct why_nodes nodes;
-    struct timeline *timeline; /* with those before it; NULL: not made */
-    struct resv_plan resv;     /* of the timeline */
-    VEC(struct why_laid) lay;  /* who is to be on it; */
-    size_t laid;               /* so many are */
-    bool too_many, filling;    /* what runs is being put on the timeline */
-    bool partly;               /* of arrays before it not all elements are: they have a throttle */
-    bool searching;            /* a place on it: */
+    struct timeline *timeline;       /* with those before it; NULL: not made */
+    struct resv_plan resv;           /* of the timeline */
+    VEC(struct why_laid) lay;        /* who is to be on it; */
+    size_t laid;                     /* so many are; */
+    VEC(struct why_endless) endless; /* those of them without a time limit */
+    bool too_many, filling;          /* what runs is being put on the timeline */
+    bool partly;    /* of arrays before it not all elements are: they have a throttle */
+    bool searching; /* a place on it: */
     struct timeline_search search;
     struct selection where;
     int64_t not_before;
     uint32_t head, head_priority; /* of its partition, before it; 0: none */
     enum why_rule rule;
-    struct why_start found; /* of a guest */
-    int64_t first_laid;     /* the first start of those before it, later than now; 0: none */
+    char *count_what, *count_command; /* other counts of layers that would do; NULL: none */
+    struct why_start found;           /* of a guest */
+    int64_t first_laid; /* the first start of those before it, later than now; 0: none */
 };
 
 /* The job, or the leader of its set. */
