@@ -238,7 +238,17 @@ def test_bad_input(c):
     c.run("sluice why x").fails("sluice: error: why: Invalid job id: x")
     c.run("sluice why 99999").fails("sluice: error: why 99999: Invalid job id specified")
     c.run("sluice why 7.x").fails("Invalid job id: 7.x")
-    c.run("sluice why 1 2").fails("unexpected argument '2'")
+    c.run("sluice why 1 x 7.x").fails("Invalid job id: x\n", "Invalid job id: 7.x\n")
+
+
+def test_several_jobs(c):
+    """A block for each, in the order in which they are named; one that is unknown does not spare the others."""
+    held, late = wait(c, "-H"), wait(c, "--begin=now+1hour")
+    alone = [c.run(f"sluice why {job}").ok() for job in (late, held)]
+    assert c.run(f"sluice why {late} {held}").ok() == "\n\n".join(alone)
+    assert [said["job_id"] for said in json.loads(c.run(f"sluice why --json {late} {held}").ok())["why"]] == [late, held]
+    some = c.run(f"sluice why {late} 99999 {held}")
+    assert some.fails("sluice: error: why 99999: Invalid job id specified") and some.stdout.rstrip("\n") == "\n\n".join(alone)
 
 
 def test_rules_outside_of_the_queue(c):

@@ -259,9 +259,10 @@ int main(int argc, char **argv)
     char *spelled = o.dir;
     o.dir = place_real(spelled);
     free(spelled);
-    const char *operand[SLUICE_OPERANDS + 1] = {0};
-    for (int i = optind + 1; i < argc && i - optind <= SLUICE_OPERANDS + 1; i++)
-        operand[i - optind - 1] = argv[i];
+    size_t count = (size_t)(argc - optind - 1);
+    _cleanup_free_ const char **operand = mem_new_array(const char *, count + SLUICE_OPERANDS + 1);
+    for (size_t i = 0; i < count; i++)
+        operand[i] = argv[optind + 1 + (int)i];
     int status = run_verb(argv[optind], operand, &o);
     vec_done(&o.set);
     free(o.dir);

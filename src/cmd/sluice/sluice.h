@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -50,8 +51,9 @@ struct sluice_options {
 };
 
 /* The verbs; each returns the status to exit with. 'operand': the words behind it, and NULL in the
- * place of each that was not given. */
+ * place of each that was not given; where there may be any number, NULL behind the last one. */
 #define SLUICE_OPERANDS 2
+#define SLUICE_ANY UINT_MAX
 #define VERB(name, operands)                                                                       \
     int sluice_##name(const struct sluice_options *o, const char *const *operand);
 #include "cmd/sluice/verbs.def"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sluice why: of a pending job the controller is asked; all else is in its record, and in those of
- * the job's steps. */
+ * the job's steps. Of several jobs there is one block for each. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -107,11 +107,11 @@ static int put_turn(const Pb__JobRecord *job, struct err *err)
     return rc;
 }
 
-static void put_json(const struct found *f, const Pb__WhyReply *why)
+static void put_json(const struct found *f, const Pb__WhyReply *why, json_t *all)
 {
     json_t *answer = show_why_json(f->job, why, f->now);
     json_object_set(answer, "steps", f->json);
-    json_out_print(cmd_source(), "why", json_pack("[o]", answer), false, cmd_out());
+    json_array_append_new(all, answer);
 }
 
 /* Of steps that run the job is told when it is suspended: they are so with it. */
@@ -163,36 +163,70 @@ static int find_steps(struct found *f, const char *text, Pb__StepId *id, struct 
     return 0;
 }
 
-int sluice_why(const struct sluice_options *o, const char *const *operand)
+/* Into the output, behind what was said of others, or as an element of 'all', unless that is NULL.
+ */
+static int explain_job(const char *text, const Pb__StepId *id, json_t *all, struct err *err)
 {
-    const char *text = operand[0];
     struct found f = {.steps = STR_INIT};
-    Pb__StepId id = PB__STEP_ID__INIT;
     const Pb__WhyReply *why = NULL;
     const Pb__JobRecord *component = NULL;
-    struct err err = {0};
-    if (!text || job_arg_parse(text, &id, NULL) < 0) {
-        cmd_error("why: %s%s%s", text ? "Invalid job id: " : "a job id is needed", text ? text : "",
-                  "");
-        return 1;
-    }
-    sluice_choose(o);
+    Pb__StepId asked = *id;
     arena_init(&f.arena, 0);
-    int rc = ask_why(&f, &id, &why, &err);
+    int rc = ask_why(&f, &asked, &why, err);
     if (rc == 0)
-        rc = find_component(&f, why, &component, &err);
-    f.json = id.has_step_id ? json_array() : json_null();
-    if (rc == 0 && id.has_step_id)
-        rc = find_steps(&f, text, &id, &err);
-    if (rc == 0 && o->json)
-        put_json(&f, why);
+        rc = find_component(&f, why, &component, err);
+    f.json = asked.has_step_id ? json_array() : json_null();
+    if (rc == 0 && asked.has_step_id)
+        rc = find_steps(&f, text, &asked, err);
+    if (rc == 0 && !all && cmd_out()->len)
+        str_putc(cmd_out(), '\n');
+    if (rc == 0 && all)
+        put_json(&f, why, all);
     else if (rc == 0)
-        rc = put_text(&f, component, why, &err);
-    if (rc != 0)
-        cmd_error("why %s: %s", text, err.text);
+        rc = put_text(&f, component, why, err);
     json_decref(f.json);
     str_done(&f.steps);
     arena_done(&f.arena);
-    int status = cmd_flush();
-    return rc == 0 ? status : 1;
+    return rc;
+}
+
+/* All that is wrong with the words is said before a question is asked. */
+static int parse_ids(const char *const *operand, Pb__StepId *ids)
+{
+    int status = 0;
+    for (size_t i = 0; operand[i]; i++) {
+        ids[i] = (Pb__StepId)PB__STEP_ID__INIT;
+        if (job_arg_parse(operand[i], &ids[i], NULL) == 0)
+            continue;
+        cmd_error("why: Invalid job id: %s", operand[i]);
+        status = 1;
+    }
+    return status;
+}
+
+int sluice_why(const struct sluice_options *o, const char *const *operand)
+{
+    size_t count = 0;
+    while (operand[count])
+        count++;
+    if (!count) {
+        cmd_error("why: a job id is needed");
+        return 1;
+    }
+    sluice_choose(o); /* names of components are looked up there */
+    _cleanup_free_ Pb__StepId *ids = mem_new_array(Pb__StepId, count);
+    int wrong = parse_ids(operand, ids), status = wrong;
+    json_t *all = o->json ? json_array() : NULL;
+    for (size_t i = 0; !wrong && i < count; i++) {
+        struct err err = {0};
+        if (explain_job(operand[i], &ids[i], all, &err) == 0)
+            continue;
+        cmd_error("why %s: %s", operand[i], err.text);
+        status = 1;
+    }
+    if (json_array_size(all))
+        json_out_print(cmd_source(), "why", all, false, cmd_out());
+    else
+        json_decref(all);
+    return cmd_flush() ? 1 : status;
 }
