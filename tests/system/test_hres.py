@@ -273,7 +273,9 @@ def test_file_is_reported(make_cluster):
                "resource power: variables: full_node:1000,full_gpu_node:2000 -> full_node:1000,full_gpu_node:1800",
                "resource power(n[1-4]): base: network1:3000 -> network1:2000", "resource power(n[5-8]): base: network2:2000 -> network2:1800"]
     assert changes == [line for line in c.run("scontrol reconfigure").ok().splitlines() if line.startswith("resource ")]
+    c.run("scontrol update license=flat(n[1-2]) count=3").ok()
     path.unlink()
+    assert "flat(n[1-2]): the count that an operator has set is dropped with the layer" in c.run("scontrol reconfigure --dry-run").ok()
     changes = ["resource flat: removed", "resource wild: removed", "resource power: removed"]
     assert changes == [line for line in c.run("scontrol reconfigure").ok().splitlines() if line.startswith("resource ")]
     c.stop()

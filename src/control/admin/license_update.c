@@ -9,6 +9,10 @@
 #include "control/internal.h"
 #include "control/life/start.h"
 
+/* What became of a count that an operator has set. */
+#define COUNT_EDITED "its count was edited in resources.yaml, which now holds"
+#define LAYER_GONE "the count that an operator has set is dropped with the layer"
+
 /* The layer of just these nodes, as they are written; NULL: there is none. */
 static struct license *find_layer(const struct cluster *c, const char *name, const char *nodes)
 {
@@ -54,8 +58,7 @@ int license_update_restore(struct control *c, const void *data, size_t len, stru
     } else {
         _cleanup_str_ struct str key = STR_INIT;
         str_printf(&key, "%s(%s)", m->name, m->nodes);
-        control_log(c, LOG_LVL_INFO, "%s: its count was edited in resources.yaml, which now holds",
-                    str_cstr(&key));
+        control_log(c, LOG_LVL_INFO, "%s: %s", str_cstr(&key), l ? COUNT_EDITED : LAYER_GONE);
         c->env->del(c->env->ctx, RECORD_LICENSE, 0, str_cstr(&key));
     }
     return 0;
@@ -74,8 +77,7 @@ void license_update_carry(struct control *c, const struct cluster *from, struct 
         }
         _cleanup_str_ struct str key = STR_INIT;
         license_format_pool(old, &key);
-        str_printf(report, "%s: its count was edited in resources.yaml, which now holds\n",
-                   str_cstr(&key));
+        str_printf(report, "%s: %s\n", str_cstr(&key), l ? COUNT_EDITED : LAYER_GONE);
         if (!c->preview)
             c->env->del(c->env->ctx, RECORD_LICENSE, 0, str_cstr(&key));
     }
