@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rotation of gang scheduling, for scontrol show gang and sluice gang. */
+#include "base/hostlist.h"
 #include "base/pb.h"
 #include "control/core/private.h"
 #include "control/internal.h"
@@ -10,24 +11,52 @@
 
 #define SLOTS_MOST 64 /* that are foreseen */
 
+/* Of all components of a heterogeneous job that have not ended. */
+static char *format_nodes(const struct control *c, const struct job *j, struct arena *arena)
+{
+    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (component && !job_is_final(component))
+            vec_foreach (&attempt_of(component)->alloc, a)
+                hostlist_push(names, c->cluster->nodes.data[a->node]->name);
+    }
+    hostlist_uniq(names);
+    hostlist_format(names, &text);
+    return arena_strdup(arena, str_cstr(&text));
+}
+
 static Pb__GangMember *describe_member(struct control *c, const struct rotation_member *m,
                                        struct arena *arena)
 {
     const struct job *j = cluster_find_job(c->cluster, m->id);
-    _cleanup_str_ struct str nodes = STR_INIT;
     Pb__GangMember *out = arena_alloc(arena, sizeof(*out));
     pb__gang_member__init(out);
     out->job_id = m->id;
     out->partition = j->part ? (char *)j->part->conf.name : NULL;
-    int64_t ran_ms = control_ran_ms(c, j);
     int64_t since_sec = control_wall(c) - attempt_of(j)->start_at;
+    bool stands = j->state == PB__JOB_STATE__SUSPENDED;
+    int64_t run_sec =
+        stands ? control_ran_ms(c, j) / 1000 : since_sec - attempt_of(j)->suspended_sec;
+    run_sec = run_sec > 0 ? run_sec : 0; /* the clock may have been set back */
     if (m->runs)
         SET(out, runs, true);
-    SET(out, run_sec, ran_ms / 1000);
-    SET(out, suspended_sec, since_sec > ran_ms / 1000 ? since_sec - ran_ms / 1000 : 0);
-    job_format_nodes(c->cluster, j, &nodes);
-    out->nodes = arena_strdup(arena, str_cstr(&nodes));
+    SET(out, run_sec, run_sec);
+    SET(out, suspended_sec, since_sec > run_sec ? since_sec - run_sec : 0);
+    out->nodes = format_nodes(c, j, arena);
     return out;
+}
+
+/* One that shares with nobody and has not ended speaks for all of its set. */
+static bool has_earlier_component(const struct conf *conf, const struct job *j)
+{
+    for (uint32_t i = 0; i < j->set_offset; i++) {
+        const struct job *component = job_set_component(j, i);
+        if (component && !job_is_final(component) && job_unshared_reason(conf, component))
+            return true;
+    }
+    return false;
 }
 
 /* Jobs that share with nobody, and why. */
@@ -38,15 +67,13 @@ static void list_alone(struct control *c, const struct caller *who, Pb__GangRepl
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         const struct job *j = job_of_end(l);
         const char *why = job_is_final(j) ? NULL : job_unshared_reason(c->conf, j);
-        if (!why || !private_shows_job(c, who, j))
+        if (!why || !private_shows_job(c, who, j) || has_earlier_component(c->conf, j))
             continue;
-        _cleanup_str_ struct str nodes = STR_INIT;
         Pb__GangAlone *out = arena_alloc(arena, sizeof(*out));
         pb__gang_alone__init(out);
-        out->job_id = j->id;
+        out->job_id = job_set_id(j);
         out->partition = (char *)j->part->conf.name;
-        job_format_nodes(c->cluster, j, &nodes);
-        out->nodes = arena_strdup(arena, str_cstr(&nodes));
+        out->nodes = format_nodes(c, j, arena);
         out->reason = (char *)why;
         vec_push(&found, out);
     }
