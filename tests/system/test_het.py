@@ -176,6 +176,8 @@ def test_test_only_checks_every_component(het):
     assert asked.ok() == "" and "to start at" in asked.stderr
     het.run(["sbatch", "-Jasked", "--test-only", "-n1", ":", "-p", "none", "--wrap=true"]).fails(
         "allocation failure: ", "Invalid partition name specified")
+    never = het.run(["sbatch", "-Jasked", "--test-only", "-n1", ":", "-N4", "-n16", "--wrap=true"])
+    assert "no start can be foreseen: component 1 never fits beside those before it" in never.stderr
     assert rows(het, "-t", "all", "-n", "asked") == []
 
 

@@ -64,6 +64,7 @@ const char *why_sentence(enum why_rule rule);
 
 /* When all components of a set that is in no queue can start beside what runs, each in its first
  * partition, whatever waits before it; wall seconds. 0: it is not foreseen. 'nodes' and 'cpus' get
- * where. */
+ * where. *never: the first component that has no room beside those before it on any nodes; 0: none.
+ */
 int64_t why_find_set_start(const struct cluster *c, const struct job *leader, int64_t now_sec,
-                           struct bitset *nodes, uint32_t *cpus);
+                           struct bitset *nodes, uint32_t *cpus, uint32_t *never);

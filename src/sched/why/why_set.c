@@ -248,14 +248,19 @@ static void take_placement(const struct cluster *c, const struct joint *joint, s
 }
 
 int64_t why_find_set_start(const struct cluster *c, const struct job *leader, int64_t now_sec,
-                           struct bitset *nodes, uint32_t *cpus)
+                           struct bitset *nodes, uint32_t *cpus, uint32_t *never)
 {
     struct plan p;
     struct timeline t;
     int64_t at = 0, from = leader->begin_at > now_sec ? leader->begin_at : now_sec;
+    *never = 0;
     if ((uint64_t)job_set_count(leader) * c->nodes.len > ESTIMATE_LOOKS)
         return 0;
     plan_begin(&p, c, NULL, now_sec, true);
+    if (!joint_could_fit(&p, leader, never)) {
+        plan_end(&p);
+        return 0;
+    }
     timeline_init(&t, c, now_sec);
     timeline_set_resv(&t, p.resv);
     t.claims = &p.claims;
