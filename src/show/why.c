@@ -167,7 +167,11 @@ static void put_group(const Pb__WhyNodes *g, struct str *out)
     if (g->reason && *g->reason)
         str_printf(out, " (%s)", g->reason);
     for (size_t i = 0; i < g->n_holders; i++) {
-        str_printf(out, "%s%u", i ? ", " : "; jobs ", g->holders[i]->job_id);
+        str_printf(out, "%s%u",
+                   i                   ? ", "
+                   : g->n_holders == 1 ? "; job "
+                                       : "; jobs ",
+                   g->holders[i]->job_id);
         if (g->holders[i]->has_end_at)
             put_date(" until ", g->holders[i]->end_at, out);
     }
@@ -228,14 +232,6 @@ static void put_ahead(const Pb__WhyReply *why, struct str *out)
         str_printf(out, "    and %zu more\n", why->n_ahead - AHEAD_SHOWN);
 }
 
-/* Whether the job waits for what other jobs use: jobs without a time limit hide when it becomes
- * free. */
-static bool waits_for_resources(const Pb__WhyReply *why)
-{
-    return str_eq(why->rule, "resources") || str_eq(why->rule, "behind") ||
-           str_eq(why->rule, "licenses");
-}
-
 static void put_start(const Pb__WhyReply *why, struct str *out)
 {
     if (why->has_start_at) {
@@ -248,9 +244,7 @@ static void put_start(const Pb__WhyReply *why, struct str *out)
             str_printf(out, "%s%u", i ? ", " : "", why->without_limit[i]);
         str_printf(out, " ha%s no time limit", one ? "s" : "ve");
     } else if (!why->starts_now) {
-        str_printf(out, "  Expected start: not foreseeable%s",
-                   waits_for_resources(why) ? " (a job without a time limit may have what it needs)"
-                                            : "");
+        str_puts(out, "  Expected start: not foreseeable");
     } else {
         return;
     }

@@ -275,7 +275,7 @@ def test_why_names_what_lacks(make_cluster):
     said = alone.run(f"sluice why {components}").ok()
     assert "what it needs is in use" in said and "It would fit now" not in said
     assert "Resources, not shared with others: the job is heterogeneous, and GangHet=no" in said
-    assert "1  too few CPUs free: n1; jobs 1" in said
+    assert "1  too few CPUs free: n1; job 1" in said
 
 
 def test_messages_name_elements_of_arrays(make_cluster):

@@ -181,6 +181,30 @@ def test_test_only_checks_every_component(het):
     assert rows(het, "-t", "all", "-n", "asked") == []
 
 
+def test_no_start_is_foreseen_without_nodes(het):
+    """What keeps the components is a drained node: no job without a time limit is blamed."""
+    het.run("scontrol update nodename=n4 state=drain reason=test").ok()
+    try:
+        leader = submit(het, "-t5 -N2 --exclusive : -N2 --exclusive --wrap=true")
+        eventually(lambda: parts(het, leader, format="%r") == [f"{leader}+{i} Resources" for i in range(2)], "it is looked at")
+        said = het.run(f"sluice why {leader}").ok() + "\n"
+        assert "drained: n4 (test)\n" in said and "Expected start: not foreseeable\n" in said
+        het.run(f"scancel {leader}").ok()
+        gone(het, leader)
+    finally:
+        het.run("scontrol update nodename=n4 state=resume").ok()
+
+
+def test_changes_of_elements_name_the_element(het):
+    """HET-37, 99: the command that sluice why proposes names a component of an element as squeue does."""
+    array = submit(het, "-a 1-2 -n1 : -n2 --hold --wrap=true")
+    said = het.run(f"sluice why {array}_2").ok()
+    assert f"scontrol release {array}_2+1" in said
+    het.run(f"scontrol release {array}_2+1").ok()
+    gone(het, f"{array}_2")
+    het.run(f"scancel {array}").ok()
+
+
 def test_a_note_names_its_component(het):
     done = het.run(["sbatch", "-H", "-n1", ":", "-o", "second.out", "--wrap=true"])
     job = re.fullmatch(r"Submitted batch job (\d+)", done.ok())[1]

@@ -120,6 +120,10 @@ size_t license_find_raises(const struct cluster *c, const struct job *j,
                            const struct license_need *need,
                            struct license_raise out[LICENSE_RAISES_MAX]);
 
+/* One need of the job by itself: whether the cluster ever has it, for the nodes of the job. */
+bool license_need_is_possible(const struct cluster *c, const struct job *j,
+                              const struct license_need *need);
+
 bool license_held(const struct job *j); /* it has begun, and not ended */
 
 /* Of a need whose 'at' is -1: "power has no variable x: it has y, z". */

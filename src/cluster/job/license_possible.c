@@ -318,6 +318,13 @@ int license_needs_possible(const struct cluster *c, const struct license_needs *
     return rc;
 }
 
+bool license_need_is_possible(const struct cluster *c, const struct job *j,
+                              const struct license_need *need)
+{
+    _cleanup_bitset_ struct bitset *among = find_allowed(j);
+    return check_need(c, need, j->want.min_nodes, among, j->want.req, NULL) == 0;
+}
+
 static int is_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
     _cleanup_bitset_ struct bitset *among = license_needs_tied(c, j) ? find_allowed(j) : NULL;

@@ -550,11 +550,11 @@ static void put_id(const struct job *j, enum relax_kind kind, struct str *out)
     bool few = idset_cost(&j->tasks) <= TASKS_SHOWN;
     if (j->array && few)
         idset_format(&j->tasks, &tasks);
-    if (is_of_whole_set(j, kind))
-        str_printf(out, "%u", job_set_id(j));
-    else if (j->set)
-        str_printf(out, "%u+%u", job_set_id(j), j->set_offset);
-    else if (!j->array)
+    if (j->set) {
+        const char *id = JOB_ID_TEXT(j);
+        size_t len = is_of_whole_set(j, kind) ? strcspn(id, "+") : strlen(id);
+        str_append(out, id, len);
+    } else if (!j->array)
         str_printf(out, "%u", j->id);
     else if (!j->tasks.count)
         str_printf(out, "%u_%u", j->array->id, j->task);

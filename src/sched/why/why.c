@@ -35,7 +35,7 @@ static void forget_search(struct why *w)
     w->answer = NULL;
     w->count_what = w->count_command = NULL;
     w->place = w->at = 0;
-    w->head = 0;
+    w->head = w->license = 0;
     w->set = (struct why_set){0};
     w->begun = false;
     w->phase = WALK;
@@ -378,8 +378,7 @@ static const struct job *view_awaited(struct why *w, const struct job *j)
         return j;
     const struct plan_note *note = plan_note_read(&w->notes, w->cluster, j);
     if (w->phase == ARRIVE)
-        w->license =
-            note->has_start && note->start_at ? note->license : plan_choose_awaited(&w->plan, j);
+        w->license = note->has_start && note->start_at ? note->license : why_choose_awaited(w, j);
     w->either = w->either ? w->either : mem_new(struct job_copy);
     return license_view_alternative(j, w->license, w->either);
 }

@@ -105,7 +105,7 @@ static void put_lack(struct why *w, const struct str *text)
     w->answer->lack = arena_strdup(&w->arena, str_cstr(text));
 }
 
-/* A licence, a resource or a variable that the configuration does not have any more. */
+/* A licence, a resource or a variable that the configuration no longer has. */
 static void put_gone(struct why *w, const struct job *j)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -119,8 +119,24 @@ static void put_gone(struct why *w, const struct job *j)
     }
 }
 
+/* Higher counts of the layers of one need do not help a job that has too few of another, or where
+ * counts cannot be so high. */
+static bool raises_are_enough(const struct why *w, const struct job *j,
+                              const struct license_need *need, const struct license_raise *raises,
+                              size_t count)
+{
+    const struct license *pools = w->cluster->licenses.list.data;
+    for (size_t i = 0; i < count; i++)
+        if (raises[i].total + pools[raises[i].at].base > CONF_HRES_COUNT_MAX)
+            return false;
+    vec_foreach (&j->want.licenses.list, other)
+        if (other != need && !license_need_is_possible(w->cluster, j, other))
+            return false;
+    return true;
+}
+
 /* The layers that would have to have more, and the commands that give it to them. */
-static void put_raises(struct why *w, const struct license_need *need,
+static void put_raises(struct why *w, const struct job *j, const struct license_need *need,
                        const struct license_raise *raises, size_t count)
 {
     const struct license *pools = w->cluster->licenses.list.data;
@@ -145,6 +161,8 @@ static void put_raises(struct why *w, const struct license_need *need,
     const struct license *first = &pools[raises[0].at];
     put_short(w, name_pool(w, need, first), first->total, raises[0].total);
     put_lack(w, &text);
+    if (!raises_are_enough(w, j, need, raises, count))
+        return;
     w->count_what = arena_strdup(&w->arena, str_cstr(&what));
     w->count_command = arena_strdup(&w->arena, str_cstr(&command));
 }
@@ -154,14 +172,16 @@ static void put_too_few(struct why *w, const struct job *j)
 {
     struct license_raise raises[LICENSE_RAISES_MAX];
     vec_foreach (&j->want.licenses.list, need) {
+        if (need->at < 0)
+            continue;
         const struct license *l = &w->cluster->licenses.list.data[need->at];
-        bool layered = license_is_tied(w->cluster, need);
-        size_t count = layered ? license_find_raises(w->cluster, j, need, raises) : 0;
+        bool tied = license_is_tied(w->cluster, need);
+        size_t count = tied ? license_find_raises(w->cluster, j, need, raises) : 0;
         if (count) {
-            put_raises(w, need, raises, count);
+            put_raises(w, j, need, raises, count);
             return;
         }
-        if (layered || need->count <= l->total)
+        if (tied || need->count <= l->total)
             continue;
         put_short(w, name_pool(w, need, NULL), l->total, need->count);
         return;
@@ -296,7 +316,8 @@ static void put_count_change(struct why *w)
 void why_finish(struct why *w, const struct job *leader, const struct job *j)
 {
     size_t parts = 0;
-    put_scarce(w, j);
+    struct job_copy room;
+    put_scarce(w, license_view_alternative(j, w->license, &room));
     if (j->part)
         put_reservations(w, j);
     why_nodes_put(&w->nodes, w->cluster, w->answer, &w->arena);

@@ -144,6 +144,23 @@ static enum why_rule rule_of_licenses(const struct why *w, const struct job *j)
     return license_possible(w->cluster, j, NULL) == 0 ? WHY_LICENSES : WHY_TOO_FEW;
 }
 
+static bool may_have_alternative(const struct why *w, const struct job *j, uint32_t n)
+{
+    struct job_copy room;
+    return license_possible(w->cluster, license_view_alternative(j, n, &room), NULL) == 0;
+}
+
+uint32_t why_choose_awaited(struct why *w, const struct job *j)
+{
+    uint32_t awaited = plan_choose_awaited(&w->plan, j);
+    if (!j->want.licenses.any || may_have_alternative(w, j, awaited))
+        return awaited;
+    for (uint32_t n = 0; n < license_count_alternatives(j); n++)
+        if (may_have_alternative(w, j, n))
+            return n;
+    return awaited;
+}
+
 enum why_rule why_find_rule(struct why *w, const struct job *leader, const struct job *j)
 {
     bool queued = w->q.guest || job_partitions_is_queued(j);
@@ -168,8 +185,10 @@ enum why_rule why_find_rule(struct why *w, const struct job *leader, const struc
     else if (r->req && !bitset_contains(w->cluster->pool.usable, r->req))
         rule = WHY_REQ_NODE_NOT_AVAIL;
     else {
-        if (j->in_set)
-            license_choose_alternative(&same.job, plan_choose_awaited(&w->plan, &same.job));
+        if (j->in_set) {
+            w->license = why_choose_awaited(w, &same.job);
+            license_choose_alternative(&same.job, w->license);
+        }
         if (!why_rule_of_reason(d.reason, &rule))
             rule = rule_of_needs(w, &same.job, j->in_set);
     }

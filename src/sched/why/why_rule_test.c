@@ -203,6 +203,113 @@ static void a_node_is_short_of_what_the_job_would_fit_with(void **state)
     }
 }
 
+#define LICENSED CONS "Licenses=a:1,b:1\nNodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n"
+
+static const Pb__WhyReply *ask(struct cluster *c, uint32_t id, struct why **w)
+{
+    *w = why_new(c, &(struct why_question){.job_id = id, .backfill = true, .key = -(100 - id)});
+    while (why_step(*w, NOW))
+        ;
+    return why_answer(*w);
+}
+
+static void run_endless(struct cluster *c, uint32_t id, const char *words, const char *where)
+{
+    struct job *j = test_job(c, id, words);
+    test_run_job(c, j, where, NOW + CLUSTER_NO_LIMIT_SEC);
+    j->limit_sec = INT64_MAX;
+}
+
+/* Of alternatives that the job cannot have now, the one that it could ever have counts. */
+static void alternative_in_use_is_told_before_one_that_is_too_few(void **state)
+{
+    static const struct {
+        const char *words, *rule, *resource;
+    } cases[] = {
+        {"L=a:1|b:1", "licenses", "license:a"},
+        {"L=b:2|a:1", "licenses", "license:a"},
+        {"L=a:1|b:2", "licenses", "license:a"},
+        {"L=b:2|a:2", "too_few", "license:b"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (int gone = 0; gone < 2; gone++) {
+            struct cluster *c = test_cluster(LICENSED);
+            struct why *w;
+            test_up(c);
+            run_endless(c, 1, "L=a:1", "n1:1");
+            run_endless(c, 2, "L=b:1", "n1:1");
+            queue_job(c, 3, cases[i].words);
+            struct license_needs *needs = &cluster_find_job(c, 3)->want.licenses;
+            if (gone && needs->list.data[0].count == 2)
+                needs->list.data[0].at = -1;
+            const Pb__WhyReply *m = ask(c, 3, &w);
+            bool is_gone = gone && str_eq(cases[i].rule, "too_few");
+            if (!str_eq(m->rule, is_gone ? "license_gone" : cases[i].rule) ||
+                !str_eq(m->resource, cases[i].resource))
+                fail_msg("case %zu, %d: %s %s", i, gone, m->rule, m->resource);
+            why_free(w);
+            test_cluster_free(c);
+        }
+}
+
+/* Not those that run on nodes that the job could have. */
+static void jobs_without_a_limit_that_hold_the_licence_are_named(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster(LICENSED);
+    struct why *w;
+    test_up(c);
+    run_endless(c, 1, "", "n1:1");
+    run_endless(c, 2, "L=a:1", "n2:1");
+    queue_job(c, 3, "L=a:1");
+    const Pb__WhyReply *m = ask(c, 3, &w);
+    assert_string_equal(m->rule, "licenses");
+    assert_int_equal(m->has_start_at, 0);
+    assert_int_equal(m->n_without_limit, 1);
+    assert_int_equal(m->without_limit[0], 2);
+    why_free(w);
+    test_cluster_free(c);
+}
+
+/* A change is proposed only where it is enough. */
+static void count_is_proposed_when_it_lets_the_job_start(void **state)
+{
+    static const struct {
+        const char *words;
+        uint64_t base;
+        bool is_proposed;
+    } cases[] = {
+        {"L=power:5", 0, true},
+        {"L=power:5,a:1", 0, true},
+        {"L=power:5,a:2", 0, false},
+        {"L=power:5,other:5", 0, false},
+        {"L=power:5", CONF_HRES_COUNT_MAX - 5, true},
+        {"L=power:5", CONF_HRES_COUNT_MAX - 4, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        static const char *const names[] = {"power", "other"};
+        struct cluster *c = test_cluster(LICENSED);
+        struct why *w;
+        for (size_t k = 0; k < COUNT(names); k++) {
+            struct bitset *nodes = bitset_new(c->nodes.len);
+            bitset_fill(nodes);
+            license_add_layer(c, names[k], CONF_HRES_EACH_LAYER, nodes, 2);
+            vec_last(&c->licenses.list).base = cases[i].base;
+        }
+        test_up(c);
+        queue_job(c, 1, cases[i].words);
+        const Pb__WhyReply *m = ask(c, 1, &w);
+        assert_string_equal(m->rule, "too_few");
+        bool is_proposed = m->n_changes && str_eq(m->changes[0]->kind, "count");
+        if (is_proposed != cases[i].is_proposed)
+            fail_msg("case %zu: %d", i, is_proposed);
+        why_free(w);
+        test_cluster_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +317,9 @@ int main(void)
         cmocka_unit_test(the_planner_finds_the_rule),
         cmocka_unit_test(a_removed_partition_is_told_from_one_that_is_down),
         cmocka_unit_test(a_node_is_short_of_what_the_job_would_fit_with),
+        cmocka_unit_test(alternative_in_use_is_told_before_one_that_is_too_few),
+        cmocka_unit_test(jobs_without_a_limit_that_hold_the_licence_are_named),
+        cmocka_unit_test(count_is_proposed_when_it_lets_the_job_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

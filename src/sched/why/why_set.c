@@ -66,7 +66,7 @@ static bool fits_set(struct why *w, const struct job *leader, struct plan_varian
 /* By itself, with the alternative licence that it would wait for. */
 static const struct job *view_awaited(struct why *w, const struct job *j, struct job_copy *room)
 {
-    return license_view_alternative(j, plan_choose_awaited(&w->plan, j), room);
+    return license_view_alternative(j, why_choose_awaited(w, j), room);
 }
 
 /* The first that is kept out of the queue, or has a closed gate; the number of components: none. */

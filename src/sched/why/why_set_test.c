@@ -73,6 +73,57 @@ static void expect(struct cluster *c, uint32_t id, const char *expected)
     why_free(w);
 }
 
+/* A node that is down keeps the components, whenever the job on n1 ends: no job without a time
+ * limit is blamed that runs elsewhere. */
+static void no_start_is_foreseen_without_nodes(void **state)
+{
+    static const char two[] = CONS "NodeName=n[1-3],z CPUs=4 RealMemory=400\n"
+                                   "PartitionName=p Nodes=n[1-3]\nPartitionName=r Nodes=z\n";
+    struct cluster *c = test_cluster(two);
+    (void)state;
+    test_up(c);
+    c->nodes.data[1]->drain = true;
+    test_changed(c);
+    run_job(c, 8, "n1:4", NOW + 100);
+    test_run(c, 9, "z:4", NOW + CLUSTER_NO_LIMIT_SEC);
+    cluster_find_job(c, 9)->limit_sec = INT64_MAX;
+    queue_set(c, 1, 2, (const char *const[]){"N=2 exclusive", "N=1 exclusive"});
+    struct why *w = ask(c, 1);
+    assert_string_equal(why_answer(w)->rule, "resources");
+    assert_false(why_answer(w)->has_start_at);
+    assert_int_equal(why_answer(w)->n_without_limit, 0);
+    why_free(w);
+    test_cluster_free(c);
+}
+
+/* The alternative that the component waits for, not one that it could never have. */
+static void component_is_explained_by_the_alternative_that_it_waits_for(void **state)
+{
+    static const char licensed[] = CONS "Licenses=a:1,b:1\nNodeName=n[1-2] CPUs=4 RealMemory=400\n"
+                                        "PartitionName=p Nodes=ALL\n";
+    static const struct {
+        const char *words, *rule, *resource;
+    } cases[] = {{"N=1 L=b:2|a:1", "licenses", "license:a"}, {"N=1 L=b:2|a:2", "too_few", NULL}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (int gone = 0; gone < 2; gone++) {
+            struct cluster *c = test_cluster(licensed);
+            test_up(c);
+            struct job *holder = test_job(c, 9, "L=a:1");
+            test_run_job(c, holder, "n1:1", NOW + CLUSTER_NO_LIMIT_SEC);
+            holder->limit_sec = INT64_MAX;
+            queue_set(c, 1, 2, (const char *const[]){"N=1", cases[i].words});
+            if (gone) /* its spec names it still */
+                cluster_find_job(c, 2)->want.licenses.list.data[0].at = -1;
+            struct why *w = ask(c, 1);
+            assert_string_equal(why_answer(w)->rule, cases[i].rule);
+            if (cases[i].resource)
+                assert_string_equal(why_answer(w)->resource, cases[i].resource);
+            why_free(w);
+            test_cluster_free(c);
+        }
+}
+
 /* It could not start alone either, and the others could. */
 static void one_without_room_is_named(void **state)
 {
@@ -239,6 +290,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_without_room_is_named),
+        cmocka_unit_test(no_start_is_foreseen_without_nodes),
+        cmocka_unit_test(component_is_explained_by_the_alternative_that_it_waits_for),
         cmocka_unit_test(those_without_room_together),
         cmocka_unit_test(one_that_never_has_room_is_named),
         cmocka_unit_test(each_component_has_its_planned_nodes),

@@ -4,6 +4,7 @@
 
 #include "base/hostlist.h"
 #include "base/pb.h"
+#include "sched/common.h"
 #include "sched/plan/elements.h"
 #include "sched/plan/gate.h"
 #include "sched/why/why_state.h"
@@ -112,6 +113,9 @@ static bool has_node_of(const struct job *j, const struct bitset *nodes)
 static void name_endless(struct why *w, uint32_t id)
 {
     Pb__WhyReply *m = w->answer;
+    for (size_t i = 0; i < m->n_without_limit; i++)
+        if (m->without_limit[i] == id)
+            return;
     if (m->n_without_limit < ENDLESS_MOST)
         m->without_limit[m->n_without_limit++] = id;
 }
@@ -127,18 +131,38 @@ static void name_running_endless(struct why *w, const struct bitset *nodes, int6
     }
 }
 
-/* Names the jobs without a time limit whose ends such a start waits for: those on nodes that the
- * job could have, and those before it in the queue; else all. */
+/* Those that hold the licence or the like that the job waits for. */
+static void name_endless_holders(struct why *w, const struct job *j, int64_t at)
+{
+    struct common_short s;
+    struct job_copy room;
+    j = license_view_alternative(j, w->license, &room);
+    if (!common_find_short(w->cluster, j, why_reason(w->rule), w->now_sec, &s))
+        return;
+    free(s.what);
+    for (struct order_link *l = order_first(&w->cluster->ends);
+         s.at >= 0 && l && (int64_t)l->key <= at; l = order_next(l)) {
+        const struct job *other = job_of_end(l);
+        if (other->limit_sec == INT64_MAX && s.kind->held(w->cluster, other, s.at))
+            name_endless(w, other->id);
+    }
+}
+
+/* Names the jobs without a time limit whose ends such a start waits for: those that hold the
+ * licences that it waits for, or those on nodes that the job could have; and those before it in the
+ * queue. Else all, if there is a start that waits for one of them. */
 static void put_endless(struct why *w, const struct job *j, int64_t at)
 {
     w->answer->without_limit =
         arena_alloc(&w->arena, ENDLESS_MOST * sizeof(*w->answer->without_limit));
-    if (!j->in_set && w->nodes.could)
+    if (why_is_of_common(w->rule))
+        name_endless_holders(w, j, at);
+    if (!w->answer->n_without_limit && !j->in_set && w->nodes.could)
         name_running_endless(w, w->nodes.could, at);
     vec_foreach (&w->endless, laid)
         if (laid->ends_at <= at)
             name_endless(w, laid->id);
-    if (!w->answer->n_without_limit)
+    if (!w->answer->n_without_limit && at != INT64_MAX)
         name_running_endless(w, NULL, at);
 }
 
@@ -314,8 +338,9 @@ bool why_start_own(struct why *w, const struct job *leader, const struct job *j)
     if (w->rule == WHY_BEGIN_TIME && j->begin_at > at)
         at = j->begin_at;
     bool is_endless = at > 0 && waits_for_endless(w, at);
-    if (is_endless)
-        put_endless(w, j, at);
+    bool is_for_nodes = w->rule == WHY_RESOURCES || w->rule == WHY_BEHIND;
+    if (is_endless || (!at && is_for_nodes))
+        put_endless(w, j, at ? at : INT64_MAX);
     m->has_start_at = at > 0 && !w->too_many && !is_endless;
     m->start_at = m->has_start_at ? at : 0;
     m->sched_nodes = m->has_start_at && at == found ? name_nodes(w) : NULL;

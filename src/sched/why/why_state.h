@@ -109,6 +109,9 @@ void why_finish(struct why *w, const struct job *leader, const struct job *j);
 
 /* At the job's own place in the queue. */
 enum why_rule why_find_rule(struct why *w, const struct job *leader, const struct job *j);
+/* The alternative licences that the job waits for: the planner's, or others where the job could
+ * never have these. */
+uint32_t why_choose_awaited(struct why *w, const struct job *j);
 /* The one that stands for a reason; false: none does. */
 bool why_rule_of_reason(enum reason reason, enum why_rule *rule);
 enum reason why_reason(enum why_rule rule); /* NONE: it stands for none */
