@@ -82,6 +82,9 @@ void license_choose_payers(const struct cluster *c, const struct job *j,
 struct common_short;
 bool license_find_short(const struct cluster *c, const struct job *j, int64_t now_sec,
                         struct common_short *out);
+/* "license:x", and of a layer (NULL: none) with its nodes "license:x(n[1-8])". The caller frees. */
+char *license_name_pool(const struct cluster *c, const struct license_need *need,
+                        const struct license *l);
 /* Whether it is the first that waits for one of its licences. */
 bool license_is_first(const struct license_claims *l, const struct cluster *c, const struct job *j);
 /* It waits, until 'not_before' (0: nothing said) for other reasons, and claims those of which it is

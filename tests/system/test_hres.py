@@ -324,10 +324,15 @@ def test_why_a_count_or_a_variable_keeps_a_job(hres):
     edit("", "")
     submission = waits("-w", "n1", "-L", "power:full_node")
     held = next(submission)
-    edit("name: full_node", "name: half_node")
+    other = job(hres, "-H", "-L", "power:full_node|flat:1")
+    pair = job(hres, "-H", "-n1", ":", "-n1", "-L", "power:full_node")
+    path.write_text(scaled().replace("name: full_node", "name: half_node"))
+    told = hres.run("scontrol reconfigure").ok()
+    assert [line.split(":")[0] for line in told.splitlines() if "can no longer run" in line] == [f"JobId={held}", f"JobId={pair}+1"]
+    hres.run(f"scancel {other} {pair}").ok()
     said = next(submission)
     assert (said["rule"], said["resource"], said["need"]) == ("license_gone", "license:power:full_node", None)
-    assert said["lack"].startswith("resource power has no variable full_node, it has half_node, full_gpu_node: define it in resources.yaml")
+    assert said["lack"].startswith("Resource power has no variable full_node, it has half_node, full_gpu_node: define it in resources.yaml")
     assert [change["command"] for change in said["changes"]] == [f"scontrol update JobId={held} Licenses="]
     edit("", "")
     hres.wait_state(held, "RUNNING")

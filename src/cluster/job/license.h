@@ -93,8 +93,6 @@ int license_pools_possible(const struct cluster *c, const struct license_needs *
 void license_needs_done(struct license_needs *n);
 /* 'to' is overwritten. */
 void license_needs_copy(const struct license_needs *from, struct license_needs *to);
-/* Whether the cluster has as many of each of them in total; -ERR_LICENSE. */
-int license_needs_possible(const struct cluster *c, const struct license_needs *n, struct err *err);
 /* How many alternatives "-L a|b" names; 1 for a job without alternatives. */
 uint32_t license_count_alternatives(const struct job *j);
 /* A view of the job that requests only alternative n. Returns j itself when it has no alternatives,
@@ -105,6 +103,25 @@ void license_choose_alternative(struct job *j, uint32_t n);
 /* The job is requeued: it requests all alternatives of 'text' (--licenses) again, and its variables
  * have the values that they have now. */
 void license_reopen_request(const struct cluster *c, struct job *j, const char *text);
+bool license_held(const struct job *j); /* it has begun, and not ended */
+
+/* An item of a request: the first pool of what it names, and its count. */
+struct license_need license_resolve_item(const struct cluster *c, const struct conf_license *one);
+/* Takes over the need, or adds its count to that of the same pool. -ERR_LICENSE: the sum is more
+ * than can be counted, and the largest count is what is left. */
+int license_add_need(struct license_needs *out, struct license_need *need, struct err *err);
+
+/* --- license_possible.c ------------------------------------------------------------------------
+ */
+
+/* Whether the cluster has as many of each of them in total; -ERR_LICENSE. */
+int license_needs_possible(const struct cluster *c, const struct license_needs *n, struct err *err);
+/* Whether the cluster ever has what the job requests, for its nodes: -ERR_LICENSE if not. With
+ * alternatives, one of them is enough. */
+int license_possible(const struct cluster *c, const struct job *j, struct err *err);
+/* The same of a job that waits: names that are unknown are no error where an alternative is known.
+ */
+bool license_has_possible_alternative(const struct cluster *c, const struct job *j);
 
 /* A layer that has less than a job could ever do with. */
 struct license_raise {
@@ -114,8 +131,8 @@ struct license_raise {
 };
 #define LICENSE_RAISES_MAX 4
 /* Of a request without alternatives that is not possible for its layers: those that would have to
- * have more, so few that none can be left out. Their number; 0: there are more, or it is for other
- * reasons. */
+ * have more, the smallest such set found. Their number; 0: more than LICENSE_RAISES_MAX, or higher
+ * counts do not help. */
 size_t license_find_raises(const struct cluster *c, const struct job *j,
                            const struct license_need *need,
                            struct license_raise out[LICENSE_RAISES_MAX]);
@@ -124,17 +141,8 @@ size_t license_find_raises(const struct cluster *c, const struct job *j,
 bool license_need_is_possible(const struct cluster *c, const struct job *j,
                               const struct license_need *need);
 
-bool license_held(const struct job *j); /* it has begun, and not ended */
-
-/* Of a need whose 'at' is -1: "power has no variable x: it has y, z". */
+/* Of a need whose 'at' is -1: "Resource power has no variable x, it has y, z: define it ...". */
 void license_format_gone(const struct cluster *c, const struct license_need *need, struct str *out);
-/* An item of a request: the first pool of what it names, and its count. */
-struct license_need license_resolve_item(const struct cluster *c, const struct conf_license *one);
-/* Takes over the need, or adds its count to that of the same pool. -ERR_LICENSE: the sum is more
- * than can be counted, and the largest count is what is left. */
-int license_add_need(struct license_needs *out, struct license_need *need, struct err *err);
-/* Whether the cluster ever has what the job requests: -ERR_LICENSE if not. */
-int license_possible(const struct cluster *c, const struct job *j, struct err *err);
 int license_refuse_unknown(const struct cluster *c, const struct license_need *need,
                            struct err *err); /* -ERR_LICENSE, of a need whose 'at' is -1 */
 

@@ -335,6 +335,16 @@ static int is_possible(const struct cluster *c, const struct job *j, struct err 
     return rc;
 }
 
+bool license_has_possible_alternative(const struct cluster *c, const struct job *j)
+{
+    bool any = false;
+    for (uint32_t n = 0; n < license_count_alternatives(j) && !any; n++) {
+        struct job_copy room;
+        any = is_possible(c, license_view_alternative(j, n, &room), NULL) == 0;
+    }
+    return any;
+}
+
 /* A name that is unknown is an error, also where an alternative is known. Else the first error. */
 int license_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
@@ -370,14 +380,14 @@ void license_format_gone(const struct cluster *c, const struct license_need *nee
     _cleanup_str_ struct str known = STR_INIT;
     if (!colon || !conf_hres_find(&c->conf->hres, name)) {
         str_printf(out,
-                   "the cluster has none of %s: define it in Licenses= of slurm.conf or in "
+                   "The cluster has none of %s: define it in Licenses= of slurm.conf or in "
                    "resources.yaml and run scontrol reconfigure, or request something else",
                    name);
         return;
     }
     put_variables(c, name, &known);
     str_printf(out,
-               "resource %s has no variable %s, it has %s: define it in resources.yaml and run "
+               "Resource %s has no variable %s, it has %s: define it in resources.yaml and run "
                "scontrol reconfigure, or request another",
                name, colon + 1, known.len ? str_cstr(&known) : "none");
 }

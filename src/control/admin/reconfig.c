@@ -352,7 +352,7 @@ static bool say_running(const struct control *c, const struct cluster *old, cons
     const char *then = j->no_kill && a != job_host(j) ? "goes on without it"
                        : j->may_requeue               ? "is queued again"
                                                       : "ends";
-    str_printf(out, "JobId=%u: runs on node %s, which is removed: it %s\n", j->id,
+    str_printf(out, "JobId=%s: runs on node %s, which is removed: it %s\n", JOB_ID_TEXT(j),
                old->nodes.data[a->node]->name, then);
     return true;
 }
@@ -361,16 +361,19 @@ static bool say_pending(struct control *c, struct job *j, struct str *out)
 {
     struct err err = {0};
     if (!j->part) {
-        str_printf(out, "JobId=%u: its partition %s is removed: it waits for another\n", j->id,
-                   j->part_name ? j->part_name : "");
+        str_printf(out, "JobId=%s: its partition %s is removed: it waits for another\n",
+                   JOB_ID_TEXT(j), j->part_name ? j->part_name : "");
         return true;
     }
-    bool never = submit_check_possible(c, j, &err) != 0;
+    int rc = submit_check_possible(c, j, &err);
+    if (rc == -ERR_LICENSE && license_has_possible_alternative(c->cluster, j))
+        rc = submit_check_partitions(c, j, &err);
+    bool never = rc != 0;
     enum reason beyond = never ? REASON_NONE : gate_beyond_limits(c, j);
     if (never)
-        str_printf(out, "JobId=%u: can no longer run: %s\n", j->id, err.text);
+        str_printf(out, "JobId=%s: can no longer run: %s\n", JOB_ID_TEXT(j), err.text);
     else if (beyond)
-        str_printf(out, "JobId=%u: waits beyond the limits of its partition (%s)\n", j->id,
+        str_printf(out, "JobId=%s: waits beyond the limits of its partition (%s)\n", JOB_ID_TEXT(j),
                    reason_word(beyond));
     return never || beyond;
 }

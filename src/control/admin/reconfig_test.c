@@ -121,6 +121,29 @@ static void what_is_said_is_done(void **state)
     fixture_free(f);
 }
 
+/* Another alternative of its licences helps no job that can never run for other reasons. */
+static void alternative_of_a_job_that_its_nodes_cannot_serve(void **state)
+{
+    static const char before[] = "Licenses=a:1,b:1\n" BEFORE, after[] = "Licenses=b:1\n" AFTER;
+    struct fixture *f = fixture_new(before);
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    const struct caller user = FIXTURE_USER;
+    int64_t ids[2];
+    (void)state;
+    s.licenses = (char *)"a:1|b:1";
+    s.has_hold = s.hold = s.has_cpus_per_task = s.has_time_limit_sec = true;
+    s.time_limit_sec = 60;
+    for (uint32_t i = 0; i < 2; i++) {
+        s.cpus_per_task = i ? 4 : 1;
+        ids[i] = fixture_submit(f, &user, &s);
+        assert_true(ids[i] > 0);
+    }
+    const char *text = fixture_reread(f, after, true);
+    says(text, ids[0], NULL);
+    says(text, ids[1], "can no longer run: ");
+    fixture_free(f);
+}
+
 /* What an administrator set live stays; the file's newer features are reported, and why they do not
  * hold. */
 static void features_that_an_update_hides_are_reported(void **state)
@@ -227,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_preview_changes_nothing),
         cmocka_unit_test(what_is_said_is_done),
+        cmocka_unit_test(alternative_of_a_job_that_its_nodes_cannot_serve),
         cmocka_unit_test(a_node_that_comes_back_is_its_former_job_s_no_more),
         cmocka_unit_test(features_that_an_update_hides_are_reported),
         cmocka_unit_test(who_shares_a_core_as_it_was_configured),

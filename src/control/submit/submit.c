@@ -442,18 +442,13 @@ enum submit_enforce submit_enforce_limits(const struct conf *conf)
     return str_case_eq(conf->enforce_part_limits, "ANY") ? SUBMIT_ENFORCE_ANY : SUBMIT_ENFORCE_NO;
 }
 
-int submit_check_possible(struct control *c, struct job *j, struct err *err)
+int submit_check_partitions(struct control *c, struct job *j, struct err *err)
 {
     enum submit_enforce enforce = submit_enforce_limits(c->conf);
     unsigned refusals = GATE_REFUSES | (enforce != SUBMIT_ENFORCE_NO ? GATE_ENFORCED : 0);
     struct err why;
-    int wrong =
-        c->conf->sched.allow_zero_lic
-            ? 0
-            : resource_possible(c->cluster, j, err); /* of the first partition that does not do */
+    int wrong = 0; /* of the first partition that does not do */
     bool possible = false;
-    if (wrong != 0)
-        return wrong;
     for (uint32_t i = 0; i < job_partitions_count(j); i++) {
         job_partitions_select(j, i);
         enum gate_refusal refusal = gate_refuse(c, j, refusals, &why);
@@ -469,6 +464,12 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
     }
     job_partitions_select_first(j);
     return possible ? 0 : wrong;
+}
+
+int submit_check_possible(struct control *c, struct job *j, struct err *err)
+{
+    int rc = c->conf->sched.allow_zero_lic ? 0 : resource_possible(c->cluster, j, err);
+    return rc != 0 ? rc : submit_check_partitions(c, j, err);
 }
 
 /* EnforcePartLimits=NO: a job that asks for more nodes or CPUs than its partitions have waits for

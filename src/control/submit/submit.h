@@ -72,5 +72,7 @@ int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_
 enum submit_enforce { SUBMIT_ENFORCE_NO, SUBMIT_ENFORCE_ANY, SUBMIT_ENFORCE_ALL };
 enum submit_enforce submit_enforce_limits(const struct conf *conf);
 int submit_check_possible(struct control *c, struct job *j, struct err *err);
+/* The same, of a job that could have its licences: whether its partitions take it. */
+int submit_check_partitions(struct control *c, struct job *j, struct err *err);
 void submit_batch(struct control *c, uint64_t call, const struct caller *who,
                   const Pb__SubmitRequest *r);

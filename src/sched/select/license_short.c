@@ -101,9 +101,8 @@ static bool find_short_pool(const struct cluster *c, const struct job *j,
     return need->at < 0 || best > GRADE_ENOUGH;
 }
 
-/* "license:x", and of a layer with its nodes "license:x(n[1-8])". */
-static char *name_pool(const struct cluster *c, const struct license_need *need,
-                       const struct license *l)
+char *license_name_pool(const struct cluster *c, const struct license_need *need,
+                        const struct license *l)
 {
     _cleanup_hostlist_ struct hostlist *list = hostlist_new();
     _cleanup_str_ struct str text = STR_INIT;
@@ -124,7 +123,7 @@ bool license_find_short(const struct cluster *c, const struct job *j, int64_t no
         if (!find_short_pool(c, j, need, now_sec, &s) && need != &vec_last(&j->want.licenses.list))
             continue;
         *out = (struct common_short){
-            .what = name_pool(c, need, s.pool),
+            .what = license_name_pool(c, need, s.pool),
             .have = s.have,
             .need = s.need,
             .at = s.pool ? (int32_t)(s.pool - c->licenses.list.data) : -1,
