@@ -356,12 +356,109 @@ static void slice_goes_on_across_reconfigurations(void **state)
     fixture_free(f);
 }
 
+static void register_all(struct fixture *f)
+{
+    static const char *const names[] = {"n1", "n2", "n3", "n4", "n5"};
+    for (size_t i = 0; i < 5; i++)
+        fixture_register(f, names[i], "i1");
+}
+
+/* The shares that are listed count full seconds, as squeue does: no second is lost in rounding. */
+static void job_that_was_never_suspended_has_all_of_its_time(void **state)
+{
+    struct fixture *f = fixture_new(ONE);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    register_all(f);
+    fixture_pass(f, 500);
+    uint32_t id = (uint32_t)submit(f, "one", 5);
+    fixture_obey(f);
+    for (int i = 0; i < 10; i++) {
+        fixture_pass(f, 300);
+        const Pb__GangMember *m = list_members(f, &arena)->members[0];
+        assert_int_equal(m->suspended_sec, 0);
+        assert_int_equal(m->run_sec,
+                         f->wall_ms / 1000 - fixture_job(f, &arena, id)->live->start_at);
+    }
+    fixture_free(f);
+}
+
+/* HET-104: a heterogeneous job is listed once, with the nodes of all components, whether it takes
+ * turns or not; then with the reason. After GangHet=yes it goes on as it was started. */
+static void set_is_listed_with_all_of_its_nodes(void **state)
+{
+    struct fixture *f = fixture_new(ONE);
+    Pb__JobSpec specs[] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT};
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    register_all(f);
+    for (size_t i = 0; i < 2; i++) {
+        specs[i].has_min_nodes = true;
+        specs[i].min_nodes = (uint32_t)i + 2;
+    }
+    assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 1);
+    fixture_turn(f);
+    const Pb__GangReply *gang = list_members(f, &arena);
+    assert_int_equal(gang->n_members, 0);
+    assert_int_equal(gang->n_alone, 1);
+    assert_int_equal(gang->alone[0]->job_id, 1);
+    assert_string_equal(gang->alone[0]->nodes, "n[1-5]");
+    assert_string_equal(gang->alone[0]->reason, "the job is heterogeneous, and GangHet=no");
+    fixture_reconfigure(f, "GangHet=yes\n" ONE);
+    assert_string_equal(list_members(f, &arena)->alone[0]->reason,
+                        "the job is heterogeneous, and was started with GangHet=no");
+    fixture_free(f);
+    f = fixture_new("GangHet=yes\n" ONE);
+    register_all(f);
+    assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 1);
+    fixture_turn(f);
+    gang = list_members(f, &arena);
+    assert_int_equal(gang->n_members, 1);
+    assert_int_equal(gang->n_alone, 0);
+    assert_string_equal(gang->members[0]->nodes, "n[1-5]");
+    fixture_free(f);
+}
+
+/* A component of a partition whose jobs share with nobody speaks for no other component; a job that
+ * asked to be alone is not listed. */
+static void job_is_listed_when_its_partition_would_let_it_share(void **state)
+{
+    static const char parts[] =
+        HEAD "PartitionName=no Nodes=n[1-2] Default=YES\n"
+             "PartitionName=force Nodes=n[3-4] OverSubscribe=FORCE DefMemPerNode=100\n"
+             "PartitionName=yes Nodes=n5 OverSubscribe=YES DefMemPerNode=100\n";
+    struct fixture *f = fixture_new(parts);
+    Pb__JobSpec specs[] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT}, own = PB__JOB_SPEC__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    register_all(f);
+    specs[0].partition = (char *)"no";
+    specs[1].partition = (char *)"force";
+    assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 1);
+    own.partition = (char *)"yes";
+    own.has_exclusive = own.exclusive = own.has_oversubscribe = own.oversubscribe = true;
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &own), 3);
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, 3), PB__JOB_STATE__RUNNING);
+    const Pb__GangReply *gang = list_members(f, &arena);
+    assert_int_equal(gang->n_alone, 1);
+    assert_int_equal(gang->alone[0]->job_id, 1);
+    assert_string_equal(gang->alone[0]->reason, "the job is heterogeneous, and GangHet=no");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(active_set_has_those_that_run_now),
         cmocka_unit_test(timeslicer_acts_when_a_job_waits),
         cmocka_unit_test(queue_of_each_slice),
+        cmocka_unit_test(job_that_was_never_suspended_has_all_of_its_time),
+        cmocka_unit_test(set_is_listed_with_all_of_its_nodes),
+        cmocka_unit_test(job_is_listed_when_its_partition_would_let_it_share),
         cmocka_unit_test(jobs_are_suspended_before_others_are_resumed),
         cmocka_unit_test(slice_goes_on_across_reconfigurations),
         cmocka_unit_test(turn_ends_as_by_scontrol_suspend),

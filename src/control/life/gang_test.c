@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "control/fixture.h"
-#include "proto/gang.pb-c.h"
 
 #define SLICE_MS 30000
 #define NODES "NodeName=n[12-16] Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=8000\n"
@@ -85,19 +84,6 @@ static int64_t ran_sec(struct fixture *f, int64_t id)
     if (l->state == PB__JOB_STATE__SUSPENDED)
         return l->ran_ms / 1000;
     return f->wall_ms / 1000 - l->start_at - l->suspended_sec;
-}
-
-/* What scontrol show gang prints. */
-static const Pb__GangReply *list_gang(struct fixture *f, struct arena *arena)
-{
-    const Pb__Empty request = PB__EMPTY__INIT;
-    const Pb__GangReply *gang = NULL;
-    control_list_gang(f->control, ++f->last_call, &FIXTURE_USER, &request);
-    vec_foreach (&f->replies, r)
-        if (r->call == f->last_call)
-            gang = arena_unpack(arena, &pb__gang_reply__descriptor, r->data.data, r->data.len);
-    assert_non_null(gang);
-    return gang;
 }
 
 /* The script of the job ends, and all of its nodes are clean. */
@@ -799,13 +785,6 @@ static void job_that_was_started_without_sharing_is_named(void **state)
     assert_string_equal(fixture_job(f, &arena, 2)->live->reason_detail,
                         "Resources, not shared by job 1: the job has generic resources, and was "
                         "started with GangDevices=no");
-    const Pb__GangReply *gang = list_gang(f, &arena);
-    assert_int_equal(gang->n_members, 0);
-    assert_int_equal(gang->n_alone, 1);
-    assert_int_equal(gang->alone[0]->job_id, 1);
-    assert_string_equal(gang->alone[0]->nodes, "n12");
-    assert_string_equal(gang->alone[0]->reason,
-                        "the job has generic resources, and was started with GangDevices=no");
     end(f, 1);
     submit_with_device(f);
     expect(f, 1, 3, "2|3|");
@@ -835,25 +814,6 @@ static void reason_names_devices_of_another_component(void **state)
     fixture_free(f);
 }
 
-/* The shares that are listed count full seconds, as squeue does: no second is lost in rounding. */
-static void job_that_was_never_suspended_has_all_of_its_time(void **state)
-{
-    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    (void)state;
-    fixture_pass(f, 500);
-    submit(f, 5, 0);
-    fixture_obey(f);
-    for (int i = 0; i < 10; i++) {
-        fixture_pass(f, 300);
-        const Pb__GangMember *m = list_gang(f, &arena)->members[0];
-        assert_int_equal(m->suspended_sec, 0);
-        assert_int_equal(m->run_sec, ran_sec(f, 1));
-    }
-    fixture_free(f);
-}
-
 /* GANG-08, HET-104; with GangHet=yes all components are in the same slot. */
 static void components_are_in_the_same_slot(void **state)
 {
@@ -861,10 +821,8 @@ static void components_are_in_the_same_slot(void **state)
         _cleanup_free_ char *conf =
             mem_printf("%s%s%s%s%s", LINEAR, GANG, shared ? "GangHet=yes\n" : "", NODES, ACTIVE);
         struct fixture *f = make(conf);
-        _cleanup_arena_ struct arena arena;
         Pb__JobSpec specs[] = {request(2, 0), request(3, 0)};
         (void)state;
-        arena_init(&arena, 0);
         submit(f, 4, 0);
         assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 2);
         fixture_turn(f);
@@ -872,16 +830,10 @@ static void components_are_in_the_same_slot(void **state)
             expect(f, 1, 3, "1||2 3");
             end(f, 1);
             expect(f, 2, 3, "2 3||");
-            const Pb__GangReply *gang = list_gang(f, &arena);
-            assert_int_equal(gang->n_members, 0);
-            assert_int_equal(gang->n_alone, 1); /* all components together */
-            assert_int_equal(gang->alone[0]->job_id, 2);
-            assert_string_equal(gang->alone[0]->nodes, "n[12-16]");
             submit(f, 1, 0);
             expect(f, 2, 4, "2 3||4"); /* nor does anybody share with it */
         } else {
             expect(f, 1, 3, "1|2 3|");
-            assert_string_equal(list_gang(f, &arena)->members[1]->nodes, "n[12-16]");
             slice(f, 1, 3, "2 3|1|");
             fixture_restart(f);
             slice(f, 1, 3, "1|2 3|");
@@ -1010,7 +962,6 @@ int main(void)
         cmocka_unit_test(devices_are_shared_if_configured),
         cmocka_unit_test(job_that_was_started_without_sharing_is_named),
         cmocka_unit_test(reason_names_devices_of_another_component),
-        cmocka_unit_test(job_that_was_never_suspended_has_all_of_its_time),
         cmocka_unit_test(components_are_in_the_same_slot),
         cmocka_unit_test(components_that_would_have_to_share),
         cmocka_unit_test(components_on_a_node_see_others_once),
