@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/resource/dist.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const char *const nodes_words[] = {
@@ -92,4 +93,57 @@ bool dist_is_packed(const struct dist *d, bool otherwise)
     if (d->nodes > DIST_NODES_BLOCK)
         return false;
     return d->pack ? d->pack == DIST_PACK : otherwise;
+}
+
+uint32_t dist_round(const struct dist *d)
+{
+    return d->nodes == DIST_PLANE && d->plane ? d->plane : 1;
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void deal_packed_tasks(uint32_t tasks, const uint32_t *cap, size_t n, uint32_t *out)
+{
+    uint32_t left = tasks;
+
+    for (size_t i = 0; i < n; i++)
+        left -= out[i] = cap[i] && left;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t more = min_u32(cap[i] - out[i], left);
+
+        out[i] += more;
+        left -= more;
+    }
+    assert(left == 0);
+}
+
+void dist_deal_tasks(const struct dist *d, bool packed, uint32_t tasks, const uint32_t *cap,
+                     size_t n, uint32_t *out)
+{
+    uint32_t left = tasks, empty = 0; /* nodes without a task, each of which gets one */
+    uint32_t round = dist_round(d);
+
+    if (packed) {
+        deal_packed_tasks(tasks, cap, n, out);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        out[i] = 0;
+        empty += cap[i] > 0;
+    }
+    while (left) {
+        uint32_t before = left;
+
+        for (size_t i = 0; i < n && left; i++) {
+            empty -= cap[i] && !out[i];
+            uint32_t spare = left > empty ? left - empty : 1;
+            uint32_t more = min_u32(min_u32(cap[i] - out[i], round), spare);
+            out[i] += more;
+            left -= more;
+        }
+        assert(left < before);
+    }
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -38,3 +39,11 @@ int dist_parse(const char *text, struct dist *out);
 void dist_format(const struct dist *d, struct str *out);
 /* Whether one node is filled before the next, where that is the cluster's default or is not. */
 bool dist_is_packed(const struct dist *d, bool otherwise);
+/* Tasks that a node gets in a round: of a plane as many as it has, else one. */
+uint32_t dist_round(const struct dist *d);
+/* Deals 'tasks' to n nodes, of which node i takes cap[i] at most; all of them together take no
+ * fewer than 'tasks'. Each node with a capacity gets one task first. The others fill one node
+ * before the next where tasks are packed; else the nodes get dist_round() of
+ * them in turn, so that uneven nodes come out even. */
+void dist_deal_tasks(const struct dist *d, bool packed, uint32_t tasks, const uint32_t *cap,
+                     size_t n, uint32_t *out);

@@ -68,8 +68,41 @@ static void test_rows(void **state)
     }
 }
 
+static void test_tasks_are_dealt_to_nodes(void **state)
+{
+    static const struct {
+        const char *distribution;
+        size_t n;
+        uint32_t tasks, cap[4], expect[4];
+    } vectors[] = {
+        {"", 0, 0, {0}, {0}},
+        {"", 2, 8, {8, 8}, {4, 4}}, /* in turns */
+        {"block", 2, 8, {8, 8}, {4, 4}},
+        {"cyclic", 3, 5, {4, 4, 4}, {2, 2, 1}},
+        {"", 3, 2, {4, 4, 4}, {1, 1, 0}}, /* fewer than there are nodes */
+        {"", 3, 6, {1, 0, 9}, {1, 0, 5}}, /* a node that takes none */
+        {"", 3, 8, {2, 3, 3}, {2, 3, 3}},
+        {"plane=2", 3, 7, {4, 4, 4}, {3, 2, 2}},
+        {"plane=4", 3, 6, {4, 4, 4}, {4, 1, 1}}, /* each node has one */
+        {"pack", 3, 5, {4, 4, 4}, {3, 1, 1}},
+        {"pack", 3, 2, {4, 4, 4}, {1, 1, 0}},
+        {"pack", 3, 7, {0, 2, 8}, {0, 2, 5}},
+    };
+
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        uint32_t got[4] = {0};
+        struct dist d = {0};
+
+        assert_int_equal(dist_parse(vectors[i].distribution, &d), 0);
+        dist_deal_tasks(&d, dist_is_packed(&d, false), vectors[i].tasks, vectors[i].cap,
+                        vectors[i].n, got);
+        assert_memory_equal(got, vectors[i].expect, sizeof got);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_tasks_are_dealt_to_nodes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

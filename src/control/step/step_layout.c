@@ -345,36 +345,14 @@ static bool pick_nodes(const struct step_layout *l, const uint32_t *cap, bool *p
     return nodes > 0;
 }
 
-/* Tasks that a node gets in a round: of a plane as many as it has, else one. */
-static uint32_t plane_of(const struct step_layout *l)
-{
-    return l->dist.nodes == DIST_PLANE && l->dist.plane ? l->dist.plane : 1;
-}
-
-/* So many a node and round, so that uneven nodes come out even. Packed: one for each node first,
- * then one node is filled before the next. */
 static void deal_tasks(struct step_layout *l, const bool *picked)
 {
-    uint32_t left = l->num_tasks;
-    bool packed = dist_is_packed(&l->dist, l->j->want.pack);
-    for (size_t i = 0; packed && i < attempt_of(l->j)->alloc.len; i++)
-        left -= l->tasks[i] = picked[i] && left;
-    for (size_t i = 0; packed && i < attempt_of(l->j)->alloc.len; i++) {
-        uint32_t more = picked[i] ? min_u32(l->cap[i] - l->tasks[i], left) : 0;
-        l->tasks[i] += more;
-        left -= more;
-    }
-    uint32_t empty = 0; /* nodes that have none yet, each of which gets one */
-    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++)
-        empty += picked[i] && !l->tasks[i];
-    while (left)
-        for (size_t i = 0; i < attempt_of(l->j)->alloc.len && left; i++) {
-            uint32_t room = picked[i] ? l->cap[i] - l->tasks[i] : 0;
-            empty -= picked[i] && !l->tasks[i];
-            uint32_t more = min_u32(min_u32(room, plane_of(l)), left - empty);
-            l->tasks[i] += more;
-            left -= more;
-        }
+    size_t n = attempt_of(l->j)->alloc.len;
+    _cleanup_free_ uint32_t *cap = mem_new_array(uint32_t, n);
+    for (size_t i = 0; i < n; i++)
+        cap[i] = picked[i] ? l->cap[i] : 0;
+    dist_deal_tasks(&l->dist, dist_is_packed(&l->dist, l->j->want.pack), l->num_tasks, cap, n,
+                    l->tasks);
 }
 
 static int place_tasks(const struct control *c, struct step_layout *l, struct err *err)
@@ -474,7 +452,7 @@ void step_layout_number(const struct step_layout *l, uint32_t first, Pb__StepNod
                         const uint32_t *at, size_t count)
 {
     bool rounds = l->dist.nodes == DIST_NODES_CYCLIC || l->dist.nodes == DIST_PLANE;
-    uint32_t task = 0, most = rounds ? plane_of(l) : UINT32_MAX;
+    uint32_t task = 0, most = rounds ? dist_round(&l->dist) : UINT32_MAX;
     for (size_t i = 0; l->order && i < count; i++)
         l->by_cpus[at[i]] = (uint32_t)i; /* done with; from the place in the job to that here */
     for (; l->order && task < l->num_tasks; task++) {
