@@ -97,9 +97,9 @@ static void set_allocation(struct envlist *e, const struct Pb__AllocReply *alloc
 
     for (size_t i = 0; i < n; i++)
         cpus[i] = JOB_ENV_USABLE_CPUS(alloc->alloc[i]);
-    job_env_spread(cpus, n, spec->cpus_per_task,
+    job_env_spread(spec, alloc->packs, cpus, n,
                    job_env_tasks(spec, alloc->has_num_tasks ? alloc->num_tasks : spec->num_tasks),
-                   spec->ntasks_per_node, tasks);
+                   tasks);
     set_requested(e, spec);
     job_env_put_implied(spec, tasks, n, put_variable, e);
     envlist_setf(e, "SLURM_JOB_ID", "%u", alloc->job_id);

@@ -107,7 +107,7 @@ static void test_alloc(void **state)
     assert_string_equal(envlist_get(&e, "SLURM_NODELIST"), "n[1-2]");
     assert_string_equal(envlist_get(&e, "SLURM_NNODES"), "2");
     assert_string_equal(envlist_get(&e, "SLURM_JOB_CPUS_PER_NODE"), "4(x2)");
-    assert_string_equal(envlist_get(&e, "SLURM_TASKS_PER_NODE"), "4,1");
+    assert_string_equal(envlist_get(&e, "SLURM_TASKS_PER_NODE"), "3,2");
     assert_string_equal(envlist_get(&e, "SLURM_NTASKS"), "5");
     assert_string_equal(envlist_get(&e, "SLURM_JOB_PARTITION"), "main");
     assert_string_equal(envlist_get(&e, "SLURM_CONF"), "/etc/c.conf");

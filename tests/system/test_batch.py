@@ -196,6 +196,22 @@ def test_tasks_of_each_node_without_a_number_of_tasks(cluster, options, told):
     assert cluster.run(["salloc", "-Q", *options.split(), "sh", "-c", show]).ok() == told
 
 
+@pytest.mark.parametrize("options, told", [
+    ("-N2 -n4 --exclusive", "2(x2)"),  # spare CPUs: in turns
+    ("-N2 -n4", "3,1"),
+    ("-N2 -n4 --exclusive -m pack", "3,1"),
+    ("-N2 -n4 --exclusive -m plane=3", "3,1"),
+    ("-N2 -n3 --exclusive -c2", "2,1"),
+    ("-N2 -n12 --exclusive -O", "6(x2)"),
+])
+def test_a_job_is_told_of_tasks_as_its_steps_have_them(cluster, options, told):
+    show = "echo $SLURM_TASKS_PER_NODE"
+    job = cluster.sbatch(*options.split(), wrap=f"{show}; srun sh -c '{show}' | sort -u")
+    assert cluster.wait(job)["JobState"] == "COMPLETED"
+    assert cluster.output(job) == f"{told}\n{told}\n"
+    assert cluster.run(["salloc", "-Q", *options.split(), "sh", "-c", show]).ok() == told
+
+
 def test_tasks_that_follow_from_gpus_are_told(make_cluster):
     c = make_cluster(nodes=1, conf="GresTypes=gpu", node_conf="Gres=gpu:2")
     for options, told in ("--gpus=2 --gpus-per-task=1", "2 2 2"), ("--gpus=2 --ntasks-per-gpu=1", "2 2 2"):

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/words.h"
+#include "cluster/resource/dist.h"
 
 static void put_number(job_env_fn *put, void *ctx, const char *name, bool given, uint64_t number)
 {
@@ -185,31 +186,35 @@ void job_env_each(const Pb__JobSpec *s, job_env_fn *put, void *ctx)
 #undef ENV
 }
 
-void job_env_spread(const uint32_t *cpus, size_t n, uint32_t cpus_per_task, uint32_t tasks,
-                    uint32_t tasks_per_node, uint32_t *out)
+/* Tasks that fit on so many CPUs of a node. */
+static uint32_t count_tasks_that_fit(const Pb__JobSpec *spec, uint32_t cpus, uint32_t tasks)
 {
-    uint32_t left = tasks;
+    uint32_t each = spec->cpus_per_task ? spec->cpus_per_task : 1;
+    uint32_t fit = spec->overcommit && tasks ? tasks : cpus / each;
+
+    return spec->ntasks_per_node && fit > spec->ntasks_per_node ? spec->ntasks_per_node : fit;
+}
+
+void job_env_spread(const Pb__JobSpec *spec, bool packs, const uint32_t *cpus, size_t n,
+                    uint32_t tasks, uint32_t *out)
+{
+    _cleanup_free_ uint32_t *cap = mem_new_array(uint32_t, n + 1);
+    struct dist dist = {0};
+    uint64_t sum = 0;
 
     for (size_t i = 0; i < n; i++) {
-        uint32_t fit = cpus[i] / (cpus_per_task > 0 ? cpus_per_task : 1);
-
-        if (tasks_per_node > 0)
-            fit = tasks_per_node;
-        out[i] = tasks == 0 ? (fit > 0 ? fit : 1) : (left > 0 ? 1 : 0);
-        left -= tasks == 0 ? 0 : out[i];
+        cap[i] = count_tasks_that_fit(spec, cpus[i], tasks);
+        sum += cap[i];
+        out[i] = cap[i] ? cap[i] : 1;
+        if (spec->ntasks_per_node)
+            out[i] = spec->ntasks_per_node;
     }
-    for (size_t i = 0; i < n && left > 0; i++) {
-        uint32_t fit = cpus[i] / (cpus_per_task > 0 ? cpus_per_task : 1);
-
-        if (tasks_per_node > 0 && fit > tasks_per_node)
-            fit = tasks_per_node;
-        while (left > 0 && out[i] < fit) {
-            out[i]++;
-            left--;
-        }
-    }
-    for (size_t i = 0; left > 0 && n > 0; i = (i + 1) % n, left--)
-        out[i]++;
+    if (tasks == 0 || n == 0)
+        return;
+    for (size_t i = 0; i < n && sum < tasks; i++) /* more tasks than the CPUs take */
+        cap[i] = tasks;
+    dist_parse(spec->distribution, &dist);
+    dist_deal_tasks(&dist, sum >= tasks && dist_is_packed(&dist, packs), tasks, cap, n, out);
 }
 
 /* By a total of GPUs: --ntasks-per-gpu, or --gpus beside --gpus-per-task. */

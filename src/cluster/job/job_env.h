@@ -15,10 +15,13 @@ typedef void job_env_fn(void *ctx, const char *name, const char *value);
 void job_env_each(const Pb__JobSpec *spec, job_env_fn *put, void *ctx);
 /* Appends "cpu=2,gres/gpu:a100=2"; cpus 0: not given. */
 void job_env_tres(const char *gres, uint32_t cpus, struct str *out);
-/* How many tasks each node of an allocation would run: every node one, then filled up in order,
- * then, with more tasks than CPUs, in turns. tasks 0: as many as the CPUs take. */
-void job_env_spread(const uint32_t *cpus, size_t n, uint32_t cpus_per_task, uint32_t tasks,
-                    uint32_t tasks_per_node, uint32_t *out);
+/* How many tasks each node of an allocation would run, as a step of all tasks has them; 'packs':
+ * one node is filled before the next unless the job says otherwise. More tasks than the CPUs take
+ * are dealt in turns. tasks 0: as many as the CPUs take. Limits that a step also has by its generic
+ * resources and its memory are not followed. Nor is the list of '-m arbitrary', which sbatch and
+ * salloc do not pass on: a step has it only by its own options. */
+void job_env_spread(const Pb__JobSpec *spec, bool packs, const uint32_t *cpus, size_t n,
+                    uint32_t tasks, uint32_t *out);
 /* How many tasks 'spec' names or implies, of which 'counted' is the controller's count. 0: as many
  * as the CPUs of its nodes take, or --ntasks-per-node on each. */
 uint32_t job_env_tasks(const Pb__JobSpec *spec, uint32_t counted);

@@ -181,26 +181,39 @@ static void test_names(void **state)
 static void test_tasks_are_spread_over_nodes(void **state)
 {
     static const struct {
+        const char *distribution;
         size_t n;
         uint32_t cpus[4], per_task, tasks, per_node, expect[4];
+        bool packs, overcommit;
     } vectors[] = {
-        {0, {0}, 1, 5, 0, {0}},
-        {3, {4, 4, 4}, 0, 0, 0, {4, 4, 4}}, /* none stated: as many as fit */
-        {2, {4, 3}, 2, 0, 0, {2, 1}},
-        {2, {1, 1}, 4, 0, 0, {1, 1}},
-        {2, {4, 4}, 1, 0, 3, {3, 3}},
-        {3, {4, 4, 4}, 1, 5, 0, {3, 1, 1}}, /* one each, then filled in order */
-        {3, {4, 4, 4}, 1, 2, 0, {1, 1, 0}},
-        {2, {2, 2}, 1, 7, 0, {4, 3}}, /* more than the CPUs */
-        {2, {8, 8}, 1, 6, 3, {3, 3}},
-        {2, {0, 0}, 9, 4, 0, {2, 2}}, /* no CPUs that a task fits on */
+        {NULL, 0, {0}, 1, 5, 0, {0}, false, false},
+        {NULL, 3, {4, 4, 4}, 0, 0, 0, {4, 4, 4}, false, false}, /* none stated: all that fit */
+        {NULL, 2, {4, 3}, 2, 0, 0, {2, 1}, false, false},
+        {NULL, 2, {1, 1}, 4, 0, 0, {1, 1}, false, false},
+        {NULL, 2, {4, 4}, 1, 0, 3, {3, 3}, false, false},
+        {NULL, 2, {8, 8}, 1, 8, 0, {4, 4}, false, false}, /* spare CPUs: in turns */
+        {NULL, 2, {8, 8}, 1, 8, 0, {7, 1}, true, false},
+        {"pack", 2, {8, 8}, 1, 8, 0, {7, 1}, false, false},
+        {"cyclic", 2, {8, 8}, 1, 8, 0, {4, 4}, true, false},
+        {"plane=4", 2, {8, 8}, 1, 6, 0, {4, 2}, false, false},
+        {NULL, 3, {3, 1, 1}, 1, 5, 0, {3, 1, 1}, false, false},
+        {NULL, 3, {4, 4, 4}, 1, 2, 0, {1, 1, 0}, false, false},
+        {NULL, 2, {2, 2}, 1, 7, 0, {4, 3}, false, false}, /* more than the CPUs */
+        {NULL, 2, {2, 2}, 1, 7, 0, {4, 3}, true, false},
+        {NULL, 2, {8, 1}, 1, 6, 0, {3, 3}, false, true},
+        {NULL, 2, {8, 8}, 1, 6, 3, {3, 3}, true, false},
+        {NULL, 2, {0, 0}, 9, 4, 0, {2, 2}, false, false}, /* no CPUs that a task fits on */
     };
 
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         uint32_t got[4] = {0};
+        Pb__JobSpec s = PB__JOB_SPEC__INIT;
 
-        job_env_spread(vectors[i].cpus, vectors[i].n, vectors[i].per_task, vectors[i].tasks,
-                       vectors[i].per_node, got);
+        s.distribution = (char *)vectors[i].distribution;
+        s.cpus_per_task = vectors[i].per_task;
+        s.ntasks_per_node = vectors[i].per_node;
+        s.overcommit = vectors[i].overcommit;
+        job_env_spread(&s, vectors[i].packs, vectors[i].cpus, vectors[i].n, vectors[i].tasks, got);
         assert_memory_equal(got, vectors[i].expect, sizeof(got));
     }
 }

@@ -235,6 +235,8 @@ static void put_granted(const struct control *c, struct job *j, Pb__AllocReply *
     r->n_alloc = live->n_alloc;
     SET(r, num_cpus, job_alloc_cpus(j));
     SET(r, num_tasks, j->want.tasks);
+    if (j->want.pack)
+        SET(r, packs, true);
     SET(r, submit_at_sec, j->submit_at);
     SET(r, start_at_sec, live->start_at);
     if (live->has_end_at)

@@ -83,6 +83,8 @@ void start_send_batch(struct control *c, struct job *j)
     launch.burst_env = j->burst ? j->burst->env : NULL;
     launch.partition = j->part ? (char *)j->part->conf.name : NULL;
     SET(&launch, num_tasks, j->want.tasks);
+    if (j->want.pack)
+        SET(&launch, packs, true);
     SET(&launch, time_limit_sec, j->limit_sec);
     if (c->conf->prolog_contain)
         SET(&launch, contain, true);

@@ -251,7 +251,7 @@ static void put_job_tasks(struct envlist *env, const Pb__LaunchBatch *batch, con
 
     for (size_t i = 0; i < nodes; i++)
         cpus[i] = JOB_ENV_USABLE_CPUS(cred->job_nodes[i]);
-    job_env_spread(cpus, nodes, spec->cpus_per_task, tasks, spec->ntasks_per_node, counts);
+    job_env_spread(spec, batch->packs, cpus, nodes, tasks, counts);
     job_env_put_implied(spec, counts, nodes, put_batch_variable, env);
     put_counts(env, "SLURM_TASKS_PER_NODE", counts, nodes);
 }
@@ -303,6 +303,7 @@ static void put_component(struct envlist *env, const Pb__StepdStart *start, cons
     batch.partition = component->partition;
     batch.has_num_tasks = component->has_num_tasks;
     batch.num_tasks = component->num_tasks;
+    batch.packs = component->packs;
     batch.has_time_limit_sec = component->has_time_limit_sec;
     batch.time_limit_sec = component->time_limit_sec;
     put_batch_job(env, start, &batch, &cred);
