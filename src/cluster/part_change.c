@@ -238,15 +238,17 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     if (rc != 0)
         return rc;
     keep_changes(p, changes, &next);
+    uint32_t most_cpus = part_most_cpus(c, p);
     bitset_free(p->nodes);
     p->nodes = nodes ? nodes : bitset_dup(p->row->node_set);
+    p->most_cpus = 0;
     alloc_count_part(c, p);
     vec_foreach (&c->jobs, j) {
         unsigned sharing = pack_sharing_bits(&(*j)->want);
         if (!job_partitions_has(*j, p) || (*j)->state != PB__JOB_STATE__PENDING)
             continue;
         job_set_sharing(c, *j);
-        if (sharing != pack_sharing_bits(&(*j)->want))
+        if (sharing != pack_sharing_bits(&(*j)->want) || most_cpus != part_most_cpus(c, p))
             job_touch(c, *j);
     }
     c->pool.freed++;

@@ -504,6 +504,41 @@ static void sum_wanted(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks, 
         add_sum(s, "gpu", strlen("gpu"), (tasks + spec->ntasks_per_gpu - 1) / spec->ntasks_per_gpu);
 }
 
+/* The nodes that a total of generic resources takes by so many on each; 1: nothing says. */
+static uint32_t count_nodes_of_gres(const Pb__JobSpec *spec)
+{
+    struct sums each = {0}, total = {0};
+    uint64_t most = 1;
+    sum_list(spec->gres, 1, &each);
+    sum_list(spec->tres_per_job, 1, &total);
+    for (size_t i = 0; i < each.len; i++)
+        for (size_t k = 0; k < total.len; k++) {
+            if (!each.count[i] || !str_eq(each.name[i], total.name[k]))
+                continue;
+            uint64_t nodes = total.count[k] / each.count[i] + (total.count[k] % each.count[i] != 0);
+            most = nodes > most ? nodes : most;
+        }
+    return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+}
+
+/* A pending job that names no number of nodes asks for those that it names or that its generic
+ * resources take, or for one. As in Slurm, the nodes that its CPUs fill, its --ntasks-per-node or
+ * the counts of its features are no request. */
+static uint32_t count_wanted_nodes(const Pb__JobRecord *job)
+{
+    const Pb__JobSpec *spec = job->spec;
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    if (spec->min_nodes)
+    uint32_t least = count_nodes_of_gres(spec);
+        return spec->min_nodes;
+    if (job->live->state != PB__JOB_STATE__PENDING)
+        return job->live->num_nodes;
+    if (!spec->req_nodes || hostlist_parse(spec->req_nodes, &hosts, NULL) < 0)
+        return least;
+    uint32_t count = (uint32_t)hostlist_count(hosts);
+    return count > least ? count : least;
+}
+
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -511,7 +546,7 @@ bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *ou
     char size[SIZE_TEXT_MAX];
     if (allocated && (live->state == PB__JOB_STATE__PENDING || !live->nodes || !*live->nodes))
         return false;
-    uint32_t nodes = allocated || !spec->min_nodes ? live->num_nodes : spec->min_nodes;
+    uint32_t nodes = allocated ? live->num_nodes : count_wanted_nodes(job);
     uint32_t tasks = spec->num_tasks ? spec->num_tasks : nodes;
     uint64_t wanted = (uint64_t)(spec->overcommit ? nodes : tasks) *
                       (spec->cpus_per_task ? spec->cpus_per_task : 1);

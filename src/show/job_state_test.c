@@ -95,6 +95,8 @@ static void test_gpus_that_a_request_asks_for(void **state)
         {4, 2, "gres:nic:1", "gres:gpu:4", "cpu=4,node=1,billing=4,gres/nic=1,gres/gpu=4"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        {4, 0, "gres:gpu:2", "gres:gpu:4", "cpu=4,node=2,billing=4,gres/gpu=4"},
+        {4, 0, "gres:gpu:2", "gres:gpu:5", "cpu=4,node=3,billing=4,gres/gpu=6"},
         Pb__JobLive live = PB__JOB_LIVE__INIT;
         Pb__JobSpec spec = PB__JOB_SPEC__INIT;
         Pb__JobRecord job = PB__JOB_RECORD__INIT;

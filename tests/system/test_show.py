@@ -278,3 +278,13 @@ def test_control_characters_do_not_reach_the_terminal(cluster):
     for line in (f"squeue -h -j {job} -o %j", f"scontrol show job {job}"):
         assert "\x1b" not in cluster.run(line).ok()
     cluster.run(f"scancel {job}")
+
+
+def test_a_pending_job_needs_the_nodes_that_its_cpus_fill(cluster):
+    for options, nodes, asked in (("-n9", "3", "1"), ("-n4", "1", "1"), ("-n3 -c2", "2", "1"), ("-n9 -N1-3", "3-3", "1"), ("-N2 -n2", "2-2", "2"),
+                                  ("-n2 -w n1,n3", "2", "2"), ("-n9 -O", "1", "1"), ("-n8 --ntasks-per-node=2", "4", "1")):
+        job = cluster.sbatch("-H", *options.split(), wrap="true")
+        fields = cluster.job(job)
+        assert fields["NumNodes"] == nodes and f",node={asked}," in fields["ReqTRES"], options
+        assert cluster.run(f"squeue -h -j {job} -o %D").ok() == nodes[0], options
+        cluster.run(f"scancel {job}").ok()

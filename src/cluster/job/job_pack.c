@@ -64,6 +64,21 @@ static void pack_sharing(const struct job *j, Pb__JobLive *m)
         SET(m, topo_alone, true);
 }
 
+/* The size of a pending job: it needs at least as many nodes as its CPUs fill. */
+static void pack_wanted_size(const struct cluster *c, const struct job *j, Pb__JobLive *m)
+{
+    uint32_t nodes = j->want.min_nodes, tasks = j->want.overcommit ? nodes : j->want.tasks;
+    uint64_t product = (uint64_t)tasks * j->want.cpus_per_task;
+    uint32_t counted = product > UINT32_MAX ? UINT32_MAX : (uint32_t)product;
+    uint32_t cpus = j->want.cpus ? j->want.cpus : counted;
+    uint32_t most = j->part ? part_most_cpus(c, j->part) : 0;
+    uint32_t filled = most ? cpus / most + (cpus % most != 0) : 0;
+    if (j->want.max_nodes && filled > j->want.max_nodes)
+        filled = j->want.max_nodes;
+    SET(m, num_nodes, filled > nodes ? filled : nodes);
+    SET(m, num_cpus, cpus > nodes ? cpus : nodes);
+}
+
 static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                        struct arena *arena)
 {
@@ -83,10 +98,7 @@ static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive
         SET(m, num_cpus, job_alloc_cpus(j));
         pack_alloc(c, j, m, arena);
     } else {
-        SET(m, num_nodes, j->want.min_nodes);
-        uint32_t tasks = j->want.overcommit ? j->want.min_nodes : j->want.tasks;
-        uint32_t cpus = j->want.cpus ? j->want.cpus : tasks * j->want.cpus_per_task;
-        SET(m, num_cpus, cpus > j->want.min_nodes ? cpus : j->want.min_nodes);
+        pack_wanted_size(c, j, m);
     }
     SET(m, num_tasks, j->want.tasks);
 }

@@ -437,6 +437,14 @@ static void shown_while_pending(void **state)
     assert_true(attempt_of(restore(c, r))->start_at == 0); /* it was only expected */
     m = live_of(c, job_of(c, 2, "N=4 n=2"), &arena);
     assert_int_equal(m->num_cpus, 4); /* no node without one */
+    assert_int_equal(m->num_nodes, 4);
+    m = live_of(c, job_of(c, 4, "n=9"), &arena);
+    assert_int_equal(m->num_nodes, 3); /* of 4 CPUs each */
+    m = live_of(c, job_of(c, 5, "n=9 c=2"), &arena);
+    assert_int_equal(m->num_nodes, 5);
+    m = live_of(c, job_of(c, 6, "n=65536 c=65536"), &arena);
+    assert_int_equal(m->num_cpus, UINT32_MAX);
+    assert_int_equal(m->num_nodes, 1u << 30);
     m = live_of(c, job_of(c, 3, "N=2 n=8 c=2 overcommit"), &arena);
     assert_int_equal(m->num_cpus, 4); /* those of one task on each node */
     test_cluster_free(c);

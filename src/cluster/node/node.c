@@ -53,9 +53,13 @@ void node_count_units(const struct cluster *c, struct node *n)
 {
     const struct conf_node_row *row = n->row;
     struct node_actual as = {row->cpus, row->sockets, row->cores, row->threads, 0, 0};
+    uint32_t before = n->cpus;
     if (counts_actual(c, n))
         as = n->actual;
     count_units(c, n, &as);
+    if (n->cpus != before)
+        vec_foreach (&c->parts, p)
+            (*p)->most_cpus = 0;
     set_amounts(n);
     bitset_free(n->busy);
     free(take_ptr(n->use));

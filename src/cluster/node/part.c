@@ -125,6 +125,17 @@ static const char *find_node_sets(const struct conf *conf, const struct conf_par
     return out.len ? arena_strdup(arena, str_cstr(&out)) : NULL;
 }
 
+uint32_t part_most_cpus(const struct cluster *c, struct part *p)
+{
+    if (p->most_cpus)
+        return p->most_cpus;
+    bitset_foreach (p->nodes, i) {
+        uint32_t cpus = c->nodes.data[i]->cpus;
+        p->most_cpus = cpus > p->most_cpus ? cpus : p->most_cpus;
+    }
+    return p->most_cpus;
+}
+
 void part_pack(const struct cluster *c, const struct part *p, struct str *out)
 {
     _cleanup_arena_ struct arena arena;

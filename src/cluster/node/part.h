@@ -24,9 +24,13 @@ struct part {
     struct str newer;     /* of its record, what only a newer version knows: packed PartChange */
     uint32_t at;          /* its place in cluster.parts */
     uint32_t running;     /* its jobs that run or are suspended */
+    uint32_t most_cpus;   /* of one of its nodes; 0: to be counted */
     uint32_t *used_cpus;  /* by node, of its jobs; NULL without MaxCPUsPerNode */
 };
 
+/* The CPUs of its largest node; 0: it has no nodes. Cached until the CPUs of a node or the list of
+ * nodes change. */
+uint32_t part_most_cpus(const struct cluster *c, struct part *p);
 void part_pack(const struct cluster *c, const struct part *p, struct str *out); /* for listings */
 
 /* What a row of slurm.conf says; the texts are borrowed from it, or in the arena. */
