@@ -345,16 +345,21 @@ static Pb__StepId step_target(const Pb__StepId *asked, const Pb__JobLive *live, 
     return step;
 }
 
+bool job_ids_has_target(const Pb__StepId *id, const Pb__JobLive *live)
+{
+    return is_named(id, live) && !(id->has_step_id && is_told_by_leader(id, live));
+}
+
 size_t job_ids_targets(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena,
                        Pb__StepId **out)
 {
     VEC(Pb__StepId) whole = {0}, found = {0};
     for (size_t i = 0; i < count; i++) {
-        if (!is_named(&ids[i], live))
+        if (!job_ids_has_target(&ids[i], live))
             continue;
         if (!ids[i].has_step_id)
             vec_push(&whole, ids[i]);
-        else if (!is_told_by_leader(&ids[i], live))
+        else
             vec_push(&found, step_target(&ids[i], live, arena));
     }
     if (count == 0 || whole.len) { /* the steps belong to the job */

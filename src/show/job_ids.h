@@ -70,3 +70,5 @@ void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct
  * name other jobs. */
 size_t job_ids_targets(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena,
                        Pb__StepId **out);
+/* Whether job_ids_targets() finds anything for this id alone. Allocates nothing that stays. */
+bool job_ids_has_target(const Pb__StepId *id, const Pb__JobLive *live);

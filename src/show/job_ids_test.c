@@ -226,7 +226,11 @@ static void targets(void **state)
             pb__step_id__init(&ids[count]);
             assert_int_equal(job_ids_parse(w, &ids[count++], NULL), 0);
         }
+        bool has_target = false;
+        for (size_t k = 0; k < count; k++)
+            has_target = has_target || job_ids_has_target(&ids[k], &live);
         size_t n = job_ids_targets(ids, count, &live, &arena, &found);
+        assert_int_equal(count == 0 || has_target, n > 0);
         for (size_t k = 0; k < n; k++) {
             job_ids_put_asked(&found[k], &out);
             str_putc(&out, ' ');
@@ -296,7 +300,10 @@ static void components(void **state)
         }
         if (*rows[i].asked)
             assert_int_equal(job_ids_parse(rows[i].asked, &asked, NULL), 0);
+        bool has_target = job_ids_has_target(&asked, &live);
         size_t n = job_ids_targets(&asked, *rows[i].asked != 0, &live, &arena, &found);
+        if (*rows[i].asked)
+            assert_int_equal(has_target, n > 0);
         for (size_t k = 0; k < n; k++) {
             job_ids_put_asked(&found[k], &out);
             str_putc(&out, ' ');

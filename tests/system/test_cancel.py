@@ -3,6 +3,8 @@
 import re
 import subprocess
 
+import pytest
+
 from harness import eventually
 from terminal import Terminal
 
@@ -224,6 +226,31 @@ def test_several_of_which_some_are_unknown(cluster):
     done = cluster.run(f"scancel 999998 {ended} {held} 999999")
     assert done.ok() == "" and done.stderr == unknown.format(999998) + unknown.format(999999)
     assert cluster.state(held) == "CANCELLED"
+
+
+@pytest.mark.parametrize("options, status", [
+    ("-t RUNNING 999999", 1), ("-u root 999999", 1), ("-n nosuch 999999", 1), ("-i 999999", 1), ("-t PENDING 999999.0", 1), ("-n nosuch 999999_3", 1),
+    ("-t PENDING -Q 999999", 1), ("-s USR1 -Q 999999", 1), ("-Q 999999", 0),
+])
+def test_status_of_an_unknown_job(cluster, options, status):
+    done = cluster.run(f"scancel {options}")
+    name = options.rpartition(" ")[2]
+    kind = "step id" if "." in name else "id"
+    said = f"scancel: error: Kill job error on job {kind} {name}: Invalid job id specified\n"
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "" if "-Q" in options else said)
+
+
+def test_filters_choose_among_the_jobs_that_are_named(cluster):
+    held, array = cluster.sbatch("-H", "-J", "held", wrap="true"), cluster.sbatch("-H", "-a", "1-3", wrap="true")
+    done = cluster.run(f"scancel -t RUNNING {held} {array}_1 {array}_2")
+    assert (done.ok(), done.stderr) == ("", "")
+    assert cluster.state(held) == "PENDING"
+    done = cluster.run(f"scancel -n held {held} 999999 {array}")
+    assert done.returncode == 1 and done.stderr == "scancel: error: Kill job error on job id 999999: Invalid job id specified\n"
+    assert cluster.state(held) == "CANCELLED"
+    done = cluster.run(f"scancel -t PENDING {held} {array}")
+    assert done.returncode == 1 and done.stderr == f"scancel: error: Kill job error on job id {held}: Invalid job id specified\n"
+    eventually(lambda: not cluster.run("squeue -h").ok(), "all are cancelled")
 
 
 def test_hold_release_requeue(cluster):

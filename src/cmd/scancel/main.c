@@ -181,6 +181,58 @@ static int choose_targets(struct options *o, struct filter *f, struct err *err)
     return r;
 }
 
+static void print_error(const Pb__StepId *id, const char *text)
+{
+    _cleanup_str_ struct str name = STR_INIT;
+    job_ids_put_asked(id, &name);
+    cmd_error("Kill job error on job %s %s: %s", id->has_step_id ? "step id" : "id",
+              str_cstr(&name), text);
+}
+
+struct known {
+    const struct job_id_list *ids;
+    bool *is_known; /* by the place of the id */
+};
+
+static int on_known_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct known *k = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    (void)err;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+        if (!live || job_state_is_final(live))
+            continue;
+        for (size_t at = 0; at < k->ids->len; at++)
+            k->is_known[at] = k->is_known[at] || job_ids_has_target(&k->ids->data[at], live);
+    }
+    return 0;
+}
+
+/* With a filter or -i, an id is an error if its job does not exist or has ended, whether or not the
+ * filter would have chosen the job. */
+static int report_unknown_ids(const struct options *o)
+{
+    _cleanup_arena_ struct arena arena;
+    _cleanup_free_ bool *is_known = mem_new_array(bool, o->ids.len);
+    struct known known = {&o->ids, is_known};
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    struct err err = {0};
+    int status = 0;
+    arena_init(&arena, 0);
+    job_ids_filter(o->ids.data, o->ids.len, &filter, &arena);
+    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_known_jobs, &known, &err) < 0)
+        return 0; /* the request itself meets the same failure */
+    for (size_t i = 0; i < o->ids.len; i++) {
+        if (is_known[i])
+            continue;
+        status = 1;
+        if (!o->quiet)
+            print_error(&o->ids.data[i], err_text(ERR_NO_JOB));
+    }
+    return status;
+}
+
 static const char *put_name(const Pb__JobSignalReply__Result *r, struct str *out)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
@@ -246,11 +298,11 @@ static int print_results(const struct options *o, const Pb__JobSignalReply *repl
         status |= tell_unreached(o, r);
         if (code == 0)
             continue;
-        if (o->quiet && (code == ERR_JOB_DONE || code == ERR_NO_JOB || code == ERR_NO_STEP))
-            continue;
         if (!is_done(o, r))
             status = 1;
         else if (code == ERR_JOB_DONE && !o->common.verbose)
+            continue;
+        if (o->quiet && (code == ERR_JOB_DONE || code == ERR_NO_JOB || code == ERR_NO_STEP))
             continue;
         _cleanup_str_ struct str name = STR_INIT;
         cmd_error("Kill job error on job %s %s: %s", r->has_step_id ? "step id" : "id",
@@ -262,12 +314,8 @@ static int print_results(const struct options *o, const Pb__JobSignalReply *repl
 /* Errors of a call that reached nobody are told of every job, as Slurm does. */
 static int report_failure(const Pb__StepId *ids, size_t count, const struct err *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        _cleanup_str_ struct str name = STR_INIT;
-        job_ids_put_asked(&ids[i], &name);
-        cmd_error("Kill job error on job %s %s: %s", ids[i].has_step_id ? "step id" : "id",
-                  str_cstr(&name), err->text);
-    }
+    for (size_t i = 0; i < count; i++)
+        print_error(&ids[i], err->text);
     if (!count)
         cmd_error("%s", err->text);
     return 1;
@@ -300,7 +348,7 @@ static int send_targets(const struct options *o, Pb__JobSignal *request)
     return status;
 }
 
-static int cancel_jobs(struct options *o)
+static int cancel_known_jobs(struct options *o)
 {
     _cleanup_(filter_done) struct filter f;
     Pb__JobSignal request = PB__JOB_SIGNAL__INIT;
@@ -329,6 +377,13 @@ static int cancel_jobs(struct options *o)
         return send_targets(o, &request);
     request.filter = &f.message;
     return send_request(o, &request, o->ids.data, o->ids.len);
+}
+
+static int cancel_jobs(struct options *o)
+{
+    bool chooses = options_has_filter(o) || o->interactive;
+    int status = chooses && o->ids.len ? report_unknown_ids(o) : 0;
+    return cancel_known_jobs(o) || status;
 }
 
 /* Adds the ids of a line, which has commas or blanks between them; those in brackets belong to an
