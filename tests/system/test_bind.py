@@ -119,17 +119,20 @@ def test_memory(bound):
     assert done.returncode == 0 and "mem-bind: cannot bind to 0x" in done.stderr
 
 
-@pytest.mark.parametrize("option, words", [
-    ("--cpu-bind=frob", "Invalid --cpu-bind argument: frob: not a type; --cpu-bind=help lists what there is"),
-    ("--cpu-bind=cores,threads", "two types"),
-    ("--cpu-bind=map_cpu", "a list is missing"),
-    ("--cpu-bind=map_cpu:1*99999999", "a list is missing, or is none"),
-    ("--mem-bind=cores", "Invalid --mem-bind argument: cores: not a type"),
-    ("--cpu-bind=map_cpu:x", "Invalid binding of tasks: invalid CPU number 'x'"),
-    ("--cpu-bind=mask_cpu:0xq", "Invalid binding of tasks: invalid CPU set '0xq'"),
+@pytest.mark.parametrize("option, status, words", [
+    ("--cpu-bind=frob", 1, "Invalid --cpu-bind argument: frob: not a type; --cpu-bind=help lists what there is"),
+    ("--cpu-bind=cores,threads", 1, "two types"),
+    ("--cpu-bind=map_cpu", 1, "a list is missing"),
+    ("--cpu-bind=map_cpu:1*99999999", 1, "a list is missing, or is none"),
+    ("--mem-bind=cores", 255, "Invalid --mem-bind argument: cores: not a type"),
+    ("--gpu-bind=frob", 255, "Invalid --gpu-bind argument: frob"),
+    ("--cpu-bind=map_cpu:x", 1, "Invalid binding of tasks: invalid CPU number 'x'"),
+    ("--cpu-bind=mask_cpu:0xq", 1, "Invalid binding of tasks: invalid CPU set '0xq'"),
 ])
-def test_what_makes_no_sense(bound, option, words):
-    bound.run(["srun", "-N1", option, "true"]).fails(words)
+def test_what_makes_no_sense(bound, option, status, words):
+    done = bound.run(["srun", "-N1", option, "true"])
+    done.fails(words)
+    assert done.returncode == status
 
 
 def test_beyond_what_the_step_has(bound):

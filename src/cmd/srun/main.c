@@ -446,7 +446,9 @@ static void read_binding(struct part *p)
                      ? bind_read_memory(o->mem_bind, &p->setup->arena, &p->run.mem_bind, &err)
                      : 0;
 
-    if (cpu < 0 || memory < 0)
+    if (cpu < 0) /* unlike other values that mean nothing, as with Slurm */
+        end_with(1, err.text);
+    if (memory < 0)
         fail_value(err.text);
     bool asked = p->run.cpu_bind && p->run.cpu_bind->kind > PB__BIND_KIND__BIND_NONE;
     bind_imply(o, &p->setup->arena, &p->run.cpu_bind);
