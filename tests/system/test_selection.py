@@ -109,7 +109,7 @@ def test_all_conditions_at_once(twelve):
     (["-pfew", "-w", "n9"], "Requested node configuration is not available"),
     (["-c3"], "Requested node configuration is not available"),
     (["--mincpus=3"], "Requested node configuration is not available"),
-    (["-w", "n1", "-x", "n1"], "Requested node configuration is not available: n1 required and excluded, too"),
+    (["-w", "n1", "-x", "n1"], "Invalid node name specified: n1 required and excluded, too"),
     (["-pfew", "-N3", "-x", "n[1-6]"], "--exclude leaves 2 of the 8 nodes of partition few"),
     (["-N2", "-n6"], "it would fit with 4 tasks"),
     (["-N7", "--contiguous", "-x", "n7"], "it would fit with nodes that need not be in a row"),

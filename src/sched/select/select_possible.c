@@ -291,8 +291,8 @@ static int check_excluded(const struct cluster *c, const struct request *r, stru
         if (bitset_test(r->exc, (size_t)i))
             hostlist_push(both, c->nodes.data[i]->name);
     hostlist_format(both, &names);
-    return names.len ? err_set(err, -ERR_NODE_CONFIG, "%s: %s required and excluded, too",
-                               err_text(ERR_NODE_CONFIG), str_cstr(&names))
+    return names.len ? err_set(err, -ERR_NO_NODE, "%s: %s required and excluded, too",
+                               err_text(ERR_NO_NODE), str_cstr(&names))
                      : 0;
 }
 

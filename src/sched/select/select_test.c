@@ -79,7 +79,7 @@ static void never_runs(void **state)
         {"N=8", ERR_NODE_CONFIG, ""},
         {"w=out", ERR_NODE_CONFIG, "not in partition p"},
         {"w=n1,out", ERR_NODE_CONFIG, "not in partition p"},
-        {"w=n[1-3] x=n[2-4]", ERR_NODE_CONFIG, ": n[2-3] required and excluded, too"},
+        {"w=n[1-3] x=n[2-4]", ERR_NO_NODE, ": n[2-3] required and excluded, too"},
         {"w=n1 C=c", ERR_NODE_CONFIG, ""},
         {"N=7 x=n1", ERR_NODE_CONFIG, ""},
         {"N=1 n=9", ERR_NODE_CONFIG, ""},
