@@ -63,15 +63,19 @@ def test_what_is_shown(gpus):
     c.run(f"scancel {job}").ok()
 
     # Of steps, what each of them asked for.
-    job = c.sbatch("--gres=gpu:a100:2,nic:2", "-n2",
-                   wrap="srun -n1 --exact --gres=gpu:1,nic:1 sleep 100 & srun -n1 --exact --tres-per-task=gres/gpu:1 sleep 100")
+    job = c.sbatch("--gres=gpu:a100:2,nic:2", "-n4", "-N1",
+                   wrap="srun -n1 --exact --gres=gpu:1,nic:1 sleep 100 & srun -n1 --exact --tres-per-task=gres/gpu:1 sleep 100 & "
+                        "srun -n1 --exact sleep 100 & srun -n1 --exact --gres=none sleep 100")
     columns = "StepID:20,tres-per-step:40,tres-per-node:40,tres-per-task:40"
 
     def steps():
         return [line.split() for line in c.run(["squeue", "-h", "-s", f"-j{job}", "-O", columns]).ok().splitlines()]
-    eventually(lambda: len(steps()) == 3, "two steps and the script run")
-    shown = {tuple(row[1:]) for row in steps()}
-    assert shown == {("N/A", "N/A", "N/A"), ("gres:gpu:1,gres:nic:1", "gres:gpu:1,gres:nic:1", "N/A"), ("N/A", "N/A", "gres:gpu:1")}
+    eventually(lambda: len(steps()) == 5, "four steps and the script run")
+    shown = sorted(tuple(row[1:]) for row in steps())
+    inherited = "gres:gpu:a100:2,gres:nic:2"
+    assert shown == sorted([("N/A", "N/A", "N/A"), ("gres:gpu:1,gres:nic:1", "gres:gpu:1,gres:nic:1", "N/A"), ("N/A", "N/A", "gres:gpu:1"),
+                            (inherited, inherited, "N/A"), ("N/A", "N/A", "N/A")])
+    assert c.run(["squeue", "-h", "-s", f"-j{job}", "-o", "%b"]).ok().split().count(inherited) == 1
     c.run(f"scancel {job}").ok()
 
 

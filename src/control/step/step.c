@@ -163,6 +163,24 @@ static void build_parts(const struct step_parts *parts, Pb__StepRecord *r, struc
     }
 }
 
+/* A step that asks for no generic resources has those of its job, and is shown as if it asked for
+ * the same; one that wants none is shown without any. */
+static void name_gres(const struct step_layout *l, Pb__StepRecord *r, struct arena *arena)
+{
+    if (l->gres.none || (!l->gres.own && !l->j->want.gres.list.len))
+        return;
+    if (l->gres.own) {
+        r->gres = l->spec->gres;
+        r->tres_per_step = l->spec->tres_per_step;
+        r->tres_per_task = l->spec->tres_per_task;
+        return;
+    }
+    const Pb__JobSpec *job = job_unpack_spec(l->j, arena);
+    r->gres = job->gres;
+    r->tres_per_step = job->tres_per_job;
+    r->tres_per_task = job->tres_per_task;
+}
+
 /* What the step has in the job of its part 'first', which is the first one there. */
 static void build_record(struct control *c, const struct step_parts *parts, size_t first,
                          struct step *s)
@@ -194,9 +212,7 @@ static void build_record(struct control *c, const struct step_parts *parts, size
         SET(&r, exact, true);
     r.network = l->spec->network;
     r.cpu_freq = l->spec->cpu_freq;
-    r.gres = l->spec->gres;
-    r.tres_per_step = l->spec->tres_per_step;
-    r.tres_per_task = l->spec->tres_per_task;
+    name_gres(l, &r, &arena);
     /* Where node daemons end steps for memory, they mean all of them. */
     SET(&r, oom_kill_step, OR(l->spec, oom_kill_step, c->conf->over_memory_kill));
     s->spares_others = !r.oom_kill_step;
