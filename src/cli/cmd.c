@@ -184,11 +184,7 @@ int cmd_flush(void)
 
 int cmd_exit_error(void)
 {
-    const char *wanted = getenv("SLURM_EXIT_ERROR");
-    long long status;
-    if (wanted && str_parse_i64(wanted, 0, 255, &status) == 0)
-        return (int)status;
-    return 1;
+    return opt_exit_status("SLURM_EXIT_ERROR", 1);
 }
 
 int cmd_check_clusters(const char *list, struct err *err)

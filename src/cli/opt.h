@@ -215,6 +215,9 @@ int opt_finish(struct opt *o, struct err *err);
 /* Prints the failure of the last call; returns the status to exit with: that of Slurm's command,
  * or SLURM_EXIT_ERROR. */
 int opt_print_failure(const struct opt *o, const struct err *err);
+/* The exit status that a variable of the user names, as SLURM_EXIT_ERROR does: 1 to 255. An error
+ * cannot exit with 0: other values are ignored, and the result is 'otherwise'. */
+int opt_exit_status(const char *variable, int otherwise);
 /* Prints what opt_scan found to be asked for (--help, --usage, --version); true: exit with 0. */
 bool opt_print_info(const struct opt *o);
 /* Prints the notes about options without effect on standard error; with --quiet only errors. */

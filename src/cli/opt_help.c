@@ -126,6 +126,13 @@ void opt_print_notes(const struct opt *o)
     }
 }
 
+int opt_exit_status(const char *variable, int otherwise)
+{
+    const char *text = getenv(variable);
+    long long status;
+    return text && str_parse_i64(text, 1, 255, &status) == 0 ? (int)status : otherwise;
+}
+
 int opt_print_failure(const struct opt *o, const struct err *err)
 {
     const char *program = opt_program(o);
@@ -144,9 +151,5 @@ int opt_print_failure(const struct opt *o, const struct err *err)
         fprintf(stderr, "%s: error: %s\n", program, shown_text);
         break;
     }
-    const char *status = getenv("SLURM_EXIT_ERROR");
-    long long wanted;
-    if (status && str_parse_i64(status, 0, 255, &wanted) == 0)
-        return (int)wanted;
-    return o->exit_status ? o->exit_status : 1;
+    return opt_exit_status("SLURM_EXIT_ERROR", o->exit_status ? o->exit_status : 1);
 }

@@ -89,6 +89,16 @@ def test_variables_hold_levels_of_verbosity(cluster, line, env, level):
     assert (int(found[1]) if found else None) == level
 
 
+@pytest.mark.parametrize("line", ["srun -p nosuch true", "sbatch -p nosuch --wrap true", "salloc -p nosuch true", "srun -t x true", "sattach 4711.0",
+                                  "srun --accel-bind=x true"])
+def test_an_error_has_the_status_that_a_variable_names(cluster, line):
+    """An error cannot exit with 0: Slurm refuses that value."""
+    usual = cluster.run(line).returncode
+    assert usual in (1, 255)
+    for value, status in (("77", 77), ("0", usual), ("x", usual), ("", usual), ("256", usual)):
+        assert cluster.run(line, env={"SLURM_EXIT_ERROR": value}).returncode == status, value
+
+
 def test_a_level_is_a_number(cluster):
     done = cluster.run("srun true", env={"SLURM_DEBUG": "yes"})
     done.fails('srun: error: Invalid numeric value "yes" for --verbose.')

@@ -66,14 +66,6 @@ static void print_message(const struct run *run, int level, const char *fmt, ...
     str_done(&line);
 }
 
-static int exit_of(const char *variable, int otherwise)
-{
-    const char *text = getenv(variable);
-    long long code;
-
-    return text != NULL && str_parse_i64(text, 0, 255, &code) == 0 ? (int)code : otherwise;
-}
-
 /* --- the end ---------------------------------------------------------------------------------- */
 
 static void send_report(struct run *run);
@@ -339,9 +331,9 @@ static void on_failed(void *ctx, uint32_t job_id, const struct err *why)
 {
     struct run *run = ctx;
 
-    run->exit_code = exit_of("SLURM_EXIT_ERROR", 1);
+    run->exit_code = opt_exit_status("SLURM_EXIT_ERROR", 1);
     if (why->code == -ERR_NODES_BUSY && run->options->immediate_ms >= 0)
-        run->exit_code = exit_of("SLURM_EXIT_IMMEDIATE", run->exit_code);
+        run->exit_code = opt_exit_status("SLURM_EXIT_IMMEDIATE", run->exit_code);
     if (run->interrupted) {
         if (job_id != 0)
             print_message(run, 0, "Job allocation %u has been revoked.", job_id);

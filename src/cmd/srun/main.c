@@ -122,14 +122,10 @@ static void read_options(struct setup *s, int argc, char **argv)
         exit(0);
 }
 
-static _Noreturn void end_with(long long status, const char *text)
+static _Noreturn void end_with(int status, const char *text)
 {
-    const char *wanted = getenv("SLURM_EXIT_ERROR");
-
     say_error("%s", text);
-    if (wanted != NULL)
-        str_parse_i64(wanted, 0, 255, &status);
-    exit((int)status);
+    exit(opt_exit_status("SLURM_EXIT_ERROR", status));
 }
 
 static _Noreturn void exit_with_error(const char *text)

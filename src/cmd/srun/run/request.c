@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "cli/opt.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/run.h"
 #include "launch/alloc.h"
@@ -40,20 +41,12 @@ static void *copy_message(struct run *run, const ProtobufCMessage *message)
     return copy;
 }
 
-static int exit_of(const char *variable, int otherwise)
-{
-    const char *text = getenv(variable);
-    long long code;
-
-    return text != NULL && str_parse_i64(text, 0, 255, &code) == 0 ? (int)code : otherwise;
-}
-
 static void on_refused(struct request *r, const struct err *why)
 {
-    int code = exit_of("SLURM_EXIT_ERROR", 1);
+    int code = opt_exit_status("SLURM_EXIT_ERROR", 1);
 
     if (why->code == -ERR_NODES_BUSY && r->run->options->immediate_ms >= 0)
-        code = exit_of("SLURM_EXIT_IMMEDIATE", code);
+        code = opt_exit_status("SLURM_EXIT_IMMEDIATE", code);
     r->run->on->refused(r->run, code);
 }
 
