@@ -99,6 +99,16 @@ def test_an_error_has_the_status_that_a_variable_names(cluster, line):
         assert cluster.run(line, env={"SLURM_EXIT_ERROR": value}).returncode == status, value
 
 
+def test_the_submit_directory_is_that_of_the_command(cluster):
+    """srun(1); salloc(1) has that of --chdir."""
+    show = ["sh", "-c", "echo $SLURM_SUBMIT_DIR; pwd"]
+    for line in (["srun", "-D", "/tmp", *show], ["env", "SLURM_REMOTE_CWD=/tmp", "srun", *show], ["sbatch", "-W", "-o", cluster.work / "where", "-D", "/tmp",
+                                                                                            "--wrap", show[-1]]):
+        told = cluster.run(line).ok() if line[0] != "sbatch" else cluster.run(line).ok() and (cluster.work / "where").read_text().rstrip()
+        assert told.splitlines() == [str(cluster.work), "/tmp"], line
+    assert cluster.run(["salloc", "-Q", "-D", "/tmp", *show]).ok().splitlines() == ["/tmp", "/tmp"]
+
+
 def test_a_level_is_a_number(cluster):
     done = cluster.run("srun true", env={"SLURM_DEBUG": "yes"})
     done.fails('srun: error: Invalid numeric value "yes" for --verbose.')

@@ -356,6 +356,15 @@ static void put_task_tres(const struct run *run, uint32_t number, struct envlist
         envlist_set(env, "SLURM_TRES_PER_TASK", str_cstr(&tres));
 }
 
+/* Of a job that srun makes: where srun was started, and not where the tasks start (--chdir). */
+static void put_submit_directory(struct envlist *env)
+{
+    _cleanup_free_ char *cwd = getcwd(NULL, 0);
+
+    if (cwd != NULL)
+        envlist_set(env, "SLURM_SUBMIT_DIR", cwd);
+}
+
 static void build_env(const struct run *run, uint32_t number, const char *address,
                       struct envlist *env)
 {
@@ -366,6 +375,7 @@ static void build_env(const struct run *run, uint32_t number, const char *addres
     export_variables(env, o->export_spec, o->environment, false);
     if (run->alloc != NULL) {
         jobenv_alloc(env, run->alloc, run->conf);
+        put_submit_directory(env);
     } else if (run->step->job_nodes != NULL) {
         envlist_replace(env, "SLURM_JOB_NODELIST", run->step->job_nodes);
         envlist_default(env, "SLURM_CLUSTER_NAME", run->conf->cluster_name);
