@@ -95,6 +95,8 @@ def test_binding_of_memory(wishes):
     assert sorted((c.work / "memory").read_text().split()) == own + ours
     got = c.run(["salloc", "-Q", "--mem-bind=verbose,map_mem:0,1", "env"]).ok().split()
     assert sorted(line for line in got if "MEM_BIND" in line) == ours
+    got = c.run(["srun", "--mem-bind=verbose,map_mem:0,1", "env"]).ok().split()
+    assert sorted(line for line in got if "MEM_BIND_" in line) == ours[1:]  # also where TaskPlugin does not bind
 
 
 def test_shards_on_the_node(make_cluster):

@@ -100,6 +100,8 @@ int affinity_prepare(struct step *step, struct err *err)
 
     const Pb__Bind *b = step->launch ? step->launch->cpu_bind : NULL;
 
+    if (step->launch)
+        put_memory_variables(step);
     if (!start->has_affinity || !start->affinity)
         return 0;
     struct affinity *a = arena_alloc(&step->arena, sizeof(*a));
@@ -122,10 +124,8 @@ int affinity_prepare(struct step *step, struct err *err)
     if (rc)
         return rc;
     step->affinity = a;
-    if (step->launch) {
+    if (step->launch)
         put_variables(step, a);
-        put_memory_variables(step);
-    }
     return 0;
 }
 
