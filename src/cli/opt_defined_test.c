@@ -77,6 +77,7 @@ static void test_values(void **state)
         {OPT_SBATCH, "-H", ": hold                : set\n"},
         {OPT_SBATCH, "-k", ": no-kill             : set\n"},
         {OPT_SBATCH, "--no-kill=off", ": no-kill             : unset\n"},
+        {OPT_SBATCH, "--no-kill=no", ": no-kill             : unset\n"},
         {OPT_SBATCH, "-mblock:cyclic,pack", ": distribution        : block:cyclic,pack\n"},
         {OPT_SBATCH, "--nice", ": nice                : 100\n"},
         {OPT_SBATCH, "--nice=-5", ": nice                : -5\n"},

@@ -220,10 +220,10 @@ int opt_set_nice(struct opt *o, const char *arg, struct err *err)
 
 int opt_set_no_kill(struct opt *o, const char *arg, struct err *err)
 {
-    if (arg && !str_case_eq(arg, "off") && !str_case_eq(arg, "set") && !str_case_eq(arg, "yes") &&
-        !str_eq(arg, "1"))
+    bool off = arg && (str_case_eq(arg, "off") || str_case_eq(arg, "no"));
+    if (arg && !off && !str_case_eq(arg, "set") && !str_case_eq(arg, "yes") && !str_eq(arg, "1"))
         return opt_bad_spec(o, "no-kill", arg, err);
-    o->no_kill = !arg || !str_case_eq(arg, "off");
+    o->no_kill = !off;
     return 0;
 }
 
