@@ -149,3 +149,15 @@ def test_sizes_keep_their_unit_with_noconvert(cluster, options, shown):
         assert cluster.run(["squeue", "-h", "-j", job, *options.split(), "-o", "%m %d"]).ok().strip() == shown
     finally:
         cluster.run(f"scancel {job}").ok()
+
+
+def test_two_formats_are_an_error(cluster):
+    """As in Slurm: of two variables SQUEUE_FORMAT counts, and an option before both."""
+    job = cluster.run("sbatch --parsable -H -J name -o /dev/null --wrap true").ok()
+    for line in (["-o", "%i", "-O", "JobID"], ["-O", "JobID", "-o", "%i"]):
+        cluster.run(["squeue", "-h", *line]).fails("squeue: error: -O (--Format) is incompatible with -o (--format)")
+    both = {"SQUEUE_FORMAT": "%i", "SQUEUE_FORMAT2": "Name:"}
+    for line, env, shown in (("", both, job), ("-O Name:", both, "name"), ("-o %j", both, "name"), ("-O JobID: -O Name:", {}, "name"),
+                             ("", {"SQUEUE_FORMAT2": "Name:"}, "name"), ("-o %i", {"SQUEUE_FORMAT2": "Name:"}, job)):
+        assert cluster.run(f"squeue -h -j {job} {line}", env=env).ok() == shown, (line, env)
+    cluster.run(f"scancel {job}")

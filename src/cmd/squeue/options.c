@@ -2,6 +2,7 @@
 #include "cmd/squeue/options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -171,17 +172,28 @@ static void set_text(struct options *o, int id, const char *value)
     case ID_sort:
         o->sort = value;
         break;
-    case ID_format:
-        o->format = value;
-        o->format_long = NULL;
-        break;
-    case ID_format_long:
-        o->format_long = value;
-        o->format = NULL;
-        break;
     default:
         break;
     }
+}
+
+/* --format and --Format exclude each other. SQUEUE_FORMAT comes before SQUEUE_FORMAT2, and an
+ * option before both. */
+static int set_columns(struct options *o, int id, const char *value)
+{
+    bool is_long = id == ID_format_long;
+    bool from_env = value == getenv(is_long ? "SQUEUE_FORMAT2" : "SQUEUE_FORMAT");
+    o->has_format |= !from_env && !is_long;
+    o->has_format_long |= !from_env && is_long;
+    if (o->has_format && o->has_format_long) {
+        cmd_error("-O (--Format) is incompatible with -o (--format)");
+        return 2;
+    }
+    if (is_long && from_env && o->format)
+        return 0;
+    o->format = is_long ? NULL : value;
+    o->format_long = is_long ? value : NULL;
+    return 0;
 }
 
 static void set_flag(struct options *o, int id)
@@ -235,6 +247,8 @@ static int set_option(void *ctx, int id, const char *value)
     o->bare |= (id == ID_jobs || id == ID_steps) && !value;
     set_flag(o, id);
     set_text(o, id, value);
+    if (id == ID_format || id == ID_format_long)
+        return set_columns(o, id, value);
     return set_list(o, id, value);
 }
 

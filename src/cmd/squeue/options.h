@@ -14,10 +14,11 @@
 struct options {
     bool noheader, long_format, steps, start, not_me;
     bool json, yaml, help_format, expand_patterns;
-    int64_t over_sec, under_sec; /* jobs that have run for longer, or less; 0: any */
-    bool priority;               /* a line for each partition of a pending job */
-    bool each;                   /* element of an array on a line of its own */
-    bool bare;                   /* -j or -s without a list, which may follow as an operand */
+    bool has_format, has_format_long; /* given on the command line */
+    int64_t over_sec, under_sec;      /* jobs that have run for longer, or less; 0: any */
+    bool priority;                    /* a line for each partition of a pending job */
+    bool each;                        /* element of an array on a line of its own */
+    bool bare;                        /* -j or -s without a list, which may follow as an operand */
     struct args_common common;
     const char *format, *format_long, *sort, *nodes;     /* borrowed from argv */
     const char *accounts, *qos, *licenses, *reservation; /* comma lists; NULL: any */

@@ -29,8 +29,9 @@ static int parse(struct options *o, const char *line)
 
 static void test_refused(void **state)
 {
-    static const char *const bad[] = {"--foo", "-j x",  "-j 1,x", "-t FOO", "extra",
-                                      "-i 0",  "-i ab", "-Y",     "-o"};
+    static const char *const bad[] = {"--foo", "-j x",           "-j 1,x",        "-t FOO",
+                                      "extra", "-i 0",           "-i ab",         "-Y",
+                                      "-o",    "-o %i -O JobID", "-O JobID -o %i"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct options o;
         assert_int_equal(parse(&o, bad[i]), 2);
