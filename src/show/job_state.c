@@ -155,18 +155,20 @@ bool job_states_given(const struct job_states *s)
 
 bool job_states_match(const struct job_states *s, const Pb__JobLive *live)
 {
+    const struct {
+        bool is, wanted;
+    } flags[] = {
+        {job_state_stages_out(live), s->stage_out},
+        {live->completing, s->completing},
+        {live->configuring, s->configuring},
+        {live->special_exit && live->state == PB__JOB_STATE__PENDING, s->special_exit},
+        {live->stopped && live->state == PB__JOB_STATE__RUNNING, s->stopped},
+    };
     if (s->all)
         return true;
-    if (job_state_stages_out(live) && s->stage_out)
-        return true;
-    if (live->completing)
-        return s->completing || (s->wanted >> live->state & 1);
-    if (live->configuring && s->configuring)
-        return true;
-    if (live->special_exit && s->special_exit && live->state == PB__JOB_STATE__PENDING)
-        return true;
-    if (live->stopped && s->stopped && live->state == PB__JOB_STATE__RUNNING)
-        return true;
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (flags[i].is)
+            return flags[i].wanted;
     return live->state < STATE_COUNT && (s->wanted >> live->state & 1);
 }
 
@@ -529,10 +531,10 @@ static uint32_t count_wanted_nodes(const Pb__JobRecord *job)
     const Pb__JobSpec *spec = job->spec;
     _cleanup_hostlist_ struct hostlist *hosts = NULL;
     if (spec->min_nodes)
-    uint32_t least = count_nodes_of_gres(spec);
         return spec->min_nodes;
     if (job->live->state != PB__JOB_STATE__PENDING)
         return job->live->num_nodes;
+    uint32_t least = count_nodes_of_gres(spec);
     if (!spec->req_nodes || hostlist_parse(spec->req_nodes, &hosts, NULL) < 0)
         return least;
     uint32_t count = (uint32_t)hostlist_count(hosts);

@@ -26,6 +26,8 @@ struct job_states {
 int job_states_parse(const char *list, struct job_states *states, struct err *err);
 /* All words that it takes, separated by commas. */
 void job_states_list(struct str *out);
+/* As in Slurm: a job that is shown in the state of a flag, as COMPLETING, does not match its base
+ * state. */
 bool job_states_match(const struct job_states *states, const Pb__JobLive *live);
 /* Whether it says anything at all. */
 bool job_states_given(const struct job_states *states);

@@ -53,7 +53,7 @@ static void test_states(void **state)
     static const struct {
         const char *list;
         Pb__JobState is;
-        bool completing, match, configuring;
+        bool completing, match, configuring, special_exit, stopped;
     } v[] = {
         {"RUN", PB__JOB_STATE__RUNNING, false, true},
         {"r", PB__JOB_STATE__RUNNING, false, true},
@@ -62,12 +62,20 @@ static void test_states(void **state)
         {"all", PB__JOB_STATE__FAILED, false, true},
         {"CG", PB__JOB_STATE__FAILED, true, true},
         {"CG", PB__JOB_STATE__FAILED, false, false},
-        {"F", PB__JOB_STATE__FAILED, true, true},
+        {"F", PB__JOB_STATE__FAILED, true, false},
+        {"F", PB__JOB_STATE__FAILED, false, true},
         {"CONFIGURING", PB__JOB_STATE__RUNNING, false, false, false},
         {"CONFIGURING", PB__JOB_STATE__RUNNING, false, true, true},
         {"cf", PB__JOB_STATE__RUNNING, false, true, true},
-        {"R", PB__JOB_STATE__RUNNING, false, true, true},
+        {"R", PB__JOB_STATE__RUNNING, false, false, true},
+        {"R,CF", PB__JOB_STATE__RUNNING, false, true, true},
+        {"PD", PB__JOB_STATE__PENDING, false, false, false, true},
+        {"SE", PB__JOB_STATE__PENDING, false, true, false, true},
+        {"R", PB__JOB_STATE__RUNNING, false, false, false, false, true},
+        {"st", PB__JOB_STATE__RUNNING, false, true, false, false, true},
         {"PD,CF", PB__JOB_STATE__PENDING, false, true, false},
+        {"CF", PB__JOB_STATE__RUNNING, true, false, true}, /* shown as COMPLETING */
+        {"CG,CF", PB__JOB_STATE__RUNNING, true, true, true},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         s = (struct job_states){0};
@@ -75,6 +83,8 @@ static void test_states(void **state)
         live.state = v[i].is;
         live.completing = v[i].completing;
         live.configuring = v[i].configuring;
+        live.special_exit = v[i].special_exit;
+        live.stopped = v[i].stopped;
         assert_int_equal(job_states_match(&s, &live), v[i].match);
     }
 }
@@ -93,10 +103,10 @@ static void test_gpus_that_a_request_asks_for(void **state)
         {4, 2, "gres:gpu:1", NULL, "cpu=4,node=1,billing=4,gres/gpu=1"},
         {4, 2, "gres:nic:1", NULL, "cpu=4,node=1,billing=4,gres/nic=1,gres/gpu=2"},
         {4, 2, "gres:nic:1", "gres:gpu:4", "cpu=4,node=1,billing=4,gres/nic=1,gres/gpu=4"},
-    };
-    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         {4, 0, "gres:gpu:2", "gres:gpu:4", "cpu=4,node=2,billing=4,gres/gpu=4"},
         {4, 0, "gres:gpu:2", "gres:gpu:5", "cpu=4,node=3,billing=4,gres/gpu=6"},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         Pb__JobLive live = PB__JOB_LIVE__INIT;
         Pb__JobSpec spec = PB__JOB_SPEC__INIT;
         Pb__JobRecord job = PB__JOB_RECORD__INIT;

@@ -71,7 +71,8 @@ def test_a_job_with_a_buffer(make_cluster):
     job = c.sbatch("-t1", script=script)
     eventually(lambda: c.job(job)["JobState"] == "STAGE_OUT", "its data are staged out")
     assert c.job(job)["BurstBuffer"].startswith("#BB_SITE") and c.job(job)["BurstBufferState"] in ("post-run", "staging-out")
-    assert c.run(f"squeue -h -t SO -o %i:%t").ok().strip() == f"{job}:SO"
+    for states in ("SO", "SO,R", "PD,SO"):
+        assert c.run(f"squeue -h -t {states} -o %i:%t").ok().strip() == f"{job}:SO", states
     eventually(lambda: "idle" in c.node("n1")["State"].lower(), "its node is free meanwhile")
     shown = c.run("scontrol show burstbuffer").ok()
     assert "PoolName[0]=p Granularity=1 TotalSpace=10 FreeSpace=7 UsedSpace=3" in shown

@@ -161,3 +161,20 @@ def test_two_formats_are_an_error(cluster):
                              ("", {"SQUEUE_FORMAT2": "Name:"}, "name"), ("-o %i", {"SQUEUE_FORMAT2": "Name:"}, job)):
         assert cluster.run(f"squeue -h -j {job} {line}", env=env).ok() == shown, (line, env)
     cluster.run(f"scancel {job}")
+
+
+def test_a_job_in_the_state_of_a_flag_is_not_in_its_base_state(cluster):
+    stopped = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    special = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    for job in (stopped, special):
+        cluster.wait_script(job)
+    cluster.run(f"scancel -s STOP {stopped}").ok()
+    cluster.run(f"scontrol requeuehold State=SpecialExit {special}").ok()
+    eventually(lambda: cluster.run("squeue -h -o %T -S i").ok().split() == ["STOPPED", "SPECIAL_EXIT"], "both states")
+    for states, jobs in (("R", []), ("PD", []), ("ST", [stopped]), ("SE", [special]), ("R,SE", [special]), ("PD,ST", [stopped]),
+                         ("all", [stopped, special])):
+        found = cluster.run(f"squeue -h -S i -o %i -t {states} -j {stopped},{special}").ok().split()
+        assert found == [str(job) for job in jobs], states
+    assert cluster.run(f"squeue -h -j {special} -O Reason:40").ok().strip() == "job requeued in held state"
+    cluster.run(f"scancel {stopped} {special}")
+    cluster.wait(stopped)

@@ -251,7 +251,8 @@ static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobSt
     for (unsigned i = 0; i <= PB__JOB_STATE__OUT_OF_MEMORY && !o->states.all; i++)
         if (o->states.wanted >> i & 1 ||
             (i == PB__JOB_STATE__RUNNING && (o->states.configuring || o->states.stopped)) ||
-            (i == PB__JOB_STATE__PENDING && o->states.special_exit))
+            (i == PB__JOB_STATE__PENDING && o->states.special_exit) ||
+            (i > PB__JOB_STATE__SUSPENDED && o->states.stage_out))
             states[filter->n_state++] = (Pb__JobState)i;
     filter->state = states;
     if (!filter->n_state && job_states_given(&o->states))
