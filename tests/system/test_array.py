@@ -123,7 +123,7 @@ def test_scancel_hold_and_update_of_elements(arrays):
     eventually(lambda: lines(arrays, "-j", str(job), "-t", "R", "-o", "%i") == [f"{job}_4", f"{job}_5"])
     arrays.run(["scontrol", "hold", f"{job}_[1,7]"]).fails(f"for job {job}_[1,7]")
     arrays.run(["scontrol", "requeuehold", f"{job}_4"]).ok()
-    eventually(lambda: lines(arrays, "-j", f"{job}_4", "-o", "%T %r") == ["PENDING JobHeldUser"])
+    eventually(lambda: lines(arrays, "-j", f"{job}_4", "-o", "%T %r") == ["PENDING job requeued in held state"])
     arrays.run(["scancel", "-t", "PENDING", f"{job}_4", f"{job}_5"]).ok()
     assert lines(arrays, "-j", str(job), "-t", "R", "-o", "%i") == [f"{job}_5"]
     arrays.run(["scancel", f"{job}_5"]).ok()

@@ -100,7 +100,8 @@ def test_failures_and_crashes(make_cluster):
     c = make(make_cluster)
     (c.dir / "fail-data_in").touch()
     job = c.sbatch("--bb=#BB_LUA", wrap="true")
-    eventually(lambda: c.run(f"squeue -h -j {job} -O Reason").ok() == "BurstBufferOperation", "it is held")
+    eventually(lambda: c.run(f"squeue -h -j {job} -O Reason:").ok() == "burst_buffer/lua: slurm_bb_data_in: data_in was told to fail", "it is held")
+    assert c.json(f"squeue -j {job}")["jobs"][0]["state_reason"] == "BurstBufferOperation"
     assert c.job(job)["Reason"] == "burst_buffer/lua:_slurm_bb_data_in:_data_in_was_told_to_fail"
     (c.dir / "fail-data_in").unlink()
     c.run(f"scontrol release {job}").ok()

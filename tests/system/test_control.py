@@ -131,7 +131,8 @@ def test_reason_names_the_nodes_that_are_away(make_cluster):
     c.run("scontrol update node=n[2-3] state=drain reason=disk").ok()
     named = c.sbatch("-w", "n[1-2]", "-N2", wrap="true")
     assert c.run(f"squeue -h -j {named} -o %R").ok().strip() == "(ReqNodeNotAvail, UnavailableNodes:n2)"
-    assert c.run(f"squeue -h -j {named} -o %r").ok().strip() == "ReqNodeNotAvail"
+    assert c.run(["squeue", "-h", "-j", str(named), "-o", "%r"]).ok() == "ReqNodeNotAvail, UnavailableNodes:n2"
+    assert c.run(f"squeue -h -j {named} -O Reason:40").ok().strip() == "ReqNodeNotAvail, UnavailableNodes:n2"
     assert "Reason=ReqNodeNotAvail,_UnavailableNodes:n2 " in c.run(f"scontrol -o show job {named}").ok()
     c.run(f"scancel {named}").ok()
     wide = c.sbatch("-N2", wrap="true")
