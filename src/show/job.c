@@ -84,6 +84,20 @@ static void put_head(const struct job_view *v)
     }
 }
 
+/* A job that has started may be preempted after PreemptExemptTime. */
+static void put_preemption(const struct job_view *v)
+{
+    const Pb__JobLive *l = v->live;
+    bool may_be = v->style.preempts && l->start_at && l->state != PB__JOB_STATE__PENDING;
+    int64_t exempt_sec = v->style.preempt_exempt_sec > 0 ? v->style.preempt_exempt_sec : 0;
+    if (!may_be && !l->preempted_at)
+        return;
+    record_break(v->style, v->out);
+    if (may_be)
+        record_date(v->out, "PreemptEligibleTime", l->start_at + exempt_sec, "Unknown");
+    record_date(v->out, may_be ? " PreemptTime" : "PreemptTime", l->preempted_at, "None");
+}
+
 static void put_times(const struct job_view *v)
 {
     char used[TIME_TEXT_MAX], limit[TIME_TEXT_MAX], least[TIME_TEXT_MAX];
@@ -106,10 +120,7 @@ static void put_times(const struct job_view *v)
         record_date(v->out, " Deadline", v->spec->deadline_at_sec, "Unknown");
     else
         str_puts(v->out, " Deadline=N/A");
-    if (l->preempted_at) {
-        record_break(v->style, v->out);
-        record_date(v->out, "PreemptTime", l->preempted_at, "Unknown");
-    }
+    put_preemption(v);
     record_break(v->style, v->out);
     if (l->suspended_at)
         record_date(v->out, "SuspendTime", l->suspended_at, "Unknown");

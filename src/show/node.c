@@ -12,6 +12,8 @@ static void put_node_tres(const Pb__NodeRecord *n, struct show_style style, stru
     record_break(style, out);
     str_puts(out, "AllocTRES=");
     node_state_put_tres(n, true, out);
+    record_break(style, out);
+    str_puts(out, "CurrentWatts=0 AveWatts=0"); /* zero: energy is not measured */
 }
 
 static void put_node_state(const Pb__NodeRecord *n, struct show_style style, struct str *out)
@@ -34,7 +36,7 @@ static void put_node_state(const Pb__NodeRecord *n, struct show_style style, str
         record_break(style, out);
         record_pair(out, "NextState", n->next_state);
     }
-    if (n->partitions) {
+    if (n->partitions && *n->partitions) {
         record_break(style, out);
         record_pair(out, "Partitions", n->partitions);
     }
@@ -91,7 +93,9 @@ void show_node_text(const Pb__NodeRecord *n, struct show_style style, struct str
     record_break(style, out);
     record_pair(out, "Gres", n->gres);
     record_break(style, out);
-    if (style.details && n->gres_used) {
+    if (style.details) {
+        str_puts(out, "GresDrain=N/A");
+        record_break(style, out);
         record_pair(out, "GresUsed", n->gres_used);
         record_break(style, out);
     }

@@ -94,7 +94,7 @@ void show_part_text(const Pb__PartRecord *p, struct show_style style, struct str
         record_pair(out, "NodeSets", p->node_sets);
     }
     record_break(style, out);
-    record_pair(out, "Nodes", p->nodes);
+    record_pair(out, "Nodes", p->nodes && *p->nodes ? p->nodes : NULL);
     record_break(style, out);
     str_printf(out, "PriorityJobFactor=%u PriorityTier=%u RootOnly=%s ReqResv=%s",
                p->priority_job_factor, p->priority_tier, yes_no(p->root_only), yes_no(p->req_resv));
@@ -116,8 +116,11 @@ void show_part_text(const Pb__PartRecord *p, struct show_style style, struct str
     str_putc(out, ' ');
     put_memory(out, "Max", p->max_mem_per_node_mib, p->max_mem_per_cpu_mib);
     record_break(style, out);
-    str_printf(out, "TRES=cpu=%u,mem=%s,node=%u,billing=%u", p->total_cpus,
-               size_format_mib(p->total_mem_mib, size), p->total_nodes, p->total_cpus);
+    if (p->total_nodes || p->total_cpus || p->total_mem_mib)
+        str_printf(out, "TRES=cpu=%u,mem=%s,node=%u,billing=%u", p->total_cpus,
+                   size_format_mib(p->total_mem_mib, size), p->total_nodes, p->total_cpus);
+    else
+        str_puts(out, "TRES=(null)");
     if (p->topology && *p->topology) {
         record_break(style, out);
         record_pair(out, "Topology", p->topology);

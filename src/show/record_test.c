@@ -205,6 +205,7 @@ static void test_node(void **state)
                         "   LastBusyTime=2001-09-09T01:46:40 ResumeAfterTime=None\n"
                         "   CfgTRES=cpu=4,mem=4000M,billing=4\n"
                         "   AllocTRES=\n"
+                        "   CurrentWatts=0 AveWatts=0\n"
                         "   Reason=my test reason [root@2001-09-09T01:46:40]\n"
                         "\n");
     show_node_text(&n, one, &flat);
@@ -212,6 +213,14 @@ static void test_node(void **state)
     str_clear(&out);
     show_node_text(&n, lines, &out);
     assert_non_null(strstr(str_cstr(&out), " Version=26.05.0\n   BcastAddr=ib4\n   RealMemory="));
+    n.partitions = ""; /* of a node in state FUTURE */
+    n.gres_used = "gpu:1(IDX:0)";
+    str_clear(&out);
+    show_node_text(&n, details, &out);
+    assert_non_null(
+        strstr(str_cstr(&out),
+               "   Gres=(null)\n   GresDrain=N/A\n   GresUsed=gpu:1(IDX:0)\n   NodeAddr="));
+    assert_null(strstr(str_cstr(&out), "Partitions="));
     assert_ptr_equal(strchr(str_cstr(&flat), '\n'), str_cstr(&flat) + flat.len - 1);
 }
 
@@ -247,6 +256,13 @@ static void test_partition(void **state)
         "   DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED\n"
         "   TRES=cpu=16,mem=16000M,node=4,billing=16\n"
         "\n");
+    p.nodes = "";
+    p.total_nodes = p.total_cpus = 0;
+    p.total_mem_mib = 0;
+    str_clear(&out);
+    show_part_text(&p, lines, &out);
+    assert_non_null(strstr(str_cstr(&out), "\n   Nodes=(null)\n   PriorityJobFactor="));
+    assert_non_null(strstr(str_cstr(&out), "\n   TRES=(null)\n"));
 }
 
 /* Members that no line of text has, or that the text has as another one. */
@@ -304,6 +320,55 @@ static void test_step(void **state)
                         "   CPUFreqReq=Default Dist=Cyclic\n"
                         "   SrunHost:Pid=vm:5184\n"
                         "\n");
+    /* Without --distribution it depends on the number of tasks. */
+    static const struct {
+        uint32_t tasks;
+        const char *shown;
+    } usual[] = {{1, "Dist=Cyclic\n"}, {2, "Dist=Cyclic\n"}, {3, "Dist=Block\n"}};
+    s.distribution = NULL;
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+        s.num_tasks = usual[i].tasks;
+        str_clear(&out);
+        show_step_text(&s, lines, &out);
+        assert_non_null(strstr(str_cstr(&out), usual[i].shown));
+    }
+}
+
+/* As in Slurm the line is hidden before the start, and while PreemptMode is OFF. */
+static void test_preemption(void **state)
+{
+    static const struct {
+        Pb__JobState is;
+        bool preempts;
+        int64_t exempt_sec, start_at, preempted_at;
+        const char *shown;
+    } v[] = {
+        {PB__JOB_STATE__RUNNING, true, -1, 1000000000, 0,
+         "\n   PreemptEligibleTime=2001-09-09T01:46:40 PreemptTime=None\n"},
+        {PB__JOB_STATE__COMPLETED, true, 60, 1000000000, 1000000060,
+         "\n   PreemptEligibleTime=2001-09-09T01:47:40 PreemptTime=2001-09-09T01:47:40\n"},
+        {PB__JOB_STATE__RUNNING, false, 60, 1000000000, 0, NULL},
+        {PB__JOB_STATE__PENDING, true, 60, 1000000000, 0, NULL},
+        {PB__JOB_STATE__CANCELLED, true, 60, 0, 0, NULL},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        Pb__JobRecord job = PB__JOB_RECORD__INIT;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        Pb__JobLive live = PB__JOB_LIVE__INIT;
+        struct show_style style = {.preempts = v[i].preempts,
+                                   .preempt_exempt_sec = v[i].exempt_sec};
+        _cleanup_str_ struct str out = STR_INIT;
+        job.spec = &spec;
+        job.live = &live;
+        live.state = v[i].is;
+        live.start_at = v[i].start_at;
+        live.preempted_at = v[i].preempted_at;
+        show_job_text(&job, 1000000100, style, &out);
+        if (v[i].shown)
+            assert_non_null(strstr(str_cstr(&out), v[i].shown));
+        else
+            assert_null(strstr(str_cstr(&out), "Preempt"));
+    }
 }
 
 int main(void)
@@ -317,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_partition),
         cmocka_unit_test(test_members),
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_preemption),
     };
     setenv("TZ", "UTC", 1);
     tzset();

@@ -29,6 +29,8 @@
 
 struct show_style {
     bool oneliner, details;
+    bool preempts;              /* PreemptMode displaces jobs of this cluster */
+    int64_t preempt_exempt_sec; /* PreemptExemptTime; negative: none */
 };
 
 /* spec and live are there. now: wall seconds, the time of the listing. */

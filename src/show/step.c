@@ -14,10 +14,12 @@
 #include "show/names.h"
 #include "show/record.h"
 
-/* "Block": of what srun started; a batch script is not distributed. */
+/* "Block": of what srun started; a batch script is not distributed. Without --distribution, tasks
+ * are in blocks if there are more tasks than nodes. */
 static void put_distribution(const Pb__StepRecord *step, struct str *out)
 {
-    str_puts(out, step->distribution && *step->distribution ? step->distribution : "block");
+    const char *usual = step->num_tasks > step->num_nodes ? "block" : "cyclic";
+    str_puts(out, step->distribution && *step->distribution ? step->distribution : usual);
     if (out->data[0] >= 'a' && out->data[0] <= 'z')
         out->data[0] = (char)(out->data[0] - 'a' + 'A');
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Columns, filters and variables of squeue and sinfo, and what scontrol says of daemons."""
+import datetime
 import json
 import re
 import socket
@@ -178,3 +179,34 @@ def test_a_job_in_the_state_of_a_flag_is_not_in_its_base_state(cluster):
     assert cluster.run(f"squeue -h -j {special} -O Reason:40").ok().strip() == "job requeued in held state"
     cluster.run(f"scancel {stopped} {special}")
     cluster.wait(stopped)
+
+
+def test_preemption_is_shown_where_it_is_on(make_cluster):
+    c = make_cluster(nodes=1, conf="PreemptMode=REQUEUE\nPreemptType=preempt/partition_prio\nPreemptExemptTime=2")
+    held, runs = c.sbatch("-H", wrap="true"), c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: c.state(runs) == "RUNNING", "running")
+    fields = c.job(runs)
+    start, free = (datetime.datetime.fromisoformat(fields[name]) for name in ("StartTime", "PreemptEligibleTime"))
+    assert free - start == datetime.timedelta(minutes=2) and fields["PreemptTime"] == "None"
+    assert "Preempt" not in c.run(f"scontrol show job {held}").ok()
+    c.run(f"scancel {held} {runs}")
+    c.wait(runs)
+
+
+ASSOC = {"users": "No users currently cached in Slurm.", "assoc": "No associations currently cached in Slurm.",
+         "qos": "No QOS currently cached in Slurm."}
+
+
+@pytest.mark.parametrize("words, shown", (("", "users assoc qos"), ("users=root", "users assoc qos"), ("flags=users", "users"),
+                                          ("flags=QOS,Assoc", "assoc qos"), ("qos=x flags=qos", "qos")))
+def test_association_manager_shows_the_types_that_are_asked_for(cluster, words, shown):
+    said = cluster.run(f"scontrol show assoc_mgr {words}").ok()
+    assert [line for line in said.splitlines() if line] == ["Current Association Manager state", *(ASSOC[word] for word in shown.split())]
+    cluster.run(f"scontrol show assoc_mgr {words} flags=bad").fails("invalid flag 'bad', valid options are 'Assoc, QOS, and/or Users'")
+    cluster.run(f"scontrol show assoc_mgr {words} bad=1").fails("invalid entity: bad=1 for keyword:show assoc_mgr")
+
+
+def test_power_and_drained_resources_of_a_node(cluster):
+    assert "\n   CurrentWatts=0 AveWatts=0" in cluster.run("scontrol show node n1").ok()
+    assert "\n   GresDrain=N/A\n   GresUsed=" in cluster.run("scontrol show -d node n1").ok()
+    assert "GresDrain" not in cluster.run("scontrol show node n1").ok()

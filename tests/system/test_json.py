@@ -144,7 +144,7 @@ def test_values_of_steps(cluster, scene):
     assert inner["step"]["name"] == "inner" and inner["step"]["id"]["job_id"] == number(scene.running) and inner["state"] == ["RUNNING"]
     assert inner["nodes"] == {"count": 2, "range": "n[1-2]", "list": ["n1", "n2"]} and inner["tasks"]["count"] == 2
     assert inner["time"]["limit"] == number(5) and inner["time"]["end"] == number(0) and batch["time"]["limit"]["infinite"]
-    assert inner["array"] == {"job_id": scene.running, "task_id": number(7)} and inner["task"]["distribution"] == "Block"
+    assert inner["array"] == {"job_id": scene.running, "task_id": number(7)} and inner["task"]["distribution"] == "Cyclic"
     assert inner["srun"]["pid"] == int(inner["pid"]) > 0 and "sleep 1000" in inner["submit_line"] and inner["user"] == "root"
     assert inner["CPU"] == {"requested_frequency": {"min": number(0x80000001), "max": number(0x80000003)}, "governor": "OnDemand"}
     allocated = {(t["type"], t["name"]): (t["id"], t["count"]) for t in inner["tres"]["allocated"]}

@@ -12,11 +12,13 @@
 #include "base/path.h"
 #include "base/pb.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "cli/cmd.h"
 #include "cli/job_arg.h"
 #include "cli/no_job.h"
 #include "cli/node_names.h"
 #include "cmd/scontrol/scontrol.h"
+#include "conf/conf_rows.h"
 #include "proto/burst.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/license.pb-c.h"
@@ -31,7 +33,13 @@
 #define ENTITY_LEAST 2 /* letters of an abbreviated entity */
 
 #define STATUS_ARGS_MOST 64
+#define ASSOC_TYPES 3
 #define PLANS_MOST 200 /* pending jobs whose planned nodes are asked for */
+
+/* Record types of 'show assoc_mgr', in the order of the listing. */
+static const struct {
+    const char *flag, *what;
+} assoc_types[ASSOC_TYPES] = {{"users", "users"}, {"assoc", "associations"}, {"qos", "QOS"}};
 
 struct plan {
     uint32_t job_id;
@@ -52,7 +60,12 @@ struct show {
 
 static void begin_output(struct show *s)
 {
-    s->style = (struct show_style){.oneliner = scontrol.oneliner, .details = scontrol.details};
+    const struct conf *conf = cmd_conf();
+    const char *mode = conf_preempt_word(conf->preempt_mode);
+    s->style = (struct show_style){.oneliner = scontrol.oneliner,
+                                   .details = scontrol.details,
+                                   .preempts = !str_eq(mode, "OFF"),
+                                   .preempt_exempt_sec = conf->preempt_exempt_time_sec};
     if (scontrol.json || scontrol.yaml)
         s->json = json_array();
 }
@@ -715,13 +728,47 @@ int show_burst_status(const char *id)
     return 0;
 }
 
+/* Adds the record types of a list as "users,qos" to types[]. */
+static bool read_assoc_flags(const char *list, bool types[ASSOC_TYPES])
+{
+    words_foreach (list, w) {
+        size_t i = 0;
+        while (i < ASSOC_TYPES && (w.len != strlen(assoc_types[i].flag) ||
+                                   strncasecmp(w.at, assoc_types[i].flag, w.len) != 0))
+            i++;
+        if (i == ASSOC_TYPES) {
+            cmd_line("invalid flag '%.*s', valid options are 'Assoc, QOS, and/or Users'",
+                     (int)w.len, w.at);
+            return false;
+        }
+        types[i] = true;
+    }
+    return true;
+}
+
 /* There is no accounting yet: what Slurm prints without it. */
 int show_assoc_mgr(const char *id)
 {
-    str_puts(cmd_out(),
-             "Current Association Manager state\n\nNo users currently cached in Slurm.\n\n\n"
-             "No associations currently cached in Slurm.\n\n\n"
-             "No QOS currently cached in Slurm.\n\n");
+    static const char *const filters[] = {"users=", "accounts=", "qos="};
+    _cleanup_free_ char *words = mem_strdup(id ? id : "");
+    bool types[ASSOC_TYPES] = {false};
+    char *save = NULL;
+    for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        bool known = !strncasecmp(word, "flags=", 6);
+        if (known && !read_assoc_flags(word + 6, types))
+            return 1;
+        for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+            known = known || !strncasecmp(word, filters[i], strlen(filters[i]));
+        if (!known) {
+            cmd_line("invalid entity: %s for keyword:show assoc_mgr", word);
+            return 1;
+        }
+    }
+    bool all = !types[0] && !types[1] && !types[2];
+    str_puts(cmd_out(), "Current Association Manager state\n");
+    for (size_t i = 0; i < ASSOC_TYPES; i++)
+        if (all || types[i])
+            str_printf(cmd_out(), "\nNo %s currently cached in Slurm.\n\n", assoc_types[i].what);
     return 0;
 }
 
