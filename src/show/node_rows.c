@@ -32,7 +32,7 @@ static const char *get_availability(const Pb__PartRecord *part)
         return "up";
     if (str_case_eq(part->state, "DRAIN"))
         return "drain";
-    return str_case_eq(part->state, "INACTIVE") ? "inact" : "down";
+    return str_case_eq(part->state, "INACTIVE") ? "inactive" : "down";
 }
 
 static const char *node_counts(const struct node_row *row, bool all, struct str *out)
@@ -252,7 +252,7 @@ static enum field_class class_of(const struct listing_field *f)
 bool node_rows_show_partition(const struct listing *l)
 {
     vec_foreach (&l->columns, c)
-        if (c->field && class_of(c->field) == OF_PART)
+        if (c->field && (c->field->letter == 'P' || c->field->letter == 'R'))
             return true;
     return false;
 }

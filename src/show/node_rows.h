@@ -66,7 +66,7 @@ void node_rows_add(struct node_rows *r, const Pb__PartRecord *part, size_t part_
 void node_rows_add_empty(struct node_rows *r, const Pb__PartRecord *part, size_t part_index);
 void node_rows_done(struct node_rows *r);
 
-/* Whether a column is about partitions. */
+/* Whether a column names the partition: a partition without nodes has a line then, as in Slurm. */
 bool node_rows_show_partition(const struct listing *l);
 /* Whether columns or keys are each node's own, so that units of several nodes would not do. */
 bool node_rows_show_hosts(const struct listing *l);

@@ -104,11 +104,14 @@ static void test_partition_without_nodes(void **state)
     struct listing l;
     struct node_rows r = {.listing = &l};
     listing_init(&l, &node_columns);
-    listing_set_letters(&l, "%P|%D|%t|%N|%c|%E|%f|%O|%e|%F");
-    node_rows_add_empty(&r, &all, 0);
+    listing_set_letters(&l, "%P|%a|%D|%t|%N|%c|%E|%f|%b|%G|%O|%e|%F");
+    Pb__PartRecord empty = all;
+    empty.state = "INACTIVE";
+    node_rows_add_empty(&r, &empty, 0);
     listing_add(&l, r.list.data[0]);
     listing_print_rows(&l, &out);
-    assert_string_equal(str_cstr(&out), "long|0|n/a||0|none|n/a|N/A|N/A|0/0/0/0\n");
+    assert_string_equal(str_cstr(&out),
+                        "long|inactive|0|n/a||0|none|(null)|(null)|(null)|N/A|N/A|0/0/0/0\n");
     node_rows_done(&r);
     listing_done(&l);
 }
@@ -209,6 +212,22 @@ static const struct title long_names[] = {
     {"Weight", "WEIGHT"},
 };
 
+/* As in Slurm, a partition without nodes has a line only where a column names the partition. */
+static void test_columns_that_name_the_partition(void **state)
+{
+    static const struct {
+        const char *columns;
+        bool name_it;
+    } v[] = {{"%P %D", true}, {"%D %R", true}, {"%a %l %D", false}, {"%D %t %N", false}};
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct listing l;
+        listing_init(&l, &node_columns);
+        listing_set_letters(&l, v[i].columns);
+        assert_int_equal(node_rows_show_partition(&l), v[i].name_it);
+        listing_done(&l);
+    }
+}
+
 static void test_titles(void **state)
 {
     check_titles(&node_columns, letters, sizeof(letters) / sizeof(letters[0]), true);
@@ -220,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_lines, setup),
         cmocka_unit_test_setup(test_partition_without_nodes, setup),
+        cmocka_unit_test(test_columns_that_name_the_partition),
         cmocka_unit_test(test_titles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

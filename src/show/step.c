@@ -14,8 +14,8 @@
 #include "show/names.h"
 #include "show/record.h"
 
-/* "Block": of what srun started; a batch script is not distributed. Without --distribution, tasks
- * are in blocks if there are more tasks than nodes. */
+/* The distribution of a step that srun started, with a capital letter as in Slurm. Without
+ * --distribution it is "Block" if the step has more tasks than nodes, else "Cyclic". */
 static void put_distribution(const Pb__StepRecord *step, struct str *out)
 {
     const char *usual = step->num_tasks > step->num_nodes ? "block" : "cyclic";

@@ -206,7 +206,27 @@ def test_association_manager_shows_the_types_that_are_asked_for(cluster, words, 
     cluster.run(f"scontrol show assoc_mgr {words} bad=1").fails("invalid entity: bad=1 for keyword:show assoc_mgr")
 
 
+def test_partition_without_nodes(make_cluster):
+    c = make_cluster(nodes=1, partitions=["PartitionName=main Nodes=ALL Default=YES", "PartitionName=none State=INACTIVE"])
+    record = c.run("scontrol show partition none").ok()
+    assert "   Nodes=(null)\n" in record and "   TRES=(null)" in record
+    assert c.run("sinfo -h -p none -o %P|%a|%.5a|%f|%b|%G|%N|").ok() == "none|inactive|inact|(null)|(null)|(null)||"
+    assert c.run("sinfo -h -p none -O Available").ok() == ""  # no column names the partition
+    assert c.run("sinfo -h -p none -O PartitionName:6,Available:").ok() == "none  inactive"
+
+
 def test_power_and_drained_resources_of_a_node(cluster):
     assert "\n   CurrentWatts=0 AveWatts=0" in cluster.run("scontrol show node n1").ok()
     assert "\n   GresDrain=N/A\n   GresUsed=" in cluster.run("scontrol show -d node n1").ok()
     assert "GresDrain" not in cluster.run("scontrol show node n1").ok()
+
+
+def test_what_a_step_did_not_ask_for(cluster):
+    job = cluster.sbatch("-N2", "-n2", "-o", "/dev/null", wrap="srun sleep 1000")
+    eventually(lambda: cluster.run(f"squeue -h -s -j {job}.0 -o %i").ok(), "its step")
+    names = "tres-per-step,tres-per-node,tres-per-task,tres-per-socket,tres-bind,tres-freq,cpus-per-tres,mem-per-tres".split(",")
+    assert cluster.run(f"squeue -h -s{job}.0 -O {','.join(names)}").ok().split() == ["(null)"] * len(names)
+    assert cluster.run(f"squeue -h -s{job}.0 -O ArrayJobID,ArrayTaskID").ok().split() == ["0", "N/A"]
+    assert " Dist=Cyclic\n" in cluster.run(f"scontrol show step {job}.0").ok()
+    cluster.run(f"scancel {job}")
+    cluster.wait(job)

@@ -73,8 +73,8 @@ def test_what_is_shown(gpus):
     eventually(lambda: len(steps()) == 5, "four steps and the script run")
     shown = sorted(tuple(row[1:]) for row in steps())
     inherited = "gres:gpu:a100:2,gres:nic:2"
-    assert shown == sorted([("N/A", "N/A", "N/A"), ("gres:gpu:1,gres:nic:1", "gres:gpu:1,gres:nic:1", "N/A"), ("N/A", "N/A", "gres:gpu:1"),
-                            (inherited, inherited, "N/A"), ("N/A", "N/A", "N/A")])
+    assert shown == sorted([("(null)", "(null)", "(null)"), ("gres:gpu:1,gres:nic:1", "gres:gpu:1,gres:nic:1", "(null)"), ("(null)", "(null)", "gres:gpu:1"),
+                            (inherited, inherited, "(null)"), ("(null)", "(null)", "(null)")])
     assert c.run(["squeue", "-h", "-s", f"-j{job}", "-o", "%b"]).ok().split().count(inherited) == 1
     c.run(f"scancel {job}").ok()
 
