@@ -58,9 +58,10 @@ static bool is_maint(const Pb__NodeRecord *n)
     return n->maint && is_plainly_idle(n);
 }
 
+/* A node that does not respond is "idle*" instead. */
 static bool is_reserved(const Pb__NodeRecord *n)
 {
-    return n->reserved && is_plainly_idle(n);
+    return n->reserved && !n->no_respond && is_plainly_idle(n);
 }
 
 /* Nothing starts there, because a job on other nodes has the block or switch alone. */
@@ -118,8 +119,8 @@ static void get_state_words(const Pb__NodeRecord *n, const char **full, const ch
             *full = *brief = "idle";
             break;
         case PB__NODE_BASE__NODE_ALLOCATED:
-            *full = n->completing ? "allocated+" : "allocated";
-            *brief = n->completing ? "alloc+" : "alloc";
+            *full = n->completing && !n->maint ? "allocated+" : "allocated";
+            *brief = n->completing && !n->maint ? "alloc+" : "alloc";
             break;
         case PB__NODE_BASE__NODE_MIXED:
             *full = "mixed";
@@ -141,8 +142,12 @@ static void get_state_words(const Pb__NodeRecord *n, const char **full, const ch
     }
 }
 
+/* As in Slurm, "$" of a reservation for maintenance hides the other suffixes, unless the word of
+ * the state is "maint". */
 static const char *suffix_of(const Pb__NodeRecord *n)
 {
+    if (n->maint && !is_maint(n))
+        return "$";
     return n->reboot_issued ? "^" : n->reboot_requested ? "@" : n->no_respond ? "*" : "";
 }
 
@@ -177,7 +182,7 @@ void node_state_put_flags(const Pb__NodeRecord *n, struct str *out)
         str_puts(out, "+FAIL");
     if (n->maint)
         str_puts(out, "+MAINTENANCE");
-    else if (n->reserved)
+    if (n->maint || n->reserved)
         str_puts(out, "+RESERVED");
     if (n->planned)
         str_puts(out, "+PLANNED");
@@ -378,7 +383,7 @@ bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n
     is |= n->maint ? WANT_MAINT : 0;
     is |= n->blocked ? WANT_BLOCKED : 0;
     is |= n->planned ? WANT_PLANNED : 0;
-    is |= n->reserved && !n->maint ? WANT_RESERVED : 0;
+    is |= n->reserved || n->maint ? WANT_RESERVED : 0;
     is |= n->cloud ? WANT_CLOUD : 0;
     is |= n->drain ? WANT_DRAIN : 0;
     is |= n->drain ? (node_state_is_allocated(n) ? WANT_DRAINING : WANT_DRAINED) : 0;

@@ -54,6 +54,57 @@ static void test_words(void **state)
     }
 }
 
+/* As Slurm 22.05 shows nodes in a reservation, with the flag MAINT and without it. */
+static void test_reserved_nodes(void **state)
+{
+    static const struct {
+        Pb__NodeBase base;
+        bool drain, no_respond, fail, maint;
+        const char *full, *brief, *flags;
+        bool completing;
+    } v[] = {
+        {IDLE, 0, 0, 0, 0, "reserved", "resv", "IDLE+RESERVED"},
+        {IDLE, 0, 1, 0, 0, "idle*", "idle*", "IDLE+RESERVED+NOT_RESPONDING"},
+        {MIXED, 0, 0, 0, 0, "mixed", "mix", "MIXED+RESERVED"},
+        {IDLE, 0, 0, 0, 1, "maint", "maint", "IDLE+MAINTENANCE+RESERVED"},
+        {IDLE, 0, 1, 0, 1, "maint*", "maint*", "IDLE+MAINTENANCE+RESERVED+NOT_RESPONDING"},
+        {MIXED, 0, 0, 0, 1, "mixed$", "mix$", "MIXED+MAINTENANCE+RESERVED"},
+        {ALLOC, 0, 0, 0, 1, "allocated$", "alloc$", "ALLOCATED+MAINTENANCE+RESERVED"},
+        {DOWN, 0, 1, 0, 1, "down$", "down$", "DOWN+MAINTENANCE+RESERVED+NOT_RESPONDING"},
+        {IDLE, 1, 0, 0, 1, "drained$", "drain$", "IDLE+DRAIN+MAINTENANCE+RESERVED"},
+        {DOWN, 1, 1, 0, 1, "drained$", "drain$", "DOWN+DRAIN+MAINTENANCE+RESERVED+NOT_RESPONDING"},
+        {IDLE, 0, 0, 1, 1, "fail$", "fail$", "IDLE+FAIL+MAINTENANCE+RESERVED"},
+        {ALLOC, 0, 0, 0, 1, "allocated$", "alloc$", "ALLOCATED+COMPLETING+MAINTENANCE+RESERVED", 1},
+    };
+    static const struct {
+        const char *list;
+        bool resv, maint; /* matches a node of a reservation without the flag, and with it */
+    } lists[] = {{"resv", 1, 1}, {"maint", 0, 1}, {"maint+resv", 0, 1}, {"resv+~maint", 1, 0}};
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        _cleanup_str_ struct str full = STR_INIT, brief = STR_INIT, flags = STR_INIT;
+        Pb__NodeRecord n = PB__NODE_RECORD__INIT;
+        n.state = v[i].base;
+        n.drain = v[i].drain;
+        n.no_respond = v[i].no_respond;
+        n.fail = v[i].fail;
+        n.maint = v[i].maint;
+        n.completing = v[i].completing;
+        n.reserved = !v[i].maint;
+        node_state_put_long(&n, &full);
+        node_state_put_short(&n, &brief);
+        node_state_put_flags(&n, &flags);
+        assert_string_equal(str_cstr(&full), v[i].full);
+        assert_string_equal(str_cstr(&brief), v[i].brief);
+        assert_string_equal(str_cstr(&flags), v[i].flags);
+        for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
+            struct node_states s = {0};
+            assert_int_equal(node_states_parse(lists[k].list, &s, NULL), 0);
+            assert_int_equal(node_states_match(&s, &n),
+                             v[i].maint ? lists[k].maint : lists[k].resv);
+        }
+    }
+}
+
 static void test_filters(void **state)
 {
     struct node_states s = {0};
@@ -143,6 +194,7 @@ static void test_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_filters),
+                                       cmocka_unit_test(test_reserved_nodes),
                                        cmocka_unit_test(test_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

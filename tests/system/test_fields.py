@@ -143,6 +143,19 @@ def test_reservation_of_a_node(cluster):
     cluster.run("scontrol delete reservation mine").ok()
 
 
+def test_states_of_nodes_in_a_reservation_for_maintenance(cluster):
+    """The suffix is for all states but "maint", and the node is reserved, too."""
+    cluster.run("scontrol create reservation ReservationName=mine StartTime=now Duration=60 Users=root Nodes=n[3-4] Flags=MAINT,IGNORE_JOBS").ok()
+    cluster.run("scontrol update NodeName=n4 State=DRAIN Reason=test").ok()
+    try:
+        assert cluster.run(["sinfo", "-h", "-N", "-n", "n[3-4]", "-o", "%N %t %T"]).ok().splitlines() == ["n3 maint maint", "n4 drain$ drained$"]
+        assert cluster.run("sinfo -h -N -t resv -o %N").ok().split() == ["n3", "n4"]
+        assert (cluster.node("n3")["State"], cluster.node("n4")["State"]) == ("IDLE+MAINTENANCE+RESERVED", "IDLE+DRAIN+MAINTENANCE+RESERVED")
+    finally:
+        cluster.run("scontrol update NodeName=n4 State=RESUME").ok()
+        cluster.run("scontrol delete reservation mine").ok()
+
+
 @pytest.mark.parametrize("options, shown", (("", "2G 1G"), ("--noconvert", "2048M 1024M")))
 def test_sizes_keep_their_unit_with_noconvert(cluster, options, shown):
     job = cluster.run("sbatch --parsable -H --mem=2048 --tmp=1024 --wrap true -o /dev/null").ok().strip()
