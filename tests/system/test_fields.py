@@ -243,3 +243,14 @@ def test_what_a_step_did_not_ask_for(cluster):
     assert " Dist=Cyclic\n" in cluster.run(f"scontrol show step {job}.0").ok()
     cluster.run(f"scancel {job}")
     cluster.wait(job)
+
+
+def test_statistics_name_requests_as_slurm_does(cluster):
+    for line in ("sprio", "scontrol show burstbuffer", "scontrol schedloglevel 0", "scontrol show licenses", "scontrol ping", "scontrol show bbstat"):
+        cluster.run(line)
+    said = dict(re.findall(r"^\t([A-Z_]+) +\( *(\d+)\) count:\d", cluster.run("sdiag").ok(), re.M))
+    expected = {"REQUEST_PRIORITY_FACTORS": "2026", "REQUEST_BURST_BUFFER_INFO": "2037", "REQUEST_SET_SCHEDLOG_LEVEL": "1013",
+                "REQUEST_LICENSE_INFO": "1021", "REQUEST_PING": "1008",
+                "REQUEST_BURST_BUFFER_STATUS": "2055"}
+    assert expected.items() <= said.items(), said
+
