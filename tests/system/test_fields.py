@@ -177,6 +177,17 @@ def test_two_formats_are_an_error(cluster):
     cluster.run(f"scancel {job}")
 
 
+@pytest.mark.parametrize("line, counts", (
+    ("squeue", True), ("squeue -l", False), ("squeue -s", False), ("squeue --start", False), ("squeue -l -O JobID", False),
+    ("sinfo", True), ("sinfo -l", True), ("sinfo -s", False), ("sinfo -N", False), ("sinfo -R", False), ("sinfo -s -o %D", False)))
+def test_columns_of_an_option_come_before_those_of_a_variable(cluster, line, counts):
+    """As in Slurm, where sinfo --long alone keeps the columns of SINFO_FORMAT."""
+    for env in ({"SQUEUE_FORMAT": "%A=", "SINFO_FORMAT": "%R="}, {"SQUEUE_FORMAT2": "JobID:=", "SINFO_FORMAT": "%R="}):
+        said = cluster.run(line, env=env).ok().splitlines()
+        title = said[1] if "-l" in line.split() else said[0]
+        assert (title in ("JOBID=", "PARTITION=")) == counts, said
+
+
 def test_a_job_in_the_state_of_a_flag_is_not_in_its_base_state(cluster):
     stopped = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
     special = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
@@ -253,4 +264,3 @@ def test_statistics_name_requests_as_slurm_does(cluster):
                 "REQUEST_LICENSE_INFO": "1021", "REQUEST_PING": "1008",
                 "REQUEST_BURST_BUFFER_STATUS": "2055"}
     assert expected.items() <= said.items(), said
-

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/sinfo/options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -44,6 +45,7 @@ static int set_value(struct options *o, int id, const char *value)
     case ID_format:
         o->format = value;
         o->format_long = NULL;
+        o->format_of_environment = value == getenv("SINFO_FORMAT");
         return 0;
     case ID_format_long:
         o->format_long = value;
@@ -113,10 +115,20 @@ static int set_option(void *ctx, int id, const char *value)
     return set_value(o, id, value);
 }
 
+/* As in Slurm, the columns of --summarize, --Node and --list-reasons come before those of
+ * SINFO_FORMAT. */
+static void drop_columns_of_environment(struct options *o)
+{
+    if (o->format_of_environment && (o->summarize || o->by_node || o->reasons))
+        o->format = NULL;
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
     *o = (struct options){0};
-    return args_parse_all(&options_table, argc, argv, set_option, o, &o->common);
+    int status = args_parse_all(&options_table, argc, argv, set_option, o, &o->common);
+    drop_columns_of_environment(o);
+    return status;
 }
 
 bool options_match(const struct options *o, const Pb__NodeRecord *n)

@@ -11,6 +11,7 @@
 struct options {
     bool all, dead, responding, exact, future, reasons, long_format, by_node, noheader, summarize;
     bool reservations, json, yaml, help_format;
+    bool format_of_environment; /* 'format' is SINFO_FORMAT */
     struct args_common common;
     const char *format, *format_long, *sort, *nodes, *partitions; /* borrowed */
     uint32_t iterate_sec;

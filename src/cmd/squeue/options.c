@@ -252,11 +252,20 @@ static int set_option(void *ctx, int id, const char *value)
     return set_list(o, id, value);
 }
 
+/* As in Slurm, the columns of --long, --start and --steps come before those of a variable. */
+static void drop_columns_of_environment(struct options *o)
+{
+    if (o->has_format || o->has_format_long || !(o->long_format || o->start || o->steps))
+        return;
+    o->format = o->format_long = NULL;
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
     int first;
     *o = (struct options){0};
     int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    drop_columns_of_environment(o);
     /* "squeue -j 5": the argument of an option that may have one, set apart from it. */
     for (int i = first; status == 0 && i < argc; i++) {
         if (o->bare) {
