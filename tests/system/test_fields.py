@@ -143,6 +143,18 @@ def test_reservation_of_a_node(cluster):
     cluster.run("scontrol delete reservation mine").ok()
 
 
+def test_reasons_are_of_nodes_out_of_service(cluster):
+    for change in ("NodeName=n1 Reason=watch", "NodeName=n2 State=DRAIN Reason=disk", "NodeName=n3 State=DOWN Reason=fan",
+                   "NodeName=n4 State=FAIL Reason=old"):
+        cluster.run(f"scontrol update {change}").ok()
+    try:
+        assert [line.split()[-1] for line in cluster.run("sinfo -h -R").ok().splitlines()] == ["n4", "n2", "n3"]
+        assert cluster.run("sinfo -h -R -t idle -o %N").ok() == "n[1-2,4]"  # the base state, as everywhere
+    finally:
+        cluster.run("scontrol update NodeName=n[1-4] State=RESUME").ok()
+        cluster.run("scontrol update NodeName=n1 Reason=").ok()
+
+
 def test_states_of_nodes_in_a_reservation_for_maintenance(cluster):
     """The suffix is for all states but "maint", and the node is reserved, too."""
     cluster.run("scontrol create reservation ReservationName=mine StartTime=now Duration=60 Users=root Nodes=n[3-4] Flags=MAINT,IGNORE_JOBS").ok()

@@ -131,6 +131,13 @@ int options_parse(struct options *o, int argc, char **argv)
     return status;
 }
 
+/* --list-reasons is about these nodes, unless --states names others. */
+static bool is_out_of_service(const Pb__NodeRecord *n)
+{
+    return n->drain || n->fail || n->state == PB__NODE_BASE__NODE_DOWN ||
+           n->state == PB__NODE_BASE__NODE_ERROR;
+}
+
 bool options_match(const struct options *o, const Pb__NodeRecord *n)
 {
     bool by_state = o->states.wanted || o->states.unwanted;
@@ -138,7 +145,7 @@ bool options_match(const struct options *o, const Pb__NodeRecord *n)
         return false;
     if ((o->dead && !n->no_respond) || (o->responding && n->no_respond))
         return false;
-    if (o->reasons && (!n->reason || !*n->reason))
+    if (o->reasons && (!n->reason || !*n->reason || (!by_state && !is_out_of_service(n))))
         return false;
     return !by_state || node_states_match(&o->states, n);
 }
