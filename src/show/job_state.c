@@ -147,10 +147,15 @@ void job_states_list(struct str *out)
     str_puts(out, "COMPLETING,CONFIGURING,SPECIAL_EXIT,STAGE_OUT,STOPPED");
 }
 
-bool job_states_given(const struct job_states *s)
+bool job_states_has_flag(const struct job_states *s)
 {
     return s->all || s->completing || s->stage_out || s->configuring || s->special_exit ||
-           s->stopped || s->wanted;
+           s->stopped;
+}
+
+bool job_states_given(const struct job_states *s)
+{
+    return job_states_has_flag(s) || s->wanted;
 }
 
 bool job_states_match(const struct job_states *s, const Pb__JobLive *live)

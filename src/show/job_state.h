@@ -29,6 +29,8 @@ void job_states_list(struct str *out);
 /* As in Slurm: a job that is shown in the state of a flag, as COMPLETING, does not match its base
  * state. */
 bool job_states_match(const struct job_states *states, const Pb__JobLive *live);
+/* Whether it names more than base states: "all", or the state of a flag, as COMPLETING. */
+bool job_states_has_flag(const struct job_states *states);
 /* Whether it says anything at all. */
 bool job_states_given(const struct job_states *states);
 

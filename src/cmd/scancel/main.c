@@ -35,6 +35,7 @@ static void make_filter(const struct options *o, struct filter *f)
         if (o->states.wanted >> i & 1)
             f->states[m->n_state++] = (Pb__JobState)i;
     m->state = f->states;
+    m->has_completing = job_states_given(&o->states);
     f->name = (char *)o->name;
     f->partition = (char *)o->partition;
     m->name = &f->name;

@@ -42,8 +42,8 @@ static int set_states(struct options *o, const char *list)
     const uint32_t allowed = 1u << PB__JOB_STATE__PENDING | 1u << PB__JOB_STATE__RUNNING |
                              1u << PB__JOB_STATE__SUSPENDED;
     o->states = (struct job_states){0};
-    if (job_states_parse(list, &o->states, NULL) == 0 && !o->states.all && !o->states.completing &&
-        !o->states.configuring && !o->states.special_exit && !(o->states.wanted & ~allowed))
+    if (job_states_parse(list, &o->states, NULL) == 0 && !job_states_has_flag(&o->states) &&
+        !(o->states.wanted & ~allowed))
         return 0;
     cmd_line("Invalid job state specified: %s\n"
              "Valid job states are PENDING, RUNNING, and SUSPENDED",

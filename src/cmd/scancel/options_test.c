@@ -31,10 +31,11 @@ static int parse(struct options *o, const char *line)
 
 static void test_refused(void **state)
 {
-    static const char *const bad[] = {"--foo",     "x",      "1.x",    "0",
-                                      "2_",        "-s FOO", "-s 0 1", "-s",
-                                      "-t RUNNIN", "-t all", "-t CD",  "-u no_user_of_this_name",
-                                      "5 6 x"};
+    static const char *const bad[] = {
+        "--foo",  "x",      "1.x",   "0",         "2_",
+        "-s FOO", "-s 0 1", "-s",    "-t RUNNIN", "-t all",
+        "-t CD",  "-t ST",  "-t SO", "-t R,ST",   "-u no_user_of_this_name",
+        "5 6 x"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct options o;
         assert_int_equal(parse(&o, bad[i]), 2);

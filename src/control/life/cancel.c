@@ -305,7 +305,8 @@ void cancel_warn(struct control *c, struct job *j)
 
 static bool state_matches(const struct job *j, const Pb__JobFilter *f)
 {
-    bool ok = f->n_state == 0 || (f->has_completing && f->completing && attempt_of(j)->completing);
+    bool ok = (f->n_state == 0 && !f->has_completing) ||
+              (f->has_completing && f->completing && attempt_of(j)->completing);
     for (size_t i = 0; i < f->n_state; i++)
         ok = ok || f->state[i] == j->state;
     return ok;

@@ -160,6 +160,22 @@ static void on_its_way_back_it_can_be_cancelled(void **state)
     }
 }
 
+/* A filter that was given states, of which the controller has none. */
+static void a_filter_of_no_state_matches_no_job(void **state)
+{
+    struct fixture *f = make_fixture();
+    int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    Pb__JobFilter none = PB__JOB_FILTER__INIT;
+    (void)state;
+    none.has_completing = true;
+    r.filter = &none;
+    control_job_signal(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
 /* That takes nothing away: nobody is there to hear it. */
 static void on_its_way_back_it_can_not_be_signalled(void **state)
 {
@@ -269,6 +285,7 @@ int main(void)
         cmocka_unit_test(requeued_job_waits_for_the_delay),
         cmocka_unit_test(who_must_not_be_requeued_is_not),
         cmocka_unit_test(on_its_way_back_it_can_be_cancelled),
+        cmocka_unit_test(a_filter_of_no_state_matches_no_job),
         cmocka_unit_test(on_its_way_back_it_can_not_be_signalled),
         cmocka_unit_test(a_special_exit_lasts_until_the_release),
         cmocka_unit_test(a_job_that_runs_can_be_held),
