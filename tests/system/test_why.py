@@ -387,6 +387,16 @@ def test_jobs_behind_pending_jobs_without_a_limit(make_cluster):
     assert f"no end is known: jobs {first}, {endless} have no time limit" in c.run(f"sluice why {waits}").ok()
 
 
+def test_an_array_without_a_limit_is_named_once(make_cluster):
+    """Each of its elements has a place before the job that is asked about."""
+    c = make_cluster(nodes=1)
+    c.wait_state(c.sbatch("--exclusive", "-t", "10", wrap="sleep 600"), "RUNNING")
+    array = c.sbatch("-a", "1-3", "--exclusive", wrap="true")
+    waits = c.sbatch("--exclusive", "-t", "5", wrap="true")
+    eventually(lambda: c.job(waits)["Reason"] == "Priority", "all are looked at")
+    assert why(c, waits)["without_limit"] == [array]
+
+
 def test_licences_that_were_taken_away(make_cluster):
     """More than there is of a licence, and a licence that there is not any more: not that others use it."""
     c = make_cluster(nodes=1, conf="Licenses=lic:3\n")

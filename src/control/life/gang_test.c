@@ -783,8 +783,8 @@ static void job_that_was_started_without_sharing_is_named(void **state)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     assert_string_equal(fixture_job(f, &arena, 2)->live->reason_detail,
-                        "Resources, not shared by job 1: the job has generic resources, and was "
-                        "started with GangDevices=no");
+                        "Resources, not shared by another job: the job has generic resources, and "
+                        "was started with GangDevices=no");
     end(f, 1);
     submit_with_device(f);
     expect(f, 1, 3, "2|3|");

@@ -378,7 +378,8 @@ static const char *find_sharing_refusal(const struct plan *p, const struct job *
     return job_is_to_share(j) && !j->want.shared ? job_sharing_refusal(p->cluster->conf, j) : NULL;
 }
 
-/* Of the jobs on these nodes one that shares with nobody, as its partition would have it. */
+/* Of the jobs on these nodes one that shares with nobody, as its partition would have it. The
+ * reason does not name the job: whoever reads the reason may not be allowed to see the job. */
 static char *say_unshared_by(const struct plan *p, const struct bitset *set)
 {
     const struct cluster *c = p->cluster;
@@ -387,7 +388,7 @@ static char *say_unshared_by(const struct plan *p, const struct bitset *set)
             const struct job *other = cluster_find_job(c, *id);
             const char *why = other ? job_unshared_reason(c->conf, other) : NULL;
             if (why && !job_is_final(other))
-                return mem_printf("Resources, not shared by job %s: %s", JOB_ID_TEXT(other), why);
+                return mem_printf("Resources, not shared by another job: %s", why);
         }
     return NULL;
 }
