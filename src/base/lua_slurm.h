@@ -8,11 +8,12 @@
 
 /* The arguments of a C function as string.format formats them; on the top of the stack. */
 const char *lua_slurm_format(lua_State *L);
-/* Pushes what the script calls 'name'; false, and nothing is pushed, where there is nothing.
- * Globals may be guarded by a metatable, as strict.lua does: an error that it raises means the
- * same. */
+/* Pushes the value of the global variable 'name'. Returns false, and leaves the stack as it was,
+ * when the value is nil, or when a metatable that guards the globals raises an error (strict.lua).
+ */
 bool lua_slurm_push_global(lua_State *L, const char *name);
-bool lua_slurm_push_function(lua_State *L, const char *name); /* only what is a function */
+/* The same, and false for a value that is not a function. */
+bool lua_slurm_push_function(lua_State *L, const char *name);
 /* The message of a failed call, on the top of the stack; never NULL. */
 const char *lua_slurm_error(lua_State *L);
 /* SUCCESS, ERROR and FAILURE, into the table on the top of the stack. */

@@ -205,7 +205,7 @@ static void a_node_is_short_of_what_the_job_would_fit_with(void **state)
 
 #define LICENSED CONS "Licenses=a:1,b:1\nNodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n"
 
-static const Pb__WhyReply *ask(struct cluster *c, uint32_t id, struct why **w)
+static const Pb__WhyReply *ask_why(struct cluster *c, uint32_t id, struct why **w)
 {
     *w = why_new(c, &(struct why_question){.job_id = id, .backfill = true, .key = -(100 - id)});
     while (why_step(*w, NOW))
@@ -243,7 +243,7 @@ static void alternative_in_use_is_told_before_one_that_is_too_few(void **state)
             struct license_needs *needs = &cluster_find_job(c, 3)->want.licenses;
             if (gone && needs->list.data[0].count == 2)
                 needs->list.data[0].at = -1;
-            const Pb__WhyReply *m = ask(c, 3, &w);
+            const Pb__WhyReply *m = ask_why(c, 3, &w);
             bool is_gone = gone && str_eq(cases[i].rule, "too_few");
             if (!str_eq(m->rule, is_gone ? "license_gone" : cases[i].rule) ||
                 !str_eq(m->resource, cases[i].resource))
@@ -263,7 +263,7 @@ static void jobs_without_a_limit_that_hold_the_licence_are_named(void **state)
     run_endless(c, 1, "", "n1:1");
     run_endless(c, 2, "L=a:1", "n2:1");
     queue_job(c, 3, "L=a:1");
-    const Pb__WhyReply *m = ask(c, 3, &w);
+    const Pb__WhyReply *m = ask_why(c, 3, &w);
     assert_string_equal(m->rule, "licenses");
     assert_int_equal(m->has_start_at, 0);
     assert_int_equal(m->n_without_limit, 1);
@@ -300,7 +300,7 @@ static void count_is_proposed_when_it_lets_the_job_start(void **state)
         }
         test_up(c);
         queue_job(c, 1, cases[i].words);
-        const Pb__WhyReply *m = ask(c, 1, &w);
+        const Pb__WhyReply *m = ask_why(c, 1, &w);
         assert_string_equal(m->rule, "too_few");
         bool is_proposed = m->n_changes && str_eq(m->changes[0]->kind, "count");
         if (is_proposed != cases[i].is_proposed)
