@@ -90,7 +90,7 @@ static void give_job(const struct each_job *each, const Pb__JobSpec *spec, const
     each->fn(each->ctx, &job);
 }
 
-static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int take_listed_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     const Pb__JobList *part = (const Pb__JobList *)message;
     struct each_job *each = ctx;
@@ -114,7 +114,7 @@ API int sluice_jobs(struct sluice *s, uint32_t id, int64_t *stamp, sluice_job_fn
     filter.n_job_id = id != 0;
     if (stamp && *stamp)
         SET(&filter, changed_since, *stamp);
-    int rc = rpc_call_stream(s->client, RPC_JOB_LIST, &filter.base, on_jobs, &each, &err);
+    int rc = rpc_call_stream(s->client, RPC_JOB_LIST, &filter.base, take_listed_jobs, &each, &err);
     if (rc == 0 && stamp)
         *stamp = each.stamp.value;
     return api_fail(e, rc, &err);
@@ -125,7 +125,7 @@ struct each_step {
     void *ctx;
 };
 
-static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_job_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     const Pb__StepList *part = (const Pb__StepList *)message;
     const struct each_step *each = ctx;
@@ -150,7 +150,7 @@ API int sluice_steps(struct sluice *s, uint32_t job_id, sluice_step_fn *fn, void
     id.job_id = job_id;
     filter.ids = &ids;
     filter.n_ids = job_id != 0;
-    int rc = rpc_call_stream(s->client, RPC_STEP_LIST, &filter.base, on_steps, &each, &err);
+    int rc = rpc_call_stream(s->client, RPC_STEP_LIST, &filter.base, on_job_steps, &each, &err);
     return api_fail(e, rc, &err);
 }
 

@@ -10,7 +10,7 @@ struct each_node {
     struct api_stamp stamp;
 };
 
-static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int take_listed_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     const Pb__NodeList *part = (const Pb__NodeList *)message;
     struct each_node *each = ctx;
@@ -37,7 +37,8 @@ API int sluice_nodes(struct sluice *s, const char *nodes, int64_t *stamp, sluice
         filter.has_changed_since = true;
         filter.changed_since = *stamp;
     }
-    int rc = rpc_call_stream(s->client, RPC_NODE_LIST, &filter.base, on_nodes, &each, &err);
+    int rc =
+        rpc_call_stream(s->client, RPC_NODE_LIST, &filter.base, take_listed_nodes, &each, &err);
     if (rc == 0 && stamp)
         *stamp = each.stamp.value;
     return api_fail(e, rc, &err);

@@ -194,13 +194,13 @@ static void push_numbers(struct parser *p, char *name, size_t len, const struct 
     }
 }
 
-static size_t put_text(char *name, size_t len, const struct piece *piece)
+static size_t put_piece_text(char *name, size_t len, const struct piece *piece)
 {
     memcpy(name + len, piece->text, piece->text_len);
     return len + piece->text_len;
 }
 
-static size_t put_number(char *name, size_t len, uint64_t number, unsigned width)
+static size_t put_padded_number(char *name, size_t len, uint64_t number, unsigned width)
 {
     return len + (size_t)snprintf(name + len, HOSTLIST_NAME_MAX + 1 - len, "%0*" PRIu64, (int)width,
                                   number);
@@ -213,9 +213,10 @@ static void push_names(struct parser *p, size_t count, char *name)
     size_t len = 0;
     for (size_t i = 0; i + 1 < count; i++) {
         const struct piece *before = &p->pieces.data[i];
-        len = put_number(name, put_text(name, len, before), before->number, before->width);
+        len = put_padded_number(name, put_piece_text(name, len, before), before->number,
+                                before->width);
     }
-    len = put_text(name, len, piece);
+    len = put_piece_text(name, len, piece);
     for (size_t k = 0; k < piece->range_count; k++) {
         const struct number_range *r = &p->ranges.data[piece->first_range + k];
         if (tail->text_len == 0) {
@@ -223,7 +224,7 @@ static void push_names(struct parser *p, size_t count, char *name)
             continue;
         }
         for (uint64_t n = r->lo; n <= r->hi; n++) {
-            size_t end = put_text(name, put_number(name, len, n, r->width), tail);
+            size_t end = put_piece_text(name, put_padded_number(name, len, n, r->width), tail);
             name[end] = '\0';
             hostlist_push(p->out, name);
         }
@@ -259,7 +260,7 @@ static void push_item(struct parser *p)
         expand_pieces(p, count, count - 1, name);
         return;
     }
-    name[put_text(name, 0, &p->pieces.data[0])] = '\0';
+    name[put_piece_text(name, 0, &p->pieces.data[0])] = '\0';
     if (*name)
         hostlist_push(p->out, name);
 }

@@ -99,7 +99,7 @@ int proc_read_owned(pid_t pid, struct proc *out, uid_t *uid)
 }
 
 /* Of the line that begins so. */
-static uint64_t number_of(const char *text, const char *name)
+static uint64_t read_field_number(const char *text, const char *name)
 {
     size_t len = strlen(name);
 
@@ -114,8 +114,8 @@ static uint64_t number_of(const char *text, const char *name)
 
 void proc_parse_io(const char *text, uint64_t *read_bytes, uint64_t *write_bytes)
 {
-    *read_bytes = number_of(text, "read_bytes: ");
-    *write_bytes = number_of(text, "write_bytes: ");
+    *read_bytes = read_field_number(text, "read_bytes: ");
+    *write_bytes = read_field_number(text, "write_bytes: ");
 }
 
 int proc_read_io(pid_t pid, uint64_t *read_bytes, uint64_t *write_bytes)

@@ -214,7 +214,7 @@ static void give_up(struct child *c, Pb__CastPhase phase, int code, const char *
     adopt_below(f, range);
 }
 
-static void on_open(void *ctx, struct rpc_session *s)
+static void on_feed_open(void *ctx, struct rpc_session *s)
 {
     struct child *c = ctx;
     struct cast_feed *f = c->feed;
@@ -240,7 +240,7 @@ static void on_open(void *ctx, struct rpc_session *s)
     }
 }
 
-static void on_ready(struct child *c, uint64_t at)
+static void on_feed_ready(struct child *c, uint64_t at)
 {
     const struct cast_feed *f = c->feed;
 
@@ -304,12 +304,12 @@ static void on_status(struct child *c, const Pb__CastStatus *m)
         drop_child(c);
         adopt_below(f, range);
     } else if (m->has_at && m->at <= f->plan.size) {
-        on_ready(c, m->at);
+        on_feed_ready(c, m->at);
     }
 }
 
-static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
-                       const ProtobufCMessage *body)
+static void on_feed_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                            const ProtobufCMessage *body)
 {
     struct child *c = ctx;
 
@@ -318,12 +318,12 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         on_status(c, (const Pb__CastStatus *)body);
 }
 
-static void on_drained(void *ctx, struct rpc_session *s)
+static void on_feed_drained(void *ctx, struct rpc_session *s)
 {
     send_pieces(ctx);
 }
 
-static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+static void on_feed_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct child *c = ctx;
 
@@ -336,10 +336,10 @@ static void feed_one(struct cast_feed *f, struct cast_range range)
     struct rpc_target to = {node->addr, (uint16_t)node->port};
     struct child *c = mem_new(struct child);
     struct rpc_session_events events = {.accepts = RPC_WHO_KEY,
-                                        .on_open = on_open,
-                                        .on_message = on_message,
-                                        .on_drained = on_drained,
-                                        .on_close = on_close,
+                                        .on_open = on_feed_open,
+                                        .on_message = on_feed_message,
+                                        .on_drained = on_feed_drained,
+                                        .on_close = on_feed_close,
                                         .ctx = c};
 
     c->feed = f;
@@ -380,7 +380,7 @@ static void tell_end(struct cast_feed *f)
     f->events.on_end(f->events.ctx); /* f may be gone */
 }
 
-static void on_step(void *ctx)
+static void on_feed_step(void *ctx)
 {
     struct cast_feed *f = ctx;
     bool fed = !f->events.is_fed || f->events.is_fed(f->events.ctx);
@@ -401,7 +401,7 @@ static void on_step(void *ctx)
     tell_end(f);
 }
 
-static void on_beat(void *ctx)
+static void on_feed_beat(void *ctx)
 {
     struct cast_feed *f = ctx;
     Pb__Empty m = PB__EMPTY__INIT;
@@ -445,8 +445,8 @@ struct cast_feed *cast_feed_new(struct loop *l, const struct cast_plan *plan,
     for (size_t i = 0; i < count; i++)
         copy_node(nodes[i], &f->list[i].node);
     f->blocks = cast_blocks_new(plan->block, plan->pack, events->read, events->ctx);
-    f->beat = loop_timer_new(l, on_beat, f);
-    f->step = loop_timer_new(l, on_step, f);
+    f->beat = loop_timer_new(l, on_feed_beat, f);
+    f->step = loop_timer_new(l, on_feed_step, f);
     f->beat_at = loop_mono_ms();
     loop_timer_set(f->beat, cast_feed_beat_ms(plan->timeout_ms));
     feed_range(f, (struct cast_range){0, count});

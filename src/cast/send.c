@@ -226,7 +226,7 @@ static void report_done(struct cast_send *s)
     s->o.on_done(s->o.ctx, s->failed, s->committed, &s->err);
 }
 
-static void on_end(void *ctx)
+static void on_send_end(void *ctx)
 {
     report_done(ctx);
 }
@@ -244,8 +244,11 @@ static void on_fail(void *ctx, const struct err *why)
 
 static void feed_receivers(struct cast_send *s)
 {
-    const struct cast_feed_events events = {
-        .read = read_source, .on_state = on_state, .on_fail = on_fail, .on_end = on_end, .ctx = s};
+    const struct cast_feed_events events = {.read = read_source,
+                                            .on_state = on_state,
+                                            .on_fail = on_fail,
+                                            .on_end = on_send_end,
+                                            .ctx = s};
     struct cast_plan plan = {.key = s->key,
                              .size = s->request.file->size,
                              .width = s->o.width,
@@ -267,7 +270,7 @@ static void feed_receivers(struct cast_send *s)
     cast_feed_has(s->feed, plan.size);
 }
 
-static void on_step(void *ctx)
+static void on_send_step(void *ctx)
 {
     struct cast_send *s = ctx;
 
@@ -296,8 +299,8 @@ static void set_receiver(struct cast_send *s, size_t i, const Pb__CastReceiving 
         s->list[i].node.addr = s->o.grant->bcast_addr[i];
 }
 
-static void on_node(void *ctx, size_t i, int code, const ProtobufCMessage *reply,
-                    const struct err *err)
+static void on_send_node(void *ctx, size_t i, int code, const ProtobufCMessage *reply,
+                         const struct err *err)
 {
     struct cast_send *s = ctx;
 
@@ -335,7 +338,7 @@ static void ask_nodes(struct cast_send *s)
         targets[i] = (struct rpc_node_target){s->list[i].node.node, s->list[i].node.addr,
                                               (uint16_t)s->list[i].node.port};
     s->request.wait_ms = (uint32_t)(limit + s->o.timeout_ms);
-    s->tree = rpc_tree_start(s->o.loop, s->o.conf, targets, s->count, &request, on_node, s);
+    s->tree = rpc_tree_start(s->o.loop, s->o.conf, targets, s->count, &request, on_send_node, s);
 }
 
 static int64_t ns_of(struct timespec t)
@@ -367,7 +370,7 @@ struct cast_send *cast_send_start(const struct cast_send_options *o)
     struct auth_key secret;
 
     s->o = *o;
-    s->step = loop_timer_new(o->loop, on_step, s);
+    s->step = loop_timer_new(o->loop, on_send_step, s);
     s->count = o->grant->n_nodes;
     s->list = mem_new_array(struct receiver, s->count + 1);
     for (size_t i = 0; i < s->count; i++) {

@@ -138,7 +138,7 @@ static int open_named(struct cast_sink *s, struct err *err)
     return fail_sink(err, errno, s->path);
 }
 
-static int open_file(struct cast_sink *s, struct err *err)
+static int open_sink_file(struct cast_sink *s, struct err *err)
 {
     s->fd = openat(s->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (s->fd >= 0)
@@ -190,7 +190,7 @@ int cast_sink_open(const Pb__CastFile *file, const char *node, struct cast_sink 
     if (!rc)
         rc = check_place(s, err);
     if (!rc)
-        rc = open_file(s, err);
+        rc = open_sink_file(s, err);
     if (!rc)
         rc = reserve_space(s, err);
     if (rc)

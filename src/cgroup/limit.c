@@ -75,7 +75,7 @@ bool cgroup_has_swap(const struct cgroup *c)
                       F_OK, 0);
 }
 
-static void read_number(int dir, const char *file, const char *word, uint64_t *out)
+static void read_limit_number(int dir, const char *file, const char *word, uint64_t *out)
 {
     *out = 0;
     cgroup_file_number(dir, file, word, out);
@@ -88,18 +88,18 @@ int cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out)
     if (dir < 0)
         return -ENOENT;
     if (c->version == CGROUP_V2) {
-        read_number(dir, "memory.max", NULL, &out->limit);
-        read_number(dir, "memory.peak", NULL, &out->peak);
-        read_number(dir, "memory.stat", "anon", &out->used);
-        read_number(dir, "memory.events", "oom_kill", &out->oom_kills);
+        read_limit_number(dir, "memory.max", NULL, &out->limit);
+        read_limit_number(dir, "memory.peak", NULL, &out->peak);
+        read_limit_number(dir, "memory.stat", "anon", &out->used);
+        read_limit_number(dir, "memory.events", "oom_kill", &out->oom_kills);
         return 0;
     }
-    read_number(dir, "memory.limit_in_bytes", NULL, &out->limit);
+    read_limit_number(dir, "memory.limit_in_bytes", NULL, &out->limit);
     if (out->limit >= UNLIMITED_V1)
         out->limit = UINT64_MAX;
-    read_number(dir, "memory.max_usage_in_bytes", NULL, &out->peak);
-    read_number(dir, "memory.stat", "total_rss", &out->used);
-    read_number(dir, "memory.oom_control", "oom_kill", &out->oom_kills);
+    read_limit_number(dir, "memory.max_usage_in_bytes", NULL, &out->peak);
+    read_limit_number(dir, "memory.stat", "total_rss", &out->used);
+    read_limit_number(dir, "memory.oom_control", "oom_kill", &out->oom_kills);
     return 0;
 }
 

@@ -66,7 +66,7 @@ static void take_head(struct cgroup_oom *o, const char *at)
     o->columns = 0; /* no such table */
 }
 
-static void put_name(const char *from, char *out, size_t size)
+static void put_process_name(const char *from, char *out, size_t size)
 {
     size_t n = 0;
 
@@ -93,7 +93,7 @@ static void take_row(struct cgroup_oom *o, const char *at)
         if (i == RSS_COLUMN && value > 0)
             p.rss_kib = (uint64_t)value * (uint64_t)sysconf(_SC_PAGESIZE) / KIB_PER_MIB;
     }
-    put_name(at + strspn(at, " "), p.name, sizeof(p.name));
+    put_process_name(at + strspn(at, " "), p.name, sizeof(p.name));
     keep_largest(o->seen, p);
 }
 

@@ -169,7 +169,7 @@ struct names {
     VEC(char *) list;
 };
 
-static void names_done(struct names *n)
+static void free_names(struct names *n)
 {
     vec_foreach (&n->list, name)
         free(*name);
@@ -208,7 +208,7 @@ static void read_names(int dir, struct names *n)
 
 void cgroup_each(const struct cgroup *c, cgroup_each_fn *fn, void *ctx)
 {
-    _cleanup_(names_done) struct names all = {0};
+    _cleanup_(free_names) struct names all = {0};
 
     for (int i = 0; i < CGROUP_PARTS && c->version != CGROUP_NONE; i++)
         if (c->fd[i] >= 0)
@@ -219,7 +219,7 @@ void cgroup_each(const struct cgroup *c, cgroup_each_fn *fn, void *ctx)
 
 static int remove_in(int parent, const char *name, int depth)
 {
-    _cleanup_(names_done) struct names below = {0};
+    _cleanup_(free_names) struct names below = {0};
     _cleanup_close_ int dir = -1;
 
     if (!unlinkat(parent, name, AT_REMOVEDIR) || errno == ENOENT)

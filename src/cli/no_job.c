@@ -12,7 +12,7 @@ struct count {
     uint32_t leader_id;  /* of what it is a component of; 0: of none */
 };
 
-static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int note_listed_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct count *c = ctx;
     const Pb__JobList *part = (const Pb__JobList *)message;
@@ -35,7 +35,7 @@ static int count_jobs(struct count *c)
     filter.job_id = &c->job_id;
     filter.n_job_id = 1;
     filter.has_all_states = filter.all_states = true;
-    return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, c, NULL);
+    return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, note_listed_jobs, c, NULL);
 }
 
 bool no_job_is_known(const Pb__StepId *id)

@@ -418,7 +418,7 @@ static int refuse_groups(struct opt *o, struct err *err)
                          "use numbers from 0 to 127, names, lists and ranges, as in 0,io,2-4", err);
 }
 
-static int read_number(const char **text, uint32_t *out)
+static int read_component_number(const char **text, uint32_t *out)
 {
     size_t digits = strspn(*text, "0123456789");
     long long n;
@@ -431,7 +431,7 @@ static int read_number(const char **text, uint32_t *out)
 }
 
 /* A name of --component, which the controller knows. */
-static int read_name(struct opt *o, const char **text, uint32_t *out, struct err *err)
+static int read_component_name(struct opt *o, const char **text, uint32_t *out, struct err *err)
 {
     size_t len = strcspn(*text, ",");
     _cleanup_free_ char *name = mem_strndup(*text, len);
@@ -454,14 +454,14 @@ static int read_range(struct opt *o, const char **text, uint32_t *first, uint32_
                       struct err *err)
 {
     if (isalpha((unsigned char)**text)) {
-        int r = read_name(o, text, first, err);
+        int r = read_component_name(o, text, first, err);
         *last = r == 0 ? *first : 0;
         return r;
     }
-    if (read_number(text, first) < 0)
+    if (read_component_number(text, first) < 0)
         return refuse_groups(o, err);
     *last = *first;
-    if (**text == '-' && (++*text, read_number(text, last) < 0 || *last < *first))
+    if (**text == '-' && (++*text, read_component_number(text, last) < 0 || *last < *first))
         return refuse_groups(o, err);
     return 0;
 }

@@ -119,7 +119,7 @@ static bool put_special(const struct opt *o, const struct opt_row *row, struct s
     }
 }
 
-static void put_value(const struct opt *o, const struct opt_row *row, struct str *out)
+static void put_option_value(const struct opt *o, const struct opt_row *row, struct str *out)
 {
     const void *member = (const char *)o + row->offset;
     if (put_special(o, row, out))
@@ -147,7 +147,7 @@ static void put_value(const struct opt *o, const struct opt_row *row, struct str
 
 void opt_format_value(const struct opt *o, enum opt_id id, struct str *out)
 {
-    put_value(o, &opt_rows[id], out);
+    put_option_value(o, &opt_rows[id], out);
 }
 
 void opt_format_defined(const struct opt *o, struct str *out)
@@ -159,7 +159,7 @@ void opt_format_defined(const struct opt *o, struct str *out)
         _cleanup_str_ struct str value = STR_INIT, shown = STR_INIT;
         if (!(row->commands & o->command) || !opt_given(o, row->id))
             continue;
-        put_value(o, row, &value);
+        put_option_value(o, row, &value);
         text_escape(str_cstr(&value), &shown);
         str_printf(out, "%s: %-20s: %s\n", program, row->name, str_cstr(&shown));
     }

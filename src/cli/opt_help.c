@@ -20,13 +20,13 @@ static const char *program_name(enum opt_command command)
     return opt_program(&(struct opt){.command = command});
 }
 
-static bool is_shown(const struct opt_row *row, enum opt_command command)
+static bool is_row_shown(const struct opt_row *row, enum opt_command command)
 {
     return (row->commands & command) && !(row->commands & (OPT_OLD | OPT_INERT)) &&
            row->type != OPT_T_REFUSED && row->type != OPT_T_PLANNED && row->type != OPT_T_IGNORED;
 }
 
-static void put_name(const struct opt_row *row, struct str *out)
+static void put_option_name(const struct opt_row *row, struct str *out)
 {
     static const enum args_argument arguments[] = {
         [OPT_ARG_NO] = ARGS_NO, [OPT_ARG_REQ] = ARGS_REQ, [OPT_ARG_MAY] = ARGS_MAY};
@@ -36,7 +36,7 @@ static void put_name(const struct opt_row *row, struct str *out)
 static void put_help_line(const struct opt_row *row, struct str *out)
 {
     _cleanup_str_ struct str option = STR_INIT;
-    put_name(row, &option);
+    put_option_name(row, &option);
     args_put_help(row->letter, str_cstr(&option), row->help, out);
 }
 
@@ -45,7 +45,7 @@ void opt_format_help(enum opt_command command, struct str *out)
     str_printf(out, "Usage: %s [OPTIONS...] %s\n\nOptions:\n", program_name(command),
                operands_of(command));
     for (size_t i = 0; i < opt_row_count; i++)
-        if (is_shown(&opt_rows[i], command))
+        if (is_row_shown(&opt_rows[i], command))
             put_help_line(&opt_rows[i], out);
     str_puts(out, "\nAccepted for compatibility, without effect:");
     size_t column = ARGS_USAGE_WIDTH;
@@ -87,10 +87,10 @@ void opt_format_usage(enum opt_command command, struct str *out)
     str_printf(out, "Usage: %s", program_name(command));
     size_t column = (size_t)indent;
     for (size_t i = 0; i < opt_row_count; i++) {
-        if (!is_shown(&opt_rows[i], command))
+        if (!is_row_shown(&opt_rows[i], command))
             continue;
         _cleanup_str_ struct str option = STR_INIT;
-        put_name(&opt_rows[i], &option);
+        put_option_name(&opt_rows[i], &option);
         args_put_usage(str_cstr(&option), indent, &column, out);
     }
     str_printf(out, "\n%*s %s\n", indent, "", operands_of(command));

@@ -40,7 +40,7 @@ static int read_text(int dir, const char *file, char text[TEXT_MAX])
 }
 
 /* The number at its beginning; 0: none, as scaling_setspeed has with most governors. */
-static uint32_t read_number(int dir, const char *file)
+static uint32_t read_kernel_number(int dir, const char *file)
 {
     char text[TEXT_MAX];
     unsigned long value;
@@ -91,9 +91,9 @@ int kernel_find(int root, uint32_t cpu, uint32_t *first)
 int kernel_read(int root, uint32_t cpu, struct kernel_setting *out, struct err *err)
 {
     _cleanup_close_ int dir = open_dir(root, cpu);
-    struct kernel_setting s = {.min = read_number(dir, "scaling_min_freq"),
-                               .max = read_number(dir, "scaling_max_freq"),
-                               .speed = read_number(dir, "scaling_setspeed")};
+    struct kernel_setting s = {.min = read_kernel_number(dir, "scaling_min_freq"),
+                               .max = read_kernel_number(dir, "scaling_max_freq"),
+                               .speed = read_kernel_number(dir, "scaling_setspeed")};
     char text[TEXT_MAX];
 
     if (dir < 0 || !s.min || !s.max || read_text(dir, "scaling_governor", text) || !*text ||
@@ -110,7 +110,7 @@ int kernel_read(int root, uint32_t cpu, struct kernel_setting *out, struct err *
 int kernel_write(int root, uint32_t cpu, const struct kernel_setting *s, struct err *err)
 {
     _cleanup_close_ int dir = open_dir(root, cpu);
-    bool max_first = dir >= 0 && s->min > read_number(dir, "scaling_max_freq");
+    bool max_first = dir >= 0 && s->min > read_kernel_number(dir, "scaling_max_freq");
     int rc = 0;
 
     if (dir < 0)
@@ -148,8 +148,8 @@ static void read_range(int dir, struct range *r)
 {
     char text[TEXT_MAX];
 
-    *r = (struct range){.low = read_number(dir, "cpuinfo_min_freq"),
-                        .high = read_number(dir, "cpuinfo_max_freq")};
+    *r = (struct range){.low = read_kernel_number(dir, "cpuinfo_min_freq"),
+                        .high = read_kernel_number(dir, "cpuinfo_max_freq")};
     if (read_text(dir, "scaling_available_frequencies", text))
         return;
     for (char *at = text, *end; r->count < SPEEDS_MAX; at = end) {
@@ -275,8 +275,8 @@ int kernel_resolve(int root, uint32_t cpu, const struct conf_freq *want,
     if (strcmp(s.governor, "userspace") != 0)
         s.speed = 0;
     else
-        s.speed =
-            clamp_speed(s.speed ? s.speed : read_number(dir, "scaling_cur_freq"), s.min, s.max);
+        s.speed = clamp_speed(s.speed ? s.speed : read_kernel_number(dir, "scaling_cur_freq"),
+                              s.min, s.max);
     *out = s;
     return 0;
 }

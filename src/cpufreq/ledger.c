@@ -29,7 +29,7 @@ static bool split_line(char *line, char **word, size_t count)
     return strtok_r(NULL, " ", &save) == NULL;
 }
 
-static bool parse_number(const char *word, uint32_t max, uint32_t *out)
+static bool parse_ledger_number(const char *word, uint32_t max, uint32_t *out)
 {
     long long value;
 
@@ -44,10 +44,11 @@ static bool read_cpu(char *line, struct ledger *out)
     struct ledger_cpu c = {0};
     char *w[6];
 
-    if (!split_line(line, w, 6) || !parse_number(w[1], LEDGER_CPUS - 1, &c.cpu) ||
-        !parse_number(w[2], UINT32_MAX, &c.was.min) ||
-        !parse_number(w[3], UINT32_MAX, &c.was.max) ||
-        !parse_number(w[4], UINT32_MAX, &c.was.speed) || strlen(w[5]) >= sizeof(c.was.governor))
+    if (!split_line(line, w, 6) || !parse_ledger_number(w[1], LEDGER_CPUS - 1, &c.cpu) ||
+        !parse_ledger_number(w[2], UINT32_MAX, &c.was.min) ||
+        !parse_ledger_number(w[3], UINT32_MAX, &c.was.max) ||
+        !parse_ledger_number(w[4], UINT32_MAX, &c.was.speed) ||
+        strlen(w[5]) >= sizeof(c.was.governor))
         return false;
     memcpy(c.was.governor, w[5], strlen(w[5]) + 1);
     vec_push(&out->cpus, c);
@@ -59,10 +60,10 @@ static bool read_step(char *line, struct ledger *out)
     struct ledger_step s = {0};
     char *w[6];
 
-    if (!split_line(line, w, 6) || !parse_number(w[1], UINT32_MAX, &s.who.job_id) ||
-        !parse_number(w[2], UINT32_MAX, &s.who.restarts) ||
-        !parse_number(w[3], UINT32_MAX, &s.who.step_id) || conf_freq_parse(w[4], &s.want, NULL) ||
-        idset_parse(w[5], LEDGER_CPUS, &s.cpus, NULL))
+    if (!split_line(line, w, 6) || !parse_ledger_number(w[1], UINT32_MAX, &s.who.job_id) ||
+        !parse_ledger_number(w[2], UINT32_MAX, &s.who.restarts) ||
+        !parse_ledger_number(w[3], UINT32_MAX, &s.who.step_id) ||
+        conf_freq_parse(w[4], &s.want, NULL) || idset_parse(w[5], LEDGER_CPUS, &s.cpus, NULL))
         return false;
     vec_push(&out->steps, s);
     return true;

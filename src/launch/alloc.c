@@ -177,7 +177,7 @@ static void send_request(struct alloc *a)
                                    on_reply, a);
 }
 
-static void on_retry(void *ctx)
+static void on_alloc_retry(void *ctx)
 {
     struct alloc *a = ctx;
 
@@ -187,7 +187,7 @@ static void on_retry(void *ctx)
         send_request(a);
 }
 
-static void give_up(struct alloc *a)
+static void give_up_allocation(struct alloc *a)
 {
     if (a->giving_up)
         return;
@@ -200,12 +200,12 @@ static void give_up(struct alloc *a)
     send_cancel(a);
 }
 
-static void on_limit(void *ctx)
+static void on_alloc_limit(void *ctx)
 {
     struct alloc *a = ctx;
 
     a->timed_out = !a->giving_up;
-    give_up(a);
+    give_up_allocation(a);
 }
 
 struct alloc *alloc_start(struct loop *l, const struct conf *conf,
@@ -219,8 +219,8 @@ struct alloc *alloc_start(struct loop *l, const struct conf *conf,
     a->request = request;
     a->events = *events;
     a->pause_ms = RETRY_MIN_MS;
-    a->retry = loop_timer_new(l, on_retry, a);
-    a->limit = loop_timer_new(l, on_limit, a);
+    a->retry = loop_timer_new(l, on_alloc_retry, a);
+    a->limit = loop_timer_new(l, on_alloc_limit, a);
     if (wait_ms >= 0)
         loop_timer_set(a->limit, wait_ms);
     send_request(a);
@@ -237,7 +237,7 @@ void alloc_give_up(struct alloc *a)
         return;
     }
     a->interrupted = true;
-    give_up(a);
+    give_up_allocation(a);
 }
 
 void alloc_free(struct alloc *a)

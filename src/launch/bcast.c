@@ -230,7 +230,7 @@ static const char *base_of(const char *name)
     return slash ? slash + 1 : name;
 }
 
-static bool is_listed(const struct bcast *b, const char *base)
+static bool is_library_listed(const struct bcast *b, const char *base)
 {
     vec_foreach (&b->items, i)
         if (str_eq(base_of(i->behind ? i->behind : i->path), base))
@@ -248,7 +248,7 @@ static void add_lib(struct bcast *b, const struct libs *libs, const struct lib *
                   libs->list.data[lib->by].name);
         return;
     }
-    if (bcast_is_excluded(b->settings.exclude, lib->path) || is_listed(b, base))
+    if (bcast_is_excluded(b->settings.exclude, lib->path) || is_library_listed(b, base))
         return;
     item.source = mem_strdup(lib->path);
     if (b->r.per_node) {
@@ -339,7 +339,7 @@ static void tell_placed(const struct bcast *b, const struct item *item)
         cmd_detail(1, "`%s` is on all nodes%s as %s", item->source, str_cstr(&part), item->path);
 }
 
-static void on_done(void *ctx, size_t failed, bool committed, const struct err *err)
+static void on_bcast_done(void *ctx, size_t failed, bool committed, const struct err *err)
 {
     struct bcast *b = ctx;
     const struct item *item = &b->items.data[b->next];
@@ -387,7 +387,7 @@ static void send_next(struct bcast *b)
                                   .pack = b->settings.pack,
                                   .timeout_ms = b->settings.timeout_ms,
                                   .on_node = on_node,
-                                  .on_done = on_done,
+                                  .on_done = on_bcast_done,
                                   .ctx = b};
 
     o.file.path = item->path;
@@ -498,7 +498,7 @@ static void ask_next(struct bcast *b)
 }
 
 /* It goes last; that it cannot be read is told first. */
-static int check_program(const struct bcast *b)
+static int check_copied_program(const struct bcast *b)
 {
     struct cast_source source;
     struct err err = {0};
@@ -525,7 +525,7 @@ struct bcast *bcast_start(const struct bcast_request *r)
     vec_push(&b->items,
              ((struct item){.source = mem_strdup(r->source), .path = mem_strdup(r->dest)}));
     arena_init(&b->arena, 0);
-    if (check_program(b)) {
+    if (check_copied_program(b)) {
         bcast_free(b);
         return NULL;
     }

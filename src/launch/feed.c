@@ -126,14 +126,14 @@ static void read_some(struct feed *f)
     f->fn(f->ctx, data, (size_t)n);
 }
 
-static void on_ready(void *ctx, int fd, unsigned ready)
+static void on_feed_ready(void *ctx, int fd, unsigned ready)
 {
     (void)fd;
     (void)ready;
     read_some(ctx);
 }
 
-static void on_timer(void *ctx)
+static void on_feed_timer(void *ctx)
 {
     struct feed *f = ctx;
 
@@ -152,11 +152,11 @@ struct feed *feed_new(struct loop *l, int fd, feed_data_fn *fn, void *ctx)
     f->ctx = ctx;
     f->fd = fd;
     f->paused = true;
-    f->timer = loop_timer_new(l, on_timer, f);
+    f->timer = loop_timer_new(l, on_feed_timer, f);
     make_nonblocking(f);
     f->pollable = can_poll(f->fd);
     if (f->pollable)
-        f->watch = loop_fd_new(l, f->fd, 0, on_ready, f);
+        f->watch = loop_fd_new(l, f->fd, 0, on_feed_ready, f);
     return f;
 }
 

@@ -118,8 +118,8 @@ static int refuse_name(const struct question *q, const char *name, struct err *e
     return err_set(err, -ERR_PARSE, "unknown option '%s'", name);
 }
 
-static int set_option(struct filter_options *options, const char *name, const char *value,
-                      struct err *err)
+static int set_filter_option(struct filter_options *options, const char *name, const char *value,
+                             struct err *err)
 {
     const struct question *q = question_of(options);
     const struct opt_row *row = find_option(q, name);
@@ -189,7 +189,7 @@ static int ask_filters(struct filter *f, const struct opt_component *c, struct a
                     .argc = c->command_argc,
                     .argv = c->command_argv,
                     .get = get_option,
-                    .set = set_option,
+                    .set = set_filter_option,
                     .to_json = format_options},
         .opt = (struct opt *)&c->opt,
         .answers = answers,

@@ -188,7 +188,7 @@ static int get_option(lua_State *L)
     return 0;
 }
 
-static int set_option(lua_State *L)
+static int set_filter_lua_option(lua_State *L)
 {
     struct filter_options *o = options_of(L);
     const char *name = luaL_checkstring(L, 2), *value = NULL;
@@ -209,7 +209,7 @@ static void push_options(lua_State *L)
     lua_newtable(L);
     lua_pushcfunction(L, get_option);
     lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, set_option);
+    lua_pushcfunction(L, set_filter_lua_option);
     lua_setfield(L, -2, "__newindex");
     lua_setmetatable(L, -2);
 }

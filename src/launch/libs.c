@@ -175,7 +175,7 @@ static void find_library(const struct search *s, size_t by, struct lib *lib)
     try_file(mem_printf("/%s/%s", s->lib, lib->name), lib);
 }
 
-static bool is_known(const struct libs *l, const char *name)
+static bool is_library_known(const struct libs *l, const char *name)
 {
     vec_foreach (&l->list, lib)
         if (strcmp(lib->name, name) == 0)
@@ -204,7 +204,7 @@ int libs_find(const char *program, struct libs *out, struct err *err)
             const char *name = out->list.data[i].exe.needed.data[k];
             struct lib lib = {.by = i};
 
-            if (is_known(out, name) || out->list.len >= LIBS_MAX)
+            if (is_library_known(out, name) || out->list.len >= LIBS_MAX)
                 continue;
             lib.name = mem_strdup(name);
             find_library(&s, i, &lib);

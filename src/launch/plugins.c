@@ -42,7 +42,7 @@ struct plugins {
     VEC(char *) exported; /* NAME=value */
 };
 
-static void on_say(void *ctx, enum stack_level level, const char *text)
+static void on_plugins_say(void *ctx, enum stack_level level, const char *text)
 {
     const struct plugins *p = ctx;
     const struct opt *o = p->opt;
@@ -60,7 +60,7 @@ static void on_say(void *ctx, enum stack_level level, const char *text)
 
 static _Noreturn void exit_with_error(struct plugins *p, const char *text)
 {
-    on_say(p, STACK_ERROR, text);
+    on_plugins_say(p, STACK_ERROR, text);
     exit(1);
 }
 
@@ -100,7 +100,7 @@ static void on_environment(void *ctx, size_t component, char *const *envp)
     vec_push(&words_of(p, component)->list, ((struct said){.environment = copy_options(p, envp)}));
 }
 
-static bool is_known(void *ctx, const char *name)
+static bool is_plugin_known(void *ctx, const char *name)
 {
     const struct plugins *p = ctx;
 
@@ -111,7 +111,7 @@ static void offer_options(struct plugins *p, struct opt *o)
 {
     size_t count;
 
-    stack_refuse_options(p->stack, is_known, p);
+    stack_refuse_options(p->stack, is_plugin_known, p);
     count = stack_option_count(p->stack);
     p->extras = (struct opt_extras){
         .count = count, .set = on_option, .environment = on_environment, .ctx = p};
@@ -146,7 +146,7 @@ struct plugins *plugins_begin(const struct conf *conf, struct opt *o)
     struct plugstack rows = {0};
     struct stack_facts facts = {0};
     struct stack_host host = {.context = o->command == OPT_SRUN ? S_CTX_LOCAL : S_CTX_ALLOCATOR,
-                              .say = on_say};
+                              .say = on_plugins_say};
     struct err err = {0};
     int rc = conf ? plugstack_load(conf, &rows, &err) : 0;
 
@@ -294,7 +294,7 @@ void plugins_end(struct plugins *p)
     if (!p)
         return;
     if (stack_call(p->stack, STACK_EXIT, NULL, &err) < 0)
-        on_say(p, STACK_ERROR, err.text);
+        on_plugins_say(p, STACK_ERROR, err.text);
     vec_foreach (&p->exported, variable) {
         _cleanup_free_ char *name = mem_strndup(*variable, strcspn(*variable, "="));
 

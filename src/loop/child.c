@@ -65,12 +65,12 @@ static void reap_children(struct loop_children *c)
         child_ended(c, pid, status);
 }
 
-static void on_signal(void *ctx, int signo)
+static void on_child_signal(void *ctx, int signo)
 {
     reap_children(ctx);
 }
 
-static void on_look(evutil_socket_t fd, short what, void *ctx)
+static void on_child_look(evutil_socket_t fd, short what, void *ctx)
 {
     reap_children(ctx);
 }
@@ -79,8 +79,8 @@ static struct loop_children *get_children(struct loop *l)
 {
     if (!l->children) {
         l->children = mem_new(struct loop_children);
-        l->children->look = evtimer_new(l->base, on_look, l->children);
-        loop_signal(l, SIGCHLD, on_signal, l->children);
+        l->children->look = evtimer_new(l->base, on_child_look, l->children);
+        loop_signal(l, SIGCHLD, on_child_signal, l->children);
     }
     return l->children;
 }

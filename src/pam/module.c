@@ -72,7 +72,7 @@ static int act_on_login(const struct login *l, enum action action, const char *w
 /* --- who it is ---------------------------------------------------------------------------------
  */
 
-static int find_user(struct login *l)
+static int find_login_user(struct login *l)
 {
     struct passwd entry, *found = NULL;
     char *buffer = malloc(USER_BUFFER);
@@ -211,7 +211,7 @@ static int handle_login(pam_handle_t *pam, int flags, int argc, const char **arg
     options_parse(pam, argc, argv, &l.options);
     if (!is_ours(&l))
         return PAM_IGNORE;
-    rc = find_user(&l);
+    rc = find_login_user(&l);
     if (rc != PAM_SUCCESS)
         return rc;
     if (l.uid == 0)

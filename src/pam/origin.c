@@ -22,7 +22,7 @@ struct others {
     uint32_t job_id;
 };
 
-static bool is_known(const struct others *o, const char *node)
+static bool is_node_known(const struct others *o, const char *node)
 {
     for (size_t i = 0; i < o->count; i++)
         if (!strcmp(o->targets[i].node, node))
@@ -53,7 +53,7 @@ static void add_node(struct others *o, const struct conf *full, const char *node
     long index = conf_find_node(full, node);
     const struct conf_node *n = index >= 0 ? &full->nodes.data[index] : NULL;
 
-    if (n && o->count < ASKED_MAX && !is_known(o, node) &&
+    if (n && o->count < ASKED_MAX && !is_node_known(o, node) &&
         (is_there(o->ask, n->addr, AI_NUMERICHOST) || (resolve && is_there(o->ask, n->addr, 0))))
         o->targets[o->count++] =
             (struct rpc_node_target){.node = n->name, .addr = n->addr, .port = n->port};

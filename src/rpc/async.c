@@ -41,8 +41,8 @@ struct rpc_async {
     void *ctx;
 };
 
-static void on_step(void *ctx);
-static void on_limit(void *ctx);
+static void on_async_step(void *ctx);
+static void on_async_limit(void *ctx);
 static void on_hedge(void *ctx);
 
 struct rpc_async *rpc_async_controller(struct loop *l, const struct conf *conf,
@@ -63,8 +63,8 @@ struct rpc_async *rpc_async_controller(struct loop *l, const struct conf *conf,
         a->tcp_count += !a->places[i].local;
     pb_pack(request, &a->body);
     a->pause_ms = RPC_PLACE_PAUSE_MIN_MS;
-    a->step = loop_timer_new(l, on_step, a);
-    a->limit = loop_timer_new(l, on_limit, a);
+    a->step = loop_timer_new(l, on_async_step, a);
+    a->limit = loop_timer_new(l, on_async_limit, a);
     a->hedge = loop_timer_new(l, on_hedge, a);
     loop_timer_set(a->step, 0);
     if (timeout_ms == 0)
@@ -124,7 +124,7 @@ static void fail_to_find(struct rpc_async *a)
     finish_call(a, err.code, NULL, &err);
 }
 
-static void on_limit(void *ctx)
+static void on_async_limit(void *ctx)
 {
     struct rpc_async *a = ctx;
     struct err err;
@@ -172,7 +172,8 @@ static void wait_patiently(struct rpc_async *a, const char *why)
     loop_timer_set(a->step, pause_ms);
 }
 
-static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+static void on_async_answer(void *ctx, int code, const ProtobufCMessage *reply,
+                            const struct err *err)
 {
     struct rpc_async *a = ctx;
     struct err closed;
@@ -244,7 +245,7 @@ static void send_to(struct rpc_async *a, int fd)
             return;
         }
     }
-    a->once = rpc_once_start(a->io, fd, &h, minted, a->body.data, on_answer, a);
+    a->once = rpc_once_start(a->io, fd, &h, minted, a->body.data, on_async_answer, a);
     rpc_minted_free(minted, 1);
     if (a->conf->controllers.len > 1) {
         a->hedge_ms = RPC_PLACE_HEDGE_MS;
@@ -252,8 +253,8 @@ static void send_to(struct rpc_async *a, int fd)
     }
 }
 
-static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
-                       const struct err *err)
+static void on_async_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
+                             const struct err *err)
 {
     struct rpc_async *a = ctx;
 
@@ -296,7 +297,7 @@ static void try_address(struct rpc_async *a)
         remaining_ms = 1;
     a->dial = rpc_dial_start(a->loop, &t, 1,
                              rpc_place_patience(remaining_ms, left, a->tcp_count, a->round),
-                             on_dialled, a);
+                             on_async_dialled, a);
 }
 
 /* All places were tried. While one of them may take over soon they are asked again. */
@@ -317,7 +318,7 @@ static void end_round(struct rpc_async *a)
     fail_to_find(a);
 }
 
-static void on_step(void *ctx)
+static void on_async_step(void *ctx)
 {
     struct rpc_async *a = ctx;
     struct err err;

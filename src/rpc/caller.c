@@ -369,7 +369,7 @@ static void on_http(void *owner, struct rpc_http *request, int status)
 }
 
 /* A frame that does not fit the protocol: answered, told, and nothing more is read here. */
-static void on_refused(void *owner, const struct rpc_frame *f, const struct err *err)
+static void on_caller_refused(void *owner, const struct rpc_frame *f, const struct err *err)
 {
     struct rpc_caller *c = owner;
     const struct rpc_header *h = f ? f->header : NULL;
@@ -408,7 +408,7 @@ static bool on_ended(void *owner)
 static const struct rpc_conn_ops caller_ops = {
     .on_head = on_head,
     .on_frame = on_frame,
-    .on_refused = on_refused,
+    .on_refused = on_caller_refused,
     .on_drained = on_drained,
     .on_ended = on_ended,
     .on_http = on_http,

@@ -95,7 +95,7 @@ static int connect_to(struct rpc_client *c, size_t place, int64_t deadline_ms, s
     return rc;
 }
 
-static int send_request(struct call *q, struct err *err)
+static int send_call_request(struct call *q, struct err *err)
 {
     struct rpc_client *c = q->client;
     struct rpc_minted *minted = NULL;
@@ -138,7 +138,7 @@ static bool place_leads(struct call *q, const struct rpc_place *p)
     pb_pack(&nothing.base, &ping.body);
     int rc = connect_to(&probe, 0, ping.deadline_ms, &why);
     if (rc == 0)
-        rc = send_request(&ping, &why);
+        rc = send_call_request(&ping, &why);
     if (rc == 0)
         rc = rpc_wire_answer(&probe.wire, &ping.sent, &ping.sent, &body, ping.deadline_ms, &why);
     if (rc == 0) {
@@ -202,7 +202,7 @@ static int receive_or_move(struct call *q, struct rpc_header *h, const uint8_t *
 static int exchange_frames(struct call *q, struct rpc_header *h, const uint8_t **body,
                            struct err *err)
 {
-    int rc = send_request(q, err);
+    int rc = send_call_request(q, err);
 
     return rc ? rc : receive_or_move(q, h, body, err);
 }

@@ -44,7 +44,7 @@ struct rpc_dial {
 static void next_target(struct rpc_dial *d);
 static void next_address(struct rpc_dial *d);
 
-static void on_timer(void *ctx);
+static void on_dial_timer(void *ctx);
 
 struct rpc_dial *rpc_dial_start(struct loop *l, const struct rpc_target *targets, size_t count,
                                 int64_t each_ms, rpc_dial_fn *done, void *ctx)
@@ -65,7 +65,7 @@ struct rpc_dial *rpc_dial_start(struct loop *l, const struct rpc_target *targets
     }
     d->reasons = STR_INIT_CAP(REASONS_MAX);
     d->at = SIZE_MAX; /* not begun */
-    d->timer = loop_timer_new(l, on_timer, d);
+    d->timer = loop_timer_new(l, on_dial_timer, d);
     loop_timer_set(d->timer, 0);
     return d;
 }
@@ -226,7 +226,7 @@ static void next_target(struct rpc_dial *d)
     }
 }
 
-static void on_timer(void *ctx)
+static void on_dial_timer(void *ctx)
 {
     struct rpc_dial *d = ctx;
 

@@ -129,7 +129,7 @@ static void finish_target(struct target *t, int code, const ProtobufCMessage *re
     f->done(f->ctx, (size_t)(t - f->targets), code, reply, &why);
 }
 
-static void on_limit(void *ctx)
+static void on_fanout_limit(void *ctx)
 {
     struct err err;
 
@@ -162,7 +162,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
 static void enter_fanout(struct rpc_fanout *f, struct target *t)
 {
     f->active++;
-    t->limit = loop_timer_new(f->loop, on_limit, t);
+    t->limit = loop_timer_new(f->loop, on_fanout_limit, t);
     if (f->timeout_ms > 0)
         loop_timer_set(t->limit, f->timeout_ms);
 }

@@ -26,7 +26,7 @@ static bool is_socket(DIR *d, const char *name)
     return fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
 }
 
-static bool is_listed(const struct rpc_names *names, const char *name)
+static bool is_name_listed(const struct rpc_names *names, const char *name)
 {
     vec_foreach (&names->names, n)
         if (str_eq(*n, name))
@@ -42,7 +42,7 @@ static void list_directory(const char *path, struct rpc_names *out)
     while (d && (e = readdir(d))) {
         const char *name = e->d_name + strlen(SOCKET_PREFIX);
         if (str_starts(e->d_name, SOCKET_PREFIX) && is_socket(d, e->d_name) &&
-            !is_listed(out, name))
+            !is_name_listed(out, name))
             vec_push(&out->names, mem_strdup(name));
     }
     if (d)

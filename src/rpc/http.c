@@ -53,7 +53,7 @@ static struct text take_word(struct text *rest)
     return word;
 }
 
-static void copy_text(char *to, struct text from)
+static void copy_http_text(char *to, struct text from)
 {
     memcpy(to, from.data, from.len);
     to[from.len] = '\0';
@@ -73,9 +73,9 @@ static int parse_target(struct text target, struct rpc_http *out)
             return 400;
     mark = memchr(target.data, '?', target.len);
     path = mark ? (size_t)(mark - target.data) : target.len;
-    copy_text(out->path, (struct text){target.data, path});
+    copy_http_text(out->path, (struct text){target.data, path});
     if (mark)
-        copy_text(out->query, (struct text){mark + 1, target.len - path - 1});
+        copy_http_text(out->query, (struct text){mark + 1, target.len - path - 1});
     return RPC_HTTP_OK;
 }
 

@@ -50,7 +50,7 @@ static void finish_keyed(struct rpc_keyed *k, int code, const ProtobufCMessage *
     done(ctx, code, reply, &why);
 }
 
-static void on_limit(void *ctx)
+static void on_keyed_limit(void *ctx)
 {
     struct err err = {0};
 
@@ -58,7 +58,8 @@ static void on_limit(void *ctx)
     finish_keyed(ctx, err.code, NULL, &err);
 }
 
-static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+static void on_keyed_answer(void *ctx, int code, const ProtobufCMessage *reply,
+                            const struct err *err)
 {
     struct rpc_keyed *k = ctx;
 
@@ -66,8 +67,8 @@ static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const 
     finish_keyed(k, code, reply, err);
 }
 
-static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
-                       const struct err *err)
+static void on_keyed_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
+                             const struct err *err)
 {
     struct rpc_keyed *k = ctx;
     struct auth_identity who = {.uid = geteuid(), .gid = getegid()};
@@ -84,7 +85,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     rpc_frame_hash(&k->header, k->body.data, hash);
     auth_token_mint(k->key, &who, k->audience, hash, loop_wall_ms(), AUTH_TTL_MS, minted.token);
     rpc_minted_fill(&minted, k->key);
-    k->once = rpc_once_start(k->io, fd, &k->header, &minted, k->body.data, on_answer, k);
+    k->once = rpc_once_start(k->io, fd, &k->header, &minted, k->body.data, on_keyed_answer, k);
     mem_wipe(&minted, sizeof(minted));
 }
 
@@ -108,8 +109,8 @@ struct rpc_keyed *rpc_keyed_call(struct loop *l, const struct rpc_keyed_request 
         .body_len = (uint32_t)k->body.len,
         .id = 1,
     };
-    k->limit = loop_timer_new(l, on_limit, k);
+    k->limit = loop_timer_new(l, on_keyed_limit, k);
     loop_timer_set(k->limit, r->timeout_ms);
-    k->dial = rpc_dial_start(l, &to, 1, r->timeout_ms, on_dialled, k);
+    k->dial = rpc_dial_start(l, &to, 1, r->timeout_ms, on_keyed_dialled, k);
     return k;
 }

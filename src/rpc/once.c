@@ -80,14 +80,14 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
     return reply ? 0 : err_set(err, -ERR_PROTOCOL, "malformed answer to %s", o->rpc->name);
 }
 
-static void on_refused(void *owner, const struct rpc_frame *f, const struct err *err)
+static void on_once_refused(void *owner, const struct rpc_frame *f, const struct err *err)
 {
     struct err why = *err; /* the connection's own goes with it */
 
     finish_once(owner, why.code, NULL, &why);
 }
 
-static void on_closed(void *owner, const struct err *err)
+static void on_once_closed(void *owner, const struct err *err)
 {
     struct err why = *err;
 
@@ -96,6 +96,6 @@ static void on_closed(void *owner, const struct err *err)
 
 static const struct rpc_conn_ops ops = {
     .on_frame = on_frame,
-    .on_refused = on_refused,
-    .on_closed = on_closed,
+    .on_refused = on_once_refused,
+    .on_closed = on_once_closed,
 };

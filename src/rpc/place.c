@@ -18,7 +18,7 @@ bool rpc_local_socket_wanted(void)
     return !no || !no[0] || strcmp(no, "0") == 0;
 }
 
-static bool is_listed(const struct rpc_place *places, size_t count, const char *addr)
+static bool is_address_listed(const struct rpc_place *places, size_t count, const char *addr)
 {
     for (size_t i = 0; i < count; i++)
         if (!places[i].local && str_eq(places[i].host->addr, addr))
@@ -35,7 +35,7 @@ struct rpc_place *rpc_place_list(const struct conf *conf, size_t *count)
         vec_foreach (&conf->controllers, h)
             places[(*count)++] = (struct rpc_place){h, true};
     vec_foreach (&conf->controllers, h)
-        if (!is_listed(places, *count, h->addr))
+        if (!is_address_listed(places, *count, h->addr))
             places[(*count)++] = (struct rpc_place){h, false};
     return places;
 }

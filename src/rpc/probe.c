@@ -68,7 +68,8 @@ static void note_refusal(struct asked *a, const char *why)
         finish_probe(p, NULL);
 }
 
-static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+static void on_probe_answer(void *ctx, int code, const ProtobufCMessage *reply,
+                            const struct err *err)
 {
     struct asked *a = ctx;
 
@@ -79,8 +80,8 @@ static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const 
         note_refusal(a, code ? err->text : err_text(ERR_STANDBY));
 }
 
-static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
-                       const struct err *err)
+static void on_probe_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
+                             const struct err *err)
 {
     struct asked *a = ctx;
     struct rpc_probe *p = a->probe;
@@ -103,7 +104,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
         note_refusal(a, why.text);
         return;
     }
-    a->once = rpc_once_start(p->io, fd, &h, minted, NULL, on_answer, a);
+    a->once = rpc_once_start(p->io, fd, &h, minted, NULL, on_probe_answer, a);
     rpc_minted_free(minted, 1);
 }
 
@@ -119,13 +120,14 @@ static void begin_probe(struct rpc_probe *p)
             continue;
         t.addr = a->place->host->addr;
         p->open++;
-        a->dial = rpc_dial_start(rpc_io_loop(p->io), &t, 1, RPC_PLACE_PROBE_MS * 2, on_dialled, a);
+        a->dial =
+            rpc_dial_start(rpc_io_loop(p->io), &t, 1, RPC_PLACE_PROBE_MS * 2, on_probe_dialled, a);
     }
     if (!p->open)
         finish_probe(p, NULL);
 }
 
-static void on_timer(void *ctx)
+static void on_probe_timer(void *ctx)
 {
     struct rpc_probe *p = ctx;
 
@@ -154,7 +156,7 @@ struct rpc_probe *rpc_probe_start(struct rpc_io *io, const struct conf *conf,
     p->asked = mem_new_array(struct asked, p->count);
     for (size_t i = 0; i < p->count; i++)
         p->asked[i] = (struct asked){.probe = p, .place = &p->places[i]};
-    p->timer = loop_timer_new(rpc_io_loop(io), on_timer, p);
+    p->timer = loop_timer_new(rpc_io_loop(io), on_probe_timer, p);
     loop_timer_set(p->timer, 0);
     return p;
 }

@@ -233,7 +233,7 @@ static void take_answer(struct branch *b, const Pb__TreeAnswer *m)
     note_answer(b->relay, &a);
 }
 
-static void on_answer(void *ctx, const ProtobufCMessage *answer, bool last)
+static void on_relay_answer(void *ctx, const ProtobufCMessage *answer, bool last)
 {
     struct branch *b = ctx;
     struct rpc_relay *r = b->relay;
@@ -255,7 +255,7 @@ static void on_answer(void *ctx, const ProtobufCMessage *answer, bool last)
     leave_relay(r);
 }
 
-static void on_failed(void *ctx, const struct err *why, bool refused)
+static void on_relay_failed(void *ctx, const struct err *why, bool refused)
 {
     struct branch *b = ctx;
     bool used_up = why->code == -ERR_REPLAY || why->code == -ERR_SKEW;
@@ -297,7 +297,8 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
 {
     struct branch *b = ctx;
     struct rpc_relay *r = b->relay;
-    struct rpc_talk_events events = {.on_answer = on_answer, .on_failed = on_failed, .ctx = b};
+    struct rpc_talk_events events = {
+        .on_answer = on_relay_answer, .on_failed = on_relay_failed, .ctx = b};
     struct goal *head = &r->goals[b->members[0]];
     struct rpc_minted minted;
     struct err why;

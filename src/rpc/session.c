@@ -325,7 +325,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     send_handshake(s, 0, 1, &s->transcript.connecting, sizeof(s->transcript.connecting));
 }
 
-static void on_timer(void *ctx)
+static void on_session_timer(void *ctx)
 {
     struct rpc_session *s = ctx;
     struct rpc_target *targets;
@@ -387,7 +387,7 @@ struct rpc_session *rpc_session_connect(struct loop *l, const struct auth_key *k
     struct rpc_session *s = mem_new(struct rpc_session);
 
     s->io = rpc_io_new(l);
-    s->timer = loop_timer_new(l, on_timer, s);
+    s->timer = loop_timer_new(l, on_session_timer, s);
     s->key = *key;
     s->retry = retry;
     s->pause_ms = RPC_SESSION_RETRY_MIN_MS;

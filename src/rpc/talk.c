@@ -106,7 +106,7 @@ static void fail_talk(struct rpc_talk *t, const struct err *err)
     events.on_failed(events.ctx, &why, refused);
 }
 
-static void on_refused(void *owner, const struct rpc_frame *f, const struct err *err)
+static void on_talk_refused(void *owner, const struct rpc_frame *f, const struct err *err)
 {
     fail_talk(owner, err);
 }
@@ -118,6 +118,6 @@ static void on_closed(void *owner, const struct err *why)
 
 static const struct rpc_conn_ops ops = {
     .on_frame = on_frame,
-    .on_refused = on_refused,
+    .on_refused = on_talk_refused,
     .on_closed = on_closed,
 };

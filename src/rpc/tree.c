@@ -132,7 +132,7 @@ static void fail_rest(struct rpc_tree *t, const struct err *err)
     leave_tree(t);
 }
 
-static void on_limit(void *ctx)
+static void on_tree_limit(void *ctx)
 {
     struct err err;
 
@@ -234,7 +234,7 @@ static void finish_with(struct rpc_tree *t, size_t index, const struct rpc_relay
         abandon_tree(t, t->targets[index].node, err.text);
 }
 
-static void on_answer(void *ctx, const struct rpc_relay_answer *a)
+static void on_tree_answer(void *ctx, const struct rpc_relay_answer *a)
 {
     struct round *r = ctx;
     struct rpc_tree *t = r->tree;
@@ -281,7 +281,7 @@ static void on_head(void *ctx, const char *node, size_t below)
         log_node(((struct round *)ctx)->tree, node, below, "passes the request on to", NULL);
 }
 
-static void on_lost(void *ctx, const char *node, size_t below, const char *why)
+static void on_tree_lost(void *ctx, const char *node, size_t below, const char *why)
 {
     log_node(((struct round *)ctx)->tree, node, below, "is lost on the way to", why);
 }
@@ -327,9 +327,9 @@ static void start_relay(struct round *r, const struct rpc_header *header, size_t
         .silence_ms = t->request.silence_ms,
         .connect_ms = t->conf->message_timeout_sec * 1000,
         .fill = fill_minted,
-        .on_answer = on_answer,
+        .on_answer = on_tree_answer,
         .on_head = on_head,
-        .on_lost = on_lost,
+        .on_lost = on_tree_lost,
         .ctx = r,
     };
     struct rpc_relay_target *targets = mem_new_array(struct rpc_relay_target, count);
@@ -365,7 +365,7 @@ static void pack_request(struct rpc_tree *t, struct str *body, struct rpc_header
 }
 
 /* Takes t->again. */
-static void on_step(void *ctx)
+static void on_tree_step(void *ctx)
 {
     struct rpc_tree *t = ctx;
     struct round *r;
@@ -459,8 +459,8 @@ struct rpc_tree *rpc_tree_start(struct loop *l, const struct conf *conf,
     t->tell = request->tell;
     t->waits = request->waits;
     t->ctx = ctx;
-    t->step = loop_timer_new(l, on_step, t);
-    t->limit = loop_timer_new(l, on_limit, t);
+    t->step = loop_timer_new(l, on_tree_step, t);
+    t->limit = loop_timer_new(l, on_tree_limit, t);
     t->slow = loop_timer_new(l, on_slow, t);
     t->prepared = request->prepared;
     t->commit =

@@ -215,7 +215,7 @@ static void put_flag(struct str *out, const char *key, bool value)
         str_printf(out, " %s=YES", key);
 }
 
-static void put_number(struct str *out, const char *key, uint64_t value, uint64_t def)
+static void put_key_number(struct str *out, const char *key, uint64_t value, uint64_t def)
 {
     if (value != def)
         str_printf(out, " %s=%llu", key, (unsigned long long)value);
@@ -249,19 +249,19 @@ static void put_part_limits(const Pb__PartRecord *p, struct str *out)
     if (p->has_over_time_limit_sec && p->over_time_limit_sec >= 0)
         str_printf(out, " OverTimeLimit=%s", time_format_limit(p->over_time_limit_sec, limit));
     if (p->has_max_nodes)
-        put_number(out, "MaxNodes", p->max_nodes, UINT32_MAX);
-    put_number(out, "MinNodes", p->min_nodes, 0);
+        put_key_number(out, "MaxNodes", p->max_nodes, UINT32_MAX);
+    put_key_number(out, "MinNodes", p->min_nodes, 0);
     if (p->max_cpus_per_node)
-        put_number(out, "MaxCPUsPerNode", p->max_cpus_per_node, UINT32_MAX);
-    put_number(out, "MaxCPUsPerSocket", p->max_cpus_per_socket, 0);
-    put_number(out, "DefMemPerCPU", p->def_mem_per_cpu_mib, 0);
-    put_number(out, "DefMemPerNode", p->def_mem_per_node_mib, 0);
-    put_number(out, "DefCpuPerGPU", p->def_cpu_per_gpu, 0);
-    put_number(out, "DefMemPerGPU", p->def_mem_per_gpu_mib, 0);
-    put_number(out, "MaxMemPerCPU", p->max_mem_per_cpu_mib, 0);
-    put_number(out, "MaxMemPerNode", p->max_mem_per_node_mib, 0);
+        put_key_number(out, "MaxCPUsPerNode", p->max_cpus_per_node, UINT32_MAX);
+    put_key_number(out, "MaxCPUsPerSocket", p->max_cpus_per_socket, 0);
+    put_key_number(out, "DefMemPerCPU", p->def_mem_per_cpu_mib, 0);
+    put_key_number(out, "DefMemPerNode", p->def_mem_per_node_mib, 0);
+    put_key_number(out, "DefCpuPerGPU", p->def_cpu_per_gpu, 0);
+    put_key_number(out, "DefMemPerGPU", p->def_mem_per_gpu_mib, 0);
+    put_key_number(out, "MaxMemPerCPU", p->max_mem_per_cpu_mib, 0);
+    put_key_number(out, "MaxMemPerNode", p->max_mem_per_node_mib, 0);
     if (p->grace_time_sec > 0)
-        put_number(out, "GraceTime", (uint64_t)p->grace_time_sec, 0);
+        put_key_number(out, "GraceTime", (uint64_t)p->grace_time_sec, 0);
 }
 
 void config_file_put_part(const Pb__PartRecord *p, bool root_jobs_disabled, struct str *out)
@@ -274,9 +274,9 @@ void config_file_put_part(const Pb__PartRecord *p, bool root_jobs_disabled, stru
     put_part_limits(p, out);
     put_text(out, "OverSubscribe", p->share && str_eq(p->share, "NO") ? NULL : p->share);
     if (p->has_priority_tier)
-        put_number(out, "PriorityTier", p->priority_tier, 1);
+        put_key_number(out, "PriorityTier", p->priority_tier, 1);
     if (p->has_priority_job_factor)
-        put_number(out, "PriorityJobFactor", p->priority_job_factor, 1);
+        put_key_number(out, "PriorityJobFactor", p->priority_job_factor, 1);
     put_text(out, "Alternate", p->alternate);
     put_text(out, "CpuBind", p->cpu_bind);
     put_text(out, "Topology", p->topology);

@@ -17,7 +17,7 @@ static int64_t count_free(const Pb__LicenseRecord *l)
     return l->total > l->used ? (int64_t)(l->total - l->used) : 0;
 }
 
-static bool is_layer(const Pb__LicenseRecord *l)
+static bool is_tied(const Pb__LicenseRecord *l)
 {
     return l->nodes != NULL;
 }
@@ -30,7 +30,7 @@ static uint64_t count_unused(const Pb__LicenseRecord *l)
 /* The configured count: what jobs may use, plus what is in use outside of jobs. */
 static uint64_t count_total(const Pb__LicenseRecord *l)
 {
-    return is_layer(l) ? l->count : l->total;
+    return is_tied(l) ? l->count : l->total;
 }
 
 static void put_count(struct str *out, const char *key, uint64_t count)
@@ -49,7 +49,7 @@ void show_license_text(const Pb__LicenseRecord *l, struct show_style style, stru
     put_count(out, "Free", count_unused(l));
     put_count(out, "Reserved", l->reserved);
     str_puts(out, "Remote=no");
-    if (is_layer(l)) {
+    if (is_tied(l)) {
         str_printf(out, "%sNodes=%s Mode=MODE_%u", style.oneliner ? " " : "\n    ", l->nodes,
                    l->mode);
         if (l->base_use)
@@ -74,7 +74,7 @@ json_t *show_license_json(const Pb__LicenseRecord *l)
         json_pack("{s:s, s:o, s:I, s:o, s:b, s:I}", "LicenseName", l->name, "Total",
                   pack_count(count_total(l)), "Used", (json_int_t)l->used, "Free",
                   pack_count(count_unused(l)), "Remote", 0, "Reserved", (json_int_t)l->reserved);
-    if (!is_layer(l))
+    if (!is_tied(l))
         return out;
     json_object_set_new(out, "Nodes", json_string(l->nodes));
     json_object_set_new(out, "Mode", json_sprintf("MODE_%u", l->mode));

@@ -22,7 +22,7 @@ static void put_core_ids(const Pb__ResvCores *c, struct str *out)
         str_printf(out, "-%u", c->count - 1);
 }
 
-static void put_cores(const Pb__ResvRecord *r, struct show_style style, struct str *out)
+static void put_parts(const Pb__ResvRecord *r, struct show_style style, struct str *out)
 {
     for (size_t i = 0; i < r->n_cores; i++) {
         record_break(style, out);
@@ -45,7 +45,7 @@ void show_resv_text(const Pb__ResvRecord *r, struct show_style style, struct str
     record_pair(out, " Features", r->features);
     record_pair(out, " PartitionName", r->partition);
     record_pair(out, " Flags", r->flags ? r->flags : "");
-    put_cores(r, style, out);
+    put_parts(r, style, out);
     record_break(style, out);
     if (r->total_cpus)
         str_printf(out, "TRES=cpu=%u", r->total_cpus);

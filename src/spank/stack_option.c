@@ -42,7 +42,7 @@ struct option *stack_option_find(struct plugin *p, const char *name)
     return NULL;
 }
 
-static bool is_name(const char *name)
+static bool is_option_name(const char *name)
 {
     for (const char *c = name; *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))
@@ -55,7 +55,7 @@ int stack_option_add(struct plugin *p, const struct spank_option *opt, struct er
     struct stack *s = p->stack;
     struct option *o;
 
-    if (!opt->name || !is_name(opt->name))
+    if (!opt->name || !is_option_name(opt->name))
         return err_set(err, -ERR_PARSE, "%s: invalid option name '%.80s'", p->name,
                        opt->name ? opt->name : "");
     if (opt->has_arg < 0 || opt->has_arg > 2)

@@ -10,7 +10,7 @@
 #define RECORD 1500 /* bytes; about a pending job */
 #define LOADED 50000
 
-static double now_ms(void)
+static double read_clock_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -37,15 +37,15 @@ static struct store_batch *batch_of(uint64_t first, uint64_t count)
 static void measure_commits(struct store *s, const char *driver, uint64_t records, size_t rounds)
 {
     _cleanup_free_ double *ms = mem_new_array(double, rounds);
-    double begin = now_ms();
+    double begin = read_clock_ms();
     for (size_t i = 0; i < rounds; i++) {
         struct store_batch *b = batch_of(i * records, records);
-        double start = now_ms();
+        double start = read_clock_ms();
         if (store_commit_sync(s, b, NULL))
             exit(1);
-        ms[i] = now_ms() - start;
+        ms[i] = read_clock_ms() - start;
     }
-    double all = now_ms() - begin;
+    double all = read_clock_ms() - begin;
     qsort(ms, rounds, sizeof(*ms), by_value);
     printf("%-10s batches of %4llu: %7.0f commits/s, median %6.2f ms, p99 %6.2f ms\n", driver,
            (unsigned long long)records, (double)rounds * 1e3 / all, ms[rounds / 2],
@@ -72,11 +72,11 @@ static void measure_driver(const char *dir, const char *driver)
     measure_commits(s, driver, 1, 2000);
     measure_commits(s, driver, 1000, LOADED / 1000);
     store_close(s);
-    double start = now_ms();
+    double start = read_clock_ms();
     if (store_open(&where, STORE_TAKE_LEAD, NULL, NULL, &s, NULL) ||
         store_load(s, 0, count_record, NULL, &count, NULL))
         exit(1);
-    printf("%-10s load of %zu records: %.0f ms\n", driver, count, now_ms() - start);
+    printf("%-10s load of %zu records: %.0f ms\n", driver, count, read_clock_ms() - start);
     store_close(s);
 }
 

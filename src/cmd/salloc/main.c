@@ -144,7 +144,7 @@ struct granted {
     size_t component_count;
 };
 
-static void on_granted(void *ctx, uint32_t job_id)
+static void on_salloc_granted(void *ctx, uint32_t job_id)
 {
     const struct granted *g = ctx;
 
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
     complete_specs(&request, plugins);
     run.components = request.components;
     run.component_count = request.component_count;
-    run.on_granted = on_granted;
+    run.on_granted = on_salloc_granted;
     run.ctx = &(struct granted){filter, request.component_count};
     status = run_to_end(conf, &run);
     plugins_end(plugins);

@@ -364,7 +364,7 @@ static void on_signal_at_end(struct run *run, int signo)
     loop_stop(run->loop);
 }
 
-static void on_signal(void *ctx, int signo)
+static void on_salloc_signal(void *ctx, int signo)
 {
     struct run *run = ctx;
 
@@ -408,7 +408,7 @@ static void watch_signal(struct run *run, int signo)
     if (is_ignored)
         sigaddset(&run->ignored, signo);
     if (!is_ignored || signo == SIGINT || signo == SIGQUIT)
-        loop_signal(run->loop, signo, on_signal, run);
+        loop_signal(run->loop, signo, on_salloc_signal, run);
 }
 
 int run_to_end(const struct conf *conf, const struct run_options *options)

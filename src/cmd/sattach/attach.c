@@ -65,7 +65,7 @@ static void leave_step(struct attach *a)
 
 /* --- output ----------------------------------------------------------------------------------- */
 
-static void on_drained(void *ctx)
+static void on_attach_drained(void *ctx)
 {
     struct attach *a = ctx;
 
@@ -96,7 +96,8 @@ static void on_lines(void *ctx, const void *data, size_t len)
 
 static void open_stream(struct attach *a, int number)
 {
-    const struct sink_events events = {.on_drained = on_drained, .on_broken = on_broken, .ctx = a};
+    const struct sink_events events = {
+        .on_drained = on_attach_drained, .on_broken = on_broken, .ctx = a};
     bool alone = a->step->num_tasks == 1 || a->options->filter[number] != EVERY_TASK;
 
     a->sinks[number - 1] = sink_of_fd(a->loop, number, number == 1 ? "stdout" : "stderr", &events);
@@ -273,7 +274,7 @@ static void on_started(struct attach *a, uint32_t node, const Pb__TasksStarted *
     send_size(a); /* the shepherd hears us now */
 }
 
-static void on_message(void *ctx, uint32_t node, unsigned rpc, const ProtobufCMessage *body)
+static void on_attach_message(void *ctx, uint32_t node, unsigned rpc, const ProtobufCMessage *body)
 {
     struct attach *a = ctx;
     const Pb__TaskExited *end = (const Pb__TaskExited *)body;
@@ -334,7 +335,7 @@ static int on_listed(void *ctx, const ProtobufCMessage *message, struct err *err
 }
 
 /* A step that ended before its nodes were asked is not waited for. */
-static bool is_listed(void *ctx)
+static bool is_step_listed(void *ctx)
 {
     const struct attach *a = ctx;
     Pb__StepFilter filter = PB__STEP_FILTER__INIT;
@@ -373,7 +374,7 @@ static void on_interrupt(struct attach *a)
     tasks_tell_states(a->tasks, a->options->id_text, say_state, a);
 }
 
-static void on_signal(void *ctx, int signo)
+static void on_attach_signal(void *ctx, int signo)
 {
     struct attach *a = ctx;
 
@@ -395,7 +396,7 @@ static void watch_signals(struct attach *a)
         /* What was ignored when we were started stays so, as under nohup. */
         if (sigaction(watched[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
             continue;
-        loop_signal(a->loop, watched[i], on_signal, a);
+        loop_signal(a->loop, watched[i], on_attach_signal, a);
     }
     signal(SIGPIPE, SIG_IGN);
     signal(SIGTTIN, SIG_IGN); /* feed.h looks again when the terminal is ours */
@@ -422,10 +423,10 @@ int attach_run(const struct options *o, const struct whole *whole)
     const Pb__StepRecord *step = &whole->step;
     struct attach a = {.options = o, .step = step, .loop = loop_new(0)};
     const struct nodes_events events = {.on_here = on_here,
-                                        .on_message = on_message,
+                                        .on_message = on_attach_message,
                                         .on_over = on_over,
                                         .on_drained = on_room,
-                                        .is_listed = is_listed,
+                                        .is_listed = is_step_listed,
                                         .ctx = &a};
     struct err err = {0};
     int status;

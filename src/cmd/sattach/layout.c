@@ -39,7 +39,7 @@ void layout_format(const Pb__StepRecord *step, struct str *out)
 }
 
 /* Ranks count the tasks of all parts, be they watched or not. */
-static uint32_t count_tasks(const Pb__StepRecord *r)
+static uint32_t count_step_tasks(const Pb__StepRecord *r)
 {
     uint32_t all = 0;
     for (size_t i = 0; i < r->n_part_tasks; i++)
@@ -77,6 +77,6 @@ void whole_join(Pb__StepRecord *const *records, size_t count, struct arena *aren
     out->step = *records[0];
     out->step.layout = layout;
     out->step.n_layout = placed;
-    out->step.num_tasks = count_tasks(records[0]);
+    out->step.num_tasks = count_step_tasks(records[0]);
     out->jobs = jobs;
 }

@@ -62,7 +62,7 @@ static uint32_t index_of(const struct node *n)
     return (uint32_t)(n - n->all->list);
 }
 
-static const char *name_of(const struct node *n)
+static const char *get_node_name(const struct node *n)
 {
     return n->all->step->layout[index_of(n)]->node;
 }
@@ -77,8 +77,8 @@ static void end_node(struct node *n, const struct err *why)
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
-                       const ProtobufCMessage *body)
+static void on_nodes_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                             const ProtobufCMessage *body)
 {
     struct node *n = ctx;
 
@@ -88,7 +88,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         n->all->events.on_message(n->all->events.ctx, index_of(n), rpc->number, body);
 }
 
-static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+static void on_nodes_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct node *n = ctx;
 
@@ -97,7 +97,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     end_node(n, why);
 }
 
-static void on_drained(void *ctx, struct rpc_session *s)
+static void on_nodes_drained(void *ctx, struct rpc_session *s)
 {
     struct node *n = ctx;
 
@@ -116,8 +116,10 @@ static void drop_guest(struct guest *g)
 
 static void welcome_node(struct node *n, struct rpc_session *s, const Pb__IoHello *hello)
 {
-    const struct rpc_session_events events = {
-        .on_message = on_message, .on_drained = on_drained, .on_close = on_close, .ctx = n};
+    const struct rpc_session_events events = {.on_message = on_nodes_message,
+                                              .on_drained = on_nodes_drained,
+                                              .on_close = on_nodes_close,
+                                              .ctx = n};
     Pb__IoHello answer = PB__IO_HELLO__INIT;
 
     n->session = s;
@@ -181,7 +183,7 @@ static void on_session(void *ctx, struct rpc_session *s, const char *peer_name)
     rpc_session_set_events(s, &events);
 }
 
-static void on_refused(void *ctx, const char *peer, const char *why)
+static void on_nodes_refused(void *ctx, const char *peer, const char *why)
 {
     cmd_detail(2, "Refused a connection from %s: %s", peer, why);
 }
@@ -210,22 +212,22 @@ static bool may_come_soon(int code)
            alloc_is_transient(code);
 }
 
-static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
-                      const struct err *err)
+static void on_nodes_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                            const struct err *err)
 {
     struct request *r = ctx;
     struct nodes *all = r->all;
     struct node *n = &all->list[r->index[index]];
 
     if (code == 0) {
-        cmd_detail(2, "Node %s: slurmstepd has process id %u", name_of(n),
+        cmd_detail(2, "Node %s: slurmstepd has process id %u", get_node_name(n),
                    ((const Pb__StepAttached *)reply)->local_pid);
         n->asked = true;
         loop_timer_set(all->patience, cmd_conf()->message_timeout_sec * 1000);
         return;
     }
     if (may_come_soon(code) && loop_mono_ms() < all->give_up_at_ms) {
-        cmd_detail(2, "Node %s: %s; it is asked again", name_of(n), err->text);
+        cmd_detail(2, "Node %s: %s; it is asked again", get_node_name(n), err->text);
         vec_push(&all->again, index_of(n));
         loop_timer_set(all->retry, RETRY_MS);
         return;
@@ -257,7 +259,7 @@ static void ask_job(struct nodes *all, uint32_t job_id, const uint32_t *index, s
     m.io_key = (ProtobufCBinaryData){sizeof(all->token), all->token};
     vec_push(&all->requests, r);
     r->fanout = rpc_fanout_start(all->loop, cmd_conf(), r->targets, count, RPC_STEP_ATTACH, &m.base,
-                                 0, on_answer, r);
+                                 0, on_nodes_answer, r);
 }
 
 static void request_nodes(struct nodes *all, const uint32_t *index, size_t count)
@@ -282,7 +284,7 @@ static void end_asked(struct nodes *all)
         end_node(&all->list[*index], &why);
 }
 
-static void on_retry(void *ctx)
+static void on_nodes_retry(void *ctx)
 {
     struct nodes *all = ctx;
 
@@ -310,7 +312,7 @@ int nodes_open(struct loop *loop, const struct whole *whole, const struct nodes_
     const Pb__StepRecord *step = &whole->step;
     struct nodes *all = mem_new(struct nodes);
     const struct rpc_server_events server_events = {
-        .on_session = on_session, .on_refused = on_refused, .ctx = all};
+        .on_session = on_session, .on_refused = on_nodes_refused, .ctx = all};
     struct rpc_server_options options = {.loop = loop,
                                          .key = &all->key,
                                          .audience = "srun",
@@ -333,7 +335,7 @@ int nodes_open(struct loop *loop, const struct whole *whole, const struct nodes_
     all->list = mem_new_array(struct node, all->count);
     for (uint32_t i = 0; i < all->count; i++)
         all->list[i].all = all;
-    all->retry = loop_timer_new(loop, on_retry, all);
+    all->retry = loop_timer_new(loop, on_nodes_retry, all);
     all->patience = loop_timer_new(loop, on_patience, all);
     all->give_up_at_ms = loop_mono_ms() + cmd_conf()->message_timeout_sec * 1000;
     fd_raise_limit(4 * all->count + SPARE_DESCRIPTORS); /* strangers may call meanwhile */

@@ -28,7 +28,7 @@ static int set_filter(struct options *o, int stream, const char *name, const cha
     return 0;
 }
 
-static int set_option(void *ctx, int id, const char *value)
+static int set_sattach_option(void *ctx, int id, const char *value)
 {
     struct options *o = ctx;
 
@@ -92,7 +92,7 @@ int options_parse(struct options *o, int argc, char **argv)
     int first, status;
 
     *o = (struct options){.filter = {EVERY_TASK, EVERY_TASK, EVERY_TASK}};
-    status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    status = args_parse(&options_table, argc, argv, set_sattach_option, o, &o->common, &first);
     if (status || args_is_info(&o->common))
         return status;
     if (o->pty && (o->filter[0] & o->filter[1] & o->filter[2]) != EVERY_TASK) {

@@ -39,7 +39,7 @@ struct given {
     bool has[sizeof(rows) / sizeof(rows[0])];
 };
 
-static int set_option(void *ctx, int id, const char *value)
+static int set_sbcast_option(void *ctx, int id, const char *value)
 {
     struct given *g = ctx;
 
@@ -70,7 +70,7 @@ static void apply_given(struct options *o, const struct given *g)
     b->preserve = g->has[ID_preserve];
 }
 
-static int find_job(struct options *o, const char *given)
+static int find_cast_job(struct options *o, const char *given)
 {
     const char *text = given ? given : getenv("SLURM_JOB_ID");
 
@@ -95,7 +95,7 @@ static int find_target(struct options *o, const struct given *g)
     o->nodes = g->value[ID_nodelist];
     o->no_allocation = g->has[ID_no_allocation];
     if (!o->no_allocation)
-        return find_job(o, g->value[ID_jobid]);
+        return find_cast_job(o, g->value[ID_jobid]);
     pb__step_id__init(&o->id);
     if (o->nodes)
         return 0;
@@ -122,7 +122,7 @@ static int options_parse(struct options *o, int argc, char **argv)
     int first, status;
 
     *o = (struct options){0};
-    status = args_parse(&options_table, argc, argv, set_option, &given, &o->common, &first);
+    status = args_parse(&options_table, argc, argv, set_sbcast_option, &given, &o->common, &first);
     if (status || args_is_info(&o->common))
         return status;
     if (argc - first != 2) {
@@ -154,7 +154,7 @@ struct run {
     int status;
 };
 
-static void on_done(void *ctx, int status)
+static void on_sbcast_done(void *ctx, int status)
 {
     struct run *run = ctx;
 
@@ -196,7 +196,7 @@ static int send_all(const struct options *o)
                               .source = o->source,
                               .dest = o->dest,
                               .nodes = o->nodes,
-                              .done = on_done,
+                              .done = on_sbcast_done,
                               .ctx = &run};
     struct bcast *b = bcast_start(&r);
 

@@ -152,7 +152,7 @@ static void set_flag(struct options *o, int id)
     }
 }
 
-static int set_option(void *ctx, int id, const char *value)
+static int set_scancel_option(void *ctx, int id, const char *value)
 {
     set_flag(ctx, id);
     return set_value(ctx, id, value);
@@ -162,7 +162,7 @@ int options_parse(struct options *o, int argc, char **argv)
 {
     int first;
     *o = (struct options){0};
-    int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    int status = args_parse(&options_table, argc, argv, set_scancel_option, o, &o->common, &first);
     for (int i = first; status == 0 && i < argc; i++) {
         /* "1,2" as well as "1 2" */
         for (const char *s = argv[i]; status == 0 && *s;) {

@@ -89,7 +89,7 @@ int run_abort(int argc, char **argv)
     return 0;
 }
 
-static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_control_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++)
@@ -109,7 +109,8 @@ static int add_named(struct job_id_list *jobs, char *name)
     filter.n_name = 1;
     filter.uid = &uid;
     filter.n_uid = uid != 0;
-    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, jobs, &err) < 0) {
+    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_control_jobs, jobs, &err) <
+        0) {
         cmd_line("slurm_load_jobs error: %s", err.text);
         return -1;
     }

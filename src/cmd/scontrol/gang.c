@@ -7,7 +7,7 @@
 #include "cmd/scontrol/scontrol.h"
 #include "show/json_out.h"
 
-static void put_text(const Pb__GangReply *reply, const char *partition)
+static void put_gang_text(const Pb__GangReply *reply, const char *partition)
 {
     bool any = show_gang_text(reply, partition, cmd_out());
     if (!any && partition)
@@ -32,6 +32,6 @@ int show_gang(const char *partition)
         json_out_print(cmd_source(), "gang", json_pack("[o]", show_gang_json(reply, partition)),
                        scontrol.yaml, cmd_out());
     else
-        put_text(reply, partition);
+        put_gang_text(reply, partition);
     return 0;
 }

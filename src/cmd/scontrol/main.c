@@ -205,7 +205,7 @@ static int check_user(const char *name)
     return 2;
 }
 
-static int set_option(void *ctx, int id, const char *value)
+static int set_scontrol_option(void *ctx, int id, const char *value)
 {
     switch (id) {
     case ID_uid:
@@ -321,7 +321,7 @@ int main(int argc, char **argv)
     struct err err = {0};
     int first;
     cmd_start("scontrol");
-    if (args_parse(&table, argc, argv, set_option, NULL, &common, &first))
+    if (args_parse(&table, argc, argv, set_scontrol_option, NULL, &common, &first))
         return 1;
     if (args_is_info(&common)) {
         common.help ? run_help(0, NULL) : run_version(0, NULL);

@@ -166,7 +166,7 @@ static size_t visit_steps(const char *node, bool jobs, void (*visit)(const Pb__S
     return count;
 }
 
-static void put_job(const Pb__StepPids *s)
+static void put_job_pids(const Pb__StepPids *s)
 {
     str_printf(cmd_out(), "%u\n", s->job_id);
 }
@@ -181,7 +181,7 @@ static void put_job_step(const Pb__StepPids *s)
 int run_listjobs(int argc, char **argv)
 {
     str_puts(cmd_out(), "JOBID\n");
-    return visit_steps(argc > 0 ? argv[0] : NULL, true, put_job) ? 0 : 1;
+    return visit_steps(argc > 0 ? argv[0] : NULL, true, put_job_pids) ? 0 : 1;
 }
 
 int run_liststeps(int argc, char **argv)

@@ -219,7 +219,7 @@ static int update_part(struct update *u, const char *name, enum part_how how)
 }
 
 /* A node's line as the controller keeps it: values with blanks in quotes. */
-static void put_key(struct str *out, const char *arg)
+static void put_update_key(struct str *out, const char *arg)
 {
     size_t len = strcspn(arg, "=");
     bool quote = arg[len] && strchr(arg + len, ' ');
@@ -234,7 +234,7 @@ static int make_node(struct update *u, const char *names, enum part_how how)
     struct err err = {0};
     for (int i = 0; i < u->argc; i++)
         if (!update_value(u->argv[i], "NodeName", 5))
-            put_key(&keys, u->argv[i]);
+            put_update_key(&keys, u->argv[i]);
     change.nodes = (char *)names;
     if (how == PART_CREATE)
         change.create = (char *)str_cstr(&keys);

@@ -99,7 +99,7 @@ static int write_scripts(const Pb__JobRecord *job, struct err *err)
     return 0;
 }
 
-static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_update_job_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     const Pb__JobList *list = (const Pb__JobList *)message;
     for (size_t i = 0; i < list->n_jobs; i++) {
@@ -121,7 +121,7 @@ static int resize_tell(const Pb__StepId *job, struct err *err)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     job_ids_filter(job, 1, &filter, &arena);
-    return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, NULL, err);
+    return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_update_job_jobs, NULL, err);
 }
 
 #define PRIORITY_TOP 0xfffffffdu

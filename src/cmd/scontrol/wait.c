@@ -138,7 +138,7 @@ static int on_ending(void *ctx, const ProtobufCMessage *message, struct err *err
     return 0;
 }
 
-static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_wait_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct completing *c = ctx;
     const Pb__NodeList *part = (const Pb__NodeList *)message;
@@ -154,7 +154,7 @@ static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static void put_nodes(const char *state, struct hostlist *nodes)
+static void put_waited_nodes(const char *state, struct hostlist *nodes)
 {
     if (!hostlist_count(nodes))
         return;
@@ -169,8 +169,8 @@ static void put_ending(const struct ending *job, int64_t now)
     str_printf(cmd_out(), "JobId=%u EndTime=%s CompletingTime=%s ", job->job_id,
                time_format_date(job->end_at, "Unknown", date),
                time_format_limit(now > job->end_at ? now - job->end_at : 0, since));
-    put_nodes("COMPLETING", job->completing);
-    put_nodes("DOWN", job->down);
+    put_waited_nodes("COMPLETING", job->completing);
+    put_waited_nodes("DOWN", job->down);
     str_putc(cmd_out(), '\n');
 }
 
@@ -183,7 +183,7 @@ int run_completing(int argc, char **argv)
     jobs.has_completing = jobs.completing = 1;
     int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &jobs.base, on_ending, &c, &err);
     if (r == 0 && c.jobs.len)
-        r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &nodes.base, on_nodes, &c, &err);
+        r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &nodes.base, on_wait_nodes, &c, &err);
     if (r < 0)
         cmd_line("slurm_load_jobs error: %s", err.text);
     vec_foreach (&c.jobs, job) {

@@ -53,7 +53,7 @@ struct config {
     struct config_nodes nodes;
 };
 
-static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_write_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct config *c = ctx;
     const Pb__NodeList *part = (const Pb__NodeList *)message;
@@ -63,7 +63,7 @@ static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_write_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct config *c = ctx;
     const Pb__PartList *part = (const Pb__PartList *)message;
@@ -92,9 +92,9 @@ static int load_config(struct config *c, const char *date, struct err *err)
     Pb__TextReply *reply = NULL;
     int r = cmd_call(RPC_CONFIG_SHOW, &request.base, &reply, err);
     if (r == 0)
-        r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &nodes.base, on_nodes, c, err);
+        r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &nodes.base, on_write_nodes, c, err);
     if (r == 0)
-        r = rpc_call_stream(cmd_client(), RPC_PART_LIST, &parts.base, on_parts, c, err);
+        r = rpc_call_stream(cmd_client(), RPC_PART_LIST, &parts.base, on_write_parts, c, err);
     config_file_end_nodes(&c->nodes, &c->nodes_text);
     if (r < 0)
         return r;

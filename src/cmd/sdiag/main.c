@@ -19,7 +19,7 @@ struct options {
 
 static const struct args_table options_table = ARGS_TABLE("sdiag", "");
 
-static int set_option(void *ctx, int id, const char *value)
+static int set_sdiag_option(void *ctx, int id, const char *value)
 {
     struct options *o = ctx;
     switch (id) {
@@ -54,7 +54,7 @@ static int set_option(void *ctx, int id, const char *value)
 static int options_parse(struct options *o, int argc, char **argv)
 {
     *o = (struct options){0};
-    return args_parse_all(&options_table, argc, argv, set_option, o, &o->common);
+    return args_parse_all(&options_table, argc, argv, set_sdiag_option, o, &o->common);
 }
 
 static int reset_counters(struct err *err)

@@ -61,7 +61,7 @@ static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_sinfo_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     const Pb__NodeList *part = (const Pb__NodeList *)message;
     if (part->has_now)
@@ -77,8 +77,8 @@ static int load_table(struct table *t, struct err *err)
         rpc_call_stream_kept(cmd_client(), RPC_PART_LIST, &parts.base, &t->arena, on_parts, t, err);
     table_ask(t, &nodes);
     if (r == 0)
-        r = rpc_call_stream_kept(cmd_client(), RPC_NODE_LIST, &nodes.base, &t->arena, on_nodes, t,
-                                 err);
+        r = rpc_call_stream_kept(cmd_client(), RPC_NODE_LIST, &nodes.base, &t->arena,
+                                 on_sinfo_nodes, t, err);
     return r;
 }
 

@@ -104,7 +104,7 @@ static bool *flag_of(struct options *o, int id)
     }
 }
 
-static int set_option(void *ctx, int id, const char *value)
+static int set_sinfo_option(void *ctx, int id, const char *value)
 {
     struct options *o = ctx;
     bool *flag = flag_of(o, id);
@@ -126,7 +126,7 @@ static void drop_columns_of_environment(struct options *o)
 int options_parse(struct options *o, int argc, char **argv)
 {
     *o = (struct options){0};
-    int status = args_parse_all(&options_table, argc, argv, set_option, o, &o->common);
+    int status = args_parse_all(&options_table, argc, argv, set_sinfo_option, o, &o->common);
     drop_columns_of_environment(o);
     return status;
 }

@@ -18,7 +18,7 @@
 #define POLL_MIN_MS 2
 #define POLL_MAX_MS 100
 
-static int on_jobs(void *ctx, const ProtobufCMessage *part, struct err *err)
+static int on_down_jobs(void *ctx, const ProtobufCMessage *part, struct err *err)
 {
     *(size_t *)ctx += ((const Pb__JobList *)part)->n_jobs;
     return 0;
@@ -33,7 +33,7 @@ static int count_running(struct rpc_client *client, size_t *count, struct err *e
     f.n_state = 2;
     f.has_completing = f.completing = true;
     *count = 0;
-    return rpc_call_stream(client, RPC_JOB_LIST, &f.base, on_jobs, count, err);
+    return rpc_call_stream(client, RPC_JOB_LIST, &f.base, on_down_jobs, count, err);
 }
 
 /* Cancels what runs and waits until the nodes are free. Pending jobs stay in the saved state. */

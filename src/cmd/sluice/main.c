@@ -73,7 +73,7 @@ static const struct option long_options[] = {
     {0},
 };
 
-static int parse_number(const char *option, const char *text, long long max, unsigned *out)
+static int parse_option_number(const char *option, const char *text, long long max, unsigned *out)
 {
     long long value;
     if (str_parse_i64(text, 1, max, &value)) {
@@ -130,9 +130,9 @@ static int parse_one(int opt, struct sluice_options *o)
     struct err err = {0};
     switch (opt) {
     case 'N':
-        return parse_number("nodes", optarg, SLUICE_NODES_MAX, &o->nodes);
+        return parse_option_number("nodes", optarg, SLUICE_NODES_MAX, &o->nodes);
     case 'c':
-        return parse_number("cpus", optarg, 65535, &o->cpus);
+        return parse_option_number("cpus", optarg, 65535, &o->cpus);
     case 'd':
         free(o->dir);
         o->dir_given = true;
@@ -145,14 +145,14 @@ static int parse_one(int opt, struct sluice_options *o)
         }
         return 0;
     case 'i':
-        return parse_number("iterate", optarg, 31622400, &o->iterate_sec);
+        return parse_option_number("iterate", optarg, 31622400, &o->iterate_sec);
     case 'q':
         cmd_set_level(true, 0);
         return 0;
     case OPT_NAME:
         return parse_name(optarg, o);
     case OPT_PORT_BASE:
-        return parse_number("port-base", optarg, 65535, &o->port_base);
+        return parse_option_number("port-base", optarg, 65535, &o->port_base);
     case OPT_SET:
         return parse_set(optarg, o);
     case OPT_RENEW:
@@ -162,7 +162,7 @@ static int parse_one(int opt, struct sluice_options *o)
         o->clean = true;
         return 0;
     case OPT_FOR:
-        return parse_number("for", optarg, 31622400, &o->for_sec);
+        return parse_option_number("for", optarg, 31622400, &o->for_sec);
     case OPT_JSON:
         o->json = true;
         return 0;

@@ -64,7 +64,7 @@ static uint32_t number_of_name(struct names *n, const char *name)
     return (uint32_t)n->list.len;
 }
 
-static uint32_t number_of(struct idmap *known, uint32_t id)
+static uint32_t find_record_number(struct idmap *known, uint32_t id)
 {
     uint32_t number;
     if (idmap_get(known, id, &number))
@@ -74,7 +74,7 @@ static uint32_t number_of(struct idmap *known, uint32_t id)
     return number;
 }
 
-static struct kept *place_of(struct record *r, uint32_t id)
+static struct kept *find_kept_job(struct record *r, uint32_t id)
 {
     uint32_t at;
     if (!idmap_get(&r->places, id, &at)) {
@@ -94,8 +94,8 @@ static uint32_t cpus_wanted(const Pb__JobSpec *s)
 static void keep_user(struct record *r, const Pb__JobSpec *s, struct kept *k)
 {
     size_t before = r->users.count;
-    k->user = number_of(&r->users, s->uid);
-    k->group = number_of(&r->groups, s->gid);
+    k->user = find_record_number(&r->users, s->uid);
+    k->group = find_record_number(&r->groups, s->gid);
     if (r->users.count > before)
         vec_push(&r->user_names.list, mem_strdup(s->user_name ? s->user_name : "unknown"));
 }
@@ -107,7 +107,7 @@ static void keep_job(struct record *r, const Pb__JobRecord *m)
     struct str shape = STR_INIT;
     if (!l || !s)
         return;
-    struct kept *k = place_of(r, l->job_id);
+    struct kept *k = find_kept_job(r, l->job_id);
     keep_user(r, s, k);
     k->part = l->partition ? number_of_name(&r->parts, l->partition) : 0;
     k->state = l->state;

@@ -42,7 +42,7 @@ enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 /* --- out ---------------------------------------------------------------------------------------
  */
 
-static int find_kind(uint32_t kind)
+static int find_record_kind(uint32_t kind)
 {
     for (int i = 0; i < KINDS; i++)
         if (kinds[i].kind == kind)
@@ -53,7 +53,7 @@ static int find_kind(uint32_t kind)
 /* A kind that we do not know has its number. */
 static void put_key(json_t *object, const struct state_line *l)
 {
-    int k = find_kind(l->kind);
+    int k = find_record_kind(l->kind);
     json_object_set_new(object, "kind", k < 0 ? json_integer(l->kind) : json_string(kinds[k].name));
     if (l->name)
         json_object_set_new(object, "name", state_json_text(l->name));
@@ -66,7 +66,7 @@ static json_t *record_json(const struct state_line *l)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     json_t *line = json_object();
-    int k = find_kind(l->kind);
+    int k = find_record_kind(l->kind);
     const ProtobufCMessage *m = k < 0 ? NULL : arena_unpack(&arena, kinds[k].type, l->data, l->len);
     put_key(line, l);
     if (m)
@@ -192,7 +192,8 @@ static bool parse_key(const json_t *object, struct arena *arena, struct state_li
         for (int i = 0; i < KINDS; i++)
             if (str_eq(kinds[i].name, json_string_value(kind)))
                 l->kind = (uint32_t)kinds[i].kind;
-    } else if (get_number(object, "kind", UINT32_MAX, &number) && find_kind((uint32_t)number) < 0) {
+    } else if (get_number(object, "kind", UINT32_MAX, &number) &&
+               find_record_kind((uint32_t)number) < 0) {
         l->kind = (uint32_t)number;
     }
     if (!l->kind || !name == !json_object_get(object, "number"))
@@ -234,7 +235,7 @@ static int parse_record(const json_t *line, struct arena *arena, struct state_li
     if (!has_only(line, names) || !parse_key(line, arena, l) || !record == !raw)
         return err_set(err, -ERR_PARSE, "this is not a line of a saved state");
     l->sort = l->name ? STATE_NAMED : STATE_NUMBERED;
-    int k = find_kind(l->kind);
+    int k = find_record_kind(l->kind);
     if (raw)
         return parse_raw(raw, arena, l, err);
     state_line_name(l, &who);
@@ -296,7 +297,7 @@ int state_line_order(const struct state_line *a, const struct state_line *b)
 
 void state_line_name(const struct state_line *l, struct str *out)
 {
-    int k = find_kind(l->kind);
+    int k = find_record_kind(l->kind);
     if (k < 0)
         str_printf(out, "kind %u", l->kind);
     else

@@ -18,7 +18,7 @@ struct question {
     size_t left, failed;
 };
 
-static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_usage_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct question *q = ctx;
     const Pb__NodeList *part = (const Pb__NodeList *)message;
@@ -36,8 +36,8 @@ static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
-                      const struct err *err)
+static void on_usage_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                            const struct err *err)
 {
     struct question *q = ctx;
     _cleanup_str_ struct str bytes = STR_INIT;
@@ -102,7 +102,7 @@ static int ask_node_usage(struct question *q, const char *nodes, bool clear)
     request.has_collect = request.collect = clear;
 
     filter.nodes = (char *)nodes;
-    if (rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_nodes, q, &err) < 0) {
+    if (rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_usage_nodes, q, &err) < 0) {
         cmd_error("%s", err.text);
         return -1;
     }
@@ -113,7 +113,7 @@ static int ask_node_usage(struct question *q, const char *nodes, bool clear)
     q->answers = arena_alloc(&q->arena, q->targets.len * sizeof(*q->answers));
     q->left = q->targets.len;
     fanout = rpc_fanout_start(q->loop, cmd_conf(), q->targets.data, q->targets.len, RPC_NODE_USAGE,
-                              &request.base, 0, on_answer, q);
+                              &request.base, 0, on_usage_answer, q);
     loop_run(q->loop);
     rpc_fanout_free(fanout);
     return 0;

@@ -78,7 +78,7 @@ static int ask_why(struct found *f, const Pb__StepId *id, const Pb__WhyReply **w
 }
 
 /* Of a heterogeneous job: the record of the component that the answer is about. */
-static int find_component(struct found *f, const Pb__WhyReply *why, const Pb__JobRecord **component,
+static int find_answered_component(struct found *f, const Pb__WhyReply *why, const Pb__JobRecord **component,
                           struct err *err)
 {
     const Pb__JobRecord *asked = f->job;
@@ -174,7 +174,7 @@ static int explain_job(const char *text, const Pb__StepId *id, json_t *all, stru
     arena_init(&f.arena, 0);
     int rc = ask_why(&f, &asked, &why, err);
     if (rc == 0)
-        rc = find_component(&f, why, &component, err);
+        rc = find_answered_component(&f, why, &component, err);
     f.json = asked.has_step_id ? json_array() : json_null();
     if (rc == 0 && asked.has_step_id)
         rc = find_steps(&f, text, &asked, err);

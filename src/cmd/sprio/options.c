@@ -60,7 +60,7 @@ static void set_flag(struct options *o, int id)
     o->weights |= id == ID_weights;
 }
 
-static int set_option(void *ctx, int id, const char *value)
+static int set_sprio_option(void *ctx, int id, const char *value)
 {
     struct options *o = ctx;
     set_flag(o, id);
@@ -90,7 +90,7 @@ int options_parse(struct options *o, int argc, char **argv)
 {
     int first;
     *o = (struct options){0};
-    int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    int status = args_parse(&options_table, argc, argv, set_sprio_option, o, &o->common, &first);
     /* "sprio -j 5": the argument of an option that may have one, set apart from it. */
     for (int i = first; status == 0 && i < argc; i++) {
         if (o->bare) {

@@ -241,7 +241,7 @@ static void set_flag(struct options *o, int id)
     }
 }
 
-static int set_option(void *ctx, int id, const char *value)
+static int set_squeue_option(void *ctx, int id, const char *value)
 {
     struct options *o = ctx;
     o->bare |= (id == ID_jobs || id == ID_steps) && !value;
@@ -264,7 +264,7 @@ int options_parse(struct options *o, int argc, char **argv)
 {
     int first;
     *o = (struct options){0};
-    int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    int status = args_parse(&options_table, argc, argv, set_squeue_option, o, &o->common, &first);
     drop_columns_of_environment(o);
     /* "squeue -j 5": the argument of an option that may have one, set apart from it. */
     for (int i = first; status == 0 && i < argc; i++) {

@@ -167,7 +167,7 @@ static int show_step(const struct options *o, struct loop *loop, const Pb__StepR
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_sstat_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct found *f = ctx;
     const Pb__StepList *part = (const Pb__StepList *)message;
@@ -258,7 +258,7 @@ static int show_job_id(const struct options *o, struct loop *loop, Pb__StepId *i
     arena_init(&arena, 0);
     filter.ids = &id;
     filter.n_ids = 1;
-    rc = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, &found, &err);
+    rc = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_sstat_steps, &found, &err);
     if (rc < 0)
         cmd_line("slurm_load_job_steps error: %s", err.text);
     else if (found.steps.len)

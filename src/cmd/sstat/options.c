@@ -51,7 +51,7 @@ static int add_fields(struct options *o, const char *list)
     return 2;
 }
 
-static int set_option(void *ctx, int id, const char *value)
+static int set_sstat_option(void *ctx, int id, const char *value)
 {
     struct options *o = ctx;
 
@@ -94,7 +94,7 @@ int options_parse(struct options *o, int argc, char **argv)
     int first, status;
 
     *o = (struct options){0};
-    status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    status = args_parse(&options_table, argc, argv, set_sstat_option, o, &o->common, &first);
     for (int i = first; status == 0 && i < argc; i++)
         status = add_ids(o, argv[i]);
     if (status || args_is_info(&o->common) || o->help_format)

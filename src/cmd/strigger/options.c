@@ -20,7 +20,7 @@
 
 const struct args_table options_table = ARGS_TABLE("strigger", "");
 
-static int set_number(const char *name, const char *text, uint32_t *number)
+static int set_trigger_number(const char *name, const char *text, uint32_t *number)
 {
     long long value;
     if (str_parse_i64(text, 1, UINT32_MAX, &value)) {
@@ -85,7 +85,7 @@ static int set_user(struct options *o, const char *name)
     return BAD;
 }
 
-static int set_option(void *ctx, int id, const char *value)
+static int set_strigger_option(void *ctx, int id, const char *value)
 {
     struct options *o = ctx;
     o->ask.types |= trigger_find_type(rows[id].name);
@@ -117,7 +117,7 @@ static int set_option(void *ctx, int id, const char *value)
         return set_user(o, value);
     case ID_id:
         o->has_id = true;
-        return set_number("id", value, &o->id);
+        return set_trigger_number("id", value, &o->id);
     case ID_jobid:
         return set_job(o, value);
     case ID_node:
@@ -138,7 +138,7 @@ static int report_misuse(const char *text)
     return BAD;
 }
 
-static int check_set(const struct options *o)
+static int check_set_options(const struct options *o)
 {
     struct err err = {0};
     if (o->has_id || o->has_user)
@@ -158,7 +158,7 @@ static int check_options(const struct options *o)
         return report_misuse(
             "You must use exactly one of the following options: --set, --get or --clear");
     if (o->set)
-        return check_set(o);
+        return check_set_options(o);
     if (o->ask.program || o->ask.has_offset_sec || o->ask.flags & TRIGGER_PERM)
         return report_misuse("--program, --offset and --flags go with --set");
     if (o->clear && !o->has_id && !o->has_user && !o->ask.has_job_id)
@@ -173,7 +173,7 @@ int options_parse(struct options *o, int argc, char **argv)
     int first;
     *o = (struct options){0};
     pb__trigger_record__init(&o->ask);
-    int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    int status = args_parse(&options_table, argc, argv, set_strigger_option, o, &o->common, &first);
     if (status || args_is_info(&o->common))
         return status;
     if (first < argc) {

@@ -63,7 +63,7 @@ static const char prelude[] =
     "}\n";
 
 /* A number that is by 'more' higher than the task's; of one task alone its digits. */
-static void put_number(const struct tasks_of *t, int64_t more, struct str *out)
+static void put_raised_number(const struct tasks_of *t, int64_t more, struct str *out)
 {
     if (t->first == t->last)
         str_printf(out, "%" PRId64, t->first + more);
@@ -84,9 +84,9 @@ static const char *put_word(const char *p, const struct tasks_of *t, struct str 
         if (*p == '\'')
             literal = !literal;
         else if (!literal && p[0] == '%' && p[1] == 't')
-            put_number(t, 0, out), p++;
+            put_raised_number(t, 0, out), p++;
         else if (!literal && p[0] == '%' && p[1] == 'o')
-            put_number(t, (int64_t)t->offset - t->first, out), p++;
+            put_raised_number(t, (int64_t)t->offset - t->first, out), p++;
         else if (!literal && p[0] == '\\' && p[1] == '\'')
             str_puts(out, "'\\''"), p++; /* out of the quotes, a quote, and in again */
         else if (!literal && p[0] == '\\' && p[1] != '\0')

@@ -51,8 +51,8 @@ static void put_program(const struct run_command *command, struct str *out)
         str_puts(out, "\"_$SLURMD_NODENAME\"");
 }
 
-static void put_part(const struct run *run, uint32_t part, uint32_t other,
-                     const struct run_command *command, struct str *out)
+static void put_command_part(const struct run *run, uint32_t part, uint32_t other,
+                             const struct run_command *command, struct str *out)
 {
     const struct run_options *first = run->options->parts[part], *o = run->options->parts[other];
     uint32_t cpus = run->step->parts[other]->cpus_per_task;
@@ -119,7 +119,7 @@ static int join_part(struct run *run, uint32_t part, struct run_command *out, st
             str_printf(&script,
                        "%s [ \"$SLURM_PROCID\" -ge %u ] && [ \"$SLURM_PROCID\" -lt %u ]; then\n",
                        word, begin, end);
-            put_part(run, part, i, &run->commands[i], &script);
+            put_command_part(run, part, i, &run->commands[i], &script);
             word = "elif";
         }
         begin = end;

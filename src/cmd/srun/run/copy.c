@@ -112,7 +112,7 @@ static int name_apart(struct copy *c, struct copied *made, uint32_t part)
     return 0;
 }
 
-static int add_part(struct copy *c, uint32_t part)
+static int add_copied_part(struct copy *c, uint32_t part)
 {
     struct copied made = make_copied(c->run, part);
 
@@ -133,14 +133,14 @@ static int list_copies(struct copy *c)
 
     for (uint32_t i = 0; rc == 0 && i < run_count_parts(c->run); i++)
         if (run_part_options(c->run, i)->bcast != NULL)
-            rc = add_part(c, i);
+            rc = add_copied_part(c, i);
     return rc;
 }
 
 /* --- one after the other ---------------------------------------------------------------------- */
 
 /* Where the parts run; NULL: on all nodes of the step. */
-static char *format_nodes(const struct run *run, const struct copied *c)
+static char *format_copy_nodes(const struct run *run, const struct copied *c)
 {
     _cleanup_hostlist_ struct hostlist *nodes = hostlist_new();
     _cleanup_str_ struct str text = STR_INIT;
@@ -200,7 +200,7 @@ static int start_next_copy(struct copy *c)
                               .ctx = c};
 
     free(c->nodes);
-    r.nodes = c->nodes = format_nodes(c->run, item);
+    r.nodes = c->nodes = format_copy_nodes(c->run, item);
     say_verbose("copying %s to the nodes%s%s as %s%s", item->source, c->nodes ? " " : "",
                 c->nodes ? c->nodes : "", item->dest, item->per_node ? "_NODE" : "");
     c->bcast = bcast_start(&r);

@@ -226,7 +226,7 @@ void input_free(struct input *in)
     free(in);
 }
 
-static void send_data(struct source *s, const void *data, size_t len)
+static void send_input_data(struct source *s, const void *data, size_t len)
 {
     s->ended = len == 0;
     peers_send_input(s->input->run->peers, &s->takers, data, len);
@@ -241,19 +241,19 @@ static void on_typed(struct source *s, const void *data, size_t len)
     else if (escape_take(&s->escape, data, len, &rest) == ESCAPE_BACKGROUND)
         s->input->run->on->background(s->input->run);
     if (rest.len > 0)
-        send_data(s, rest.data, rest.len);
+        send_input_data(s, rest.data, rest.len);
     if (len == 0)
-        send_data(s, NULL, 0);
+        send_input_data(s, NULL, 0);
 }
 
-static void on_data(void *ctx, const void *data, size_t len)
+static void on_input_data(void *ctx, const void *data, size_t len)
 {
     struct source *s = ctx;
 
     if (s->escapes)
         on_typed(s, data, len);
     else
-        send_data(s, data, len);
+        send_input_data(s, data, len);
 }
 
 static void start_source(struct source *s)
@@ -265,7 +265,7 @@ static void start_source(struct source *s)
     s->started = true;
     s->escapes = s->fd < 0 && isatty(STDIN_FILENO);
     escape_init(&s->escape, ESCAPE_BACKGROUND_ONLY, run->terminal != NULL);
-    s->feed = feed_new(run->loop, s->fd >= 0 ? s->fd : STDIN_FILENO, on_data, s);
+    s->feed = feed_new(run->loop, s->fd >= 0 ? s->fd : STDIN_FILENO, on_input_data, s);
     feed_pause(s->feed, s->input->paused);
 }
 

@@ -36,7 +36,7 @@ struct output {
     uint32_t parts;
 };
 
-static void on_drained(void *ctx)
+static void on_output_drained(void *ctx)
 {
     struct output *o = ctx;
 
@@ -67,7 +67,7 @@ static const char *stream_name(int number)
     return number == 1 ? "stdout" : "stderr";
 }
 
-static struct place *find_place(const struct output *o, const char *name, int number)
+static struct place *find_output_place(const struct output *o, const char *name, int number)
 {
     vec_foreach (&o->places, p)
         if (name != NULL ? str_eq((*p)->name, name) : (*p)->name == NULL && (*p)->number == number)
@@ -106,7 +106,7 @@ static int open_file(struct output *o, uint32_t part, int number, const struct s
 
     if (code < 0)
         return code;
-    s->place = find_place(o, str_cstr(&name), 0);
+    s->place = find_output_place(o, str_cstr(&name), 0);
     if (s->place != NULL)
         return 0;
     code = sink_of_file(run->loop, str_cstr(&name), stream_name(number), options->append, events,
@@ -118,12 +118,13 @@ static int open_file(struct output *o, uint32_t part, int number, const struct s
 
 static int open_place(struct output *o, uint32_t part, int number, struct err *err)
 {
-    const struct sink_events events = {.on_drained = on_drained, .on_broken = on_broken, .ctx = o};
+    const struct sink_events events = {
+        .on_drained = on_output_drained, .on_broken = on_broken, .ctx = o};
     struct stream *s = &o->streams[part][number - 1];
 
     if (s->kind == NAMES_FILE)
         return open_file(o, part, number, &events, err);
-    s->place = find_place(o, NULL, number);
+    s->place = find_output_place(o, NULL, number);
     if (s->place == NULL)
         s->place = add_place(o, NULL, number,
                              sink_of_fd(o->run->loop, number, stream_name(number), &events));
@@ -231,7 +232,7 @@ void output_task_end(struct output *o, uint32_t task)
 
 void output_move(struct output *o, int number, int fd, const char *name)
 {
-    struct place *p = find_place(o, NULL, number);
+    struct place *p = find_output_place(o, NULL, number);
 
     if (p == NULL)
         close(fd);

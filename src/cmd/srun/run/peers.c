@@ -93,7 +93,7 @@ static void check_input(struct peers *p)
     p->run->on->backlog(p->run, full);
 }
 
-static void on_drained(void *ctx, struct rpc_session *s)
+static void on_peers_drained(void *ctx, struct rpc_session *s)
 {
     struct peer *p = ctx;
 
@@ -118,7 +118,7 @@ static void on_heard(struct peer *p)
     await_less(p->peers);
 }
 
-static void on_done(struct peer *p)
+static void on_peers_done(struct peer *p)
 {
     if (p->state == PEER_DONE)
         return;
@@ -127,8 +127,8 @@ static void on_done(struct peer *p)
     p->peers->run->on->node_done(p->peers->run, index_of(p));
 }
 
-static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
-                       const ProtobufCMessage *body)
+static void on_peers_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                             const ProtobufCMessage *body)
 {
     struct peer *p = ctx;
     struct run *run = p->peers->run;
@@ -136,7 +136,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     (void)s;
     on_heard(p);
     if (rpc->number == RPC_STEP_DONE)
-        on_done(p);
+        on_peers_done(p);
     else
         run->on->message(run, index_of(p), rpc, body);
 }
@@ -156,7 +156,7 @@ static void tell_closed(struct peer *p)
     p->peers->run->on->node_lost(p->peers->run, index_of(p), &why);
 }
 
-static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+static void on_peers_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct peer *p = ctx;
 
@@ -182,9 +182,9 @@ static void welcome_node(struct peers *p, struct rpc_session *s, const struct Pb
     uint32_t node = hello->node_index;
     Pb__IoHello answer = *hello;
 
-    const struct rpc_session_events events = {.on_message = on_message,
-                                              .on_drained = on_drained,
-                                              .on_close = on_close,
+    const struct rpc_session_events events = {.on_message = on_peers_message,
+                                              .on_drained = on_peers_drained,
+                                              .on_close = on_peers_close,
                                               .ctx = &p->list[node]};
 
     rpc_session_free(p->list[node].session); /* its end has not reached us */
@@ -267,7 +267,7 @@ static void on_session(void *ctx, struct rpc_session *s, const char *peer_name)
     set_guest_events(g);
 }
 
-static void on_refused(void *ctx, const char *peer, const char *why)
+static void on_peers_refused(void *ctx, const char *peer, const char *why)
 {
     (void)ctx;
     say_debug("Refused a connection from %s: %s", peer, why);
@@ -309,7 +309,7 @@ int peers_open(struct run *run, struct peers **out, struct err *err)
 {
     struct peers *p = mem_new(struct peers);
     const struct rpc_server_events events = {
-        .on_session = on_session, .on_refused = on_refused, .ctx = p};
+        .on_session = on_session, .on_refused = on_peers_refused, .ctx = p};
     struct rpc_server_options options = {
         .loop = run->loop,
         .key = &p->auth_key,

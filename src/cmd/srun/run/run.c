@@ -366,7 +366,7 @@ static void on_node_failed(struct run *run, const char *name)
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
-static void on_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started)
+static void on_srun_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started)
 {
     say_verbose("launch/slurm: _task_start: Node %s, %zu tasks started",
                 run->step->layout[node]->node, started->n_task);
@@ -380,7 +380,7 @@ static void on_started(struct run *run, uint32_t node, const struct Pb__TasksSta
         peers_signal(run->peers, SIGCONT);
 }
 
-static void on_failed(struct run *run, const struct Pb__TaskFailed *failed)
+static void on_srun_failed(struct run *run, const struct Pb__TaskFailed *failed)
 {
     if (run->phase != RUN_RUNNING || !tasks_failed(run->tasks, failed->task, failed->code))
         return;
@@ -418,8 +418,8 @@ static void on_output(struct run *run, uint32_t node, const struct Pb__IoData *m
         peers_pause(run->peers, true);
 }
 
-static void on_message(struct run *run, uint32_t node, const struct rpc_info *rpc,
-                       const ProtobufCMessage *body)
+static void on_srun_message(struct run *run, uint32_t node, const struct rpc_info *rpc,
+                            const ProtobufCMessage *body)
 {
     if (exchange_message(run->exchange, node, rpc->number, body))
         return;
@@ -428,11 +428,11 @@ static void on_message(struct run *run, uint32_t node, const struct rpc_info *rp
         on_output(run, node, (const struct Pb__IoData *)body);
         break;
     case RPC_TASKS_STARTED:
-        on_started(run, node, (const struct Pb__TasksStarted *)body);
+        on_srun_started(run, node, (const struct Pb__TasksStarted *)body);
         break;
     case RPC_TASK_FAILED:
         if (run_owns(run, node, ((const struct Pb__TaskFailed *)body)->task))
-            on_failed(run, (const struct Pb__TaskFailed *)body);
+            on_srun_failed(run, (const struct Pb__TaskFailed *)body);
         break;
     case RPC_TASK_EXITED:
         if (run_owns(run, node, ((const struct Pb__TaskExited *)body)->task))
@@ -511,7 +511,7 @@ static void on_copied(struct run *run, bool all)
     give_up(run, NULL);
 }
 
-static void on_step(struct run *run)
+static void on_srun_step(struct run *run)
 {
     struct err err = {0};
 
@@ -537,7 +537,7 @@ static void on_step(struct run *run)
         on_copied(run, false);
 }
 
-static void on_refused(struct run *run, int exit_code)
+static void on_srun_refused(struct run *run, int exit_code)
 {
     run_at_least(run, exit_code);
     if (run->own_job && run->job_id != 0 && run->alloc != NULL) { /* a job without a step */
@@ -550,8 +550,8 @@ static void on_refused(struct run *run, int exit_code)
 }
 
 static const struct run_events events = {
-    .step = on_step,
-    .refused = on_refused,
+    .step = on_srun_step,
+    .refused = on_srun_refused,
     .copied = on_copied,
     .launch_failed = on_launch_failed,
     .node_lost = on_node_lost,
@@ -559,7 +559,7 @@ static const struct run_events events = {
     .all_here = on_all_here,
     .backlog = on_backlog,
     .node_here = terminal_tell_node,
-    .message = on_message,
+    .message = on_srun_message,
     .background = background_ask,
     .spawns_over = on_spawns_over,
     .output_drained = on_output_drained,

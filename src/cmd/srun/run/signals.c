@@ -26,7 +26,7 @@ static void pass_on(struct run *run, int signo)
     spawns_signal(run->spawns, signo);
 }
 
-static void end_step(struct signals *s, int signo)
+static void end_signalled_step(struct signals *s, int signo)
 {
     if (s->run->aborting) {
         say_hurry();
@@ -51,19 +51,19 @@ static void on_interrupt(struct signals *s)
     int64_t now = loop_mono_ms();
 
     if (o->quit_on_interrupt || s->run->aborting) {
-        end_step(s, SIGINT);
+        end_signalled_step(s, SIGINT);
         return;
     }
     if (o->disable_status) {
         if (s->sent)
-            end_step(s, SIGINT);
+            end_signalled_step(s, SIGINT);
         else
             pass_on(s->run, SIGINT);
         s->sent = true;
         return;
     }
     if (s->last_interrupt_ms != 0 && now - s->last_interrupt_ms <= TWICE_MS) {
-        end_step(s, SIGINT);
+        end_signalled_step(s, SIGINT);
         return;
     }
     s->last_interrupt_ms = now;
@@ -82,7 +82,7 @@ static void end_rest(struct signals *s)
     spawns_signal(s->run->spawns, SIGTERM);
 }
 
-static void on_signal(void *ctx, int signo)
+static void on_srun_signal(void *ctx, int signo)
 {
     struct signals *s = ctx;
     struct run *run = s->run;
@@ -106,7 +106,7 @@ static void on_signal(void *ctx, int signo)
     case SIGTERM:
     case SIGHUP:
     case SIGQUIT:
-        end_step(s, signo);
+        end_signalled_step(s, signo);
         break;
     default:
         pass_on(run, signo);
@@ -129,7 +129,7 @@ struct signals *signals_start(struct run *run)
         if (run->options->ignored_signals & 1u << watched[i])
             signal(watched[i], SIG_IGN);
         else
-            loop_signal(run->loop, watched[i], on_signal, s);
+            loop_signal(run->loop, watched[i], on_srun_signal, s);
     }
     signal(SIGPIPE, SIG_IGN);
     signal(SIGTTIN, SIG_IGN);

@@ -76,8 +76,8 @@ static void on_name(struct spawned *s, uint64_t id, const Pb__NameReply *reply)
     exchange_name_reply(s->run->exchange, (uint32_t)(id >> 32), &sent);
 }
 
-static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
-                       const ProtobufCMessage *body)
+static void on_spawned_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                               const ProtobufCMessage *body)
 {
     struct spawned *s = ctx;
 
@@ -103,7 +103,7 @@ bool spawned_send(struct spawned *s, enum rpc_number rpc, const ProtobufCMessage
 }
 
 /* Who has asked for us has gone without a word, and nobody has a use for what we do. */
-static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+static void on_spawned_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct spawned *s = ctx;
 
@@ -118,7 +118,7 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
 
 struct spawned *spawned_open(struct run *run)
 {
-    const struct rpc_link_events events = {on_message, on_close, NULL};
+    const struct rpc_link_events events = {on_spawned_message, on_spawned_close, NULL};
     struct rpc_link_events mine = events;
     struct spawned *s;
 

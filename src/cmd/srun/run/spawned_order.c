@@ -27,7 +27,7 @@ static const char *hosts_of(const Pb__SpawnCommand *c)
     return host ? host : info_of(c, "hosts");
 }
 
-static uint32_t count_tasks(const Pb__Spawn *m)
+static uint32_t count_spawned_tasks(const Pb__Spawn *m)
 {
     uint32_t tasks = 0;
 
@@ -111,7 +111,7 @@ int spawned_fill_step(const Pb__SpawnOrder *order, struct arena *arena, Pb__Step
     s.has_restarts = order->has_restarts;
     s.restarts = order->restarts;
     s.spawned_by = order->step_id;
-    s.num_tasks = count_tasks(order->spawn);
+    s.num_tasks = count_spawned_tasks(order->spawn);
     s.name = (char *)(slash && slash[1] ? slash + 1 : program);
     s.host = spec->host;
     s.has_srun_pid = spec->has_srun_pid;

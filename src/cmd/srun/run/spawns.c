@@ -171,7 +171,7 @@ static void check_over(struct spawn *p)
         s->run->on->spawns_over(s->run);
 }
 
-static void on_exit_of(void *ctx, pid_t pid, int wait_status)
+static void on_spawned_exit(void *ctx, pid_t pid, int wait_status)
 {
     struct spawns *s = ctx;
 
@@ -242,8 +242,8 @@ static void on_broken(struct run *run, const Pb__KvsAbort *why)
     run_abort_with(run, why->exit_code);
 }
 
-static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
-                       const ProtobufCMessage *body)
+static void on_spawns_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                              const ProtobufCMessage *body)
 {
     struct spawn *p = ctx;
     bool reply = h->flags & RPC_FLAG_REPLY;
@@ -263,7 +263,7 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
         on_broken(p->all->run, (const Pb__KvsAbort *)body);
 }
 
-static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+static void on_spawns_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct spawn *p = ctx;
 
@@ -333,7 +333,7 @@ static int start_program(const struct run *run, int link_fd, int order_fd, pid_t
 
 static int start_spawn(struct spawn *p, const Pb__Spawn *m, struct err *err)
 {
-    const struct rpc_link_events events = {on_message, on_close, p};
+    const struct rpc_link_events events = {on_spawns_message, on_spawns_close, p};
     struct run *run = p->all->run;
     _cleanup_close_ int order = write_order(run, m, err), theirs = -1;
     int pair[2], code;
@@ -349,7 +349,7 @@ static int start_spawn(struct spawn *p, const Pb__Spawn *m, struct err *err)
         close(pair[0]);
         return err_set(err, -code, "cannot start another srun: %s", strerror(code));
     }
-    loop_child(run->loop, p->pid, on_exit_of, p->all);
+    loop_child(run->loop, p->pid, on_spawned_exit, p->all);
     p->link = rpc_link_new(run->loop, pair[0], &events);
     return 0;
 }
