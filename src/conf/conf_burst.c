@@ -84,8 +84,8 @@ static int take_flags(struct conf_burst *b, const struct conf_value *v, struct e
     return 0;
 }
 
-static int find_user(const char *key, const char *name, struct conf_place at, uid_t *uid,
-                     struct err *err)
+static int find_burst_user(const char *key, const char *name, struct conf_place at, uid_t *uid,
+                           struct err *err)
 {
     const size_t room = 65536;
     _cleanup_free_ char *buf = mem_alloc(room);
@@ -114,7 +114,8 @@ static int take_users(struct conf_loader *l, enum conf_burst_key id, const char 
         size_t len = strcspn(list, SEPARATORS);
         _cleanup_free_ char *name = mem_strndup(list, len);
         int rc =
-            len ? find_user(conf_burst_keys[id].name, name, v->at, &users[b->n_users], err) : 0;
+            len ? find_burst_user(conf_burst_keys[id].name, name, v->at, &users[b->n_users], err)
+                : 0;
 
         if (rc < 0)
             return rc;

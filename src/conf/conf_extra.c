@@ -17,7 +17,7 @@
 
 static const char *const names[CONF_EXTRA_FILES] = {"plugstack.conf", "job_container.conf"};
 
-static bool is_plain(char c)
+static bool is_plain_char(char c)
 {
     return isgraph((unsigned char)c) && !strchr("%#\\", c);
 }
@@ -26,7 +26,7 @@ static bool is_plain(char c)
 static void put_escaped(const char *line, size_t len, struct str *out)
 {
     for (size_t i = 0; i < len; i++)
-        if (is_plain(line[i]) || (line[i] == ' ' && i + 1 < len))
+        if (is_plain_char(line[i]) || (line[i] == ' ' && i + 1 < len))
             str_putc(out, line[i]);
         else
             str_printf(out, "%%%02x", (unsigned char)line[i]);

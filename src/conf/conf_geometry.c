@@ -6,7 +6,7 @@ struct geometry {
     uint32_t cpus, boards, sockets, per_board, cores, threads;
 };
 
-static uint32_t read_number(const struct conf_row *row, enum conf_node_key key)
+static uint32_t read_geometry_number(const struct conf_row *row, enum conf_node_key key)
 {
     const struct conf_value *v = &row->value[key];
     long long n = 0;
@@ -30,17 +30,17 @@ static struct geometry read_geometry(const struct conf_row *row)
                  is_own_value(row, CONF_NODE_CORES) || is_own_value(row, CONF_NODE_THREADS) ||
                  is_own_value(row, CONF_NODE_BOARDS);
     bool cpus = is_own_value(row, CONF_NODE_CPUS);
-    struct geometry g = {.cpus = read_number(row, CONF_NODE_CPUS)};
+    struct geometry g = {.cpus = read_geometry_number(row, CONF_NODE_CPUS)};
 
     if (shape && !cpus)
         g.cpus = 0;
     if (cpus && !shape)
         return g;
-    g.boards = read_number(row, CONF_NODE_BOARDS);
-    g.sockets = read_number(row, CONF_NODE_SOCKETS);
-    g.per_board = read_number(row, CONF_NODE_SOCKETS_PER_BOARD);
-    g.cores = read_number(row, CONF_NODE_CORES);
-    g.threads = read_number(row, CONF_NODE_THREADS);
+    g.boards = read_geometry_number(row, CONF_NODE_BOARDS);
+    g.sockets = read_geometry_number(row, CONF_NODE_SOCKETS);
+    g.per_board = read_geometry_number(row, CONF_NODE_SOCKETS_PER_BOARD);
+    g.cores = read_geometry_number(row, CONF_NODE_CORES);
+    g.threads = read_geometry_number(row, CONF_NODE_THREADS);
     return g;
 }
 

@@ -333,7 +333,7 @@ static long find_gpu(const struct items *items, const char *file)
 }
 
 /* The share of the i-th of n GPUs: equal shares, and the remainder goes to the first GPUs. */
-static uint64_t part_of(uint64_t count, size_t n, size_t i)
+static uint64_t divide_count(uint64_t count, size_t n, size_t i)
 {
     return count / n + (i < count % n);
 }
@@ -342,11 +342,11 @@ static void spread_line(struct conf_loader *l, const struct items *items, const 
                         const struct gres_line *g, size_t node, struct conf_gres *item)
 {
     for (size_t i = 0; i < item->n_parts && !g->n_files; i++)
-        item->parts[i] += part_of(g->count, item->n_parts, i);
+        item->parts[i] += divide_count(g->count, item->n_parts, i);
     for (size_t i = 0; i < g->n_files; i++) {
         long at = find_gpu(items, g->files[i]);
         if (at >= 0 && (size_t)at < item->n_parts)
-            item->parts[at] += part_of(g->count, g->n_files, i);
+            item->parts[at] += divide_count(g->count, g->n_files, i);
         else if (!is_gpu_file(lines, node, g->files[i]))
             conf_fault(l, g->row->at, "Name=%s File=%s: no Name=gpu line of node %s has this file",
                        g->name, g->files[i], l->conf->nodes.data[node].name);
@@ -395,7 +395,7 @@ static void spread_item(struct conf_loader *l, const struct items *items, const 
         last = g;
     }
     for (size_t i = 0; i < item->n_parts && !last; i++)
-        item->parts[i] = part_of(item->count, item->n_parts, i);
+        item->parts[i] = divide_count(item->count, item->n_parts, i);
     for (size_t i = 0; i < item->n_parts; i++)
         sum += item->parts[i];
     if (last && sum != item->count)

@@ -92,7 +92,7 @@ static bool given(const struct conf_row *row, enum conf_hres_key key)
     return row->value[key].text && *row->value[key].text;
 }
 
-static struct conf_place place_of(const struct conf_hres *h)
+static struct conf_place get_hres_place(const struct conf_hres *h)
 {
     return (struct conf_place){h->file, h->line, h->column};
 }
@@ -407,7 +407,7 @@ static int check_topology(struct shape *s, struct err *err)
     const struct conf *c = s->l->conf;
     const struct conf_network *net = &c->networks.data[conf_network_index(c, s->h->topology)];
     if (net->kind != CONF_TOPO_BLOCK) {
-        conf_warn(s->l, place_of(s->h),
+        conf_warn(s->l, get_hres_place(s->h),
                   "resource %s: topology %s is ignored, the network %s has no blocks", s->h->name,
                   s->h->topology, net->name);
         return 0;
@@ -430,7 +430,7 @@ static int check_shape(struct conf_loader *l, struct conf_hres *h, struct err *e
 {
     struct shape s = {.l = l, .h = h};
     if (!h->layers.len)
-        return conf_fail(place_of(h), err, "resource %s has no layers", h->name);
+        return conf_fail(get_hres_place(h), err, "resource %s has no layers", h->name);
     s.of = mem_new_array(struct members, h->layers.len);
     sort_layers(h);
     int rc = check_same(&s, err);

@@ -3,7 +3,7 @@
 
 #include "conf/conf_internal.h"
 
-static const char *name_of(const void *base, size_t size, size_t number)
+static const char *get_indexed_name(const void *base, size_t size, size_t number)
 {
     return *(const char *const *)(const void *)((const char *)base + size * number);
 }
@@ -23,7 +23,7 @@ static size_t slot_of(const struct conf_index *index, const void *base, size_t s
 {
     size_t i = hash_name(name) & index->mask;
 
-    while (index->slot[i] && strcmp(name_of(base, size, index->slot[i] - 1), name) != 0)
+    while (index->slot[i] && strcmp(get_indexed_name(base, size, index->slot[i] - 1), name) != 0)
         i = (i + 1) & index->mask;
     return i;
 }
@@ -47,7 +47,7 @@ void conf_index_reserve(struct conf_index *index, size_t count)
 
 long conf_index_add(struct conf_index *index, const void *base, size_t size, size_t number)
 {
-    size_t i = slot_of(index, base, size, name_of(base, size, number));
+    size_t i = slot_of(index, base, size, get_indexed_name(base, size, number));
 
     if (index->slot[i])
         return (long)index->slot[i] - 1;

@@ -170,7 +170,7 @@ static int take_row(struct conf_loader *l, struct conf_network *net, const struc
 /* --- the trees ---------------------------------------------------------------------------------
  */
 
-static struct conf_place place_of(const struct conf_switch *s)
+static struct conf_place get_switch_place(const struct conf_switch *s)
 {
     return (struct conf_place){s->file, s->line, s->column};
 }
@@ -182,7 +182,7 @@ static int index_names(const struct conf_network *net, struct conf_index *index,
     for (size_t i = 0; i < net->switches.len; i++) {
         const struct conf_switch *s = &net->switches.data[i];
         if (conf_index_add(index, net->switches.data, sizeof(*s), i) >= 0)
-            return conf_fail(place_of(s), err, "%s is defined twice", s->name);
+            return conf_fail(get_switch_place(s), err, "%s is defined twice", s->name);
     }
     return 0;
 }
@@ -195,18 +195,18 @@ static int join_children(struct conf_loader *l, struct conf_network *net,
     struct err inner = {0};
     char buf[HOSTLIST_NAME_MAX + 1];
     if (hostlist_parse(s->switches, &list, &inner) < 0)
-        return conf_fail(place_of(s), err, "Switches=%s: %s", s->switches, inner.text);
+        return conf_fail(get_switch_place(s), err, "Switches=%s: %s", s->switches, inner.text);
     for (size_t i = 0; i < hostlist_count(list); i++) {
         const char *name = hostlist_nth(list, i, buf);
         long child = conf_index_find(index, net->switches.data, sizeof(*s), name);
         if (child < 0)
-            return conf_fail(place_of(s), err, "Switches=%s: there is no switch %s", s->switches,
-                             name);
+            return conf_fail(get_switch_place(s), err, "Switches=%s: there is no switch %s",
+                             s->switches, name);
         struct conf_switch *c = &net->switches.data[child];
         if (c->parent == CONF_NO_SWITCH)
             c->parent = number;
         else
-            conf_warn(l, place_of(s), "%s is below %s already", name,
+            conf_warn(l, get_switch_place(s), "%s is below %s already", name,
                       net->switches.data[c->parent].name);
     }
     return 0;
@@ -219,8 +219,9 @@ static int note_levels(struct conf_network *net, const struct conf_switch *leaf,
     for (uint32_t up = leaf->parent; up != CONF_NO_SWITCH; up = net->switches.data[up].parent) {
         struct conf_switch *s = &net->switches.data[up];
         if (++level == CONF_SWITCH_LEVELS_MAX)
-            return conf_fail(place_of(s), err, "%s: more than %d levels of switches, or a circle",
-                             s->name, CONF_SWITCH_LEVELS_MAX);
+            return conf_fail(get_switch_place(s), err,
+                             "%s: more than %d levels of switches, or a circle", s->name,
+                             CONF_SWITCH_LEVELS_MAX);
         s->level = level > s->level ? level : s->level;
         if (leaf->node_set && !leaf->switches)
             bitset_or(s->node_set, leaf->node_set);
@@ -234,7 +235,7 @@ static void warn_unconnected(struct conf_loader *l, const struct conf_network *n
     size_t out = l->conf->nodes.len - bitset_count(taken);
     long first = bitset_next_clear(taken, 0);
     if (out && first >= 0 && net->switches.len)
-        conf_warn(l, place_of(&vec_last(&net->switches)),
+        conf_warn(l, get_switch_place(&vec_last(&net->switches)),
                   "%zu nodes are in no %s, the first is %s: each is alone", out,
                   kinds[net->kind].unit, l->conf->nodes.data[first].name);
 }
@@ -316,7 +317,7 @@ int conf_topo_place(struct conf *c, const char *const *placed, struct err *err)
     return rc;
 }
 
-static enum conf_topo kind_of(const char *plugin)
+static enum conf_topo find_plugin_kind(const char *plugin)
 {
     for (size_t i = 0; i < KINDS; i++)
         if (kinds[i].kind && strstr(plugin, kinds[i].kind))
@@ -336,7 +337,7 @@ static struct conf_network *add_network(struct conf_loader *l, const char *name,
 static int build_conf_network(struct conf_loader *l, struct err *err)
 {
     const char *plugin = l->conf->topology_plugin ? l->conf->topology_plugin : "";
-    struct conf_network *net = add_network(l, DEFAULT_NAME, kind_of(plugin));
+    struct conf_network *net = add_network(l, DEFAULT_NAME, find_plugin_kind(plugin));
     if (net->kind == CONF_TOPO_FLAT)
         return 0;
     int rc = build_network(l, net, l->topo.row.data, l->topo.row.len, err);
@@ -366,7 +367,7 @@ static int build_topology(struct conf_loader *l, const struct conf_row *rows, si
     if (conf_find_network(l->conf, name) >= 0)
         return conf_fail(rows->at, err, "topology %s is defined twice", name);
     uint32_t number = (uint32_t)l->conf->networks.len;
-    struct conf_network *net = add_network(l, name, kind_of(mark + len));
+    struct conf_network *net = add_network(l, name, find_plugin_kind(mark + len));
     if (is_default && *has_default)
         conf_warn(l, rows->at, "topology %s: cluster_default is true of %s already", name,
                   conf_default_network(l->conf)->name);
@@ -386,7 +387,7 @@ static void warn_default(struct conf_loader *l, bool has_default, struct conf_pl
     if (!has_default && l->conf->networks.len > 1)
         conf_warn(l, first, "no topology has cluster_default: true: the first one, %s, is used",
                   net->name);
-    if (plugin->text && kind_of(l->conf->topology_plugin) != net->kind)
+    if (plugin->text && find_plugin_kind(l->conf->topology_plugin) != net->kind)
         conf_warn(l, plugin->at, "TopologyPlugin=%s is ignored: topology.yaml is there",
                   plugin->text);
 }

@@ -321,7 +321,7 @@ void control_stats(const struct control *c, Pb__CtlStats *s)
 }
 
 /* Components start together, and return to the queue together. */
-static int check_set(const struct job_set *set, struct err *err)
+static int check_set_states(const struct job_set *set, struct err *err)
 {
     uint32_t waits = 0, runs = 0;
     for (uint32_t i = 0; i < set->count; i++) {
@@ -366,7 +366,7 @@ int control_check(const struct control *c, struct err *err)
     rc = rc ? rc : holdings_check(c->cluster, err);
     rc = rc ? rc : job_set_check(c->cluster, err);
     vec_foreach (&c->cluster->sets.list, set)
-        rc = rc ? rc : check_set(*set, err);
+        rc = rc ? rc : check_set_states(*set, err);
     return rc ? rc : resource_check(c->cluster, err);
 }
 

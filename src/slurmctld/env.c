@@ -36,8 +36,8 @@ static void on_wake_at(void *ctx, int64_t mono_ms)
         loop_timer_set(c->wake, mono_ms > now_ms ? mono_ms - now_ms : 0);
 }
 
-static void on_put(void *ctx, enum record_kind kind, uint64_t number, const char *name,
-                   const void *data, size_t len)
+static void on_env_put(void *ctx, enum record_kind kind, uint64_t number, const char *name,
+                       const void *data, size_t len)
 {
     struct ctld *c = ctx;
     store_put(c->batch, kind, number, name, data, len);
@@ -114,19 +114,19 @@ static void to_helper(struct ctld *c, enum outbox_kind kind, const Pb__ScriptRun
     outbox_add(c->outbox, item);
 }
 
-static void on_run(void *ctx, const Pb__ScriptRun *m)
+static void on_env_run(void *ctx, const Pb__ScriptRun *m)
 {
     to_helper(ctx, OUTBOX_RUN, m);
 }
 
-static void on_stop(void *ctx, const Pb__ScriptRun *m)
+static void on_env_stop(void *ctx, const Pb__ScriptRun *m)
 {
     Pb__ScriptRun which = *m;
     which.path = (char *)"";
     to_helper(ctx, OUTBOX_RUN_END, &which);
 }
 
-static void on_close(void *ctx, const char *node)
+static void on_env_close(void *ctx, const char *node)
 {
     nodes_close(ctx, node);
 }
@@ -208,14 +208,14 @@ void env_init(struct env *env, struct ctld *c)
         .mono_ms = on_mono_ms,
         .work_usec = diag_clock,
         .wake_at = on_wake_at,
-        .put = on_put,
+        .put = on_env_put,
         .del = on_del,
         .reply = on_reply,
         .reply_error = on_reply_error,
         .send = on_send,
         .ack = on_ack,
         .welcome = on_welcome,
-        .close = on_close,
+        .close = on_env_close,
         .sign = on_sign,
         .user_in_group = on_user_in_group,
         .user_name = on_user_name,
@@ -226,8 +226,8 @@ void env_init(struct env *env, struct ctld *c)
         .log_sched = on_log_sched,
         .boot = on_boot,
         .job_ended = job_comp_ended,
-        .run = c->runs_scripts ? on_run : NULL,
-        .stop = on_stop,
+        .run = c->runs_scripts ? on_env_run : NULL,
+        .stop = on_env_stop,
     };
     submit_env_init(env);
     c->boot = read_boot();

@@ -67,7 +67,7 @@ static bool list_has(const char *list, const char *name)
 }
 
 /* The list of names and uids has the user; -1: his name is being looked up. */
-static int is_listed(struct ctld *c, const char *list, uint32_t uid)
+static int is_user_listed(struct ctld *c, const char *list, uint32_t uid)
 {
     char number[24];
     const char *name;
@@ -99,7 +99,7 @@ static bool may_read(struct ctld *c, const struct rpc_http *request, struct rpc_
         return false;
     }
     if (users)
-        listed = is_listed(c, users, (uint32_t)request->who->uid);
+        listed = is_user_listed(c, users, (uint32_t)request->who->uid);
     if (listed < 0)
         refuse(a, 503, "the name of this user is being looked up: try again");
     else if (!listed)

@@ -46,7 +46,7 @@ static int unknown_kind(struct err *err, const char *text)
                    err_text(ERR_DEPENDENCY), len < 80 ? len : 80, text);
 }
 
-static bool read_number(const char **s, uint32_t *out)
+static bool read_depend_number(const char **s, uint32_t *out)
 {
     uint64_t n = 0;
     const char *p = *s;
@@ -68,22 +68,22 @@ static bool read_job(const char **s, struct depend_item *item)
     item->element = DEPEND_WHOLE;
     item->delay_min = 0;
     item->has_offset = false;
-    if (!read_number(s, &item->job_id) || item->job_id == 0)
+    if (!read_depend_number(s, &item->job_id) || item->job_id == 0)
         return false;
     if (**s == '_') {
         ++*s;
         all_elements = **s == '*';
         if (all_elements)
             ++*s;
-        else if (!read_number(s, &item->element) || item->element >= DEPEND_CORR)
+        else if (!read_depend_number(s, &item->element) || item->element >= DEPEND_CORR)
             return false;
     }
     if (**s != '+')
         return true;
     ++*s;
     if (item->kind == DEPEND_AFTER)
-        return read_number(s, &item->delay_min);
-    if (all_elements || !read_number(s, &offset) || offset > UINT8_MAX)
+        return read_depend_number(s, &item->delay_min);
+    if (all_elements || !read_depend_number(s, &offset) || offset > UINT8_MAX)
         return false;
     item->has_offset = true;
     item->offset = (uint8_t)offset;

@@ -211,7 +211,7 @@ static int64_t name_key(uint32_t uid, const char *name)
 }
 
 /* From its record. */
-static const char *name_of(struct job *j)
+static const char *get_job_name(struct job *j)
 {
     if (j->waits.name)
         return j->waits.name->text;
@@ -240,7 +240,7 @@ void depend_place_name(struct cluster *c, struct job *j)
 {
     if (!c->waiting.names || !j->spec.len) /* it has its place when it has its record */
         return;
-    int64_t key = name_key(j->uid, name_of(j));
+    int64_t key = name_key(j->uid, get_job_name(j));
     uint64_t tie = j->id | (j->state == PB__JOB_STATE__PENDING ? NAMED_WAITS : 0);
     if (is_over(j))
         order_remove(&c->waiting.named, &j->waits.name->link);
@@ -350,7 +350,7 @@ struct job *depend_first_named(const struct cluster *c, uint32_t uid, const char
 
 struct job *depend_first_like(const struct cluster *c, struct job *j)
 {
-    return c->waiting.names ? named_after(c, j->uid, name_of(j), 0) : NULL;
+    return c->waiting.names ? named_after(c, j->uid, get_job_name(j), 0) : NULL;
 }
 
 bool depend_is_first_like(const struct cluster *c, struct job *j)
@@ -361,7 +361,7 @@ bool depend_is_first_like(const struct cluster *c, struct job *j)
 
 struct job *depend_next_like(const struct cluster *c, struct job *j)
 {
-    return c->waiting.names ? named_after(c, j->uid, name_of(j), NAMED_WAITS) : NULL;
+    return c->waiting.names ? named_after(c, j->uid, get_job_name(j), NAMED_WAITS) : NULL;
 }
 
 void depend_leave(struct cluster *c, struct job *j)

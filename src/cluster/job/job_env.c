@@ -12,7 +12,8 @@
 #include "base/words.h"
 #include "cluster/resource/dist.h"
 
-static void put_number(job_env_fn *put, void *ctx, const char *name, bool given, uint64_t number)
+static void put_number_variable(job_env_fn *put, void *ctx, const char *name, bool given,
+                                uint64_t number)
 {
     char text[24];
 
@@ -22,7 +23,7 @@ static void put_number(job_env_fn *put, void *ctx, const char *name, bool given,
     put(ctx, name, text);
 }
 
-static void put_text(job_env_fn *put, void *ctx, const char *name, const char *text)
+static void put_text_variable(job_env_fn *put, void *ctx, const char *name, const char *text)
 {
     if (text)
         put(ctx, name, text);
@@ -36,14 +37,14 @@ static void put_word(job_env_fn *put, void *ctx, const char *name, const char *t
 
     if (equals)
         str_printf(&word, "%.*s", (int)(equals - text), text);
-    put_text(put, ctx, name, equals ? str_cstr(&word) : text);
+    put_text_variable(put, ctx, name, equals ? str_cstr(&word) : text);
 }
 
 static void put_size(job_env_fn *put, void *ctx, const char *name, const char *text)
 {
     const char *equals = text ? strchr(text, '=') : NULL;
 
-    put_text(put, ctx, name, equals ? equals + 1 : NULL);
+    put_text_variable(put, ctx, name, equals ? equals + 1 : NULL);
 }
 
 static void put_gpus(job_env_fn *put, void *ctx, const char *name, const char *gres)
@@ -94,7 +95,7 @@ static void put_tres_bind(job_env_fn *put, void *ctx, const char *name, const ch
     const char *own = gpu ? strstr(gpu, "_gpu:") : NULL;
 
     if (tres || !gpu) {
-        put_text(put, ctx, name, tres);
+        put_text_variable(put, ctx, name, tres);
         return;
     }
     str_puts(&text, "gres/gpu:");
@@ -167,17 +168,17 @@ static const char *const sort_words[] = {"sort", NULL};
     put_bind_word(put, ctx, name, s->member, verbose_words, "quiet");
 #define PUT_BIND_PREFER(name, member) put_bind_word(put, ctx, name, s->member, prefer_words, "");
 #define PUT_BIND_SORT(name, member) put_bind_word(put, ctx, name, s->member, sort_words, "");
-#define PUT_TEXT(name, member) put_text(put, ctx, name, s->member);
+#define PUT_TEXT(name, member) put_text_variable(put, ctx, name, s->member);
 #define PUT_WORD(name, member) put_word(put, ctx, name, s->member);
 #define PUT_SIZE(name, member) put_size(put, ctx, name, s->member);
 #define PUT_TRES(name, member)                                                                     \
     put_tres(put, ctx, name, s->member, s->has_cpus_per_task ? s->cpus_per_task : 0);
 #define PUT_TRES_BIND(name, member) put_tres_bind(put, ctx, name, s->member, s->gpu_bind);
 #define PUT_GPUS(name, member) put_gpus(put, ctx, name, s->member);
-#define PUT_NUMBER(name, member) put_number(put, ctx, name, s->has_##member, (uint64_t)s->member);
-#define PUT_FLAG(name, member) put_number(put, ctx, name, s->has_##member && s->member, 1);
+#define PUT_NUMBER(name, member) put_number_variable(put, ctx, name, s->has_##member, (uint64_t)s->member);
+#define PUT_FLAG(name, member) put_number_variable(put, ctx, name, s->has_##member && s->member, 1);
 #define PUT_CPU(name, member)                                                                      \
-    put_number(put, ctx, name, s->has_##member && !s->has_mem_per_node_mib, s->member);
+    put_number_variable(put, ctx, name, s->has_##member && !s->has_mem_per_node_mib, s->member);
 
 void job_env_each(const Pb__JobSpec *s, job_env_fn *put, void *ctx)
 {
@@ -237,8 +238,8 @@ void job_env_put_implied(const Pb__JobSpec *spec, const uint32_t *tasks, size_t 
         return;
     for (size_t i = 0; i < nodes; i++)
         total += tasks[i];
-    put_number(put, ctx, "SLURM_NPROCS", true, total);
-    put_number(put, ctx, "SLURM_NTASKS", true, total);
+    put_number_variable(put, ctx, "SLURM_NPROCS", true, total);
+    put_number_variable(put, ctx, "SLURM_NTASKS", true, total);
 }
 
 bool job_env_has(const char *name, size_t len)

@@ -75,7 +75,7 @@ static void change_state(struct cluster *c, struct job *j, enum _Pb__JobState to
     count_element(c, j, 1);
 }
 
-static enum transition_kind kind_of(enum _Pb__JobState from, enum _Pb__JobState to)
+static enum transition_kind find_transition_kind(enum _Pb__JobState from, enum _Pb__JobState to)
 {
     if (to == PB__JOB_STATE__PENDING)
         return from == to ? TRANSITION_SUBMITTED : TRANSITION_REQUEUED;
@@ -93,7 +93,7 @@ static void emit_transition(struct cluster *c, struct job *j, enum _Pb__JobState
                                  .attempt = j->restarts,
                                  .from = from,
                                  .to = j->state,
-                                 .kind = kind_of(from, j->state),
+                                 .kind = find_transition_kind(from, j->state),
                                  .cause = cause,
                                  .detail = detail};
     if (c->observer.fn)

@@ -24,7 +24,7 @@ static bool is_on(const struct job *j, const struct step *s, const struct bitset
     return false;
 }
 
-static bool has_node_of(const struct job *j, const struct bitset *nodes)
+static bool overlaps_nodes(const struct job *j, const struct bitset *nodes)
 {
     vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && bitset_test(nodes, a->node))
@@ -46,7 +46,7 @@ void step_ports_used(const struct cluster *c, const struct bitset *nodes, struct
         vec_foreach (&attempt_of(j)->steps, s)
             if (s->ports.len && is_on(j, s, nodes))
                 mark_ports(s->ports.data, s->ports.len, used);
-        if (j->attempt->late_ports.len && has_node_of(j, nodes))
+        if (j->attempt->late_ports.len && overlaps_nodes(j, nodes))
             mark_ports(j->attempt->late_ports.data, j->attempt->late_ports.len, used);
     }
 }

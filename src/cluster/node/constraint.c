@@ -226,7 +226,7 @@ static int read_outer(struct reader *r)
     return 0;
 }
 
-static int read_all(struct reader *r)
+static int read_constraint(struct reader *r)
 {
     int rc = read_outer(r);
     while (rc == 0 && *r->at) {
@@ -252,7 +252,7 @@ int constraint_parse(const char *expr, const char *option, struct constraint **o
     con->holders = 1;
     con->text = mem_strdup(expr);
     struct reader r = {.con = con, .option = option, .at = con->text, .err = err};
-    int rc = read_all(&r);
+    int rc = read_constraint(&r);
     if (rc == 0)
         *out = con;
     else

@@ -35,7 +35,7 @@ static void *field_at(const Pb__JobSpec *s, size_t offset)
 }
 
 /* Words have no blanks in them. */
-static bool is_word(const char *text)
+static bool is_one_word(const char *text)
 {
     for (; *text; text++)
         if (*text <= ' ' || *text >= 127)
@@ -48,7 +48,7 @@ static bool format_one(const Pb__JobSpec *s, const ProtobufCFieldDescriptor *f, 
     const void *value = field_at(s, f->offset);
     if (f->type == PROTOBUF_C_TYPE_STRING) {
         const char *text = *(char *const *)value;
-        if (!text || !*text || !is_word(text))
+        if (!text || !*text || !is_one_word(text))
             return false;
         str_printf(out, " %s=%s", f->name, text);
         return true;
@@ -76,7 +76,7 @@ void shape_format(const Pb__JobSpec *s, struct str *out)
     str_done(&words);
 }
 
-static bool parse_number(Pb__JobSpec *s, const ProtobufCFieldDescriptor *f, const char *text)
+static bool parse_shape_number(Pb__JobSpec *s, const ProtobufCFieldDescriptor *f, const char *text)
 {
     long long n, min = 0, max = UINT32_MAX;
     void *value = field_at(s, f->offset);
@@ -100,7 +100,7 @@ static bool parse_number(Pb__JobSpec *s, const ProtobufCFieldDescriptor *f, cons
     return true;
 }
 
-static bool is_known(const char *name)
+static bool is_shape_name(const char *name)
 {
     for (size_t i = 0; i < FIELDS; i++)
         if (str_eq(fields[i], name))
@@ -116,12 +116,12 @@ int shape_parse(const char *text, struct arena *arena, Pb__JobSpec *s, struct er
         if (!value)
             return err_set(err, -ERR_PARSE, "'%.60s' is not of the form FIELD=VALUE", w);
         *value++ = '\0';
-        if (!is_known(w))
+        if (!is_shape_name(w))
             return err_set(err, -ERR_PARSE, "'%.60s' is not a field of a job's shape", w);
         const ProtobufCFieldDescriptor *f = find_field(w);
         if (f->type == PROTOBUF_C_TYPE_STRING)
             *(char **)field_at(s, f->offset) = value;
-        else if (!parse_number(s, f, value))
+        else if (!parse_shape_number(s, f, value))
             return err_set(err, -ERR_PARSE, "%s='%.60s' is not a number or too large", w, value);
     }
     return 0;

@@ -12,7 +12,7 @@ struct builder {
     uint32_t *child, *next; /* by switch: its first child, its next sibling */
 };
 
-static void put_node(struct topo *t, uint32_t node)
+static void put_topo_node(struct topo *t, uint32_t node)
 {
     t->leaf[node] = t->leaves;
     t->nodes[t->first[t->leaves + 1]++] = node;
@@ -38,10 +38,10 @@ static void add_leaf(struct builder *b, uint32_t number, bool root)
     if (b->net->kind == CONF_TOPO_RING) {
         vec_foreach (&s->order, i)
             if (bitset_test(s->node_set, *i))
-                put_node(t, *i);
+                put_topo_node(t, *i);
     } else {
         bitset_foreach (s->node_set, i)
-            put_node(t, (uint32_t)i);
+            put_topo_node(t, (uint32_t)i);
     }
     t->leaves++;
     add_switch(t, number, 0, t->leaves - 1, root);
@@ -131,7 +131,7 @@ struct topo *topo_new(const struct conf *conf, const struct conf_network *net)
         if (t->leaf[i] != CONF_NO_SWITCH)
             continue;
         open_leaf(t);
-        put_node(t, i);
+        put_topo_node(t, i);
         t->leaves++;
         add_switch(t, CONF_NO_SWITCH, 0, t->leaves - 1, true);
     }

@@ -153,7 +153,7 @@ static struct gres_want *want_of(const struct cluster *c, struct gres_wants *wan
     return &wants->list.data[at];
 }
 
-static uint64_t *count_of(struct gres_want *w, enum gres_scope scope)
+static uint64_t *get_scope_count(struct gres_want *w, enum gres_scope scope)
 {
     return scope == GRES_PER_NODE   ? &w->per_node
            : scope == GRES_PER_TASK ? &w->per_task
@@ -189,7 +189,7 @@ static int parse_word(const struct cluster *c, char *word, enum gres_scope scope
     if (wants->list.len == GRES_WANTS_MAX)
         return refuse_word(whole, "too many resources in one request", err);
     if (count) {
-        uint64_t *sum = count_of(want_of(c, wants, part[0], type), scope);
+        uint64_t *sum = get_scope_count(want_of(c, wants, part[0], type), scope);
         *sum = *sum + count < GRES_COUNT_MAX ? *sum + count : GRES_COUNT_MAX;
     }
     return 0;
@@ -224,7 +224,7 @@ uint64_t gres_wanted(const struct gres_wants *wants, const char *name, enum gres
     uint64_t sum = 0;
     vec_foreach (&wants->list, w)
         if (same_text(w->name, name))
-            sum += *count_of(w, scope);
+            sum += *get_scope_count(w, scope);
     return sum;
 }
 
@@ -251,7 +251,7 @@ int gres_check_known(const struct cluster *c, const struct gres_wants *wants, st
 void gres_want(const struct cluster *c, struct gres_wants *wants, const char *name,
                enum gres_scope scope, uint64_t count)
 {
-    *count_of(want_of(c, wants, name, NULL), scope) += count;
+    *get_scope_count(want_of(c, wants, name, NULL), scope) += count;
 }
 
 /* The only one of GPUs that has something in this scope; NULL: none, or several. */
@@ -259,7 +259,7 @@ static struct gres_want *only_gpus(struct gres_wants *wants, enum gres_scope sco
 {
     struct gres_want *found = NULL;
     vec_foreach (&wants->list, w) {
-        if (!same_text(w->name, "gpu") || !*count_of(w, scope))
+        if (!same_text(w->name, "gpu") || !*get_scope_count(w, scope))
             continue;
         if (found)
             return NULL;

@@ -17,7 +17,7 @@ static bool are_counted(const struct conf_gres *g)
 }
 
 /* Where the entries of this name are; -1: there are too many names. */
-static long find_slot(struct gres_parts *p, const struct conf_gres *g)
+static long find_entry_slot(struct gres_parts *p, const struct conf_gres *g)
 {
     for (long i = 0; i < GRES_PARTS_NAMES; i++) {
         if (!p->item[i])
@@ -49,7 +49,7 @@ static bool find_parts(struct gres_parts *p)
 {
     for (size_t i = 0; i < p->set->len; i++) {
         const struct conf_gres *g = &p->set->items[i];
-        long slot = g->n_parts ? find_slot(p, g) : 0;
+        long slot = g->n_parts ? find_entry_slot(p, g) : 0;
         if (slot < 0)
             return false;
         for (size_t k = 0; k < g->n_parts && k < p->gpus; k++)

@@ -20,12 +20,12 @@ static bool is_recording(const struct control *c)
     return c->events->consumers.len > 0 && !c->preview;
 }
 
-static enum record_kind kind_of(const struct control *c, const struct event_log *log)
+static enum record_kind find_record_kind(const struct control *c, const struct event_log *log)
 {
     return log == c->attempts ? RECORD_ATTEMPT : RECORD_EVENT;
 }
 
-static const char *name_of(const struct control *c, const struct event_log *log)
+static const char *get_record_name(const struct control *c, const struct event_log *log)
 {
     return log == c->attempts ? "ended attempts and steps" : "events";
 }
@@ -34,7 +34,7 @@ static void drop_first(struct control *c, struct event_log *log, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct event *e = &log->kept.data[i];
-        c->env->del(c->env->ctx, kind_of(c, log), e->number, NULL);
+        c->env->del(c->env->ctx, find_record_kind(c, log), e->number, NULL);
         log->bytes -= e->packed.len;
         str_done(&e->packed);
     }
@@ -43,7 +43,7 @@ static void drop_first(struct control *c, struct event_log *log, size_t count)
 
 /* The oldest tenth, so that the next event does not find the log full again. Without a consumer
  * nobody misses them. */
-static void make_room(struct control *c, struct event_log *log)
+static void make_event_room(struct control *c, struct event_log *log)
 {
     bool is_awaited = log->consumers.len > 0;
     size_t most = is_awaited ? EVENT_KEEP_MAX : EVENT_KEEP_UNREAD;
@@ -53,7 +53,7 @@ static void make_room(struct control *c, struct event_log *log)
         control_log(c, LOG_LVL_ERROR,
                     "more than %d %s (or %d MiB) are kept for 'sluice events': the oldest ones are "
                     "dropped",
-                    EVENT_KEEP_MAX, name_of(c, log), EVENT_KEEP_BYTES >> 20);
+                    EVENT_KEEP_MAX, get_record_name(c, log), EVENT_KEEP_BYTES >> 20);
     log->was_full = is_awaited;
     drop_first(c, log, log->kept.len / 10 + 1);
 }
@@ -64,10 +64,10 @@ static bool begin_event(struct control *c, struct event_log *log, Pb__Event *m)
     m->number = ++log->last;
     if (c->store_low && !log->was_low_space)
         control_log(c, LOG_LVL_ERROR, "%s are not recorded: the state volume is full",
-                    name_of(c, log));
+                    get_record_name(c, log));
     log->was_low_space = c->store_low;
     if (!c->store_low)
-        make_room(c, log);
+        make_event_room(c, log);
     return !c->store_low;
 }
 
@@ -75,7 +75,7 @@ static void keep_event(struct control *c, struct event_log *log, struct event e)
 {
     vec_push(&log->kept, e);
     log->bytes += e.packed.len;
-    c->env->put(c->env->ctx, kind_of(c, log), e.number, NULL, e.packed.data, e.packed.len);
+    c->env->put(c->env->ctx, find_record_kind(c, log), e.number, NULL, e.packed.data, e.packed.len);
 }
 
 static void record_event(struct control *c, Pb__Event *m, uint32_t uid)
@@ -254,7 +254,7 @@ static void forget_silent(struct control *c, struct event_log *log)
             continue;
         control_log(c, LOG_LVL_INFO,
                     "consumer %s of %s, of uid %u, is forgotten: it was silent for %d days",
-                    k->name, name_of(c, log), k->uid, EVENT_FORGET_SEC / 86400);
+                    k->name, get_record_name(c, log), k->uid, EVENT_FORGET_SEC / 86400);
         forget_consumer(c, log, k);
     }
 }
@@ -279,7 +279,7 @@ static int check_room(const struct control *c, const struct event_log *log,
         own += k->uid == who->uid;
     if (log->consumers.len >= EVENT_CONSUMERS_MAX)
         return err_set(err, -ERR_LIMIT, "%s: %s have %d consumers", err_text(ERR_LIMIT),
-                       name_of(c, log), EVENT_CONSUMERS_MAX);
+                       get_record_name(c, log), EVENT_CONSUMERS_MAX);
     if (own >= EVENT_CONSUMERS_USER && !who->is_operator && !who->is_admin)
         return err_set(err, -ERR_LIMIT,
                        "%s: you have %d consumers: end one with 'sluice events --consumer=NAME "
@@ -304,8 +304,8 @@ static int add_consumer(struct control *c, struct event_log *log, const struct c
     vec_push(&log->consumers, k);
     *out = &vec_last(&log->consumers);
     save_consumer(c, log, *out);
-    control_log(c, LOG_LVL_INFO, "%s are recorded for consumer %s of uid %u", name_of(c, log), name,
-                who->uid);
+    control_log(c, LOG_LVL_INFO, "%s are recorded for consumer %s of uid %u",
+                get_record_name(c, log), name, who->uid);
     return 0;
 }
 
@@ -414,7 +414,7 @@ static void end_consumer(struct control *c, struct event_log *log, uint64_t call
         return;
     }
     control_log(c, LOG_LVL_INFO, "%s are no longer recorded for consumer %s of uid %u",
-                name_of(c, log), name, who->uid);
+                get_record_name(c, log), name, who->uid);
     Pb__EventList done = PB__EVENT_LIST__INIT;
     done.since = done.next = k->acknowledged;
     forget_consumer(c, log, k);

@@ -601,7 +601,7 @@ static bool is_meant(const struct control *c, const struct trigger *t, const Pb_
            (!f->nodes || (!t->job_id && nodes && (!t->of || bitset_intersects(t->of, nodes))));
 }
 
-static bool is_shown(struct control *c, const struct caller *who, const struct trigger *t)
+static bool is_trigger_shown(struct control *c, const struct caller *who, const struct trigger *t)
 {
     if (t->uid == who->uid)
         return true;
@@ -631,7 +631,7 @@ void control_trigger_clear(struct control *c, uint64_t call, const struct caller
     }
     for (size_t i = s->all.len; i-- > 0;) {
         struct trigger *t = s->all.data[i];
-        if (!is_meant(c, t, f, NULL) || !is_shown(c, who, t))
+        if (!is_meant(c, t, f, NULL) || !is_trigger_shown(c, who, t))
             continue;
         if (!may_clear(who, t)) {
             denied++;
@@ -662,7 +662,7 @@ bool control_list_triggers(struct control *c, const struct caller *who, const Pb
     vec_foreach (&c->triggers->all, at) {
         const struct trigger *t = *at;
         Pb__TriggerRecord m;
-        if (t->id <= *cursor || !is_meant(c, t, f, nodes) || !is_shown(c, who, t))
+        if (t->id <= *cursor || !is_meant(c, t, f, nodes) || !is_trigger_shown(c, who, t))
             continue;
         if (out->len - start > budget)
             return true;

@@ -41,7 +41,7 @@ void aside_lift(struct control *c, struct node *n, uint32_t job_id)
 }
 
 /* What is left of it on its nodes is ended. */
-static void give_up(struct control *c, uint32_t job_id)
+static void give_up_job(struct control *c, uint32_t job_id)
 {
     aside_add(c, job_id, true);
     trigger_job_gone(c, job_id);
@@ -60,7 +60,7 @@ void aside_ended(struct control *c, uint32_t job_id, int exit_status)
     control_log(c, LOG_LVL_INFO,
                 "job %u, whose record was set aside, has ended on its own with wait status %d",
                 job_id, exit_status);
-    give_up(c, job_id);
+    give_up_job(c, job_id);
 }
 
 int aside_cancel(struct control *c, const struct caller *who, uint32_t job_id)
@@ -71,6 +71,6 @@ int aside_cancel(struct control *c, const struct caller *who, uint32_t job_id)
         return control_hides(c, who, "jobs") ? ERR_NO_JOB : ERR_ACCESS;
     control_log(c, LOG_LVL_INFO, "job %u, whose record was set aside, is ended by uid %u", job_id,
                 who->uid);
-    give_up(c, job_id);
+    give_up_job(c, job_id);
     return 0;
 }

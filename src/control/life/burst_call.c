@@ -29,13 +29,13 @@ struct texts {
     struct arena *arena;
 };
 
-static void put_text(struct texts *t, const char *name, const char *value)
+static void put_call_text(struct texts *t, const char *name, const char *value)
 {
     if (value && *value)
         t->at[t->count++] = arena_printf(t->arena, "%s=%s", name, value);
 }
 
-static void put_number(struct texts *t, const char *name, long long value)
+static void put_call_number(struct texts *t, const char *name, long long value)
 {
     t->at[t->count++] = arena_printf(t->arena, "%s=%lld", name, value);
 }
@@ -46,55 +46,55 @@ static void put_number(struct texts *t, const char *name, long long value)
 static void put_request(struct texts *t, const struct control *c, const struct job *j,
                         const Pb__JobSpec *spec)
 {
-    put_number(t, "user_id", j->uid);
-    put_number(t, "group_id", j->gid);
-    put_text(t, "user_name", spec->user_name);
-    put_text(t, "name", spec->name);
-    put_text(t, "account", spec->account);
-    put_text(t, "qos", spec->qos);
-    put_text(t, "comment", spec->comment);
-    put_text(t, "features", spec->features);
-    put_text(t, "licenses", spec->licenses);
-    put_text(t, "work_dir", spec->work_dir);
-    put_text(t, "std_out", spec->std_out);
-    put_text(t, "std_err", spec->std_err);
-    put_text(t, "partition", j->part ? j->part->conf.name : j->part_name);
-    put_number(t, "batch_flag", j->batch);
-    put_number(t, "num_tasks", j->want.tasks);
-    put_number(t, "cpus_per_task", j->want.cpus_per_task);
-    put_number(t, "min_nodes", j->want.min_nodes);
-    put_number(t, "time_limit", j->limit_sec == INT64_MAX ? UINT32_MAX : j->limit_sec / 60);
-    put_text(t, "cluster", c->conf->cluster_name);
+    put_call_number(t, "user_id", j->uid);
+    put_call_number(t, "group_id", j->gid);
+    put_call_text(t, "user_name", spec->user_name);
+    put_call_text(t, "name", spec->name);
+    put_call_text(t, "account", spec->account);
+    put_call_text(t, "qos", spec->qos);
+    put_call_text(t, "comment", spec->comment);
+    put_call_text(t, "features", spec->features);
+    put_call_text(t, "licenses", spec->licenses);
+    put_call_text(t, "work_dir", spec->work_dir);
+    put_call_text(t, "std_out", spec->std_out);
+    put_call_text(t, "std_err", spec->std_err);
+    put_call_text(t, "partition", j->part ? j->part->conf.name : j->part_name);
+    put_call_number(t, "batch_flag", j->batch);
+    put_call_number(t, "num_tasks", j->want.tasks);
+    put_call_number(t, "cpus_per_task", j->want.cpus_per_task);
+    put_call_number(t, "min_nodes", j->want.min_nodes);
+    put_call_number(t, "time_limit", j->limit_sec == INT64_MAX ? UINT32_MAX : j->limit_sec / 60);
+    put_call_text(t, "cluster", c->conf->cluster_name);
 }
 
 static void put_state(struct texts *t, const struct control *c, const struct job *j)
 {
     const struct job *element = job_set_component(j, 0);
-    put_number(t, "job_id", j->id);
+    put_call_number(t, "job_id", j->id);
     if (element && element->array) {
-        put_number(t, "array_job_id", element->array->id);
-        put_number(t, "array_task_id", element->task);
+        put_call_number(t, "array_job_id", element->array->id);
+        put_call_number(t, "array_task_id", element->task);
     }
-    put_number(t, "restart_cnt", j->restarts);
-    put_number(t, "priority", j->priority);
-    put_number(t, "submit_time", j->submit_at);
-    put_text(t, "burst_buffer_state", burst_state(j->burst));
+    put_call_number(t, "restart_cnt", j->restarts);
+    put_call_number(t, "priority", j->priority);
+    put_call_number(t, "submit_time", j->submit_at);
+    put_call_text(t, "burst_buffer_state", burst_state(j->burst));
     if (j->set) {
-        put_number(t, "het_job_id", j->set->leader_id);
-        put_number(t, "het_job_offset", j->set_offset);
+        put_call_number(t, "het_job_id", j->set->leader_id);
+        put_call_number(t, "het_job_offset", j->set_offset);
     }
     if (!attempt_of(j)->alloc.len)
         return;
     _cleanup_str_ struct str nodes = STR_INIT;
     job_format_nodes(c->cluster, j, &nodes);
-    put_text(t, "nodes", str_cstr(&nodes));
-    put_text(t, "batch_host", c->cluster->nodes.data[job_host(j)->node]->name);
-    put_number(t, "num_nodes", (long long)attempt_of(j)->alloc.len);
-    put_number(t, "num_cpus", job_alloc_cpus(j));
-    put_number(t, "start_time", attempt_of(j)->start_at);
+    put_call_text(t, "nodes", str_cstr(&nodes));
+    put_call_text(t, "batch_host", c->cluster->nodes.data[job_host(j)->node]->name);
+    put_call_number(t, "num_nodes", (long long)attempt_of(j)->alloc.len);
+    put_call_number(t, "num_cpus", job_alloc_cpus(j));
+    put_call_number(t, "start_time", attempt_of(j)->start_at);
     if (job_is_final(j)) {
-        put_number(t, "end_time", attempt_of(j)->end_at);
-        put_number(t, "exit_code", attempt_of(j)->exit_status);
+        put_call_number(t, "end_time", attempt_of(j)->end_at);
+        put_call_number(t, "exit_code", attempt_of(j)->exit_status);
     }
 }
 

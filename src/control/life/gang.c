@@ -29,7 +29,7 @@ static uint32_t id_of_member(const struct job *j)
 }
 
 /* The place of the job in the rotation, or that of another component of its set; 0: none. */
-static uint64_t place_of(const struct job *j)
+static uint64_t find_turn_place(const struct job *j)
 {
     uint64_t place = 0;
     for (uint32_t i = 0; i < job_set_count(j) && !place; i++) {
@@ -342,7 +342,7 @@ static void give_place(struct control *c, struct job *j, uint64_t place)
 static bool must_wait(struct control *c, struct job *j)
 {
     bool waits = false, follows = false;
-    uint64_t place = place_of(j);
+    uint64_t place = find_turn_place(j);
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         const struct job *other = job_set_component(j, i);
         if (!other || other == j)
@@ -649,7 +649,7 @@ static void enrol(struct control *c)
                      !attempt_of(j)->configuring && !attempt_of(j)->gang_place;
         if (!joins)
             continue;
-        uint64_t place = place_of(j);
+        uint64_t place = find_turn_place(j);
         give_place(c, j, place ? place : ++c->gang->last_place);
     }
 }

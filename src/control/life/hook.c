@@ -187,13 +187,13 @@ struct list {
     struct arena *arena;
 };
 
-static void put_variable(struct list *l, const char *name, const char *value)
+static void put_hook_variable(struct list *l, const char *name, const char *value)
 {
     if (value)
         l->at[l->count++] = arena_printf(l->arena, "%s=%s", name, value);
 }
 
-static void put_number(struct list *l, const char *name, long long value)
+static void put_hook_number(struct list *l, const char *name, long long value)
 {
     l->at[l->count++] = arena_printf(l->arena, "%s=%lld", name, value);
 }
@@ -203,18 +203,18 @@ static void put_number(struct list *l, const char *name, long long value)
 
 static void put_facts(struct list *l, const Pb__JobFacts *f)
 {
-#define TEXT(name, member) put_variable(l, name, f->member);
+#define TEXT(name, member) put_hook_variable(l, name, f->member);
 #define NUMBER(name, member)                                                                       \
     if (f->has_##member)                                                                           \
-        put_number(l, name, f->member);
+        put_hook_number(l, name, f->member);
 #include "cluster/job/facts_env.def"
 }
 
 static void put_ends(struct list *l, const struct job *j)
 {
     int status = attempt_of(j)->exit_status;
-    put_number(l, "SLURM_JOB_DERIVED_EC", attempt_of(j)->derived_status);
-    put_number(l, "SLURM_JOB_EXIT_CODE", status);
+    put_hook_number(l, "SLURM_JOB_DERIVED_EC", attempt_of(j)->derived_status);
+    put_hook_number(l, "SLURM_JOB_EXIT_CODE", status);
     l->at[l->count++] = arena_printf(l->arena, "SLURM_JOB_EXIT_CODE2=%d:%d",
                                      WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
@@ -227,25 +227,25 @@ size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind
     size_t plugins = spec ? spec->n_spank_env : 0;
     struct list l = {.at = arena_alloc(arena, sizeof(char *) * (VARIABLES + plugins + more)),
                      .arena = arena};
-    put_variable(&l, "PATH", PATH);
-    put_variable(&l, "SLURM_CONF", c->conf->path);
-    put_variable(&l, "SLURM_CLUSTER_NAME", c->conf->cluster_name);
+    put_hook_variable(&l, "PATH", PATH);
+    put_hook_variable(&l, "SLURM_CONF", c->conf->path);
+    put_hook_variable(&l, "SLURM_CLUSTER_NAME", c->conf->cluster_name);
     if (kind == PB__SCRIPT_KIND__SCRIPT_PROLOG)
-        put_variable(&l, "SLURM_SCRIPT_CONTEXT", "prolog_slurmctld");
+        put_hook_variable(&l, "SLURM_SCRIPT_CONTEXT", "prolog_slurmctld");
     if (kind == PB__SCRIPT_KIND__SCRIPT_EPILOG)
-        put_variable(&l, "SLURM_SCRIPT_CONTEXT", "epilog_slurmctld");
-    put_number(&l, "SLURM_JOB_ID", j->id);
-    put_number(&l, "SLURM_JOBID", j->id);
-    put_number(&l, "SLURM_JOB_RESTART_COUNT", j->restarts);
-    put_number(&l, "SLURM_JOB_UID", j->uid);
-    put_number(&l, "SLURM_JOB_GID", j->gid);
-    put_variable(&l, "SLURM_JOB_SLUID", SLUID_TEXT(j->id, j->submit_at));
+        put_hook_variable(&l, "SLURM_SCRIPT_CONTEXT", "epilog_slurmctld");
+    put_hook_number(&l, "SLURM_JOB_ID", j->id);
+    put_hook_number(&l, "SLURM_JOBID", j->id);
+    put_hook_number(&l, "SLURM_JOB_RESTART_COUNT", j->restarts);
+    put_hook_number(&l, "SLURM_JOB_UID", j->uid);
+    put_hook_number(&l, "SLURM_JOB_GID", j->gid);
+    put_hook_variable(&l, "SLURM_JOB_SLUID", SLUID_TEXT(j->id, j->submit_at));
     Pb__JobFacts *facts = facts_make(c, j, arena);
     if (spec)
         facts_put_streams(c, j, spec, facts, arena);
     put_facts(&l, facts);
     if (spec) {
-        put_variable(&l, "SLURM_WCKEY", spec->wckey);
+        put_hook_variable(&l, "SLURM_WCKEY", spec->wckey);
         for (size_t i = 0; i < plugins; i++)
             l.at[l.count++] = arena_printf(arena, "SPANK_%s", spec->spank_env[i]);
     }

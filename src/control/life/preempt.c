@@ -62,7 +62,7 @@ static void suspend_for_preemptor(struct control *c, struct job *j)
 }
 
 /* The component with this offset that holds nodes; of an ordinary job, the job itself. */
-static struct job *find_component(const struct job *j, uint32_t offset)
+static struct job *find_preempted_component(const struct job *j, uint32_t offset)
 {
     struct job *component = job_set_component(j, offset);
     return component && !job_is_final(component) ? component : NULL;
@@ -73,7 +73,7 @@ static struct job *find_component(const struct job *j, uint32_t offset)
 static void displace_set(struct control *c, struct job *leader, enum preempt_mode mode)
 {
     for (uint32_t i = job_set_count(leader) - 1; i > 0; i--) {
-        struct job *j = find_component(leader, i);
+        struct job *j = find_preempted_component(leader, i);
         if (!j)
             continue;
         if (mode == PREEMPT_SUSPEND)
@@ -111,7 +111,7 @@ void preempt_resume(struct control *c, struct job *j)
 {
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         struct err err = {0};
-        struct job *component = find_component(j, i);
+        struct job *component = find_preempted_component(j, i);
         if (!component || component->state != PB__JOB_STATE__SUSPENDED)
             continue;
         if (suspend_resume(c, component, &err) != 0)

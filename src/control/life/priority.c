@@ -323,8 +323,8 @@ static void put_face(struct control *c, const struct job *j, struct str *packed,
     pb_pack_field(2, packed->data, packed->len, out);
 }
 
-static void put_job(struct control *c, struct job *j, const Pb__PrioFilter *f, struct str *packed,
-                    struct str *out)
+static void put_job_priority(struct control *c, struct job *j, const Pb__PrioFilter *f,
+                             struct str *packed, struct str *out)
 {
     for (uint32_t i = 0; i < job_partitions_count(j); i++) {
         job_partitions_select(j, i);
@@ -344,7 +344,7 @@ bool control_list_prio(struct control *c, const struct caller *who, const Pb__Pr
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (private_shows_job(c, who, j) && is_ranked(c, j) && is_asked(j, f))
-            put_job(c, j, f, &packed, out);
+            put_job_priority(c, j, f, &packed, out);
         *cursor = (uint64_t)j->id + 1;
     }
     return i < c->cluster->jobs.len;

@@ -30,7 +30,7 @@ static bool is_entry(const char *s, size_t len, const char *name)
 }
 
 /* One of a list; with a '-' before its entries: none of it. An empty list has everybody. */
-static bool is_listed(const char *list, const char *name, const char *number)
+static bool is_in_resv_list(const char *list, const char *name, const char *number)
 {
     bool denies = list && *list == '-', found = false;
     words_foreach (list, w) {
@@ -56,7 +56,7 @@ static bool is_for(struct control *c, const struct resv *r, const struct user *u
 {
     char number[16];
     snprintf(number, sizeof number, "%u", u->uid);
-    return is_listed(r->users, u->name, number) && (!r->groups || in_groups(c, u, r->groups));
+    return is_in_resv_list(r->users, u->name, number) && (!r->groups || in_groups(c, u, r->groups));
 }
 
 /* Each partition of the job, as any of them may start it. */
@@ -65,14 +65,14 @@ static bool allows_partitions(const struct resv *r, const struct job *j)
     bool allowed = true;
     for (uint32_t i = 0; r->allowed_parts && j->part && i < job_partitions_count(j); i++) {
         const struct part *p = j->partitions ? j->partitions->of[i].part : j->part;
-        allowed = allowed && is_listed(r->allowed_parts, p->conf.name, NULL);
+        allowed = allowed && is_in_resv_list(r->allowed_parts, p->conf.name, NULL);
     }
     return allowed;
 }
 
 static bool may_use(struct control *c, const struct resv *r, const struct user *u)
 {
-    return is_listed(r->accounts, u->account, NULL) && is_for(c, r, u) &&
+    return is_in_resv_list(r->accounts, u->account, NULL) && is_for(c, r, u) &&
            allows_partitions(r, u->job);
 }
 

@@ -340,7 +340,7 @@ static size_t count_parts(const struct decision *d)
     return 1 + d->more.list.len;
 }
 
-static struct placement part_of(const struct decision *d, size_t n)
+static struct placement get_decided_part(const struct decision *d, size_t n)
 {
     if (n > 0)
         return d->more.list.data[n - 1];
@@ -382,7 +382,7 @@ static size_t number_at(const struct decision *d, size_t place)
 static struct job *job_of_part(struct control *c, const struct decision *d, size_t number,
                                struct job *own)
 {
-    return number ? cluster_find_job(c->cluster, part_of(d, number).id) : own;
+    return number ? cluster_find_job(c->cluster, get_decided_part(d, number).id) : own;
 }
 
 /* Those at the first places have their nodes, and give them back: all begin, or none. */
@@ -401,7 +401,7 @@ static bool claim_parts(struct control *c, const struct decision *d, struct job 
 {
     for (size_t i = 0; i < count_parts(d); i++) {
         size_t number = number_at(d, i);
-        const struct placement part = part_of(d, number);
+        const struct placement part = get_decided_part(d, number);
         struct job *j = job_of_part(c, d, number, own);
         if (claim_part(c, j, &part))
             continue;
@@ -453,7 +453,7 @@ static void begin_part(struct control *c, struct job *j, const struct placement 
 /* False: it does not start. */
 static bool start_job(struct control *c, struct job *group, const struct decision *d)
 {
-    const struct placement own = part_of(d, 0);
+    const struct placement own = get_decided_part(d, 0);
     bool has_common = has_common_resources(c, group, d);
     depend_update(c, group);
     if (depend_reason(c, group)) { /* another of its name has started in this pass */
@@ -472,7 +472,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     }
     /* The leader comes last: if it ends at once, the others run by then, and end with it. */
     for (size_t i = 1; i < count_parts(d); i++) {
-        const struct placement part = part_of(d, i);
+        const struct placement part = get_decided_part(d, i);
         begin_part(c, cluster_find_job(c->cluster, part.id), &part, d);
     }
     begin_part(c, j, &own, d);

@@ -84,7 +84,8 @@ static void list_alone(struct control *c, const struct caller *who, Pb__GangRepl
     vec_done(&found);
 }
 
-static bool is_shown(struct control *c, const struct caller *who, const struct rotation_member *m)
+static bool is_member_shown(struct control *c, const struct caller *who,
+                            const struct rotation_member *m)
 {
     return private_shows_job(c, who, cluster_find_job(c->cluster, m->id));
 }
@@ -96,7 +97,7 @@ static Pb__GangSlot *describe_slot(struct control *c, const struct caller *who,
     pb__gang_slot__init(slot);
     slot->job_id = arena_alloc(arena, sizeof(*slot->job_id) * (r->members.len + 1));
     vec_foreach (&r->members, m)
-        if (m->runs && is_shown(c, who, m))
+        if (m->runs && is_member_shown(c, who, m))
             slot->job_id[slot->n_job_id++] = m->id;
     return slot;
 }
@@ -139,7 +140,7 @@ void control_list_gang(struct control *c, uint64_t call, const struct caller *wh
         SET(&reply, switch_ms, left_ms > 0 ? left_ms : 0);
     reply.members = arena_alloc(&arena, sizeof(*reply.members) * (rotation.members.len + 1));
     vec_foreach (&rotation.members, m)
-        if (is_shown(c, who, m))
+        if (is_member_shown(c, who, m))
             reply.members[reply.n_members++] = describe_member(c, m, &arena);
     foresee_slots(c, who, &rotation, &reply, &arena);
     rotation_done(&rotation);

@@ -109,7 +109,7 @@ static uint64_t sum_memory(const struct attempt *a)
     return mib << 20;
 }
 
-static void add_job(struct job_sums *sums, const struct job *j)
+static void add_metrics_job(struct job_sums *sums, const struct job *j)
 {
     const struct attempt *a = attempt_of(j);
     uint64_t n = array_weight(j), *amount = sums->amounts;
@@ -122,7 +122,7 @@ static void put_jobs(const struct control *c, struct str *out)
     struct job_sums sums = {0};
     vec_foreach (&c->cluster->jobs, j)
         if (!control_is_on_trial(*j))
-            add_job(&sums, *j);
+            add_metrics_job(&sums, *j);
     for (size_t i = 0; i < JOB_METRICS; i++)
         put_single("jobs", &job_families[i], sums.amounts[i], out);
 }
@@ -189,9 +189,10 @@ static void put_users(const struct control *c, struct str *out)
         const Pb__JobSpec *spec =
             arena_unpack(&arena, &pb__job_spec__descriptor, some.data, some.len);
         snprintf(uid, sizeof(uid), "%u", j->uid);
-        add_job(&find_owner(&users, spec && spec->user_name ? spec->user_name : uid)->sums, j);
+        add_metrics_job(&find_owner(&users, spec && spec->user_name ? spec->user_name : uid)->sums,
+                        j);
         if (spec && spec->account && *spec->account)
-            add_job(&find_owner(&accounts, spec->account)->sums, j);
+            add_metrics_job(&find_owner(&accounts, spec->account)->sums, j);
     }
     put_owners("user_jobs", "username", &users, out);
     put_owners("account_jobs", "account", &accounts, out);
@@ -250,7 +251,7 @@ static uint64_t count_nodes(const struct node_sums *sums, size_t count, size_t m
     return all;
 }
 
-static void put_nodes(const struct control *c, struct str *out)
+static void put_node_metrics(const struct control *c, struct str *out)
 {
     size_t count = c->cluster->nodes.len;
     _cleanup_free_ struct node_sums *sums = sum_nodes(c);
@@ -274,7 +275,7 @@ static void add_to_part(struct part_sums *sums, const struct job *j, const struc
 {
     uint64_t most = want->max_nodes == UINT32_MAX ? want->min_nodes : want->max_nodes;
     struct part_sums *s = &sums[p->at];
-    add_job(&s->jobs, j);
+    add_metrics_job(&s->jobs, j);
     if (!is_in(j, PB__JOB_STATE__PENDING) || j->held)
         return;
     s->most_nodes = most > s->most_nodes ? most : s->most_nodes;
@@ -424,7 +425,7 @@ void control_metrics(const struct control *c, enum control_metrics what, struct 
         put_users(c, out);
         break;
     case METRICS_NODES:
-        put_nodes(c, out);
+        put_node_metrics(c, out);
         break;
     case METRICS_PARTITIONS:
         put_parts(c, out);

@@ -312,7 +312,8 @@ static bool is_before(const struct control *c, const struct part *a, const struc
     return false;
 }
 
-static bool is_better(const struct control *c, const struct trial *t, const struct why_start *s)
+static bool is_better_answer(const struct control *c, const struct trial *t,
+                             const struct why_start *s)
 {
     if (!t->best.at_sec || s->at_sec != t->best.at_sec)
         return !t->best.at_sec || s->at_sec < t->best.at_sec;
@@ -323,7 +324,7 @@ static void keep_result(struct control *c, struct trial *t)
 {
     const struct why_start *s = why_start(c->why->now);
     struct err err = {0};
-    if (s->at_sec && !is_better(c, t, s))
+    if (s->at_sec && !is_better_answer(c, t, s))
         return;
     if (s->at_sec) {
         select_done(&t->best.where);

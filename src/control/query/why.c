@@ -126,7 +126,7 @@ static void find_parts(struct control *c, const struct why_call *call, const str
 }
 
 /* Where it would be in the queue. */
-static int64_t place_of(struct control *c, const struct job *j)
+static int64_t find_queue_place(struct control *c, const struct job *j)
 {
     int64_t priority = j->priority;
     if (job_partitions_is_queued(j))
@@ -146,7 +146,7 @@ static void begin_question(struct control *c, const struct job *j)
                              .backfill = start_backfills(c),
                              .announced = c->announced,
                              .is_operator = call->is_operator,
-                             .key = place_of(c, leader ? leader : j),
+                             .key = find_queue_place(c, leader ? leader : j),
                              .rank = &c->ranking->rule,
                              .rank_at_sec = c->ranking->at_sec};
     find_parts(c, call, j, &q);

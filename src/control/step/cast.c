@@ -140,7 +140,7 @@ static int find_job(struct control *c, const Pb__StepId *id, struct job **out, s
     return 0;
 }
 
-static int check_state(const struct job *j, struct err *err)
+static int check_cast_state(const struct job *j, struct err *err)
 {
     if (j->state == PB__JOB_STATE__PENDING)
         return control_set_error(err, ERR_JOB_PENDING, NULL);
@@ -158,7 +158,7 @@ static int check_state(const struct job *j, struct err *err)
 static int add_job(struct job *j, const Pb__StepId *id, struct cast_jobs *out, struct err *err)
 {
     bool numbered = id->has_step_id && id->step_id < STEP_ID_BATCH;
-    int rc = check_state(j, err);
+    int rc = check_cast_state(j, err);
     if (rc)
         return rc;
     struct cast_job one = {.job = j,

@@ -125,7 +125,7 @@ static int check_one_job(const struct step_parts *parts, struct err *err)
 }
 
 /* A heterogeneous step inside a heterogeneous job (HET-111). */
-static int check_het_step(const struct control *c, const struct step_parts *parts, struct err *err)
+static int check_component(const struct control *c, const struct step_parts *parts, struct err *err)
 {
     for (size_t i = 1; i < parts->count; i++)
         for (size_t k = 0; k < i; k++)
@@ -187,7 +187,7 @@ int step_parts_find(struct control *c, struct job *j, const Pb__StepSpec *spec, 
     if (rc == 0 && c->conf->sched.disable_hetjob_steps)
         rc = check_one_job(parts, err);
     if (rc == 0)
-        rc = check_het_step(c, parts, err);
+        rc = check_component(c, parts, err);
     for (size_t i = 0; rc == 0 && i < parts->count; i++) {
         struct step_part *part = &parts->list[i];
         part->first_task = parts->tasks;

@@ -42,7 +42,8 @@ static int add_node(struct control *c, struct job *j, uint32_t index, struct err
     return 0;
 }
 
-static int add_nodes(struct control *c, struct job *j, const Pb__Unallocated *r, struct err *err)
+static int add_unallocated_nodes(struct control *c, struct job *j, const Pb__Unallocated *r,
+                                 struct err *err)
 {
     struct bitset *set = NULL;
     if (!r->step->nodes || !*r->step->nodes)
@@ -148,7 +149,7 @@ void control_step_unallocated(struct control *c, uint64_t call, const struct cal
                  ? control_set_error(&err, ERR_STEP_CONFIG, "generic resources need an allocation")
              : spec.has_resv_ports
                  ? control_set_error(&err, ERR_STEP_CONFIG, "--resv-ports needs an allocation")
-                 : add_nodes(c, &j, r, &err);
+                 : add_unallocated_nodes(c, &j, r, &err);
     if (rc == 0) {
         rc = step_layout_find(c, &j, &spec, &arena, &l, &err);
         if (rc == 0)
@@ -175,7 +176,7 @@ void control_cast_unallocated(struct control *c, uint64_t call, const struct cal
     arena_init(&arena, 0);
     job_begin(c, &j, who, &request);
     int rc = who->is_admin
-                 ? add_nodes(c, &j, &request, &err)
+                 ? add_unallocated_nodes(c, &j, &request, &err)
                  : control_set_error(&err, ERR_ACCESS, "--no-allocation is for root and SlurmUser");
     if (rc == 0) {
         Pb__StepRecord step = PB__STEP_RECORD__INIT;

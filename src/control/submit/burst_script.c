@@ -75,7 +75,7 @@ static bool next_line(struct walk *w, struct line *l)
     return true;
 }
 
-static void put_line(const struct line *l, struct str *out)
+static void put_script_line(const struct line *l, struct str *out)
 {
     str_append(out, l->text, l->len);
     str_putc(out, '\n');
@@ -106,7 +106,7 @@ static void rebuild_first(struct walk *w, struct str *out)
             return;
         }
         if (l.kind != BURST || part == 0) {
-            put_line(&l, out);
+            put_script_line(&l, out);
             continue;
         }
         str_printf(out, "#EXCLUDED %.*s\n", (int)(l.len - 1), l.text + 1);
@@ -123,7 +123,7 @@ static void rebuild_later(struct walk *w, uint32_t component, struct str *out)
         bool is_interpreter = is_first && l.len > 1 && l.text[1] == '!';
         bool is_own = part == component && (l.kind == SBATCH || l.kind == BURST);
         if (is_interpreter || is_own)
-            put_line(&l, out);
+            put_script_line(&l, out);
     }
     str_puts(out, "exit 0\n");
 }

@@ -110,7 +110,7 @@ static int collect_burst_lines(struct control *c, struct submission *s, struct e
 }
 
 /* Only operators may set these; a script of the site may for everybody. */
-static int check_priority(struct control *c, struct submission *s, struct err *err)
+static int check_privileged(struct control *c, struct submission *s, struct err *err)
 {
     const struct caller *who = s->who;
     const Pb__JobSpec *spec = s->given;
@@ -519,7 +519,7 @@ static int consult_burst_script(struct control *c, struct submission *s, struct 
 
 static int (*const stages[])(struct control *c, struct submission *s, struct err *err) = {
     /* accept */
-    check_size, check_priority, check_variables, collect_burst_lines,
+    check_size, check_privileged, check_variables, collect_burst_lines,
     /* plugins */
     consult_plugins,
     /* authorise */

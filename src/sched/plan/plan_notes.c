@@ -80,8 +80,8 @@ void plan_notes_done(struct plan_notes *n)
 }
 
 /* The place in the list, from 1; 0: there is none. */
-static uint32_t find_place(const struct plan_notes *n, const struct cluster *c, const struct job *j,
-                           const struct part *part)
+static uint32_t find_note_place(const struct plan_notes *n, const struct cluster *c,
+                                const struct job *j, const struct part *part)
 {
     bool holds = n->freed == c->pool.freed && n->list.len;
     return holds ? *find_slot(n, j->id, part) : 0;
@@ -92,7 +92,7 @@ const struct plan_note *plan_note_read_in(const struct plan_notes *n, const stru
 {
     static const struct plan_note none;
     for (; n; n = n->under) {
-        uint32_t place = find_place(n, c, j, part);
+        uint32_t place = find_note_place(n, c, j, part);
         if (place && n->list.data[place - 1].request_version == j->request_version)
             return &n->list.data[place - 1];
     }
@@ -104,7 +104,7 @@ const struct plan_note *plan_note_read_next(const struct plan_notes *n, const st
 {
     bool follows = n->freed == c->pool.freed && *next < n->list.len &&
                    is_note_of(&n->list.data[*next], j->id, j->part);
-    uint32_t place = follows ? *next + 1 : find_place(n, c, j, j->part);
+    uint32_t place = follows ? *next + 1 : find_note_place(n, c, j, j->part);
     if (!place)
         return plan_note_read(n, c, j);
     const struct plan_note *note = &n->list.data[place - 1];

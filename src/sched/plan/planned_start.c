@@ -163,7 +163,8 @@ static int64_t find_on(struct plan *p, struct timeline *t, const struct job *j,
     return timeline_find(t, j, allowed, where);
 }
 
-static void find_job(struct plan *p, struct timeline *t, const struct job *j, struct plan_head *h)
+static void find_job_start(struct plan *p, struct timeline *t, const struct job *j,
+                           struct plan_head *h)
 {
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
     int64_t due = planned_start_license_time(p, j);
@@ -186,7 +187,7 @@ static void find_either(struct plan *p, struct timeline *t, const struct job *j,
     for (uint32_t n = 0; n < license_count_alternatives(j); n++) {
         struct job_copy room;
         struct plan_head found = {.license = n};
-        find_job(p, t, license_view_alternative(j, n, &room), &found);
+        find_job_start(p, t, license_view_alternative(j, n, &room), &found);
         bool is_first =
             found.where.shares.len && (!h->where.shares.len || found.at_sec < h->at_sec);
         if (!is_first) {
@@ -200,7 +201,7 @@ static void find_either(struct plan *p, struct timeline *t, const struct job *j,
     }
 }
 
-static void find_place(struct plan *p, struct plan_head *h)
+static void find_planned_place(struct plan *p, struct plan_head *h)
 {
     struct timeline without, *t = p->timeline;
     struct job_copy room;
@@ -217,7 +218,7 @@ static void find_place(struct plan *p, struct plan_head *h)
     else if (j->want.licenses.any)
         find_either(p, t, j, h);
     else
-        find_job(p, t, j, h);
+        find_job_start(p, t, j, h);
     if (depth_is_beyond(p, h->at_sec))
         clear_place(h);
     if (again)
@@ -230,7 +231,7 @@ static int64_t lay_out_next(struct plan *p)
 {
     struct plan_head *h = &p->heads.data[p->laid];
     if (!h->placed)
-        find_place(p, h);
+        find_planned_place(p, h);
     reserve_place(&p->timeline->calendar, p, h);
     p->laid++;
     return h->where.shares.len ? h->at_sec : 0;
@@ -542,7 +543,7 @@ static void add_nodes(const struct selection *where, struct bitset *nodes)
             bitset_set(nodes, share->node);
 }
 
-static bool has_idle_node(const struct cluster *c)
+static bool has_idle_or_mixed_node(const struct cluster *c)
 {
     for (size_t i = 0; i < c->nodes.len; i++)
         if (c->pool.now.whole[i] && bitset_test(c->pool.usable, i))
@@ -575,7 +576,7 @@ const struct bitset *plan_starts_find_nodes(struct plan_starts *s, const struct 
                                             int64_t now_sec, uint64_t budget)
 {
     bitset_free(take_ptr(s->nodes));
-    if (!s->heads.len || !has_idle_node(c))
+    if (!s->heads.len || !has_idle_or_mixed_node(c))
         return NULL;
     if (s->placed < s->heads.len)
         place_more(s, c, now_sec, budget);

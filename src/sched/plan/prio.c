@@ -11,7 +11,7 @@
 /* --- the rule ------------------------------------------------------------------------------------
  */
 
-static enum prio_tres_kind kind_of(const char *name)
+static enum prio_tres_kind find_tres_kind(const char *name)
 {
     static const struct {
         const char *name;
@@ -52,7 +52,7 @@ static void read_weights(struct prio_rule *r, const struct conf *conf)
     if (conf_tres_parse(conf->priority_weight_tres, tres, &r->n_tres, NULL) != 0)
         r->n_tres = 0;
     for (size_t i = 0; i < r->n_tres; i++)
-        r->tres[i] = (struct prio_tres){kind_of(tres[i].name), tres[i]};
+        r->tres[i] = (struct prio_tres){find_tres_kind(tres[i].name), tres[i]};
 }
 
 /* Whether "gres/gpu" or "gres/gpu:a100" means it. */
@@ -156,7 +156,7 @@ static double wanted_cpus(const struct job *j)
     return fmax(cpus, j->want.min_nodes);
 }
 
-static const struct prio_part *part_of(const struct prio_rule *r, const struct job *j)
+static const struct prio_part *find_prio_part(const struct prio_rule *r, const struct job *j)
 {
     struct prio_part key = {.part = j->part};
 
@@ -273,7 +273,7 @@ void prio_find(const struct prio_rule *r, const struct job *j, int64_t at_sec,
     }
     out->site = j->rank.site_factor;
     out->nice = j->nice;
-    const struct prio_part *p = part_of(r, j);
+    const struct prio_part *p = find_prio_part(r, j);
     out->age = r->max_age_sec > 0
                    ? find_share((double)prio_age_sec(j, at_sec), (double)r->max_age_sec)
                    : 1;

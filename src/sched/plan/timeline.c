@@ -16,7 +16,7 @@ static const struct calendar_ops timeline_ops;
 /* --- making it ---------------------------------------------------------------------------------
  */
 
-static const struct node_kind *kind_of(const struct timeline *t, uint32_t node)
+static const struct node_kind *find_node_kind(const struct timeline *t, uint32_t node)
 {
     const struct pool *p = &t->cluster->pool;
     return &p->kinds.data[p->kind[node]];
@@ -345,7 +345,7 @@ static struct timeline_span *span_at(const struct timeline *t, uint32_t node, in
  * holds no units, and yet the node is not empty. */
 static void finish_view(struct timeline *t, uint32_t node, bool now)
 {
-    t->view.whole[node] = t->view.units[node] == kind_of(t, node)->units &&
+    t->view.whole[node] = t->view.units[node] == find_node_kind(t, node)->units &&
                           (!now || t->cluster->pool.now.whole[node]);
     bool empty = t->view.whole[node] && !t->cluster->nodes.data[node]->parked;
     t->view.users[node] = empty ? (struct node_users){0} : t->cluster->pool.now.users[node];
@@ -386,8 +386,8 @@ static void suppose_use(struct timeline *t, const struct timeline_placed *placed
     struct unit_use *before = t->use[node];
     if (!t->view.use[node] && !placed->job->want.shared)
         return;
-    t->use[node] = share_suppose(t->view.use[node], kind_of(t, node)->units, placed->free_units,
-                                 placed->job, placed->units);
+    t->use[node] = share_suppose(t->view.use[node], find_node_kind(t, node)->units,
+                                 placed->free_units, placed->job, placed->units);
     t->view.use[node] = t->use[node];
     free(before);
 }

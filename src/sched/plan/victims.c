@@ -118,7 +118,7 @@ static void end_victim_search(struct victim_search *h)
 }
 
 /* A unit that several jobs have is free when the last of them has gone. */
-static uint32_t units_of(struct victim_search *h, const struct node *n, const struct alloc_node *a)
+static uint32_t free_units(struct victim_search *h, const struct node *n, const struct alloc_node *a)
 {
     uint32_t freed = 0;
     struct unit_use **use = &h->use[n->index];
@@ -165,7 +165,7 @@ static void give_back(struct victim_search *h, const struct job *v, const struct
         node_free_close(left, kinds);
         node_free_open(left, n);
     } else if (!a->parked)
-        *left.units += units_of(h, n, a);
+        *left.units += free_units(h, n, a);
     if (!a->parked || attempt_of(v)->completing)
         h->view.whole[a->node] = n->jobs - n->parked == ++h->gone[a->node];
     if (keeps_memory(h, v))

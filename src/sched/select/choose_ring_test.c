@@ -30,7 +30,7 @@ static uint32_t set_of(const char *names)
 }
 
 /* n3 is busy: of the first ring n4, n5, n6, n1, n2 follow one another. */
-static void table_of_choices(void **state)
+static void tightest_run_of_a_ring_is_chosen(void **state)
 {
     static const struct {
         const char *words, *where;
@@ -149,7 +149,7 @@ static void choices_agree_with_the_oracle(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(table_of_choices),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tightest_run_of_a_ring_is_chosen),
                                        cmocka_unit_test(choices_agree_with_the_oracle)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

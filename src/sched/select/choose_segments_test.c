@@ -47,7 +47,7 @@ static void try_all(const char *conf, const char *busy, const struct row *v, siz
 }
 
 /* Two nodes of the first block are busy, and a core of n12. */
-static void table(void **state)
+static void segments_lie_within_blocks(void **state)
 {
     static const struct row v[] = {
         {"N=6", "n[1-2,5-8]"}, /* without segments: two blocks of the first pair */
@@ -173,7 +173,7 @@ static void oracle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table),
+        cmocka_unit_test(segments_lie_within_blocks),
         cmocka_unit_test(other_networks),
         cmocka_unit_test(refused),
         cmocka_unit_test(oracle),

@@ -32,7 +32,7 @@ struct pick {
 /* --- what there is -----------------------------------------------------------------------------
  */
 
-static void sum_up(struct pick *p)
+static void sum_pick(struct pick *p)
 {
     const struct chooser *ch = p->ch;
     memset(p->leaf, 0, p->t->leaves * sizeof(*p->leaf));
@@ -68,7 +68,7 @@ static bool has_enough(const struct pick *p, const struct topo_switch *s)
 static bool some_fabric_has(struct pick *p, uint32_t heaviest)
 {
     p->heaviest = heaviest;
-    sum_up(p);
+    sum_pick(p);
     for (size_t i = p->t->switches.len; i-- > 0;) /* large ones are at the end */
         if (p->t->switches.data[i].root && has_enough(p, &p->t->switches.data[i]))
             return true;

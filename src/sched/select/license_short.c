@@ -47,7 +47,7 @@ static uint64_t count_certain(const struct look *k, const struct license *l)
     return rest > required ? rest : required;
 }
 
-static enum grade grade_layer(const struct look *k, const struct license *l, struct shortage *s)
+static enum grade grade_tied(const struct look *k, const struct license *l, struct shortage *s)
 {
     uint64_t in = bitset_count_and(k->candidates, l->nodes), certain = count_certain(k, l);
     if (!in)
@@ -90,7 +90,7 @@ static bool find_short_pool(const struct cluster *c, const struct job *j,
     for (int32_t i = 0; need->at >= 0 && i < (int32_t)c->licenses.list.data[need->at].layers; i++) {
         const struct license *l = &c->licenses.list.data[need->at + i];
         struct shortage s = {l, count_free(&k, need->at + i), need->count};
-        enum grade grade = l->nodes               ? grade_layer(&k, l, &s)
+        enum grade grade = l->nodes               ? grade_tied(&k, l, &s)
                            : s.have < need->count ? GRADE_REQUIRED
                                                   : GRADE_ENOUGH;
         if (out->pool && (grade < best || (grade == best && !is_nearer(&k, l, &s, out))))

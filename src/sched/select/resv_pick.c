@@ -278,7 +278,7 @@ static bool take_nodes(const struct resv_pick *p, uint32_t count, const struct b
 }
 
 /* What it wants of each node, or in all. */
-static int read_wish(const struct resv_pick *p, struct resv *r, struct err *err)
+static int read_cores(const struct resv_pick *p, struct resv *r, struct err *err)
 {
     size_t nodes = p->cluster->nodes.len;
     if (r->node_count > nodes)
@@ -330,7 +330,7 @@ static int find_nodes(const struct resv_pick *p, struct resv *r, const struct bi
     _cleanup_bitset_ struct bitset *from = NULL, *chosen = bitset_new(c->nodes.len);
     int rc = find_candidates(p, r, &from, &con, err);
     if (rc == 0)
-        rc = read_wish(p, r, err);
+        rc = read_cores(p, r, err);
     bool found = false;
     struct select_counts counts;
     select_counts_init(&counts, c, con);
@@ -339,7 +339,7 @@ static int find_nodes(const struct resv_pick *p, struct resv *r, const struct bi
         select_keep_matching(c, con, i, same);
         bitset_zero(chosen);
         if (i > 0) /* which the last one may have dealt out */
-            rc = read_wish(p, r, err);
+            rc = read_cores(p, r, err);
         found = rc == 0 && take_wanted(p, r, keep, counts.given, same, chosen);
     }
     select_counts_done(&counts);

@@ -15,8 +15,8 @@ uint32_t select_cpus_used(const struct request *r, const struct node_kind *k)
 
 /* Units that so many tasks, of so many CPUs in all, take of one socket, or where that does not
  * matter. */
-static uint64_t units_together(const struct request *r, const struct node_kind *k, uint64_t tasks,
-                               uint64_t cpus)
+static uint64_t count_units_of_socket(const struct request *r, const struct node_kind *k,
+                                      uint64_t tasks, uint64_t cpus)
 {
     uint64_t units = (cpus + select_cpus_used(r, k) - 1) / select_cpus_used(r, k);
     uint64_t per_unit = (uint64_t)r->tasks_per_core * (k->cpus_per_unit / k->threads);
@@ -25,32 +25,32 @@ static uint64_t units_together(const struct request *r, const struct node_kind *
 }
 
 /* Units of a socket that has as many tasks as one may have; 0: any number. */
-static uint32_t units_per_socket(const struct request *r, const struct node_kind *k)
+static uint32_t count_units_per_socket(const struct request *r, const struct node_kind *k)
 {
     uint64_t tasks = r->tasks_per_socket;
-    uint64_t units = tasks ? units_together(r, k, tasks, tasks * r->cpus_per_task) : 0;
+    uint64_t units = tasks ? count_units_of_socket(r, k, tasks, tasks * r->cpus_per_task) : 0;
     return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
 /* Units that so many tasks take of a node. */
-static uint64_t units_of(const struct request *r, const struct node_kind *k, uint64_t tasks)
+static uint64_t count_units_of_node(const struct request *r, const struct node_kind *k, uint64_t tasks)
 {
     if (!r->tasks_per_socket)
-        return units_together(r, k, tasks, (r->overcommit ? 1 : tasks) * r->cpus_per_task);
+        return count_units_of_socket(r, k, tasks, (r->overcommit ? 1 : tasks) * r->cpus_per_task);
     uint64_t rest = tasks % r->tasks_per_socket;
-    return tasks / r->tasks_per_socket * units_per_socket(r, k) +
-           (rest ? units_together(r, k, rest, rest * r->cpus_per_task) : 0);
+    return tasks / r->tasks_per_socket * count_units_per_socket(r, k) +
+           (rest ? count_units_of_socket(r, k, rest, rest * r->cpus_per_task) : 0);
 }
 
 /* Of the tasks that an idle socket may have, those that it has the units for. */
-static uint64_t tasks_in_socket(const struct job *j, const struct node_kind *k)
+static uint64_t count_tasks_of_socket(const struct job *j, const struct node_kind *k)
 {
     const struct request *r = &j->want;
     uint64_t tasks = r->tasks_per_socket < k->cpus ? r->tasks_per_socket : k->cpus;
     uint32_t units = k->units / k->sockets,
              most = j->part->conf.max_cpus_per_socket / k->cpus_per_unit;
     units = units < most ? units : most;
-    while (tasks && units_together(r, k, tasks, tasks * r->cpus_per_task) > units)
+    while (tasks && count_units_of_socket(r, k, tasks, tasks * r->cpus_per_task) > units)
         tasks--;
     return tasks;
 }
@@ -66,7 +66,7 @@ uint32_t select_tasks_by_cores(const struct cluster *c, const struct job *j,
     if (r->tasks_per_core && k->cpus_per_unit < k->threads) /* CPUs are handed out */
         tasks = (uint64_t)r->tasks_per_core * room->units / k->threads;
     if (r->tasks_per_socket) {
-        uint64_t by_socket = tasks_in_socket(j, k) * k->sockets;
+        uint64_t by_socket = count_tasks_of_socket(j, k) * k->sockets;
         _cleanup_free_ uint32_t *left = room->node ? cores_part_left(c, j->part, room->node) : NULL;
         const struct cores_pack pack = {.per_socket = r->tasks_per_socket,
                                         .used = select_cpus_used(r, k),
@@ -81,10 +81,10 @@ uint32_t select_tasks_by_cores(const struct cluster *c, const struct job *j,
 }
 
 /* Free units of which no socket gives more than its tasks may have. */
-static uint32_t units_spread(const struct cluster *c, const struct job *j,
-                             const struct node_kind *k, const struct select_room *room)
+static uint32_t count_spread_units(const struct cluster *c, const struct job *j,
+                                   const struct node_kind *k, const struct select_room *room)
 {
-    uint32_t per_socket = units_per_socket(&j->want, k);
+    uint32_t per_socket = count_units_per_socket(&j->want, k);
     if (!per_socket || !room->node)
         return UINT32_MAX;
     _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, room->node);
@@ -96,9 +96,9 @@ uint32_t select_tasks_paid_for(const struct cluster *c, const struct job *j,
                                uint32_t cpus, uint32_t tasks)
 {
     const struct request *r = &j->want;
-    uint32_t units = cpus / select_cpus_used(r, k), most = units_spread(c, j, k, room);
+    uint32_t units = cpus / select_cpus_used(r, k), most = count_spread_units(c, j, k, room);
     units = units < most ? units : most;
-    while (tasks && units_of(r, k, tasks) > units)
+    while (tasks && count_units_of_node(r, k, tasks) > units)
         tasks--;
     return tasks;
 }
@@ -107,12 +107,12 @@ struct cores_want select_units(const struct request *r, const struct node_kind *
                                uint64_t gpus)
 {
     uint64_t cpus = gpus * r->cpus_per_gpu > r->min_cpus ? gpus * r->cpus_per_gpu : r->min_cpus;
-    uint64_t own = units_of(r, k, tasks), units = units_together(r, k, tasks, cpus);
+    uint64_t own = count_units_of_node(r, k, tasks), units = count_units_of_socket(r, k, tasks, cpus);
     if (r->exclusive)
         return (struct cores_want){.units = k->units};
     units = own > units ? own : units;
     struct cores_want want = {.units = units ? (uint32_t)units : 1,
-                              .per_socket = units_per_socket(r, k)};
+                              .per_socket = count_units_per_socket(r, k)};
     want.beyond = want.per_socket ? want.units - (uint32_t)own : 0;
     return want;
 }

@@ -81,7 +81,7 @@ static bool relax_gres_is_typed(const char *text)
     return false;
 }
 
-static void put_gres(struct str *out, const struct gres_word *w, bool typed)
+static void put_relaxed_gres(struct str *out, const struct gres_word *w, bool typed)
 {
     typed = typed && *w->type;
     str_printf(out, "%s%s%s:%llu", w->name, typed ? ":" : "", typed ? w->type : "",
@@ -95,7 +95,7 @@ static char *relax_gres_untyped(struct arena *arena, const char *text)
     words_foreach (text, w) {
         str_puts(&out, out.len ? "," : "");
         if (read_gres(w.at, w.len, &g))
-            put_gres(&out, &g, false);
+            put_relaxed_gres(&out, &g, false);
         else
             str_append(&out, w.at, w.len);
     }
@@ -114,7 +114,7 @@ static char *relax_gres_with(struct arena *arena, const char *text, uint64_t cou
             continue;
         }
         g.count = w.at == last ? count : g.count;
-        put_gres(&out, &g, true);
+        put_relaxed_gres(&out, &g, true);
     }
     return arena_strdup(arena, str_cstr(&out));
 }
@@ -160,7 +160,7 @@ static void find_limit(const struct job *j, struct relax_list *out)
         vec_last(&out->list).guess = vec_last(&out->list).most;
 }
 
-static void find_nodes(const struct job *j, struct relax_list *out)
+static void find_relaxed_nodes(const struct job *j, struct relax_list *out)
 {
     const struct request *r = &j->want;
     uint32_t asked = r->min_nodes, allowed = j->part->conf.max_nodes, least = 1;
@@ -260,7 +260,7 @@ void relax_find(const struct cluster *c, const struct job *j, const Pb__JobSpec 
     find_limit(j, out);
     find_texts(j, spec, out);
     find_memory(c, j, spec, out);
-    find_nodes(j, out);
+    find_relaxed_nodes(j, out);
     if (spec->has_cpus_per_task)
         offer_less(out, RELAX_CPUS, 1, spec->cpus_per_task);
     if (j->want.tasks_given && spec->num_tasks > j->want.min_nodes)
@@ -564,8 +564,8 @@ static void put_id(const struct job *j, enum relax_kind kind, struct str *out)
         str_printf(out, "%u", j->array->id);
 }
 
-static void put_key(const struct job *j, enum relax_kind kind, const char *key, const char *value,
-                    struct str *command)
+static void put_relaxed_key(const struct job *j, enum relax_kind kind, const char *key,
+                            const char *value, struct str *command)
 {
     str_puts(command, "scontrol update JobId=");
     put_id(j, kind, command);
@@ -602,7 +602,7 @@ static void say_number(const struct job *j, const Pb__JobSpec *spec, const struc
         key = "Priority";
         str_printf(what, "a priority of %llu", n);
     }
-    put_key(j, r->kind, key, value, command);
+    put_relaxed_key(j, r->kind, key, value, command);
     if (r->kind == RELAX_NODES && relax_counts_tasks(spec)) {
         uint32_t tasks = relax_tasks(j, spec, n);
         str_printf(what, " and %u task%s", tasks, tasks == 1 ? "" : "s");
@@ -646,7 +646,7 @@ static void say_gres(const struct job *j, const Pb__JobSpec *spec, const struct 
     const char *text = r->kind == RELAX_GRES_TYPE ? relax_gres_untyped(&arena, spec->gres)
                                                   : relax_gres_with(&arena, spec->gres, number);
     say_node_gres(spec, text, what);
-    put_key(j, r->kind, "Gres", text, command);
+    put_relaxed_key(j, r->kind, "Gres", text, command);
 }
 
 static void say_partition(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
@@ -655,7 +655,7 @@ static void say_partition(const struct job *j, const Pb__JobSpec *spec, const st
     char limit[TIME_TEXT_MAX];
     int64_t sec = relax_limit_sec(j, spec, r, 0);
     str_printf(what, "partition %s", r->part->conf.name);
-    put_key(j, r->kind, "Partition", r->part->conf.name, command);
+    put_relaxed_key(j, r->kind, "Partition", r->part->conf.name, command);
     if (sec == j->limit_sec)
         return;
     time_format_short(sec, limit);
@@ -704,7 +704,7 @@ void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax 
     if (s->what) {
         str_puts(what, s->what);
         if (s->key) {
-            put_key(j, r->kind, s->key, s->value, command);
+            put_relaxed_key(j, r->kind, s->key, s->value, command);
         } else if (r->kind == RELAX_HOLD) {
             str_puts(command, "scontrol release ");
             put_id(j, r->kind, command);

@@ -437,12 +437,6 @@ void sim_act(struct sim *s, unsigned index)
 /* --- answers ------------------------------------------------------------------------------------
  */
 
-static bool is_final(int state)
-{
-    return state != PB__JOB_STATE__PENDING && state != PB__JOB_STATE__RUNNING &&
-           state != PB__JOB_STATE__SUSPENDED;
-}
-
 /* Each job that it says is cancelled. One that was to be queued again is judged only when the act
  * names it and was done last. */
 static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r, unsigned act)
@@ -460,7 +454,7 @@ static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r, un
         return;
     sim_set_cancelled(s, c);
     c->cancelled = !c->item->array;
-    if (!sim_view_stored(s, r->job_id, &v) || !is_final(v.state) || v.requeue_after)
+    if (!sim_view_stored(s, r->job_id, &v) || !sim_view_is_final(v.state) || v.requeue_after)
         sim_break(s, "a cancelled job that goes on", "job %u is in state %d on disk%s", r->job_id,
                   v.state, v.requeue_after ? ", to be requeued" : "");
     c->cancelled_state = v.state;
@@ -489,7 +483,8 @@ static void on_array_cancelled(struct sim *s, const struct sim_client *c)
 {
     for (const struct sim_watch *w = s->watches; w && !c->requeues_asked; w = w->hh.next) {
         struct sim_view v;
-        if (w->array_id == c->job_id && sim_view_stored(s, w->job_id, &v) && !is_final(v.state))
+        if (w->array_id == c->job_id && sim_view_stored(s, w->job_id, &v) &&
+            !sim_view_is_final(v.state))
             sim_break(s, "a cancelled array of which an element goes on",
                       "job %u of array %u is in state %d on disk", w->job_id, c->job_id, v.state);
     }

@@ -64,7 +64,7 @@ int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct er
 /* --- the worker ---------------------------------------------------------------------------------
  */
 
-static void read_file(struct sim *s, struct sim_load *l)
+static void read_loaded_file(struct sim *s, struct sim_load *l)
 {
     struct str lines = STR_INIT;
     control_node_dynamic_present(s->c->control, &lines);
@@ -100,7 +100,7 @@ static void begin_load(struct sim *s, unsigned index)
     if (l->update.len)
         read_with_nodes(s, l);
     else
-        read_file(s, l);
+        read_loaded_file(s, l);
     sim_push(s, rng_between(&s->rng, 0, 20),
              (struct sim_event){.kind = SIM_LOADED, .index = index});
 }

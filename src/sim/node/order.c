@@ -111,7 +111,7 @@ static bool is_same_key(struct sim_key a, struct sim_key b)
     return a.job_id == b.job_id && a.restarts == b.restarts;
 }
 
-static struct sim_node_job *find_job(struct sim_node *n, struct sim_key key)
+static struct sim_node_job *find_attempt(struct sim_node *n, struct sim_key key)
 {
     vec_foreach (&n->jobs, j)
         if (is_same_key(j->key, key))
@@ -131,7 +131,7 @@ static bool is_revoked(const struct sim_node *n, struct sim_key key)
 void sim_order_forget(struct sim *s, unsigned index, struct sim_key key)
 {
     struct sim_node *n = &s->nodes.data[index];
-    struct sim_node_job *j = find_job(n, key);
+    struct sim_node_job *j = find_attempt(n, key);
     if (!j || !j->gone)
         return;
     if (n->revoked.len >= REVOKED_MOST)
@@ -144,7 +144,7 @@ void sim_order_forget(struct sim *s, unsigned index, struct sim_key key)
 /* --- the end ------------------------------------------------------------------------------------
  */
 
-static bool is_idle(const struct sim_node_job *j)
+static bool is_attempt_idle(const struct sim_node_job *j)
 {
     vec_foreach (&j->steps, step)
         if (step->running)
@@ -206,7 +206,7 @@ static void begin_ending(struct sim *s, unsigned index, struct sim_node_job *j, 
     j->terminating = true;
     j->was_halted = j->was_halted || j->halted;
     j->halting = j->halted = false;
-    if (is_idle(j)) {
+    if (is_attempt_idle(j)) {
         set_gone(s, index, j, false);
         return;
     }
@@ -335,7 +335,7 @@ void sim_order_work(struct sim *s, struct sim_event *e)
     struct sim_key key = {(uint32_t)(e->value >> 32), (uint32_t)e->generation};
     if (e->generation >> 32 != n->incarnation)
         return;
-    struct sim_node_job *j = find_job(n, key);
+    struct sim_node_job *j = find_attempt(n, key);
     if (!j || j->gone)
         return;
     if (e->code == WORK_SCRIPT_ENDS)
@@ -353,7 +353,7 @@ void sim_order_work(struct sim *s, struct sim_event *e)
 /* --- orders -------------------------------------------------------------------------------------
  */
 
-static struct sim_node_job *add_job(struct sim *s, unsigned index, struct sim_key key)
+static struct sim_node_job *add_attempt(struct sim *s, unsigned index, struct sim_key key)
 {
     struct sim_node *n = &s->nodes.data[index];
     const struct sim_watch *w = sim_watch_find(s, key.job_id);
@@ -430,7 +430,7 @@ static void launch_batch(struct sim *s, unsigned index, const Pb__LaunchBatch *o
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = find_job(n, key);
+    struct sim_node_job *j = find_attempt(n, key);
     if (j && j->batch_started) {
         sim_report_launched(s, index, key, 0, false);
         return;
@@ -450,7 +450,7 @@ static void launch_batch(struct sim *s, unsigned index, const Pb__LaunchBatch *o
         sim_report_launched(s, index, key, code, false);
         return;
     }
-    j = j ? j : add_job(s, index, key);
+    j = j ? j : add_attempt(s, index, key);
     take_share(n, j, cred);
     const struct sim_item *item = item_of(s, j);
     if (item && item->launch_fails && key.restarts == 0) {
@@ -469,11 +469,11 @@ static void prepare_node(struct sim *s, unsigned index, const Pb__Prepare *order
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = find_job(n, key);
+    struct sim_node_job *j = find_attempt(n, key);
     bool again = j && j->prepared && !j->prolog_running;
     if ((!j && is_revoked(n, key)) || (j && (j->terminating || j->gone)))
         return;
-    j = j ? j : add_job(s, index, key);
+    j = j ? j : add_attempt(s, index, key);
     j->tells_prepared = order->has_report && order->report;
     if (again && !has_bad_prolog(s, j))
         sim_report_prepared(s, index, j);
@@ -489,7 +489,7 @@ static void prepare_node(struct sim *s, unsigned index, const Pb__Prepare *order
 static void cancel_absent(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id)
 {
     struct sim_node *n = &s->nodes.data[index];
-    const struct sim_node_job *j = find_job(n, key);
+    const struct sim_node_job *j = find_attempt(n, key);
     struct sim_key step = {key.job_id, step_id};
     if ((j && j->gone) || (!j && is_revoked(n, key)))
         return;
@@ -504,7 +504,7 @@ static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *o
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = find_job(n, key);
+    struct sim_node_job *j = find_attempt(n, key);
     if (order->step_id == STEP_ID_BATCH) {
         if (j && j->batch_running && !j->terminating) {
             j->script_ending = true;
@@ -526,7 +526,7 @@ static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *o
 static void look_at_step(struct sim *s, unsigned index, const Pb__StepLook *order)
 {
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = find_job(&s->nodes.data[index], key);
+    struct sim_node_job *j = find_attempt(&s->nodes.data[index], key);
     for (size_t i = 0; j && i < j->steps.len; i++)
         if (j->steps.data[i].id == order->step_id)
             return;
@@ -537,7 +537,7 @@ static void terminate_job(struct sim *s, unsigned index, const Pb__Terminate *or
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = find_job(n, key);
+    struct sim_node_job *j = find_attempt(n, key);
     if (order->has_step_id) {
         terminate_step(s, index, order);
         return;
@@ -546,7 +546,7 @@ static void terminate_job(struct sim *s, unsigned index, const Pb__Terminate *or
         sim_report_gone(s, index, key);
         return;
     }
-    j = j ? j : add_job(s, index, key);
+    j = j ? j : add_attempt(s, index, key);
     j->told = true;
     if (j->gone)
         return;
@@ -557,10 +557,10 @@ static void halt_job(struct sim *s, unsigned index, const Pb__Halt *order)
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
-    struct sim_node_job *j = find_job(n, key);
+    struct sim_node_job *j = find_attempt(n, key);
     if (!j && is_revoked(n, key))
         return;
-    j = j ? j : add_job(s, index, key);
+    j = j ? j : add_attempt(s, index, key);
     if (j->terminating || j->gone || order->number < j->halt_number)
         return;
     bool again = order->number == j->halt_number;
@@ -618,7 +618,7 @@ static bool is_cancelled(const struct sim_node *n, uint32_t job_id, uint32_t ste
 static bool may_start_step(struct sim *s, unsigned index, const Pb__Cred *cred, struct sim_key key)
 {
     struct sim_node *n = &s->nodes.data[index];
-    struct sim_node_job *j = find_job(n, key);
+    struct sim_node_job *j = find_attempt(n, key);
     if (!n->up || sim_is_stopped(s, n) || check_cred(s, index, cred, key) != 0)
         return false;
     if (is_cancelled(n, key.job_id, cred->step_id))
@@ -654,7 +654,7 @@ void sim_order_step(struct sim *s, struct sim_event *e)
         return;
     }
     const struct sim_client *c = &s->clients.data[s->sruns.data[srun].client];
-    struct sim_node_job *j = find_job(n, key);
+    struct sim_node_job *j = find_attempt(n, key);
     if (j && (j->halting || j->halted)) {
         struct sim_event later = *e;
         e->body = STR_INIT;
@@ -662,7 +662,7 @@ void sim_order_step(struct sim *s, struct sim_event *e)
         return;
     }
     if (!j) {
-        j = add_job(s, e->index, key);
+        j = add_attempt(s, e->index, key);
         take_share(n, j, cred);
         sim_check_start(s, e->index, key, false);
     } else if (!j->cpus) {

@@ -163,7 +163,7 @@ static bool has_field(const struct field *f, const struct sim_item *item)
     return f->kinds >> item->kind & 1;
 }
 
-static int64_t *number_of(struct sim_item *item, const struct field *f)
+static int64_t *get_field_number(struct sim_item *item, const struct field *f)
 {
     return (int64_t *)((char *)item + f->offset);
 }
@@ -172,10 +172,11 @@ int64_t *sim_plan_number(struct sim_item *item, size_t *at, int64_t *fallback)
 {
     while (*at < FIELDS) {
         const struct field *f = &fields[(*at)++];
-        if (!has_field(f, item) || f->text_size || f->words || *number_of(item, f) == f->fallback)
+        if (!has_field(f, item) || f->text_size || f->words ||
+            *get_field_number(item, f) == f->fallback)
             continue;
         *fallback = f->fallback;
-        return number_of(item, f);
+        return get_field_number(item, f);
     }
     return NULL;
 }
@@ -239,7 +240,7 @@ static void set_fallbacks(struct sim_item *item)
 {
     for (size_t i = 0; i < FIELDS; i++)
         if (has_field(&fields[i], item) && !fields[i].text_size)
-            *number_of(item, &fields[i]) = fields[i].fallback;
+            *get_field_number(item, &fields[i]) = fields[i].fallback;
 }
 
 void sim_plan_item(struct sim_item *item, enum sim_item_kind kind)
@@ -260,12 +261,12 @@ static int parse_value(struct sim_item *item, const struct field *f, const char 
     }
     for (size_t i = 0; f->words && f->words[i]; i++)
         if (strcmp(f->words[i], value) == 0) {
-            *number_of(item, f) = (int64_t)i;
+            *get_field_number(item, f) = (int64_t)i;
             return 0;
         }
     if (f->words || str_parse_i64(value, INT64_MIN / 4, INT64_MAX / 4, &n) != 0)
         return err_set(err, -ERR_PARSE, "%s=%s: not a value of it", f->key, value);
-    *number_of(item, f) = n;
+    *get_field_number(item, f) = n;
     return 0;
 }
 
@@ -419,7 +420,7 @@ void sim_plan_keys(const struct sim_item *n, struct str *out)
         str_printf(out, " Gres=%s", n->gres);
 }
 
-static void put_node(const struct sim_item *n, struct str *out)
+static void put_plan_node(const struct sim_item *n, struct str *out)
 {
     str_printf(out, n->count > 1 ? "NodeName=n[%lld-%lld] " : "NodeName=n%lld ", (long long)n->id,
                (long long)(n->id + n->count - 1));
@@ -450,7 +451,7 @@ void sim_plan_conf(const struct sim_plan *p, unsigned file, struct str *out)
             str_putc(out, '\n');
         }
         if (item->kind == SIM_ITEM_NODE)
-            put_node(item, out);
+            put_plan_node(item, out);
         else if (item->kind == SIM_ITEM_PART && strcmp(item->nodes, "ALL") == 0)
             str_printf(out, "PartitionName=%s Nodes=ALL", item->name);
         else if (item->kind == SIM_ITEM_PART)

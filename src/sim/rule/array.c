@@ -8,12 +8,6 @@
 #include "base/mem.h"
 #include "sim/rule/rule.h"
 
-static bool is_final(int state)
-{
-    return state != PB__JOB_STATE__PENDING && state != PB__JOB_STATE__RUNNING &&
-           state != PB__JOB_STATE__SUSPENDED;
-}
-
 void sim_array_check_start(struct sim *s, struct sim_key key, const struct sim_view *v)
 {
     struct sim_key element = {v->array_id, v->task};
@@ -64,7 +58,7 @@ void sim_array_check_end(struct sim *s, unsigned client)
         seen |= w->view.elements;
         s->result->ended++;
         s->result->restarts += w->view.restarts;
-        if (!is_final(w->view.state) || w->view.completing)
+        if (!sim_view_is_final(w->view.state) || w->view.completing)
             sim_break(s, "a job never ended", "job %u of array %u is in state %d", w->job_id,
                       c->job_id, w->view.state);
     }

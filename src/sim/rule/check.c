@@ -11,12 +11,6 @@
 #define LISTED_EVERY 64     /* looks at everything, to a look at the listings */
 #define MAX_BATCH_REQUEUE 5 /* the default: then the controller holds the job */
 
-static bool is_final(int state)
-{
-    return state != PB__JOB_STATE__PENDING && state != PB__JOB_STATE__RUNNING &&
-           state != PB__JOB_STATE__SUSPENDED;
-}
-
 /* --- at a start ---------------------------------------------------------------------------------
  */
 
@@ -41,7 +35,7 @@ struct sums { /* of an array's elements, what they have ever come to */
 
 /* Of all of them, or of one. Elements that were split from a common record keep the outcome of that
  * record. */
-static struct sums sums_of(const struct sim *s, uint32_t array, int64_t task)
+static struct sums count_outcomes(const struct sim *s, uint32_t array, int64_t task)
 {
     struct sim_elements all = {0};
     uint64_t asked = task < 0 ? UINT64_MAX : UINT64_C(1) << task;
@@ -63,7 +57,7 @@ static void check_depend_array(struct sim *s, const struct sim_watch *w, const s
 {
     const char *kind = c->item->depend;
     bool corr = strcmp(kind, "aftercorr") == 0 && w->array_id;
-    struct sums is = sums_of(s, c->waits_for, corr ? (int64_t)w->task : -1);
+    struct sums is = count_outcomes(s, c->waits_for, corr ? (int64_t)w->task : -1);
     bool met = corr                             ? is.well > 0
                : strcmp(kind, "after") == 0     ? is.begun >= all
                : strcmp(kind, "afterok") == 0   ? is.well >= all
@@ -430,7 +424,7 @@ void sim_check_over(struct sim *s, uint32_t job_id, const char *why)
     struct sim_view v;
     if (w && w->purged) /* the word was long on its way */
         return;
-    if (!sim_view_stored(s, job_id, &v) || !is_final(v.state))
+    if (!sim_view_stored(s, job_id, &v) || !sim_view_is_final(v.state))
         sim_break(s, "an end was acknowledged and is not on disk", "job %u is in state %d: %s",
                   job_id, v.state, why);
 }
@@ -479,7 +473,7 @@ static void check_job(struct sim *s, const struct sim_client *c)
     struct sim_start *start;
     s->result->ended++;
     s->result->restarts += v->restarts;
-    if (!is_final(v->state) || v->completing)
+    if (!sim_view_is_final(v->state) || v->completing)
         sim_break(s, "a job never ended", "job %u is in state %d", c->job_id, v->state);
     if (c->cancelled && v->state != c->cancelled_state)
         sim_break(s, "a cancelled job that goes on", "job %u ended in state %d", c->job_id,

@@ -161,8 +161,8 @@ static bool may_be_missing_node(const struct sim *s, const struct sim_watch *w,
 
 /* --- of a heterogeneous job, of which one end may be the end of all */
 
-static const struct sim_watch *find_component(const struct sim *s, const struct sim_watch *w,
-                                              uint32_t n)
+static const struct sim_watch *find_watched_component(const struct sim *s,
+                                                      const struct sim_watch *w, uint32_t n)
 {
     if (!w->set_id)
         return n ? NULL : w;
@@ -172,7 +172,7 @@ static const struct sim_watch *find_component(const struct sim *s, const struct 
 static bool any_lost_node(const struct sim *s, const struct sim_watch *w)
 {
     const struct sim_watch *o;
-    for (uint32_t n = 0; (o = find_component(s, w, n)); n++)
+    for (uint32_t n = 0; (o = find_watched_component(s, w, n)); n++)
         if (!is_known(o) || has_lost_node(s, o))
             return true;
     return false;
@@ -181,7 +181,7 @@ static bool any_lost_node(const struct sim *s, const struct sim_watch *w)
 static bool is_of_missing_node(const struct sim *s, const struct sim_watch *w)
 {
     const struct sim_watch *o;
-    for (uint32_t n = 0; (o = find_component(s, w, n)); n++)
+    for (uint32_t n = 0; (o = find_watched_component(s, w, n)); n++)
         if (o->client != UINT32_MAX &&
             may_be_missing_node(s, o, &s->clients.data[o->client], w->view.exit_status))
             return true;
@@ -192,7 +192,7 @@ static bool is_of_missing_node(const struct sim *s, const struct sim_watch *w)
 static void add_reports(struct sim *s, const struct sim_watch *w, struct sim_attempt *all)
 {
     const struct sim_watch *o;
-    for (uint32_t n = 0; (o = find_component(s, w, n)); n++) {
+    for (uint32_t n = 0; (o = find_watched_component(s, w, n)); n++) {
         const struct sim_attempt *e =
             find_end(s, (struct sim_key){o->job_id, w->view.restarts}, false);
         if (!e)

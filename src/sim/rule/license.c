@@ -30,7 +30,7 @@ static const char *find_item(const char *list, char name)
     return NULL;
 }
 
-static uint64_t count_of(const char *list, char name)
+static uint64_t read_listed_count(const char *list, char name)
 {
     const char *item = find_item(list, name);
     return !item ? 0 : item[1] == ':' ? strtoull(item + 2, NULL, 10) : 1;
@@ -40,7 +40,7 @@ static uint64_t count_of(const char *list, char name)
 static uint64_t count_held(const struct sim_view *v, char name)
 {
     bool chosen = !strchr(v->asked_licenses, '|') || find_item(v->licenses, name);
-    return chosen ? count_of(v->asked_licenses, name) : 0;
+    return chosen ? read_listed_count(v->asked_licenses, name) : 0;
 }
 
 static void check_alternative(struct sim *s, const struct sim_watch *w)
@@ -53,7 +53,7 @@ static void check_alternative(struct sim *s, const struct sim_watch *w)
         const char *item = find_item(v->licenses, *one);
         const char *count = item ? strrchr(item, ':') : NULL;
         held += item != NULL;
-        if (item && (!count || strtoull(count + 1, NULL, 10) < count_of(one, *one)))
+        if (item && (!count || strtoull(count + 1, NULL, 10) < read_listed_count(one, *one)))
             sim_break(s, "a job has less than its alternative", "job %u: %s, and it has %s",
                       w->job_id, v->asked_licenses, v->licenses);
     }
@@ -81,7 +81,7 @@ struct layers { /* by the version of the file that is in force, and by operators
     size_t len;
 };
 
-static void read_line(struct layers *all, const char *line, int *mode)
+static void read_layer_line(struct layers *all, const char *line, int *mode)
 {
     const char *word = strstr(line, "Mode=MODE_"), *nodes = strstr(line, ";Nodes=");
     const char *count = strstr(line, ";Count=");
@@ -105,7 +105,7 @@ static void read_layers(const struct sim *s, struct layers *all)
     vec_foreach (&s->plan->items, item)
         if (item->kind == SIM_ITEM_CONF && item->files >> s->c->file & 1 &&
             strncmp(item->text, key, sizeof key - 1) == 0)
-            read_line(all, item->text + sizeof key - 1, &mode);
+            read_layer_line(all, item->text + sizeof key - 1, &mode);
     for (size_t i = 0; i < all->len; i++) {
         struct layer *l = &all->list[i];
         for (size_t k = 0; k < all->len; k++) {
@@ -142,7 +142,7 @@ static uint64_t count_for_jobs(const struct layer *l)
     return l->count == UINT64_MAX ? l->count : l->count > l->base ? l->count - l->base : 0;
 }
 
-static uint64_t count_nodes(const struct layer *l, const struct sim_watch *w)
+static uint64_t count_layer_nodes(const struct layer *l, const struct sim_watch *w)
 {
     uint64_t nodes = 0;
     vec_foreach (&w->shares, share)
@@ -170,7 +170,7 @@ static uint64_t count_in_layer(const struct layer *l, const struct sim_watch *w)
         return count;
     if (l->mode == 1)
         return count_paid(l, w);
-    uint64_t nodes = count_nodes(l, w);
+    uint64_t nodes = count_layer_nodes(l, w);
     return l->mode == 3 ? count * nodes : nodes ? count : 0;
 }
 
@@ -247,7 +247,7 @@ static uint64_t count_reserved(const struct sim *s, const struct layers *all,
 {
     uint64_t sum = 0;
     if (l->mode == 0)
-        return r->licenses ? count_of(r->licenses, l->of.name) : 0;
+        return r->licenses ? read_listed_count(r->licenses, l->of.name) : 0;
     for (const char *item = r->licenses; item && *item;) {
         struct sim_layer named;
         const char *end = item + strcspn(item, "(,"), *count = end;
@@ -349,7 +349,7 @@ static void check_licenses(struct sim *s, const struct sim_watch *by, const char
         if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, sizeof key - 1) == 0)
             configured = item->text + sizeof key - 1;
     for (const char *name = "ab"; *name; name++) {
-        struct layer l = {.of = {.name = *name}, .count = count_of(configured, *name)};
+        struct layer l = {.of = {.name = *name}, .count = read_listed_count(configured, *name)};
         if (!strchr(names, *name) || !count_in_layer(&l, by))
             continue;
         uint64_t used = count_used(s, &l, NULL, 0);
@@ -390,7 +390,7 @@ static void check_payer(struct sim *s, const struct layers *all, const struct si
         const struct layer *l = &all->list[i];
         if (l->of.name != name || l->mode != 1)
             continue;
-        may_pay = may_pay || count_nodes(l, w);
+        may_pay = may_pay || count_layer_nodes(l, w);
         payers += count_paid(l, w) > 0;
         paid += count_paid(l, w);
     }

@@ -61,7 +61,7 @@ struct sim_hook *sim_hook_find(struct sim *s, struct sim_key key, bool make)
     return h;
 }
 
-static const char *name_of(int kind)
+static const char *get_script_name(int kind)
 {
     return kind == PB__SCRIPT_KIND__SCRIPT_PROLOG ? "prolog" : "epilog";
 }
@@ -74,13 +74,14 @@ void sim_hook_check_run(struct sim *s, const struct sim_hook *h, int kind)
     for (struct sim_hook *other = s->hooks; other; other = other->hh.next)
         if (other->running && other->life == s->c->life && other->key.job_id == h->key.job_id)
             sim_break(s, "two scripts of a job run at a time", "job %u restart %u: %s and %s",
-                      h->key.job_id, h->key.restarts, name_of(other->running), name_of(kind));
+                      h->key.job_id, h->key.restarts, get_script_name(other->running),
+                      get_script_name(kind));
     if (!stored || v.state == PB__JOB_STATE__PENDING)
         sim_break(s, "a script was run before that was on disk", "%s of job %u restart %u",
-                  name_of(kind), h->key.job_id, h->key.restarts);
+                  get_script_name(kind), h->key.job_id, h->key.restarts);
     else if (prolog ? h->prolog && !v.configuring : h->epilog && !v.epilog_due)
         sim_break(s, "a script was run again that is known to have run", "%s of job %u restart %u",
-                  name_of(kind), h->key.job_id, h->key.restarts);
+                  get_script_name(kind), h->key.job_id, h->key.restarts);
 }
 
 void sim_hook_check_start(struct sim *s, struct sim_key key)
@@ -99,7 +100,7 @@ void sim_hook_check_end(struct sim *s)
     for (const struct sim_hook *h = s->hooks; h; h = h->hh.next) {
         if (h->running)
             sim_break(s, "a script runs and nobody waits for it", "%s of job %u restart %u",
-                      name_of(h->running), h->key.job_id, h->key.restarts);
+                      get_script_name(h->running), h->key.job_id, h->key.restarts);
         if (!s->no_epilog && h->begun && !h->epilog)
             sim_break(s, "an attempt had no epilog", "job %u restart %u", h->key.job_id,
                       h->key.restarts);

@@ -10,12 +10,6 @@
 
 #include "sim/rule/rule.h"
 
-static bool is_final(int state)
-{
-    return state != PB__JOB_STATE__PENDING && state != PB__JOB_STATE__RUNNING &&
-           state != PB__JOB_STATE__SUSPENDED;
-}
-
 /* --- by the plan --------------------------------------------------------------------------------
  */
 
@@ -95,7 +89,7 @@ struct seen { /* components, one of each kind; NULL: none is */
     const struct sim_watch *displaced, *kept;
 };
 
-static void look_at(struct seen *seen, const struct sim_watch *w)
+static void look_at_component(struct seen *seen, const struct sim_watch *w)
 {
     const struct sim_view *v = &w->view;
     bool holds = v->state == PB__JOB_STATE__RUNNING || v->state == PB__JOB_STATE__SUSPENDED;
@@ -192,8 +186,8 @@ static void check_set(struct sim *s, const struct sim_watch *any, const char *wh
             sim_break(s, "a component is in another place of its set",
                       "%s: job %u is %u of %u of job %u", when, w->job_id, w->view.set_offset,
                       w->view.set_count, w->view.set_id);
-        look_at(&seen, w);
-        all_over = all_over && is_final(w->view.state) && !w->view.requeue_after;
+        look_at_component(&seen, w);
+        all_over = all_over && sim_view_is_final(w->view.state) && !w->view.requeue_after;
         if (w->view.state != PB__JOB_STATE__RUNNING && w->view.state != PB__JOB_STATE__SUSPENDED)
             continue;
         if (runs)
@@ -270,7 +264,7 @@ void sim_set_cancelled(struct sim *s, const struct sim_client *leader)
         struct sim_view v;
         if (w && w->purged)
             continue;
-        if (!sim_view_stored(s, c->job_id, &v) || !is_final(v.state) || v.requeue_after)
+        if (!sim_view_stored(s, c->job_id, &v) || !sim_view_is_final(v.state) || v.requeue_after)
             sim_break(s, "a cancelled job of which a component goes on",
                       "job %u of job %u is in state %d on disk", c->job_id, leader->job_id,
                       v.state);

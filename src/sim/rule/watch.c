@@ -26,12 +26,6 @@ static struct sim_watch *add_watch(struct sim *s, uint32_t job_id, const struct 
     return w;
 }
 
-static bool is_final(int state)
-{
-    return state != PB__JOB_STATE__PENDING && state != PB__JOB_STATE__RUNNING &&
-           state != PB__JOB_STATE__SUSPENDED;
-}
-
 #define RECORD_SEC 5 /* most, until the record of a turn is written */
 
 static int64_t requeue_delay(const struct sim *s)
@@ -60,7 +54,8 @@ static void check_step(struct sim *s, const struct sim_watch *w, const struct si
     const struct sim_view *now = &w->view;
     if (now->restarts < before->restarts)
         sim_break(s, "a restart count went back", "job %u", w->job_id);
-    if (is_final(before->state) && now->restarts == before->restarts && now->state != before->state)
+    if (sim_view_is_final(before->state) && now->restarts == before->restarts &&
+        now->state != before->state)
         sim_break(s, "a job has two ends", "job %u: state %d, then %d", w->job_id, before->state,
                   now->state);
     if (now->restarts > before->restarts && w->client != UINT32_MAX &&
@@ -172,7 +167,7 @@ static void check_limit(struct sim *s, const struct sim_watch *w)
 /* What has ended and is not ending any more holds nothing. */
 static void check_released(struct sim *s, const struct sim_watch *w)
 {
-    bool over = is_final(w->view.state) && !w->view.completing;
+    bool over = sim_view_is_final(w->view.state) && !w->view.completing;
     vec_foreach (&w->shares, share)
         if (over && !share->released)
             sim_break(s, "a node is held by a job that has ended", "%s, job %u",
@@ -183,7 +178,7 @@ static void check_released(struct sim *s, const struct sim_watch *w)
 static void note_end(struct sim_watch *w)
 {
     const struct sim_view *v = &w->view;
-    bool over = is_final(v->state) && !v->completing && !v->requeue_after;
+    bool over = sim_view_is_final(v->state) && !v->completing && !v->requeue_after;
     bool begun = v->state != PB__JOB_STATE__PENDING;
     bool well = over && v->state == PB__JOB_STATE__COMPLETED, badly = over && !well;
     w->array_id = v->array_id;
@@ -225,9 +220,9 @@ static void put_job(struct sim *s, const struct sim_record *r)
         sim_announce_check_end(s, w->job_id);
     time_attempt(s, w);
     check_run_time(s, w, &before);
-    if (!before.there || !is_final(before.state))
+    if (!before.there || !sim_view_is_final(before.state))
         check_limit(s, w);
-    if (is_final(now.state))
+    if (sim_view_is_final(now.state))
         sim_end_check(s, w);
     check_released(s, w);
 }
@@ -238,7 +233,7 @@ static void purge_job(struct sim *s, const struct sim_record *r)
     struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
     if (!w || !w->view.there)
         return;
-    if (!is_final(w->view.state) || w->view.completing || w->view.requeue_after)
+    if (!sim_view_is_final(w->view.state) || w->view.completing || w->view.requeue_after)
         sim_break(s, "a job was forgotten that is not over", "job %u", w->job_id);
     w->view.there = false;
     w->purged = true;

@@ -49,6 +49,7 @@ bool sim_lead_serves_node(const struct sim *s, const struct sim_ctl *c);
 
 /* view.c: what records say */
 bool sim_view_stored(const struct sim *s, uint32_t job_id, struct sim_view *view);
+bool sim_view_is_final(int state);            /* of a job's record: its attempt has ended */
 uint64_t sim_view_elements(const char *text); /* "1-9:2": bits */
 void sim_view_scan(const void *data, size_t len, struct sim_view *view);
 /* Whether it is among the nodes that are in no file, on disk. */

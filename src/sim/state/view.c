@@ -115,7 +115,7 @@ static void scan_spec(struct cursor c, struct sim_view *v)
 }
 
 /* Of "1-4,7". */
-static uint32_t count_of(const struct cursor *c)
+static uint32_t count_listed(const struct cursor *c)
 {
     _cleanup_free_ char *text = mem_strndup((const char *)c->data, c->len);
     struct idset tasks = {0};
@@ -191,7 +191,7 @@ static void scan_live(struct cursor c, struct sim_view *v)
             v->elements |= c.number < 64 ? UINT64_C(1) << c.number : 0;
             break;
         case 62:
-            v->tasks = count_of(&c);
+            v->tasks = count_listed(&c);
             copy_text(text, sizeof text, &c);
             v->elements = sim_view_elements(text);
             break;
@@ -386,6 +386,12 @@ bool sim_view_made(const struct sim *s, const char *node)
         }
     }
     return false;
+}
+
+bool sim_view_is_final(int state)
+{
+    return state != PB__JOB_STATE__PENDING && state != PB__JOB_STATE__RUNNING &&
+           state != PB__JOB_STATE__SUSPENDED;
 }
 
 bool sim_view_stored(const struct sim *s, uint32_t job_id, struct sim_view *view)

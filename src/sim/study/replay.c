@@ -192,7 +192,7 @@ static void on_ack(void *ctx, const char *node, uint64_t seq)
 {
 }
 
-static void on_close(void *ctx, const char *node)
+static void on_replay_close(void *ctx, const char *node)
 {
 }
 
@@ -238,7 +238,7 @@ static void make_env(struct world *w)
                           .send = take_orders,
                           .ack = on_ack,
                           .welcome = on_ack,
-                          .close = on_close,
+                          .close = on_replay_close,
                           .sign = on_sign,
                           .user_in_group = on_group,
                           .user_name = on_name,

@@ -100,7 +100,7 @@ static void add_fault(struct trace *t, uint32_t line, const char *text)
  */
 
 /* "Queue: 3 long" names a queue. */
-static void read_name(struct trace *t, bool part, const char *value)
+static void read_queue_name(struct trace *t, bool part, const char *value)
 {
     int number, used = 0;
     char name[64];
@@ -145,7 +145,7 @@ static void read_comment(struct trace *t, uint32_t line, char *text)
     } else if (str_case_eq(text, "JobSpec")) {
         read_shape(t, line, value);
     } else if (str_case_eq(text, "Queue") || str_case_eq(text, "Partition")) {
-        read_name(t, str_case_eq(text, "Partition"), value);
+        read_queue_name(t, str_case_eq(text, "Partition"), value);
     }
 }
 
@@ -153,7 +153,7 @@ static void read_comment(struct trace *t, uint32_t line, char *text)
  */
 
 /* Whole or with a fraction; nothing else that strtod() knows. */
-static bool read_number(const char *word, double *out)
+static bool read_swf_number(const char *word, double *out)
 {
     char *end;
     if (word[strspn(word, "+-.0123456789")])
@@ -171,7 +171,7 @@ static char *read_fields(struct trace *t, char *text, double v[SWF_FIELDS])
     for (char *w = strtok_r(text, " \t\r", &save); w; w = strtok_r(NULL, " \t\r", &save), n++) {
         if (n >= SWF_FIELDS)
             continue;
-        if (!read_number(w, &v[n]))
+        if (!read_swf_number(w, &v[n]))
             return arena_printf(&t->arena, "field %d (%s): '%.40s' is not a number", n + 1,
                                 fields[n].name, w);
         if (v[n] != -1 && (v[n] < fields[n].min || v[n] > fields[n].max))
@@ -211,7 +211,7 @@ static int64_t round_up(double value)
     return whole + ((double)whole < value);
 }
 
-static void add_job(struct trace *t, uint32_t line, const double v[SWF_FIELDS])
+static void add_trace_job(struct trace *t, uint32_t line, const double v[SWF_FIELDS])
 {
     enum trace_left why = find_use(v);
     t->left[why]++;
@@ -253,7 +253,7 @@ static void read_job(struct trace *t, uint32_t line, char *text, struct idmap *s
         return;
     }
     idmap_set(seen, (uint64_t)v[SWF_NUMBER] + 1, line);
-    add_job(t, line, v);
+    add_trace_job(t, line, v);
 }
 
 static int by_submission(const void *a, const void *b)

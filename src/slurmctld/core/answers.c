@@ -37,13 +37,13 @@ struct answers {
     bool timer_runs;
 };
 
-static void on_timer(void *ctx);
+static void on_answers_timer(void *ctx);
 
 struct answers *answers_new(struct ctld *c)
 {
     struct answers *a = mem_new(struct answers);
     a->c = c;
-    a->timer = loop_timer_new(c->loop, on_timer, a);
+    a->timer = loop_timer_new(c->loop, on_answers_timer, a);
     return a;
 }
 
@@ -94,7 +94,7 @@ static void set_timer(struct answers *a)
 }
 
 /* Those that are due, and so many more that the rest is at most BYTES_MOST. */
-static void on_timer(void *ctx)
+static void on_answers_timer(void *ctx)
 {
     struct answers *a = ctx;
     while (a->list && (a->list->due_ms <= loop_mono_ms() || a->bytes > BYTES_MOST)) {
@@ -132,7 +132,7 @@ void answers_give(struct answers *a, uint64_t call, const struct str *bytes, boo
     item->number = one->number;
     outbox_add(c->outbox, item);
     if (a->bytes > BYTES_MOST)
-        on_timer(a);
+        on_answers_timer(a);
     else if (!a->timer_runs)
         set_timer(a);
 }

@@ -70,7 +70,7 @@ static void put_pair(struct str *out, const char *key, const char *value)
     str_putc(out, ' ');
 }
 
-static void put_time(struct str *out, const char *key, int64_t at)
+static void put_job_comp_time(struct str *out, const char *key, int64_t at)
 {
     char text[TIME_TEXT_MAX];
     put_pair(out, key, time_format_date(at, "Unknown", text));
@@ -108,8 +108,8 @@ static void format_line(const struct conf *conf, const struct env_job_end *e, st
     put_pair(out, "JobState", e->state);
     put_pair(out, "Partition", f->partition);
     put_limit(out, e->limit_sec);
-    put_time(out, "StartTime", e->start_at);
-    put_time(out, "EndTime", e->end_at);
+    put_job_comp_time(out, "StartTime", e->start_at);
+    put_job_comp_time(out, "EndTime", e->end_at);
     put_pair(out, "NodeList", f->nodes && *f->nodes ? f->nodes : "(null)");
     str_printf(out, "NodeCnt=%u ProcCnt=%u ", f->num_nodes, e->cpus);
     put_pair(out, "WorkDir", f->work_dir);
@@ -119,8 +119,8 @@ static void format_line(const struct conf *conf, const struct env_job_end *e, st
     put_pair(out, "QOS", f->qos);
     put_pair(out, "WcKey", NULL);
     put_pair(out, "Cluster", conf->cluster_name);
-    put_time(out, "SubmitTime", e->submit_at);
-    put_time(out, "EligibleTime", e->eligible_at);
+    put_job_comp_time(out, "SubmitTime", e->submit_at);
+    put_job_comp_time(out, "EligibleTime", e->eligible_at);
     put_status(out, "DerivedExitCode", e->derived_status);
     put_status(out, "ExitCode", e->exit_status);
     str_putc(out, '\n');
@@ -243,7 +243,7 @@ void job_comp_ended(void *ctx, const struct env_job_end *e)
 /* --- the file ------------------------------------------------------------------------------------
  */
 
-static int open_file(const char *path, struct err *err)
+static int open_job_comp_file(const char *path, struct err *err)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0640);
     return fd < 0 ? err_set(err, -errno, "cannot open JobCompLoc '%s': %s", path, strerror(errno))
@@ -259,7 +259,7 @@ void job_comp_write(struct ctld *c, const void *line, size_t len)
     if (!path)
         return;
     if (c->job_comp_fd <= 0)
-        c->job_comp_fd = rc = open_file(path, &err);
+        c->job_comp_fd = rc = open_job_comp_file(path, &err);
     if (rc >= 0 && (rc = path_write_all(c->job_comp_fd, line, len)) < 0)
         err_set(&err, rc, "cannot write to JobCompLoc '%s': %s", path, strerror(-rc));
     if (rc < 0 && log_allow(&limit))

@@ -205,7 +205,7 @@ static void on_run(void *arg)
 }
 
 /* What was forgotten meanwhile may have been asked for again: that answer counts. */
-static void on_done(void *arg)
+static void on_names_done(void *arg)
 {
     struct question *q = arg;
     struct names *n = q->names;
@@ -236,7 +236,7 @@ static void ask_worker(struct names *n, enum sort sort, struct entry *e)
     *q = (struct question){.names = n, .sort = sort, .age = n->age[sort], .key_len = e->key_len};
     memcpy(q->key, e->key, e->key_len + 1);
     n->asking++;
-    loop_work_post(n->loop, LANE, on_run, on_done, q);
+    loop_work_post(n->loop, LANE, on_run, on_names_done, q);
 }
 
 static bool has_fresh_answer(struct names *n, enum sort sort, const void *key, size_t len)

@@ -54,7 +54,7 @@ struct backup {
 
 static void look_at_peers(struct backup *b);
 
-static void on_timer(void *ctx)
+static void on_backup_timer(void *ctx)
 {
     look_at_peers(ctx);
 }
@@ -80,7 +80,7 @@ void backup_open(struct ctld *c)
         b->others[i] = (struct other){.b = b, .rank = i, .beat_ms = INT64_MIN};
     b->leader = -1;
     b->told_ms = INT64_MIN;
-    b->timer = loop_timer_new(c->loop, on_timer, b);
+    b->timer = loop_timer_new(c->loop, on_backup_timer, b);
     loop_timer_set(b->timer, 0);
     c->backup = b;
     rpc_server_refuse_sessions(c->server, -ERR_STANDBY, err_text(ERR_STANDBY));
@@ -152,7 +152,8 @@ static bool is_other(const struct other *o, const Pb__PingReply *reply)
 }
 
 /* The leader's triggers may wait for the end of this one. */
-static void on_beat(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+static void on_backup_beat(void *ctx, int code, const ProtobufCMessage *reply,
+                           const struct err *err)
 {
     struct other *o = ctx;
     o->beat = NULL;
@@ -168,7 +169,7 @@ static void send_beat(struct other *o)
         return;
     o->beat_ms = now_ms;
     m.name = o->b->c->name;
-    o->beat = call_other(o, RPC_CTLD_BEAT, &m.base, YIELD_PATIENCE_MS, on_beat);
+    o->beat = call_other(o, RPC_CTLD_BEAT, &m.base, YIELD_PATIENCE_MS, on_backup_beat);
 }
 
 static void on_ping(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
@@ -217,7 +218,7 @@ static void ask_to_yield(struct backup *b, size_t rank)
 
 /* Taking the lead. */
 
-static void tell_failure(struct backup *b, const struct err *err)
+static void tell_backup_failure(struct backup *b, const struct err *err)
 {
     int64_t now_ms = loop_mono_ms();
     if (!b->why)
@@ -283,7 +284,7 @@ static bool take_lead(struct backup *b)
     int64_t begin_ms = loop_mono_ms();
     if (shared_fault(b->shared)) {
         err_set(&err, -ERR_LEAD, "%s", shared_fault(b->shared));
-        tell_failure(b, &err);
+        tell_backup_failure(b, &err);
         return false;
     }
     if (lead_take(c, &taken, &err) == 0) {
@@ -299,7 +300,7 @@ static bool take_lead(struct backup *b)
         loop_stop(c->loop);
         return true;
     }
-    tell_failure(b, &err);
+    tell_backup_failure(b, &err);
     return false;
 }
 

@@ -280,7 +280,7 @@ static const char *key_of(Pb__ScriptKind kind)
                                                    : "SlurmctldPrimaryOffProg";
 }
 
-static void on_ended(void *ctx, const Pb__ScriptEnded *m)
+static void on_lead_ended(void *ctx, const Pb__ScriptEnded *m)
 {
     if (m->wait_status || m->text)
         log_error("%s: %s", key_of(m->kind), m->text ? m->text : "it failed");
@@ -294,7 +294,7 @@ void lead_run_program(struct ctld *c, bool leads)
     const char *path = leads ? conf->slurmctld_primary_on_prog : conf->slurmctld_primary_off_prog;
     Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
     uint32_t owners[] = {conf->slurm_uid, conf->slurmd_uid};
-    struct scripts_options options = {.loop = c->loop, .on_ended = on_ended, .ctx = c};
+    struct scripts_options options = {.loop = c->loop, .on_ended = on_lead_ended, .ctx = c};
     _cleanup_arena_ struct arena arena;
 
     arena_init(&arena, 0);

@@ -36,8 +36,8 @@ static void forget_session(struct ctld *c, struct node_session *n)
     free(n);
 }
 
-static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
-                       const ProtobufCMessage *body)
+static void on_nodes_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                             const ProtobufCMessage *body)
 {
     struct node_session *n = ctx;
     struct ctld *c = n->c;
@@ -55,7 +55,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     diag_count(c->diag, rpc, control_conf(c->control)->slurmd_uid, begun_usec);
 }
 
-static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+static void on_nodes_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct node_session *n = ctx;
     struct ctld *c = n->c;
@@ -86,8 +86,9 @@ static struct node_session *adopt_session(struct ctld *c, struct rpc_session *s,
     memcpy(n->name, name, len + 1);
     HASH_ADD_KEYPTR(hh, c->sessions_by_name, n->name, len, n);
     HASH_ADD(hh_id, c->sessions_by_id, id, sizeof(n->id), n);
-    rpc_session_set_events(
-        s, &(struct rpc_session_events){.on_message = on_message, .on_close = on_close, .ctx = n});
+    rpc_session_set_events(s, &(struct rpc_session_events){.on_message = on_nodes_message,
+                                                           .on_close = on_nodes_close,
+                                                           .ctx = n});
     log_debug("session of %s", rpc_session_peer(s));
     return n;
 }

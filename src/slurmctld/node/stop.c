@@ -19,7 +19,7 @@
 
 /* Whoever has shaken hands sends its request next. A connection that ended between the two would
  * leave it open whether the request was received, and a change is not asked for twice. */
-static void on_stop(void *ctx)
+static void on_node_stop(void *ctx)
 {
     struct ctld *c = ctx;
     int64_t now_ms = loop_mono_ms();
@@ -39,7 +39,7 @@ static void on_stop(void *ctx)
 static void stop_within(struct ctld *c, int64_t ms)
 {
     if (!c->stop_timer)
-        c->stop_timer = loop_timer_new(c->loop, on_stop, c);
+        c->stop_timer = loop_timer_new(c->loop, on_node_stop, c);
     loop_timer_set(c->stop_timer, ms);
 }
 

@@ -41,7 +41,7 @@ static const char pools_of_json[] =
 
 static int report_fd = -1; /* of this process, which makes one call */
 
-static int log_message(lua_State *L)
+static int log_burst_message(lua_State *L)
 {
     burst_report_put(report_fd, BURST_REPORT_LOG, lua_slurm_format(L));
     return 0;
@@ -54,7 +54,7 @@ static void put_slurm_table(lua_State *L)
                                        "log_user",   "user_msg"};
     lua_newtable(L);
     for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
-        lua_pushcfunction(L, log_message);
+        lua_pushcfunction(L, log_burst_message);
         lua_setfield(L, -2, logs[i]);
     }
     lua_slurm_put_results(L);

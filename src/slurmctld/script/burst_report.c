@@ -37,7 +37,7 @@ void burst_report_put(int fd, char kind, const char *text)
     }
 }
 
-static void read_all(int fd, struct str *out)
+static void read_report(int fd, struct str *out)
 {
     char piece[65536];
     ssize_t n;
@@ -50,7 +50,7 @@ const char *burst_lua_read_report(int report, Pb__ScriptEnded *e, struct arena *
 {
     _cleanup_str_ struct str all = STR_INIT;
     char *error = NULL;
-    read_all(report, &all);
+    read_report(report, &all);
     e->log = arena_alloc(arena, sizeof(*e->log) * LOG_LINES);
     for (size_t at = 0; at + 5 <= all.len;) {
         uint32_t len;

@@ -219,7 +219,7 @@ static void run_free(struct run *r)
 
 static void begin_program(struct run *r);
 
-static void on_exit_of(void *ctx, pid_t pid, int status)
+static void on_program_exited(void *ctx, pid_t pid, int status)
 {
     struct run *r = ctx;
     struct scriptd *d = r->d;
@@ -364,7 +364,7 @@ static void begin_program(struct run *r)
         r->timer = loop_timer_new(r->d->loop, on_timer, r);
     if (r->limit_sec > 0)
         loop_timer_set(r->timer, r->limit_sec * 1000);
-    loop_child(r->d->loop, r->pid, on_exit_of, r);
+    loop_child(r->d->loop, r->pid, on_program_exited, r);
 }
 
 /* The message that the order came in is freed before its programs have ended. */

@@ -16,8 +16,8 @@ enum kind { NONE, OWN, TEXT, FIXED, U32, U16, BOOL, MINUTES, TIME, MIB64, NICE, 
 typedef int access_fn(Pb__JobSpec *s, const struct job_desc_value *set, struct job_desc_value *get,
                       struct arena *arena);
 
-static int put_text(char **member, const struct job_desc_value *set, struct job_desc_value *get,
-                    struct arena *arena, bool fixed)
+static int put_field_text(char **member, const struct job_desc_value *set,
+                          struct job_desc_value *get, struct arena *arena, bool fixed)
 {
     if (!set) {
         *get = (struct job_desc_value){.is_text = true, .text = *member};
@@ -47,7 +47,7 @@ static double none_of(enum kind kind)
 }
 
 /* Whether a number says that the field is not given. */
-static bool is_none(enum kind kind, double n)
+static bool is_not_given(enum kind kind, double n)
 {
     return n == none_of(kind) || (kind == MIB64 && n >= JOB_DESC_NO_VAL64);
 }
@@ -88,11 +88,12 @@ static double from_script(enum kind kind, double n)
     }
 }
 
-static int put_number(enum kind kind, const struct job_desc_value *set, bool *given, double *number)
+static int put_field_number(enum kind kind, const struct job_desc_value *set, bool *given,
+                            double *number)
 {
     if (set->is_text)
         return -ERR_RANGE;
-    *given = !is_none(kind, set->number);
+    *given = !is_not_given(kind, set->number);
     *number = *given ? from_script(kind, floor(set->number)) : 0;
     return isnan(*number) ? -ERR_RANGE : 0;
 }
@@ -104,15 +105,15 @@ static int put_number(enum kind kind, const struct job_desc_value *set, bool *gi
         *get = (struct job_desc_value){.number = given ? to_script(kind, number) : none_of(kind)}; \
         return 0;                                                                                  \
     }                                                                                              \
-    int rc = put_number(kind, set, &given, &number);                                               \
+    int rc = put_field_number(kind, set, &given, &number);                                         \
     if (rc == 0) {                                                                                 \
         s->has_##member = given;                                                                   \
         s->member = (typeof(s->member))number;                                                     \
     }                                                                                              \
     return rc;
 
-#define BODY_TEXT(member) return put_text(&s->member, set, get, arena, false);
-#define BODY_FIXED(member) return put_text(&s->member, set, get, arena, true);
+#define BODY_TEXT(member) return put_field_text(&s->member, set, get, arena, false);
+#define BODY_FIXED(member) return put_field_text(&s->member, set, get, arena, true);
 #define BODY_U32(member) NUMBER(U32, member)
 #define BODY_U16(member) NUMBER(U16, member)
 #define BODY_BOOL(member) NUMBER(BOOL, member)
@@ -143,7 +144,7 @@ static int access_shared(Pb__JobSpec *s, const struct job_desc_value *set,
         *get = (struct job_desc_value){.number = n};
         return 0;
     }
-    if (set->is_text || !(is_none(BOOL, set->number) || set->number == 0 || set->number == 1))
+    if (set->is_text || !(is_not_given(BOOL, set->number) || set->number == 0 || set->number == 1))
         return -ERR_RANGE;
     s->has_exclusive = s->exclusive = set->number == 0;
     s->has_oversubscribe = s->oversubscribe = set->number == 1;
@@ -161,7 +162,7 @@ static int access_memory(Pb__JobSpec *s, const struct job_desc_value *set,
         *get = (struct job_desc_value){.number = n};
         return 0;
     }
-    bool none = !set->is_text && is_none(MIB64, set->number);
+    bool none = !set->is_text && is_not_given(MIB64, set->number);
     if (set->is_text || (!none && (set->number < 0 || set->number > MIB_TOP)))
         return -ERR_RANGE;
     s->has_mem_per_cpu_mib = false;
@@ -179,7 +180,7 @@ static int access_memory_cpu(Pb__JobSpec *s, const struct job_desc_value *set,
                                                                         : JOB_DESC_NO_VAL64};
         return 0;
     }
-    bool none = !set->is_text && is_none(MIB64, set->number);
+    bool none = !set->is_text && is_not_given(MIB64, set->number);
     if (set->is_text || (!none && (set->number < 0 || set->number > MIB_TOP)))
         return -ERR_RANGE;
     s->has_mem_per_node_mib = s->has_mem_per_node_mib && none;
@@ -263,7 +264,7 @@ int job_desc_number(const Pb__JobSpec *spec, const char *name, int64_t *out)
     if (!f || is_text(f->kind))
         return f ? -ERR_RANGE : -ERR_NOT_SUPPORTED;
     f->access((Pb__JobSpec *)spec, NULL, &v, NULL);
-    if (is_none(f->kind, v.number) || (f->kind == MIB64 && v.number >= JOB_DESC_MEM_PER_CPU))
+    if (is_not_given(f->kind, v.number) || (f->kind == MIB64 && v.number >= JOB_DESC_MEM_PER_CPU))
         return 1;
     if (f->kind == NICE)
         v.number -= JOB_DESC_NICE_OFFSET;
@@ -286,7 +287,7 @@ int job_desc_set_number(Pb__JobSpec *spec, const char *name, int64_t number, str
         v.number += JOB_DESC_NICE_OFFSET;
     /* Numbers that mean something in Lua mean nothing here. */
     if (!endless && f->kind != TIME &&
-        (is_none(f->kind, v.number) || (f->kind == MINUTES && v.number == JOB_DESC_INFINITE)))
+        (is_not_given(f->kind, v.number) || (f->kind == MINUTES && v.number == JOB_DESC_INFINITE)))
         return err_set(err, -ERR_RANGE, "'%s' cannot be %lld", name, (long long)number);
     return job_desc_set(spec, name, &v, NULL, err);
 }

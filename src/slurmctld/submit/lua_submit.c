@@ -225,13 +225,13 @@ static void push_desc(lua_State *L, bool present)
     lua_setmetatable(L, -2);
 }
 
-static void put_text(lua_State *L, const char *name, const char *text)
+static void put_lua_text(lua_State *L, const char *name, const char *text)
 {
     lua_pushstring(L, text ? text : "");
     lua_setfield(L, -2, name);
 }
 
-static void put_number(lua_State *L, const char *name, int64_t number)
+static void put_lua_number(lua_State *L, const char *name, int64_t number)
 {
     lua_pushinteger(L, number);
     lua_setfield(L, -2, name);
@@ -248,16 +248,16 @@ static void push_parts(lua_State *L, const struct env_submit *ask)
     for (size_t i = 0; i < ask->n_parts; i++) {
         const struct env_part *p = &ask->parts[i];
         lua_newtable(L);
-        put_text(L, "name", p->name);
-        put_text(L, "nodes", p->nodes);
-        put_number(L, "flag_default", p->is_default);
-        put_number(L, "state_up", p->is_up);
-        put_number(L, "priority_tier", p->priority_tier);
-        put_number(L, "priority_job_factor", p->priority_job_factor);
-        put_number(L, "max_time", to_minutes(p->max_time_sec));
-        put_number(L, "default_time", to_minutes(p->default_time_sec));
-        put_number(L, "max_nodes", p->max_nodes);
-        put_number(L, "min_nodes", p->min_nodes);
+        put_lua_text(L, "name", p->name);
+        put_lua_text(L, "nodes", p->nodes);
+        put_lua_number(L, "flag_default", p->is_default);
+        put_lua_number(L, "state_up", p->is_up);
+        put_lua_number(L, "priority_tier", p->priority_tier);
+        put_lua_number(L, "priority_job_factor", p->priority_job_factor);
+        put_lua_number(L, "max_time", to_minutes(p->max_time_sec));
+        put_lua_number(L, "default_time", to_minutes(p->default_time_sec));
+        put_lua_number(L, "max_nodes", p->max_nodes);
+        put_lua_number(L, "min_nodes", p->min_nodes);
         lua_setfield(L, -2, p->name);
     }
 }

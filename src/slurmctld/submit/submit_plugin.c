@@ -65,7 +65,7 @@ static int to_result(int rc)
                                       : SLUICE_JOB_BAD;
 }
 
-static int set_text(struct sluice_job *job, const char *field, const char *text)
+static int set_field_text(struct sluice_job *job, const char *field, const char *text)
 {
     const struct question *q = question_of(job);
     struct job_desc_value v = {.is_text = true, .text = text};
@@ -73,7 +73,7 @@ static int set_text(struct sluice_job *job, const char *field, const char *text)
                    : SLUICE_JOB_BAD;
 }
 
-static int set_number(struct sluice_job *job, const char *field, int64_t number)
+static int set_field_number(struct sluice_job *job, const char *field, int64_t number)
 {
     const struct question *q = question_of(job);
     return q->spec ? to_result(job_desc_set_number(q->spec, field, number, NULL)) : SLUICE_JOB_BAD;
@@ -161,8 +161,8 @@ static const struct sluice_job_calls calls = {
     .size = sizeof calls,
     .text = get_text,
     .number = get_number,
-    .set_text = set_text,
-    .set_number = set_number,
+    .set_text = set_field_text,
+    .set_number = set_field_number,
     .clear = clear_field,
     .id = get_id,
     .caller = get_caller,

@@ -117,7 +117,7 @@ static bool is_waiting(const struct submit_wait *w)
 /* --- asking --------------------------------------------------------------------------------------
  */
 
-static void put_part(const struct env_part *p, Pb__SubmitPart *out)
+static void pack_part(const struct env_part *p, Pb__SubmitPart *out)
 {
     pb__submit_part__init(out);
     out->name = (char *)(uintptr_t)p->name;
@@ -138,7 +138,7 @@ static bool send_question(struct ctld *c, const struct env_submit *ask, uint64_t
     Pb__SubmitPart *parts = arena_alloc(ask->arena, (ask->n_parts + 1) * sizeof *parts);
     m.part = arena_alloc(ask->arena, (ask->n_parts + 1) * sizeof *m.part);
     for (size_t i = 0; i < ask->n_parts; i++) {
-        put_part(&ask->parts[i], &parts[i]);
+        pack_part(&ask->parts[i], &parts[i]);
         m.part[i] = &parts[i];
     }
     m.n_part = ask->n_parts;
@@ -171,7 +171,7 @@ static int ask_line(struct ctld *c, struct submit_wait *w, const struct env_subm
     return ENV_SUBMIT_LATER;
 }
 
-static int take_answer(struct env_submit *ask, const struct question *q, struct err *err)
+static int take_submit_answer(struct env_submit *ask, const struct question *q, struct err *err)
 {
     const Pb__SubmitAnswer *a = (const Pb__SubmitAnswer *)(void *)arena_unpack(
         ask->arena, &pb__submit_answer__descriptor, q->answer.data, q->answer.len);
@@ -196,7 +196,7 @@ int submit_wait_ask(struct ctld *c, struct env_submit *ask, struct err *err)
         pb_pack(&ask->before->base, &asked);
     LL_FOREACH(w->questions, q)
     if (q->asked.len == asked.len && memcmp(q->asked.data, asked.data, asked.len) == 0)
-        return q->answer.len ? take_answer(ask, q, err) : ENV_SUBMIT_LATER;
+        return q->answer.len ? take_submit_answer(ask, q, err) : ENV_SUBMIT_LATER;
     return ask_line(c, w, ask, &asked, err);
 }
 

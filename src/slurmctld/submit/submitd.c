@@ -106,7 +106,7 @@ static void set_up(const Pb__SubmitSetup *s)
     send_answer(0, &err, NULL, NULL);
 }
 
-static void put_part(const Pb__SubmitPart *p, struct env_part *out)
+static void unpack_part(const Pb__SubmitPart *p, struct env_part *out)
 {
     *out = (struct env_part){
         .name = p->name,
@@ -128,7 +128,7 @@ static void ask_plugins(const Pb__SubmitQuestion *q, struct arena *arena)
     struct err err = {0};
     struct env_part *parts = arena_alloc(arena, (q->n_part + 1) * sizeof *parts);
     for (size_t i = 0; i < q->n_part; i++)
-        put_part(q->part[i], &parts[i]);
+        unpack_part(q->part[i], &parts[i]);
     struct env_submit s = {.spec = q->spec,
                            .before = q->before,
                            .payload = q->payload,

@@ -42,7 +42,7 @@ struct configless {
  */
 
 /* "HOST", "HOST:PORT", "[ADDRESS]:PORT", "ADDRESS" with colons; text is written over. */
-static int parse_one(char *text, struct rpc_target *out, struct err *err)
+static int parse_target(char *text, struct rpc_target *out, struct err *err)
 {
     char *colon = strrchr(text, ':'), *close = strrchr(text, ']');
     _cleanup_free_ char *as_given = mem_strdup(text);
@@ -87,7 +87,7 @@ int configless_parse(const char *servers, struct rpc_target **out, size_t *count
         if (n == SERVERS_MAX)
             rc = err_set(err, -ERR_PARSE, "--conf-server: more than %d hosts", SERVERS_MAX);
         else
-            rc = parse_one(str_trim(at), &targets[n], err);
+            rc = parse_target(str_trim(at), &targets[n], err);
         if (rc || !comma)
             break;
         at = comma + 1;
@@ -449,7 +449,7 @@ void configless_ask(struct slurmd *d)
     rpc_session_send(d->controller, RPC_NODE_CONFIG_ASK, &ask.base);
 }
 
-static void on_retry(void *ctx)
+static void on_configless_retry(void *ctx)
 {
     configless_ask(ctx);
 }
@@ -498,7 +498,7 @@ void configless_take(struct slurmd *d, const Pb__NodeConfig *m)
     c->asked = false;
     if (m->has_retry_ms) {
         if (!c->retry)
-            c->retry = loop_timer_new(d->loop, on_retry, d);
+            c->retry = loop_timer_new(d->loop, on_configless_retry, d);
         loop_timer_set(c->retry, m->retry_ms);
     } else if (m->has_text && m->has_hash) {
         follow_conf(d, m);

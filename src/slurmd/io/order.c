@@ -60,7 +60,7 @@ static void end_ordered_step(struct slurmd *d, const Pb__Terminate *m)
 }
 
 /* The srun that was to launch the step may have gone. */
-static void on_look(struct slurmd *d, const Pb__StepLook *m)
+static void on_order_look(struct slurmd *d, const Pb__StepLook *m)
 {
     struct cancelled_step key = {m->job_id, m->restarts, m->step_id};
     struct attempt *a = attempt_find(d, m->job_id, m->restarts);
@@ -203,7 +203,7 @@ static int signal_steps(struct attempt *a, const Pb__SignalJob *m)
     return code;
 }
 
-static void on_signal(struct slurmd *d, const Pb__SignalJob *m)
+static void on_order_signal(struct slurmd *d, const Pb__SignalJob *m)
 {
     struct attempt *a = attempt_find(d, m->job_id, m->restarts);
     int code = a ? 0 : ERR_NO_JOB, kept = 0;
@@ -263,9 +263,9 @@ static void handle_order(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
     if (o->prepare)
         on_prepare(d, o->prepare, &about);
     if (o->look)
-        on_look(d, o->look);
+        on_order_look(d, o->look);
     if (o->signal)
-        on_signal(d, o->signal);
+        on_order_signal(d, o->signal);
     if (o->forget)
         on_forget(d, o->forget);
     if (o->reconfigure)

@@ -168,7 +168,7 @@ static void on_gone(void *ctx, uint64_t call)
     adopt_gone(ctx, call);
 }
 
-static void on_refused(void *ctx, const char *peer, const char *why)
+static void on_serve_refused(void *ctx, const char *peer, const char *why)
 {
     static struct log_limits limits = {.burst = 60};
 
@@ -205,7 +205,7 @@ int serve_open(struct slurmd *d, struct err *err)
         .on_request = on_request,
         .on_more = on_more,
         .on_gone = on_gone,
-        .on_refused = on_refused,
+        .on_refused = on_serve_refused,
         .on_http = conf_offers_http(d->conf) ? answer_http : NULL,
         .ctx = d,
     };

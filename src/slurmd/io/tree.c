@@ -122,7 +122,7 @@ static void on_flush(void *ctx)
 }
 
 /* Those above are to know that we are here. */
-static void on_beat(void *ctx)
+static void on_tree_beat(void *ctx)
 {
     struct tree *t = ctx;
     struct err err;
@@ -216,7 +216,7 @@ static void on_own_answer(void *ctx, int code, const void *answer, size_t len)
         add_reply(t, 0, answer, len);
 }
 
-static void on_answer(void *ctx, const struct rpc_relay_answer *a)
+static void on_tree_answer(void *ctx, const struct rpc_relay_answer *a)
 {
     struct tree *t = ctx;
     uint32_t index = t->index[a->index];
@@ -267,7 +267,7 @@ static void on_head(void *ctx, const char *node, size_t below)
                  (unsigned)t->who.uid, node, below);
 }
 
-static void on_lost(void *ctx, const char *node, size_t below, const char *why)
+static void on_tree_lost(void *ctx, const char *node, size_t below, const char *why)
 {
     const struct tree *t = ctx;
 
@@ -287,9 +287,9 @@ static void start_relay(struct tree *t, const struct tree_part *part)
         .connect_ms = t->d->conf->message_timeout_sec * 1000,
         .fill = fill_minted,
         .origin = put_origin,
-        .on_answer = on_answer,
+        .on_answer = on_tree_answer,
         .on_head = on_head,
-        .on_lost = on_lost,
+        .on_lost = on_tree_lost,
         .ctx = t,
     };
 
@@ -519,7 +519,7 @@ void tree_take(struct slurmd *d, const struct rpc_request *r)
     t->silence_ms = m->silence_ms;
     t->width = m->width;
     t->flush = loop_timer_new(d->loop, on_flush, t);
-    t->beat = loop_timer_new(d->loop, on_beat, t);
+    t->beat = loop_timer_new(d->loop, on_tree_beat, t);
     HASH_ADD(hh, d->trees, call, sizeof(t->call), t);
     rc = check_request(m, &err);
     if (!rc)

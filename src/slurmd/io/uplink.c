@@ -296,7 +296,7 @@ static void on_open(void *ctx, struct rpc_session *s)
     loop_timer_set(d->beat, beat_ms(d));
 }
 
-static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+static void on_uplink_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct slurmd *d = ctx;
 
@@ -320,8 +320,8 @@ static void on_turned_away(const Pb__NodeConfig *m)
         log_error("the controller does not take this node: %s", m->error);
 }
 
-static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
-                       const ProtobufCMessage *body)
+static void on_uplink_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                              const ProtobufCMessage *body)
 {
     struct slurmd *d = ctx;
 
@@ -364,8 +364,8 @@ void uplink_open(struct slurmd *d)
     _cleanup_free_ struct rpc_target *targets = targets_of(d->conf, &count);
     struct rpc_session_events events = {.accepts = RPC_WHO_NODE,
                                         .on_open = on_open,
-                                        .on_message = on_message,
-                                        .on_close = on_close,
+                                        .on_message = on_uplink_message,
+                                        .on_close = on_uplink_close,
                                         .ctx = d};
 
     load_welcome(d);

@@ -295,7 +295,7 @@ static uint64_t read_pid_namespace(void)
     return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-static int check_request(const struct slurmd *d, const struct rpc_request *r, struct err *err)
+static int check_adopt_request(const struct slurmd *d, const struct rpc_request *r, struct err *err)
 {
     const Pb__AdoptRequest *m = (const Pb__AdoptRequest *)r->body;
 
@@ -316,7 +316,7 @@ void adopt_request(struct slurmd *d, const struct rpc_request *r)
     struct choice c = {.attempt = NULL};
     struct err err = {0};
 
-    if (check_request(d, r, &err)) {
+    if (check_adopt_request(d, r, &err)) {
         rpc_reply_error(d->server, r->call, -err.code, err.text);
         return;
     }

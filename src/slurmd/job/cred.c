@@ -24,7 +24,7 @@ static int check_life(const struct cred_checker *c, const Pb__Cred *cred, struct
     return 0;
 }
 
-static uint32_t part_of(const Pb__StepNode *n)
+static uint32_t get_node_part(const Pb__StepNode *n)
 {
     return n->has_part ? n->part : 0;
 }
@@ -34,7 +34,7 @@ static int find_node(const struct cred_checker *c, const Pb__Cred *cred, int64_t
 {
     for (size_t i = 0; i < cred->n_nodes; i++)
         if (!strcmp(cred->nodes[i]->node, c->node) &&
-            (part == CRED_PART_ANY || part_of(cred->nodes[i]) == part)) {
+            (part == CRED_PART_ANY || get_node_part(cred->nodes[i]) == part)) {
             *index = (uint32_t)i;
             return 0;
         }
@@ -107,7 +107,7 @@ int cred_check(const struct cred_checker *c, const void *data, size_t len, const
     if (!rc)
         rc = find_node(c, cred, part, &index, err);
     if (!rc)
-        rc = select_part(cred, part_of(cred->nodes[index]), err);
+        rc = select_part(cred, get_node_part(cred->nodes[index]), err);
     if (!rc)
         rc = check_incarnation(c, cred, cred->nodes[index], err);
     if (rc)

@@ -54,7 +54,7 @@ int64_t health_wait_ms(int64_t wall_ms, int64_t interval_sec, const char *states
     return interval_ms - ((wall_ms - phase_ms) % interval_ms + interval_ms) % interval_ms;
 }
 
-static bool is_wanted(const struct slurmd *d)
+static bool is_health_check_wanted(const struct slurmd *d)
 {
     const struct conf_node_row *row = &d->conf->node_rows.data[d->node->row];
     uint32_t used = 0;
@@ -92,11 +92,11 @@ static void run_check(struct slurmd *d)
     script_run(d, &script, scriptenv_health(d), on_end, d);
 }
 
-static void on_timer(void *ctx)
+static void on_health_timer(void *ctx)
 {
     struct slurmd *d = ctx;
 
-    if (!d->health->running && is_wanted(d))
+    if (!d->health->running && is_health_check_wanted(d))
         run_check(d);
     health_rearm(d);
 }
@@ -112,7 +112,7 @@ void health_rearm(struct slurmd *d)
         return;
     }
     if (!d->health->timer)
-        d->health->timer = loop_timer_new(d->loop, on_timer, d);
+        d->health->timer = loop_timer_new(d->loop, on_health_timer, d);
     loop_timer_set(d->health->timer, health_wait_ms(loop_wall_ms(), c->health_check_interval_sec,
                                                     c->health_check_node_state, d->name));
 }

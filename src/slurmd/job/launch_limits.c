@@ -16,7 +16,7 @@ struct usage_held {
     size_t bytes, steps;
 };
 
-static void add_job(const struct attempt *a, struct usage_held *sum)
+static void add_attempt_use(const struct attempt *a, struct usage_held *sum)
 {
     vec_foreach (&a->waiting, l)
         sum->bytes += (*l)->message.len + (*l)->cred.len;
@@ -48,9 +48,9 @@ int launch_limits_check(const struct slurmd *d, const Pb__Cred *cred, size_t byt
 
     for (const struct attempt *a = d->attempts; a; a = a->hh.next) {
         if (a->key.id == cred->job_id)
-            add_job(a, &of_job);
+            add_attempt_use(a, &of_job);
         if (a->note.about->uid == cred->uid)
-            add_job(a, &of_user);
+            add_attempt_use(a, &of_user);
     }
     rc = check_limits("job", cred->job_id, of_job, bytes, LAUNCH_JOB_BYTES, LAUNCH_JOB_STEPS, d,
                       err);

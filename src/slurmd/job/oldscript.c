@@ -137,7 +137,7 @@ static void check_time_limit(struct oldscript *o, pid_t pid)
     o->due_ms = loop_mono_ms() + (limit_ms ? SCRIPT_KILL_AFTER_MS : SCRIPT_REMIND_MS);
 }
 
-static void has_ended(struct oldscript *o)
+static void note_script_end(struct oldscript *o)
 {
     _cleanup_free_ char *text = o->timed_out ? script_say_late(&o->script) : NULL;
     struct slurmd *d = o->attempt->d;
@@ -159,7 +159,7 @@ static void on_look(void *ctx)
     pid_t *pid = o->is_epilog ? &note->epilog_pid : &note->prolog_pid;
 
     if (!is_alive(o, pid)) {
-        has_ended(o);
+        note_script_end(o);
         return;
     }
     check_time_limit(o, *pid);

@@ -117,8 +117,8 @@ static void reply_port(struct receiver *r)
     r->call = 0;
 }
 
-static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
-                       const ProtobufCMessage *body)
+static void on_receive_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                               const ProtobufCMessage *body)
 {
     struct receiver *r = ctx;
     const Pb__CastStarted *m = (const Pb__CastStarted *)body;
@@ -162,7 +162,7 @@ static int spawn_receiver(const struct slurmd *d, uint32_t job_id, int fd, pid_t
 static struct receiver *receiver_new(struct attempt *a, pid_t pid, int fd, uint64_t call)
 {
     struct receiver *r = mem_new(struct receiver);
-    struct rpc_link_events events = {on_message, on_close, r};
+    struct rpc_link_events events = {on_receive_message, on_close, r};
 
     r->attempt = a;
     r->pid = pid;

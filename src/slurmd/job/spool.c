@@ -129,7 +129,7 @@ static void wipe_all(struct slurmd *d)
     wipe_spool(d->spool, "x11.");
 }
 
-static int read_line(const char *path, char *out, size_t size, struct err *err)
+static int read_first_line(const char *path, char *out, size_t size, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
     int rc = path_read_file(path, 256, &text, err);
@@ -145,7 +145,7 @@ static int spool_id(struct slurmd *d, char *out, size_t size, struct err *err)
     _cleanup_free_ char *path = format_spool_path(d, "id");
     uint8_t random[ID_SIZE];
 
-    int rc = read_line(path, out, size, err);
+    int rc = read_first_line(path, out, size, err);
 
     if (path_is_shortage(rc) || (rc == 0 && strlen(out) == 2 * ID_SIZE && !d->rebooted))
         return rc;
@@ -160,9 +160,9 @@ static int check_boot(struct slurmd *d, struct err *err)
 {
     _cleanup_free_ char *path = format_spool_path(d, "boot");
     char now[48] = "", then[48] = "", id[2 * ID_SIZE + 1];
-    int rc = read_line(BOOT_ID, now, sizeof(now), err);
+    int rc = read_first_line(BOOT_ID, now, sizeof(now), err);
 
-    if (!rc && path_is_shortage(read_line(path, then, sizeof(then), err)))
+    if (!rc && path_is_shortage(read_first_line(path, then, sizeof(then), err)))
         rc = err->code;
     if (!rc && strcmp(now, then) != 0) {
         wipe_all(d);

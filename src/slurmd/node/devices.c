@@ -21,7 +21,7 @@ void devices_count(const struct conf *c, struct str *out)
 }
 
 /* The digits that end the name; without any, the device's place among the node's. */
-static unsigned long number_of(const char *file, unsigned long place)
+static unsigned long read_device_number(const char *file, unsigned long place)
 {
     size_t len = file ? strlen(file) : 0, end = len;
     while (len > 0 && file[len - 1] >= '0' && file[len - 1] <= '9')
@@ -62,7 +62,7 @@ static size_t put_share(const struct conf_gres *g, const Pb__GresAlloc *share, u
         uint32_t at = devices[i];
         const char *file = at < g->n_devices ? g->devices[at].file : NULL;
         if (at < g->count)
-            str_printf(out, "%s%lu", out->len ? "," : "", number_of(file, first + at));
+            str_printf(out, "%s%lu", out->len ? "," : "", read_device_number(file, first + at));
     }
     return n;
 }

@@ -147,7 +147,7 @@ static void finish_run(struct run *r, int status)
 static void begin_program(struct run *r, char **env);
 
 /* Programs of a pattern run one after the other, until one fails. */
-static void on_exit_of(void *ctx, pid_t pid, int wait_status)
+static void on_script_exited(void *ctx, pid_t pid, int wait_status)
 {
     struct run *r = ctx;
 
@@ -212,7 +212,7 @@ int64_t script_patience_ms(const struct script *s)
     return s->patience_sec ? s->patience_sec * 1000 : SCRIPT_REMIND_MS;
 }
 
-static void on_timer(void *ctx)
+static void on_script_timer(void *ctx)
 {
     struct run *r = ctx;
 
@@ -286,7 +286,7 @@ static void begin_program(struct run *r, char **env)
     loop_timer_set(r->timer, r->spawn_error ? 0 : wait_ms);
     if (r->spawn_error)
         return;
-    loop_child(r->d->loop, r->pid, on_exit_of, r);
+    loop_child(r->d->loop, r->pid, on_script_exited, r);
     slurmd_debug(r->d, script, "job %u: %s %s begins, process %d", r->script.job_id, r->script.what,
                  r->script.path ? r->script.path : "of plugins", (int)r->pid);
     report_start(r);
@@ -375,7 +375,7 @@ void script_run(struct slurmd *d, const struct script *script, char **env, scrip
     r->script.verb = mem_strdup(script->verb);
     r->done = done;
     r->ctx = ctx;
-    r->timer = loop_timer_new(d->loop, on_timer, r);
+    r->timer = loop_timer_new(d->loop, on_script_timer, r);
     r->env = env;
     r->since = time(NULL);
     if (has_to_wait(r))

@@ -13,13 +13,13 @@ struct names {
     VEC(char *) list;
 };
 
-static void put_variable(struct names *n, const char *name, const char *value)
+static void put_script_variable(struct names *n, const char *name, const char *value)
 {
     if (value)
         vec_push(&n->list, mem_printf("%s=%s", name, value));
 }
 
-static void put_number(struct names *n, const char *name, long long value)
+static void put_script_number(struct names *n, const char *name, long long value)
 {
     vec_push(&n->list, mem_printf("%s=%lld", name, value));
 }
@@ -34,42 +34,43 @@ static void put_status(struct names *n, const char *name, int status)
 
 static void put_where(struct names *n, const struct slurmd *d)
 {
-    put_variable(n, "SLURM_CONF", d->conf->path);
-    put_variable(n, "SLURM_CLUSTER_NAME", d->conf->cluster_name);
-    put_variable(n, "SLURMD_NODENAME", d->name);
+    put_script_variable(n, "SLURM_CONF", d->conf->path);
+    put_script_variable(n, "SLURM_CLUSTER_NAME", d->conf->cluster_name);
+    put_script_variable(n, "SLURMD_NODENAME", d->name);
 }
 
 static void put_base(struct names *n, const struct slurmd *d)
 {
-    put_variable(n, "PATH", PATH);
+    put_script_variable(n, "PATH", PATH);
     put_where(n, d);
 }
 
 static void put_facts(struct names *n, const Pb__JobFacts *f)
 {
-#define TEXT(name, member) put_variable(n, name, f->member);
+#define TEXT(name, member) put_script_variable(n, name, f->member);
 #define NUMBER(name, member)                                                                       \
     if (f->has_##member)                                                                           \
-        put_number(n, name, f->member);
+        put_script_number(n, name, f->member);
 #include "cluster/job/facts_env.def"
-    put_variable(n, "SLURM_NODELIST", f->nodes);
+    put_script_variable(n, "SLURM_NODELIST", f->nodes);
     if (f->has_num_tasks)
-        put_number(n, "SLURM_NTASKS", f->num_tasks);
+        put_script_number(n, "SLURM_NTASKS", f->num_tasks);
     for (size_t i = 0; i < f->n_spank_env; i++) /* a name of theirs is never one of ours */
         if (strchr(f->spank_env[i], '='))
             vec_push(&n->list, mem_printf("SPANK_%s", f->spank_env[i]));
 }
 
-static void put_job(struct names *n, const Pb__NodeAttempt *about)
+static void put_job_variables(struct names *n, const Pb__NodeAttempt *about)
 {
-    put_number(n, "SLURM_JOB_ID", about->job_id);
-    put_number(n, "SLURM_JOBID", about->job_id);
-    put_number(n, "SLURM_JOB_RESTART_COUNT", about->restarts);
-    put_number(n, "SLURM_JOB_UID", about->uid);
-    put_number(n, "SLURM_UID", about->uid);
-    put_number(n, "SLURM_JOB_GID", about->gid);
+    put_script_number(n, "SLURM_JOB_ID", about->job_id);
+    put_script_number(n, "SLURM_JOBID", about->job_id);
+    put_script_number(n, "SLURM_JOB_RESTART_COUNT", about->restarts);
+    put_script_number(n, "SLURM_JOB_UID", about->uid);
+    put_script_number(n, "SLURM_UID", about->uid);
+    put_script_number(n, "SLURM_JOB_GID", about->gid);
     if (about->facts && about->facts->has_submit_at)
-        put_variable(n, "SLURM_JOB_SLUID", SLUID_TEXT(about->job_id, about->facts->submit_at));
+        put_script_variable(n, "SLURM_JOB_SLUID",
+                            SLUID_TEXT(about->job_id, about->facts->submit_at));
     if (about->facts)
         put_facts(n, about->facts);
 }
@@ -85,8 +86,8 @@ char **scriptenv_prolog(const struct slurmd *d, const Pb__NodeAttempt *about)
     struct names n = {0};
 
     put_base(&n, d);
-    put_variable(&n, "SLURM_SCRIPT_CONTEXT", "prolog_slurmd");
-    put_job(&n, about);
+    put_script_variable(&n, "SLURM_SCRIPT_CONTEXT", "prolog_slurmd");
+    put_job_variables(&n, about);
     return finish_list(&n);
 }
 
@@ -95,14 +96,14 @@ char **scriptenv_epilog(const struct slurmd *d, const Pb__NodeAttempt *about)
     struct names n = {0};
 
     put_base(&n, d);
-    put_variable(&n, "SLURM_SCRIPT_CONTEXT", "epilog_slurmd");
-    put_job(&n, about);
+    put_script_variable(&n, "SLURM_SCRIPT_CONTEXT", "epilog_slurmd");
+    put_job_variables(&n, about);
     if (about->has_exit_status) {
-        put_number(&n, "SLURM_JOB_EXIT_CODE", about->exit_status);
+        put_script_number(&n, "SLURM_JOB_EXIT_CODE", about->exit_status);
         put_status(&n, "SLURM_JOB_EXIT_CODE2", about->exit_status);
     }
     if (about->has_derived_status)
-        put_number(&n, "SLURM_JOB_DERIVED_EC", about->derived_status);
+        put_script_number(&n, "SLURM_JOB_DERIVED_EC", about->derived_status);
     return finish_list(&n);
 }
 
@@ -111,8 +112,8 @@ char **scriptenv_unkillable(const struct slurmd *d, const Pb__NodeAttempt *about
     struct names n = {0};
 
     put_base(&n, d);
-    put_job(&n, about);
-    put_number(&n, "SLURM_STEP_ID", step_id);
+    put_job_variables(&n, about);
+    put_script_number(&n, "SLURM_STEP_ID", step_id);
     return finish_list(&n);
 }
 
@@ -122,7 +123,7 @@ char **scriptenv_health(const struct slurmd *d)
     _cleanup_free_ char *path = mem_printf(PATH ":%s/bin", prefix);
     struct names n = {0};
 
-    put_variable(&n, "PATH", path);
+    put_script_variable(&n, "PATH", path);
     put_where(&n, d);
     return finish_list(&n);
 }

@@ -120,7 +120,7 @@ static void keep_user(struct user_cache *c, struct user *u)
 }
 
 /* Frees it. */
-static void on_answer(struct question *q)
+static void on_users_answer(struct question *q)
 {
     struct user_cache *c = q->cache;
     struct user user = {.uid = q->uid, .gid = q->gid};
@@ -151,10 +151,10 @@ static void on_readable(void *ctx, int fd, unsigned ready)
     if (n > 0 && q->text.len < ANSWER_MAX)
         str_append(&q->text, chunk, (size_t)n);
     else
-        on_answer(q);
+        on_users_answer(q);
 }
 
-static void on_exit_of(void *ctx, pid_t pid, int wait_status)
+static void on_lookup_exited(void *ctx, pid_t pid, int wait_status)
 {
     /* The end of what it writes tells what matters; here it is only reaped. */
 }
@@ -186,7 +186,7 @@ static int start_lookup(struct user_cache *c, struct question *q, struct err *er
         close(ends[0]);
         return err_set(err, -rc, "cannot run %s: %s", c->program, strerror(rc));
     }
-    loop_child(c->loop, pid, on_exit_of, NULL);
+    loop_child(c->loop, pid, on_lookup_exited, NULL);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     q->fd = ends[0];
     q->watch = loop_fd_new(c->loop, q->fd, LOOP_READ, on_readable, q);

@@ -13,7 +13,7 @@
 static struct log_limits refusals = {.burst = 60};
 
 /* The attempt that runs, of those that are known. */
-static struct attempt *find_job(struct slurmd *d, uint32_t id)
+static struct attempt *find_running_attempt(struct slurmd *d, uint32_t id)
 {
     struct attempt *found = NULL;
 
@@ -46,7 +46,7 @@ static int check_caller(const struct slurmd *d, const struct rpc_request *r,
 static int find_step(struct slurmd *d, const struct rpc_request *r, const Pb__StepAttach *m,
                      struct step **out, struct err *err)
 {
-    struct attempt *a = find_job(d, m->job_id);
+    struct attempt *a = find_running_attempt(d, m->job_id);
     int rc = a ? check_caller(d, r, a, err) : not_here(d, m->job_id, err);
 
     if (rc)

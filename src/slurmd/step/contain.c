@@ -136,7 +136,7 @@ static void contain_free(struct contain *k)
 }
 
 /* Where, and of which version, the configuration in force has them. */
-static int find_place(const struct slurmd *d, struct cgroup_place *place, struct err *err)
+static int find_cgroup_place(const struct slurmd *d, struct cgroup_place *place, struct err *err)
 {
     const struct conf_cgroup *c = &d->conf->cgroup;
 
@@ -181,7 +181,7 @@ static int open_first(struct slurmd *d, struct err *err)
 
     k->d = d;
     k->lock_fd = -1;
-    rc = find_place(d, &place, err);
+    rc = find_cgroup_place(d, &place, err);
     if (!rc)
         rc = open_base(d, &place, k, err);
     if (!rc)
@@ -200,7 +200,7 @@ static int open_again(struct slurmd *d, struct err *err)
 {
     struct contain *k = d->contain;
     struct cgroup_place place;
-    int rc = find_place(d, &place, err);
+    int rc = find_cgroup_place(d, &place, err);
 
     if (rc)
         return rc;
@@ -482,7 +482,7 @@ unsigned contain_kill(struct attempt *a, uint32_t step_id, struct str *text)
 }
 
 /* Of so many MiB, in bytes. */
-static uint64_t part_of(uint64_t mib, uint32_t bp)
+static uint64_t compute_share(uint64_t mib, uint32_t bp)
 {
     unsigned __int128 bytes = (unsigned __int128)mib * (1 << 20) * bp / BP;
 
@@ -498,18 +498,19 @@ void contain_limit(const struct conf_cgroup *c, uint64_t node_mib, uint64_t give
                    struct cgroup_memory_limit *out)
 {
     uint32_t ram_bp = c->constrain_ram_space ? c->allowed_ram_space_bp : BP;
-    uint64_t most = part_of(node_mib, c->max_ram_percent_bp);
-    uint64_t most_swap = part_of(node_mib, c->max_swap_percent_bp);
-    uint64_t least = part_of(c->min_ram_space_mib, BP);
+    uint64_t most = compute_share(node_mib, c->max_ram_percent_bp);
+    uint64_t most_swap = compute_share(node_mib, c->max_swap_percent_bp);
+    uint64_t least = compute_share(c->min_ram_space_mib, BP);
     uint64_t swap;
 
     *out = (struct cgroup_memory_limit){.swappiness = -1};
     if (!c->constrain_ram_space && !c->constrain_swap_space)
         return;
     least = least < most ? least : most;
-    out->hard = given_mib ? clamp_value(part_of(given_mib, ram_bp), least, most) : most;
+    out->hard = given_mib ? clamp_value(compute_share(given_mib, ram_bp), least, most) : most;
     if (c->constrain_swap_space) {
-        swap = given_mib ? part_of(given_mib, ram_bp) + part_of(given_mib, c->allowed_swap_space_bp)
+        swap = given_mib ? compute_share(given_mib, ram_bp) +
+                               compute_share(given_mib, c->allowed_swap_space_bp)
                          : most_swap;
         out->with_swap =
             clamp_value(swap, out->hard, most_swap > out->hard ? most_swap : out->hard);
@@ -518,11 +519,11 @@ void contain_limit(const struct conf_cgroup *c, uint64_t node_mib, uint64_t give
     }
     if (!c->constrain_ram_space)
         out->hard = out->with_swap;
-    out->soft = given_mib ? clamp_value(part_of(given_mib, BP), 0, out->hard) : 0;
+    out->soft = given_mib ? clamp_value(compute_share(given_mib, BP), 0, out->hard) : 0;
 }
 
 /* Consecutive numbers as ranges. */
-static void put_set(const bool *in, size_t count, struct str *out)
+static void put_cpu_ranges(const bool *in, size_t count, struct str *out)
 {
     for (size_t i = 0; i < count; i++) {
         size_t last = i;
@@ -546,7 +547,7 @@ bool contain_cpus(const Pb__CpuMap *map, ProtobufCBinaryData cpu_set, struct str
         if (map->number[i] < HW_CPUS_MAX && cpu / 8 < cpu_set.len)
             in[map->number[i]] = cpu_set.data[cpu / 8] >> (cpu % 8) & 1;
     }
-    put_set(in, HW_CPUS_MAX, out);
+    put_cpu_ranges(in, HW_CPUS_MAX, out);
     return out->len > 0;
 }
 

@@ -137,7 +137,7 @@ void memory_tell(const struct attempt *a, const Pb__StepdEnded *m)
              o->most ? o->most : "");
 }
 
-static void end_step(struct step *s, Pb__OverMemory *why)
+static void end_step_over_memory(struct step *s, Pb__OverMemory *why)
 {
     char id[STEP_ID_NAME_MAX];
 
@@ -156,7 +156,8 @@ static uint64_t peak_of(const struct tally *t, const struct attempt *a, uint64_t
     return used;
 }
 
-static bool check_job(const struct attempt *a, const struct tally *t, const struct snapshot *seen)
+static bool check_job_memory(const struct attempt *a, const struct tally *t,
+                             const struct snapshot *seen)
 {
     size_t count = a->steps.len;
     _cleanup_free_ struct memory_grant *steps = mem_new_array(struct memory_grant, count + 1);
@@ -184,7 +185,7 @@ static bool check_job(const struct attempt *a, const struct tally *t, const stru
         str_clear(&most);
         put_most(seen, a, why.of_job ? NULL : s, &most);
         why.most = (char *)str_cstr(&most);
-        end_step(s, &why);
+        end_step_over_memory(s, &why);
     }
     for (size_t i = 0; i < count; i++)
         a->steps.data[i]->memory.ended |= verdicts[i] > MEMORY_DOUBTED;
@@ -212,6 +213,6 @@ bool memory_check(struct slurmd *d, const struct tally *t, const struct snapshot
     }
     for (const struct attempt *a = d->attempts; a; a = a->hh.next)
         if (a->steps.len)
-            doubt |= check_job(a, t, seen);
+            doubt |= check_job_memory(a, t, seen);
     return doubt;
 }

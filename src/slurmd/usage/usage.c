@@ -41,7 +41,7 @@ struct usage {
 };
 
 static void reply_all(struct usage *u);
-static void begin_look(struct usage *u);
+static void begin_usage_look(struct usage *u);
 
 /* --- the file -------------------------------------------------------------------------------- */
 
@@ -150,14 +150,14 @@ static void on_looked(void *ctx)
     u->sure = memory_check(u->d, u->tally, &u->snapshot) && !u->sure;
     u->again = u->stale && u->answers.len && !u->again; /* once: others may start all the time */
     if (u->again)
-        begin_look(u);
+        begin_usage_look(u);
     else
         reply_all(u);
     if (u->sure)
-        begin_look(u);
+        begin_usage_look(u);
 }
 
-static void begin_look(struct usage *u)
+static void begin_usage_look(struct usage *u)
 {
     if (u->looking)
         return;
@@ -198,13 +198,13 @@ static void arm_timer(struct usage *u)
     loop_timer_set(u->timer, sec * 1000);
 }
 
-static void on_timer(void *ctx)
+static void on_usage_timer(void *ctx)
 {
     struct usage *u = ctx;
 
     u->armed = false;
     if (u->tally->steps.len)
-        begin_look(u);
+        begin_usage_look(u);
     arm_timer(u);
 }
 
@@ -227,7 +227,7 @@ static bool is_fresh(const struct usage *u, int64_t ms)
 void usage_beat(struct slurmd *d)
 {
     if (!is_fresh(d->usage, FRESH_MS))
-        begin_look(d->usage);
+        begin_usage_look(d->usage);
 }
 
 /* Steps of the file that ended before this daemon began, and were reported. */
@@ -250,9 +250,9 @@ void usage_begin(struct slurmd *d)
 {
     struct usage *u = d->usage;
 
-    u->timer = loop_timer_new(d->loop, on_timer, u);
+    u->timer = loop_timer_new(d->loop, on_usage_timer, u);
     forget_ended(u);
-    begin_look(u);
+    begin_usage_look(u);
     arm_timer(u);
 }
 
@@ -514,7 +514,7 @@ static void queue_question(struct usage *u, const struct answer *a)
     if (is_fresh(u, a->pids ? PIDS_FRESH_MS : FRESH_MS) && !u->looking)
         reply_all(u);
     else
-        begin_look(u);
+        begin_usage_look(u);
 }
 
 static bool may_see_all(const struct rpc_request *r)

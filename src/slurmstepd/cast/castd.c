@@ -103,8 +103,8 @@ static int start_receiver(struct castd *d, const Pb__CastStart *m, struct err *e
     return rc;
 }
 
-static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
-                       const ProtobufCMessage *body)
+static void on_castd_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                             const ProtobufCMessage *body)
 {
     struct castd *d = ctx;
     Pb__CastStarted answer = PB__CAST_STARTED__INIT;
@@ -124,7 +124,7 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
 }
 
 /* slurmd has gone: what has begun goes on. */
-static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+static void on_castd_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct castd *d = ctx;
 
@@ -145,7 +145,7 @@ static void castd_done(struct castd *d)
 int main(int argc, char **argv)
 {
     struct castd d = {0};
-    struct rpc_link_events events = {on_message, on_close, &d};
+    struct rpc_link_events events = {on_castd_message, on_castd_close, &d};
     struct stat st;
 
     if (argc > 1 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))) {

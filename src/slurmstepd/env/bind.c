@@ -86,7 +86,7 @@ int bind_parse(const char *text, struct bitset *out, struct err *err)
     return len ? 0 : err_set(err, -ERR_BIND, "%s: invalid CPU set '%s'", err_text(ERR_BIND), text);
 }
 
-static int parse_number(const char *text, struct bitset *out, struct err *err)
+static int parse_bind_number(const char *text, struct bitset *out, struct err *err)
 {
     char *end;
     unsigned long n = strtoul(text, &end, 0);
@@ -106,7 +106,7 @@ static int of_list(const struct bind_want *w, uint32_t task, struct bitset *out,
         return err_set(err, -ERR_BIND, "%s: an empty list", err_text(ERR_BIND));
     const char *entry = b->list[task % b->n_list];
     bool mask = b->kind == PB__BIND_KIND__BIND_MASK || b->kind == PB__BIND_KIND__BIND_MASK_LDOM;
-    return mask ? bind_parse(entry, out, err) : parse_number(entry, out, err);
+    return mask ? bind_parse(entry, out, err) : parse_bind_number(entry, out, err);
 }
 
 static void report_problem(struct bind_set *out, const struct bitset *wanted,
@@ -421,7 +421,7 @@ static bool has_own_cores(const struct table *t, Pb__BindKind kind)
 }
 
 /* The core, socket or NUMA node that a CPU is of; or the CPU itself. */
-static size_t place_of(const struct table *t, Pb__BindKind kind, size_t cpu)
+static size_t find_unit_place(const struct table *t, Pb__BindKind kind, size_t cpu)
 {
     const Pb__CpuMap *map = t->d->map;
     size_t k = cpu * map->each;
@@ -442,9 +442,9 @@ static void widen_set(const struct table *t, Pb__BindKind kind, struct bitset *s
     _cleanup_bitset_ struct bitset *begun = bitset_new(most);
 
     bitset_foreach (set, i)
-        bitset_set(begun, place_of(t, kind, (size_t)i));
+        bitset_set(begun, find_unit_place(t, kind, (size_t)i));
     bitset_foreach (t->d->around, i) {
-        if (bitset_test(begun, place_of(t, kind, (size_t)i)))
+        if (bitset_test(begun, find_unit_place(t, kind, (size_t)i)))
             bitset_set(set, (size_t)i);
     }
 }

@@ -17,7 +17,7 @@
 #include "slurmstepd/env/layout.h"
 #include "slurmstepd/step/step.h"
 
-static void put_number(struct envlist *env, const char *name, uint64_t value)
+static void put_task_number(struct envlist *env, const char *name, uint64_t value)
 {
     envlist_setf(env, name, "%llu", (unsigned long long)value);
 }
@@ -25,7 +25,7 @@ static void put_number(struct envlist *env, const char *name, uint64_t value)
 static void put_if(struct envlist *env, const char *name, bool given, uint64_t value)
 {
     if (given)
-        put_number(env, name, value);
+        put_task_number(env, name, value);
 }
 
 /* One value under its present and its former name. */
@@ -38,8 +38,8 @@ static void put_both(struct envlist *env, const char *name, const char *former, 
 static void put_both_numbers(struct envlist *env, const char *name, const char *former,
                              uint64_t value)
 {
-    put_number(env, name, value);
-    put_number(env, former, value);
+    put_task_number(env, name, value);
+    put_task_number(env, former, value);
 }
 
 static void put_counts(struct envlist *env, const char *name, const uint32_t *counts, size_t n)
@@ -122,8 +122,8 @@ static void put_share(struct envlist *env, const struct share *s)
 
     hostlist_format(s->hosts, &names);
     envlist_set(env, "SLURM_JOB_NODELIST", str_cstr(&names));
-    put_number(env, "SLURM_JOB_NUM_NODES", s->cpus.len);
-    put_number(env, "SLURM_JOB_NODES", s->cpus.len);
+    put_task_number(env, "SLURM_JOB_NUM_NODES", s->cpus.len);
+    put_task_number(env, "SLURM_JOB_NODES", s->cpus.len);
     put_counts(env, "SLURM_JOB_CPUS_PER_NODE", s->cpus.data, s->cpus.len);
 }
 
@@ -133,8 +133,8 @@ static void put_component_id(struct envlist *env, const Pb__JobFacts *f, uint32_
     if (!f || !f->has_het_job_id)
         return;
     _cleanup_free_ char *name = mem_printf("SLURM_JOB_ID_HET_GROUP_%u", f->het_job_offset);
-    put_number(env, name, job_id);
-    put_number(env, "SLURM_HET_SIZE", f->het_job_count);
+    put_task_number(env, name, job_id);
+    put_task_number(env, "SLURM_HET_SIZE", f->het_job_count);
 }
 
 static void put_component_ids(struct envlist *env, const Pb__Cred *cred)
@@ -152,8 +152,8 @@ static void put_allocation(struct envlist *env, const Pb__StepdStart *start, con
     add_shares(&all, cred);
     put_both_numbers(env, "SLURM_JOB_ID", "SLURM_JOBID", step_set_id_of(cred));
     put_share(env, &all);
-    put_number(env, "SLURM_JOB_UID", cred->uid);
-    put_number(env, "SLURM_JOB_GID", cred->gid);
+    put_task_number(env, "SLURM_JOB_UID", cred->uid);
+    put_task_number(env, "SLURM_JOB_GID", cred->gid);
     envlist_set(env, "SLURM_JOB_USER", start->user_name);
     if (cred->facts && cred->facts->has_submit_at)
         envlist_set(env, "SLURM_JOB_SLUID",
@@ -211,7 +211,7 @@ static void put_shards(struct envlist *env, Pb__GresAlloc *const *gres, size_t c
     for (size_t i = 0; i < count; i++)
         shards += str_eq(gres[i]->name, "shard") ? gres[i]->count : 0;
     if (shards)
-        put_number(env, "SLURM_SHARDS_ON_NODE", shards);
+        put_task_number(env, "SLURM_SHARDS_ON_NODE", shards);
     else
         envlist_unset(env, "SLURM_SHARDS_ON_NODE");
 }
@@ -235,10 +235,10 @@ static void put_times(struct envlist *env, const Pb__LaunchBatch *batch, const P
 {
     int64_t start = started_at(cred);
 
-    put_number(env, "SLURM_JOB_START_TIME", (uint64_t)start);
+    put_task_number(env, "SLURM_JOB_START_TIME", (uint64_t)start);
     if (batch->has_time_limit_sec && batch->time_limit_sec > 0 &&
         batch->time_limit_sec < TIME_UNLIMITED - start)
-        put_number(env, "SLURM_JOB_END_TIME", (uint64_t)(start + batch->time_limit_sec));
+        put_task_number(env, "SLURM_JOB_END_TIME", (uint64_t)(start + batch->time_limit_sec));
 }
 
 static void put_job_tasks(struct envlist *env, const Pb__LaunchBatch *batch, const Pb__Cred *cred)
@@ -266,7 +266,7 @@ static void put_batch_job(struct envlist *env, const Pb__StepdStart *start,
     put_job_tasks(env, batch, cred);
     envlist_set(env, "SLURM_JOB_PARTITION", batch->partition);
     envlist_set(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
-    put_number(env, "SLURM_NNODES", cred->n_job_nodes);
+    put_task_number(env, "SLURM_NNODES", cred->n_job_nodes);
 }
 
 /* As if the component were a batch job of its own. */
@@ -331,7 +331,7 @@ static size_t put_components(struct envlist *env, const Pb__StepdStart *start,
         if (component->granted)
             put_component(&own[i], start, cred, component);
         else if (component->job_id)
-            put_number(&own[i], "SLURM_JOB_ID", component->job_id);
+            put_task_number(&own[i], "SLURM_JOB_ID", component->job_id);
         lists[i] = (struct job_set_env){own[i].vars.data, own[i].vars.len,
                                         component->spec ? component->spec->component : NULL};
     }
@@ -353,9 +353,9 @@ size_t vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__La
     gpus_put(env, start, false);
     if (cred->n_job_nodes)
         put_shards(env, cred->job_nodes[0]->gres, cred->job_nodes[0]->n_gres);
-    put_number(env, "SLURM_CPUS_ON_NODE",
-               cred->n_job_nodes ? JOB_ENV_USABLE_CPUS(cred->job_nodes[0]) : 0);
-    put_number(env, "SLURM_NODEID", 0);
+    put_task_number(env, "SLURM_CPUS_ON_NODE",
+                    cred->n_job_nodes ? JOB_ENV_USABLE_CPUS(cred->job_nodes[0]) : 0);
+    put_task_number(env, "SLURM_NODEID", 0);
     envlist_set(env, "ENVIRONMENT", "BATCH");
     /* The submitter's is another host's; a step keeps what srun, or the script, has. */
     envlist_set(env, "HOSTNAME", start->node_host ? start->node_host : start->node);
@@ -383,15 +383,15 @@ static void put_layout(struct envlist *env, const Pb__StepdStart *start, const P
     envlist_set(env, "SLURM_STEP_NODELIST", str_cstr(&names));
     envlist_default(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
     put_both_numbers(env, "SLURM_STEP_NUM_NODES", "SLURM_NNODES", nodes.tasks.len);
-    put_number(env, "SLURM_STEP_NUM_TASKS", tasks);
+    put_task_number(env, "SLURM_STEP_NUM_TASKS", tasks);
     put_both_numbers(env, "SLURM_NTASKS", "SLURM_NPROCS", tasks);
     put_both(env, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", str_cstr(&per_node));
     put_both_numbers(env, "SLURM_STEP_ID", "SLURM_STEPID", cred->step_id);
     if (start->node_index >= cred->n_nodes)
         return;
     const Pb__StepNode *here = cred->nodes[start->node_index];
-    put_number(env, "SLURM_NODEID", (uint64_t)hostlist_find(nodes.names, here->node));
-    put_number(env, "SLURM_CPUS_ON_NODE", here->cpus);
+    put_task_number(env, "SLURM_NODEID", (uint64_t)hostlist_find(nodes.names, here->node));
+    put_task_number(env, "SLURM_CPUS_ON_NODE", here->cpus);
 }
 
 /* Those of the step that this one was started in are gone. */
@@ -449,9 +449,9 @@ void vars_task(struct envlist *env, uint32_t rank, uint32_t local, int pid, cons
 
     for (size_t i = 0; i < count; i++)
         str_printf(&all, "%s%u", i ? "," : "", ids[i]);
-    put_number(env, "SLURM_PROCID", rank);
-    put_number(env, "SLURM_LOCALID", local);
-    put_number(env, "SLURM_TASK_PID", (uint64_t)pid);
+    put_task_number(env, "SLURM_PROCID", rank);
+    put_task_number(env, "SLURM_LOCALID", local);
+    put_task_number(env, "SLURM_TASK_PID", (uint64_t)pid);
     envlist_set(env, "SLURM_GTIDS", str_cstr(&all));
     envlist_default(env, "SLURM_PRIO_PROCESS", "0");
 }

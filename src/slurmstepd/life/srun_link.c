@@ -127,7 +127,7 @@ static void on_drained(void *ctx, struct rpc_session *s)
     finish_check(step);
 }
 
-static void on_retry(void *ctx)
+static void on_srun_link_retry(void *ctx)
 {
     struct step *step = ctx;
 
@@ -145,7 +145,7 @@ static void never_up(struct step *step, const struct err *why)
 
     if (broken && ++step->srun_tries < TRIES) {
         if (!step->srun_timer)
-            step->srun_timer = loop_timer_new(step->loop, on_retry, step);
+            step->srun_timer = loop_timer_new(step->loop, on_srun_link_retry, step);
         loop_timer_set(step->srun_timer, RETRY_MIN_MS << (step->srun_tries - 1));
         return;
     }

@@ -15,7 +15,7 @@
 
 #define SEND_BUFFER (1 << 18) /* answers to one task; it asks one thing at a time */
 
-static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
+static void on_mpi_abort(void *ctx, uint32_t local, int exit_code, const char *text)
 {
     struct step *step = ctx;
 
@@ -65,8 +65,8 @@ static void on_fence(void *ctx, uint32_t round, const struct pmi_pair *put, size
     free(pairs);
 }
 
-static void on_name(void *ctx, uint32_t local, uint32_t id, enum pmi_name_op op, const char *name,
-                    const char *value)
+static void on_mpi_name(void *ctx, uint32_t local, uint32_t id, enum pmi_name_op op,
+                        const char *name, const char *value)
 {
     struct step *step = ctx;
     Pb__NameRequest m = PB__NAME_REQUEST__INIT;
@@ -106,14 +106,14 @@ static void on_begun(void *ctx)
 }
 
 /* What a step's processes call themselves all together. */
-static char *name_of(uint32_t job_id, uint32_t step_id)
+static char *format_step_name(uint32_t job_id, uint32_t step_id)
 {
     return mem_printf("kvs_%u_%u", job_id, step_id);
 }
 
 void mpi_spawned(struct step *step, const Pb__Spawned *m)
 {
-    _cleanup_free_ char *name = m->code ? NULL : name_of(m->job_id, m->step_id);
+    _cleanup_free_ char *name = m->code ? NULL : format_step_name(m->job_id, m->step_id);
 
     if (step->pmi)
         pmi_spawned(step->pmi, m->id, name, m->text ? m->text : "");
@@ -131,7 +131,7 @@ static void make_pmi(struct step *step, struct pmi_options *options,
                      const struct pmi_events *events)
 {
     const Pb__SpawnOrigin *from = step->launch->spawned;
-    _cleanup_free_ char *spawner = from ? name_of(from->job_id, from->step_id) : NULL;
+    _cleanup_free_ char *spawner = from ? format_step_name(from->job_id, from->step_id) : NULL;
     _cleanup_free_ struct pmi_pair *preput = NULL;
 
     if (from) {
@@ -149,7 +149,8 @@ static void make_pmi(struct step *step, struct pmi_options *options,
 
 void mpi_open(struct step *step)
 {
-    struct pmi_events events = {on_send, on_fence, on_abort, on_name, on_spawn, on_begun, step};
+    struct pmi_events events = {on_send,  on_fence, on_mpi_abort, on_mpi_name,
+                                on_spawn, on_begun, step};
     const Pb__Cred *cred = step->granted;
     _cleanup_str_ struct str mapping = STR_INIT;
     _cleanup_free_ char *name = NULL;
@@ -168,7 +169,7 @@ void mpi_open(struct step *step)
                 node_of[cred->nodes[n]->task_ids[i]] = (uint32_t)n;
     layout_mapping_format(node_of, options.size, &mapping);
     free(node_of);
-    name = name_of(step_set_id_of(step->granted), step->step_id);
+    name = format_step_name(step_set_id_of(step->granted), step->step_id);
     options.kvs_name = name;
     options.universe_size = options.size;
     options.mapping = mapping.len < PMI_VALUE_MAX ? str_cstr(&mapping) : NULL;

@@ -121,7 +121,7 @@ static int on_put(struct pmi *p, uint32_t local, const struct line *l, struct er
     return 0;
 }
 
-static int on_get(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
+static int on_pmi1_get(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
 {
     const char *key = value_of(l, "key"), *value = key ? pmi_get(p, key) : NULL;
 
@@ -149,7 +149,7 @@ static int on_finalize(struct pmi *p, uint32_t local, const struct line *l, stru
     return 0;
 }
 
-static int on_abort(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
+static int on_pmi1_abort(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
 {
     pmi_aborted(p, local, value_of(l, "exitcode"), value_of(l, "error_msg"));
     return 0;
@@ -218,10 +218,10 @@ static const struct {
     {"get_my_kvsname", on_kvsname},
     {"get_universe_size", on_universe},
     {"put", on_put},
-    {"get", on_get},
+    {"get", on_pmi1_get},
     {"barrier_in", on_barrier},
     {"finalize", on_finalize, true},
-    {"abort", on_abort, true},
+    {"abort", on_pmi1_abort, true},
     {"publish_name", on_publish},
     {"unpublish_name", on_unpublish},
     {"lookup_name", on_lookup},

@@ -57,7 +57,7 @@ static const char *value_of(const struct command *c, const char *name)
     return NULL;
 }
 
-static void put_value(struct str *s, const char *name, const char *value)
+static void put_pmi2_value(struct str *s, const char *name, const char *value)
 {
     str_printf(s, "%s=", name);
     for (; *value; value++) {
@@ -79,13 +79,13 @@ static void send_response(struct pmi *p, uint32_t local, const char *command, co
 
     str_printf(&body, "cmd=%s-response;", command);
     if (*thread)
-        put_value(&body, "thrid", thread);
+        put_pmi2_value(&body, "thrid", thread);
     str_printf(&body, "rc=%d;", code);
     va_start(ap, code);
     while ((name = va_arg(ap, const char *)) != NULL) {
         value = va_arg(ap, const char *);
         if (value)
-            put_value(&body, name, value);
+            put_pmi2_value(&body, name, value);
     }
     va_end(ap);
     str_printf(&whole, "%6zu%s", body.len, str_cstr(&body));
@@ -129,7 +129,7 @@ static int on_finalize(struct pmi *p, uint32_t local, const struct command *c, s
     return 0;
 }
 
-static int on_abort(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
+static int on_pmi2_abort(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
     pmi_aborted(p, local, value_of(c, "exitcode"), value_of(c, "msg"));
     return 0;
@@ -337,7 +337,7 @@ static const struct {
 } commands[] = {
     {"fullinit", on_fullinit, true},
     {"finalize", on_finalize, true},
-    {"abort", on_abort, true},
+    {"abort", on_pmi2_abort, true},
     {"job-getid", on_getid},
     {"job-connect", on_join},
     {"job-disconnect", on_join},

@@ -73,7 +73,7 @@ static void handle_server_loss(struct step *step, const char *why)
     }
 }
 
-static void on_ended(void *ctx, pid_t pid, int wait_status)
+static void on_pmix_ended(void *ctx, pid_t pid, int wait_status)
 {
     struct step *step = ctx;
     _cleanup_free_ char *why = WIFSIGNALED(wait_status)
@@ -170,7 +170,7 @@ static void on_started(struct step *step, const Pb__PmixStarted *m)
     task_start_all(step);
 }
 
-static void on_name(struct step *step, uint64_t link_id, const Pb__NameRequest *m)
+static void on_pmix_name(struct step *step, uint64_t link_id, const Pb__NameRequest *m)
 {
     struct pmix *p = step->pmix;
     Pb__NameRequest sent = *m;
@@ -207,14 +207,14 @@ void pmix_name_done(struct step *step, const Pb__NameReply *m)
     free(q);
 }
 
-static void on_abort(struct step *step, const Pb__KvsAbort *m)
+static void on_pmix_abort(struct step *step, const Pb__KvsAbort *m)
 {
     srun_abort(step, m->exit_code, m->text, m->has_broken && m->broken);
     step->life->terminate(step, step->kill_wait_sec, NULL);
 }
 
-static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
-                       const ProtobufCMessage *body)
+static void on_pmix_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                            const ProtobufCMessage *body)
 {
     struct step *step = ctx;
     bool reply = h->flags & RPC_FLAG_REPLY;
@@ -238,14 +238,14 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
     else if (h->rpc == RPC_PMIXD_EVENT)
         srun_pmix(step, RPC_PMIX_EVENT, body);
     else if (h->rpc == RPC_PMIXD_NAME)
-        on_name(step, h->id, (const Pb__NameRequest *)body);
+        on_pmix_name(step, h->id, (const Pb__NameRequest *)body);
     else if (h->rpc == RPC_PMIXD_ABORT)
-        on_abort(step, (const Pb__KvsAbort *)body);
+        on_pmix_abort(step, (const Pb__KvsAbort *)body);
     mind_room(step);
 }
 
 /* Its end says more, and comes, too. */
-static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+static void on_pmix_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct step *step = ctx;
 
@@ -370,7 +370,7 @@ static int make_dirs(struct step *step, struct err *err)
 
 static int start_server(struct step *step, struct err *err)
 {
-    struct rpc_link_events events = {on_message, on_close, step};
+    struct rpc_link_events events = {on_pmix_message, on_pmix_close, step};
     _cleanup_free_ char *prefix = path_prefix();
     _cleanup_free_ char *path =
         mem_printf("%s/sbin/slurmstepd-pmix", prefix ? prefix : "/usr/local");
@@ -391,7 +391,7 @@ static int start_server(struct step *step, struct err *err)
         close(pair[0]);
         return err_set(err, -errno, "cannot start another process: %s", strerror(errno));
     }
-    loop_child(step->loop, step->pmix->pid, on_ended, step);
+    loop_child(step->loop, step->pmix->pid, on_pmix_ended, step);
     step->pmix->link = rpc_link_new(step->loop, pair[0], &events);
     return 0;
 }

@@ -54,8 +54,8 @@ static void on_start(struct pmixd *p, uint64_t id, const Pb__PmixStart *m)
     rpc_link_send(p->link, RPC_PMIXD_START, true, id, &answer.base);
 }
 
-static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
-                       const ProtobufCMessage *body)
+static void on_pmixd_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                             const ProtobufCMessage *body)
 {
     struct pmixd *p = ctx;
     bool reply = h->flags & RPC_FLAG_REPLY;
@@ -82,7 +82,7 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
 }
 
 /* The shepherd has gone, and all tasks with it. */
-static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+static void on_pmixd_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     _exit(0);
 }
@@ -113,7 +113,7 @@ static int report_version(void)
 int main(int argc, char **argv)
 {
     struct pmixd p = {0};
-    struct rpc_link_events events = {on_message, on_close, &p};
+    struct rpc_link_events events = {on_pmixd_message, on_pmixd_close, &p};
     struct stat st;
 
     if (argc > 1 && !strcmp(argv[1], "--libpmix"))

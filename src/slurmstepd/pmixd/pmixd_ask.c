@@ -22,7 +22,7 @@ static struct pmixd_call *remember_call(struct pmixd *p, struct pmixd_call *c)
     return c;
 }
 
-static void end_step(struct pmixd *p, int code, const char *text, bool broken)
+static void end_pmix_step(struct pmixd *p, int code, const char *text, bool broken)
 {
     Pb__KvsAbort m = PB__KVS_ABORT__INIT;
 
@@ -41,7 +41,7 @@ static bool fits_message(struct pmixd *p, const struct pmixd_call *c)
         return true;
     text = mem_printf("PMIx: a node puts %zu bytes into a fence, and %u are the limit", c->len,
                       PMIXD_BLOB_MAX);
-    end_step(p, 1, text, true);
+    end_pmix_step(p, 1, text, true);
     return false;
 }
 
@@ -121,7 +121,7 @@ static void handle_abort(struct pmixd *p, struct pmixd_call *c)
 {
     _cleanup_free_ char *text = mem_printf("task %u: %s", c->task, c->text ? c->text : "");
 
-    end_step(p, c->status, text, c->broken);
+    end_pmix_step(p, c->status, text, c->broken);
     pmixd_answer_give(c, PMIX_SUCCESS, NULL, 0);
     pmixd_call_free(c);
 }

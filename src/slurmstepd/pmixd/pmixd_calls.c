@@ -120,7 +120,7 @@ static size_t put_step(const struct member *m, size_t left, struct str *text)
     return count;
 }
 
-static void put_nodes(struct pmixd_call *c, const struct member *m, size_t count)
+static void put_member_nodes(struct pmixd_call *c, const struct member *m, size_t count)
 {
     _cleanup_free_ bool *there = mem_new_array(bool, job->nodes);
     bool all = !count;
@@ -156,7 +156,7 @@ pmix_status_t pmixd_call_set_group(struct pmixd_call *c, char kind, const pmix_p
     if (c->step_count == 1 && c->steps[0] == job->step)
         c->step_count = 0;
     c->group = str_take(&text);
-    put_nodes(c, members, count);
+    put_member_nodes(c, members, count);
     return PMIX_SUCCESS;
 }
 

@@ -63,7 +63,8 @@ static void add_facts(struct facts *f, const char *key, const struct facts *inne
     add_fact(f, key, PMIX_DATA_ARRAY)->data.darray = array;
 }
 
-static int check_nodes(Pb__PmixNode *const *nodes, size_t n_nodes, uint32_t *size, struct err *err)
+static int check_pmix_nodes(Pb__PmixNode *const *nodes, size_t n_nodes, uint32_t *size,
+                            struct err *err)
 {
     size_t count = 0;
 
@@ -90,7 +91,7 @@ static int compare_ranks(const void *a, const void *b)
 static int set_layout(struct pmixd_job *job, Pb__PmixNode *const *nodes, size_t count,
                       struct err *err)
 {
-    int rc = check_nodes(nodes, count, &job->size, err);
+    int rc = check_pmix_nodes(nodes, count, &job->size, err);
 
     if (rc)
         return rc;
@@ -238,7 +239,7 @@ static void add_task(struct facts *f, const struct pmixd_job *job, uint32_t rank
     add_facts(f, PMIX_PROC_INFO_ARRAY, &t);
 }
 
-static void add_job(struct facts *f, const struct pmixd_job *job)
+static void add_job_facts(struct facts *f, const struct pmixd_job *job)
 {
     add_text(f, PMIX_JOBID, job->id);
     add_flag(f, PMIX_SPAWNED, job->is_spawned);
@@ -294,7 +295,7 @@ static int register_job(const struct pmixd_job *job, const struct pmixd_lib *lib
     struct facts f = {0};
     int rc;
 
-    add_job(&f, job);
+    add_job_facts(&f, job);
     if (is_here)
         add_local(&f, job);
     rc = add_maps(&f, job, lib);

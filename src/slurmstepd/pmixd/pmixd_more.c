@@ -24,7 +24,7 @@ void pmixd_more_init(const struct pmixd_job *the_job, const struct pmixd_lib *th
     lib = the_lib;
 }
 
-static bool is_key(const pmix_info_t *info, const char *key)
+static bool is_info_key(const pmix_info_t *info, const char *key)
 {
     return !strncmp(info->key, key, PMIX_MAX_KEYLEN);
 }
@@ -48,9 +48,9 @@ pmix_status_t pmixd_more_group(pmix_group_operation_t op, char group[], const pm
 
     c->grouped = done;
     for (size_t i = 0; i < infos; i++) {
-        if (is_key(&info[i], PMIX_GROUP_ASSIGN_CONTEXT_ID))
+        if (is_info_key(&info[i], PMIX_GROUP_ASSIGN_CONTEXT_ID))
             c->wants_context = is_set(&info[i]);
-        if (!is_key(&info[i], PMIX_GROUP_ENDPT_DATA) || info[i].value.type != PMIX_BYTE_OBJECT)
+        if (!is_info_key(&info[i], PMIX_GROUP_ENDPT_DATA) || info[i].value.type != PMIX_BYTE_OBJECT)
             continue;
         data = info[i].value.data.bo.bytes;
         len = info[i].value.data.bo.size;
@@ -283,11 +283,11 @@ pmix_status_t pmixd_more_control(const pmix_proc_t *who, const pmix_proc_t targe
     for (size_t i = 0; i < infos; i++) {
         const pmix_value_t *v = &info[i].value;
 
-        if (is_key(&info[i], PMIX_JOB_CTRL_SIGNAL) && v->type == PMIX_INT && v->data.integer > 0 &&
-            v->data.integer < NSIG)
+        if (is_info_key(&info[i], PMIX_JOB_CTRL_SIGNAL) && v->type == PMIX_INT &&
+            v->data.integer > 0 && v->data.integer < NSIG)
             signal_all(v->data.integer);
-        else if ((is_key(&info[i], PMIX_JOB_CTRL_KILL) ||
-                  is_key(&info[i], PMIX_JOB_CTRL_TERMINATE)) &&
+        else if ((is_info_key(&info[i], PMIX_JOB_CTRL_KILL) ||
+                  is_info_key(&info[i], PMIX_JOB_CTRL_TERMINATE)) &&
                  is_set(&info[i]))
             end_all(who);
         else

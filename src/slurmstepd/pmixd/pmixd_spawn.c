@@ -31,7 +31,7 @@ static char *copy_text(struct budget *b, const char *text)
     return b->bytes > PMI_SPAWN_BYTES_MAX ? NULL : mem_strdup(text);
 }
 
-static size_t count_of(char *const *list)
+static size_t count_strings(char *const *list)
 {
     size_t count = 0;
 
@@ -43,7 +43,7 @@ static size_t count_of(char *const *list)
 /* The program, then its operands: the first of argv is its name once more. */
 static bool put_argv(struct budget *b, const pmix_app_t *app, Pb__SpawnCommand *c)
 {
-    size_t count = count_of(app->argv);
+    size_t count = count_strings(app->argv);
     const char *program = app->cmd ? app->cmd : count ? app->argv[0] : "";
 
     c->argv = mem_new_array(char *, count + 2);
@@ -71,7 +71,7 @@ static bool is_servers(const char *variable)
 
 static bool put_env(struct budget *b, const pmix_app_t *app, Pb__SpawnCommand *c)
 {
-    size_t count = count_of(app->env);
+    size_t count = count_strings(app->env);
 
     c->env = mem_new_array(char *, count + 1);
     for (size_t i = 0; i < count; i++) {

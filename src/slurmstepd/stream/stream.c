@@ -104,7 +104,7 @@ static bool is_full(struct stream *s)
 }
 
 /* Reads once. False at the end of file, or when nothing is there. */
-static bool read_some(struct stream *s)
+static bool read_stream_once(struct stream *s)
 {
     char chunk[STREAM_CHUNK];
     size_t want = s->cut && s->left < sizeof(chunk) ? s->left : sizeof(chunk);
@@ -135,7 +135,7 @@ static bool read_some(struct stream *s)
 static bool read_stream(struct stream *s)
 {
     if (!is_full(s))
-        return read_some(s);
+        return read_stream_once(s);
     if (s->watch)
         loop_fd_free(take_ptr(s->watch));
     return false;
@@ -183,7 +183,7 @@ void stream_cut(struct stream *s)
 
 void stream_say(struct stream *s, const char *line)
 {
-    for (size_t left = count_waiting(s); left && s->fd >= 0 && read_some(s);)
+    for (size_t left = count_waiting(s); left && s->fd >= 0 && read_stream_once(s);)
         left -= left < STREAM_CHUNK ? left : STREAM_CHUNK;
     watch_data(s, line, strlen(line));
     if (s->held.len || (s->file && !has_stream_room(s))) {

@@ -69,7 +69,8 @@ static size_t queue_max(const struct watch *w)
     return w->list.len <= FEW ? WATCH_QUEUE_MAX : WATCH_QUEUES_MAX / w->list.len;
 }
 
-static void send_data(struct watcher *one, const struct stream *s, const void *data, size_t len)
+static void send_watcher_data(struct watcher *one, const struct stream *s, const void *data,
+                              size_t len)
 {
     Pb__IoData m = PB__IO_DATA__INIT;
 
@@ -127,7 +128,7 @@ static void give_data(struct watcher *one, const struct stream *s, const void *d
     if (one->left_out)
         *lost_of(one, s->local, s->number) += len;
     else
-        send_data(one, s, data, len);
+        send_watcher_data(one, s, data, len);
 }
 
 void watch_data(struct stream *s, const void *data, size_t len)
@@ -213,14 +214,14 @@ static void on_typed(struct watcher *one, const Pb__IoData *m)
         stream_take_input(one->step, m);
 }
 
-static void on_signal(struct watcher *one, const Pb__IoSignal *m)
+static void on_watch_signal(struct watcher *one, const Pb__IoSignal *m)
 {
     if (one->heard && m->signal > 0 && m->signal < NSIG)
         one->step->life->signal(one->step, m->signal, false);
 }
 
-static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
-                       const ProtobufCMessage *body)
+static void on_watch_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                             const ProtobufCMessage *body)
 {
     struct watcher *one = ctx;
 
@@ -232,7 +233,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         on_typed(one, (const Pb__IoData *)body);
         break;
     case RPC_IO_SIGNAL:
-        on_signal(one, (const Pb__IoSignal *)body);
+        on_watch_signal(one, (const Pb__IoSignal *)body);
         break;
     case RPC_WINDOW_SIZE:
         stream_resize(one->step, (const Pb__WindowSize *)body);
@@ -263,7 +264,7 @@ static void on_open(void *ctx, struct rpc_session *s)
     rpc_session_send(s, RPC_IO_HELLO, &hello.base);
 }
 
-static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
+static void on_watch_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct watcher *one = ctx;
     struct step *step = one->step;
@@ -304,7 +305,7 @@ static void check_watchers(void *ctx)
 }
 
 /* One that nobody has heard of for long, or that does not take what it is sent. */
-static bool make_room(struct watch *w)
+static bool make_watcher_room(struct watch *w)
 {
     vec_foreach (&w->list, one)
         if (rpc_session_is_stuck((*one)->session, STUCK_MS)) {
@@ -316,8 +317,10 @@ static bool make_room(struct watch *w)
 
 int watch_add(struct step *step, const Pb__StepdAttach *m, struct err *err)
 {
-    struct rpc_session_events events = {
-        .accepts = RPC_WHO_KEY, .on_open = on_open, .on_message = on_message, .on_close = on_close};
+    struct rpc_session_events events = {.accepts = RPC_WHO_KEY,
+                                        .on_open = on_open,
+                                        .on_message = on_watch_message,
+                                        .on_close = on_watch_close};
     struct rpc_target target = {m->addr, (uint16_t)m->port, step->uid};
     struct watch *w = step->watch;
     struct watcher *one;
@@ -327,7 +330,7 @@ int watch_add(struct step *step, const Pb__StepdAttach *m, struct err *err)
         return err_set(err, -ERR_TRANSITION, "step %s is not running yet", step->name);
     if (step_has_ended(step))
         return err_set(err, -ERR_JOB_DONE, "step %s has ended", step->name);
-    if (w->list.len >= WATCHERS_MAX && !make_room(w))
+    if (w->list.len >= WATCHERS_MAX && !make_watcher_room(w))
         return err_set(err, -ERR_LIMIT, "step %s has %d watchers on node %s, and may have no more",
                        step->name, WATCHERS_MAX, step->node);
     if (!w->timer)

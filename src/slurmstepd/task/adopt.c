@@ -50,7 +50,7 @@ static void forget_ended(struct adopt *a)
     a->list.len = kept;
 }
 
-static bool is_known(const struct adopt *a, pid_t pid)
+static bool is_process_known(const struct adopt *a, pid_t pid)
 {
     vec_foreach (&a->list, one)
         if (one->pid == pid)
@@ -65,7 +65,7 @@ static int on_below(void *ctx, pid_t pid, pid_t parent)
     struct proc now;
     int handle;
 
-    if (a->list.len >= ADOPTED_MAX || is_known(a, pid))
+    if (a->list.len >= ADOPTED_MAX || is_process_known(a, pid))
         return 0;
     handle = (int)syscall(SYS_pidfd_open, pid, 0);
     if (handle < 0)
@@ -119,7 +119,7 @@ static void remember_process(struct step *step, pid_t pid, int handle)
         a->step = step;
         a->timer = loop_timer_new(step->loop, on_look, a);
     }
-    if (is_known(a, pid)) {
+    if (is_process_known(a, pid)) {
         close(handle);
         return;
     }

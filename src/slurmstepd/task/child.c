@@ -185,7 +185,7 @@ static void set_priority(const struct step *step)
     setpriority(PRIO_PROCESS, 0, (int)wanted);
 }
 
-static int open_file(const struct child_plan *plan, int number, struct err *err)
+static int open_task_file(const struct child_plan *plan, int number, struct err *err)
 {
     const char *path = plan->path[number];
     int flags = O_NOCTTY | O_CLOEXEC;
@@ -207,7 +207,7 @@ static int open_streams(struct child_plan *plan, struct err *err)
     int fds[3];
 
     for (int i = 0; i < 3; i++) {
-        fds[i] = plan->path[i] ? open_file(plan, i, err) : plan->fd[i];
+        fds[i] = plan->path[i] ? open_task_file(plan, i, err) : plan->fd[i];
         if (fds[i] < 0)
             return fds[i];
         if (plan->is_labelled[i]) {

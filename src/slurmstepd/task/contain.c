@@ -43,8 +43,8 @@ struct contain {
 /* --- made and removed ---------------------------------------------------------------------------
  */
 
-static int find_job(const struct step *step, const Pb__StepCgroup *m, struct cgroup *out,
-                    struct err *err)
+static int find_job_cgroup(const struct step *step, const Pb__StepCgroup *m, struct cgroup *out,
+                           struct err *err)
 {
     const struct cgroup_place place = {.mount = m->mount,
                                        .version = (enum cgroup_version)m->version,
@@ -103,7 +103,7 @@ int contain_open(struct step *step, struct err *err)
     k->job_limit = m->job_bytes;
     k->kernel_log = m->has_hard_bytes ? cgroup_oom_open() : -1;
     cgroup_name_step(step->step_id, k->name);
-    rc = find_job(step, m, &k->job, err);
+    rc = find_job_cgroup(step, m, &k->job, err);
     if (!rc)
         rc = cgroup_make(&k->job, k->name, &k->step, err);
     if (!rc && k->step.version == CGROUP_V2)

@@ -177,7 +177,7 @@ static void flush_lines(struct step *step)
         report_to_user(step, str_cstr(&text));
 }
 
-static void on_say(void *ctx, enum stack_level level, const char *text)
+static void on_plugin_say(void *ctx, enum stack_level level, const char *text)
 {
     struct step *step = ctx;
     struct plugin_state *p = step->plugin;
@@ -294,7 +294,7 @@ static int load_plugins(struct step *step, struct err *err)
     const Pb__JobPayload *payload = step->batch ? step->batch->payload : NULL;
     const struct stack_host host = {.context = S_CTX_REMOTE,
                                     .ctx = step,
-                                    .say = on_say,
+                                    .say = on_plugin_say,
                                     .env_get = on_env_get,
                                     .env_set = on_env_set,
                                     .env_unset = on_env_unset,
@@ -418,7 +418,7 @@ void plugin_task_ended(struct task *t)
     struct err err = {0};
 
     if (plugin_is_open(t->step) && call_plugins(t->step, STACK_TASK_EXIT, t->local, &err) < 0)
-        on_say(t->step, STACK_ERROR, err.text);
+        on_plugin_say(t->step, STACK_ERROR, err.text);
 }
 
 void plugin_started(struct step *step)
@@ -437,7 +437,7 @@ void plugin_exit(struct step *step)
         return;
     step->plugin->exited = true;
     if (call_plugins(step, STACK_EXIT, SIZE_MAX, &err) < 0)
-        on_say(step, STACK_ERROR, err.text);
+        on_plugin_say(step, STACK_ERROR, err.text);
 }
 
 void plugin_done(struct step *step)

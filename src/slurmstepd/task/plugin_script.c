@@ -24,7 +24,7 @@ static void on_say(void *ctx, enum stack_level level, const char *text)
     syslog(LOG_ERR, "%s", text);
 }
 
-static uint32_t number_of(const char *name)
+static uint32_t find_script_number(const char *name)
 {
     const char *text = getenv(name);
     long long n = 0;
@@ -39,12 +39,12 @@ static int call_plugins(bool epilog, struct err *err)
     const struct stack_host host = {.context = S_CTX_JOB_SCRIPT, .say = on_say};
     const struct stack_facts facts = {.has_ids = true,
                                       .has_job = true,
-                                      .uid = number_of("SLURM_JOB_UID"),
-                                      .gid = number_of("SLURM_JOB_GID"),
-                                      .job_id = number_of("SLURM_JOB_ID"),
-                                      .restarts = number_of("SLURM_JOB_RESTART_COUNT"),
-                                      .array_job_id = number_of("SLURM_ARRAY_JOB_ID"),
-                                      .array_task_id = number_of("SLURM_ARRAY_TASK_ID")};
+                                      .uid = find_script_number("SLURM_JOB_UID"),
+                                      .gid = find_script_number("SLURM_JOB_GID"),
+                                      .job_id = find_script_number("SLURM_JOB_ID"),
+                                      .restarts = find_script_number("SLURM_JOB_RESTART_COUNT"),
+                                      .array_job_id = find_script_number("SLURM_ARRAY_JOB_ID"),
+                                      .array_task_id = find_script_number("SLURM_ARRAY_TASK_ID")};
     struct plugstack rows = {0};
     struct stack *stack = NULL;
     struct conf *conf = NULL;
