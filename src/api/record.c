@@ -24,13 +24,13 @@ static const char *state_name(enum _Pb__JobState state)
 static void format_id(const Pb__JobLive *live, struct str *out)
 {
     if (!live->has_array_job_id)
-        str_printf(out, "%u", live->has_het_job_id ? live->het_job_id : live->job_id);
+        str_printf(out, "%u", live->has_set_id ? live->set_id : live->job_id);
     else if (live->array_tasks)
         str_printf(out, "%u_[%s]", live->array_job_id, live->array_tasks);
     else
         str_printf(out, "%u_%u", live->array_job_id, live->array_task_id);
-    if (live->has_het_job_id)
-        str_printf(out, "+%u", live->het_job_offset);
+    if (live->has_set_id)
+        str_printf(out, "+%u", live->set_offset);
 }
 
 void api_fill_job(const Pb__JobSpec *spec, const Pb__JobLive *live, struct str *full_id,

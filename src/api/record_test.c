@@ -224,7 +224,7 @@ static void members_of_a_job_are_made_of_the_fields_that_rows_name(void **state)
         if (i == 1)
             SET(&s[i].live, array_job_id, 5);
         if (i == 2)
-            SET(&s[i].live, het_job_id, 5);
+            SET(&s[i].live, set_id, 5);
     }
     check_whole("sluice_job", sizeof(struct sluice_job), job_rows, LEN(job_rows));
     assert_int_equal(
@@ -245,8 +245,8 @@ static void full_ids_name_element_and_component(void **state)
     s.live.job_id = 9;
     fill_job(&s, &out);
     assert_string_equal(out.job.full_id, "9");
-    SET(&s.live, het_job_id, 8);
-    SET(&s.live, het_job_offset, 1);
+    SET(&s.live, set_id, 8);
+    SET(&s.live, set_offset, 1);
     fill_job(&s, &out);
     assert_string_equal(out.job.full_id, "8+1");
     SET(&s.live, array_job_id, 6);

@@ -33,10 +33,10 @@ struct search {
 static struct element *find_element(struct search *s, const Pb__JobLive *live)
 {
     for (size_t i = s->elements.len; i-- > 0;)
-        if (s->elements.data[i].leader_id == live->het_job_id)
+        if (s->elements.data[i].leader_id == live->set_id)
             return &s->elements.data[i];
     vec_push(&s->elements,
-             ((struct element){.leader_id = live->het_job_id, .task = live->array_task_id}));
+             ((struct element){.leader_id = live->set_id, .task = live->array_task_id}));
     return &vec_last(&s->elements);
 }
 
@@ -48,17 +48,17 @@ static int on_components(void *ctx, const ProtobufCMessage *message, struct err 
         const Pb__JobLive *live = part->jobs[i]->live;
         const Pb__JobSpec *spec = part->jobs[i]->spec;
         s->is_job = true;
-        if (!live || !live->has_het_job_id || (!s->tasks && live->het_job_id != s->job_id))
+        if (!live || !live->has_set_id || (!s->tasks && live->set_id != s->job_id))
             continue;
         struct element *e = find_element(s, live);
         const char *name = spec && s->name ? spec->component : NULL;
         if (e == s->elements.data)
-            str_printf(&s->known, "%s%u", s->known.len ? ", " : "", live->het_job_offset);
+            str_printf(&s->known, "%s%u", s->known.len ? ", " : "", live->set_offset);
         if (e == s->elements.data && name)
             str_printf(&s->known, " (%s)", name);
         if (name && str_case_eq(name, s->name)) {
             e->found = true;
-            e->offset = live->het_job_offset;
+            e->offset = live->set_offset;
             e->found_id = live->job_id;
         }
     }
@@ -126,7 +126,7 @@ static int judge_search(const struct search *s, struct err *err)
                        err_text(ERR_NO_JOB), job);
     vec_foreach (&s->elements, e)
         if (s->name && !e->found)
-            return err_set(err, -ERR_HET_GROUP,
+            return err_set(err, -ERR_COMPONENT,
                            "job %s has no component named '%s': its components are %s", job,
                            s->name, str_cstr(&s->known));
     return 0;
@@ -178,8 +178,8 @@ static int on_record(void *ctx, const ProtobufCMessage *message, struct err *err
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++) {
         const Pb__JobLive *live = part->jobs[i]->live;
-        if (live && (!s->job_id || live->het_job_offset < s->offset))
-            *s = (struct record_search){live->job_id, live->het_job_offset};
+        if (live && (!s->job_id || live->set_offset < s->offset))
+            *s = (struct record_search){live->job_id, live->set_offset};
     }
     return 0;
 }
@@ -193,7 +193,7 @@ int job_arg_find_record(const Pb__StepId *id, uint32_t *job_id, struct err *err)
     Pb__StepId job = *id;
 
     arena_init(&arena, 0);
-    if (!id->has_het_offset && !id->array_tasks) {
+    if (!id->has_set_offset && !id->array_tasks) {
         *job_id = id->job_id;
         return 0;
     }
@@ -205,7 +205,7 @@ int job_arg_find_record(const Pb__StepId *id, uint32_t *job_id, struct err *err)
         return no_job_refuse(id, err);
     job.has_step_id = false;
     job_ids_put_asked(&job, &name);
-    if (!id->has_het_offset)
+    if (!id->has_set_offset)
         job_ids_remember(s.job_id, str_cstr(&name));
     *job_id = s.job_id;
     return 0;
@@ -320,7 +320,7 @@ static bool has_job(const struct job_id_list *jobs, uint32_t job_id)
 static void remember_name(const Pb__JobLive *live)
 {
     _cleanup_str_ struct str name = STR_INIT;
-    if (live->het_job_offset)
+    if (live->set_offset)
         job_ids_put(live, &name);
     else
         job_ids_put_whole(live, &name);
@@ -332,11 +332,11 @@ void job_arg_add(struct job_id_list *jobs, const Pb__JobLive *live)
     static struct arena kept; /* until the end */
     Pb__StepId id;
     job_ids_of(live, &id, &kept);
-    if (live->has_het_job_id) {
-        if (has_job(jobs, live->het_job_id))
+    if (live->has_set_id) {
+        if (has_job(jobs, live->set_id))
             return;
         id.job_id = live->job_id;
-        id.has_het_offset = false;
+        id.has_set_offset = false;
         remember_name(live);
     }
     vec_push(jobs, id);

@@ -14,7 +14,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
 
-/* The number of the component of this name. -ERR_HET_GROUP: the job has none such, with those that
+/* The number of the component of this name. -ERR_COMPONENT: the job has none such, with those that
  * it has; -ERR_NO_JOB. Asks the controller. */
 int job_arg_find_component(uint32_t leader_id, const char *name, uint32_t *offset, struct err *err);
 

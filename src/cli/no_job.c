@@ -21,10 +21,10 @@ static int note_listed_jobs(void *ctx, const ProtobufCMessage *message, struct e
         if (!live)
             continue;
         c->is_known = true;
-        if (live->has_het_job_id && live->het_job_id == c->job_id)
-            c->components = live->het_job_count;
-        else if (live->has_het_job_id)
-            c->leader_id = live->het_job_id;
+        if (live->has_set_id && live->set_id == c->job_id)
+            c->components = live->set_count;
+        else if (live->has_set_id)
+            c->leader_id = live->set_id;
     }
     return 0;
 }
@@ -49,9 +49,9 @@ int no_job_refuse(const Pb__StepId *id, struct err *err)
     struct count c = {.job_id = id->job_id};
     Pb__StepId job = *id;
     _cleanup_str_ struct str name = STR_INIT;
-    job.has_het_offset = job.has_step_id = false;
+    job.has_set_offset = job.has_step_id = false;
     job_ids_put_asked(&job, &name);
-    if (id->has_het_offset)
+    if (id->has_set_offset)
         (void)count_jobs(&c);
     if (c.components)
         return err_set(err, -ERR_NO_JOB, "%s: job %s has components 0 to %u", err_text(ERR_NO_JOB),
@@ -67,5 +67,5 @@ int no_job_refuse(const Pb__StepId *id, struct err *err)
 
 bool no_job_explain(const Pb__StepId *id, struct err *err)
 {
-    return id->has_het_offset && no_job_refuse(id, err) < 0;
+    return id->has_set_offset && no_job_refuse(id, err) < 0;
 }

@@ -113,7 +113,7 @@ struct opt {
     char *tres_bind, *tres_bind_gpu; /* the latter: its part for GPUs, as --gpu-bind has it */
     char *accel_bind, *gpu_bind, *gpu_freq, *gres_flags, *cpu_bind, *mem_bind;
     char *next_component; /* the name of the one that follows in the script */
-    char *het_group; /* components of a heterogeneous job, which opt_components_finish() reads */
+    char *component_list; /* components of a job set, which opt_components_finish() reads */
     bool names_component; /* srun: --jobid=JOB+OFFSET, which later components are in as well */
     char *task_licenses;  /* of --tres-per-task: "ansys:1,x:2"; opt_finish() adds them up */
     char *node_gres, *task_gres; /* these together; made by opt_finish() */

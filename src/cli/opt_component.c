@@ -414,7 +414,7 @@ int opt_components_apply_argv(struct opt_components *cs, struct err *err)
 
 static int refuse_groups(struct opt *o, struct err *err)
 {
-    return opt_bad_value(o, "het-group", o->het_group,
+    return opt_bad_value(o, "het-group", o->component_list,
                          "use numbers from 0 to 127, names, lists and ranges, as in 0,io,2-4", err);
 }
 
@@ -442,9 +442,10 @@ static int read_component_name(struct opt *o, const char **text, uint32_t *out, 
         return opt_fail(o, OPT_FAIL_ERROR, 1, err,
                         "--het-group=%s names a component of a heterogeneous job: start srun in "
                         "one, or name one with --jobid",
-                        o->het_group);
+                        o->component_list);
     if (job_arg_find_component(o->job_id, name, out, &why) != 0)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--het-group=%s: %s", o->het_group, why.text);
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--het-group=%s: %s", o->component_list,
+                        why.text);
     *text += len;
     return 0;
 }
@@ -478,7 +479,7 @@ static int add_group(struct opt *o, uint32_t group, bool taken[], struct err *er
 
 static int read_groups(struct opt *o, bool taken[], struct err *err)
 {
-    const char *at = o->het_group;
+    const char *at = o->component_list;
     for (;; at++) {
         uint32_t first = 0, last = 0;
         int r = read_range(o, &at, &first, &last, err);
@@ -497,7 +498,7 @@ static int read_groups(struct opt *o, bool taken[], struct err *err)
 /* Behind --jobid=JOB+OFFSET: in the component that this names, which is the job of the step. */
 static void share_group(struct opt_component *c, const struct opt_component *leader)
 {
-    c->opt.het_group = mem_strdup(leader->opt.het_group);
+    c->opt.component_list = mem_strdup(leader->opt.component_list);
     memcpy(c->groups, leader->groups, sizeof c->groups);
     c->group_count = leader->group_count;
 }
@@ -506,15 +507,15 @@ static int find_groups(struct opt_components *cs, size_t offset, bool taken[], s
 {
     struct opt_component *c = cs->list[offset], *leader = cs->list[0];
     bool before[JOB_SET_MAX];
-    if (offset && !c->opt.het_group && leader->opt.names_component) {
+    if (offset && !c->opt.component_list && leader->opt.names_component) {
         share_group(c, leader);
         return 0;
     }
     if (!c->opt.job_id)
         c->opt.job_id = leader->opt.job_id; /* of the whole step */
     memcpy(before, taken, sizeof before);
-    int r = c->opt.het_group ? read_groups(&c->opt, taken, err)
-                             : add_group(&c->opt, (uint32_t)offset, taken, err);
+    int r = c->opt.component_list ? read_groups(&c->opt, taken, err)
+                                  : add_group(&c->opt, (uint32_t)offset, taken, err);
     c->group_count = 0;
     for (uint32_t g = 0; r == 0 && g < JOB_SET_MAX; g++)
         if (taken[g] && !before[g])
@@ -536,7 +537,7 @@ static int check_names(struct opt *o, struct err *err)
 /* Of one component of srun. */
 static int check_step(struct opt_components *cs, struct opt *o, struct err *err)
 {
-    if (o->no_allocate && (cs->count > 1 || o->het_group))
+    if (o->no_allocate && (cs->count > 1 || o->component_list))
         return opt_fail(o, OPT_FAIL_ERROR, 1, err,
                         "--no-allocate is not supported for heterogeneous jobs");
     return 0;

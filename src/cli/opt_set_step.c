@@ -35,12 +35,12 @@ int opt_set_jobid(struct opt *o, const char *arg, struct err *err)
     ok = ok && !id.array_tasks;
     if (why.code && why.code != -ERR_PARSE)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--jobid=%s: %s", arg, why.text);
-    if (!ok || (id.has_het_offset && o->command != OPT_SRUN))
+    if (!ok || (id.has_set_offset && o->command != OPT_SRUN))
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid numeric value \"%s\" for --jobid.",
                         arg);
     o->job_id = id.job_id;
-    if (id.has_het_offset && !o->het_group) {
-        o->het_group = mem_printf("%u", id.het_offset);
+    if (id.has_set_offset && !o->component_list) {
+        o->component_list = mem_printf("%u", id.set_offset);
         o->names_component = true;
     }
     return 0;

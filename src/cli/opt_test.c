@@ -487,14 +487,14 @@ static void a_job_id_names_a_component(void **state)
     struct opt o;
     assert_int_equal(apply_options(&o, OPT_SRUN, NULL, "", "srun|--jobid=7+2", NULL), 0);
     assert_int_equal(o.job_id, 7);
-    assert_string_equal(o.het_group, "2");
+    assert_string_equal(o.component_list, "2");
     opt_done(&o);
     assert_int_equal(apply_options(&o, OPT_SRUN, NULL, "", "srun|--jobid=7", NULL), 0);
-    assert_null(o.het_group);
+    assert_null(o.component_list);
     opt_done(&o);
     assert_int_equal(
         apply_options(&o, OPT_SRUN, NULL, "", "srun|--het-group=0,1|--jobid=7+2", NULL), 0);
-    assert_string_equal(o.het_group, "0,1");
+    assert_string_equal(o.component_list, "0,1");
     opt_done(&o);
     static const char *const bad[] = {"srun|--jobid=7+", "srun|--jobid=7_1", "srun|--jobid=7.0",
                                       "srun|--jobid=0"};

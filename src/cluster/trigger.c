@@ -128,7 +128,7 @@ int trigger_check(const Pb__TriggerRecord *m, struct err *err)
         return err_set(err, -ERR_PARSE, "--flags: PERM is all there is");
     if (!is_of_one(m->types))
         return err_set(err, -ERR_PARSE, "one trigger is of one kind of thing: set several");
-    if (m->has_array_task && ((m->has_het_offset && m->het_offset) || !m->has_job_id))
+    if (m->has_array_task && ((m->has_set_offset && m->set_offset) || !m->has_job_id))
         return err_set(err, -ERR_PARSE, "--jobid: an element of a job array, or a component");
     if (m->offset_sec > TRIGGER_OFFSET_MAX || m->offset_sec < -TRIGGER_OFFSET_MAX)
         return err_set(err, -ERR_RANGE, "--offset=%lld: at most %d seconds, either way",

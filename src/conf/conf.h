@@ -138,7 +138,7 @@ struct conf {
     bool prolog_at_alloc;            /* PrologFlags=Alloc, or what implies it */
     bool prolog_contain;             /* PrologFlags=Contain, or what implies it */
     bool prolog_serial;              /* PrologFlags=Serial */
-    uint32_t het_kept;               /* HetLimits: see conf/conf_het.h */
+    uint32_t set_limits;             /* bits of enum conf_sets_limit, see conf/conf_sets.h */
 
     VEC(struct conf_node_row) node_rows;
     VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */

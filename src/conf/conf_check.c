@@ -11,9 +11,9 @@
 #include "base/url.h"
 #include "base/words.h"
 #include "conf/conf_freq.h"
-#include "conf/conf_het.h"
 #include "conf/conf_internal.h"
 #include "conf/conf_license.h"
+#include "conf/conf_sets.h"
 
 #define GATHER_DEFAULT_SEC 30
 #define HEALTH_TIMEOUT_SEC 60
@@ -741,7 +741,7 @@ int conf_check(struct conf_loader *l, struct err *err)
         paths_check,      limits_check,    socket_dir_check,   conf_words_check, state_store_check,
         exit_codes_check, licenses_check,  gather_check,       mpi_params_check, rate_check,
         conf_tres_check,  sched_check,     conf_preempt_check, freq_check,       debug_check,
-        health_check,     job_comp_check,  propagation_check,  defaults_check,   conf_het_check,
+        health_check,     job_comp_check,  propagation_check,  defaults_check,   conf_sets_check,
         reg_mem_check,    keepalive_check, srun_ports_check,
     };
 

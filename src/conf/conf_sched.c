@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "conf/conf_internal.h"
+#include "conf/conf_sets.h"
 
 enum kind { FLAG, NUMBER, CHOICE, NOTE };
 
@@ -78,18 +79,6 @@ static int set_parameter(struct conf_sched *s, const struct param *p, const char
     return 0;
 }
 
-static void complete_hetjob(struct conf_loader *l, struct conf_place at, struct conf_sched *s)
-{
-    if (s->bf_hetjob_immediate && !s->bf_hetjob_prio)
-        s->bf_hetjob_prio = HETJOB_PRIO_MIN;
-    if (s->bf_hetjob_immediate && !s->hetjob_two_mode)
-        conf_warn(
-            l, at,
-            "SchedulerParameters: 'bf_hetjob_immediate' without hetjob_two_mode has no effect "
-            "but bf_hetjob_prio: a heterogeneous job always starts as soon as all of its "
-            "components fit");
-}
-
 int conf_sched_read(struct conf_loader *l, const char *list, struct conf_place at,
                     struct conf_sched *out, struct err *err)
 {
@@ -112,6 +101,6 @@ int conf_sched_read(struct conf_loader *l, const char *list, struct conf_place a
         list += len;
     }
     if (rc == 0)
-        complete_hetjob(l, at, out);
+        conf_sets_complete(l, at, out);
     return rc;
 }

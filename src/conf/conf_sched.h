@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum conf_hetjob_prio { HETJOB_PRIO_OWN, HETJOB_PRIO_MIN, HETJOB_PRIO_AVG, HETJOB_PRIO_MAX };
-
 struct conf_sched {
 #define SCHED_FLAG(name, text) bool name;
 #define SCHED_NUMBER(name, least, most, otherwise, text) int64_t name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* SchedulerParameters and HetLimits: what is read, what is told, and what is refused. */
-#include "conf/conf_het.h"
+#include "conf/conf_sets.h"
 #include "conf/conf_test_util.h"
 
 static struct conf *load(const char *list, struct conf_report *report, struct err *err)
@@ -141,19 +141,19 @@ static void het_limits_are_kept(void **state)
     assert_non_null(strstr(err.text, "t.conf:3: HetLimits=licenses,all: 'all' is not one of: none "
                                      "documented arrays builtin het_steps"));
     conf = load_het("", &err);
-    assert_false(conf_het_keeps(conf, CONF_HET_licenses));
-    assert_int_equal(conf_het_refuse(conf, CONF_HET_licenses, -ERR_LICENSE, "no", &err), 0);
+    assert_false(conf_sets_keep(conf, CONF_SETS_licenses));
+    assert_int_equal(conf_sets_refuse(conf, CONF_SETS_licenses, -ERR_LICENSE, "no", &err), 0);
     conf_free(conf);
     conf = load_het("None,,Licenses", &err);
-    assert_true(conf_het_keeps(conf, CONF_HET_licenses));
-    assert_false(conf_het_keeps(conf, CONF_HET_het_steps));
-    assert_int_equal(conf_het_refuse(conf, CONF_HET_licenses, -ERR_LICENSE, "no", &err),
+    assert_true(conf_sets_keep(conf, CONF_SETS_licenses));
+    assert_false(conf_sets_keep(conf, CONF_SETS_het_steps));
+    assert_int_equal(conf_sets_refuse(conf, CONF_SETS_licenses, -ERR_LICENSE, "no", &err),
                      -ERR_LICENSE);
     assert_string_equal(err.text, "no: only component 0 may request licenses (HetLimits=licenses)");
     conf_free(conf);
     conf = load_het("documented", &err);
-    for (int i = 0; i < CONF_HET_LIMITS; i++)
-        assert_true(conf_het_keeps(conf, (enum conf_het_limit)i));
+    for (int i = 0; i < CONF_SETS_LIMITS; i++)
+        assert_true(conf_sets_keep(conf, (enum conf_sets_limit)i));
     conf_free(conf);
 }
 
@@ -162,15 +162,15 @@ static void hetjob_priorities(void **state)
 {
     static const struct {
         const char *list;
-        enum conf_hetjob_prio prio;
+        enum conf_sets_rank prio;
     } cases[] = {
-        {"hetjob_two_mode", HETJOB_PRIO_OWN},
-        {"bf_hetjob_prio=MIN", HETJOB_PRIO_MIN},
-        {"bf_hetjob_prio=avg", HETJOB_PRIO_AVG},
-        {"bf_hetjob_prio=max", HETJOB_PRIO_MAX},
-        {"hetjob_two_mode,bf_hetjob_immediate", HETJOB_PRIO_MIN},
-        {"hetjob_two_mode,bf_hetjob_immediate,bf_hetjob_prio=max", HETJOB_PRIO_MAX},
-        {"bf_hetjob_prio=avg,bf_hetjob_immediate,hetjob_two_mode", HETJOB_PRIO_AVG},
+        {"hetjob_two_mode", CONF_RANK_OWN},
+        {"bf_hetjob_prio=MIN", CONF_RANK_LEAST},
+        {"bf_hetjob_prio=avg", CONF_RANK_MEAN},
+        {"bf_hetjob_prio=max", CONF_RANK_MOST},
+        {"hetjob_two_mode,bf_hetjob_immediate", CONF_RANK_LEAST},
+        {"hetjob_two_mode,bf_hetjob_immediate,bf_hetjob_prio=max", CONF_RANK_MOST},
+        {"bf_hetjob_prio=avg,bf_hetjob_immediate,hetjob_two_mode", CONF_RANK_MEAN},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {

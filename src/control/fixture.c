@@ -519,9 +519,9 @@ void fixture_expect_set(struct fixture *f, int64_t leader, const char *expected)
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
         const Pb__JobRecord *r = fixture_job(f, &arena, (uint32_t)leader + i);
-        if (!r || !r->live->has_het_job_id || r->live->het_job_id != leader)
+        if (!r || !r->live->has_set_id || r->live->set_id != leader)
             break;
-        assert_int_equal(r->live->het_job_offset, i);
+        assert_int_equal(r->live->set_offset, i);
         str_printf(&out, "%s%s", i ? " " : "",
                    r->live->has_completing && r->live->completing ? "CG" : words[r->live->state]);
     }

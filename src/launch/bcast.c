@@ -328,7 +328,7 @@ static void tell_placed(const struct bcast *b, const struct item *item)
 {
     _cleanup_str_ struct str part = STR_INIT;
 
-    if (b->r.id && (b->r.id->has_het_offset || b->r.id->has_step_id)) {
+    if (b->r.id && (b->r.id->has_set_offset || b->r.id->has_step_id)) {
         str_puts(&part, " of ");
         job_ids_put_asked(b->r.id, &part);
     }

@@ -252,9 +252,9 @@ static json_t *step_object(const Pb__StepRecord *step)
     json_t *o = show_step_json(step, NULL, step->end_at);
     json_object_set_new(o, "restart_cnt", json_integer(step->restarts));
     json_object_set_new(o, "het_job_id",
-                        json_out_number(step->has_het_job_id, false, step->het_job_id));
+                        json_out_number(step->has_set_id, false, step->set_id));
     json_object_set_new(o, "het_job_offset",
-                        json_out_number(step->has_het_job_id, false, step->het_job_offset));
+                        json_out_number(step->has_set_id, false, step->set_offset));
     json_object_set_new(o, "ended_with_job",
                         step->has_ended_with_job ? json_string(state_word(step->ended_with_job))
                                                  : json_null());

@@ -450,7 +450,7 @@ static void test_jobs(void **state)
             if (i < 4)
                 SET(&j->live, array_job_id, 7);
             else
-                SET(&j->live, het_job_id, 7);
+                SET(&j->live, set_id, 7);
             SET(&j->live, suspended_at, i == 3 ? 1999990 : 0);
             SET(&j->spec, batch, true);
             SET(&j->spec, req_switches, 1);
@@ -552,7 +552,7 @@ static void test_steps(void **state)
         SET(&steps[i], end_at, 1999990);
         SET(&steps[i], array_job_id, 7);
         SET(&steps[i], array_task_id, 1);
-        SET(&steps[i], het_job_id, 7);
+        SET(&steps[i], set_id, 7);
     }
     int wrong = check_fields(step_rows, "proto/step_field.def: STEP", records, 3);
     set_marks(&usages[1], &a);

@@ -48,13 +48,13 @@ static void put_head(const struct job_view *v)
     const Pb__JobSpec *s = v->spec;
     str_printf(v->out, "JobId=%u", v->live->job_id);
     put_array(v);
-    if (v->live->has_het_job_id)
-        str_printf(v->out, " HetJobId=%u HetJobOffset=%u", v->live->het_job_id,
-                   v->live->het_job_offset);
+    if (v->live->has_set_id)
+        str_printf(v->out, " HetJobId=%u HetJobOffset=%u", v->live->set_id,
+                   v->live->set_offset);
     record_pair(v->out, " JobName", s->name);
     record_break(v->style, v->out);
-    if (v->live->has_het_job_id) {
-        record_pair(v->out, "HetJobIdSet", v->live->het_job_id_set);
+    if (v->live->has_set_id) {
+        record_pair(v->out, "HetJobIdSet", v->live->set_job_ids);
         if (s->component)
             record_pair(v->out, " HetComponent", s->component);
         record_break(v->style, v->out);

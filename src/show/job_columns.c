@@ -256,7 +256,7 @@ static const char *task_id(const Pb__JobLive *live, struct str *out)
 
 static const char *het_number(const Pb__JobLive *live, uint32_t number, struct str *out)
 {
-    if (!live->has_het_job_id)
+    if (!live->has_set_id)
         return "N/A";
     str_printf(out, "%u", number);
     return str_cstr(out);
@@ -267,8 +267,8 @@ static const char *id_of_step(const Pb__StepRecord *step, struct str *out)
     char buf[STEP_ID_TEXT_MAX];
     const char *text = step_id_text(step->job_id, step->step_id, buf);
     const char *rest = strchr(text, '.');
-    if (!step->has_array_job_id && step->has_het_job_id && rest)
-        str_printf(out, "%u+%u%s", step->het_job_id, step->het_job_offset, rest);
+    if (!step->has_array_job_id && step->has_set_id && rest)
+        str_printf(out, "%u+%u%s", step->set_id, step->set_offset, rest);
     else
         show_put_step_id(step, out);
     return str_cstr(out);

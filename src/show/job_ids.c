@@ -62,8 +62,8 @@ int job_ids_parse(const char *text, Pb__StepId *id, struct err *err)
         return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
     id->job_id = (uint32_t)job_id;
     id->array_tasks = tasks;
-    id->has_het_offset = component != NULL;
-    id->het_offset = (uint32_t)offset;
+    id->has_set_offset = component != NULL;
+    id->set_offset = (uint32_t)offset;
     id->has_step_id = step != NULL;
     id->step_id = step_id;
     return 0;
@@ -126,14 +126,14 @@ bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out)
 void job_ids_put(const Pb__JobLive *live, struct str *out)
 {
     job_ids_put_whole(live, out);
-    if (live->has_het_job_id)
-        str_printf(out, "+%u", live->het_job_offset);
+    if (live->has_set_id)
+        str_printf(out, "+%u", live->set_offset);
 }
 
 void job_ids_put_whole(const Pb__JobLive *live, struct str *out)
 {
     if (!live->has_array_job_id) {
-        str_printf(out, "%u", live->has_het_job_id ? live->het_job_id : live->job_id);
+        str_printf(out, "%u", live->has_set_id ? live->set_id : live->job_id);
         return;
     }
     str_printf(out, "%u_%s", live->array_job_id, live->array_tasks ? "[" : "");
@@ -176,26 +176,26 @@ void job_ids_put_asked(const Pb__StepId *id, struct str *out)
         str_printf(out, "%u", id->job_id);
     if (tasks)
         str_printf(out, strpbrk(tasks, ",-") ? "_[%s]" : "_%s", tasks);
-    if (id->has_het_offset)
-        str_printf(out, "+%u", id->het_offset);
+    if (id->has_set_offset)
+        str_printf(out, "+%u", id->set_offset);
     if (id->has_step_id)
         str_puts(out, strchr(step_id_text(id->job_id, id->step_id, buf), '.'));
 }
 
 bool job_ids_are_equal(const Pb__StepId *a, const Pb__StepId *b)
 {
-    return a->job_id == b->job_id && a->has_het_offset == b->has_het_offset &&
-           a->het_offset == b->het_offset && a->has_step_id == b->has_step_id &&
+    return a->job_id == b->job_id && a->has_set_offset == b->has_set_offset &&
+           a->set_offset == b->set_offset && a->has_step_id == b->has_step_id &&
            a->step_id == b->step_id && str_eq(a->array_tasks, b->array_tasks);
 }
 
 void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena)
 {
     pb__step_id__init(id);
-    if (live->has_het_job_id) {
-        id->job_id = live->het_job_id;
-        id->has_het_offset = true;
-        id->het_offset = live->het_job_offset;
+    if (live->has_set_id) {
+        id->job_id = live->set_id;
+        id->has_set_offset = true;
+        id->set_offset = live->set_offset;
         return;
     }
     id->job_id = live->has_array_job_id ? live->array_job_id : live->job_id;
@@ -213,11 +213,11 @@ const char *job_ids_sluid(uint32_t job_id, int64_t submit_at_sec, struct str *ou
 
 int64_t job_ids_rank(const Pb__JobLive *live)
 {
-    if (live->has_het_job_id && live->has_array_job_id)
+    if (live->has_set_id && live->has_array_job_id)
         return (int64_t)((uint64_t)live->array_job_id << 32 | live->array_task_id << 7 |
-                         live->het_job_offset);
-    if (live->has_het_job_id)
-        return (int64_t)((uint64_t)live->het_job_id << 32 | live->het_job_offset);
+                         live->set_offset);
+    if (live->has_set_id)
+        return (int64_t)((uint64_t)live->set_id << 32 | live->set_offset);
     uint32_t id = live->has_array_job_id ? live->array_job_id : live->job_id;
     uint64_t task = live->array_tasks ? strtoul(live->array_tasks, NULL, 10) : live->array_task_id;
     struct idset bits = {0}; /* from a mask as "0x1f" */
@@ -233,7 +233,7 @@ Pb__JobComponent *job_ids_component(const Pb__StepId *id, struct arena *arena)
     Pb__JobComponent *m = arena_alloc(arena, sizeof(*m));
     pb__job_component__init(m);
     m->job_id = id->job_id;
-    m->het_offset = id->het_offset;
+    m->set_offset = id->set_offset;
     return m;
 }
 
@@ -243,7 +243,7 @@ void job_ids_filter(const Pb__StepId *ids, size_t count, Pb__JobFilter *f, struc
     f->array = arena_alloc(arena, (count + 1) * sizeof(Pb__ArrayTasks *));
     f->component = arena_alloc(arena, (count + 1) * sizeof(Pb__JobComponent *));
     for (size_t i = 0; i < count; i++) {
-        if (ids[i].has_het_offset) {
+        if (ids[i].has_set_offset) {
             f->component[f->n_component++] = job_ids_component(&ids[i], arena);
             continue;
         }
@@ -293,10 +293,10 @@ void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct
 static bool is_named(const Pb__StepId *id, const Pb__JobLive *live)
 {
     struct idset mine = {0}, wanted = {0}, both = {0};
-    if (live->has_het_job_id && id->job_id == live->het_job_id && !id->array_tasks &&
-        (id->has_het_offset || !live->has_array_job_id || id->job_id != live->array_job_id))
-        return !id->has_het_offset || id->het_offset == live->het_job_offset;
-    if (id->has_het_offset)
+    if (live->has_set_id && id->job_id == live->set_id && !id->array_tasks &&
+        (id->has_set_offset || !live->has_array_job_id || id->job_id != live->array_job_id))
+        return !id->has_set_offset || id->set_offset == live->set_offset;
+    if (id->has_set_offset)
         return false;
     if (id->job_id == live->job_id && !id->array_tasks)
         return true;
@@ -319,14 +319,13 @@ static bool is_named(const Pb__StepId *id, const Pb__JobLive *live)
 static bool names_whole_set(const Pb__StepId *id, const Pb__JobLive *live)
 {
     bool by_array = live->has_array_job_id && (id->array_tasks || id->job_id == live->array_job_id);
-    return live->has_het_job_id && !id->has_het_offset &&
-           (id->job_id == live->het_job_id || by_array);
+    return live->has_set_id && !id->has_set_offset && (id->job_id == live->set_id || by_array);
 }
 
 /* The leader's record reports a step of all components, and the records of the others do not. */
 static bool is_told_by_leader(const Pb__StepId *id, const Pb__JobLive *live)
 {
-    return names_whole_set(id, live) && live->het_job_offset;
+    return names_whole_set(id, live) && live->set_offset;
 }
 
 static Pb__StepId step_target(const Pb__StepId *asked, const Pb__JobLive *live, struct arena *arena)
@@ -334,7 +333,7 @@ static Pb__StepId step_target(const Pb__StepId *asked, const Pb__JobLive *live, 
     Pb__JobLive part = *live;
     Pb__StepId step = *asked;
     if (names_whole_set(asked, live)) {
-        step.job_id = live->het_job_id;
+        step.job_id = live->set_id;
         step.array_tasks = NULL;
         return step;
     }

@@ -49,8 +49,8 @@ bool job_ids_are_equal(const Pb__StepId *a, const Pb__StepId *b);
 #define JOB_IDS_COPY_NUMBERS(to, from)                                                             \
     do {                                                                                           \
         (to)->job_id = (from)->job_id;                                                             \
-        (to)->has_het_offset = (from)->has_het_offset;                                             \
-        (to)->het_offset = (from)->het_offset;                                                     \
+        (to)->has_set_offset = (from)->has_set_offset;                                             \
+        (to)->set_offset = (from)->set_offset;                                                     \
     } while (0)
 #define JOB_IDS_COPY(to, from)                                                                     \
     do {                                                                                           \

@@ -285,9 +285,9 @@ static void components(void **state)
         struct str out = STR_INIT;
         arena_init(&arena, 0);
         live.job_id = 93 + rows[i].offset;
-        live.has_het_job_id = live.has_het_job_offset = true;
-        live.het_job_id = 93;
-        live.het_job_offset = rows[i].offset;
+        live.has_set_id = live.has_set_offset = true;
+        live.set_id = 93;
+        live.set_offset = rows[i].offset;
         live.has_array_job_id = rows[i].array > 0;
         live.array_job_id = rows[i].array;
         live.array_task_id = 4;
@@ -332,7 +332,7 @@ static void a_filter_names_components(void **state)
     assert_int_equal(f.n_array, 1);
     assert_int_equal(f.n_component, 1);
     assert_int_equal(f.component[0]->job_id, 93);
-    assert_int_equal(f.component[0]->het_offset, 1);
+    assert_int_equal(f.component[0]->set_offset, 1);
 }
 
 int main(void)

@@ -305,8 +305,8 @@ static void test_step(void **state)
         other.has_array_job_id = i >= 2;
         other.array_job_id = 3;
         other.array_task_id = 7;
-        other.has_het_job_id = i % 2;
-        other.het_job_offset = 1;
+        other.has_set_id = i % 2;
+        other.set_offset = 1;
         show_put_step_id(&other, &name);
         assert_string_equal(str_cstr(&name), names[i]);
     }

@@ -33,8 +33,8 @@ void show_put_step_id(const Pb__StepRecord *step, struct str *out)
         return;
     }
     str_printf(out, "%u_%u", step->array_job_id, step->array_task_id);
-    if (step->has_het_job_id)
-        str_printf(out, "+%u", step->het_job_offset);
+    if (step->has_set_id)
+        str_printf(out, "+%u", step->set_offset);
     str_puts(out, rest);
 }
 
@@ -42,8 +42,8 @@ void show_put_step_name(const Pb__StepRecord *step, struct str *out)
 {
     char id[STEP_ID_TEXT_MAX];
     const char *rest = strchr(step_id_text(step->job_id, step->step_id, id), '.');
-    if (step->has_het_job_id && !step->has_array_job_id && rest)
-        str_printf(out, "%u+%u%s", step->het_job_id, step->het_job_offset, rest);
+    if (step->has_set_id && !step->has_array_job_id && rest)
+        str_printf(out, "%u+%u%s", step->set_id, step->set_offset, rest);
     else
         show_put_step_id(step, out);
 }
@@ -161,7 +161,7 @@ static json_t *step_id(const Pb__StepRecord *step)
     return json_pack("{s:{s:s, s:o, s:o, s:s}, s:o}", "id", "sluid",
                      job_ids_sluid(step->job_id, step->submit_at, &sluid), "job_id",
                      json_out_number(true, false, step->job_id), "step_het_component",
-                     json_out_number(step->has_het_job_id, false, step->het_job_offset), "step_id",
+                     json_out_number(step->has_set_id, false, step->set_offset), "step_id",
                      dot ? dot + 1 : id, "name", json_out_text(step->name));
 }
 

@@ -278,13 +278,12 @@ static const char *sentence_of(const Pb__JobRecord *job, const Pb__WhyReply *why
 static void put_component(const Pb__JobRecord *component, const Pb__WhyReply *why, struct str *out)
 {
     _cleanup_str_ struct str whole = STR_INIT;
-    if (!why->has_het_job_count)
+    if (!why->has_set_count)
         return;
     job_ids_put_whole(component->live, &whole);
     str_printf(out, "  Component %u of job %s (job %u, partition %s) keeps all %u from starting:\n",
-               why->het_job_offset, str_cstr(&whole), why->job_id,
-               component->live->partition ? component->live->partition : "(null)",
-               why->het_job_count);
+               why->set_offset, str_cstr(&whole), why->job_id,
+               component->live->partition ? component->live->partition : "(null)", why->set_count);
 }
 
 static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struct str *out)
@@ -431,11 +430,11 @@ static json_t *pack_changes(const Pb__WhyReply *why)
 
 static json_t *pack_component(const Pb__WhyReply *why)
 {
-    if (!why->has_het_job_count)
+    if (!why->has_set_count)
         return json_null();
-    return json_pack("{s:I, s:I, s:I, s:I}", "het_job_id", (json_int_t)why->het_job_id, "offset",
-                     (json_int_t)why->het_job_offset, "job_id", (json_int_t)why->job_id, "count",
-                     (json_int_t)why->het_job_count);
+    return json_pack("{s:I, s:I, s:I, s:I}", "het_job_id", (json_int_t)why->set_id, "offset",
+                     (json_int_t)why->set_offset, "job_id", (json_int_t)why->job_id, "count",
+                     (json_int_t)why->set_count);
 }
 
 static void put_why(const Pb__WhyReply *why, json_t *o)

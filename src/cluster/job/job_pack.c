@@ -255,10 +255,10 @@ static void pack_set(const struct cluster *c, const struct job *j, Pb__JobLive *
     if (!j->set)
         return;
     job_set_format_ids(j, &ids);
-    m->het_job_id_set = arena_strdup(arena, str_cstr(&ids));
-    SET(m, het_job_id, j->set->leader_id);
-    SET(m, het_job_offset, j->set_offset);
-    SET(m, het_job_count, j->set->count);
+    m->set_job_ids = arena_strdup(arena, str_cstr(&ids));
+    SET(m, set_id, j->set->leader_id);
+    SET(m, set_offset, j->set_offset);
+    SET(m, set_count, j->set->count);
     m->script_host = find_script_host(c, j);
 }
 
@@ -349,8 +349,8 @@ void job_name_step(const struct job *j, Pb__StepRecord *r)
     r->job_id = j->id;
     SET(r, submit_at, j->submit_at);
     if (j->set) {
-        SET(r, het_job_id, job_set_id(j));
-        SET(r, het_job_offset, j->set_offset);
+        SET(r, set_id, job_set_id(j));
+        SET(r, set_offset, j->set_offset);
     }
     if (element && element->array && !element->tasks.count) {
         SET(r, array_job_id, element->array->id);

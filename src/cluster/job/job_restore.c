@@ -229,7 +229,7 @@ static int restore_array(struct cluster *c, struct job *j, const Pb__JobRecord *
                          struct err *err)
 {
     const Pb__JobLive *m = record->live;
-    if (!m->has_array_job_id || OR(m, het_job_offset, 0))
+    if (!m->has_array_job_id || OR(m, set_offset, 0))
         return 0; /* a component is in the array of its leader */
     j->task = OR(m, array_task_id, ARRAY_NO_TASK);
     if (m->array_tasks && idset_parse(m->array_tasks, ARRAY_SIZE_MAX, &j->tasks, NULL) != 0)
@@ -243,12 +243,11 @@ static int restore_array(struct cluster *c, struct job *j, const Pb__JobRecord *
 
 static int restore_set(struct cluster *c, struct job *j, const Pb__JobLive *m, struct err *err)
 {
-    if (!m->has_het_job_id)
+    if (!m->has_set_id)
         return 0;
-    int rc =
-        job_set_join(c, j, m->het_job_id, OR(m, het_job_offset, 0), OR(m, het_job_count, 0), err);
-    if (rc == 0 && m->het_job_id_set)
-        job_set_learn_ids(j, m->het_job_id_set);
+    int rc = job_set_join(c, j, m->set_id, OR(m, set_offset, 0), OR(m, set_count, 0), err);
+    if (rc == 0 && m->set_job_ids)
+        job_set_learn_ids(j, m->set_job_ids);
     return rc;
 }
 

@@ -90,7 +90,7 @@ static size_t find_place(const struct cluster *c, uint32_t leader_id)
     return vec_lower(&c->sets.list, set, (*set)->leader_id < leader_id);
 }
 
-void job_set_rank(struct job *j, enum conf_hetjob_prio rule)
+void job_set_rank(struct job *j, enum conf_sets_rank rule)
 {
     uint64_t sum = 0;
     uint32_t least = UINT32_MAX, most = 0;
@@ -107,10 +107,10 @@ void job_set_rank(struct job *j, enum conf_hetjob_prio rule)
         most = component->priority > most ? component->priority : most;
         set->rank_in_resv = set->rank_in_resv || component->resv_asked;
     }
-    set->has_rank = rule != HETJOB_PRIO_OWN;
-    set->rank = rule == HETJOB_PRIO_MIN   ? least
-                : rule == HETJOB_PRIO_MAX ? most
-                                          : (uint32_t)(sum / set->present);
+    set->has_rank = rule != CONF_RANK_OWN;
+    set->rank = rule == CONF_RANK_LEAST  ? least
+                : rule == CONF_RANK_MOST ? most
+                                         : (uint32_t)(sum / set->present);
     for (uint32_t i = 0; i < set->count; i++)
         if (set->jobs[i])
             job_partitions_move(set->jobs[i]);

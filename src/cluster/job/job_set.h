@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "conf/conf_sched.h"
+#include "conf/conf_sets.h"
 
 #define JOB_SET_MAX 128     /* components of a set */
 #define JOB_SET_NAME_MAX 32 /* characters of a component's name */
@@ -64,7 +64,7 @@ int job_set_check_name(const char *name, struct err *err);
 
 /* Sets by what all components of the job's set are queued, and moves those that are in queues. The
  * priorities of the components remain. Of an ordinary job: nothing. */
-void job_set_rank(struct job *j, enum conf_hetjob_prio rule);
+void job_set_rank(struct job *j, enum conf_sets_rank rule);
 
 /* The request of the component, or the partitions in whose queues it is, may be others: what is
  * known of the whole set no longer holds. Of an ordinary job: nothing. */

@@ -19,6 +19,11 @@
 
 #include "cluster/job/job_env.h"
 
+#define JOB_SET_ENV_SIZE "SLURM_HET_SIZE"
+#define JOB_SET_ENV_GROUP "_HET_GROUP_"
+#define JOB_SET_ENV_OLD_SIZE "SLURM_PACK_SIZE"
+#define JOB_SET_ENV_OLD_GROUP "_PACK_GROUP_"
+
 #define JOB_SET_ENV_MAX (512u << 10) /* bytes, with a pointer for each */
 #define JOB_SET_ENV_ONE (128u << 10) /* bytes of one, which Linux has as MAX_ARG_STRLEN */
 

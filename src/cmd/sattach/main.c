@@ -10,7 +10,7 @@
 #include "cmd/sattach/attach.h"
 #include "cmd/sattach/layout.h"
 #include "cmd/sattach/options.h"
-#include "conf/conf_het.h"
+#include "conf/conf_sets.h"
 #include "show/job_state.h"
 #include "show/show.h"
 
@@ -62,17 +62,17 @@ static void refuse_several(const struct options *o, const struct found *f)
 static bool is_one_step(const struct found *f)
 {
     const Pb__StepRecord *first = f->steps.data[0];
-    bool one = first->has_het_job_id;
+    bool one = first->has_set_id;
     vec_foreach (&f->steps, s)
-        one = one && (*s)->step_id == first->step_id && (*s)->has_het_job_id &&
-              (*s)->het_job_id == first->het_job_id;
+        one = one && (*s)->step_id == first->step_id && (*s)->has_set_id &&
+              (*s)->set_id == first->set_id;
     return one;
 }
 
 /* All components that have a part in it, or, where HetLimits keeps that limit, the first one. */
 static void join_parts(struct found *f, struct whole *out)
 {
-    bool one = conf_het_keeps(cmd_conf(), CONF_HET_sattach);
+    bool one = conf_sets_keep(cmd_conf(), CONF_SETS_sattach);
 
     whole_join(f->steps.data, one ? 1 : f->steps.len, &f->arena, out);
 }

@@ -78,7 +78,7 @@ static bool ask_user(const Pb__JobRecord *job, const Pb__StepId *id, bool *stop)
             job_ids_put_asked(id, &question);
         } else {
             str_puts(&question, "Cancel job_id=");
-            if (job->live->has_het_job_id)
+            if (job->live->has_set_id)
                 job_ids_put_asked(id, &question);
             else
                 job_ids_put(job->live, &question);
@@ -109,7 +109,7 @@ static bool ends_jobs(const struct options *o)
 static bool names_component(const struct job_id_list *list, uint32_t leader_id)
 {
     vec_foreach (list, id)
-        if (id->job_id == leader_id && id->has_het_offset && !id->has_step_id)
+        if (id->job_id == leader_id && id->has_set_offset && !id->has_step_id)
             return true;
     return false;
 }
@@ -119,7 +119,7 @@ static bool names_component(const struct job_id_list *list, uint32_t leader_id)
 static Pb__StepId make_whole_id(const Pb__JobLive *live, struct arena *arena)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
-    id.job_id = live->has_array_job_id ? live->array_job_id : live->het_job_id;
+    id.job_id = live->has_array_job_id ? live->array_job_id : live->set_id;
     id.array_tasks = live->has_array_job_id ? arena_printf(arena, "%u", live->array_task_id) : NULL;
     return id;
 }
@@ -136,15 +136,15 @@ static bool has_whole_id(const struct job_id_list *list, const Pb__StepId *whole
  * where nobody has named it as a component. False: it has done so for this one. */
 static bool settle_component(const struct chosen *c, const Pb__JobLive *live, Pb__StepId *target)
 {
-    if (!target->has_het_offset)
+    if (!target->has_set_offset)
         return true;
     _cleanup_str_ struct str name = STR_INIT;
     job_ids_put_whole(live, &name);
-    job_ids_remember(live->het_job_id, str_cstr(&name));
+    job_ids_remember(live->set_id, str_cstr(&name));
     if (target->has_step_id || !ends_jobs(c->options))
         return true;
     Pb__StepId whole = make_whole_id(live, c->arena);
-    if (target->het_offset == 0 && !names_component(&c->options->ids, target->job_id))
+    if (target->set_offset == 0 && !names_component(&c->options->ids, target->job_id))
         *target = whole;
     return !has_whole_id(&c->ids, &whole);
 }

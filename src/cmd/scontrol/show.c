@@ -136,7 +136,7 @@ static int ask_plans(struct show *s, const Pb__JobFilter *chosen, struct err *er
         request.job_id = plan->job_id;
         if (cmd_call(RPC_JOB_WHY, &request.base, &reply, NULL) != 0 || !reply->has_start_at)
             continue;
-        bool in_set = reply->has_het_job_id; /* all components have one start */
+        bool in_set = reply->has_set_id; /* all components have one start */
         plan->is_known = reply->sched_nodes || in_set;
         plan->nodes = reply->sched_nodes ? mem_strdup(reply->sched_nodes) : NULL;
         plan->start_at = plan->start_at && !in_set ? plan->start_at : reply->start_at;

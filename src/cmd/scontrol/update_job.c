@@ -63,11 +63,11 @@ static void write_script(const Pb__JobRecord *job, bool csh, struct str *out)
                                         {"SLURM_TASKS_PER_NODE", NULL}};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         struct job_variable v = {out, csh, variables[i][1]};
-        if (!live->het_job_id || live->het_job_offset == 0)
+        if (!live->set_id || live->set_offset == 0)
             put_job_variable(&v, variables[i][0]);
-        if (live->het_job_id)
+        if (live->set_id)
             job_set_env_each_name(variables[i][0], job->spec ? job->spec->component : NULL,
-                                  live->het_job_offset, put_job_variable, &v);
+                                  live->set_offset, put_job_variable, &v);
     }
 }
 
@@ -154,7 +154,7 @@ static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
         if (!live)
             continue;
         Pb__StepId id = f->job;
-        if (live->has_het_job_id)
+        if (live->has_set_id)
             job_ids_of(live, &id, NULL);
         else
             vec_clear(&f->jobs), vec_clear(&f->limits_sec); /* of an array: any element's */

@@ -103,7 +103,7 @@ static int put_turn(const Pb__JobRecord *job, struct err *err)
         return 0;
     int rc = cmd_call(RPC_GANG_LIST, &request.base, &reply, err);
     if (rc == 0)
-        show_gang_turn(reply, live->has_het_job_id ? live->het_job_id : live->job_id, cmd_out());
+        show_gang_turn(reply, live->has_set_id ? live->set_id : live->job_id, cmd_out());
     return rc;
 }
 

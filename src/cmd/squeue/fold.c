@@ -23,16 +23,16 @@ void fold_done(struct fold *f)
 
 static bool is_folded(const Pb__JobLive *live)
 {
-    return live->state == PB__JOB_STATE__PENDING && live->has_het_job_id &&
-           live->has_array_job_id && !live->array_tasks;
+    return live->state == PB__JOB_STATE__PENDING && live->has_set_id && live->has_array_job_id &&
+           !live->array_tasks;
 }
 
 /* All of the record that does not tell its element. */
 static void pack_key(const Pb__JobRecord *job, struct str *out)
 {
     Pb__JobLive live = *job->live;
-    live.job_id = live.het_job_id = live.array_task_id = 0;
-    live.het_job_id_set = NULL;
+    live.job_id = live.set_id = live.array_task_id = 0;
+    live.set_job_ids = NULL;
     pb_pack(&job->spec->base, out);
     pb_pack(&live.base, out);
 }

@@ -34,8 +34,8 @@ static void expect(const struct row *rows, size_t count, const char *expected)
         live.reason = (char *)rows[i].reason;
         SET(&live, array_job_id, 5);
         SET(&live, array_task_id, rows[i].task);
-        SET(&live, het_job_id, 5 + 2 * rows[i].task);
-        SET(&live, het_job_offset, rows[i].offset);
+        SET(&live, set_id, 5 + 2 * rows[i].task);
+        SET(&live, set_offset, rows[i].offset);
         if (fold_take(&f, &job))
             continue;
         job_ids_put(&live, &out);

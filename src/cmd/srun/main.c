@@ -22,7 +22,7 @@
 #include "cmd/srun/option/become.h"
 #include "cmd/srun/option/bind_default.h"
 #include "cmd/srun/option/doctor.h"
-#include "cmd/srun/option/het_env.h"
+#include "cmd/srun/option/component_env.h"
 #include "cmd/srun/option/mpi.h"
 #include "cmd/srun/option/multi.h"
 #include "cmd/srun/option/names.h"
@@ -31,7 +31,7 @@
 #include "cmd/srun/option/whole.h"
 #include "cmd/srun/run/run.h"
 #include "cmd/srun/run/spawned.h"
-#include "conf/conf_het.h"
+#include "conf/conf_sets.h"
 #include "launch/bcast.h"
 #include "launch/filter.h"
 #include "launch/jobenv.h"
@@ -112,7 +112,7 @@ static void read_options(struct setup *s, int argc, char **argv)
     s->filter = s->order == NULL ? filter_begin(s->conf, o) : NULL;
     s->argc = argc;
     s->argv = argv;
-    read_components(s, het_env_choose(&s->arena, environ, HET_ENV_NONE), all);
+    read_components(s, component_env_choose(&s->arena, environ, COMPONENT_ENV_NONE), all);
     say_level(o->quiet ? -1 : (int)o->verbose);
     if (o->mpi != NULL && strcmp(o->mpi, "list") == 0) {
         mpi_list();
@@ -303,7 +303,7 @@ static struct opt_component *find_component(struct setup *s, size_t i, uint32_t 
             s->known_extras = (struct opt_extras){.list = extras->list, .count = extras->count};
             opt_offer(opt_components_leader(all), &s->known_extras);
         }
-        read_components(s, het_env_choose(&s->arena, environ, group), all);
+        read_components(s, component_env_choose(&s->arena, environ, group), all);
     }
     return all->list[i];
 }
@@ -330,7 +330,7 @@ static void make_parts(struct setup *s)
 
     s->parts = arena_alloc(&s->arena, JOB_SET_MAX * sizeof(*s->parts));
     for (size_t i = 0; i < all->count; i++)
-        for (size_t k = 0; k < (all->list[i]->opt.het_group ? all->list[i]->group_count : 1); k++)
+        for (size_t k = 0; k < (all->list[i]->opt.component_list ? all->list[i]->group_count : 1); k++)
             add_part(s, i, all->list[i]->groups[k]);
 }
 
@@ -343,7 +343,7 @@ static void name_groups(struct setup *s)
     const char *named = NULL;
 
     for (size_t i = 0; i < all->count; i++)
-        named = all->list[i]->opt.het_group ? all->list[i]->opt.het_group : named;
+        named = all->list[i]->opt.component_list ? all->list[i]->opt.component_list : named;
     if (named == NULL)
         return;
     if (!s->parts[0]->step.has_job_id)
@@ -353,8 +353,8 @@ static void name_groups(struct setup *s)
                                 named));
     for (size_t i = 0, at = 0; i < all->count; i++)
         for (size_t k = 0; k < all->list[i]->group_count; k++, at++) {
-            s->parts[at]->step.has_het_offset = true;
-            s->parts[at]->step.het_offset = all->list[i]->groups[k];
+            s->parts[at]->step.has_set_offset = true;
+            s->parts[at]->step.set_offset = all->list[i]->groups[k];
         }
 }
 
@@ -379,7 +379,7 @@ static void join_parts(struct setup *s)
         if (!opt_given(s->parts[i]->opt, OPT_ID_open_mode))
             s->parts[i]->run.append = true;
     *whole = s->parts[0]->step;
-    whole->has_het_offset = false;
+    whole->has_set_offset = false;
     whole->parts = steps;
     whole->n_parts = s->part_count;
     first->step = whole;
@@ -512,7 +512,7 @@ static void read_bcast(struct part *p)
 /* The variables of its component, in a heterogeneous job. */
 static char **environment_of(const struct part *p)
 {
-    return het_env_is_given(environ) ? het_env_choose(&p->setup->arena, environ, p->group)
+    return het_env_is_given(environ) ? component_env_choose(&p->setup->arena, environ, p->group)
                                      : environ;
 }
 
@@ -619,7 +619,7 @@ static void check_multi_prog(const struct setup *s)
                 "--multi-prog is for all parts of a step, whose ranks are in its file, or for "
                 "none");
     if (s->opt->multi_prog &&
-        conf_het_refuse(s->conf, CONF_HET_multi_prog, -ERR_NOT_SUPPORTED,
+        conf_sets_refuse(s->conf, CONF_HET_multi_prog, -ERR_NOT_SUPPORTED,
                         "--multi-prog cannot span several components of a heterogeneous job",
                         &err) < 0)
         exit_with_error(err.text);

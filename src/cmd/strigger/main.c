@@ -67,8 +67,8 @@ static void make_filter(struct options *o, Pb__TriggerFilter *f)
     f->n_uid = o->has_user;
     f->job_id = &o->ask.job_id;
     f->n_job_id = o->ask.has_job_id ? 1 : 0;
-    f->has_het_offset = o->ask.has_het_offset;
-    f->het_offset = o->ask.het_offset;
+    f->has_set_offset = o->ask.has_set_offset;
+    f->set_offset = o->ask.set_offset;
     f->has_array_task = o->ask.has_array_task;
     f->array_task = o->ask.array_task;
     f->has_types = o->ask.types != 0;
@@ -108,7 +108,7 @@ static const struct {
 
 static char *format_resource(const Pb__TriggerRecord *m)
 {
-    const char *component = m->has_het_offset ? "+0" : "";
+    const char *component = m->has_set_offset ? "+0" : "";
     if (m->has_array_task)
         return mem_printf("%u_%u%s", m->job_id, m->array_task, component);
     if (m->has_job_id)

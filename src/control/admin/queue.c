@@ -90,13 +90,13 @@ static int add_top_jobs(struct control *c, const struct caller *who, const Pb__S
                         struct job_list *jobs, struct err *err)
 {
     struct job *j =
-        id->has_het_offset ? named_any(c, id) : cluster_find_job(c->cluster, id->job_id);
+        id->has_set_offset ? named_any(c, id) : cluster_find_job(c->cluster, id->job_id);
     int rc = !j                      ? control_set_error(err, ERR_NO_JOB, NULL)
              : !control_owns(who, j) ? control_set_error(err, private_denial(c, who, j), NULL)
                                      : 0;
-    if (rc == 0 && id->has_het_offset)
+    if (rc == 0 && id->has_set_offset)
         rc = named_component(c, id, &j, err);
-    bool all = rc == 0 && !id->has_het_offset && job_set_is_leader(j);
+    bool all = rc == 0 && !id->has_set_offset && job_set_is_leader(j);
     for (; rc == 0 && j; j = all ? named_next(j) : NULL) {
         rc = check_top(c, who, j, err);
         vec_push(jobs, j);

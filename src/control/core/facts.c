@@ -65,9 +65,9 @@ static void put_array(const struct job *j, Pb__JobFacts *m)
 
 static void put_set(const struct job *j, Pb__JobFacts *m)
 {
-    SET(m, het_job_id, job_set_id(j));
-    SET(m, het_job_offset, j->set_offset);
-    SET(m, het_job_count, job_set_count(j));
+    SET(m, set_id, job_set_id(j));
+    SET(m, set_offset, j->set_offset);
+    SET(m, set_count, job_set_count(j));
 }
 
 /* As the script's shepherd has it; NULL: its script will not begin. */

@@ -95,7 +95,7 @@ static bool is_component(const struct job *j, uint32_t leader_id, uint32_t offse
 static bool has_component(Pb__JobComponent *const *list, size_t count, const struct job *j)
 {
     for (size_t i = 0; i < count; i++)
-        if (is_component(j, list[i]->job_id, list[i]->het_offset))
+        if (is_component(j, list[i]->job_id, list[i]->set_offset))
             return true;
     return false;
 }
@@ -113,8 +113,8 @@ bool filter_names(const Pb__StepId *id, const struct job *j)
     const struct job *element = element_of(j);
     bool of_array = element && element->array->id == id->job_id;
     struct idset tasks = {0};
-    if (id->has_het_offset)
-        return is_component(j, id->job_id, id->het_offset);
+    if (id->has_set_offset)
+        return is_component(j, id->job_id, id->set_offset);
     if (!id->array_tasks)
         return of_array || j->id == id->job_id || (j->set && job_set_id(j) == id->job_id);
     if (!of_array || idset_parse(id->array_tasks, ARRAY_SIZE_MAX, &tasks, NULL) != 0)

@@ -25,11 +25,11 @@ static struct job *first_component(const struct job_set *set)
 struct job *named_any(const struct control *c, const Pb__StepId *id)
 {
     const struct array *a = array_find(c->cluster, id->job_id);
-    const struct job_set *set = id->has_het_offset ? job_set_find(c->cluster, id->job_id) : NULL;
+    const struct job_set *set = id->has_set_offset ? job_set_find(c->cluster, id->job_id) : NULL;
     if (a)
         return array_first(a);
-    if (set && id->het_offset < set->count && set->jobs[id->het_offset])
-        return set->jobs[id->het_offset];
+    if (set && id->set_offset < set->count && set->jobs[id->set_offset])
+        return set->jobs[id->set_offset];
     return set ? first_component(set) : cluster_find_job(c->cluster, id->job_id);
 }
 
@@ -52,19 +52,19 @@ int named_component(const struct control *c, const Pb__StepId *id, struct job **
         return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     if (!set)
         return refuse_offset(j, err);
-    if (id->het_offset >= set->count)
+    if (id->set_offset >= set->count)
         return err_set(err, -ERR_NO_JOB, "%s: job %s has components 0 to %u", err_text(ERR_NO_JOB),
                        NAMED_SET_TEXT(first_component(set)), set->count - 1);
-    if (!set->jobs[id->het_offset])
+    if (!set->jobs[id->set_offset])
         return err_set(err, -ERR_NO_JOB, "%s: the record of component %u of job %s is missing",
-                       err_text(ERR_NO_JOB), id->het_offset, NAMED_SET_TEXT(first_component(set)));
-    *out = set->jobs[id->het_offset];
+                       err_text(ERR_NO_JOB), id->set_offset, NAMED_SET_TEXT(first_component(set)));
+    *out = set->jobs[id->set_offset];
     return 0;
 }
 
 int named_job(const struct control *c, const Pb__StepId *id, struct job **out, struct err *err)
 {
-    if (id->has_het_offset)
+    if (id->has_set_offset)
         return named_component(c, id, out, err);
     struct job *j = named_any(c, id);
     if (!j)

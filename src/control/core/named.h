@@ -14,8 +14,8 @@ struct control;
 #define NAMED_JOB(r)                                                                               \
     ((Pb__StepId){.base = PROTOBUF_C_MESSAGE_INIT(&pb__step_id__descriptor),                       \
                   .job_id = (r)->job_id,                                                           \
-                  .has_het_offset = (r)->has_het_offset,                                           \
-                  .het_offset = (r)->het_offset})
+                  .has_set_offset = (r)->has_set_offset,                                           \
+                  .set_offset = (r)->set_offset})
 
 /* A record of what is named, whichever is there: whose request it is follows from any of them. With
  * an offset that does not exist: of the job that has none such. NULL: the id is unknown. */

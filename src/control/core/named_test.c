@@ -44,8 +44,8 @@ static Pb__StepId make_id(uint32_t job_id, int offset)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
     id.job_id = job_id;
-    id.has_het_offset = offset != NONE;
-    id.het_offset = (uint32_t)offset;
+    id.has_set_offset = offset != NONE;
+    id.set_offset = (uint32_t)offset;
     return id;
 }
 
@@ -85,8 +85,8 @@ static int update(struct fixture *f, Pb__JobUpdate *r, uint32_t job_id, int offs
 {
     struct caller user = FIXTURE_USER;
     r->job_id = job_id;
-    r->has_het_offset = offset != NONE;
-    r->het_offset = (uint32_t)offset;
+    r->has_set_offset = offset != NONE;
+    r->set_offset = (uint32_t)offset;
     return fixture_update_job(f, &user, r);
 }
 
@@ -172,8 +172,8 @@ static void a_wrong_offset_is_refused_with_what_there_is(void **state)
     }
     assert_int_equal(update(f, &r, 99, 0), ERR_NO_JOB);
     r.job_id = id; /* whose it is comes first */
-    r.has_het_offset = true;
-    r.het_offset = 7;
+    r.has_set_offset = true;
+    r.set_offset = 7;
     assert_int_equal(fixture_update_job(f, &other, &r), ERR_ACCESS);
     fixture_free(f);
 }
@@ -223,7 +223,7 @@ static int cancel(struct fixture *f, uint32_t job_id, int offset, char **text)
                                                    reply->data.data, reply->data.len);
         const Pb__JobSignalReply__Result *result = m->results[0];
         assert_int_equal(result->job_id, job_id);
-        assert_int_equal(result->has_het_offset, offset != NONE);
+        assert_int_equal(result->has_set_offset, offset != NONE);
         *text = result->text;
         return result->code;
     }
@@ -288,8 +288,8 @@ static void whole_operations_are_refused_for_a_component(void **state)
         Pb__JobSuspend suspend = PB__JOB_SUSPEND__INIT;
         requeue.has_requeue = requeue.requeue = true;
         suspend.job_id = i < 3 ? id : id + 1;
-        suspend.has_het_offset = i < 3;
-        suspend.het_offset = (uint32_t)i;
+        suspend.has_set_offset = i < 3;
+        suspend.set_offset = (uint32_t)i;
         for (int resume = 0; resume < 2; resume++) {
             suspend.has_resume = suspend.resume = resume;
             control_job_suspend(f->control, ++f->last_call, &root, &suspend);
@@ -313,7 +313,7 @@ static void expect_listed(struct fixture *f, uint32_t job_id, int offset, const 
     Pb__PrioFilter prio = PB__PRIO_FILTER__INIT;
     Pb__JobComponent component = PB__JOB_COMPONENT__INIT, *components = &component;
     component.job_id = job_id;
-    component.het_offset = (uint32_t)offset;
+    component.set_offset = (uint32_t)offset;
     jobs.job_id = prio.job_id = &job_id;
     jobs.n_job_id = prio.n_job_id = offset == NONE;
     jobs.component = prio.component = &components;
@@ -375,9 +375,9 @@ static void expect_steps(struct fixture *f, uint32_t job_id, int offset, const c
     const Pb__StepList *m = arena_unpack(&arena, &pb__step_list__descriptor, out.data, out.len);
     for (size_t i = 0; i < m->n_steps; i++) {
         char name[STEP_ID_NAME_MAX];
-        assert_true(m->steps[i]->has_het_job_id);
-        str_printf(&names, "%s%u+%u.%s", i ? " " : "", m->steps[i]->het_job_id,
-                   m->steps[i]->het_job_offset, step_id_name(m->steps[i]->step_id, name));
+        assert_true(m->steps[i]->has_set_id);
+        str_printf(&names, "%s%u+%u.%s", i ? " " : "", m->steps[i]->set_id, m->steps[i]->set_offset,
+                   step_id_name(m->steps[i]->step_id, name));
     }
     assert_string_equal(str_cstr(&names), expected);
     str_done(&names);
@@ -413,9 +413,9 @@ static void only_the_leader_has_a_script(void **state)
     r.job_id = submit(f);
     assert_int_equal(control_may_read_script(f->control, &user, &r, &payload, &bytes, &err), 0);
     assert_int_equal(payload, r.job_id);
-    r.has_het_offset = true;
+    r.has_set_offset = true;
     assert_int_equal(control_may_read_script(f->control, &user, &r, &payload, &bytes, &err), 0);
-    r.het_offset = 1;
+    r.set_offset = 1;
     assert_int_equal(control_may_read_script(f->control, &user, &r, &payload, &bytes, &err),
                      -ERR_NO_JOB);
     assert_string_equal(err.text, "Invalid job id specified: job 1+1 has no script: that of "
@@ -433,8 +433,8 @@ static size_t count_triggers(struct fixture *f, uint32_t job_id, int offset)
     arena_init(&arena, 0);
     filter.job_id = &job_id;
     filter.n_job_id = 1;
-    filter.has_het_offset = offset != NONE;
-    filter.het_offset = (uint32_t)offset;
+    filter.has_set_offset = offset != NONE;
+    filter.set_offset = (uint32_t)offset;
     assert_false(control_list_triggers(f->control, &user, &filter, &cursor, 1 << 20, &out));
     const Pb__TriggerList *m =
         arena_unpack(&arena, &pb__trigger_list__descriptor, out.data, out.len);
@@ -452,14 +452,14 @@ static void a_trigger_is_for_one_component(void **state)
     (void)state;
     m.types = TRIGGER_FINI;
     m.program = (char *)"/bin/true";
-    m.has_job_id = m.has_het_offset = true;
+    m.has_job_id = m.has_set_offset = true;
     m.job_id = id;
-    m.het_offset = 3;
+    m.set_offset = 3;
     control_trigger_set(f->control, ++f->last_call, &user, &m);
     fixture_turn(f);
     assert_string_equal(fixture_text(f, f->last_call),
                         "Invalid job id specified: job 1 has components 0 to 2");
-    m.het_offset = 1;
+    m.set_offset = 1;
     control_trigger_set(f->control, ++f->last_call, &user, &m);
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), 0);

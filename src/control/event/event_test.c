@@ -268,8 +268,8 @@ static void each_component_has_its_row(void **state)
         const Pb__Event *e =
             arena_unpack(&arena, &pb__event__descriptor, list->events[i].data, list->events[i].len);
         const Pb__JobLive *live = e->attempt->live;
-        assert_int_equal(live->het_job_id, id);
-        assert_int_equal(live->het_job_offset, live->job_id - id);
+        assert_int_equal(live->set_id, id);
+        assert_int_equal(live->set_offset, live->job_id - id);
         assert_int_equal(live->state, PB__JOB_STATE__CANCELLED);
         assert_int_equal(live->cancelled_by, FIXTURE_USER.uid);
     }

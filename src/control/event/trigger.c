@@ -137,7 +137,7 @@ void trigger_fill(const struct trigger *t, Pb__TriggerRecord *m)
     if (t->task != ARRAY_NO_TASK)
         SET(m, array_task, t->task);
     if (t->leader_only)
-        SET(m, het_offset, 0);
+        SET(m, set_offset, 0);
     m->nodes = t->nodes;
     m->program = t->program;
 }
@@ -287,7 +287,7 @@ int trigger_restore(struct control *c, uint64_t number, const void *data, size_t
     t->due_ms = m->has_due_at_ms ? mono_of(c, m->due_at_ms) : 0;
     t->fired_ms = m->has_fired_at_ms ? mono_of(c, m->fired_at_ms) : 0;
     t->argument = mem_strdup(m->argument);
-    t->leader_only = m->has_het_offset;
+    t->leader_only = m->has_set_offset;
     t->spent = m->spent;
     t->timed = m->timed;
     pb_pick_unknown(&m->base, &t->newer);
@@ -394,7 +394,7 @@ static int check_job(struct control *c, const struct caller *who, const Pb__Trig
                      struct err *err)
 {
     const Pb__StepId named = NAMED_JOB(m);
-    bool whole = !m->has_het_offset && !m->has_array_task;
+    bool whole = !m->has_set_offset && !m->has_array_task;
     const struct array *a = whole ? array_find(c->cluster, m->job_id) : NULL;
     struct job *j =
         m->has_array_task ? find_element(c, m->job_id, m->array_task) : named_any(c, &named);
@@ -409,7 +409,7 @@ static int check_job(struct control *c, const struct caller *who, const Pb__Trig
         return rc;
     if (a ? array_is_over(a) : job_is_final(j) && !attempt_of(j)->requeue_after)
         return err_set(err, -ERR_JOB_DONE, "%s: %s", err_text(ERR_JOB_DONE),
-                       m->has_het_offset ? JOB_ID_TEXT(j) : id);
+                       m->has_set_offset ? JOB_ID_TEXT(j) : id);
     return 0;
 }
 
@@ -528,8 +528,8 @@ struct about {
 static struct about find_about(const struct control *c, const Pb__StepId *id, uint32_t task)
 {
     struct job *j = NULL;
-    if (!id->has_het_offset || task != ARRAY_NO_TASK)
-        return (struct about){id->job_id, task, id->has_het_offset};
+    if (!id->has_set_offset || task != ARRAY_NO_TASK)
+        return (struct about){id->job_id, task, id->has_set_offset};
     if (named_component(c, id, &j, NULL) != 0)
         return (struct about){0, ARRAY_NO_TASK, false};
     if (j->array)
@@ -584,8 +584,8 @@ static bool has_job(const struct control *c, const Pb__TriggerFilter *f, const s
     for (size_t i = 0; i < f->n_job_id && !found; i++) {
         Pb__StepId id = PB__STEP_ID__INIT;
         id.job_id = f->job_id[i];
-        id.has_het_offset = f->has_het_offset;
-        id.het_offset = f->het_offset;
+        id.has_set_offset = f->has_set_offset;
+        id.set_offset = f->set_offset;
         struct about about = find_about(c, &id, f->has_array_task ? f->array_task : ARRAY_NO_TASK);
         found = t->job_id && t->job_id == about.job_id && t->task == about.task &&
                 t->leader_only == about.leader_only;

@@ -36,8 +36,8 @@ static uint64_t ask_for(struct fixture *f, const struct caller *who, const struc
     m.job_id = a->job_id;
     m.has_array_task = a->is_element;
     m.array_task = a->task;
-    m.has_het_offset = a->is_component;
-    m.het_offset = a->offset;
+    m.has_set_offset = a->is_component;
+    m.set_offset = a->offset;
     m.nodes = (char *)a->nodes;
     m.program = (char *)(a->program ? a->program : "/p");
     if (a->request_id) {

@@ -56,8 +56,8 @@ static void note_result(struct results *r, uint32_t job_id, const Pb__StepId *st
     m.job_id = job_id;
     if (step && step->has_step_id)
         SET(&m, step_id, step->step_id);
-    if (step && step->has_het_offset)
-        SET(&m, het_offset, step->het_offset);
+    if (step && step->has_set_offset)
+        SET(&m, set_offset, step->set_offset);
     m.array_tasks = step ? step->array_tasks : NULL;
     m.code = code;
     m.text = text ? arena_strdup(&r->arena, text) : code ? (char *)err_text(code) : NULL;
@@ -340,8 +340,8 @@ static void note_job(struct results *out, const struct job *j, const Pb__JobSign
     Pb__StepId id = PB__STEP_ID__INIT;
     id.job_id = leader && leader->array ? leader->array->id : job_set_id(j);
     id.array_tasks = leader ? put_tasks(out, leader) : NULL;
-    id.has_het_offset = j->set && !(j == leader && ends_job(r));
-    id.het_offset = j->set_offset;
+    id.has_set_offset = j->set && !(j == leader && ends_job(r));
+    id.set_offset = j->set_offset;
     note_result(out, id.job_id, &id, code, NULL, missed);
 }
 
@@ -409,7 +409,7 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
     vec_foreach (parts, part) {
         struct job *j = cluster_find_job(c->cluster, part->job_id);
         bool part_of_waiting =
-            ends_job(r) && id->has_het_offset && j->set && job_set_is_whole(j) && set_waits(j);
+            ends_job(r) && id->has_set_offset && j->set && job_set_is_whole(j) && set_waits(j);
         int code = id->has_step_id   ? touch_step(c, j, r, id, missed)
                    : part_of_waiting ? ERR_NOT_WHOLE_SET
                                      : touch_job(c, who, j, r, missed);
@@ -445,7 +445,7 @@ static void touch_target(struct control *c, const struct caller *who, const Pb__
         code = refuse_caller(c, who, j);
     else if (found)
         code = touch_parts(c, who, r, id, &parts, missed);
-    else if (whole && !id->array_tasks && !id->has_het_offset)
+    else if (whole && !id->array_tasks && !id->has_set_offset)
         code = aside_cancel(c, who, id->job_id);
     vec_done(&parts);
     out->matched += code != ERR_NO_JOB && (found || code == 0);

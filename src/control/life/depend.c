@@ -127,7 +127,7 @@ static struct job *find_offset_base(const struct control *c, const struct depend
 {
     const struct array *a = array_find(c->cluster, item->job_id);
     if (item->element == DEPEND_WHOLE)
-        return named_any(c, &(Pb__StepId){.job_id = item->job_id, .has_het_offset = true});
+        return named_any(c, &(Pb__StepId){.job_id = item->job_id, .has_set_offset = true});
     return a ? array_element(c->cluster, a, item->element) : NULL;
 }
 
@@ -148,8 +148,8 @@ static int name_component(const struct control *c, const struct caller *who, con
     if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
         return refuse_item(NULL, item, "does not exist or has been purged", err);
     id.job_id = item->element == DEPEND_WHOLE ? item->job_id : job_set_id(on);
-    id.has_het_offset = true;
-    id.het_offset = item->offset;
+    id.has_set_offset = true;
+    id.set_offset = item->offset;
     if (named_component(c, &id, &on, &why) != 0)
         return err_set(err, -ERR_DEPENDENCY, "%s: %s", err_text(ERR_DEPENDENCY), why.text);
     item->job_id = on->array ? on->array->id : on->id;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "conf/conf_het.h"
+#include "conf/conf_sets.h"
 #include "control/core/named.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
@@ -13,7 +13,7 @@
 int set_check_whole(const struct control *c, const Pb__StepId *id, struct err *err)
 {
     const struct job *j = named_any(c, id);
-    if (!j || (job_set_is_leader(j) && !id->has_het_offset))
+    if (!j || (job_set_is_leader(j) && !id->has_set_offset))
         return 0;
     return err_set(err, -ERR_NOT_WHOLE_SET, "%s: use the job id %s", err_text(ERR_NOT_WHOLE_SET),
                    NAMED_SET_TEXT(j));
@@ -197,7 +197,7 @@ void set_tell_reason(struct control *c, struct job *j)
 
 void set_ranked(struct control *c, struct job *j)
 {
-    job_set_rank(j, (enum conf_hetjob_prio)c->conf->sched.bf_hetjob_prio);
+    job_set_rank(j, (enum conf_sets_rank)c->conf->sched.bf_hetjob_prio);
 }
 
 void set_queued(struct control *c, struct job *j)
@@ -213,7 +213,7 @@ bool set_is_meant_whole(const struct control *c)
 
 bool set_is_not_drawn(const struct control *c, const struct job *j)
 {
-    return j->set && conf_het_keeps(c->conf, CONF_HET_magnetic);
+    return j->set && conf_sets_keep(c->conf, CONF_SETS_magnetic);
 }
 
 bool set_waits(const struct job *j)

@@ -34,9 +34,9 @@ static void expect(struct fixture *f, int64_t first, uint32_t count, const char 
         if (!r)
             continue;
         const Pb__JobLive *live = r->live;
-        assert_true(live->has_array_job_id && live->has_het_job_id);
+        assert_true(live->has_array_job_id && live->has_set_id);
         str_printf(&out, "%s%u_%u+%u %c", out.len ? " " : "", live->array_job_id,
-                   live->array_task_id, live->het_job_offset,
+                   live->array_task_id, live->set_offset,
                    live->state == PB__JOB_STATE__PENDING     ? 'P'
                    : live->state == PB__JOB_STATE__RUNNING   ? 'R'
                    : live->state == PB__JOB_STATE__SUSPENDED ? 'S'

@@ -103,7 +103,7 @@ static void send_request(struct model *m)
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = m->id + (target == OWN_ID ? offset : 0);
     if (target == OFFSET)
-        SET(&r, het_offset, offset);
+        SET(&r, set_offset, offset);
     if (request == UHOLD)
         SET(&r, user_hold, true);
     else if (request != REQUEUE)

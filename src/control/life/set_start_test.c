@@ -185,9 +185,9 @@ static void a_wrong_component_refuses_the_allocation(void **state)
     Pb__StepSpec step = PB__STEP_SPEC__INIT, part = PB__STEP_SPEC__INIT, *parts[] = {&part};
     step.parts = parts;
     step.n_parts = 1;
-    part.has_het_offset = true;
-    part.het_offset = 2; /* there are 0 and 1 */
-    assert_int_equal(fixture_code(f, allocate(f, &q, &step)), ERR_HET_GROUP);
+    part.has_set_offset = true;
+    part.set_offset = 2; /* there are 0 and 1 */
+    assert_int_equal(fixture_code(f, allocate(f, &q, &step)), ERR_COMPONENT);
     q.second.partition = (char *)"none";
     uint64_t call = allocate(f, &q, NULL);
     assert_int_equal(fixture_code(f, call), ERR_NO_PARTITION);

@@ -119,7 +119,7 @@ static void a_hold_is_the_reason_of_the_held_one(void **state)
     for (uint32_t held = 0; held < 3; held++) {
         Pb__JobUpdate hold = PB__JOB_UPDATE__INIT, update = PB__JOB_UPDATE__INIT;
         hold.job_id = (uint32_t)id;
-        SET(&hold, het_offset, held);
+        SET(&hold, set_offset, held);
         update.job_id = (uint32_t)id + 1;
         update.set = &nice;
         SET(&hold, hold, true);
@@ -127,7 +127,7 @@ static void a_hold_is_the_reason_of_the_held_one(void **state)
         assert_int_equal(fixture_update_job(f, &user, &update), 0);
         for (uint32_t i = 0; i < 3; i++)
             reason_is(f, id + i, i == held ? "JobHeldUser" : "Dependency");
-        hold.hold = hold.has_het_offset = false;
+        hold.hold = hold.has_set_offset = false;
         assert_int_equal(fixture_update_job(f, &user, &hold), 0);
         for (uint32_t i = 0; i < 3; i++)
             reason_is(f, id + i, "Resources");
@@ -245,9 +245,9 @@ static void nodes_are_told_which_component_it_is(void **state)
             const Pb__NodeOrder *o = (*at)->orders->orders[i];
             if (!o->prepare || o->prepare->job_id != id + 1)
                 continue;
-            assert_int_equal(o->attempt->facts->het_job_id, id);
-            assert_int_equal(o->attempt->facts->het_job_offset, 1);
-            assert_int_equal(o->attempt->facts->het_job_count, 2);
+            assert_int_equal(o->attempt->facts->set_id, id);
+            assert_int_equal(o->attempt->facts->set_offset, 1);
+            assert_int_equal(o->attempt->facts->set_count, 2);
             told++;
         }
     assert_int_equal(told, 1);
@@ -256,13 +256,13 @@ static void nodes_are_told_which_component_it_is(void **state)
     const Pb__LaunchBatch *launch = last_launch(f, "n1", id);
     const Pb__Cred *cred =
         arena_unpack(&arena, &pb__cred__descriptor, launch->cred.data, launch->cred.len);
-    assert_int_equal(cred->facts->het_job_id, id);
-    assert_true(cred->facts->has_het_job_offset);
-    assert_int_equal(cred->facts->het_job_offset, 0);
+    assert_int_equal(cred->facts->set_id, id);
+    assert_true(cred->facts->has_set_offset);
+    assert_int_equal(cred->facts->set_offset, 0);
     id = fixture_submit(f, &user, NULL);
     launch = last_launch(f, "n3", id);
     cred = arena_unpack(&arena, &pb__cred__descriptor, launch->cred.data, launch->cred.len);
-    assert_false(cred->facts->has_het_job_id);
+    assert_false(cred->facts->has_set_id);
     fixture_free(f);
 }
 
@@ -446,11 +446,11 @@ static void what_components_may_not_ask_for(void **state)
     assert_int_equal(fixture_update_job(f, &user, &update), ERR_LICENSE);
     assert_non_null(strstr(fixture_text(f, f->last_call), "(component 0)"));
     wait.job_id = (uint32_t)id;
-    wait.has_het_offset = true;
-    for (wait.het_offset = 0; wait.het_offset < 4; wait.het_offset++) {
+    wait.has_set_offset = true;
+    for (wait.set_offset = 0; wait.set_offset < 4; wait.set_offset++) {
         control_job_wait_end(f->control, ++f->last_call, &user, &wait);
         fixture_turn(f);
-        assert_int_equal(fixture_code(f, f->last_call), wait.het_offset < 2 ? -1 : ERR_NO_JOB);
+        assert_int_equal(fixture_code(f, f->last_call), wait.set_offset < 2 ? -1 : ERR_NO_JOB);
     }
     fixture_free(f);
 }

@@ -429,7 +429,7 @@ static void a_set_starts_when_a_component_asks_for_less(void **state)
         fixture_expect_set(f, id, "PD PD");
         r.job_id = (uint32_t)id;
         r.set = &set;
-        SET(&r, het_offset, smaller);
+        SET(&r, set_offset, smaller);
         SET(&set, num_tasks, 1);
         SET(&set, min_nodes, 1);
         SET(&set, max_nodes, 1);

@@ -116,7 +116,7 @@ static int find_targets(struct control *c, const Pb__StepId *id, bool whole, str
     struct array *a = array_find(c->cluster, id->job_id);
     struct job *j = cluster_find_job(c->cluster, id->job_id);
     int rc = 0;
-    if (id->has_het_offset) {
+    if (id->has_set_offset) {
         rc = named_component(c, id, &j, err);
         if (rc == 0)
             vec_push(out, ((struct split_part){j->id, 0}));

@@ -837,8 +837,8 @@ static int set_licenses(struct fixture *f, int64_t id, const char *offset, const
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     r.job_id = (uint32_t)id;
-    r.has_het_offset = offset != NULL;
-    r.het_offset = offset ? (uint32_t)strtoul(offset, NULL, 10) : 0;
+    r.has_set_offset = offset != NULL;
+    r.set_offset = offset ? (uint32_t)strtoul(offset, NULL, 10) : 0;
     r.set = &set;
     set.licenses = (char *)licenses;
     return fixture_update_job(f, &FIXTURE_ROOT, &r);

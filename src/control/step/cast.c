@@ -177,10 +177,10 @@ static int add_job(struct job *j, const Pb__StepId *id, struct cast_jobs *out, s
 static Pb__StepId read_component(const struct job *j, const Pb__CastAsk *r)
 {
     Pb__StepId id = *r->id;
-    if (!j->set || id.has_het_offset || !r->or_component || !job_set_is_leader(j) ||
+    if (!j->set || id.has_set_offset || !r->or_component || !job_set_is_leader(j) ||
         !id.has_step_id || id.step_id >= job_set_count(j))
         return id;
-    SET(&id, het_offset, id.step_id);
+    SET(&id, set_offset, id.step_id);
     id.has_step_id = false;
     return id;
 }
@@ -196,8 +196,8 @@ static int find_cast_jobs(struct control *c, const struct caller *who, const Pb_
     if (who->uid != j->uid && !who->is_admin) /* the files are written as the owner */
         return control_set_error(err, private_denial(c, who, j), NULL);
     Pb__StepId id = read_component(j, r);
-    bool all = j->set && job_set_is_leader(j) && !id.has_het_offset;
-    if (id.has_het_offset)
+    bool all = j->set && job_set_is_leader(j) && !id.has_set_offset;
+    if (id.has_set_offset)
         rc = named_component(c, &id, &j, err);
     if (rc || !all)
         return rc ? rc : add_job(j, &id, out, err);

@@ -146,8 +146,8 @@ static void heterogeneous_job(void **state)
         Pb__CastAsk r = PB__CAST_ASK__INIT;
         Pb__StepId which = PB__STEP_ID__INIT;
         which.job_id = id;
-        which.has_het_offset = tries[i].offset >= 0;
-        which.het_offset = (uint32_t)tries[i].offset;
+        which.has_set_offset = tries[i].offset >= 0;
+        which.set_offset = (uint32_t)tries[i].offset;
         which.has_step_id = tries[i].step >= 0;
         which.step_id = (uint32_t)tries[i].step;
         r.id = &which;

@@ -8,7 +8,7 @@
 
 #include "base/hostlist.h"
 #include "cluster/job/step_ports.h"
-#include "conf/conf_het.h"
+#include "conf/conf_sets.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/step/step.h"
@@ -41,7 +41,7 @@ static int refuse_shared(const struct control *c, const struct step_layout *l, s
     char wording[ERR_TEXT_MAX];
     snprintf(wording, sizeof wording, "%s: required node %s overlaps with excluded %s",
              err_text(ERR_STEP_CONFIG), node, node);
-    int rc = conf_het_refuse(c->conf, CONF_HET_one_node, -ERR_STEP_CONFIG, wording, err);
+    int rc = conf_sets_refuse(c->conf, CONF_SETS_one_node, -ERR_STEP_CONFIG, wording, err);
     return rc ? rc
               : err_set(err, -ERR_STEP_CONFIG,
                         "%s: parts of a step that ask for generic resources have nodes of their "

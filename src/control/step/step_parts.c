@@ -3,7 +3,7 @@
 
 #include "base/pb.h"
 #include "cluster/job/job_set.h"
-#include "conf/conf_het.h"
+#include "conf/conf_sets.h"
 #include "control/core/facts.h"
 #include "control/core/named.h"
 #include "control/core/reply.h"
@@ -19,8 +19,8 @@ static const Pb__StepSpec *part_spec(const Pb__StepSpec *spec, size_t part)
 static uint32_t find_offset(const struct job *j, const Pb__StepSpec *spec, size_t part)
 {
     const Pb__StepSpec *p = part_spec(spec, part);
-    if (p->has_het_offset)
-        return p->het_offset;
+    if (p->has_set_offset)
+        return p->set_offset;
     return j->set && job_set_is_leader(j) ? (uint32_t)part : j->set_offset;
 }
 
@@ -43,7 +43,7 @@ int step_parts_refuse(const struct job *j, const Pb__StepSpec *spec, size_t part
     uint32_t count = job_set_count(j), offset = find_offset(j, spec, part);
     if (offset < count)
         return refuse_ended(j, offset, err);
-    return err_set(err, -ERR_HET_GROUP,
+    return err_set(err, -ERR_COMPONENT,
                    "Attempt to run a job step with het group value of %u, but the job allocation "
                    "has maximum value of %u",
                    offset, count - 1);
@@ -130,7 +130,7 @@ static int check_component(const struct control *c, const struct step_parts *par
     for (size_t i = 1; i < parts->count; i++)
         for (size_t k = 0; k < i; k++)
             if (parts->list[i].job->set && parts->list[i].job == parts->list[k].job)
-                return conf_het_refuse(c->conf, CONF_HET_het_steps, -ERR_NOT_SUPPORTED,
+                return conf_sets_refuse(c->conf, CONF_SETS_het_steps, -ERR_NOT_SUPPORTED,
                                        "Allocation failure", err);
     return 0;
 }
@@ -163,7 +163,7 @@ static int find_layout(struct control *c, struct step_parts *parts, size_t i, st
     parts->made++;
     int rc = step_layout_find(c, part->job, &part->spec, arena, &part->layout, err);
     if (rc == 0 || rc == -ERR_NODES_BUSY || !has_earlier_in_job(parts, i) ||
-        conf_het_keeps(c->conf, CONF_HET_one_node))
+        conf_sets_keep(c->conf, CONF_SETS_one_node))
         return rc;
     step_layout_done(&part->layout);
     part->layout.shares = true;
@@ -180,8 +180,8 @@ int step_parts_find(struct control *c, struct job *j, const Pb__StepSpec *spec, 
 {
     *parts = (struct step_parts){.count = spec->n_parts ? spec->n_parts : 1};
     if (parts->count > JOB_SET_MAX)
-        return err_set(err, -ERR_HET_GROUP, "%s: a step has %zu parts, and %u are the most",
-                       err_text(ERR_HET_GROUP), parts->count, JOB_SET_MAX);
+        return err_set(err, -ERR_COMPONENT, "%s: a step has %zu parts, and %u are the most",
+                       err_text(ERR_COMPONENT), parts->count, JOB_SET_MAX);
     parts->list = arena_alloc(arena, parts->count * sizeof(*parts->list));
     int rc = find_jobs(j, spec, parts, err);
     if (rc == 0 && c->conf->sched.disable_hetjob_steps)
@@ -235,7 +235,7 @@ static Pb__StepPart *make_part(struct control *c, const struct job *j, const Pb_
         return m;
     m->job_id = j->id;
     if (j->set)
-        SET(m, het_offset, j->set_offset);
+        SET(m, set_offset, j->set_offset);
     SET(m, restarts, j->restarts);
     m->cpu_bind = (char *)step_cpu_bind(c, j);
     job_format_nodes(c->cluster, j, &nodes);

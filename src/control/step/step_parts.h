@@ -23,7 +23,7 @@ struct step_parts {
 };
 
 /* The layouts of a step that is requested in 'j', a component of its set, or an ordinary job.
- * Nothing is taken. -ERR_NODES_BUSY: not now. -ERR_HET_GROUP: there is no such component, or it is
+ * Nothing is taken. -ERR_NODES_BUSY: not now. -ERR_COMPONENT: there is no such component, or it is
  * over. step_parts_done() in any case. */
 int step_parts_find(struct control *c, struct job *j, const Pb__StepSpec *spec, struct arena *arena,
                     struct step_parts *parts, struct err *err);
@@ -42,5 +42,5 @@ struct job *step_parts_at(const struct job *j, const Pb__StepRecord *r, size_t i
 /* The job that a part of the request is in; 'j' is the job that the request names. NULL: the
  * component does not exist or is over. The request waits in the job of part 0. */
 struct job *step_parts_job(const struct job *j, const Pb__StepSpec *spec, size_t part);
-/* Why step_parts_job() is NULL: -ERR_HET_GROUP, or -ERR_JOB_DONE. */
+/* Why step_parts_job() is NULL: -ERR_COMPONENT, or -ERR_JOB_DONE. */
 int step_parts_refuse(const struct job *j, const Pb__StepSpec *spec, size_t part, struct err *err);

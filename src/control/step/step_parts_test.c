@@ -47,8 +47,8 @@ static void fill_request(struct request *r, uint32_t job, size_t count, const in
     for (size_t i = 0; i < count; i++) {
         Pb__StepSpec *part = &r->parts[i];
         pb__step_spec__init(part);
-        part->has_het_offset = offsets[i] >= 0;
-        part->het_offset = (uint32_t)offsets[i];
+        part->has_set_offset = offsets[i] >= 0;
+        part->set_offset = (uint32_t)offsets[i];
         part->has_num_tasks = part->has_cpus_per_task = part->has_exact = part->exact = true;
         part->num_tasks = tasks;
         part->cpus_per_task = 1;
@@ -127,7 +127,7 @@ static void test_parts_without_offsets(void **state)
     made = reply_to(f, create(f, &r), &arena);
     assert_true(made->parts[0]->job_id == id + 1 && made->parts[1]->job_id == id + 1);
     fill_request(&r, id, 4, (const int[]){-1, -1, -1, -1}, 1);
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_HET_GROUP);
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_COMPONENT);
     fixture_free(f);
 }
 
@@ -159,7 +159,7 @@ static void test_one_step_in_three_jobs(void **state)
     }
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(made->parts[i]->job_id, id + i);
-        assert_int_equal(made->parts[i]->het_offset, i);
+        assert_int_equal(made->parts[i]->set_offset, i);
         assert_int_equal(made->parts[i]->num_tasks, 3);
     }
     const Pb__Cred *cred =
@@ -194,7 +194,7 @@ static void test_numbers_have_gaps(void **state)
         fill_request(&r, id, tries[i].count, tries[i].offsets, 2);
         const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
         assert_int_equal(made->step_id, tries[i].step);
-        assert_int_equal(made->parts ? made->parts[0]->het_offset : 0,
+        assert_int_equal(made->parts ? made->parts[0]->set_offset : 0,
                          made->parts ? (uint32_t)tries[i].offsets[0] : 0);
         for (uint32_t k = 0; k < 3; k++)
             assert_int_equal(count_steps(f, id + k), tries[i].in[k]);
@@ -279,7 +279,7 @@ static void test_components_that_are_not_there(void **state)
     static const int beyond[] = {0, 3};
     fill_request(&r, id, 2, beyond, 1);
     uint64_t call = create(f, &r);
-    assert_int_equal(fixture_code(f, call), ERR_HET_GROUP);
+    assert_int_equal(fixture_code(f, call), ERR_COMPONENT);
     assert_string_equal(fixture_text(f, call),
                         "Attempt to run a job step with het group value of 3, but the job "
                         "allocation has maximum value of 2");
@@ -289,13 +289,13 @@ static void test_components_that_are_not_there(void **state)
     assert_int_equal(count_steps(f, id), 0);
     int64_t plain = fixture_submit(f, &user, NULL);
     fill_request(&r, (uint32_t)plain, 2, (const int[]){0, 1}, 1);
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_HET_GROUP);
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_COMPONENT);
     static Pb__StepSpec *many[JOB_SET_MAX + 1];
     for (size_t i = 0; i <= JOB_SET_MAX; i++)
         many[i] = &r.parts[0];
     r.whole.parts = many;
     r.whole.n_parts = JOB_SET_MAX + 1;
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_HET_GROUP);
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_COMPONENT);
     fixture_free(f);
 }
 

@@ -37,9 +37,9 @@ static int check_step(struct control *c, const Pb__StepSpec *step, size_t compon
     int rc = step->n_parts ? 0 : step_ports_check(c, step, err);
     for (size_t i = 0; rc == 0 && i < step->n_parts; i++) {
         const Pb__StepSpec *part = step->parts[i];
-        if (part->has_het_offset && part->het_offset >= components)
-            return err_set(err, -ERR_HET_GROUP, "%s: %u of %zu", err_text(ERR_HET_GROUP),
-                           part->het_offset, components);
+        if (part->has_set_offset && part->set_offset >= components)
+            return err_set(err, -ERR_COMPONENT, "%s: %u of %zu", err_text(ERR_COMPONENT),
+                           part->set_offset, components);
         rc = step_ports_check(c, part, err);
     }
     return rc;
@@ -135,13 +135,13 @@ void control_alloc_info(struct control *c, uint64_t call, const struct caller *w
                         const Pb__JobIdRequest *r)
 {
     const Pb__StepId id = NAMED_JOB(r);
-    struct job *j = r->has_het_offset ? named_any(c, &id) : cluster_find_job(c->cluster, r->job_id);
+    struct job *j = r->has_set_offset ? named_any(c, &id) : cluster_find_job(c->cluster, r->job_id);
     struct err err = {0};
     if (!j)
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (!control_owns(who, j))
         control_refuse_code(c, call, private_denial(c, who, j), NULL);
-    else if (r->has_het_offset && named_component(c, &id, &j, &err) != 0)
+    else if (r->has_set_offset && named_component(c, &id, &j, &err) != 0)
         control_refuse(c, call, &err);
     else if (j->state == PB__JOB_STATE__PENDING)
         control_refuse_code(c, call, ERR_JOB_PENDING, NULL);

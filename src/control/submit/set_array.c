@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "base/pb.h"
-#include "conf/conf_het.h"
+#include "conf/conf_sets.h"
 #include "control/core/user_share.h"
 #include "control/internal.h"
 
@@ -17,7 +17,7 @@ static int read_elements(const struct control *c, const struct set_request *r, s
 {
     int64_t most = c->conf->sched.max_array_tasks;
     uint32_t throttle;
-    int rc = conf_het_refuse(c->conf, CONF_HET_arrays, -ERR_ARRAY, err_text(ERR_ARRAY), err);
+    int rc = conf_sets_refuse(c->conf, CONF_SETS_arrays, -ERR_ARRAY, err_text(ERR_ARRAY), err);
     if (rc == 0)
         rc = array_parse(r->leader->array_inx, c->conf->max_array_size, tasks, &throttle, err);
     if (rc == 0 && most && (int64_t)tasks->count > most)

@@ -24,7 +24,7 @@
 #include "base/args.h"
 #include "base/pb.h"
 #include "conf/conf_freq.h"
-#include "conf/conf_het.h"
+#include "conf/conf_sets.h"
 #include "control/core/counters.h"
 #include "control/core/reply.h"
 #include "control/core/user_share.h"
@@ -592,7 +592,7 @@ static int check_component(const struct control *c, const Pb__JobSpec *spec, siz
                        err_text(ERR_ARRAY));
     if (!offset || !spec->licenses || !*spec->licenses)
         return 0;
-    return conf_het_refuse(c->conf, CONF_HET_licenses, -ERR_LICENSE, err_text(ERR_LICENSE), err);
+    return conf_sets_refuse(c->conf, CONF_SETS_licenses, -ERR_LICENSE, err_text(ERR_LICENSE), err);
 }
 
 static const Pb__JobSpec *spec_of(const struct set_request *r, size_t offset)
@@ -617,7 +617,7 @@ static int check_scheduler(const struct control *c, struct err *err)
 {
     if (!str_case_eq(c->conf->scheduler_type, "sched/builtin"))
         return 0;
-    return conf_het_refuse(c->conf, CONF_HET_builtin, -ERR_NOT_SUPPORTED,
+    return conf_sets_refuse(c->conf, CONF_HET_builtin, -ERR_NOT_SUPPORTED,
                            err_text(ERR_NOT_SUPPORTED), err);
 }
 

@@ -207,20 +207,20 @@ static void unrelated_jobs_are_planned_the_same(void **state)
 static void a_common_priority_ends_a_deadlock(void **state)
 {
     static const struct {
-        enum conf_hetjob_prio rule;
+        enum conf_sets_rank rule;
         const char *first, *second;
     } cases[] = {
-        {HETJOB_PRIO_OWN, "1 Resources+0, 5 Priority+0, 2 Resources+3600, 6 Priority+3600",
+        {CONF_RANK_OWN, "1 Resources+0, 5 Priority+0, 2 Resources+3600, 6 Priority+3600",
          "1 Resources+3600, 5 Priority+3600, 2 Resources+7200, 6 Priority+7200"},
-        {HETJOB_PRIO_MIN,
+        {CONF_RANK_LEAST,
          "1 Resources+0, 2 Resources+0, 5 Priority+3600, 6 Priority+3600, "
          "1 starts",
          "5 Resources+3600, 6 Resources+3600"},
-        {HETJOB_PRIO_AVG,
+        {CONF_RANK_MEAN,
          "1 Resources+0, 2 Resources+0, 5 Priority+3600, 6 Priority+3600, "
          "1 starts",
          "5 Resources+3600, 6 Resources+3600"},
-        {HETJOB_PRIO_MAX,
+        {CONF_RANK_MOST,
          "1 Resources+0, 2 Resources+0, 5 Priority+3600, 6 Priority+3600, "
          "1 starts",
          "5 Resources+3600, 6 Resources+3600"},

@@ -230,9 +230,9 @@ void why_set_put(const struct why *w, const struct job *subject)
     Pb__WhyReply *m = w->answer;
     if (!subject->set)
         return;
-    SET(m, het_job_id, job_set_id(subject));
-    SET(m, het_job_offset, subject->set_offset);
-    SET(m, het_job_count, job_set_count(subject));
+    SET(m, set_id, job_set_id(subject));
+    SET(m, set_offset, subject->set_offset);
+    SET(m, set_count, job_set_count(subject));
 }
 
 static void take_placement(const struct cluster *c, const struct joint *joint, struct bitset *nodes,

@@ -63,13 +63,13 @@ static void expect(struct cluster *c, uint32_t id, const char *expected)
     struct why *w = ask(c, id);
     const Pb__WhyReply *m = why_answer(w);
     _cleanup_str_ struct str out = STR_INIT;
-    str_printf(&out, "%u: %s", m->het_job_offset, m->rule);
+    str_printf(&out, "%u: %s", m->set_offset, m->rule);
     for (size_t i = 0; i < m->n_changes; i++)
         if (m->changes[i]->now)
             str_printf(&out, " | %s", m->changes[i]->command);
     if (!str_eq(str_cstr(&out), expected))
         fail_msg("job %u: expected '%s'\n     got '%s'", id, expected, str_cstr(&out));
-    assert_int_equal(m->job_id, m->het_job_id + m->het_job_offset);
+    assert_int_equal(m->job_id, m->set_id + m->set_offset);
     why_free(w);
 }
 
@@ -137,7 +137,7 @@ static void one_without_room_is_named(void **state)
                "1: resources | scontrol update JobId=10+1 Features= | scontrol update "
                "JobId=10+1 NumTasks=1");
     struct why *w = ask(c, 10);
-    assert_int_equal(why_answer(w)->het_job_count, 3);
+    assert_int_equal(why_answer(w)->set_count, 3);
     assert_int_equal(why_answer(w)->start_at, NOW + 300);
     assert_int_equal(why_answer(w)->could_ever, 2);
     why_free(w);
@@ -154,7 +154,7 @@ static void those_without_room_together(void **state)
     struct why *w = ask(c, 11);
     const Pb__WhyReply *m = why_answer(w);
     assert_string_equal(m->rule, "together");
-    assert_int_equal(m->het_job_offset, 2);
+    assert_int_equal(m->set_offset, 2);
     assert_int_equal(m->start_at, NOW + 100);
     assert_true(m->n_changes > 0 && m->changes[0]->now);
     assert_string_equal(m->changes[0]->command, "scontrol update JobId=10+2 Partition=p");
@@ -172,7 +172,7 @@ static void one_that_never_has_room_is_named(void **state)
     for (uint32_t id = 10; id < 13; id++) {
         struct why *w = ask(c, id);
         assert_string_equal(why_answer(w)->rule, "never_together");
-        assert_int_equal(why_answer(w)->het_job_offset, 2);
+        assert_int_equal(why_answer(w)->set_offset, 2);
         why_free(w);
     }
     test_cluster_free(c);
@@ -259,7 +259,7 @@ static void one_that_would_delay_others_is_named(void **state)
     struct why *w = ask(c, 10);
     const Pb__WhyReply *m = why_answer(w);
     assert_string_equal(m->rule, "kept");
-    assert_int_equal(m->het_job_offset, 1);
+    assert_int_equal(m->set_offset, 1);
     bool shorter = false, first_priority = false;
     for (size_t i = 0; i < m->n_changes; i++) {
         shorter = shorter || str_starts(m->changes[i]->command, "scontrol update JobId=10+1 TimeL");

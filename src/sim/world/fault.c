@@ -200,7 +200,7 @@ static void continue_job(struct sim *s, uint32_t job_id)
 /* What is done for a component is done for the set. */
 static uint32_t whole_of(const Pb__JobLive *live)
 {
-    return live->has_het_job_id ? live->het_job_id : live->job_id;
+    return live->has_set_id ? live->set_id : live->job_id;
 }
 
 static bool is_waiting(const struct sim *s, const Pb__JobLive *live, struct sim_view *v)
@@ -219,10 +219,10 @@ static bool cancel_sets(struct sim *s, const Pb__JobList *list, bool running)
     struct sim_view v;
     for (size_t i = 0; i < list->n_jobs; i++) {
         const Pb__JobLive *live = list->jobs[i]->live;
-        if (live->state != PB__JOB_STATE__PENDING || !live->has_het_job_id ||
-            !(is_waiting(s, live, &v) || (!running && !sim_set_must_fit(s, live->het_job_id))))
+        if (live->state != PB__JOB_STATE__PENDING || !live->has_set_id ||
+            !(is_waiting(s, live, &v) || (!running && !sim_set_must_fit(s, live->set_id))))
             continue;
-        cancel_job(s, live->het_job_id);
+        cancel_job(s, live->set_id);
         any = true;
     }
     return any;
@@ -237,9 +237,9 @@ static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
         struct sim_view v;
         if (live->state == PB__JOB_STATE__SUSPENDED)
             continue_job(s, whole_of(live));
-        if (live->state == PB__JOB_STATE__SUSPENDED && live->has_het_job_id && s->shrunk &&
+        if (live->state == PB__JOB_STATE__SUSPENDED && live->has_set_id && s->shrunk &&
             s->settled > GO_ON_MOST) /* its components have no room together any more */
-            cancel_job(s, live->het_job_id);
+            cancel_job(s, live->set_id);
         if (live->state != PB__JOB_STATE__PENDING)
             continue;
         if (is_waiting(s, live, &v))

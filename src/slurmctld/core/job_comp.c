@@ -168,9 +168,9 @@ static void add_ids(struct variables *v, const struct env_job_end *e)
     add_variable(v, "JOBID=%u", e->job_id);
     add_variable(v, "ARRAYJOBID=%u", f->has_array_job_id ? f->array_job_id : 0);
     add_variable(v, "ARRAYTASKID=%u", f->has_array_job_id ? f->array_task_id : NO_ARRAY_TASK);
-    if (f->has_het_job_id) {
-        add_variable(v, "HETJOBID=%u", f->het_job_id);
-        add_variable(v, "HETJOBOFFSET=%u", f->het_job_offset);
+    if (f->has_set_id) {
+        add_variable(v, "HETJOBID=%u", f->set_id);
+        add_variable(v, "HETJOBOFFSET=%u", f->set_offset);
     }
     add_variable(v, "UID=%u", e->uid);
     add_variable(v, "GID=%u", e->gid);

@@ -130,11 +130,11 @@ static void put_share(struct envlist *env, const struct share *s)
 /* Also where the rest of the environment was not handed on. */
 static void put_component_id(struct envlist *env, const Pb__JobFacts *f, uint32_t job_id)
 {
-    if (!f || !f->has_het_job_id)
+    if (!f || !f->has_set_id)
         return;
-    _cleanup_free_ char *name = mem_printf("SLURM_JOB_ID_HET_GROUP_%u", f->het_job_offset);
+    _cleanup_free_ char *name = mem_printf("SLURM_JOB_ID_HET_GROUP_%u", f->set_offset);
     put_task_number(env, name, job_id);
-    put_task_number(env, "SLURM_HET_SIZE", f->het_job_count);
+    put_task_number(env, "SLURM_HET_SIZE", f->set_count);
 }
 
 static void put_component_ids(struct envlist *env, const Pb__Cred *cred)

@@ -417,15 +417,15 @@ static void steps_of_components_are_of_the_whole_job(void **state)
     struct envlist env = {0}, joint = {0};
 
     set_up();
-    facts.has_het_job_id = facts.has_het_job_offset = facts.has_het_job_count = true;
-    facts.het_job_id = 40;
-    facts.het_job_offset = 2;
-    facts.het_job_count = 3;
+    facts.has_set_id = facts.has_set_offset = facts.has_set_count = true;
+    facts.set_id = 40;
+    facts.set_offset = 2;
+    facts.set_count = 3;
     cred.facts = &facts;
     vars_step(&env, &start, &launch, &cred);
     check_variables(&env, one, sizeof(one) / sizeof(one[0]));
     other = facts;
-    other.het_job_offset = 1;
+    other.set_offset = 1;
     more[0].node = (char *)"n2"; /* which both have */
     more[1].node = (char *)"m1";
     more[0].cpus = more[1].cpus = 2;

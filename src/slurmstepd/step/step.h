@@ -123,7 +123,7 @@ struct step_life {
 /* The id by which users know the job: of a component of a heterogeneous job that of its leader. */
 static inline uint32_t step_set_id_of(const Pb__Cred *cred)
 {
-    return cred->facts && cred->facts->has_het_job_id ? cred->facts->het_job_id : cred->job_id;
+    return cred->facts && cred->facts->has_set_id ? cred->facts->set_id : cred->job_id;
 }
 
 struct step {

@@ -173,7 +173,7 @@ static void step_refused(struct request *r, const struct err *err)
         say_error("Unable to confirm allocation for job %s: %s", str_cstr(&job), err->text);
         say_info("Check SLURM_JOB_ID environment variable. Expired or invalid job %s",
                  str_cstr(&job));
-    } else if (err->code == -ERR_HET_GROUP)
+    } else if (err->code == -ERR_COMPONENT)
         say_error("%s", err->text);
     else
         say_error("Unable to create step for job %s: %s", str_cstr(&job), err->text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/option/het_env.h"
+#include "cmd/srun/option/component_env.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -8,14 +8,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cluster/job/job_set_env.h"
 
-#define GROUP "_HET_GROUP_"
-#define OLD_GROUP "_PACK_GROUP_"
-
-bool het_env_is_given(char *const *environment)
+bool component_env_is_given(char *const *environment)
 {
     for (size_t i = 0; environment[i] != NULL; i++)
-        if (str_starts(environment[i], "SLURM_HET_SIZE="))
+        if (str_starts(environment[i], JOB_SET_ENV_SIZE "="))
             return true;
     return false;
 }
@@ -26,7 +24,7 @@ static bool is_of_whole_job(const char *variable, size_t len)
            (len == strlen("SLURM_JOBID") && str_starts(variable, "SLURM_JOBID"));
 }
 
-struct variables { /* borrowed, "NAME=value" or "NAME_HET_GROUP_n=value" */
+struct variables { /* borrowed, "NAME=value" or "NAME<group>n=value" */
     VEC(const char *) list;
 };
 
@@ -36,7 +34,7 @@ struct sorted {
     struct variables plain, first, own; /* of no component, of component 0, of that one */
 };
 
-/* Whether the name ends with the word and a number, as "NAME_HET_GROUP_3" does. */
+/* Whether the name ends with the word and a number, as those of component 3 do. */
 static bool has_number(const char *variable, const char *word, uint32_t *number)
 {
     const char *end = strchr(variable, '='), *at = strstr(variable, word);
@@ -51,8 +49,8 @@ static void sort_variables(struct sorted *s, char *const *environment, uint32_t 
 {
     uint32_t number;
     for (size_t i = 0; environment[i] != NULL; i++) {
-        bool of_component = has_number(environment[i], GROUP, &number);
-        if (!of_component && !has_number(environment[i], OLD_GROUP, &number))
+        bool of_component = has_number(environment[i], JOB_SET_ENV_GROUP, &number);
+        if (!of_component && !has_number(environment[i], JOB_SET_ENV_OLD_GROUP, &number))
             vec_push(&s->plain.list, environment[i]);
         if (of_component && number == 0)
             vec_push(&s->first.list, environment[i]);
@@ -74,7 +72,8 @@ static const char *find_named(const struct variables *in, const char *name, size
 {
     vec_foreach (&in->list, variable) {
         const char *rest = *variable + len;
-        if (strncmp(*variable, name, len) == 0 && (*rest == '=' || str_starts(rest, GROUP)))
+        if (strncmp(*variable, name, len) == 0 &&
+            (*rest == '=' || str_starts(rest, JOB_SET_ENV_GROUP)))
             return strchr(rest, '=') + 1;
     }
     return NULL;
@@ -84,7 +83,7 @@ static const char *find_named(const struct variables *in, const char *name, size
 static void add_own(struct arena *arena, const struct sorted *s, char **chosen, size_t count)
 {
     vec_foreach (&s->own.list, variable) {
-        size_t len = (size_t)(strstr(*variable, GROUP) - *variable);
+        size_t len = (size_t)(strstr(*variable, JOB_SET_ENV_GROUP) - *variable);
         if (len && !is_of_whole_job(*variable, len) && !find_named(&s->plain, *variable, len) &&
             !find_named(&s->first, *variable, len))
             chosen[count++] =
@@ -92,7 +91,7 @@ static void add_own(struct arena *arena, const struct sorted *s, char **chosen, 
     }
 }
 
-char **het_env_choose(struct arena *arena, char *const *environment, uint32_t component)
+char **component_env_choose(struct arena *arena, char *const *environment, uint32_t component)
 {
     size_t count = 0, kept = 0, plain = 0;
     struct sorted s = {0};
@@ -120,4 +119,11 @@ char **het_env_choose(struct arena *arena, char *const *environment, uint32_t co
     add_own(arena, &s, chosen, kept);
     free_sorted(&s);
     return chosen;
+}
+
+bool component_env_is_inherited(const char *variable, const char *made)
+{
+    const char *now = getenv(variable), *then = getenv(made);
+
+    return now && then && str_eq(now, then);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/option/het_env.h"
+#include "cmd/srun/option/component_env.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static void expect(uint32_t component, const char *const *expected)
     size_t count = 0;
 
     arena_init(&arena, 0);
-    char **chosen = het_env_choose(&arena, job, component);
+    char **chosen = component_env_choose(&arena, job, component);
     for (size_t i = 0; chosen[i] != NULL; i++)
         if (strstr(chosen[i], "_HET_GROUP_") == NULL)
             assert_string_equal(chosen[i], expected[count++]);
@@ -48,7 +48,7 @@ static void expect(uint32_t component, const char *const *expected)
 static void a_part_has_the_variables_of_its_component(void **state)
 {
     (void)state;
-    assert_true(het_env_is_given(job));
+    assert_true(component_env_is_given(job));
     expect(0, (const char *const[]){"HOME=/root", "SLURM_HET_SIZE=3", "SLURM_JOB_ID=7",
                                     "SLURM_NTASKS=4", "SLURM_DISTRIBUTION=block",
                                     "SLURM_MEM_PER_CPU=100", "=odd", "ODD", NULL});
@@ -66,8 +66,8 @@ static void an_ordinary_environment_stays_as_it_is(void **state)
 
     (void)state;
     arena_init(&arena, 0);
-    assert_false(het_env_is_given(plain));
-    char **chosen = het_env_choose(&arena, plain, 1);
+    assert_false(component_env_is_given(plain));
+    char **chosen = component_env_choose(&arena, plain, 1);
     assert_string_equal(chosen[0], plain[0]);
     assert_string_equal(chosen[1], plain[1]);
     assert_null(chosen[2]);
