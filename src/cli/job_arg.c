@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/job_arg.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,13 @@
 #include "base/vec.h"
 #include "cli/cmd.h"
 #include "cli/no_job.h"
+#include "cluster/job/job_set_text.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
 #include "rpc/client.h"
 #include "show/job_ids.h"
 
-struct element { /* a heterogeneous job: an element of a job array, or the job itself */
+struct element { /* a job set: an element of a job array, or the job itself */
     uint32_t leader_id, task;
     bool found;                /* it has a component of the name, */
     uint32_t offset, found_id; /* this one */
@@ -27,6 +29,7 @@ struct search {
     const char *name;  /* of the component; NULL: its number is known */
     struct str known;  /* of the first element: "0 (main), 1" */
     bool is_job;
+    uint32_t other_leader_id; /* of the job set that it is a component of; 0: none */
     VEC(struct element) elements;
 };
 
@@ -48,6 +51,8 @@ static int on_components(void *ctx, const ProtobufCMessage *message, struct err 
         const Pb__JobLive *live = part->jobs[i]->live;
         const Pb__JobSpec *spec = part->jobs[i]->spec;
         s->is_job = true;
+        if (live && live->has_set_id && !s->tasks && live->set_id != s->job_id)
+            s->other_leader_id = live->set_id;
         if (!live || !live->has_set_id || (!s->tasks && live->set_id != s->job_id))
             continue;
         struct element *e = find_element(s, live);
@@ -121,9 +126,11 @@ static int judge_search(const struct search *s, struct err *err)
                                    : mem_printf("%u", s->job_id);
     if (!s->is_job)
         return err_set(err, -ERR_NO_JOB, "%s: job %s", err_text(ERR_NO_JOB), job);
+    if (!s->elements.len && s->other_leader_id)
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_MEMBER, err_text(ERR_NO_JOB), job,
+                       s->other_leader_id);
     if (!s->elements.len)
-        return err_set(err, -ERR_NO_JOB, "%s: job %s is not the leader of a heterogeneous job",
-                       err_text(ERR_NO_JOB), job);
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_ORDINARY, err_text(ERR_NO_JOB), job);
     vec_foreach (&s->elements, e)
         if (s->name && !e->found)
             return err_set(err, -ERR_COMPONENT,
@@ -302,8 +309,10 @@ int job_arg_parse(const char *text, Pb__StepId *id, struct err *err)
     if (rc == 0 && ids.len > 1)
         rc = err_set(&why, -ERR_RANGE, "%s means several jobs: name one element of the job array",
                      text);
-    if (rc == 0)
+    if (rc == 0) {
+        assert(ids.len == 1);
         *id = ids.data[0];
+    }
     vec_done(&ids);
     return rc ? report_parse_failure(rc, &why, err) : 0;
 }
@@ -320,10 +329,10 @@ static bool has_job(const struct job_id_list *jobs, uint32_t job_id)
 static void remember_name(const Pb__JobLive *live)
 {
     _cleanup_str_ struct str name = STR_INIT;
-    if (live->set_offset)
-        job_ids_put(live, &name);
-    else
+    if (job_ids_is_leader(live))
         job_ids_put_whole(live, &name);
+    else
+        job_ids_put(live, &name);
     job_ids_remember(live->job_id, str_cstr(&name));
 }
 

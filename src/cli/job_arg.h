@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Ids of jobs as the arguments of commands have them: of jobs, job arrays and their elements,
- * components of heterogeneous jobs, by their numbers and names (sbatch --component=io: "123+io"
+ * components of job sets, by their numbers and names (sbatch --component=io: "123+io"
  * means what "123+1" does), and SLUIDs. The controller has the names; commands ask for them when a
  * name is used, and pass numbers on.
  */
@@ -35,12 +35,12 @@ int job_arg_parse(const char *text, Pb__StepId *id, struct err *err);
  * What it has appended before a failure stays. */
 int job_arg_parse_list(const char *text, struct job_id_list *out, struct err *err);
 
-/* Appends the id of a job that was found otherwise than by its id. Components of a heterogeneous
- * job are left to their leader where that is in the list before. */
+/* Appends the id of a job that was found otherwise than by its id. Components of a job set are left
+ * to their leader where that is in the list before. */
 void job_arg_add(struct job_id_list *jobs, const Pb__JobLive *live);
 
 /* The id of the record that an id of job_arg_parse() means: of a component or an element its
- * own, of an element that is a heterogeneous job its leader's, of elements that still share a
+ * own, of an element that is a job set its leader's, of elements that still share a
  * record the record's, of a plain number that. job_ids_put_asked() writes that of an element as the
  * element from then on. -ERR_NO_JOB. */
 int job_arg_find_record(const Pb__StepId *id, uint32_t *job_id, struct err *err);

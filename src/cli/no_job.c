@@ -2,13 +2,14 @@
 #include "cli/no_job.h"
 
 #include "cli/cmd.h"
+#include "cluster/job/job_set_text.h"
 #include "proto/job.pb-c.h"
 #include "show/job_ids.h"
 
 struct count {
     uint32_t job_id; /* that is asked about */
     bool is_known;
-    uint32_t components; /* 0: it is not the leader of a heterogeneous job */
+    uint32_t components; /* 0: it is not the leader of a job set */
     uint32_t leader_id;  /* of what it is a component of; 0: of none */
 };
 
@@ -54,14 +55,14 @@ int no_job_refuse(const Pb__StepId *id, struct err *err)
     if (id->has_set_offset)
         (void)count_jobs(&c);
     if (c.components)
-        return err_set(err, -ERR_NO_JOB, "%s: job %s has components 0 to %u", err_text(ERR_NO_JOB),
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_OFFSETS, err_text(ERR_NO_JOB),
                        str_cstr(&name), c.components - 1);
     if (c.leader_id)
-        return err_set(err, -ERR_NO_JOB, "%s: job %s is a component of heterogeneous job %u",
-                       err_text(ERR_NO_JOB), str_cstr(&name), c.leader_id);
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_MEMBER, err_text(ERR_NO_JOB),
+                       str_cstr(&name), c.leader_id);
     if (c.is_known)
-        return err_set(err, -ERR_NO_JOB, "%s: job %s is not a heterogeneous job",
-                       err_text(ERR_NO_JOB), str_cstr(&name));
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_ORDINARY, err_text(ERR_NO_JOB),
+                       str_cstr(&name));
     return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
 }
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/job_arg.h"
 #include "cli/opt_priv.h"
+#include "cluster/job/job_set_text.h"
 
 /* --- the list ----------------------------------------------------------------------------------
  */
@@ -110,9 +111,7 @@ static int refuse_empty(struct opt_components *cs, int argc, int begin, struct e
 
 static int refuse_count(struct opt *o, struct err *err, const char *what)
 {
-    return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                    "a heterogeneous job has at most %d components: %s begins one more",
-                    JOB_SET_MAX, what);
+    return opt_fail(o, OPT_FAIL_ERROR, 1, err, JOB_SET_TEXT_EXCESS, JOB_SET_MAX, what);
 }
 
 /* srun's components without a program have that of the next one with a program. */
@@ -223,7 +222,7 @@ struct script_reader {
     int excess_line;  /* that begins one component too many; 0: none does */
 };
 
-/* "#SBATCH hetjob name=NAME" before the section of the component. */
+/* The name that the line before the section of the component had. */
 static int name_section(struct script_reader *s, struct opt *o, struct err *err)
 {
     const char *name = s->name;
@@ -412,6 +411,21 @@ int opt_components_apply_argv(struct opt_components *cs, struct err *err)
 /* --- groups ------------------------------------------------------------------------------------
  */
 
+/* the text of --het-group */
+#define NO_JOB                                                                                     \
+    "--het-group=%s names a component of a heterogeneous job: start srun in one, or name one "     \
+    "with --jobid"
+
+int opt_components_check_groups(const struct opt_components *cs, bool has_job, struct err *err)
+{
+    const char *named = NULL;
+    for (size_t i = 0; i < cs->count; i++)
+        named = cs->list[i]->opt.component_list ? cs->list[i]->opt.component_list : named;
+    if (named && !has_job)
+        return err_set(err, -ERR_PARSE, NO_JOB, named);
+    return named != NULL;
+}
+
 static int refuse_groups(struct opt *o, struct err *err)
 {
     return opt_bad_value(o, "het-group", o->component_list,
@@ -439,10 +453,7 @@ static int read_component_name(struct opt *o, const char **text, uint32_t *out, 
     if (job_set_check_name(name, &why) != 0)
         return refuse_groups(o, err);
     if (!o->job_id)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                        "--het-group=%s names a component of a heterogeneous job: start srun in "
-                        "one, or name one with --jobid",
-                        o->component_list);
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, NO_JOB, o->component_list);
     if (job_arg_find_component(o->job_id, name, out, &why) != 0)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--het-group=%s: %s", o->component_list,
                         why.text);
@@ -538,8 +549,7 @@ static int check_names(struct opt *o, struct err *err)
 static int check_step(struct opt_components *cs, struct opt *o, struct err *err)
 {
     if (o->no_allocate && (cs->count > 1 || o->component_list))
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                        "--no-allocate is not supported for heterogeneous jobs");
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, JOB_SET_TEXT_NO_ALLOCATE);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The components of a heterogeneous job on a command line: "sbatch -n1 : -n4 job.sh". An ordinary
+ * The components of a job set on a command line: "sbatch -n1 : -n4 job.sh". An ordinary
  * command line has one component. The order of calls is that of opt.h, for all components at once:
  *
  *   opt_components_init, opt_components_scan,
@@ -8,8 +8,9 @@
  *   opt_components_apply_env, opt_components_apply_argv, opt_components_finish
  *
  * A stand-alone ":" separates components on the command line: before the first operand, and with
- * srun, whose components may each have a program, behind it as well. The line "#SBATCH hetjob"
- * does so in a script. The job has as many components as the longer of the two.
+ * srun, whose components may each have a program, behind it as well. A line of a script
+ * does so, too (job_set_text_separates()). The longer of the two lists determines the number of
+ * components.
  *
  * A component inherits the PROPAGATED options (opt.def) of the component before it, those of the
  * script and those of the command line separately. The value of an option in a component is the
@@ -78,9 +79,11 @@ int opt_components_apply_script(struct opt_components *cs, const struct opt_scri
 int opt_components_apply_env(struct opt_components *cs, char *const envp[], struct err *err);
 int opt_components_apply_argv(struct opt_components *cs, struct err *err);
 
-/* opt_finish() of each, and what they say together. srun: 'groups' are those of --het-group, and
- * otherwise the component's own offset; no group is named twice. */
+/* opt_finish() of each, and what they say together. srun: 'groups' are those that an option names,
+ * and otherwise the component's own offset; no group is named twice. */
 int opt_components_finish(struct opt_components *cs, struct err *err);
+/* srun, behind that: whether a component names groups. -ERR_PARSE: it does, and there is no job. */
+int opt_components_check_groups(const struct opt_components *cs, bool has_job, struct err *err);
 
 /* As their namesakes in opt.h; they name the component when there are several. */
 int opt_components_print_failure(const struct opt_components *cs, const struct err *err);

@@ -26,7 +26,7 @@ enum opt_type {
 #define OPT_OLD 8         /* spelling of 2002 */
 #define OPT_TERMINAL 16   /* on the command line only: --help */
 #define OPT_INERT 32      /* without effect, which the user is told */
-#define OPT_PROPAGATED 64 /* from a component of a heterogeneous job to the next */
+#define OPT_PROPAGATED 64 /* from a component of a job set to the next */
 
 typedef int opt_call_fn(struct opt *o, const char *arg, struct err *err);
 

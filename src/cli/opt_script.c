@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cli/opt_priv.h"
+#include "cluster/job/job_set_text.h"
 
 #define SBATCH_PREFIX "#SBATCH"
 #define PBS_PREFIX "#PBS"
@@ -66,7 +67,7 @@ static char split_words(char *text, struct words *w)
 
 static bool begins_component(const char *word)
 {
-    return str_eq(word, "hetjob") || str_eq(word, "packjob");
+    return job_set_text_separates(word, strlen(word));
 }
 
 static int apply_sbatch_words(struct opt *o, int argc, char *const *argv, struct err *err)

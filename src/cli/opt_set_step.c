@@ -21,8 +21,8 @@ int opt_set_bcast(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* JOB+OFFSET is the component of a heterogeneous job that --het-group names; JOB_ELEMENT is known
- * by the id of its record from here on. */
+/* JOB+OFFSET names the component of a job set; JOB_ELEMENT is known by the id of its record from
+ * here on. */
 int opt_set_jobid(struct opt *o, const char *arg, struct err *err)
 {
     Pb__StepId id = PB__STEP_ID__INIT;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/pb.h"
+#include "cluster/job/job_set_text.h"
 #include "control/admin/node_dynamic.h"
 #include "control/admin/shutdown.h"
 #include "control/core/counters.h"
@@ -290,9 +291,8 @@ int control_may_read_script(struct control *c, const struct caller *who, const P
         return control_set_error(err, private_denial(c, who, j), NULL);
     int rc = named_job(c, &id, &j, err);
     if (rc == 0 && !job_set_is_leader(j) && !j->payload_bytes)
-        rc = err_set(err, -ERR_NO_JOB,
-                     "%s: job %s has no script: that of heterogeneous job %s is its leader's",
-                     err_text(ERR_NO_JOB), JOB_ID_TEXT(j), NAMED_SET_TEXT(j));
+        rc = err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_NO_SCRIPT, err_text(ERR_NO_JOB),
+                     JOB_ID_TEXT(j), NAMED_SET_TEXT(j));
     if (rc == 0) {
         *payload = split_payload_id(j);
         *bytes = j->payload_bytes;

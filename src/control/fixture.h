@@ -96,7 +96,7 @@ void fixture_gone(struct fixture *f, const char *node, uint32_t job, uint32_t re
 
 /* Submits a batch job of this spec (NULL: one CPU) as 'who': its id, or a negative error code. */
 int64_t fixture_submit(struct fixture *f, const struct caller *who, const Pb__JobSpec *spec);
-/* A heterogeneous job: a spec for each component. */
+/* A job set: a spec for each component. */
 int64_t fixture_submit_set(struct fixture *f, const struct caller *who, const Pb__JobSpec *specs,
                            size_t count);
 /* A job with so many nodes, one task on each, and CPUs for each task. */
@@ -105,7 +105,7 @@ Pb__JobSpec fixture_spec(uint32_t nodes, uint32_t cpus);
  * ended and is not gone from all of its nodes. */
 void fixture_expect_set(struct fixture *f, int64_t leader, const char *expected);
 size_t fixture_count_jobs(struct fixture *f);
-/* Four nodes and two partitions, for heterogeneous jobs. */
+/* Four nodes and two partitions, for job sets. */
 #define FIXTURE_SET_CONF                                                                           \
     "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
     "Licenses=a:3\nPartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=100\n"            \

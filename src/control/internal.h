@@ -62,7 +62,7 @@ struct control {
     uint64_t debug;                     /* bits of enum conf_debug */
     bool sched_log;                     /* decisions go to SlurmSchedLogFile */
     bool planning, plan_again;          /* plan_again: restarted once, so it runs to its end */
-    int64_t next_mode_ms; /* of hetjob_two_mode: the next pass on the monotonic clock; 0: none */
+    int64_t next_mode_ms; /* of two_mode.h: the next pass on the monotonic clock; 0: none */
     uint64_t passes, passes_done, plan_freed;   /* plan_freed: pool.freed when it began */
     bool forgetful;                             /* records of jobs are not written */
     void (*on_plan_dropped)(struct control *c); /* queries about the queue begin again */

@@ -40,7 +40,7 @@ struct bcast_request {
     const struct conf *conf;
     const struct bcast_settings *settings;
     const Pb__StepId *id;      /* the job, or a step of it; NULL: none, to 'nodes' all the same */
-    bool or_component;         /* of the leader of a heterogeneous job the step is a component */
+    bool or_component;         /* of the leader of a job set the step is a component */
     const char *source, *dest; /* dest: absolute */
     const char *nodes;         /* to these of the job's nodes only; NULL: all */
     bool per_node;             /* "_" and the node's name behind dest */

@@ -21,14 +21,13 @@ void jobenv_counts(const uint32_t *counts, size_t n, struct str *out);
 void jobenv_cluster(struct envlist *e, const struct conf *conf);
 
 /* Of the job: what salloc gives to its command, and srun of a new job to its tasks. Of a
- * heterogeneous job: of the first component, which 'alloc' is, and then of all of them, as
+ * job set: of the first component, which 'alloc' is, and then of all of them, as
  * jobenv_components() does. */
 void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf);
 
-/* SLURM_HET_SIZE, and of each component by its offset what jobenv_alloc() would set for it alone,
- * with _HET_GROUP_<offset> behind the names; see cluster/job/job_set_env.h for what is left out of
- * very large jobs. Those of another heterogeneous job go away; one component is an ordinary job,
- * and gets none. */
+/* The number of components, and of each component by its offset what jobenv_alloc() would set for
+ * it alone: see cluster/job/job_set_env.h for the names, and for what is left out of very large
+ * jobs. Those of another job set go away; one component is an ordinary job, and gets none. */
 void jobenv_components(struct envlist *e, struct Pb__AllocReply *const *components, size_t count);
 
 /* Of the step, over those of the job; a new job's tasks get both. */

@@ -24,7 +24,7 @@ int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir
 /* The absolute path of --chdir; NULL: where we are. */
 int origin_work_dir(struct arena *a, const char *chdir, char **out, struct err *err);
 
-/* The same of a heterogeneous job. The further components get what the leader gets, but for the
+/* The same of a job set. The further components get what the leader gets, but for the
  * request_id; none of their keys is in the line. */
 int origin_fill_set(struct arena *a, int argc, char *const argv[], const char *chdir,
                     struct Pb__JobSpec *leader, struct Pb__JobSpec *const components[],

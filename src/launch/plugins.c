@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "cli/opt_priv.h"
+#include "cluster/job/job_set_env.h"
 #include "cluster/job/step_nodes.h"
 #include "spank/stack.h"
 
@@ -219,8 +220,8 @@ static void export_of_group(struct plugins *p, size_t group)
     for (size_t i = 0; i < part->env_count; i++) {
         size_t name = strcspn(part->env[i], "=");
 
-        export_variable(p, arena_printf(&p->arena, "%.*s_HET_GROUP_%zu%s", (int)name, part->env[i],
-                                        group, part->env[i] + name));
+        export_variable(p, arena_printf(&p->arena, "%.*s" JOB_SET_ENV_GROUP "%zu%s", (int)name,
+                                        part->env[i], group, part->env[i] + name));
     }
 }
 
@@ -257,7 +258,7 @@ char **plugins_choose_env(struct plugins *p, size_t part, char *const *environme
         count++;
     char **chosen = arena_alloc(&p->arena, (count + own->env_count + 1) * sizeof(*chosen));
     for (size_t i = 0; i < count; i++)
-        if (!str_starts(environment[i], VARIABLE) || strstr(environment[i], "_HET_GROUP_"))
+        if (!str_starts(environment[i], VARIABLE) || strstr(environment[i], JOB_SET_ENV_GROUP))
             chosen[kept++] = environment[i];
     for (size_t i = 0; i < own->env_count; i++)
         chosen[kept++] = own->env[i];

@@ -6,8 +6,8 @@
  *   plugins_begin, opt_scan... opt_finish, for each part: plugins_ready, plugins_export,
  *   [for each part: plugins_started,] plugins_end
  *
- * A part is a component of a heterogeneous job, or of a step. Options are recorded while they are
- * read, and handed to their plugins part by part (HET-114): a part has the options of its component
+ * A part is a component of a job set, or of a step. Options are recorded while they are
+ * read, and handed to their plugins part by part: a part has the options of its component
  * of the command line, and no others.
  */
 #pragma once
@@ -31,7 +31,8 @@ struct plugins *plugins_begin(const struct conf *conf, struct opt *o);
 void plugins_ready(struct plugins *p, size_t component, char *const *environment,
                    Pb__JobSpec *spec);
 /* All parts are ready: puts the options into the environment, where commands within the job find
- * them. Not in srun, and with several parts: each part's as NAME_HET_GROUP_n, too. */
+ * them. Not in srun, and with several parts: each part's, too, with JOB_SET_ENV_GROUP and
+ * its number behind the name. */
 void plugins_export(struct plugins *p);
 
 /* For the message to the nodes of a part; borrowed. */

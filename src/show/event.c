@@ -9,6 +9,7 @@
 #include "base/timefmt.h"
 #include "cluster/job/transition.h"
 #include "show/job_ids.h"
+#include "show/job_set.h"
 #include "show/job_state.h"
 #include "show/json_out.h"
 #include "show/names.h"
@@ -251,10 +252,7 @@ static json_t *step_object(const Pb__StepRecord *step)
 {
     json_t *o = show_step_json(step, NULL, step->end_at);
     json_object_set_new(o, "restart_cnt", json_integer(step->restarts));
-    json_object_set_new(o, "het_job_id",
-                        json_out_number(step->has_set_id, false, step->set_id));
-    json_object_set_new(o, "het_job_offset",
-                        json_out_number(step->has_set_id, false, step->set_offset));
+    show_set_put_step(step, o);
     json_object_set_new(o, "ended_with_job",
                         step->has_ended_with_job ? json_string(state_word(step->ended_with_job))
                                                  : json_null());

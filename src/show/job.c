@@ -8,6 +8,7 @@
 #include "base/timefmt.h"
 #include "cluster/job/mail.h"
 #include "show/job_ids.h"
+#include "show/job_set.h"
 #include "show/job_state.h"
 #include "show/names.h"
 #include "show/record.h"
@@ -48,17 +49,10 @@ static void put_head(const struct job_view *v)
     const Pb__JobSpec *s = v->spec;
     str_printf(v->out, "JobId=%u", v->live->job_id);
     put_array(v);
-    if (v->live->has_set_id)
-        str_printf(v->out, " HetJobId=%u HetJobOffset=%u", v->live->set_id,
-                   v->live->set_offset);
+    show_set_put_id(v->live, v->out);
     record_pair(v->out, " JobName", s->name);
     record_break(v->style, v->out);
-    if (v->live->has_set_id) {
-        record_pair(v->out, "HetJobIdSet", v->live->set_job_ids);
-        if (s->component)
-            record_pair(v->out, " HetComponent", s->component);
-        record_break(v->style, v->out);
-    }
+    show_set_put_line(s, v->live, v->style, v->out);
     record_pair(v->out, "UserId", s->user_name ? s->user_name : names_user(s->uid));
     str_printf(v->out, "(%u)", s->uid);
     record_pair(v->out, " GroupId", s->group_name ? s->group_name : names_group(s->gid));

@@ -6,9 +6,9 @@
 #include "base/idset.h"
 #include "base/pb.h"
 #include "base/size.h"
-#include "base/step_id.h"
 #include "base/timefmt.h"
 #include "show/job_ids.h"
+#include "show/job_set.h"
 #include "show/job_state.h"
 #include "show/listing_value.h"
 #include "show/names.h"
@@ -254,23 +254,9 @@ static const char *task_id(const Pb__JobLive *live, struct str *out)
     return str_cstr(out);
 }
 
-static const char *het_number(const Pb__JobLive *live, uint32_t number, struct str *out)
-{
-    if (!live->has_set_id)
-        return "N/A";
-    str_printf(out, "%u", number);
-    return str_cstr(out);
-}
-
 static const char *id_of_step(const Pb__StepRecord *step, struct str *out)
 {
-    char buf[STEP_ID_TEXT_MAX];
-    const char *text = step_id_text(step->job_id, step->step_id, buf);
-    const char *rest = strchr(text, '.');
-    if (!step->has_array_job_id && step->has_set_id && rest)
-        str_printf(out, "%u+%u%s", step->set_id, step->set_offset, rest);
-    else
-        show_put_step_id(step, out);
+    show_put_step_name(step, out);
     return str_cstr(out);
 }
 

@@ -133,7 +133,7 @@ void job_ids_put(const Pb__JobLive *live, struct str *out)
 void job_ids_put_whole(const Pb__JobLive *live, struct str *out)
 {
     if (!live->has_array_job_id) {
-        str_printf(out, "%u", live->has_set_id ? live->set_id : live->job_id);
+        str_printf(out, "%u", job_ids_set_id(live));
         return;
     }
     str_printf(out, "%u_%s", live->array_job_id, live->array_tasks ? "[" : "");
@@ -187,6 +187,25 @@ bool job_ids_are_equal(const Pb__StepId *a, const Pb__StepId *b)
     return a->job_id == b->job_id && a->has_set_offset == b->has_set_offset &&
            a->set_offset == b->set_offset && a->has_step_id == b->has_step_id &&
            a->step_id == b->step_id && str_eq(a->array_tasks, b->array_tasks);
+}
+
+uint32_t job_ids_set_id(const Pb__JobLive *live)
+{
+    return live->has_set_id ? live->set_id : live->job_id;
+}
+
+bool job_ids_is_leader(const Pb__JobLive *live)
+{
+    return !live->has_set_id || live->set_offset == 0;
+}
+
+Pb__StepId job_ids_make_whole(const Pb__JobLive *live, struct arena *arena)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    id.job_id = live->has_array_job_id ? live->array_job_id : job_ids_set_id(live);
+    if (live->has_array_job_id)
+        id.array_tasks = arena_printf(arena, "%u", live->array_task_id);
+    return id;
 }
 
 void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena)
@@ -325,7 +344,7 @@ static bool names_whole_set(const Pb__StepId *id, const Pb__JobLive *live)
 /* The leader's record reports a step of all components, and the records of the others do not. */
 static bool is_told_by_leader(const Pb__StepId *id, const Pb__JobLive *live)
 {
-    return names_whole_set(id, live) && live->set_offset;
+    return names_whole_set(id, live) && !job_ids_is_leader(live);
 }
 
 static Pb__StepId step_target(const Pb__StepId *asked, const Pb__JobLive *live, struct arena *arena)

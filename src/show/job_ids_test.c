@@ -315,6 +315,37 @@ static void components(void **state)
     }
 }
 
+static void a_whole_set_has_the_id_of_its_leader_or_of_the_element(void **state)
+{
+    static const struct {
+        uint32_t set, offset, array; /* 0: it is in none */
+        const char *whole;
+        uint32_t set_id;
+        bool is_leader;
+    } rows[] = {
+        {0, 0, 0, "95", 95, true},   {0, 0, 91, "91_4", 95, true},  {95, 0, 0, "95", 95, true},
+        {93, 2, 0, "93", 93, false}, {91, 0, 91, "91_4", 91, true}, {93, 2, 91, "91_4", 93, false},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        Pb__JobLive live = PB__JOB_LIVE__INIT;
+        _cleanup_arena_ struct arena arena;
+        _cleanup_str_ struct str out = STR_INIT;
+        arena_init(&arena, 0);
+        live.job_id = 95;
+        live.has_set_id = live.has_set_offset = rows[i].set > 0;
+        live.set_id = rows[i].set;
+        live.set_offset = rows[i].offset;
+        live.has_array_job_id = rows[i].array > 0;
+        live.array_job_id = rows[i].array;
+        live.array_task_id = 4;
+        Pb__StepId whole = job_ids_make_whole(&live, &arena);
+        job_ids_put_asked(&whole, &out);
+        assert_string_equal(str_cstr(&out), rows[i].whole);
+        assert_int_equal(job_ids_set_id(&live), rows[i].set_id);
+        assert_int_equal(job_ids_is_leader(&live), rows[i].is_leader);
+    }
+}
+
 static void a_filter_names_components(void **state)
 {
     static const char *const asked[] = {"5", "93+1", "7_4", "94"};
@@ -338,10 +369,15 @@ static void a_filter_names_components(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_ids),    cmocka_unit_test(good_ids),
-        cmocka_unit_test(words),      cmocka_unit_test(shown),
-        cmocka_unit_test(trimmed),    cmocka_unit_test(targets),
-        cmocka_unit_test(components), cmocka_unit_test(a_filter_names_components),
+        cmocka_unit_test(bad_ids),
+        cmocka_unit_test(good_ids),
+        cmocka_unit_test(words),
+        cmocka_unit_test(shown),
+        cmocka_unit_test(trimmed),
+        cmocka_unit_test(targets),
+        cmocka_unit_test(components),
+        cmocka_unit_test(a_whole_set_has_the_id_of_its_leader_or_of_the_element),
+        cmocka_unit_test(a_filter_names_components),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

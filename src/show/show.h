@@ -42,9 +42,9 @@ json_t *show_job_json(const Pb__JobRecord *job, const char *cluster);
 void show_start_text(const Pb__SubmitReply *reply, const char *part,
                      void (*say)(const char *fmt, ...));
 
-/* "5.0"; of a job array "3_7.0", of a component of its heterogeneous jobs "3_7+1.0". */
+/* "5.0"; of a job array "3_7.0", of a component of its job sets "3_7+1.0". */
 void show_put_step_id(const Pb__StepRecord *step, struct str *out);
-/* The same, and of a component of any heterogeneous job "5+1.0": the id that users know. */
+/* The same, and of a component of any job set "5+1.0": the id that users know. */
 void show_put_step_name(const Pb__StepRecord *step, struct str *out);
 void show_step_text(const Pb__StepRecord *step, struct show_style style, struct str *out);
 json_t *show_step_json(const Pb__StepRecord *step, const char *cluster, int64_t now);

@@ -10,6 +10,7 @@
 #include "cluster/job/step_ports.h"
 #include "conf/conf_freq.h"
 #include "show/job_ids.h"
+#include "show/job_set.h"
 #include "show/job_state.h"
 #include "show/names.h"
 #include "show/record.h"
@@ -160,7 +161,7 @@ static json_t *step_id(const Pb__StepRecord *step)
     const char *dot = strrchr(step_id_text(step->job_id, step->step_id, id), '.');
     return json_pack("{s:{s:s, s:o, s:o, s:s}, s:o}", "id", "sluid",
                      job_ids_sluid(step->job_id, step->submit_at, &sluid), "job_id",
-                     json_out_number(true, false, step->job_id), "step_het_component",
+                     json_out_number(true, false, step->job_id), SHOW_SET_OF_STEP,
                      json_out_number(step->has_set_id, false, step->set_offset), "step_id",
                      dot ? dot + 1 : id, "name", json_out_text(step->name));
 }

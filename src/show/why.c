@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/timefmt.h"
 #include "show/job_ids.h"
+#include "show/job_set.h"
 #include "show/job_state.h"
 #include "show/json_out.h"
 #include "show/names.h"
@@ -274,7 +275,7 @@ static const char *sentence_of(const Pb__JobRecord *job, const Pb__WhyReply *why
     return find_sentence(why->rule);
 }
 
-/* The lines that follow concern this component of the heterogeneous job. */
+/* The lines that follow concern this component of the job set. */
 static void put_component(const Pb__JobRecord *component, const Pb__WhyReply *why, struct str *out)
 {
     _cleanup_str_ struct str whole = STR_INIT;
@@ -428,18 +429,9 @@ static json_t *pack_changes(const Pb__WhyReply *why)
     return all;
 }
 
-static json_t *pack_component(const Pb__WhyReply *why)
-{
-    if (!why->has_set_count)
-        return json_null();
-    return json_pack("{s:I, s:I, s:I, s:I}", "het_job_id", (json_int_t)why->set_id, "offset",
-                     (json_int_t)why->set_offset, "job_id", (json_int_t)why->job_id, "count",
-                     (json_int_t)why->set_count);
-}
-
 static void put_why(const Pb__WhyReply *why, json_t *o)
 {
-    put_member(o, "component", pack_component(why));
+    put_member(o, "component", show_set_pack_why(why));
     put_member(o, "rule", json_out_text(why->rule));
     put_member(o, "sentence", pack_text(find_sentence(why->rule)));
     put_member(o, "resource", pack_text(why->resource));

@@ -486,7 +486,7 @@ static const char *find_oversized(const ProtobufCMessage *m)
     return protobuf_c_message_get_packed_size(m) > CTLD_REQUEST_MAX ? "the whole" : NULL;
 }
 
-/* The same of each component of a heterogeneous job. */
+/* The same of each component of a job set. */
 static const char *find_oversized_component(Pb__JobSpec *const *components, size_t count)
 {
     const char *found = NULL;

@@ -7,7 +7,7 @@
  *   stack_open, [stack_give_options,] stack_init, [stack_option_set..., | stack_options_from_env,]
  *   then STACK_INIT_POST_OPT and the rest by stack_call, stack_close
  *
- * Of a heterogeneous job each component has options and variables of its own:
+ * Of a job set each component has options and variables of its own:
  *
  *   for each component: stack_enter_component, stack_option_set..., STACK_INIT_POST_OPT
  *

@@ -100,8 +100,10 @@ def test_every_reason_code_has_a_row_and_the_limits_have_gates():
 
 
 def test_the_guide_of_heterogeneous_jobs_says_what_there_is_not():
-    """HET-105."""
-    assert "there is no Perl API, and that of Slurm does not know heterogeneous jobs" in (TOP / "docs/heterogeneous-jobs.md").read_text()
+    """HET-73, 105."""
+    guide = (TOP / "docs/heterogeneous-jobs.md").read_text()
+    assert "there is no Perl API, and that of Slurm does not know heterogeneous jobs" in guide
+    assert "A stand-alone `:` begins the next component" in guide and "so `srun` cannot pass one to a program" in guide
 
 
 BATTERY = {"A": 6, "B": 5, "C": 5, "D": 5, "E": 2, "F": 4, "G": 15, "H": 7, "I": 6, "J": 2, "K": 4, "L": 1, "M": 1}  # rows of each letter

@@ -85,14 +85,17 @@ def test_components_differ(het):
 
 def test_inheritance_is_shown(het):
     """HET-06 to 09."""
-    first, second, third = held(
+    plain, first, second, third = held(
         het,
-        "-n4 --mem-per-cpu=100 -J z -t5 --comment=c : -N1 --wrap=true",
+        "-n1 : -N1 --wrap=true",
+        "-n4 --mem-per-cpu=130 -J z -t5 --comment=c : -N1 --wrap=true",
         "-A a -d singleton -n1 : -n1 : -A b --wrap=true",
         "--mem=200 -n1 : -n1 : --mem-per-cpu=50 --wrap=true")
     assert (first[1]["JobName"], first[1]["TimeLimit"], first[1]["Comment"]) == ("z", "00:05:00", "c")
-    assert first[0]["MinMemoryCPU"] == "100M" and first[0]["NumTasks"] == "4"
+    assert first[0]["MinMemoryCPU"] == "130M" and first[0]["NumTasks"] == "4"
     assert first[1]["NumTasks"] == "1"
+    memory = [[part.get(name) for name in ("MinMemoryCPU", "MinMemoryNode")] for part in (plain[1], first[1])]
+    assert memory[0] == memory[1] != ["130M", None]
     assert [second[i]["Account"] for i in range(3)] == ["a", "a", "b"]
     assert [third[i].get("MinMemoryNode") for i in range(3)] == ["200M", "200M", None]
     assert third[2]["MinMemoryCPU"] == "50M"
@@ -229,6 +232,7 @@ def test_verbose_tells_the_options_of_each_component(het):
 
 
 def test_an_ordinary_word_is_no_separator(het):
+    """HET-04."""
     run = script(het, "words.bash", "#!/bin/sh\necho \"$@\"\n")
     leader = submit(het, f"-n1 {run} a : b:c")
     het.wait(leader)

@@ -98,6 +98,7 @@ def test_the_transcript_of_the_guide(het):
     het.run(f"scancel {leader}").ok()
     assert rows(het, "-j", str(leader), "-t", "PD,R,S") == []
     over(het, leader)
+    assert het.run(f"squeue --job={leader}").ok().splitlines() == lines[:1]
 
 
 def test_what_identifies_components_is_shown(het, held):
@@ -213,8 +214,12 @@ def test_a_component_of_several_elements(het):
     eventually(lambda: [row.split()[1] for row in rows(het, "-j", str(array))] == ["R"] * 6, "all run")
     het.run(f"scontrol wait_job {array}_[1-3]+1").ok()
     steps = [f"{array}_{i}+0.batch" for i in (2, 3)]
-    assert [fields_of(line)["StepId"] for line in het.run(f"scontrol -o show step {array}_[2-3]+0.batch").ok().splitlines()] == steps
-    assert het.run(f"sstat -n -P -o jobid -j {array}_[2-3]+0.batch").ok().splitlines() == steps
+
+    def batch_steps():
+        return [fields_of(line)["StepId"] for line in het.run(f"scontrol -o show step {array}_[2-3]+0.batch").ok().splitlines()]
+
+    eventually(lambda: batch_steps() == steps, batch_steps)
+    eventually(lambda: het.run(f"sstat -n -P -o jobid -j {array}_[2-3]+0.batch").ok().splitlines() == steps, "both have figures of use")
     het.run(f"scancel {array}_[2-3]+1").ok()
     eventually(lambda: rows(het, "-j", str(array)) == [f"{array}_1+0 R", f"{array}_1+1 R", f"{array}_2+0 R", f"{array}_3+0 R"], "two are cancelled")
     het.run(f"squeue -j {array}_[7-8]+1").fails("Invalid job id")

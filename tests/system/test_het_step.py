@@ -59,7 +59,7 @@ def lines(done):
 
 
 def test_groups(het):
-    """HET-68, 69, 71, 91, 92: the first component by default; of several one space of ranks."""
+    """HET-16, 68, 69, 71, 91, 92: the first component by default; of several one space of ranks; --pack-group as before 20.02."""
     ask = "-N1 -w n1 : -N2 -w n[2-3] : -N1 -w n4"
     show = "sh -c 'echo $SLURM_PROCID/$SLURM_NTASKS/$SLURM_NPROCS $SLURMD_NODENAME'"
     out = in_job(het, ask, f"srun {show}; echo; srun --het-group=1 {show}; echo; srun --het-group=0,2 {show}; echo; srun -O --het-group=0-2 -n2 {show}")
@@ -69,9 +69,10 @@ def test_groups(het):
                      ["0/2/2 n1", "1/2/2 n4"],
                      ["0/6/6 n1", "1/6/6 n1", "2/6/6 n2", "3/6/6 n3", "4/6/6 n4", "5/6/6 n4"]]
     six = " : ".join(f"-n1 -w n{i % 4 + 1}" for i in range(6))
-    out = in_job(het, six, f"for groups in 2 0,4 1,3-5; do srun --het-group=$groups {show}; echo; done")
+    out = in_job(het, six, f"for groups in 2 0,4 1,3-5; do srun --het-group=$groups {show}; echo; done; srun --pack-group=1,3 {show}")
     steps = [sorted(part.split("\n")) for part in out.stdout.strip().split("\n\n")]
-    assert steps == [["0/1/1 n3"], ["0/2/2 n1", "1/2/2 n1"], ["0/4/4 n2", "1/4/4 n4", "2/4/4 n1", "3/4/4 n2"]]
+    assert steps == [["0/1/1 n3"], ["0/2/2 n1", "1/2/2 n1"], ["0/4/4 n2", "1/4/4 n4", "2/4/4 n1", "3/4/4 n2"],
+                     ["0/2/2 n2", "1/2/2 n4"]]
 
 
 def test_programs(het):

@@ -273,6 +273,13 @@ def test_scancel_names_what_it_does_not_find(cluster):
     assert done.ok() == "" and done.stderr == "scancel: error: Kill job error on job id 999999: Invalid job id specified\n"
     quiet = cluster.run("scancel -Q 999999")
     assert (quiet.ok(), quiet.stderr) == ("", "")
+    leader = cluster.sbatch("-H", "-N1", ":", "-N1", wrap="true")
+    for text, says in ((f"{job}+x", f"job {job} is not a heterogeneous job"), (f"{job}+1", f"job {job} is not a heterogeneous job"),
+                       (f"{leader + 1}+x", f"job {leader + 1} is a component of heterogeneous job {leader}"),
+                       (f"{leader}+x", f"job {leader} has no component named 'x': its components are 0, 1")):
+        cluster.run(f"scancel {text}").fails(says)
+    cluster.run(f"scancel {leader}").ok()
+    assert "Usage: scancel [OPTIONS] [job_id[_array_id|+component][.step_id]...]\n" in cluster.run("scancel --help").stdout
     for line in ("-w ghost", f"-w ghost {job}", "-i -w n[1-2],ghost"):
         assert cluster.run(f"scancel {line}").fails() == "scancel: error: Invalid node name ghost\n"
     assert cluster.state(job) == "PENDING"

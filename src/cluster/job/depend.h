@@ -50,7 +50,7 @@ struct depend_item {
     uint8_t kind, state; /* enum depend_kind, enum depend_state */
     bool owed;           /* the link is among those that are decided and not yet written */
     bool of_array : 1;   /* the job is a job array, and shown as such */
-    bool has_offset : 1; /* as it was asked for: 'offset' of the heterogeneous job 'job_id';
+    bool has_offset : 1; /* as it was asked for: 'offset' of the job set 'job_id';
                           * depend_format_request() has the component's own id */
     uint8_t offset;
     bool corr : 1;            /* each element waits for the one of its number (depend_corr.h):
@@ -89,8 +89,8 @@ struct depend_outcome { /* of a job that others may wait for */
 };
 
 /* "afterok:12:13_4:20+1:15_2+1,after:14+10?..." of 'most' items (up to DEPEND_ITEMS_MAX); an empty
- * text: none. What follows "+" are minutes behind "after", and else a component of a heterogeneous
- * job. -ERR_DEPENDENCY names what is wrong. 'out' is initialized in any case. */
+ * text: none. What follows "+" are minutes behind "after", and else a component of a job set.
+ * -ERR_DEPENDENCY names what is wrong. 'out' is initialized in any case. */
 int depend_parse(const char *text, size_t most, struct depend *out, struct err *err);
 void depend_done(struct depend *d);
 void depend_free(struct depend *d);  /* NULL is fine; d was allocated */

@@ -71,7 +71,7 @@ bool depend_is_awaited(const struct cluster *c, uint32_t on, uint32_t element);
 /* The next element of the array that is waited for by its number; *element begins at DEPEND_WHOLE.
  * False: there is none. */
 bool depend_next_element(const struct cluster *c, uint32_t on, uint32_t *element);
-/* What there is to know of a job for those that wait for it: of the leader of a heterogeneous job
+/* What there is to know of a job for those that wait for it: of the leader of a job set
  * what is true of all components together. */
 struct depend_outcome depend_outcome_of(const struct job *j);
 /* The same of a job array as a whole: it has begun when all of it has, and is COMPLETED when all of
@@ -93,7 +93,7 @@ void depend_replace_name(struct cluster *c, struct job *j);
 /* The first of those jobs: one that runs, or else the oldest. NULL: there is none. */
 struct job *depend_first_named(const struct cluster *c, uint32_t uid, const char *name);
 struct job *depend_first_like(const struct cluster *c, struct job *j);
-/* Whether it is the job itself, or a component of its heterogeneous job. */
+/* Whether it is the job itself, or a component of its job set. */
 bool depend_is_first_like(const struct cluster *c, struct job *j);
 /* The oldest of them that is pending. */
 struct job *depend_next_like(const struct cluster *c, struct job *j);

@@ -7,6 +7,7 @@
 
 #include "base/idset.h"
 #include "cluster/cluster.h"
+#include "cluster/job/job_set_text.h"
 
 #define JOB_ID_LIMIT (1u << 31)
 
@@ -152,13 +153,10 @@ int job_set_join(struct cluster *c, struct job *j, uint32_t leader_id, uint32_t 
     struct job_set *set = job_set_find(c, leader_id);
     if (count < 2 || count > JOB_SET_MAX || offset >= count ||
         (offset == 0) != (j->id == leader_id))
-        return err_set(err, -ERR_STORE_DAMAGED,
-                       "job %u: its record makes it component %u of %u of the heterogeneous job %u",
-                       j->id, offset, count, leader_id);
+        return err_set(err, -ERR_STORE_DAMAGED, JOB_SET_TEXT_DAMAGED, j->id, offset, count,
+                       leader_id);
     if (set && (set->count != count || set->jobs[offset]))
-        return err_set(err, -ERR_STORE_DAMAGED,
-                       "job %u: its record makes it component %u of %u of the heterogeneous job "
-                       "%u, which has %u components%s",
+        return err_set(err, -ERR_STORE_DAMAGED, JOB_SET_TEXT_DAMAGED ", which has %u components%s",
                        j->id, offset, count, leader_id, set->count,
                        set->count == count ? " and another job there" : "");
     set = set ? set : make_set(c, leader_id, count);

@@ -16,9 +16,9 @@ static const struct {
     const char *group;
     enum extent from;
     bool by_name; /* of the component, not by its number */
-} spellings[] = {{"SLURM_HET_SIZE", "_HET_GROUP_", IDS, false},
-                 {NULL, "_HET_GROUP_", NAMES, true},
-                 {"SLURM_PACK_SIZE", "_PACK_GROUP_", FORMER, false}};
+} spellings[] = {{JOB_SET_ENV_SIZE, JOB_SET_ENV_GROUP, IDS, false},
+                 {NULL, JOB_SET_ENV_GROUP, NAMES, true},
+                 {JOB_SET_ENV_OLD_SIZE, JOB_SET_ENV_OLD_GROUP, FORMER, false}};
 #define SUFFIX_MAX (16 + JOB_SET_NAME_MAX)
 #define SPELLINGS (sizeof spellings / sizeof spellings[0])
 
@@ -171,7 +171,7 @@ void job_set_env_each_name(const char *var, const char *component, size_t offset
     }
 }
 
-/* "_HET_GROUP_" and a number, or a component's name, at the end. */
+/* The group and a number, or a component's name, at the end. */
 static bool is_of_group(const char *name, size_t len, size_t spelling)
 {
     const char *group = spellings[spelling].group;

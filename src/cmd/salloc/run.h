@@ -14,7 +14,7 @@ enum run_bell { RUN_BELL_LATE, RUN_BELL_ALWAYS, RUN_BELL_NEVER };
 
 struct run_options {
     struct Pb__JobSpec *job;
-    struct Pb__JobSpec **components; /* of a heterogeneous job: those behind 'job' */
+    struct Pb__JobSpec **components; /* of a job set: those behind 'job' */
     size_t component_count;
     char **argv;          /* the command */
     const char *work_dir; /* --chdir, or NULL */

@@ -12,7 +12,7 @@
 /* As Slurm's sattach --layout prints it. */
 void layout_format(const Pb__StepRecord *step, struct str *out);
 
-/* A step of a heterogeneous job, of which each component has a record. */
+/* A step of a job set, of which each component has a record. */
 struct whole {
     Pb__StepRecord step; /* the first record, with the nodes of all; tasks are those of all parts */
     const uint32_t *jobs; /* of each node of the layout the job that it is in */

@@ -58,7 +58,7 @@ static void refuse_several(const struct options *o, const struct found *f)
     cmd_error("Job %s runs several steps; name one of:%s", o->id_text, str_cstr(&list));
 }
 
-/* A step of a heterogeneous job by the id of its leader. */
+/* A step of a job set by the id of its leader. */
 static bool is_one_step(const struct found *f)
 {
     const Pb__StepRecord *first = f->steps.data[0];
@@ -69,7 +69,7 @@ static bool is_one_step(const struct found *f)
     return one;
 }
 
-/* All components that have a part in it, or, where HetLimits keeps that limit, the first one. */
+/* All components that have a part in it, or, where the site keeps that limit, the first one. */
 static void join_parts(struct found *f, struct whole *out)
 {
     bool one = conf_sets_keep(cmd_conf(), CONF_SETS_sattach);

@@ -8,6 +8,7 @@
 
 #define ARGS_DEF "cmd/sattach/sattach.def"
 #include "cli/args_rows.h"
+#include "cluster/job/job_set_text.h"
 
 const struct args_table options_table = ARGS_TABLE("sattach", "job.step");
 
@@ -78,10 +79,7 @@ static int set_id(struct options *o, int count, char **operands)
     pb__step_id__init(&o->id);
     if (job_arg_parse(o->id_text, &o->id, NULL) < 0 ||
         (o->id.array_tasks && strpbrk(o->id.array_tasks, ",-"))) {
-        cmd_error(
-            "Failed to parse stepid '%s': it is JOB.STEP, JOB_ELEMENT.STEP of a job array, or "
-            "JOB+OFFSET.STEP of a heterogeneous job",
-            o->id_text);
+        cmd_error("Failed to parse stepid '%s': it is " JOB_SET_TEXT_STEP_ID, o->id_text);
         return refused_status();
     }
     return 0;

@@ -12,7 +12,7 @@
 #include "launch/origin.h"
 
 /* Variables that describe one job, step or task, beside those of cluster/job/job_env.def and of the
- * components of a heterogeneous job. Prefixes end in '*'. */
+ * components of a job set. Prefixes end in '*'. */
 static const char *const of_a_job[] = {
     "PMI_*",
     "PMIX_*",

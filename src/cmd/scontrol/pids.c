@@ -331,7 +331,7 @@ static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
     for (size_t i = 0; i < part->n_jobs; i++) {
         int64_t start_at = job_state_start_at(part->jobs[i]);
         if (part->jobs[i]->live->job_id != end->job_id)
-            continue; /* another component of a heterogeneous job */
+            continue; /* another component of a job set */
         end->at = job_state_end_at(part->jobs[i]);
         if (!end->at && start_at)
             end->at = start_at + YEAR_SEC;

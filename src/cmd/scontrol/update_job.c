@@ -42,7 +42,7 @@ static void put_job_variable(void *ctx, const char *name)
 }
 
 /* What a step takes its size from; that the job asked for so many tasks is no longer so. In a
- * heterogeneous job the plain names are those of component 0. */
+ * job set the plain names are those of component 0. */
 static void write_script(const Pb__JobRecord *job, bool csh, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -63,7 +63,7 @@ static void write_script(const Pb__JobRecord *job, bool csh, struct str *out)
                                         {"SLURM_TASKS_PER_NODE", NULL}};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         struct job_variable v = {out, csh, variables[i][1]};
-        if (!live->set_id || live->set_offset == 0)
+        if (job_ids_is_leader(live))
             put_job_variable(&v, variables[i][0]);
         if (live->set_id)
             job_set_env_each_name(variables[i][0], job->spec ? job->spec->component : NULL,
@@ -141,7 +141,7 @@ static int refuse_value(const char *key, const char *value)
 
 struct limits_in_force {
     Pb__StepId job;          /* as it was named */
-    VEC(Pb__StepId) jobs;    /* the same, but each component of a heterogeneous job of its own */
+    VEC(Pb__StepId) jobs;    /* the same, but each component of a job set of its own */
     VEC(int64_t) limits_sec; /* theirs */
 };
 
@@ -337,7 +337,7 @@ static int send_change(const Pb__StepId *job, struct job_change *c, struct err *
     return r;
 }
 
-/* Components of a heterogeneous job have limits of their own. */
+/* Components of a job set have limits of their own. */
 static int change_job(void *ctx, const Pb__StepId *job, struct err *err)
 {
     struct job_change *c = ctx;

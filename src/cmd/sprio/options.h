@@ -16,7 +16,7 @@ struct options {
     bool nobody; /* asked for users, none of whom is known */
     struct args_common common;
     const char *format, *sort; /* borrowed from argv */
-    struct job_id_list ids;    /* jobs, and components of heterogeneous jobs */
+    struct job_id_list ids;    /* jobs, and components of job sets */
     VEC(uint32_t) uids;
     VEC(char *) partitions;
 };

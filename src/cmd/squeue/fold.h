@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elements of an array of heterogeneous jobs that wait, shown as those of an ordinary array are: a
+ * Elements of an array of job sets that wait, shown as those of an ordinary array are: a
  * line for each component, "123_[0-9]+1". The controller has a record for each component of each
  * element; records that differ in nothing but the element are one line.
  */

@@ -209,7 +209,7 @@ static const Pb__StepRecord *lowest_step(const struct found *f, const Pb__StepRe
     return lowest;
 }
 
-/* Shows the step with the lowest number, for each component of a heterogeneous job. The batch
+/* Shows the step with the lowest number, for each component of a job set. The batch
  * script is shown only if requested or with --allsteps. */
 static int show_steps(const struct options *o, struct loop *loop, const struct found *f,
                       const Pb__StepId *id)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "cluster/job/job_set_text.h"
 #include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
@@ -85,7 +86,7 @@ static int check_top(struct control *c, const struct caller *who, const struct j
     return 0;
 }
 
-/* The job, or of a heterogeneous job all components by the id of the leader, or the one named. */
+/* The job, or of a job set all components by the id of the leader, or the one named. */
 static int add_top_jobs(struct control *c, const struct caller *who, const Pb__StepId *id,
                         struct job_list *jobs, struct err *err)
 {
@@ -404,9 +405,7 @@ static int check_place(struct control *c, const struct caller *who, struct job *
 {
     int rc = who->is_operator ? check_waits(j, err) : control_set_error(err, ERR_ACCESS, NULL);
     if (rc == 0 && j->in_set)
-        rc = control_set_error(err, ERR_NOT_SUPPORTED,
-                               "components of a heterogeneous job are placed together, by the "
-                               "scheduler alone");
+        rc = control_set_error(err, ERR_NOT_SUPPORTED, JOB_SET_TEXT_PLACED);
     if (rc == 0 && c->announced)
         rc = control_set_error(err, ERR_SHUTDOWN, "no job starts");
     if (rc == 0 && !job_partitions_is_queued(j))

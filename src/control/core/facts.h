@@ -17,7 +17,7 @@ Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
  * granted: why it waits. Lives in the arena, its texts partly in the job. */
 Pb__AllocReply *facts_make_alloc(const struct control *c, struct job *j, bool granted,
                                  struct arena *arena);
-/* Of the components of a heterogeneous job of which this is one, those with the offset 'first' and
+/* Of the components of a job set of which this is one, those with the offset 'first' and
  * above, by offset; NULL and 0 of an ordinary job. One that has no nodes is not granted, and one
  * whose record is gone has the job id 0. */
 Pb__AllocReply **facts_make_components(const struct control *c, const struct job *j, uint32_t first,

@@ -18,7 +18,7 @@ void filter_init(struct filter *filter, const struct cluster *c, const Pb__JobFi
 void filter_done(struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct job *j); /* all but its state */
 
-/* Whether the job, its array, its element of it, its heterogeneous job or its component is meant.
+/* Whether the job, its array, its element of it, its job set or its component is meant.
  */
 bool filter_names(const Pb__StepId *id, const struct job *j);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cluster/job/job_set_text.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 
@@ -37,10 +38,10 @@ struct job *named_any(const struct control *c, const Pb__StepId *id)
 static int refuse_offset(const struct job *j, struct err *err)
 {
     if (!j->set)
-        return err_set(err, -ERR_NO_JOB, "%s: job %s is not a heterogeneous job",
-                       err_text(ERR_NO_JOB), JOB_ID_TEXT(j));
-    return err_set(err, -ERR_NO_JOB, "%s: job %u is component %u of heterogeneous job %s: use %s",
-                   err_text(ERR_NO_JOB), j->id, j->set_offset, NAMED_SET_TEXT(j), JOB_ID_TEXT(j));
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_ORDINARY, err_text(ERR_NO_JOB),
+                       JOB_ID_TEXT(j));
+    return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_OWN_ID, err_text(ERR_NO_JOB), j->id,
+                   j->set_offset, NAMED_SET_TEXT(j), JOB_ID_TEXT(j));
 }
 
 int named_component(const struct control *c, const Pb__StepId *id, struct job **out,
@@ -53,7 +54,7 @@ int named_component(const struct control *c, const Pb__StepId *id, struct job **
     if (!set)
         return refuse_offset(j, err);
     if (id->set_offset >= set->count)
-        return err_set(err, -ERR_NO_JOB, "%s: job %s has components 0 to %u", err_text(ERR_NO_JOB),
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_OFFSETS, err_text(ERR_NO_JOB),
                        NAMED_SET_TEXT(first_component(set)), set->count - 1);
     if (!set->jobs[id->set_offset])
         return err_set(err, -ERR_NO_JOB, "%s: the record of component %u of job %s is missing",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What the job id of a request means: a job, all records of a job array, all components of a
- * heterogeneous job when the id is that of its leader, or, with an offset, one component.
+ * job set when the id is that of its leader, or, with an offset, one component.
  */
 #pragma once
 

@@ -178,7 +178,7 @@ static void a_wrong_offset_is_refused_with_what_there_is(void **state)
     fixture_free(f);
 }
 
-/* HET-53 to HET-56. */
+/* HET-16, HET-53 to HET-56. */
 static void hold_and_release_follow_whole_hetjob(void **state)
 {
     static const char *const words[] = {"", "SchedulerParameters=whole_hetjob\n",

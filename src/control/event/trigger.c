@@ -524,7 +524,7 @@ struct about {
 };
 
 /* What a trigger keeps: of a component its own id. An element of a job array, or its leader where
- * it is a heterogeneous job, is kept as the element: its id may be that of the array. */
+ * it is a job set, is kept as the element: its id may be that of the array. */
 static struct about find_about(const struct control *c, const Pb__StepId *id, uint32_t task)
 {
     struct job *j = NULL;

@@ -40,7 +40,7 @@ struct trigger {
     uint32_t id, uid, gid;
     uint32_t job_id, task; /* job_id 0: of none; task: of the job array job_id this element;
                               ARRAY_NO_TASK: it is about all of the job */
-    bool leader_only;      /* component 0 of a heterogeneous job alone; false: the whole job */
+    bool leader_only;      /* component 0 of a job set alone; false: the whole job */
     uint32_t types, flags; /* TRIGGER_* */
     int64_t offset_sec;
     char *nodes, *program; /* nodes NULL: any */

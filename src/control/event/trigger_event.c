@@ -64,7 +64,7 @@ void trigger_hit(struct control *c, struct trigger *t, uint32_t type, const char
     c->triggers->stale = true;
 }
 
-/* Behind the leader of a heterogeneous job, which stands for all of it, the other components, and
+/* Behind the leader of a job set, which stands for all of it, the other components, and
  * behind an element of a job array the next one where the trigger is about all of them. */
 static struct job *next_record(const struct trigger *t, const struct job *j)
 {

@@ -138,7 +138,7 @@ static bool is_staged(const struct job *j)
     return b->phase != BURST_PENDING || j->reason == REASON_BURST_BUFFER_RESOURCES;
 }
 
-/* Another element of its array may have its data staged in; of a heterogeneous job each component
+/* Another element of its array may have its data staged in; of a job set each component
  * is counted with those of the same offset. */
 static bool array_may_stage(const struct control *c, const struct job *j)
 {

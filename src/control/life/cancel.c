@@ -331,7 +331,7 @@ static char *put_tasks(struct results *r, const struct job *j)
     return arena_strdup(&r->arena, str_cstr(&tasks));
 }
 
-/* By the id that listings have, without an offset where all components of a heterogeneous job are
+/* By the id that listings have, without an offset where all components of a job set are
  * ended. */
 static void note_job(struct results *out, const struct job *j, const Pb__JobSignal *r, int code,
                      struct hostlist *missed)
@@ -422,7 +422,7 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
     return any ? 0 : first;
 }
 
-/* A job is cancelled, or its steps are: SchedulerParameters=whole_hetjob is about jobs. */
+/* A job is cancelled, or its steps are: set_is_meant_whole() is about jobs. */
 static int find_targets(struct control *c, const Pb__StepId *id, struct split_list *parts,
                         struct err *err)
 {

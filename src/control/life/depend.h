@@ -29,7 +29,7 @@ struct news { /* what is under way, by rising time */
         */
 
 /* --dependency as it was given: *out is for depend_begin(), NULL: nothing. *text is then in the
- * arena where it named components of heterogeneous jobs: by their job ids. -ERR_DEPENDENCY. */
+ * arena where it named components of job sets: by their job ids. -ERR_DEPENDENCY. */
 int depend_read(struct control *c, const struct caller *who, const struct job *j, char **text,
                 struct depend **out, struct arena *arena, struct err *err);
 /* A component of a set that is being submitted: it does not wait for a component of its own set,

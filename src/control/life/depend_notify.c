@@ -29,7 +29,7 @@
 static void tell_next(struct control *c, struct job *first)
 {
     for (uint32_t i = 0; first && i < job_set_count(first); i++) {
-        struct job *j = job_set_component(first, i); /* of a heterogeneous job all */
+        struct job *j = job_set_component(first, i); /* of a job set all */
         if (j && j->state == PB__JOB_STATE__PENDING && j->waits.on)
             enqueue_job(c, j);
     }
@@ -106,7 +106,7 @@ static void tell_of_whole(struct control *c, const struct job *j)
         announce_outcome(c, (struct told){.outcome = depend_outcome_of_array(a)});
 }
 
-/* To those that wait for the leader of a heterogeneous job, which is all of it; NULL: its record is
+/* To those that wait for the leader of a job set, which is all of it; NULL: its record is
  * gone. */
 static void tell_of_set(struct control *c, const struct job *leader)
 {

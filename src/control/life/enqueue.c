@@ -19,7 +19,7 @@ void enqueue_job(struct control *c, struct job *j)
     if (!reason)
         reason = gate_queue(c, j);
     bool ready = !reason;
-    if (ready) /* of a heterogeneous job none is known before the planner has looked at it */
+    if (ready) /* of a job set none is known before the planner has looked at it */
         reason = j->set ? set_find_reason(j) : REASON_PRIORITY;
     if (ready && c->announced) /* no pass before the shutdown would set the reason */
         reason = REASON_REQ_NODE_NOT_AVAIL;

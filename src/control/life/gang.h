@@ -4,7 +4,7 @@
  * follows its decisions by the transitions of scontrol suspend and resume, but for one difference:
  * the units of a job that the rotation has suspended stay its own.
  *
- * Jobs of a heterogeneous job take part as one member of the rotation.
+ * Jobs of a job set take part as one member of the rotation.
  */
 #pragma once
 

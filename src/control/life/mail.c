@@ -182,7 +182,7 @@ static void send_mail(struct control *c, struct job *j, size_t event, bool whole
     c->env->run(c->env->ctx, &m);
 }
 
-/* Of a heterogeneous job only the leader, whatever a change of the others says (HET-47). */
+/* Of a job set only the leader, whatever a change of the others says. */
 static bool wants_mail(const struct job *j, unsigned mail)
 {
     return j->mail & mail && job_set_is_leader(j);

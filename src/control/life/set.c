@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "cluster/job/job_set_text.h"
 #include "conf/conf_sets.h"
 #include "control/core/named.h"
 #include "control/internal.h"
@@ -197,7 +198,7 @@ void set_tell_reason(struct control *c, struct job *j)
 
 void set_ranked(struct control *c, struct job *j)
 {
-    job_set_rank(j, (enum conf_sets_rank)c->conf->sched.bf_hetjob_prio);
+    job_set_rank(j, conf_sets_rank_by(c->conf));
 }
 
 void set_queued(struct control *c, struct job *j)
@@ -208,7 +209,7 @@ void set_queued(struct control *c, struct job *j)
 
 bool set_is_meant_whole(const struct control *c)
 {
-    return c->conf->sched.whole_hetjob || c->conf->sched.whole_pack;
+    return conf_sets_are_meant_whole(c->conf);
 }
 
 bool set_is_not_drawn(const struct control *c, const struct job *j)
@@ -241,9 +242,7 @@ static void hold_component(struct control *c, struct job *j, uint32_t missing)
     j->admin_hold = true;
     enqueue_job(c, j);
     free(j->reason_detail);
-    j->reason_detail = mem_printf("the record of component %u of the heterogeneous job %u is "
-                                  "missing: cancel the job, and submit it again",
-                                  missing, job_set_id(j));
+    j->reason_detail = mem_printf(JOB_SET_TEXT_MISSING, missing, job_set_id(j));
     job_touch(c->cluster, j);
 }
 

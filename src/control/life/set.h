@@ -56,13 +56,13 @@ enum reason set_find_reason(const struct job *j);
  * components. */
 void set_tell_reason(struct control *c, struct job *j);
 /* The job is queued, or its priority is another: its set is queued as
- * SchedulerParameters=bf_hetjob_prio says, and what was known of the whole set no longer holds. */
+ * conf_sets_rank_by() says, and what was known of the whole set no longer holds. */
 void set_queued(struct control *c, struct job *j);
 /* The same for its priority alone. */
 void set_ranked(struct control *c, struct job *j);
-/* SchedulerParameters=whole_hetjob: a component's own id means its whole set. */
+/* The own id of a component means its whole set. */
 bool set_is_meant_whole(const struct control *c);
-/* HetLimits=magnetic: magnetic reservations do not draw the job. */
+/* Magnetic reservations do not draw the job. */
 bool set_is_not_drawn(const struct control *c, const struct job *j);
 
 /* After a restart: pending components of which another one has no record are held, for they cannot

@@ -17,11 +17,11 @@ struct split_list { /* used as a VEC */
  * cannot be copied. */
 struct job *split_first(struct control *c, struct job *j);
 /* The records of a job, of all elements of an array, or of these elements of it ("1-5,7"), which
- * get records of their own; of a heterogeneous job all components by the id of the leader, and one
+ * get records of their own; of a job set all components by the id of the leader, and one
  * by an offset or its own id. -ERR_NO_JOB: there are none. Each is to be settled. */
 int split_targets(struct control *c, const Pb__StepId *id, struct split_list *out, struct err *err);
-/* The same, of a request to cancel, hold or release, to which SchedulerParameters=whole_hetjob
- * applies: a component's own id means all components. */
+/* The same, of a request to cancel, hold or release, in which the own id of a component may mean
+ * all components, see set_is_meant_whole(). */
 int split_whole_targets(struct control *c, const Pb__StepId *id, struct split_list *out,
                         struct err *err);
 /* How many of them, from this one on, are components of one set; 1 for a record that is in none. */

@@ -5,7 +5,9 @@
 
 #include "base/pb.h"
 #include "base/step_id.h"
+#include "cluster/job/job_set_text.h"
 #include "cluster/job/step_cpus.h"
+#include "conf/conf_sets.h"
 #include "control/core/counters.h"
 #include "control/core/facts.h"
 #include "control/core/log.h"
@@ -534,7 +536,7 @@ static void begin_or_resume(struct control *c)
         c->plan_freed = c->cluster->pool.freed;
         c->passes++;
         plan_begin(&c->plan, c->cluster, &c->plan_notes, control_wall(c), start_backfills(c));
-        if (c->conf->sched.hetjob_two_mode && start_backfills(c))
+        if (conf_sets_have_two_modes(c->conf) && start_backfills(c))
             two_mode_begin(&c->plan);
     }
     c->plan.work = 0;
@@ -571,11 +573,10 @@ static void debug_set(struct control *c, const struct job *j, const struct decis
     if (!j->set)
         return;
     if (d->kind == PLAN_START)
-        control_debug(c, hetjob, "heterogeneous job %u: its %u components start", j->id,
-                      job_set_count(j));
+        control_debug(c, job_sets, JOB_SET_TEXT_STARTS, j->id, job_set_count(j));
     else
-        control_debug(c, hetjob, "heterogeneous job %u: component %u waits: %s, start in %lld s",
-                      job_set_id(j), j->set_offset, reason_word(d->reason),
+        control_debug(c, job_sets, JOB_SET_TEXT_DELAYED, job_set_id(j), j->set_offset,
+                      reason_word(d->reason),
                       d->start_at ? (long long)(d->start_at - c->plan.now_sec) : -1LL);
 }
 
@@ -649,7 +650,7 @@ static int64_t completing_until(const struct control *c)
     return until;
 }
 
-/* In two modes a pass follows while heterogeneous jobs wait: a start that one mode does not allow
+/* In two modes a pass follows while job sets wait: a start that one mode does not allow
  * is found by the other. */
 static void schedule_next_mode(struct control *c)
 {
@@ -661,8 +662,7 @@ static void schedule_next_mode(struct control *c)
     vec_foreach (&p->sets, set)
         waits = waits || !set->started;
     c->next_mode_ms = waits ? control_mono(c) + after_sec * 1000 : 0;
-    control_debug(c, hetjob, "a pass over %zu heterogeneous jobs in mode %u is over", p->sets.len,
-                  p->mode);
+    control_debug(c, job_sets, JOB_SET_TEXT_PASS, p->sets.len, p->mode);
 }
 
 static void begin_next_mode(struct control *c)

@@ -11,7 +11,7 @@
 
 #define SLOTS_MOST 64 /* that are foreseen */
 
-/* Of all components of a heterogeneous job that have not ended. */
+/* Of all components of a job set that have not ended. */
 static char *format_nodes(const struct control *c, const struct job *j, struct arena *arena)
 {
     _cleanup_hostlist_ struct hostlist *names = hostlist_new();

@@ -133,7 +133,7 @@ static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFi
 }
 
 /* Appends what the step's record does not have of its job: when it was submitted, what it has run,
- * and which element of an array or component of a heterogeneous job it is. */
+ * and which element of an array or component of a job set it is. */
 static void put_job_of_step(const struct control *c, const struct job *j, uint32_t step_id,
                             struct str *out)
 {

@@ -148,7 +148,7 @@ static void put_set_start(struct control *c, const struct job *leader, Pb__Submi
         (char *)"not before that; how much later depends on the jobs that wait before it";
 }
 
-/* Of a heterogeneous job. */
+/* Of a job set. */
 static void check_set(struct control *c, uint64_t call, const struct caller *who,
                       const Pb__SubmitRequest *r)
 {

@@ -14,7 +14,7 @@
 #include "control/step/cast.h"
 #include "control/step/step.h"
 
-/* The jobs whose nodes get the file: one, or components of a heterogeneous job. */
+/* The jobs whose nodes get the file: one, or components of a job set. */
 struct cast_job {
     struct job *job;
     uint32_t number;         /* its part in the credential */
@@ -173,7 +173,7 @@ static int add_job(struct job *j, const Pb__StepId *id, struct cast_jobs *out, s
     return 0;
 }
 
-/* "123.1" of sbcast, where 123 leads a heterogeneous job, is "123+1" (HET-59). */
+/* "123.1" of sbcast, where 123 leads a job set, is "123+1". */
 static Pb__StepId read_component(const struct job *j, const Pb__CastAsk *r)
 {
     Pb__StepId id = *r->id;

@@ -9,6 +9,6 @@
 struct control;
 
 /* The answer, with a credential for files to the nodes of this step, which stands for whole jobs.
- * parts: of several components of a heterogeneous job, see facts_make_cred_of_parts(). */
+ * parts: of several components of a job set, see facts_make_cred_of_parts(). */
 void cast_send_grant(struct control *c, uint64_t call, struct job *j, const Pb__StepRecord *step,
                      Pb__CredPart **parts, size_t part_count, struct arena *arena);

@@ -3,6 +3,7 @@
 
 #include "base/pb.h"
 #include "cluster/job/job_set.h"
+#include "cluster/job/job_set_text.h"
 #include "conf/conf_sets.h"
 #include "control/core/facts.h"
 #include "control/core/named.h"
@@ -14,8 +15,8 @@ static const Pb__StepSpec *part_spec(const Pb__StepSpec *spec, size_t part)
     return spec->n_parts ? spec->parts[part] : spec;
 }
 
-/* The component that the part is in. Parts that name none are in the components of a heterogeneous
- * job one after the other; in any other job all of them are in that job. */
+/* The component that the part is in. Parts that name none are in the components of a job set one
+ * after the other; in any other job all of them are in that job. */
 static uint32_t find_offset(const struct job *j, const Pb__StepSpec *spec, size_t part)
 {
     const Pb__StepSpec *p = part_spec(spec, part);
@@ -43,10 +44,7 @@ int step_parts_refuse(const struct job *j, const Pb__StepSpec *spec, size_t part
     uint32_t count = job_set_count(j), offset = find_offset(j, spec, part);
     if (offset < count)
         return refuse_ended(j, offset, err);
-    return err_set(err, -ERR_COMPONENT,
-                   "Attempt to run a job step with het group value of %u, but the job allocation "
-                   "has maximum value of %u",
-                   offset, count - 1);
+    return err_set(err, -ERR_COMPONENT, JOB_SET_TEXT_NO_STEP, offset, count - 1);
 }
 
 static int check_running(const struct job *j, struct err *err)
@@ -113,25 +111,21 @@ static int find_jobs(const struct job *j, const Pb__StepSpec *spec, struct step_
     return 0;
 }
 
-/* SchedulerParameters=disable_hetjob_steps (HET-70). */
-static int check_one_job(const struct step_parts *parts, struct err *err)
+static int check_span(const struct control *c, const struct step_parts *parts, struct err *err)
 {
     for (size_t i = 1; i < parts->count; i++)
         if (parts->list[i].job != parts->list[0].job)
-            return control_set_error(err, ERR_NOT_SUPPORTED,
-                                     "SchedulerParameters=disable_hetjob_steps forbids steps in "
-                                     "several components of a heterogeneous job");
+            return conf_sets_refuse_span(c->conf, err);
     return 0;
 }
 
-/* A heterogeneous step inside a heterogeneous job (HET-111). */
+/* Several parts of a step in one component of a set. */
 static int check_component(const struct control *c, const struct step_parts *parts, struct err *err)
 {
     for (size_t i = 1; i < parts->count; i++)
         for (size_t k = 0; k < i; k++)
             if (parts->list[i].job->set && parts->list[i].job == parts->list[k].job)
-                return conf_sets_refuse(c->conf, CONF_SETS_het_steps, -ERR_NOT_SUPPORTED,
-                                       "Allocation failure", err);
+                return conf_sets_refuse_shared(c->conf, err);
     return 0;
 }
 
@@ -184,8 +178,8 @@ int step_parts_find(struct control *c, struct job *j, const Pb__StepSpec *spec, 
                        err_text(ERR_COMPONENT), parts->count, JOB_SET_MAX);
     parts->list = arena_alloc(arena, parts->count * sizeof(*parts->list));
     int rc = find_jobs(j, spec, parts, err);
-    if (rc == 0 && c->conf->sched.disable_hetjob_steps)
-        rc = check_one_job(parts, err);
+    if (rc == 0)
+        rc = check_span(c, parts, err);
     if (rc == 0)
         rc = check_component(c, parts, err);
     for (size_t i = 0; rc == 0 && i < parts->count; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The parts of a step: each has tasks in one job, with a layout of its own. An ordinary step has
- * one part. A step of a heterogeneous job has a part in each component that it names, and a
- * heterogeneous step several parts in one job, on different nodes. The tasks of all parts are
+ * one part. A step of a job set has a part in each component that it names. Several parts
+ * may be in one job, on different nodes. The tasks of all parts are
  * numbered in the order of the parts.
  */
 #pragma once

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cluster/job/job_set_text.h"
 
 enum kind { COMMENT, SBATCH, NEXT_PART, BURST, COMMAND };
 
@@ -30,17 +31,13 @@ static bool begins_with(const struct line *l, const char *word)
 
 static bool is_separator(const struct line *l)
 {
-    static const char *const words[] = {"hetjob", "packjob"};
     const char *at = l->text + strlen("#SBATCH"), *end = l->text + l->len;
+    size_t len = 0;
     while (at < end && isspace((unsigned char)*at))
         at++;
-    for (size_t i = 0; i < 2; i++) {
-        size_t len = strlen(words[i]);
-        if ((size_t)(end - at) >= len && !strncmp(at, words[i], len) &&
-            (at + len == end || isspace((unsigned char)at[len])))
-            return true;
-    }
-    return false;
+    while (at + len < end && !isspace((unsigned char)at[len]))
+        len++;
+    return job_set_text_separates(at, len);
 }
 
 static bool is_blank(const struct line *l)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Burst buffer lines in job scripts: comments before the first command that begin with #DIRECTIVE.
- * In the script of a heterogeneous job a line belongs to the component in whose part it stands; a
- * line "#SBATCH hetjob" begins the next part.
+ * In the script of a job set a line belongs to the component in whose part it stands,
+ * see job_set_text_separates().
  */
 #pragma once
 

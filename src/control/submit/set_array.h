@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Arrays of heterogeneous jobs: each element is a job set of its own. All sets are made when the
- * array is submitted; their leaders are the records of the array, and a component is in the array
- * by its leader. The array has the id of the first leader.
+ * Arrays of job sets: each element is a set of its own. All sets are made when the array is
+ * submitted; their leaders are the records of the array, and a component is in the array by its
+ * leader. The array has the id of the first leader.
  */
 #pragma once
 

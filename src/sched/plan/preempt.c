@@ -342,7 +342,7 @@ static bool is_suspended(const struct job *j)
     return j && j->yielded && attempt_is_parked(j);
 }
 
-/* A heterogeneous job goes on as a whole. */
+/* A job set goes on as a whole. */
 static bool can_go_on(struct plan *p, const struct job *leader)
 {
     bool can = true, under = false;

@@ -15,7 +15,7 @@
 enum preempt_mode { PREEMPT_OFF, PREEMPT_CANCEL, PREEMPT_REQUEUE, PREEMPT_SUSPEND };
 
 enum preempt_mode preempt_mode_of(const struct conf *conf, const struct conf_part *p);
-/* How the job makes room. All components of a heterogeneous job do in the same way, by the highest
+/* How the job makes room. All components of a job set do in the same way, by the highest
  * mode of their partitions; PREEMPT_OFF where that of one is so. */
 enum preempt_mode preempt_mode_of_job(const struct conf *conf, const struct job *j);
 /* How jobs of the partition make room for others in this pass. */
@@ -36,7 +36,7 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at);
  * not eligible. */
 bool preempt_may_reclaim(const struct plan *p, const struct job *j);
 
-/* The same of a heterogeneous job, whose components start together. 'sum': its leader with the
+/* The same of a job set, whose components start together. 'sum': its leader with the
  * licences of all. */
 bool preempt_look_set(struct plan *p, const struct job *leader, const struct job *sum,
                       int64_t *look_at);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan/two_mode.h"
 
+#include "cluster/job/job_set_text.h"
+#include "conf/conf_sets.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/gate.h"
 #include "sched/plan/joint.h"
@@ -175,7 +177,7 @@ static void wait_for_others(const struct plan *p, int64_t at_sec, struct decisio
 {
     d->start_at = at_sec;
     if (at_sec <= p->now_sec)
-        d->detail = mem_strdup("the other components of the heterogeneous job start later");
+        d->detail = mem_strdup(JOB_SET_TEXT_WAITS);
 }
 
 /* With the choice of alternative licences with which all of them can. */
@@ -255,7 +257,7 @@ bool two_mode_look(struct plan *p, const struct job *j, bool counts, struct deci
     set->latest_at = find_latest(p, set->id, 0);
     wait_for_others(p, at_sec, d);
     struct decision starts;
-    if (p->cluster->conf->sched.bf_hetjob_immediate && can_start(p, set) &&
+    if (conf_sets_start_at_once(p->cluster->conf) && can_start(p, set) &&
         start_set(p, set, &starts)) {
         free(d->detail);
         *d = starts;

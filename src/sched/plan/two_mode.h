@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Passes in two modes (SchedulerParameters=hetjob_two_mode), as Slurm plans heterogeneous jobs:
- * each component is a job of its own to the planner, with the earliest start that it has beside
- * those before it in the queue, and that place is kept for it. A set starts when all of its
- * components could start now. Modes alternate from pass to pass:
+ * Passes in two modes (conf_sets_have_two_modes()), as Slurm plans components: each component is a
+ * job of its own to the planner, with the earliest start that it has beside those before it in the
+ * queue, and that place is kept for it. A set starts when all of its components could start now.
+ * Modes alternate from pass to pass:
  *
  *   mode 1: a component has no start before the starts of the components that were looked at before
  *           it. The latest start of the set is noted.

@@ -321,7 +321,7 @@ static bool is_set_licensed(const struct victim_search *h, const struct job *lea
     return false;
 }
 
-/* A heterogeneous job is considered with its leader, and when all of its components may be. */
+/* A job set is considered with its leader, and when all of its components may be. */
 static bool may_be_victim(struct victim_search *h, const struct job *v)
 {
     if (!job_set_is_leader(v) || job_is_final(v) ||

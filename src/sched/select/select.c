@@ -384,7 +384,7 @@ static uint32_t fill_nodes(const struct chooser *ch, uint32_t most, uint32_t lef
 
 /* Gives every chosen node a task, and the tasks that its --mincpus hold. The other tasks fill one
  * node before the next; with --spread-job, and where jobs share CPUs, they go to the nodes in turn:
- * so that more jobs fit beside each other (GANG-54). */
+ * so that more jobs fit beside each other. */
 static void count_tasks_of_nodes(const struct chooser *ch, const struct request *r, uint32_t *got)
 {
     uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Heterogeneous jobs: some of the jobs of a drawn plan become components of others. What they are
+/* Job sets: some of the jobs of a drawn plan become components of others. What they are
  * drawn from is a stream of its own, so a plan without them is as it was. */
 #include "sim/plan/draw.h"
 

@@ -201,7 +201,7 @@ struct sim_size {
     unsigned nodes, cpus, jobs, fault_per_mille;
 };
 void sim_plan_draw(struct sim_plan *p, uint64_t seed);
-/* The same, of which some jobs are put together to heterogeneous jobs. */
+/* The same, of which some jobs are put together to job sets. */
 void sim_plan_draw_sets(struct sim_plan *p, uint64_t seed);
 /* Equal nodes, one partition, simple jobs: for large worlds and for measuring. */
 void sim_plan_draw_simple(struct sim_plan *p, uint64_t seed, const struct sim_size *size);

@@ -69,7 +69,7 @@ static void check_depend_array(struct sim *s, const struct sim_watch *w, const s
                   is.well, is.badly, all);
 }
 
-/* What a job has ever come to; by its leader a heterogeneous job as a whole: it has ended when all
+/* What a job has ever come to; by its leader a job set as a whole: it has ended when all
  * components have, badly when any did, and well when all did. */
 static void find_ends(const struct sim *s, const struct sim_watch *on, bool *well, bool *badly)
 {
@@ -141,7 +141,7 @@ static uint32_t set_of(const struct sim *s, const struct sim_node_job *j)
     return w ? w->set_id : 0;
 }
 
-/* Components of a heterogeneous job may share cores: the largest one here counts. The others have
+/* Components of a job set may share cores: the largest one here counts. The others have
  * 0. */
 static uint32_t count_cpus(const struct sim *s, const struct sim_node *n,
                            const struct sim_node_job *j)

@@ -159,7 +159,7 @@ static bool may_be_missing_node(const struct sim *s, const struct sim_watch *w,
            (status == LAUNCH_STATUS && c->item->no_kill && (!is_known(w) || has_lost_node(s, w)));
 }
 
-/* --- of a heterogeneous job, of which one end may be the end of all */
+/* --- of a job set, of which one end may be the end of all */
 
 static const struct sim_watch *find_watched_component(const struct sim *s,
                                                       const struct sim_watch *w, uint32_t n)

@@ -52,7 +52,7 @@ void sim_array_check_given(struct sim *s, const struct sim_watch *w);
 void sim_array_check_end(struct sim *s, unsigned client);
 void sim_array_done(struct sim *s);
 
-/* set.c: heterogeneous jobs */
+/* set.c: job sets */
 struct sim_client *sim_set_leader(struct sim *s,
                                   const struct sim_client *c); /* NULL: it has none */
 bool sim_set_must_fit(struct sim *s, uint32_t set_id);         /* when nothing else runs */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Heterogeneous jobs: which clients' jobs are components of one set, and what is promised of their
+ * Job sets: which clients' jobs are components of one set, and what is promised of their
  * records. All components begin at the same moment or none does; they are in the queue together,
  * and return to it together; they stand still together; the end of the leader ends the others.
  * Looked at after each turn, and on the disk after each restart, by the records alone. A component

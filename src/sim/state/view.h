@@ -27,7 +27,7 @@ struct sim_view { /* what a job's record says */
     uint64_t mem_node_mib;
     int64_t deadline_at;
     uint32_t throttle;
-    uint32_t set_id, set_offset, set_count; /* of a heterogeneous job; count 0: it is none */
+    uint32_t set_id, set_offset, set_count; /* of a job set; count 0: it is none */
     uint64_t elements;                      /* bits: those that its record has */
     char features[SIM_NAME], prefer[SIM_NAME];
     char part[SIM_NAME], name[SIM_NAME], reason[SIM_NAME], resv[SIM_NAME];

@@ -132,9 +132,9 @@ static void put_component_id(struct envlist *env, const Pb__JobFacts *f, uint32_
 {
     if (!f || !f->has_set_id)
         return;
-    _cleanup_free_ char *name = mem_printf("SLURM_JOB_ID_HET_GROUP_%u", f->set_offset);
+    _cleanup_free_ char *name = mem_printf("SLURM_JOB_ID" JOB_SET_ENV_GROUP "%u", f->set_offset);
     put_task_number(env, name, job_id);
-    put_task_number(env, "SLURM_HET_SIZE", f->set_count);
+    put_task_number(env, JOB_SET_ENV_SIZE, f->set_count);
 }
 
 static void put_component_ids(struct envlist *env, const Pb__Cred *cred)

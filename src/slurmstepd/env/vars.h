@@ -11,7 +11,7 @@
 #include "proto/step.pb-c.h"
 
 /* Variables of the job and of the step, the same for every task of this node. */
-/* Of a heterogeneous job, whose script this is, those of each component, too. Returns how many of
+/* Of a job set, whose script this is, those of each component, too. Returns how many of
  * these were left out, see cluster/job/job_set_env.h. */
 size_t vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
                   const Pb__Cred *cred);

@@ -120,7 +120,7 @@ struct step_life {
     void (*put_pmix_env)(const struct task *t, struct envlist *env);   /* pmix_put_env() */
 };
 
-/* The id by which users know the job: of a component of a heterogeneous job that of its leader. */
+/* The id by which users know the job: of a component of a job set that of its leader. */
 static inline uint32_t step_set_id_of(const Pb__Cred *cred)
 {
     return cred->facts && cred->facts->has_set_id ? cred->facts->set_id : cred->job_id;

@@ -28,7 +28,7 @@ struct become_command {
 int become_sbatch(const struct conf *conf, const struct opt *o, struct Pb__JobSpec *spec,
                   const struct become_command *command);
 
-/* srun --test-only: asks whether and when the job would start. Of a heterogeneous job with its
+/* srun --test-only: asks whether and when the job would start. Of a job set with its
  * components behind the first. Returns srun's exit status. */
 int become_estimate(const struct conf *conf, struct Pb__JobSpec *spec,
                     struct Pb__JobSpec **components, size_t count);

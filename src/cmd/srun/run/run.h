@@ -81,7 +81,7 @@ struct run_options {
      * are these options themselves, and of the others only what nodes are told counts. NULL: one.
      */
     const struct run_options *const *parts;
-    struct Pb__JobSpec **components; /* behind 'job', for a heterogeneous job of its own */
+    struct Pb__JobSpec **components; /* behind 'job', for a job set of its own */
     size_t component_count;
 };
 

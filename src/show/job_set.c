@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "show/job_set.h"
+
+#include "show/json_out.h"
+#include "show/record.h"
+
+void show_set_put_id(const Pb__JobLive *live, struct str *out)
+{
+    if (live->has_set_id)
+        str_printf(out, " HetJobId=%u HetJobOffset=%u", live->set_id, live->set_offset);
+}
+
+void show_set_put_line(const Pb__JobSpec *spec, const Pb__JobLive *live, struct show_style style,
+                       struct str *out)
+{
+    if (!live->has_set_id)
+        return;
+    record_pair(out, "HetJobIdSet", live->set_job_ids);
+    if (spec->component)
+        record_pair(out, " HetComponent", spec->component);
+    record_break(style, out);
+}
+
+const char *show_set_number(const Pb__JobLive *live, uint32_t number, struct str *out)
+{
+    if (!live->has_set_id)
+        return "N/A";
+    str_printf(out, "%u", number);
+    return str_cstr(out);
+}
+
+void show_set_put_step(const Pb__StepRecord *step, json_t *o)
+{
+    json_object_set_new(o, "het_job_id", json_out_number(step->has_set_id, false, step->set_id));
+    json_object_set_new(o, "het_job_offset",
+                        json_out_number(step->has_set_id, false, step->set_offset));
+}
+
+json_t *show_set_pack_why(const Pb__WhyReply *why)
+{
+    if (!why->has_set_count)
+        return json_null();
+    return json_pack("{s:I, s:I, s:I, s:I}", "het_job_id", (json_int_t)why->set_id, "offset",
+                     (json_int_t)why->set_offset, "job_id", (json_int_t)why->job_id, "count",
+                     (json_int_t)why->set_count);
+}
