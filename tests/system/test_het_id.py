@@ -451,6 +451,17 @@ def test_completion_offers_the_whole_and_components(het, held):
     assert sorted(words) == [str(held), *(f"{held}+{i}" for i in range(3))]
 
 
+def test_missing_component_of_a_known_job(het, held):
+    """HET-37: scancel says that the component does not exist, and fails as for a step, whatever is asked of the component."""
+    said = f"Invalid job id specified: job {held} has components 0 to 2"
+    for options in "", "-s USR1", "-u root", "-t PENDING", "--ctld", "-i":
+        het.run(f"scancel {options} {held}+9").fails(f"scancel: error: Kill job error on job id {held}+9: {said}")
+        het.run(f"scancel -Q {options} {held}+9").fails()
+    het.run(f"scancel {held}+9.0").fails(f"Kill job error on job step id {held}+9.0: {said}")
+    het.run("scancel 999999").ok()
+    assert rows(het, "-j", str(held)) == [f"{held}+{i} PD" for i in range(3)]
+
+
 def test_arrays(het):
     """HET-99: each element of a job array is a set, with ids as 123_4+1."""
     job = int(het.run(["sbatch", "--parsable", "-a", "1,3", "-o", "out_%A_%a", "-N1", "--exclusive", ":", "-N1", "--exclusive", "--component=io", "--wrap",

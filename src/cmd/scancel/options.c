@@ -16,7 +16,8 @@
 #define ARGS_DEF "cmd/scancel/scancel.def"
 #include "cli/args_rows.h"
 
-const struct args_table options_table = ARGS_TABLE("scancel", "[job_id[_array_id][.step_id]...]");
+const struct args_table options_table =
+    ARGS_TABLE("scancel", "[job_id[_array_id|+component][.step_id]...]");
 
 int options_add_id(struct options *o, const char *text)
 {

@@ -37,6 +37,13 @@ scontrol_run run_cancel_reboot, run_completing, run_reboot, run_resume, run_susp
 #undef PLANNED
 struct str;
 void show_put_entities(struct str *out); /* the help */
+/* "Partition foo not found", where the entity would be; as an error beside JSON and YAML. Returns
+ * the status to exit with. */
+int show_say_not_found(const char *what, const char *name);
+
+/* The text of resources.yaml, to that file; NULL or "-": to standard output. The status to exit
+ * with. */
+int write_resources(const char *file);
 
 /* Whether the controllers answer, a line each; full: with the leader of several, or all as JSON or
  * YAML. 0: at least one controller answers; 1: none does. */
