@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "cli/opt.h"
 #include "rpc/client.h"
 
 #define QUEUE_MAX (256u << 10)
@@ -151,4 +153,20 @@ void say_error(const char *fmt, ...)
 const char *say_last_error(void)
 {
     return last_error;
+}
+
+void say_exit_with_status(int status, const char *text)
+{
+    say_error("%s", text);
+    exit(opt_exit_status("SLURM_EXIT_ERROR", status));
+}
+
+void say_exit_with_error(const char *text)
+{
+    say_exit_with_status(1, text);
+}
+
+void say_exit_with_bad_value(const char *text)
+{
+    say_exit_with_status(OPT_STATUS_BAD_VALUE, text);
 }

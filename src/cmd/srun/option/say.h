@@ -27,3 +27,8 @@ void say_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));   /*
 
 /* A complaint of a node, in its own words: "slurmstepd: error: ...". */
 void say_stepd_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* An error that ends srun, with this status unless SLURM_EXIT_ERROR is set. */
+_Noreturn void say_exit_with_status(int status, const char *text);
+_Noreturn void say_exit_with_error(const char *text);     /* with status 1 */
+_Noreturn void say_exit_with_bad_value(const char *text); /* the value of an option is invalid */
