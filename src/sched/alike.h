@@ -28,9 +28,11 @@ struct alike_entry {
     uint32_t next; /* as in 'first'; 0: none */
 };
 
-/* 'of_user': only what was found of jobs of the same user counts. */
-bool alike_has(const struct alike *set, const struct job *j, bool of_user);
+/* 'of_user': only what was found of jobs of the same user counts. The hash is equal for jobs that
+ * cover each other; whoever asks several sets makes it once. */
+uint64_t alike_hash(const struct job *j, bool of_user);
+bool alike_has(const struct alike *set, const struct job *j, bool of_user, uint64_t hash);
 /* One that is there and covered by it is not, from then on. */
-void alike_add(struct alike *set, const struct job *j, bool of_user);
+void alike_add(struct alike *set, const struct job *j, bool of_user, uint64_t hash);
 void alike_clear(struct alike *set);
 void alike_done(struct alike *set);

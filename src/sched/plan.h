@@ -130,6 +130,8 @@ struct plan_failures {
     struct alike by_nodes;    /* they do not fit on nodes, whatever licences they need */
     struct alike by_licenses; /* they do not fit on nodes that have the licences they need */
     struct alike closed;      /* the gate of their licences is closed */
+    uint32_t hash_of;         /* id of the job that 'hash' is of; 0: none */
+    uint64_t hash;            /* alike_hash() of that job */
 };
 
 struct plan {
@@ -154,8 +156,7 @@ struct plan {
     bool asks;                   /* the present look is a query: the pass does not change by it */
     struct plan_variant variant; /* of the set that it is about */
     const struct job *guest;     /* in no queue, plan_visit(); NULL: none */
-    struct job_copy
-        *view; /* the job that is being looked at, in another than its first partition */
+    struct job_copy *view;    /* the job that is looked at, in another than its first partition */
     struct job_copy *either;  /* the same, with one of its alternative licences */
     struct job_copy *changed; /* the same, with switches_since and switches_waived as decided; NULL:
                                 they are as in the job */

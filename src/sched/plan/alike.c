@@ -58,7 +58,7 @@ static uint64_t mix_hash(uint64_t hash, uint64_t with)
     return hash ^ hash >> 32;
 }
 
-static uint64_t hash_of(const struct alike *set, const struct job *j, bool of_user)
+uint64_t alike_hash(const struct job *j, bool of_user)
 {
     const struct request *r = &j->want;
     uint64_t hash = mix_hash((uint64_t)r->min_nodes << 32 | r->max_nodes, r->tasks);
@@ -67,10 +67,16 @@ static uint64_t hash_of(const struct alike *set, const struct job *j, bool of_us
     hash = mix_hash(mix_hash(hash, r->mem_node_mib), r->mem_cpu_mib);
     if (r->features)
         hash = mix_hash(hash, str_hash(r->features));
-    if (set->by_licenses)
-        vec_foreach (&r->licenses.list, need)
-            hash = mix_hash(hash, (uint64_t)(uint32_t)need->at << 32 | need->count);
     return of_user || r->user_alone ? mix_hash(hash, j->uid) : hash;
+}
+
+/* By which the set finds the job. */
+static uint64_t add_licenses(const struct alike *set, const struct job *j, uint64_t hash)
+{
+    if (set->by_licenses)
+        vec_foreach (&j->want.licenses.list, need)
+            hash = mix_hash(hash, (uint64_t)(uint32_t)need->at << 32 | need->count);
+    return hash;
 }
 
 static struct alike_entry *find_entry(const struct alike *set, const struct job *j, bool of_user,
@@ -87,9 +93,9 @@ static struct alike_entry *find_entry(const struct alike *set, const struct job 
     return NULL;
 }
 
-bool alike_has(const struct alike *set, const struct job *j, bool of_user)
+bool alike_has(const struct alike *set, const struct job *j, bool of_user, uint64_t hash)
 {
-    return set->list.len && find_entry(set, j, of_user, hash_of(set, j, of_user), false);
+    return set->list.len && find_entry(set, j, of_user, add_licenses(set, j, hash), false);
 }
 
 static void link_entry(struct alike *set, size_t at)
@@ -109,9 +115,9 @@ static void grow_table(struct alike *set)
         link_entry(set, i);
 }
 
-void alike_add(struct alike *set, const struct job *j, bool of_user)
+void alike_add(struct alike *set, const struct job *j, bool of_user, uint64_t hash)
 {
-    uint64_t hash = hash_of(set, j, of_user);
+    hash = add_licenses(set, j, hash);
     struct alike_entry *e = find_entry(set, j, of_user, hash, true);
     if (e) {
         e->job = j;

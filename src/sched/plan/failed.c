@@ -22,6 +22,29 @@ void failed_done(struct plan_failures *f)
     alike_done(&f->closed);
 }
 
+void failed_begin_look(struct plan *p, const struct job *j)
+{
+    bool is_asked = !plan_note(p, j)->unfit;
+    p->failures.hash = is_asked ? alike_hash(j, p->cluster->pool.locked) : 0;
+    p->failures.hash_of = is_asked ? j->id : 0;
+}
+
+static uint64_t find_hash(const struct plan *p, const struct job *j)
+{
+    const struct plan_failures *f = &p->failures;
+    return f->hash_of && f->hash_of == j->id ? f->hash : alike_hash(j, p->cluster->pool.locked);
+}
+
+static bool is_failure_known(const struct plan *p, const struct alike *set, const struct job *j)
+{
+    return set->list.len && alike_has(set, j, p->cluster->pool.locked, find_hash(p, j));
+}
+
+static void add_failed_job(struct plan *p, struct alike *set, const struct job *j)
+{
+    alike_add(set, j, p->cluster->pool.locked, find_hash(p, j));
+}
+
 void failed_forget_licenses(struct plan *p)
 {
     alike_clear(&p->failures.by_licenses);
@@ -41,28 +64,27 @@ static bool depends_on_licenses(const struct plan *p, const struct job *j)
 void failed_add(struct plan *p, const struct job *j)
 {
     if (!j->partitions)
-        alike_add(depends_on_licenses(p, j) ? &p->failures.by_licenses : &p->failures.by_nodes, j,
-                  p->cluster->pool.locked);
+        add_failed_job(
+            p, depends_on_licenses(p, j) ? &p->failures.by_licenses : &p->failures.by_nodes, j);
 }
 
 bool failed_has(const struct plan *p, const struct job *j)
 {
-    bool of_user = p->cluster->pool.locked;
     if (j->time_min_sec) /* it may be shorter than the other one */
         return false;
-    return alike_has(&p->failures.by_nodes, j, of_user) ||
-           (!j->partitions && alike_has(&p->failures.by_licenses, j, of_user));
+    return is_failure_known(p, &p->failures.by_nodes, j) ||
+           (!j->partitions && is_failure_known(p, &p->failures.by_licenses, j));
 }
 
 void failed_add_closed(struct plan *p, const struct job *j)
 {
     bool is_view = j->partitions || j->want.licenses.any || p->asks;
     if (!is_view && license_needs_tied(p->cluster, j))
-        alike_add(&p->failures.closed, j, p->cluster->pool.locked);
+        add_failed_job(p, &p->failures.closed, j);
 }
 
 bool failed_has_closed(const struct plan *p, const struct job *j)
 {
     bool is_view = j->partitions || j->in_set || p->asks;
-    return !is_view && alike_has(&p->failures.closed, j, p->cluster->pool.locked);
+    return !is_view && is_failure_known(p, &p->failures.closed, j);
 }

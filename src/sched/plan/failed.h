@@ -18,6 +18,8 @@ struct plan_failures;
 void failed_begin(struct plan_failures *f);
 void failed_clear(struct plan_failures *f);
 void failed_done(struct plan_failures *f);
+/* The next questions are about this job. */
+void failed_begin_look(struct plan *p, const struct job *j);
 /* A job before the next one has other licences kept for it than before. */
 void failed_forget_licenses(struct plan *p);
 /* The job does not start now. */

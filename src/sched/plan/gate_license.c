@@ -5,14 +5,22 @@
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
 
-/* Whether the tied pools might have it, whatever nodes are free. */
-static bool might_have_tied(const struct plan *p, const struct job *j)
+/* Whether the licences of the cluster and the tied pools might have it, whatever nodes are free.
+ * 'tied' gets whether it needs tied pools. */
+static bool might_have_licenses(const struct plan *p, const struct job *j, bool *tied)
 {
-    vec_foreach (&j->want.licenses.list, need)
-        if (license_is_tied(p->cluster, need) &&
-            license_count_most(p->cluster, need) < plan_need(j).nodes)
+    bool of_cluster = false;
+    *tied = false;
+    vec_foreach (&j->want.licenses.list, need) {
+        if (!license_is_tied(p->cluster, need)) {
+            of_cluster = true;
+            continue;
+        }
+        *tied = true;
+        if (license_count_most(p->cluster, need) < plan_need(j).nodes)
             return false;
-    return true;
+    }
+    return !of_cluster || license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec);
 }
 
 /* The tied pools have what it needs on as many nodes as it needs, were all nodes usable: for nodes
@@ -39,10 +47,12 @@ static bool has_tied_somewhere(const struct plan *p, const struct job *j)
 
 enum reason gate_licenses(const struct plan *p, const struct job *j)
 {
-    bool licensed = license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec);
-    if (licensed && license_needs_tied(p->cluster, j))
-        licensed =
-            might_have_tied(p, j) && (plan_note(p, j)->unfit || !plan_might_fit(p, j) ||
-                                      (!failed_has_closed(p, j) && has_tied_somewhere(p, j)));
+    bool tied;
+    if (!j->want.licenses.list.len)
+        return REASON_NONE;
+    bool licensed = might_have_licenses(p, j, &tied);
+    if (licensed && tied)
+        licensed = plan_note(p, j)->unfit || !plan_might_fit(p, j) ||
+                   (!failed_has_closed(p, j) && has_tied_somewhere(p, j));
     return licensed ? REASON_NONE : REASON_LICENSES;
 }

@@ -95,9 +95,12 @@ static bool is_foreseen(const struct shadow *s, const struct job *j, const struc
                         int64_t at, struct selection *where)
 {
     _cleanup_(license_view_done) struct license_view v = {0};
+    _cleanup_bitset_ struct bitset *open = bitset_dup(allowed);
     const struct free_view *view =
         license_view_init(&v, NULL, s->cluster, j, resv_home(j), at, &s->then);
-    return select_nodes(s->cluster, j, allowed, view, where) == 0;
+    if (!leaf_matters(s->cluster, j))
+        bitset_and(open, s->spare.open);
+    return select_nodes(s->cluster, j, open, view, where) == 0;
 }
 
 /* s->at_sec is the first of the ends from 'l' on at which it fits as far as running jobs go;

@@ -22,14 +22,17 @@ static const struct node_kind *find_node_kind(const struct timeline *t, uint32_t
     return &p->kinds.data[p->kind[node]];
 }
 
-/* Room for so many more of them; the first one's place. */
+/* Room for this number of further spans; the place of the first one. */
 static uint32_t add_spans(struct timeline *t, uint32_t count)
 {
     uint32_t first = t->spans_len;
     t->spans_len += count;
-    t->spans = mem_realloc(t->spans, t->spans_len * sizeof(*t->spans));
+    if (t->spans_len <= t->spans_room)
+        return first;
+    t->spans_room = t->spans_len * 2;
+    t->spans = mem_realloc(t->spans, t->spans_room * sizeof(*t->spans));
     if (t->kinds)
-        t->gres = mem_realloc(t->gres, t->spans_len * 2 * t->kinds * sizeof(*t->gres));
+        t->gres = mem_realloc(t->gres, t->spans_room * 2 * t->kinds * sizeof(*t->gres));
     return first;
 }
 
@@ -58,22 +61,43 @@ static void copy_gres(struct timeline *t, const struct timeline_span *to,
         memmove(gres_of(t, to), gres_of(t, from), count * 2 * t->kinds * sizeof(*t->gres));
 }
 
-static void lay_out(struct timeline *t)
+/* Gives the node its first span, which is what the view has of it. */
+static void lay_out_node(struct timeline *t, uint32_t node)
+{
+    struct timeline_node *n = &t->nodes[node];
+    if (n->len)
+        return;
+    n->len = 1;
+    n->room = (uint32_t)t->cluster->nodes.data[node]->holders.len + 1 + SPANS_FREE;
+    n->first = add_spans(t, n->room);
+    struct timeline_span *s = &t->spans[n->first];
+    s->from = TIMELINE_NOW;
+    node_free_copy(free_in(t, s), node_free_in(&t->view, node, t->kinds), t->kinds);
+    node_free_copy(foreseen_in(t, s), node_free_in(&t->view, node, t->kinds), t->kinds);
+    bitset_set(t->laid_out, node);
+    bitset_set(t->open, node);
+}
+
+/* Whether finish_view() would change what the view has of the node. */
+static bool needs_finish(const struct timeline *t, uint32_t node)
+{
+    const struct free_view *v = &t->view;
+    bool is_full = v->units[node] == find_node_kind(t, node)->units;
+    return v->whole[node] != is_full || (is_full && v->users[node].who != USERS_NONE);
+}
+
+/* A node stays in the view as it is now, without spans, until something becomes free or is taken
+ * there. */
+static void begin_view(struct timeline *t)
 {
     const struct cluster *c = t->cluster;
-    const struct free_view *now = &c->pool.now;
-    uint32_t at = 0;
+    pool_view_copy(&t->view, &c->pool.now, c->nodes.len, t->kinds);
+    memset(t->view.use, 0, c->nodes.len * sizeof(*t->view.use));
     for (uint32_t i = 0; i < c->nodes.len; i++) {
-        uint32_t jobs = (uint32_t)c->nodes.data[i]->holders.len;
-        t->nodes[i] = (struct timeline_node){at, 1, jobs + 1 + SPANS_FREE, false};
-        at += t->nodes[i].room;
-    }
-    add_spans(t, at);
-    for (uint32_t i = 0; i < c->nodes.len; i++) {
-        struct timeline_span *s = &t->spans[t->nodes[i].first];
-        s->from = TIMELINE_NOW;
-        node_free_copy(free_in(t, s), node_free_in(now, i, t->kinds), t->kinds);
-        node_free_copy(foreseen_in(t, s), node_free_in(now, i, t->kinds), t->kinds);
+        if (t->view.units[i])
+            bitset_set(t->open, i);
+        if (needs_finish(t, i))
+            lay_out_node(t, i);
     }
 }
 
@@ -110,6 +134,7 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
 {
     const struct node *n = t->cluster->nodes.data[a->node];
     struct timeline_node *node = &t->nodes[a->node];
+    lay_out_node(t, a->node);
     make_room(t, node);
     struct timeline_span *last = &t->spans[node->first + node->len - 1];
     if (last->from != at) {
@@ -168,8 +193,9 @@ void timeline_begin(struct timeline *t, const struct cluster *c, int64_t now_sec
     t->nodes = mem_new_array(struct timeline_node, n);
     t->use = mem_new_array(struct unit_use *, n);
     t->filled_use = mem_new_array(struct unit_use *, n);
-    pool_view_init(&t->view, c->nodes.len, t->kinds);
-    lay_out(t);
+    t->laid_out = bitset_new(c->nodes.len);
+    t->open = bitset_new(c->nodes.len);
+    begin_view(t);
     timeline_add_moment(t, TIMELINE_NOW);
 }
 
@@ -325,6 +351,8 @@ void timeline_done(struct timeline *t)
     free(t->spans);
     vec_done(&t->moments);
     free(t->nodes);
+    bitset_free(t->laid_out);
+    bitset_free(t->open);
     free(t->use);
     pool_view_done(&t->view);
     free(t->gres);
@@ -412,6 +440,12 @@ static void view_shared(struct timeline *t, const struct job *j, int64_t at)
 static bool choose_span_nodes(struct timeline *t, const struct job *j, const struct bitset *allowed,
                               const struct free_view *view, struct selection *where)
 {
+    _cleanup_bitset_ struct bitset *open = NULL;
+    if (!j->want.shared && !leaf_matters(t->cluster, j)) {
+        open = bitset_dup(allowed);
+        bitset_and(open, t->open);
+        allowed = open;
+    }
     select_clear(where);
     bool fits = select_nodes(t->cluster, j, allowed, view, where) == 0;
     if (j->want.shared)
@@ -434,8 +468,10 @@ bool timeline_fits_from(struct timeline *t, const struct job *j, const struct bi
         allowed = set;
     }
     _cleanup_bitset_ struct bitset *all = select_scope(t->cluster, j);
-    bitset_foreach (all ? all : allowed, i)
-        view_between(t, (uint32_t)i, from, until);
+    const struct bitset *seen = all ? all : allowed;
+    bitset_foreach (t->laid_out, i)
+        if (bitset_test(seen, (size_t)i))
+            view_between(t, (uint32_t)i, from, until);
     view_shared(t, j, from);
     t->view.present = from == TIMELINE_NOW;
     if (set)
@@ -451,8 +487,10 @@ bool timeline_is_foreseen(struct timeline *t, const struct job *j, const struct 
 {
     timeline_fill_until(t, at);
     _cleanup_bitset_ struct bitset *all = select_scope(t->cluster, j);
-    bitset_foreach (all ? all : allowed, i)
-        view_foreseen(t, (uint32_t)i, at);
+    const struct bitset *seen = all ? all : allowed;
+    bitset_foreach (t->laid_out, i)
+        if (bitset_test(seen, (size_t)i))
+            view_foreseen(t, (uint32_t)i, at);
     view_shared(t, j, at);
     t->view.present = false;
     const struct free_view *view = &t->view;
@@ -553,6 +591,7 @@ static void take_part(struct timeline *t, const struct job *j, const struct sele
                       const struct share *share, int64_t from, bool runs)
 {
     int64_t until = job_ends_at(j, from == TIMELINE_NOW ? t->calendar.now_sec : from);
+    lay_out_node(t, share->node);
     save_node(t, share->node);
     if (t->trial.open)
         vec_push(&t->trial.placed, ((struct timeline_placed){j, share->node, share->units,

@@ -17,7 +17,7 @@ struct timeline_span { /* free on a node from then to the next span's begin; the
     struct amounts amounts, foreseen;
 };
 
-struct timeline_node { /* where its spans are */
+struct timeline_node { /* where its spans are; without spans it stays as it is now */
     uint32_t first, len, room;
     bool complete; /* all of its jobs' ends are in them */
 };
@@ -54,9 +54,11 @@ struct timeline {
     struct timeline_span *spans; /* of each node in a row; its first begins at TIMELINE_NOW */
     uint64_t *gres; /* of each span: what is free of each kind, and then what is foreseen to be */
     size_t kinds;   /* of generic resources */
-    uint32_t spans_len;
+    uint32_t spans_len, spans_room;
     struct timeline_node *nodes;
-    VEC(int64_t) moments; /* TIMELINE_NOW, and when something becomes free, rising */
+    struct bitset *laid_out; /* nodes that have spans; all others stay as they are now */
+    struct bitset *open;     /* nodes that are laid out, or have a free unit now */
+    VEC(int64_t) moments;    /* TIMELINE_NOW, and when something becomes free, rising */
     struct free_view view;
     struct unit_use **use; /* by node: what view.use holds of its own */
     struct timeline_trial trial;

@@ -615,7 +615,7 @@ static void shared(void **state)
     struct job *j = test_job(c, 3, "n=2");
     expect(c, j, NOW, "n2:2/0");      /* what is free comes first */
     test_run(c, 4, "n2:4", NOW + 60); /* shares, for it is in the first partition */
-    expect(c, j, NOW, "n1:1/0 n2:1/0");
+    expect(c, j, NOW, "n2:2/0");
     j = test_job(c, 5, "p=p w=n1 n=1");
     expect(c, j, NOW + 50, "n1:1/0");
     j = test_job(c, 6, "p=p w=n1 N=1 n=2");
@@ -626,10 +626,36 @@ static void shared(void **state)
     test_cluster_free(c);
 }
 
+/* A look at a large cluster goes over the nodes where something ends, not over all of them. */
+static void only_nodes_where_something_ends_are_laid_out(void **state)
+{
+    struct cluster *c = cluster_up();
+    struct selection s = {0};
+    struct timeline t;
+
+    (void)state;
+    test_run(c, 1, "n2:4", NOW + 50);
+    timeline_init(&t, c, NOW);
+    assert_int_equal(bitset_count(t.laid_out), 1);
+    assert_int_equal(t.nodes[1].len, 2); /* n2, now and when its job has ended */
+    assert_int_equal(bitset_count(t.open), 4);
+    struct job *j = test_job(c, 2, "w=n3 n=4");
+    j->limit_sec = 60;
+    _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+    assert_int_equal(timeline_find(&t, j, allowed, &s), NOW);
+    timeline_start(&t, j, &s);
+    assert_int_equal(bitset_count(t.laid_out), 2);
+    assert_int_equal(timeline_find(&t, j, allowed, &s), NOW + 60);
+    select_done(&s);
+    timeline_done(&t);
+    test_cluster_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared),
+        cmocka_unit_test(only_nodes_where_something_ends_are_laid_out),
         cmocka_unit_test(reservations),
         cmocka_unit_test(answers_do_not_depend_on_how_much_is_filled),
         cmocka_unit_test(is_stale_after_a_change_until_it_is_filled),
