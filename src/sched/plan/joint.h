@@ -78,6 +78,10 @@ int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due);
  * where. 'leader': as in joint_begin(). */
 bool joint_can_start(struct plan *p, const struct job *leader, struct decision *d);
 
+/* joint_look.c: what the pass decides about a set, when it comes to its leader. 'counts': see
+ * depth_takes(). */
+void joint_look(struct plan *p, const struct job *leader, bool counts, struct decision *d);
+
 /* The placements of all parts but the leader's are moved to 'more', with the order of all. */
 void joint_take(struct joint *s, struct selection *where, struct placements *more);
 

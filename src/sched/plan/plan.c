@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/hostlist.h"
+#include "sched/plan/blocked.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/failed.h"
 #include "sched/plan/gate.h"
@@ -306,7 +306,7 @@ static const struct job *view_alternative(struct plan *p, const struct job *j, u
 }
 
 /* What was foreseen for it holds while nothing becomes free before its time. */
-static void reserve_place(struct plan *p, const struct job *j, struct decision *d)
+void plan_reserve_place(struct plan *p, const struct job *j, struct decision *d)
 {
     depth_count_place(p, j);
     vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part, .license = d->license}));
@@ -323,9 +323,7 @@ static void reserve_place(struct plan *p, const struct job *j, struct decision *
         p->head_at = d->start_at;
 }
 
-/* It waits, and has its licences kept: all of them with its place, or those of which it is the
- * first, and when it is to have these. For nodes that are down it keeps neither. */
-static int64_t keep_licenses(struct plan *p, const struct job *j, bool placed, int64_t start_at)
+int64_t plan_keep_licenses(struct plan *p, const struct job *j, bool placed, int64_t start_at)
 {
     if (start_at)
         planned_start_keep_licenses(p, j, start_at);
@@ -334,7 +332,7 @@ static int64_t keep_licenses(struct plan *p, const struct job *j, bool placed, i
     return start_at;
 }
 
-static bool may_have_place(const struct plan *p, const struct job *j, bool first)
+bool plan_may_have_place(const struct plan *p, const struct job *j, bool first)
 {
     return p->backfill && !p->asks && depth_is_served(p, j) && depth_has_place(p, j, first);
 }
@@ -343,100 +341,10 @@ static bool may_have_place(const struct plan *p, const struct job *j, bool first
  */
 static void keep_place(struct plan *p, const struct job *j, struct decision *d)
 {
-    bool place = may_have_place(p, j, false);
+    bool place = plan_may_have_place(p, j, false);
     if (place)
-        reserve_place(p, j, d);
-    d->start_at = keep_licenses(p, view_alternative(p, j, d->license), place, d->start_at);
-}
-
-/* "ReqNodeNotAvail, UnavailableNodes:n[1-2]" */
-static char *say_unavailable(const struct plan *p, const struct job *j)
-{
-    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
-    struct str text = STR_INIT;
-    bitset_foreach (j->want.req, i)
-        if (!bitset_test(p->cluster->pool.usable, (size_t)i))
-            hostlist_push(list, p->cluster->nodes.data[i]->name);
-    str_puts(&text, "ReqNodeNotAvail, UnavailableNodes:");
-    hostlist_format(list, &text);
-    return str_take(&text);
-}
-
-/* A node that it requires is not usable: so it is, wherever in the queue it is. */
-static bool explain_required(const struct plan *p, const struct job *j, struct decision *d)
-{
-    if (!j->want.req || bitset_contains(p->cluster->pool.usable, j->want.req))
-        return false;
-    d->reason = REASON_REQ_NODE_NOT_AVAIL;
-    d->detail = say_unavailable(p, j);
-    return true;
-}
-
-/* Why it does not share with other jobs, as its partition would have it; NULL: it does. */
-static const char *find_sharing_refusal(const struct plan *p, const struct job *j)
-{
-    return job_is_to_share(j) && !j->want.shared ? job_sharing_refusal(p->cluster->conf, j) : NULL;
-}
-
-/* Of the jobs on these nodes one that shares with nobody, as its partition would have it. The
- * reason does not name the job: whoever reads the reason may not be allowed to see the job. */
-static char *say_unshared_by(const struct plan *p, const struct bitset *set)
-{
-    const struct cluster *c = p->cluster;
-    bitset_foreach (set, i)
-        vec_foreach (&c->nodes.data[i]->holders, id) {
-            const struct job *other = cluster_find_job(c, *id);
-            const char *why = other ? job_unshared_reason(c->conf, other) : NULL;
-            if (why && !job_is_final(other))
-                return mem_printf("Resources, not shared by another job: %s", why);
-        }
-    return NULL;
-}
-
-/* Of a job that fits on these nodes with other jobs, if it shared with them, or they with it; NULL:
- * it does not. */
-static char *say_not_shared(const struct plan *p, const struct job *j, const struct bitset *set)
-{
-    const char *why = find_sharing_refusal(p, j);
-    if (why)
-        return mem_printf("Resources, not shared with others: %s", why);
-    return p->cluster->conf->gang && j->want.shared ? say_unshared_by(p, set) : NULL;
-}
-
-/* With one of these alternatives. */
-static bool is_possible(const struct plan *p, const struct job *j, const struct license_needs *all)
-{
-    struct job_copy any, one;
-    any.job = *j;
-    any.job.want.licenses = *all;
-    for (uint32_t n = 0; n < license_count_alternatives(&any.job); n++)
-        if (select_possible(p->cluster, license_view_alternative(&any.job, n, &one), NULL) == 0)
-            return true;
-    return false;
-}
-
-/* Why the head of a partition waits, with one of the alternative licences in 'all'. True: for a
- * reservation, of which those behind it may know nothing. */
-static bool explain_blocked(const struct plan *p, const struct job *j,
-                            const struct license_needs *all, struct decision *d)
-{
-    const struct resv *in = resv_home(j);
-    _cleanup_bitset_ struct bitset *set = plan_allowed(p, j, in);
-    d->reason = REASON_RESOURCES;
-    if (explain_required(p, j, d))
-        return false;
-    if (resv_explain(p->resv, j, set, d))
-        return true;
-    if (select_fits_idle(p->cluster, j, set)) {
-        d->detail = say_not_shared(p, j, set);
-        return false;
-    }
-    if (!is_possible(p, j, all))
-        d->reason = REASON_BAD_CONSTRAINTS;
-    else if (select_possible(p->cluster, j, NULL) == 0)
-        d->detail = mem_strdup("Nodes required for job are DOWN, DRAINED or reserved for jobs in "
-                               "higher priority partitions");
-    return false;
+        plan_reserve_place(p, j, d);
+    d->start_at = plan_keep_licenses(p, view_alternative(p, j, d->license), place, d->start_at);
 }
 
 /* 'j' is 'd->job' as it is in that partition. */
@@ -452,157 +360,7 @@ static void begin_look(struct plan *p, const struct job *j, struct decision *d)
     free(take_ptr(p->changed));
     p->changed_of = d->job;
     read_note(p, j);
-}
-
-/* --- a job set ----------------------------------------------------------------------------------
- *
- * 'sum' is its leader with the licences of all components.
- */
-
-/* Why one of its components may not start, whatever nodes are free. REASON_NONE: all may. */
-static enum reason find_closed_gate(const struct plan *p, const struct job *leader,
-                                    const struct job *sum, bool *keeps_place)
-{
-    *keeps_place = false;
-    for (uint32_t i = 0; i < job_set_count(sum); i++) {
-        const struct job *j = joint_component(p, sum, i);
-        if (!j)
-            return REASON_BAD_CONSTRAINTS;
-        if (i && !joint_is_variant(p, j) && !job_partitions_is_queued(j))
-            return joint_reason_of_absent(j);
-        enum reason closed = i ? gate_of_start(p, j, keeps_place) : REASON_NONE;
-        if (closed)
-            return closed;
-    }
-    return joint_gate_of_start(p, sum, license_needs_tied(p->cluster, leader), keeps_place);
-}
-
-/* All components have begun; the pass reckons with what they have. */
-static void begin_jointly(struct plan *p, const struct job *leader, const struct decision *d)
-{
-    planned_start_remove(p, leader);
-    if (!p->timeline || p->asks)
-        return;
-    calendar_start(&p->timeline->calendar, leader, &d->where);
-    vec_foreach (&d->more.list, at) {
-        struct job_copy room;
-        const struct job *j = cluster_find_job(p->cluster, at->id);
-        calendar_start(&p->timeline->calendar, job_partitions_view(j, at->part, &room), &at->where);
-    }
-}
-
-/* The first thing that is to be said of one of the components. True: see explain_blocked(). */
-static bool explain_blocked_set(const struct plan *p, const struct job *leader, bool first,
-                                struct decision *d)
-{
-    bool kept_out = false;
-    for (uint32_t i = 0; i < job_set_count(leader) && !d->detail; i++) {
-        const struct job *j = joint_component(p, leader, i);
-        if (first)
-            kept_out =
-                explain_blocked(p, j, &job_set_component(leader, i)->want.licenses, d) || kept_out;
-        else
-            explain_required(p, j, d);
-        if (d->reason == REASON_BAD_CONSTRAINTS)
-            return false;
-    }
-    const struct job *one = joint_component(p, leader, 0);
-    bool open = !d->detail || (d->reason == REASON_RESOURCES && find_sharing_refusal(p, one));
-    if (first && !p->asks && open && !kept_out && !joint_could_fit(p, leader, NULL)) {
-        d->reason = REASON_BAD_CONSTRAINTS;
-        free(take_ptr(d->detail));
-    }
-    return kept_out;
-}
-
-/* The planned start was found with a choice of alternatives of its own. */
-static int64_t keep_licenses_of_set(struct plan *p, const struct job *leader, const struct job *sum,
-                                    bool placed, int64_t start_at)
-{
-    if (!placed || !start_at || !joint_has_alternatives(leader))
-        return keep_licenses(p, sum, placed, start_at);
-    struct joint_choice found = {0};
-    struct job_copy copy;
-    joint_choice_read(&found, vec_last(&p->heads).license, &vec_last(&p->heads).more);
-    joint_licenses_init(&copy, p->cluster, job_set_component(leader, 0), &found);
-    start_at = keep_licenses(p, &copy.job, placed, start_at);
-    joint_licenses_done(&copy);
-    return start_at;
-}
-
-static void wait_jointly(struct plan *p, const struct job *leader, const struct job *sum,
-                         struct decision *d)
-{
-    bool served = depth_is_served(p, leader);
-    bool first = leader->resv_asked ? !p->asks && resv_block(p->resv, leader) : !p->blocked;
-    bool kept_out = explain_blocked_set(p, leader, first, d);
-    if (first && d->reason == REASON_BAD_CONSTRAINTS)
-        return;
-    if (first && !leader->resv_asked)
-        p->blocked = p->backfill || (served && !kept_out);
-    bool place = may_have_place(p, leader, first);
-    if (place)
-        reserve_place(p, leader, d);
-    if (served && (first || place))
-        keep_licenses_of_set(p, leader, sum, place, d->start_at);
-}
-
-/* It waits for others to make room. */
-static bool displace_for_set(struct plan *p, const struct job *leader, const struct job *sum,
-                             struct decision *d)
-{
-    if (p->asks || !depth_is_served(p, leader) ||
-        !preempt_look_set(p, leader, sum, &d->preempt_look_at))
-        return false;
-    d->reason = REASON_RESOURCES;
-    d->victims = p->victims.data;
-    d->n_victims = p->victims.len;
-    license_claim(&p->claims, p->cluster, sum, p->now_sec, p->now_sec, &p->work);
-    p->blocked = p->blocked || !p->backfill;
-    return true;
-}
-
-static void decide_on_set(struct plan *p, const struct job *leader, const struct job *sum,
-                          bool counts, struct decision *d)
-{
-    bool keeps_place;
-    enum reason closed = find_closed_gate(p, leader, sum, &keeps_place);
-    if (closed) {
-        d->reason = closed;
-        bool place = keeps_place && may_have_place(p, leader, false);
-        if (place)
-            reserve_place(p, leader, d);
-        if (keeps_place)
-            d->start_at = keep_licenses_of_set(p, leader, sum, place, d->start_at);
-        return;
-    }
-    if (counts && !depth_takes(p, leader))
-        return;
-    bool behind = !p->backfill && resv_is_blocked(p->resv, leader);
-    if (behind || !joint_can_start(p, leader, d)) {
-        if (!displace_for_set(p, leader, sum, d))
-            wait_jointly(p, leader, sum, d);
-        return;
-    }
-    begin_jointly(p, leader, d);
-    license_begin(&p->claims, p->cluster, sum, d->in,
-                  joint_tied_nodes(p->cluster, sum, d->license, &d->where, &d->more), p->now_sec);
-    d->kind = PLAN_START;
-    d->reason = REASON_NONE;
-    d->backfilled = p->blocked;
-}
-
-static void look_at_set(struct plan *p, const struct job *leader, bool counts, struct decision *d)
-{
-    struct joint_choice choice;
-    struct job_copy sum;
-    joint_choice_begin(&choice, p);
-    joint_choose(p, leader, &choice);
-    d->license = choice.of[0];
-    joint_licenses_init(&sum, p->cluster, leader, &choice);
-    decide_on_set(p, joint_component(p, leader, 0), &sum.job, counts, d);
-    joint_licenses_done(&sum);
-    joint_choice_end(&choice, p);
+    failed_begin_look(p, j);
 }
 
 uint32_t plan_choose_awaited(struct plan *p, const struct job *j)
@@ -679,19 +437,19 @@ static void decide_wait(struct plan *p, const struct job *j, struct decision *d)
     if (decide_preempt(p, as, REASON_RESOURCES, d))
         return;
     bool first = as->resv_asked ? !p->asks && resv_block(p->resv, as) : !p->blocked;
-    bool kept_out = first && explain_blocked(p, as, &j->want.licenses, d);
+    bool kept_out = first && blocked_explain(p, as, &j->want.licenses, d);
     if (first &&
         d->reason == REASON_BAD_CONSTRAINTS) /* till another configuration: in nobody's way */
         return;
     if (!first)
-        explain_required(p, as, d);
+        blocked_explain_required(p, as, d);
     if (first && !as->resv_asked)
         p->blocked = p->backfill || (served && !kept_out);
-    bool place = may_have_place(p, as, first);
+    bool place = plan_may_have_place(p, as, first);
     if (place)
-        reserve_place(p, j, d);
+        plan_reserve_place(p, j, d);
     if (served && (first || place))
-        keep_licenses(p, view_alternative(p, j, d->license), place, d->start_at);
+        plan_keep_licenses(p, view_alternative(p, j, d->license), place, d->start_at);
 }
 
 /* Looks at one job. True: there is a decision about it. 'counts': it is behind one that waits, and
@@ -701,7 +459,7 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
     begin_look(p, j, d);
     bool keeps_place, one_by_one = j->in_set && p->mode && !p->asks;
     if (j->in_set && !one_by_one) {
-        look_at_set(p, j, counts, d);
+        joint_look(p, j, counts, d);
         return true;
     }
     uint32_t awaited = d->license = plan_choose_awaited(p, j);
