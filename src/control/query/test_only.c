@@ -16,6 +16,7 @@
 #include "control/life/start.h"
 #include "control/query/why.h"
 #include "control/submit/submit.h"
+#include "control/submit/submit_set.h"
 #include "sched/why/relax.h"
 
 #define PARTS_MOST 32 /* that are looked at, of one job */

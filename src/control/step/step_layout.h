@@ -53,7 +53,9 @@ uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node
  * steps. */
 uint64_t step_layout_granted_memory(const struct step_layout *l, const struct alloc_node *a,
                                     uint32_t tasks);
-/* step_busy.c: -ERR_NODES_BUSY, with what is held by which other steps, and which option helps. */
+/* step_waiting.c: -ERR_NODES_BUSY, with the steps that hold the resource, and the option that
+ * helps.
+ */
 int step_layout_busy(const struct control *c, const struct step_layout *l, struct err *err);
 /* The task numbers of each node, from 'first' on: blocks of consecutive ones, or dealt like cards.
  * at: the places of the nodes in the allocation. */

@@ -9,6 +9,7 @@
 #include "control/life/start.h"
 #include "control/step/step.h"
 #include "control/submit/submit.h"
+#include "control/submit/submit_set.h"
 
 static void keep_step(struct job *j, const Pb__StepSpec *step)
 {

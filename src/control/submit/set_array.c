@@ -7,6 +7,7 @@
 #include "conf/conf_sets.h"
 #include "control/core/user_share.h"
 #include "control/internal.h"
+#include "control/submit/submit.h"
 
 struct sets {
     VEC(struct job *) leaders;

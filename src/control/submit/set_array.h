@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "control/submit/submit.h"
+#include "control/submit/submit_set.h"
 
 /* r->leader has array_inx. As submit_make_set(): *out is the first leader. */
 int set_array_make(struct control *c, const struct caller *who, const struct set_request *r,

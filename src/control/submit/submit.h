@@ -19,25 +19,6 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
                     const Pb__JobPayload *payload, bool may_wait, struct job **out,
                     struct err *err);
 
-struct set_request { /* of a heterogeneous job, or an ordinary one: that has no components */
-    const Pb__JobSpec *leader;
-    Pb__JobSpec **components; /* the others, by their offsets */
-    size_t n_components;
-    const Pb__JobPayload *payload; /* of the leader; NULL: none */
-    bool may_wait;                 /* see submit_make_job() */
-};
-/* What is kept for the component; NULL: nothing. With burst buffers each has a script of its own,
- * in the arena (burst_script.h). */
-const Pb__JobPayload *submit_component_payload(const struct control *c, const struct set_request *r,
-                                               size_t offset, struct arena *arena);
-/* All jobs of the set, which are in no queue, or none: 0, or what is wrong with one of them; more
- * than 0 as submit_make_job(). */
-int submit_make_set(struct control *c, const struct caller *who, const struct set_request *r,
-                    struct job **out, struct err *err);
-/* Instead of the next: none of them was there. */
-void submit_forget_set(struct control *c, struct job *leader);
-/* They are stored and queued. */
-void submit_admit_set(struct control *c, struct job *leader, uint64_t key);
 /* The last stage: it is there to stay, and queued. */
 void submit_admit(struct control *c, struct job *j, uint64_t key);
 /* Instead: its number is the next one's. */
@@ -63,8 +44,6 @@ void submit_complete_job(const struct control *c, struct job *j, const Pb__JobSp
                          struct parsed_request *parsed, bool keep);
 /* How long it waits for few switches: no longer than max_switch_wait lets. */
 void submit_fill_switches(const struct control *c, Pb__JobSpec *spec);
-/* Whether the cluster could ever have what all components of a set request together. */
-int submit_check_set_licenses(const struct control *c, const struct job *leader, struct err *err);
 int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
                           struct err *err);
 /* EnforcePartLimits: whether a job beyond the limits of its partitions is refused: never, when none

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/submit/submit_set.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/pb.h"
+#include "cluster/job/job_set_text.h"
+#include "conf/conf_sets.h"
+#include "control/life/depend.h"
+#include "control/submit/burst_script.h"
+#include "control/submit/submit.h"
+#include "sched/plan/joint.h"
+
+static int check_component(const struct control *c, const Pb__JobSpec *spec, size_t offset,
+                           struct err *err)
+{
+    if (offset && spec->array_inx)
+        return err_set(err, -ERR_ARRAY, "%s: --array is of the whole job: use it in component 0",
+                       err_text(ERR_ARRAY));
+    if (!offset || !spec->licenses || !*spec->licenses)
+        return 0;
+    return conf_sets_refuse(c->conf, CONF_SETS_licenses, -ERR_LICENSE, err_text(ERR_LICENSE), err);
+}
+
+static const Pb__JobSpec *get_spec_at(const struct set_request *r, size_t offset)
+{
+    return offset ? r->components[offset - 1] : r->leader;
+}
+
+static int check_names(const struct set_request *r, struct err *err)
+{
+    for (size_t i = 1; i <= r->n_components; i++)
+        for (size_t k = 0; k < i; k++) {
+            const char *name = get_spec_at(r, i)->component, *before = get_spec_at(r, k)->component;
+            if (name && before && str_case_eq(name, before))
+                return err_set(err, -ERR_PARSE,
+                               "Duplicate component name '%s': components %zu and %zu have it",
+                               name, k, i);
+        }
+    return 0;
+}
+
+static int check_scheduler(const struct control *c, struct err *err)
+{
+    if (!str_case_eq(c->conf->scheduler_type, "sched/builtin"))
+        return 0;
+    return conf_sets_refuse(c->conf, CONF_SETS_builtin, -ERR_NOT_SUPPORTED,
+                            err_text(ERR_NOT_SUPPORTED), err);
+}
+
+int submit_check_set_licenses(const struct control *c, const struct job *leader, struct err *err)
+{
+    int shape = resource_set_possible(c->cluster, leader, err);
+    if (shape != 0 || c->conf->sched.allow_zero_lic)
+        return shape;
+    return joint_licenses_possible(c->cluster, leader, err);
+}
+
+static int join_set(struct control *c, struct job *const *jobs, size_t count, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = jobs[i]->uid == jobs[0]->uid
+                 ? job_set_join(c->cluster, jobs[i], jobs[0]->id, (uint32_t)i, (uint32_t)count, err)
+                 : err_set(err, -ERR_NOT_SUPPORTED, JOB_SET_TEXT_ONE_USER, i, jobs[i]->uid,
+                           jobs[0]->uid);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = depend_check_set(c, jobs[i], err);
+    return rc ? rc : submit_check_set_licenses(c, jobs[0], err);
+}
+
+/* Nobody waits for a component, and mail is sent for the leader only. */
+static Pb__JobSpec make_component_spec(const Pb__JobSpec *given)
+{
+    Pb__JobSpec spec = *given;
+    SET(&spec, batch, false);
+    spec.mail_type = spec.mail_user = NULL;
+    spec.has_request_id = false;
+    return spec;
+}
+
+const Pb__JobPayload *submit_component_payload(const struct control *c, const struct set_request *r,
+                                               size_t offset, struct arena *arena)
+{
+    _cleanup_str_ struct str script = STR_INIT;
+    bool is_rebuilt = r->n_components && c->conf->burst.enabled;
+    if (!is_rebuilt || !r->payload || !r->payload->has_script)
+        return offset ? NULL : r->payload;
+    burst_script_rebuild((const char *)r->payload->script.data, r->payload->script.len,
+                         c->conf->burst.directive, (uint32_t)offset, &script);
+    Pb__JobPayload *p = arena_alloc(arena, sizeof(*p));
+    pb__job_payload__init(p);
+    if (offset == 0)
+        *p = *r->payload;
+    uint8_t *bytes = arena_alloc(arena, script.len + 1);
+    memcpy(bytes, str_cstr(&script), script.len);
+    SET(p, script, ((ProtobufCBinaryData){script.len, bytes}));
+    return p;
+}
+
+/* "Invalid partition name specified: x (component 1)" */
+static void name_component(struct err *err, size_t offset)
+{
+    struct err what = *err;
+    err_set(err, what.code, "%s (component %zu)", what.text, offset);
+}
+
+/* The job of one component: 0, or as submit_make_job(). */
+static int make_component(struct control *c, const struct caller *who, const struct set_request *r,
+                          size_t offset, struct job **out, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec spec = offset ? make_component_spec(get_spec_at(r, offset)) : *get_spec_at(r, 0);
+    const Pb__JobPayload *payload = submit_component_payload(c, r, offset, &arena);
+    int rc = r->n_components ? check_component(c, &spec, offset, err) : 0;
+    if (r->n_components)
+        spec.array_inx = NULL; /* see set_array.h */
+    if (rc == 0)
+        rc = submit_make_job(c, who, &spec, payload, r->may_wait, out, err);
+    if (rc < 0 && r->n_components)
+        name_component(err, offset);
+    return rc;
+}
+
+int submit_make_set(struct control *c, const struct caller *who, const struct set_request *r,
+                    struct job **out, struct err *err)
+{
+    struct job *jobs[JOB_SET_MAX];
+    _cleanup_str_ struct str said = STR_INIT;
+    size_t count = 1 + r->n_components, made = 0;
+    int rc = 0, later = 0;
+    if (count > JOB_SET_MAX)
+        return err_set(err, -ERR_LIMIT, "%s: " JOB_SET_TEXT_COUNT, err_text(ERR_LIMIT),
+                       (size_t)JOB_SET_MAX, count);
+    if (count > 1)
+        rc = check_scheduler(c, err);
+    if (rc == 0)
+        rc = check_names(r, err);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = make_component(c, who, r, i, &jobs[made], err);
+        made += rc == 0;
+        if (rc > 0) { /* the plugins are asked of all components at once */
+            later = rc;
+            rc = 0;
+        }
+        if (c->said.len)
+            str_printf(&said, "%s%s", said.len ? "\n" : "", str_cstr(&c->said));
+    }
+    str_clear(&c->said);
+    str_puts(&c->said, str_cstr(&said));
+    rc = later ? later : rc;
+    if (rc == 0 && count > 1)
+        rc = join_set(c, jobs, count, err);
+    while (rc != 0 && made > 0)
+        submit_forget(c, jobs[--made]);
+    assert(rc != 0 || made);
+    *out = rc == 0 ? jobs[0] : NULL;
+    return rc;
+}
+
+void submit_forget_set(struct control *c, struct job *leader)
+{
+    uint32_t count = job_set_count(leader);
+    while (count-- > 1)
+        submit_forget(c, job_set_component(leader, count));
+    submit_forget(c, leader);
+}
+
+void submit_admit_set(struct control *c, struct job *leader, uint64_t key)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        struct job *j = job_set_component(leader, i);
+        submit_admit(c, j, i ? 0 : key);
+        job_announce(c->cluster, j);
+    }
+}
