@@ -286,11 +286,13 @@ char *conf_socket_controller(const struct conf_host *host);
 /* The path of such a name in one of the directories. The caller frees. */
 char *conf_socket_path(const struct conf *c, size_t dir, const char *name);
 
-/* "Key                     = value" lines of every key, sorted as Slurm does; only the named one
- * when key != NULL
- * (-ERR_CONFIG when unknown). extra lines (SLURM_CONF, SLURM_VERSION, BOOT_TIME) included. */
+/* "Key                     = value" lines of every key, sorted as Slurm does, and of SLURM_CONF,
+ * SLURM_VERSION and BOOT_TIME; only the named one when key != NULL (-ERR_CONFIG: unknown). */
 int conf_format(const struct conf *c, const char *key, struct str *out, struct err *err);
 
 /* What changed from one configuration to another, a line each: "MaxJobCount: 10 -> 20", "node n5:
  * added". */
 void conf_diff(const struct conf *from, const struct conf *to, struct str *out);
+/* Of the files beside slurm.conf, a line each, or nothing; and "slurm.conf: 3 nodes, ..." */
+void conf_summarise(const struct conf *c, struct str *out);
+void conf_put_counts(const struct conf *c, const char *path, size_t warnings, struct str *out);

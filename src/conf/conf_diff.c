@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "conf/conf_burst_file.h"
-#include "conf/conf_hres.h"
 #include "conf/conf_internal.h"
 
 /* "what KEY: old -> new" for each key whose members differ. */
@@ -20,8 +19,8 @@ static void keys_diff(const struct conf_key *keys, size_t count, const char *wha
     }
 }
 
-static void text_diff(const char *what, const char *key, const char *from, const char *to,
-                      struct str *out)
+void conf_text_diff(const char *what, const char *key, const char *from, const char *to,
+                    struct str *out)
 {
     if (!str_eq(from, to))
         str_printf(out, "%s%s: %s -> %s\n", what, key, from ? from : "(null)", to ? to : "(null)");
@@ -50,7 +49,7 @@ static void scalars_diff(const struct conf *from, const struct conf *to, struct 
     keys_diff(conf_burst_keys, CONF_BURST_KEYS, "", &from->burst, &to->burst, out);
     hosts_text(from, &a);
     hosts_text(to, &b);
-    text_diff("", "SlurmctldHost", str_cstr(&a), str_cstr(&b), out);
+    conf_text_diff("", "SlurmctldHost", str_cstr(&a), str_cstr(&b), out);
     number_diff("last of ", "SlurmctldPort", from->slurmctld_port_last, to->slurmctld_port_last,
                 out);
 }
@@ -81,8 +80,8 @@ static void row_diff(const struct conf_node_row *a, const struct conf_node_row *
     number_diff(what, "ThreadsPerCore", a->threads, b->threads, out);
     keys_diff(conf_node_keys, CONF_NODE_KEYS, what, a, b, out);
     if (a->state != b->state)
-        text_diff(what, "State", conf_node_state_text(a->state), conf_node_state_text(b->state),
-                  out);
+        conf_text_diff(what, "State", conf_node_state_text(a->state),
+                       conf_node_state_text(b->state), out);
 }
 
 /* A node that both have, and how its row and its places changed. */
@@ -140,10 +139,10 @@ static void nodes_diff(const struct conf *from, const struct conf *to, struct st
             str_eq(a->bcast_addr, b->bcast_addr) && a->port == b->port)
             continue;
         _cleanup_free_ char *what = mem_printf("node %s: ", b->name);
-        text_diff(what, "NodeHostname", a->hostname, b->hostname, out);
-        text_diff(what, "NodeAddr", a->addr, b->addr, out);
+        conf_text_diff(what, "NodeHostname", a->hostname, b->hostname, out);
+        conf_text_diff(what, "NodeAddr", a->addr, b->addr, out);
         if (a->bcast_addr != a->addr || b->bcast_addr != b->addr)
-            text_diff(what, "BcastAddr", a->bcast_addr, b->bcast_addr, out);
+            conf_text_diff(what, "BcastAddr", a->bcast_addr, b->bcast_addr, out);
         number_diff(what, "Port", a->port, b->port, out);
     }
     rows_diff(from, to, both.data, both.len, out);
@@ -161,11 +160,11 @@ static void part_diff(const struct conf_part *a, const struct conf_part *b, stru
 {
     _cleanup_free_ char *what = mem_printf("partition %s: ", b->name);
 
-    text_diff(what, "Nodes", a->nodes, b->nodes, out);
+    conf_text_diff(what, "Nodes", a->nodes, b->nodes, out);
     keys_diff(conf_part_keys, CONF_PART_KEYS, what, a, b, out);
     if (a->state != b->state)
-        text_diff(what, "State", conf_part_state_text(a->state), conf_part_state_text(b->state),
-                  out);
+        conf_text_diff(what, "State", conf_part_state_text(a->state),
+                       conf_part_state_text(b->state), out);
     if (a->share != b->share || a->share_max != b->share_max) {
         str_printf(out, "%sOverSubscribe: ", what);
         put_share(a, out);
@@ -189,90 +188,29 @@ static void parts_diff(const struct conf *from, const struct conf *to, struct st
     }
 }
 
-static const struct conf_hres_layer *find_layer(const struct conf_hres *h, const char *nodes)
-{
-    vec_foreach (&h->layers, layer)
-        if (str_eq(layer->nodes, nodes))
-            return layer;
-    return NULL;
-}
-
-static void put_count(uint64_t count, struct str *out)
-{
-    if (count == CONF_HRES_UNLIMITED)
-        str_puts(out, "-1");
-    else
-        str_printf(out, "%llu", (unsigned long long)count);
-}
-
-static void put_amounts(const struct conf_hres_amount *list, size_t len, struct str *out)
-{
-    str_puts(out, len ? "" : "none");
-    for (size_t i = 0; i < len; i++)
-        str_printf(out, "%s%s:%llu", i ? "," : "", list[i].name, (unsigned long long)list[i].value);
-}
-
-/* "WHAT: FROM -> TO" of variables or base amounts that differ. */
-static void amounts_diff(const char *what, const char *key, const struct conf_hres_amount *from,
-                         size_t from_len, const struct conf_hres_amount *to, size_t to_len,
-                         struct str *out)
-{
-    _cleanup_str_ struct str a = STR_INIT, b = STR_INIT;
-    put_amounts(from, from_len, &a);
-    put_amounts(to, to_len, &b);
-    text_diff(what, key, str_cstr(&a), str_cstr(&b), out);
-}
-
-static void layer_diff(const char *name, const struct conf_hres_layer *a,
-                       const struct conf_hres_layer *b, struct str *out)
-{
-    _cleanup_free_ char *what = mem_printf("resource %s(%s): ", name, b->nodes);
-    _cleanup_str_ struct str from = STR_INIT, to = STR_INIT;
-    put_count(a->count, &from);
-    put_count(b->count, &to);
-    text_diff(what, "count", str_cstr(&from), str_cstr(&to), out);
-    amounts_diff(what, "base", a->bases.data, a->bases.len, b->bases.data, b->bases.len, out);
-}
-
-static void resource_diff(const struct conf_hres *a, const struct conf_hres *b, struct str *out)
-{
-    _cleanup_free_ char *what = mem_printf("resource %s: ", b->name);
-    if (a->mode != b->mode)
-        str_printf(out, "%smode: MODE_%d -> MODE_%d\n", what, a->mode, b->mode);
-    text_diff(what, "topology", a->topology, b->topology, out);
-    amounts_diff(what, "variables", a->variables.data, a->variables.len, b->variables.data,
-                 b->variables.len, out);
-    vec_foreach (&a->layers, layer)
-        if (!find_layer(b, layer->nodes))
-            str_printf(out, "resource %s(%s): removed\n", b->name, layer->nodes);
-    vec_foreach (&b->layers, layer) {
-        const struct conf_hres_layer *before = find_layer(a, layer->nodes);
-        if (before)
-            layer_diff(b->name, before, layer, out);
-        else
-            str_printf(out, "resource %s(%s): added\n", b->name, layer->nodes);
-    }
-}
-
-static void resources_diff(const struct conf *from, const struct conf *to, struct str *out)
-{
-    vec_foreach (&from->hres.list, h)
-        if (!conf_hres_find(&to->hres, h->name))
-            str_printf(out, "resource %s: removed\n", h->name);
-    vec_foreach (&to->hres.list, h) {
-        const struct conf_hres *before = conf_hres_find(&from->hres, h->name);
-        if (before)
-            resource_diff(before, h, out);
-        else
-            str_printf(out, "resource %s: added, MODE_%d, %zu layer%s\n", h->name, h->mode,
-                       h->layers.len, h->layers.len == 1 ? "" : "s");
-    }
-}
-
 void conf_diff(const struct conf *from, const struct conf *to, struct str *out)
 {
     scalars_diff(from, to, out);
     nodes_diff(from, to, out);
     parts_diff(from, to, out);
-    resources_diff(from, to, out);
+#define CONF_DIFF(name) conf_##name(from, to, out);
+#include "conf/conf_file.def"
+}
+
+void conf_summarise(const struct conf *c, struct str *out)
+{
+#define CONF_SUMMARY(name) conf_##name(c, out);
+#include "conf/conf_file.def"
+}
+
+static const char *end_noun(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+void conf_put_counts(const struct conf *c, const char *path, size_t warnings, struct str *out)
+{
+    str_printf(out, "%s: %zu node%s, %zu partition%s, %zu warning%s\n", path, c->nodes.len,
+               end_noun(c->nodes.len), c->parts.len, end_noun(c->parts.len), warnings,
+               end_noun(warnings));
 }

@@ -37,8 +37,9 @@ void conf_hres_done(struct conf_hres_list *l)
     vec_done(&l->list);
 }
 
-void conf_hres_summarise(const struct conf_hres_list *l, struct str *out)
+void conf_hres_summarise(const struct conf *c, struct str *out)
 {
+    const struct conf_hres_list *l = &c->hres;
     size_t layers = 0;
     if (!l->list.len)
         return;

@@ -65,6 +65,4 @@ void conf_hres_done(struct conf_hres_list *l);
 const struct conf_hres *conf_hres_find(const struct conf_hres_list *l, const char *name);
 /* NULL: the resource has no such variable. */
 const struct conf_hres_amount *conf_hres_find_variable(const struct conf_hres *h, const char *name);
-/* "PATH/resources.yaml: 3 resources, 9 layers"; without resources nothing. */
-void conf_hres_summarise(const struct conf_hres_list *l, struct str *out);
 bool conf_hres_is_name(const char *text); /* CONF_HRES_NAME_FORM, of so many characters */

@@ -251,7 +251,13 @@ int conf_row_take(struct conf_loader *l, struct conf_rows *rows, char *line, str
 #define CONF_READ(name)                                                                            \
     int conf_##name##_read(struct conf_loader *l, const char *path, struct err *err);
 #define CONF_BUILD(name) int conf_##name(struct conf_loader *l, struct err *err);
+#define CONF_DIFF(name)                                                                            \
+    void conf_##name(const struct conf *from, const struct conf *to, struct str *out);
+#define CONF_SUMMARY(name) void conf_##name(const struct conf *c, struct str *out);
 #include "conf/conf_file.def"
+/* "what KEY: old -> new", if they differ. */
+void conf_text_diff(const char *what, const char *key, const char *from, const char *to,
+                    struct str *out);
 int conf_node_pick(struct conf_loader *l, const char *node_name, struct err *err); /* CONF_NODE */
 
 const char *conf_node_state_text(enum conf_node_state state);

@@ -15,7 +15,7 @@ void conf_licenses_done(struct conf_licenses *l)
     vec_foreach (&l->list, one) {
         free(one->name);
         free(one->variable);
-        free(one->layer);
+        free(one->nodes);
     }
     vec_done(&l->list);
 }
@@ -53,11 +53,11 @@ static bool read_one(struct conf_licenses *l, char *word, bool item)
     size_t len = strspn(word, NAME_CHARS);
     char *rest = word + len, *end = item && *rest == '(' ? strchr(rest, ')') : NULL;
     if (end) {
-        one.layer = mem_strndup(rest + 1, (size_t)(end - rest - 1));
+        one.nodes = mem_strndup(rest + 1, (size_t)(end - rest - 1));
         rest = end + 1;
     }
     if (!len || (*rest && *rest != ':') || (*rest && !read_count(rest + 1, item, &one))) {
-        free(one.layer);
+        free(one.nodes);
         return false;
     }
     one.name = mem_strndup(word, len);

@@ -15,7 +15,7 @@ struct conf_license {
     char *name;
     uint32_t count;
     char *variable; /* a name in place of the count, of a hierarchical resource; NULL: none */
-    char *layer;    /* "flat(n[1-4]):2": the nodes of a layer; NULL: none */
+    char *nodes;    /* "flat(n[1-4]):2": of a pool that is tied to nodes; NULL: none */
 };
 
 struct conf_licenses {
@@ -25,7 +25,7 @@ struct conf_licenses {
 
 /* An empty text, or NULL: none. -ERR_LICENSE names what is wrong, and *out stays empty. */
 int conf_licenses_parse(const char *text, struct conf_licenses *out, struct err *err);
-/* The same with variables and layers, each item by itself; and "a|b". */
+/* The same with variables and nodes, each item by itself; and "a|b". */
 int conf_license_items_parse(const char *text, struct conf_licenses *out, struct err *err);
 bool conf_license_names_nodes(const char *text); /* "flat(n[1-4]):2" is among the items */
 void conf_licenses_done(struct conf_licenses *l);

@@ -2,6 +2,7 @@
 /* For the tests of this room: drawn hierarchies of layers. */
 #pragma once
 
+#include "cluster/job/license_layer.h"
 #include "sched/sched_test_util.h"
 
 #define TEST_LAYERED_NODES 32 /* at most */

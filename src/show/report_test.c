@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/pb.h"
+#include "show/hres.h"
 #include "show/show.h"
 
 /* Ends 'out', which has the text. */
@@ -146,22 +147,22 @@ static void layers_are_a_tree_and_a_file(void **state)
     plain.name = (char *)"matlab";
     list.licenses = all;
     list.n_licenses = 3;
-    assert_false(show_license_trees_text(&list, "other", &out));
-    assert_false(show_license_trees_text(&list, "matlab", &out));
+    assert_false(show_hres_text(&list, "other", &out));
+    assert_false(show_hres_text(&list, "matlab", &out));
     expect_text(&out, "");
-    assert_true(show_license_trees_text(&list, NULL, &out));
+    assert_true(show_hres_text(&list, NULL, &out));
     expect_text(&out, "power, MODE_1\n"
                       "LAYER         TOTAL         BASE     RESERVED         USED         FREE\n"
                       "n[1-2]     INFINITE            0            0            0     INFINITE\n"
                       "`- n1             5            0            0            0            5\n");
-    json_t *trees = show_license_trees_json(&list, "power");
+    json_t *trees = show_hres_json(&list, "power");
     json_t *layers = json_object_get(json_array_get(trees, 0), "layers");
     assert_int_equal(json_array_size(layers), 2);
     assert_string_equal(json_string_value(json_object_get(json_array_get(layers, 0), "Within")),
                         "n[1-2]");
     assert_true(json_is_null(json_object_get(json_array_get(layers, 1), "Within")));
     json_decref(trees);
-    show_license_file(&list, &out);
+    show_hres_file(&list, &out);
     expect_text(&out, "---\n- resource: power\n  mode: MODE_1\n  layers:\n"
                       "  - nodes: \"n1\"\n    count: 5\n"
                       "  - nodes: \"n[1-2]\"\n    count: -1\n");

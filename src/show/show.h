@@ -63,12 +63,11 @@ void show_resv_list(const Pb__ResvRecord *const *resvs, size_t count, bool title
 
 void show_license_text(const Pb__LicenseRecord *license, struct show_style style, struct str *out);
 json_t *show_license_json(const Pb__LicenseRecord *license);
-/* The layers of each hierarchical resource of a list as a tree; name: of that resource; NULL: of
- * all. False: no resource has that name. */
-bool show_license_trees_text(const Pb__LicenseList *list, const char *name, struct str *out);
-json_t *show_license_trees_json(const Pb__LicenseList *list, const char *name);
-/* The hierarchical resources of a list as the text of resources.yaml. */
-void show_license_file(const Pb__LicenseList *list, struct str *out);
+uint64_t show_license_unused(const Pb__LicenseRecord *license); /* UINT64_MAX: without limit */
+
+/* Of a suspended job that waits for others that share with it. False: it waits for something else.
+ */
+bool show_put_turn(const Pb__JobLive *live, struct str *out);
 
 void show_burst_text(const Pb__BurstList *list, struct str *out);
 

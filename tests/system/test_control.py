@@ -250,7 +250,7 @@ def test_write_config(make_cluster):
     written = pathlib.Path(said.removeprefix("Slurm config saved to "))
     assert re.fullmatch(re.escape(str(c.conf_file)) + r"\.\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", str(written))
     check = c.run(f"scontrol check {written}")
-    assert check.ok().endswith("3 nodes, 1 partitions, 1 warnings") and "EpilogMsgTime" in check.stderr
+    assert check.ok().endswith("3 nodes, 1 partition, 1 warning") and "EpilogMsgTime" in check.stderr
     assert "MaxTime=00:50:00" in written.read_text() and "Features=a,b" in written.read_text()
 
     def shown():

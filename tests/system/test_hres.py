@@ -259,6 +259,8 @@ def test_live_counts_and_tree(hres):
 def test_file_is_reported(make_cluster):
     """HRES-02, HRES-11: what is read of resources.yaml is said by --check and the log, what changes by reconfigure."""
     c = make_cluster(nodes=8)
+    assert c.run("sluice hres").ok().startswith("No hierarchical resources are configured: resources.yaml ")
+    assert c.json("sluice hres --json")["hres"] == []
     path = c.dir / "resources.yaml"
     path.write_text(scaled())
     said = f"{path}: 3 resources, 17 layers\n"

@@ -15,9 +15,9 @@ void license_init(struct cluster *c)
         return;
     vec_foreach (&l.list, one)
         vec_push(&c->licenses.list,
-                 ((struct license){.name = take_ptr(one->name), .total = one->count, .layers = 1}));
+                 ((struct license){.name = take_ptr(one->name), .total = one->count, .pools = 1}));
     conf_licenses_done(&l);
-    license_add_layers(c);
+    license_add_tied(c);
 }
 
 void license_done(struct licenses *l)
@@ -43,10 +43,10 @@ static int32_t find(const struct cluster *c, const char *name)
 struct license_need license_resolve_item(const struct cluster *c, const struct conf_license *one)
 {
     struct license_need need = {NULL, one->count, find(c, one->name)};
-    const struct conf_hres *h = one->variable ? conf_hres_find(&c->conf->hres, one->name) : NULL;
-    const struct conf_hres_amount *v = h ? conf_hres_find_variable(h, one->variable) : NULL;
-    if (one->variable && v && v->value <= CONF_LICENSE_COUNT_MAX)
-        need = (struct license_need){NULL, (uint32_t)v->value, need.at, true};
+    uint64_t value = 0;
+    if (one->variable && license_find_variable(c, one->name, one->variable, &value) &&
+        value <= CONF_LICENSE_COUNT_MAX)
+        need = (struct license_need){NULL, (uint32_t)value, need.at, true};
     else if (one->variable)
         need.at = -1;
     need.name = one->variable && need.at < 0 ? mem_printf("%s:%s", one->name, one->variable)
@@ -82,11 +82,8 @@ int license_read(const struct cluster *c, const char *text, struct license_needs
     if (rc != 0)
         return rc;
     vec_foreach (&l.list, one) {
-        if (one->layer && rc == 0)
-            rc = err_set(err, -ERR_LICENSE,
-                         "%s: %s(%s) names a layer, which is for reservations: a job's nodes "
-                         "decide which layers it uses",
-                         err_text(ERR_LICENSE), one->name, one->layer);
+        if (one->nodes && rc == 0)
+            rc = license_refuse_nodes(one, err);
         struct license_need need = license_resolve_item(c, one);
         if (l.any) {
             vec_push(&out->list, need);
@@ -194,7 +191,7 @@ static int check_sums(const struct cluster *c, struct err *err)
         vec_foreach (&j->want.licenses.list, need)
             if (need->at >= 0 && !license_is_tied(c, need))
                 used[need->at] += need->count;
-        int rc = license_check_layers(c, j, used, err);
+        int rc = license_check_tied(c, j, used, err);
         if (rc != 0)
             return rc;
     }
@@ -254,39 +251,8 @@ static void format_held(const struct cluster *c, const struct job *j, struct str
     }
 }
 
-/* The nodes of the one layer that pays; NULL: none or several, of a resource that had another mode
- * then. */
-static const char *find_only_layer(const struct conf_licenses *l, const char *name)
-{
-    const char *only = NULL;
-    size_t count = 0;
-    vec_foreach (&l->list, one)
-        if (one->layer && str_eq(one->name, name)) {
-            only = one->layer;
-            count++;
-        }
-    return count == 1 ? only : NULL;
-}
-
-/* Sets the layers of mode 1 by such a text. */
-static void restore_held(const struct cluster *c, struct job *j, const char *text)
-{
-    struct conf_licenses l;
-    if (!license_needs_tied(c, j) || conf_license_items_parse(text, &l, NULL) != 0)
-        return;
-    vec_foreach (&j->want.licenses.list, need) {
-        const char *nodes = license_is_one_layer(c, need) ? find_only_layer(&l, need->name) : NULL;
-        for (uint32_t i = 0; nodes && i < c->licenses.list.data[need->at].layers; i++) {
-            const struct license *layer = &c->licenses.list.data[need->at + (int32_t)i];
-            if (layer->conf && str_eq(layer->conf->nodes, nodes))
-                license_set_payer(j, need->at + (int32_t)i);
-        }
-    }
-    conf_licenses_done(&l);
-}
-
-/* LicensesAlloc: the alternative and the layers that a running job holds, where that is not what it
- * requests. A restart reads the layers of mode 1 from it. */
+/* LicensesAlloc: the alternative and the tied pools that a running job holds, where that is not
+ * what it requests. A restart reads from it which pool pays. */
 static void pack_held(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                       struct arena *arena)
 {
@@ -320,11 +286,11 @@ static void pack_record(const struct cluster *c, const struct job *j, Pb__JobLiv
 static void restore_record(const struct cluster *c, struct job *j, const Pb__JobLive *m)
 {
     restore_counted(c, j, m->licenses_counted);
-    restore_held(c, j, m->licenses_alloc);
+    license_restore_payers(c, j, m->licenses_alloc);
 }
 
-/* By another file a running job may hold other layers of hierarchical resources than its record
- * names: it is to hold the same after the next restart. */
+/* By another configuration a running job may hold other pools than its record names: it is to hold
+ * the same after the next restart. */
 static bool differs_from_record(const struct cluster *c, const struct job *j, const Pb__JobLive *m)
 {
     _cleanup_str_ struct str held = STR_INIT;

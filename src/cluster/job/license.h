@@ -39,7 +39,7 @@ struct license { /* a pool */
     enum conf_hres_mode mode; /* of a layer */
     const struct conf_hres_layer *conf; /* NULL: none (a licence, and in tests) */
     uint64_t count, base;               /* of a layer: the count in force, in use without jobs */
-    uint32_t layers;      /* in the first pool of a resource: the number of its pools; else 0 */
+    uint32_t pools;       /* in the first pool of a resource: the number of its pools; else 0 */
     struct bitset *scope; /* in the first pool of a resource: the nodes of all its pools */
     bool is_tree;         /* in the first pool: no two layers overlap in part */
     int32_t parent;       /* in a tree, the layer around it; -1: none */
@@ -48,10 +48,10 @@ struct license { /* a pool */
 };
 
 struct licenses {
-    VEC(struct license) list; /* layers of a resource in a row, those with the fewest nodes first */
+    VEC(struct license) list; /* tied pools of a name in a row, those with the fewest nodes first */
     bool has_tied;            /* the scope of some is less than the cluster */
-    uint64_t changes;         /* rises whenever layers have more or less */
-    struct license_mosts *mosts; /* see license_count_most(); NULL: no layers */
+    uint64_t changes;         /* rises whenever tied pools have more or less */
+    struct license_mosts *mosts; /* see license_count_most(); NULL: none is tied */
 };
 
 struct license_need {
@@ -62,7 +62,7 @@ struct license_need {
     bool by_variable; /* the count is the value that a variable had when it was read */
 };
 
-struct license_hold { /* of a layer, by a job that runs */
+struct license_hold { /* of a tied pool, by a job that runs */
     int32_t at;
     uint32_t nodes; /* that the job has in its scope; in mode 1: not counted */
     uint64_t count;
@@ -81,12 +81,9 @@ void license_done(struct licenses *l);
  * -ERR_LICENSE. */
 int license_read(const struct cluster *c, const char *text, struct license_needs *out,
                  struct err *err);
-/* Of a reservation: the needs are of pools, and each layer is named by its nodes. -ERR_LICENSE. */
+/* Of a reservation: the needs are of pools, and each tied one is named by its nodes. -ERR_LICENSE.
+ */
 int license_read_pools(const struct cluster *c, const char *text, struct license_needs *out,
-                       struct err *err);
-/* Finds the layer of resource 'name' that has just these nodes; *at is its place in the list of
- * licenses. -ERR_LICENSE. */
-int license_read_layer(const struct cluster *c, const char *name, const char *nodes, int32_t *at,
                        struct err *err);
 int license_pools_possible(const struct cluster *c, const struct license_needs *pools,
                            struct err *err); /* -ERR_LICENSE: a pool has less */
@@ -123,20 +120,6 @@ int license_possible(const struct cluster *c, const struct job *j, struct err *e
  */
 bool license_has_possible_alternative(const struct cluster *c, const struct job *j);
 
-/* A layer that has less than a job could ever do with. */
-struct license_raise {
-    int32_t at;
-    uint64_t total;      /* that it would have to have for jobs */
-    bool is_enough_file; /* an operator has set its count, and that of resources.yaml would do */
-};
-#define LICENSE_RAISES_MAX 4
-/* Of a request without alternatives that is not possible for its layers: those that would have to
- * have more, the smallest such set found. Their number; 0: more than LICENSE_RAISES_MAX, or higher
- * counts do not help. */
-size_t license_find_raises(const struct cluster *c, const struct job *j,
-                           const struct license_need *need,
-                           struct license_raise out[LICENSE_RAISES_MAX]);
-
 /* One need of the job by itself: whether the cluster ever has it, for the nodes of the job. */
 bool license_need_is_possible(const struct cluster *c, const struct job *j,
                               const struct license_need *need);
@@ -146,58 +129,58 @@ void license_format_gone(const struct cluster *c, const struct license_need *nee
 int license_refuse_unknown(const struct cluster *c, const struct license_need *need,
                            struct err *err); /* -ERR_LICENSE, of a need whose 'at' is -1 */
 
-/* --- license_layer.c ---------------------------------------------------------------------------
+/* The nodes of the request's partition that it does not exclude; NULL: all. The caller frees. */
+struct bitset *license_find_allowed(const struct job *j);
+
+/* --- tied pools: license_layer.c, license_layer_text.c and license_layer_possible.c -------------
  */
 
-/* Adds a layer to the resource, which must be the last one that was added, or a new one. The nodes
- * are the cluster's from now on. Before any request is read. */
-void license_add_layer(struct cluster *c, const char *name, enum conf_hres_mode mode,
-                       struct bitset *nodes, uint64_t total);
-/* The layers of the configuration. */
-void license_add_layers(struct cluster *c);
-/* What jobs may have of the layer follows. */
-void license_set_count(struct license *l, uint64_t count);
-size_t license_count_in_layer(const struct license *l, const struct bitset *set);
-bool license_drop_layer(const struct license *l, struct bitset *set); /* true: the set had some */
+void license_add_tied(struct cluster *c); /* those of the configuration */
 /* "flat(n[1-8])"; of a licence its name. */
 void license_format_pool(const struct license *l, struct str *out);
-/* "flat(n[1-8]) has 2 (count 4, base 2; 8 in resources.yaml)": of a layer with a limit, what it has
- * for jobs. */
-void license_format_total(const struct license *l, struct str *out);
 bool license_is_tied(const struct cluster *c, const struct license_need *need);
-bool license_is_one_layer(const struct cluster *c, const struct license_need *need); /* mode 1 */
 bool license_needs_tied(const struct cluster *c, const struct job *j); /* one need is tied */
-/* What a job with so many nodes in the scope takes of the pool; in mode 1: of the one it draws
- * from.
+bool license_is_per_node(const struct license *l); /* a job takes its count for each node */
+bool license_has_payer(const struct license *l);   /* one pool of its name gives a job all */
+/* What a job with 'nodes' nodes in the scope takes of the pool; where one pool pays: of that one.
  */
 uint64_t license_amount(const struct license *l, const struct license_need *need, uint32_t nodes);
 /* What a job that runs holds of the pool. */
 uint64_t license_of_job(const struct cluster *c, const struct job *j, int32_t at);
-/* The pool that pays in mode 1, of those that have a node of the set: the lowest one with as much
- * room (by layer of the resource); -1: none. 'otherwise' gets the lowest one. */
-int32_t license_choose_layer(const struct cluster *c, const struct license_need *need,
-                             const uint64_t *room, const struct bitset *set, int32_t *otherwise);
 /* On how many nodes at most a job might have it, as far as running jobs go: not fewer than on any
  * nodes there are. Fast. */
 void license_free_mosts(struct license_mosts *m);
 uint64_t license_count_most(const struct cluster *c, const struct license_need *need);
-/* A job that is about to start draws from this pool, in mode 1. */
+/* A job that is about to start draws from this pool, where one pays. */
 void license_set_payer(struct job *j, int32_t at);
-/* Nodes of the candidates such that a job that has them has a layer with room for each need of mode
- * 1; NULL: any nodes of the set do. False: no nodes do. */
-bool license_find_anchors(const struct cluster *c, const struct license_needs *needs,
-                          const uint64_t *room, const struct bitset *required,
-                          const uint32_t *weight, const struct bitset *set,
-                          const struct bitset *candidates, struct bitset **out);
-/* In modes 2 and 3. Removes nodes from 'set' until the job may run on any of those that are left,
- * and on all of them: 'room' says of each layer what the job may take. Where nodes must be dropped
- * for their number, those in 'keep' (NULL: none) and of the largest 'weight' (by node; NULL: alike)
- * stay. True: some were removed. */
+/* A job that runs holds no more of a pool than it had (by pool): it draws from the same ones. */
+void license_keep_payers(const struct cluster *c, struct job *j, const int32_t *pools, size_t count,
+                         const uint64_t *had);
+/* Sets who pays by the text of pack_held(). */
+void license_restore_payers(const struct cluster *c, struct job *j, const char *text);
+/* Where all pools around a node give. Removes nodes from 'set' until the job may run on any of
+ * those that are left, and on all of them: 'room' says of each pool what the job may take. Where
+ * nodes must be dropped for their number, those in 'keep' (NULL: none) and of the largest 'weight'
+ * (by node; NULL: alike) stay. True: some were removed. */
 bool license_trim(const struct cluster *c, const struct license_need *need, const uint64_t *room,
                   const struct bitset *keep, const uint32_t *weight, struct bitset *set);
-/* Whether license_trim() would leave so many, required ones (NULL: none) among them. */
+/* Whether license_trim() would leave 'nodes' nodes, the required ones (NULL: none) among them. */
 bool license_leaves_nodes(const struct cluster *c, const struct license_need *need,
                           const uint64_t *room, const struct bitset *required,
                           const struct bitset *set, size_t nodes);
-int license_check_layers(const struct cluster *c, const struct job *j, uint64_t *used,
-                         struct err *err);
+/* -ERR_LICENSE: the pools never have enough for any 'nodes' nodes of 'among' (NULL: of all nodes)
+ * that include 'required' (NULL: none). */
+int license_check_nodes(const struct cluster *c, const struct license_need *need, uint32_t nodes,
+                        const struct bitset *among, const struct bitset *required, struct err *err);
+/* What a job that runs holds is what its request and nodes say; adds it to used[i] of pool i. */
+int license_check_tied(const struct cluster *c, const struct job *j, uint64_t *used,
+                       struct err *err);
+/* -ERR_LICENSE: a job names nodes, which is for reservations; it has a node outside of the scope.
+ */
+int license_refuse_nodes(const struct conf_license *one, struct err *err);
+int license_refuse_outside(const struct license_need *need, const char *node, struct err *err);
+/* The value of "power:full_node"; false: there is none. */
+bool license_find_variable(const struct cluster *c, const char *name, const char *variable,
+                           uint64_t *value);
+bool license_may_have_variables(const struct cluster *c, const char *name);
+void license_format_variables(const struct cluster *c, const char *name, struct str *out);

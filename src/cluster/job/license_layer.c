@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hostlist.h"
 #include "cluster/cluster.h"
-#include "conf/conf_license.h"
+#include "cluster/job/job_set_text.h"
+#include "cluster/job/license_layer.h"
 
 /* --- what there is ------------------------------------------------------------------------------
  */
@@ -65,19 +65,19 @@ static void shape_layers(struct cluster *c, size_t first)
 {
     struct license *l = &c->licenses.list.data[first];
     _cleanup_free_ int32_t *top = mem_new_array(int32_t, c->nodes.len + 1);
-    _cleanup_free_ uint32_t *inside = mem_new_array(uint32_t, l->layers + 1);
+    _cleanup_free_ uint32_t *inside = mem_new_array(uint32_t, l->pools + 1);
     for (size_t i = 0; i < c->nodes.len; i++)
         top[i] = -1;
-    for (uint32_t i = 0; i < l->layers; i++) {
+    for (uint32_t i = 0; i < l->pools; i++) {
         bitset_free(l[i].scope);
         l[i].scope = NULL;
     }
     l->scope = bitset_new(c->nodes.len);
     l->is_tree = true;
-    for (uint32_t i = 0; i < l->layers; i++) {
+    for (uint32_t i = 0; i < l->pools; i++) {
         bitset_or(l->scope, l[i].nodes);
         find_words(&l[i]);
-        memset(inside, 0, sizeof(*inside) * (l->layers + 1));
+        memset(inside, 0, sizeof(*inside) * (l->pools + 1));
         l->is_tree = join_layer(l, i, top, inside) && l->is_tree;
     }
     c->licenses.changes++;
@@ -101,7 +101,7 @@ static void insert_layer(struct cluster *c, const char *name, struct license lay
         l[at] = larger;
     }
     for (size_t i = first; i < all->list.len; i++)
-        l[i].layers = i == first ? (uint32_t)(all->list.len - first) : 0;
+        l[i].pools = i == first ? (uint32_t)(all->list.len - first) : 0;
     all->has_tied = true;
     shape_layers(c, first);
 }
@@ -114,7 +114,7 @@ void license_add_layer(struct cluster *c, const char *name, enum conf_hres_mode 
 }
 
 /* The configuration has them in their order. */
-void license_add_layers(struct cluster *c)
+void license_add_tied(struct cluster *c)
 {
     vec_foreach (&c->conf->hres.list, h) {
         size_t first = c->licenses.list.len;
@@ -128,7 +128,7 @@ void license_add_layers(struct cluster *c)
             vec_push(&c->licenses.list, l);
             license_set_count(&vec_last(&c->licenses.list), layer->count);
         }
-        c->licenses.list.data[first].layers = (uint32_t)h->layers.len;
+        c->licenses.list.data[first].pools = (uint32_t)h->layers.len;
         shape_layers(c, first);
         c->licenses.has_tied = true;
     }
@@ -176,6 +176,16 @@ bool license_needs_tied(const struct cluster *c, const struct job *j)
             if (license_is_tied(c, need))
                 return true;
     return false;
+}
+
+bool license_is_per_node(const struct license *l)
+{
+    return l->mode == CONF_HRES_PER_NODE;
+}
+
+bool license_has_payer(const struct license *l)
+{
+    return l->mode == CONF_HRES_ONE_LAYER;
 }
 
 bool license_is_one_layer(const struct cluster *c, const struct license_need *need)
@@ -255,7 +265,7 @@ bool license_trim(const struct cluster *c, const struct license_need *need, cons
         return false;
     bool trimmed = !bitset_contains(l->scope, set);
     bitset_and(set, l->scope);
-    for (uint32_t i = 0; i < l->layers; i++) {
+    for (uint32_t i = 0; i < l->pools; i++) {
         uint64_t most = need->count ? room[i] / need->count : UINT64_MAX;
         if (l->mode == CONF_HRES_PER_NODE) {
             trimmed |= keep_best(&l[i], most, keep, weight, set);
@@ -271,10 +281,10 @@ bool license_trim(const struct cluster *c, const struct license_need *need, cons
 static size_t count_in_tree(const struct license *l, uint32_t count, const uint64_t *room,
                             const struct bitset *set)
 {
-    _cleanup_free_ uint64_t *below = mem_new_array(uint64_t, l->layers);
-    _cleanup_free_ size_t *in_below = mem_new_array(size_t, l->layers);
+    _cleanup_free_ uint64_t *below = mem_new_array(uint64_t, l->pools);
+    _cleanup_free_ size_t *in_below = mem_new_array(size_t, l->pools);
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < l->layers; i++) {
+    for (uint32_t i = 0; i < l->pools; i++) {
         size_t in = license_count_in_layer(&l[i], set);
         uint64_t most = below[i] + in - in_below[i], has = room[i] / count;
         most = has < most ? has : most;
@@ -291,7 +301,7 @@ static size_t count_in_tree(const struct license *l, uint32_t count, const uint6
 static bool layers_have(const struct license *l, uint32_t count, const uint64_t *room,
                         const struct bitset *required)
 {
-    for (uint32_t i = 0; i < l->layers; i++)
+    for (uint32_t i = 0; i < l->pools; i++)
         if (license_count_in_layer(&l[i], required) > room[i] / count)
             return false;
     return bitset_contains(l->scope, required);
@@ -326,9 +336,9 @@ static uint64_t count_left(const struct license *l)
 
 static uint64_t count_most_per_node(const struct license *l, uint32_t count)
 {
-    _cleanup_free_ uint64_t *below = mem_new_array(uint64_t, l->layers);
+    _cleanup_free_ uint64_t *below = mem_new_array(uint64_t, l->pools);
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < l->layers; i++) {
+    for (uint32_t i = 0; i < l->pools; i++) {
         uint64_t most = below[i] + l[i].own, has = count_left(&l[i]) / count;
         most = has < most ? has : most;
         if (l[i].parent >= 0)
@@ -341,9 +351,9 @@ static uint64_t count_most_per_node(const struct license *l, uint32_t count)
 
 static uint64_t count_most_each(const struct license *l, uint32_t count)
 {
-    _cleanup_free_ bool *closed = mem_new_array(bool, l->layers);
+    _cleanup_free_ bool *closed = mem_new_array(bool, l->pools);
     uint64_t sum = 0;
-    for (uint32_t i = l->layers; i-- > 0;) {
+    for (uint32_t i = l->pools; i-- > 0;) {
         closed[i] = count_left(&l[i]) < count || (l[i].parent >= 0 && closed[l[i].parent]);
         sum += closed[i] ? 0 : l[i].own;
     }
@@ -359,7 +369,7 @@ static uint64_t count_most_now(const struct license *l, uint32_t count)
         return count_most_per_node(l, count);
     if (l->mode == CONF_HRES_EACH_LAYER)
         return count_most_each(l, count);
-    for (uint32_t i = 0; i < l->layers && !any; i++)
+    for (uint32_t i = 0; i < l->pools && !any; i++)
         any = count_left(&l[i]) >= count ? UINT64_MAX : 0;
     return any;
 }
@@ -385,7 +395,7 @@ int32_t license_choose_layer(const struct cluster *c, const struct license_need 
 {
     const struct license *l = &c->licenses.list.data[need->at];
     int32_t lowest = -1;
-    for (uint32_t i = 0; i < l->layers; i++) {
+    for (uint32_t i = 0; i < l->pools; i++) {
         if (!has_node_of(&l[i], set))
             continue;
         if (room && room[i] >= need->count)
@@ -395,212 +405,6 @@ int32_t license_choose_layer(const struct cluster *c, const struct license_need 
     if (otherwise)
         *otherwise = lowest;
     return -1;
-}
-
-/* --- layers by name ----------------------------------------------------------------------------
- */
-
-/* "n[01-016]" as n[01-16]: the first number says how wide they are. */
-static char *trim_width(const char *expr)
-{
-    _cleanup_str_ struct str out = STR_INIT;
-    size_t width = 0;
-    for (const char *s = expr; *s;) {
-        size_t len = strspn(s, "0123456789");
-        if (!len) {
-            width = *s == '-' ? width : 0;
-            str_putc(&out, *s++);
-            continue;
-        }
-        size_t zeros = strspn(s, "0"), drop = 0;
-        if (width && s > expr && s[-1] == '-' && len > width)
-            drop = zeros < len - width ? zeros : len - width;
-        str_append(&out, s + drop, len - drop);
-        width = len;
-        s += len;
-    }
-    return str_take(&out);
-}
-
-static bool is_lowest(const struct license *l, uint32_t layers, uint32_t at)
-{
-    for (uint32_t i = 0; i < layers; i++)
-        if (i != at && bitset_contains(l[at].nodes, l[i].nodes) && !bitset_empty(l[i].nodes))
-            return false;
-    return true;
-}
-
-/* The layer that has just these nodes, which are also the answer in *nodes. -1: there is none. */
-static int32_t find_layer_of_nodes(const struct cluster *c, int32_t first, const char *expr,
-                                   struct bitset **nodes)
-{
-    const struct license *l = &c->licenses.list.data[first];
-    _cleanup_free_ char *text = trim_width(expr);
-    _cleanup_hostlist_ struct hostlist *names = NULL;
-    _cleanup_str_ struct str sorted =
-        STR_INIT; /* as the configuration writes the nodes of layers */
-    if (hostlist_parse(text, &names, NULL) != 0)
-        return -1;
-    hostlist_uniq(names);
-    hostlist_format(names, &sorted);
-    for (uint32_t i = 0; i < l->layers; i++)
-        if (l[i].conf && str_eq(l[i].conf->nodes, str_cstr(&sorted)))
-            return first + (int32_t)i;
-    if (cluster_node_set(c, text, nodes, NULL) != 0 || bitset_empty(*nodes))
-        return -1;
-    for (uint32_t i = 0; i < l->layers; i++)
-        if (bitset_equal(l[i].nodes, *nodes))
-            return first + (int32_t)i;
-    return -1;
-}
-
-/* The layer that has just these nodes; or the only one of the lowest layers that has all of them.
- * -1: neither. */
-static int32_t find_layer(const struct cluster *c, int32_t first, const char *expr)
-{
-    const struct license *l = &c->licenses.list.data[first];
-    _cleanup_bitset_ struct bitset *nodes = NULL;
-    int32_t found = find_layer_of_nodes(c, first, expr, &nodes), count = 0;
-    if (found >= 0 || !nodes || bitset_empty(nodes))
-        return found;
-    for (uint32_t i = 0; i < l->layers; i++)
-        if (bitset_contains(l[i].nodes, nodes) && is_lowest(l, l->layers, i)) {
-            found = first + (int32_t)i;
-            count++;
-        }
-    return count == 1 ? found : -1;
-}
-
-#define LISTED_MAX 12 /* layers in a message */
-
-static void put_layers(const struct license *l, struct str *out)
-{
-    for (uint32_t i = 0; i < l->layers && i < LISTED_MAX; i++) {
-        str_puts(out, i ? ", " : "");
-        license_format_pool(&l[i], out);
-    }
-    if (l->layers > LISTED_MAX)
-        str_printf(out, " and %u more", l->layers - LISTED_MAX);
-}
-
-static int refuse_layer(const struct cluster *c, int32_t first, const struct conf_license *one,
-                        struct err *err)
-{
-    _cleanup_str_ struct str known = STR_INIT;
-    put_layers(&c->licenses.list.data[first], &known);
-    if (!one->layer)
-        return err_set(err, -ERR_LICENSE, "%s: %s has layers, and a reservation names one: %s",
-                       err_text(ERR_LICENSE), one->name, str_cstr(&known));
-    return err_set(err, -ERR_LICENSE, "%s: %s(%s) is no layer, nor within one lowest layer: %s",
-                   err_text(ERR_LICENSE), one->name, one->layer, str_cstr(&known));
-}
-
-static int find_pool(const struct cluster *c, const struct conf_license *one,
-                     struct license_need *out, struct err *err)
-{
-    *out = license_resolve_item(c, one);
-    if (out->at < 0)
-        return license_refuse_unknown(c, out, err);
-    bool layered = license_is_tied(c, out);
-    if (!layered && one->layer)
-        return err_set(err, -ERR_LICENSE,
-                       "%s: %s(%s): %s is a license of the cluster, without "
-                       "layers",
-                       err_text(ERR_LICENSE), one->name, one->layer, one->name);
-    int32_t at = layered && one->layer ? find_layer(c, out->at, one->layer) : out->at;
-    if (layered && (!one->layer || at < 0))
-        return refuse_layer(c, out->at, one, err);
-    out->at = at;
-    return 0;
-}
-
-int license_pools_possible(const struct cluster *c, const struct license_needs *pools,
-                           struct err *err)
-{
-    vec_foreach (&pools->list, need) {
-        const struct license *l = &c->licenses.list.data[need->at];
-        _cleanup_str_ struct str name = STR_INIT;
-        license_format_pool(l, &name);
-        if (need->count > l->total)
-            return err_set(err, -ERR_LICENSE, "%s: %u of %s asked, the cluster has %llu",
-                           err_text(ERR_LICENSE), need->count, str_cstr(&name),
-                           (unsigned long long)l->total);
-    }
-    return 0;
-}
-
-/* Those that there are, also when others are refused. */
-int license_read_pools(const struct cluster *c, const char *text, struct license_needs *out,
-                       struct err *err)
-{
-    struct conf_licenses l;
-    *out = (struct license_needs){0};
-    int rc = conf_license_items_parse(text, &l, err);
-    if (rc != 0)
-        return rc;
-    if (l.any)
-        rc = err_set(err, -ERR_LICENSE, "%s: \"%.80s\" has a |, which is for the requests of jobs",
-                     err_text(ERR_LICENSE), text);
-    vec_foreach (&l.list, one) {
-        struct license_need need;
-        int failed = find_pool(c, one, &need, rc ? NULL : err);
-        if (failed == 0)
-            failed = license_add_need(out, &need, rc ? NULL : err);
-        else
-            free(need.name);
-        rc = rc ? rc : failed;
-    }
-    conf_licenses_done(&l);
-    return rc;
-}
-
-/* A resource that is named without its layer: what there is to name. */
-static int refuse_whole(const struct cluster *c, const char *name, struct err *err)
-{
-    _cleanup_str_ struct str known = STR_INIT;
-    struct conf_license one = {.name = (char *)name, .count = 1};
-    struct license_need need = license_resolve_item(c, &one);
-    free(need.name);
-    if (need.at < 0)
-        return err_set(err, -ERR_LICENSE, "%s: the cluster has none of %s", err_text(ERR_LICENSE),
-                       name);
-    const struct license *l = &c->licenses.list.data[need.at];
-    if (!l->nodes)
-        return err_set(err, -ERR_LICENSE,
-                       "%s: %s is a license of the cluster, without layers: change Licenses= in "
-                       "slurm.conf",
-                       err_text(ERR_LICENSE), name);
-    put_layers(l, &known);
-    return err_set(err, -ERR_LICENSE,
-                   "%s: %s has layers with a count each: name one of %s, as in license='%s(%s)'",
-                   err_text(ERR_LICENSE), name, str_cstr(&known), name,
-                   l->conf ? l->conf->nodes : "NODES");
-}
-
-int license_read_layer(const struct cluster *c, const char *name, const char *nodes, int32_t *at,
-                       struct err *err)
-{
-    _cleanup_free_ char *text = mem_printf("%s(%s)", name, nodes);
-    _cleanup_bitset_ struct bitset *set = NULL;
-    _cleanup_str_ struct str known = STR_INIT;
-    struct license_needs pools = {0};
-    int32_t first = 0, found = -1;
-    int rc = *nodes ? license_read_pools(c, text, &pools, err) : refuse_whole(c, name, err);
-    if (rc == 0) {
-        assert(pools.list.data && pools.list.len == 1);
-        first = pools.list.data[0].at;
-        while (!c->licenses.list.data[first].layers)
-            first--;
-        found = find_layer_of_nodes(c, first, nodes, &set);
-    }
-    license_needs_done(&pools);
-    if (found >= 0)
-        *at = found;
-    if (rc || found >= 0)
-        return rc;
-    put_layers(&c->licenses.list.data[first], &known);
-    return err_set(err, -ERR_LICENSE, "%s: %s is no layer: %s", err_text(ERR_LICENSE), text,
-                   str_cstr(&known));
 }
 
 /* --- mode 1: which nodes have a layer with room ------------------------------------------------
@@ -622,7 +426,7 @@ static uint64_t *find_payers(const struct cluster *c, const struct license_needs
         if (!pays)
             pays = mem_new_array(uint64_t, c->nodes.len + 1);
         *all |= UINT64_C(1) << n;
-        for (uint32_t i = 0; i < l->layers; i++)
+        for (uint32_t i = 0; i < l->pools; i++)
             if (room[need->at + (int32_t)i] >= need->count)
                 bitset_foreach (l[i].nodes, k)
                     pays[k] |= UINT64_C(1) << n;
@@ -654,7 +458,7 @@ static bool pays_anywhere(const struct cluster *c, const struct license_needs *n
     vec_foreach (&needs->list, need) {
         const struct license *l = need->at < 0 ? NULL : &c->licenses.list.data[need->at];
         bool pays = !l || l->mode != CONF_HRES_ONE_LAYER;
-        for (uint32_t i = pays ? 0 : l->layers; i-- > 0 && !pays;)
+        for (uint32_t i = pays ? 0 : l->pools; i-- > 0 && !pays;)
             pays = room[need->at + (int32_t)i] >= need->count && bitset_contains(l[i].nodes, set);
         if (!pays)
             return false;
@@ -750,7 +554,7 @@ static void count_layer(struct cluster *c, struct job *j, const struct license_n
 static struct license_hold *find_payment(const struct cluster *c, struct job *j,
                                          const struct license_need *need)
 {
-    int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].layers;
+    int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].pools;
     vec_foreach (&attempt_of(j)->holds, hold)
         if (hold->at >= need->at && hold->at < end)
             return hold;
@@ -762,6 +566,16 @@ void license_set_payer(struct job *j, int32_t at)
     (void)find_hold(j, at);
 }
 
+void license_keep_payers(const struct cluster *c, struct job *j, const int32_t *pools, size_t count,
+                         const uint64_t *had)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        for (size_t i = 0; i < count && license_is_one_layer(c, need); i++)
+            if (pools[i] >= need->at && had[pools[i]] >= need->count &&
+                pools[i] < need->at + (int32_t)c->licenses.list.data[need->at].pools)
+                license_set_payer(j, pools[i]);
+}
+
 /* The layer that was chosen pays, or the lowest one around the nodes. It pays as long as the job
  * runs, whatever nodes the job gets or loses. */
 static void pay_one_layer(struct cluster *c, struct job *j, const struct license_need *need,
@@ -770,9 +584,9 @@ static void pay_one_layer(struct cluster *c, struct job *j, const struct license
     struct license_hold *hold = find_payment(c, j, need);
     if (!hold) {
         const struct license *l = &c->licenses.list.data[need->at];
-        _cleanup_free_ uint64_t *room = mem_new_array(uint64_t, l->layers);
+        _cleanup_free_ uint64_t *room = mem_new_array(uint64_t, l->pools);
         int32_t lowest = -1;
-        for (uint32_t i = 0; i < l->layers; i++)
+        for (uint32_t i = 0; i < l->pools; i++)
             room[i] = l[i].total > l[i].used ? l[i].total - l[i].used : 0;
         int32_t at = license_choose_layer(c, need, room, nodes, &lowest);
         at = at < 0 ? lowest : at;
@@ -795,7 +609,7 @@ static void count_node(struct cluster *c, struct job *j, uint32_t node, int by, 
                 pay_one_layer(c, j, need, nodes, r);
             continue;
         }
-        int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].layers;
+        int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].pools;
         for (int32_t at = need->at; at < end; at++)
             if (bitset_test(c->licenses.list.data[at].nodes, node))
                 count_layer(c, j, need, at, by, r);
@@ -855,7 +669,7 @@ static uint64_t count_due(const struct cluster *c, const struct job *j,
 static int check_payment(const struct cluster *c, const struct job *j,
                          const struct license_need *need, uint64_t *used, struct err *err)
 {
-    int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].layers;
+    int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].pools;
     unsigned payers = 0;
     vec_foreach (&attempt_of(j)->holds, hold) {
         if (hold->at < need->at || hold->at >= end)
@@ -869,8 +683,8 @@ static int check_payment(const struct cluster *c, const struct job *j,
     return 0;
 }
 
-int license_check_layers(const struct cluster *c, const struct job *j, uint64_t *used,
-                         struct err *err)
+int license_check_tied(const struct cluster *c, const struct job *j, uint64_t *used,
+                       struct err *err)
 {
     vec_foreach (&j->want.licenses.list, need) {
         if (!license_is_tied(c, need))
@@ -880,7 +694,7 @@ int license_check_layers(const struct cluster *c, const struct job *j, uint64_t 
             return rc;
         if (license_is_one_layer(c, need))
             continue;
-        int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].layers;
+        int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].pools;
         for (int32_t at = need->at; at < end; at++) {
             uint64_t due = count_due(c, j, need, at);
             if (license_of_job(c, j, at) != due)
@@ -905,10 +719,7 @@ static int check_set(const struct cluster *c, const struct job *any, struct err 
         if (!j || !license_needs_tied(c, j))
             continue;
         if (layered)
-            return err_set(err, -ERR_NOT_SUPPORTED,
-                           "components %u and %u request hierarchical resources: only one "
-                           "component of a heterogeneous job may",
-                           layered->set_offset, i);
+            return err_set(err, -ERR_NOT_SUPPORTED, JOB_SET_TEXT_LAYERS, layered->set_offset, i);
         layered = j;
     }
     return 0;

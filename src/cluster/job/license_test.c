@@ -2,6 +2,7 @@
 /* Resources that are tied to nodes: which nodes of a set they leave to a job, and what jobs hold.
  */
 #include "cluster/cluster_test_util.h"
+#include "cluster/job/license_layer.h"
 #include "cluster/resv/license_kept.h"
 
 static const char conf[] = CONS "Licenses=x:3\nNodeName=n[1-8] CPUs=4 RealMemory=400\n"
@@ -83,7 +84,7 @@ static void layers_stand_from_the_smallest_one_up(void **state)
     struct cluster *c = make();
     assert_int_equal(c->licenses.list.len, 1 + 7 + 7);
     for (size_t i = 1; i < 15; i++)
-        assert_int_equal(c->licenses.list.data[i].layers, i % 7 == 1 ? 7 : 0);
+        assert_int_equal(c->licenses.list.data[i].pools, i % 7 == 1 ? 7 : 0);
     assert_int_equal(bitset_count(c->licenses.list.data[4].nodes), 2);
     assert_int_equal(bitset_count(c->licenses.list.data[7].nodes), 8);
     test_cluster_free(c);
@@ -290,7 +291,7 @@ static bool set_fits(const struct tree *t, uint32_t set)
 {
     const struct license *l = &t->c->licenses.list.data[t->need.at];
     uint32_t seen = 0;
-    for (uint32_t i = 0; i < l->layers; i++) {
+    for (uint32_t i = 0; i < l->pools; i++) {
         uint32_t in = set & (uint32_t)l[i].nodes->word[0];
         seen |= in;
         if (license_amount(&l[i], &t->need, (uint32_t)__builtin_popcount(in)) > t->room[i])

@@ -77,21 +77,8 @@ static int check_held(const struct cluster *c, const struct job *j, const uint64
         if (license_is_tied(c, need))
             vec_foreach (&attempt_of(j)->alloc, a)
                 if (!a->released && !bitset_test(c->licenses.list.data[need->at].scope, a->node))
-                    return err_set(err, -ERR_LICENSE, "%s: node %s is in no layer of %s",
-                                   err_text(ERR_LICENSE), c->nodes.data[a->node]->name, need->name);
+                    return license_refuse_outside(need, c->nodes.data[a->node]->name, err);
     return 0;
-}
-
-/* As long as it has no more, it draws from the layers that it has. */
-static void keep_layers(const struct cluster *c, struct job *j, const struct license_swap *before,
-                        const uint64_t *had)
-{
-    vec_foreach (&j->want.licenses.list, need)
-        if (license_is_one_layer(c, need))
-            vec_foreach (&before->layers, at)
-                if (*at >= need->at && had[*at] >= need->count &&
-                    *at < need->at + (int32_t)c->licenses.list.data[need->at].layers)
-                    license_set_payer(j, *at);
 }
 
 static void restore_needs(struct cluster *c, struct job *j, struct license_swap *before)
@@ -99,7 +86,7 @@ static void restore_needs(struct cluster *c, struct job *j, struct license_swap 
     drop_needs(c, j);
     j->want.licenses = before->needs;
     before->needs = (struct license_needs){0};
-    vec_foreach (&before->layers, at)
+    vec_foreach (&before->pools, at)
         license_set_payer(j, *at);
     resource_take(c, j);
 }
@@ -117,7 +104,7 @@ int license_swap(struct cluster *c, struct job *j, const char *text, int64_t now
     for (size_t i = 0; i < c->licenses.list.len; i++)
         had[i] = license_of_job(c, j, (int32_t)i);
     vec_foreach (&attempt_of(j)->holds, hold)
-        vec_push(&before->layers, hold->at);
+        vec_push(&before->pools, hold->at);
     license_needs_copy(&j->want.licenses, &before->needs);
     bool fits = false;
     uint32_t count = needs.any ? needs.list.len : 1;
@@ -126,7 +113,7 @@ int license_swap(struct cluster *c, struct job *j, const char *text, int64_t now
         drop_needs(c, j);
         license_needs_copy(&needs, &j->want.licenses);
         license_choose_alternative(j, n);
-        keep_layers(c, j, before, had);
+        license_keep_payers(c, j, before->pools.data, before->pools.len, had);
         resource_take(c, j);
         int failed = check_held(c, j, had, now_sec, n ? &why : err);
         fits = failed == 0;
@@ -144,6 +131,6 @@ void license_swap_settle(struct cluster *c, struct job *j, struct license_swap *
     if (before->made && !stays)
         restore_needs(c, j, before);
     license_needs_done(&before->needs);
-    vec_done(&before->layers);
+    vec_done(&before->pools);
     *before = (struct license_swap){0};
 }

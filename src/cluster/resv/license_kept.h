@@ -19,13 +19,14 @@ uint64_t license_kept(const struct cluster *c, int32_t at, const struct resv *in
                       int64_t until);
 /* A job takes 'count' of a pool: the part that its reservation does not provide. */
 uint64_t license_beyond(int32_t at, uint64_t count, const struct resv *in);
-/* Whether so many are free now, for a job that begins there. Of layers this says nothing. */
+/* Whether the job's counts of licences are free now, if it begins in the reservation (NULL: in
+ * none). Tied pools are left out. */
 bool license_fits(const struct cluster *c, const struct job *j, const struct resv *in,
                   int64_t now_sec);
 /* What a job that runs had of licences before it was given others. */
 struct license_swap {
     struct license_needs needs;
-    VEC(int32_t) layers; /* that it held */
+    VEC(int32_t) pools; /* that it held */
     bool made;
 };
 /* The job holds what the text (NULL: nothing) names, with the first alternative that is free,

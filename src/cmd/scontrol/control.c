@@ -371,10 +371,9 @@ int run_check(int argc, char **argv)
         cmd_error("%s", err.text);
     else if (!scontrol.quiet) {
         size_t before = cmd_out()->len;
-        conf_hres_summarise(&conf->hres, cmd_out());
+        conf_summarise(conf, cmd_out());
         str_puts(cmd_out(), cmd_out()->len > before ? "\n" : "");
-        str_printf(cmd_out(), "%s: %zu nodes, %zu partitions, %zu warnings\n", path,
-                   conf->nodes.len, conf->parts.len, report.warnings.len);
+        conf_put_counts(conf, path, report.warnings.len, cmd_out());
     }
     bool fails = r < 0 || conf_report_fails(&report);
     conf_report_done(&report);

@@ -13,7 +13,6 @@
 #include "cli/cmd.h"
 #include "cli/job_arg.h"
 #include "cmd/scontrol/fields.h"
-#include "cmd/scontrol/license.h"
 #include "cmd/scontrol/resv.h"
 #include "cmd/scontrol/scontrol.h"
 #include "cmd/scontrol/update.h"
@@ -344,8 +343,8 @@ static int update_entity(struct update *u)
         if ((value = update_value(u->argv[i], "PartitionName", 3)))
             status = update_part(u, value, PART_CHANGE);
     for (int i = 0; status < 0 && i < u->argc; i++)
-        if ((value = license_is_meant(u->argv[i])))
-            status = license_update(u, value);
+        if ((value = pool_is_meant(u->argv[i])))
+            status = pool_update(u, value);
     for (int i = 0; status < 0 && i < u->argc; i++)
         if ((value = update_value(u->argv[i], "SlurmctldDebug", 6)))
             status = run_setdebug(1, (char **)&value);

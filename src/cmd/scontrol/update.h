@@ -28,3 +28,6 @@ int update_job(struct update *u, char *ids_arg);
 /* The jobs of that name, of all users or of the one that UserID= names. */
 int update_jobs_named(struct update *u, const char *name);
 int update_step(struct update *u, const char *id_arg);
+/* "LicenseName=flat(n[1-8])": the value; NULL: the argument is another one. */
+const char *pool_is_meant(const char *arg);
+int pool_update(struct update *u, const char *name);

@@ -7,7 +7,6 @@
 #include "base/path.h"
 #include "cli/cmd.h"
 #include "cli/job_arg.h"
-#include "cmd/scontrol/license.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
 #include "show/config_file.h"
@@ -144,7 +143,7 @@ int run_write(int argc, char **argv)
     size_t len = strlen(argv[0]);
     bool script = !strncasecmp(argv[0], "batch_script", len);
     if (!strncasecmp(argv[0], "resources", len) && argc <= 2)
-        return license_write(argc > 1 ? argv[1] : NULL);
+        return write_resources(argc > 1 ? argv[1] : NULL);
     if (!script && strncasecmp(argv[0], "config", len) != 0) {
         cmd_line("invalid write argument:%s", argv[0]);
         return 1;

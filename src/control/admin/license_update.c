@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/admin/license_update.h"
+#include "cluster/job/license_layer.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Counts of layers that were changed live (scontrol update license): stored, and in force until
- * resources.yaml has another count than when they were set, or the layer is no more.
+ * Counts of tied pools that were changed live (scontrol update license): stored, and in force until
+ * the configuration has another count than when they were set, or the pool is no more.
  */
 #pragma once
 

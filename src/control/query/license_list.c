@@ -32,7 +32,7 @@ static void put_layer(const struct control *c, const struct license *l, Pb__Lice
     if (!l->conf)
         return;
     const struct conf_hres *h = conf_hres_find(&c->conf->hres, l->name);
-    if (l->layers && h) {
+    if (l->pools && h) {
         r->variables = format_amounts(h->variables.data, h->variables.len, arena);
         r->topology = (char *)h->topology;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Alternative licences of the components of a set: exhaustive search, layers, claims. */
 #include "base/test_drawn.h"
+#include "cluster/job/license_layer.h"
 #include "sched/plan/joint.h"
 #include "sched/sched_test_util.h"
 

@@ -5,6 +5,7 @@
  * every job gets its turn.
  */
 #include "base/test_drawn.h"
+#include "cluster/job/license_layer.h"
 #include "sched/sched_test_util.h"
 
 enum { JOBS = 40, DONE = JOBS * 50 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/job/license_layer.h"
 #include "sched/sched_test_util.h"
 
 enum { NOW = 1000 };

@@ -6,6 +6,7 @@
  * the jobs before it start where and when they are planned.
  */
 #include "base/test_drawn.h"
+#include "cluster/job/license_layer.h"
 #include "sched/layers_test_util.h"
 
 enum { NODES = 5, CPUS = 2, JOBS = 9, NEEDS = 4, STATES = TEST_DRAWN(500), NOW = 1000 };
@@ -48,7 +49,7 @@ static uint64_t count_amount(const struct cluster *c, const struct use *u, int32
     vec_foreach (&u->job->want.licenses.list, need) {
         size_t of = (size_t)(need - u->job->want.licenses.list.data);
         bool has_pool =
-            pool >= need->at && pool < need->at + (int32_t)c->licenses.list.data[need->at].layers;
+            pool >= need->at && pool < need->at + (int32_t)c->licenses.list.data[need->at].pools;
         uint32_t in = (uint32_t)__builtin_popcount(u->set & (uint32_t)l->nodes->word[0]);
         if (has_pool && l->mode == CONF_HRES_ONE_LAYER)
             sum += u->payers[of] == pool ? need->count : 0;
@@ -108,7 +109,7 @@ static bool fits_with_payers(const struct world *w, struct use *u, size_t of)
     u->payers[of] = -1;
     if (!license_is_one_layer(w->c, need))
         return fits_with_payers(w, u, of + 1);
-    for (uint32_t i = 0; i < l->layers; i++) {
+    for (uint32_t i = 0; i < l->pools; i++) {
         u->payers[of] = need->at + (int32_t)i;
         if (u->set & (uint32_t)l[i].nodes->word[0] && fits_with_payers(w, u, of + 1))
             return true;
@@ -175,7 +176,7 @@ static struct use find_use(const struct world *w, const struct job *j,
         u.payers[i] = -1;
         vec_foreach (&where->payers, layer)
             if (*layer >= need->at &&
-                *layer < need->at + (int32_t)w->c->licenses.list.data[need->at].layers)
+                *layer < need->at + (int32_t)w->c->licenses.list.data[need->at].pools)
                 u.payers[i] = *layer;
     }
     return u;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Both calendars answer alike in thousands of random states: the shadow as the timeline does. */
+#include "cluster/job/license_layer.h"
 #include "sched/plan/shadow.h"
 
 #include "base/test_drawn.h"

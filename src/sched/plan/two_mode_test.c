@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Passes in two modes: the worked cases of the guide, and what they leave to other jobs. */
+#include "cluster/job/license_layer.h"
 #include "sched/plan/two_mode.h"
 #include "sched/sched_test_util.h"
 

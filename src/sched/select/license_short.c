@@ -10,7 +10,7 @@
 enum grade {
     GRADE_ENOUGH,   /* it does not keep the job */
     GRADE_NEVER,    /* it does, and never has enough: the job may have other nodes */
-    GRADE_CROWDED,  /* mode 3: it cannot have all of its nodes that the job might have */
+    GRADE_CROWDED,  /* counted by nodes: it cannot have all of its nodes that the job might have */
     GRADE_SHORT,    /* it keeps the job from some of the nodes */
     GRADE_REQUIRED, /* it keeps the job from nodes that the job must have */
 };
@@ -37,7 +37,7 @@ static uint64_t count_free(const struct look *k, int32_t at)
     return l->total > taken ? l->total - taken : 0;
 }
 
-/* Nodes of the layer that the job has wherever it runs. */
+/* Nodes of the pool that the job has wherever it runs. */
 static uint64_t count_certain(const struct look *k, const struct license *l)
 {
     uint64_t in = bitset_count_and(k->candidates, l->nodes),
@@ -52,16 +52,16 @@ static enum grade grade_tied(const struct look *k, const struct license *l, stru
     uint64_t in = bitset_count_and(k->candidates, l->nodes), certain = count_certain(k, l);
     if (!in)
         return GRADE_ENOUGH;
-    if (l->mode == CONF_HRES_PER_NODE && !certain) {
+    if (license_is_per_node(l) && !certain) {
         uint64_t has = k->need->count ? s->have / k->need->count : in;
         s->need = (has + 1) * k->need->count;
         return has < in && has < k->nodes ? GRADE_CROWDED : GRADE_ENOUGH;
     }
-    if (l->mode == CONF_HRES_PER_NODE)
+    if (license_is_per_node(l))
         s->need = certain * k->need->count;
     if (s->have >= s->need)
         return GRADE_ENOUGH;
-    bool is_required = certain && l->mode != CONF_HRES_ONE_LAYER;
+    bool is_required = certain && !license_has_payer(l);
     return is_required ? GRADE_REQUIRED : l->total < s->need ? GRADE_NEVER : GRADE_SHORT;
 }
 
@@ -70,7 +70,7 @@ static enum grade grade_tied(const struct look *k, const struct license *l, stru
 static bool is_nearer(const struct look *k, const struct license *l, const struct shortage *s,
                       const struct shortage *than)
 {
-    if (l->mode == CONF_HRES_ONE_LAYER || !l->nodes)
+    if (license_has_payer(l) || !l->nodes)
         return s->have > than->have;
     uint64_t in = bitset_count_and(k->candidates, l->nodes),
              other = bitset_count_and(k->candidates, than->pool->nodes);
@@ -87,7 +87,7 @@ static bool find_short_pool(const struct cluster *c, const struct job *j,
     struct look k = {c, j, need, candidates, least, now_sec};
     enum grade best = GRADE_ENOUGH;
     *out = (struct shortage){.need = need->count};
-    for (int32_t i = 0; need->at >= 0 && i < (int32_t)c->licenses.list.data[need->at].layers; i++) {
+    for (int32_t i = 0; need->at >= 0 && i < (int32_t)c->licenses.list.data[need->at].pools; i++) {
         const struct license *l = &c->licenses.list.data[need->at + i];
         struct shortage s = {l, count_free(&k, need->at + i), need->count};
         enum grade grade = l->nodes               ? grade_tied(&k, l, &s)

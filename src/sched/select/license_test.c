@@ -5,6 +5,7 @@
  */
 #include "base/pb.h"
 #include "base/test_drawn.h"
+#include "cluster/job/license_layer.h"
 #include "sched/sched_test_util.h"
 #include "sched/why/why.h"
 
@@ -98,7 +99,7 @@ static bool layers_allow(const struct state *s, const struct job *j, uint32_t se
     vec_foreach (&j->want.licenses.list, need) {
         const struct license *l = &s->c->licenses.list.data[need->at];
         bool pays = l->mode != CONF_HRES_ONE_LAYER;
-        for (uint32_t i = 0; i < l->layers; i++) {
+        for (uint32_t i = 0; i < l->pools; i++) {
             uint32_t in = (uint32_t)__builtin_popcount(set & (uint32_t)l[i].nodes->word[0]);
             if (l->mode == CONF_HRES_ONE_LAYER)
                 pays = pays || (in && need->count <= s->layers[(size_t)need->at + i]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The choice of nodes for a job that needs layers of hierarchical resources. license_narrow()
+ * The choice of nodes for a job that needs tied pools. license_narrow()
  * leaves nodes of which the job may have any: that is one choice among many, and the best one when
  * only the number of nodes matters and one resource counts it. Where the places of nodes matter
  * too, or where several resources count them, a search follows: it chooses without a look at the
- * layers, and where a layer does not have enough for the choice, it tries the choice without one of
- * the layer's nodes, and the choices that have this node. So it finds nodes whenever choose_nodes()
+ * pools, and where a pool does not have enough for the choice, it tries the choice without one of
+ * the pool's nodes, and the choices that have this node. So it finds nodes whenever choose_nodes()
  * does, until its budget ends.
  */
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define CHOICES_MIN 16
 #define CHOICES_MAX 5000
 
-struct layer_search {
+struct tied_search {
     const struct cluster *c;
     const struct job *j;
     const struct free_view *view;
@@ -27,7 +27,8 @@ struct layer_search {
     bool counts_only;     /* the number of nodes and tasks matters, and not where they are */
     uint32_t left;        /* choices */
     uint32_t useful;      /* nodes that the job has use for */
-    uint64_t *sort;       /* by node: equal where nodes have equal layers and take as many tasks */
+    uint64_t
+        *sort; /* by node: equal where nodes have equal pools and take equal numbers of tasks */
     struct bitset *scratch;
 };
 
@@ -35,21 +36,34 @@ struct branch { /* nodes that the job may have, and those of them that it must h
     struct bitset *fits, *required;
 };
 
-static uint64_t room_of(const struct layer_search *s, const struct license_need *need, uint32_t i)
+static uint64_t room_of(const struct tied_search *s, const struct license_need *need, uint32_t i)
 {
     return s->view->pools[need->at + (int32_t)i];
 }
 
-/* The layers of the need if they have this mode; NULL: they do not. */
-static const struct license *layers_of(const struct layer_search *s,
-                                       const struct license_need *need, enum conf_hres_mode mode)
+/* The tied pools of the need; NULL: it has none. */
+static const struct license *find_tied(const struct tied_search *s, const struct license_need *need)
 {
-    const struct license *l =
-        license_is_tied(s->c, need) ? &s->c->licenses.list.data[need->at] : NULL;
-    return l && l->mode == mode && need->count ? l : NULL;
+    return license_is_tied(s->c, need) ? &s->c->licenses.list.data[need->at] : NULL;
 }
 
-static bool choose_within(struct layer_search *s, const struct bitset *fits,
+/* Those that give a job its count for each node. */
+static const struct license *find_per_node(const struct tied_search *s,
+                                           const struct license_need *need)
+{
+    const struct license *l = find_tied(s, need);
+    return l && license_is_per_node(l) && need->count ? l : NULL;
+}
+
+/* Those of which one pays. */
+static const struct license *find_paying(const struct tied_search *s,
+                                         const struct license_need *need)
+{
+    const struct license *l = find_tied(s, need);
+    return l && license_has_payer(l) && need->count ? l : NULL;
+}
+
+static bool choose_within(struct tied_search *s, const struct bitset *fits,
                           const struct bitset *required)
 {
     struct chooser *ch = s->ch;
@@ -67,15 +81,15 @@ static bool choose_within(struct layer_search *s, const struct bitset *fits,
     return found;
 }
 
-/* --- what the layers leave ---------------------------------------------------------------------
+/* --- what the pools leave ---------------------------------------------------------------------
  */
 
-/* Removes the nodes of layers that have enough for the required ones alone. False: they do not. */
-static bool leave_out_full(const struct layer_search *s, struct branch *b)
+/* Removes the nodes of pools that have enough for the required ones alone. False: they do not. */
+static bool leave_out_full(const struct tied_search *s, struct branch *b)
 {
     vec_foreach (&s->j->want.licenses.list, need) {
-        const struct license *l = layers_of(s, need, CONF_HRES_PER_NODE);
-        for (uint32_t i = 0; l && i < l->layers; i++) {
+        const struct license *l = find_per_node(s, need);
+        for (uint32_t i = 0; l && i < l->pools; i++) {
             uint64_t most = room_of(s, need, i) / need->count;
             size_t has = bitset_count_and(b->required, l[i].nodes);
             if (has > most)
@@ -88,28 +102,28 @@ static bool leave_out_full(const struct layer_search *s, struct branch *b)
     return true;
 }
 
-/* Nodes of the set that have a layer with room for the need. */
-static void find_paying_nodes(const struct layer_search *s, const struct license_need *need,
+/* Nodes of the set that have a pool with room for the need. */
+static void find_paying_nodes(const struct tied_search *s, const struct license_need *need,
                               const struct bitset *among, struct bitset *out)
 {
-    const struct license *l = layers_of(s, need, CONF_HRES_ONE_LAYER);
+    const struct license *l = find_paying(s, need);
     bitset_zero(out);
-    for (uint32_t i = 0; i < l->layers; i++)
+    for (uint32_t i = 0; i < l->pools; i++)
         if (room_of(s, need, i) >= need->count)
             bitset_or(out, l[i].nodes);
     bitset_and(out, among);
 }
 
 /* Whether each resource by itself leaves enough. False: no choice within the branch does. */
-static bool may_have_choice(struct layer_search *s, const struct branch *b)
+static bool may_have_choice(struct tied_search *s, const struct branch *b)
 {
     vec_foreach (&s->j->want.licenses.list, need) {
-        if (layers_of(s, need, CONF_HRES_ONE_LAYER)) {
+        if (find_paying(s, need)) {
             find_paying_nodes(s, need, b->fits, s->scratch);
             if (bitset_empty(s->scratch))
                 return false;
         }
-        if (!layers_of(s, need, CONF_HRES_PER_NODE))
+        if (!find_per_node(s, need))
             continue;
         bitset_copy(s->scratch, b->fits);
         license_trim(s->c, need, &s->view->pools[need->at], b->required, s->ch->tasks, s->scratch);
@@ -126,14 +140,14 @@ static bool may_have_choice(struct layer_search *s, const struct branch *b)
 /* --- which node decides ------------------------------------------------------------------------
  */
 
-/* How many layers have too little for the choice because of each of its nodes. */
-static bool count_conflicts(const struct layer_search *s, uint32_t *conflicts)
+/* How many pools have too little for the choice because of each of its nodes. */
+static bool count_conflicts(const struct tied_search *s, uint32_t *conflicts)
 {
     bool any = false;
     const struct bitset *chosen = s->ch->chosen;
     vec_foreach (&s->j->want.licenses.list, need) {
-        const struct license *l = layers_of(s, need, CONF_HRES_PER_NODE);
-        for (uint32_t i = 0; l && i < l->layers; i++) {
+        const struct license *l = find_per_node(s, need);
+        for (uint32_t i = 0; l && i < l->pools; i++) {
             if (bitset_count_and(chosen, l[i].nodes) <= room_of(s, need, i) / need->count)
                 continue;
             any = true;
@@ -144,9 +158,9 @@ static bool count_conflicts(const struct layer_search *s, uint32_t *conflicts)
     return any;
 }
 
-/* Of the chosen ones that are not required, the node that the most layers have too little for; of
- * several, the one with the fewest tasks. -1: all layers have enough. */
-static long find_conflict(const struct layer_search *s, const struct branch *b)
+/* Of the chosen ones that are not required, the node that the most pools have too little for; of
+ * several, the one with the fewest tasks. -1: all pools have enough. */
+static long find_conflict(const struct tied_search *s, const struct branch *b)
 {
     _cleanup_free_ uint32_t *conflicts = mem_new_array(uint32_t, s->c->nodes.len + 1);
     long worst = -1;
@@ -161,11 +175,11 @@ static long find_conflict(const struct layer_search *s, const struct branch *b)
 }
 
 /* A node that would pay for a need that no node of the choice pays for; -1: all are paid. */
-static long find_payer(struct layer_search *s, const struct branch *b)
+static long find_payer(struct tied_search *s, const struct branch *b)
 {
     long best = -1;
     vec_foreach (&s->j->want.licenses.list, need) {
-        if (!layers_of(s, need, CONF_HRES_ONE_LAYER))
+        if (!find_paying(s, need))
             continue;
         find_paying_nodes(s, need, b->fits, s->scratch);
         if (bitset_intersects(s->scratch, s->ch->chosen))
@@ -181,9 +195,9 @@ static long find_payer(struct layer_search *s, const struct branch *b)
 /* --- the search --------------------------------------------------------------------------------
  */
 
-static bool search_branch(struct layer_search *s, const struct branch *of);
+static bool search_branch(struct tied_search *s, const struct branch *of);
 
-static bool search_with(struct layer_search *s, const struct branch *of, size_t node, bool pays)
+static bool search_with(struct tied_search *s, const struct branch *of, size_t node, bool pays)
 {
     if (pays && bitset_count(of->required) >= s->useful)
         return false;
@@ -195,7 +209,7 @@ static bool search_with(struct layer_search *s, const struct branch *of, size_t 
 }
 
 /* 'alike': in vain with the node, and so with all that are alike where only numbers count. */
-static bool search_without(struct layer_search *s, const struct branch *of, size_t node, bool alike)
+static bool search_without(struct tied_search *s, const struct branch *of, size_t node, bool alike)
 {
     struct branch b = {bitset_dup(of->fits), of->required};
     bitset_unset(b.fits, node);
@@ -209,16 +223,16 @@ static bool search_without(struct layer_search *s, const struct branch *of, size
 }
 
 /* One resource after the other leaves what it has enough for. */
-static bool choose_trimmed(struct layer_search *s, const struct branch *b)
+static bool choose_trimmed(struct tied_search *s, const struct branch *b)
 {
     _cleanup_bitset_ struct bitset *set = bitset_dup(b->fits);
     vec_foreach (&s->j->want.licenses.list, need)
-        if (layers_of(s, need, CONF_HRES_PER_NODE))
+        if (find_per_node(s, need))
             license_trim(s->c, need, &s->view->pools[need->at], b->required, s->ch->tasks, set);
     return choose_within(s, set, b->required) && find_payer(s, b) < 0;
 }
 
-static bool search_branch(struct layer_search *s, const struct branch *of)
+static bool search_branch(struct tied_search *s, const struct branch *of)
 {
     if (!s->left)
         return false;
@@ -244,24 +258,23 @@ static bool search_branch(struct layer_search *s, const struct branch *of)
 }
 
 /* Whether license_narrow() leaves the best nodes there are, so that no other choice would do. */
-static bool is_exact(const struct layer_search *s)
+static bool is_exact(const struct tied_search *s)
 {
-    uint32_t per_node = 0, one_layer = 0;
+    uint32_t per_node = 0, paying = 0;
     vec_foreach (&s->j->want.licenses.list, need) {
-        per_node += layers_of(s, need, CONF_HRES_PER_NODE) != NULL;
-        one_layer += layers_of(s, need, CONF_HRES_ONE_LAYER) != NULL;
+        per_node += find_per_node(s, need) != NULL;
+        paying += find_paying(s, need) != NULL;
     }
-    return (!per_node && !one_layer) ||
-           (s->counts_only && ((!one_layer && per_node == 1) || (!per_node && one_layer == 1)));
+    return (!per_node && !paying) ||
+           (s->counts_only && ((!paying && per_node == 1) || (!per_node && paying == 1)));
 }
 
-/* Leaves out the nodes that no layer has, and those of layers that have too little for any job. */
-static void leave_out_closed(const struct layer_search *s, struct bitset *set)
+/* Leaves out the nodes that no pool has, and those of pools that have too little for any job. */
+static void leave_out_closed(const struct tied_search *s, struct bitset *set)
 {
     vec_foreach (&s->j->want.licenses.list, need) {
-        const struct license *l =
-            license_is_tied(s->c, need) ? &s->c->licenses.list.data[need->at] : NULL;
-        if (l && l->mode == CONF_HRES_PER_NODE)
+        const struct license *l = find_tied(s, need);
+        if (l && license_is_per_node(l))
             bitset_and(set, l->scope);
         else if (l)
             license_trim(s->c, need, &s->view->pools[need->at], NULL, NULL, set);
@@ -274,22 +287,20 @@ static uint64_t mix(uint64_t sum, uint64_t number)
     return sum ^ sum >> 32;
 }
 
-static void sort_nodes(struct layer_search *s)
+static void sort_nodes(struct tied_search *s)
 {
     bitset_foreach (s->ch->fits, i)
         s->sort[i] = s->ch->tasks[i];
     vec_foreach (&s->j->want.licenses.list, need) {
-        if (!license_is_tied(s->c, need))
-            continue;
-        const struct license *l = &s->c->licenses.list.data[need->at];
-        for (uint32_t i = 0; i < l->layers; i++)
+        const struct license *l = find_tied(s, need);
+        for (uint32_t i = 0; l && i < l->pools; i++)
             bitset_foreach (l[i].nodes, k)
                 s->sort[k] = mix(s->sort[k], (uint64_t)need->at + i);
     }
 }
 
 /* 'fits': nodes that take tasks. */
-static bool search_layers(struct layer_search *s, const struct bitset *fits)
+static bool search_tied(struct tied_search *s, const struct bitset *fits)
 {
     struct chooser *ch = s->ch;
     uint64_t choices = BUDGET / (fits->size + 1);
@@ -318,7 +329,7 @@ bool select_choose_tied(const struct cluster *c, const struct job *j, const stru
 {
     if (!view->pools)
         return choose_nodes(ch);
-    struct layer_search s = {.c = c, .j = j, .view = view, .ch = ch, .given = *ch};
+    struct tied_search s = {.c = c, .j = j, .view = view, .ch = ch, .given = *ch};
     s.useful = license_count_useful_nodes(j);
     _cleanup_bitset_ struct bitset *fits = bitset_dup(ch->fits), *anchored = NULL;
     bool payable = license_narrow(c, j, view, ch->tasks, ch->fits, &anchored);
@@ -326,5 +337,5 @@ bool select_choose_tied(const struct cluster *c, const struct job *j, const stru
     bool found = payable && choose_nodes(ch);
     ch->required = s.given.required;
     s.counts_only = !ch->contiguous && !ch->counts && !ch->topo && !ch->need_more;
-    return found || (!is_exact(&s) && search_layers(&s, fits));
+    return found || (!is_exact(&s) && search_tied(&s, fits));
 }

@@ -76,7 +76,7 @@ static bool layers_allow(const struct cluster *c, const struct job *j, const uin
     vec_foreach (&j->want.licenses.list, need) {
         const struct license *l = &c->licenses.list.data[need->at];
         bool pays = l->mode != CONF_HRES_ONE_LAYER;
-        for (uint32_t i = 0; i < l->layers; i++) {
+        for (uint32_t i = 0; i < l->pools; i++) {
             uint32_t in = (uint32_t)__builtin_popcount(set & (uint32_t)l[i].nodes->word[0]);
             if (l->mode == CONF_HRES_ONE_LAYER)
                 pays = pays || (in && need->count <= room[(size_t)need->at + i]);

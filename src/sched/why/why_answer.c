@@ -52,7 +52,7 @@ void why_put_before(const struct why *w, const struct job *leader)
     w->answer->has_before_more = w->answer->before_more = count == BEFORE_MOST;
 }
 
-static void put_short(const struct why *w, const char *what, uint64_t have, uint64_t need)
+void why_put_short(const struct why *w, const char *what, uint64_t have, uint64_t need)
 {
     w->answer->resource = (char *)what;
     SET(w->answer, have, have);
@@ -87,20 +87,20 @@ static bool put_common(struct why *w, const struct job *j, enum reason reason)
     struct common_short s;
     if (!common_find_short(w->cluster, j, reason, w->now_sec, &s))
         return false;
-    put_short(w, arena_strdup(&w->arena, s.what), s.have, s.need);
+    why_put_short(w, arena_strdup(&w->arena, s.what), s.have, s.need);
     free(s.what);
     if (s.at >= 0)
         put_holders(w, &s);
     return true;
 }
 
-static char *name_pool(struct why *w, const struct license_need *need, const struct license *l)
+char *why_name_pool(struct why *w, const struct license_need *need, const struct license *l)
 {
     _cleanup_free_ char *name = license_name_pool(w->cluster, need, l);
     return arena_strdup(&w->arena, name);
 }
 
-static void put_lack(struct why *w, const struct str *text)
+void why_put_lack(struct why *w, const struct str *text)
 {
     w->answer->lack = arena_strdup(&w->arena, str_cstr(text));
 }
@@ -113,102 +113,54 @@ static void put_gone(struct why *w, const struct job *j)
         if (need->at >= 0)
             continue;
         license_format_gone(w->cluster, need, &text);
-        w->answer->resource = name_pool(w, need, NULL);
-        put_lack(w, &text);
+        w->answer->resource = why_name_pool(w, need, NULL);
+        why_put_lack(w, &text);
         return;
     }
 }
 
-/* Higher counts of the layers of one need do not help a job that has too few of another, or where
- * counts cannot be so high. */
-static bool raises_are_enough(const struct why *w, const struct job *j,
-                              const struct license_need *need, const struct license_raise *raises,
-                              size_t count)
-{
-    const struct license *pools = w->cluster->licenses.list.data;
-    for (size_t i = 0; i < count; i++)
-        if (raises[i].total + pools[raises[i].at].base > CONF_HRES_COUNT_MAX)
-            return false;
-    vec_foreach (&j->want.licenses.list, other)
-        if (other != need && !license_need_is_possible(w->cluster, j, other))
-            return false;
-    return true;
-}
-
-/* The layers that would have to have more, and the commands that give it to them. */
-static void put_raises(struct why *w, const struct job *j, const struct license_need *need,
-                       const struct license_raise *raises, size_t count)
-{
-    const struct license *pools = w->cluster->licenses.list.data;
-    _cleanup_str_ struct str text = STR_INIT, what = STR_INIT, command = STR_INIT;
-    for (size_t i = 0; i < count; i++) {
-        const struct license *l = &pools[raises[i].at];
-        str_puts(&text, i ? ", " : "");
-        license_format_total(l, &text);
-        str_puts(&what, i ? ", and " : "");
-        str_printf(&command, "%sscontrol update license='", i ? " && " : "");
-        license_format_pool(l, &command);
-        if (raises[i].is_enough_file) {
-            str_puts(&what, "the count of resources.yaml for ");
-            str_puts(&command, "' count=file");
-        } else {
-            unsigned long long enough = raises[i].total + l->base;
-            str_printf(&what, "a count of %llu for ", enough);
-            str_printf(&command, "' count=%llu", enough);
-        }
-        license_format_pool(l, &what);
-    }
-    const struct license *first = &pools[raises[0].at];
-    put_short(w, name_pool(w, need, first), first->total, raises[0].total);
-    put_lack(w, &text);
-    if (!raises_are_enough(w, j, need, raises, count))
-        return;
-    w->count_what = arena_strdup(&w->arena, str_cstr(&what));
-    w->count_command = arena_strdup(&w->arena, str_cstr(&command));
-}
-
-/* More than there is of a licence, or of layers. */
+/* More than there is of a licence. */
 static void put_too_few(struct why *w, const struct job *j)
 {
-    struct license_raise raises[LICENSE_RAISES_MAX];
     vec_foreach (&j->want.licenses.list, need) {
         if (need->at < 0)
             continue;
         const struct license *l = &w->cluster->licenses.list.data[need->at];
         bool tied = license_is_tied(w->cluster, need);
-        size_t count = tied ? license_find_raises(w->cluster, j, need, raises) : 0;
-        if (count) {
-            put_raises(w, j, need, raises, count);
+        if (tied && !license_need_is_possible(w->cluster, j, need) && why_put_raises(w, j))
             return;
-        }
         if (tied || need->count <= l->total)
             continue;
-        put_short(w, name_pool(w, need, NULL), l->total, need->count);
+        why_put_short(w, why_name_pool(w, need, NULL), l->total, need->count);
         return;
     }
     put_common(w, j, REASON_LICENSES);
 }
 
-static void put_scarce(struct why *w, const struct job *j)
+static void put_scarce_nodes(struct why *w, const struct job *j)
 {
     const struct request *r = &j->want;
     uint32_t have = why_nodes_count(&w->nodes, WHY_FREE);
-    if (w->rule == WHY_TOO_FEW)
-        put_too_few(w, j);
-    else if (w->rule == WHY_LICENSE_GONE)
-        put_gone(w, j);
-    else if (put_common(w, j, why_reason(w->rule)))
-        return;
-    else if (w->rule == WHY_JOB_ARRAY_TASK_LIMIT && j->array)
-        put_short(
+    if (w->rule == WHY_JOB_ARRAY_TASK_LIMIT && j->array)
+        why_put_short(
             w, "elements of the array",
             j->array->throttle > j->array->running ? j->array->throttle - j->array->running : 0, 1);
     else if (w->rule > WHY_UNUSABLE)
         return;
     else if (have < r->min_nodes)
-        put_short(w, why_nodes_scarce(&w->nodes), have, r->min_nodes);
+        why_put_short(w, why_nodes_scarce(&w->nodes), have, r->min_nodes);
     else if (w->nodes.free_tasks < r->tasks && !r->overcommit)
-        put_short(w, "places for tasks", w->nodes.free_tasks, r->tasks);
+        why_put_short(w, "places for tasks", w->nodes.free_tasks, r->tasks);
+}
+
+static void put_scarce(struct why *w, const struct job *j)
+{
+    if (w->rule == WHY_TOO_FEW)
+        put_too_few(w, j);
+    else if (w->rule == WHY_LICENSE_GONE)
+        put_gone(w, j);
+    else if (!put_common(w, j, why_reason(w->rule)))
+        put_scarce_nodes(w, j);
 }
 
 /* --- reservations
@@ -299,7 +251,7 @@ static void put_change(struct why *w, const struct job *leader, const struct job
     w->answer->changes[w->answer->n_changes++] = m;
 }
 
-/* Other counts of layers: whether the job starts then at once is not tried. */
+/* Other counts of pools: whether the job starts then at once is not tried. */
 static void put_count_change(struct why *w)
 {
     if (!w->count_command)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rule that keeps a job from its start: by its reason, or by what the planner finds. */
-#include "sched/sched_test_util.h"
-#include "sched/why/why.h"
+#include "cluster/job/license_layer.h"
 #include "sched/why/why_state.h"
 
 enum { NOW = 1000, EXEMPT_SEC = 60 };

@@ -81,7 +81,7 @@ struct why {
     int64_t not_before;
     uint32_t head, head_priority; /* of its partition, before it; 0: none */
     enum why_rule rule;
-    char *count_what, *count_command; /* other counts of layers that would do; NULL: none */
+    char *count_what, *count_command; /* other counts of pools that would do; NULL: none */
     struct why_start found;           /* of a guest */
     int64_t first_laid; /* the first start of those before it, later than now; 0: none */
 };
@@ -104,6 +104,14 @@ void why_put_need(const struct why *w, const struct job *j);
 void why_put_before(const struct why *w, const struct job *leader);
 /* The same of all else, when all is known. */
 void why_finish(struct why *w, const struct job *leader, const struct job *j);
+
+/* What the job is short of: 'have' of the 'need' units are there; and a sentence about it. */
+void why_put_short(const struct why *w, const char *what, uint64_t have, uint64_t need);
+void why_put_lack(struct why *w, const struct str *text);
+char *why_name_pool(struct why *w, const struct license_need *need, const struct license *l);
+/* Of needs that tied pools never meet: which pools would have to have more, and the commands that
+ * give it to them. False: higher counts do not help. */
+bool why_put_raises(struct why *w, const struct job *j);
 
 /* --- why_rule.c ------------------------------------------------------------------------------- */
 

@@ -316,22 +316,6 @@ static void send_part_update(struct sim *s, unsigned index, const struct sim_ite
     sim_call(s, SIM_OF_ACT, SIM_PART_UPDATE, index, &s->rng, &r.base);
 }
 
-static void send_count(struct sim *s, unsigned index, const struct sim_item *a)
-{
-    Pb__LicenseUpdate r = PB__LICENSE_UPDATE__INIT;
-    struct sim_layer layer;
-    char nodes[SIM_NAME];
-    if (!sim_view_layer(a->text, a->nodes, &layer))
-        return;
-    snprintf(nodes, sizeof nodes, layer.first == layer.last ? "n%u" : "n[%u-%u]", layer.first,
-             layer.last);
-    r.name = (char *)a->text;
-    r.nodes = nodes;
-    if (a->value != SIM_COUNT_FILE)
-        SET(&r, count, a->value == SIM_COUNT_UNLIMITED ? UINT64_MAX : (uint64_t)a->value);
-    sim_call(s, SIM_OF_ACT, SIM_LICENSE_UPDATE, index, &s->rng, &r.base);
-}
-
 static void send_resv_delete(struct sim *s, unsigned index, const struct sim_item *a)
 {
     Pb__ResvDelete m = PB__RESV_DELETE__INIT;
@@ -398,7 +382,7 @@ static void send_action(struct sim *s, unsigned index, const struct sim_item *a)
     else if (a->what <= SIM_DO_RESV_DELETE)
         send_resv(s, index, a);
     else if (a->what == SIM_DO_COUNT)
-        send_count(s, index, a);
+        sim_count_send(s, index, a);
     else if (a->what <= SIM_DO_CALL_OFF)
         send_announcement(s, index, a);
     else
@@ -567,36 +551,6 @@ static void note_requeue_answered(struct sim *s, struct sim_client *c)
     c->requeues_answered++;
 }
 
-/* By the disk, unless another request or file came between. */
-static void on_counted(struct sim *s, const struct sim_item *a)
-{
-    struct sim_layer layer;
-    bool known = sim_view_layer(a->text, a->nodes, &layer);
-    vec_foreach (&s->acts, act) {
-        const struct sim_item *other = *act;
-        bool counts = other->kind == SIM_ITEM_DO && other->what == SIM_DO_COUNT;
-        bool same = counts && *other->text == *a->text && strcmp(other->nodes, a->nodes) == 0;
-        if ((other != a && same) ||
-            (other->kind == SIM_ITEM_DO && other->what >= SIM_DO_RECONFIGURE))
-            return;
-    }
-    if (!known || !s->c->control)
-        return;
-    uint64_t wanted = a->value == SIM_COUNT_UNLIMITED ? UINT64_MAX : (uint64_t)a->value, file = 0;
-    if (!sim_license_file_count(s, &layer, &file))
-        return;
-    bool is_stored = false;
-    for (const struct sim_stored *at = s->store; at; at = at->hh.next) {
-        struct sim_count count;
-        if (at->record.kind == RECORD_LICENSE && sim_view_count(&at->record, &count) &&
-            sim_view_same_layer(&count.layer, &layer))
-            is_stored = count.count == wanted;
-    }
-    if (is_stored != (a->value != SIM_COUNT_FILE && wanted != file))
-        sim_break(s, "a count was answered and is not on disk", "%s(%s): %lld", a->text, a->nodes,
-                  (long long)a->value);
-}
-
 static void on_announced(struct sim *s, const struct sim_item *a, unsigned act, bool done)
 {
     struct sim_announced *n = &s->announced;
@@ -623,7 +577,7 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
         return;
     }
     if (a->what == SIM_DO_COUNT)
-        on_counted(s, a);
+        sim_count_answered(s, a);
     if (index >= 0)
         sim_set_check_order(s, &s->clients.data[index], a);
     bool whole = is_of_array(s, a) && a->what != SIM_DO_CANCEL_USER;

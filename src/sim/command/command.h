@@ -35,6 +35,10 @@ void sim_client_reply(struct sim *s, const struct sim_call *call, const struct s
 void sim_client_lost(struct sim *s, const struct sim_call *call);
 void sim_client_break(struct sim *s, unsigned index, bool dies);
 
+/* SIM_DO_COUNT: an operator sets the count of what nodes have in common */
+void sim_count_send(struct sim *s, unsigned index, const struct sim_item *a);
+void sim_count_answered(struct sim *s, const struct sim_item *a);
+
 /* act.c */
 void sim_act(struct sim *s, unsigned index);
 void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);

@@ -3,6 +3,13 @@
  * and the parts of it; and what becomes of them and of licences while jobs run. */
 #include "sim/plan/draw.h"
 
+#include <assert.h>
+
+static bool has_layers(struct draw *d)
+{
+    return sim_draw_find_conf(d, "HresConf=") != NULL;
+}
+
 static void draw_layer(struct draw *d, char name, int64_t first, int64_t last, int64_t count)
 {
     if (chance(d, 10))
@@ -35,7 +42,6 @@ void sim_draw_hres(struct draw *d)
 {
     if (!chance(d, 20))
         return;
-    d->hres = true;
     draw_resource(d, 'h', 2, 2, 2);
     draw_resource(d, 'o', 1, 1, 1);
     draw_resource(d, 'p', 3, 2, 3);
@@ -53,7 +59,7 @@ void sim_draw_hres(struct draw *d)
 void sim_draw_reclaim(struct draw *d)
 {
     struct sim_item *parameters = sim_draw_find_conf(d, "PreemptParameters=");
-    if (!d->preempts || (!d->licenses && !d->hres) || !chance(d, 60))
+    if (!d->preempts || (!d->licenses && !has_layers(d)) || !chance(d, 60))
         return;
     if (parameters)
         PUT(parameters->text, ",reclaim_licenses");
@@ -63,7 +69,7 @@ void sim_draw_reclaim(struct draw *d)
 
 static const char *draw_license_text(struct draw *d)
 {
-    if (d->hres && (!d->licenses || chance(d, 60)))
+    if (has_layers(d) && (!d->licenses || chance(d, 60)))
         return WORD(d, "h", "h:3", "o:1", "o:2", "p", "p:2", "p:4", "h:2,p:1", "o:2|h:1", "p:2|o",
                     "o:1,p", "");
     return WORD(d, "a", "a:2", "a:4", "b", "b,a:2", "b|a:3", "a:1|b:2", "");
@@ -93,6 +99,7 @@ void sim_draw_find_layer(struct draw *d, char *name, char nodes[SIM_TEXT])
     vec_foreach (&d->plan->items, item)
         layers += item->kind == SIM_ITEM_CONF && strncmp(item->text, "HresConf=", 9) == 0 &&
                   strstr(item->text, ";Nodes=");
+    assert(layers);
     int64_t wanted = between(d, 1, (int64_t)layers);
     char text[SIM_TEXT] = "";
     vec_foreach (&d->plan->items, item)
@@ -124,7 +131,7 @@ static void draw_count(struct draw *d)
 /* The file is edited, and operators change counts, while jobs hold what layers have. */
 void sim_draw_layer_changes(struct draw *d)
 {
-    if (!d->hres)
+    if (!has_layers(d))
         return;
     bool edits = chance(d, 60);
     for (const char *name = "hop"; edits && *name; name++)
@@ -144,7 +151,7 @@ void sim_draw_layer_changes(struct draw *d)
 /* Of jobs that wait and of jobs that run. */
 void sim_draw_license_acts(struct draw *d)
 {
-    if ((!d->licenses && !d->hres) || !chance(d, 60))
+    if ((!d->licenses && !has_layers(d)) || !chance(d, 60))
         return;
     for (int64_t count = skewed(d, 1, d->jobs); count > 0; count--) {
         struct sim_item *a = add(d, SIM_ITEM_DO);

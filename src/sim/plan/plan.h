@@ -84,7 +84,7 @@ enum sim_do {
     SIM_DO_RESV_CREATE,  /* 'job': so many nodes; 0: those named. 'for' 0: until it is deleted */
     SIM_DO_RESV_CHANGE,  /* its user, its end, and the licences that it keeps */
     SIM_DO_RESV_DELETE,
-    SIM_DO_COUNT, /* of the layer of 'nodes' of resource 'text': 'value', or enum sim_count_value */
+    SIM_DO_COUNT,    /* of the 'nodes' of resource 'text': 'value', or enum sim_count_value */
     SIM_DO_ANNOUNCE, /* a shutdown, in 'value' seconds */
     SIM_DO_CALL_OFF,
     SIM_DO_RECONFIGURE,

@@ -233,7 +233,7 @@ void sim_check_turn(struct sim *s)
     if (control_check(s->c->control, &err) != 0)
         sim_break(s, "control is not sound", "%s", err.text);
     check_late(s);
-    sim_license_check_layers(s);
+    sim_license_check_all(s);
     if (s->result->turns % (every * LISTED_EVERY) == 0)
         sim_check_listing(s, "after a turn");
 }

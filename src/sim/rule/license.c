@@ -4,11 +4,13 @@
  * are held than there are, and each job holds what it requests. Looked at when a job has just
  * started, or has been given others.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/rule/rule.h"
+#include "sim/state/hres.h"
 
 bool sim_license_holds(const struct sim_watch *w)
 {
@@ -89,7 +91,7 @@ static void read_layer_line(struct layers *all, const char *line, int *mode)
     if (word)
         *mode = word[10] - '0';
     if (word || !nodes || !count || all->len == LAYERS_MOST ||
-        !sim_view_layer(line, nodes + strlen(";Nodes="), &l.of))
+        !sim_layer_read(line, nodes + strlen(";Nodes="), &l.of))
         return;
     long long number = strtoll(count + strlen(";Count="), NULL, 10);
     l.file_count = l.count = number < 0 ? UINT64_MAX : (uint64_t)number;
@@ -115,7 +117,7 @@ static void read_layers(const struct sim *s, struct layers *all)
             l->base += k == i || within ? in->own_base : 0;
         }
         vec_foreach (&s->counts, set)
-            if (sim_view_same_layer(&set->layer, &l->of) && set->file_count == l->file_count)
+            if (sim_layer_same(&set->layer, &l->of) && set->file_count == l->file_count)
                 l->count = set->count;
     }
 }
@@ -123,12 +125,12 @@ static void read_layers(const struct sim *s, struct layers *all)
 static struct layer *find_layer(struct layers *all, const struct sim_layer *of)
 {
     for (size_t i = 0; i < all->len; i++)
-        if (sim_view_same_layer(&all->list[i].of, of))
+        if (sim_layer_same(&all->list[i].of, of))
             return &all->list[i];
     return NULL;
 }
 
-bool sim_license_file_count(const struct sim *s, const struct sim_layer *layer, uint64_t *count)
+bool sim_layer_file_count(const struct sim *s, const struct sim_layer *layer, uint64_t *count)
 {
     struct layers all;
     read_layers(s, &all);
@@ -223,7 +225,7 @@ static const struct layer *find_meant(const struct sim *s, const struct layers *
     const struct layer *found = NULL;
     unsigned count = count_configured(s, named), lowest = 0;
     for (size_t i = 0; i < all->len; i++)
-        if (sim_view_same_layer(&all->list[i].of, named))
+        if (sim_layer_same(&all->list[i].of, named))
             return &all->list[i];
     if (count != named->last - named->first + 1)
         return NULL;
@@ -246,12 +248,13 @@ static uint64_t count_reserved(const struct sim *s, const struct layers *all,
                                const Pb__ResvRecord *r, const struct layer *l)
 {
     uint64_t sum = 0;
+    assert(r);
     if (l->mode == 0)
         return r->licenses ? read_listed_count(r->licenses, l->of.name) : 0;
     for (const char *item = r->licenses; item && *item;) {
         struct sim_layer named;
         const char *end = item + strcspn(item, "(,"), *count = end;
-        if (*end == '(' && (count = strchr(end, ')')) && sim_view_layer(item, end + 1, &named) &&
+        if (*end == '(' && (count = strchr(end, ')')) && sim_layer_read(item, end + 1, &named) &&
             find_meant(s, all, &named) == l)
             sum += count[1] == ':' ? strtoull(count + 2, NULL, 10) : 1;
         end = *end == '(' && count ? count : end;
@@ -428,7 +431,7 @@ static void check_sums(struct sim *s, struct layers *all)
         const Pb__LicenseRecord *r = list.licenses[i];
         struct sim_layer of;
         const struct layer *l =
-            r->nodes && sim_view_layer(r->name, r->nodes, &of) ? find_layer(all, &of) : NULL;
+            r->nodes && sim_layer_read(r->name, r->nodes, &of) ? find_layer(all, &of) : NULL;
         if (!l)
             continue;
         found++;
@@ -448,7 +451,7 @@ static void check_sums(struct sim *s, struct layers *all)
         sim_break(s, "a layer of the file is missing", "%zu of %zu are there", found, all->len);
 }
 
-void sim_license_check_layers(struct sim *s)
+void sim_license_check_all(struct sim *s)
 {
     struct layers all;
     read_layers(s, &all);
@@ -471,10 +474,10 @@ void sim_license_put(struct sim *s, const struct sim_record *r)
 {
     struct sim_count count = {0};
     const char *nodes = strchr(r->name, '(');
-    bool known = r->data ? sim_view_count(r, &count)
-                         : nodes && sim_view_layer(r->name, nodes + 1, &count.layer);
+    bool known = r->data ? sim_layer_count(r, &count)
+                         : nodes && sim_layer_read(r->name, nodes + 1, &count.layer);
     for (size_t i = s->counts.len; i-- > 0 && known;)
-        if (sim_view_same_layer(&s->counts.data[i].layer, &count.layer))
+        if (sim_layer_same(&s->counts.data[i].layer, &count.layer))
             vec_remove(&s->counts, i);
     if (known && r->data)
         vec_push(&s->counts, count);

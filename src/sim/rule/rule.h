@@ -41,10 +41,8 @@ void sim_license_check(struct sim *s, const struct sim_watch *w, const char *nam
 /* An operator has changed what a running job holds. */
 void sim_license_note_raised(struct sim *s, struct sim_watch *w, const struct sim_view *before);
 /* What the controller has counted, against what the records and the file say. */
-void sim_license_check_layers(struct sim *s);
-/* By the version of the file that is in force; false: it has no such layer. */
-bool sim_license_file_count(const struct sim *s, const struct sim_layer *layer, uint64_t *count);
-void sim_license_put(struct sim *s, const struct sim_record *r); /* the count of a layer */
+void sim_license_check_all(struct sim *s);
+void sim_license_put(struct sim *s, const struct sim_record *r); /* a count, set by an operator */
 
 /* array.c: elements of job arrays */
 void sim_array_check_start(struct sim *s, struct sim_key key, const struct sim_view *v);

@@ -54,10 +54,8 @@ uint64_t sim_view_elements(const char *text); /* "1-9:2": bits */
 void sim_view_scan(const void *data, size_t len, struct sim_view *view);
 /* Whether it is among the nodes that are in no file, on disk. */
 bool sim_view_made(const struct sim *s, const char *node);
-/* Of the record of a count, or of "n[1-4]" and "n3"; false: it is none. */
-bool sim_view_layer(const char *name, const char *nodes, struct sim_layer *layer);
-bool sim_view_same_layer(const struct sim_layer *a, const struct sim_layer *b);
-bool sim_view_count(const struct sim_record *r, struct sim_count *count);
+/* Fields 1 and 2 of a record, which are texts, and 3 and 4, which are numbers. */
+void sim_view_named(const struct sim_record *r, char texts[2][SIM_NAME], uint64_t numbers[2]);
 void sim_view_node(const struct sim_record *r, struct sim_node_view *view);
 /* Number and epoch of the next job; what the record does not say stays as it is. */
 void sim_view_meta(const struct sim_record *r, uint32_t *next_id, uint64_t *epoch);

@@ -14,6 +14,7 @@
 #include "sim/plan/rng.h"
 #include "sim/sim.h"
 #include "sim/state/client.h"
+#include "sim/state/hres.h"
 #include "sim/state/leader.h"
 #include "sim/state/view.h"
 

@@ -337,37 +337,17 @@ void sim_view_node(const struct sim_record *r, struct sim_node_view *v)
     }
 }
 
-bool sim_view_layer(const char *name, const char *nodes, struct sim_layer *layer)
-{
-    *layer = (struct sim_layer){.name = *name};
-    if (sscanf(nodes, "n[%u-%u]", &layer->first, &layer->last) == 2)
-        return true;
-    bool one = sscanf(nodes, "n%u", &layer->first) == 1;
-    layer->last = layer->first;
-    return one;
-}
-
-bool sim_view_same_layer(const struct sim_layer *a, const struct sim_layer *b)
-{
-    return a->name == b->name && a->first == b->first && a->last == b->last;
-}
-
-bool sim_view_count(const struct sim_record *r, struct sim_count *count)
+void sim_view_named(const struct sim_record *r, char texts[2][SIM_NAME], uint64_t numbers[2])
 {
     struct cursor c = cursor_over(r->data, r->len);
-    char name[SIM_NAME] = "", nodes[SIM_NAME] = "";
-    *count = (struct sim_count){0};
+    memset(texts, 0, 2 * sizeof *texts);
+    numbers[0] = numbers[1] = 0;
     while (next_field(&c)) {
-        if (c.field == 1)
-            copy_text(name, sizeof name, &c);
-        else if (c.field == 2)
-            copy_text(nodes, sizeof nodes, &c);
-        else if (c.field == 3)
-            count->count = c.number;
-        else if (c.field == 4)
-            count->file_count = c.number;
+        if (c.field == 1 || c.field == 2)
+            copy_text(texts[c.field - 1], sizeof texts[0], &c);
+        else if (c.field == 3 || c.field == 4)
+            numbers[c.field - 3] = c.number;
     }
-    return sim_view_layer(name, nodes, &count->layer);
 }
 
 bool sim_view_made(const struct sim *s, const char *node)

@@ -41,17 +41,7 @@ struct sim_stored_resv {
     struct str data; /* the packed ResvRecord */
 };
 
-#define SIM_LICENSES "abhop" /* licences and hierarchical resources: names of one letter */
-
-struct sim_layer { /* of a hierarchical resource; all of them have names of one letter */
-    char name;
-    unsigned first, last; /* numbers of its nodes */
-};
-
-struct sim_count { /* of a layer, set by an operator */
-    struct sim_layer layer;
-    uint64_t count, file_count; /* UINT64_MAX: unlimited */
-};
+#define SIM_LICENSES "abhop" /* licences, tied to nodes or not: names of one letter */
 
 #define SIM_GRES 6 /* kinds on a node */
 

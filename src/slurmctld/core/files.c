@@ -297,7 +297,7 @@ void files_open_log(struct ctld *c, const struct conf *conf, bool starting)
 void files_log_resources(const struct conf *conf)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    conf_hres_summarise(&conf->hres, &text);
+    conf_summarise(conf, &text);
     if (text.len)
         log_info("%s", str_cstr(&text));
 }

@@ -363,7 +363,7 @@ int check_run(const struct ctld_options *o)
     struct conf *conf = NULL;
     struct conf_report report = {.every_error = true};
     struct err err = {0};
-    _cleanup_str_ struct str resources = STR_INIT;
+    _cleanup_str_ struct str summary = STR_INIT;
     size_t me, errors = 0;
     int rc = conf_load(path, CONF_FULL, NULL, &conf, &report, &err);
     if (rc && !conf) /* the file itself cannot be read */
@@ -380,14 +380,12 @@ int check_run(const struct ctld_options *o)
     print_report(&report);
     vec_foreach (&report.warnings, w)
         errors += w->fault;
-    if (conf && !errors)
-        conf_hres_summarise(&conf->hres, &resources);
-    if (resources.len)
-        fprintf(stderr, "%s\n", str_cstr(&resources));
-    if (conf && !errors)
-        fprintf(stderr, "%s: %zu nodes, %zu partitions, %zu warnings\n", path, conf->nodes.len,
-                conf->parts.len, report.warnings.len);
-    else if (errors > 1)
+    if (conf && !errors) {
+        conf_summarise(conf, &summary);
+        str_puts(&summary, summary.len ? "\n" : "");
+        conf_put_counts(conf, path, report.warnings.len, &summary);
+        fputs(str_cstr(&summary), stderr);
+    } else if (errors > 1)
         fprintf(stderr, "%s: %zu errors\n", path, errors);
     conf_report_done(&report);
     conf_free(conf);

@@ -6,11 +6,11 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cli/cmd.h"
-#include "cmd/scontrol/license.h"
 #include "cmd/scontrol/scontrol.h"
+#include "cmd/scontrol/update.h"
 #include "proto/common.pb-c.h"
 #include "proto/license.pb-c.h"
-#include "show/show.h"
+#include "show/hres.h"
 
 /* "flat(n[1-8])". Without nodes the controller names the layers that there are. */
 static int set_layer(struct update *u, const char *text, Pb__LicenseUpdate *r)
@@ -45,13 +45,13 @@ static int set_count(const char *text, Pb__LicenseUpdate *r)
     return 0;
 }
 
-const char *license_is_meant(const char *arg)
+const char *pool_is_meant(const char *arg)
 {
     const char *value = update_value(arg, "LicenseName", 3);
     return value ? value : update_value(arg, "License", 3);
 }
 
-int license_update(struct update *u, const char *layer)
+int pool_update(struct update *u, const char *layer)
 {
     Pb__LicenseUpdate r = PB__LICENSE_UPDATE__INIT;
     struct err err = {0};
@@ -59,7 +59,7 @@ int license_update(struct update *u, const char *layer)
         return 1;
     for (int i = 0; i < u->argc; i++) {
         const char *count = update_value(u->argv[i], "Count", 3);
-        if (license_is_meant(u->argv[i]))
+        if (pool_is_meant(u->argv[i]))
             continue;
         if (!count)
             return update_refuse(u->argv[i]) < 0;
@@ -96,13 +96,13 @@ int show_resources(const char *name)
     else if (!keep_layers(reply, name) && name)
         cmd_error("no hierarchical resource '%s'", name);
     else {
-        show_license_file(reply, cmd_out());
+        show_hres_file(reply, cmd_out());
         return 0;
     }
     return 1;
 }
 
-int license_write(const char *file)
+int write_resources(const char *file)
 {
     Pb__Empty request = PB__EMPTY__INIT;
     Pb__LicenseList *reply = NULL;
@@ -110,7 +110,7 @@ int license_write(const char *file)
     _cleanup_str_ struct str text = STR_INIT;
     int rc = cmd_call(RPC_LICENSE_LIST, &request.base, &reply, &err);
     if (rc == 0) {
-        show_license_file(reply, &text);
+        show_hres_file(reply, &text);
         if (!file || str_eq(file, "-")) {
             str_append(cmd_out(), text.data, text.len);
             return 0;
