@@ -65,9 +65,25 @@ int conf_gang_check(struct conf_loader *l, struct err *err)
     return grace_check(l, err);
 }
 
+const char *conf_gang_set_refusal(const struct conf *c)
+{
+    return c->gang_het ? NULL : "the job is heterogeneous, and GangHet=no";
+}
+
+const char *conf_gang_set_unshared(void)
+{
+    return "the job is heterogeneous, and was started with GangHet=no";
+}
+
 static bool is_shared(const struct conf_part *p)
 {
     return p->share == CONF_SHARE_FORCE || p->share == CONF_SHARE_YES;
+}
+
+/* With FORCE:1 and YES:1 jobs share with none, of whatever partition. */
+static bool takes_turns(const struct conf_part *p)
+{
+    return is_shared(p) && p->share_max > 1;
 }
 
 static void warn_of_overlap(struct conf_loader *l, const struct conf_part *p)
@@ -79,7 +95,7 @@ static void warn_of_overlap(struct conf_loader *l, const struct conf_part *p)
     vec_foreach (&l->conf->parts, other) {
         if (other == p)
             return;
-        if (is_shared(other) && bitset_intersects(other->node_set, p->node_set))
+        if (takes_turns(other) && bitset_intersects(other->node_set, p->node_set))
             conf_warn(l, (struct conf_place){p->file, p->line},
                       "partitions %s and %s have nodes in common: %s", other->name, p->name, how);
     }
@@ -103,14 +119,16 @@ int conf_gang_parts_check(struct conf_loader *l, struct err *err)
     if (!l->conf->gang)
         return 0;
     vec_foreach (&l->conf->parts, p) {
-        any = any || is_shared(p);
-        if (is_shared(p)) {
+        any = any || takes_turns(p);
+        if (takes_turns(p))
             warn_of_overlap(l, p);
+        if (is_shared(p))
             warn_of_memory(l, p);
-        }
     }
     if (!any && !strcasecmp(l->conf->preempt_mode, "GANG"))
-        conf_warn(l, l->priv->written[CONF_KEY_preempt_mode].at,
-                  "PreemptMode=GANG has no effect: no partition has OverSubscribe=FORCE or YES");
+        conf_warn(
+            l, l->priv->written[CONF_KEY_preempt_mode].at,
+            "PreemptMode=GANG has no effect: no partition has OverSubscribe=FORCE or YES for more "
+            "than one job");
     return 0;
 }

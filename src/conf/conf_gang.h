@@ -2,8 +2,13 @@
 /* The configuration of gang scheduling. */
 #pragma once
 
+struct conf;
 struct conf_loader;
 struct err;
 
 /* After the check of preemption: sets conf.gang and conf.gang_counts. */
 int conf_gang_check(struct conf_loader *l, struct err *err);
+/* Why a set of several components does not share its nodes; NULL: it does. */
+const char *conf_gang_set_refusal(const struct conf *c);
+/* Why a running set does not share: it did not when it started. */
+const char *conf_gang_set_unshared(void);

@@ -87,6 +87,24 @@ bool show_gang_text(const Pb__GangReply *r, const char *part, struct str *out)
     return any;
 }
 
+void show_gang_none(const Pb__GangReply *r, const char *part, struct str *out)
+{
+    if (part)
+        str_printf(out, "No job of partition %s takes part in gang scheduling%s", part,
+                   r->on ? "" : ", which is off: PreemptMode has no GANG");
+    else
+        str_puts(out, r->on ? "No job takes part in gang scheduling"
+                            : "Gang scheduling is off: PreemptMode has no GANG");
+}
+
+bool show_gang_has_partition(const Pb__GangReply *r, const char *part)
+{
+    for (size_t i = 0; part && i < r->n_partitions; i++)
+        if (str_eq(r->partitions[i], part))
+            return true;
+    return !part;
+}
+
 static bool has_slot(const Pb__GangSlot *slot, uint32_t job)
 {
     for (size_t i = 0; i < slot->n_job_id; i++)
@@ -142,4 +160,11 @@ json_t *show_gang_json(const Pb__GangReply *r, const char *part)
                      (json_int_t)r->slice_sec, "next_switch_milliseconds",
                      r->has_switch_ms ? json_integer(r->switch_ms) : json_null(), "slots", slots,
                      "jobs", members, "jobs_without_turns", alone);
+}
+
+bool show_put_turn(const Pb__JobLive *live, struct str *out)
+{
+    if (live->gang_suspended)
+        str_puts(out, "It waits for its turn in gang scheduling: other jobs have its resources.\n");
+    return live->gang_suspended;
 }

@@ -28,6 +28,7 @@ static void fill_member(Pb__GangMember *m, uint32_t job, const char *part, int64
 static void fill_reply(Pb__GangReply *r)
 {
     static Pb__GangMember *list[] = {&members[0], &members[1], &members[2]};
+    static char *parts[] = {"day", "night", "idle"};
     static Pb__GangSlot *turns[] = {&slots[0], &slots[1]};
     pb__gang_reply__init(r);
     fill_member(&members[0], 7, "day", 90, 30);
@@ -46,6 +47,8 @@ static void fill_reply(Pb__GangReply *r)
     r->n_members = 3;
     r->slots = turns;
     r->n_slots = 2;
+    r->partitions = parts;
+    r->n_partitions = 3;
 }
 
 static void text_of_each_partition(void **state)
@@ -66,7 +69,19 @@ static void text_of_each_partition(void **state)
         "   Slot=0 (now) Jobs=9\n"
         "   JobId=9 JobState=RUNNING RunTime=01:01:01 SuspendedTime=00:01:01 Share=98% "
         "NodeList=n[1-2]\n");
-    assert_false(show_gang_text(&r, "dusk", &out));
+    str_clear(&out);
+    assert_false(show_gang_text(&r, "idle", &out));
+    show_gang_none(&r, "idle", &out);
+    assert_string_equal(str_cstr(&out), "No job of partition idle takes part in gang scheduling");
+}
+
+static void only_partitions_of_the_cluster_are_known(void **state)
+{
+    Pb__GangReply r;
+    fill_reply(&r);
+    assert_true(show_gang_has_partition(&r, NULL));
+    assert_true(show_gang_has_partition(&r, "idle")); /* although it has no jobs */
+    assert_false(show_gang_has_partition(&r, "dusk"));
 }
 
 static void job_without_turns_is_listed(void **state)
@@ -130,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_of_each_partition),
+        cmocka_unit_test(only_partitions_of_the_cluster_are_known),
         cmocka_unit_test(job_without_turns_is_listed),
         cmocka_unit_test(json_says_the_same),
         cmocka_unit_test(when_the_turn_comes),

@@ -58,9 +58,11 @@ def seconds(c):
 
 
 def test_examples_with_whole_nodes(make_cluster):
-    """GANG-01, GANG-04 to GANG-06, GANG-09, GANG-17, GANG-28, GANG-29, GANG-30, GANG-37, GANG-39, GANG-41, GANG-43, GANG-44, GANG-47, GANG-48: the
-    three simple examples at once, each in a partition of its own; and the processes of a suspended job stand still."""
-    c = make_cluster(nodes=12, conf=LINEAR + "DebugFlags=Gang\n", partitions=[shared("local", "n[1-5]"), shared("busy", "n[6-10]"), shared("simple", "n[11-12]")])
+    """GANG-01, GANG-04 to GANG-06, GANG-09, GANG-17, GANG-21, GANG-28, GANG-29, GANG-30, GANG-37, GANG-39, GANG-41, GANG-43, GANG-44,
+    GANG-47, GANG-48: the three simple examples at once, each in a partition of its own; and the processes of a suspended job stand
+    still."""
+    c = make_cluster(nodes=12, conf=LINEAR + "DebugFlags=Gang\n", partitions=[
+        shared("local", "n[1-5]"), shared("busy", "n[6-10]").replace("OverSubscribe", "Shared"), shared("simple", "n[11-12]")])
     config = c.run("scontrol show config").ok()
     for key, value in ("PreemptMode", "GANG"), ("SchedulerTimeSlice", f"{SLICE} sec"), ("SchedulerType", "sched/builtin"):
         assert re.search(rf"^{key}\s+= {value}$", config, re.M), key
@@ -86,9 +88,10 @@ def test_examples_with_whole_nodes(make_cluster):
     assert re.match(r"Partition=simple SchedulerTimeSlice=5 NextSwitch=[0-5]\n   Slot=0 \(now\) Jobs=[78]\n   Slot=1 Jobs=[78]\n", shown), shown
     assert re.search(r"^   JobId=8 JobState=\w+ RunTime=\S+ SuspendedTime=\S+ Share=\d+% NodeList=n\[11-12\]$", shown, re.M), shown
     assert c.run("sluice gang local").ok().startswith("Partition=local ")
-    for command in "scontrol show gang nosuch", "sluice gang nosuch":
-        none = c.run(command)
-        assert "No job of partition nosuch takes part in gang scheduling\n" in none.stdout + none.stderr
+    c.run("scontrol show gang nosuch").finds_none("Partition nosuch not found")
+    c.run("scontrol --json show gang nosuch").fails("Partition nosuch not found")
+    for option in "", " --json":
+        c.run(f"sluice gang nosuch{option}").fails("sluice: error: gang: partition nosuch not found")
     told = c.json("scontrol show gang")["gang"][0]
     assert told["enabled"] and {job["job_id"] for job in told["jobs"]} == set(range(1, 9)) and 5 in told["slots"][0]
     watching = c.popen("sluice gang -i 1 busy")
@@ -174,7 +177,8 @@ def test_squeue_is_repeated(make_cluster):
 
 
 def test_configuration_is_checked(make_cluster):
-    """GANG-18, GANG-19, GANG-25: what is invalid is refused with file and line; overlapping partitions, and what has no effect, are named."""
+    """GANG-17, GANG-18, GANG-19, GANG-25: what is invalid is refused with file and line; overlapping partitions, and what has no effect,
+    are named."""
     c = make_cluster(nodes=2, start=False, conf=GANG, partitions=[shared("one", "n[1-2]"), shared("two", "n2")])
     good, line = c.conf_file.read_text(), lambda text, key: text[:text.index(key)].count("\n") + 1
     checked = c.run("slurmctld --check")
@@ -185,6 +189,13 @@ def test_configuration_is_checked(make_cluster):
         c.conf_file.write_text(warned := good.replace(old, new))
         checked = c.run("slurmctld --check")
         assert checked.returncode == 0 and f"{c.conf_file}:{line(warned, place)}: warning: {text}" in checked.stdout + checked.stderr, text
+    for old in "PartitionName=two Nodes=n2 OverSubscribe=FORCE", "FORCE":  # FORCE:1 lets none share
+        c.conf_file.write_text(good.replace(old, f"{old}:1"))
+        checked = c.run("slurmctld --check").stderr
+        assert "have nodes in common" not in checked and ("has no effect" in checked) == (old == "FORCE"), checked
+    for sec in (5, 60, 65533):
+        c.conf_file.write_text(good.replace(f"SchedulerTimeSlice={SLICE}", f"SchedulerTimeSlice={sec}"))
+        assert c.run("slurmctld --check").returncode == 0, sec
     for old, new, text in [(f"SchedulerTimeSlice={SLICE}", "SchedulerTimeSlice=4", "SchedulerTimeSlice=4"),
                            (f"SchedulerTimeSlice={SLICE}", "SchedulerTimeSlice=65534", "SchedulerTimeSlice=65534"),
                            ("PreemptMode=GANG", "PreemptMode=SUSPEND", "SUSPEND needs GANG"),
@@ -197,6 +208,12 @@ def test_configuration_is_checked(make_cluster):
         refused = c.run("slurmctld --check")
         place = f"{c.conf_file}:{line(bad, text if text in bad else new.splitlines()[-1])}:"
         assert refused.returncode and place in refused.stderr + refused.stdout and text in refused.stderr + refused.stdout, (text, refused.stderr)
+    for mode, shown in ("GANG", "GANG"), ("SUSPEND,GANG", "GANG,SUSPEND"):
+        c.conf_file.write_text(good.replace("PreemptMode=GANG", f"PreemptMode={mode}").replace(f"SchedulerTimeSlice={SLICE}\n", ""))
+        c.start()
+        config = c.run("scontrol show config").ok()
+        assert re.search(rf"^PreemptMode\s+= {shown}$", config, re.M) and re.search(r"^SchedulerTimeSlice\s+= 30 sec$", config, re.M)
+        c.stop()
 
 
 def test_examples_with_cores_and_cpus(make_cluster):
@@ -285,7 +302,7 @@ def test_messages_name_elements_of_arrays(make_cluster):
     array = submit(c, "active", "-a", "7-8")
     eventually(lambda: "PENDING" not in c.run(["squeue", "-h", "-o", "%T"]).ok(), "three jobs take turns")
     element = f"{array}_7"
-    said = f"Job is not suspended: gang scheduling resumes job {element} in its turn for job {element}"
+    said = f"Job is not suspended: gang scheduling resumes it in its turn for job {element}"
     eventually(lambda: said in str(c.run(f"scontrol resume {element}")), said)
     record = c.run(["squeue", "-h", "-j", element, "-O", "JobID"]).ok().strip()
     assert record != str(array)

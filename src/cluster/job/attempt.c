@@ -30,6 +30,11 @@ bool attempt_has_units(const struct job *j)
            (j->state == PB__JOB_STATE__SUSPENDED && attempt_of(j)->gang_suspended);
 }
 
+bool attempt_stands_by(const struct job *j)
+{
+    return attempt_of(j)->gang_suspended;
+}
+
 bool attempt_is_parked(const struct job *j)
 {
     return j->state == PB__JOB_STATE__SUSPENDED && !attempt_of(j)->gang_suspended;

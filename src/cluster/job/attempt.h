@@ -133,4 +133,6 @@ int64_t attempt_ran_ms(const struct job *j, int64_t now_mono_ms);
 bool attempt_has_units(const struct job *j);
 /* It is suspended, and nobody knows when it is resumed: its units are for others. */
 bool attempt_is_parked(const struct job *j);
+/* It was suspended while other jobs have the units that it shares with them. */
+bool attempt_stands_by(const struct job *j);
 void attempt_drop(struct cluster *c, struct job *j);

@@ -3,6 +3,7 @@
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
 #include "cluster/resource/dist.h"
+#include "conf/conf_gang.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -23,7 +24,7 @@ const char *job_sharing_refusal(const struct conf *conf, const struct job *j)
         return NULL;
     if (has_devices(j) && !conf->gang_devices)
         return "the job has generic resources, and GangDevices=no";
-    return j->set && !conf->gang_het ? "the job is heterogeneous, and GangHet=no" : NULL;
+    return j->set ? conf_gang_set_refusal(conf) : NULL;
 }
 
 bool job_is_to_share(const struct job *j)
@@ -42,7 +43,7 @@ const char *job_unshared_reason(const struct conf *conf, const struct job *j)
         return refusal;
     if (has_devices(j))
         return "the job has generic resources, and was started with GangDevices=no";
-    return j->set ? "the job is heterogeneous, and was started with GangHet=no"
+    return j->set ? conf_gang_set_unshared()
                   : "the job was started before its partition let jobs share";
 }
 

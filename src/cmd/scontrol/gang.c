@@ -9,14 +9,14 @@
 
 static void put_gang_text(const Pb__GangReply *reply, const char *partition)
 {
-    bool any = show_gang_text(reply, partition, cmd_out());
-    if (!any && partition)
-        cmd_line("No job of partition %s takes part in gang scheduling%s", partition,
-                 reply->on ? "" : ", which is off: PreemptMode has no GANG");
-    else if (!any && !scontrol.quiet)
-        str_printf(cmd_out(), "%s\n",
-                   reply->on ? "No job takes part in gang scheduling"
-                             : "Gang scheduling is off: PreemptMode has no GANG");
+    _cleanup_str_ struct str none = STR_INIT;
+    if (show_gang_text(reply, partition, cmd_out()))
+        return;
+    show_gang_none(reply, partition, &none);
+    if (partition)
+        cmd_line("%s", str_cstr(&none));
+    else if (!scontrol.quiet)
+        str_printf(cmd_out(), "%s\n", str_cstr(&none));
 }
 
 int show_gang(const char *partition)
@@ -28,6 +28,8 @@ int show_gang(const char *partition)
         cmd_line("slurm_load_gang error: %s", err.text);
         return 1;
     }
+    if (!show_gang_has_partition(reply, partition))
+        return show_say_not_found("Partition", partition);
     if (scontrol.json || scontrol.yaml)
         json_out_print(cmd_source(), "gang", json_pack("[o]", show_gang_json(reply, partition)),
                        scontrol.yaml, cmd_out());

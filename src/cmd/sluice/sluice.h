@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "conf/conf.h"
+#include "proto/job.pb-c.h"
 
 #define SLUICE_NODES_MAX 1000
 #define SLUICE_START_MS 60000 /* until a cluster that does not come up counts as failed */
@@ -122,3 +123,6 @@ void daemon_drop_gone(struct daemon_list *list); /* those that run no more */
 /* Waits for all of them to end; how many are left after ms. */
 size_t daemon_wait_gone(const struct daemon_list *list, int64_t ms);
 void daemon_kill(const struct daemon_list *list, int signo);
+
+/* Of a job that is suspended while others have what it shares with them: when it goes on. */
+int sluice_put_turn(const Pb__JobRecord *job, struct str *out, struct err *err);

@@ -9,7 +9,6 @@
 #include "cli/no_job.h"
 #include "cmd/sluice/sluice.h"
 #include "rpc/client.h"
-#include "show/gang.h"
 #include "show/job_ids.h"
 #include "show/job_state.h"
 #include "show/json_out.h"
@@ -93,20 +92,6 @@ static int find_answered_component(struct found *f, const Pb__WhyReply *why, con
     return rc;
 }
 
-/* A job that gang scheduling has suspended: the controller knows when its turn comes. */
-static int put_turn(const Pb__JobRecord *job, struct err *err)
-{
-    const Pb__JobLive *live = job->live;
-    Pb__Empty request = PB__EMPTY__INIT;
-    Pb__GangReply *reply = NULL;
-    if (live->state != PB__JOB_STATE__SUSPENDED || !live->gang_suspended)
-        return 0;
-    int rc = cmd_call(RPC_GANG_LIST, &request.base, &reply, err);
-    if (rc == 0)
-        show_gang_turn(reply, live->has_set_id ? live->set_id : live->job_id, cmd_out());
-    return rc;
-}
-
 static void put_json(const struct found *f, const Pb__WhyReply *why, json_t *all)
 {
     json_t *answer = show_why_json(f->job, why, f->now);
@@ -122,7 +107,7 @@ static int put_text(const struct found *f, const Pb__JobRecord *component, const
     if (json_array_size(f->json) && !f->is_suspended)
         return 0;
     show_why_text(f->job, component, why, f->now, cmd_out());
-    return put_turn(f->job, err);
+    return sluice_put_turn(f->job, cmd_out(), err);
 }
 
 static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)

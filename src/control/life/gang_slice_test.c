@@ -450,9 +450,25 @@ static void job_is_listed_when_its_partition_would_let_it_share(void **state)
     fixture_free(f);
 }
 
+/* So that a partition without such jobs is told from one that does not exist. */
+static void all_partitions_are_named(void **state)
+{
+    struct fixture *f = fixture_new(TWO);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    const Pb__GangReply *gang = list_members(f, &arena);
+    assert_int_equal(gang->n_members, 0);
+    assert_int_equal(gang->n_partitions, 2);
+    assert_string_equal(gang->partitions[0], "one");
+    assert_string_equal(gang->partitions[1], "two");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_partitions_are_named),
         cmocka_unit_test(active_set_has_those_that_run_now),
         cmocka_unit_test(timeslicer_acts_when_a_job_waits),
         cmocka_unit_test(queue_of_each_slice),

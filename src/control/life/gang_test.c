@@ -526,7 +526,7 @@ static void users_suspend_and_resume(void **state)
     expect(f, 1, 3, "1|2|3");
     assert_int_equal(fixture_suspend(f, 2, true), ERR_NOT_SUSPENDED);
     assert_non_null(
-        strstr(fixture_text(f, f->last_call), "gang scheduling resumes job 2 in its turn"));
+        strstr(fixture_text(f, f->last_call), "gang scheduling resumes it in its turn"));
     assert_int_equal(fixture_suspend(f, 2, false), 0);
     fixture_obey(f);
     expect(f, 1, 3, "1|2 3|");

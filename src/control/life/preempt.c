@@ -26,7 +26,7 @@ static int64_t grace_sec(const struct job *j)
 static void warn_job(struct control *c, struct job *j)
 {
     bool own = j->warn_signal && preempt_has(c->conf, "send_user_signal");
-    if (!attempt_of(j)->gang_suspended)
+    if (!attempt_stands_by(j))
         cancel_notify(c, j, SIGCONT);
     cancel_notify(c, j, own ? (int)j->warn_signal : SIGTERM);
 }
@@ -52,13 +52,6 @@ static void queue_again(struct control *c, struct job *j)
     attempt_make(j)->preempted_at = control_wall(c);
     attempt_make(j)->requeue_after = true;
     finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, REASON_NONE, "PREEMPTION");
-}
-
-static void suspend_for_preemptor(struct control *c, struct job *j)
-{
-    control_debug(c, gang, "job %u is suspended for a preemptor", j->id);
-    if (suspend_job(c, j, NULL) == 0)
-        park_yield(c->cluster, j, true);
 }
 
 /* The component with this offset that holds nodes; of an ordinary job, the job itself. */

@@ -10,6 +10,7 @@
 #include "control/core/facts.h"
 #include "control/core/named.h"
 #include "control/core/reply.h"
+#include "control/event/job_event.h"
 #include "control/internal.h"
 #include "control/life/gang.h"
 #include "control/life/schedule.h"
@@ -188,8 +189,8 @@ static int check_resume(const struct control *c, const struct job *j, struct err
 {
     int rc = check_state(j, PB__JOB_STATE__SUSPENDED, err);
     if (rc == 0 && attempt_of(j)->gang_suspended)
-        return err_set(err, -ERR_NOT_SUSPENDED, "%s: gang scheduling resumes job %s in its turn",
-                       err_text(ERR_NOT_SUSPENDED), JOB_ID_TEXT(j));
+        return err_set(err, -ERR_NOT_SUSPENDED, "%s: gang scheduling resumes it in its turn",
+                       err_text(ERR_NOT_SUSPENDED));
     return rc == 0 ? park_check_return(c->cluster, j, err) : rc;
 }
 
@@ -229,6 +230,13 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
         suspend_stop(c, j);
     control_move_end(c, j);
     return 0;
+}
+
+void suspend_for_preemptor(struct control *c, struct job *j)
+{
+    control_debug(c, gang, "job %u is suspended for a preemptor", j->id);
+    if (suspend_job(c, j, NULL) == 0)
+        park_yield(c->cluster, j, true);
 }
 
 int suspend_resume(struct control *c, struct job *j, struct err *err)

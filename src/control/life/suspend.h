@@ -9,6 +9,7 @@ struct control;
 
 /* 0, or why not, for a person. */
 int suspend_job(struct control *c, struct job *j, struct err *err);
+void suspend_for_preemptor(struct control *c, struct job *j);
 int suspend_resume(struct control *c, struct job *j, struct err *err);
 /* What both do to a job that may be suspended, or resumed. */
 void suspend_stop(struct control *c, struct job *j);

@@ -124,6 +124,14 @@ static void foresee_slots(struct control *c, const struct caller *who, struct ro
     }
 }
 
+static void list_partitions(const struct control *c, Pb__GangReply *reply, struct arena *arena)
+{
+    reply->partitions =
+        arena_alloc(arena, sizeof(*reply->partitions) * (c->cluster->parts.len + 1));
+    vec_foreach (&c->cluster->parts, part)
+        reply->partitions[reply->n_partitions++] = arena_strdup(arena, (*part)->conf.name);
+}
+
 void control_list_gang(struct control *c, uint64_t call, const struct caller *who,
                        const Pb__Empty *r)
 {
@@ -145,5 +153,6 @@ void control_list_gang(struct control *c, uint64_t call, const struct caller *wh
     foresee_slots(c, who, &rotation, &reply, &arena);
     rotation_done(&rotation);
     list_alone(c, who, &reply, &arena);
+    list_partitions(c, &reply, &arena);
     c->env->reply(c->env->ctx, call, &reply.base);
 }

@@ -15,37 +15,8 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     d.jobs = skewed(&d, 5, 150);
     d.span_ms =
         d.jobs * (d.storm ? ONE_OF(&d, 1000, 3000) : ONE_OF(&d, 300, 1000, 3000, 10000, 30000));
-    sim_draw_conf(&d);
-    sim_draw_preemption(&d);
-    sim_draw_nodes(&d);
-    sim_draw_parts(&d);
-    for (int64_t i = 1; i <= d.jobs; i++)
-        sim_draw_job(&d, i);
-    sim_draw_acts(&d);
-    sim_draw_regrets(&d);
-    sim_draw_faults(&d);
-    sim_draw_hooks(&d);
-    sim_draw_shutdowns(&d);
-    sim_draw_controllers(&d);
-    sim_draw_dependencies(&d);
-    if (chance(&d, 30))
-        sim_draw_priorities(&d);
-    sim_draw_licenses(&d);
-    sim_draw_several(&d);
-    sim_draw_reservations(&d);
-    sim_draw_arrays(&d);
-    sim_draw_wishes(&d);
-    sim_draw_shrinks(&d);
-    sim_draw_part_acts(&d);
-    sim_draw_requeue_delay(&d);
-    sim_draw_bursts(&d);
-    sim_draw_hres(&d);
-    sim_draw_reclaim(&d);
-    sim_draw_license_acts(&d);
-    sim_draw_select(&d);
-    sim_draw_layer_changes(&d);
-    sim_draw_leaves(&d);
-    sim_draw_license_reservations(&d);
+#define DRAW(name) sim_draw_##name(&d);
+#include "sim/plan/draw.def"
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

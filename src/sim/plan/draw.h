@@ -15,8 +15,9 @@ struct draw {
     struct rng rng;
     int64_t nodes, files, span_ms, jobs, parts;
     int64_t made; /* the first of the nodes that are made; 0: none */
-    bool files_differ, preempts, gang, licenses, hres;
-    bool storm; /* nodes are given up and come back all the time, with much under way */
+    bool files_differ, preempts, licenses;
+    bool shares;  /* in most partitions jobs share */
+    bool storm;   /* nodes are given up and come back all the time, with much under way */
 };
 
 static inline int64_t between(struct draw *d, int64_t first, int64_t last)
@@ -81,54 +82,22 @@ __attribute__((format(printf, 2, 3))) static inline void conf(struct draw *d, co
     va_end(ap);
 }
 
+#define DRAW(name) void sim_draw_##name(struct draw *d);
+#include "sim/plan/draw.def"
+
 /* draw_cluster.c */
-void sim_draw_conf(struct draw *d);
-void sim_draw_preemption(struct draw *d);
-void sim_draw_nodes(struct draw *d);
-void sim_draw_parts(struct draw *d);
-void sim_draw_priorities(struct draw *d);
-void sim_draw_hooks(struct draw *d);
-void sim_draw_requeue_delay(struct draw *d);
-void sim_draw_select(struct draw *d);
 struct sim_item *sim_draw_find_conf(struct draw *d, const char *key); /* NULL: there is none */
-void sim_draw_bursts(struct draw *d);
 void sim_draw_some_nodes(struct draw *d, char *to, size_t size);
 const char *sim_draw_share(struct draw *d);
 
 /* draw_job.c */
-void sim_draw_job(struct draw *d, int64_t id);
 int64_t sim_draw_job_at(struct draw *d, int64_t at_ms); /* one that has come by then */
-void sim_draw_dependencies(struct draw *d);
-void sim_draw_arrays(struct draw *d);
-void sim_draw_licenses(struct draw *d);
-void sim_draw_several(struct draw *d);
-
-/* draw_hres.c */
-void sim_draw_hres(struct draw *d); /* of jobs that ask for no certain nodes */
-void sim_draw_reclaim(struct draw *d);
-void sim_draw_license_acts(struct draw *d);
-void sim_draw_layer_changes(struct draw *d);
-/* A layer that some version of the file has: "h" and "n[1-4]". */
-void sim_draw_find_layer(struct draw *d, char *name, char nodes[SIM_TEXT]);
-void sim_draw_leaves(struct draw *d);
-
-/* draw_act.c */
-void sim_draw_acts(struct draw *d);
-void sim_draw_regrets(struct draw *d);
-void sim_draw_shutdowns(struct draw *d);
-void sim_draw_shrinks(struct draw *d);
-void sim_draw_part_acts(struct draw *d);
 
 /* draw_resv.c */
-void sim_draw_reservations(struct draw *d);
-void sim_draw_license_reservations(struct draw *d); /* by reservations: of licences and of layers */
 
 /* draw_fault.c */
-void sim_draw_faults(struct draw *d);
-void sim_draw_controllers(struct draw *d);
 void sim_draw_crash(struct draw *d, struct sim_item *f);
 void sim_draw_clock(struct draw *d, struct sim_item *f);
 
-/* draw_wish.c */
-/* What jobs ask for beside their size: drawn when all other items are there. */
-void sim_draw_wishes(struct draw *d);
+/* A layer that some version of the file has: "h" and "n[1-4]". */
+void sim_draw_find_layer(struct draw *d, char *name, char nodes[SIM_TEXT]);

@@ -4,6 +4,8 @@
 
 void sim_draw_priorities(struct draw *d)
 {
+    if (!chance(d, 30))
+        return;
     conf(d, "PriorityType=priority/multifactor");
     conf(d, "PriorityCalcPeriod=1");
     conf(d, "PriorityWeightAge=%lld", (long long)ONE_OF(d, 0, 10, 1000, 1000000));
@@ -40,38 +42,6 @@ void sim_draw_conf(struct draw *d)
         conf(d, "Epilog=/bin/true");
     if (chance(d, 30))
         conf(d, "BatchStartTimeout=%lld", (long long)ONE_OF(d, 5, 10, 60));
-}
-
-/* PreemptMode=GANG alone, and what it says of shared jobs; most partitions share then. */
-static void draw_gang(struct draw *d)
-{
-    d->gang = true;
-    conf(d, "PreemptMode=GANG");
-    conf(d, "SchedulerTimeSlice=%lld", (long long)ONE_OF(d, 5, 5, 7, 30));
-    bool het = chance(d, 50);
-    if (het)
-        conf(d, "GangHet=yes");
-    if (chance(d, 50))
-        conf(d, "GangDevices=yes");
-    if (chance(d, 30) && !het)
-        conf(d, "GangOverlap=no");
-}
-
-void sim_draw_preemption(struct draw *d)
-{
-    if (!chance(d, 35)) {
-        if (chance(d, 25))
-            draw_gang(d);
-        return;
-    }
-    d->preempts = true;
-    conf(d, "PreemptType=preempt/partition_prio");
-    conf(d, "PreemptMode=%s",
-         WORD(d, "CANCEL,GANG", "REQUEUE,GANG", "REQUEUE,GANG", "SUSPEND,GANG", "SUSPEND,GANG"));
-    if (chance(d, 30))
-        conf(d, "PreemptExemptTime=%s", WORD(d, "0:05", "0:30"));
-    if (chance(d, 30))
-        conf(d, "PreemptParameters=%s", WORD(d, "youngest_first", "strict_order"));
 }
 
 /* In which versions of the file it is: all, but for some. The first version has most. */
@@ -144,7 +114,7 @@ void sim_draw_some_nodes(struct draw *d, char *to, size_t size)
 
 const char *sim_draw_share(struct draw *d)
 {
-    if (d->gang && chance(d, 80))
+    if (d->shares && chance(d, 80))
         return WORD(d, "FORCE:2", "FORCE:2", "FORCE:3", "FORCE:4");
     return WORD(d, "EXCLUSIVE", "NO", "FORCE:1", "FORCE:2", "FORCE:3", "YES:2", "YES:4");
 }
@@ -165,7 +135,7 @@ static void draw_part_options(struct draw *d, char text[static SIM_TEXT])
         put(text, SIM_TEXT, ";GraceTime=%lld", (long long)ONE_OF(d, 1, 10));
     if (chance(d, 20))
         put(text, SIM_TEXT, ";OverTimeLimit=%lld", (long long)between(d, 0, 2));
-    if (chance(d, d->gang ? 90 : 25))
+    if (chance(d, d->shares ? 90 : 25))
         put(text, SIM_TEXT, ";OverSubscribe=%s", sim_draw_share(d));
     if (chance(d, 10))
         put(text, SIM_TEXT, ";DefMemPerNode=%lld", (long long)ONE_OF(d, 100, 400));

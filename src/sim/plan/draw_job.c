@@ -56,7 +56,7 @@ static void draw_life(struct draw *d, struct sim_item *j)
         PUT(j->signal, "%s", WORD(d, "USR1@10", "B:USR1@2", "USR2"));
 }
 
-void sim_draw_job(struct draw *d, int64_t id)
+static void draw_job(struct draw *d, int64_t id)
 {
     struct sim_item *j = add(d, SIM_ITEM_JOB);
     j->id = id;
@@ -76,6 +76,12 @@ void sim_draw_job(struct draw *d, int64_t id)
     j->run_ms = skewed(d, 1, 20000);
     j->immediate = chance(d, 5);
     j->dies_ms = chance(d, 15) ? skewed(d, 1, 20000) : 0;
+}
+
+void sim_draw_jobs(struct draw *d)
+{
+    for (int64_t i = 1; i <= d->jobs; i++)
+        draw_job(d, i);
 }
 
 /* Of some jobs on one that came not long before. */

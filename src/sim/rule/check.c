@@ -146,7 +146,7 @@ static uint32_t set_of(const struct sim *s, const struct sim_node_job *j)
 static uint32_t count_cpus(const struct sim *s, const struct sim_node *n,
                            const struct sim_node_job *j)
 {
-    uint32_t set = s->gang ? set_of(s, j) : 0;
+    uint32_t set = sim_turn_of_sets(s) ? set_of(s, j) : 0;
     vec_foreach (&n->jobs, other) {
         bool counts = set && other != j && runs_here(other) && set_of(s, other) == set;
         if (counts && (other->cpus > j->cpus || (other->cpus == j->cpus && other < j)))
@@ -186,12 +186,11 @@ void sim_check_node(struct sim *s, unsigned node)
         cpus += runs_here(j) ? count_cpus(s, n, j) : 0;
         mem_mib += j->gone ? 0 : j->mem_mib;
     }
-    uint32_t most =
-        s->share_most && !s->gang ? s->share_most : 1; /* in a slot a core has one job */
+    uint32_t most = sim_turn_most(s);
     if (cpus > n->cpus * most || mem_mib > n->mem_mib)
         sim_break(s, "a node has more to run than it has room for", "%s: %u CPUs, %llu MiB",
                   n->name, cpus, (unsigned long long)mem_mib);
-    if (most == 1 && !(s->gang && s->cpus_counted))
+    if (most == 1 && sim_turn_knows_cpus(s))
         check_cpus(s, n);
 }
 

@@ -63,7 +63,7 @@ static bool wants_all(const struct sim *s, const struct sim_watch *w, const stru
 static void check_shared(struct sim *s, const struct sim_watch *by, const struct sim_watch *other,
                          const struct sim_sharing *p, const struct sim_node *n)
 {
-    bool together = s->gang && !s->gang_apart; /* also those of other partitions */
+    bool together = sim_turn_crosses_partitions(s); /* also those of other partitions */
     bool apart = strcmp(by->view.part, other->view.part) != 0;
     const struct sim_sharing others = apart ? sharing_of(s, other->view.part) : *p;
     if ((apart && !together) || !may_share(s, by, p) ||

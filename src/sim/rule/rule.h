@@ -79,8 +79,14 @@ int64_t sim_resv_begins(const Pb__ResvRecord *r, int64_t since);
 /* When a running job ends by its limit. */
 int64_t sim_resv_end_of_job(const struct sim_watch *w);
 
-/* turn.c: jobs that take turns, after each turn of the controller */
-void sim_turn_check(struct sim *s);
+/* Jobs that share, also by taking turns. */
+void sim_turn_check(struct sim *s); /* that they are fair, after each turn of the controller */
+void sim_turn_note(struct sim *s, const struct sim_item *item); /* of the configuration */
+bool sim_turn_awaited(const struct sim_watch *w); /* it stands still until others have had theirs */
+bool sim_turn_crosses_partitions(const struct sim *s); /* jobs share with those of other ones */
+bool sim_turn_of_sets(const struct sim *s);            /* components of one job may share cores */
+uint32_t sim_turn_most(const struct sim *s);           /* jobs of a core that run at once */
+bool sim_turn_knows_cpus(const struct sim *s);         /* which ones a job has matters */
 
 /* check.c: promises */
 void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batch);

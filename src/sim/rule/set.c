@@ -131,7 +131,7 @@ static void check_states(struct sim *s, const struct seen *seen, const struct si
         BREAK_TWO(s, "a component returns to the queue while another one is over", seen->returning,
                   seen->over, when);
     bool begins = seen->running && seen->running->view.configuring && seen->standing &&
-                  seen->standing->view.gang_suspended; /* it will do as the others */
+                  sim_turn_awaited(seen->standing); /* it will do as the others */
     if (seen->running && seen->standing && !begins)
         BREAK_TWO(s, "a component stands still while another one runs", seen->standing,
                   seen->running, when);

@@ -78,7 +78,7 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
         w->stood_from_ms = s->now_ms;
         w->stop_ran_ms = s->now_ms - w->ran_from_ms;
     }
-    bool stands = w->view.state == PB__JOB_STATE__SUSPENDED; /* it begins so, by gang scheduling */
+    bool stands = w->view.state == PB__JOB_STATE__SUSPENDED; /* it may begin so, beside others */
     if ((w->view.state != PB__JOB_STATE__RUNNING && !stands) || (known && !begins))
         return;
     w->ran_configuring = w->view.configuring;

@@ -241,11 +241,13 @@ struct sim {
     uint64_t counted_life; /* the last lead that has committed */
     unsigned file;         /* the version of slurm.conf on disk */
     unsigned listings;
-    bool shares_change;  /* what partitions share, by another file or by request */
-    bool gang;           /* jobs that share take turns, */
-    bool gang_apart;     /* those of each partition among themselves */
-    int64_t slice_ms;    /* 0: of 30 s */
-    bool cpus_counted;   /* CR_CPU: which ones a job has in its turn does not matter */
+    bool shares_change;   /* what partitions share, by another file or by request */
+    struct {              /* of gang scheduling */
+        bool is_on;       /* jobs that share take turns, */
+        bool apart;       /* those of each partition among themselves */
+        bool counts_cpus; /* CR_CPU: which ones a job has in its turn does not matter */
+        int64_t slice_ms; /* 0: of 30 s */
+    } gang;
     bool whole_nodes;    /* select/linear */
     bool whole_sockets;  /* CR_Socket */
     uint32_t share_most; /* jobs to a core, at the most; 0: none is shared */

@@ -260,18 +260,11 @@ static void note_sharing(struct sim *s, const struct sim_item *item)
     const char *what = asks ? item->text : option ? option + strlen("OverSubscribe=") : "";
     if (strncmp(what, "FORCE:", 6) == 0 || strncmp(what, "YES:", 4) == 0)
         s->share_most = SIM_SHARE_MOST;
-    if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "PreemptMode=", 12) == 0)
-        s->gang = s->gang || strstr(item->text, "GANG");
-    if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "SelectTypeParameters=", 21) == 0)
-        s->cpus_counted = strstr(item->text, "CR_CPU");
     if (item->kind == SIM_ITEM_CONF && strstr(item->text, "=CR_Socket"))
         s->whole_sockets = true;
     if (item->kind == SIM_ITEM_CONF && strcmp(item->text, "SelectType=select/linear") == 0)
         s->whole_nodes = true;
-    if (item->kind == SIM_ITEM_CONF && strcmp(item->text, "GangOverlap=no") == 0)
-        s->gang_apart = true;
-    if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "SchedulerTimeSlice=", 19) == 0)
-        s->slice_ms = strtoll(item->text + 19, NULL, 10) * 1000;
+    sim_turn_note(s, item);
     s->shares_change = s->shares_change || asks ||
                        (item->kind == SIM_ITEM_PART && item->files != SIM_ALL_FILES && *what);
 }

@@ -9,6 +9,7 @@
  * that is not prepared yet, and a node that does not answer. From then on time is counted anew.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/rule/rule.h"
 
@@ -23,7 +24,7 @@ struct competitors {
 
 static int64_t slice_of(const struct sim *s)
 {
-    return s->slice_ms ? s->slice_ms : 30000;
+    return s->gang.slice_ms ? s->gang.slice_ms : 30000;
 }
 
 static bool is_started(const struct sim_watch *w)
@@ -31,7 +32,7 @@ static bool is_started(const struct sim_watch *w)
     return w->view.state == PB__JOB_STATE__RUNNING || w->view.state == PB__JOB_STATE__SUSPENDED;
 }
 
-static bool waits_for_turn(const struct sim_watch *w)
+bool sim_turn_awaited(const struct sim_watch *w)
 {
     return w->view.there && w->view.gang_suspended && w->view.state == PB__JOB_STATE__SUSPENDED;
 }
@@ -49,7 +50,7 @@ static bool have_cores_in_common(const struct sim *s, const struct sim_share *a,
     for (size_t i = 0; i < sizeof a->cores; i++)
         if (a->cores[i] & b->cores[i])
             return true;
-    return s->cpus_counted;
+    return s->gang.counts_cpus;
 }
 
 static bool competes(const struct sim *s, const struct sim_watch *a, const struct sim_watch *b)
@@ -112,7 +113,7 @@ static bool are_unsettled(const struct sim *s, const struct competitors *c)
     return is;
 }
 
-/* Heterogeneous jobs are one member each. */
+/* Job sets are one member each. */
 static int64_t count_others(const struct competitors *c, const struct sim_watch *w)
 {
     int64_t count = 0;
@@ -143,7 +144,7 @@ static void check_long_wait(struct sim *s, struct sim_watch *w)
 static void check_wait(struct sim *s, struct sim_watch *w, const struct competitors *c,
                        bool unsettled)
 {
-    if (!waits_for_turn(w)) {
+    if (!sim_turn_awaited(w)) {
         w->turn_from_ms = w->wait_from_ms = 0;
         return;
     }
@@ -167,10 +168,10 @@ static int64_t count_ran_ms(const struct sim *s, const struct sim_watch *w)
 static bool run_one_by_one(const struct sim *s, const struct competitors *c)
 {
     bool waits = false;
-    if (s->cpus_counted)
+    if (s->gang.counts_cpus)
         return false;
     for (size_t i = 0; i < c->len; i++) {
-        waits = waits || waits_for_turn(c->of[i]);
+        waits = waits || sim_turn_awaited(c->of[i]);
         if (c->of[i]->set_id)
             return false;
         for (size_t k = 0; k < i; k++)
@@ -226,7 +227,7 @@ static void note_nodes(struct sim *s)
 void sim_turn_check(struct sim *s)
 {
     struct competitors started = {0}, competitors;
-    if (!s->gang)
+    if (!s->gang.is_on)
         return;
     note_nodes(s);
     for (struct sim_watch *w = s->watches; w; w = w->hh.next)
@@ -241,4 +242,41 @@ void sim_turn_check(struct sim *s)
         check_wait(s, w, &competitors, unsettled);
         check_spread(s, w, &competitors, unsettled);
     }
+}
+
+/* --- what is asked of jobs that share ------------------------------------------------------------
+ */
+
+void sim_turn_note(struct sim *s, const struct sim_item *item)
+{
+    if (item->kind != SIM_ITEM_CONF)
+        return;
+    if (strncmp(item->text, "PreemptMode=", 12) == 0)
+        s->gang.is_on = s->gang.is_on || strstr(item->text, "GANG");
+    if (strncmp(item->text, "SelectTypeParameters=", 21) == 0)
+        s->gang.counts_cpus = strstr(item->text, "CR_CPU");
+    if (strcmp(item->text, "GangOverlap=no") == 0)
+        s->gang.apart = true;
+    if (strncmp(item->text, "SchedulerTimeSlice=", 19) == 0)
+        s->gang.slice_ms = strtoll(item->text + 19, NULL, 10) * 1000;
+}
+
+bool sim_turn_crosses_partitions(const struct sim *s)
+{
+    return s->gang.is_on && !s->gang.apart;
+}
+
+bool sim_turn_of_sets(const struct sim *s)
+{
+    return s->gang.is_on;
+}
+
+uint32_t sim_turn_most(const struct sim *s)
+{
+    return s->share_most && !s->gang.is_on ? s->share_most : 1;
+}
+
+bool sim_turn_knows_cpus(const struct sim *s)
+{
+    return !(s->gang.is_on && s->gang.counts_cpus);
 }
