@@ -21,6 +21,8 @@
 #include "base/err.h"
 
 #define AUTH_KEY_MAX 4096
+/* The command that makes a key file, with its path: "%s". */
+#define AUTH_KEY_COMMAND "dd if=/dev/urandom of=%s bs=64 count=1"
 #define AUTH_MAC_SIZE 32
 #define AUTH_HASH_SIZE 32
 #define AUTH_NONCE_SIZE 16

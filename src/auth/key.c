@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 
+/* Bytes; the least for HS256 (RFC 7518, section 3.2), and for the cluster key. */
 #define KEY_MIN 32
 #define KEY_NEW_SIZE 64
 
@@ -88,19 +89,26 @@ int auth_secret_create(const char *path, uid_t owner, gid_t group, const void *d
     return 0;
 }
 
+int auth_secret_read_key(const char *path, uid_t owner, uint8_t secret[AUTH_KEY_MAX + 1],
+                         struct err *err)
+{
+    int len = auth_secret_read(path, owner, secret, AUTH_KEY_MAX + 1, err);
+
+    if (len >= 0 && len < KEY_MIN)
+        return err_set(err, -ERR_CONFIG,
+                       "%s: %d bytes, a key has at least %d; make one with: " AUTH_KEY_COMMAND,
+                       path, len, KEY_MIN, path);
+    if (len > AUTH_KEY_MAX)
+        return err_set(err, -ERR_TOO_BIG, "%s: a key has at most %d bytes", path, AUTH_KEY_MAX);
+    return len;
+}
+
 int auth_key_load(const char *path, uid_t owner, struct auth_key *key, struct err *err)
 {
     uint8_t secret[AUTH_KEY_MAX + 1];
-    int len = auth_secret_read(path, owner, secret, sizeof(secret), err);
+    int len = auth_secret_read_key(path, owner, secret, err);
 
-    if (len >= 0 && len < KEY_MIN)
-        len = err_set(err, -ERR_CONFIG,
-                      "%s: %d bytes, a key has at least %d; make one with: "
-                      "dd if=/dev/urandom of=%s bs=64 count=1",
-                      path, len, KEY_MIN, path);
-    else if (len > AUTH_KEY_MAX)
-        len = err_set(err, -ERR_TOO_BIG, "%s: a key has at most %d bytes", path, AUTH_KEY_MAX);
-    else if (len > 0)
+    if (len > 0)
         auth_key_from_bytes(secret, (size_t)len, key);
     mem_wipe(secret, sizeof(secret));
     return len < 0 ? len : 0;

@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/mem.h"
+#include "base/timefmt.h"
 
 #define TOKEN_VERSION 1
 #define TOKEN_TTL_MAX_MS 3600000
@@ -133,11 +133,10 @@ static bool name_is_good(const uint8_t *field)
 
 static void format_clock(int64_t wall_ms, char out[40])
 {
-    time_t sec = (time_t)(wall_ms / 1000);
-    struct tm tm;
-    size_t n = gmtime_r(&sec, &tm) ? strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
+    char sec[TIME_TEXT_MAX];
 
-    snprintf(out + n, 40 - n, ".%03dZ", (int)(wall_ms % 1000 < 0 ? 0 : wall_ms % 1000));
+    snprintf(out, 40, "%s.%03dZ", time_format_utc(wall_ms / 1000, sec),
+             (int)(wall_ms % 1000 < 0 ? 0 : wall_ms % 1000));
 }
 
 static int refuse_time(const uint8_t *t, int64_t minted_at, int64_t ttl, int64_t now_ms,

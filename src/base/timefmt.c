@@ -180,6 +180,15 @@ const char *time_format_date(int64_t at_sec, const char *when_zero, char buf[TIM
     return buf;
 }
 
+const char *time_format_utc(int64_t at_sec, char buf[TIME_TEXT_MAX])
+{
+    time_t at = (time_t)at_sec;
+    struct tm tm;
+    if (!gmtime_r(&at, &tm) || !strftime(buf, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm))
+        snprintf(buf, TIME_TEXT_MAX, "%" PRId64, at_sec);
+    return buf;
+}
+
 /* What a text says about a moment, before the present fills in the rest. Of two days or times of
  * day the last counts. */
 struct date_parts {

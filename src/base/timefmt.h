@@ -27,6 +27,9 @@ const char *time_format_short(int64_t sec, char buf[TIME_TEXT_MAX]);
  * which. */
 const char *time_format_date(int64_t at_sec, const char *when_zero, char buf[TIME_TEXT_MAX]);
 
+/* "2026-11-21T04:30:00" in UTC; years that no clock has are the number itself. */
+const char *time_format_utc(int64_t at_sec, char buf[TIME_TEXT_MAX]);
+
 /* How time_format_date() of this process writes dates (SLURM_TIME_FORMAT): NULL or "standard",
  * "relative", or a format of strftime(). Borrowed. */
 void time_set_date_format(const char *format);

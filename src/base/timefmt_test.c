@@ -139,6 +139,22 @@ static void date_formats(void **state)
 
 #define NOW INT64_C(1795235400) /* 2026-11-21T04:30:00 UTC, a Saturday */
 
+static void utc_does_not_follow_the_zone(void **state)
+{
+    static const struct {
+        int64_t at;
+        const char *text;
+    } v[] = {{0, "1970-01-01T00:00:00"},
+             {1700000000, "2023-11-14T22:13:20"},
+             {TIME_DATE_MAX, "9999-12-31T23:59:59"},
+             {INT64_MAX, "9223372036854775807"}};
+    char buf[TIME_TEXT_MAX];
+    zone("America/New_York");
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
+        assert_string_equal(time_format_utc(v[i].at, buf), v[i].text);
+    zone("UTC");
+}
+
 static void bad_dates(void **state)
 {
     static const char *const rows[] = {
@@ -300,10 +316,15 @@ static void day_with_another_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_limits),   cmocka_unit_test(limits_have_one_bound),
-        cmocka_unit_test(good_limits),  cmocka_unit_test(limit_formats),
-        cmocka_unit_test(date_formats), cmocka_unit_test(bad_dates),
-        cmocka_unit_test(good_dates),   cmocka_unit_test(day_with_another_length),
+        cmocka_unit_test(bad_limits),
+        cmocka_unit_test(limits_have_one_bound),
+        cmocka_unit_test(good_limits),
+        cmocka_unit_test(limit_formats),
+        cmocka_unit_test(date_formats),
+        cmocka_unit_test(utc_does_not_follow_the_zone),
+        cmocka_unit_test(bad_dates),
+        cmocka_unit_test(good_dates),
+        cmocka_unit_test(day_with_another_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
