@@ -294,7 +294,7 @@ static void in_channel(const uint8_t *data, size_t size)
     int fd = open_caller(false);
 
     auth_noise_key_make(&key, &k);
-    ch = rpc_channel_call(&k, &out);
+    ch = rpc_channel_call(&k, NULL, &out);
     feed(fd, out.data, out.len);
     run(false);
     require(recv(fd, reply, sizeof(reply), 0) == sizeof(reply));
@@ -320,7 +320,7 @@ static void answer_to_hello(const uint8_t *data, size_t size)
     int rc;
 
     auth_noise_key_make(&key, &k);
-    ch = rpc_channel_call(&k, &hello);
+    ch = rpc_channel_call(&k, NULL, &hello);
     rc = rpc_channel_answered(ch, data, size, &err);
     require(rc == 0 || (rc < 0 && err.code && err.text[0]));
     rpc_channel_free(ch);
@@ -331,7 +331,8 @@ static void answer_to_hello(const uint8_t *data, size_t size)
 static void altered_records(const uint8_t *data, size_t size)
 {
     _cleanup_str_ struct str hello = STR_INIT, in = STR_INIT;
-    uint8_t reply[RPC_CHANNEL_REPLY_SIZE];
+    const struct rpc_channel_keys keys = {.cluster = &key};
+    struct rpc_channel_accepted accepted;
     struct rpc_channel *a, *b;
     struct auth_noise_key k;
     struct err err = {0};
@@ -341,10 +342,12 @@ static void altered_records(const uint8_t *data, size_t size)
     if (size < 4)
         return;
     auth_noise_key_make(&key, &k);
-    a = rpc_channel_call(&k, &hello);
-    require(rpc_channel_accept(&key, (uint8_t *)hello.data, hello.len, &b, reply, &err) ==
+    a = rpc_channel_call(&k, NULL, &hello);
+    require(rpc_channel_accept(&keys, (uint8_t *)hello.data, hello.len, &accepted, &err) ==
             RPC_CHANNEL_OPEN);
-    require(rpc_channel_answered(a, reply, sizeof(reply), &err) == sizeof(reply));
+    require(rpc_channel_answered(a, accepted.reply, sizeof(accepted.reply), &err) ==
+            sizeof(accepted.reply));
+    b = accepted.channel;
     sealed = rpc_channel_sealed_size(size - 3);
     str_reserve(&in, sealed);
     rpc_channel_seal(a, data + 3, size - 3, (uint8_t *)in.data);

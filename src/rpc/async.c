@@ -223,27 +223,20 @@ static void on_hedge(void *ctx)
 
 static void send_to(struct rpc_async *a, int fd)
 {
-    bool local = a->places[a->place].local;
-    struct rpc_minted *minted = NULL;
+    struct rpc_minted *minted;
     struct err err;
     struct rpc_header h = {
         .version = RPC_VERSION,
         .rpc = a->rpc->number,
-        .token_len = local ? 0 : AUTH_TOKEN_SIZE,
         .body_len = (uint32_t)a->body.len,
         .id = 1,
     };
 
-    if (h.token_len) {
-        const char *audience = "slurmctld";
-        uint8_t hash[AUTH_HASH_SIZE];
-        rpc_frame_hash(&h, a->body.data, hash);
-        if (rpc_mint(a->conf, hash, &audience, 1, rpc_wire_now_ms() + MINT_PATIENCE_MS, &minted,
-                     &err) < 0) {
-            close(fd);
-            finish_call(a, err.code, NULL, &err);
-            return;
-        }
+    if (rpc_vouch(a->conf, a->places[a->place].local, &h, a->body.data,
+                  rpc_wire_now_ms() + MINT_PATIENCE_MS, &minted, &err) < 0) {
+        close(fd);
+        finish_call(a, err.code, NULL, &err);
+        return;
     }
     a->once = rpc_once_start(a->io, fd, &h, minted, a->body.data, on_async_answer, a);
     rpc_minted_free(minted, 1);

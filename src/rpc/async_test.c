@@ -5,6 +5,7 @@
 #include "rpc/client.h"
 #include "rpc/rpc_test_minter.h"
 #include "rpc/rpc_test_names.h"
+#include "rpc/rpc_test_result.h"
 
 static int teardown(void **state)
 {
@@ -12,31 +13,10 @@ static int teardown(void **state)
     return world_teardown(state);
 }
 
-/* What became of a call. */
-struct result {
-    bool done;
-    unsigned count;
-    int code;
-    struct err err;
-    char host[64];
-};
-
-static void on_done(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+static void ping(struct rpc_test_result *r)
 {
-    struct result *r = ctx;
-
-    r->done = true;
-    r->count++;
-    r->code = code;
-    r->err = *err;
-    if (reply && reply->descriptor == &pb__ping_reply__descriptor)
-        snprintf(r->host, sizeof(r->host), "%s", ((const Pb__PingReply *)reply)->host);
-}
-
-static void ping(struct result *r)
-{
-    *r = (struct result){0};
-    rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 0, on_done, r);
+    *r = (struct rpc_test_result){0};
+    rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 0, rpc_test_note_result, r);
     run_until(is_true, &r->done);
     settle();
     assert_int_equal(r->count, 1);
@@ -45,7 +25,7 @@ static void ping(struct result *r)
 static void controller_down(void **state)
 {
     struct served v = {0};
-    struct result r;
+    struct rpc_test_result r;
     char want[256];
 
     serve(&v, NULL);
@@ -64,7 +44,7 @@ static void controller_down(void **state)
 static void nobody_vouches(void **state)
 {
     struct served v = {0};
-    struct result r;
+    struct rpc_test_result r;
 
     serve(&v, NULL);
     unlink(socket_path);
@@ -78,7 +58,7 @@ static void nobody_vouches(void **state)
 static void local_and_tcp(void **state)
 {
     struct served v = {0};
-    struct result r;
+    struct rpc_test_result r;
 
     minter_start("n0");
     serve(&v, NULL);
@@ -99,7 +79,7 @@ static void local_and_tcp(void **state)
 static void dead_address(void **state)
 {
     struct served v = {0};
-    struct result r;
+    struct rpc_test_result r;
 
     minter_start("n0");
     serve(&v, NULL);
@@ -124,7 +104,7 @@ static void standby(void **state)
     struct served backup = {.answer = refuse_as_standby}, leader = {0};
     struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
     struct rpc_server_events e = {.on_request = served_request, .ctx = &leader};
-    struct result r;
+    struct rpc_test_result r;
 
     serve(&backup, NULL);
     unlink(socket_path);
@@ -147,10 +127,10 @@ static void standby(void **state)
     rpc_server_free(leader.server);
 }
 
-static void cancel(struct result *r)
+static void cancel(struct rpc_test_result *r)
 {
-    *r = (struct result){0};
-    rpc_async_controller(loop, &conf, RPC_JOB_SIGNAL, &nothing.base, 0, on_done, r);
+    *r = (struct rpc_test_result){0};
+    rpc_async_controller(loop, &conf, RPC_JOB_SIGNAL, &nothing.base, 0, rpc_test_note_result, r);
     run_until(is_true, &r->done);
 }
 
@@ -171,7 +151,7 @@ static void standby_then_late(struct served *v, const struct rpc_request *r)
 static void time_ends_in_a_round(void **state)
 {
     struct served v = {.answer = standby_then_silent};
-    struct result r;
+    struct rpc_test_result r;
 
     serve(&v, NULL);
     conf.slurmctld_port = 1; /* the local socket alone is there */
@@ -208,7 +188,7 @@ static void hangs(void **state)
     struct served first = {.hold = true}, second = {0};
     struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
     struct rpc_server_events e = {.on_request = served_request, .ctx = &second};
-    struct result r;
+    struct rpc_test_result r;
 
     serve(&first, NULL);
     unlink(socket_path);
@@ -247,7 +227,7 @@ static void answer_error(struct served *v, const struct rpc_request *r)
 static void refusals_come_through(void **state)
 {
     struct served v = {.answer = answer_error};
-    struct result r;
+    struct rpc_test_result r;
 
     serve(&v, NULL);
     ping(&r);
@@ -268,11 +248,11 @@ static bool caller_gone(void *ctx)
 static void limits_and_drops(void **state)
 {
     struct served v = {.hold = true};
-    struct result r = {0};
+    struct rpc_test_result r = {0};
     struct rpc_async *a;
 
     serve(&v, NULL);
-    rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 1, on_done, &r);
+    rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 1, rpc_test_note_result, &r);
     run_until(is_true, &r.done);
     assert_int_equal(r.code, -ERR_TIMEOUT);
 
@@ -283,11 +263,12 @@ static void limits_and_drops(void **state)
     for (int tcp = 0; tcp < 2; tcp++) {
         if (tcp)
             unlink(socket_path);
-        r = (struct result){0};
-        rpc_async_drop(rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 0, on_done, &r));
+        r = (struct rpc_test_result){0};
+        rpc_async_drop(rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 0,
+                                            rpc_test_note_result, &r));
         v.requests = v.gone = 0;
-        a = rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, RPC_WAIT_FOREVER, on_done,
-                                 &r);
+        a = rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, RPC_WAIT_FOREVER,
+                                 rpc_test_note_result, &r);
         run_until(was_asked, &v);
         rpc_async_drop(a);
         run_until(caller_gone, &v);
@@ -297,7 +278,8 @@ static void limits_and_drops(void **state)
 
     /* The controller goes away while it is asked. */
     v.requests = 0;
-    rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, RPC_WAIT_FOREVER, on_done, &r);
+    rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, RPC_WAIT_FOREVER,
+                         rpc_test_note_result, &r);
     run_until(was_asked, &v);
     rpc_server_free(v.server);
     run_until(is_true, &r.done);
@@ -308,8 +290,8 @@ static void limits_and_drops(void **state)
     serve(&v, NULL);
     conf.slurmctld_port = (uint16_t)v.port;
     v.requests = 0;
-    r = (struct result){0};
-    rpc_async_controller(loop, &conf, RPC_JOB_SIGNAL, &nothing.base, 0, on_done, &r);
+    r = (struct rpc_test_result){0};
+    rpc_async_controller(loop, &conf, RPC_JOB_SIGNAL, &nothing.base, 0, rpc_test_note_result, &r);
     run_until(was_asked, &v);
     rpc_server_free(v.server);
     run_until(is_true, &r.done);

@@ -87,7 +87,7 @@ void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_a
     rpc_addr_format(addr, who.text);
     rpc_net_tune(fd);
     c = add_caller(&who, fd);
-    rpc_conn_accept(c->conn, s->opt.key);
+    rpc_conn_accept(c->conn, &s->keys);
     rpc_quota_stranger(c, addr);
 }
 
@@ -95,6 +95,7 @@ void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_a
 static void free_caller(struct rpc_caller *c)
 {
     DL_DELETE(c->server->callers, c);
+    rpc_bearer_free(c);
     rpc_quota_leave(c);
     free(c);
 }
@@ -187,11 +188,27 @@ static int on_more_head(struct rpc_caller *c, const struct rpc_header *h, struct
 
     if (!c->server->events.on_more || h->flags != RPC_FLAG_MORE)
         return err_set(err, -ERR_PROTOCOL, "an answer where a request was expected");
-    if (h->token_len != (c->local ? 0 : AUTH_MAC_SIZE))
+    if (h->token_len != (rpc_caller_is_proved(c) ? 0 : AUTH_MAC_SIZE))
         return err_set(err, -ERR_AUTH, "more of a request needs a seal");
     if (!call && !c->counted)
         return err_set(err, -ERR_PROTOCOL, "more of a request that was not made here");
     return 0;
+}
+
+/* All but the body; who asked for the token pays for what is read. */
+static int check_token(struct rpc_caller *c, const struct rpc_frame *f, struct err *err)
+{
+    struct rpc_server *s = c->server;
+    uid_t payer;
+    int rc;
+
+    if (f->header->token_len != AUTH_TOKEN_SIZE)
+        return err_set(err, -ERR_AUTH, "a request over the network needs a token");
+    rc = auth_token_precheck(s->opt.key, f->token, f->header->token_len, s->audience,
+                             loop_wall_ms(), s->started_at_ms, &payer, err);
+    if (rc == 0)
+        rpc_quota_payer(c, payer);
+    return rc;
 }
 
 static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
@@ -199,9 +216,10 @@ static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
     struct rpc_caller *c = owner;
     struct rpc_server *s = c->server;
     const struct rpc_header *h = f->header;
-    uid_t payer;
     int rc;
 
+    if (c->bearer && (rc = rpc_bearer_check(c, h, err)) < 0)
+        return rc;
     if (h->flags & RPC_FLAG_SESSION)
         return rpc_session_check_hello(h, err);
     if (h->rpc == s->limited.number && rpc_check_size(&s->limited, h->body_len, err) < 0)
@@ -214,13 +232,9 @@ static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
         return err_set(err, -ERR_PROTOCOL, "a token on the local socket");
     if (c->local)
         return 0;
-    if (h->token_len != AUTH_TOKEN_SIZE)
-        return err_set(err, -ERR_AUTH, "a request over the network needs a token");
-    rc = auth_token_precheck(s->opt.key, f->token, h->token_len, s->audience, loop_wall_ms(),
-                             s->started_at_ms, &payer, err);
+    rc = c->bearer ? 0 : check_token(c, f, err);
     if (rc < 0)
         return rc;
-    rpc_quota_payer(c, payer);
     if (c->open == 0) /* the message has a deadline of its own */
         rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS);
     return 0;
@@ -236,6 +250,10 @@ static int identify_caller(struct rpc_caller *c, const struct rpc_frame *f, unsi
     if (c->local) {
         *roles = c->roles;
         return 0;
+    }
+    if (c->bearer) {
+        *roles = roles_of(s, c->who.uid, false);
+        return rpc_quota_user(c, *roles, err);
     }
     rpc_frame_hash(f->header, f->body, hash);
     rc = auth_token_check(s->opt.key, f->token, f->header->token_len, s->audience, hash,
@@ -270,6 +288,8 @@ static void handle_request(struct rpc_caller *c, const struct rpc_frame *f, unsi
         .who = c->who,
         .roles = roles,
         .peer = c->text,
+        .by_jwt = c->bearer,
+        .is_secret = c->local || rpc_conn_is_encrypted(c->conn),
         .frame = f,
     };
 
@@ -338,7 +358,8 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
         return 0;
     }
     /* Only now: what was refused above takes no entry of the replay memory. */
-    rc = c->local ? 0 : auth_token_use(f->token, loop_wall_ms(), c->server->replay, err);
+    rc = rpc_caller_is_proved(c) ? 0
+                                 : auth_token_use(f->token, loop_wall_ms(), c->server->replay, err);
     if (rc < 0)
         return rc;
     body = rpc_unpack(rpc, f->body, h->body_len, RPC_ARENA_FACTOR, &arena, err);
@@ -368,10 +389,13 @@ static void on_http(void *owner, struct rpc_http *request, int status)
     free(a.location);
 }
 
-/* A frame that does not fit the protocol: answered, told, and nothing more is read here. */
-static void on_caller_refused(void *owner, const struct rpc_frame *f, const struct err *err)
+static int on_jwt(void *owner, const void *signed_part, size_t len, struct err *err)
 {
-    struct rpc_caller *c = owner;
+    return rpc_bearer_begin(owner, signed_part, len, err);
+}
+
+void rpc_caller_refuse(struct rpc_caller *c, const struct rpc_frame *f, const struct err *err)
+{
     const struct rpc_header *h = f ? f->header : NULL;
     const struct rpc_info *rpc = h ? rpc_find(h->rpc) : NULL;
     char why[ERR_TEXT_MAX + 64];
@@ -386,11 +410,17 @@ static void on_caller_refused(void *owner, const struct rpc_frame *f, const stru
     rpc_server_refused(c->server, c->text, why);
 }
 
+static void on_caller_refused(void *owner, const struct rpc_frame *f, const struct err *err)
+{
+    rpc_caller_refuse(owner, f, err);
+}
+
 static void on_drained(void *owner)
 {
     struct rpc_caller *c = owner;
 
-    rpc_conn_pause(c->conn, false);
+    if (!c->bearer || !c->bearer->waits)
+        rpc_conn_pause(c->conn, false);
     rpc_calls_drained(c);
 }
 
@@ -407,6 +437,7 @@ static bool on_ended(void *owner)
 
 static const struct rpc_conn_ops caller_ops = {
     .on_head = on_head,
+    .on_jwt = on_jwt,
     .on_frame = on_frame,
     .on_refused = on_caller_refused,
     .on_drained = on_drained,

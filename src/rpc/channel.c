@@ -39,29 +39,35 @@ void rpc_channel_free(struct rpc_channel *ch)
     free(ch);
 }
 
-/* The hello's header and the name of the key go in clear. As the prologue they are part of what
- * both sides prove: nobody can alter the version or a flag on the way. */
-#define PROLOGUE_SIZE (RPC_HEADER_SIZE + AUTH_NOISE_ID_SIZE)
+/* The hello's header, the name of the key and a token go in clear. As the prologue they are part of
+ * what both sides prove: nobody can alter the version, a flag or a claim on the way. */
+#define PROLOGUE_SIZE (RPC_HEADER_SIZE + AUTH_NOISE_ID_SIZE) /* without a token */
 
-static struct auth_noise_start start_of(const struct auth_noise_key *k, const void *hello)
+static struct auth_noise_start make_noise_start(const struct auth_noise_key *k, const void *hello,
+                                                size_t jwt_len)
 {
     return (struct auth_noise_start){
-        .psk = k->psk, .prologue = hello, .prologue_len = PROLOGUE_SIZE};
+        .psk = k->psk, .prologue = hello, .prologue_len = PROLOGUE_SIZE + jwt_len};
 }
 
-struct rpc_channel *rpc_channel_call(const struct auth_noise_key *k, struct str *out)
+struct rpc_channel *rpc_channel_call(const struct auth_noise_key *k, const struct auth_jwt *jwt,
+                                     struct str *out)
 {
-    const struct rpc_header h = {.version = RPC_VERSION,
-                                 .flags = RPC_FLAG_CHANNEL,
-                                 .body_len = RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE};
-    uint8_t hello[RPC_CHANNEL_HELLO_SIZE];
-    const struct auth_noise_start start = start_of(k, hello);
+    size_t jwt_len = jwt ? jwt->signed_len : 0;
+    const struct rpc_header h = {
+        .version = RPC_VERSION,
+        .flags = RPC_FLAG_CHANNEL,
+        .body_len = (uint32_t)(RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE + jwt_len)};
+    _cleanup_free_ uint8_t *hello = mem_alloc(RPC_CHANNEL_HELLO_SIZE + jwt_len);
+    const struct auth_noise_start start = make_noise_start(k, hello, jwt_len);
     struct rpc_channel *ch;
 
     rpc_header_pack(&h, hello);
     memcpy(hello + RPC_HEADER_SIZE, k->id, sizeof(k->id));
-    ch = channel_new(auth_noise_begin(&start, hello + PROLOGUE_SIZE));
-    str_append(out, hello, sizeof(hello));
+    if (jwt)
+        memcpy(hello + PROLOGUE_SIZE, jwt->signed_part, jwt_len);
+    ch = channel_new(auth_noise_begin(&start, hello + PROLOGUE_SIZE + jwt_len));
+    str_append(out, hello, RPC_CHANNEL_HELLO_SIZE + jwt_len);
     return ch;
 }
 
@@ -109,17 +115,56 @@ int rpc_channel_answered(struct rpc_channel *ch, const uint8_t *data, size_t len
     return RPC_CHANNEL_REPLY_SIZE;
 }
 
-int rpc_channel_accept(const struct auth_key *key, const uint8_t *data, size_t len,
-                       struct rpc_channel **out, uint8_t reply[RPC_CHANNEL_REPLY_SIZE],
+/* Of what the caller says that he knows: the cluster key, or the signature of his token. */
+static void derive_key(const struct rpc_channel_keys *keys, const uint8_t *id, size_t jwt_len,
+                       struct auth_noise_key *k)
+{
+    uint8_t signature[AUTH_HASH_SIZE];
+    struct auth_key secret;
+
+    if (!jwt_len) {
+        auth_noise_key_of(keys->cluster, id, k);
+        return;
+    }
+    auth_jwt_sign(keys->jwt, id + AUTH_NOISE_ID_SIZE, jwt_len, signature);
+    auth_jwt_secret(signature, &secret);
+    auth_noise_key_of(&secret, id, k);
+    mem_wipe(signature, sizeof(signature));
+    auth_key_done(&secret);
+}
+
+/* The header of the caller's first frame. */
+static int check_hello(const struct rpc_channel_keys *keys, const struct rpc_header *h,
                        struct err *err)
+{
+    const uint32_t least = RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE;
+
+    if (!(h->flags & RPC_FLAG_CHANNEL))
+        return err_set(err, -ERR_ACCESS,
+                       "connections must be encrypted here: the caller's slurm.conf says "
+                       "TLSType=none, or its version is older");
+    if (h->flags != RPC_FLAG_CHANNEL || h->token_len || h->body_len < least)
+        return err_set(err, -ERR_PROTOCOL, "malformed beginning of an encrypted connection");
+    if (h->body_len > least && !keys->jwt)
+        return err_set(err, -ERR_AUTH,
+                       "JSON Web Tokens are not accepted here: set AuthAltTypes=auth/jwt in the "
+                       "controller's slurm.conf and restart slurmctld, or unset SLURM_JWT");
+    if (h->body_len > least + AUTH_JWT_MAX)
+        return err_set(err, -ERR_TOO_BIG, "a JSON Web Token of %u bytes, at most %d are accepted",
+                       h->body_len - least, AUTH_JWT_MAX);
+    return 0;
+}
+
+int rpc_channel_accept(const struct rpc_channel_keys *keys, const uint8_t *data, size_t len,
+                       struct rpc_channel_accepted *out, struct err *err)
 {
     const struct rpc_header answer = {.version = RPC_VERSION,
                                       .flags = RPC_FLAG_CHANNEL | RPC_FLAG_REPLY,
                                       .body_len = AUTH_NOISE_MESSAGE_SIZE};
-    const uint8_t *id = data + RPC_HEADER_SIZE;
     struct auth_noise *noise;
     struct auth_noise_key k;
     struct rpc_header h;
+    size_t jwt_len;
     int rc;
 
     if (len < RPC_HEADER_SIZE)
@@ -129,25 +174,29 @@ int rpc_channel_accept(const struct auth_key *key, const uint8_t *data, size_t l
         return rc;
     if (!(h.flags & RPC_FLAG_CHANNEL) && !encrypts)
         return RPC_CHANNEL_PLAIN;
-    if (!(h.flags & RPC_FLAG_CHANNEL))
-        return err_set(err, -ERR_ACCESS,
-                       "connections must be encrypted here: the caller's slurm.conf says "
-                       "TLSType=none, or its version is older");
-    if (h.flags != RPC_FLAG_CHANNEL || h.token_len ||
-        h.body_len != RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE)
-        return err_set(err, -ERR_PROTOCOL, "malformed beginning of an encrypted connection");
-    if (len < RPC_CHANNEL_HELLO_SIZE)
+    rc = check_hello(keys, &h, err);
+    if (rc < 0)
+        return rc;
+    if (len < RPC_HEADER_SIZE + h.body_len)
         return RPC_CHANNEL_MORE;
-    auth_noise_key_of(key, id, &k);
-    const struct auth_noise_start start = start_of(&k, data);
-    noise = auth_noise_answer(&start, data + PROLOGUE_SIZE, reply + RPC_HEADER_SIZE);
+    jwt_len = h.body_len - (RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE);
+    derive_key(keys, data + RPC_HEADER_SIZE, jwt_len, &k);
+    const struct auth_noise_start start = make_noise_start(&k, data, jwt_len);
+    noise = auth_noise_answer(&start, data + PROLOGUE_SIZE + jwt_len, out->reply + RPC_HEADER_SIZE);
     mem_wipe(&k, sizeof(k));
+    if (!noise && jwt_len)
+        return err_set(err, -ERR_AUTH,
+                       "the JSON Web Token is not signed with this cluster's key for HS256, or was "
+                       "altered");
     if (!noise)
         return err_set(err, -ERR_AUTH,
                        "the caller does not know the key that is used here; slurm.key must be the "
                        "same on every host");
-    rpc_header_pack(&answer, reply);
-    *out = channel_new(noise);
+    rpc_header_pack(&answer, out->reply);
+    out->channel = channel_new(noise);
+    out->taken = RPC_CHANNEL_HELLO_SIZE + jwt_len;
+    out->jwt = jwt_len ? data + PROLOGUE_SIZE : NULL;
+    out->jwt_len = jwt_len;
     return RPC_CHANNEL_OPEN;
 }
 

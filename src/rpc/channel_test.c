@@ -8,29 +8,15 @@
 #include "proto/job.pb-c.h"
 #include "rpc/channel.h"
 #include "rpc/keyed.h"
+#include "rpc/rpc_test_result.h"
 #include "rpc/wire.h"
 
 #define SECRET "what only the server is to read"
 
 static const Pb__Empty nothing = PB__EMPTY__INIT;
 
-struct result {
-    bool done;
-    int code;
-    struct err err;
-};
-
-static void on_done(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
-{
-    struct result *r = ctx;
-
-    r->done = true;
-    r->code = code;
-    r->err = *err;
-}
-
 /* A request that carries SECRET. */
-static void begin(struct result *r, int port, const struct auth_key *with)
+static void send_secret_request(struct rpc_test_result *r, int port, const struct auth_key *with)
 {
     Pb__JobNotify notify = PB__JOB_NOTIFY__INIT;
     Pb__StepId step = PB__STEP_ID__INIT;
@@ -46,13 +32,13 @@ static void begin(struct result *r, int port, const struct auth_key *with)
 
     notify.target = &step;
     notify.text = (char *)SECRET;
-    *r = (struct result){0};
-    rpc_keyed_call(loop, &ask, on_done, r);
+    *r = (struct rpc_test_result){0};
+    rpc_keyed_call(loop, &ask, rpc_test_note_result, r);
 }
 
-static void call(struct result *r, int port)
+static void call(struct rpc_test_result *r, int port)
 {
-    begin(r, port, &key);
+    send_secret_request(r, port, &key);
     run_until(is_true, &r->done);
     settle();
 }
@@ -72,9 +58,9 @@ static int listen_bare(int *port)
 }
 
 /* The other side of a call to it, when all was read that comes without an answer. */
-static void take_call(struct raw *raw, int listener, struct result *r, int port)
+static void take_call(struct raw *raw, int listener, struct rpc_test_result *r, int port)
 {
-    begin(r, port, &key);
+    send_secret_request(r, port, &key);
     settle();
     raw_take(raw, accept(listener, NULL, NULL));
     raw->want = RPC_CHANNEL_HELLO_SIZE;
@@ -102,7 +88,7 @@ static void listener_gets_nothing_but_a_hello(void **state)
     int port, listener = listen_bare(&port);
 
     for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
-        struct result r;
+        struct rpc_test_result r;
         struct raw raw;
 
         take_call(&raw, listener, &r, port);
@@ -122,26 +108,26 @@ static void listener_gets_nothing_but_a_hello(void **state)
 static void recorded_answer_is_refused(void **state)
 {
     struct auth_noise_key k;
-    uint8_t reply[RPC_CHANNEL_REPLY_SIZE];
+    const struct rpc_channel_keys keys = {.cluster = &key};
+    struct rpc_channel_accepted theirs;
     _cleanup_str_ struct str hello = STR_INIT;
-    struct rpc_channel *theirs, *ours;
+    struct rpc_channel *ours;
     int port, listener = listen_bare(&port);
-    struct result r;
+    struct rpc_test_result r;
     struct raw raw;
 
     auth_noise_key_make(&key, &k);
-    ours = rpc_channel_call(&k, &hello);
-    assert_int_equal(
-        rpc_channel_accept(&key, (uint8_t *)hello.data, hello.len, &theirs, reply, NULL),
-        RPC_CHANNEL_OPEN);
+    ours = rpc_channel_call(&k, NULL, &hello);
+    assert_int_equal(rpc_channel_accept(&keys, (uint8_t *)hello.data, hello.len, &theirs, NULL),
+                     RPC_CHANNEL_OPEN);
     take_call(&raw, listener, &r, port);
-    raw_send(&raw, reply, sizeof(reply));
+    raw_send(&raw, theirs.reply, sizeof(theirs.reply));
     run_until(is_true, &r.done);
     assert_int_equal(r.code, -ERR_UNPROVEN);
     raw_close(&raw);
     close(listener);
     rpc_channel_free(ours);
-    rpc_channel_free(theirs);
+    rpc_channel_free(theirs.channel);
 }
 
 static void text_of_a_refusal_reaches_the_caller(void **state)
@@ -159,7 +145,7 @@ static void text_of_a_refusal_reaches_the_caller(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         _cleanup_str_ struct str body = STR_INIT, frame = STR_INIT;
         struct rpc_header h = {.version = RPC_VERSION, .flags = RPC_FLAG_REPLY | RPC_FLAG_ERROR};
-        struct result r;
+        struct rpc_test_result r;
         struct raw raw;
 
         rpc_error_pack(cases[i].code, "not today", &body);
@@ -179,11 +165,11 @@ static void other_key_is_refused_by_the_server(void **state)
 {
     struct served v = {0};
     struct auth_key other;
-    struct result r;
+    struct rpc_test_result r;
 
     serve(&v, NULL);
     auth_key_from_bytes("the key of another cluster......", 32, &other);
-    begin(&r, v.port, &other);
+    send_secret_request(&r, v.port, &other);
     run_until(is_true, &r.done);
     assert_int_equal(r.code, -ERR_AUTH);
     assert_non_null(strstr(r.err.text, "does not know the key"));
@@ -196,7 +182,7 @@ static void other_key_is_refused_by_the_server(void **state)
 static void modes_meet(void **state)
 {
     struct served v = {0};
-    struct result r;
+    struct rpc_test_result r;
     struct raw raw;
     struct err err;
     struct made m;
@@ -230,22 +216,28 @@ static void records_come_in_any_pieces(void **state)
     static const size_t lens[] = {0,     1,     2,     100,   16366, 16383,
                                   16384, 16385, 32767, 32768, 32769, 100000};
     _cleanup_str_ struct str hello = STR_INIT, got = STR_INIT, in = STR_INIT;
-    uint8_t reply[RPC_CHANNEL_REPLY_SIZE], *text = malloc(100000), *sealed = malloc(110000);
+    uint8_t *text = malloc(100000), *sealed = malloc(110000);
+    const struct rpc_channel_keys keys = {.cluster = &key};
+    struct rpc_channel_accepted accepted;
     struct rpc_channel *a, *b;
     struct auth_noise_key k;
     struct err err;
 
     auth_random(text, 100000);
     auth_noise_key_make(&key, &k);
-    a = rpc_channel_call(&k, &hello);
+    a = rpc_channel_call(&k, NULL, &hello);
     for (size_t n = 0; n < hello.len; n++)
-        assert_int_equal(rpc_channel_accept(&key, (uint8_t *)hello.data, n, &b, reply, &err),
+        assert_int_equal(rpc_channel_accept(&keys, (uint8_t *)hello.data, n, &accepted, &err),
                          RPC_CHANNEL_MORE);
-    assert_int_equal(rpc_channel_accept(&key, (uint8_t *)hello.data, hello.len, &b, reply, &err),
+    assert_int_equal(rpc_channel_accept(&keys, (uint8_t *)hello.data, hello.len, &accepted, &err),
                      RPC_CHANNEL_OPEN);
-    for (size_t n = 0; n < sizeof(reply); n++)
-        assert_int_equal(rpc_channel_answered(a, reply, n, &err), 0);
-    assert_int_equal(rpc_channel_answered(a, reply, sizeof(reply), &err), sizeof(reply));
+    assert_int_equal(accepted.taken, hello.len);
+    assert_null(accepted.jwt);
+    b = accepted.channel;
+    for (size_t n = 0; n < sizeof(accepted.reply); n++)
+        assert_int_equal(rpc_channel_answered(a, accepted.reply, n, &err), 0);
+    assert_int_equal(rpc_channel_answered(a, accepted.reply, sizeof(accepted.reply), &err),
+                     sizeof(accepted.reply));
     for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
         size_t size = rpc_channel_sealed_size(lens[i]), at = 0, piece = 1;
 

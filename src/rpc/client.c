@@ -98,22 +98,17 @@ static int connect_to(struct rpc_client *c, size_t place, int64_t deadline_ms, s
 static int send_call_request(struct call *q, struct err *err)
 {
     struct rpc_client *c = q->client;
-    struct rpc_minted *minted = NULL;
-    uint8_t hash[AUTH_HASH_SIZE];
-    int rc = 0;
+    struct rpc_minted *minted;
+    int rc;
 
     q->sent = (struct rpc_header){
         .version = RPC_VERSION,
         .rpc = q->rpc->number,
-        .token_len = c->places[c->place].local ? 0 : AUTH_TOKEN_SIZE,
         .body_len = (uint32_t)q->body.len,
         .id = ++c->last_id,
     };
-    if (q->sent.token_len) {
-        const char *audience = "slurmctld";
-        rpc_frame_hash(&q->sent, q->body.data, hash);
-        rc = rpc_mint(c->conf, hash, &audience, 1, q->find_ms, &minted, err);
-    }
+    rc = rpc_vouch(c->conf, c->places[c->place].local, &q->sent, q->body.data, q->find_ms, &minted,
+                   err);
     if (rc == 0)
         rc = rpc_wire_send(&c->wire, &q->sent, minted, q->body.data, q->deadline_ms, err);
     rpc_minted_free(minted, 1);

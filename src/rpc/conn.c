@@ -161,20 +161,20 @@ struct rpc_conn *rpc_conn_new(struct rpc_io *io, int fd, uint32_t body_max,
     return c;
 }
 
-void rpc_conn_call(struct rpc_conn *c, const struct auth_noise_key *k)
+void rpc_conn_call(struct rpc_conn *c, const struct auth_noise_key *k, const struct auth_jwt *jwt)
 {
-    if (!rpc_encryption())
+    if (!rpc_encryption() && !jwt)
         return;
     c->form = FORM_CALLED;
-    c->channel = rpc_channel_call(k, &c->sealed_out);
+    c->channel = rpc_channel_call(k, jwt, &c->sealed_out);
     c->io->queued += sealed_backlog(c);
     set_pending(c);
 }
 
-void rpc_conn_accept(struct rpc_conn *c, const struct auth_key *key)
+void rpc_conn_accept(struct rpc_conn *c, const struct rpc_channel_keys *keys)
 {
     c->form = FORM_ACCEPTED;
-    c->accept_key = key;
+    c->accept_keys = keys;
 }
 
 void rpc_conn_take_http(struct rpc_conn *c)

@@ -19,7 +19,9 @@
 #include "rpc/http.h"
 #include "rpc/net.h"
 
+struct auth_jwt;
 struct auth_noise_key;
+struct rpc_channel_keys;
 
 /* What the connections of one owner share. */
 struct rpc_io;
@@ -38,6 +40,9 @@ struct rpc_share {
 struct rpc_conn_ops {
     /* Header and token are here, the body is not: worth reading? Negative refuses. May be NULL. */
     int (*on_head)(void *owner, const struct rpc_frame *f, struct err *err);
+    /* The caller has proved a JSON Web Token, of which this is what is signed: the channel is open,
+     * and no frame was read yet. Negative refuses. Does not free. May be NULL. */
+    int (*on_jwt)(void *owner, const void *signed_part, size_t len, struct err *err);
     /* A complete frame, valid until it returns. Negative refuses. */
     int (*on_frame)(void *owner, const struct rpc_frame *f, struct err *err);
     /* A frame was refused, by the above or for its form (f NULL: not even its header makes sense).
@@ -65,10 +70,11 @@ void rpc_conn_free(struct rpc_conn *c);
 
 /* Over TCP, before anything is sent or read (channel.h). The calling side: begins an encrypted
  * channel where this process encrypts, and sends nothing else before the other side has proved that
- * it knows the key; one that does not is on_refused(), without a frame. The accepting side: the
- * first bytes decide; the key is borrowed until then. */
-void rpc_conn_call(struct rpc_conn *c, const struct auth_noise_key *k);
-void rpc_conn_accept(struct rpc_conn *c, const struct auth_key *key);
+ * it knows the key; one that does not is on_refused(), without a frame. With a token (NULL: none)
+ * it encrypts always. The accepting side: the first bytes decide; the keys are borrowed until then.
+ */
+void rpc_conn_call(struct rpc_conn *c, const struct auth_noise_key *k, const struct auth_jwt *jwt);
+void rpc_conn_accept(struct rpc_conn *c, const struct rpc_channel_keys *keys);
 
 /* An HTTP request in the place of the first frame is handed on; not in an encrypted channel. */
 void rpc_conn_take_http(struct rpc_conn *c);

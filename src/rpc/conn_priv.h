@@ -48,8 +48,8 @@ struct rpc_conn {
 
     enum rpc_conn_form form;
     struct rpc_channel *channel;
-    const struct auth_key *accept_key; /* FORM_ACCEPTED */
-    struct str records;                /* an incomplete record, or what comes before records */
+    const struct rpc_channel_keys *accept_keys; /* FORM_ACCEPTED */
+    struct str records; /* an incomplete record, or what comes before records */
 
     struct str in; /* an incomplete frame, empty between frames */
     struct rpc_share *share;

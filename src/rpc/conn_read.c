@@ -197,7 +197,6 @@ void rpc_conn_read_held(struct rpc_conn *c)
 static size_t take_hello(struct rpc_conn *c)
 {
     const uint8_t *data = (const uint8_t *)c->records.data;
-    uint8_t reply[RPC_CHANNEL_REPLY_SIZE];
     struct err err = {0};
     int rc;
 
@@ -212,12 +211,17 @@ static size_t take_hello(struct rpc_conn *c)
             c->form = FORM_PLAIN;
             return 0;
         }
-        rc = rpc_channel_accept(c->accept_key, data, c->records.len, &c->channel, reply, &err);
+        struct rpc_channel_accepted accepted;
+        rc = rpc_channel_accept(c->accept_keys, data, c->records.len, &accepted, &err);
         if (rc == RPC_CHANNEL_PLAIN)
             c->form = FORM_PLAIN;
         if (rc == RPC_CHANNEL_OPEN) {
-            rpc_conn_set_records(c, reply, sizeof(reply));
-            return RPC_CHANNEL_HELLO_SIZE;
+            c->channel = accepted.channel;
+            rpc_conn_set_records(c, accepted.reply, sizeof(accepted.reply));
+            if (!accepted.jwt ||
+                c->ops->on_jwt(c->owner, accepted.jwt, accepted.jwt_len, &err) == 0)
+                return accepted.taken;
+            rc = err.code;
         }
     }
     if (rc < 0)
@@ -275,6 +279,8 @@ static void take_bytes(struct rpc_conn *c, const uint8_t *data, size_t len)
     taken = take_hello(c);
     if (c->dead || c->fd < 0 || c->refused)
         return;
+    if (!taken)
+        set_held(c, c->in.len);
     if (c->form == FORM_PLAIN) {
         struct str first = c->records;
         c->records = (struct str)STR_INIT;

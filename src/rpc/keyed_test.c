@@ -3,29 +3,14 @@
 #include "rpc/rpc_test_server.h"
 
 #include "rpc/keyed.h"
+#include "rpc/rpc_test_result.h"
 
 static const Pb__Empty nothing = PB__EMPTY__INIT;
 
 static const struct auth_key *with = &key;
 
-struct result {
-    bool done;
-    unsigned count;
-    int code;
-    struct err err;
-};
-
-static void on_done(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
-{
-    struct result *r = ctx;
-
-    r->done = true;
-    r->count++;
-    r->code = code;
-    r->err = *err;
-}
-
-static struct rpc_keyed *begin(struct result *r, int port, enum rpc_number rpc, int64_t timeout_ms)
+static struct rpc_keyed *begin_keyed_call(struct rpc_test_result *r, int port, enum rpc_number rpc,
+                                          int64_t timeout_ms)
 {
     struct rpc_keyed_request ask = {
         .key = with,
@@ -37,13 +22,13 @@ static struct rpc_keyed *begin(struct result *r, int port, enum rpc_number rpc, 
         .timeout_ms = timeout_ms,
     };
 
-    *r = (struct result){0};
-    return rpc_keyed_call(loop, &ask, on_done, r);
+    *r = (struct rpc_test_result){0};
+    return rpc_keyed_call(loop, &ask, rpc_test_note_result, r);
 }
 
-static void call(struct result *r, int port, enum rpc_number rpc, int64_t timeout_ms)
+static void call(struct rpc_test_result *r, int port, enum rpc_number rpc, int64_t timeout_ms)
 {
-    begin(r, port, rpc, timeout_ms);
+    begin_keyed_call(r, port, rpc, timeout_ms);
     run_until(is_true, &r->done);
     settle();
     assert_int_equal(r->count, 1);
@@ -57,7 +42,7 @@ static void answer_error(struct served *v, const struct rpc_request *r)
 static void calls(void **state)
 {
     struct served v = {0};
-    struct result r;
+    struct rpc_test_result r;
     char where[32];
 
     serve(&v, NULL);
@@ -79,7 +64,7 @@ static void calls(void **state)
     assert_int_equal(r.code, -ERR_TIMEOUT);
     assert_memory_equal(r.err.text, where, strlen(where));
 
-    rpc_keyed_drop(begin(&r, v.port, RPC_PING, 10000));
+    rpc_keyed_drop(begin_keyed_call(&r, v.port, RPC_PING, 10000));
     rpc_server_free(v.server);
     call(&r, v.port, RPC_PING, 10000);
     assert_int_equal(r.code, -ERR_CONNECT);
@@ -91,7 +76,7 @@ static void wrong_key(void **state)
 {
     struct auth_key other;
     struct served v = {0};
-    struct result r;
+    struct rpc_test_result r;
 
     serve(&v, NULL);
     auth_key_from_bytes("the key of another cluster......", 32, &other);
@@ -107,7 +92,7 @@ static void wrong_key(void **state)
 static void rights(void **state)
 {
     struct served v = {0};
-    struct result r;
+    struct rpc_test_result r;
 
     serve(&v, NULL);
     call(&r, v.port, RPC_CTLD_YIELD, 10000);
@@ -128,11 +113,11 @@ static bool holds_two(void *ctx)
 static void open_calls_fail(void **state)
 {
     struct served v = {.hold = true};
-    struct result r[2];
+    struct rpc_test_result r[2];
 
     serve(&v, NULL);
-    begin(&r[0], v.port, RPC_PING, 10000);
-    begin(&r[1], v.port, RPC_STATS, 10000);
+    begin_keyed_call(&r[0], v.port, RPC_PING, 10000);
+    begin_keyed_call(&r[1], v.port, RPC_STATS, 10000);
     run_until(holds_two, &v);
     rpc_server_fail_calls(v.server, -ERR_STANDBY, "another leads");
     for (int i = 0; i < 2; i++) {
@@ -152,7 +137,7 @@ static void old_tokens(void **state)
     uint8_t token[AUTH_TOKEN_SIZE], hash[AUTH_HASH_SIZE];
     _cleanup_str_ struct str bytes = STR_INIT, body = STR_INIT;
     struct served v = {0};
-    struct result r;
+    struct rpc_test_result r;
     struct raw raw;
     struct err why;
 

@@ -175,7 +175,7 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
              struct rpc_minted **out, struct err *err)
 {
     _cleanup_str_ struct str paths = STR_INIT, tried = STR_INIT;
-    struct rpc_minted *made = mem_alloc_array(count, sizeof(*made));
+    struct rpc_minted *made = mem_new_array(struct rpc_minted, count);
     size_t left = 0;
     int rc = find_all_sockets(conf, &paths, &left);
 
@@ -196,6 +196,44 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
     return err_set(err, -ERR_AUTH,
                    "no daemon on this host can vouch for you; start slurmd here (tried %s)",
                    str_cstr(&tried));
+}
+
+const char *rpc_jwt(void)
+{
+    return getenv("SLURM_JWT");
+}
+
+static int use_jwt(const char *token, struct rpc_minted **made, struct err *err)
+{
+    _cleanup_free_ struct rpc_minted *m = mem_new(struct rpc_minted);
+    struct auth_key secret;
+    struct err why = {0};
+    int rc = auth_jwt_split(token, &m->jwt, &why);
+
+    if (rc < 0)
+        return err_set(err, rc, "SLURM_JWT: %s; unset it, or set it by 'export $(scontrol token)'",
+                       why.text);
+    auth_jwt_secret(m->jwt.signature, &secret);
+    auth_noise_key_make(&secret, &m->channel);
+    auth_key_done(&secret);
+    *made = take_ptr(m);
+    return 0;
+}
+
+int rpc_vouch(const struct conf *conf, bool is_local, struct rpc_header *h, const void *body,
+              int64_t deadline_ms, struct rpc_minted **made, struct err *err)
+{
+    const char *audience = "slurmctld";
+    uint8_t hash[AUTH_HASH_SIZE];
+
+    *made = NULL;
+    h->token_len = is_local || rpc_jwt() ? 0 : AUTH_TOKEN_SIZE;
+    if (is_local)
+        return 0;
+    if (rpc_jwt())
+        return use_jwt(rpc_jwt(), made, err);
+    rpc_frame_hash(h, body, hash);
+    return rpc_mint(conf, hash, &audience, 1, deadline_ms, made, err);
 }
 
 /* NULL: it is not here, or has not answered in half of the time. */

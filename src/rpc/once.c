@@ -30,11 +30,11 @@ struct rpc_once *rpc_once_start(struct rpc_io *io, int fd, const struct rpc_head
     o->ctx = ctx;
     rpc_net_reset_on_close(fd);
     o->conn = rpc_conn_new(io, fd, RPC_BODY_MAX, &ops, o);
-    o->sealed = minted != NULL;
-    if (minted) {
+    o->sealed = h->token_len != 0;
+    if (o->sealed)
         rpc_seal_answers(&o->answers, &minted->answers, true);
-        rpc_conn_call(o->conn, &minted->channel);
-    }
+    if (minted)
+        rpc_conn_call(o->conn, &minted->channel, rpc_minted_jwt(minted));
     rpc_conn_send(o->conn, h, minted ? minted->token : NULL, body);
     return o;
 }

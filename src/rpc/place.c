@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "rpc/client.h"
+#include "rpc/mint.h"
 
 bool rpc_local_socket_wanted(void)
 {
@@ -31,7 +32,7 @@ struct rpc_place *rpc_place_list(const struct conf *conf, size_t *count)
     struct rpc_place *places = mem_new_array(struct rpc_place, conf->controllers.len * 2);
 
     *count = 0;
-    if (rpc_local_socket_wanted())
+    if (rpc_local_socket_wanted() && !rpc_jwt()) /* there the kernel names the caller */
         vec_foreach (&conf->controllers, h)
             places[(*count)++] = (struct rpc_place){h, true};
     vec_foreach (&conf->controllers, h)
@@ -69,7 +70,7 @@ bool rpc_place_is_passing(const struct conf *conf, const struct rpc_info *rpc, i
 
     if (code == -ERR_STANDBY)
         return *again = true;
-    if (code == -ERR_CLOSED && rpc->lane != RPC_LANE_WRITE) {
+    if (code == -ERR_CLOSED && rpc->lane != RPC_LANE_WRITE && rpc->lane != RPC_LANE_FOLLOW) {
         *again = !alone; /* one alone that has died is not there in a moment */
         return true;
     }

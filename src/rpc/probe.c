@@ -85,11 +85,8 @@ static void on_probe_dialled(void *ctx, int fd, size_t target, const struct rpc_
 {
     struct asked *a = ctx;
     struct rpc_probe *p = a->probe;
-    struct rpc_header h = {
-        .version = RPC_VERSION, .rpc = RPC_PING, .token_len = AUTH_TOKEN_SIZE, .id = 1};
-    struct rpc_minted *minted = NULL;
-    const char *audience = "slurmctld";
-    uint8_t hash[AUTH_HASH_SIZE];
+    struct rpc_header h = {.version = RPC_VERSION, .rpc = RPC_PING, .id = 1};
+    struct rpc_minted *minted;
     struct err why = {0};
 
     a->dial = NULL;
@@ -97,9 +94,8 @@ static void on_probe_dialled(void *ctx, int fd, size_t target, const struct rpc_
         note_refusal(a, err->text);
         return;
     }
-    rpc_frame_hash(&h, NULL, hash);
-    if (rpc_mint(p->conf, hash, &audience, 1, rpc_wire_now_ms() + RPC_PLACE_PROBE_MS, &minted,
-                 &why) < 0) {
+    if (rpc_vouch(p->conf, false, &h, NULL, rpc_wire_now_ms() + RPC_PLACE_PROBE_MS, &minted, &why) <
+        0) {
         close(fd);
         note_refusal(a, why.text);
         return;

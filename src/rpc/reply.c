@@ -28,6 +28,8 @@ static struct rpc_call *add_call(struct rpc_caller *c, const struct rpc_info *rp
     HASH_ADD(hh, s->calls, number, sizeof(call->number), call);
     if (c->open++ == 0 && !c->local)
         rpc_conn_expire(c->conn, -1);
+    if (c->bearer)
+        rpc_bearer_watch(c);
     return call;
 }
 
@@ -36,7 +38,7 @@ struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_frame *f)
     struct rpc_call *call = add_call(c, rpc_find(f->header->rpc));
 
     call->request_id = f->header->id;
-    if (!c->local) {
+    if (!rpc_caller_is_proved(c)) {
         call->seal = mem_new(struct rpc_seal);
         seal_of(c, f, call->seal);
     }
@@ -82,7 +84,7 @@ static void free_call(struct rpc_call *call)
     free(call);
 }
 
-static void drop_call(struct rpc_server *s, struct rpc_call *call)
+void rpc_call_drop(struct rpc_server *s, struct rpc_call *call)
 {
     uint64_t number = call->number;
 
@@ -94,7 +96,7 @@ static void drop_call(struct rpc_server *s, struct rpc_call *call)
 void rpc_calls_drop(struct rpc_caller *c)
 {
     while (c->calls)
-        drop_call(c->server, c->calls);
+        rpc_call_drop(c->server, c->calls);
 }
 
 void rpc_call_inner_drop(struct rpc_server *s, uint64_t number)
@@ -102,7 +104,7 @@ void rpc_call_inner_drop(struct rpc_server *s, uint64_t number)
     struct rpc_call *call = rpc_call_find(s, number);
 
     if (call && call->inner)
-        drop_call(s, call);
+        rpc_call_drop(s, call);
 }
 
 void rpc_calls_drained(struct rpc_caller *c)
@@ -160,12 +162,12 @@ void rpc_caller_deny(struct rpc_caller *c, const struct rpc_frame *f, int code, 
     _cleanup_str_ struct str body = STR_INIT;
     struct rpc_seal seal;
 
-    if (!c->local)
+    if (!rpc_caller_is_proved(c))
         seal_of(c, f, &seal);
     rpc_error_pack(code, text, &body);
-    send_answer(c, c->local ? NULL : &seal, f->header->rpc, RPC_FLAG_ERROR, f->header->id,
-                body.data, body.len);
-    if (!c->local)
+    send_answer(c, rpc_caller_is_proved(c) ? NULL : &seal, f->header->rpc, RPC_FLAG_ERROR,
+                f->header->id, body.data, body.len);
+    if (!rpc_caller_is_proved(c))
         rpc_seal_done(&seal);
 }
 

@@ -28,7 +28,7 @@ enum rpc_who {
     RPC_WHO_DAEMON = 64, /* not for rpc.def: on the local socket, root, SlurmUser, SlurmdUser or the
                             server's own user; what a row with LOCAL alone asks for */
 };
-enum rpc_lane { RPC_LANE_READ, RPC_LANE_WRITE, RPC_LANE_STREAM, RPC_LANE_SESSION };
+enum rpc_lane { RPC_LANE_READ, RPC_LANE_WRITE, RPC_LANE_STREAM, RPC_LANE_FOLLOW, RPC_LANE_SESSION };
 
 struct rpc_info {
     uint16_t number;
@@ -86,6 +86,7 @@ void rpc_set_keepalive(uint32_t idle_sec, uint32_t every_sec, uint32_t probes);
 #define RPC_REPLY_EXTRA (8u << 20) /* and so does a slice of a listing that asks for few fields */
 #define RPC_READ_TIMEOUT_MS                                                                        \
     10000 /* from the first byte of a frame to its last; slow senders are cut */
+#define RPC_BEARER_CHECK_SEC 60     /* between checks of the user of an open call */
 #define RPC_IDLE_TIMEOUT_MS 60000   /* of a TCP connection with no call open; not of sessions */
 #define RPC_STALL_TIMEOUT_MS 300000 /* a caller that takes no byte of its reply; */
 #define RPC_STALL_PRESSED_MS 10000  /* when all replies together hold more than */

@@ -15,6 +15,7 @@ struct served {
     uint64_t last_call, last_gone;
     struct auth_identity who;
     unsigned roles;
+    bool is_secret;
     char why[600], peer[128], session_name[128];
     struct rpc_session *session;
     struct rpc_session_events session_events;
@@ -32,6 +33,7 @@ static void served_request(void *ctx, const struct rpc_request *r)
     v->last_call = r->call;
     v->who = r->who;
     v->roles = r->roles;
+    v->is_secret = r->is_secret;
     snprintf(v->peer, sizeof(v->peer), "%s", r->peer);
     ping.host = "here";
     ping.primary = 1;

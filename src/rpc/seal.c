@@ -116,6 +116,7 @@ int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *b
 void rpc_minted_fill(struct rpc_minted *m, const struct auth_key *key)
 {
     auth_answer_key(key, m->token, &m->answers);
+    m->jwt.signed_part = NULL;
     auth_noise_key_make(key, &m->channel);
 }
 

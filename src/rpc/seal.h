@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+#include "auth/jwt.h"
 #include "auth/noise.h"
 #include "rpc/frame.h"
 
@@ -65,12 +66,18 @@ int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *b
                    const uint8_t mac[AUTH_MAC_SIZE], struct err *err);
 
 /* What one request over TCP needs: its token, the key of the answers to it, and the key of the
- * connection that it goes by. */
+ * connection that it goes by. With a JSON Web Token that is the key of the connection alone: the
+ * connection is the user's, and its requests and answers carry no proofs of their own. */
 struct rpc_minted {
     uint8_t token[AUTH_TOKEN_SIZE];
     struct auth_key answers;
     struct auth_noise_key channel;
+    struct auth_jwt jwt; /* signed_part NULL: there is none */
 };
+static inline const struct auth_jwt *rpc_minted_jwt(const struct rpc_minted *m)
+{
+    return m->jwt.signed_part ? &m->jwt : NULL;
+}
 /* The rest of what belongs to the token, by a daemon that knows the cluster key. */
 void rpc_minted_fill(struct rpc_minted *m, const struct auth_key *key);
 void rpc_minted_free(struct rpc_minted *m, size_t count); /* wipes the keys; m may be NULL */

@@ -25,6 +25,7 @@ struct rpc_server *rpc_server_new(const struct rpc_server_options *options,
     struct rpc_server *s = mem_new(struct rpc_server);
 
     s->opt = *options;
+    s->keys.cluster = options->key;
     s->events = *events;
     snprintf(s->audience, sizeof(s->audience), "%s", options->audience ? options->audience : "-");
     s->opt.audience = s->audience;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "auth/auth.h"
+#include "auth/jwt.h"
 #include "base/arena.h"
 #include "conf/conf.h"
 #include "loop/loop.h"
@@ -34,6 +34,8 @@ struct rpc_request {
     struct auth_identity who;
     unsigned roles;   /* RPC_WHO_* of the caller */
     const char *peer; /* "10.0.0.1:4711" or "local uid 1000", for messages */
+    bool by_jwt;      /* a JSON Web Token proved it */
+    bool is_secret;   /* nobody on the way reads it: the local socket, or an encrypted channel */
     bool prepare;     /* only: rpc_prepared() when all that can fail is done; then the owner of the
                          outer call says when, or on_gone() that it is not wanted */
     const struct rpc_frame
@@ -100,6 +102,22 @@ void rpc_server_stop_accepting(struct rpc_server *s);
  * root, the daemons' users and for tokens are not counted. NULL: as many as they like. */
 void rpc_server_limit_rate(struct rpc_server *s, const struct rpc_rate_options *options);
 uint64_t rpc_server_rate_refused(const struct rpc_server *s); /* so far */
+
+/* JSON Web Tokens in the place of tokens of the local daemon (rpc/channel.h). A token proves its
+ * user for as long as its connection lasts and it has not expired. */
+struct rpc_jwt_rules {
+    const struct auth_jwt_key *key; /* borrowed; NULL: none are accepted */
+    /* What the token says: as auth_jwt_read(), which programs that accept none are not linked with.
+     */
+    int (*read)(void *ctx, const void *signed_part, size_t len, int64_t now_ms,
+                struct auth_jwt_claims *out, struct err *err);
+    /* The ids of a user: 0, -ENOENT, or -EAGAIN: they are being looked up, and
+     * rpc_server_users_known() is called when there is news. */
+    int (*find_user)(void *ctx, const char *name, uid_t *uid, gid_t *gid);
+    void *ctx;
+};
+void rpc_server_accept_jwt(struct rpc_server *s, const struct rpc_jwt_rules *rules);
+void rpc_server_users_known(struct rpc_server *s);
 
 struct rpc_server_counts {
     unsigned users, strangers; /* connections of users, and of callers who are not known yet */

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "rpc/accept.h"
+#include "rpc/channel.h"
 #include "rpc/conn.h"
 #include "rpc/seal.h"
 #include "rpc/server.h"
@@ -36,6 +37,14 @@ struct rpc_listener {
     struct rpc_listener *prev, *next;
 };
 
+/* A caller whose connection a JSON Web Token has proved. */
+struct rpc_bearer {
+    struct auth_jwt_claims claims;
+    bool waits;               /* for the ids of its user: nothing is read meanwhile */
+    bool has_expired;         /* when its open calls were checked last */
+    struct loop_timer *timer; /* while it has open calls: their token is checked again */
+};
+
 /* A connection to the server. */
 struct rpc_caller {
     struct rpc_server *server;
@@ -45,8 +54,10 @@ struct rpc_caller {
     struct rpc_peer *user;       /* whose frames these are; NULL: not known yet */
     bool counted;                /* among the user's connections */
     bool local;
-    struct auth_identity who; /* local: from the kernel; TCP: of the last token, for messages */
-    unsigned roles;           /* local only */
+    struct rpc_bearer *bearer; /* its JSON Web Token; NULL: it has none */
+    struct auth_identity who;  /* local: from the kernel; by a JSON Web Token: of its user; other
+                                  TCP:  of the last token, for messages */
+    unsigned roles;            /* local only */
     char text[RPC_PEER_TEXT_MAX];
     struct rpc_call *calls;
     unsigned open;
@@ -55,6 +66,7 @@ struct rpc_caller {
     struct rpc_caller *stranger_prev, *stranger_next; /* of the same address */
     struct rpc_caller *served_prev, *served_next;     /* of the same user */
     bool listed;                                      /* among these */
+    struct rpc_caller *unknown_prev, *unknown_next;   /* bearers that wait */
 };
 
 /* An unanswered request. */
@@ -77,13 +89,16 @@ struct rpc_server {
     struct rpc_io *io;
     struct auth_replay *replay;
     int64_t started_at_ms; /* wall */
+    struct rpc_channel_keys keys;
+    struct rpc_jwt_rules jwt;
     struct rpc_listener *listeners;
     struct loop_timer *accept_timer; /* while descriptors are short */
     struct rpc_peer *users, *addresses;
     unsigned users_max, reserved, strangers_max; /* connections */
     unsigned user_count, stranger_count;
     struct rpc_caller *callers;
-    struct rpc_call *calls; /* by number */
+    struct rpc_caller *unknown; /* of these, bearers that wait for the ids of their users */
+    struct rpc_call *calls;     /* by number */
     uint64_t last_call;
     struct rpc_same *same;  /* calls that others have joined */
     struct rpc_rate *rate;  /* NULL: none */
@@ -116,12 +131,31 @@ void rpc_quota_leave(struct rpc_caller *c);
 /* caller.c: takes the descriptor. */
 void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_addr *addr);
 void rpc_caller_free(struct rpc_caller *c);
+/* A frame that does not fit the protocol, or the caller itself (f NULL): answered, told, and
+ * nothing more is read here. */
+void rpc_caller_refuse(struct rpc_caller *c, const struct rpc_frame *f, const struct err *err);
 void rpc_server_refused(struct rpc_server *s, const char *peer, const char *why);
+
+/* jwt.c */
+int rpc_bearer_begin(struct rpc_caller *c, const void *signed_part, size_t len, struct err *err);
+/* Whether its request may be read: -ERR_AUTH or -ERR_SKEW. */
+int rpc_bearer_check(struct rpc_caller *c, const struct rpc_header *h, struct err *err);
+/* It has an open call, which is refused when its user is gone, and one of lane FOLLOW also when the
+ * token expires. */
+void rpc_bearer_watch(struct rpc_caller *c);
+void rpc_bearer_free(struct rpc_caller *c); /* also when there is none */
+
+/* Whether frames need no proofs of their own: the kernel or the channel proves who sends them. */
+static inline bool rpc_caller_is_proved(const struct rpc_caller *c)
+{
+    return c->local || c->bearer;
+}
 
 /* reply.c */
 struct rpc_call *rpc_call_new(struct rpc_caller *c, const struct rpc_frame *f);
 struct rpc_call *rpc_call_find(struct rpc_server *s, uint64_t number);   /* NULL: it is over */
 struct rpc_call *rpc_call_of(struct rpc_caller *c, uint64_t request_id); /* NULL: it is over */
+void rpc_call_drop(struct rpc_server *s, struct rpc_call *call);         /* on_gone for it */
 void rpc_calls_drop(struct rpc_caller *c);                               /* on_gone for each */
 void rpc_calls_drained(struct rpc_caller *c);
 void rpc_caller_answer_error(struct rpc_caller *c, const struct rpc_header *h, int code,

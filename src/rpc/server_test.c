@@ -134,6 +134,7 @@ static void replay(void **state)
     raw_frame(&r, &h, NULL);
     assert_int_equal(h.flags, RPC_FLAG_REPLY);
     assert_int_equal(h.id, m.header.id);
+    assert_false(v.is_secret);
     raw_send(&r, m.bytes.data, m.bytes.len); /* on the same connection */
     raw_refused(&r, -ERR_REPLAY, NULL);
     run_until(raw_ended, &r);
@@ -518,6 +519,7 @@ static void local_identity(void **state)
     assert_int_equal(v.who.uid, geteuid());
     assert_int_equal(v.who.gid, getegid());
     assert_true(v.roles & RPC_WHO_LOCAL);
+    assert_true(v.is_secret);
     snprintf(want, sizeof(want), "local uid %u", (unsigned)geteuid());
     assert_string_equal(v.peer, want);
     raw_close(&r);

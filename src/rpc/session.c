@@ -317,7 +317,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     s->is_local = addr->ss.ss_family == AF_UNIX;
     if (!s->is_local) {
         auth_noise_key_make(&s->key, &channel);
-        rpc_conn_call(s->conn, &channel);
+        rpc_conn_call(s->conn, &channel, NULL);
     }
     rpc_conn_expire(s->conn, RPC_READ_TIMEOUT_MS);
     s->state = ST_HELLO;

@@ -28,7 +28,7 @@ struct rpc_talk *rpc_talk_start(struct rpc_io *io, int fd, const struct rpc_head
     rpc_seal_answers(&t->seal, &minted->answers, true);
     rpc_net_reset_on_close(fd);
     t->conn = rpc_conn_new(io, fd, RPC_BODY_MAX, &ops, t);
-    rpc_conn_call(t->conn, &minted->channel);
+    rpc_conn_call(t->conn, &minted->channel, NULL);
     rpc_conn_send(t->conn, header, minted->token, body);
     return t;
 }

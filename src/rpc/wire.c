@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rpc/wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -61,6 +62,7 @@ static int wait_for(int fd, short events, const struct rpc_wire *first, int64_t 
             left = 0;
         rc = poll(p, 2, left > 3600000 ? 3600000 : (int)left);
         if (rc > 0 && p[1].revents) {
+            assert(first); /* poll() says nothing of a descriptor of -1 */
             if (rpc_wire_has_bytes(first))
                 return -ECANCELED;
             p[1].fd = -1; /* it has ended */
@@ -219,13 +221,13 @@ static ssize_t receive_records(struct rpc_wire *w, int64_t deadline_ms, struct e
     return n;
 }
 
-/* The same, out of records. */
+/* The same, out of records, of which some may have come with the end of the handshake. */
 static ssize_t receive_plain(struct rpc_wire *w, void *to, size_t max, int64_t deadline_ms,
                              struct err *err)
 {
-    while (w->plain_pos == w->plain.len) {
+    for (bool first = true; w->plain_pos == w->plain.len; first = false) {
         size_t plain;
-        ssize_t n = receive_records(w, deadline_ms, err);
+        ssize_t n = first ? 1 : receive_records(w, deadline_ms, err);
         int taken;
 
         if (n <= 0)
@@ -247,11 +249,11 @@ static ssize_t receive_plain(struct rpc_wire *w, void *to, size_t max, int64_t d
 }
 
 /* The request waits until the other side has proved that it knows the key. */
-static int shake_hands(struct rpc_wire *w, const struct auth_noise_key *k, int64_t deadline_ms,
+static int shake_hands(struct rpc_wire *w, const struct rpc_minted *minted, int64_t deadline_ms,
                        struct err *err)
 {
     _cleanup_str_ struct str hello = STR_INIT;
-    struct rpc_channel *ch = rpc_channel_call(k, &hello);
+    struct rpc_channel *ch = rpc_channel_call(&minted->channel, rpc_minted_jwt(minted), &hello);
     int rc = send_all(w, &hello, deadline_ms, err), taken = 0;
 
     while (rc == 0 && taken == 0) {
@@ -280,12 +282,12 @@ int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct r
     _cleanup_str_ struct str out = STR_INIT, sealed = STR_INIT;
     int rc = 0;
 
-    w->sealed = minted != NULL;
+    w->sealed = h->token_len != 0;
     w->unread = false;
-    if (minted)
+    if (w->sealed)
         rpc_seal_answers(&w->answers, &minted->answers, true);
-    if (minted && rpc_encryption() && !w->channel)
-        rc = shake_hands(w, &minted->channel, deadline_ms, err);
+    if (minted && (rpc_encryption() || rpc_minted_jwt(minted)) && !w->channel)
+        rc = shake_hands(w, minted, deadline_ms, err);
     if (rc < 0)
         return rc;
     rpc_frame_append(&out, h, minted ? minted->token : NULL, body);

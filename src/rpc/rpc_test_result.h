@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How a request of a test ended. */
+#pragma once
+
+#include "rpc/rpc_test_util.h"
+
+#include "proto/ctl.pb-c.h"
+
+struct rpc_test_result {
+    bool done;
+    unsigned count; /* of ends; a request has one */
+    int code;
+    struct err err;
+    char host[64]; /* that answered a ping */
+};
+
+static void rpc_test_note_result(void *ctx, int code, const ProtobufCMessage *reply,
+                                 const struct err *err)
+{
+    struct rpc_test_result *r = ctx;
+
+    r->done = true;
+    r->count++;
+    r->code = code;
+    r->err = *err;
+    if (reply && reply->descriptor == &pb__ping_reply__descriptor)
+        snprintf(r->host, sizeof(r->host), "%s", ((const Pb__PingReply *)reply)->host);
+}
