@@ -59,7 +59,9 @@ void export_variables(struct envlist *e, const char *spec, char *const *from, bo
     for (char *const *var = from; *var != NULL; var++) {
         const char *eq = strchr(*var, '=');
 
-        if (eq != NULL && (all || strncmp(*var, "SLURM_", 6) == 0))
+        /* A token that identifies the caller is for jobs only when it is named. */
+        if (eq != NULL && !str_starts(*var, "SLURM_JWT=") &&
+            (all || strncmp(*var, "SLURM_", 6) == 0))
             envlist_load(e, var, 1);
     }
     while ((word = next_item(&list, &item)) != NULL) {

@@ -10,8 +10,8 @@
 
 #include "base/str.h"
 
-static char *const user[] = {"PATH=/bin", "EDITOR=vi", "SLURM_JOB_ID=7", "SLURMISH=no", "broken",
-                             "A=1,2",     NULL};
+static char *const user[] = {"PATH=/bin", "EDITOR=vi", "SLURM_JOB_ID=7",   "SLURMISH=no",
+                             "broken",    "A=1,2",     "SLURM_JWT=secret", NULL};
 
 static char *joined(const struct envlist *e, struct str *out)
 {
@@ -35,6 +35,8 @@ static void test_export(void **state)
          "PATH=/bin|EDITOR=emacs|SLURM_JOB_ID=7|SLURMISH=no|A=1,2"},
         {"EDITOR=emacs,ALL,B=1,B=2", "PATH=/bin|EDITOR=vi|SLURM_JOB_ID=7|SLURMISH=no|A=1,2|B=2",
          "PATH=/bin|EDITOR=emacs|SLURM_JOB_ID=7|SLURMISH=no|A=1,2|B=2"},
+        {"SLURM_JWT", "SLURM_JOB_ID=7|SLURM_JWT=secret"},
+        {"ALL,SLURM_JWT", "PATH=/bin|EDITOR=vi|SLURM_JOB_ID=7|SLURMISH=no|A=1,2|SLURM_JWT=secret"},
         {"B='x,y',C=\"a b\"", "SLURM_JOB_ID=7|B=x,y|C=a b"},
         {"B='open,end", "SLURM_JOB_ID=7|B=open,end"},
     };

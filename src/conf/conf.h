@@ -96,6 +96,7 @@ enum conf_value_type {
 #define CONF_MEMBER_CONF_T_LEVEL uint32_t
 #define CONF_MEMBER_CONF_T_USER const char *
 
+#include "conf/conf_auth.h"
 #include "conf/conf_burst.h"
 #include "conf/conf_cgroup.h"
 #include "conf/conf_hres.h"
@@ -132,7 +133,8 @@ struct conf {
     bool gang;                            /* PreemptMode has GANG: jobs that share take turns */
     bool
         gang_counts; /* then the CPUs of a node are interchangeable: CR_CPU without task/affinity */
-    bool over_memory_kill;           /* JobAcctGatherParams; there is memory to be over, too */
+    bool over_memory_kill; /* JobAcctGatherParams; there is memory to be over, too */
+    struct conf_auth_alt auth_alt;
     struct conf_rate rate;           /* SlurmctldParameters=rl_... */
     struct conf_keepalive keepalive; /* between srun and slurmstepd */
     bool prolog_at_alloc;            /* PrologFlags=Alloc, or what implies it */

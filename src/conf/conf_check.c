@@ -742,7 +742,7 @@ int conf_check(struct conf_loader *l, struct err *err)
         exit_codes_check, licenses_check,  gather_check,       mpi_params_check, rate_check,
         conf_tres_check,  sched_check,     conf_preempt_check, freq_check,       debug_check,
         health_check,     job_comp_check,  propagation_check,  defaults_check,   conf_sets_check,
-        reg_mem_check,    keepalive_check, srun_ports_check,
+        reg_mem_check,    keepalive_check, srun_ports_check,   conf_auth_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

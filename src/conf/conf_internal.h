@@ -275,6 +275,7 @@ int conf_preempt_check(struct conf_loader *l, struct err *err);
 /* PreemptMode of a partition. */
 int conf_preempt_part_check(struct conf_loader *l, const struct conf_value *v, const char *part,
                             struct err *err);
+int conf_auth_check(struct conf_loader *l, struct err *err);
 int conf_words_check(struct conf_loader *l, struct err *err);
 /* CpuBind of a line. */
 int conf_cpu_bind_check(const struct conf_value *v, const char *of, struct err *err);

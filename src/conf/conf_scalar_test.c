@@ -77,6 +77,23 @@ static void bad_values(void **state)
          "t.conf:2: ", "keepaliveprobes=128"},
         {HEAD "SlurmctldParameters=rl_refill_rate=many\n", "t.conf:2: ", "1 to 1000000"},
         {HEAD "SlurmctldParameters=rl_refill_period=-1\n", "t.conf:2: ", "1 to 86400"},
+        {HEAD "AuthAltTypes=auth/munge\n", "t.conf:2: ", "'auth/munge' is not supported"},
+        {HEAD "AuthAltParameters=jwks=/etc/slurm/jwks.json\n",
+         "t.conf:2: ", "jwks= is not supported"},
+        {HEAD "AuthAltParameters=use_jwt_client_ids_only\n",
+         "t.conf:2: ", "use_jwt_client_ids_only is not supported"},
+        {HEAD "AuthAltParameters=jwt_key=key\n", "t.conf:2: ", "jwt_key=key is not an absolute"},
+        {HEAD "AuthAltParameters=jwt_key\n", "t.conf:2: ", "unknown or incomplete 'jwt_key'"},
+        {HEAD "AuthAltParameters=max_token_lifespan=0\n",
+         "t.conf:2: ", "invalid max_token_lifespan '0'"},
+        {HEAD "AuthAltParameters=userclaimfield=\n", "t.conf:2: ", "userclaimfield= needs"},
+        {HEAD "AuthAltParameters=userclaimfield=n\xc3\xa4me\n",
+         "t.conf:2: ", "use printable ASCII"},
+        {HEAD "AuthAltParameters=max_token_lifespan=3153600001\n",
+         "t.conf:2: ", "seconds from 1 to 3153600000"},
+        {HEAD "AuthAltParameters=disable_token_creation,magic\n",
+         "t.conf:2: ", "unknown or incomplete 'magic'"},
+        {HEAD "X11Parameters=home\n", "t.conf:2: ", "'home' is not one of"},
         {HEAD "SlurmctldParameters=rl_table_size=1x\n", "t.conf:2: ", "rl_table_size=1x"},
     };
 
@@ -141,6 +158,10 @@ static void warnings(void **state)
         {HEAD "GroupUpdateForce=0\n", "t.conf:2: ", "accepted for compatibility, has no effect"},
         {HEAD "SelectTypeParameter=CR_Core\n", "t.conf:2: ", "now called SelectTypeParameters"},
         {HEAD "CacheGroups=1\n", "t.conf:2: ", "earlier release"},
+        {HEAD "AuthAltParameters=disable_token_creation\n",
+         "t.conf:2: ", "no effect without AuthAltTypes=auth/jwt"},
+        {HEAD "AuthAltTypes=auth/jwt\nAuthAltParameters=use_jwt_client_ids\n",
+         "t.conf:3: ", "'use_jwt_client_ids' has no effect"},
         {HEAD "FastSchedule=1\n", "t.conf:2: ", "FastSchedule=1"},
         {HEAD "FastSchedule=2\n", "t.conf:2: ", "config_overrides"},
         {HEAD "FastSchedule=0\nSlurmdParameters=config_overrides\n",
@@ -205,6 +226,9 @@ static void silent(void **state)
         HEAD "GroupUpdateTime=600\nTrackWCKey=False\nPreemptMode=off\nSuspendTime=-1\n",
         HEAD "PriorityMaxAge\t=\t7-00:00:00\n",
         HEAD "FastSchedule=0\n",
+        HEAD "AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key=/k,userclaimfield=u,"
+             "max_token_lifespan=9,DISABLE_TOKEN_CREATION\nX11Parameters=home_xauthority\n",
+        HEAD "AuthAltTypes=jwt\nTCPTimeout=5\n",
         HEAD "StateSaveStore=\nStateSaveLocation=/a\n",
         HEAD "StateSaveStore=postgresql://u@[::1]:5432,h/d?passfile=/etc/slurm/pgpass\n",
         HEAD "PrologFlags=Contain\n",
@@ -401,6 +425,25 @@ static void values(void **state)
 }
 
 /* In order: all daemons and commands of the cluster try the same ones. */
+static void parameters_of_tokens_are_read_or_refused(void **state)
+{
+    struct conf *c = test_load(HEAD "StateSaveLocation=/s\n", NULL);
+
+    (void)state;
+    assert_false(c->auth_alt.jwt);
+    assert_string_equal(c->auth_alt.jwt_key_path, "/s/jwt_hs256.key");
+    assert_null(c->auth_alt.user_claim);
+    conf_free(c);
+    c = test_load(HEAD "AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key=/k,userclaimfield=u,"
+                       "max_token_lifespan=9,disable_token_creation\n",
+                  NULL);
+    assert_true(c->auth_alt.jwt && c->auth_alt.disable_token_creation);
+    assert_string_equal(c->auth_alt.jwt_key_path, "/k");
+    assert_string_equal(c->auth_alt.user_claim, "u");
+    assert_int_equal(c->auth_alt.max_token_lifespan_sec, 9);
+    conf_free(c);
+}
+
 static void socket_directories(void **state)
 {
     static const struct {
@@ -508,6 +551,7 @@ int main(void)
         cmocka_unit_test(defaults),
         cmocka_unit_test(by_which_resources),
         cmocka_unit_test(values),
+        cmocka_unit_test(parameters_of_tokens_are_read_or_refused),
         cmocka_unit_test(socket_directories),
         cmocka_unit_test(last_one_holds),
         cmocka_unit_test(old_hosts),

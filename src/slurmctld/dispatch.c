@@ -19,6 +19,7 @@
 #include "slurmctld/core/files.h"
 #include "slurmctld/core/names.h"
 #include "slurmctld/dispatch.h"
+#include "slurmctld/jwt.h"
 #include "slurmctld/lead/backup.h"
 #include "slurmctld/lead/lead.h"
 #include "slurmctld/listing.h"
@@ -443,6 +444,7 @@ static handler_fn *const handlers[] = {
     [RPC_CTLD_TAKEOVER] = on_takeover,
     [RPC_CTLD_BEAT] = on_beat,
     [RPC_MINT] = on_mint,
+    [RPC_TOKEN] = jwt_answer,
 };
 
 /* Whether the request cannot be served while nothing can be saved: its answer would wait with all
@@ -452,6 +454,7 @@ static bool needs_store(unsigned number)
     switch (number) {
     case RPC_PING:
     case RPC_MINT:
+    case RPC_TOKEN:
     case RPC_RECONFIGURE:
     case RPC_SET_DEBUG:
     case RPC_SET_DEBUG_FLAGS:

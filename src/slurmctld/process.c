@@ -10,6 +10,7 @@
 #include "slurmctld/dispatch.h"
 #include "slurmctld/env.h"
 #include "slurmctld/http.h"
+#include "slurmctld/jwt.h"
 #include "slurmctld/lead/backup.h"
 #include "slurmctld/listing.h"
 #include "slurmctld/node/node_dynamic.h"
@@ -213,6 +214,14 @@ static int take_signals(struct ctld *c, struct err *err)
     return 0;
 }
 
+static void on_names(void *ctx)
+{
+    struct ctld *c = ctx;
+    unnamed_continue(c);
+    if (c->server)
+        rpc_server_users_known(c->server);
+}
+
 int process_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
 {
     char host[256] = "localhost";
@@ -222,7 +231,7 @@ int process_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
     c->conf = conf;
     c->boot_at_sec = loop_wall_ms() / 1000;
     c->loop = loop_new(WORKERS);
-    c->names = names_new(c->loop, unnamed_continue, c);
+    c->names = names_new(c->loop, on_names, c);
     names_set_max_age(c->names, conf->group_update_time_sec * 1000);
     c->payloads = payload_cache_new(CTLD_PAYLOAD_CACHE);
     c->send_queues = send_queues_new();
@@ -288,6 +297,7 @@ int process_listen(struct ctld *c, struct err *err)
     };
     rpc_set_encryption(conf_encrypts(conf));
     c->server = rpc_server_new(&options, &events);
+    jwt_accept(c);
     ctld_limit_requests(c);
     for (unsigned port = conf->slurmctld_port;
          port <= conf->slurmctld_port || port <= conf->slurmctld_port_last; port++) {
@@ -343,6 +353,7 @@ void process_close(struct ctld *c)
     loop_timer_free(c->watch);
     auth_signer_free(c->signer);
     auth_key_done(&c->key);
+    auth_jwt_key_done(&c->jwt_key);
     if (c->signals) {
         loop_fd_free(c->signals);
         close(c->signal_fd);

@@ -2,6 +2,7 @@
 /* The configuration read again: by a worker, since it may be large and its Include files far away.
  * A file with an error changes nothing. */
 #define LOG_ROOM "slurmctld"
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -28,12 +29,25 @@ struct reload {
     struct err err;
 };
 
+/* What would stop the next start. */
+static int check_start(const struct conf *conf, struct err *err)
+{
+    int rc = conf_trust_files(conf, err);
+    if (rc == 0)
+        rc = submit_env_check(conf, err);
+    if (rc)
+        return rc;
+    rc = files_check_jwt_key(conf, err);
+    return rc == -EACCES ? 0
+                         : rc; /* this process has become SlurmUser, and the key may be root's */
+}
+
 static void on_run(void *arg)
 {
     struct reload *r = arg;
     if (conf_load_with(r->path, str_cstr(&r->made), CONF_FULL, NULL, &r->conf, &r->report,
                        &r->err) == 0 &&
-        (conf_trust_files(r->conf, &r->err) || submit_env_check(r->conf, &r->err)))
+        check_start(r->conf, &r->err) != 0)
         conf_free(take_ptr(r->conf));
 }
 
@@ -51,6 +65,9 @@ static void note_unchangeable(const struct ctld *c, const struct conf *next, str
         {"SlurmctldPidFile", !str_eq(now->slurmctld_pid_file, next->slurmctld_pid_file)},
         {"StateSaveLocation", !str_eq(now->state_save_location, next->state_save_location)},
         {"StateSaveStore", !str_eq(now->state_save_store, next->state_save_store)},
+        {"AuthAltTypes", now->auth_alt.jwt != next->auth_alt.jwt},
+        {"AuthAltParameters (jwt_key)",
+         next->auth_alt.jwt && !str_eq(now->auth_alt.jwt_key_path, next->auth_alt.jwt_key_path)},
         {"AuthInfo (socketdir)", !str_eq(now->socket_dirs[0], next->socket_dirs[0])},
     };
     if (!conf_find_controller(next, c->name))

@@ -29,6 +29,15 @@ static const Pb__JobSpec *spec_of(const struct rpc_request *r)
     }
 }
 
+/* Whose token is asked for, if it may be created at all: a name that anybody may invent is not
+ * looked up for a request that will be refused. */
+static const char *token_user_of(const struct ctld *c, const struct rpc_request *r)
+{
+    if (r->rpc->number != RPC_TOKEN || !c->has_jwt_key || r->by_jwt || !(r->roles & RPC_WHO_ADMIN))
+        return NULL;
+    return ((const Pb__TokenRequest *)r->body)->user;
+}
+
 struct look {
     struct names *names;
     bool all;
@@ -48,6 +57,9 @@ static bool is_named(struct ctld *c, const struct rpc_request *r)
     control_allowed_groups(c->control, on_group, &look);
     look.all = names_has_user(c->names, r->who.uid) && look.all;
     look.all = names_has_group(c->names, r->who.gid) && look.all;
+    const char *token_user = token_user_of(c, r);
+    if (token_user)
+        look.all = names_has_ids(c->names, token_user) && look.all;
     if (spec && spec->has_uid && r->roles & RPC_WHO_ADMIN)
         look.all = names_has_user(c->names, spec->uid) && look.all;
     if (spec && spec->has_gid && r->roles & RPC_WHO_ADMIN)
@@ -63,6 +75,7 @@ bool unnamed_needs(const struct ctld *c, unsigned number)
     case RPC_ALLOC:
     case RPC_JOB_UPDATE:
     case RPC_RESV_DELETE:
+    case RPC_TOKEN:
         return true;
     case RPC_RESV_LIST:
         return conf_is_private(control_conf(c->control), "reservations");

@@ -49,6 +49,27 @@ def test_every_error_is_reported(make_cluster):
     assert "MaxTime=never" in done.stderr and "PreemptMode=perhaps" in done.stderr, done.stderr
 
 
+def test_the_key_of_tokens_is_checked_before_a_start_needs_it(make_cluster):
+    """G2: a key that would stop the next start is told by --check, and refused by a reconfiguration."""
+    c = make_cluster(nodes=1)
+    key = c.dir / "state/jwt_hs256.key"
+    add(c, "AuthAltTypes=auth/jwt")
+    command = f"dd if=/dev/urandom of={key} bs=64 count=1"
+    for data, mode, why in ((None, None, f"is missing: run '{command}', 'chown "),
+                            (31, 0o600, f"31 bytes, a key has at least 32; make one with: {command}"),
+                            (32, 0o640, "mode 0640 lets others in; run: chmod 0600 ")):
+        if data:
+            key.write_bytes(os.urandom(data))
+            key.chmod(mode)
+        done = check(c)
+        assert done.returncode == 1, done.stderr
+        assert re.findall(f"^error: AuthAltTypes=auth/jwt: .*{re.escape(str(key))}.*", done.stderr, re.M) and why in done.stderr, done.stderr
+        c.run("scontrol reconfigure").fails("AuthAltTypes=auth/jwt: ", why)
+    key.chmod(0o600)
+    assert check(c).returncode == 0
+    assert "AuthAltTypes: takes effect when slurmctld is restarted" in c.run("scontrol reconfigure").ok()
+
+
 def test_an_unreadable_topology_is_one_error(make_cluster):
     c = make_cluster(nodes=1, start=False)
     add(c, "TopologyPlugin=topology/tree")

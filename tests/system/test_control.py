@@ -87,7 +87,7 @@ def test_detail_of_the_log(make_cluster):
     assert shown_level(cluster) == before != "error"
 
 
-@pytest.mark.parametrize("line", ["power up n1", "token"])
+@pytest.mark.parametrize("line", ["power up n1", "fsdampeningfactor 3"])
 def test_what_is_not_there_is_refused(cluster, line):
     cluster.run(f"scontrol {line}").fails(f"{line.split()[0]} is not available in this version")
 
@@ -295,7 +295,7 @@ def test_a_written_configuration_is_complete(make_cluster):
 
 def test_what_is_missing_is_listed(cluster):
     listed = cluster.run("scontrol help").ok().rpartition("not available in this version:")[2].split()
-    assert {"power", "token"} <= set(listed) and not {"abort", "notify", "top", "listpids", "pidinfo"} & set(listed)
+    assert {"power", "fsdampeningfactor"} <= set(listed) and not {"abort", "notify", "top", "listpids", "pidinfo"} & set(listed)
     for word in listed:
         done = cluster.run(f"scontrol {word} 1")
         assert done.returncode == 1 and re.fullmatch(f"scontrol: error: {word} is not available in this version(; see .*)?\n", done.stderr)

@@ -157,6 +157,26 @@ def test_what_is_set_replaces_what_is_written(place):
         assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
 
 
+def test_up_makes_the_key_of_tokens(place):
+    """As it makes slurm.key; one that is there is kept."""
+    key = place / "a/state/jwt_hs256.key"
+    up = run(["sluice", "up", "--dir", place / "a", "--set", "AuthAltTypes=auth/jwt"])
+    assert up.returncode == 0, up.stderr
+    try:
+        assert key.stat().st_size == 64 and key.stat().st_mode & 0o7777 == 0o600 and key.stat().st_uid == os.geteuid()
+        made = key.read_bytes()
+        work = run(f'eval "$(sluice env --dir {place}/a)" && export $(scontrol token) && squeue -h')
+        assert work.returncode == 0, work.stderr
+    finally:
+        assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
+    assert run(["sluice", "up", "--dir", place / "a"]).returncode == 0
+    assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
+    assert key.read_bytes() == made
+    elsewhere = run(["sluice", "up", "--dir", place / "b", "--set", "AuthAltTypes=auth/jwt", "--set", f"AuthAltParameters=jwt_key={place}/key"])
+    assert elsewhere.returncode != 0 and f"key file '{place}/key' is missing" in elsewhere.stderr, elsewhere.stderr
+    assert not (place / "key").exists() and not (place / "b").exists()
+
+
 def test_what_the_file_says_otherwise_is_told(place):
     """Options that only a new slurm.conf could follow, unknown keys, and names that it cannot hold."""
     shape = ["--nodes", "2", "--cpus", "3", "--memory", "200", "--name", "cluster1", "--set", "Foo=1", "--set", "MailProg=/x",

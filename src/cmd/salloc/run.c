@@ -169,7 +169,6 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
     const struct Pb__JobEnd *end = (const struct Pb__JobEnd *)reply;
     int signo = run->options->kill_signal;
 
-    (void)err;
     run->watch = NULL;
     if (code < 0 && alloc_is_transient(code)) {
         loop_timer_set(run->watch_timer, RETRY_MS);
@@ -177,6 +176,10 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
     }
     if (run->ending)
         return;
+    if (code < 0 && code != -ERR_NO_JOB) { /* nothing is known of the job */
+        print_message(run, 0, "The end of job %u will not be noticed: %s", run->job_id, err->text);
+        return;
+    }
     if (code == 0 && end->notice != NULL) {
         _cleanup_str_ struct str text = STR_INIT;
 

@@ -99,6 +99,22 @@ static void test_command_outlives_allocation(void **state)
     test_play_done(&p);
 }
 
+static void test_refusal_is_not_the_end_of_the_job(void **state)
+{
+    struct test_play p;
+
+    (void)state;
+    test_play_start(&p, program, "-J unwatched -K cat");
+    test_play_follow(&p, "The end of job 7 will not be noticed: Clock skew between");
+    assert_int_equal(write(p.in, "on", 2), 2);
+    test_play_finish(&p);
+    assert_string_equal(str_cstr(&p.out_text), "on");
+    assert_false(test_play_has(&p.err_text, "revoked"));
+    assert_true(test_play_has(&p.err_text, RELEASED));
+    assert_int_equal(p.status, 0);
+    test_play_done(&p);
+}
+
 static void test_interrupt_in_the_queue(void **state)
 {
     struct test_play p;
@@ -206,6 +222,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_shell),
         cmocka_unit_test(test_command_outlives_allocation),
+        cmocka_unit_test(test_refusal_is_not_the_end_of_the_job),
         cmocka_unit_test(test_interrupt_in_the_queue),
         cmocka_unit_test(test_interrupt_that_was_ignored),
         cmocka_unit_test(test_signals),

@@ -27,7 +27,7 @@ scontrol_run run_release, run_requeue, run_requeuehold, run_schedloglevel, run_s
 scontrol_run run_getaddrs, run_getent, run_listjobs, run_listpids, run_liststeps, run_notify,
     run_pidinfo;
 scontrol_run run_cancel_reboot, run_completing, run_reboot, run_resume, run_suspend, run_takeover,
-    run_top, run_uhold, run_update, run_version, run_wait_job, run_write;
+    run_token, run_top, run_uhold, run_update, run_version, run_wait_job, run_write;
 
 /* "scontrol show": a function for each entity, of the word behind it, or NULL. */
 #define ENTITY(word, run, takes, help) int run(const char *id);

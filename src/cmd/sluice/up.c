@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "auth/auth.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/cmd.h"
@@ -258,6 +259,16 @@ static void say_warnings(const struct conf_report *report)
             cmd_say("%s", line);
 }
 
+/* AuthAltTypes=auth/jwt. A file outside the directory is the user's to make. */
+static int make_jwt_key(const struct up *u, struct err *err)
+{
+    const char *path = u->conf->auth_alt.jwt_key_path, *dir = u->o->dir;
+    if (!u->conf->auth_alt.jwt || !str_starts(path, dir) || path[strlen(dir)] != '/' ||
+        !access(path, F_OK))
+        return 0;
+    return auth_key_create(path, geteuid(), (gid_t)-1, err);
+}
+
 static int prepare_place(struct up *u, struct err *err)
 {
     const struct sluice_options *o = u->o;
@@ -273,7 +284,9 @@ static int prepare_place(struct up *u, struct err *err)
     if (rc == 0)
         say_warnings(&report);
     conf_report_done(&report);
-    return rc == 0 && there && !o->renew ? check_given(u, err) : rc;
+    if (rc == 0 && there && !o->renew)
+        rc = check_given(u, err);
+    return rc == 0 ? make_jwt_key(u, err) : rc;
 }
 
 /* Stops what this call started, and removes what it made. */

@@ -280,10 +280,11 @@ static void test_scontrol_refuses(void **state)
 {
     static const struct vector v[] = {
         {"scontrol", "foo", 1, NULL, "invalid keyword: foo\n"},
+        {"scontrol", "power up n1", 1, NULL,
+         "scontrol: error: power is not available in this version\n"},
         {"scontrol", "token 1", 1, NULL,
-         "scontrol: error: token is not available in this version\n"},
-        {"scontrol", "token 1 hello", 1, NULL,
-         "scontrol: error: token is not available in this version\n"},
+         "invalid token argument '1': use lifespan=SECONDS, lifespan=infinite or username=USER\n"},
+        {"scontrol", "token a b c", 1, NULL, "too many arguments for keyword:token\n"},
         {"scontrol", "fsdampeningfactor 3", 1, NULL,
          "scontrol: error: fsdampeningfactor is not available in this version; see "
          "FairShareDampeningFactor in slurm.conf, and 'scontrol reconfigure'\n"},

@@ -65,7 +65,7 @@ static struct {
     struct loop_timer *grant;
     struct Pb__JobSpec asked; /* num_tasks, min_nodes only */
     struct shepherd *stalled;
-    bool with_step, deaf;
+    bool with_step, deaf, unlisted, unwatched;
     Pb__JobState end; /* RUNNING: the job does not end by itself */
 } c;
 
@@ -455,6 +455,8 @@ static void on_alloc(const struct rpc_request *request)
 
     c.with_step = m->step != NULL;
     c.deaf = strstr(m->spec->name, "deaf") != NULL;
+    c.unlisted = strcmp(m->spec->name, "unlisted") == 0;
+    c.unwatched = strcmp(m->spec->name, "unwatched") == 0;
     c.asked.has_num_tasks = m->spec->has_num_tasks;
     c.asked.num_tasks = m->spec->num_tasks;
     c.asked.has_min_nodes = m->spec->has_min_nodes;
@@ -506,7 +508,9 @@ static void on_controller(void *ctx, const struct rpc_request *request)
     case RPC_JOB_WAIT_END:
         ended.job_id = 7;
         ended.state = c.end;
-        if (c.end != PB__JOB_STATE__RUNNING)
+        if (c.unwatched)
+            rpc_reply_error(c.controller, request->call, ERR_SKEW, err_text(ERR_SKEW));
+        else if (c.end != PB__JOB_STATE__RUNNING)
             rpc_reply(c.controller, request->call, &ended.base);
         break;
     default:

@@ -451,14 +451,27 @@ static void create_in_set(struct control *c, struct job *j, uint64_t call, const
     control_refuse(c, call, &err);
 }
 
+int step_check_launcher(const Pb__StepSpec *spec, uint32_t uid, struct err *err)
+{
+    if (!spec->has_srun_uid || spec->srun_uid == uid || spec->srun_uid == 0)
+        return 0;
+    return err_set(err, -ERR_ACCESS,
+                   "%s: srun of user %u cannot start tasks of user %u, whom SLURM_JWT names: use "
+                   "sbatch, run srun as that user, or unset SLURM_JWT",
+                   err_text(ERR_ACCESS), spec->srun_uid, uid);
+}
+
 void control_step_create(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__StepSpec *r)
 {
     struct job *j = r->has_job_id ? cluster_find_job(c->cluster, r->job_id) : NULL;
+    struct err err = {0};
     if (!j)
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (who->uid != j->uid && !who->is_admin)
         control_refuse_code(c, call, private_denial(c, who, j), NULL);
+    else if (step_check_launcher(r, j->uid, &err) < 0)
+        control_refuse(c, call, &err);
     else if (step_is_stale(j, r->has_restarts, r->restarts) || job_is_final(j))
         control_refuse_code(c, call, ERR_JOB_DONE, NULL);
     else if (j->state == PB__JOB_STATE__PENDING)

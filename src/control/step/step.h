@@ -14,6 +14,8 @@ struct step_owner {
 };
 
 /* step.c */
+/* -ERR_ACCESS: srun runs as a user whose tasks nodes would refuse, as they are those of 'uid'. */
+int step_check_launcher(const Pb__StepSpec *spec, uint32_t uid, struct err *err);
 bool step_is_stale(const struct job *j, bool says, uint32_t restarts);
 struct step *step_find(struct job *j, uint32_t id);
 void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,

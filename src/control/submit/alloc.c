@@ -58,7 +58,10 @@ static int submit_allocation(struct control *c, const struct caller *who, const 
                                     .components = r->components,
                                     .n_components = r->n_components,
                                     .may_wait = !at_once};
-    int rc = r->step ? check_step(c, r->step, 1 + r->n_components, err) : 0;
+    uint32_t uid = spec.has_uid ? spec.uid : who->uid;
+    int rc = r->step ? step_check_launcher(r->step, uid, err) : 0;
+    if (rc == 0 && r->step)
+        rc = check_step(c, r->step, 1 + r->n_components, err);
     if (rc == 0)
         rc = submit_make_set(c, who, &set, out, err);
     for (uint32_t i = 0; rc == 0 && i < job_set_count(*out); i++)

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "auth/auth.h"
+#include "auth/jwt.h"
 #include "base/log.h"
 #include "conf/conf.h"
 #include "control/control.h"
@@ -85,6 +85,8 @@ struct ctld {
     struct summons *summons; /* of the nodes, after it has taken over */
     struct peers *peers;     /* who is being told something */
     struct auth_key key;
+    struct auth_jwt_key jwt_key;
+    bool has_jwt_key; /* AuthAltTypes=auth/jwt at the start */
     struct auth_signer *signer;
     uint8_t cred_public_key[AUTH_CRED_KEY_SIZE];
     struct outbox *outbox;

@@ -141,6 +141,36 @@ static int state_directory_open(const struct conf *conf, struct err *err)
     return 0;
 }
 
+static int read_jwt_key(const struct conf *conf, struct auth_jwt_key *key, struct err *err)
+{
+    const char *path = conf->auth_alt.jwt_key_path;
+    int rc;
+    if (access(path, F_OK) && errno == ENOENT)
+        return err_set(err, -ERR_CONFIG,
+                       "AuthAltTypes=auth/jwt: key file '%s' is missing: run '" AUTH_KEY_COMMAND
+                       "', 'chown %s %s' and 'chmod 0600 %s'",
+                       path, path, conf->slurm_user, path, path);
+    rc = auth_jwt_key_load(path, conf->slurm_uid, key, err);
+    if (rc)
+        return err_prefix(err, "AuthAltTypes=auth/jwt");
+    return conf_trust_path(conf, "AuthAltParameters=jwt_key", path, err);
+}
+
+int files_check_jwt_key(const struct conf *conf, struct err *err)
+{
+    struct auth_jwt_key key = {0};
+    int rc = conf->auth_alt.jwt ? read_jwt_key(conf, &key, err) : 0;
+    auth_jwt_key_done(&key);
+    return rc;
+}
+
+static int load_jwt_key(struct ctld *c, const struct conf *conf, struct err *err)
+{
+    int rc = read_jwt_key(conf, &c->jwt_key, err);
+    c->has_jwt_key = rc == 0;
+    return rc;
+}
+
 /* The cluster key is made when there is none and this process may write beside the configuration,
  * so that a cluster of one host needs nothing but slurm.conf. */
 int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
@@ -153,8 +183,8 @@ int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
         if (rc && rc != -EEXIST)
             return err_set(
                 err, rc,
-                "cluster key '%s' is missing and cannot be created (%s): run 'dd "
-                "if=/dev/urandom of=%s bs=64 count=1', 'chown %s %s' and 'chmod 0600 %s', and copy "
+                "cluster key '%s' is missing and cannot be created (%s): run '" AUTH_KEY_COMMAND
+                "', 'chown %s %s' and 'chmod 0600 %s', and copy "
                 "the key to every host of the cluster",
                 path, err_text(rc), path, conf->slurm_user, path, path);
         if (rc == 0)
@@ -166,7 +196,8 @@ int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
     rc = state_directory_open(conf, err);
     if (rc)
         return rc;
-    return conf_trust_path(conf, "StateSaveLocation", conf->state_save_location, err);
+    rc = conf_trust_path(conf, "StateSaveLocation", conf->state_save_location, err);
+    return rc == 0 && conf->auth_alt.jwt ? load_jwt_key(c, conf, err) : rc;
 }
 
 /* With -c a new key: it tells the nodes that the cluster has begun anew, and that job ids and
@@ -183,9 +214,10 @@ int files_check_again(const struct conf *conf, struct err *err)
 {
     _cleanup_free_ char *dir = dir_of(conf->path);
     _cleanup_free_ char *key = mem_printf("%s/slurm.key", dir);
-    const char *const files[] = {key, conf->path};
-    for (size_t i = 0; i < 2; i++)
-        if (access(files[i], R_OK))
+    const char *const files[] = {key, conf->path,
+                                 conf->auth_alt.jwt ? conf->auth_alt.jwt_key_path : NULL};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (files[i] && access(files[i], R_OK))
             return err_set(
                 err, -errno,
                 "%s: %s: with several SlurmctldHost lines SlurmUser must be able to read "

@@ -8,6 +8,9 @@
 int files_prepare(const struct conf *conf, const char *log_file, struct err *err);
 int files_become_user(const struct conf *conf, struct err *err);
 int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err);
+/* Whether a start could read the key of JSON Web Tokens, if it needs one. -EACCES: this user may
+ * not read it; a start as root may. */
+int files_check_jwt_key(const struct conf *conf, struct err *err);
 int files_load_signer(struct ctld *c, const char *dir, uid_t owner, struct err *err);
 /* Whether this process could be begun anew as the user it has become (lead/reexec.c). */
 int files_check_again(const struct conf *conf, struct err *err);

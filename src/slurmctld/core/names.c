@@ -12,16 +12,17 @@
 #include "base/vec.h"
 
 #define LANE 4 /* of the loop's workers */
+#define UNKNOWN_MS 1000
 #define BUFFER_FIRST 4096
 #define BUFFER_MAX (4u << 20) /* a group of 200,000 members */
 
-enum sort { USER, GROUP, MEMBERS, SORTS };
+enum sort { USER, GROUP, MEMBERS, IDS, SORTS };
 
 /* What the name service says. */
 struct answer {
-    bool known;
-    char *name;         /* of a user or a group; NULL: unknown, which is remembered too */
-    uint32_t gid;       /* of a user: the primary group; of a list of members: the group's */
+    bool known;         /* of members and ids; what is unknown is remembered too */
+    char *name;         /* of a user or a group; NULL: unknown */
+    uint32_t uid, gid;  /* of a user: the primary group; of a list of members: the group's */
     VEC(uint32_t) uids; /* of members, sorted */
 };
 
@@ -31,7 +32,7 @@ struct entry {
     int64_t at_ms;
     UT_hash_handle hh;
     size_t key_len;
-    char key[]; /* the id, or the group's name */
+    char key[]; /* the id, or the name of the group or of the user */
 };
 
 struct names {
@@ -159,9 +160,24 @@ static void look_up_members(const char *name, struct answer *a)
         qsort(a->uids.data, a->uids.len, sizeof(a->uids.data[0]), uid_order);
 }
 
+static void look_up_ids(const char *name, struct answer *a)
+{
+    char buffer[BUFFER_FIRST];
+    struct passwd entry, *found = NULL;
+    if (getpwnam_r(name, &entry, buffer, sizeof(buffer), &found) || !found)
+        return;
+    a->known = true;
+    a->uid = found->pw_uid;
+    a->gid = found->pw_gid;
+}
+
 static void look_up(enum sort sort, const char *key, struct answer *a)
 {
     uint32_t id = 0;
+    if (sort == IDS) {
+        look_up_ids(key, a);
+        return;
+    }
     if (sort == MEMBERS) {
         look_up_members(key, a);
         return;
@@ -242,7 +258,10 @@ static void ask_worker(struct names *n, enum sort sort, struct entry *e)
 static bool has_fresh_answer(struct names *n, enum sort sort, const void *key, size_t len)
 {
     struct entry *e = find_entry(n, sort, key, len);
-    bool is_old = n->max_age_ms && loop_mono_ms() - e->at_ms >= n->max_age_ms;
+    int64_t age_ms = loop_mono_ms() - e->at_ms;
+    bool is_old = n->max_age_ms && age_ms >= n->max_age_ms;
+    if (sort == IDS && !e->answer.known && age_ms >= UNKNOWN_MS)
+        e->has_answer = false; /* the user may have been created meanwhile */
     if (!e->has_answer || is_old)
         ask_worker(n, sort, e);
     return e->has_answer;
@@ -261,6 +280,11 @@ bool names_has_group(struct names *n, uint32_t gid)
 bool names_has_members(struct names *n, const char *group)
 {
     return has_fresh_answer(n, MEMBERS, group, strlen(group));
+}
+
+bool names_has_ids(struct names *n, const char *user)
+{
+    return has_fresh_answer(n, IDS, user, strlen(user));
 }
 
 static const struct answer *get_answer(struct names *n, enum sort sort, const void *key, size_t len)
@@ -282,6 +306,16 @@ const char *names_user(struct names *n, uint32_t uid)
 const char *names_group(struct names *n, uint32_t gid)
 {
     return get_answer(n, GROUP, &gid, sizeof(gid))->name;
+}
+
+bool names_ids(struct names *n, const char *user, uint32_t *uid, uint32_t *gid)
+{
+    const struct answer *a = get_answer(n, IDS, user, strlen(user));
+    if (!a->known)
+        return false;
+    *uid = a->uid;
+    *gid = a->gid;
+    return true;
 }
 
 bool names_in_group(struct names *n, uint32_t uid, const char *group)

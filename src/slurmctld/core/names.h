@@ -27,11 +27,14 @@ void names_forget(struct names *n);                          /* a new configurat
 bool names_has_user(struct names *n, uint32_t uid);
 bool names_has_group(struct names *n, uint32_t gid);
 bool names_has_members(struct names *n, const char *group);
+bool names_has_ids(struct names *n, const char *user);
 
 /* Borrowed until the next call for another id of the same sort; NULL: unknown. These, and the next,
  * look up here and now what names_has_*() has not been asked for: the caller waits. */
 const char *names_user(struct names *n, uint32_t uid);
 const char *names_group(struct names *n, uint32_t gid);
+/* False: no user has that name; the ids are untouched then. */
+bool names_ids(struct names *n, const char *user, uint32_t *uid, uint32_t *gid);
 
 /* Whether the name service has the user in the group: by the account's primary group or by the
  * group's list. A process's gid never counts. An unknown group has no members. */

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "base/trust.h"
 #include "slurmctld/core/ctld.h"
+#include "slurmctld/core/files.h"
 #include "slurmctld/core/job_comp.h"
 #include "slurmctld/lead/check.h"
 #include "slurmctld/script/burst_lua.h"
@@ -145,11 +146,24 @@ static void check_key(const struct conf *conf, struct conf_report *report)
             report, !can,
             can ? "cluster key '%s' is missing: slurmctld creates one when it starts; copy the "
                   "key to every host of the cluster"
-                : "cluster key '%s' is missing and slurmctld cannot create one there: run 'dd "
-                  "if=/dev/urandom of=%s bs=64 count=1', set mode 0600, and copy the key to every "
+                : "cluster key '%s' is missing and slurmctld cannot create one there: run "
+                  "'" AUTH_KEY_COMMAND "', set mode 0600, and copy the key to every "
                   "host of the cluster",
             key, key);
     } else if (path_check_secret(key, conf->slurm_uid, &err))
+        add_finding(report, true, "%s", err.text);
+}
+
+static void check_jwt_key(const struct conf *conf, struct conf_report *report)
+{
+    struct err err = {0};
+    int rc = files_check_jwt_key(conf, &err);
+    if (rc == -EACCES && geteuid() != 0)
+        add_finding(report, false,
+                    "AuthAltTypes=auth/jwt: uid %u cannot check the key file '%s': run slurmctld "
+                    "--check as root",
+                    (unsigned)geteuid(), conf->auth_alt.jwt_key_path);
+    else if (rc)
         add_finding(report, true, "%s", err.text);
 }
 
@@ -265,6 +279,7 @@ static void check_surroundings(const struct conf *conf, struct conf_report *repo
         add_finding(report, true, "%s", err.text);
     check_burst_script(conf, report);
     check_key(conf, report);
+    check_jwt_key(conf, report);
     check_programs(conf, report);
     check_files(conf, report);
 }

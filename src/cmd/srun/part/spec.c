@@ -10,6 +10,7 @@
 #include "cmd/srun/run/spawned.h"
 #include "launch/jobenv.h"
 #include "launch/origin.h"
+#include "rpc/mint.h"
 
 /* In an allocation, a list of nodes sets their number, unless the command line does. */
 static void count_named_nodes(struct part *p)
@@ -81,6 +82,8 @@ static void fill_step(struct part *p)
     p->step.host = first->alloc_host;
     p->step.has_srun_pid = 1;
     p->step.srun_pid = (uint32_t)getpid();
+    p->step.has_srun_uid = rpc_jwt() != NULL; /* else the controller knows it */
+    p->step.srun_uid = (uint32_t)getuid();
     p->step.submit_line = first->submit_line;
     p->step.has_request_id = 1;
     p->step.request_id = first->request_id;
