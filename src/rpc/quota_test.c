@@ -560,6 +560,43 @@ static void half_frames(void **state)
     rpc_server_free(v.server);
 }
 
+/* H2: a connection whose caller reads nothing holds a bounded amount of memory. */
+static void unread_answers_are_bounded_on_each_connection(void **state)
+{
+    enum { COUNT = 10, SIZE = 8 << 20 };
+    struct served v = {.hold = true};
+    char *large = mem_alloc(SIZE);
+    struct raw r;
+
+    memset(large, 0, SIZE);
+    serve(&v, NULL);
+    raw_tcp(&r, v.port);
+    loop_fd_events(r.watch, 0);
+    for (int i = 0; i < COUNT; i++) {
+        struct made m;
+        make_request(&m, RPC_STATS, &nothing.base, 1000, true);
+        raw_send(&r, m.bytes.data, m.bytes.len);
+        made_done(&m);
+    }
+    settle();
+    assert_int_equal(v.requests, COUNT);
+    for (uint64_t call = v.last_call - COUNT + 1; call < v.last_call; call++)
+        rpc_reply_bytes(v.server, call, large, SIZE, false);
+    assert_true(rpc_backlog(v.server, v.last_call) > SIZE);
+    assert_true(rpc_backlog(v.server, v.last_call) < RPC_UNREAD_EACH + 65536);
+    loop_fd_events(r.watch, LOOP_READ); /* the answers that fit, then the refusals */
+    for (int i = 0, refused = 0; i < COUNT - 1; i++) {
+        struct rpc_header h;
+        raw_frame(&r, &h, NULL);
+        refused += (h.flags & RPC_FLAG_ERROR) != 0;
+        assert_int_equal(h.flags & RPC_FLAG_ERROR ? 0 : SIZE, refused ? 0 : h.body_len);
+        assert_int_equal(refused > 0, i >= 2);
+    }
+    raw_close(&r);
+    free(large);
+    rpc_server_free(v.server);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
 int main(void)
@@ -578,6 +615,7 @@ int main(void)
         TEST(stranger_deadline),
         TEST(last_descriptor),
         TEST(half_frames),
+        TEST(unread_answers_are_bounded_on_each_connection),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Open calls and their answers. */
+#include <assert.h>
 #include <string.h>
 
 #include <utlist.h>
@@ -280,15 +281,21 @@ void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char
         reply_error(s, others[i], code, text);
 }
 
-/* Only when all answers together are many is it worth the time to add up those of one user. */
+/* A message of any size fits behind what lets a connection ask for more. Only when all answers
+ * together are many is it worth the time to add up those of one user. */
 static bool leaves_no_room(const struct rpc_caller *c, size_t len)
 {
+    size_t waiting = rpc_conn_backlog(c->conn);
     const struct rpc_caller *other;
-    size_t waiting = 0;
 
-    if (!c->user || !len || c->who.uid == 0 || c->who.uid == c->server->opt.admin_uid ||
-        rpc_io_queued(c->server->io) + len <= RPC_STALL_PRESSED)
+    static_assert(RPC_UNREAD_EACH >= RPC_BODY_MAX + RPC_SESSION_HIGH, "or a large one is refused");
+    if (!c->user || !len || c->who.uid == 0 || c->who.uid == c->server->opt.admin_uid)
         return false;
+    if (waiting && waiting + len > RPC_UNREAD_EACH)
+        return true;
+    if (rpc_io_queued(c->server->io) + len <= RPC_STALL_PRESSED)
+        return false;
+    waiting = 0;
     DL_FOREACH2(c->user->served, other, served_next)
     waiting += other->conn ? rpc_conn_backlog(other->conn) : 0;
     return waiting && waiting + len > RPC_UNREAD_MAX;

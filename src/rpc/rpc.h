@@ -91,6 +91,7 @@ void rpc_set_keepalive(uint32_t idle_sec, uint32_t every_sec, uint32_t probes);
 #define RPC_STALL_TIMEOUT_MS 300000 /* a caller that takes no byte of its reply; */
 #define RPC_STALL_PRESSED_MS 10000  /* when all replies together hold more than */
 #define RPC_STALL_PRESSED (64u << 20)
+#define RPC_UNREAD_EACH (17u << 20) /* bytes of replies that wait on one connection; and */
 #define RPC_UNREAD_MAX (32u << 20)  /* bytes of one user's replies then; more are refused */
 #define RPC_CALLS_PER_CONNECTION 64 /* open at a time */
 

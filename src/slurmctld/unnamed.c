@@ -4,10 +4,15 @@
 #include <utlist.h>
 
 #include "base/mem.h"
+#include "proto/ctl.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/names.h"
 #include "slurmctld/unnamed.h"
+
+/* Of one user; more requests are answered with ERR_BACKOFF, and the command asks again. */
+#define UNNAMED_MAX 64
+#define UNNAMED_BYTES_MAX (32u << 20)
 
 struct unnamed {
     struct rpc_request request;
@@ -84,11 +89,42 @@ bool unnamed_needs(const struct ctld *c, unsigned number)
     }
 }
 
+static size_t count_bytes(const struct arena *a)
+{
+    return a->used + a->apart_used;
+}
+
+/* Whether the user may have one more kept. */
+static bool has_lookup_room(const struct ctld *c, const struct rpc_request *r, struct err *err)
+{
+    size_t count = 0, bytes = count_bytes(r->arena);
+    const struct unnamed *u;
+    DL_FOREACH(c->unnamed, u)
+    {
+        if (u->request.who.uid != r->who.uid)
+            continue;
+        count++;
+        bytes += count_bytes(&u->arena);
+    }
+    if (count < UNNAMED_MAX && (!count || bytes <= UNNAMED_BYTES_MAX))
+        return true;
+    err_set(err, -ERR_BACKOFF,
+            "%zu requests of uid %u wait for the name service of the controller's host, which "
+            "does not answer",
+            count, r->who.uid);
+    return false;
+}
+
 bool unnamed_keep(struct ctld *c, const struct rpc_request *r)
 {
     struct unnamed *u;
+    struct err err = {0};
     if (!unnamed_needs(c, r->rpc->number) || is_named(c, r))
         return false;
+    if (!has_lookup_room(c, r, &err)) {
+        ctld_reply_error(c, r->call, err.code, err.text);
+        return true;
+    }
     u = mem_new(struct unnamed);
     u->request = *r;
     rpc_request_take(r, &u->arena);

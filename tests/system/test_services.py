@@ -75,6 +75,26 @@ def test_names_of_users_hang(make_cluster):
         service.off("asked")
 
 
+@pytest.mark.parametrize("count, limit, script", [(65, 64, "#!/bin/sh"), (10, 8, "#!/bin/sh\n" + "#" * 4_000_000)], ids=["many", "large"])
+def test_requests_of_a_user_that_wait_for_names_are_limited(make_cluster, count, limit, script):
+    """C5: while the name service hangs, a user has 64 requests and 32 MiB in the controller; further ones wait in the commands."""
+    c = make_cluster(nodes=1, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])
+    service = prepare(c, NAMES, "slurmctld")
+    c.start()
+    c.run("scontrol reconfigure").ok()  # names are looked up again
+    (c.work / "job.sh").write_text(script + "\n")
+    service.on("hang-users")
+    submit = f"for i in $(seq {count}); do sbatch -v --parsable -H job.sh >>out 2>>err & done; wait"
+    with c.popen(["bash", "-c", f"cd {c.work}; {submit}"]) as commands:
+        eventually(lambda: re.search(rf"\b{limit} requests of uid \d+ wait for the name service", (c.work / "err").read_text()), "a refusal")
+        assert c.run("squeue -h").ok() == ""
+        service.off("hang-users")
+        assert commands.wait(timeout=DEADLINE) == 0
+    jobs = (c.work / "out").read_text().split()
+    assert len(set(jobs)) == count
+    assert sorted(c.run("squeue -h -o %A").ok().split()) == sorted(jobs)
+
+
 def test_remembered_names_are_looked_up_again_after_group_update_time(make_cluster):
     """slurm.conf(5), GroupUpdateTime: what slurmctld remembers is looked up again; until the answer is there the old one is good."""
     c = make_cluster(nodes=1, start=False, conf="GroupUpdateTime=1", partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])
