@@ -115,7 +115,7 @@ static void report_text(void **state)
                                     "warning: t.conf:5: unknown key SlurmctldPrt is ignored; "
                                     "did you mean SlurmctldPort?\n"},
         {"EioTimeout=7\n", "warning: 1 key has no effect; 'slurmctld --check' names it\n"},
-        {"TCPTimeout=7\nFoo=1\nEioTimeout=9\n",
+        {"EpilogMsgTime=7\nFoo=1\nEioTimeout=9\n",
          "warning: t.conf:5: unknown key Foo is ignored\n"
          "warning: 2 keys have no effect; 'slurmctld --check' names them\n"},
     };

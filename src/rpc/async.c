@@ -54,6 +54,7 @@ struct rpc_async *rpc_async_controller(struct loop *l, const struct conf *conf,
 
     a->loop = l;
     a->conf = conf;
+    rpc_set_connect_timeout(conf->tcp_timeout_sec * 1000);
     a->io = rpc_io_new(l);
     a->rpc = rpc_find(number);
     a->done = done;

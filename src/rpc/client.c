@@ -49,6 +49,7 @@ struct rpc_client *rpc_client_new(const struct conf *conf)
     struct rpc_client *c = mem_new(struct rpc_client);
 
     c->conf = conf;
+    rpc_set_connect_timeout(conf->tcp_timeout_sec * 1000);
     c->places = rpc_place_list(conf, &c->place_count);
     for (size_t i = 0; i < c->place_count; i++)
         c->tcp_count += !c->places[i].local;

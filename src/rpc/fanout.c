@@ -51,6 +51,7 @@ struct rpc_fanout *rpc_fanout_start(struct loop *l, const struct conf *conf,
 
     f->loop = l;
     f->conf = conf;
+    rpc_set_connect_timeout(conf->tcp_timeout_sec * 1000);
     f->io = rpc_io_new(l);
     f->rpc = rpc_find(number);
     f->done = done;

@@ -71,6 +71,10 @@ bool rpc_encryption(void);
  * without a call they are 60, 15 and 4. */
 void rpc_set_keepalive(uint32_t idle_sec, uint32_t every_sec, uint32_t probes);
 
+/* How long each address is tried for a TCP connection, within the time that the call has; 0, and
+ * without a call: for all of that time. For the process as a whole. */
+void rpc_set_connect_timeout(int64_t ms);
+
 /* Limits, all of them (tests at limit-1, limit, limit+1). */
 #define RPC_BODY_MAX_ANON 1024u   /* before anything was proved: the handshake of a session */
 #define RPC_BODY_MAX (16u << 20)  /* of any message between hosts; of a request, see rpc.def */

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "rpc/rpc.h"
+
 /* What is tried, and how long, when each address is silent ('s'), or fails at once ('f'): the last
  * one is left enough, and no more time is taken than there is. */
 static void shares(void **state)
@@ -17,6 +19,7 @@ static void shares(void **state)
         const char *addresses;
         int64_t ms;
         const char *tried;
+        int64_t each_ms; /* 0: no limit */
     } rows[] = {
         {"", 1000, ""},
         {"s", 1000, "0:1000 "},
@@ -27,6 +30,10 @@ static void shares(void **state)
         {"sfs", 1000, "0:166 1:208 2:250 0:292 2:292 "},
         {"ss", 100, "0:25 1:37 0:19 1:19 "},
         {"ss", 0, "0:0 1:0 "},
+        {"s", 10000, "0:2000 ", 2000},
+        {"s", 1000, "0:1000 ", 2000},
+        {"ss", 10000, "0:250 1:250 0:2000 1:2000 ", 2000},
+        {"ss", 10000, "0:100 1:100 0:100 1:100 ", 100},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -35,6 +42,7 @@ static void shares(void **state)
         int64_t now = 77, ms;
         int at;
 
+        rpc_set_connect_timeout(rows[i].each_ms);
         rpc_tries_init(&t, (int)strlen(rows[i].addresses), now + rows[i].ms);
         while ((at = rpc_tries_next(&t, now, &ms)) >= 0) {
             snprintf(tried + strlen(tried), sizeof(tried) - strlen(tried), "%d:%d ", at, (int)ms);

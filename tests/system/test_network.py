@@ -5,8 +5,10 @@ Here at some offsets of each kind of message; ./run soak takes every one.
 """
 import collections
 import concurrent.futures
+import contextlib
 import random
 import re
+import socket
 import time
 
 import pytest
@@ -366,3 +368,22 @@ def test_nobody_asks_how_a_job_does():
     finally:
         net.close()
         net.c.destroy()
+
+
+@pytest.mark.parametrize("who", ["a command", "slurmd"])
+def test_a_silent_host_is_given_up_after_tcptimeout(make_cluster, who):
+    """TCPTimeout: a connection that is not established is given up long before MessageTimeout."""
+    c = make_cluster(nodes=1, conf="TCPTimeout=1\nMessageTimeout=100", start=False)
+    with contextlib.ExitStack() as stack:
+        silent = stack.enter_context(socket.socket())
+        silent.bind(("127.0.0.1", c.port))
+        silent.listen(0)
+        for _ in range(4):  # its queue is full: what comes now has no answer
+            s = stack.enter_context(socket.socket())
+            s.setblocking(False)
+            s.connect_ex(("127.0.0.1", c.port))
+        if who == "slurmd":
+            c.start_node("n1")
+            eventually(lambda: f"127.0.0.1:{c.port}: Connection timed out" in (c.dir / "slurmd-n1.log").read_text(), "the end of its patience")
+        else:
+            c.run("squeue").fails(f"127.0.0.1:{c.port}: Connection timed out")

@@ -36,6 +36,7 @@ static void limit_submission(struct ctld *c)
 void ctld_limit_requests(struct ctld *c)
 {
     limit_submission(c);
+    rpc_set_connect_timeout(ctld_conf(c)->tcp_timeout_sec * 1000);
     const struct conf_rate *r = &ctld_conf(c)->rate;
     struct rpc_rate_options o = {.bucket = r->bucket,
                                  .refill = r->refill,

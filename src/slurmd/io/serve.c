@@ -213,6 +213,7 @@ int serve_open(struct slurmd *d, struct err *err)
     int rc;
 
     rpc_set_encryption(conf_encrypts(d->conf));
+    rpc_set_connect_timeout(d->conf->tcp_timeout_sec * 1000);
     d->server = rpc_server_new(&options, &events);
     rc = rpc_port_listen(d->server, NULL, d->node->port, report_port_in_use, err);
     if (rc < 0)

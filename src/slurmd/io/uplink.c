@@ -458,6 +458,7 @@ void uplink_reconfigure(struct slurmd *d)
         conf_free(d->conf);
         d->conf = fresh;
         d->node = &d->conf->nodes.data[0];
+        rpc_set_connect_timeout(d->conf->tcp_timeout_sec * 1000);
         d->debug_given = false;
         logfile_forget_flags(d);
         if (logfile_open(d, &err))
