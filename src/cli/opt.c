@@ -384,22 +384,24 @@ static unsigned env_command(const char *name)
     return OPT_SRUN;
 }
 
-/* With the length of each name: hundreds are asked for. */
+/* Of those that may be an option's, with the length of each name: hundreds are asked for. */
 struct env {
     VEC(const char *) vars;
     VEC(size_t) lens;
+    uint64_t has_length; /* bit N: a name has N modulo 64 characters */
 };
 
 static void env_open(struct env *e, char *const envp[])
 {
     *e = (struct env){0};
     for (; envp && *envp; envp++) {
-        const char *eq = strchr(*envp, '=');
+        const char *eq = **envp == 'S' ? strchr(*envp, '=') : NULL;
 
         if (!eq)
             continue;
         vec_push(&e->vars, *envp);
         vec_push(&e->lens, (size_t)(eq - *envp));
+        e->has_length |= UINT64_C(1) << (eq - *envp) % 64;
     }
 }
 
@@ -411,6 +413,8 @@ static void env_close(struct env *e)
 
 static const char *env_value(const struct env *e, const char *name, size_t len)
 {
+    if (!(e->has_length >> len % 64 & 1))
+        return NULL;
     for (size_t i = 0; i < e->vars.len; i++)
         if (e->lens.data[i] == len && !memcmp(e->vars.data[i], name, len))
             return e->vars.data[i] + len + 1;
@@ -439,10 +443,8 @@ static int apply_row(struct opt *o, const struct opt_row *row, const struct env 
 {
     for (const char *name = row->env; *name;) {
         size_t len = strcspn(name, " ");
-        const char *value = NULL;
-        if (env_command(name) & o->command)
-            value = env_value(env, name, len);
-        if (value) {
+        const char *value = env_value(env, name, len);
+        if (value && env_command(name) & o->command) {
             o->variable = name;
             int r = apply_variable(o, row, value, err);
             if (r < 0 && err) {

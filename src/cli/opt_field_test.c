@@ -229,6 +229,18 @@ static void test_inherited_options_of_srun_alone(void **state)
     assert_int_equal(count, 12);
 }
 
+/* opt_apply_env() looks at no other variables. */
+static void test_variables_of_options_begin_with_s(void **state)
+{
+    for (size_t i = 0; i < opt_row_count; i++)
+        for (const char *name = opt_rows[i].env; *name; name += strspn(name, " ")) {
+            if (*name != 'S')
+                print_error("opt.def: %s: %s\n", name_id(opt_rows[i].id), name);
+            assert_int_equal(*name, 'S');
+            name += strcspn(name, " ");
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_named_options_exist),
         cmocka_unit_test(test_what_components_have_from_the_one_before),
         cmocka_unit_test(test_inherited_options_of_srun_alone),
+        cmocka_unit_test(test_variables_of_options_begin_with_s),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

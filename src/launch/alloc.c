@@ -165,16 +165,16 @@ static void send_request(struct alloc *a)
 {
     struct Pb__AllocWait wait = PB__ALLOC_WAIT__INIT;
 
-    if (a->job_id == 0) {
-        a->call =
-            rpc_async_controller(a->loop, a->conf, RPC_ALLOC, &a->request->base, 0, on_reply, a);
-        return;
-    }
     wait.job_id = a->job_id;
     wait.step = a->request->step;
     wait.has_ready = wait.ready = a->allocated;
-    a->call = rpc_async_controller(a->loop, a->conf, RPC_ALLOC_WAIT, &wait.base, RPC_WAIT_FOREVER,
-                                   on_reply, a);
+    if (a->job_id == 0)
+        a->call =
+            rpc_async_controller(a->loop, a->conf, RPC_ALLOC, &a->request->base, 0, on_reply, a);
+    else
+        a->call = rpc_async_controller(a->loop, a->conf, RPC_ALLOC_WAIT, &wait.base,
+                                       RPC_WAIT_FOREVER, on_reply, a);
+    rpc_async_keep(a->call, a->events.kept);
 }
 
 static void on_alloc_retry(void *ctx)

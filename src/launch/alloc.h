@@ -19,6 +19,7 @@
 /* What a user hears whose job waits for this reason, as Slurm's commands say it; NULL: nothing. */
 const char *alloc_notice(const char *reason);
 
+struct rpc_kept;
 struct alloc_events {
     void (*on_queued)(void *ctx, const struct Pb__AllocReply *reply); /* valid until it returns */
     /* At most once, before on_granted: it has its nodes, and may use them later. */
@@ -28,6 +29,8 @@ struct alloc_events {
     void (*on_failed)(void *ctx, uint32_t job_id, const struct err *why);
     void (*on_lost)(void *ctx, const struct err *why); /* the controller is away: trying again */
     void *ctx;
+    struct rpc_kept
+        *kept; /* for rpc_async_keep(); NULL: each request has a connection of its own */
 };
 
 struct alloc;

@@ -37,6 +37,8 @@ struct rpc_async {
     struct rpc_dial *dial;
     struct rpc_once *once;
     struct rpc_probe *probe;
+    struct rpc_kept *kept; /* NULL: the connection is closed after the call */
+    bool on_kept;          /* the request went over the connection of an earlier call */
     rpc_done_fn *done;
     void *ctx;
 };
@@ -75,6 +77,17 @@ struct rpc_async *rpc_async_controller(struct loop *l, const struct conf *conf,
     a->find_ms =
         loop_mono_ms() + (timeout_ms > 0 && timeout_ms < patience_ms ? timeout_ms : patience_ms);
     return a;
+}
+
+void rpc_kept_close(struct rpc_kept *k)
+{
+    if (k->fd >= 0)
+        close(take_fd(&k->fd));
+}
+
+void rpc_async_keep(struct rpc_async *a, struct rpc_kept *k)
+{
+    a->kept = k;
 }
 
 void rpc_async_drop(struct rpc_async *a)
@@ -180,6 +193,12 @@ static void on_async_answer(void *ctx, int code, const ProtobufCMessage *reply,
     struct err closed;
 
     a->once = NULL;
+    if (code == -ERR_CLOSED && a->on_kept) {
+        /* The kept connection was closed: repeat the request over a new one. */
+        leave_target(a);
+        loop_timer_set(a->step, 0);
+        return;
+    }
     if (code == -ERR_BACKOFF) {
         wait_patiently(a, err->text);
         return;
@@ -241,6 +260,11 @@ static void send_to(struct rpc_async *a, int fd)
     }
     a->once = rpc_once_start(a->io, fd, &h, minted, a->body.data, on_async_answer, a);
     rpc_minted_free(minted, 1);
+    if (a->kept && a->places[a->place].local) {
+        rpc_kept_close(a->kept);
+        a->kept->place = a->place;
+        rpc_once_keep(a->once, &a->kept->fd);
+    }
     if (a->conf->controllers.len > 1) {
         a->hedge_ms = RPC_PLACE_HEDGE_MS;
         loop_timer_set(a->hedge, a->hedge_ms);
@@ -263,15 +287,34 @@ static void on_async_dialled(void *ctx, int fd, size_t target, const struct rpc_
     next_place(a, err->text);
 }
 
+/* False: there is none for this place that is still open. */
+static bool take_kept(struct rpc_async *a, struct rpc_wire *w)
+{
+    if (!a->kept || a->kept->place != a->place)
+        return false;
+    w->fd = take_fd(&a->kept->fd);
+    if (rpc_wire_is_fresh(w))
+        return true;
+    rpc_wire_close(w);
+    return false;
+}
+
+static int open_local(struct rpc_async *a, struct rpc_wire *w, struct err *err)
+{
+    uid_t trusted[RPC_TRUSTED_COUNT];
+
+    rpc_trusted_uids(a->conf, trusted);
+    return rpc_wire_open_local(w, a->place_text, trusted, RPC_TRUSTED_COUNT, 0, err);
+}
+
 static void try_local(struct rpc_async *a)
 {
     struct rpc_wire w = {.fd = -1};
-    uid_t trusted[RPC_TRUSTED_COUNT];
     struct err err;
     int rc;
 
-    rpc_trusted_uids(a->conf, trusted);
-    rc = rpc_wire_open_local(&w, a->place_text, trusted, RPC_TRUSTED_COUNT, 0, &err);
+    a->on_kept = take_kept(a, &w);
+    rc = a->on_kept ? 0 : open_local(a, &w, &err);
     if (rc == 0)
         send_to(a, w.fd);
     else if (rc == -EAGAIN)

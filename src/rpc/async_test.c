@@ -75,6 +75,104 @@ static void local_and_tcp(void **state)
     rpc_server_free(v.server);
 }
 
+static void refuse_as_standby(struct served *v, const struct rpc_request *r)
+{
+    rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
+}
+
+static void ping_kept(struct rpc_test_result *r, struct rpc_kept *kept)
+{
+    *r = (struct rpc_test_result){0};
+    rpc_async_keep(
+        rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 0, rpc_test_note_result, r),
+        kept);
+    run_until(is_true, &r->done);
+    settle();
+    assert_int_equal(r->count, 1);
+}
+
+static void keep_silent(struct served *v, const struct rpc_request *r)
+{
+    v->hold = true;
+}
+
+static void a_call_takes_the_connection_of_the_call_before(void **state)
+{
+    struct rpc_kept kept = {.fd = -1};
+    struct served v = {0};
+    struct rpc_test_result r;
+    int fd;
+
+    serve(&v, NULL);
+    conf.slurmctld_port = (uint16_t)v.port;
+    ping_kept(&r, &kept);
+    assert_int_equal(r.code, 0);
+    assert_true(kept.fd >= 0);
+    unlink(socket_path); /* there is no other way to the controller */
+    fd = kept.fd;
+    ping_kept(&r, &kept);
+    assert_int_equal(r.code, 0);
+    assert_true(v.roles & RPC_WHO_LOCAL);
+    assert_int_equal(kept.fd, fd);
+    assert_int_equal(v.requests, 2);
+
+    kept.place++; /* the connection is to another controller's socket */
+    ping(&r);
+    assert_int_not_equal(r.code, 0);
+    ping_kept(&r, &kept);
+    assert_int_not_equal(r.code, 0);
+    rpc_kept_close(&kept);
+    assert_int_equal(kept.fd, -1);
+    rpc_kept_close(&kept);
+    rpc_server_free(v.server);
+}
+
+/* Between the calls, or when it has got the second request. */
+static void a_kept_connection_that_was_closed_is_replaced(void **state)
+{
+    struct rpc_kept kept = {.fd = -1};
+    struct served first = {0}, second = {0}, third = {0};
+    struct rpc_async *call;
+    struct rpc_test_result r;
+
+    serve(&first, NULL);
+    ping_kept(&r, &kept);
+    rpc_server_free(first.server);
+    serve(&second, NULL);
+    ping_kept(&r, &kept);
+    assert_int_equal(r.code, 0);
+    assert_int_equal(second.requests, 1);
+
+    second.answer = keep_silent;
+    r = (struct rpc_test_result){0};
+    call = rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 0, rpc_test_note_result, &r);
+    rpc_async_keep(call, &kept);
+    run_until(is_true, &second.hold);
+    assert_int_equal(kept.fd, -1);
+    rpc_server_free(second.server);
+    serve(&third, NULL);
+    run_until(is_true, &r.done);
+    assert_int_equal(r.code, 0);
+    assert_int_equal(third.requests, 1);
+    rpc_kept_close(&kept);
+    rpc_server_free(third.server);
+}
+
+static void a_refused_call_keeps_no_connection(void **state)
+{
+    struct served v = {.answer = refuse_as_standby};
+    struct rpc_kept kept = {.fd = -1};
+    struct rpc_test_result r;
+
+    serve(&v, NULL);
+    conf.slurmctld_port = 1;
+    conf.message_timeout_sec = 1;
+    ping_kept(&r, &kept);
+    assert_int_equal(r.code, -ERR_CONNECT);
+    assert_int_equal(kept.fd, -1);
+    rpc_server_free(v.server);
+}
+
 /* An address that does not answer leaves the others, and the call, their time. */
 static void dead_address(void **state)
 {
@@ -92,11 +190,6 @@ static void dead_address(void **state)
     assert_string_equal(r.host, "here");
     vanish_end(&dead);
     rpc_server_free(v.server);
-}
-
-static void refuse_as_standby(struct served *v, const struct rpc_request *r)
-{
-    rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
 }
 
 static void standby(void **state)
@@ -515,6 +608,9 @@ int main(void)
         TEST(controller_down),
         TEST(nobody_vouches),
         TEST(local_and_tcp),
+        TEST(a_call_takes_the_connection_of_the_call_before),
+        TEST(a_kept_connection_that_was_closed_is_replaced),
+        TEST(a_refused_call_keeps_no_connection),
         TEST(dead_address),
         TEST(standby),
         TEST(time_ends_in_a_round),

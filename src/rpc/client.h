@@ -83,6 +83,18 @@ struct rpc_async *rpc_async_controller(struct loop *l, const struct conf *conf, 
                                        rpc_done_fn *done, void *ctx);
 void rpc_async_drop(struct rpc_async *a);
 
+/* A connection to a controller's local socket that is open between two calls. */
+struct rpc_kept {
+    int fd;       /* -1: none */
+    size_t place; /* which of the places where controllers are looked for */
+};
+void rpc_kept_close(struct rpc_kept *k);
+/* At once after rpc_async_controller(): the call takes the connection of an earlier call of the
+ * same configuration, and leaves its own when it was answered over a local socket. A connection
+ * that was closed meanwhile is replaced, so the controller may get the request twice. 'k' outlives
+ * the call. */
+void rpc_async_keep(struct rpc_async *a, struct rpc_kept *k);
+
 /* One request to many node daemons at a time (each gets a token of its own, minted in one go).
  * done() once per node, index being its place; never from within rpc_fanout_start(). The fanout may
  * be freed in it, and is to be freed after the last. conf is borrowed until then, as in

@@ -239,6 +239,12 @@ void rpc_conn_free(struct rpc_conn *c)
         conn_destroy(c);
 }
 
+int rpc_conn_release(struct rpc_conn *c)
+{
+    loop_fd_free(take_ptr(c->watch));
+    return take_fd(&c->fd);
+}
+
 bool rpc_conn_leave(struct rpc_conn *c)
 {
     if (--c->busy || !c->dead)

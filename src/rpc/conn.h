@@ -67,6 +67,9 @@ struct rpc_conn_ops {
 struct rpc_conn *rpc_conn_new(struct rpc_io *io, int fd, uint32_t body_max,
                               const struct rpc_conn_ops *ops, void *owner);
 void rpc_conn_free(struct rpc_conn *c);
+/* The descriptor, which is the caller's; the connection is then to be freed. Not of an encrypted
+ * channel, and with nothing left to be sent. */
+int rpc_conn_release(struct rpc_conn *c);
 
 /* Over TCP, before anything is sent or read (channel.h). The calling side: begins an encrypted
  * channel where this process encrypts, and sends nothing else before the other side has proved that

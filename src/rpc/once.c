@@ -10,7 +10,8 @@ struct rpc_once {
     struct rpc_conn *conn;
     const struct rpc_info *rpc;
     uint64_t id;
-    bool sealed; /* the answer is to prove itself */
+    bool sealed;  /* the answer is to prove itself */
+    int *kept_fd; /* NULL: the connection is closed in any case */
     struct rpc_seal answers;
     rpc_once_fn *done;
     void *ctx;
@@ -39,6 +40,11 @@ struct rpc_once *rpc_once_start(struct rpc_io *io, int fd, const struct rpc_head
     return o;
 }
 
+void rpc_once_keep(struct rpc_once *o, int *fd)
+{
+    o->kept_fd = fd;
+}
+
 void rpc_once_drop(struct rpc_once *o)
 {
     if (!o)
@@ -53,6 +59,8 @@ static void finish_once(struct rpc_once *o, int code, const ProtobufCMessage *re
     rpc_once_fn *done = o->done;
     void *ctx = o->ctx;
 
+    if (reply && o->kept_fd && *o->kept_fd < 0)
+        *o->kept_fd = rpc_conn_release(o->conn);
     rpc_once_drop(o);
     done(ctx, code, reply, err);
 }

@@ -14,4 +14,7 @@ struct rpc_minted;
 struct rpc_once *rpc_once_start(struct rpc_io *io, int fd, const struct rpc_header *h,
                                 const struct rpc_minted *minted, const void *body,
                                 rpc_once_fn *done, void *ctx);
+/* Over a local socket: with a reply the connection is not closed when *fd is negative. *fd is its
+ * descriptor then, and the caller's. */
+void rpc_once_keep(struct rpc_once *o, int *fd);
 void rpc_once_drop(struct rpc_once *o);

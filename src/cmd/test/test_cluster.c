@@ -474,6 +474,15 @@ static void on_alloc(const struct rpc_request *request)
     c.waiting_call = c.deaf || strcmp(m->spec->name, "queue-for-ever") == 0 ? 0 : 1;
 }
 
+static void listen_locally(void)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/run/slurmctld", test_cluster_dir);
+    if (rpc_server_listen_unix(c.controller, path, 0666, NULL) < 0)
+        exit(1);
+}
+
 static void on_controller(void *ctx, const struct rpc_request *request)
 {
     struct Pb__Empty done = PB__EMPTY__INIT;
@@ -481,6 +490,11 @@ static void on_controller(void *ctx, const struct rpc_request *request)
     struct Pb__JobSignalReply signalled = PB__JOB_SIGNAL_REPLY__INIT;
 
     (void)ctx;
+    if (c.unlisted &&
+        (request->rpc->number == RPC_JOB_COMPLETE || request->rpc->number == RPC_JOB_WAIT_END)) {
+        listen_locally();
+        c.unlisted = false;
+    }
     if (c.deaf &&
         (request->rpc->number == RPC_JOB_SIGNAL || request->rpc->number == RPC_JOB_COMPLETE)) {
         rpc_reply_error(c.controller, request->call, ERR_SHUTDOWN, err_text(ERR_SHUTDOWN));
@@ -520,6 +534,8 @@ static void on_controller(void *ctx, const struct rpc_request *request)
 
 static void on_node(void *ctx, const struct rpc_request *request)
 {
+    if (c.unlisted)
+        rpc_server_unlisten(c.controller);
     if (request->rpc->number == RPC_TREE)
         on_tree(request, (uint32_t)(uintptr_t)ctx);
     else
@@ -532,7 +548,6 @@ static void cluster_serve(int ready)
     struct rpc_server_events events = {.on_request = on_controller};
     struct rpc_server_options options = {.key = &c.key, .audience = "slurmctld"};
     struct err err = {0};
-    char path[128];
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     options.admin_uid = options.node_uid = getuid();
@@ -540,9 +555,7 @@ static void cluster_serve(int ready)
     c.grant = loop_timer_new(c.loop, on_grant, NULL);
     auth_key_from_bytes("the key of the cluster of this test", 32, &c.key);
     c.controller = rpc_server_new(&options, &events);
-    snprintf(path, sizeof(path), "%s/run/slurmctld", test_cluster_dir);
-    if (rpc_server_listen_unix(c.controller, path, 0666, &err) < 0)
-        exit(1);
+    listen_locally();
     for (uintptr_t i = 0; i < NODES; i++) {
         int port;
 

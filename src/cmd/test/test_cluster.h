@@ -19,6 +19,8 @@
  *   late                           as the first word: node 1 answers the launch, with a refusal,
  *                                  once its session is closed; the end of the step closes it
  *
+ * While a job named "unlisted" runs, nobody can connect to the controller, until it gets a request
+ * over a connection that is open already.
  * Jobs named "busy", "queue" and "queue-for-ever" are answered accordingly; "timeout" and "cancel"
  * end so as soon as somebody waits for their end. With "deaf" in its name, nobody cancels or
  * releases a job: the controller is about to end.

@@ -48,7 +48,7 @@ int __wrap_getpwuid_r(uid_t uid, struct passwd *entry, char *buf, size_t size, s
 /* Files that are not first in NSSWITCH are not used. The C library's own order begins with them. */
 enum database { PASSWD, GROUP, HOSTS, DATABASES };
 static const char *const database_names[DATABASES] = {"passwd", "group", "hosts"};
-static bool has_files[DATABASES];
+static bool has_files[DATABASES], order_is_known;
 
 /* "passwd: files systemd" */
 static void read_order(char *line)
@@ -61,7 +61,7 @@ static void read_order(char *line)
             has_files[i] = first != NULL && strcmp(first, "files") == 0;
 }
 
-void names_begin(void)
+static void read_orders(void)
 {
     FILE *f = fopen(NSSWITCH, "re");
     char line[LINE_SIZE];
@@ -74,6 +74,15 @@ void names_begin(void)
         fclose(f);
     for (enum database i = PASSWD; i < DATABASES; i++)
         has_files[i] = has_files[i] && __nss_configure_lookup(database_names[i], "files") == 0;
+}
+
+/* Most runs look up no name, and read nothing for it. */
+static bool uses_files(enum database which)
+{
+    if (!order_is_known)
+        read_orders();
+    order_is_known = true;
+    return has_files[which];
 }
 
 /* --- users and groups ------------------------------------------------------------------------- */
@@ -103,35 +112,35 @@ static int need_entry(int rc, struct passwd **out)
 
 struct passwd *__wrap_getpwnam(const char *name)
 {
-    return need_user(has_files[PASSWD] ? __real_getpwnam(name) : NULL);
+    return need_user(uses_files(PASSWD) ? __real_getpwnam(name) : NULL);
 }
 
 struct passwd *__wrap_getpwuid(uid_t uid)
 {
-    return need_user(has_files[PASSWD] ? __real_getpwuid(uid) : NULL);
+    return need_user(uses_files(PASSWD) ? __real_getpwuid(uid) : NULL);
 }
 
 struct group *__wrap_getgrnam(const char *name)
 {
-    return need_user(has_files[GROUP] ? __real_getgrnam(name) : NULL);
+    return need_user(uses_files(GROUP) ? __real_getgrnam(name) : NULL);
 }
 
 struct group *__wrap_getgrgid(gid_t gid)
 {
-    return need_user(has_files[GROUP] ? __real_getgrgid(gid) : NULL);
+    return need_user(uses_files(GROUP) ? __real_getgrgid(gid) : NULL);
 }
 
 int __wrap_getpwnam_r(const char *name, struct passwd *entry, char *buf, size_t size,
                       struct passwd **out)
 {
-    int rc = has_files[PASSWD] ? __real_getpwnam_r(name, entry, buf, size, out) : ENOENT;
+    int rc = uses_files(PASSWD) ? __real_getpwnam_r(name, entry, buf, size, out) : ENOENT;
 
     return need_entry(rc, out);
 }
 
 int __wrap_getpwuid_r(uid_t uid, struct passwd *entry, char *buf, size_t size, struct passwd **out)
 {
-    int rc = has_files[PASSWD] ? __real_getpwuid_r(uid, entry, buf, size, out) : ENOENT;
+    int rc = uses_files(PASSWD) ? __real_getpwuid_r(uid, entry, buf, size, out) : ENOENT;
 
     return need_entry(rc, out);
 }
@@ -154,7 +163,7 @@ static int look_up_host(const char *name, const char *port, const struct addrinf
 
     if (rc != EAI_NONAME || (hints != NULL && hints->ai_flags & AI_NUMERICHOST))
         return rc;
-    return has_files[HOSTS] ? __real_getaddrinfo(name, port, hints, out) : EAI_NONAME;
+    return uses_files(HOSTS) ? __real_getaddrinfo(name, port, hints, out) : EAI_NONAME;
 }
 
 bool names_know_host(const char *name)

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What only the static program has; see alone.h. */
+/* What only the static program, which has one thread, has; see alone.h. */
 #pragma once
 
 #include <netdb.h>
 #include <stdbool.h>
 
 #define NAMES_ASKED_MAX 8 /* addresses of a host that are taken from getent(1) */
-
-/* Before everything else and before there are threads: reads whether name services look into the
- * files first. */
-void names_begin(void);
 
 /* From now on a user or group that the files do not have is unknown, and the process stays. */
 void names_forbid_leaving(void);

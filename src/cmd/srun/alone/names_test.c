@@ -182,6 +182,5 @@ int main(void)
         cmocka_unit_test(after_the_first_request_they_are_unknown),
     };
 
-    names_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,6 @@ void alone_begin(char **argv)
     first_environment = copy_list(environ);
     if (is_set("LD_PRELOAD") || is_set("LD_AUDIT") || access(PRELOAD_FILE, R_OK) == 0)
         alone_leave("a preloaded library");
-    names_begin();
 }
 
 void alone_forbid_leaving(void)

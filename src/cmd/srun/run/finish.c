@@ -79,6 +79,7 @@ static void ask_job(struct finish *f)
     }
     f->watch = rpc_async_controller(f->run->loop, f->run->conf, RPC_JOB_WAIT_END, &m.base,
                                     RPC_WAIT_FOREVER, on_job_end, f);
+    rpc_async_keep(f->watch, &f->run->controller);
 }
 
 static void on_watch_timer(void *ctx)
@@ -116,7 +117,7 @@ static void on_retry(void *ctx)
 
 static void send_report(struct finish *f)
 {
-    const struct run *run = f->run;
+    struct run *run = f->run;
     struct Pb__StepComplete step = PB__STEP_COMPLETE__INIT;
     struct Pb__JobComplete job = PB__JOB_COMPLETE__INIT;
 
@@ -136,6 +137,7 @@ static void send_report(struct finish *f)
     else
         f->report = rpc_async_controller(run->loop, run->conf, RPC_STEP_COMPLETE, &step.base,
                                          FINISH_TRY_MS, on_report_reply, f);
+    rpc_async_keep(f->report, &run->controller);
 }
 
 struct finish *finish_watch(struct run *run)

@@ -137,7 +137,8 @@ static void ask_for_job(struct request *r)
                                   .on_granted = on_granted,
                                   .on_failed = on_failed,
                                   .on_lost = on_lost,
-                                  .ctx = r};
+                                  .ctx = r,
+                                  .kept = &r->run->controller};
     int64_t limit_ms = r->run->options->immediate_ms;
 
     pb__alloc_request__init(&r->ask);
@@ -268,6 +269,7 @@ static void send_step(struct request *r)
 {
     r->step = rpc_async_controller(r->run->loop, r->run->conf, RPC_STEP_CREATE,
                                    &r->run->options->step->base, RPC_WAIT_FOREVER, on_step, r);
+    rpc_async_keep(r->step, &r->run->controller);
 }
 
 static void on_retry(void *ctx)

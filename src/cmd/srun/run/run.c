@@ -592,13 +592,18 @@ static void free_parts(struct run *run)
     free(run->node_over);
     loop_timer_free(run->limit_timer);
     loop_timer_free(run->abort_timer);
+    rpc_kept_close(&run->controller);
     arena_done(&run->arena);
     loop_free(run->loop);
 }
 
 int run_to_end(const struct conf *conf, const struct run_options *options)
 {
-    struct run run = {.on = &events, .conf = conf, .options = options, .loop = loop_new_coarse()};
+    struct run run = {.on = &events,
+                      .conf = conf,
+                      .options = options,
+                      .loop = loop_new_coarse(),
+                      .controller = {.fd = -1}};
     struct err err = {0};
     int code;
 

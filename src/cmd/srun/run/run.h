@@ -33,6 +33,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/spawn.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "rpc/client.h"
 
 struct bcast_settings;
 struct rpc_info;
@@ -147,6 +148,9 @@ struct run {
     bool own_job;       /* allocated here: ends with the step */
     struct arena arena; /* of the replies */
     uint32_t job_id, step_id;
+    /* Kept from the step's reply until its report or the wait for the job's end, at most one
+     * second. */
+    struct rpc_kept controller;
     char step_name[40];           /* "StepId=5.0" */
     struct Pb__AllocReply *alloc; /* own_job only */
     struct Pb__StepReply *step;

@@ -135,6 +135,21 @@ static void test_vectors(void **state)
     }
 }
 
+static void test_the_end_goes_over_the_connection_of_the_request(void **state)
+{
+    char socket[128];
+    struct test_play p;
+
+    (void)state;
+    snprintf(socket, sizeof(socket), "%s/run/slurmctld", test_cluster_dir);
+    test_play_start(&p, program, "-J unlisted exit:0:0 done");
+    test_play_finish(&p);
+    assert_string_equal(str_cstr(&p.err_text), "");
+    assert_int_equal(p.status, 0);
+    assert_int_equal(access(socket, F_OK), 0); /* the controller has heard of the end */
+    test_play_done(&p);
+}
+
 static void test_interrupt_once(void **state)
 {
     struct test_play p;
@@ -384,6 +399,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_the_end_goes_over_the_connection_of_the_request),
         cmocka_unit_test(test_interrupt_once),
         cmocka_unit_test(test_interrupt_twice),
         cmocka_unit_test(test_interrupt_forces),
