@@ -332,7 +332,11 @@ static void ask_nodes(struct cast_send *s)
         mem_new_array(struct rpc_node_target, s->count + 1);
     int64_t limit = start_limit_ms(s);
     struct rpc_tree_request request = {
-        .rpc = RPC_CAST_RECEIVE, .message = &s->request.base, .timeout_ms = limit};
+        .rpc = RPC_CAST_RECEIVE,
+        .message = &s->request.base,
+        .has_cred = true,
+        .timeout_ms = limit,
+    };
 
     for (size_t i = 0; i < s->count; i++)
         targets[i] = (struct rpc_node_target){s->list[i].node.node, s->list[i].node.addr,

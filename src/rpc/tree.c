@@ -395,7 +395,7 @@ static void on_tree_step(void *ctx)
 
 static bool has_cred(const struct rpc_tree_request *request)
 {
-    return request->cred || pb_find_field(request->message->descriptor, "cred");
+    return request->has_cred || request->cred;
 }
 
 static void fill_request(struct rpc_tree *t, const struct rpc_tree_request *request)

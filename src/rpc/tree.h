@@ -30,6 +30,7 @@ enum rpc_tree_commit {
 struct rpc_tree_request {
     enum rpc_number rpc;
     const ProtobufCMessage *message;
+    bool has_cred;                /* the message has one in its fields 'cred' and 'signature' */
     const void *cred, *signature; /* when the message has none; else NULL */
     size_t cred_len, signature_len;
     enum rpc_tree_commit commit; /* only where the handler of the request heeds 'prepare' */

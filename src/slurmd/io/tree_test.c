@@ -264,6 +264,7 @@ static void begin_at(struct asked *a, size_t first, size_t count, unsigned width
     struct rpc_node_target targets[NODES];
     struct rpc_tree_request request = {.rpc = RPC_LAUNCH_TASKS,
                                        .message = &m.base,
+                                       .has_cred = true,
                                        .timeout_ms = limit_ms,
                                        .commit = mode,
                                        .tell = on_told,

@@ -243,6 +243,7 @@ static void start_part(struct part *p, struct Pb__LaunchTasks *message)
     struct run *run = p->attempt->launch->run;
     struct rpc_tree_request request = {.rpc = RPC_LAUNCH_TASKS,
                                        .message = &message->base,
+                                       .has_cred = true,
                                        .timeout_ms = RPC_WAIT_FOREVER,
                                        .commit = RPC_TREE_TOGETHER,
                                        .width = run->options->tree_width,
