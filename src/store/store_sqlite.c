@@ -229,6 +229,8 @@ static void sqlite_free(struct store_sqlite *q)
 {
     if (q->db) {
         store_statements_free(q);
+        if (q->space)
+            store_space_free_statements(q->space);
         /* After a failed sync the log is all that can be trusted. Who has only looked at what is
          * another's leaves it as it was. */
         if (q->dead || (!q->wrote && q->had_log))

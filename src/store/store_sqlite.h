@@ -20,7 +20,8 @@
 /* The same while space is scarce, 1 MiB. */
 #define STORE_SCARCE_PAGES 256u
 #define STORE_PAGE 4096u
-/* Of the log's file. */
+/* Bytes by which the log's file grows before they are used. */
+#define STORE_LOG_AHEAD (1u << 20)
 #define STORE_LOG_HEAD 32u
 #define STORE_LOG_FRAME (STORE_PAGE + 24u)
 
@@ -33,6 +34,8 @@ struct store_space {
     pthread_mutex_t lock;
     bool have_reserve;
     int64_t checked_at_ms;
+    /* Under the connection's lock: asked after each commit. NULL: not prepared yet. */
+    sqlite3_stmt *page_count, *unused_count;
 };
 void store_space_open(struct store_space *sp, const char *dir);
 void store_space_done(struct store_space *sp);
@@ -43,6 +46,7 @@ bool store_space_low(struct store_space *sp, uint64_t more);
 bool store_space_is_scarce(const struct store_space *sp); /* the log gives back what it can */
 /* After a commit or a checkpoint, under the connection's lock: what the database will need. */
 void store_space_measure(struct store_space *sp, sqlite3 *db, const char *path);
+void store_space_free_statements(struct store_space *sp); /* before the connection is closed */
 
 /* Prepared statements of one numbered kind. */
 struct store_kind {
@@ -61,6 +65,7 @@ struct store_sqlite {
     bool was_low;
     unsigned wal_pages; /* of the log, since it was last brought home */
     unsigned log_pages; /* at most so many of its file are in use */
+    off_t log_size;     /* of its file, at least; 0: look */
     bool rest_told;     /* that the log does not go home */
     sqlite3 *db;
     sqlite3_stmt *begin, *commit, *put_named, *del_named;
@@ -74,6 +79,8 @@ int store_lock_look(const char *dir, char **holder, struct err *err);
 
 /* Opens the file, with our settings; the statements are made when first used. */
 int store_db_open(const char *path, sqlite3 **db, struct err *err);
+int store_db_prepare(sqlite3 *db, const char *sql,
+                     sqlite3_stmt **st);                       /* unless it is; SQLite's code */
 int store_db_number(sqlite3 *db, const char *sql, int *value); /* SQLite's code */
 /* rc SQLITE_OK: the connection's last error. */
 int store_db_error(sqlite3 *db, int rc, const char *path, const char *doing, struct err *err);

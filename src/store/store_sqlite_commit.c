@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -8,7 +9,9 @@
 #include "base/str.h"
 #include "store/store_sqlite.h"
 
-static int prepare_statement(sqlite3 *db, const char *sql, sqlite3_stmt **st)
+#define LOG_MARGIN 16 /* pages of a commit of a few records */
+
+int store_db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **st)
 {
     if (*st)
         return SQLITE_OK;
@@ -19,7 +22,7 @@ static int prepare_kind(sqlite3 *db, const char *fmt, uint32_t kind, sqlite3_stm
 {
     char sql[160]; /* the only part of a statement ever filled in, and it is a number */
     snprintf(sql, sizeof(sql), fmt, kind);
-    return prepare_statement(db, sql, st);
+    return store_db_prepare(db, sql, st);
 }
 
 int store_db_make_kind(sqlite3 *db, uint32_t kind)
@@ -102,12 +105,12 @@ static int change_write_numbered(struct store_sqlite *q, const struct store_chan
 static int change_write_named(struct store_sqlite *q, const struct store_change *c,
                               const char *name, const void *data)
 {
-    int rc = prepare_statement(
-        q->db, "INSERT OR REPLACE INTO named(kind, name, sum, data) VALUES(?,?,?,?)",
-        &q->put_named);
+    int rc = store_db_prepare(q->db,
+                              "INSERT OR REPLACE INTO named(kind, name, sum, data) VALUES(?,?,?,?)",
+                              &q->put_named);
     if (rc == SQLITE_OK)
-        rc = prepare_statement(q->db, "DELETE FROM named WHERE kind = ? AND name = ?",
-                               &q->del_named);
+        rc =
+            store_db_prepare(q->db, "DELETE FROM named WHERE kind = ? AND name = ?", &q->del_named);
     if (rc != SQLITE_OK)
         return rc;
     sqlite3_stmt *st = c->delete ? q->del_named : q->put_named;
@@ -132,9 +135,9 @@ static int change_set_aside(struct store_sqlite *q, const struct store_batch *b,
 
 static int batch_write(struct store_sqlite *q, const struct store_batch *b)
 {
-    int rc = prepare_statement(q->db, "BEGIN IMMEDIATE", &q->begin);
+    int rc = store_db_prepare(q->db, "BEGIN IMMEDIATE", &q->begin);
     if (rc == SQLITE_OK)
-        rc = prepare_statement(q->db, "COMMIT", &q->commit);
+        rc = store_db_prepare(q->db, "COMMIT", &q->commit);
     if (rc == SQLITE_OK)
         rc = step_statement(q->begin);
     for (size_t i = 0; rc == SQLITE_OK && i < b->changes.len; i++) {
@@ -210,6 +213,8 @@ static int log_home(struct store_sqlite *q, bool give_back)
     q->wal_pages = 0; /* so that a failure is repeated after the next commit that makes it grow */
     if (rc == SQLITE_OK && give_back)
         q->log_pages = 0;
+    if (give_back)
+        q->log_size = 0;
     return rc;
 }
 
@@ -224,9 +229,34 @@ static int write_with_less(struct store *s, struct store_sqlite *q, const struct
     return rc == SQLITE_OK || may_pass(rc) ? batch_write(q, b) : rc;
 }
 
+/* A write behind the end of a file makes the sync wait for its new size, too. So the log has zeros
+ * there, which SQLite takes for the end of the log; the sync of the next commit is theirs, too.
+ * Large commits have little of it, and would write twice as much. */
+static void extend_log(struct store_sqlite *q, unsigned written)
+{
+    static const char zeros[64u << 10];
+    off_t needed = STORE_LOG_HEAD + (off_t)(q->log_pages + LOG_MARGIN) * STORE_LOG_FRAME;
+    struct stat st;
+
+    if (written > LOG_MARGIN || needed <= q->log_size || store_space_is_scarce(q->space))
+        return;
+    _cleanup_free_ char *log = mem_printf("%s-wal", q->path);
+    _cleanup_close_ int fd = open(log, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, &st))
+        return;
+    q->log_size = st.st_size;
+    if (needed <= st.st_size)
+        return;
+    q->log_size += STORE_LOG_AHEAD; /* also after a failure, which is not repeated at once */
+    for (off_t at = st.st_size; at < q->log_size; at += (off_t)sizeof(zeros))
+        if (pwrite(fd, zeros, sizeof(zeros), at) != (ssize_t)sizeof(zeros))
+            return;
+}
+
 static int commit_locked(struct store *s, struct store_sqlite *q, const struct store_batch *b,
                          struct err *err)
 {
+    unsigned had = q->wal_pages;
     q->wrote = true;
     int rc = batch_write(q, b);
     if ((rc & 0xff) == SQLITE_FULL)
@@ -235,6 +265,7 @@ static int commit_locked(struct store *s, struct store_sqlite *q, const struct s
         store_space_measure(q->space, q->db, q->path);
         store_space_check(q->space);
         space_report(s, q);
+        extend_log(q, q->wal_pages - had);
         return 0;
     }
     store_db_error(q->db, rc, q->path, "write to it", err);

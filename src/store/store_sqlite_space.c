@@ -86,12 +86,30 @@ bool store_space_is_scarce(const struct store_space *sp)
     return sp->low || sp->free < STORE_SCARCE + sp->owed;
 }
 
+void store_space_free_statements(struct store_space *sp)
+{
+    sqlite3_finalize(take_ptr(sp->page_count));
+    sqlite3_finalize(take_ptr(sp->unused_count));
+}
+
+/* The statement is prepared once: its text takes longer to parse than the answer. */
+static int read_count(sqlite3 *db, sqlite3_stmt **prepared, const char *sql, int *count)
+{
+    int rc = store_db_prepare(db, sql, prepared);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (sqlite3_step(*prepared) == SQLITE_ROW)
+        *count = sqlite3_column_int(*prepared, 0);
+    return sqlite3_reset(*prepared);
+}
+
 void store_space_measure(struct store_space *sp, sqlite3 *db, const char *path)
 {
     struct stat st;
     int pages = 0, unused = 0;
-    if (stat(path, &st) || store_db_number(db, "PRAGMA page_count", &pages) != SQLITE_OK ||
-        store_db_number(db, "PRAGMA freelist_count", &unused) != SQLITE_OK)
+    if (stat(path, &st) ||
+        read_count(db, &sp->page_count, "PRAGMA page_count", &pages) != SQLITE_OK ||
+        read_count(db, &sp->unused_count, "PRAGMA freelist_count", &unused) != SQLITE_OK)
         return;
     uint64_t whole = (uint64_t)pages * STORE_PAGE, now = (uint64_t)st.st_size;
     sp->owed = whole > now ? whole - now : 0;

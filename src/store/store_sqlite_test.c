@@ -176,6 +176,66 @@ static void log_is_kept_short(void **state)
     store_close(s);
 }
 
+#define CHILD_FAILED 100
+#define GROWTH (1 << 20) /* bytes that the log gets at a time */
+
+struct log_growth {
+    off_t size;
+    unsigned count; /* of commits that made the log longer */
+};
+
+/* For a child process, which ends without closing the store, as if it was killed. It asserts
+ * nothing: after a failed assertion cmocka would run the next test in the child. */
+static void commit_and_end(const char *dir, const char *log, int report)
+{
+    struct store_where where = test_where(dir);
+    struct store *s = NULL;
+    struct log_growth growth = {0};
+    struct stat st;
+    if (store_open(&where, STORE_TAKE_LEAD, NULL, NULL, &s, NULL))
+        _exit(CHILD_FAILED);
+    for (uint64_t i = 1; i <= 400; i++) {
+        struct store_batch *b = store_batch_new();
+        put_text(b, 2, i, NULL, "text");
+        if (store_commit_sync(s, b, NULL) || stat(log, &st))
+            _exit(CHILD_FAILED);
+        growth.count += st.st_size != growth.size;
+        growth.size = st.st_size;
+    }
+    _exit(write(report, &growth, sizeof(growth)) == sizeof(growth) ? 0 : CHILD_FAILED);
+}
+
+/* Of 400 commits few make the file longer, and what is behind the records is the log's end. */
+static void few_commits_make_the_log_longer(void **state)
+{
+    _cleanup_free_ char *log = in_dir(*state, "state.db-wal");
+    struct log_growth growth = {0};
+    int status = 0, report[2];
+    assert_int_equal(pipe(report), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        commit_and_end(*state, log, report[1]);
+    close(report[1]);
+    assert_int_equal(read(report[0], &growth, sizeof(growth)), sizeof(growth));
+    close(report[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_true(growth.size > 2 * GROWTH);
+    assert_in_range(growth.count, 2, growth.size / GROWTH + 1);
+    struct store *s = open_ok(*state, 0);
+    void *data = NULL;
+    size_t len = 0;
+    for (uint64_t i = 1; i <= 400; i++) {
+        assert_int_equal(store_get(s, 2, i, &data, &len, NULL), 0);
+        assert_int_equal(len, 4);
+        assert_memory_equal(data, "text", 4);
+        free(data);
+    }
+    store_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +246,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(directory_is_made_private, setup, teardown),
         cmocka_unit_test_setup_teardown(clean_start_keeps_the_old_file, setup, teardown),
         cmocka_unit_test_setup_teardown(log_is_kept_short, setup, teardown),
+        cmocka_unit_test_setup_teardown(few_commits_make_the_log_longer, setup, teardown),
     };
     return cmocka_run_group_tests_name("store_sqlite", tests, NULL, NULL);
 }
