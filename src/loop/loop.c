@@ -30,8 +30,10 @@ static struct loop *make_loop(int flags)
      * and event_add() would return errors that no caller could answer. */
     event_set_mem_functions(mem_alloc, mem_realloc, free);
     config = event_config_new();
-    /* A timer set late in a long callback counts from then, not from the start of the turn. */
-    event_config_set_flag(config, flags | EVENT_BASE_FLAG_NO_CACHE_TIME);
+    /* A timer set late in a long callback counts from then, not from the start of the turn. The
+     * environment of whoever started the program has no say (EVENT_NOEPOLL and the like). */
+    event_config_set_flag(config,
+                          flags | EVENT_BASE_FLAG_NO_CACHE_TIME | EVENT_BASE_FLAG_IGNORE_ENV);
     l->base = event_base_new_with_config(config);
     event_config_free(config);
     if (!l->base)

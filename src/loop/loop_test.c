@@ -500,10 +500,26 @@ static void free_finishes_the_work(void **state)
     assert_int_equal(p.faults, 0);
 }
 
+/* libevent leaves out a method of waiting for each variable that is set. */
+static void the_environment_does_not_choose_how_a_loop_waits(void **state)
+{
+    static const char *const names[] = {"EVENT_NOEPOLL", "EVENT_NOPOLL", "EVENT_NOSELECT"};
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(setenv(names[i], "1", 1), 0);
+    struct loop *loop = loop_new(0), *coarse = loop_new_coarse();
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(unsetenv(names[i]), 0);
+    assert_non_null(loop);
+    assert_non_null(coarse);
+    loop_free(coarse);
+    loop_free(loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_is_freed),
+        cmocka_unit_test(the_environment_does_not_choose_how_a_loop_waits),
         cmocka_unit_test(timers_fire_once_in_order),
         cmocka_unit_test(timer_counts_from_its_setting),
         cmocka_unit_test(turn_follows_each_batch),
