@@ -53,7 +53,7 @@ static const struct {
     {CONF_KEY_propagate_resource_limits, true, LIMITS, NULL},
     {CONF_KEY_propagate_resource_limits_except, true, LIMITS, NULL},
     {CONF_KEY_reconfig_flags, true, "KeepPartInfo KeepPartState KeepPowerSaveSettings",
-     "KeepPartState KeepPowerSaveSettings"},
+     "KeepPowerSaveSettings"},
     {CONF_KEY_prolog_flags, true,
      "Alloc Contain DeferBatch ForceRequeueOnFail NoHold RunInJob Serial X11",
      "DeferBatch RunInJob"},

@@ -153,8 +153,10 @@ static void take_in(struct control *c, struct cluster *old, struct cluster *next
     str_done(&packed);
 }
 
-/* What exists by the new configuration, with the jobs in it: c->cluster and c->conf are new. */
-static void build(struct control *c, struct cluster *old, struct conf *conf, struct str *report)
+/* What exists by the new configuration, with the jobs in it: c->cluster and c->conf are new.
+ * for_node: the same configuration with other nodes, nobody asked for a new one. */
+static void build(struct control *c, struct cluster *old, struct conf *conf, bool for_node,
+                  struct str *report)
 {
     struct cluster *next = cluster_new(conf);
     start_drop_plan(c);
@@ -166,7 +168,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
     transition_observe(c);
     c->conf = conf;
     c->ports_freed = true; /* there may be others */
-    update_carry_parts(c, old, report);
+    update_carry_parts(c, old, for_node, report);
     license_update_carry(c, old, report);
     array_carry(next, old);
     resv_carry(c, old);
@@ -251,7 +253,7 @@ void reconfig_swap(struct control *c, struct conf *conf)
     struct str unused = STR_INIT;
     struct cluster *old = c->cluster;
     struct conf *old_conf = c->conf;
-    build(c, old, conf, &unused);
+    build(c, old, conf, true, &unused);
     carry_over(c, old);
     vec_foreach (&old->nodes, from) { /* silence goes on */
         struct node *n = cluster_find_node(c->cluster, (*from)->name);
@@ -279,7 +281,7 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, co
     struct conf *old_conf = c->conf;
     conf_diff(old_conf, conf, &changes);
     str_puts(&changes, note);
-    build(c, old, conf, &changes);
+    build(c, old, conf, false, &changes);
     node_dynamic_settle(c, &changes);
     carry_over(c, old);
     trigger_reconfigured(c);
@@ -299,7 +301,7 @@ void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *
     conf_diff(old_conf, conf, &changes);
     str_puts(&changes, note);
     c->preview = true;
-    build(c, old, conf, &changes);
+    build(c, old, conf, false, &changes);
     node_dynamic_settle(c, &changes);
     cluster_free(c->cluster);
     c->preview = false;

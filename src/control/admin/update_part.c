@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * scontrol update partition. What was changed live is kept beside what slurm.conf said then: after
- * a restart or a reconfiguration a change stands, unless that field has been edited in the file
- * since. Then the file is newer, and wins.
+ * a restart a change stands, unless that field has been edited in the file since. Then the file is
+ * newer, and wins. A reconfiguration keeps changes as ReconfigFlags says, by default none; what it
+ * keeps stands whatever the file says.
  */
 #include "control/admin/update_part.h"
 #include "cluster/part_change.h"
@@ -125,7 +126,8 @@ static void say_overruled(struct control *c, const char *part, const char *field
         control_log(c, LOG_LVL_INFO, "partition %s: %s was edited in slurm.conf, which now holds",
                     part, shown ? shown : field);
     if (report)
-        str_printf(report, "PartitionName=%s: %s as in slurm.conf, not as set by scontrol before\n",
+        str_printf(report,
+                   "PartitionName=%s: %s is as edited in slurm.conf, not as set by scontrol\n",
                    part, shown ? shown : field);
 }
 
@@ -209,12 +211,98 @@ int update_restore_part(struct control *c, const Pb__PartChange *r)
     return 0;
 }
 
-static void carry_one(struct control *c, const struct part *from, struct str *report)
+/* --- a reconfiguration --------------------------------------------------------------------------
+ */
+
+/* What of scontrol's changes ReconfigFlags keeps: nothing, states and new partitions, or all. */
+enum keep { KEEP_NOTHING, KEEP_STATES, KEEP_ALL };
+
+static enum keep find_keep(const struct conf *conf)
+{
+    return conf_list_has(conf->reconfig_flags, "KeepPartInfo")    ? KEEP_ALL
+           : conf_list_has(conf->reconfig_flags, "KeepPartState") ? KEEP_STATES
+                                                                  : KEEP_NOTHING;
+}
+
+/* What of the change of a partition is kept; says what is not. */
+static void keep_fields(struct control *c, const Pb__PartRecord *set, enum keep keep,
+                        Pb__PartRecord *kept, struct str *report)
+{
+    pb__part_record__init(kept);
+    kept->base = set->base;
+    kept->name = set->name;
+    pb_each_field (type, field) {
+        const char *shown;
+        if (field->label == PROTOBUF_C_LABEL_REQUIRED || !pb_has(&set->base, field))
+            continue;
+        if (keep == KEEP_ALL || (keep == KEEP_STATES && strcmp(field->name, "state") == 0)) {
+            pb_copy_field(&kept->base, &set->base, field);
+            continue;
+        }
+        part_may_change(field->name, &shown);
+        if (!c->preview)
+            control_log(c, LOG_LVL_INFO, "partition %s: %s is as in slurm.conf again", set->name,
+                        shown ? shown : field->name);
+        if (report)
+            str_printf(report,
+                       "PartitionName=%s: %s is as in slurm.conf again, not as set by scontrol "
+                       "(ReconfigFlags)\n",
+                       set->name, shown ? shown : field->name);
+    }
+}
+
+/* Of one that scontrol has created or removed. */
+static void drop_existence(struct control *c, const char *name, bool created, struct str *report)
+{
+    const char *what = created ? "removed, since slurm.conf does not define it"
+                               : "created again, since slurm.conf defines it";
+    if (!c->preview) {
+        control_log(c, LOG_LVL_INFO, "partition %s %s", name, what);
+        c->env->del(c->env->ctx, RECORD_PART, 0, name);
+    }
+    if (report)
+        str_printf(report, "PartitionName=%s: %s (ReconfigFlags)\n", name, what);
+}
+
+/* What is kept stands over the present line, edited or not: 'row' becomes that line. */
+static void keep_over_edits(struct control *c, const struct part *now, const Pb__PartRecord *kept,
+                            Pb__PartRecord *row, struct arena *arena, struct str *report)
+{
+    Pb__PartRecord edited = PB__PART_RECORD__INIT;
+    part_describe(now->row, arena, &edited);
+    pb_each_field (type, field) {
+        const char *shown;
+        if (field->label == PROTOBUF_C_LABEL_REQUIRED || !pb_has(&kept->base, field) ||
+            pb_same_field(&row->base, &edited.base, field))
+            continue;
+        part_may_change(field->name, &shown);
+        if (!c->preview)
+            control_log(c, LOG_LVL_INFO, "partition %s: %s stays as scontrol set it", kept->name,
+                        shown ? shown : field->name);
+        if (report)
+            str_printf(report,
+                       "PartitionName=%s: %s stays as set by scontrol, not as edited in slurm.conf "
+                       "(ReconfigFlags)\n",
+                       kept->name, shown ? shown : field->name);
+    }
+    edited.base.n_unknown_fields = row->base.n_unknown_fields;
+    edited.base.unknown_fields = row->base.unknown_fields;
+    *row = edited;
+}
+
+/* 'edits': the file may have been edited since. */
+static void carry_one(struct control *c, const struct part *from, enum keep keep, bool edits,
+                      struct str *report)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
+    const struct part *now = cluster_find_part(c->cluster, from->conf.name);
     if (!from->changes.len && !from->own_name)
         return;
+    if (from->own_name && !now && keep == KEEP_NOTHING) {
+        drop_existence(c, from->conf.name, true, report);
+        return;
+    }
     Pb__PartRecord row = PB__PART_RECORD__INIT, none = PB__PART_RECORD__INIT;
     Pb__PartChange r = PB__PART_CHANGE__INIT;
     part_describe(from->row, &arena, &row);
@@ -225,19 +313,34 @@ static void carry_one(struct control *c, const struct part *from, struct str *re
         r.set = arena_unpack(&arena, type, from->changes.data, from->changes.len);
     r.has_created = r.created = from->own_name != NULL;
     newer_add(from, &r, &row, &arena);
+    Pb__PartRecord kept;
+    if (now) /* one that scontrol created may be in the file by now */
+        r.created = false;
+    keep_fields(c, r.set, r.created ? KEEP_ALL : keep, &kept, report);
+    r.set = &kept;
+    if (now && edits)
+        keep_over_edits(c, now, &kept, &row, &arena, report);
     apply_change(c, &r, report);
+    struct part *p = edits ? cluster_find_part(c->cluster, from->conf.name) : NULL;
+    if (p)
+        save_partition(c, p);
 }
 
-void update_carry_parts(struct control *c, const struct cluster *from, struct str *report)
+void update_carry_parts(struct control *c, const struct cluster *from, bool keep_all,
+                        struct str *report)
 {
+    enum keep keep = keep_all ? KEEP_ALL : find_keep(c->conf);
     vec_foreach (&from->parts, p)
-        carry_one(c, *p, report);
+        carry_one(c, *p, keep, !keep_all, report);
     vec_foreach (&from->removed_parts, packed) {
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        apply_change(c,
-                     arena_unpack(&arena, &pb__part_change__descriptor, packed->data, packed->len),
-                     report);
+        const Pb__PartChange *r =
+            arena_unpack(&arena, &pb__part_change__descriptor, packed->data, packed->len);
+        if (keep == KEEP_ALL)
+            apply_change(c, r, report);
+        else if (cluster_find_part(c->cluster, r->set->name))
+            drop_existence(c, r->set->name, false, report);
     }
 }
 

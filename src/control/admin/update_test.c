@@ -7,6 +7,7 @@
 #include "control/life/depend.h"
 
 #define NODES "NodeName=n[1-4] CPUs=4 RealMemory=4000\n"
+#define KEEP "ReconfigFlags=KeepPartInfo\n"
 #define PARTS "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=60\nPartitionName=b Nodes=n[3-4]\n"
 
 static struct fixture *make_fixture(void)
@@ -335,44 +336,9 @@ static void a_change_outlives_restart_and_reconfiguration(void **state)
         if (round == 0)
             fixture_restart(f);
         else if (round == 1)
-            fixture_reconfigure(f, NODES PARTS "SelectTypeParameters=CR_Core_Memory");
+            fixture_reconfigure(f, NODES PARTS KEEP "SelectTypeParameters=CR_Core_Memory");
     }
     fixture_free(f);
-}
-
-/* An edit of the file is newer than what scontrol said before it: for that field, and no other. */
-static void an_edited_field_of_the_file_wins(void **state)
-{
-    static const char *const edited =
-        NODES "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=30\n"
-              "PartitionName=b Nodes=n[3-4]\nSelectTypeParameters=CR_Core_Memory";
-    for (int restart = 0; restart < 2; restart++) {
-        struct fixture *f = make_fixture();
-        _cleanup_arena_ struct arena arena;
-        arena_init(&arena, 0);
-        Pb__PartRecord p = part("a");
-        p.state = (char *)"DOWN";
-        p.has_max_time_sec = true;
-        p.max_time_sec = 120;
-        assert_int_equal(fixture_update_part(f, &p), 0);
-        if (!restart)
-            fixture_reconfigure(f, edited);
-        else {
-            FILE *file = fopen(f->path, "w");
-            fprintf(file, "ClusterName=test\nSlurmctldHost=h\nSelectType=select/cons_tres\n%s\n",
-                    edited);
-            fclose(file);
-            fixture_restart(f);
-        }
-        const Pb__PartRecord *a = fixture_part(f, &arena, "a");
-        assert_int_equal(a->max_time_sec, 30 * 60);
-        assert_string_equal(a->state, "DOWN");
-        fixture_restart(f);
-        a = fixture_part(f, &arena, "a");
-        assert_int_equal(a->max_time_sec, 30 * 60);
-        assert_string_equal(a->state, "DOWN");
-        fixture_free(f);
-    }
 }
 
 static int part_request(struct fixture *f, const Pb__PartRecord *set, bool create)
@@ -385,6 +351,89 @@ static int part_request(struct fixture *f, const Pb__PartRecord *set, bool creat
     control_part_update(f->control, ++f->last_call, &root, &r);
     fixture_turn(f);
     return fixture_code(f, f->last_call);
+}
+
+#define EDITED(flags)                                                                              \
+    NODES "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=30 State=DRAIN\n"                      \
+          "PartitionName=b Nodes=n[3-4]\nPartitionName=new Nodes=n[1-2] MaxTime=40\n" flags        \
+          "SelectTypeParameters=CR_Core_Memory"
+
+static void edit_file(const struct fixture *f, const char *lines)
+{
+    FILE *file = fopen(f->path, "w");
+    assert_non_null(file);
+    fprintf(file, "ClusterName=test\nSlurmctldHost=h\nSelectType=select/cons_tres\n%s\n", lines);
+    fclose(file);
+}
+
+/* slurm.conf(5), ReconfigFlags: the values in memory are kept, also where the file was edited. */
+static void a_reconfiguration_keeps_what_scontrol_set_over_edits_of_the_file(void **state)
+{
+    static const struct {
+        const char *lines;
+        int64_t max_time_sec, new_time_sec;
+        const char *state, *new_state, *said;
+    } cases[] = {
+        {EDITED("ReconfigFlags=KeepPartInfo\n"), 120, 180, "DOWN", "INACTIVE",
+         "PartitionName=a: MaxTime stays as set by scontrol, not as edited in slurm.conf"},
+        {EDITED("ReconfigFlags=KeepPartState\n"), 30 * 60, 40 * 60, "DOWN", "INACTIVE",
+         "PartitionName=a: State stays as set by scontrol, not as edited in slurm.conf"},
+        {EDITED(""), 30 * 60, 40 * 60, "DRAIN", "UP",
+         "PartitionName=a: State is as in slurm.conf again"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture *f = make_fixture();
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        Pb__PartRecord p = part("a"), new = part("new");
+        p.state = (char *)"DOWN";
+        new.state = (char *)"INACTIVE";
+        p.has_max_time_sec = new.has_max_time_sec = true;
+        p.max_time_sec = 120;
+        new.max_time_sec = 180;
+        assert_int_equal(fixture_update_part(f, &p), 0);
+        assert_int_equal(part_request(f, &new, true), 0);
+        assert_non_null(strstr(fixture_reread(f, cases[i].lines, true), cases[i].said));
+        assert_int_equal(fixture_part(f, &arena, "a")->max_time_sec, 120);
+        assert_non_null(strstr(fixture_reread(f, cases[i].lines, false), cases[i].said));
+        for (int restart = 0; restart < 2; restart++) {
+            const Pb__PartRecord *a = fixture_part(f, &arena, "a"),
+                                 *n = fixture_part(f, &arena, "new");
+            assert_int_equal(a->max_time_sec, cases[i].max_time_sec);
+            assert_string_equal(a->state, cases[i].state);
+            assert_int_equal(n->max_time_sec, cases[i].new_time_sec);
+            assert_string_equal(n->state, cases[i].new_state);
+            fixture_restart(f);
+        }
+        fixture_free(f);
+    }
+}
+
+/* An edit of the file before a restart is newer than what scontrol said before it: for that field,
+ * and no other. */
+static void an_edited_field_of_the_file_wins_at_a_restart(void **state)
+{
+    static const char *const edited =
+        NODES "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=30\n"
+              "PartitionName=b Nodes=n[3-4]\n" KEEP "SelectTypeParameters=CR_Core_Memory";
+    struct fixture *f = make_fixture();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord p = part("a");
+    p.state = (char *)"DOWN";
+    p.has_max_time_sec = true;
+    p.max_time_sec = 120;
+    assert_int_equal(fixture_update_part(f, &p), 0);
+    edit_file(f, edited);
+    fixture_restart(f);
+    const Pb__PartRecord *a = fixture_part(f, &arena, "a");
+    assert_int_equal(a->max_time_sec, 30 * 60);
+    assert_string_equal(a->state, "DOWN");
+    fixture_restart(f);
+    a = fixture_part(f, &arena, "a");
+    assert_int_equal(a->max_time_sec, 30 * 60);
+    assert_string_equal(a->state, "DOWN");
+    fixture_free(f);
 }
 
 static void partitions_come_and_go(void **state)
@@ -433,7 +482,7 @@ static void partitions_come_and_go(void **state)
         if (round == 0)
             fixture_restart(f);
         else if (round == 1)
-            fixture_reconfigure(f, NODES PARTS "SelectTypeParameters=CR_Core_Memory");
+            fixture_reconfigure(f, NODES PARTS KEEP "SelectTypeParameters=CR_Core_Memory");
     }
     p = part("new");
     assert_int_equal(part_request(f, &p, false), ERR_PART_IN_USE);
@@ -445,11 +494,64 @@ static void partitions_come_and_go(void **state)
     assert_null(fixture_part(f, &arena, "new"));
     assert_string_equal(live(f, &arena, id)->partition, "new");
     /* A line that was edited since is there again. */
-    fixture_reconfigure(f,
-                        NODES "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=60\n"
-                              "PartitionName=b Nodes=n[2-4]\nSelectTypeParameters=CR_Core_Memory");
+    fixture_reconfigure(f, NODES "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=60\n"
+                                 "PartitionName=b Nodes=n[2-4]\n" KEEP
+                                 "SelectTypeParameters=CR_Core_Memory");
     assert_string_equal(fixture_part(f, &arena, "b")->nodes, "n[2-4]");
     fixture_free(f);
+}
+
+struct part_then { /* NULL: it is not there */
+    const char *state, *new_state, *removed_nodes;
+    int64_t max_time_sec;
+};
+
+/* What scontrol has changed, created and removed is as slurm.conf(5) says after a reconfiguration,
+ * and after a restart behind it. A restart alone, and another node, change nothing. */
+static void a_reconfiguration_keeps_what_its_flags_say(void **state)
+{
+    static const struct {
+        const char *flags;
+        struct part_then then;
+    } cases[] = {
+        {"", {"UP", NULL, "n[3-4]", 60 * 60}},
+        {"ReconfigFlags=KeepPartState\n", {"DRAIN", "DOWN", "n[3-4]", 60 * 60}},
+        {"ReconfigFlags=KeepPartInfo\n", {"DRAIN", "DOWN", NULL, 120}},
+        {"ReconfigFlags=keeppartstate,KeepPartInfo\n", {"DRAIN", "DOWN", NULL, 120}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        _cleanup_free_ char *lines = mem_printf("%s%s%s", NODES PARTS, cases[i].flags,
+                                                "SelectTypeParameters=CR_Core_Memory");
+        struct fixture *f = fixture_new(lines);
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        Pb__PartRecord p = part("a"), new = part("new"), removed = part("b");
+        p.state = (char *)"DRAIN";
+        p.has_max_time_sec = true;
+        p.max_time_sec = 120;
+        new.state = (char *)"DOWN";
+        new.nodes = (char *)"n1";
+        assert_int_equal(fixture_update_part(f, &p), 0);
+        assert_int_equal(part_request(f, &new, true), 0);
+        assert_int_equal(part_request(f, &removed, false), 0);
+        struct part_then before = {"DRAIN", "DOWN", NULL, 120};
+        for (int round = 0; round < 3; round++) {
+            const struct part_then *then = round == 0 ? &before : &cases[i].then;
+            if (round == 1)
+                fixture_reconfigure(f, lines);
+            else
+                fixture_restart(f);
+            const Pb__PartRecord *a = fixture_part(f, &arena, "a"),
+                                 *b = fixture_part(f, &arena, "b"),
+                                 *n = fixture_part(f, &arena, "new");
+            assert_string_equal(a->state, then->state);
+            assert_int_equal(a->max_time_sec, then->max_time_sec);
+            assert_string_equal(n ? n->state : "none", then->new_state ? then->new_state : "none");
+            assert_string_equal(b ? b->nodes : "none",
+                                then->removed_nodes ? then->removed_nodes : "none");
+        }
+        fixture_free(f);
+    }
 }
 
 /* Whose partition left the file: it waits, and can be given another. */
@@ -625,7 +727,9 @@ int main(void)
         cmocka_unit_test(an_acknowledged_drain_outlives_the_daemon),
         cmocka_unit_test(part_changes_that_are_refused_change_nothing),
         cmocka_unit_test(a_change_outlives_restart_and_reconfiguration),
-        cmocka_unit_test(an_edited_field_of_the_file_wins),
+        cmocka_unit_test(a_reconfiguration_keeps_what_scontrol_set_over_edits_of_the_file),
+        cmocka_unit_test(an_edited_field_of_the_file_wins_at_a_restart),
+        cmocka_unit_test(a_reconfiguration_keeps_what_its_flags_say),
         cmocka_unit_test(partitions_come_and_go),
         cmocka_unit_test(a_job_outlives_its_partition),
         cmocka_unit_test(limits_of_a_partition_hold),
