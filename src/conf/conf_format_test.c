@@ -146,44 +146,34 @@ static void everything(void **state)
     conf_free(c);
 }
 
-static void differs(const char *from, const char *to, const char *expect)
-{
-    struct conf *a = test_load(from, NULL), *b = test_load(to, NULL);
-    _cleanup_str_ struct str out = STR_INIT;
-
-    conf_diff(a, b, &out);
-    assert_string_equal(str_cstr(&out), expect);
-    conf_free(a);
-    conf_free(b);
-}
-
 static void diff(void **state)
 {
     (void)state;
-    differs(HEAD, "# other words\n" HEAD "KillWait=30\n", "");
-    differs(HEAD, HEAD "MaxJobCount=20\nEpilog=/e\n",
-            "Epilog: (null) -> /e\nMaxJobCount: 10000 -> 20\n");
-    differs(HEAD "StateSaveStore=postgresql://u:old@h/d\n",
-            HEAD "StateSaveStore=postgresql://u:new@h/d\n",
-            "StateSaveStore: postgresql://u:****@h/d -> postgresql://u:****@h/d\n");
-    differs(HEAD, HEAD "FastSchedule=0\n", "FastSchedule: 1 -> 0\n");
-    differs(HEAD, "SlurmctldHost=x\n", "SlurmctldHost: ctl(ctl) -> x(x)\n");
-    differs(HEAD "NodeName=n[1-4]\n", HEAD "NodeName=n5,n[2-3]\n",
-            "node n[1,4]: removed\nnode n5: added\n");
-    differs(HEAD "NodeName=n[1-9] CPUs=4\n",
-            HEAD "NodeName=n[1-4],n6 CPUs=4\nNodeName=n5,n[7-9] CPUs=8 State=DOWN\n",
-            "node n[5,7-9]: CPUs: 4 -> 8\nnode n[5,7-9]: Sockets: 4 -> 8\n"
-            "node n[5,7-9]: State: UNKNOWN -> DOWN\n");
-    differs(HEAD "NodeName=n1\n", HEAD "NodeName=n1 Port=9 NodeAddr=x\n",
-            "node n1: NodeAddr: n1 -> x\nnode n1: Port: 6818 -> 9\n");
-    differs(HEAD "PartitionName=a\nPartitionName=b MaxTime=5\n",
-            HEAD "PartitionName=b MaxTime=UNLIMITED State=DOWN OverSubscribe=YES\n"
-                 "PartitionName=c\n",
-            "partition a: removed\npartition b: MaxTime: 00:05:00 -> UNLIMITED\n"
-            "partition b: State: UP -> DOWN\npartition b: OverSubscribe: NO -> YES:4\n"
-            "partition c: added\n");
-    differs(HEAD "NodeName=n[1-2]\nPartitionName=a Nodes=n1\n",
-            HEAD "NodeName=n[1-2]\nPartitionName=a Nodes=ALL\n", "partition a: Nodes: n1 -> ALL\n");
+    test_differs(HEAD, "# other words\n" HEAD "KillWait=30\n", "");
+    test_differs(HEAD, HEAD "MaxJobCount=20\nEpilog=/e\n",
+                 "Epilog: (null) -> /e\nMaxJobCount: 10000 -> 20\n");
+    test_differs(HEAD "StateSaveStore=postgresql://u:old@h/d\n",
+                 HEAD "StateSaveStore=postgresql://u:new@h/d\n",
+                 "StateSaveStore: postgresql://u:****@h/d -> postgresql://u:****@h/d\n");
+    test_differs(HEAD, HEAD "FastSchedule=0\n", "FastSchedule: 1 -> 0\n");
+    test_differs(HEAD, "SlurmctldHost=x\n", "SlurmctldHost: ctl(ctl) -> x(x)\n");
+    test_differs(HEAD "NodeName=n[1-4]\n", HEAD "NodeName=n5,n[2-3]\n",
+                 "node n[1,4]: removed\nnode n5: added\n");
+    test_differs(HEAD "NodeName=n[1-9] CPUs=4\n",
+                 HEAD "NodeName=n[1-4],n6 CPUs=4\nNodeName=n5,n[7-9] CPUs=8 State=DOWN\n",
+                 "node n[5,7-9]: CPUs: 4 -> 8\nnode n[5,7-9]: Sockets: 4 -> 8\n"
+                 "node n[5,7-9]: State: UNKNOWN -> DOWN\n");
+    test_differs(HEAD "NodeName=n1\n", HEAD "NodeName=n1 Port=9 NodeAddr=x\n",
+                 "node n1: NodeAddr: n1 -> x\nnode n1: Port: 6818 -> 9\n");
+    test_differs(HEAD "PartitionName=a\nPartitionName=b MaxTime=5\n",
+                 HEAD "PartitionName=b MaxTime=UNLIMITED State=DOWN OverSubscribe=YES\n"
+                      "PartitionName=c\n",
+                 "partition a: removed\npartition b: MaxTime: 00:05:00 -> UNLIMITED\n"
+                 "partition b: State: UP -> DOWN\npartition b: OverSubscribe: NO -> YES:4\n"
+                 "partition c: added\n");
+    test_differs(HEAD "NodeName=n[1-2]\nPartitionName=a Nodes=n1\n",
+                 HEAD "NodeName=n[1-2]\nPartitionName=a Nodes=ALL\n",
+                 "partition a: Nodes: n1 -> ALL\n");
 }
 
 int main(void)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "conf/conf_index.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-#include "conf/conf_internal.h"
+#include "base/mem.h"
 
 static const char *get_indexed_name(const void *base, size_t size, size_t number)
 {

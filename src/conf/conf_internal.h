@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/hostlist.h"
 #include "conf/conf.h"
+#include "conf/conf_index.h"
 
 #define CONF_FILE_MAX (64u << 20) /* bytes of all files together */
 #define CONF_LINE_MAX (1u << 20)  /* bytes of a line, continuations included */
@@ -117,6 +118,12 @@ enum conf_topo_key {
     CONF_TOPO_BLOCK_NAME,
     CONF_TOPO_SIZES,
     CONF_TOPO_RING_NAME,
+    CONF_TOPO_TORUS_NAME,
+    CONF_TOPO_DIMS,
+    CONF_TOPO_REGION,
+    CONF_TOPO_PLACEMENT,
+    CONF_TOPO_SEED,
+    CONF_TOPO_SPACING,
     CONF_TOPO_KEYS
 };
 enum conf_set_key { CONF_SET_NAME, CONF_SET_NODES, CONF_SET_FEATURE, CONF_SET_KEYS };
@@ -142,12 +149,6 @@ struct conf_rows {
     struct conf_value *defaults; /* in the scratch; NULL before the first DEFAULT line */
     bool *warned;                /* in the scratch; per key, so that a warning comes once */
     VEC(struct conf_row) row;
-};
-
-/* Names to numbers; open addressing, the names stay with their owner. */
-struct conf_index {
-    uint32_t *slot; /* number + 1; 0: empty */
-    size_t mask;
 };
 
 struct conf_private {
@@ -287,10 +288,3 @@ void conf_cr_warn(struct conf_loader *l, const char *list, struct conf_place at)
 int conf_cr_parse(const char *list, struct conf_place at, struct err *err);
 /* Hosts, users, ports, select, sockets: all that follows from scalars. */
 int conf_check(struct conf_loader *l, struct err *err);
-/* Names to numbers. They are the first members of an array's elements: base, and their size. */
-void conf_index_done(struct conf_index *index);
-void conf_index_reserve(struct conf_index *index, size_t count); /* empties it, too */
-/* Adds element 'number'. -1, or the number that has this name already. */
-long conf_index_add(struct conf_index *index, const void *base, size_t size, size_t number);
-long conf_index_find(const struct conf_index *index, const void *base, size_t size,
-                     const char *name);

@@ -144,6 +144,12 @@ static const struct conf_key topo_keys[CONF_TOPO_KEYS] = {
     {"BlockSizes", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true,
      "nodes of blocks, and of blocks of them"},
     {"RingName", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a ring of nodes"},
+    {"TorusName", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a torus, of topology.yaml"},
+    {"Dims", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "cells of a torus, or of a region"},
+    {"Region", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "the first cell of a region"},
+    {"Placement", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "cells that a job may have"},
+    {"AnchorSeed", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "first corner of a placement"},
+    {"AnchorSpacing", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "cells from corner to corner"},
 };
 
 static const struct conf_alias gres_aliases[] = {{"CPUs", "Cores", NULL}};

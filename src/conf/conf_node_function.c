@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions in host lists: feature{NAME}, and of the networks block{NAME}, switch{NAME},
- * ring{NAME}, blockwith{NODE}, switchwith{NODE} and ringwith{NODE}. */
+ * ring{NAME}, torus{NAME}, blockwith{NODE}, switchwith{NODE}, ringwith{NODE} and toruswith{NODE}.
+ */
 #include <string.h>
 
 #include "conf/conf_internal.h"
 
 static const struct function {
     const char *name;
-    enum conf_topo kind; /* CONF_TOPO_FLAT: none of this version */
-    bool is_with;        /* the argument is a node of the unit */
+    enum conf_topo kind;
+    bool is_with; /* the argument is a node of the unit */
 } functions[] = {
     {"block", CONF_TOPO_BLOCK},
     {"switch", CONF_TOPO_TREE},
@@ -16,8 +17,8 @@ static const struct function {
     {"switchwith", CONF_TOPO_TREE, true},
     {"ring", CONF_TOPO_RING},
     {"ringwith", CONF_TOPO_RING, true},
-    {"torus", CONF_TOPO_FLAT},
-    {"toruswith", CONF_TOPO_FLAT, true},
+    {"torus", CONF_TOPO_TORUS},
+    {"toruswith", CONF_TOPO_TORUS, true},
 };
 
 char *conf_function_argument(const char *word, const char *function)
@@ -58,9 +59,6 @@ static int add_unit(const struct conf *c, const struct function *f, const char *
 {
     const struct conf_switch *unit = find_anywhere(c, f, argument);
     const struct conf_topo_words *words = conf_topo_words(f->kind);
-    if (!words)
-        return err_set(err, -ERR_NO_NODE, "%s{%.200s}: topologies of this kind are not available",
-                       f->name, argument);
     if (!unit && f->is_with)
         return err_set(err, -ERR_NO_NODE, "%s{%.200s}: no %s has a node of this name", f->name,
                        argument, words->unit);

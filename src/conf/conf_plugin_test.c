@@ -50,9 +50,9 @@ static const struct {
     {CONF_KEY_switch_type, "switch/none", "", "switch/hpe_slingshot switch/nvidia_imex"},
     {CONF_KEY_task_plugin, "task/affinity task/cgroup task/none", "", ""},
     {CONF_KEY_tls_type, "tls/noise tls/none", "", "tls/s2n"},
-    {CONF_KEY_topology_plugin, "topology/block topology/ring topology/tree topology/flat",
-     "topology/default=topology/flat topology/none=topology/flat",
-     "topology/3d_torus topology/torus3d"},
+    {CONF_KEY_topology_plugin,
+     "topology/block topology/ring topology/torus3d topology/tree topology/flat",
+     "topology/default=topology/flat topology/none=topology/flat", "topology/3d_torus"},
 };
 
 /* "none" of a list is nothing. */

@@ -100,4 +100,16 @@ static inline void test_silent(const char *const *texts, size_t count)
     }
 }
 
+/* Checks the difference that conf_diff() reports. */
+static inline void test_differs(const char *from, const char *to, const char *expect)
+{
+    struct conf *a = test_load(from, NULL), *b = test_load(to, NULL);
+    _cleanup_str_ struct str out = STR_INIT;
+
+    conf_diff(a, b, &out);
+    assert_string_equal(str_cstr(&out), expect);
+    conf_free(a);
+    conf_free(b);
+}
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

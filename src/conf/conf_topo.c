@@ -11,13 +11,13 @@
 #include "base/path.h"
 #include "conf/conf_topo_file.h"
 
-#define SWITCHES_MAX 100000
 #define DEFAULT_NAME "default" /* of the network of topology.conf */
 
 static const struct conf_topo_words kinds[] = {
     [CONF_TOPO_TREE] = {"topology/tree", "tree", "SwitchName", "switch", "switches"},
     [CONF_TOPO_BLOCK] = {"topology/block", "block", "BlockName", "block", "blocks"},
     [CONF_TOPO_RING] = {"topology/ring", "ring", "RingName", "ring", "rings"},
+    [CONF_TOPO_TORUS] = {"topology/torus3d", "torus3d", "TorusName", "torus", "toruses"},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -34,7 +34,7 @@ static bool has_value(const struct conf_row *row, enum conf_topo_key key)
     return row->value[key].text && *row->value[key].text;
 }
 
-static int check_name(const struct conf_value *v, const char *key, struct err *err)
+int conf_topo_check_name(const struct conf_value *v, const char *key, struct err *err)
 {
     if (v->text[strcspn(v->text, "[],=\" ")])
         return conf_fail(v->at, err, "%s=%s: expected one name", key, v->text);
@@ -86,7 +86,8 @@ static int leaf_nodes(struct conf_loader *l, struct conf_switch *s, const struct
 
 static const enum conf_topo_key name_keys[] = {[CONF_TOPO_TREE] = CONF_TOPO_SWITCH,
                                                [CONF_TOPO_BLOCK] = CONF_TOPO_BLOCK_NAME,
-                                               [CONF_TOPO_RING] = CONF_TOPO_RING_NAME};
+                                               [CONF_TOPO_RING] = CONF_TOPO_RING_NAME,
+                                               [CONF_TOPO_TORUS] = CONF_TOPO_TORUS_NAME};
 
 static int add_switch(struct conf_loader *l, struct conf_network *net, const struct conf_row *row,
                       struct bitset *taken, struct err *err)
@@ -94,11 +95,11 @@ static int add_switch(struct conf_loader *l, struct conf_network *net, const str
     const struct conf_value *v = row->value;
     enum conf_topo_key key = name_keys[net->kind];
     const char *word = kinds[net->kind].key;
-    int rc = check_name(&v[key], word, err);
+    int rc = conf_topo_check_name(&v[key], word, err);
     if (rc < 0)
         return rc;
-    if (net->switches.len == SWITCHES_MAX)
-        return conf_fail(row->at, err, "more than %d lines", SWITCHES_MAX);
+    if (net->switches.len == CONF_SWITCHES_MAX)
+        return conf_fail(row->at, err, "more than %d lines", CONF_SWITCHES_MAX);
     struct conf_switch s = {.name = v[key].text,
                             .link_speed = 1,
                             .parent = CONF_NO_SWITCH,
@@ -149,22 +150,44 @@ static int read_sizes(struct conf_network *net, const struct conf_value *v, stru
     return 0;
 }
 
+/* The kind of network that the line is of, by the key that it begins with; CONF_TOPO_FLAT: it has
+ * none of them, or several. */
+static enum conf_topo find_row_kind(const struct conf_row *row)
+{
+    static const struct {
+        enum conf_topo_key key;
+        enum conf_topo kind;
+    } first[] = {
+        {CONF_TOPO_SWITCH, CONF_TOPO_TREE},      {CONF_TOPO_BLOCK_NAME, CONF_TOPO_BLOCK},
+        {CONF_TOPO_SIZES, CONF_TOPO_BLOCK},      {CONF_TOPO_RING_NAME, CONF_TOPO_RING},
+        {CONF_TOPO_TORUS_NAME, CONF_TOPO_TORUS}, {CONF_TOPO_REGION, CONF_TOPO_TORUS},
+        {CONF_TOPO_PLACEMENT, CONF_TOPO_TORUS},
+    };
+    enum conf_topo kind = CONF_TOPO_FLAT;
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+        if (has_value(row, first[i].key)) {
+            kind = first[i].kind;
+            count++;
+        }
+    return count == 1 ? kind : CONF_TOPO_FLAT;
+}
+
 static int take_row(struct conf_loader *l, struct conf_network *net, const struct conf_row *row,
                     struct bitset *taken, struct err *err)
 {
-    bool sizes = has_value(row, CONF_TOPO_SIZES);
-    bool has_own = has_value(row, name_keys[net->kind]) || (sizes && net->kind == CONF_TOPO_BLOCK);
-    if (sizes + has_value(row, CONF_TOPO_BLOCK_NAME) + has_value(row, CONF_TOPO_SWITCH) +
-            has_value(row, CONF_TOPO_RING_NAME) !=
-        1)
+    enum conf_topo kind = find_row_kind(row);
+    if (kind == CONF_TOPO_FLAT)
         return conf_fail(row->at, err,
                          "a line begins with SwitchName=, BlockName=, BlockSizes= or RingName=");
-    if (!has_own)
+    if (kind != net->kind)
         return conf_fail(row->at, err,
                          "TopologyPlugin=%s takes lines of %s=", l->conf->topology_plugin,
                          kinds[net->kind].key);
-    return sizes ? read_sizes(net, &row->value[CONF_TOPO_SIZES], err)
-                 : add_switch(l, net, row, taken, err);
+    if (kind == CONF_TOPO_TORUS)
+        return conf_torus_take_row(l, net, row, taken, err);
+    return has_value(row, CONF_TOPO_SIZES) ? read_sizes(net, &row->value[CONF_TOPO_SIZES], err)
+                                           : add_switch(l, net, row, taken, err);
 }
 
 /* --- the trees ---------------------------------------------------------------------------------
@@ -236,8 +259,10 @@ static void warn_unconnected(struct conf_loader *l, const struct conf_network *n
     long first = bitset_next_clear(taken, 0);
     if (out && first >= 0 && net->switches.len)
         conf_warn(l, get_switch_place(&vec_last(&net->switches)),
-                  "%zu nodes are in no %s, the first is %s: each is alone", out,
-                  kinds[net->kind].unit, l->conf->nodes.data[first].name);
+                  "%zu nodes are in no %s, the first is %s: %s", out, kinds[net->kind].unit,
+                  l->conf->nodes.data[first].name,
+                  net->kind == CONF_TOPO_TORUS ? "jobs that this topology places get none of them"
+                                               : "each is alone");
 }
 
 /* What the file alone says. */
@@ -247,22 +272,28 @@ static void note_file(struct conf_network *net, size_t nodes)
     net->file_leaf = mem_new_array(uint32_t, nodes + 1);
     for (size_t i = 0; i < nodes; i++)
         net->file_leaf[i] = CONF_NO_SWITCH;
-    for (uint32_t i = 0; i < net->switches.len; i++)
+    for (uint32_t i = 0; i < net->switches.len; i++) {
+        conf_torus_reset(&net->switches.data[i]);
         if (!net->switches.data[i].switches)
             bitset_foreach (net->switches.data[i].node_set, node)
                 net->file_leaf[node] = i;
+    }
 }
 
 /* The network is again as note_file() has found it. */
 static void reset_network(struct conf_network *net, size_t nodes)
 {
-    while (net->switches.len > net->file_count)
-        bitset_free(net->switches.data[--net->switches.len].node_set);
+    while (net->switches.len > net->file_count) {
+        struct conf_switch *added = &net->switches.data[--net->switches.len];
+        bitset_free(added->node_set);
+        vec_done(&added->cells);
+    }
     vec_foreach (&net->switches, s) {
         s->switches = s->file_switches;
         s->parent = CONF_NO_SWITCH;
         s->level = 0;
         bitset_zero(s->node_set);
+        conf_torus_reset(s);
     }
     for (size_t i = 0; i < nodes; i++)
         if (net->file_leaf[i] != CONF_NO_SWITCH)
@@ -277,7 +308,11 @@ static int join_network(struct conf_loader *l, struct conf_network *net, const c
     vec_foreach (&net->switches, s)
         bitset_or(taken, s->node_set);
     int rc = index_names(net, &index, conf_topo_units_most(l->conf, placed), err);
-    if (rc == 0)
+    if (rc == 0 && net->kind == CONF_TOPO_TORUS)
+        conf_torus_move_nodes(l, net, placed, taken);
+    else if (rc == 0 && net->kind == CONF_TOPO_RING)
+        conf_ring_move_nodes(l, net, placed, &index, taken);
+    else if (rc == 0)
         conf_topo_move_nodes(l, net, placed, &index, taken);
     for (uint32_t i = 0; i < net->switches.len && rc == 0; i++)
         if (net->switches.data[i].switches)
@@ -300,6 +335,7 @@ static int build_network(struct conf_loader *l, struct conf_network *net,
     if (rc < 0 || net->kind == CONF_TOPO_FLAT)
         return rc;
     note_file(net, l->conf->nodes.len);
+    conf_torus_warn(l, net);
     return join_network(l, net, NULL, err);
 }
 
@@ -340,6 +376,11 @@ static int build_conf_network(struct conf_loader *l, struct err *err)
     struct conf_network *net = add_network(l, DEFAULT_NAME, find_plugin_kind(plugin));
     if (net->kind == CONF_TOPO_FLAT)
         return 0;
+    if (net->kind == CONF_TOPO_TORUS)
+        return conf_fail(l->priv->written[CONF_KEY_topology_plugin].at, err,
+                         "TopologyPlugin=%s: toruses cannot be in topology.conf: write them in "
+                         "topology.yaml beside slurm.conf",
+                         plugin);
     int rc = build_network(l, net, l->topo.row.data, l->topo.row.len, err);
     if (rc == 0 && !net->switches.len)
         rc = conf_fail(l->priv->written[CONF_KEY_topology_plugin].at, err,
@@ -427,6 +468,8 @@ void conf_topo_done(struct conf *c)
         vec_foreach (&net->switches, s) {
             bitset_free(s->node_set);
             vec_done(&s->order);
+            vec_done(&s->cells);
+            vec_done(&s->placements);
         }
         vec_done(&net->switches);
         vec_done(&net->block_sizes);

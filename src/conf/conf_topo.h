@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The networks, as topology.conf or topology.yaml beside slurm.conf says: switches in trees
- * (topology/tree), blocks of nodes (topology/block), which are leaves too, or rings of them
- * (topology/ring). topology.conf has one, topology.yaml may have several: a partition names the one
- * that its jobs are placed by.
+ * (topology/tree), blocks of nodes (topology/block), which are leaves too, rings of them
+ * (topology/ring), or toruses of cells with a node each (topology/torus3d). topology.conf has one,
+ * topology.yaml may have several: a partition names the one that its jobs are placed by.
  */
 #pragma once
 
@@ -15,13 +15,15 @@
 #define CONF_SWITCH_LEVELS_MAX 16
 #define CONF_NO_SWITCH UINT32_MAX
 #define CONF_RING_NODES_MAX 16
+#define CONF_NO_NODE UINT32_MAX
+#define CONF_AXES 3 /* of a torus: x, y, z */
 
 struct bitset;
 struct conf;
 struct err;
 struct str;
 
-enum conf_topo { CONF_TOPO_FLAT, CONF_TOPO_TREE, CONF_TOPO_BLOCK, CONF_TOPO_RING };
+enum conf_topo { CONF_TOPO_FLAT, CONF_TOPO_TREE, CONF_TOPO_BLOCK, CONF_TOPO_RING, CONF_TOPO_TORUS };
 
 struct conf_topo_words { /* of a kind that is not flat */
     const char *plugin;  /* topology/tree; also what topology.yaml calls it: */
@@ -32,6 +34,11 @@ struct conf_topo_words { /* of a kind that is not flat */
 };
 const struct conf_topo_words *conf_topo_words(enum conf_topo kind); /* NULL: flat */
 
+struct conf_placement { /* a shape that jobs may have in a torus, and where */
+    uint32_t dims[CONF_AXES];
+    uint32_t seed[CONF_AXES], spacing[CONF_AXES]; /* its corners: seed + i * spacing */
+};
+
 struct conf_switch {
     const char *name;
     const char *switches;      /* its children; NULL: a leaf */
@@ -40,7 +47,12 @@ struct conf_switch {
     uint32_t level;          /* 0: a leaf */
     uint32_t parent;         /* index; CONF_NO_SWITCH: none */
     struct bitset *node_set; /* all nodes below it */
-    VEC(uint32_t) order;     /* of a ring: its nodes in the file, from its first place on */
+    VEC(uint32_t)
+    order;               /* of a ring: its nodes in the file, from its first place on; of a
+                            torus: by cell, its node in the file or CONF_NO_NODE */
+    VEC(uint32_t) cells; /* of both: the same, with nodes where Topology= puts them */
+    uint32_t dims[CONF_AXES];
+    VEC(struct conf_placement) placements;
     const char *file;
     int line, column; /* column 0: unknown */
 };
@@ -67,8 +79,17 @@ const struct conf_network *conf_default_network(const struct conf *c);
  */
 int conf_topo_place(struct conf *c, const char *const *placed, struct err *err);
 
-/* Topology= of a node; -ERR_PARSE: a topology or a unit that it cannot be on. */
-int conf_topo_check_units(const struct conf *c, const char *units, struct err *err);
+/* Checks a Topology= for 'count' nodes. -ERR_PARSE: it names a topology or unit that cannot have
+ * them. */
+int conf_topo_check_units(const struct conf *c, const char *units, size_t count, struct err *err);
+
+/* Of the ring of this network that a Topology= names. false: it names none. */
+bool conf_ring_find_position(const struct conf_network *net, const char *list, uint32_t *position);
+/* The list with another position; the caller frees. */
+char *conf_ring_set_position(const struct conf_network *net, const char *list, uint32_t position);
+
+/* Cells of a torus are counted with x varying fastest. */
+uint32_t conf_torus_cell(const uint32_t dims[CONF_AXES], const uint32_t at[CONF_AXES]);
 
 /* What "scontrol show topology" shows of a network, a line for each switch or block; of: a switch,
  * or those that reach all of some nodes (NULL: all). -ERR_NO_NODE: there is neither; nothing: it is

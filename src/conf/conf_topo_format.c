@@ -2,7 +2,7 @@
 /* What "scontrol show topology" shows. */
 #include <string.h>
 
-#include "conf/conf_internal.h"
+#include "conf/conf_topo_file.h"
 
 static void put_set(const struct conf *c, const struct bitset *set, struct str *out)
 {
@@ -35,13 +35,12 @@ static void put_block(const struct conf *c, const struct conf_network *net, size
                net->block_sizes.len ? (size_t)net->block_sizes.data[0] : own);
 }
 
-/* In the order of the ring, without those that are in other places now. */
+/* In the order of the ring. */
 static void put_order(const struct conf *c, const struct conf_switch *s, struct str *out)
 {
     _cleanup_hostlist_ struct hostlist *list = hostlist_new();
-    vec_foreach (&s->order, i)
-        if (bitset_test(s->node_set, *i))
-            hostlist_push(list, c->nodes.data[*i].name);
+    vec_foreach (&s->cells, i)
+        hostlist_push(list, c->nodes.data[*i].name);
     hostlist_format(list, out);
 }
 
@@ -98,6 +97,8 @@ int conf_topo_format(const struct conf *c, const char *name, const char *of, str
             put_block(c, net, i, out);
         else if (net->kind == CONF_TOPO_RING)
             put_ring(c, &net->switches.data[i], i, out);
+        else if (net->kind == CONF_TOPO_TORUS)
+            conf_torus_format(c, &net->switches.data[i], i, out);
         else
             put_switch(c, &net->switches.data[i], out);
     }
@@ -121,6 +122,10 @@ static void put_topology(const struct conf *c, const struct conf_network *net, s
         str_printf(out, "%s      - %u\n", i ? "" : "    block_sizes:\n", net->block_sizes.data[i]);
     str_printf(out, "    %s:\n", words->units);
     vec_foreach (&net->switches, s) {
+        if (net->kind == CONF_TOPO_TORUS) {
+            conf_torus_format_yaml(c, s, out);
+            continue;
+        }
         str_printf(out, "      - %s: %s\n", words->unit, s->name);
         if (s->switches) {
             str_printf(out, "        children: \"%s\"\n", s->switches);

@@ -11,7 +11,7 @@
 
 #define FIRST_UNIT -2 /* of a path: no unit is named before it */
 
-static struct conf_place place_of_row(const struct conf_node_row *row)
+struct conf_place conf_topo_place_of_row(const struct conf_node_row *row)
 {
     return (struct conf_place){row->file, row->line};
 }
@@ -26,15 +26,13 @@ static const char *next_pair(const char **list, size_t *len)
     return *len ? pair : NULL;
 }
 
-/* What there is instead of the lines of the networks; NULL: nothing. */
-static const char *list_of(const struct conf *c, const char *const *placed, size_t node)
+const char *conf_topo_list_of(const struct conf *c, const char *const *placed, size_t node)
 {
     return placed && placed[node] ? placed[node]
                                   : c->node_rows.data[c->nodes.data[node].row].topology;
 }
 
-/* NULL: the list names no unit of that network. */
-static char *path_in(struct conf_loader *l, const char *list, const char *network)
+char *conf_topo_path_in(struct conf_loader *l, const char *list, const char *network)
 {
     size_t len, name = strlen(network);
     for (const char *pair; (pair = next_pair(&list, &len));)
@@ -49,8 +47,9 @@ static bool is_leaf(const struct conf_switch *s)
     return !s->switches;
 }
 
-static uint32_t add_unit(struct conf_loader *l, struct conf_network *net, struct conf_index *index,
-                         const char *name, const struct conf_node_row *row)
+uint32_t conf_topo_add_unit(struct conf_loader *l, struct conf_network *net,
+                            struct conf_index *index, const char *name,
+                            const struct conf_node_row *row)
 {
     struct conf_switch s = {.name = name,
                             .link_speed = 1,
@@ -77,11 +76,6 @@ static int check_unit(const struct conf_network *net, long found, const char *na
     bool wrong = !*name || name[strcspn(name, "[]= ")] ||
                  (found >= 0 && is_leaf(&net->switches.data[found]) != last) ||
                  (!last && net->kind == CONF_TOPO_BLOCK);
-    if (net->kind == CONF_TOPO_RING)
-        return err_set(err, -ERR_PARSE,
-                       "Topology=%s: '%s' is not a unit that nodes can be put on: the places of "
-                       "rings are those of topology.conf or topology.yaml",
-                       list, name);
     if (!wrong)
         return 0;
     return err_set(err, -ERR_PARSE, "Topology=%s: '%s' is not a %s of topology %s", list, name,
@@ -91,21 +85,19 @@ static int check_unit(const struct conf_network *net, long found, const char *na
                    net->name);
 }
 
-/* The leaf at the end of the path; CONF_NO_SWITCH: it was told what is wrong. */
+/* The leaf at the end of the path; CONF_NO_SWITCH: 'err' says what is wrong. */
 static uint32_t find_leaf(struct conf_loader *l, struct conf_network *net, struct conf_index *index,
-                          const struct conf_node_row *row, const char *list, char *path)
+                          const struct conf_node_row *row, const char *list, char *path,
+                          struct err *err)
 {
     uint32_t above = CONF_NO_SWITCH;
-    struct err err = {0};
     for (char *rest = path; rest;) {
         const char *name = strsep(&rest, ":");
         long found = conf_index_find(index, net->switches.data, sizeof(struct conf_switch), name);
-        if (check_unit(net, found, name, !rest, list, &err) < 0) {
-            conf_fault(l, place_of_row(row), "%s", err.text);
+        if (check_unit(net, found, name, !rest, list, err) < 0)
             return CONF_NO_SWITCH;
-        }
         if (found < 0) {
-            found = add_unit(l, net, index, name, row);
+            found = conf_topo_add_unit(l, net, index, name, row);
             net->switches.data[found].switches = rest ? "" : NULL;
             if (above != CONF_NO_SWITCH)
                 add_child(l, &net->switches.data[above], name);
@@ -115,23 +107,53 @@ static uint32_t find_leaf(struct conf_loader *l, struct conf_network *net, struc
     return above;
 }
 
-static void take_off(struct conf_network *net, struct bitset *taken, size_t node)
+void conf_topo_take_off(struct conf_network *net, struct bitset *taken, size_t node)
 {
     if (bitset_test(taken, node))
         bitset_unset(net->switches.data[net->file_leaf[node]].node_set, node);
     bitset_unset(taken, node);
 }
 
+/* The number of nodes from this one on that have its line and its list. */
+static size_t count_alike(const struct conf *c, const char *const *placed, size_t node)
+{
+    size_t end = node;
+    while (end < c->nodes.len && c->nodes.data[end].row == c->nodes.data[node].row &&
+           str_eq(conf_topo_list_of(c, placed, end), conf_topo_list_of(c, placed, node)))
+        end++;
+    return end - node;
+}
+
+size_t conf_topo_tell_bad_list(struct conf_loader *l, const char *const *placed, size_t node,
+                               size_t told, const struct err *err)
+{
+    if (node < told)
+        return told;
+    const struct conf *c = l->conf;
+    const struct conf_node *n = &c->nodes.data[node];
+    size_t count = count_alike(c, placed, node);
+    struct conf_place at = conf_topo_place_of_row(&c->node_rows.data[n->row]);
+    if (count == 1)
+        conf_fault(l, at, "%s", err->text);
+    else
+        conf_fault(l, at, "%s (%zu nodes, the first is %s)", err->text, count, n->name);
+    return node + count;
+}
+
 void conf_topo_move_nodes(struct conf_loader *l, struct conf_network *net,
                           const char *const *placed, struct conf_index *index, struct bitset *taken)
 {
+    size_t told = 0;
     for (size_t i = 0; i < l->conf->nodes.len; i++) {
         const struct conf_node_row *row = &l->conf->node_rows.data[l->conf->nodes.data[i].row];
-        const char *list = list_of(l->conf, placed, i);
-        char *path = list ? path_in(l, list, net->name) : NULL;
-        uint32_t leaf = path ? find_leaf(l, net, index, row, list, path) : CONF_NO_SWITCH;
+        const char *list = conf_topo_list_of(l->conf, placed, i);
+        char *path = list ? conf_topo_path_in(l, list, net->name) : NULL;
+        struct err err = {0};
+        uint32_t leaf = path ? find_leaf(l, net, index, row, list, path, &err) : CONF_NO_SWITCH;
+        if (err.code)
+            told = conf_topo_tell_bad_list(l, placed, i, told, &err);
         if (list && (leaf != CONF_NO_SWITCH || !path))
-            take_off(net, taken, i);
+            conf_topo_take_off(net, taken, i);
         if (leaf == CONF_NO_SWITCH)
             continue;
         bitset_set(taken, i);
@@ -144,9 +166,19 @@ size_t conf_topo_units_most(const struct conf *c, const char *const *placed)
 {
     size_t most = 0;
     for (size_t i = 0; i < c->nodes.len; i++)
-        for (const char *at = list_of(c, placed, i); at && (at = strchr(at, ':')); at++)
+        for (const char *at = conf_topo_list_of(c, placed, i); at && (at = strchr(at, ':')); at++)
             most++;
     return most;
+}
+
+/* The first pair of a network counts. */
+static bool is_named_before(const char *list, const char *pair, const char *network)
+{
+    size_t len, name = strlen(network);
+    for (const char *other; (other = next_pair(&list, &len)) && other < pair;)
+        if (len > name && other[name] == ':' && strncmp(other, network, name) == 0)
+            return true;
+    return false;
 }
 
 /* The network that a pair of the list begins with; -1: it was told what is wrong. */
@@ -160,6 +192,10 @@ static long find_pair_network(const struct conf *c, const char *pair, size_t len
         err_set(err, -ERR_PARSE, "Topology=%s: expected TOPOLOGY:UNIT", list);
     else if (found < 0)
         err_set(err, -ERR_PARSE, "Topology=%s: unknown topology '%s'", list, name);
+    if (found >= 0 && is_named_before(list, pair, name)) {
+        err_set(err, -ERR_PARSE, "Topology=%s: a node has one place in topology '%s'", list, name);
+        found = -1;
+    }
     return found;
 }
 
@@ -182,12 +218,12 @@ void conf_topo_check_nodes(struct conf_loader *l)
         for (const char *pair; (pair = next_pair(&list, &len));) {
             struct err err = {0};
             if (find_pair_network(l->conf, pair, len, row->topology, &err) < 0)
-                conf_fault(l, place_of_row(row), "%s", err.text);
+                conf_fault(l, conf_topo_place_of_row(row), "%s", err.text);
         }
     }
 }
 
-static long find_unit(const struct conf_network *net, const char *name)
+long conf_topo_find_unit(const struct conf_network *net, const char *name)
 {
     for (size_t i = 0; i < net->switches.len; i++)
         if (strcmp(net->switches.data[i].name, name) == 0)
@@ -201,7 +237,7 @@ static int check_path(const struct conf_network *net, char *path, const char *li
     int rc = 0;
     while (path && rc == 0) {
         const char *name = strsep(&path, ":");
-        long found = find_unit(net, name);
+        long found = conf_topo_find_unit(net, name);
         rc = check_unit(net, found, name, !path, list, err);
         rc = rc == 0 ? check_above(net, above, found, list, err) : rc;
         above = found;
@@ -209,7 +245,20 @@ static int check_path(const struct conf_network *net, char *path, const char *li
     return rc;
 }
 
-int conf_topo_check_units(const struct conf *c, const char *units, struct err *err)
+/* Several nodes are not in one cell, and a cell has one node. */
+static int check_cell(const struct conf *c, const struct conf_network *net, char *path,
+                      const char *list, size_t count, struct err *err)
+{
+    struct conf_torus_place place;
+    int rc = conf_torus_read_place(net, path, list, &place, err);
+    rc = rc == 0 ? conf_torus_check_empty(c, net, &place, list, err) : rc;
+    if (rc == 0 && count > 1)
+        rc = err_set(err, -ERR_PARSE, "Topology=%s: %zu nodes, a cell of a torus has one", list,
+                     count);
+    return rc;
+}
+
+int conf_topo_check_units(const struct conf *c, const char *units, size_t count, struct err *err)
 {
     const char *list = units;
     size_t len;
@@ -222,7 +271,10 @@ int conf_topo_check_units(const struct conf *c, const char *units, struct err *e
             return err_set(err, -ERR_PARSE, "Topology=%s: topology %s is flat and has no units",
                            units, net->name);
         _cleanup_free_ char *path = mem_strndup(pair, len);
-        int rc = check_path(net, strchr(path, ':') + 1, units, err);
+        char *rest = strchr(path, ':') + 1;
+        int rc = net->kind == CONF_TOPO_TORUS  ? check_cell(c, net, rest, units, count, err)
+                 : net->kind == CONF_TOPO_RING ? conf_ring_check_place(net, rest, units, count, err)
+                                               : check_path(net, rest, units, err);
         if (rc < 0)
             return rc;
     }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Networks, by lines of topology.conf and by topology.yaml. */
-#include "conf/conf_test_util.h"
-
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "conf/conf_topo_test_util.h"
 
 #define TREE HEAD "TopologyPlugin=topology/tree\nNodeName=n[1-8]\n"
 #define BLOCK HEAD "TopologyPlugin=block\nNodeName=n[1-8]\n"
@@ -19,7 +15,7 @@ static void show_network(const struct conf *c, const struct conf_network *net, s
         if (s->parent != CONF_NO_SWITCH)
             str_printf(out, "<%s", net->switches.data[s->parent].name);
         if (net->kind == CONF_TOPO_RING) {
-            vec_foreach (&s->order, i)
+            vec_foreach (&s->cells, i)
                 str_printf(out, " %s", c->nodes.data[*i].name);
             continue;
         }
@@ -113,6 +109,15 @@ static void warned(void **state)
     test_warned(v, COUNT(v));
 }
 
+/* 'says': a part of the error; NULL: there is none. */
+static void check_units(const struct conf *c, const char *units, size_t count, const char *says)
+{
+    struct err err = {0};
+    int rc = conf_topo_check_units(c, units, count, &err);
+    if (!says != (rc == 0) || (says && !strstr(err.text, says)))
+        fail_msg("%s: %d, %s", units, rc, err.text);
+}
+
 static void networks(void **state)
 {
     (void)state;
@@ -166,6 +171,9 @@ static void nodes_name_their_units(void **state)
         {HEAD "TopologyPlugin=block\nNodeName=n1 Topology=default:b0:b1\n" T
               "BlockName=b1 Nodes=n1\n",
          "t.conf:3: ", "'b0' is not a block of topology default"},
+        {HEAD "TopologyPlugin=block\nNodeName=n[1-8] Topology=default:b0:b1\n" T
+              "BlockName=b1 Nodes=ALL\n",
+         "t.conf:3: ", "'b0' is not a block of topology default (8 nodes, the first is n1)"},
         {HEAD "NodeName=n1 Topology=b1\n", "t.conf:2: ", "expected TOPOLOGY:UNIT"},
         {HEAD "NodeName=n1 Topology=x:b1\n", "t.conf:2: ", "unknown topology 'x'"},
     };
@@ -182,6 +190,108 @@ static void nodes_name_their_units(void **state)
     says(HEAD "NodeName=n[1-2]\nNodeName=n3 Topology=b:b1\nTopologyConf=a:tree\n" T
               "SwitchName=s1 Nodes=n[1-3]\nTopologyConf=b:block\n" T "BlockName=b1 Nodes=n1\n",
          "s1:0:1 n1 n2"); /* the list is all that n3 is on */
+}
+
+#define NODES HEAD "NodeName=n[1-8]\n"
+#define PAIRS(nodes) "TopologyConf=pairs:block\n" T "BlockName=b1 Nodes=" nodes "\n"
+#define LEAVES "TopologyConf=leaves:tree\n" T "SwitchName=s1 Nodes=ALL\n"
+
+static void a_new_configuration_names_the_topologies_that_change(void **state)
+{
+    test_differs(NODES, NODES PAIRS("n[1-2]"),
+                 "topology pairs: added: block, 1 block\ncluster_default: default -> pairs\n");
+    test_differs(NODES PAIRS("n[1-2]"), NODES,
+                 "topology pairs: removed\ncluster_default: pairs -> default\n");
+    test_differs(NODES PAIRS("n[1-2]"), NODES PAIRS("n[3-4]"),
+                 "topology pairs: its blocks have changed\n");
+    test_differs(NODES PAIRS("n[1-2]"), NODES PAIRS("n[1-2]") LEAVES,
+                 "topology leaves: added: tree, 1 switch\n");
+    test_differs(NODES LEAVES PAIRS("n[1-2]"), NODES PAIRS("n[1-2]") LEAVES,
+                 "cluster_default: leaves -> pairs\n");
+    test_differs(
+        TREE T "SwitchName=a Nodes=ALL\n", BLOCK T "BlockName=a Nodes=ALL\n",
+        "TopologyPlugin: topology/tree -> topology/block\ntopology default: tree -> block\n");
+    test_differs(TREE T "SwitchName=a Nodes=ALL\n", TREE T "SwitchName=a Nodes=ALL LinkSpeed=2\n",
+                 "topology default: its switches have changed\n");
+    test_differs(RING T "RingName=a Nodes=n[1-3]\n", RING T "RingName=a Nodes=n3,n[1-2]\n",
+                 "topology default: its rings have changed\n");
+    test_differs(NODES "NodeName=n9 Topology=pairs:b1\n" PAIRS("n1"),
+                 NODES "NodeName=n9 Topology=pairs:b2\n" PAIRS("n1"),
+                 "node n9: Topology: pairs:b1 -> pairs:b2\n");
+    test_differs(NODES PAIRS("n1"), "NodeName=n0\n" NODES PAIRS("n1"), "node n0: added\n");
+}
+
+/* RINGS: r1 of n1, n2 and n3, and n4 in no ring. */
+#define RINGS(lines) HEAD "TopologyPlugin=topology/ring\n" lines T "RingName=r1 Nodes=n[1-3]\n"
+
+static void nodes_name_positions_of_rings(void **state)
+{
+    static const struct test_refusal v[] = {
+        {RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=default:r1\n"),
+         "t.conf:4: ", "Topology=default:r1: a position from 0 to 15 is expected behind ring 'r1'"},
+        {RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=default:r1:16\n"),
+         "t.conf:4: ", "a position from 0 to 15"},
+        {RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=default:r1:x\n"),
+         "t.conf:4: ", "a position from 0 to 15"},
+        {RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=default:r1:+1\n"),
+         "t.conf:4: ", "a position from 0 to 15"},
+        {RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=default:r1:0,default:r2:0\n"),
+         "t.conf:4: ", "Topology=default:r1:0,default:r2:0: a node has one place in topology"},
+        {RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=default::0\n"),
+         "t.conf:4: ", "'' is not a name of a ring"},
+    };
+    (void)state;
+    test_warned(v, COUNT(v));
+    says(RINGS("NodeName=n[1-3]\nNodeName=n4 Topology=default:r1:1\n"), "r1:0:1 n1 n4 n2 n3");
+    says(RINGS("NodeName=n1 Topology=default:r1:2\nNodeName=n[2-3]\n"), "r1:0:1 n2 n3 n1");
+    says(RINGS("NodeName=n[1-3]\nNodeName=n4 Topology=default:r1:4\n"
+               "NodeName=n5 Topology=default:r1:3\n"),
+         "r1:0:1 n1 n2 n3 n5 n4");
+    says(RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=default:r2:1\n"
+               "NodeName=n[4-5] Topology=default:r2:0\n"),
+         "r1:0:1 n1 n2|r2:0:1 n4 n3 n5");
+    says(RINGS("NodeName=n[1-3]\nNodeName=m[1-14] Topology=default:r1:3\n"), /* m14 has no place */
+         "r1:0:1 n1 n2 n3 m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11 m12 m13");
+    says(RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=other:x\n"), "r1:0:1 n1 n2");
+}
+
+static void nodes_are_placed_anew_in_rings(void **state)
+{
+    static const struct {
+        const char *placed[5], *expected;
+    } v[] = {
+        {{NULL}, "r1:0:1 n1 n2 n3"},
+        {{NULL, NULL, NULL, "default:r1:0"}, "r1:0:1 n4 n1 n2 n3"},
+        {{"default:r2:0", "", NULL, "default:r2:1", "default:r1:1"}, "r1:0:1 n3 n5|r2:0:1 n1 n4"},
+        {{NULL}, "r1:0:1 n1 n2 n3"},
+    };
+    static const struct {
+        const char *units;
+        size_t count;
+        const char *says; /* NULL: none */
+    } checked[] = {
+        {"default:r1:0", 1, NULL},
+        {"default:r1:3", 13, NULL},
+        {"default:r1:4", 1, "ring 'r1' has 3 nodes: use a position up to 3"},
+        {"default:r1:3", 14, "ring 'r1' would have 17 nodes, a ring has at most 16"},
+        {"default:r2:0", 2, NULL},
+        {"default:r2:1", 1, "ring 'r2' is new: its first position is 0"},
+        {"default:r1", 1, "a position from 0 to 15 is expected behind ring 'r1'"},
+        {"default:r1:+1", 1, "a position from 0 to 15 is expected behind ring 'r1'"},
+        {"default:r1:0,default:r2:0", 1, "a node has one place in topology 'default'"},
+        {"default:a=b:0", 1, "'a=b' is not a name of a ring"},
+    };
+    struct conf *c = test_load(RINGS("NodeName=n[1-5]\n"), NULL);
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_str_ struct str out = STR_INIT;
+        assert_int_equal(conf_topo_place(c, v[i].placed, NULL), 0);
+        show(c, &out);
+        assert_string_equal(str_cstr(&out), v[i].expected);
+    }
+    for (size_t i = 0; i < COUNT(checked); i++)
+        check_units(c, checked[i].units, checked[i].count, checked[i].says);
+    conf_free(c);
 }
 
 /* Each time from the file: nothing is left of what was before. */
@@ -250,12 +360,8 @@ static void wrong_units_are_told(void **state)
              "BlockName=b1 Nodes=n[1-3]\nTopologyConf=c:flat\n",
         NULL);
     (void)state;
-    for (size_t i = 0; i < COUNT(v); i++) {
-        struct err err = {0};
-        int rc = conf_topo_check_units(c, v[i].units, &err);
-        if (!v[i].says != (rc == 0) || (v[i].says && !strstr(err.text, v[i].says)))
-            fail_msg("%s: %d, %s", v[i].units, rc, err.text);
-    }
+    for (size_t i = 0; i < COUNT(v); i++)
+        check_units(c, v[i].units, 1, v[i].says);
     conf_free(c);
 }
 
@@ -288,41 +394,6 @@ static void topologies_are_shown_by_name(void **state)
             assert_string_equal(str_cstr(&out), v[i].expected);
     }
     conf_free(c);
-}
-
-/* --- files beside slurm.conf --- */
-
-struct place {
-    char dir[64];
-    struct conf *conf;
-    struct err err;
-};
-
-static void put(const struct place *p, const char *name, const char *text)
-{
-    _cleanup_free_ char *path = mem_printf("%s/%s", p->dir, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static int load(struct place *p, const char *plugin, const char *name, const char *text)
-{
-    _cleanup_free_ char *path = NULL, *other = NULL;
-    *p = (struct place){0};
-    snprintf(p->dir, sizeof p->dir, "/tmp/topo-test.XXXXXX");
-    assert_non_null(mkdtemp(p->dir));
-    path = mem_printf("%s/slurm.conf", p->dir);
-    other = mem_printf("%s/%s", p->dir, name);
-    _cleanup_free_ char *conf = mem_printf(HEAD "TopologyPlugin=%s\nNodeName=n[1-8]\n", plugin);
-    put(p, "slurm.conf", conf);
-    put(p, name, text);
-    int rc = conf_load(path, CONF_FULL, NULL, &p->conf, NULL, &p->err);
-    unlink(path);
-    unlink(other);
-    rmdir(p->dir);
-    return rc;
 }
 
 static void files(void **state)
@@ -362,7 +433,7 @@ static void files(void **state)
          "    - switch: s\n"
          "      nodes: n1\n"
          "- topology: mine\n"
-         "  cluster_default: true\n"
+         "  cluster_default: YES\n"
          "  block:\n"
          "    block_sizes:\n"
          "      - 4\n"
@@ -373,7 +444,7 @@ static void files(void **state)
          "    - block: b2\n"
          "      nodes: n[5-8]\n"
          "- topology: more\n"
-         "  cluster_default: false\n"
+         "  cluster_default: No\n"
          "  block:\n"
          "    block_sizes: [2, 4]\n"
          "    blocks: \n"
@@ -390,9 +461,9 @@ static void files(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(v); i++) {
-        struct place p;
+        struct test_files p;
         struct str out = STR_INIT;
-        if (load(&p, v[i].plugin, v[i].name, v[i].text) != 0)
+        if (test_load_files(&p, v[i].plugin, v[i].name, v[i].text) != 0)
             fail_msg("case %zu: %s", i, p.err.text);
         show(p.conf, &out);
         assert_string_equal(str_cstr(&out), v[i].expected);
@@ -419,7 +490,7 @@ static void bad_files(void **state)
         {"topology.yaml", "- topology: x\n  tree: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[a\n",
          "topology.yaml:2:", "in one another"},
         {"topology.yaml", "- topology: x\n",
-         "topology.yaml:1:3: ", "expected tree:, block:, ring: or"},
+         "topology.yaml:1:3: ", "expected tree:, block:, ring:, torus3d: or"},
         {"topology.yaml", "- flat: true\n",
          "topology.yaml:1:3: ", "a topology without a name: add 'topology: NAME'"},
         {"topology.yaml", "- topology: a:b\n  flat: true\n", "topology.yaml:1:13: ", "one name"},
@@ -443,12 +514,18 @@ static void bad_files(void **state)
          "- topology: x\n  tree:\n    switches:\n    - switch: a\n      nodes: [n[1-2], n3]\n",
          "topology.yaml:5:", "a word with brackets lacks quotes"},
         {"topology.yaml", "- topology: x\n  [a]: b\n", "topology.yaml:2:", "a word as key"},
+        {"topology.yaml", "- topology: x\n  cluster_default: maybe\n  flat: true\n",
+         "topology.yaml:2:20: ", "cluster_default: expected true or false, not 'maybe'"},
+        {"topology.yaml", "- topology: x\n  cluster_default: [true]\n  flat: true\n",
+         "topology.yaml:2:20: ", "cluster_default: expected true or false"},
+        {"topology.yaml", "- topology: x\n  flat: 1\n",
+         "topology.yaml:2:9: ", "flat: expected true or false, not '1'"},
+        {"topology.yaml", "- topology: x\n  flat: {alpha_step_rank: on}\n",
+         "topology.yaml:2:27: ", "alpha_step_rank: expected true or false, not 'on'"},
         {"topology.yaml", "- topology: x\n  tree:\n    switches:\n    - switch: \"a\\0b\"\n",
          "topology.yaml:4:", "NUL"},
         {"topology.yaml", "- topology: x\n  tree: \"\xff\"\n", "topology.yaml:2:", "UTF-8"},
         {"topology.yaml", "- topology: x\n  tree:\n  block\n", "topology.yaml:", "':'"},
-        {"topology.yaml", "- topology: x\n  torus3d:\n    toruses:\n", "topology.yaml:2:",
-         "key torus3d is not supported: use a tree, block, ring or flat topology"},
         {"topology.yaml", "- topology: x\n  ring:\n    rings:\n    - ring: a\n      children: b\n",
          "topology.yaml:5:", "unknown key children of a ring"},
         {"topology.yaml", "- topology: x\n  ring:\n    block_sizes: 4\n",
@@ -474,8 +551,8 @@ static void bad_files(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(v); i++) {
-        struct place p;
-        if (load(&p, "topology/tree", v[i].name, v[i].text) == 0)
+        struct test_files p;
+        if (test_load_files(&p, "topology/tree", v[i].name, v[i].text) == 0)
             fail_msg("case %zu is accepted", i);
         if (!strstr(p.err.text, v[i].place) || !strstr(p.err.text, v[i].says))
             fail_msg("case %zu: %s", i, p.err.text);
@@ -502,7 +579,10 @@ static void functions_name_nodes(void **state)
         {"blockwith{n9}", NULL, "no block has a node of this name"},
         {"ring{r1}", NULL, "no topology has a ring of this name"},
         {"ringwith{n1}", NULL, "no ring has a node of this name"},
-        {"toruswith{n1}", NULL, "topologies of this kind are not available"},
+        {"torus{t1}", "n1 n4"},
+        {"toruswith{n4}", "n1 n4"},
+        {"torus{t2}", NULL, "torus{t2}: no topology has a torus of this name"},
+        {"toruswith{n5}", NULL, "no torus has a node of this name"},
     };
     static const char *const others[] = {"n1", "block{b1", "blocks{b1}", "{b1}", "block", ""};
     struct conf *c = test_load(
@@ -510,7 +590,8 @@ static void functions_name_nodes(void **state)
              "BlockName=b1 Nodes=n[1-3]\n" T
              "BlockName=b2 Nodes=n4\nTopologyConf=b:tree:default\n" T
              "SwitchName=top Switches=s[1-2]\n" T "SwitchName=s1 Nodes=n[1-2]\n" T
-             "SwitchName=s2 Nodes=n[3-4]\n"
+             "SwitchName=s2 Nodes=n[3-4]\nTopologyConf=c:torus3d\n" T
+             "TorusName=t1 Dims=2x1x1 Nodes=n[1,4]\n" T "Placement=1x1x1\n"
              "PartitionName=p Nodes=block{b2},feature{big},switch{s1}\n",
         NULL);
     (void)state;
@@ -548,7 +629,10 @@ int main(void)
         cmocka_unit_test(partitions_choose_a_network),
         cmocka_unit_test(topologies_are_shown_by_name),
         cmocka_unit_test(nodes_name_their_units),
+        cmocka_unit_test(a_new_configuration_names_the_topologies_that_change),
         cmocka_unit_test(nodes_are_placed_anew),
+        cmocka_unit_test(nodes_name_positions_of_rings),
+        cmocka_unit_test(nodes_are_placed_anew_in_rings),
         cmocka_unit_test(wrong_units_are_told),
         cmocka_unit_test(functions_name_nodes),
     };

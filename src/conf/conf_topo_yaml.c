@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* topology.yaml as lines of topology.conf, each with its place in the file. A line with the name of
- * a topology comes before those of its switches, blocks or rings. */
+ * a topology comes before those of its switches, blocks, rings or toruses. */
 #include <string.h>
-#include <strings.h>
 
-#include "conf/conf_topo_file.h"
-#include "conf/conf_yaml.h"
+#include "conf/conf_topo_yaml.h"
 
 struct item { /* a switch, a block or a ring */
     struct conf_place at;
@@ -15,10 +13,11 @@ struct item { /* a switch, a block or a ring */
 struct topology {
     struct conf_place at, sizes_at;
     const char *name, *sizes;
-    const char *kind;                    /* "tree", "block", "ring", "flat"; NULL: none yet */
+    const char *kind; /* "tree", "block", "ring", "torus3d", "flat"; NULL: none yet */
     const struct conf_topo_words *words; /* NULL: it is flat */
     bool is_default;
     VEC(struct item) items;
+    struct conf_topo_lines toruses;
 };
 
 static int read_item_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
@@ -46,11 +45,14 @@ static int read_item(struct conf_yaml *y, void *ctx, const yaml_node_t *node, st
     return rc;
 }
 
-/* Of "tree:", "block:" or "ring:". */
+/* Of "tree:", "block:", "ring:" or "torus3d:". */
 static int read_kind_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
                          const yaml_node_t *value, struct err *err)
 {
     struct topology *t = ctx;
+    bool is_torus = strcmp(t->kind, "torus3d") == 0;
+    if (strcmp(key, t->words->units) == 0 && is_torus)
+        return conf_yaml_sequence(y, value, conf_torus_read_yaml, &t->toruses, err);
     if (strcmp(key, t->words->units) == 0)
         return conf_yaml_sequence(y, value, read_item, t, err);
     if (strcmp(key, "block_sizes") == 0 && strcmp(t->kind, "block") == 0) {
@@ -60,24 +62,16 @@ static int read_kind_key(struct conf_yaml *y, void *ctx, const char *key, struct
     return conf_fail(at, err, "unknown key %s of a %s topology", key, t->kind);
 }
 
-/* Keys of Slurm's topologies that are not built in. */
-static const char *const unsupported[] = {"anchor",  "anchor_seed", "anchor_spacing",
-                                          "dims",    "name",        "placements",
-                                          "regions", "torus3d",     "toruses"};
-
 static int read_flat_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
                          const yaml_node_t *value, struct err *err)
 {
     if (strcmp(key, "alpha_step_rank") != 0)
         return conf_fail(at, err, "unknown key %s of a flat topology", key);
-    conf_warn_no_effect(y->l, at, key, "topology.yaml");
-    return 0;
-}
-
-static bool is_true(const yaml_node_t *value)
-{
-    const char *text = conf_yaml_text(value);
-    return text && (strcasecmp(text, "true") == 0 || strcasecmp(text, "yes") == 0);
+    bool is_set;
+    int rc = conf_yaml_bool(y, key, value, &is_set, err);
+    if (rc == 0)
+        conf_warn_no_effect(y->l, at, key, "topology.yaml");
+    return rc;
 }
 
 /* The words of the kind of that name; NULL: there is none. */
@@ -93,8 +87,12 @@ static int read_kind(struct conf_yaml *y, struct topology *t, const char *key, s
                      const yaml_node_t *value, struct err *err)
 {
     bool is_flat = strcmp(key, "flat") == 0, has_options = value->type == YAML_MAPPING_NODE;
-    if (is_flat && !has_options && !is_true(value))
-        return 0;
+    if (is_flat && !has_options) {
+        bool is_set;
+        int rc = conf_yaml_bool(y, key, value, &is_set, err);
+        if (rc != 0 || !is_set)
+            return rc;
+    }
     if (t->kind)
         return conf_fail(at, err, "key %s: the topology is a %s already", key, t->kind);
     t->words = find_words(key);
@@ -119,16 +117,10 @@ static int read_topology_key(struct conf_yaml *y, void *ctx, const char *key, st
     struct topology *t = ctx;
     if (strcmp(key, "topology") == 0)
         return read_name(y, t, value, err);
-    if (strcmp(key, "cluster_default") == 0) {
-        t->is_default = is_true(value);
-        return 0;
-    }
+    if (strcmp(key, "cluster_default") == 0)
+        return conf_yaml_bool(y, key, value, &t->is_default, err);
     if (strcmp(key, "flat") == 0 || find_words(key))
         return read_kind(y, t, key, at, value, err);
-    for (size_t i = 0; i < sizeof(unsupported) / sizeof(unsupported[0]); i++)
-        if (strcmp(key, unsupported[i]) == 0)
-            return conf_fail(
-                at, err, "key %s is not supported: use a tree, block, ring or flat topology", key);
     return conf_fail(at, err, "unknown key %s", key);
 }
 
@@ -149,6 +141,10 @@ static int take_topology(struct conf_yaml *y, const struct topology *t, struct e
             str_printf(&line, " Switches=%s", item->children);
         rc = conf_yaml_line(y, &line, item->at, err);
     }
+    for (size_t i = 0; i < t->toruses.list.len && rc == 0; i++) {
+        str_puts(&line, t->toruses.list.data[i].text);
+        rc = conf_yaml_line(y, &line, t->toruses.list.data[i].at, err);
+    }
     if (rc == 0 && t->sizes && *t->sizes) {
         str_printf(&line, CONF_TOPO_PREFIX "BlockSizes=%s", t->sizes);
         rc = conf_yaml_line(y, &line, t->sizes_at, err);
@@ -164,11 +160,13 @@ static int read_topology(struct conf_yaml *y, void *ctx, const yaml_node_t *node
     if (rc == 0 && !t.name)
         rc = conf_fail(t.at, err, "a topology without a name: add 'topology: NAME'");
     if (rc == 0 && !t.kind)
-        rc = conf_fail(t.at, err, "topology %s: expected tree:, block:, ring: or flat: true",
-                       t.name);
+        rc =
+            conf_fail(t.at, err,
+                      "topology %s: expected tree:, block:, ring:, torus3d: or flat: true", t.name);
     if (rc == 0)
         rc = take_topology(y, &t, err);
     vec_done(&t.items);
+    vec_done(&t.toruses.list);
     return rc;
 }
 

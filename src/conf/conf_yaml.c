@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/path.h"
 #include "conf/conf_yaml.h"
@@ -231,6 +232,23 @@ int conf_yaml_words(struct conf_yaml *y, const yaml_node_t *node, const char **o
         return rc;
     *out = arena_strdup(&y->l->scratch, str_cstr(&list));
     return 0;
+}
+
+int conf_yaml_bool(const struct conf_yaml *y, const char *key, const yaml_node_t *value, bool *out,
+                   struct err *err)
+{
+    static const struct {
+        const char *word;
+        bool is_set;
+    } words[] = {{"true", true}, {"yes", true}, {"false", false}, {"no", false}};
+    const char *text = conf_yaml_text(value);
+    for (size_t i = 0; text && i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcasecmp(text, words[i].word) == 0) {
+            *out = words[i].is_set;
+            return 0;
+        }
+    return conf_fail(conf_yaml_place(y, value), err, "%s: expected true or false%s%s%s", key,
+                     text ? ", not '" : "", text ? text : "", text ? "'" : "");
 }
 
 int conf_yaml_line(struct conf_yaml *y, struct str *line, struct conf_place at, struct err *err)

@@ -34,6 +34,9 @@ int conf_yaml_sequence(struct conf_yaml *y, const yaml_node_t *node, conf_yaml_i
 /* A word, or a list of words as "a,b"; valid while the file is loaded. */
 int conf_yaml_words(struct conf_yaml *y, const yaml_node_t *node, const char **out,
                     struct err *err);
+/* true or yes, false or no, in any case. */
+int conf_yaml_bool(const struct conf_yaml *y, const char *key, const yaml_node_t *value, bool *out,
+                   struct err *err);
 /* Takes a line of slurm.conf that says the same; 'line' is empty then. */
 int conf_yaml_line(struct conf_yaml *y, struct str *line, struct conf_place at, struct err *err);
 /* Reads the file: 'root' gets the document's first node. */

@@ -206,7 +206,8 @@ def test_nodes_name_their_units_of_topologies(make_cluster):
     c = made(make_cluster, start=False)
     (c.dir / "topology.yaml").write_text("- topology: net\n  tree:\n    switches:\n    - switch: s1\n      nodes: n1\n")
     c.start()
-    for topology, said in (("nosuch:s1", "unknown topology 'nosuch'"), ("net", "expected TOPOLOGY:UNIT"), ("net:s1,net:s1:s2", "'s1' is not a switch above others of topology net")):
+    for topology, said in (("nosuch:s1", "unknown topology 'nosuch'"), ("net", "expected TOPOLOGY:UNIT"), ("net:s1:s2", "'s1' is not a switch above others of topology net"),
+                           ("net:s1,net:top:s2", "a node has one place in topology 'net'")):
         c.run(["scontrol", "create", "NodeName=k9", "CPUs=2", "State=CLOUD", f'Topology="{topology}"']).fails(f"Topology={topology}: {said}")
     assert "k9" not in names(c)
     c.run("scontrol create NodeName=k[1-2] CPUs=2 State=CLOUD Topology=net:top:s2").ok()

@@ -437,7 +437,7 @@ int show_license(const char *name)
  * the name may be that of a unit or of nodes, too. Changes the words. */
 static void read_topology_words(char *words, Pb__ConfigRequest *request)
 {
-    static const char *const keys[] = {"unit=", "switch=", "block=", "ring=", "node="};
+    static const char *const keys[] = {"unit=", "switch=", "block=", "ring=", "torus=", "node="};
     char *save = NULL;
     for (char *word = words ? strtok_r(words, " ", &save) : NULL; word;
          word = strtok_r(NULL, " ", &save)) {
