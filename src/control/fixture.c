@@ -752,3 +752,12 @@ void fixture_obey(struct fixture *f)
         fixture_turn(f);
     }
 }
+
+void fixture_expect_unit(struct fixture *f, const char *name, const char *nodes)
+{
+    _cleanup_str_ struct str line = STR_INIT, end = STR_INIT;
+    str_printf(&end, " Nodes=%s", nodes);
+    assert_int_equal(conf_topo_format(control_conf(f->control), NULL, name, &line, NULL), 0);
+    if (!strstr(str_cstr(&line), end.data))
+        fail_msg("%s: %s instead of%s", name, str_cstr(&line), end.data);
+}

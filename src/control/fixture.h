@@ -78,8 +78,10 @@ void fixture_restart(struct fixture *f); /* as after a crash */
 /* Reads other lines; what the reply says, good until the next clear. 'preview': changes nothing. */
 const char *fixture_reread(struct fixture *f, const char *lines, bool preview);
 void fixture_reconfigure(struct fixture *f, const char *lines); /* reads other lines */
-void fixture_pass(struct fixture *f, int64_t ms);               /* time, with its ticks and turns */
-void fixture_turn(struct fixture *f);                           /* and checks every invariant */
+/* "n1,n3": what scontrol show topology says of a switch, block or ring. */
+void fixture_expect_unit(struct fixture *f, const char *name, const char *nodes);
+void fixture_pass(struct fixture *f, int64_t ms); /* time, with its ticks and turns */
+void fixture_turn(struct fixture *f);             /* and checks every invariant */
 
 void fixture_register(struct fixture *f, const char *node, const char *incarnation);
 /* It has the job, and the job's step 0 or no step. The turn is the caller's. */

@@ -231,9 +231,20 @@ def test_rings():
         c.run("srun -N3 --segment=2 true").fails("3 nodes are not a whole number of segments of 2 (--segment)")
         waits = c.sbatch("-N4", "-o", "/dev/null", wrap="true")
         eventually(lambda: c.job(waits)["Reason"] == "Resources", "a ring is not free")
-        c.run("scontrol update NodeName=n6 Topology=default:r1").fails("the places of rings are those of topology.conf")
+        c.run("scontrol update NodeName=n6 Topology=default:r1").fails("a position from 0 to 15 is expected behind ring 'r1'")
         c.run(f"scancel {holder}").ok()
         assert c.wait(waits)["NodeList"] == "n[1-4]"
+        c.run("scontrol update NodeName=n6 Topology=default:r1:2").ok()
+        c.run("scontrol update NodeName=n5 Topology=default:r3:1").fails("ring 'r3' is new: its first position is 0")
+        c.run("scontrol update NodeName=n5 Topology=default:r3:0").ok()
+        moved = ["RingName=r1 RingIndex=0 Nodes=n[1-2,6,3-4] RingSize=5", "RingName=r2 RingIndex=1 Nodes= RingSize=0",
+                 "RingName=r3 RingIndex=2 Nodes=n5 RingSize=1"]
+        assert c.run("scontrol show topology").ok().split("\n") == moved
+        assert nodes(c, "-N5") == ["n1", "n2", "n3", "n4", "n6"] and nodes(c, "-N2", "-w", "n6", "-x", "n2") == ["n3", "n6"]
+        c.kill("slurmctld")
+        c.start_controller()
+        c.wait_ready()
+        assert c.run("scontrol show topology").ok().split("\n") == moved
         c.stop()
     finally:
         c.destroy()

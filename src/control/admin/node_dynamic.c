@@ -157,15 +157,15 @@ static int check_known(const struct conf_report *report, struct err *err)
 }
 
 /* A node that registers itself is taken all the same: it must not be lost for that. */
-static int check_topology(const struct control *c, const struct node_dynamic *n, struct err *err)
+static int check_topology(const struct control *c, const char *keys, size_t count, struct err *err)
 {
     struct word w;
     int rc = 0;
-    for (const char *at = n->keys; rc == 0 && !n->dynamic && next_word(&at, &w);) {
+    for (const char *at = keys; rc == 0 && next_word(&at, &w);) {
         bool quoted = w.value_len > 1 && *w.value == '"';
         _cleanup_free_ char *value = mem_strndup(w.value + quoted, w.value_len - 2 * quoted);
         if (is_key(&w, "Topology"))
-            rc = conf_topo_check_units(c->conf, value, err);
+            rc = conf_topo_check_units(c->conf, value, count, err);
     }
     return rc;
 }
@@ -230,7 +230,6 @@ static int create_node(const struct control *c, struct node_dynamic_plan *p, con
     n.name = mem_strdup(name);
     n.keys = str_take(keys);
     int rc = check_line(&n, err);
-    rc = rc == 0 ? check_topology(c, &n, err) : rc;
     if (rc) {
         free_dynamic_node(&n);
         return rc;
@@ -260,6 +259,7 @@ static int create_nodes(const struct control *c, struct node_dynamic_plan *p,
             rc = create_node(c, p, hostlist_nth(names, i, name), &keys, dynamic, err);
         str_done(&keys);
     }
+    rc = rc == 0 && !dynamic ? check_topology(c, r->create, count, err) : rc;
     while (rc && p->nodes.len > before) {
         free_dynamic_node(&vec_last(&p->nodes));
         p->nodes.len--;

@@ -130,6 +130,27 @@ static void jobs_go_on(void **state)
     fixture_free(f);
 }
 
+static void nodes_that_stay_in_a_ring_keep_their_order(void **state)
+{
+    struct fixture *f = fixture_new(
+        LINES "\nTopologyPlugin=topology/ring\nTopologyConf=1 RingName=r1 Nodes=n[1-2]\n");
+    _cleanup_arena_ struct arena arena;
+    struct err err = {0};
+    (void)state;
+    arena_init(&arena, 0);
+    assert_int_equal(request(f, "d1", "State=CLOUD Topology=default:r1:0", &err), 0);
+    assert_int_equal(request(f, "d2", "State=CLOUD Topology=default:r1:1", &err), 0);
+    fixture_expect_unit(f, "r1", "d[1-2],n[1-2] RingSize=4\n");
+    assert_int_equal(request(f, "d1", NULL, &err), 0);
+    fixture_expect_unit(f, "r1", "d2,n[1-2] RingSize=3\n");
+    assert_int_equal(request(f, "d3", "State=CLOUD Topology=default:r1:0", &err), 0);
+    fixture_expect_unit(f, "r1", "d[3,2],n[1-2] RingSize=4\n");
+    assert_string_equal(fixture_node(f, &arena, "d2")->topology, "default:r1:1");
+    assert_int_equal(request(f, "d[2-3]", NULL, &err), 0);
+    fixture_expect_unit(f, "r1", "n[1-2] RingSize=2\n");
+    fixture_free(f);
+}
+
 /* A plan of before a job came to the node. */
 static void a_job_came_between(void **state)
 {
@@ -196,6 +217,7 @@ int main(void)
         cmocka_unit_test(refused),
         cmocka_unit_test(refusals_leave_the_plan),
         cmocka_unit_test(jobs_go_on),
+        cmocka_unit_test(nodes_that_stay_in_a_ring_keep_their_order),
         cmocka_unit_test(a_job_came_between),
         cmocka_unit_test(a_silent_node_stays_silent),
         cmocka_unit_test(damaged_record),

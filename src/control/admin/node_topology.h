@@ -13,5 +13,9 @@ int node_topology_update(struct control *c, const struct bitset *set, const char
                          struct err *err);
 /* After the records of the nodes were taken into a cluster of this configuration. */
 void node_topology_settle(struct control *c, struct cluster *cluster, struct conf *conf);
+/* After a reconfiguration from 'old', when c->cluster and c->conf are the new ones. Where only the
+ * nodes have changed (for_node), nodes keep their order in rings. */
+void node_topology_carry(struct control *c, const struct conf *old, bool for_node,
+                         struct str *report);
 /* Nodes are told where they are now: those whose units scontrol or their lines name, or all. */
 void node_topology_tell(struct control *c, bool all);

@@ -21,16 +21,6 @@ static int move_nodes(struct fixture *f, const char *nodes, const char *topology
     return fixture_code(f, f->last_call);
 }
 
-/* "n1,n3": what scontrol show topology says of the switch. */
-static void expect_on(struct fixture *f, const char *name, const char *nodes)
-{
-    _cleanup_str_ struct str line = STR_INIT, end = STR_INIT;
-    str_printf(&end, " Nodes=%s", nodes);
-    assert_int_equal(conf_topo_format(control_conf(f->control), NULL, name, &line, NULL), 0);
-    if (!strstr(str_cstr(&line), end.data))
-        fail_msg("%s: %s instead of%s", name, str_cstr(&line), end.data);
-}
-
 static void moved_nodes_stay_where_they_are(void **state)
 {
     struct fixture *f = fixture_new_up(TREE_OF("n[1-2]", "n[3-4]"), 4);
@@ -39,9 +29,9 @@ static void moved_nodes_stay_where_they_are(void **state)
     assert_int_equal(move_nodes(f, "n2", "default:s2"), 0);
     assert_int_equal(move_nodes(f, "n4", ""), 0);
     for (int round = 0; round < 3; round++) {
-        expect_on(f, "s1", "n1\n");
-        expect_on(f, "s2", "n[2-3]\n");
-        expect_on(f, "top", "n[1-3] Switches");
+        fixture_expect_unit(f, "s1", "n1\n");
+        fixture_expect_unit(f, "s2", "n[2-3]\n");
+        fixture_expect_unit(f, "top", "n[1-3] Switches");
         assert_string_equal(fixture_node(f, &arena, "n2")->topology, "default:s2");
         assert_string_equal(fixture_node(f, &arena, "n4")->topology, "");
         assert_null(fixture_node(f, &arena, "n1")->topology);
@@ -51,8 +41,8 @@ static void moved_nodes_stay_where_they_are(void **state)
             fixture_reconfigure(f, TREE_OF("n[1-2]", "n[3-4]"));
     }
     fixture_reconfigure(f, TREE_OF("n3", "n[1-2]")); /* what scontrol has moved stays */
-    expect_on(f, "s1", "n3\n");
-    expect_on(f, "s2", "n[1-2]\n");
+    fixture_expect_unit(f, "s1", "n3\n");
+    fixture_expect_unit(f, "s2", "n[1-2]\n");
     fixture_free(f);
 }
 
@@ -72,15 +62,66 @@ static void refused_moves_change_nothing(void **state)
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         assert_int_not_equal(move_nodes(f, "n[1-3]", v[i].topology), 0);
         assert_non_null(strstr(fixture_text(f, f->last_call), v[i].says));
-        expect_on(f, "s1", "n1\n");
-        expect_on(f, "s3", "n2\n");
-        expect_on(f, "s2", "n[3-4]\n");
+        fixture_expect_unit(f, "s1", "n1\n");
+        fixture_expect_unit(f, "s3", "n2\n");
+        fixture_expect_unit(f, "s2", "n[3-4]\n");
     }
     /* The switch above it was added by the node that leaves it. */
     assert_int_equal(move_nodes(f, "n2", "default:newer:s3"), 0);
-    expect_on(f, "newer", "n2 Switches=s3\n");
+    fixture_expect_unit(f, "newer", "n2 Switches=s3\n");
     assert_int_not_equal(
         conf_topo_format(control_conf(f->control), NULL, "new", &(struct str){0}, NULL), 0);
+    fixture_free(f);
+}
+
+#define PLUGIN(kind) "TopologyPlugin=topology/" kind "\n"
+#define RING PLUGIN("ring") "TopologyConf=1 RingName=r1 Nodes=n[3-4]\n" NODES
+
+static void nodes_that_stay_in_a_ring_keep_their_order(void **state)
+{
+    struct fixture *f = fixture_new_up(RING, 4);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_int_equal(move_nodes(f, "n1", "default:r1:0"), 0);
+    assert_int_equal(move_nodes(f, "n2", "default:r1:1"), 0);
+    fixture_expect_unit(f, "r1", "n[1-4] RingSize=");
+    assert_int_equal(move_nodes(f, "n1", "default:r2:0"), 0);
+    for (int round = 0; round < 3; round++) {
+        fixture_expect_unit(f, "r1", "n[2-4] RingSize=");
+        fixture_expect_unit(f, "r2", "n1 RingSize=");
+        assert_string_equal(fixture_node(f, &arena, "n2")->topology, "default:r1:0");
+        assert_null(fixture_node(f, &arena, "n3")->topology);
+        if (round == 0)
+            fixture_restart(f);
+        else
+            fixture_reconfigure(f, RING);
+    }
+    fixture_free(f);
+}
+
+static void node_gets_the_position_that_another_one_has(void **state)
+{
+    struct fixture *f = fixture_new_up(RING, 4);
+    assert_int_equal(move_nodes(f, "n1", "default:r1:0"), 0);
+    assert_int_equal(move_nodes(f, "n2", "default:r1:0"), 0);
+    fixture_expect_unit(f, "r1", "n[2,1,3-4] RingSize=");
+    assert_int_equal(move_nodes(f, "n[1-2]", "default:r1:1"), 0);
+    fixture_expect_unit(f, "r1", "n[3,1-2,4] RingSize=");
+    assert_int_equal(move_nodes(f, "n4", "default:r1:1"), 0);
+    fixture_expect_unit(f, "r1", "n[3-4,1-2] RingSize=");
+    assert_int_not_equal(move_nodes(f, "n1", "default:r1:0,default:r2:0"), 0);
+    assert_non_null(strstr(fixture_text(f, f->last_call), "a node has one place in topology"));
+    fixture_expect_unit(f, "r1", "n[3-4,1-2] RingSize=");
+    fixture_free(f);
+}
+
+static void topology_that_changes_its_kind_is_told_of_its_nodes(void **state)
+{
+    struct fixture *f = fixture_new_up(RING, 4);
+    assert_int_equal(move_nodes(f, "n1", "default:r1:0"), 0);
+    assert_non_null(strstr(fixture_reread(f, TREE_OF("n[1-2]", "n[3-4]"), false),
+                           "node n1: Topology=default:r1:0 was set before topology default changed "
+                           "its kind"));
     fixture_free(f);
 }
 
@@ -89,6 +130,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moved_nodes_stay_where_they_are),
         cmocka_unit_test(refused_moves_change_nothing),
+        cmocka_unit_test(nodes_that_stay_in_a_ring_keep_their_order),
+        cmocka_unit_test(node_gets_the_position_that_another_one_has),
+        cmocka_unit_test(topology_that_changes_its_kind_is_told_of_its_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

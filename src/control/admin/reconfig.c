@@ -167,6 +167,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, boo
     c->cluster = next;
     transition_observe(c);
     c->conf = conf;
+    node_topology_carry(c, old->conf, for_node, report);
     c->ports_freed = true; /* there may be others */
     update_carry_parts(c, old, for_node, report);
     license_update_carry(c, old, report);

@@ -32,12 +32,17 @@ void control_save_meta(struct control *c)
     str_done(&packed);
 }
 
-void control_save_node(struct control *c, struct node *n)
+void record_put_node(struct control *c, const struct node *n)
 {
     struct str packed = STR_INIT;
     node_pack_stored(n, &packed);
     c->env->put(c->env->ctx, RECORD_NODE, 0, n->name, packed.data, packed.len);
     str_done(&packed);
+}
+
+void control_save_node(struct control *c, struct node *n)
+{
+    record_put_node(c, n);
     pool_update(c->cluster, n);
     c->cluster->stamp++;
     trigger_node(c, n);

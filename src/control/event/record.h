@@ -10,4 +10,5 @@ struct node;
 
 void control_save_meta(struct control *c);
 void control_save_node(struct control *c, struct node *n);
-uint32_t record_next_job_id(struct control *c); /* of a new job */
+void record_put_node(struct control *c, const struct node *n); /* nothing is told of it */
+uint32_t record_next_job_id(struct control *c);                /* of a new job */
