@@ -39,6 +39,13 @@
 static const struct world_rule worlds[] = {
     {.name = "usual", .nodes = 10000, .running = 5000, .pending = 10000},
     {.name = "tree", .nodes = 10000, .running = 5000, .pending = 10000, .leaf = 32},
+    {.name = "torus", .nodes = 4096, .running = 100, .pending = 1000, .torus = true},
+    {.name = "corners",
+     .nodes = 4096,
+     .running = 100,
+     .pending = 1000,
+     .torus = true,
+     .anywhere = true},
     {.name = "licenses", .nodes = 10000, .running = 5000, .pending = 10000, .licenses = 4},
     {.name = "hres", .nodes = 10000, .running = 5000, .pending = 10000, .hres = true},
     {.name = "layers",
@@ -129,7 +136,10 @@ static void one_more(struct world *w)
     }
     _cleanup_free_ char *what = mem_printf("one more job (%u of %u start)", started, ONE_MORE);
     bool full = started < ONE_MORE; /* what starts is planned for, beside what is full */
-    row(what, took, ONE_MORE, full || w->rule->scarce ? NO_AIM : 200, 1000);
+    if (w->rule->anywhere)
+        row(what, took, ONE_MORE, NO_AIM, NO_AIM);
+    else
+        row(what, took, ONE_MORE, full || w->rule->scarce ? NO_AIM : 200, 1000);
 }
 
 /* The queue stays: what can start has started in the first pass. 'freed': as if something had ended

@@ -37,6 +37,19 @@ static void put_network(unsigned nodes, unsigned leaf, struct str *text)
     str_printf(text, "TopologyConf=1 SwitchName=top Switches=m[0-%u]\n", (leaves - 1) / 16);
 }
 
+static void put_torus(const struct world_rule *rule, struct str *text)
+{
+    const char *corners = rule->anywhere ? " AnchorSpacing=1x1x1" : "";
+    if (!rule->torus)
+        return;
+    str_printf(text,
+               "TopologyConf=net:torus3d:default\nTopologyConf=1 TorusName=t Dims=16x16x16 "
+               "Nodes=n[1-%u],m[1-%u]\n",
+               rule->nodes - rule->nodes / 4, rule->nodes / 4);
+    for (unsigned side = 2; side <= 8; side *= 2)
+        str_printf(text, "TopologyConf=1 Placement=%ux%ux%u%s\n", side, side, side, corners);
+}
+
 static void put_licenses(unsigned kinds, struct str *text)
 {
     for (unsigned i = 0; i < kinds; i++)
@@ -76,6 +89,7 @@ void world_init(struct world *w, const struct world_rule *rule)
     struct conf *conf = NULL;
     struct err err = {0};
     put_network(rule->nodes, rule->leaf, &more);
+    put_torus(rule, &more);
     put_licenses(rule->licenses, &more);
     if (rule->hres || rule->layers) {
         unsigned each = rule->scarce ? 1 : 4;
@@ -141,12 +155,17 @@ static void draw_spec(const struct world_rule *rule, uint64_t *seed, Pb__JobSpec
     s->has_num_tasks = s->has_mem_per_cpu_mib = true;
     s->num_tasks = world_between(seed, 1, 24);
     s->mem_per_cpu_mib = world_between(seed, 100, 3000);
-    if (world_between(seed, 0, 9) == 0) {
+    if (rule->torus) {
+        uint32_t size = world_between(seed, 0, 19);
+        s->has_min_nodes = true;
+        s->min_nodes = size < 14 ? 8 : size < 19 ? 64 : 512;
+        s->num_tasks = s->min_nodes * world_between(seed, 8, 16);
+    } else if (world_between(seed, 0, 9) == 0) {
         s->has_min_nodes = s->has_max_nodes = true;
         s->min_nodes = s->max_nodes = world_between(seed, 2, rule->small ? 16 : 64);
         s->num_tasks = s->min_nodes * world_between(seed, 1, 16);
     }
-    if (world_between(seed, 0, 4) == 0)
+    if (!rule->torus && world_between(seed, 0, 4) == 0)
         s->features = world_between(seed, 0, 1) ? "a" : "b";
 }
 

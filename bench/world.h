@@ -13,6 +13,8 @@ struct world_rule {
     unsigned nodes, running, pending;
     unsigned shapes;       /* of so many different requests; 0: all differ */
     unsigned leaf;         /* nodes on a leaf switch of a tree; 0: the network is flat */
+    bool torus;            /* 16x16x16 nodes; jobs are cubes of 2, 4 or 8 nodes on a side, */
+    bool anywhere;         /* with a corner in any node, not in one of as many */
     unsigned licenses;     /* how many kinds of them; one job in three wants some. 0: none */
     bool hres;             /* hierarchical resources of three modes; each job wants one */
     const char *layers;    /* -L of the leader of a set, of "one", "each" and "power"; NULL: none */

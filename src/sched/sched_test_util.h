@@ -137,6 +137,54 @@ static inline uint32_t test_choose_set(const struct cluster *c, const struct job
     return set;
 }
 
+/* The names of the nodes that are chosen for the job now; "": it waits. */
+static inline char *test_choose_names(const struct cluster *c, const struct job *j)
+{
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
+    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    struct selection s = {0};
+    bitset_and(allowed, c->pool.usable);
+    select_nodes(c, j, allowed, NULL, &s);
+    vec_foreach (&s.shares, share)
+        hostlist_push(names, c->nodes.data[share->node]->name);
+    select_done(&s);
+    hostlist_format(names, &text);
+    return mem_strdup(str_cstr(&text));
+}
+
+struct test_choice {
+    const char *words, *names; /* of a request, and of the nodes for it; "": it waits */
+};
+
+/* The choice for each row on nodes of which some are busy, as test_run() says; NULL: none. */
+static inline void test_check_choices(const char *conf, const char *busy,
+                                      const struct test_choice *rows, size_t count)
+{
+    struct cluster *c = test_cluster(conf);
+    test_up(c);
+    if (busy)
+        test_run(c, 1000, busy, 2000);
+    for (size_t i = 0; i < count; i++) {
+        _cleanup_free_ char *names =
+            test_choose_names(c, test_job(c, (uint32_t)i + 1, rows[i].words));
+        if (!str_eq(names, rows[i].names))
+            fail_msg("'%s': '%s', not '%s'", rows[i].words, names, rows[i].names);
+    }
+    test_cluster_free(c);
+}
+
+/* Whether the reservation has its nodes at that time, as it looks at 'now'. */
+static inline bool test_is_reserved(const struct resv *r, int64_t at, int64_t now)
+{
+    int64_t length = r->end_at - r->start_at, since = at - r->start_at;
+    if (r->flags & RESV_TIME_FLOAT)
+        return at >= now + r->float_sec && at < now + r->float_sec + r->float_length_sec;
+    if (r->flags & RESV_HOURLY)
+        return since >= 0 && since % 3600 < length;
+    return since >= 0 && since < length;
+}
+
 /* Makes some of the nodes busy, which have so many CPUs each; the set of the others. */
 static inline uint32_t test_draw_busy(struct cluster *c, uint64_t *at, uint32_t nodes,
                                       uint32_t cpus)

@@ -33,6 +33,33 @@ RingName=r2 Nodes=n[6,5]
 """
 
 
+TORUSES = """- topology: cubes
+  cluster_default: true
+  torus3d:
+    toruses:
+      - name: pod1
+        dims: {x: 2, y: 2, z: 1}
+        nodes: n[1-4]
+        placements:
+          - dims: {x: 2, y: 1, z: 1}
+          - dims: {x: 2, y: 2, z: 1}
+      - name: pod2
+        dims: {x: 2, y: 1, z: 1}
+        regions:
+          - anchor: {x: 1, y: 0, z: 0}
+            dims: {x: 1, y: 1, z: 1}
+            nodes: n5
+          - anchor: {x: 0, y: 0, z: 0}
+            dims: {x: 1, y: 1, z: 1}
+            nodes: n6
+        placements:
+          - dims: {x: 1, y: 1, z: 1}
+            anchor_spacing: {x: 2, y: 1, z: 1}
+          - dims: {x: 2, y: 1, z: 1}
+            anchor_seed: {x: 1, y: 0, z: 0}
+"""
+
+
 def start(file, text, plugin, more="", **options):
     c = Cluster(nodes=6, conf=f"TopologyPlugin={plugin}\n{more}\n", start=False, **options)
     try:
@@ -108,7 +135,8 @@ def test_waiting_for_switches(tree):
 
 
 @pytest.mark.parametrize("file, text, plugin", [
-    ("topology.conf", TREE, "topology/tree"), ("topology.conf", RINGS, "topology/ring"), ("topology.yaml", YAML, "topology/block"), ("topology.yaml", "- topology: x\n  flat: true\n", "topology/flat")])
+    ("topology.conf", TREE, "topology/tree"), ("topology.conf", RINGS, "topology/ring"), ("topology.yaml", YAML, "topology/block"), ("topology.yaml", TORUSES, "topology/torus3d"),
+    ("topology.yaml", "- topology: x\n  flat: true\n", "topology/flat")])
 def test_topoconf_is_a_topology_yaml(file, text, plugin):
     c = start(file, text, plugin)
     try:
@@ -250,6 +278,151 @@ def test_rings():
         c.destroy()
 
 
+@pytest.fixture(name="cubes", scope="module")
+def make_cubes():
+    c = start("topology.yaml", TORUSES, "topology/torus3d")
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def test_jobs_get_placements_of_toruses(cubes):
+    """X-31: the nodes of a job, or of each of its segments, are a placement of one torus."""
+    c = cubes
+    lines = ["TorusName=pod1 TorusIndex=0 Nodes=n[1-4] TorusSize=4 Dims=2x2x1 Placements=2x1x1,2x2x1",
+             "TorusName=pod2 TorusIndex=1 Nodes=n[6,5] TorusSize=2 Dims=2x1x1 Placements=1x1x1,2x1x1"]
+    assert c.run("scontrol show topology").ok().split("\n") == lines
+    assert c.run("scontrol show topology torus=pod2").ok() == c.run("scontrol show topology node=n5").ok() == lines[1]
+    assert re.search(r"(?m)^TopologyPlugin +=? *(\S+)", c.run("scontrol show config").ok())[1] == "topology/torus3d"
+    assert nodes(c, "-N1") == ["n6"]
+    assert nodes(c, "-N2", "-w", "n3") == ["n3", "n4"]
+    assert nodes(c, "-N4") == ["n1", "n2", "n3", "n4"]
+    assert nodes(c, "-N3-4") == ["n1", "n2", "n3", "n4"]
+    assert nodes(c, "-N2", "-w", "toruswith{n6}") == ["n5", "n6"]
+    assert nodes(c, "-N4", "-w", "torus{pod1}") == ["n1", "n2", "n3", "n4"]
+    assert nodes(c, "-N4", "--segment=2") == ["n1", "n2", "n5", "n6"]
+    assert nodes(c, "-N6", "--segment=2") == ["n1", "n2", "n3", "n4", "n5", "n6"]
+    for options, says in (("-N3", "3 nodes match no placement of topology cubes: placements have 1,2,4"),
+                          ("-N5-6", "5 to 6 nodes match no placement of topology cubes: placements have 1,2,4"),
+                          ("-N6 --segment=3", "segments of 3 nodes match no placement of topology cubes"),
+                          ("-N5 --segment=2", "5 nodes are not a whole number of segments of 2"),
+                          ("-N2 -w n1,n3", "no placement of 2 nodes of topology cubes in partition main has the required nodes n[1,3]"),
+                          ("-N2-3 -w n1,n5", "no placement of 2 to 3 nodes of topology cubes in partition main has the required nodes n[1,5]"),
+                          ("-N4 -x n3", "--exclude leaves 5 of the 6 nodes of partition main, in no placement of topology cubes"),
+                          ("-N1 -w n5", "no placement of 1 node of topology cubes in partition main has the required nodes n5")):
+        c.run(f"sbatch {options} --wrap true").fails("Requested node configuration is not available", says)
+    assert c.run(["srun", "-N2", "-n2", "-w", "n5", "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR $SLURM_TOPOLOGY_ADDR_PATTERN"]).ok().split("\n") in (
+        ["pod2.n5 torus.node", "pod2.n6 torus.node"], ["pod2.n6 torus.node", "pod2.n5 torus.node"])
+
+
+def test_placements_are_waited_for(cubes):
+    """X-31: at once, by backfill, in reservations; sluice why says what is missing."""
+    c = cubes
+
+    def submit(*options):
+        return c.sbatch("--exclusive", "-o", "/dev/null", *options, wrap="sleep 1000")
+
+    def runs(job):
+        eventually(lambda: c.state(job) == "RUNNING", f"{job} runs")
+        return c.job(job)["NodeList"]
+
+    pod2 = submit("-N2", "-w", "n5", "-t", "10")
+    assert runs(pod2) == "n[5-6]"
+    pair = submit("-N2", "-w", "n1", "-t", "10")
+    assert runs(pair) == "n[1-2]"
+    whole = submit("-N4", "-t", "10")
+    eventually(lambda: c.job(whole)["Reason"] == "Resources" and c.job(whole)["StartTime"] != "Unknown", "a start of the job is planned")
+    late = submit("-N2", "-t", "60")  # would delay it
+    soon = submit("-N2", "-t", "1")
+    assert runs(soon) == "n[3-4]"
+    assert c.state(late) == "PENDING"
+    c.run(f"scancel {pair} {soon}").ok()
+    assert runs(whole) == "n[1-4]"
+    c.run(f"scancel {whole} {late} {pod2}").ok()
+    eventually(lambda: set(c.run("sinfo -h -o %t").ok().split()) == {"idle"}, "idle nodes")
+
+    # Three nodes are free: n1 and n4 are no neighbours, and n6 is alone in the other torus.
+    c.run("scontrol update NodeName=n[2,3,5] State=DRAIN Reason=test").ok()
+    waits = submit("-N2", "-t", "10")
+    eventually(lambda: c.job(waits)["Reason"] != "None", "it waits")
+    assert c.state(waits) == "PENDING"
+    said = c.run(f"sluice why {waits}").ok()
+    for text in ("It needs nodes that are down or drained.\n", "3  free: n[1,4,6]\n", "3  drained: n[2-3,5] (test)\n",
+                 "now                  with 1 node\n"):
+        assert text in said, said
+    c.run("scontrol update NodeName=n[2,3,5] State=RESUME").ok()
+    assert runs(waits) in ("n[1-2]", "n[3-4]", "n[5-6]")
+    c.run(f"scancel {waits}").ok()
+
+    c.run("scontrol create reservation ReservationName=two Nodes=n[1-2] StartTime=now Duration=60 Users=root").ok()
+    assert nodes(c, "-N2", "--reservation=two") == ["n1", "n2"]
+    assert nodes(c, "-N2", "-x", "n[5-6]") == ["n3", "n4"]
+    four = submit("-N4", "-t", "10")
+    eventually(lambda: c.job(four)["Reason"] != "None", "the reservation is in its way")
+    assert c.state(four) == "PENDING" and "reserv" in c.run(f"sluice why {four}").ok()
+    c.run("scontrol delete ReservationName=two").ok()
+    assert runs(four) == "n[1-4]"
+    c.run(f"scancel {four}").ok()
+    eventually(lambda: set(c.run("sinfo -h -o %t").ok().split()) == {"idle"}, "idle nodes")
+
+
+def test_why_tells_that_free_nodes_are_no_placement():
+    c = Cluster(nodes=4, start=False)
+    try:
+        (c.dir / "topology.yaml").write_text(TORUSES[:TORUSES.index("      - name: pod2")].replace("{x: 2, y: 1, z: 1}", "{x: 1, y: 1, z: 1}\n          - dims: {x: 2, y: 1, z: 1}"))
+        c.start()
+        holders = [c.sbatch("--exclusive", "-w", name, "-o", "/dev/null", wrap="sleep 1000") for name in ("n2", "n3")]
+        eventually(lambda: all(c.state(job) == "RUNNING" for job in holders), "n2 and n3 are taken")
+        job = c.sbatch("-N2", "-o", "/dev/null", wrap="true")
+        eventually(lambda: c.job(job)["Reason"] == "Resources", "it waits")
+        assert "Enough nodes are free for it, but none of them that its topology places a job on together." in c.run(f"sluice why {job}").ok()
+        assert c.json(f"sluice why {job}")["why"][0]["rule"] == "topology"
+        c.run(f"scancel {holders[0]}").ok()
+        assert c.wait(job)["NodeList"] == "n[1-2]"
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def test_nodes_move_between_cells(make_cluster):
+    """X-31: at once, through restarts and reconfigurations; dynamic nodes come into cells that the file leaves empty."""
+    c = make_cluster(nodes=6, start=False, conf="MaxNodeCount=10\n")
+    (c.dir / "topology.yaml").write_text(TORUSES)
+    c.start()
+
+    def cells():
+        return re.findall(r"Nodes=(\S*)", c.run("scontrol show topology").ok())
+
+    for topology, says in (("cubes:pod1:0:0:0", "node n1 is in that cell"), ("cubes:pod1:2:0:0", "X is 2, expected at most 1"),
+                           ("cubes:pod1", "expected cubes:pod1:X:Y:Z"), ("cubes:pod3:0:0:0", "topology cubes has no torus 'pod3'")):
+        c.run(f"scontrol update NodeName=n6 Topology={topology}").fails(f"Topology={topology}: {says}")
+    assert cells() == ["n[1-4]", "n[6,5]"]
+    c.run("scontrol update NodeName=n4 Topology=").ok()
+    c.run("scontrol update NodeName=n[5-6] Topology=cubes:pod1:1:1:0").fails("2 nodes, a cell of a torus has one")
+    c.run("scontrol update NodeName=n6 Topology=cubes:pod1:1:1:0").ok()
+    assert cells() == ["n[1-3,6]", "n5"]
+    assert nodes(c, "-N4") == ["n1", "n2", "n3", "n6"]
+    for address in c.run(["srun", "-N2", "-n2", "-w", "n6", "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR"]).ok().splitlines():
+        assert address.startswith("pod1."), address
+    c.run("srun -w n4 true").fails("Requested node configuration is not available")
+    c.kill("slurmctld")
+    c.start_controller()
+    assert cells() == ["n[1-3,6]", "n5"]
+    c.run("scontrol create NodeName=d[1-2] State=FUTURE Topology=cubes:pod2:0:0:0").fails("2 nodes, a cell of a torus has one")
+    c.run("scontrol create NodeName=d1 State=FUTURE Topology=cubes:pod2:0:0:0").ok()
+    assert cells() == ["n[1-3,6]", "d1,n5"]
+    written = c.run("scontrol show topoconf").ok()
+    assert 'nodes: "n[1-3,6]"' in written and 'nodes: "d1,n5"' in written
+    # Another file: other placements at once, nodes stay where they were put.
+    (c.dir / "topology.yaml").write_text(TORUSES.replace("{x: 2, y: 2, z: 1}\n      - name", "{x: 1, y: 2, z: 1}\n      - name"))
+    c.run("scontrol reconfigure").ok()
+    assert cells() == ["n[1-3,6]", "d1,n5"]
+    c.run("srun -N4 true").fails("4 nodes match no placement of topology cubes: placements have 1,2")
+    assert nodes(c, "-N2", "-w", "n1,n3") == ["n1", "n3"]
+
+
 def test_flat_and_least_loaded():
     c = Cluster(nodes=3, conf="TopologyPlugin=topology/none\n",
                 partitions=["PartitionName=main Nodes=ALL Default=YES LLN=YES MaxTime=UNLIMITED"])
@@ -268,6 +441,7 @@ def test_flat_and_least_loaded():
     ("SwitchName=a Switches=b\n", "topology.conf:1", "there is no switch b"),
     ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n", "topology.conf:2", "twice"),
     ("BlockName=a Nodes=n1\n", "topology.conf:1", "takes lines of SwitchName="),
+    ("TorusName=a Dims=1x1x2 Nodes=n[1-2]\n", "topology.conf:1", "takes lines of SwitchName="),
 ])
 def test_bad_files(tmp_path, text, place, why):
     c = Cluster(nodes=2, conf="TopologyPlugin=topology/tree\n", start=False)
@@ -448,6 +622,11 @@ def test_reconfigure_tells_nodes_their_places():
     (SEVERAL, "Topology=absent", ("partition second: unknown topology 'absent': see topology.yaml",)),
     (SEVERAL.replace("  cluster_default: true\n", ""), "", ("topology.yaml:1:3: warning: no topology has cluster_default: true: the first one, pairs",)),
     (SEVERAL.replace("n[3-4]", "n[2-4]"), "", ("topology.yaml:7:9: warning: b2: 1 of its nodes are on another one before it, the first is n2",)),
+    (TORUSES.replace("y: 2, z: 1}\n        nodes", "y: 1, z: 1}\n        nodes"), "", ("topology.yaml:5:9: ", "torus pod1: 4 nodes for 2 cells")),
+    (TORUSES.replace("dims: {x: 2, y: 1, z: 1}\n            anchor_seed", "dims: {x: 3, y: 1, z: 1}\n            anchor_seed"), "",
+     ("topology.yaml:23:13: ", "torus pod2: a placement of x: 3, expected at most 2")),
+    (TORUSES.replace("{x: 1, y: 0, z: 0}\n            dims", "{x: 1, y: 0, z: no}\n            dims"), "",
+     ("topology.yaml:14:37: ", "z: 'no' of anchor: expected a number from 0 to 200000")),
     (SEVERAL.replace("none", "pairs"), "", ("topology.yaml:21:3: ", "topology pairs is defined twice")),
 ])
 def test_check_names_the_place_in_topology_yaml(yaml, part, says):

@@ -61,6 +61,7 @@ struct job {
     uint16_t mail;             /* JOB_MAIL_*: events that --mail-type asks for */
     bool warn_batch;           /* --signal=B: only the batch script gets the signal */
     bool switches_waived;      /* --switches no longer restricts it: its wait is over */
+    bool topology_waived;      /* of a copy that is asked about: any nodes may serve it together */
     bool dirty;                /* in cluster.dirty */
     bool lost_node, lost_host; /* its record names nodes that are not configured; its batch host */
     bool yielded : 1;          /* in cluster.yielded */

@@ -195,6 +195,6 @@ int leaf_check(const struct cluster *c, const struct job *j, uint32_t node, stru
     if (!other)
         return 0;
     return err_set(err, -ERR_NODES_BUSY,
-                   "%s: %s: job %s has nodes of the same block, switch or ring",
+                   "%s: %s: job %s has nodes of the same block, switch, ring or torus",
                    err_text(ERR_NODES_BUSY), c->nodes.data[node]->name, JOB_ID_TEXT(other));
 }

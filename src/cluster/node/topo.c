@@ -36,8 +36,12 @@ static void add_leaf(struct builder *b, uint32_t number, bool root)
     open_leaf(t);
     const struct conf_switch *s = &b->net->switches.data[number];
     if (b->net->kind == CONF_TOPO_RING) {
-        vec_foreach (&s->order, i)
-            if (bitset_test(s->node_set, *i))
+        vec_foreach (&s->cells, i)
+            put_topo_node(t, *i);
+    } else if (b->net->kind == CONF_TOPO_TORUS) {
+        vec_push(&t->toruses, ((struct topo_torus){t->leaves, s}));
+        vec_foreach (&s->cells, i)
+            if (*i != CONF_NO_NODE)
                 put_topo_node(t, *i);
     } else {
         bitset_foreach (s->node_set, i)
@@ -147,5 +151,6 @@ void topo_free(struct topo *t)
     free(t->nodes);
     free(t->first);
     vec_done(&t->switches);
+    vec_done(&t->toruses);
     free(t);
 }

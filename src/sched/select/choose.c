@@ -26,12 +26,17 @@ static bool is_full(const struct chooser *ch)
     return ch->count >= ch->max || (choose_enough(ch) && ch->count >= ch->good);
 }
 
-/* Back to the required nodes alone. */
-void choose_start(struct chooser *ch)
+void choose_nothing(struct chooser *ch)
 {
     bitset_zero(ch->chosen);
     ch->count = 0;
     ch->sum = ch->sum_more = 0;
+}
+
+/* Back to the required nodes alone. */
+void choose_start(struct chooser *ch)
+{
+    choose_nothing(ch);
     if (!ch->required)
         return;
     bitset_foreach (ch->required, i)
@@ -356,6 +361,18 @@ bool choose_flat(struct chooser *ch)
     return choose_by_weight(ch) || choose_most_capable(ch);
 }
 
+bool choose_in_network(struct chooser *ch)
+{
+    switch (ch->topo->net->kind) {
+    case CONF_TOPO_RING:
+        return choose_in_ring(ch);
+    case CONF_TOPO_TORUS:
+        return choose_in_torus(ch);
+    default:
+        return choose_by_topo(ch);
+    }
+}
+
 static bool choose_some(struct chooser *ch)
 {
     if (ch->required && !bitset_contains(ch->fits, ch->required))
@@ -372,10 +389,10 @@ static bool choose_some(struct chooser *ch)
         return choose_flat(ch);
     if (ch->segment)
         return choose_segments(ch);
-    if (ch->topo->net->kind == CONF_TOPO_RING)
-        return choose_in_ring(ch);
     bool in_row = ch->contiguous || ch->counts || ch->spread;
-    return in_row ? choose_in_fabric(ch) : choose_by_topo(ch);
+    bool by_switches =
+        ch->topo->net->kind == CONF_TOPO_TREE || ch->topo->net->kind == CONF_TOPO_BLOCK;
+    return in_row && by_switches ? choose_in_fabric(ch) : choose_in_network(ch);
 }
 
 /* With exactly so many nodes. */

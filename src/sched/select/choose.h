@@ -28,13 +28,14 @@ struct chooser {
     const struct bitset *required; /* NULL: none */
     const struct topo *topo;       /* the network to choose by; NULL: nodes in a row */
     uint32_t max_leaves;           /* of it; 0: any number */
-    uint32_t segment;              /* nodes of a segment, in a network of blocks or rings; 0: any */
+    uint32_t segment;              /* nodes of a segment, unless the network is a tree; 0: any */
     bool segments_apart, segments_together; /* one of a block; all in one block of blocks */
     bool spread;                            /* over many nodes: within a fabric it does not count */
     const uint32_t *idle; /* by node: those with the most idle CPUs first; NULL: runs of nodes */
     bool from_end;        /* the last ones first, in the place of runs */
     const struct choose_counts *counts; /* NULL: none */
     bool contiguous;
+    bool any_will_do;          /* the question is whether there is a choice, not which */
     const struct idset *sizes; /* the numbers of nodes that are allowed; NULL: all */
     uint32_t min, max, good; /* nodes; good: as many as that when they are there, between the two */
     uint32_t need;           /* tasks in all */
@@ -48,6 +49,7 @@ struct chooser {
     uint32_t count;
     uint64_t sum; /* of tasks of the chosen */
     uint64_t sum_more;
+    uint64_t steps; /* that a search for segments took */
 };
 
 bool choose_nodes(struct chooser *ch); /* false: no choice satisfies the bounds */
@@ -66,6 +68,9 @@ void choose_tally_add(struct choose_tally *t, const struct chooser *ch, size_t n
 /* Whether nodes that were counted like this satisfy all counts. */
 bool choose_tally_does(const struct choose_tally *t, const struct chooser *ch);
 
+/* By the network, all nodes in one segment. */
+bool choose_in_network(struct chooser *ch);
+
 /* --- choose_topo.c: by the network, for choose_nodes() -----------------------------------------
  */
 bool choose_by_topo(struct chooser *ch);
@@ -76,13 +81,22 @@ bool choose_in_ring(struct chooser *ch);
 /* The fewest segments with all required nodes of a ring, and the most that it has room for; false:
  * some required nodes fit in none. */
 bool choose_ring_room(const struct chooser *ch, uint32_t leaf, uint32_t *least, uint32_t *most);
-/* Adds the nodes of so many segments of the ring. */
+/* Adds the nodes of 'count' segments of the ring. */
 void choose_ring_add(struct chooser *ch, uint32_t leaf, uint32_t count, bool capable);
+/* choose_torus.c: a sub-cube of a torus. */
+bool choose_in_torus(struct chooser *ch);
+/* choose_torus_segments.c: tries 'good' segments first, then fewer down to 'least', then more up to
+ * 'most'. The steps of all these searches have a limit, beside the work to list and sort the spots.
+ */
+#define TORUS_STEPS_MOST 500000
+bool choose_torus_segments(struct chooser *ch, uint32_t least, uint32_t good, uint32_t most);
 /* Without a look at switches, and yet all within one fabric. */
 bool choose_in_fabric(struct chooser *ch);
 
-/* For them: the choice is empty, or what is required alone; one more; whether it does; light nodes
- * of a set until it does, and as many as are good to have. */
+/* For these files. The choice becomes empty, or has the required nodes alone; it gets a node; it
+ * satisfies the bounds; it gets the lightest nodes of a set until it satisfies them and has 'good'
+ * nodes, where the set has them. */
+void choose_nothing(struct chooser *ch);
 void choose_start(struct chooser *ch);
 void choose_add(struct chooser *ch, size_t node);
 bool choose_enough(const struct chooser *ch);

@@ -91,13 +91,6 @@ static void add_run(struct chooser *ch, const struct run *r)
         choose_add(ch, node_at(ch->topo, r->leaf, r->first + i));
 }
 
-static void begin_choice(struct chooser *ch)
-{
-    bitset_zero(ch->chosen);
-    ch->count = 0;
-    ch->sum = ch->sum_more = 0;
-}
-
 /* --- one run -----------------------------------------------------------------------------------
  */
 
@@ -129,7 +122,7 @@ bool choose_in_ring(struct chooser *ch)
 {
     struct run best = {0};
     uint32_t required = ch->required ? (uint32_t)bitset_count(ch->required) : 0;
-    begin_choice(ch);
+    choose_nothing(ch);
     for (uint32_t leaf = 0; leaf < ch->topo->leaves; leaf++)
         for (uint32_t first = 0; first < ring_size(ch->topo, leaf); first++)
             find_run_from(ch, leaf, first, required, &best);

@@ -16,25 +16,10 @@ static const char conf[] =
 static const uint32_t rings[][6] = {{0, 1, 2, 3, 4, 5}, {11, 10, 9, 8, 7}, {6}};
 static const uint32_t sizes[] = {6, 5, 1};
 
-static uint32_t set_of(const char *names)
-{
-    _cleanup_hostlist_ struct hostlist *list = NULL;
-    uint32_t set = 0;
-    char buf[HOSTLIST_NAME_MAX + 1];
-    if (!*names)
-        return 0;
-    assert_int_equal(hostlist_parse(names, &list, NULL), 0);
-    for (size_t i = 0; i < hostlist_count(list); i++)
-        set |= 1u << (atoi(hostlist_nth(list, i, buf) + 1) - 1);
-    return set;
-}
-
 /* n3 is busy: of the first ring n4, n5, n6, n1, n2 follow one another. */
 static void tightest_run_of_a_ring_is_chosen(void **state)
 {
-    static const struct {
-        const char *words, *where;
-    } v[] = {
+    static const struct test_choice v[] = {
         {"N=1", "n7"}, /* what fits most tightly, and is no heavier */
         {"N=2", "n[1-2]"},
         {"N=3", "n[4-6]"},
@@ -55,16 +40,8 @@ static void tightest_run_of_a_ring_is_chosen(void **state)
         {"N=4 segment=2 w=n2,n12", "n[1-2,11-12]"},
         {"N=2 segment=4", "n[1-2]"},
     };
-    struct cluster *c = test_cluster(conf);
-    test_up(c);
-    test_run(c, 1000, "n3:2", 2000);
-    for (size_t i = 0; i < COUNT(v); i++) {
-        uint32_t set = test_choose_set(c, test_job(c, (uint32_t)i + 1, v[i].words));
-        if (set != set_of(v[i].where))
-            fail_msg("'%s': %x, not %s", v[i].words, set, v[i].where);
-    }
-    test_cluster_free(c);
     (void)state;
+    test_check_choices(conf, "n3:2", v, COUNT(v));
 }
 
 struct wish {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The choice of a job with --segment in a network of blocks (of rings: choose_ring.c): all nodes of
+ * The choice of a job with --segment in a network of blocks (of rings: choose_ring.c; of
+ * toruses: choose_torus_segments.c): all nodes of
  * a segment are in one block. The lowest block of blocks that has room for all segments is taken,
  * of those the one that is left with the least; there the fewest blocks, the last of them the one
  * that fits most tightly.
@@ -232,6 +233,8 @@ static bool take_any(struct segments *s, uint32_t from)
     uint32_t least = round_up(from, size), good = ch->good / size;
     most = (most < ch->max ? most : ch->max) / size;
     good = good < most ? good : most;
+    if (ch->topo->net->kind == CONF_TOPO_TORUS)
+        return choose_torus_segments(s->ch, least, good, most);
     for (uint32_t n = good; n >= least && n > 0; n--)
         if (take_segments(s, n))
             return true;
@@ -250,7 +253,7 @@ bool choose_segments(struct chooser *ch)
     if (ch->min <= ch->segment) { /* all nodes may be in one segment, to which nothing applies */
         ch->max = max < ch->segment ? max : ch->segment;
         ch->good = good < ch->max ? good : ch->max;
-        found = is_ring(ch) ? choose_in_ring(ch) : choose_by_topo(ch);
+        found = choose_in_network(ch);
         ch->max = max;
         ch->good = good;
     }

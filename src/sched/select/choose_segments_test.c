@@ -13,43 +13,10 @@ enum { NODES = 12, BLOCK = 4, BLOCKS = NODES / BLOCK, CASES = 3000 };
          "BlockName=b1 Nodes=n[1-4]\n" T "BlockName=b2 Nodes=n[5-8]\n" T                           \
          "BlockName=b3 Nodes=n[9-12]\n" T "BlockName=b4 Nodes=n[13-16]\n" T
 
-/* The names of the chosen nodes; "": it waits. */
-static char *choose(struct cluster *c, struct job *j)
-{
-    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
-    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
-    _cleanup_str_ struct str text = STR_INIT;
-    struct selection s = {0};
-    bitset_and(allowed, c->pool.usable);
-    select_nodes(c, j, allowed, NULL, &s);
-    vec_foreach (&s.shares, share)
-        hostlist_push(names, c->nodes.data[share->node]->name);
-    select_done(&s);
-    hostlist_format(names, &text);
-    return mem_strdup(str_cstr(&text));
-}
-
-struct row {
-    const char *words, *where;
-};
-
-static void try_all(const char *conf, const char *busy, const struct row *v, size_t n)
-{
-    struct cluster *c = test_cluster(conf);
-    test_up(c);
-    test_run(c, 1000, busy, 2000);
-    for (size_t i = 0; i < n; i++) {
-        _cleanup_free_ char *text = choose(c, test_job(c, (uint32_t)i + 1, v[i].words));
-        if (!str_eq(text, v[i].where))
-            fail_msg("'%s': '%s'", v[i].words, text);
-    }
-    test_cluster_free(c);
-}
-
 /* Two nodes of the first block are busy, and a core of n12. */
 static void segments_lie_within_blocks(void **state)
 {
-    static const struct row v[] = {
+    static const struct test_choice v[] = {
         {"N=6", "n[1-2,5-8]"}, /* without segments: two blocks of the first pair */
         {"N=6 segment=2", "n[1-2,5-8]"},
         {"N=6 segment=3", "n[9-11,13-15]"},
@@ -69,14 +36,15 @@ static void segments_lie_within_blocks(void **state)
         {"N=4 segment=2 w=n1,n5,n9", ""},
     };
     (void)state;
-    try_all(BLOCKS_OF_4 "BlockSizes=4,8\n", "n3:4 n4:4 n12:1", v, COUNT(v));
+    test_check_choices(BLOCKS_OF_4 "BlockSizes=4,8\n", "n3:4 n4:4 n12:1", v, COUNT(v));
 }
 
 static void other_networks(void **state)
 {
-    static const struct row v[] = {{"N=3 segment=2", "n[1-3]"}};
+    static const struct test_choice v[] = {{"N=3 segment=2", "n[1-3]"}};
     (void)state;
-    try_all(CONS "NodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL\n", "n4:4", v, COUNT(v));
+    test_check_choices(CONS "NodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL\n", "n4:4", v,
+                       COUNT(v));
 }
 
 static void refused(void **state)

@@ -9,6 +9,8 @@ const struct topo *select_topo(const struct cluster *c, const struct job *j)
 {
     uint32_t number = conf_network_index(c->conf, j->part->conf.topology);
     bool optional = c->conf->networks.data[number].optional;
+    if (j->topology_waived)
+        return NULL;
     return !optional || j->want.switches || j->want.segment ? c->topos[number] : NULL;
 }
 
@@ -24,7 +26,7 @@ static bool is_serial(const struct request *r)
 
 bool select_has_segments(const struct topo *t)
 {
-    return t && (t->net->kind == CONF_TOPO_BLOCK || t->net->kind == CONF_TOPO_RING);
+    return t && t->net->kind != CONF_TOPO_TREE;
 }
 
 void select_place_segments(const struct job *j, struct chooser *ch)

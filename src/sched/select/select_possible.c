@@ -9,6 +9,9 @@
 #include "sched/select/choose.h"
 #include "sched/select/select.h"
 #include "sched/select/select_memory.h"
+#include "sched/select/torus_spots.h"
+
+#define NUMBERS_SHOWN 16 /* of placements, in a message */
 
 struct most { /* of what nodes of a partition have */
     uint64_t nodes, cpus, cpus_per_node, mem_mib, mem_per_cpu_mib, tmp_mib;
@@ -231,6 +234,12 @@ static bool fits_counted(const struct cluster *c, const struct job *j, const str
     return payable && fits_somewhere(c, &ch, left, idle);
 }
 
+/* Jobs have shapes in the network, which not every set of nodes is. */
+static bool has_placements(const struct topo *t)
+{
+    return t && t->net->kind == CONF_TOPO_TORUS;
+}
+
 static bool fits_constrained(const struct cluster *c, const struct job *j,
                              const struct constraint *con, const struct bitset *set)
 {
@@ -239,14 +248,15 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
     bool fits = false, tied = license_needs_tied(c, j);
     select_counts_init(&counts, c, con);
     for (uint32_t i = 0; i < constraint_alternatives(con) && !fits; i++) {
-        struct chooser ch = {.counts = counts.given};
+        struct chooser ch = {.counts = counts.given, .any_will_do = true};
         select_bounds(j, &ch);
         look_idle(c, j, con, i, idle);
         ch.topo = select_topo(c, j);
         ch.spread = j->want.spread;
         select_place_segments(j, &ch);
         bool fabrics = ch.topo && ch.topo->roots > 1;
-        bool placed = ch.contiguous || ch.counts || ch.segment || fabrics;
+        bool placed =
+            ch.contiguous || ch.counts || ch.segment || fabrics || has_placements(ch.topo);
         fits = !placed &&
                (tied ? fits_counted(c, j, &ch, set, idle) : fits_somewhere(c, &ch, set, idle));
         if (!fits && (placed || tied))
@@ -314,6 +324,100 @@ static int check_segments(const struct cluster *c, const struct job *j, struct e
     return 0;
 }
 
+static int by_node_count(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+struct numbers {
+    VEC(uint32_t) list;
+};
+
+/* Nodes of the placements of all toruses, each number once. */
+static void list_placements(const struct topo *t, struct numbers *out)
+{
+    size_t n = 0;
+    vec_foreach (&t->toruses, torus)
+        vec_foreach (&torus->unit->placements, p)
+            vec_push(&out->list, p->dims[0] * p->dims[1] * p->dims[2]);
+    if (out->list.len)
+        qsort(out->list.data, out->list.len, sizeof(*out->list.data), by_node_count);
+    vec_foreach (&out->list, number)
+        if (!n || out->list.data[n - 1] != *number)
+            out->list.data[n++] = *number;
+    out->list.len = n;
+}
+
+/* The job may have a number of nodes that is a placement's, or that segments have. */
+static bool is_placement(const struct request *r, const struct numbers *numbers)
+{
+    bool in_segments = r->segment && r->max_nodes > r->segment;
+    vec_foreach (&numbers->list, n) {
+        bool one = *n >= r->min_nodes && *n <= r->max_nodes;
+        if (one && (!r->segment || *n <= r->segment) && (!r->sizes || idset_has(r->sizes, *n)))
+            return true;
+        if (in_segments && *n == r->segment)
+            return true;
+    }
+    return false;
+}
+
+/* Whether one placement has all required nodes; several segments have them in several. */
+static int check_required(const struct cluster *c, const struct job *j, const struct topo *t,
+                          struct err *err)
+{
+    const struct request *r = &j->want;
+    if (!r->req || (r->segment && r->max_nodes > r->segment))
+        return 0;
+    vec_foreach (&t->toruses, torus)
+        if (torus_has_placement(torus->unit, r->min_nodes, r->max_nodes, j->part->nodes, r->req))
+            return 0;
+    _cleanup_hostlist_ struct hostlist *required = hostlist_new();
+    _cleanup_str_ struct str names = STR_INIT, count = STR_INIT;
+    bitset_foreach (r->req, i)
+        hostlist_push(required, c->nodes.data[i]->name);
+    hostlist_format(required, &names);
+    str_printf(&count, "%u", r->min_nodes);
+    if (r->max_nodes > r->min_nodes)
+        str_printf(&count, " to %u", r->max_nodes);
+    return err_set(err, -ERR_NODE_CONFIG,
+                   "%s: no placement of %s node%s of topology %s in partition %s has the required "
+                   "nodes %s",
+                   err_text(ERR_NODE_CONFIG), str_cstr(&count), r->max_nodes == 1 ? "" : "s",
+                   t->net->name, j->part->conf.name, str_cstr(&names));
+}
+
+static int check_placements(const struct cluster *c, const struct job *j, struct err *err)
+{
+    const struct request *r = &j->want;
+    const struct topo *t = select_topo(c, j);
+    struct numbers numbers = {0};
+    _cleanup_str_ struct str list = STR_INIT;
+    if (!has_placements(t))
+        return 0;
+    list_placements(t, &numbers);
+    bool is_one = is_placement(r, &numbers);
+    for (size_t i = 0; i < numbers.list.len && i < NUMBERS_SHOWN; i++)
+        str_printf(&list, "%s%u", i ? "," : "", numbers.list.data[i]);
+    if (numbers.list.len > NUMBERS_SHOWN)
+        str_puts(&list, ",...");
+    vec_done(&numbers.list);
+    if (is_one)
+        return check_required(c, j, t, err);
+    bool in_segments = r->segment && r->min_nodes > r->segment;
+    _cleanup_str_ struct str asked = STR_INIT;
+    if (in_segments)
+        str_printf(&asked, "segments of %u nodes match", r->segment);
+    else if (r->max_nodes > r->min_nodes)
+        str_printf(&asked, "%u to %u nodes match", r->min_nodes, r->max_nodes);
+    else
+        str_printf(&asked, "%u node%s", r->min_nodes, r->min_nodes == 1 ? " matches" : "s match");
+    return err_set(err, -ERR_NODE_CONFIG, "%s: %s no placement of topology %s: placements have %s",
+                   err_text(ERR_NODE_CONFIG), str_cstr(&asked), t->net->name,
+                   list.len ? str_cstr(&list) : "no nodes");
+}
+
 /* ignore_constraint_validation: nodes with the features may come. */
 static bool ignores_constraint(const struct cluster *c, const struct job *j)
 {
@@ -342,6 +446,7 @@ int select_possible(const struct cluster *c, const struct job *j, struct err *er
                        p->conf.name);
     rc = check_excluded(c, r, err);
     rc = rc == 0 ? check_segments(c, j, err) : rc;
+    rc = rc == 0 ? check_placements(c, j, err) : rc;
     if (rc != 0)
         return rc;
     if (r->req && !bitset_contains(p->nodes, r->req))
