@@ -19,7 +19,7 @@ struct command {
     struct sim_options options;
     struct sim_size size;
     unsigned seed, seeds;
-    bool fuzz, sets, minimise, show;
+    bool fuzz, sets, toruses, minimise, show;
     const char *plan_path; /* NULL: drawn */
     struct study study;
     const char *of_study, *of_chance; /* an option that means the one or the other; NULL: none */
@@ -46,6 +46,7 @@ static void usage(FILE *to)
           "  -F, --fuzz       draw everything from the seed: cluster, configuration files, jobs,\n"
           "                   commands and faults; without it, simple jobs on equal nodes\n"
           "      --sets       with --fuzz: put some of the jobs together to heterogeneous jobs\n"
+          "      --toruses    with --fuzz: draw clusters whose nodes are in toruses\n"
           "  -s, --seed=N     first seed (default 1); a failing seed fails again, identically\n"
           "  -S, --seeds=N    how many seeds to run, one after the other (default 1)\n"
           "  -m, --minimise   shrink a failing plan to the smallest that fails so, and print it\n"
@@ -137,6 +138,9 @@ static int take_option(struct command *c, int option, const char *text)
     case 'H':
         c->sets = true;
         return 0;
+    case 'T':
+        c->toruses = true;
+        return 0;
     case 'm':
         c->minimise = true;
         return 0;
@@ -190,6 +194,8 @@ static int check_arguments(const struct command *c, const char *more)
         fprintf(stderr, "slurmsim: error: --%s is of a trace, and none is given\n", c->of_study);
     else if (c->sets && !c->fuzz)
         fputs("slurmsim: error: --sets is of what --fuzz draws\n", stderr);
+    else if (c->toruses && (!c->fuzz || c->sets))
+        fputs("slurmsim: error: --toruses is of what --fuzz draws without --sets\n", stderr);
     else
         return 0;
     return -1;
@@ -199,6 +205,7 @@ static int parse_arguments(int argc, char **argv, struct command *c)
 {
     static const struct option longs[] = {{"fuzz", 0, NULL, 'F'},
                                           {"sets", 0, NULL, 'H'},
+                                          {"toruses", 0, NULL, 'T'},
                                           {"seed", 1, NULL, 's'},
                                           {"seeds", 1, NULL, 'S'},
                                           {"plan", 1, NULL, 'p'},
@@ -254,6 +261,8 @@ static int make_plan(const struct command *c, unsigned seed, struct sim_plan *pl
         return read_plan(c->plan_path, plan);
     if (c->sets)
         sim_plan_draw_sets(plan, seed);
+    else if (c->toruses)
+        sim_plan_draw_toruses(plan, seed);
     else if (c->fuzz)
         sim_plan_draw(plan, seed);
     else
@@ -287,7 +296,11 @@ static void say_broken(const struct command *c, unsigned seed, struct sim_plan *
     if (c->plan_path)
         fprintf(stderr, " --plan=%s", c->plan_path);
     else if (c->fuzz)
-        fprintf(stderr, " --fuzz%s --seed=%u", c->sets ? " --sets" : "", seed);
+        fprintf(stderr, " --fuzz%s --seed=%u",
+                c->sets      ? " --sets"
+                : c->toruses ? " --toruses"
+                             : "",
+                seed);
     else
         fprintf(stderr, " --seed=%u --nodes=%u --cpus=%u --jobs=%u --faults=%u", seed,
                 c->size.nodes, c->size.cpus, c->size.jobs, c->size.fault_per_mille);

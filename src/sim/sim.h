@@ -34,7 +34,9 @@ struct sim_result {
     uint64_t events, turns;
     unsigned jobs, acknowledged, refused, ended, attempts, steps, acts, restarts, crashes, reboots,
         kills, breaks, others, takes, shrinks;
-    unsigned sets, set_starts; /* heterogeneous jobs: acknowledged, and begun */
+    unsigned sets, set_starts; /* job sets: acknowledged, and begun */
+    unsigned torus_checks;     /* starts whose nodes were compared with the placements of toruses */
+    unsigned resv_gres_checks; /* starts beside devices that a reservation keeps on the same node */
     int64_t virtual_ms;
     const char *promise; /* that was broken; the same text for the same kind */
 };

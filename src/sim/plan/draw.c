@@ -5,18 +5,28 @@
  */
 #include "sim/plan/draw.h"
 
-void sim_plan_draw(struct sim_plan *p, uint64_t seed)
+static void draw_plan(struct sim_plan *p, uint64_t seed, bool toruses)
 {
-    struct draw d = {.plan = p, .rng = {seed}};
+    struct draw d = {.plan = p, .rng = {seed}, .toruses = toruses};
     p->seed = seed;
     p->share = seed % 2 ? 1 + (int64_t)(seed / 2 % 8) * 100 : 0; /* as over a long queue */
     d.storm = chance(&d, 25);
-    d.files_differ = chance(&d, 35);
+    d.files_differ = chance(&d, 35) && !toruses;
     d.jobs = skewed(&d, 5, 150);
     d.span_ms =
         d.jobs * (d.storm ? ONE_OF(&d, 1000, 3000) : ONE_OF(&d, 300, 1000, 3000, 10000, 30000));
 #define DRAW(name) sim_draw_##name(&d);
 #include "sim/plan/draw.def"
+}
+
+void sim_plan_draw(struct sim_plan *p, uint64_t seed)
+{
+    draw_plan(p, seed, false);
+}
+
+void sim_plan_draw_toruses(struct sim_plan *p, uint64_t seed)
+{
+    draw_plan(p, seed, true);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

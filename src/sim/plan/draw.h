@@ -16,6 +16,7 @@ struct draw {
     int64_t nodes, files, span_ms, jobs, parts;
     int64_t made; /* the first of the nodes that are made; 0: none */
     bool files_differ, preempts, licenses;
+    bool toruses; /* of the network, whatever else is drawn */
     bool shares;  /* in most partitions jobs share */
     bool storm;   /* nodes are given up and come back all the time, with much under way */
 };
@@ -90,14 +91,18 @@ struct sim_item *sim_draw_find_conf(struct draw *d, const char *key); /* NULL: t
 void sim_draw_some_nodes(struct draw *d, char *to, size_t size);
 const char *sim_draw_share(struct draw *d);
 
+/* draw_torus.c */
+void sim_draw_toruses(struct draw *d);
+
 /* draw_job.c */
 int64_t sim_draw_job_at(struct draw *d, int64_t at_ms); /* one that has come by then */
 
 /* draw_resv.c */
+/* The request for a reservation that is named by its kind and number. */
+struct sim_item *sim_draw_add_resv(struct draw *d, char kind, int64_t number);
+/* A reservation that is there by then, for so long, for whoever owns the job; else mostly none. */
+const struct sim_item *sim_draw_find_resv(struct draw *d, const struct sim_item *j);
 
 /* draw_fault.c */
 void sim_draw_crash(struct draw *d, struct sim_item *f);
 void sim_draw_clock(struct draw *d, struct sim_item *f);
-
-/* A layer that some version of the file has: "h" and "n[1-4]". */
-void sim_draw_find_layer(struct draw *d, char *name, char nodes[SIM_TEXT]);

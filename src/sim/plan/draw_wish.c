@@ -106,7 +106,9 @@ static void draw_constraints(struct draw *d)
 /* A tree of two levels; all nodes are in it. */
 static void draw_network(struct draw *d)
 {
-    if (d->files_differ || d->made || d->nodes < 2 || !chance(d, 25))
+    if (d->toruses)
+        sim_draw_toruses(d);
+    if (d->toruses || d->files_differ || d->made || d->nodes < 2 || !chance(d, 25))
         return;
     int64_t each = between(d, 1, 4), leaf = 0;
     conf(d, "TopologyPlugin=topology/tree");

@@ -203,5 +203,7 @@ struct sim_size {
 void sim_plan_draw(struct sim_plan *p, uint64_t seed);
 /* The same, of which some jobs are put together to job sets. */
 void sim_plan_draw_sets(struct sim_plan *p, uint64_t seed);
+/* Another plan, whose nodes are in toruses. */
+void sim_plan_draw_toruses(struct sim_plan *p, uint64_t seed);
 /* Equal nodes, one partition, simple jobs: for large worlds and for measuring. */
 void sim_plan_draw_simple(struct sim_plan *p, uint64_t seed, const struct sim_size *size);

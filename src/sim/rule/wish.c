@@ -315,6 +315,7 @@ void sim_wish_check(struct sim *s, const struct sim_watch *w)
         sim_break(s, "a job has not as many nodes as it wants", "job %u: %zu", w->job_id,
                   w->shares.len);
     check_switches(s, w, j);
+    sim_torus_check(s, w);
     check_gres(s, w, j);
     sim_license_check(s, w, SIM_LICENSES);
 }

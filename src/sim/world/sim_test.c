@@ -11,6 +11,7 @@
 
 #define FUZZ_SEEDS TEST_DRAWN(1000)
 #define SET_SEEDS TEST_DRAWN(300)
+#define TORUS_SEEDS TEST_DRAWN(200)
 #define DRAWN_SEEDS 1000 /* drawn and not run */
 
 static const struct sim_options options;
@@ -38,17 +39,19 @@ static uint64_t first_seed(void)
     return 1 + (day ? strtoull(day, NULL, 10) : 0) * FUZZ_SEEDS;
 }
 
-static void promises_hold_whatever_is_drawn(void **state)
+/* Runs drawn plans, of which every promise must hold; slurmsim draws the same ones with 'how'. */
+static struct sim_result run_drawn(void (*draw)(struct sim_plan *, uint64_t), const char *how,
+                                   unsigned seeds)
 {
     struct sim_result sum = {0};
     uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + FUZZ_SEEDS; seed++) {
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
         struct sim_plan plan = {0};
         struct sim_result r;
         struct err err;
-        sim_plan_draw(&plan, seed);
+        draw(&plan, seed);
         if (run(&plan, &r, &err) != 0)
-            fail_msg("slurmsim --fuzz --seed=%llu: %s", (unsigned long long)seed, err.text);
+            fail_msg("slurmsim %s --seed=%llu: %s", how, (unsigned long long)seed, err.text);
         sum.acknowledged += r.acknowledged;
         sum.refused += r.refused;
         sum.steps += r.steps;
@@ -57,8 +60,18 @@ static void promises_hold_whatever_is_drawn(void **state)
         sum.takes += r.takes;
         sum.reboots += r.reboots;
         sum.shrinks += r.shrinks;
+        sum.sets += r.sets;
+        sum.set_starts += r.set_starts;
+        sum.torus_checks += r.torus_checks;
+        sum.resv_gres_checks += r.resv_gres_checks;
         sim_plan_done(&plan);
     }
+    return sum;
+}
+
+static void promises_hold_whatever_is_drawn(void **state)
+{
+    struct sim_result sum = run_drawn(sim_plan_draw, "--fuzz", FUZZ_SEEDS);
     /* It is not the quiet of a world where nothing happens. */
     assert_true(sum.acknowledged > 20 * FUZZ_SEEDS);
     assert_true(sum.acknowledged > 2 * sum.refused);
@@ -66,30 +79,26 @@ static void promises_hold_whatever_is_drawn(void **state)
     assert_true(sum.crashes > FUZZ_SEEDS && sum.reboots > FUZZ_SEEDS / 4);
     assert_true(sum.takes > FUZZ_SEEDS / 2);
     assert_true(sum.shrinks > FUZZ_SEEDS / 20);
+    assert_true(sum.resv_gres_checks > FUZZ_SEEDS / 40);
 }
 
 /* Heterogeneous jobs among them: all components or none, whatever happens. */
 static void promises_hold_for_sets(void **state)
 {
-    struct sim_result sum = {0};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + SET_SEEDS; seed++) {
-        struct sim_plan plan = {0};
-        struct sim_result r;
-        struct err err;
-        sim_plan_draw_sets(&plan, seed);
-        if (run(&plan, &r, &err) != 0)
-            fail_msg("slurmsim --fuzz --sets --seed=%llu: %s", (unsigned long long)seed, err.text);
-        sum.sets += r.sets;
-        sum.set_starts += r.set_starts;
-        sum.acknowledged += r.acknowledged;
-        sum.crashes += r.crashes;
-        sum.reboots += r.reboots;
-        sim_plan_done(&plan);
-    }
+    struct sim_result sum = run_drawn(sim_plan_draw_sets, "--fuzz --sets", SET_SEEDS);
     assert_true(sum.sets > 2 * SET_SEEDS && sum.set_starts > SET_SEEDS);
     assert_true(sum.acknowledged > 2 * sum.sets); /* others beside them */
     assert_true(sum.crashes > SET_SEEDS && sum.reboots > SET_SEEDS / 4);
+}
+
+/* Jobs get placements of toruses, whatever happens. */
+static void promises_hold_in_toruses(void **state)
+{
+    struct sim_result sum = run_drawn(sim_plan_draw_toruses, "--fuzz --toruses", TORUS_SEEDS);
+    (void)state;
+    assert_true(sum.acknowledged > 10 * TORUS_SEEDS && sum.acknowledged > sum.refused);
+    assert_true(sum.torus_checks > 2 * TORUS_SEEDS);
+    assert_true(sum.steps > TORUS_SEEDS && sum.crashes > TORUS_SEEDS);
 }
 
 /* No kind of command, fault or point is forgotten by those who draw. */
@@ -371,6 +380,7 @@ int main(void)
         cmocka_unit_test(simple_worlds_under_many_faults),
         cmocka_unit_test(promises_hold_whatever_is_drawn),
         cmocka_unit_test(promises_hold_for_sets),
+        cmocka_unit_test(promises_hold_in_toruses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
