@@ -284,7 +284,7 @@ void control_start(struct control *c)
     update_node_resume_look(c);
     reboot_count(c);
     resv_hook_resume(c);
-    resv_report_licenses(c, NULL, NULL);
+    resv_report_losses(c, NULL, NULL);
     resv_tick(c);
     burst_start_desk(c);
     c->plan_wanted = true;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/timefmt.h"
+#include "base/words.h"
 #include "show/record.h"
 
 #define NAME_TITLE "RESV_NAME"
@@ -22,17 +23,88 @@ static void put_core_ids(const Pb__ResvCores *c, struct str *out)
         str_printf(out, "-%u", c->count - 1);
 }
 
+static void put_gres(const Pb__ResvGres *g, char before_count, struct str *out)
+{
+    str_printf(out, "%s%s%s%c%llu", g->name, g->type ? ":" : "", g->type ? g->type : "",
+               before_count, (unsigned long long)g->count);
+}
+
+/* The devices of the node; of one without cores, the line for the node, too. Returns how many
+ * elements are of this node. */
+static size_t put_node_gres(const Pb__ResvRecord *r, size_t at, struct str *out)
+{
+    size_t n = 0;
+    for (;
+         at + n < r->n_node_gres && strcmp(r->node_gres[at + n]->node, r->node_gres[at]->node) == 0;
+         n++) {
+        str_puts(out, n ? "," : " Gres=");
+        put_gres(r->node_gres[at + n], ':', out);
+    }
+    return n;
+}
+
+/* Both lists are in the order of the nodes; a node may be in one of them alone. */
 static void put_parts(const Pb__ResvRecord *r, struct show_style style, struct str *out)
 {
-    for (size_t i = 0; i < r->n_cores; i++) {
+    size_t at = 0;
+    for (size_t i = 0; i < r->n_cores || at < r->n_node_gres; i++) {
+        const char *node = i < r->n_cores ? r->cores[i]->node : r->node_gres[at]->node;
         record_break(style, out);
-        str_printf(out, "  NodeName=%s CoreIDs=", r->cores[i]->node);
-        put_core_ids(r->cores[i], out);
+        str_printf(out, "  NodeName=%s", node);
+        if (i < r->n_cores) {
+            str_puts(out, " CoreIDs=");
+            put_core_ids(r->cores[i], out);
+        }
+        if (at < r->n_node_gres && strcmp(r->node_gres[at]->node, node) == 0)
+            at += put_node_gres(r, at, out);
+    }
+}
+
+static bool is_same_gres(const Pb__ResvGres *a, const Pb__ResvGres *b)
+{
+    return strcmp(a->name, b->name) == 0 &&
+           (a->type ? b->type && strcmp(a->type, b->type) == 0 : !b->type);
+}
+
+/* "cpu=4,gres/gpu:a100=2": of all nodes. */
+static void put_tres(const Pb__ResvRecord *r, struct str *out)
+{
+    if (r->total_cpus)
+        str_printf(out, "cpu=%u", r->total_cpus);
+    for (size_t i = 0; i < r->n_node_gres; i++) {
+        Pb__ResvGres sum = *r->node_gres[i];
+        bool first = true;
+        for (size_t k = 0; k < r->n_node_gres; k++) {
+            if (k == i || !is_same_gres(&sum, r->node_gres[k]))
+                continue;
+            first = first && k > i;
+            sum.count += r->node_gres[k]->count;
+        }
+        if (!first)
+            continue;
+        str_puts(out, out->len ? ",gres/" : "gres/");
+        put_gres(&sum, '=', out);
+    }
+}
+
+/* "cpu=2,gres/gpu:a100=2", as it was asked for. */
+static void put_wanted_per_node(const Pb__ResvRecord *r, struct str *out)
+{
+    if (r->cores_per_node)
+        str_printf(out, "cpu=%u", r->cores_per_node);
+    words_foreach (r->gres_per_node ? r->gres_per_node : "", w) {
+        const char *last = NULL;
+        for (size_t i = 0; i < w.len; i++)
+            last = w.at[i] == ':' ? w.at + i : last;
+        if (last)
+            str_printf(out, "%sgres/%.*s=%.*s", out->len ? "," : "", (int)(last - w.at), w.at,
+                       (int)(w.at + w.len - last - 1), last + 1);
     }
 }
 
 void show_resv_text(const Pb__ResvRecord *r, struct show_style style, struct str *out)
 {
+    _cleanup_str_ struct str tres = STR_INIT, per_node = STR_INIT;
     char text[TIME_TEXT_MAX];
     int64_t length = r->end_at >= TIME_UNLIMITED ? TIME_UNLIMITED : r->end_at - r->start_at;
     record_pair(out, "ReservationName", r->name);
@@ -47,10 +119,11 @@ void show_resv_text(const Pb__ResvRecord *r, struct show_style style, struct str
     record_pair(out, " Flags", r->flags ? r->flags : "");
     put_parts(r, style, out);
     record_break(style, out);
-    if (r->total_cpus)
-        str_printf(out, "TRES=cpu=%u", r->total_cpus);
-    else
-        str_puts(out, "TRES=(null)");
+    put_tres(r, &tres);
+    record_pair(out, "TRES", tres.len ? str_cstr(&tres) : NULL);
+    put_wanted_per_node(r, &per_node);
+    if (per_node.len)
+        record_pair(out, " TRESPerNode", str_cstr(&per_node));
     record_break(style, out);
     record_pair(out, "Users", r->users);
     record_pair(out, " Groups", r->groups);
@@ -80,8 +153,7 @@ static json_t *core_specs(const Pb__ResvRecord *r)
 static json_t *resv_tres(const Pb__ResvRecord *r)
 {
     _cleanup_str_ struct str tres = STR_INIT;
-    if (r->total_cpus)
-        str_printf(&tres, "cpu=%u", r->total_cpus);
+    put_tres(r, &tres);
     return json_out_text(str_cstr(&tres));
 }
 

@@ -166,8 +166,7 @@ def test_keys_of_nodes_and_what_is_refused(cluster):
         cluster.run(node + change).fails(text)
     for change, text in (("Topology=x", "unknown topology 'x'"), ("PowerDownOnIdle=yes", "power saving is not available")):
         cluster.run(f"scontrol update PartitionName=main {change}").fails(text)
-    for key in ("TRESPerNode=gres/gpu=1", "QOS=x"):
-        cluster.run(f"scontrol create reservation StartTime=now Duration=1 Users=root Nodes=n1 {key}").fails(key)
+    cluster.run("scontrol create reservation StartTime=now Duration=1 Users=root Nodes=n1 QOS=x").fails("QOS=x")
 
 
 def test_an_array_has_a_throttle_in_every_spelling(cluster):
@@ -322,7 +321,7 @@ def test_keys_of_a_partition(cluster):
 @pytest.mark.parametrize("change", ["NodeName=n1 Gres=gpu:1", "NodeName=n1 ResumeAfter=60", "NodeName=n1 State=NoResp", "NodeName=n1 CertToken=x",
                                     "NodeName=n1 InstanceId=x", "NodeName=n1 InstanceType=x", "NodeName=n1 Topology=x",
                                     "ReservationName=r QOS=x",
-                                    "ReservationName=r TRESPerNode=gres/gpu=1", "ReservationName=r BurstBuffer=x",
+                                    "ReservationName=r BurstBuffer=x",
                                     "SuspendExcNodes=n1", "SuspendExcParts=main", "SuspendExcStates=DOWN"])
 def test_what_is_not_supported_is_refused_by_name(cluster, change):
     """Never accepted silently: the message names the key, and nothing changes."""

@@ -135,6 +135,11 @@ bool gres_known(const struct cluster *c, const char *name)
     return mask_of(c, name, NULL) != 0;
 }
 
+uint64_t gres_kinds_of(const struct cluster *c, const char *name)
+{
+    return mask_of(c, name, NULL);
+}
+
 /* Those with a type first: those without take what is left. */
 static struct gres_want *want_of(const struct cluster *c, struct gres_wants *wants,
                                  const char *name, const char *type)
@@ -292,9 +297,7 @@ int gres_join_views(struct gres_wants *wants, uint32_t *tasks, struct err *err)
 /* --- how much fits -----------------------------------------------------------------------------
  */
 
-/* Takes 'count' of the kinds of a mask; what could not be had is returned. */
-static uint64_t take_from(uint64_t mask, uint64_t count, size_t kinds, uint64_t *have,
-                          uint64_t *taken)
+uint64_t gres_take(uint64_t mask, uint64_t count, size_t kinds, uint64_t *have, uint64_t *taken)
 {
     for (size_t k = 0; k < kinds && count; k++) {
         if (!(mask >> k & 1))
@@ -323,7 +326,7 @@ uint32_t gres_tasks(const struct gres_wants *wants, size_t kinds, const uint64_t
     uint64_t tasks = UINT32_MAX;
     memcpy(rest, have, kinds * sizeof(*rest));
     vec_foreach (&wants->list, w)
-        if (take_from(w->mask, w->per_node, kinds, rest, NULL))
+        if (gres_take(w->mask, w->per_node, kinds, rest, NULL))
             return 0;
     vec_foreach (&wants->list, w) {
         uint64_t most = w->per_task ? sum_of(w->mask, kinds, rest) / w->per_task : tasks;
@@ -339,10 +342,10 @@ size_t gres_deal(const struct gres_wants *wants, size_t kinds, uint64_t *have, u
     uint64_t taken[GRES_KINDS_MAX] = {0};
     size_t n = 0;
     vec_foreach (&wants->list, w)
-        take_from(w->mask, w->per_node + w->per_task * tasks, kinds, have, taken);
+        gres_take(w->mask, w->per_node + w->per_task * tasks, kinds, have, taken);
     vec_foreach (&wants->list, w)
         if (w->per_job)
-            total = take_from(w->mask, total, kinds, have, taken);
+            total = gres_take(w->mask, total, kinds, have, taken);
     for (uint32_t k = 0; k < kinds; k++)
         if (taken[k])
             out[n++] = (struct gres_amount){k, taken[k]};

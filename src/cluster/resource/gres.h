@@ -103,10 +103,15 @@ void gres_node_init(const struct cluster *c, struct node *n);
 void gres_node_done(struct node *n);
 struct gres_stock *gres_find(const struct node *n, uint32_t kind);
 bool gres_known(const struct cluster *c, const char *name); /* a node has some, of any type */
+/* The kinds of this name, of any type: a mask. */
+uint64_t gres_kinds_of(const struct cluster *c, const char *name);
 long gres_kind_find(const struct cluster *c, const char *name, const char *type);
 /* That of parts of the node's GPU with this number. */
 long gres_kind_find_part(const struct cluster *c, const char *name, uint32_t gpu);
 
+/* Takes 'count' of the kinds of a mask from 'have'; returns what is missing. 'taken', by kind, may
+ * be NULL. */
+uint64_t gres_take(uint64_t mask, uint64_t count, size_t kinds, uint64_t *have, uint64_t *taken);
 /* How many tasks a node with 'have' of each kind takes: what is wanted of the node is set aside
  * first. 0: none; UINT32_MAX: nothing is in the way. 'left' (by kind, may be 'have') gets what
  * remains for the job's total. */

@@ -158,6 +158,11 @@ const struct gres_parts_gpu *gres_parts_gpu_of(const struct gres_parts *p, uint3
     return NULL;
 }
 
+bool gres_parts_has(const struct node *n, uint32_t kind)
+{
+    return n->parts && (n->parts->whole_mask >> kind & 1 || gres_parts_gpu_of(n->parts, kind));
+}
+
 /* --- of a node ---------------------------------------------------------------------------------
  */
 

@@ -69,5 +69,7 @@ bool gres_parts_fit(const struct node *n, const struct gres_amount *amounts, siz
 /* Those of the locks among the amounts, by amount; the caller frees. */
 void gres_parts_devices(const struct node *n, const struct gres_amount *amounts, size_t count,
                         struct bitset **devices);
+/* Whether the kind is one of the node's GPUs that are given in parts, of their parts or locks. */
+bool gres_parts_has(const struct node *n, uint32_t kind);
 /* The GPU of which this kind is the lock, or parts; NULL: it is another kind. */
 const struct gres_parts_gpu *gres_parts_gpu_of(const struct gres_parts *p, uint32_t kind);

@@ -33,9 +33,14 @@ void resv_free(struct resv *r)
     free(r->node_names);
     bitset_free(r->nodes);
     free(r->units);
+    free(r->gres);
+    resv_clear_gres(r);
+    vec_done(&r->node_gres);
     vec_done(&r->cores);
     vec_done(&r->stock);
     free(r->core_count);
+    free(r->gres_total);
+    free(r->gres_per_node);
     free(r->part);
     free(r->features);
     free(r->users);
@@ -84,12 +89,51 @@ static void find_licenses(const struct cluster *c, struct resv *r)
     license_needs_done(&needs);
 }
 
+void resv_clear_gres(struct resv *r)
+{
+    vec_foreach (&r->node_gres, g) {
+        free(g->name);
+        free(g->type);
+    }
+    vec_clear(&r->node_gres);
+}
+
+void resv_keep_gres(const struct cluster *c, struct resv *r, size_t at, uint32_t kind,
+                    uint64_t count)
+{
+    const struct gres_kind *k = &c->gres_kinds.data[kind];
+    vec_push(&r->node_gres,
+             ((struct resv_gres){at, mem_strdup(k->name), mem_strdup(k->type), count}));
+}
+
+/* Those that the nodes have. GPUs that are given in parts are none of them: which ones are whole
+ * changes with the jobs. */
+static void find_gres(const struct cluster *c, struct resv *r, const struct hostlist *names)
+{
+    char name[HOSTLIST_NAME_MAX + 1];
+    size_t kinds = c->gres_kinds.len;
+    r->gres_mask = 0;
+    if (!r->node_gres.len)
+        return;
+    r->gres = mem_new_array(uint64_t, c->nodes.len * kinds + 1);
+    vec_foreach (&r->node_gres, g) {
+        const struct node *n = g->at < hostlist_count(names)
+                                   ? cluster_find_node(c, hostlist_nth(names, g->at, name))
+                                   : NULL;
+        long kind = gres_kind_find(c, g->name, g->type);
+        r->gres_mask |= gres_kinds_of(c, g->name);
+        if (n && kind >= 0 && gres_find(n, (uint32_t)kind) && !gres_parts_has(n, (uint32_t)kind))
+            r->gres[n->index * kinds + (size_t)kind] += g->count;
+    }
+}
+
 void resv_resolve(const struct cluster *c, struct resv *r)
 {
     _cleanup_hostlist_ struct hostlist *names = NULL;
     char name[HOSTLIST_NAME_MAX + 1];
     bitset_free(r->nodes);
     free(take_ptr(r->units));
+    free(take_ptr(r->gres));
     r->nodes = bitset_new(c->nodes.len);
     find_licenses(c, r);
     if (!r->node_names || !*r->node_names || hostlist_parse(r->node_names, &names, NULL) != 0)
@@ -104,6 +148,7 @@ void resv_resolve(const struct cluster *c, struct resv *r)
         if (i < r->cores.len)
             r->units[n->index] = units_of(n, r->cores.data[i]);
     }
+    find_gres(c, r, names);
 }
 
 void resv_set_nodes(const struct cluster *c, struct resv *r, const struct bitset *nodes)
@@ -118,12 +163,97 @@ void resv_set_nodes(const struct cluster *c, struct resv *r, const struct bitset
     resv_resolve(c, r);
 }
 
+/* In the order of the nodes; most often they are. */
+static void sort_gres(struct resv *r)
+{
+    struct resv_gres *g = r->node_gres.data;
+    for (size_t i = 1; i < r->node_gres.len; i++)
+        for (size_t k = i; k > 0 && g[k - 1].at > g[k].at; k--) {
+            struct resv_gres later = g[k - 1];
+            g[k - 1] = g[k];
+            g[k] = later;
+        }
+}
+
+static void move_gres(struct resv *r, const struct hostlist *before, const struct hostlist *names)
+{
+    char name[HOSTLIST_NAME_MAX + 1];
+    size_t stay = 0;
+    vec_foreach (&r->node_gres, g) {
+        long at = g->at < hostlist_count(before)
+                      ? hostlist_find(names, hostlist_nth(before, g->at, name))
+                      : -1;
+        if (at < 0) {
+            free(g->name);
+            free(g->type);
+            continue;
+        }
+        g->at = (size_t)at;
+        r->node_gres.data[stay++] = *g;
+    }
+    r->node_gres.len = stay;
+    sort_gres(r);
+}
+
+uint64_t resv_wanted_cores(const struct resv *r)
+{
+    uint64_t sum = 0;
+    words_foreach (r->core_count, w)
+        sum += strtoul(w.at, NULL, 10);
+    return sum;
+}
+
+static uint64_t count_resv_cores(const struct cluster *c, const char *name)
+{
+    const struct node *n = cluster_find_node(c, name);
+    return n ? (uint64_t)n->units * n->cpus_per_unit / (n->row->threads ? n->row->threads : 1) : 0;
+}
+
+/* Nodes that stay keep what they have; new ones share what is left of CoreCnt. */
+static void move_cores(const struct cluster *c, struct resv *r, const struct hostlist *before,
+                       const struct hostlist *names)
+{
+    char name[HOSTLIST_NAME_MAX + 1];
+    size_t count = hostlist_count(names), added = 0;
+    uint64_t wanted = resv_wanted_cores(r), kept = 0;
+    _cleanup_free_ uint32_t *had = mem_new_array(uint32_t, count + 1);
+    _cleanup_free_ bool *is_new = mem_new_array(bool, count + 1);
+    if (!r->core_count)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        long at = hostlist_find(before, hostlist_nth(names, i, name));
+        is_new[i] = at < 0;
+        added += is_new[i];
+        had[i] = at >= 0 && (size_t)at < r->cores.len ? r->cores.data[at] : 0;
+        kept += had[i];
+    }
+    uint64_t left = wanted > kept && added ? wanted - kept : 0;
+    vec_clear(&r->cores);
+    for (size_t i = 0, k = 0; i < count; i++) {
+        uint64_t share = is_new[i] ? left / added + (k++ < left % added) : had[i];
+        uint64_t most = count_resv_cores(c, hostlist_nth(names, i, name));
+        vec_push(&r->cores, (uint32_t)(share < most ? share : most));
+    }
+}
+
 bool resv_follow_part(const struct cluster *c, struct resv *r)
 {
     const struct part *p = r->flags & RESV_PART_NODES ? cluster_find_part(c, r->part) : NULL;
     if (!p)
         return false;
+    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
+    _cleanup_hostlist_ struct hostlist *had = NULL;
     _cleanup_free_ char *before = take_ptr(r->node_names);
+    if (!before || !*before || hostlist_parse(before, &had, NULL) != 0)
+        had = hostlist_new();
+    bitset_foreach (p->nodes, i)
+        hostlist_push(names, c->nodes.data[i]->name);
+    move_gres(r, had, names);
+    move_cores(c, r, had, names);
+    if (r->cores_per_node)
+        vec_clear(&r->cores);
+    for (size_t i = 0; r->cores_per_node && i < hostlist_count(names); i++)
+        vec_push(&r->cores, r->cores_per_node);
     resv_set_nodes(c, r, p->nodes);
     return !str_eq(before, r->node_names);
 }
@@ -133,10 +263,37 @@ void resv_count(const struct cluster *c, const struct resv *r, uint32_t *cores, 
     *cores = *cpus = 0;
     bitset_foreach (r->nodes, i) {
         const struct node *n = c->nodes.data[i];
-        uint32_t units = r->units ? r->units[i] : n->units, threads = n->row->threads;
+        uint32_t units = r->units ? r->units[i] : r->gres ? 0 : n->units;
+        uint32_t threads = n->row->threads;
         *cpus += units * n->cpus_per_unit;
         *cores += units * n->cpus_per_unit / (threads ? threads : 1);
     }
+}
+
+void resv_format_kept(const struct cluster *c, const struct resv *r, struct str *out)
+{
+    uint32_t cores, cpus;
+    size_t before = out->len;
+    resv_count(c, r, &cores, &cpus);
+    if (r->units)
+        str_printf(out, "cpu=%u", cpus);
+    for (size_t kind = 0; r->gres && kind < c->gres_kinds.len; kind++) {
+        const struct gres_kind *k = &c->gres_kinds.data[kind];
+        uint64_t sum = 0;
+        bitset_foreach (r->nodes, i)
+            sum += r->gres[(size_t)i * c->gres_kinds.len + kind];
+        if (sum)
+            str_printf(out, "%sgres/%s%s%s=%llu", out->len > before ? "," : "", k->name,
+                       k->type ? ":" : "", k->type ? k->type : "", (unsigned long long)sum);
+    }
+}
+
+void resv_format_nodes(const struct cluster *c, const struct resv *r, struct str *out)
+{
+    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
+    bitset_foreach (r->nodes, i)
+        hostlist_push(names, c->nodes.data[i]->name);
+    hostlist_format(names, out);
 }
 
 #define DAY_SEC INT64_C(86400)

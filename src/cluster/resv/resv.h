@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Advance reservations: nodes, or some cores of nodes, that are kept from a time on and for so long
- * for the jobs that may use them. They belong to the cluster; nodes are those of its configuration,
- * and the names of others are kept for when they come back. No clock: whoever asks gives the time.
+ * Advance reservations: nodes, or some cores or generic resources of nodes, that are kept from a
+ * time on and for so long for the jobs that may use them. They belong to the cluster; nodes are
+ * those of its configuration, and the names of others are kept for when they come back. No clock:
+ * whoever asks gives the time.
  */
 #pragma once
 
@@ -37,6 +38,12 @@ struct resv_license {
     uint64_t used; /* by its jobs; may be more */
 };
 
+struct resv_gres { /* of a node */
+    size_t at;     /* the node, in the order of node_names */
+    char *name, *type;
+    uint64_t count;
+};
+
 struct resv {
     char *name;
     uint32_t number; /* of its creation */
@@ -47,10 +54,16 @@ struct resv {
     int64_t purge_sec, delay_sec, idle_at;
     char *node_names;     /* all of them, also those not configured now */
     struct bitset *nodes; /* of these, those that are configured */
-    uint32_t *units;      /* by node: so many of each, not all; NULL: whole nodes */
-    VEC(uint32_t) cores;  /* asked for, in the order of the nodes; empty: whole nodes */
-    uint32_t node_count;  /* wanted */
-    char *core_count;     /* wanted, as given; NULL: whole nodes */
+    /* Of nodes that it has in parts, see resv_in_parts(): */
+    uint32_t *units;                 /* by node: how many it keeps; NULL: none */
+    VEC(uint32_t) cores;             /* the same in cores, in the order of the nodes; empty: none */
+    uint64_t *gres;                  /* by node, then by kind of generic resource; NULL: none */
+    uint64_t gres_mask;              /* kinds that have the name of one that it keeps */
+    VEC(struct resv_gres) node_gres; /* the same by name, in the order of the nodes */
+    uint32_t node_count;             /* wanted */
+    char *core_count;                /* wanted in all, as given; NULL: none */
+    uint32_t cores_per_node;         /* wanted of each node; 0: none */
+    char *gres_total, *gres_per_node; /* wanted, as requests of jobs write them; NULL: none */
     char *part, *features, *users, *accounts, *groups, *licenses, *allowed_parts; /* NULL: none */
     VEC(struct resv_license) stock; /* of 'licenses', those configured */
     uint32_t pending, running;      /* jobs that are bound to it */
@@ -109,11 +122,28 @@ void resv_take(struct cluster *c, struct resv *r);
 
 /* Finds the nodes of node_names, how much of them, and its licences. */
 void resv_resolve(const struct cluster *c, struct resv *r);
-/* All nodes of its partition, with PART_NODES. True: there are others than before. */
+/* All nodes of its partition, with PART_NODES. True: there are others than before; what it keeps of
+ * those that stay is the same, and of new ones it keeps cores, and generic resources only after
+ * resv_pick_added(). */
 bool resv_follow_part(const struct cluster *c, struct resv *r);
 void resv_set_nodes(const struct cluster *c, struct resv *r, const struct bitset *nodes);
+/* Whether it takes some cores or generic resources of its nodes, and not the whole nodes. */
+static inline bool resv_in_parts(const struct resv *r)
+{
+    return r->units || r->gres;
+}
+/* What it keeps of generic resources is to be dealt out anew. */
+void resv_clear_gres(struct resv *r);
+/* Keeps 'count' of the kind on its node number 'at', from 0. */
+void resv_keep_gres(const struct cluster *c, struct resv *r, size_t at, uint32_t kind,
+                    uint64_t count);
+uint64_t resv_wanted_cores(const struct resv *r); /* all numbers of core_count */
 /* Cores, and CPUs, that it takes. */
 void resv_count(const struct cluster *c, const struct resv *r, uint32_t *cores, uint32_t *cpus);
+/* "cpu=2,gres/gpu:a=4": what it keeps of its nodes together; nothing for whole nodes. */
+void resv_format_kept(const struct cluster *c, const struct resv *r, struct str *out);
+/* Names of those of its nodes that are configured: "n[1-2]". */
+void resv_format_nodes(const struct cluster *c, const struct resv *r, struct str *out);
 
 void resv_pack(const struct resv *r, struct str *out); /* the stored ResvRecord */
 /* As listings show it. */

@@ -20,6 +20,10 @@ static void describe_reservation(const struct resv *r, Pb__ResvRecord *m, struct
     m->nodes = r->node_names;
     SET(m, node_count, r->node_count);
     m->core_count = r->core_count;
+    m->gres = r->gres_total;
+    m->gres_per_node = r->gres_per_node;
+    if (r->cores_per_node)
+        SET(m, cores_per_node, r->cores_per_node);
     m->features = r->features;
     m->partition = r->part;
     m->flags = arena_strdup(arena, str_cstr(&flags));
@@ -53,6 +57,26 @@ static void describe_cores(const struct resv *r, Pb__ResvRecord *m, struct arena
     }
 }
 
+static void describe_gres(const struct resv *r, Pb__ResvRecord *m, struct arena *arena)
+{
+    _cleanup_hostlist_ struct hostlist *names = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    if (!r->node_gres.len || hostlist_parse(r->node_names, &names, NULL) != 0)
+        return;
+    m->node_gres = arena_alloc(arena, r->node_gres.len * sizeof(*m->node_gres));
+    vec_foreach (&r->node_gres, g) {
+        if (g->at >= hostlist_count(names))
+            continue;
+        Pb__ResvGres *to = arena_alloc(arena, sizeof(*to));
+        pb__resv_gres__init(to);
+        to->node = arena_strdup(arena, hostlist_nth(names, g->at, name));
+        to->name = g->name;
+        to->type = g->type;
+        to->count = g->count;
+        m->node_gres[m->n_node_gres++] = to;
+    }
+}
+
 void resv_pack(const struct resv *r, struct str *out)
 {
     _cleanup_arena_ struct arena arena;
@@ -60,6 +84,7 @@ void resv_pack(const struct resv *r, struct str *out)
     arena_init(&arena, 0);
     describe_reservation(r, &m, &arena);
     describe_cores(r, &m, &arena);
+    describe_gres(r, &m, &arena);
     if (r->idle_at)
         SET(&m, idle_at, r->idle_at);
     if (r->begun_at)
@@ -79,6 +104,7 @@ void resv_pack_shown(const struct cluster *c, const struct resv *r, int64_t now,
     arena_init(&arena, 0);
     describe_reservation(r, &m, &arena);
     describe_cores(r, &m, &arena);
+    describe_gres(r, &m, &arena);
     if (resv_occurs(r, now, &t)) {
         SET(&m, start_at, t.begin);
         SET(&m, end_at, t.end);
@@ -111,6 +137,21 @@ static const char *find_contradiction(const Pb__ResvRecord *m, uint32_t flags)
     return (flags & RESV_REPEATS) & ((flags & RESV_REPEATS) - 1) ? "it repeats in two ways" : NULL;
 }
 
+static void restore_gres(const Pb__ResvRecord *m, struct resv *r)
+{
+    _cleanup_hostlist_ struct hostlist *names = NULL;
+    if (!r->node_names || hostlist_parse(r->node_names, &names, NULL) != 0)
+        return;
+    for (size_t i = 0; i < m->n_node_gres; i++) {
+        const Pb__ResvGres *g = m->node_gres[i];
+        long at = hostlist_find(names, g->node);
+        uint64_t count = g->count < GRES_COUNT_MAX ? g->count : GRES_COUNT_MAX;
+        if (at >= 0)
+            vec_push(&r->node_gres, ((struct resv_gres){(size_t)at, mem_strdup(g->name),
+                                                        text_of(g->type), count}));
+    }
+}
+
 struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, struct err *err)
 {
     uint32_t flags = 0;
@@ -137,6 +178,9 @@ struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, stru
     r->node_names = text_of(m->nodes);
     r->node_count = OR(m, node_count, 0);
     r->core_count = text_of(m->core_count);
+    r->gres_total = text_of(m->gres);
+    r->gres_per_node = text_of(m->gres_per_node);
+    r->cores_per_node = OR(m, cores_per_node, 0);
     r->features = text_of(m->features);
     r->part = text_of(m->partition);
     r->users = text_of(m->users);
@@ -146,6 +190,7 @@ struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, stru
     r->licenses = text_of(m->licenses);
     for (size_t i = 0; i < m->n_cores; i++)
         vec_push(&r->cores, m->cores[i]->count);
+    restore_gres(m, r);
     pb_pick_unknown(&m->base, &r->newer);
     resv_resolve(c, r);
     return r;

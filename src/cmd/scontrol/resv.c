@@ -21,7 +21,8 @@ struct request {
     Pb__ResvUpdate update;
     Pb__ResvRecord set;
     struct arena arena;
-    struct str add, take, cores;
+    struct str given, edited; /* keys; of these, those with a sign */
+    struct str add, take, cores, licenses, gres, gres_per_node;
     int changes;
 };
 
@@ -42,56 +43,168 @@ static int refuse_argument(const char *arg, const char *why)
     return -1;
 }
 
-/* "4", "2k", "2k,2k" */
-static int set_node_count(struct request *r, const char *value)
+#define WHY_NO_NODES "not a number of nodes"
+
+/* "4", "2k", "2k,2k"; false: not that. */
+static bool take_node_count(struct request *r, const char *value)
 {
     uint64_t sum = 0;
     words_foreach (value, w) {
         _cleanup_free_ char *word = word_dup(w);
         uint64_t n;
         if (size_parse_count(word, INT32_MAX, &n, NULL) < 0 || n == 0 || sum + n > INT32_MAX)
-            return refuse_argument(value, "not a number of nodes");
+            return false;
         sum += n;
     }
     if (!sum)
-        return refuse_argument(value, "not a number of nodes");
+        return false;
     r->set.has_node_count = true;
     r->set.node_count = (uint32_t)sum;
-    return 0;
+    return true;
 }
 
-/* "cpu=2,2,1,node=4,license/iop1=2": numbers without a name belong to the one before. */
-static int set_tres(struct request *r, const char *value)
+static int set_node_count(struct request *r, const char *value)
 {
-    struct str licenses = STR_INIT;
+    return take_node_count(r, value) ? 0 : refuse_argument(value, WHY_NO_NODES);
+}
+
+/* --- TRES
+ * -----------------------------------------------------------------------------------------
+ */
+
+static void put_word(struct str *list, const char *name, const char *number)
+{
+    str_printf(list, "%s%s%s%s", list->len ? "," : "", name, *name ? ":" : "", number);
+}
+
+#define WHY_NO_GRES "expected a count, as 2 or 1k"
+
+static const char *take_cpus(struct request *r, const char *name, const char *number)
+{
+    (void)name;
+    put_word(&r->cores, "", number);
+    return NULL;
+}
+
+static const char *take_tres_nodes(struct request *r, const char *name, const char *number)
+{
+    (void)name;
+    return take_node_count(r, number) ? NULL : WHY_NO_NODES;
+}
+
+static const char *take_license(struct request *r, const char *name, const char *number)
+{
+    put_word(&r->licenses, name, number);
+    return NULL;
+}
+
+static const char *take_gres(struct request *r, const char *name, const char *number)
+{
+    uint64_t count;
+    if (size_parse_count(number, INT64_MAX, &count, NULL) < 0)
+        return WHY_NO_GRES;
+    put_word(&r->gres, name, number);
+    return NULL;
+}
+
+static const char *take_cpus_per_node(struct request *r, const char *name, const char *number)
+{
+    uint64_t count;
+    (void)name;
+    if (size_parse_count(number, INT32_MAX, &count, NULL) < 0 || count == 0)
+        return "expected a number of cores, from 1 on";
+    r->set.has_cores_per_node = true;
+    r->set.cores_per_node = (uint32_t)count;
+    return NULL;
+}
+
+static const char *take_gres_per_node(struct request *r, const char *name, const char *number)
+{
+    uint64_t count;
+    if (size_parse_count(number, INT64_MAX, &count, NULL) < 0)
+        return WHY_NO_GRES;
+    put_word(&r->gres_per_node, name, number);
+    return NULL;
+}
+
+/* The kinds of resources that TRES= and TRESPerNode= name. NULL: not in that one. They say why the
+ * number cannot be; NULL: it can. */
+static const struct tres_kind {
+    const char *word; /* with a '/' at its end, a name follows */
+    const char *(*take)(struct request *r, const char *name, const char *number);
+    const char *(*take_per_node)(struct request *r, const char *name, const char *number);
+} tres_kinds[] = {
+    {"cpu", take_cpus, take_cpus_per_node},
+    {"node", take_tres_nodes, NULL},
+    {"license/", take_license, NULL},
+    {"gres/", take_gres, take_gres_per_node},
+};
+#define TRES_KINDS (sizeof tres_kinds / sizeof tres_kinds[0])
+
+static const struct tres_kind *find_tres(const char *name)
+{
+    for (size_t i = 0; i < TRES_KINDS; i++) {
+        size_t len = strlen(tres_kinds[i].word);
+        bool named = tres_kinds[i].word[len - 1] == '/';
+        if (strncasecmp(name, tres_kinds[i].word, len) == 0 && (named ? name[len] : !name[len]))
+            return &tres_kinds[i];
+    }
+    return NULL;
+}
+
+static int take_tres(struct request *r, const char *word, bool per_node)
+{
+    const char *equal = strchr(word, '=');
+    _cleanup_free_ char *name = mem_strndup(word, equal ? (size_t)(equal - word) : strlen(word));
+    const struct tres_kind *kind = find_tres(name);
+    if (!equal || !equal[1])
+        return refuse_argument(word, "expected NAME=COUNT");
+    if (strncasecmp(name, "bb/", 3) == 0)
+        return refuse_argument(word, "a reservation cannot hold space of burst buffers");
+    if (kind && per_node && !kind->take_per_node)
+        return refuse_argument(word, "of a node a reservation has cpu and gres/NAME: use TRES=");
+    if (!kind)
+        return refuse_argument(
+            word, "TRES of a reservation are cpu, node, gres/NAME and license/NAME: for memory "
+                  "reserve the nodes that have it (Nodes=, Features=)");
+    const char *of = name + strlen(kind->word);
+    const char *why = (per_node ? kind->take_per_node : kind->take)(r, of, equal + 1);
+    if (!why)
+        return 0;
+    _cleanup_free_ char *given = mem_printf("%s=%s", per_node ? "TRESPerNode" : "TRES", word);
+    return refuse_argument(given, why);
+}
+
+/* "cpu=2,2,1,node=4,license/iop1=2": numbers without a name belong to the cpu before. An empty one
+ * of nodes clears what it wants of each. */
+static int set_tres(struct request *r, const char *value, bool per_node)
+{
     bool of_cpu = false;
     int rc = 0;
-    for (const char *s = value; *s && rc == 0;) {
-        size_t len = strcspn(s, ","), name = strcspn(s, ",=");
-        _cleanup_free_ char *number =
-            mem_strndup(s + name + (name < len), len - name - (name < len));
-        _cleanup_free_ char *word = mem_strndup(s, len);
-        bool cpu = name < len && name == 3 && strncasecmp(s, "cpu", 3) == 0;
-        if (cpu || (name == len && of_cpu)) {
-            str_printf(&r->cores, "%s%s", r->cores.len ? "," : "", cpu ? number : word);
-        } else if (name < len && name == 4 && strncasecmp(s, "node", 4) == 0) {
-            rc = set_node_count(r, number);
-        } else if (name < len && name > 8 && strncasecmp(s, "license/", 8) == 0) {
-            str_printf(&licenses, "%s%.*s:%s", licenses.len ? "," : "", (int)(name - 8), s + 8,
-                       number);
-        } else {
-            rc = refuse_argument(
-                word, "TRES of a reservation are cpu, node and license/NAME: for memory, GRES and "
-                      "burst buffers reserve the nodes that have them (Nodes=, Features=)");
-        }
-        of_cpu = cpu || (of_cpu && name == len);
-        s += len + (s[len] == ',');
+    if (per_node) {
+        r->set.has_cores_per_node = true;
+        r->set.gres_per_node = (char *)"";
+    } else if (!*value) {
+        r->set.gres = (char *)"";
+    }
+    words_foreach (value, w) {
+        _cleanup_free_ char *word = word_dup(w);
+        if (rc != 0 || !w.len)
+            break;
+        of_cpu = !per_node && (strncasecmp(word, "cpu=", 4) == 0 || (of_cpu && !strchr(word, '=')));
+        if (of_cpu && !strchr(word, '='))
+            put_word(&r->cores, "", word);
+        else
+            rc = take_tres(r, word, per_node);
     }
     if (r->cores.len)
         r->set.core_count = (char *)str_cstr(&r->cores);
-    if (licenses.len)
-        r->set.licenses = arena_strdup(&r->arena, str_cstr(&licenses));
-    str_done(&licenses);
+    if (r->licenses.len)
+        r->set.licenses = (char *)str_cstr(&r->licenses);
+    if (r->gres.len)
+        r->set.gres = (char *)str_cstr(&r->gres);
+    if (r->gres_per_node.len)
+        r->set.gres_per_node = (char *)str_cstr(&r->gres_per_node);
     return rc;
 }
 
@@ -141,7 +254,9 @@ static int set_one(struct request *r, const char *arg)
         strncasecmp(arg, "nodes", key) != 0)
         return set_node_count(r, value);
     if (!sign && is_key(arg, key, "TRES", 4))
-        return set_tres(r, value);
+        return set_tres(r, value, false);
+    if (!sign && is_key(arg, key, "TRESPerNode", 5))
+        return set_tres(r, value, true);
     const struct field *f = field_find(fields_resv, arg, key);
     if (!f)
         return refuse_argument(arg, "Update of this parameter is not supported");
@@ -233,6 +348,9 @@ int resv_command(int argc, char **argv, enum resv_how how)
     str_done(&r.add);
     str_done(&r.take);
     str_done(&r.cores);
+    str_done(&r.licenses);
+    str_done(&r.gres);
+    str_done(&r.gres_per_node);
     arena_done(&r.arena);
     return status;
 }

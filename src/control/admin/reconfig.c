@@ -173,7 +173,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, boo
     license_update_carry(c, old, report);
     array_carry(next, old);
     resv_carry(c, old);
-    resv_report_licenses(c, old, report);
+    resv_report_losses(c, old, report);
     for (size_t i = 0; i < old->jobs.len; i++)
         take_in(c, old, next, old->jobs.data[i]);
     priority_forget(c);

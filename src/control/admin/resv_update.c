@@ -11,6 +11,7 @@
 #include "control/core/reply.h"
 #include "control/life/resv.h"
 #include "control/life/start.h"
+#include "sched/select/resv_deal.h"
 #include "sched/select/resv_pick.h"
 
 #define PAST_SEC 300 /* a begin may be so long ago: commands take time */
@@ -168,13 +169,17 @@ static int check_flags(const struct ask *a)
         return refuse_request(a, "one with TIME_FLOAT does not repeat");
     if (f & RESV_PART_NODES && (!r->part || !(f & RESV_ALL_NODES)))
         return refuse_request(a, "PART_NODES needs PartitionName and Nodes=ALL");
+    if (f & RESV_PART_NODES && r->gres_total)
+        return refuse_request(a, "PART_NODES with TRES=gres/..., which is of the nodes of one "
+                                 "time: ask for TRESPerNode=gres/...");
     if (f & (RESV_REPLACE | RESV_REPLACE_DOWN) && (f & RESV_SPEC_NODES || !r->node_count))
         return refuse_request(a, "REPLACE and REPLACE_DOWN need NodeCnt, and no Nodes");
     if (f & (RESV_REPLACE | RESV_REPLACE_DOWN) && f & RESV_STATIC)
         return refuse_request(a, "REPLACE and STATIC_ALLOC exclude each other");
     if (f & RESV_FIRST_CORES && !r->core_count)
         return refuse_request(a, "FIRST_CORES needs CoreCnt");
-    if (f & RESV_ANY_NODES && (r->node_count || r->core_count || f & RESV_SPEC_NODES))
+    if (f & RESV_ANY_NODES && (r->node_count || r->core_count || r->cores_per_node ||
+                               r->gres_total || r->gres_per_node || f & RESV_SPEC_NODES))
         return refuse_request(a, "ANY_NODES is for licenses alone, without nodes");
     if (f & RESV_ANY_NODES && !r->licenses)
         return refuse_request(a, "ANY_NODES needs Licenses");
@@ -267,7 +272,8 @@ static bool names_pools_alone(const struct ask *a)
 {
     const Pb__ResvRecord *s = a->set;
     return !a->self && s->licenses && conf_license_names_nodes(s->licenses) && !s->nodes &&
-           !s->has_node_count && !s->core_count && !s->partition && !s->features;
+           !s->has_node_count && !s->core_count && !s->partition && !s->features && !s->gres &&
+           !s->gres_per_node && !s->has_cores_per_node;
 }
 
 static int apply_times(const struct ask *a)
@@ -370,6 +376,68 @@ static int apply_counts(const struct ask *a)
     return 0;
 }
 
+/* What it is to have of generic resources, and cores of each node. */
+static int apply_gres(const struct ask *a)
+{
+    struct resv *r = a->r;
+    const Pb__ResvRecord *s = a->set;
+    struct resv_wish wish;
+    if (s->gres && *s->gres && s->gres_per_node && *s->gres_per_node)
+        return refuse_request(a, "TRES=gres/... and TRESPerNode=gres/... exclude each other");
+    if (s->has_cores_per_node && s->cores_per_node && s->core_count)
+        return refuse_request(a,
+                              "CoreCnt (TRES=cpu=...) and TRESPerNode=cpu=... exclude each other");
+    if (s->has_cores_per_node && r->cores_per_node)
+        vec_clear(&r->cores);
+    if (s->has_cores_per_node)
+        r->cores_per_node = s->cores_per_node;
+    if (s->core_count)
+        r->cores_per_node = 0;
+    if (s->has_cores_per_node && s->cores_per_node)
+        replace_text(&r->core_count, NULL);
+    if (!s->gres && !s->gres_per_node)
+        return 0;
+    replace_text(&r->gres_total, s->gres);
+    replace_text(&r->gres_per_node, s->gres_per_node);
+    int rc = resv_wish_read(a->c->cluster, r, &wish, a->err);
+    bool none = rc == 0 && !wish.wants.list.len && (r->gres_total || r->gres_per_node);
+    if (rc == 0)
+        resv_wish_done(&wish);
+    if (!none)
+        return rc;
+    return err_set(a->err, -ERR_RESV_INVALID, "%s: %s=gres/%s: expected a count above 0",
+                   err_text(ERR_RESV_INVALID), r->gres_total ? "TRES" : "TRESPerNode",
+                   r->gres_total ? r->gres_total : r->gres_per_node);
+}
+
+/* Whether it says of which nodes, and how many, what it wants of nodes in parts is to be. */
+static int check_parts(const struct ask *a)
+{
+    const struct resv *r = a->r;
+    struct resv_wish wish;
+    if (!r->gres_total && !r->gres_per_node && !r->cores_per_node)
+        return 0;
+    if (a->c->conf->select == CONF_SELECT_LINEAR)
+        return refuse_request(
+            a, "cpu= and gres/... with SelectType=select/linear, which gives whole nodes");
+    if (!r->gres_total && !r->node_count && !a->set->partition && !a->self)
+        return refuse_request(a, "TRESPerNode needs NodeCnt, Nodes or PartitionName");
+    if (!r->gres_total)
+        return 0;
+    if (!r->node_count)
+        return r->core_count || r->cores_per_node
+                   ? refuse_request(a, "cpu= and gres/... together need NodeCnt or Nodes")
+                   : 0;
+    int rc = resv_wish_read(a->c->cluster, r, &wish, a->err);
+    for (size_t i = 0; rc == 0 && i < wish.wants.list.len; i++)
+        if (wish.wants.list.data[i].per_job < r->node_count)
+            rc = err_set(a->err, -ERR_RESV_INVALID,
+                         "%s: TRES=gres/%s: less than one for each of %u nodes",
+                         err_text(ERR_RESV_INVALID), r->gres_total, r->node_count);
+    resv_wish_done(&wish);
+    return rc;
+}
+
 static int apply_licenses(const struct ask *a)
 {
     const struct cluster *c = a->c->cluster;
@@ -403,16 +471,20 @@ static int apply_nodes(const struct ask *a)
     if (rc == 0 && s->nodes)
         rc = apply_named(a);
     if (rc == 0)
+        rc = apply_gres(a);
+    if (rc == 0)
         rc = apply_counts(a);
+    if (rc == 0)
+        rc = check_parts(a);
     if (rc != 0)
         return rc;
     bool counted = s->features && strchr(s->features, '*');
     if (!a->self && !s->nodes && !s->has_node_count && !s->core_count && !s->partition &&
-        !counted && !(r->flags & RESV_ANY_NODES))
-        return refuse_request(
-            a, r->licenses ? "of licenses alone, it needs Flags=LICENSE_ONLY"
-                           : "it needs Nodes, NodeCnt, CoreCnt, PartitionName, Licenses, or "
-                             "Features with counts");
+        !counted && !r->gres_total && !(r->flags & RESV_ANY_NODES))
+        return refuse_request(a, r->licenses
+                                     ? "of licenses alone, it needs Flags=LICENSE_ONLY"
+                                     : "it needs Nodes, NodeCnt, CoreCnt, TRES, PartitionName, "
+                                       "Licenses, or Features with counts");
     return 0;
 }
 
@@ -460,7 +532,7 @@ static int create_resv(struct control *c, const Pb__ResvUpdate *m, struct resv *
                        struct err *err)
 {
     uint32_t top = 0;
-    struct resv_pick pick = {c->cluster, NULL, control_wall(c)};
+    struct resv_pick pick = {c->cluster, NULL, control_wall(c), false};
     if (c->cluster->resvs.len >= RESVS_MOST)
         return err_set(err, -ERR_LIMIT, "%s: there are %d reservations: delete some first",
                        err_text(ERR_LIMIT), RESVS_MOST);
@@ -509,7 +581,7 @@ static struct bitset *find_keepers(const struct resv *r, const struct resv *draf
 
 static int change_resv(struct control *c, const Pb__ResvUpdate *m, struct resv *r, struct err *err)
 {
-    struct resv_pick pick = {c->cluster, r, control_wall(c)};
+    struct resv_pick pick = {c->cluster, r, control_wall(c), false};
     struct resv *draft = resv_draft_of(c, r);
     _cleanup_bitset_ struct bitset *keep = NULL;
     if (!draft)
@@ -518,13 +590,15 @@ static int change_resv(struct control *c, const Pb__ResvUpdate *m, struct resv *
     if (rc == 0)
         rc = resv_pick_licenses(&pick, draft, err);
     bool again = m->set->nodes || m->set->has_node_count || m->set->core_count ||
-                 m->set->partition || m->set->features;
+                 m->set->partition || m->set->features || m->set->gres || m->set->gres_per_node ||
+                 m->set->has_cores_per_node;
     bool moves =
         m->set->has_start_at || m->set->has_end_at || m->set->has_duration_sec || m->set->flags;
     if (m->set->has_node_count && !m->set->nodes && !m->set->features && !draft->core_count)
         keep = find_keepers(r, draft);
     if (rc == 0 && moves && !again && !(draft->flags & RESV_ANY_NODES)) { /* others may have them */
         draft->flags |= RESV_SPEC_NODES;
+        pick.stays = true;
         rc = resv_pick(&pick, draft, NULL, err);
         if (!(r->flags & RESV_SPEC_NODES))
             draft->flags &= ~(uint32_t)RESV_SPEC_NODES;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "base/pb.h"
 #include "control/core/log.h"
 #include "control/event/job_event.h"
@@ -50,11 +51,66 @@ int resv_take_record(struct control *c, const void *data, size_t len, struct err
     return 0;
 }
 
+/* Whether the cluster has all that the reservation keeps of licences and of its nodes' generic
+ * resources; nodes that it does not have are none of it. */
+static int check_alone(const struct cluster *c, const struct resv *r, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *names = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    struct license_needs pools = {0};
+    int rc = r->licenses ? license_read_pools(c, r->licenses, &pools, err) : 0;
+    license_needs_done(&pools);
+    if (rc != 0 || !r->node_gres.len || hostlist_parse(r->node_names, &names, NULL) != 0)
+        return rc;
+    vec_foreach (&r->node_gres, g) {
+        if (g->at >= hostlist_count(names))
+            continue;
+        const struct node *n = cluster_find_node(c, hostlist_nth(names, g->at, name));
+        long kind = gres_kind_find(c, g->name, g->type);
+        const struct gres_stock *stock = n && kind >= 0 ? gres_find(n, (uint32_t)kind) : NULL;
+        if (!n || (stock && stock->count >= g->count && !gres_parts_has(n, (uint32_t)kind)))
+            continue;
+        return err_set(err, -ERR_GRES, "node %s does not have gres/%s%s%s=%llu", name, g->name,
+                       g->type ? ":" : "", g->type ? g->type : "", (unsigned long long)g->count);
+    }
+    return 0;
+}
+
+/* The same with all that others keep while it is there. */
+static int check_kept(const struct cluster *c, const struct resv *r, int64_t now, struct err *err)
+{
+    struct resv_pick pick = {c, r, now, false};
+    struct resv_excess x;
+    int rc = check_alone(c, r, err);
+    if (rc != 0 || !resv_pick_exceeds(&pick, &x))
+        return rc;
+    const struct gres_kind *k = &c->gres_kinds.data[x.kind];
+    return err_set(err, -ERR_GRES,
+                   "node %s has gres/%s%s%s=%llu, of which reservations keep %llu at one time",
+                   c->nodes.data[x.node]->name, k->name, k->type ? ":" : "", k->type ? k->type : "",
+                   (unsigned long long)x.stock, (unsigned long long)x.kept);
+}
+
+/* Those of its nodes that are new in its partition keep what it wants of each. */
+static bool follow_part(struct control *c, struct resv *r)
+{
+    if (!resv_follow_part(c->cluster, r))
+        return false;
+    resv_pick_added(&(struct resv_pick){c->cluster, r, control_wall(c), false}, r);
+    return true;
+}
+
 void resv_follow(struct control *c)
 {
-    vec_foreach (&c->cluster->resvs, r)
-        if (resv_follow_part(c->cluster, *r))
-            resv_changed(c, *r);
+    vec_foreach (&c->cluster->resvs, at) {
+        struct err err = {0};
+        struct resv *r = *at;
+        if (!follow_part(c, r))
+            continue;
+        resv_changed(c, r);
+        if (check_kept(c->cluster, r, control_wall(c), &err) != 0)
+            control_log(c, LOG_LVL_ERROR, "reservation %s keeps less: %s", r->name, err.text);
+    }
 }
 
 void resv_carry(struct control *c, const struct cluster *from)
@@ -69,27 +125,22 @@ void resv_carry(struct control *c, const struct cluster *from)
         struct resv *to = resv_find(c->cluster, (*r)->name);
         if (to)
             to->active = (*r)->active;
-        if (to && resv_follow_part(c->cluster, to))
-            save_reservation(c, to);
     }
+    vec_foreach (&c->cluster->resvs, r) /* all of them are there: none gets what another keeps */
+        if (follow_part(c, *r))
+            save_reservation(c, *r);
     str_done(&packed);
 }
 
-static int check_licenses(const struct cluster *c, const char *text, struct err *err)
+void resv_report_losses(struct control *c, const struct cluster *old, struct str *report)
 {
-    struct license_needs pools;
-    int rc = license_read_pools(c, text, &pools, err);
-    license_needs_done(&pools);
-    return rc;
-}
-
-void resv_report_licenses(struct control *c, const struct cluster *old, struct str *report)
-{
+    int64_t now = control_wall(c);
     vec_foreach (&c->cluster->resvs, at) {
         const struct resv *r = *at;
+        const struct resv *before = old ? resv_find(old, r->name) : NULL;
         struct err err = {0};
-        if (!r->licenses || check_licenses(c->cluster, r->licenses, &err) == 0 ||
-            (old && check_licenses(old, r->licenses, NULL) != 0))
+        if (check_kept(c->cluster, r, now, &err) == 0 ||
+            (before && check_kept(old, before, now, NULL) != 0))
             continue;
         if (report)
             str_printf(report, "reservation %s keeps less: %s\n", r->name, err.text);
@@ -134,7 +185,7 @@ void resv_refill(struct control *c)
 {
     vec_foreach (&c->cluster->resvs, at) {
         struct resv *r = *at;
-        struct resv_pick pick = {c->cluster, r, control_wall(c)};
+        struct resv_pick pick = {c->cluster, r, control_wall(c), false};
         struct err err = {0};
         if (r->refill_stamp == c->cluster->pool.freed)
             continue;

@@ -10,9 +10,9 @@ struct control;
 /* resv.c */
 int resv_take_record(struct control *c, const void *data, size_t len, struct err *err);
 void resv_carry(struct control *c, const struct cluster *from); /* c->cluster is new */
-/* Logs, and says in the report (NULL: logs only), which reservations have licenses that the cluster
- * does not have, and had in 'old' (NULL: has no longer). */
-void resv_report_licenses(struct control *c, const struct cluster *old, struct str *report);
+/* Logs, and says in the report (NULL: logs only), which reservations have licenses or generic
+ * resources that the cluster does not have, and had in 'old' (NULL: has no longer). */
+void resv_report_losses(struct control *c, const struct cluster *old, struct str *report);
 void resv_changed(struct control *c, const struct resv *r); /* to be written, and planned with */
 void resv_follow(struct control *c);                        /* a partition has other nodes */
 void resv_refill(struct control *c); /* nodes that are to be replaced in reservations */

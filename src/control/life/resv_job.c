@@ -12,6 +12,7 @@
 #include "control/life/schedule.h"
 #include "control/life/set.h"
 #include "control/life/start.h"
+#include "sched/select/resv.h"
 
 #define LOOK_SEC 60 /* the clock on the wall may be set */
 
@@ -118,12 +119,23 @@ static bool could_run(struct control *c, struct job *j, const struct resv *r)
     bool could = false;
     for (uint32_t i = 0; i < job_partitions_count(j) && !could; i++) {
         job_partitions_select(j, i);
-        _cleanup_bitset_ struct bitset *set = select_candidates(c->cluster, j);
-        bitset_and(set, r->nodes);
-        could = select_fits_idle(c->cluster, j, set);
+        could = resv_could_serve(c->cluster, j, r);
     }
     job_partitions_select_first(j);
     return could;
+}
+
+static int refuse_job(const struct cluster *c, const struct resv *r, struct err *err)
+{
+    _cleanup_str_ struct str kept = STR_INIT, nodes = STR_INIT;
+    resv_format_kept(c, r, &kept);
+    resv_format_nodes(c, r, &nodes);
+    if (!nodes.len)
+        return err_set(err, -ERR_NODE_CONFIG, "%s: reservation %s has no nodes",
+                       err_text(ERR_NODE_CONFIG), r->name);
+    return err_set(err, -ERR_NODE_CONFIG, "%s: reservation %s has %s%snode%s %s",
+                   err_text(ERR_NODE_CONFIG), r->name, str_cstr(&kept), kept.len ? " of " : "",
+                   bitset_count(r->nodes) == 1 ? "" : "s", str_cstr(&nodes));
 }
 
 static int check_one(struct control *c, struct job *j, const struct user *u, const char *name,
@@ -139,9 +151,7 @@ static int check_one(struct control *c, struct job *j, const struct user *u, con
                        err_text(ERR_RESV_NOT_USABLE), name);
     if (r->flags & (RESV_FLEX | RESV_ANY_NODES) || !j->part)
         return 0;
-    return could_run(c, j, r) ? 0
-                              : err_set(err, -ERR_NODE_CONFIG, "%s: in reservation %s",
-                                        err_text(ERR_NODE_CONFIG), name);
+    return could_run(c, j, r) ? 0 : refuse_job(c->cluster, r, err);
 }
 
 int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)
@@ -331,6 +341,8 @@ void resv_begin_job(struct control *c, struct job *j, struct resv *r)
 {
     resv_enter(c->cluster, j, r);
     set_end(j, r);
+    if (r && r->flags & RESV_REPLACE)
+        c->plan_wanted = true; /* a pass begins with the nodes that are to be replaced */
 }
 
 void resv_resume_job(struct control *c, struct job *j)

@@ -137,7 +137,7 @@ static bool looks_at_cores(const struct cluster *c, const struct job *j)
 {
     const struct conf_part *p = &j->part->conf;
     vec_foreach (&c->resvs, r)
-        if ((*r)->units)
+        if (resv_in_parts(*r))
             return true;
     return j->want.tasks_per_socket || request_is_bound(&j->want) ||
            p->max_cpus_per_node != UINT32_MAX || p->max_cpus_per_socket != UINT32_MAX;

@@ -2,6 +2,7 @@
 #include "sched/select/resv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void forget_times(struct resv_plan *p)
 {
@@ -25,6 +26,8 @@ void resv_plan_done(struct resv_plan *p)
     vec_done(&p->blocked);
     vec_done(&p->parts);
     free(p->most);
+    free(p->gres);
+    free(p->whole);
 }
 
 void resv_plan_resume(struct resv_plan *p, int64_t now_sec)
@@ -68,7 +71,7 @@ static void make_times(struct resv_plan *p)
     struct resv_time t;
     vec_foreach (&p->cluster->resvs, at) {
         const struct resv *r = *at;
-        if (!r->units && resv_occurs(r, p->now_sec, &t) && !bitset_empty(r->nodes))
+        if (!resv_in_parts(r) && resv_occurs(r, p->now_sec, &t) && !bitset_empty(r->nodes))
             vec_push(&p->begins,
                      ((struct resv_begin){.at = t.begin, .nodes = bitset_dup(r->nodes)}));
     }
@@ -115,8 +118,7 @@ bool resv_might_fit(struct resv_plan *p, const struct job *j, const struct spare
     return spare_might_do(&b->rest, need);
 }
 
-/* Whether it takes what a job of 'in' has. */
-static bool is_over(const struct resv *r, const struct resv *in)
+bool resv_is_over(const struct resv *r, const struct resv *in)
 {
     return r != in && (!in || (r->flags & RESV_FIRST && !(in->flags & RESV_FIRST)));
 }
@@ -127,8 +129,8 @@ static void take_reserved(struct resv_plan *p, const struct resv *in, int64_t fr
 {
     vec_foreach (&p->cluster->resvs, at) {
         const struct resv *r = *at;
-        bool over = is_over(r, in), out = r != in && in && reaches_out(in);
-        if (r->units || (!over && !out) || !resv_overlaps(r, from, until))
+        bool over = resv_is_over(r, in), out = r != in && in && reaches_out(in);
+        if (resv_in_parts(r) || (!over && !out) || !resv_overlaps(r, from, until))
             continue;
         if (over || !bitset_intersects(r->nodes, in->nodes)) {
             bitset_andnot(set, r->nodes);
@@ -178,70 +180,131 @@ bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in
 /* --- nodes that are reserved in parts ----------------------------------------------------------
  */
 
-/* Units of the node that jobs of the reservation have then. */
-static uint32_t units_inside(const struct cluster *c, const struct resv *r, uint32_t node,
-                             int64_t at)
+/* What reservations keep of a node. */
+struct kept {
+    uint64_t units, gres[GRES_KINDS_MAX];
+};
+
+/* Adds what a job holds there. */
+static void add_held(const struct job *j, uint32_t node, struct kept *sum)
 {
-    uint32_t units = 0;
-    vec_foreach (&c->nodes.data[node]->holders, id) {
-        const struct job *j = cluster_find_job(c, *id);
-        if (!j || attempt_of(j)->resv != r || attempt_of(j)->ends.key <= at)
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        if (a->node != node || a->released)
             continue;
-        vec_foreach (&attempt_of(j)->alloc, a)
-            units += a->node == node && !a->released && !a->parked ? a->units : 0;
+        sum->units += a->parked ? 0 : a->units;
+        vec_foreach (&a->gres, held)
+            sum->gres[held->kind] += held->count;
     }
-    return units;
 }
 
-static uint32_t units_left(const struct cluster *c, const struct resv *r, uint32_t node, int64_t at)
+/* Adds what the reservation keeps of the node beside what its jobs have of it then. */
+static void add_left(const struct cluster *c, const struct resv *r, uint32_t node, int64_t at,
+                     struct kept *sum)
 {
-    uint32_t used = r->running ? units_inside(c, r, node, at) : 0;
-    return r->units[node] > used ? r->units[node] - used : 0;
+    struct kept used = {0};
+    size_t kinds = r->gres ? c->gres_kinds.len : 0;
+    const uint64_t *gres = r->gres ? r->gres + node * kinds : NULL;
+    if (r->running)
+        vec_foreach (&c->nodes.data[node]->holders, id) {
+            const struct job *j = cluster_find_job(c, *id);
+            if (j && attempt_of(j)->resv == r && attempt_of(j)->ends.key > at)
+                add_held(j, node, &used);
+        }
+    uint64_t units = r->units ? r->units[node] : 0;
+    sum->units += units > used.units ? units - used.units : 0;
+    for (size_t k = 0; k < kinds; k++)
+        sum->gres[k] += gres[k] > used.gres[k] ? gres[k] - used.gres[k] : 0;
 }
 
-static void bound_node(struct resv_plan *p, uint32_t node, uint32_t most)
+static void bound_node(struct resv_plan *p, uint32_t node, uint64_t most)
 {
     if (most < p->most[node])
-        p->most[node] = most;
+        p->most[node] = (uint32_t)most;
 }
 
-/* A job of it has what others of its do not have. */
+static void bound_gres(struct resv_plan *p, uint32_t node, size_t kind, uint64_t most)
+{
+    uint64_t *at = &p->gres[node * p->cluster->gres_kinds.len + kind];
+    *at = most < *at ? most : *at;
+    p->whole[node] = false; /* a job that has the node alone would have all of them */
+}
+
+/* A job of it has what others of its do not have. Of what it keeps nothing of, a job has what is
+ * free: of cores when it keeps none, and of resources of other names. */
 static void bound_inside(struct resv_plan *p, const struct resv *r, int64_t from)
 {
-    bitset_foreach (r->nodes, i)
-        bound_node(p, (uint32_t)i, units_left(p->cluster, r, (uint32_t)i, from));
+    bitset_foreach (r->nodes, i) {
+        struct kept left = {0};
+        add_left(p->cluster, r, (uint32_t)i, from, &left);
+        if (r->units)
+            bound_node(p, (uint32_t)i, left.units);
+        for (size_t k = 0; r->gres && k < p->cluster->gres_kinds.len; k++)
+            if (r->gres_mask >> k & 1)
+                bound_gres(p, (uint32_t)i, k, left.gres[k]);
+    }
 }
 
 /* A job of another, or of none, leaves it that, and to the others what they keep at the same time.
  */
 static void bound_outside(struct resv_plan *p, const struct resv *r, int64_t from, int64_t at,
-                          const struct free_view *view)
+                          const struct free_view *view, bool with_gres)
 {
+    const struct cluster *c = p->cluster;
+    size_t kinds = with_gres ? c->gres_kinds.len : 0;
     VEC(const struct resv *) others = {0};
     vec_foreach (&p->parts, other)
         if (*other != r && bitset_intersects((*other)->nodes, r->nodes) &&
             resv_is_at(*other, from, at))
             vec_push(&others, *other);
     bitset_foreach (r->nodes, i) {
-        uint32_t node = (uint32_t)i, kept = units_left(p->cluster, r, node, from);
+        uint32_t node = (uint32_t)i;
+        struct kept kept = {0};
+        add_left(c, r, node, from, &kept);
         vec_foreach (&others, other)
-            kept += (*other)->units[i] ? units_left(p->cluster, *other, node, from) : 0;
-        bound_node(p, node, view->units[i] > kept ? view->units[i] - kept : 0);
+            add_left(c, *other, node, from, &kept);
+        if (kept.units)
+            bound_node(p, node, view->units[i] > kept.units ? view->units[i] - kept.units : 0);
+        const uint64_t *free = kinds ? view->gres + i * kinds : NULL;
+        for (size_t k = 0; k < kinds; k++)
+            if (kept.gres[k])
+                bound_gres(p, node, k, free[k] > kept.gres[k] ? free[k] - kept.gres[k] : 0);
     }
     vec_done(&others);
 }
 
 /* Most is kept when one of them begins. */
 static void bound_times(struct resv_plan *p, const struct resv *r, int64_t from, int64_t until,
-                        const struct free_view *view)
+                        const struct free_view *view, bool with_gres)
 {
     struct resv_time t;
     int64_t at = from;
     for (int i = 0; i < RESV_AHEAD && resv_occurs(r, at, &t) && t.begin < until; i++, at = t.end) {
-        bound_outside(p, r, from, t.begin > from ? t.begin : from, view);
+        bound_outside(p, r, from, t.begin > from ? t.begin : from, view, with_gres);
         if (p->parts.len < 2 || t.end == RESV_NEVER || r->flags & RESV_TIME_FLOAT)
             return;
     }
+}
+
+/* Bounds that leave everything to the job. */
+static void start_bounds(struct resv_plan *p, bool with_gres, const struct free_view *view)
+{
+    size_t nodes = p->cluster->nodes.len, rows = nodes * p->cluster->gres_kinds.len;
+    if (!p->most)
+        p->most = mem_new_array(uint32_t, nodes + 1);
+    for (size_t i = 0; i < nodes; i++)
+        p->most[i] = UINT32_MAX;
+    p->view = *view;
+    p->view.most = p->most;
+    if (!with_gres)
+        return;
+    if (!p->gres) {
+        p->gres = mem_new_array(uint64_t, rows + 1);
+        p->whole = mem_new_array(bool, nodes + 1);
+    }
+    memcpy(p->gres, view->gres, rows * sizeof *p->gres);
+    memcpy(p->whole, view->whole, nodes * sizeof *p->whole);
+    p->view.gres = p->gres;
+    p->view.whole = p->whole;
 }
 
 const struct free_view *resv_view(struct resv_plan *p, const struct job *j, const struct resv *in,
@@ -249,24 +312,66 @@ const struct free_view *resv_view(struct resv_plan *p, const struct job *j, cons
 {
     const struct cluster *c = p->cluster;
     int64_t until = job_ends_at(j, from);
-    bool inside = in && in->units && !reaches_out(in);
+    bool inside = in && resv_in_parts(in) && !reaches_out(in), with_gres = inside && in->gres;
     vec_clear(&p->parts);
     vec_foreach (&c->resvs, r)
-        if ((*r)->units && *r != in && is_over(*r, in) && resv_overlaps(*r, from, until))
+        if (resv_in_parts(*r) && *r != in && resv_is_over(*r, in) &&
+            resv_overlaps(*r, from, until)) {
             vec_push(&p->parts, *r);
+            with_gres = with_gres || (*r)->gres;
+        }
     if (!inside && !p->parts.len)
         return view;
-    if (!p->most)
-        p->most = mem_new_array(uint32_t, c->nodes.len + 1);
-    for (size_t i = 0; i < c->nodes.len; i++)
-        p->most[i] = UINT32_MAX;
+    with_gres = with_gres && c->gres_kinds.len;
+    start_bounds(p, with_gres, view);
     if (inside)
         bound_inside(p, in, from);
     vec_foreach (&p->parts, r)
-        bound_times(p, *r, from, until, view);
-    p->view = *view;
-    p->view.most = p->most;
+        bound_times(p, *r, from, until, view, with_gres);
     return &p->view;
+}
+
+/* The view of nodes on which nothing runs, with no more units and generic resources than the
+ * reservation keeps. */
+static bool fits_shares(const struct cluster *c, const struct job *j, const struct resv *r,
+                        const struct bitset *set)
+{
+    size_t nodes = c->nodes.len, kinds = c->gres_kinds.len;
+    _cleanup_free_ uint32_t *units = mem_new_array(uint32_t, nodes + 1);
+    _cleanup_free_ struct amounts *amounts = mem_new_array(struct amounts, nodes + 1);
+    _cleanup_free_ bool *whole = mem_new_array(bool, nodes + 1);
+    _cleanup_free_ uint64_t *gres = mem_new_array(uint64_t, nodes * kinds + 1);
+    _cleanup_free_ const struct unit_use **use = mem_new_array(const struct unit_use *, nodes + 1);
+    struct selection where = {0};
+    for (size_t i = 0; i < nodes; i++) {
+        const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[i]];
+        units[i] = k->units;
+        amounts[i] = k->amounts;
+        whole[i] = !r->gres;
+        for (size_t kind = 0; kind < kinds; kind++)
+            gres[i * kinds + kind] = r->gres && r->gres_mask >> kind & 1 ? r->gres[i * kinds + kind]
+                                                                         : k->gres_total[kind];
+    }
+    const struct free_view view = {.units = units,
+                                   .amounts = amounts,
+                                   .whole = whole,
+                                   .gres = gres,
+                                   .use = use,
+                                   .most = r->units};
+    bool fits = select_nodes(c, j, set, &view, &where) == 0;
+    select_done(&where);
+    return fits;
+}
+
+bool resv_could_serve(const struct cluster *c, const struct job *j, const struct resv *r)
+{
+    _cleanup_bitset_ struct bitset *set = select_candidates(c, j);
+    resv_restrict(r, set);
+    if (!select_fits_idle(c, j, set))
+        return false;
+    /* In blocks and rings what runs beside counts, and that is not known of a later time. */
+    bool is_counted = resv_in_parts(r) && !reaches_out(r) && !leaf_matters(c, j);
+    return !is_counted || fits_shares(c, j, r, set);
 }
 
 /* --- those that wait ---------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 /*
  * What reservations mean for the planner: where a job may run when, in a reservation or outside of
  * all. Whole nodes are taken from the set of nodes that a job may have; of nodes that are reserved
- * in parts a job gets no more units than are not reserved, or those that are.
+ * in parts a job gets no more units and generic resources than are not reserved, or those that are.
  */
 #pragma once
 
@@ -34,8 +34,10 @@ struct resv_plan { /* of one pass */
     VEC(const struct resv *)
     blocked;                        /* a job that runs in it waits: those behind it must not pass */
     VEC(const struct resv *) parts; /* of nodes, that are kept from the present job */
-    struct free_view view;          /* with 'most' */
+    struct free_view view; /* with these, of which the last two are NULL until they are needed: */
     uint32_t *most;
+    uint64_t *gres;
+    bool *whole;
     struct resv_glance glances[RESV_GLANCES]; /* by need; each job is asked about more than once */
 };
 
@@ -53,6 +55,12 @@ const struct resv *resv_home(const struct job *j);
 /* Of 'set' what the job may use there at all, whenever. */
 void resv_restrict(const struct resv *in, struct bitset *set);
 
+/* Whether it keeps nodes from a job of 'in', NULL: from one that runs outside of all. */
+bool resv_is_over(const struct resv *r, const struct resv *in);
+
+/* Whether what it keeps of its nodes could serve the job, were no other job there. */
+bool resv_could_serve(const struct cluster *c, const struct job *j, const struct resv *r);
+
 /* Without a look at the nodes: false, what it could have now and to its limit does not do. */
 bool resv_might_fit(struct resv_plan *p, const struct job *j, const struct spare_need *need);
 
@@ -60,8 +68,8 @@ bool resv_might_fit(struct resv_plan *p, const struct job *j, const struct spare
 bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in, int64_t from,
                  struct bitset *set);
 
-/* 'view' with no more units than the job may have there then; 'view' itself when nothing is
- * reserved in parts. Good until the next call. */
+/* 'view' with no more units and generic resources than the job may have there then; 'view' itself
+ * when nothing is reserved in parts. Good until the next call. */
 const struct free_view *resv_view(struct resv_plan *p, const struct job *j, const struct resv *in,
                                   int64_t from, const struct free_view *view);
 

@@ -330,17 +330,6 @@ static void cores_of_several_that_repeat(void **state)
     test_cluster_free(c);
 }
 
-/* Whether it is there at that time, as it looks at NOW. */
-static bool is_there(const struct resv *r, int64_t at)
-{
-    int64_t length = r->end_at - r->start_at, since = at - r->start_at;
-    if (r->flags & RESV_TIME_FLOAT)
-        return at >= NOW + r->float_sec && at < NOW + r->float_sec + r->float_length_sec;
-    if (r->flags & RESV_HOURLY)
-        return since >= 0 && since % 3600 < length;
-    return since >= 0 && since < length;
-}
-
 /* What is left beside reservations by chance is what is left at the worst moment of the job. */
 static void cores_at_any_moment(void **state)
 {
@@ -368,7 +357,7 @@ static void cores_at_any_moment(void **state)
             for (int64_t at = NOW; at < NOW + j->limit_sec; at += 600) {
                 uint32_t kept = 0;
                 vec_foreach (&c->resvs, r)
-                    kept += is_there(*r, at) ? (*r)->units[node] : 0;
+                    kept += test_is_reserved(*r, at, NOW) ? (*r)->units[node] : 0;
                 left = kept >= 4 ? 0 : 4 - kept < left ? 4 - kept : left;
             }
             if (got != left)

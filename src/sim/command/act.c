@@ -342,6 +342,8 @@ static void send_resv_update(struct sim *s, unsigned index, const struct sim_ite
         set.flags = (char *)a->text;
         set.has_node_count = a->id > 0;
         set.node_count = (uint32_t)a->id;
+        set.gres_per_node = *a->gres ? (char *)a->gres : NULL;
+        set.gres = *a->gpus ? (char *)a->gpus : NULL;
         if (!set.has_node_count && *a->nodes)
             set.nodes = (char *)a->nodes;
     }

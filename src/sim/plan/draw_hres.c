@@ -93,7 +93,8 @@ static void draw_versions(struct draw *d, char name)
         d->plan->items.data[i].files = others;
 }
 
-void sim_draw_find_layer(struct draw *d, char *name, char nodes[SIM_TEXT])
+/* A layer that some version of the file has: "h" and "n[1-4]". */
+static void find_drawn_layer(struct draw *d, char *name, char nodes[SIM_TEXT])
 {
     size_t layers = 0;
     vec_foreach (&d->plan->items, item)
@@ -115,7 +116,7 @@ void sim_draw_find_layer(struct draw *d, char *name, char nodes[SIM_TEXT])
 static void draw_count(struct draw *d)
 {
     char name, nodes[SIM_TEXT];
-    sim_draw_find_layer(d, &name, nodes);
+    find_drawn_layer(d, &name, nodes);
     struct sim_item *a = add(d, SIM_ITEM_DO);
     a->what = SIM_DO_COUNT;
     a->at_ms = between(d, 1, d->span_ms);
@@ -161,5 +162,85 @@ void sim_draw_license_acts(struct draw *d)
         a->root = chance(d, 90);
         a->again_ms = chance(d, 4);
         PUT(a->text, "%s", draw_license_text(d));
+    }
+}
+
+/* --- reservations --------------------------------------------------------------------------------
+ */
+
+/* A node of "n[1-4]", or all of them. */
+static void narrow_nodes(struct draw *d, char nodes[SIM_TEXT])
+{
+    long long first, last;
+    if (chance(d, 15) && sscanf(nodes, "n[%lld-%lld]", &first, &last) == 2)
+        snprintf(nodes, SIM_TEXT, "n%lld", (long long)between(d, first, last));
+}
+
+static void draw_resv_licenses(struct draw *d, char licenses[SIM_TEXT])
+{
+    char name, nodes[SIM_TEXT];
+    licenses[0] = 0;
+    for (int64_t items = skewed(d, 1, 4); items > 0; items--) {
+        const char *comma = *licenses ? "," : "";
+        if (!has_layers(d) || (d->licenses && chance(d, 30))) {
+            put(licenses, SIM_TEXT, "%s%s", comma, WORD(d, "a", "a:2", "a:4", "b", "b:2"));
+            continue;
+        }
+        find_drawn_layer(d, &name, nodes);
+        narrow_nodes(d, nodes);
+        put(licenses, SIM_TEXT, "%s%c(%s):%lld", comma, name, nodes,
+            (long long)skewed(d, 1, d->nodes + 2));
+    }
+}
+
+/* The reservation gets another user, another end and others of these, or is deleted. */
+static void draw_license_resv_change(struct draw *d, const struct sim_item *made)
+{
+    struct sim_item *r = add(d, SIM_ITEM_DO);
+    *r = *made;
+    r->what = chance(d, 60) ? SIM_DO_RESV_CHANGE : SIM_DO_RESV_DELETE;
+    r->at_ms += skewed(d, 1, d->span_ms);
+    r->again_ms = chance(d, 4);
+    if (r->what == SIM_DO_RESV_DELETE)
+        return;
+    r->uid = 1000 + between(d, 0, 2);
+    if (chance(d, 80))
+        draw_resv_licenses(d, r->licenses);
+}
+
+static void draw_license_resv(struct draw *d, int64_t number)
+{
+    bool alone = chance(d, 70);
+    struct sim_item *r = sim_draw_add_resv(d, 'k', number);
+    draw_resv_licenses(d, r->licenses);
+    if (alone && chance(d, 20))
+        r->value = r->for_ms = 0;
+    if (!alone)
+        sim_draw_some_nodes(d, r->nodes, sizeof r->nodes);
+    PUT(r->text, "%s",
+        WORD(d, "", "", "HOURLY", "FLEX", "MAINT", "OVERLAP", "MAGNETIC", "TIME_FLOAT"));
+    if (!alone)
+        PUT(r->text, ",IGNORE_JOBS");
+    else if (!strchr(r->licenses, '(') || chance(d, 50))
+        PUT(r->text, ",LICENSE_ONLY");
+    if (chance(d, 20))
+        PUT(r->text, ",%s", WORD(d, "NO_HOLD_JOBS_AFTER", "PURGE_COMP=1"));
+    const struct sim_item made = *r;
+    for (int64_t changes = skewed(d, 0, 3); changes > 0; changes--)
+        draw_license_resv_change(d, &made);
+}
+
+void sim_draw_license_reservations(struct draw *d)
+{
+    if ((!has_layers(d) && !d->licenses) || !chance(d, 50))
+        return;
+    int64_t count = skewed(d, 1, 4), share = between(d, 20, 90);
+    for (int64_t i = 1; i <= count; i++)
+        draw_license_resv(d, i);
+    vec_foreach (&d->plan->items, j) {
+        bool may = j->kind == SIM_ITEM_JOB && *j->licenses && !*j->resv;
+        const struct sim_item *r = may ? sim_draw_find_resv(d, j) : NULL;
+        if (r && chance(d, (unsigned)share))
+            PUT(j->resv, "%s", r->name);
     }
 }

@@ -2,16 +2,22 @@
 /* Reservations of drawn plans, what becomes of them, and jobs that request them. */
 #include "sim/plan/draw.h"
 
-static void draw_resv(struct draw *d, int64_t number)
+struct sim_item *sim_draw_add_resv(struct draw *d, char kind, int64_t number)
 {
     struct sim_item *r = add(d, SIM_ITEM_DO);
     r->what = SIM_DO_RESV_CREATE;
     r->at_ms = skewed(d, 1, d->span_ms);
     r->root = 1;
-    PUT(r->name, "r%lld", (long long)number);
+    PUT(r->name, "%c%lld", kind, (long long)number);
     r->uid = 1000 + between(d, 0, 2);
     r->value = skewed(d, 0, 120);
     r->for_ms = 1000 * between(d, 5, 400);
+    return r;
+}
+
+static void draw_resv(struct draw *d, int64_t number)
+{
+    struct sim_item *r = sim_draw_add_resv(d, 'r', number);
     r->id = chance(d, 40) ? skewed(d, 1, d->nodes < 4 ? d->nodes : 4) : 0;
     sim_draw_some_nodes(d, r->nodes, sizeof r->nodes);
     PUT(r->text, "%s", WORD(d, "", "", "HOURLY", "FLEX", "MAINT", "OVERLAP", "MAGNETIC"));
@@ -33,8 +39,7 @@ static void draw_resv(struct draw *d, int64_t number)
     r->uid = 1000 + between(d, 0, 2);
 }
 
-/* A reservation that is there by then, for so long, for whoever owns the job; else mostly none. */
-static const struct sim_item *find_resv_for_job(struct draw *d, const struct sim_item *j)
+const struct sim_item *sim_draw_find_resv(struct draw *d, const struct sim_item *j)
 {
     const struct sim_item *found = NULL;
     vec_foreach (&d->plan->items, r)
@@ -55,95 +60,64 @@ void sim_draw_reservations(struct draw *d)
     for (int64_t i = 1; i <= count; i++)
         draw_resv(d, i);
     vec_foreach (&d->plan->items, j) {
-        const struct sim_item *r = j->kind == SIM_ITEM_JOB ? find_resv_for_job(d, j) : NULL;
+        const struct sim_item *r = j->kind == SIM_ITEM_JOB ? sim_draw_find_resv(d, j) : NULL;
         if (r && chance(d, (unsigned)share))
             PUT(j->resv, "%s", r->name);
     }
 }
 
-/* --- licences and layers ------------------------------------------------------------------------
- */
-
-/* A node of "n[1-4]", or all of them. */
-static void narrow_nodes(struct draw *d, char nodes[SIM_TEXT])
+/* A request that is rarely refused: of one node with GPUs, or of the nodes that have them. */
+static void draw_early_resv(struct draw *d, int64_t number, int64_t node)
 {
-    long long first, last;
-    if (chance(d, 15) && sscanf(nodes, "n[%lld-%lld]", &first, &last) == 2)
-        snprintf(nodes, SIM_TEXT, "n%lld", (long long)between(d, first, last));
+    struct sim_item *r = sim_draw_add_resv(d, 'g', number);
+    r->at_ms = between(d, 0, d->span_ms / 8);
+    r->value = 0;
+    r->for_ms = d->span_ms + 1000 * between(d, 60, 600);
+    PUT(r->text, "%sIGNORE_JOBS", WORD(d, "", "", "FLEX,", "MAGNETIC,"));
+    if (chance(d, 50)) {
+        PUT(r->nodes, "n%lld", (long long)node);
+        PUT(r->gres, "gpu:1");
+    } else
+        PUT(r->gpus, "%s", WORD(d, "gpu:1", "gpu:2"));
 }
 
-static void draw_resv_licenses(struct draw *d, char licenses[SIM_TEXT])
+/* Reservations that come early and stay, and more jobs that want GPUs meanwhile: otherwise a job
+ * hardly ever meets devices that are reserved. */
+static void draw_gres_rivals(struct draw *d)
 {
-    char name, nodes[SIM_TEXT];
-    licenses[0] = 0;
-    for (int64_t items = skewed(d, 1, 4); items > 0; items--) {
-        const char *comma = *licenses ? "," : "";
-        if (!d->hres || (d->licenses && chance(d, 30))) {
-            put(licenses, SIM_TEXT, "%s%s", comma, WORD(d, "a", "a:2", "a:4", "b", "b:2"));
-            continue;
-        }
-        sim_draw_find_layer(d, &name, nodes);
-        narrow_nodes(d, nodes);
-        put(licenses, SIM_TEXT, "%s%c(%s):%lld", comma, name, nodes,
-            (long long)skewed(d, 1, d->nodes + 2));
+    int64_t node = 0;
+    vec_foreach (&d->plan->items, i) {
+        if (i->kind == SIM_ITEM_NODE && strstr(i->gres, "gpu"))
+            node = i->id;
+        if (i->kind == SIM_ITEM_JOB && !*i->gres && !*i->gpus && !*i->task_gres && chance(d, 50))
+            PUT(i->gres, "%s", WORD(d, "gpu:1", "gpu:1", "gpu:2"));
     }
+    for (int64_t i = node ? between(d, 1, 3) : 0; i > 0; i--)
+        draw_early_resv(d, i, node);
 }
 
-/* The reservation gets another user, another end and others of these, or is deleted. */
-static void draw_license_resv_change(struct draw *d, const struct sim_item *made)
+/* Some of them keep generic resources of their nodes, and jobs that want some ask for these. */
+void sim_draw_gres_reservations(struct draw *d)
 {
-    struct sim_item *r = add(d, SIM_ITEM_DO);
-    *r = *made;
-    r->what = chance(d, 60) ? SIM_DO_RESV_CHANGE : SIM_DO_RESV_DELETE;
-    r->at_ms += skewed(d, 1, d->span_ms);
-    r->again_ms = chance(d, 4);
-    if (r->what == SIM_DO_RESV_DELETE)
+    bool some = false;
+    vec_foreach (&d->plan->items, n)
+        some = some || (n->kind == SIM_ITEM_NODE && *n->gres && !strstr(n->gres, "shard"));
+    if (!some || !chance(d, 60))
         return;
-    r->uid = 1000 + between(d, 0, 2);
-    if (chance(d, 80))
-        draw_resv_licenses(d, r->licenses);
-}
-
-static void draw_license_resv(struct draw *d, int64_t number)
-{
-    struct sim_item *r = add(d, SIM_ITEM_DO);
-    bool alone = chance(d, 70);
-    r->what = SIM_DO_RESV_CREATE;
-    r->at_ms = skewed(d, 1, d->span_ms);
-    r->root = 1;
-    PUT(r->name, "k%lld", (long long)number);
-    r->uid = 1000 + between(d, 0, 2);
-    r->value = skewed(d, 0, 120);
-    r->for_ms = 1000 * between(d, 5, 400);
-    draw_resv_licenses(d, r->licenses);
-    if (alone && chance(d, 20))
-        r->value = r->for_ms = 0;
-    if (!alone)
-        sim_draw_some_nodes(d, r->nodes, sizeof r->nodes);
-    PUT(r->text, "%s",
-        WORD(d, "", "", "HOURLY", "FLEX", "MAINT", "OVERLAP", "MAGNETIC", "TIME_FLOAT"));
-    if (!alone)
-        PUT(r->text, ",IGNORE_JOBS");
-    else if (!strchr(r->licenses, '(') || chance(d, 50))
-        PUT(r->text, ",LICENSE_ONLY");
-    if (chance(d, 20))
-        PUT(r->text, ",%s", WORD(d, "NO_HOLD_JOBS_AFTER", "PURGE_COMP=1"));
-    const struct sim_item made = *r;
-    for (int64_t changes = skewed(d, 0, 3); changes > 0; changes--)
-        draw_license_resv_change(d, &made);
-}
-
-void sim_draw_license_reservations(struct draw *d)
-{
-    if ((!d->hres && !d->licenses) || !chance(d, 50))
-        return;
-    int64_t count = skewed(d, 1, 4), share = between(d, 20, 90);
-    for (int64_t i = 1; i <= count; i++)
-        draw_license_resv(d, i);
+    vec_foreach (&d->plan->items, r) {
+        if (r->kind != SIM_ITEM_DO || r->what != SIM_DO_RESV_CREATE || *r->licenses ||
+            !chance(d, 60))
+            continue;
+        if (chance(d, 70))
+            PUT(r->gres, "%s", WORD(d, "gpu:1", "gpu:2", "gpu:a:1", "gpu:b:1", "nic:2"));
+        else
+            PUT(r->gpus, "%s", WORD(d, "gpu:1", "gpu:2", "gpu:3", "gpu:b:2", "nic:4"));
+    }
+    draw_gres_rivals(d);
     vec_foreach (&d->plan->items, j) {
-        bool may = j->kind == SIM_ITEM_JOB && *j->licenses && !*j->resv;
-        const struct sim_item *r = may ? find_resv_for_job(d, j) : NULL;
-        if (r && chance(d, (unsigned)share))
+        bool may = j->kind == SIM_ITEM_JOB && *j->gres && !*j->resv;
+        const struct sim_item *r = may ? sim_draw_find_resv(d, j) : NULL;
+        if (r && chance(d, 40))
             PUT(j->resv, "%s", r->name);
     }
 }

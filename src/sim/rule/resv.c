@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reservations that virtual operators make and delete, and what is promised of them: at each start
- * of a job nobody else has its nodes within its time, and a job in a reservation is one of its
+ * of a job nobody else has its nodes, or the generic resources that it keeps of them, within its
+ * time, and a job in a reservation is one of its
  * users', on its nodes and within its time, but for what its flags allow. By the records alone.
  */
 #include <stdlib.h>
@@ -144,14 +145,73 @@ static bool reaches_out(const Pb__ResvRecord *r)
     return has_word(r->flags, "FLEX") || has_word(r->flags, "ANY_NODES");
 }
 
+static uint64_t count_kept(const struct sim *s, const Pb__ResvRecord *r, unsigned node,
+                           const struct sim_gres *g)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < r->n_node_gres; i++) {
+        const Pb__ResvGres *k = r->node_gres[i];
+        if (strcmp(k->node, s->nodes.data[node].name) == 0 && strcmp(k->name, g->name) == 0 &&
+            strcmp(k->type ? k->type : "", g->type) == 0)
+            sum += k->count;
+    }
+    return sum;
+}
+
+/* What jobs hold of it, and of that those of the reservation. */
+static uint64_t count_held(const struct sim *s, unsigned node, const struct sim_gres *g,
+                           const char *resv, uint64_t *inside)
+{
+    uint64_t sum = 0;
+    *inside = 0;
+    vec_foreach (&s->nodes.data[node].holders, id) {
+        const struct sim_watch *w = sim_watch_find(s, *id);
+        const struct sim_share *share = w && sim_give_holds(w) ? sim_give_share(w, node) : NULL;
+        for (unsigned i = 0; share && i < share->n_gres; i++) {
+            const struct sim_gres *o = &share->gres[i];
+            if (strcmp(o->name, g->name) != 0 || strcmp(o->type, g->type) != 0)
+                continue;
+            sum += o->count;
+            *inside += strcmp(w->view.resv, resv) == 0 ? o->count : 0;
+        }
+    }
+    return sum;
+}
+
+/* What a job outside has of a node leaves the reservation what its jobs do not have yet. */
+static void check_kept(struct sim *s, const struct sim_watch *w, const Pb__ResvRecord *other,
+                       const struct sim_share *share)
+{
+    const struct sim_node *n = &s->nodes.data[share->node];
+    for (unsigned i = 0; n->item && i < share->n_gres; i++) {
+        const struct sim_gres *g = &share->gres[i];
+        uint64_t inside, kept = g->parts ? 0 : count_kept(s, other, share->node, g);
+        uint64_t held = count_held(s, share->node, g, other->name, &inside);
+        uint64_t total = sim_count_of_list(n->item->gres, g->name, g->type);
+        s->result->resv_gres_checks += kept > 0;
+        if (kept > inside && held + (kept - inside) > total)
+            sim_break(s, "a job has devices that are reserved",
+                      "job %u on %s, %s:%s of reservation %s: %llu of %llu are kept, %llu held",
+                      w->job_id, n->name, g->name, g->type, other->name, (unsigned long long)kept,
+                      (unsigned long long)total, (unsigned long long)held);
+    }
+}
+
 /* That reservation, and a job of another one, or of none. */
 static void check_other(struct sim *s, const struct sim_watch *w, const Pb__ResvRecord *other,
                         const Pb__ResvRecord *own, int64_t until)
 {
     bool over = !own || (is_first(other) && !is_first(own));
     int64_t at;
-    if (other->n_cores || !sim_resv_meets(other, w->view.start_at, until, &at) ||
-        (!over && !reaches_out(own)))
+    if (other->n_cores || !sim_resv_meets(other, w->view.start_at, until, &at))
+        return;
+    if (other->n_node_gres) {
+        vec_foreach (&w->shares, share)
+            if (over)
+                check_kept(s, w, other, share);
+        return;
+    }
+    if (!over && !reaches_out(own))
         return;
     vec_foreach (&w->shares, share)
         if (has_node(s, other, share->node) && (over || !has_node(s, own, share->node)))

@@ -179,24 +179,6 @@ bool sim_wish_waits(struct sim *s)
 /* --- generic resources --------------------------------------------------------------------------
  */
 
-/* Of "gpu:a:2,gpu:1,nic:3": so many of the name, and of the type unless that is empty. */
-static uint64_t count_of(const char *list, const char *name, const char *type)
-{
-    uint64_t sum = 0;
-    while (*list) {
-        size_t len = strcspn(list, ","), own = strcspn(list, ":,");
-        const char *second = own < len ? list + own + 1 : list + len;
-        size_t second_len = strcspn(second, ":,");
-        bool typed = second + second_len < list + len;
-        bool same = strlen(name) == own && strncmp(list, name, own) == 0;
-        if (same && (!*type || (typed && strlen(type) == second_len &&
-                                strncmp(second, type, second_len) == 0)))
-            sum += strtoull(typed ? second + second_len + 1 : second, NULL, 10);
-        list += len + (list[len] == ',');
-    }
-    return sum;
-}
-
 static void check_devices(struct sim *s, const struct sim_watch *by, const struct sim_share *own,
                           const struct sim_gres *g)
 {
@@ -218,7 +200,7 @@ static void check_devices(struct sim *s, const struct sim_watch *by, const struc
     if (twice & g->devices)
         sim_break(s, "a device is given away twice", "%s of %s, job %u: %llx", g->name, n->name,
                   by->job_id, (unsigned long long)twice);
-    if (n->item && count > count_of(n->item->gres, g->name, g->type))
+    if (n->item && count > sim_count_of_list(n->item->gres, g->name, g->type))
         sim_break(s, "more devices are given away than there are", "%s:%s of %s, job %u: %llu",
                   g->name, g->type, n->name, by->job_id, (unsigned long long)count);
 }
@@ -229,7 +211,7 @@ static uint64_t gpus_of(const struct sim_item *node, const struct sim_gres *g)
     const char *type = *g->type ? g->type : "";
     unsigned first = 0;
     if (strcmp(type, "b") == 0)
-        first = (unsigned)count_of(node->gres, "gpu", "a");
+        first = (unsigned)sim_count_of_list(node->gres, "gpu", "a");
     return strcmp(g->name, "gpu") == 0 ? g->devices << first : 0;
 }
 
@@ -240,7 +222,8 @@ static void check_parts(struct sim *s, const struct sim_watch *by, unsigned node
     uint64_t whole = 0, parts[64] = {0};
     if (!n->item)
         return;
-    uint64_t gpus = count_of(n->item->gres, "gpu", ""), all = count_of(n->item->gres, "shard", "");
+    uint64_t gpus = sim_count_of_list(n->item->gres, "gpu", ""),
+             all = sim_count_of_list(n->item->gres, "shard", "");
     vec_foreach (&n->holders, id) {
         const struct sim_watch *w = sim_watch_find(s, *id);
         const struct sim_share *share = w && sim_give_holds(w) ? sim_give_share(w, node) : NULL;
@@ -276,7 +259,7 @@ static void check_gres(struct sim *s, const struct sim_watch *w, const struct si
         const char *name, *type;
     } kinds[] = {{"gpu", ""}, {"gpu", "a"}, {"gpu", "b"}, {"nic", ""}, {"shard", ""}};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        uint64_t each = count_of(j->gres, kinds[k].name, kinds[k].type), sum = 0;
+        uint64_t each = sim_count_of_list(j->gres, kinds[k].name, kinds[k].type), sum = 0;
         vec_foreach (&w->shares, share) {
             uint64_t has = share_has(share, kinds[k].name, kinds[k].type);
             sum += has;
@@ -284,7 +267,7 @@ static void check_gres(struct sim *s, const struct sim_watch *w, const struct si
                 sim_break(s, "a job has fewer devices than it asked for", "job %u, %s of %s",
                           w->job_id, kinds[k].name, s->nodes.data[share->node].name);
         }
-        if (sum < count_of(j->gpus, kinds[k].name, kinds[k].type))
+        if (sum < sim_count_of_list(j->gpus, kinds[k].name, kinds[k].type))
             sim_break(s, "a job has fewer devices than it asked for", "job %u, %s:%s in all",
                       w->job_id, kinds[k].name, kinds[k].type);
     }

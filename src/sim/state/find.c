@@ -67,6 +67,23 @@ const struct sim_share *sim_give_share(const struct sim_watch *w, unsigned node)
     return NULL;
 }
 
+uint64_t sim_count_of_list(const char *list, const char *name, const char *type)
+{
+    uint64_t sum = 0;
+    while (*list) {
+        size_t len = strcspn(list, ","), own = strcspn(list, ":,");
+        const char *second = own < len ? list + own + 1 : list + len;
+        size_t second_len = strcspn(second, ":,");
+        bool typed = second + second_len < list + len;
+        bool same = strlen(name) == own && strncmp(list, name, own) == 0;
+        if (same && (!*type || (typed && strlen(type) == second_len &&
+                                strncmp(second, type, second_len) == 0)))
+            sum += strtoull(typed ? second + second_len + 1 : second, NULL, 10);
+        list += len + (list[len] == ',');
+    }
+    return sum;
+}
+
 bool sim_give_is_held(const struct sim *s, unsigned node)
 {
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next)

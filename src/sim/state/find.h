@@ -38,6 +38,8 @@ struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id);
 bool sim_give_is_held(const struct sim *s, unsigned node);
 bool sim_give_holds(const struct sim_watch *w); /* nodes, or what it still has of them */
 const struct sim_share *sim_give_share(const struct sim_watch *w, unsigned node); /* or NULL */
+/* The count of the name in "gpu:a:2,gpu:1,nic:3", of the type unless that is empty. */
+uint64_t sim_count_of_list(const char *list, const char *name, const char *type);
 /* By its offset, from 1 on; NULL: there is none. */
 struct sim_client *sim_set_component(struct sim *s, const struct sim_client *leader, size_t offset);
 size_t sim_set_count(struct sim *s, const struct sim_client *leader); /* itself included */
