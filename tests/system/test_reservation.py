@@ -73,6 +73,15 @@ ReservationName=root_1 StartTime=2037-02-06T16:00:00 EndTime=2037-02-06T18:00:00
     c.kill("slurmctld")
     c.start_controller()
     assert show(c, "root_1") == text
+    for change, nodes in (("Nodes-=n[2,4]", "n[1,3]"), ("Nodes+=n2", "n[1-3]"), ("nodes=+n4,-n[1-2]", "n[3-4]"), ("nodes=-n3", "n4"), ("Nodes-=n4 Nodes+=n1 Nodes=+n[2-3],-n3", "n[1-2]")):
+        c.run(f"scontrol update ReservationName=root_1 {change}").ok()
+        assert f"   Nodes={nodes} " in show(c, "root_1")
+    text = show(c, "root_1")
+    for changes, said in {"Nodes=n3 Nodes+=n4": "Nodes=+n4: it is given together with another Nodes key", "Nodes-=n1 Nodes=n4": "Nodes=n4: it is given",
+                          "Users+=nobody Users-=root": "Users-=root: this parameter is given more than once",
+                          "Duration+=5 Duration=10": "Duration=10: this parameter is given more than once"}.items():
+        c.run(f"scontrol update ReservationName=root_1 {changes}").fails(said)
+    assert show(c, "root_1") == text
     assert c.run("scontrol delete ReservationName=root_1").ok() == ""
     c.run("scontrol show reservation root_1").finds_none("Reservation root_1 not found")
     c.run("scontrol delete reservation some").ok()
@@ -88,11 +97,11 @@ def test_bad_input(make_cluster):
         "Nodes=n1 StartTime=now Duration=10 Users=nosuch": "Invalid user id: nosuch",
         "Nodes=n1 StartTime=now Duration=10 Users=root Flags=WHAT": "unknown flag WHAT",
         "NodeCnt=0 StartTime=now Duration=10 Users=root": "not a number of nodes",
-        "Nodes=n1 StartTime=now Duration=10 Users=root TRES=bb/cray=4": "TRES of a reservation are cpu, node and license/NAME",
+        "Nodes=n1 StartTime=now Duration=10 Users=root TRES=bb/cray=4": "bb/cray=4: a reservation cannot hold space of burst buffers",
         "Nodes=n1 StartTime=now Duration=10 Users=root BurstBuffer=4G": "BurstBuffer=4G: a reservation cannot hold space of burst buffers",
         "Nodes=n1 StartTime=now Duration=10 Users=root Colour=red": "Update of this parameter is not supported",
         "Nodes=n1 StartTime=now Duration+=10 Users=root": "Duration+= and Duration-= are for one that is there",
-        "Nodes=n1 StartTime=now EndTime+=10 Users=root": "only lists and Duration can be added to or taken from",
+        "Nodes=n1 StartTime=now EndTime+=10 Users=root": "only lists, Nodes and Duration can be added to or taken from",
     }.items():
         c.run(f"scontrol create reservation {words}").fails(said)
     c.run("scontrol update reservation").fails("which? ReservationName=NAME")
@@ -170,6 +179,19 @@ def test_it_begins_by_itself(make_cluster):
     eventually(lambda: c.state(job) == "TIMEOUT", "it ends with its reservation")
     runs(c, other)
     assert c.run("scontrol show reservation").ok() == "No reservations in the system"
+
+
+def test_signs_move_users_one_step(make_cluster):
+    """Users=-bin and Users-=bin take bin from the allowed users; others stay out."""
+    c = make_cluster(nodes=1)
+    c.run("scontrol create reservation ReservationName=a StartTime=now Duration=60 Users=daemon,bin Nodes=n1").ok()
+    for change, users in (("Users=-bin", "daemon"), ("Users=+bin", "daemon,bin"), ("Users-=bin", "daemon"), ("Users=+sys,-daemon", "sys")):
+        assert c.run(f"scontrol update ReservationName=a {change}").ok() == "Reservation updated."
+        assert f" Users={users} " in show(c, "a")
+    for change in ("Users-=bin", "Users=-bin"):
+        c.run(f"scontrol update ReservationName=a {change}").fails("Users=sys,-bin allows some and denies others")
+    c.run("scontrol update ReservationName=a Users=+nosuch").fails("Invalid user id: nosuch")
+    c.run("srun --reservation=a true", user="bin").fails("Access denied to requested reservation: a")
 
 
 def test_only_operators(make_cluster):

@@ -291,6 +291,7 @@ PARTITION_ROWS = [  # (change, what is shown then; None: refused, with a message
     ("JobDefaults=DefCpuPerGPU=2,DefMemPerGPU=300", "JobDefaults=DefCpuPerGPU=2,DefMemPerGPU=300"),
     ("JobDefaults=", "JobDefaults=(null)"), ("JobDefaults=DefFoo=2", None),
     ("Nodes+=n2", " Nodes=n[1-2] "), ("Nodes-=n1", " Nodes=n2 "), ("Nodes=+n[1,3],-n2", " Nodes=n[1,3] "),
+    ("Nodes-=n3 Nodes+=n2", " Nodes=n[1-2] "), ("Nodes=n3 Nodes+=n2", None), ("Nodes=n[1,3]", " Nodes=n[1,3] "),
     ("Nodes+=n9", None), ("Nodes=n1", " Nodes=n1 "),
     ("Exclusive=NODE", "OverSubscribe=EXCLUSIVE"), ("Exclusive=NO", "OverSubscribe=NO"), ("Exclusive=TOPO", " Exclusive=TOPO "),
     ("PowerDownOnIdle=YES", None), ("Topology=t", None), ("Foo=1", None),

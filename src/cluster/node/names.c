@@ -72,3 +72,47 @@ int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **
         bitset_free(set);
     return rc;
 }
+
+bool cluster_is_edit(const char *expr)
+{
+    return *expr == '+' || *expr == '-';
+}
+
+/* Bytes of the first word; commas in brackets are part of it. */
+static size_t measure_word(const char *expr)
+{
+    size_t len = 0, depth = 0;
+    for (; expr[len] && (expr[len] != ',' || depth); len++)
+        if (expr[len] == '[')
+            depth++;
+        else if (expr[len] == ']' && depth)
+            depth--;
+    return len;
+}
+
+int cluster_edit_nodes(const struct cluster *c, const char *expr, struct bitset *nodes,
+                       struct err *err)
+{
+    char sign = '+';
+    for (const char *at = expr; *at; at += *at == ',') {
+        size_t len = measure_word(at), skip = cluster_is_edit(at);
+        _cleanup_free_ char *word = mem_strndup(at + skip, len - skip);
+        _cleanup_bitset_ struct bitset *some = NULL;
+        sign = skip ? *at : sign;
+        if (!*word)
+            return err_set(err, -ERR_NO_NODE, "%s: no node follows '%c'", err_text(ERR_NO_NODE),
+                           sign);
+        int rc = cluster_node_set(c, word, &some, err);
+        if (rc != 0)
+            return rc;
+        if (sign == '-' && !bitset_contains(nodes, some))
+            return err_set(err, -ERR_NO_NODE, "%s: %s is not among the nodes to remove from",
+                           err_text(ERR_NO_NODE), word);
+        if (sign == '+')
+            bitset_or(nodes, some);
+        else
+            bitset_andnot(nodes, some);
+        at += len;
+    }
+    return 0;
+}

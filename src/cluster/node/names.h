@@ -17,3 +17,8 @@ int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **
 /* Adds what a word of such an expression names: a node, a NodeSet, or the nodes of a function. */
 int cluster_add_named(const struct cluster *c, const char *word, struct bitset *set,
                       struct err *err);
+/* Whether the expression changes a set of nodes: "+lx0,-lx[2-4]". A word without a sign has that of
+ * the word before. cluster_edit_nodes() does it. */
+bool cluster_is_edit(const char *expr);
+int cluster_edit_nodes(const struct cluster *c, const char *expr, struct bitset *nodes,
+                       struct err *err);

@@ -165,9 +165,9 @@ static int set_switches(const char *value, Pb__JobSpec *spec)
 }
 
 /* "+n1,-n2": the controller knows which nodes there are already. */
-static bool is_change_of_nodes(const struct field *f, const char *value)
+static bool is_edit_of_nodes(const char *value)
 {
-    return str_eq(f->key, "Nodes") && (*value == '+' || *value == '-');
+    return *value == '+' || *value == '-';
 }
 
 int field_set(const struct field *f, const char *value, void *message, struct arena *arena,
@@ -187,7 +187,8 @@ int field_set(const struct field *f, const char *value, void *message, struct ar
     if (f->type == FIELD_TEXT || f->type == FIELD_UPPER || f->type == FIELD_HOSTS) {
         _cleanup_hostlist_ struct hostlist *hosts = NULL;
         struct err why = {0};
-        if (f->type == FIELD_HOSTS && !str_case_eq(value, "ALL") && !is_change_of_nodes(f, value) &&
+        bool is_edit = str_eq(f->key, "Nodes") && is_edit_of_nodes(value);
+        if (f->type == FIELD_HOSTS && !str_case_eq(value, "ALL") && !is_edit &&
             hostlist_parse(value, &hosts, &why) < 0)
             return err_set(err, -ERR_PARSE, "%s=%s: %s", f->key, value, why.text);
         char *copy = arena_strdup(arena, value);
@@ -205,5 +206,20 @@ int field_set(const struct field *f, const char *value, void *message, struct ar
         return err_set(err, -ERR_PARSE, "Invalid value: %s=%s", f->key, value);
     if (f->has_offset)
         *(protobuf_c_boolean *)((char *)message + f->has_offset) = 1;
+    return 0;
+}
+
+int field_join_nodes(const char *before, char sign, const char *value, struct arena *arena,
+                     char **joined, struct err *err)
+{
+    char *edit = sign ? arena_printf(arena, "%c%s", sign, value) : arena_strdup(arena, value);
+
+    if (before && !(is_edit_of_nodes(before) && is_edit_of_nodes(edit)))
+        return err_set(
+            err, -ERR_PARSE,
+            "Nodes=%s: it is given together with another Nodes key: write all changes as "
+            "in Nodes=+n1,-n2, or the whole list",
+            edit);
+    *joined = before ? arena_printf(arena, "%s,%s", before, edit) : edit;
     return 0;
 }

@@ -57,3 +57,8 @@ const struct field *field_find(const struct field *table, const char *key, size_
  * for FIELD_SPECIAL. A key without effect is reported to the user once. */
 int field_set(const struct field *f, const char *value, void *message, struct arena *arena,
               struct err *err);
+
+/* A value of Nodes=, behind Nodes+= and Nodes-= with their sign, joined to 'before', the value of
+ * another Nodes key of the command (NULL: none). -ERR_PARSE: one of them is the whole list. */
+int field_join_nodes(const char *before, char sign, const char *value, struct arena *arena,
+                     char **joined, struct err *err);

@@ -232,12 +232,34 @@ static int set_sign(struct request *r, const char *arg, const struct field *f, c
             note_field(sign == '+' ? &r->add : &r->take, lists[i].field);
             return 0;
         }
-    return refuse_argument(arg, "only lists and Duration can be added to or taken from");
+    return refuse_argument(arg, "only lists, Nodes and Duration can be added to or taken from");
+}
+
+static bool has_key(const struct str *list, const char *key)
+{
+    words_foreach (str_cstr(list), w)
+        if (word_case_eq(w, key))
+            return true;
+    return false;
+}
+
+/* A reservation has one change of each list: of two, one would be lost. */
+static int check_repeated(struct request *r, const char *arg, const struct field *f, char sign)
+{
+    bool is_lost = has_key(&r->given, f->key) && (sign || has_key(&r->edited, f->key));
+
+    if (is_lost)
+        return refuse_argument(arg, "this parameter is given more than once");
+    note_field(&r->given, f->key);
+    if (sign)
+        note_field(&r->edited, f->key);
+    return 0;
 }
 
 static int set_one(struct request *r, const char *arg)
 {
     struct err err = {0};
+    char *nodes = NULL;
     size_t len = strcspn(arg, "=");
     if (str_case_eq(arg, "skip")) {
         r->update.has_skip = r->update.skip = true;
@@ -260,9 +282,13 @@ static int set_one(struct request *r, const char *arg)
     const struct field *f = field_find(fields_resv, arg, key);
     if (!f)
         return refuse_argument(arg, "Update of this parameter is not supported");
-    if (sign && set_sign(r, arg, f, sign) < 0)
+    if (str_eq(f->key, "Nodes")) {
+        if (field_join_nodes(r->set.nodes, sign, value, &r->arena, &nodes, &err) < 0)
+            return refuse_argument(err.text, NULL);
+    } else if (check_repeated(r, arg, f, sign) < 0 || (sign && set_sign(r, arg, f, sign) < 0)) {
         return -1;
-    if (field_set(f, value, &r->set, &r->arena, &err) < 0)
+    }
+    if (field_set(f, nodes ? nodes : value, &r->set, &r->arena, &err) < 0)
         return refuse_argument(err.text, NULL);
     return 0;
 }
@@ -271,10 +297,10 @@ static int set_one(struct request *r, const char *arg)
 static int check_users(const char *list)
 {
     words_foreach (list, w) {
-        size_t skip = *w.at == '-';
-        _cleanup_free_ char *name = mem_strndup(w.at + skip, w.len - (w.len ? skip : 0));
+        size_t skip = w.len && (*w.at == '-' || *w.at == '+');
+        _cleanup_free_ char *name = mem_strndup(w.at + skip, w.len - skip);
         uint32_t uid;
-        if (w.len && names_find_user(name, &uid) < 0) {
+        if (*name && names_find_user(name, &uid) < 0) {
             cmd_line("Invalid user id: %s", name);
             return -1;
         }
@@ -345,6 +371,8 @@ int resv_command(int argc, char **argv, enum resv_how how)
     arena_init(&r.arena, 0);
     r.set.name = (char *)"";
     int status = read_arguments(&r, argc, argv, how) < 0 ? 1 : send_request(&r, how);
+    str_done(&r.given);
+    str_done(&r.edited);
     str_done(&r.add);
     str_done(&r.take);
     str_done(&r.cores);

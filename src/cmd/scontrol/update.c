@@ -169,6 +169,20 @@ static int set_exclusive(struct update *u, const char *value, Pb__PartRecord *se
     return update_apply(u, fields_part, node ? "OverSubscribe=EXCLUSIVE" : "OverSubscribe=NO", set);
 }
 
+static int set_part_nodes(struct update *u, const struct field *f, char sign, const char *value,
+                          Pb__PartRecord *set)
+{
+    struct err err = {0};
+    char *nodes = NULL;
+
+    u->changes++;
+    if (field_join_nodes(set->nodes, sign, value, &u->arena, &nodes, &err) == 0 &&
+        field_set(f, nodes, set, &u->arena, &err) == 0)
+        return 0;
+    cmd_line("%s\nRequest aborted", err.text);
+    return -1;
+}
+
 /* One Key=VALUE; keys that are not simply a member of the record first. */
 static int set_part_key(struct update *u, const char *arg, Pb__PartRecord *set)
 {
@@ -179,12 +193,11 @@ static int set_part_key(struct update *u, const char *arg, Pb__PartRecord *set)
     value = update_value(arg, "Exclusive", 9);
     if (value)
         return set_exclusive(u, value, set);
-    if (arg[len] && (len == 6 || len == 5) && strchr("+-", arg[len - 1]) &&
-        !strncasecmp(arg, "Nodes", len - 1)) {
-        u->changes++;
-        set->nodes = (char *)arena_printf(&u->arena, "%c%s", arg[len - 1], arg + len + 1);
-        return 0;
-    }
+    char sign = len && (arg[len - 1] == '+' || arg[len - 1] == '-') ? arg[len - 1] : 0;
+    size_t key = len - (sign != 0);
+    const struct field *f = arg[len] ? field_find(fields_part, arg, key) : NULL;
+    if (f && str_eq(f->key, "Nodes"))
+        return set_part_nodes(u, f, sign, arg + len + 1, set);
     int r = update_apply(u, fields_part, arg, set);
     if (r == 0 && set->tres_billing_weights && !strncasecmp(arg, "TRES", 4))
         cmd_say("warning: TRESBillingWeights is kept and shown, and has no effect: billing counts "

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "base/words.h"
 #include "conf/conf_license.h"
 #include "control/core/log.h"
@@ -51,30 +52,38 @@ static void replace_text(char **text, const char *with)
  * -------------------------------------------------------
  */
 
-/* Without the entries of 'take', which may have a '-' before them, and with those of 'add'. */
-static char *edit_list(const char *list, const char *take, const char *add)
+/* Appends a word without its sign, as an allowed or as a denied name; not twice. */
+static void add_name(struct str *list, const char *name, size_t len, bool denied)
 {
-    struct str out = STR_INIT;
-    const char *sources[] = {list ? list : "", add ? add : ""};
-    for (int i = 0; i < 2; i++)
-        words_foreach (sources[i], w) {
-            bool there = w.len == 0 || node_features_have(str_cstr(&out), w.at, w.len) ||
-                         (take && node_features_have(take, w.at, w.len)) ||
-                         (take && *w.at == '-' && node_features_have(take, w.at + 1, w.len - 1));
-            if (!there)
-                str_printf(&out, "%s%.*s", out.len ? "," : "", (int)w.len, w.at);
-        }
-    return str_take(&out);
+    _cleanup_free_ char *word = mem_printf("%s%.*s", denied ? "-" : "", (int)len, name);
+    if (!node_features_have(str_cstr(list), word, strlen(word)))
+        str_printf(list, "%s%s", list->len ? "," : "", word);
 }
 
-static char *negate_list(const char *list)
+/* Moves the names of 'given' one step up or down among denied, unspecified and allowed. A step
+ * starts from what 'list' says, so a name that is given twice moves once. Words without a sign have
+ * 'sign'. */
+static char *move_names(const char *list, const char *given, char sign)
 {
+    _cleanup_str_ struct str gone = STR_INIT, fresh = STR_INIT;
     struct str out = STR_INIT;
-    words_foreach (list, w) {
-        if (w.len)
-            str_printf(&out, "%s%s%.*s", out.len ? "," : "", *w.at == '-' ? "" : "-", (int)w.len,
-                       w.at);
+    words_foreach (given, w) {
+        bool is_signed = w.len && (*w.at == '+' || *w.at == '-');
+        bool down = (is_signed ? *w.at : sign) == '-';
+        w.at += is_signed;
+        w.len -= is_signed;
+        _cleanup_free_ char *opposite = mem_printf("%s%.*s", down ? "" : "-", (int)w.len, w.at);
+        if (w.len && node_features_have(list, opposite, strlen(opposite)))
+            add_name(&gone, opposite, strlen(opposite), false);
+        else if (w.len)
+            add_name(&fresh, w.at, w.len, down);
     }
+    words_foreach (list, w) {
+        if (w.len && !node_features_have(str_cstr(&gone), w.at, w.len))
+            add_name(&out, w.at, w.len, false);
+    }
+    words_foreach (str_cstr(&fresh), w)
+        add_name(&out, w.at, w.len, false);
     return str_take(&out);
 }
 
@@ -85,12 +94,35 @@ static int check_list(const struct ask *a, const char *what, const char *list)
     words_foreach (list, w) {
         denied += *w.at == '-' && w.len > 1;
         allowed += *w.at != '-' && w.len > 0;
-        if (w.len == 1 && *w.at == '-')
-            return refuse_request(a, what);
     }
     if (denied && allowed)
         return err_set(a->err, -ERR_RESV_INVALID, "%s: %s=%s allows some and denies others",
                        err_text(ERR_RESV_INVALID), what, list);
+    return 0;
+}
+
+/* The signs of a request stand before the '=' or before each name. 'sign': the former, or 0. */
+static int check_signs(const struct ask *a, const char *shown, const char *given, char sign)
+{
+    size_t names = 0, with_sign = 0;
+    words_foreach (given, w) {
+        names += w.len > 0;
+        with_sign += w.len > 0 && (*w.at == '+' || *w.at == '-');
+        if (w.len == 1 && (*w.at == '+' || *w.at == '-'))
+            return err_set(a->err, -ERR_RESV_INVALID, "%s: %s=%s: a name is missing after '%c'",
+                           err_text(ERR_RESV_INVALID), shown, given, *w.at);
+    }
+    if (sign && !names)
+        return err_set(a->err, -ERR_RESV_INVALID, "%s: %s%c= needs names",
+                       err_text(ERR_RESV_INVALID), shown, sign);
+    if (sign && with_sign)
+        return err_set(a->err, -ERR_RESV_INVALID,
+                       "%s: %s%c=%s has signs before '=' and before names: use one of them",
+                       err_text(ERR_RESV_INVALID), shown, sign, given);
+    if (a->self && with_sign && with_sign < names)
+        return err_set(a->err, -ERR_RESV_INVALID,
+                       "%s: %s=%s: put a sign before each name or before none",
+                       err_text(ERR_RESV_INVALID), shown, given);
     return 0;
 }
 
@@ -99,18 +131,13 @@ static int apply_list(const struct ask *a, const char *field, const char *shown,
 {
     if (!given)
         return 0;
-    char *made = NULL;
-    bool take = has_word(a->m->take, field);
-    if (take && !a->self)
-        made = negate_list(given);
-    else if (take)
-        made = edit_list(*list, given, NULL);
-    else if (has_word(a->m->add, field))
-        made = edit_list(*list, NULL, given);
-    else
-        made = mem_strdup(given);
+    char sign = has_word(a->m->take, field) ? '-' : has_word(a->m->add, field) ? '+' : 0;
+    int rc = check_signs(a, shown, given, sign);
+    if (rc != 0)
+        return rc;
+    bool edits = a->self && (sign || *given == '+' || *given == '-');
+    _cleanup_free_ char *made = move_names(edits && *list ? *list : "", given, sign ? sign : '+');
     replace_text(list, made);
-    free(made);
     return check_list(a, shown, *list);
 }
 
@@ -320,12 +347,70 @@ static int apply_times(const struct ask *a)
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
+/* CoreCnt of a reservation whose nodes were edited: a total is dealt out anew, numbers by node stay
+ * on the nodes that stay. */
+static int edit_cores(const struct ask *a, const struct bitset *set)
+{
+    struct resv *r = a->r;
+    const struct cluster *c = a->c->cluster;
+    _cleanup_hostlist_ struct hostlist *names = NULL;
+    _cleanup_str_ struct str text = STR_INIT;
+    char name[HOSTLIST_NAME_MAX + 1];
+    VEC(uint32_t) kept = {0};
+    if (!strchr(r->core_count, ','))
+        return resv_parse_cores(r->core_count, r) ? 0 : refuse_request(a, r->core_count);
+    if (!bitset_contains(a->self->nodes, set))
+        return err_set(a->err, -ERR_RESV_INVALID,
+                       "%s: CoreCnt=%s has a number for each node: set CoreCnt for the new ones, "
+                       "too",
+                       err_text(ERR_RESV_INVALID), r->core_count);
+    if (hostlist_parse(r->node_names, &names, NULL) != 0)
+        return 0;
+    for (size_t i = 0; i < hostlist_count(names) && i < r->cores.len; i++) {
+        const struct node *n = cluster_find_node(c, hostlist_nth(names, i, name));
+        if (!n || !bitset_test(set, n->index))
+            continue;
+        vec_push(&kept, r->cores.data[i]);
+        str_printf(&text, "%s%u", text.len ? "," : "", r->cores.data[i]);
+    }
+    vec_clear(&r->cores);
+    vec_foreach (&kept, n)
+        vec_push(&r->cores, *n);
+    vec_done(&kept);
+    replace_text(&r->core_count, str_cstr(&text));
+    return 0;
+}
+
+/* "ALL", and "+ALL" of a reservation that exists. */
+static bool names_all_nodes(const struct ask *a)
+{
+    const char *nodes = a->set->nodes;
+    return str_case_eq(a->self && *nodes == '+' ? nodes + 1 : nodes, NODES_ALL);
+}
+
+static int find_named_nodes(const struct ask *a, struct bitset **set)
+{
+    const struct cluster *c = a->c->cluster;
+    if (cluster_is_edit(a->set->nodes) && !names_all_nodes(a)) {
+        if (!a->self)
+            return refuse_request(a, "Nodes+= and Nodes-= change a reservation that exists");
+        *set = bitset_dup(a->self->nodes);
+        return cluster_edit_nodes(c, a->set->nodes, *set, a->err);
+    }
+    if (!names_all_nodes(a))
+        return cluster_node_set(c, a->set->nodes, set, a->err);
+    const struct part *p = a->r->part ? cluster_find_part(c, a->r->part) : NULL;
+    *set = p ? bitset_dup(p->nodes) : bitset_new(c->nodes.len);
+    if (!p)
+        bitset_fill(*set);
+    return 0;
+}
+
 static int apply_named(const struct ask *a)
 {
     struct resv *r = a->r;
     const struct cluster *c = a->c->cluster;
-    bool all = str_case_eq(a->set->nodes, NODES_ALL);
-    const struct part *p = all && r->part ? cluster_find_part(c, r->part) : NULL;
+    bool all = names_all_nodes(a);
     _cleanup_bitset_ struct bitset *set = NULL;
     if (!*a->set->nodes) { /* others, as many as there were */
         r->flags &= ~FLAGS_OF_NODES;
@@ -333,22 +418,19 @@ static int apply_named(const struct ask *a)
             r->node_count = a->self ? (uint32_t)bitset_count(r->nodes) : r->node_count;
         return 0;
     }
-    if (all) {
-        set = bitset_new(c->nodes.len);
-        if (p)
-            bitset_copy(set, p->nodes);
-        else
-            bitset_fill(set);
-    } else {
-        int rc = cluster_node_set(c, a->set->nodes, &set, a->err);
-        if (rc != 0)
-            return rc;
-    }
+    int rc = find_named_nodes(a, &set);
+    if (rc != 0)
+        return rc;
     if (bitset_empty(set))
-        return refuse_request(a, "no nodes");
+        return refuse_request(a,
+                              a->self ? "no nodes would be left: delete it instead" : "no nodes");
     r->flags |= RESV_SPEC_NODES | (all ? RESV_ALL_NODES : 0);
     r->flags &= ~(all ? 0u : (uint32_t)RESV_ALL_NODES);
-    if (!a->set->core_count) {
+    if (cluster_is_edit(a->set->nodes) && r->core_count && !a->set->core_count) {
+        rc = edit_cores(a, set);
+        if (rc != 0)
+            return rc;
+    } else if (!a->set->core_count && !r->cores_per_node) {
         vec_clear(&r->cores);
         replace_text(&r->core_count, NULL);
     }

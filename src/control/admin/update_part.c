@@ -462,35 +462,13 @@ static void settle_jobs(struct control *c, struct part *p)
     }
 }
 
-/* "+lx0,-lx[2-4]": added to the nodes that the partition has, and taken from them. A word without a
- * sign has that of the word before. */
 static int change_nodes(struct control *c, const struct part *p, Pb__PartRecord *set,
                         struct arena *arena, struct err *err)
 {
     _cleanup_bitset_ struct bitset *nodes = bitset_dup(p->nodes);
-    char sign = 0;
-    for (const char *at = set->nodes; *at;) {
-        size_t len = 0, depth = 0;
-        for (; at[len] && (at[len] != ',' || depth); len++)
-            if (at[len] == '[')
-                depth++;
-            else if (at[len] == ']' && depth)
-                depth--;
-        bool is_signed = *at == '+' || *at == '-';
-        sign = is_signed ? *at : sign;
-        _cleanup_free_ char *word = mem_strndup(at + is_signed, len - is_signed);
-        _cleanup_bitset_ struct bitset *some = NULL;
-        int rc = cluster_node_set(c->cluster, word, &some, err);
-        if (rc != 0)
-            return rc;
-        bitset_foreach (some, i) {
-            if (sign == '+')
-                bitset_set(nodes, (size_t)i);
-            else
-                bitset_unset(nodes, (size_t)i);
-        }
-        at += len + (at[len] == ',');
-    }
+    int rc = cluster_edit_nodes(c->cluster, set->nodes, nodes, err);
+    if (rc != 0)
+        return rc;
     _cleanup_hostlist_ struct hostlist *list = hostlist_new();
     _cleanup_str_ struct str text = STR_INIT;
     bitset_foreach (nodes, i)
@@ -512,7 +490,7 @@ void control_part_update(struct control *c, uint64_t call, const struct caller *
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__PartRecord set = *r->set;
-    if (rc == 0 && p && set.nodes && (*set.nodes == '+' || *set.nodes == '-'))
+    if (rc == 0 && p && set.nodes && cluster_is_edit(set.nodes))
         rc = change_nodes(c, p, &set, &arena, &err);
     if (rc == 0)
         rc = adds      ? create_partition(c, r->set, &err)
