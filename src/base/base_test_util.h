@@ -2,9 +2,15 @@
 /* For tests of any room: what cannot be taken back is done in a process of its own. */
 #pragma once
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,4 +33,19 @@ static inline int test_in_child(int (*fn)(void))
 static inline void test_run_apart(int (*fn)(void))
 {
     assert_int_equal(test_in_child(fn), 0);
+}
+
+/* From now on as on a kernel that does not know pidfd_open(). */
+static inline bool test_without_handles(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+           !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
 }

@@ -12,3 +12,7 @@
  */
 int child_start(pid_t *pid, const char *path, posix_spawn_file_actions_t *actions, bool session,
                 char *const *argv, char *const *env);
+
+/* Whether the child has ended within that time, and how: it is waited for then, and not otherwise.
+ * It may have been stopped by somebody, so whoever gives it up sends SIGKILL. */
+bool child_await(pid_t pid, unsigned limit_ms, int *status);

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "base/base_test_util.h"
+
 /* The exit status of a shell script. */
 static int run(const char *script, bool session)
 {
@@ -71,12 +73,45 @@ static void session(void **state)
     assert_int_equal(run(leads, false), 1);
 }
 
+/* One that ends, one that somebody has stopped, and the end of that. */
+static int await_children(void)
+{
+    int status = 0;
+    pid_t ended = fork(), stopped;
+
+    if (ended == 0)
+        _exit(3);
+    if (!child_await(ended, 60000, &status) || status != 3 << 8 || waitpid(ended, NULL, 0) != -1)
+        return 1;
+    stopped = fork();
+    if (stopped == 0)
+        for (;;)
+            pause();
+    kill(stopped, SIGSTOP);
+    if (child_await(stopped, 0, &status) || child_await(stopped, 50, &status))
+        return 2;
+    kill(stopped, SIGKILL);
+    return child_await(stopped, 60000, &status) && WTERMSIG(status) == SIGKILL ? 0 : 3;
+}
+
+static int await_without_handles(void)
+{
+    return test_without_handles() ? await_children() : 9;
+}
+
+static void child_that_does_not_end_in_time_is_told(void **state)
+{
+    test_run_apart(await_children);
+    test_run_apart(await_without_handles);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(missing),
         cmocka_unit_test(signals),
         cmocka_unit_test(session),
+        cmocka_unit_test(child_that_does_not_end_in_time_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/base_test_util.h"
 #include "base/kin.h"
 #include "base/mem.h"
 
@@ -76,23 +73,14 @@ static void test_strangers(void **state)
     waitpid(below, NULL, 0);
 }
 
-/* As on a kernel that does not know pidfd_open(). */
 static int signal_without_handles(void)
 {
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
     int status = 0;
     pid_t child = fork();
     if (child == 0)
         for (;;)
             pause();
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0))
+    if (!test_without_handles())
         return 1;
     bool stranger = kin_signal(&(struct kin){child, 1}, 1, SIGKILL);
     bool own = kin_signal(&(struct kin){child, getpid()}, 1, SIGKILL);
@@ -103,13 +91,7 @@ static int signal_without_handles(void)
 
 static void test_old_kernel(void **state)
 {
-    int status;
-    pid_t child = fork();
-    (void)state;
-    if (child == 0)
-        _exit(signal_without_handles());
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    test_run_apart(signal_without_handles);
 }
 
 int main(void)

@@ -258,6 +258,18 @@ char *path_prefix(void)
     return mem_strdup(self[0] ? self : "/");
 }
 
+int path_rename_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL) /* of file systems that do not know the flag */
+        return -errno;
+    int rc = link(from, to) ? -errno : 0;
+    if (rc == 0)
+        unlink(from);
+    return rc;
+}
+
 int path_write_all(int fd, const void *data, size_t len)
 {
     for (const char *p = data; len;) {

@@ -50,4 +50,6 @@ char *path_expand(const char *pattern, const char *host, const char *node);
  * Caller frees. */
 char *path_prefix(void);
 
+/* As rename(), but -EEXIST where 'to' exists. */
+int path_rename_new(const char *from, const char *to);
 int path_write_all(int fd, const void *data, size_t len); /* 0 or -errno; restarts on EINTR */

@@ -184,6 +184,20 @@ static void writing(void **state)
     assert_int_equal(file_count(), 4);
 }
 
+static void a_name_that_exists_is_not_renamed_to(void **state)
+{
+    write_text(in("ours"), "ours", 0600);
+    write_text(in("theirs"), "theirs", 0600);
+    assert_int_equal(path_rename_new(in("ours"), in("theirs")), -EEXIST);
+    assert_int_equal(path_rename_new(in("none"), in("free")), -ENOENT);
+    assert_int_equal(file_count(), 2);
+    assert_int_equal(path_rename_new(in("ours"), in("free")), 0);
+    assert_int_equal(access(in("ours"), F_OK), -1);
+    _cleanup_str_ struct str text = STR_INIT;
+    assert_int_equal(path_read_file(in("free"), 10, &text, NULL), 0);
+    assert_string_equal(str_cstr(&text), "ours");
+}
+
 static void secrets(void **state)
 {
     struct err err = {0};
@@ -257,6 +271,7 @@ int main(void)
         TEST(mkdirs_makes_what_is_missing),
         TEST(reading),
         TEST(writing),
+        TEST(a_name_that_exists_is_not_renamed_to),
         TEST(secrets),
         cmocka_unit_test(expansion),
         cmocka_unit_test(prefix),

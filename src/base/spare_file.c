@@ -35,17 +35,6 @@ static bool claim_spare(const char *spares, const char *temp)
     return false;
 }
 
-static int rename_new(const char *temp, const char *path)
-{
-    if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL) /* of file systems that do not know the flag */
-        return -errno;
-    int rc = link(temp, path) ? -errno : 0;
-    unlink(temp);
-    return rc;
-}
-
 int spare_file_write(const char *spares, const char *path, const void *data, size_t len,
                      bool replace, struct err *err)
 {
@@ -57,7 +46,7 @@ int spare_file_write(const char *spares, const char *path, const void *data, siz
         rc = fd < 0 ? -errno : path_write_all(fd, data, len);
     }
     if (rc == 0)
-        rc = !replace ? rename_new(temp, path) : rename(temp, path) ? -errno : 0;
+        rc = !replace ? path_rename_new(temp, path) : rename(temp, path) ? -errno : 0;
     if (rc == 0)
         return 0;
     unlink(temp);

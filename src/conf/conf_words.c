@@ -57,6 +57,7 @@ static const struct {
     {CONF_KEY_prolog_flags, true,
      "Alloc Contain DeferBatch ForceRequeueOnFail NoHold RunInJob Serial X11",
      "DeferBatch RunInJob"},
+    {CONF_KEY_x11_parameters, true, "home_xauthority", NULL},
 };
 
 /* Whether the word (len bytes, any case) is among words separated by blanks. */

@@ -23,6 +23,7 @@
 #include "slurmstepd/mpi/mpi.h"
 #include "slurmstepd/pmix/pmix.h"
 #include "slurmstepd/stream/watch.h"
+#include "slurmstepd/stream/x11.h"
 #include "slurmstepd/task/adopt.h"
 #include "slurmstepd/task/contain.h"
 #include "slurmstepd/task/hook.h"
@@ -42,6 +43,7 @@ static const struct step_life life = {
     .terminate = finish_terminate,
     .check_start = start_check,
     .fail_start = start_failed,
+    .resume_start = start_resume,
     .signal = control_signal,
     .put_pmix_env = pmix_put_env,
 };
@@ -77,6 +79,7 @@ static void step_done(struct step *step)
     control_done(step);
     adopt_done(step);
     contain_done(step);
+    x11_done(step);
     if (step->tmp_fd >= 0)
         close(step->tmp_fd);
     plugin_done(step);

@@ -2,6 +2,7 @@
 """X11 forwarding, with a display and programs that speak the beginning of the protocol: X-33."""
 import os
 import pathlib
+import pwd
 import re
 import signal
 import socket
@@ -12,7 +13,7 @@ import threading
 
 import pytest
 
-from harness import PREFIX, ROOT, child_named, eventually
+from harness import DEADLINE, PREFIX, ROOT, child_named, eventually
 
 REAL = bytes(range(16))
 
@@ -26,7 +27,7 @@ family = int(sys.argv[2]) if len(sys.argv) > 2 else socket.AF_INET
 s = socket.socket(family)
 s.connect(("::1" if family == socket.AF_INET6 else "127.0.0.1", 6000 + int(number)))
 name = b"MIT-MAGIC-COOKIE-1"
-got = b""
+got = bytearray()
 try:
     s.sendall(struct.pack("<BxHHHHxx", ord("l"), 11, 0, len(name), len(cookie)) + name + b"\0\0" + cookie)
     s.sendall(b"request of " + os.environ["SLURM_PROCID"].encode())
@@ -133,8 +134,14 @@ def test_windows_of_every_task(cluster, display, user):
     assert out.splitlines() == ["localhost 0 8 windows."] * 4
     assert sorted(display.asked) == [f"request of {i}" for i in range(4)]
     assert display.cookies == [REAL] * 4
-    seen = cluster.run(["srun", "-N2", "-n2", "--x11", "sh", "-c", "echo $DISPLAY; ls -l $XAUTHORITY; cat $XAUTHORITY | od -An -tx1"],
-                       env=display.env, user=user).ok()
+    look = "echo $DISPLAY; ls -l $XAUTHORITY; cat $XAUTHORITY | od -An -tx1; echo looked; read go"
+    with cluster.popen(["srun", "-N2", "-n2", "--x11", "sh", "-c", look], env=display.env, user=user, stdin=subprocess.PIPE) as step:
+        seen = ""
+        while seen.count("looked\n") < 2:  # a node whose tasks have ended lends its display's number to the other
+            line = step.stdout.readline()
+            assert line, seen
+            seen += line
+        step.communicate("go\n")
     assert REAL.hex(" ", 1)[:23] not in seen
     assert seen.count("-rw------- 1 " + (user or "root" if ROOT else "")) == 2
     assert len({line for line in seen.splitlines() if line.startswith("localhost:")}) == 2  # of nodes of one host: two displays
@@ -239,3 +246,74 @@ def test_programs_that_stay_open_end_with_the_step(cluster, display):
     eventually(lambda: not list(cluster.dir.glob("spool/*/x11.*")), "the step has ended")
     eventually(lambda: not cluster.run("squeue -h").ok(), "and its job")
     slow.listener.close()
+
+
+def start_with_home(make_cluster):
+    """X11Parameters=home_xauthority: root's home is a directory of the cluster, and nobody has none. The node daemon alone sees other homes of
+    users than this machine's."""
+    c = make_cluster(nodes=1, conf="X11Parameters=home_xauthority", start=False)
+    nobody, users, home = pwd.getpwnam("nobody"), c.dir / "passwd", c.dir / "home/.Xauthority"
+    home.parent.mkdir(mode=0o700)
+    users.write_text(f"root:x:0:0::{home.parent}:/bin/sh\nnobody:x:{nobody.pw_uid}:{nobody.pw_gid}::{c.dir}/none:/bin/sh\n")
+    c.start_controller()
+    c.spawn("n1", ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', users,
+                   PREFIX / "sbin/slurmd", "-D", "-N", "n1"])
+    c.wait_ready()
+    d = Display(c.dir / "X")
+    env = {"DISPLAY": f"{d.path}:0", "XAUTHORITY": str(authority(c.dir / "authority"))}
+    (c.work / "client.py").write_text(CLIENT)
+    return c, d, home, env
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+def test_a_step_that_waits_for_the_home_directory_can_be_cancelled(make_cluster):
+    """X11Parameters=home_xauthority: another program's lock is waited for, and orders are obeyed meanwhile."""
+    c, d, home, env = start_with_home(make_cluster)
+    locks = [home.with_name(f".Xauthority-{x}") for x in "cl"]
+    try:
+        for lock in locks:
+            lock.touch()
+        with c.popen(["srun", "--x11", "-n1", "true"], env=env) as step:
+            eventually(lambda: c.run("squeue -h -s").ok(), "the step")
+            c.run(f"scancel {c.run('squeue -h -o %A').ok()}").ok()
+            _, errors = step.communicate(timeout=DEADLINE)
+            assert step.returncode != 0 and "CANCELLED" in errors and "took longer" not in errors, errors
+        eventually(lambda: not c.run("squeue -h").ok(), "the job's end")
+        assert all(lock.exists() for lock in locks) and not home.exists()
+        for lock in locks:
+            lock.unlink()
+        assert c.run(["srun", "--x11", "-n1", "sh", "-c", "echo $XAUTHORITY"], env=env).ok() == str(home)
+        eventually(lambda: not home.exists(), "the entry's end")
+    finally:
+        d.listener.close()
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root to become another user")
+def test_cookie_in_the_home_directory(make_cluster):
+    """X11Parameters=home_xauthority: an entry for the step's display beside the user's others, until the step ends; nobody waits for
+    its removal."""
+    c, d, home, env = start_with_home(make_cluster)
+    locks = [home.with_name(f".Xauthority-{x}") for x in "cl"]
+    mine = struct.pack(">H", 256) + b"".join(struct.pack(">H", len(x)) + x for x in (b"elsewhere", b"0", b"MIT-MAGIC-COOKIE-1", bytes(16)))
+    try:
+        home.write_bytes(mine)
+        step = c.popen(["srun", "--x11", "-n1", "sh", "-c", 'echo $XAUTHORITY $DISPLAY; exec "$@"', "sh", *client()], env=env)
+        out, errors = step.communicate()
+        path, display = out.splitlines()[0].split()
+        assert step.returncode == 0 and path == str(home) and re.fullmatch(r"localhost:\d+\.0", display), errors
+        assert out.splitlines()[1].endswith("windows.") and d.cookies == [REAL]
+        eventually(lambda: home.read_bytes() == mine, "the entry's end")
+        eventually(lambda: list(home.parent.iterdir()) == [home], "neither a lock nor a new file is left")
+        c.run(["srun", "--x11", "-n1", "sh", "-c", "touch $XAUTHORITY-c $XAUTHORITY-l"], env=env).ok()  # as a program that changes the file
+        eventually(lambda: not c.run("squeue -h").ok(), "the job's end, with the entry there")
+        assert home.read_bytes().startswith(mine) and home.read_bytes() != mine
+        locks[0].unlink(), locks[1].unlink()
+        eventually(lambda: home.read_bytes() == mine, "the entry's end")
+        eventually(lambda: list(home.parent.iterdir()) == [home], "the lock's end")
+        home.unlink()
+        os.mkfifo(home)
+        c.run(["srun", "--x11", "-n1", "true"], env=env).fails(f"cannot change '{home}' for X11 forwarding: it is not a regular file; remove it")
+        c.run(["srun", "--x11", "-n1", "true"], user="nobody", env=env).fails(  # the only node is not drained: users' files are no fault of it
+            f"cannot change '{c.dir}/none/.Xauthority' for X11 forwarding: No such file or directory")
+    finally:
+        d.listener.close()

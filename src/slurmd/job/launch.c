@@ -582,6 +582,9 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->keepalive_sec = d->conf->keepalive.idle_sec;
     m->keepalive_interval_sec = d->conf->keepalive.every_sec;
     m->keepalive_probes = d->conf->keepalive.probes;
+    m->has_connect_timeout_ms = m->has_x11_in_home = true;
+    m->connect_timeout_ms = (uint32_t)(d->conf->tcp_timeout_sec * 1000);
+    m->x11_in_home = conf_list_has(d->conf->x11_parameters, "home_xauthority");
     m->unkillable_sec = (uint32_t)d->conf->unkillable_step_timeout_sec;
     m->slurmd_uid = geteuid();
     m->has_batch = l->kind == LAUNCH_BATCH;

@@ -13,6 +13,7 @@
 
 #include "auth/auth.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/signame.h"
 #include "slurmstepd/life/drain.h"
 #include "slurmstepd/life/end.h"
@@ -305,17 +306,18 @@ int control_claim(struct step *step, struct err *err)
         return daemon_gone(step, err);
     if (fd < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
-    unlink(ours); /* of an earlier process with our number */
     mask = umask(0077);
     rc = bind_and_listen(fd, ours, err);
+    if (rc == -EADDRINUSE && unlink(ours) == 0) /* of an earlier process with our number */
+        rc = bind_and_listen(fd, ours, err);
     umask(mask);
     /* It listens before it has its name, so who finds the name can connect. */
-    if (!rc && link(ours, path))
-        rc = err_set(err, -errno, "cannot claim step %s by %s: %s", step->name, path,
-                     strerror(errno));
-    unlink(ours);
-    if (rc)
+    if (!rc && (rc = path_rename_new(ours, path)))
+        err_set(err, rc, "cannot claim step %s by %s: %s", step->name, path, strerror(-rc));
+    if (rc) {
+        unlink(ours);
         return rc;
+    }
     step->listen_fd = take_fd(&fd);
     step->listen_watch = loop_fd_new(step->loop, step->listen_fd, LOOP_READ, on_connection, step);
     return 0;

@@ -226,6 +226,8 @@ static void read_identity(struct step *step, const Pb__StepdStart *m)
     step->kill_wait_sec = m->kill_wait_sec;
     step->vsize_bytes = m->has_vsize_bytes ? m->vsize_bytes : 0;
     rpc_set_encryption(!m->plain_network);
+    rpc_set_connect_timeout(m->connect_timeout_ms);
+    step->x11_in_home = m->x11_in_home;
     rpc_set_keepalive(m->keepalive_sec, m->keepalive_interval_sec, m->keepalive_probes);
     step->unkillable_sec = m->has_unkillable_sec ? m->unkillable_sec : 60;
     step->drain_sec = m->has_drain_sec ? m->drain_sec : STEP_DRAIN_SEC;
@@ -369,6 +371,25 @@ static void journal_prepared(struct step *step)
                  step->launch ? step->launch->work_dir : "");
 }
 
+void start_resume(struct step *step)
+{
+    struct err err = {0};
+    int rc = session_open(step, &err);
+
+    if (rc == 0)
+        rc = plugin_open(step, &err);
+    if (rc) {
+        start_failed(step, -rc, err.text);
+        return;
+    }
+    journal_prepared(step);
+    freq_begin(step);
+    if (step->launch)
+        srun_connect(step);
+    else
+        task_start_all(step);
+}
+
 void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
 {
     struct err err = {0};
@@ -416,18 +437,10 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
         rc = jobtmp_open(step->start->tmp, &step->tmp_fd, &err);
     if (rc == 0)
         rc = x11_start(step, &err);
-    if (rc == 0)
-        rc = session_open(step, &err);
-    if (rc == 0)
-        rc = plugin_open(step, &err);
-    if (rc) {
-        start_failed(step, -rc, err.text);
+    if (rc == X11_PENDING)
         return;
-    }
-    journal_prepared(step);
-    freq_begin(step);
-    if (step->launch)
-        srun_connect(step);
+    if (rc)
+        start_failed(step, -rc, err.text);
     else
-        task_start_all(step);
+        start_resume(step);
 }

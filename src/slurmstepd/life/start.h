@@ -10,6 +10,9 @@
 
 void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m);
 
+/* Goes on when X11 forwarding is ready, see x11_start(). */
+void start_resume(struct step *step);
+
 /* A task has been set up or has ended: when all are, lets them run and answers the daemon. */
 void start_check(struct step *step);
 

@@ -116,6 +116,7 @@ struct step_life {
                       const char *why);                                /* finish_terminate() */
     void (*check_start)(struct step *step);                            /* start_check() */
     void (*fail_start)(struct step *step, int code, const char *text); /* start_failed() */
+    void (*resume_start)(struct step *step);                           /* start_resume() */
     void (*signal)(struct step *step, int signo, bool leader_only);    /* control_signal() */
     void (*put_pmix_env)(const struct task *t, struct envlist *env);   /* pmix_put_env() */
 };
@@ -194,6 +195,7 @@ struct step {
     struct pmix *pmix;
     struct watch *watch; /* NULL: there is nothing to be watched */
     struct x11 *x11;     /* NULL: none */
+    bool x11_in_home;    /* its cookie goes into ~/.Xauthority */
 
     bool confirms_end; /* the daemon that started us */
     struct str end;    /* see end.h; empty: none is open */

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#define LOG_ROOM "slurmstepd"
 #include "slurmstepd/stream/x11.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "rpc/tunnel.h"
+#include "slurmstepd/step/step_phase.h"
 #include "slurmstepd/stream/srun.h"
+#include "slurmstepd/stream/xauth.h"
 
 #define DISPLAY_FIRST 10 /* as sshd's: below are those of real screens */
 #define DISPLAY_LAST 1000
 #define PORT_OF_DISPLAY_0 6000
 #define COOKIE_SIZE 16
-#define FAMILY_WILD 0xffff /* of an entry of the authority file: of whatever host */
 #define BACKLOG 64
 
 struct x11 {
@@ -28,7 +34,11 @@ struct x11 {
     int fd[2]; /* of IPv4, and of IPv6; -1: the host has none */
     struct loop_fd *watch[2];
     struct tunnel *tunnel;
-    char *file;
+    char *file; /* NULL: none was written */
+    bool is_in_home;
+    pid_t changer; /* of the user's file, until the step goes on; 0: none */
+    struct loop_timer *timer;
+    bool is_late; /* it was killed */
 };
 
 static bool is_wanted(const struct step *step)
@@ -87,45 +97,11 @@ static bool claim_display(struct x11 *x, unsigned display)
     return true;
 }
 
-static void put_counted(struct str *out, const void *data, size_t len)
-{
-    uint8_t head[2] = {(uint8_t)(len >> 8), (uint8_t)len};
-
-    str_append(out, head, sizeof(head));
-    str_append(out, data, len);
-}
-
-/* One entry, good for this display under whatever name the host has. */
-static void make_authority(const struct x11 *x, struct str *out)
+static struct xauth_entry make_xauth_entry(const struct x11 *x)
 {
     const ProtobufCBinaryData *cookie = &x->step->launch->x11->cookie;
-    uint8_t family[2] = {FAMILY_WILD >> 8, FAMILY_WILD & 0xff};
-    _cleanup_free_ char *number = mem_printf("%u", x->display);
 
-    str_append(out, family, sizeof(family));
-    put_counted(out, "", 0);
-    put_counted(out, number, strlen(number));
-    put_counted(out, "MIT-MAGIC-COOKIE-1", strlen("MIT-MAGIC-COOKIE-1"));
-    put_counted(out, cookie->data, cookie->len);
-}
-
-/* The user's, in a directory that is ours alone to write to. */
-static int write_authority(struct x11 *x, struct err *err)
-{
-    struct step *step = x->step;
-    _cleanup_str_ struct str text = STR_INIT;
-    _cleanup_close_ int fd = -1;
-    int rc;
-
-    make_authority(x, &text);
-    x->file = mem_printf("%s/x11.%u.%u", step->dir, step->job_id, step->step_id);
-    unlink(x->file); /* of a shepherd that was killed */
-    fd = open(x->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    rc = fd < 0 ? -errno : path_write_all(fd, text.data, text.len);
-    if (rc == 0 && geteuid() == 0 && fchown(fd, step->uid, step->gid) < 0)
-        rc = -errno;
-    return rc < 0 ? err_set(err, -ERR_NODE_FAULT, "cannot write %s: %s", x->file, strerror(-rc))
-                  : 0;
+    return (struct xauth_entry){x->display, cookie->data, cookie->len};
 }
 
 static void send_data(void *ctx, const Pb__TunnelData *m)
@@ -184,6 +160,102 @@ static void serve_connection(struct x11 *x)
     envlist_set(&step->env, "XAUTHORITY", x->file);
 }
 
+/* Of a child that was killed the entry, and its lock, may be there: x11_done() removes them. */
+static void on_changed(void *ctx, pid_t pid, int wait_status)
+{
+    struct x11 *x = ctx;
+    struct step *step = x->step;
+    struct err err = {0};
+    int rc = xauth_result(x->file, wait_status, &err);
+
+    x->changer = 0;
+    loop_timer_free(take_ptr(x->timer));
+    if (rc < 0 && x->is_late)
+        xauth_late(x->file, XAUTH_LIMIT_SEC, &err);
+    if (WIFEXITED(wait_status) && rc < 0)
+        free(take_ptr(x->file));
+    if (!step_is_starting(step) || step->fail_code) {
+        step->life->check(step);
+        return;
+    }
+    if (rc < 0) {
+        step->life->fail_start(step, -rc, err.text);
+        return;
+    }
+    serve_connection(x);
+    step->life->resume_start(step);
+}
+
+static void on_late(void *ctx)
+{
+    struct x11 *x = ctx;
+    struct err err = {0};
+
+    if (!x->is_late) {
+        x->is_late = true;
+        kill(x->changer, SIGKILL);
+        loop_timer_set(x->timer, XAUTH_KILLED_MS);
+        return;
+    }
+    xauth_late(x->file, XAUTH_LIMIT_SEC, &err);
+    x->step->life->fail_start(x->step, -err.code, err.text);
+}
+
+/* X11Parameters=home_xauthority. */
+static int write_home_authority(struct x11 *x, struct err *err)
+{
+    const struct xauth_entry entry = make_xauth_entry(x);
+    const char *home = x->step->start->home;
+
+    if (home == NULL || *home != '/')
+        return err_set(err, -ERR_NODE_FAULT,
+                       "X11Parameters=home_xauthority: the user has no home directory on %s",
+                       x->step->node);
+    x->file = mem_printf("%s/.Xauthority", home);
+    x->is_in_home = true;
+    pid_t pid = xauth_begin(x->step, x->file, &entry, XAUTH_LIMIT_SEC, err);
+    if (pid < 0) {
+        free(take_ptr(x->file));
+        return pid;
+    }
+    x->changer = pid;
+    x->timer = loop_timer_new(x->step->loop, on_late, x);
+    loop_timer_set(x->timer, XAUTH_LIMIT_SEC * 1000);
+    loop_child(x->step->loop, pid, on_changed, x);
+    return X11_PENDING;
+}
+
+static void remove_authority(struct x11 *x)
+{
+    const struct xauth_entry none = {.display = x->display};
+    struct err err;
+
+    if (!x->is_in_home)
+        unlink(x->file);
+    else if (xauth_change(x->step, x->file, &none, XAUTH_LIMIT_SEC, &err) < 0)
+        log_error("%s", err.text);
+}
+
+/* The user's, in a directory that is ours alone to write to. */
+static int write_authority(struct x11 *x, struct err *err)
+{
+    struct step *step = x->step;
+    const struct xauth_entry entry = make_xauth_entry(x);
+    _cleanup_str_ struct str text = STR_INIT;
+    _cleanup_close_ int fd = -1;
+    int rc;
+
+    xauth_put(XAUTH_FAMILY_WILD, "", &entry, &text); /* whatever the display's host is called */
+    x->file = mem_printf("%s/x11.%u.%u", step->dir, step->job_id, step->step_id);
+    unlink(x->file); /* of a shepherd that was killed */
+    fd = open(x->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    rc = fd < 0 ? -errno : path_write_all(fd, text.data, text.len);
+    if (rc == 0 && geteuid() == 0 && fchown(fd, step->uid, step->gid) < 0)
+        rc = -errno;
+    return rc < 0 ? err_set(err, -ERR_NODE_FAULT, "cannot write %s: %s", x->file, strerror(-rc))
+                  : 0;
+}
+
 int x11_start(struct step *step, struct err *err)
 {
     struct x11 *x;
@@ -204,7 +276,7 @@ int x11_start(struct step *step, struct err *err)
         rc = err_set(err, -ERR_LAUNCH, "X11 forwarding: no display from %u to %u is free on %s",
                      DISPLAY_FIRST, DISPLAY_LAST, step->node);
     if (rc == 0)
-        rc = write_authority(x, err);
+        rc = step->x11_in_home ? write_home_authority(x, err) : write_authority(x, err);
     if (rc == 0)
         serve_connection(x);
     return rc;
@@ -216,21 +288,43 @@ void x11_message(struct step *step, const Pb__TunnelData *m)
         tunnel_message(step->x11->tunnel, m);
 }
 
+/* Its number is ours until its entry is removed: another step of the user's would have the same. */
+static void free_display(struct x11 *x)
+{
+    if (x->file != NULL)
+        remove_authority(x);
+    for (int i = 0; i < 2; i++)
+        if (x->fd[i] >= 0)
+            close(x->fd[i]);
+    free(x->file);
+    free(x);
+}
+
 void x11_end(struct step *step)
 {
-    struct x11 *x = take_ptr(step->x11);
+    struct x11 *x = step->x11;
 
     if (x == NULL)
         return;
-    tunnel_free(x->tunnel);
-    for (int i = 0; i < 2; i++) {
+    tunnel_free(take_ptr(x->tunnel));
+    for (int i = 0; i < 2; i++)
         if (x->watch[i] != NULL)
-            loop_fd_free(x->watch[i]);
-        if (x->fd[i] >= 0)
-            close(x->fd[i]);
+            loop_fd_free(take_ptr(x->watch[i]));
+    if (!x->is_in_home)
+        free_display(take_ptr(step->x11));
+}
+
+void x11_done(struct step *step)
+{
+    struct x11 *x = step->x11;
+    int status;
+
+    if (x == NULL)
+        return;
+    if (x->changer) { /* the step ended before it had begun */
+        kill(x->changer, SIGKILL);
+        child_await(x->changer, XAUTH_KILLED_MS, &status);
+        loop_timer_free(take_ptr(x->timer));
     }
-    if (x->file != NULL)
-        unlink(x->file);
-    free(x->file);
-    free(x);
+    free_display(take_ptr(step->x11));
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,10 +15,10 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/envlist.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -383,16 +382,12 @@ static int spawn_script(const char *path, char **env, pid_t *pid)
 /* False: its time was up, and it was killed with its group. */
 static bool await_maker(pid_t pid, unsigned limit_sec, int *status)
 {
-    struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
-    bool late = p.fd >= 0 && poll(&p, 1, (int)limit_sec * 1000) == 0;
-
-    if (late)
-        kill(-pid, SIGKILL);
-    if (p.fd >= 0)
-        close(p.fd);
+    if (child_await(pid, limit_sec * 1000, status))
+        return true;
+    kill(-pid, SIGKILL);
     while (waitpid(pid, status, 0) < 0 && errno == EINTR)
         ;
-    return !late;
+    return false;
 }
 
 static int run_script(const char *key, const char *path, unsigned limit_sec, char **env,
