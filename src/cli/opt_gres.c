@@ -9,41 +9,21 @@
 #include "base/mem.h"
 #include "base/size.h"
 #include "base/words.h"
+#include "cli/gres_list.h"
 #include "cli/opt_priv.h"
 
 #define COUNT_MAX (UINT64_C(1) << 50)
-
-static bool asks_for_nothing(const char *arg)
-{
-    return !*arg || str_case_eq(arg, "none");
-}
-
-/* The controller knows the names; here it is made sure that each part is one. */
-static bool put_part(const char *part, size_t len, struct str *out)
-{
-    if ((!strncasecmp(part, "gres:", 5) || !strncasecmp(part, "gres/", 5)) && len > 5) {
-        part += 5;
-        len -= 5;
-    }
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)part[i] <= ' ' || part[i] == '"' || part[i] == '\'')
-            return false;
-    str_printf(out, "%sgres:%.*s", out->len ? "," : "", (int)len, part);
-    return len > 0 && *part != ':';
-}
 
 static int set_list(struct opt *o, const char *name, const char *arg, char **member,
                     struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    if (asks_for_nothing(arg)) {
+    if (gres_list_is_empty(arg)) {
         opt_set_string(member, arg);
         return 0;
     }
-    words_foreach (arg, w) {
-        if (!put_part(w.at, w.len, &text))
-            return opt_bad_spec(o, name, arg, err);
-    }
+    if (!gres_list_format(arg, &text))
+        return opt_bad_spec(o, name, arg, err);
     opt_set_string(member, str_cstr(&text));
     return 0;
 }
@@ -122,7 +102,7 @@ int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
     _cleanup_str_ struct str gres = STR_INIT, licenses = STR_INIT;
     long long cpus = 0;
 
-    words_foreach (asks_for_nothing(arg) ? "" : arg, w) {
+    words_foreach (gres_list_is_empty(arg) ? "" : arg, w) {
         _cleanup_free_ char *part = word_dup(w);
         if (!strncasecmp(part, "cpu=", 4) || !strncasecmp(part, "cpu:", 4)) {
             if (str_parse_i64(part + 4, 1, INT32_MAX, &cpus) < 0)
@@ -211,7 +191,7 @@ int opt_set_gpus_per_task(struct opt *o, const char *arg, struct err *err)
 int opt_set_cpus_per_gpu(struct opt *o, const char *arg, struct err *err)
 {
     long long n = 0;
-    if (!asks_for_nothing(arg) && str_parse_i64(arg, 1, INT32_MAX, &n) < 0)
+    if (!gres_list_is_empty(arg) && str_parse_i64(arg, 1, INT32_MAX, &n) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err,
                         "Invalid numeric value \"%s\" for --cpus-per-gpu.", arg);
     o->cpus_per_gpu = (uint32_t)n;
@@ -316,8 +296,8 @@ int opt_join_gres(struct opt *o, const struct opt_lists *l, char **out, struct e
     _cleanup_str_ struct str text = STR_INIT;
     free(*out);
     *out = NULL;
-    if (!a || !b || asks_for_nothing(a) || asks_for_nothing(b)) {
-        *out = mem_strdup(!a || (b && asks_for_nothing(a)) ? b : a);
+    if (!a || !b || gres_list_is_empty(a) || gres_list_is_empty(b)) {
+        *out = mem_strdup(!a || (b && gres_list_is_empty(a)) ? b : a);
         return 0;
     }
     bool agree = put_list(a, b, true, &text);
@@ -410,6 +390,8 @@ static const char *find_gpu_mismatch(const struct opt *o, const struct gpu_count
     if ((g->job && g->node > g->job) || (g->node && g->socket > g->node) ||
         (g->job && g->socket > g->job))
         return "Failed to ensure --gpus >= --gres=gpu/--gpus-per-node >= --gpus-per-socket";
+    if (g->job && has_nodes && g->job < o->min_nodes && (!tasks || g->job < tasks))
+        return "Failed to validate job spec, --gpus < -N: each node of a job has at least one GPU";
     if ((g->job && g->task > g->job) || (g->node && g->task > g->node))
         return "Failed to ensure --gpus >= --gpus-per-task";
     if (g->job && g->node && g->job % g->node)

@@ -146,6 +146,25 @@ def test_two_views_of_the_same_cards(gpus, options, expected):
     assert sorted(out.splitlines()) == expected
 
 
+def test_nodes_and_tasks_follow_from_a_total(gpus):
+    """--gpus is divided by --gpus-per-node, or --gres, into nodes, and by --gpus-per-task into tasks."""
+    c = gpus
+    for options, nodes, tasks in ("--gpus=4 --gpus-per-node=2", 2, 2), ("--gpus=4 --gres=gpu:2", 2, 2), ("--gpus=4 --gpus-per-task=2", 1, 2), (
+            "--gpus=4 --gpus-per-node=2 --gpus-per-task=1", 2, 4), ("--gpus=4 --gpus-per-node=2 -n1", 2, 1):
+        shown = c.job(c.sbatch("-H", *options.split(), wrap="true"))
+        assert (shown["NumNodes"], shown["NumTasks"]) == (str(nodes), str(tasks)), (options, shown)
+    for options, said in (("--gpus=4 --gpus-per-node=2", ["n1 2", "n2 2"]), ("--gpus=4 --gpus-per-node=2 --gpus-per-task=1", ["n1 2"] * 2 + ["n2 2"] * 2)):
+        out = c.run(["srun", *options.split(), "sh", "-c", "echo $SLURMD_NODENAME $SLURM_GPUS_ON_NODE"]).ok()
+        assert sorted(out.splitlines()) == said, options
+    # What the commands do not see, the controller refuses.
+    job = c.run(["sbatch", "-H", "--parsable", "--gpus=4", "--gpus-per-node=2", "--wrap", "true"]).ok()
+    c.run(f"scontrol update JobId={job} NumNodes=3").fails("this makes 2 nodes, the job has at least 3")
+    # A node has its GPUs though no task is on it.
+    job = c.sbatch("--gpus=4", "--gpus-per-node=2", "-n1", wrap="sleep 100")
+    eventually(lambda: c.state(job) == "RUNNING", "it")
+    assert c.job(job)["NumNodes"] == "2" and c.job(job)["AllocTRES"].endswith("gres/gpu=4")
+
+
 def test_it_survives_a_restart(gpus):
     c = gpus
     holder = c.sbatch("--gres=gpu:a100:1", "-w", "n1", wrap="sleep 100")
@@ -175,6 +194,8 @@ def test_it_survives_a_restart(gpus):
     ("--gpus-per-node=a100:9", "it would fit with --gpus-per-node=a100:2"),
     ("--gres=gpu --gpus-per-node=4", "--gres=gpu and --gpus-per-node=4 contradict each other: they are about the same GPUs"),
     ("--gpus=7", "it would fit with --gpus=6"),
+    ("-N2 --gpus=8", "it would fit with --gpus=6"),
+    ("--gpus=1 -N2", "--gpus < -N: each node of a job has at least one GPU"),
     ("-n1 --gpus-per-task=4", "it would fit with --gpus-per-task=3"),
     ("--gpus=1 --cpus-per-gpu=9", "it would fit with --cpus-per-gpu=4"),
     ("--mem-per-gpu=lots", "Invalid --mem-per-gpu specification"),
@@ -232,6 +253,69 @@ def test_what_comes_with_a_gpu(make_cluster):
     job = c.sbatch("--gpus=2", "-pother", wrap="sleep 100")
     eventually(lambda: c.state(job) == "RUNNING", "it")
     assert c.job(job)["AllocTRES"].startswith("cpu=2,mem=200M,")
+
+
+def test_gres_of_a_pending_job_are_changed(gpus):
+    """scontrol update Gres=: as sbatch --gres has it, whatever prefix is written; none clears it."""
+    c = gpus
+    for options, change, shown in (("--gres=gpu:a100:1", "gpu:v100:1,gres/nic:2", "gres:gpu:v100:1,gres:nic:2"), ("--gres=gpu:1", "none", None),
+                                   ("--gpus-per-node=1", "", None), ("-n1", "gres:nic", "gres:nic")):
+        job = c.sbatch("-H", options, wrap="true")
+        c.run(["scontrol", "update", f"JobId={job}", f"Gres={change}"]).ok()
+        assert c.job(job).get("TresPerNode") == shown, change
+    c.run(["scontrol", "update", f"JobId={job}", "Gres=gpu :1"]).fails("Invalid value: Gres=gpu :1")
+    c.run(["scontrol", "update", f"JobId={job}", "Gres=foo:1"]).fails("gres:foo:1: no node has this resource")
+    assert c.job(job)["TresPerNode"] == "gres:nic"
+
+
+@pytest.mark.parametrize("asked", ["-n5 --gpus-per-task=1", "-n5 --gpus=5 --ntasks-per-gpu=1", "-n10 --gpus=5 --ntasks-per-gpu=2"])
+def test_tasks_of_nodes_are_told_by_their_gpus(make_cluster, asked):
+    """SLURM_TASKS_PER_NODE of jobs that have more CPUs than GPUs: as their steps have it."""
+    c = make_cluster(nodes=2, cpus=8, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:4")
+    c.conf_file.write_text(re.sub(r"(NodeName=n2 .*)gpu:4", r"\1gpu:1", c.conf_file.read_text()))
+    (c.dir / "gres.conf").write_text("NodeName=n1 Name=gpu Count=4\nNodeName=n2 Name=gpu Count=1\n")
+    c.start()
+    options = [*asked.split(), "-N2", "--exclusive"]
+    show = "echo $SLURM_TASKS_PER_NODE; srun sh -c 'echo $SLURM_STEP_TASKS_PER_NODE' | uniq"
+    expected = ["8,2"] * 2 if "-n10" in asked else ["4,1"] * 2
+    job = c.sbatch(*options, wrap=show)
+    c.wait(job)
+    assert c.output(job).split() == expected
+    assert c.run(["salloc", "-Q", *options, "sh", "-c", show]).ok().split() == expected
+
+
+def test_cpus_of_a_job_follow_its_gpus(make_cluster):
+    """--ntasks-per-gpu of a job that shares its nodes: CPUs of each node for the tasks of its GPUs, and these tasks. Lines of each node."""
+    c = make_cluster(nodes=2, cpus=8, start=False, conf="GresTypes=gpu\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU_Memory",
+                     node_conf="Gres=gpu:2")
+    (c.dir / "gres.conf").write_text("Name=gpu Count=2\n")
+    c.start()
+    for options, tasks in (("-n4 --gpus=4 --ntasks-per-gpu=1", 2), ("--gpus=4 --ntasks-per-gpu=1", 2), ("--gpus=4 --ntasks-per-gpu=2", 4)):
+        nodes = c.run(["srun", *options.split(), "printenv", "SLURMD_NODENAME"]).ok().split()
+        assert sorted(nodes) == ["n1"] * tasks + ["n2"] * tasks, options
+        told = "echo $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE; srun sh -c 'echo $SLURM_STEP_TASKS_PER_NODE' | uniq"
+        assert c.run(["salloc", "-Q", *options.split(), "sh", "-c", told]).ok().split() == [f"{tasks}(x2)"] * 3, options
+
+
+def test_memory_is_counted_as_the_partition_says(make_cluster):
+    """SelectTypeParameters of a partition: its jobs get no memory, or only its jobs do."""
+    c = make_cluster(nodes=1, start=False, node_conf="CPUs=8 RealMemory=1000", conf="SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory",
+                     partitions=["PartitionName=main Nodes=ALL Default=YES", "PartitionName=free Nodes=ALL SelectTypeParameters=CR_Core"])
+    c.start()
+    assert "SelectTypeParameters=CR_CORE\n" in c.run("scontrol show part free").ok()
+    assert "SelectTypeParameters=NONE\n" in c.run("scontrol show part main").ok()
+    parts = {p["name"]: p["select_type"] for p in json.loads(c.run("scontrol --json show part").ok())["partitions"]}
+    assert parts == {"main": [], "free": ["CORE"]}
+    # Together they ask for more memory than the node has; what does not count it starts.
+    jobs = [c.sbatch("--mem=800", f"-p{part}", wrap="sleep 100") for part in ("main", "free", "free")]
+    for job in jobs:
+        eventually(lambda: c.state(job) == "RUNNING", "it")
+    assert " AllocMem=800 " in c.run("scontrol show node n1").ok()
+    last = c.sbatch("--mem=800", "-pmain", wrap="true")
+    eventually(lambda: c.job(last)["Reason"] == "Resources", "it")
+    assert "memory" in c.run(f"sluice why {last}").ok()
+    c.run(f"scontrol update JobId={last} Partition=free").ok()
+    assert c.wait(last)["JobState"] == "COMPLETED"
 
 
 def test_a_total_of_several_types(gpus):

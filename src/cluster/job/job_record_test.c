@@ -122,6 +122,30 @@ static void contradictions(void **state)
     test_cluster_free(c);
 }
 
+/* Earlier versions accepted a total of GPUs that is not that of whole nodes. */
+static void contradictory_gpus_are_kept(void **state)
+{
+    struct cluster *c = test_cluster(CONS "GresTypes=gpu\nNodeName=n[1-2] CPUs=4 Gres=gpu:4\n"
+                                          "PartitionName=p Nodes=ALL\n");
+    _cleanup_arena_ struct arena arena;
+    Pb__JobRecord r = PB__JOB_RECORD__INIT;
+    Pb__JobLive live = PB__JOB_LIVE__INIT;
+
+    (void)state;
+    arena_init(&arena, 0);
+    Pb__JobSpec spec = test_spec(&arena, "per-job=gpu:3 gres=gpu:2");
+    assert_null(test_try_job(c, 3, "per-job=gpu:3 gres=gpu:2"));
+    spec.has_uid = spec.has_gid = true;
+    r.spec = &spec;
+    r.live = &live;
+    live.job_id = 3;
+    live.state = PB__JOB_STATE__PENDING;
+    const struct job *j = restore(c, &r);
+    assert_int_equal(gres_wanted(&j->want.gres, "gpu", GRES_PER_NODE), 2);
+    assert_int_equal(gres_wanted(&j->want.gres, "gpu", GRES_PER_JOB), 0);
+    test_cluster_free(c);
+}
+
 /* A record with nothing but what it must have. */
 static void bare_record(void **state)
 {
@@ -482,10 +506,15 @@ static void shown_while_running(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contradictions),      cmocka_unit_test(unknown_state),
-        cmocka_unit_test(bare_record),         cmocka_unit_test(nodes_are_gone),
-        cmocka_unit_test(part_is_gone),        cmocka_unit_test(running_there),
-        cmocka_unit_test(every_state),         cmocka_unit_test(shown_while_pending),
+        cmocka_unit_test(contradictions),
+        cmocka_unit_test(unknown_state),
+        cmocka_unit_test(contradictory_gpus_are_kept),
+        cmocka_unit_test(bare_record),
+        cmocka_unit_test(nodes_are_gone),
+        cmocka_unit_test(part_is_gone),
+        cmocka_unit_test(running_there),
+        cmocka_unit_test(every_state),
+        cmocka_unit_test(shown_while_pending),
         cmocka_unit_test(shown_while_running),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

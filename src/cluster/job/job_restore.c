@@ -167,7 +167,14 @@ static int read_stored_spec(const struct cluster *c, struct job *j, const Pb__Jo
     Pb__JobSpec spec = *stored;
     drop_gone_nodes(c, &spec.exc_nodes, &arena);
     bool gone = drop_gone_nodes(c, &spec.req_nodes, &arena);
-    int rc = job_read_spec(c, j, &spec, err);
+    struct err refusal = {0};
+    int rc = job_read_spec(c, j, &spec, &refusal);
+    if (rc == -ERR_GRES) { /* earlier versions accepted totals that contradict the other counts */
+        spec.tres_per_job = NULL;
+        rc = job_read_spec(c, j, &spec, &refusal);
+    }
+    if (rc != 0 && err)
+        *err = refusal;
     j->want.req_gone = gone;
     return rc;
 }

@@ -131,6 +131,104 @@ static void good_nodes(void **state)
     test_cluster_free(c);
 }
 
+/* What follows from GPUs of the job, of each node and of each task; and what contradicts itself, by
+ * a part of the message. */
+struct gpu_case {
+    const char *words;
+    uint32_t min, max, tasks;
+    const char *refused;
+};
+
+#define ANY UINT32_MAX
+static const struct gpu_case gpu_cases[] = {
+    {"per-job=gpu:4 gres=gpu:2", 2, 2, 2, NULL},
+    {"per-job=gpu:4 gres=gpu:2 N=2", 2, 2, 2, NULL},
+    {"per-job=gpu:4 gres=gpu:2 N=1-4", 2, 2, 2, NULL},
+    {"per-job=gpu:4 gres=gpu:2 n=1", 2, 2, 1, NULL},
+    {"per-job=gpu:4 gres=gpu:2 n=4", 2, 2, 4, NULL},
+    {"per-job=gpu:4 gres=gpu:2 per-node=3", 2, 2, 6, NULL},
+    {"per-job=gpu:4 gres=gpu:2 sizes=1,2,4", 2, 2, 2, NULL},
+    {"per-job=gpu:a:4 gres=gpu:a:2", 2, 2, 2, NULL},
+    {"per-job=gpu:4 gres=gpu:a:2", 2, 2, 2, NULL},
+    {"per-job=gpu:a:2,gpu:b:2 gres=gpu:a:1,gpu:b:1", 2, 2, 2, NULL},
+    {"per-job=gpu:3 gres=gpu:2", 0, 0, 0, "the total is not a multiple"},
+    {"per-job=gpu:1 gres=gpu:2", 0, 0, 0, "the total is not a multiple"},
+    {"per-job=gpu:4 gres=gpu:2 N=1", 0, 0, 0, "this makes 2 nodes, the job has at most 1"},
+    {"per-job=gpu:4 gres=gpu:2 N=3-4", 0, 0, 0, "this makes 2 nodes, the job has at least 3"},
+    {"per-job=gpu:4 gres=gpu:2 sizes=1,3", 0, 0, 0, "the number of nodes is none of --nodes"},
+    {"per-job=gpu:a:4 gres=gpu:2", 0, 0, 0, "--gpus is of the type a"},
+    {"per-job=gpu:a:2,gpu:b:4 gres=gpu:a:1,gpu:b:1", 0, 0, 0, "this makes 4 nodes"},
+    {"per-job=gpu:4 per-task=gpu:1", 1, ANY, 4, NULL},
+    {"per-job=gpu:4 per-task=gpu:2", 1, ANY, 2, NULL},
+    {"per-job=gpu:4 per-task=gpu:2 n=2", 1, ANY, 2, NULL},
+    {"per-job=gpu:4 per-task=gpu:2 N=2", 2, 2, 2, NULL},
+    {"per-job=gpu:4 per-task=gpu:3", 0, 0, 0, "the total is not a multiple"},
+    {"per-job=gpu:2 per-task=gpu:4", 0, 0, 0, "the total is not a multiple"},
+    {"per-job=gpu:4 per-task=gpu:2 n=3", 0, 0, 0, "this makes 2 tasks, the job has 3 (--ntasks)"},
+    {"per-job=gpu:4 per-task=gpu:2 N=3", 0, 0, 0, "this makes 2 tasks, the job has 3 nodes"},
+    {"per-task=gpu:1 n=3", 1, ANY, 3, NULL},
+    {"per-task=gpu:1 N=2", 2, 2, 2, NULL},
+    {"gres=gpu:2 per-task=gpu:1 n=4", 2, ANY, 4, NULL},
+    {"gres=gpu:2 per-task=gpu:1 n=3", 2, ANY, 3, NULL},
+    {"gres=gpu:2 per-task=gpu:1 N=3", 3, 3, 6, NULL},
+    {"gres=gpu:2 per-task=gpu:1 per-node=2", 1, ANY, 2, NULL},
+    {"gres=gpu:2 per-task=gpu:1 per-node=1", 0, 0, 0, "make 2 tasks of a node, --ntasks-per-node"},
+    {"gres=gpu:2 per-task=gpu:1 per-node=4", 0, 0, 0, "make 2 tasks of a node, --ntasks-per-node"},
+    {"gres=gpu:2 per-task=gpu:1 n=3 N=1", 0, 0, 0, "on so few --nodes"},
+    {"per-job=gpu:8 gres=gpu:2 per-task=gpu:1", 4, 4, 8, NULL},
+    {"per-job=gpu:8 gres=gpu:2 per-task=gpu:1 n=8", 4, 4, 8, NULL},
+    {"per-job=gpu:8 gres=gpu:2 per-task=gpu:1 n=4", 0, 0, 0, "this makes 8 tasks, the job has 4"},
+    {"per-job=gpu:5", 1, ANY, 1, NULL},
+    {"per-job=gpu:2 N=2", 2, 2, 2, NULL},
+    {"per-job=gpu:1 N=2", 0, 0, 0, "are not one of each of 2 nodes"},
+    {"gres=gpu:2 ntasks-per-gpu=1", 1, ANY, 2, NULL},
+    {"per-job=gpu:4 ntasks-per-gpu=2", 1, ANY, 8, NULL},
+    {"per-job=gpu:4 gres=gpu:2 ntasks-per-gpu=1", 2, 2, 4, NULL},
+    {"n=4 ntasks-per-gpu=2", 1, ANY, 4, NULL},
+    {"n=5 ntasks-per-gpu=2", 0, 0, 0, "--ntasks=5 is not a multiple of --ntasks-per-gpu=2"},
+    {"per-socket=gpu:1 sockets=2", 1, ANY, 1, NULL},
+    {"per-socket=gpu:1 sockets=2 gres=gpu:2", 1, ANY, 1, NULL},
+    {"per-job=gpu:4 per-socket=gpu:1 sockets=2", 2, 2, 2, NULL},
+    {"per-socket=gpu:1 sockets=2 gres=gpu:4", 0, 0, 0, "are not the 4 of each node"},
+    {"per-socket=gpu:1", 0, 0, 0, "need --sockets-per-node"},
+};
+
+static void compare_counts(struct cluster *c, const struct gpu_case *at)
+{
+    _cleanup_arena_ struct arena arena;
+    struct parsed_request parsed;
+    struct err err = {0};
+
+    arena_init(&arena, 0);
+    const Pb__JobSpec spec = test_spec(&arena, at->words);
+    int rc = request_parse(c, &spec, &parsed, &err);
+    if (at->refused) {
+        if (rc != -ERR_GRES || !strstr(err.text, at->refused))
+            fail_msg("'%s': %d %s", at->words, rc, err.text);
+        return;
+    }
+    if (rc != 0)
+        fail_msg("'%s': %s", at->words, err.text);
+    const struct request *r = &parsed.request;
+    if (r->min_nodes != at->min || r->max_nodes != at->max || r->tasks != at->tasks ||
+        r->good_nodes < r->min_nodes || r->good_nodes > r->max_nodes)
+        fail_msg("'%s': %u to %u nodes, %u wished, %u tasks", at->words, r->min_nodes, r->max_nodes,
+                 r->good_nodes, r->tasks);
+    request_parsed_done(&parsed);
+}
+
+static void nodes_and_tasks_follow_from_gpus(void **state)
+{
+    struct cluster *c = test_cluster(CONS "GresTypes=gpu\n"
+                                          "NodeName=n[1-4] CPUs=8 Sockets=2 Gres=gpu:a:4,gpu:b:4\n"
+                                          "PartitionName=p Nodes=ALL\n");
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(gpu_cases); i++)
+        compare_counts(c, &gpu_cases[i]);
+    test_cluster_free(c);
+}
+
 static void memory(void **state)
 {
     static const struct {
@@ -407,6 +505,7 @@ int main(void)
         cmocka_unit_test(refused),
         cmocka_unit_test(counts),
         cmocka_unit_test(good_nodes),
+        cmocka_unit_test(nodes_and_tasks_follow_from_gpus),
         cmocka_unit_test(memory),
         cmocka_unit_test(memory_of_the_cluster),
         cmocka_unit_test(memory_paid_in_cpus),

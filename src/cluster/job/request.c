@@ -357,12 +357,20 @@ static int parse_per_socket(const struct cluster *c, struct request *r, const Pb
     if (!OR(s, sockets_per_node, 0))
         return refuse_gres(err, "resources per socket need --sockets-per-node");
     int rc = gres_parse(c, s->tres_per_socket, GRES_PER_NODE, &wants, err);
-    vec_foreach (&wants.list, w)
-        w->per_node *= s->sockets_per_node;
     _cleanup_str_ struct str text = STR_INIT;
-    vec_foreach (&wants.list, w)
-        str_printf(&text, "%s%s%s%s:%llu", text.len ? "," : "", w->name, w->type ? ":" : "",
-                   w->type ? w->type : "", (unsigned long long)w->per_node);
+    vec_foreach (&wants.list, w) {
+        uint64_t count = w->per_node * s->sockets_per_node;
+        uint64_t asked = gres_wanted_type(&r->gres, w->name, w->type, GRES_PER_NODE);
+        if (rc == 0 && asked && asked != count)
+            rc = err_set(err, -ERR_GRES,
+                         "%s: %llu of each socket (--gpus-per-socket) of %u (--sockets-per-node) "
+                         "are not the %llu of each node (--gpus-per-node, --gres)",
+                         err_text(ERR_GRES), (unsigned long long)w->per_node, s->sockets_per_node,
+                         (unsigned long long)asked);
+        if (!asked)
+            str_printf(&text, "%s%s%s%s:%llu", text.len ? "," : "", w->name, w->type ? ":" : "",
+                       w->type ? w->type : "", (unsigned long long)count);
+    }
     gres_wants_done(&wants);
     return rc == 0 ? gres_parse(c, str_cstr(&text), GRES_PER_NODE, &r->gres, err) : rc;
 }
@@ -381,12 +389,12 @@ static int read_views(struct request *r, struct err *err)
     int rc = gres_join_views(&r->gres, &most, err);
     if (rc != 0 || !most)
         return rc;
-    if (r->ntasks_per_node > most && !r->tasks_given)
-        return refuse_gres(
-            err, "--ntasks-per-node is more tasks than the GPUs of --gpus-per-node serve with "
-                 "--gpus-per-task");
-    if (!r->ntasks_per_node || r->ntasks_per_node > most)
-        r->ntasks_per_node = most;
+    if (r->ntasks_per_node && r->ntasks_per_node != most)
+        return err_set(err, -ERR_GRES,
+                       "%s: --gpus-per-node (--gres) and --gpus-per-task make %u tasks of a node, "
+                       "--ntasks-per-node says %u",
+                       err_text(ERR_GRES), most, r->ntasks_per_node);
+    r->ntasks_per_node = most;
     uint32_t nodes = r->tasks_given ? (r->tasks - 1) / r->ntasks_per_node + 1 : r->min_nodes;
     if (nodes > r->max_nodes)
         return refuse_gres(err,
@@ -397,6 +405,15 @@ static int read_views(struct request *r, struct err *err)
     r->min_nodes = nodes > r->min_nodes ? nodes : r->min_nodes;
     r->good_nodes = r->min_nodes > r->good_nodes ? r->min_nodes : r->good_nodes;
     return 0;
+}
+
+/* The nodes are chosen for so many tasks of each GPU, unless --ntasks is more than these GPUs hold.
+ */
+static void limit_tasks_per_gpu(struct request *r, uint32_t tasks, const struct request_gpus *g)
+{
+    uint32_t gpus = r->tasks / tasks + (r->tasks % tasks != 0);
+    bool hold = g->job ? gpus <= g->job : gpus && (gpus - 1) / g->node < r->max_nodes;
+    r->tasks_per_gpu = hold && tasks <= UINT16_MAX ? (uint16_t)tasks : 0;
 }
 
 /* --ntasks-per-gpu: the tasks follow from the GPUs, or the GPUs from the tasks. */
@@ -413,31 +430,114 @@ static int read_tasks_per_gpu(const struct cluster *c, struct request *r, const 
             return refuse_gres(err, "--ntasks-per-gpu needs a number of GPUs or of tasks");
         if (!gres_known(c, "gpu"))
             return refuse_gres(err, "no node has GPUs");
-        g->job = (r->tasks + tasks - 1) / tasks;
+        if (r->tasks % tasks)
+            return err_set(err, -ERR_GRES,
+                           "%s: --ntasks=%u is not a multiple of --ntasks-per-gpu=%u",
+                           err_text(ERR_GRES), r->tasks, tasks);
+        g->job = r->tasks / tasks;
         gres_want(c, &r->gres, "gpu", GRES_PER_JOB, g->job);
+        limit_tasks_per_gpu(r, tasks, g);
         return 0;
     }
     if (!r->tasks_given)
         r->tasks = limit_to_u32((g->job ? g->job : g->node * r->min_nodes) * tasks);
     r->tasks_given = true;
+    limit_tasks_per_gpu(r, tasks, g);
     return 0;
 }
 
-/* --gpus beside --gpus-per-task says how many tasks, beside --gpus-per-node how many nodes. */
-static void read_total(struct request *r, struct request_gpus *g)
+/* "--gpus=4 ..., 2 ...": why a total and a share of it contradict each other. */
+static int refuse_total(struct err *err, uint64_t total, const char *share, uint64_t each,
+                        const char *why)
 {
-    if (!g->job || (!g->task && !g->node))
-        return;
-    uint32_t tasks = limit_to_u32(g->task && g->job > g->task ? g->job / g->task : 1);
-    uint32_t nodes = limit_to_u32(g->node ? (g->job + g->node - 1) / g->node : 1);
-    if (g->task && !r->tasks_given)
-        r->tasks = tasks;
+    return err_set(err, -ERR_GRES, "%s: %llu GPUs in all (--gpus), %llu of each %s: %s",
+                   err_text(ERR_GRES), (unsigned long long)total, (unsigned long long)each, share,
+                   why);
+}
+
+#define OF_NODE "node (--gpus-per-node, --gres)"
+#define OF_TASK "task (--gpus-per-task)"
+
+static bool may_have_nodes(const struct request *r, uint32_t nodes)
+{
+    return nodes >= r->min_nodes && nodes <= r->max_nodes &&
+           (!r->sizes || idset_next(r->sizes, nodes) == nodes);
+}
+
+static int count_nodes_of_total(struct request *r, uint64_t total, uint64_t each, struct err *err)
+{
+    if (total % each)
+        return refuse_total(err, total, OF_NODE, each, "the total is not a multiple of it");
+    uint32_t nodes = limit_to_u32(total / each);
+    if (!may_have_nodes(r, nodes)) {
+        _cleanup_free_ char *why = mem_printf("this makes %u nodes, the job has %s%u", nodes,
+                                              nodes < r->min_nodes ? "at least " : "at most ",
+                                              nodes < r->min_nodes ? r->min_nodes : r->max_nodes);
+        bool between = nodes >= r->min_nodes && nodes <= r->max_nodes;
+        return refuse_total(err, total, OF_NODE, each,
+                            between ? "the number of nodes is none of --nodes" : why);
+    }
+    r->min_nodes = r->max_nodes = r->good_nodes = nodes;
+    if (!r->tasks_given)
+        r->tasks = limit_to_u32((uint64_t)nodes * (r->ntasks_per_node ? r->ntasks_per_node : 1));
+    return 0;
+}
+
+static int count_tasks_of_total(struct request *r, uint64_t total, uint64_t each, struct err *err)
+{
+    if (total % each)
+        return refuse_total(err, total, OF_TASK, each, "the total is not a multiple of it");
+    uint32_t tasks = limit_to_u32(total / each);
+    if ((r->tasks_given && tasks != r->tasks) || tasks < r->min_nodes) {
+        bool few = tasks < r->min_nodes;
+        _cleanup_free_ char *why =
+            mem_printf("this makes %u tasks, the job has %u %s", tasks,
+                       few ? r->min_nodes : r->tasks, few ? "nodes or more" : "(--ntasks)");
+        return refuse_total(err, total, OF_TASK, each, why);
+    }
+    r->tasks = tasks;
+    r->good_nodes = r->good_nodes > tasks ? tasks : r->good_nodes;
+    return 0;
+}
+
+/* Each type by itself; then all, which is the same unless the total is of any type. */
+static int compare_total(struct request *r, const struct request_gpus *all, struct err *err)
+{
+    int rc = 0;
+    vec_foreach (&r->gres.list, w) {
+        if (rc == 0 && w->per_job && w->type && !w->per_node && !w->per_task)
+            rc = err_set(err, -ERR_GRES,
+                         "%s: --gpus is of the type %s, the GPUs of each node or task are not",
+                         err_text(ERR_GRES), w->type);
+        if (rc == 0 && w->per_job && w->per_node)
+            rc = count_nodes_of_total(r, w->per_job, w->per_node, err);
+    }
+    if (rc == 0 && all->node)
+        rc = count_nodes_of_total(r, all->job, all->node, err);
+    if (rc == 0 && all->task)
+        rc = count_tasks_of_total(r, all->job, all->task, err);
+    return rc;
+}
+
+/* --gpus beside --gpus-per-task says how many tasks, beside --gpus-per-node how many nodes. */
+static int read_total(struct request *r, struct request_gpus *g, struct err *err)
+{
+    if (!g->job)
+        return 0;
+    if (!g->task && !g->node)
+        return g->job >= r->min_nodes
+                   ? 0
+                   : err_set(err, -ERR_GRES,
+                             "%s: %llu GPUs in all (--gpus) are not one of each of %u nodes",
+                             err_text(ERR_GRES), (unsigned long long)g->job, r->min_nodes);
+    int rc = compare_total(r, g, err);
+    if (rc != 0)
+        return rc;
     r->tasks_given = r->tasks_given || g->task;
-    r->min_nodes = nodes > r->min_nodes ? nodes : r->min_nodes;
-    r->good_nodes = r->min_nodes > r->good_nodes ? r->min_nodes : r->good_nodes;
     vec_foreach (&r->gres.list, w)
         w->per_job = 0;
     g->job = 0;
+    return 0;
 }
 
 /* How much of which type each of several nodes gives is no choice by numbers: a total of several
@@ -480,7 +580,7 @@ static int parse_gres(const struct cluster *c, struct parsed_request *p, const P
     *g = count_gpus(r);
     rc = read_views(r, err);
     rc = rc == 0 ? read_tasks_per_gpu(c, r, s, g, err) : rc;
-    read_total(r, g);
+    rc = rc == 0 ? read_total(r, g, err) : rc;
     rc = rc == 0 ? read_mixed_total(r, g, err) : rc;
     bool any = g->node || g->task || g->job;
     if (rc == 0 && !any && (OR(s, cpus_per_gpu, 0) || OR(s, mem_per_gpu_mib, 0)))

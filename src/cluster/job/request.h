@@ -32,7 +32,8 @@ struct request {
     uint32_t good_nodes;              /* as many as that when they are free now, if not min_nodes */
     uint32_t sockets, cores, threads; /* nodes have that many at least: sockets, cores of each,
                                          threads of a core */
-    uint32_t use_threads;             /* of a core, at most; 0: all */
+    uint16_t use_threads;             /* of a core, at most; 0: all */
+    uint16_t tasks_per_gpu;           /* of a node, at most; 0: any number */
     uint32_t tasks_per_socket, tasks_per_core; /* at most; 0: any number */
     uint32_t spec;                             /* cores of each node that no task gets */
     uint32_t cpus_per_gpu;

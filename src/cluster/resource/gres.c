@@ -253,6 +253,15 @@ int gres_check_known(const struct cluster *c, const struct gres_wants *wants, st
     return 0;
 }
 
+uint64_t gres_wanted_type(const struct gres_wants *wants, const char *name, const char *type,
+                          enum gres_scope scope)
+{
+    vec_foreach (&wants->list, w)
+        if (same_text(w->name, name) && same_text(w->type, type))
+            return *get_scope_count(w, scope);
+    return 0;
+}
+
 void gres_want(const struct cluster *c, struct gres_wants *wants, const char *name,
                enum gres_scope scope, uint64_t count)
 {

@@ -88,6 +88,9 @@ int gres_check_known(const struct cluster *c, const struct gres_wants *wants, st
 bool gres_wants_equal(const struct gres_wants *a, const struct gres_wants *b);
 /* Of the resources of this name, wanted in all, and of each node and task. */
 uint64_t gres_wanted(const struct gres_wants *wants, const char *name, enum gres_scope scope);
+/* Of these, those that are asked by this type; NULL: without one. */
+uint64_t gres_wanted_type(const struct gres_wants *wants, const char *name, const char *type,
+                          enum gres_scope scope);
 /* Another 'count' of 'name' in this scope; for what follows from other options. */
 void gres_want(const struct cluster *c, struct gres_wants *wants, const char *name,
                enum gres_scope scope, uint64_t count);

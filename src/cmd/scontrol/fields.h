@@ -32,6 +32,7 @@ enum field_type {
 enum field_special { /* of jobs; update.c sets them */
                      SPECIAL_cpu_count,
                      SPECIAL_end_time,
+                     SPECIAL_gres,
                      SPECIAL_keep_nodes,
                      SPECIAL_nice,
                      SPECIAL_node_count,

@@ -116,14 +116,14 @@ static void test_values(void **state)
     set(fields_job, "Reboot", "yes", &job, &arena); /* has no effect, and says so */
     set(fields_job, "ReservationName", "", &job, &arena);
     set(fields_job, "ReservationName", "none", &job, &arena);
-    set(fields_job, "Gres", "gpu:1", &job, &arena);
+    set(fields_job, "Licenses", "a:1", &job, &arena);
     set(fields_job, "MinMemoryNode", "2G", &job, &arena);
     assert_string_equal(job.name, "a b");
     assert_true(job.has_site_factor && job.site_factor == -5);
     assert_true(job.has_time_min_sec && job.time_min_sec == 300);
     assert_true(job.has_mem_per_node_mib && job.mem_per_node_mib == 2048);
     assert_false(job.has_hold || job.has_contiguous);
-    assert_string_equal(job.gres, "gpu:1");
+    assert_string_equal(job.licenses, "a:1");
     assert_string_equal(job.reservation, "none");
     set(fields_part, "MaxTime", "UNLIMITED", &part, &arena);
     set(fields_part, "MaxNodes", "INFINITE", &part, &arena);

@@ -15,6 +15,7 @@
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
+#include "cli/gres_list.h"
 #include "cli/job_arg.h"
 #include "cli/no_job.h"
 #include "cluster/job/job_set_env.h"
@@ -279,13 +280,26 @@ static int set_time_limit(struct job_change *c, const char *key, const char *val
     return 0;
 }
 
-static int set_special(struct job_change *c, const struct field *f, const char *value)
+/* As sbatch --gres has it. "none" clears it. */
+static int set_gres(struct update *u, struct job_change *c, const char *key, const char *value)
+{
+    _cleanup_str_ struct str list = STR_INIT;
+    if (!gres_list_is_empty(value) && !gres_list_format(value, &list))
+        return refuse_value(key, value);
+    c->set.gres = arena_strdup(&u->arena, str_cstr(&list));
+    return 0;
+}
+
+static int set_special(struct update *u, struct job_change *c, const struct field *f,
+                       const char *value)
 {
     switch ((enum field_special)f->offset) {
     case SPECIAL_cpu_count:
         return set_cpu_count(c, f->key, value);
     case SPECIAL_end_time:
         return set_end_time(c, f->key, value);
+    case SPECIAL_gres:
+        return set_gres(u, c, f->key, value);
     case SPECIAL_keep_nodes:
         c->update.keep_nodes = (char *)value;
         return 0;
@@ -325,7 +339,7 @@ static int read_argument(struct update *u, struct job_change *c, const char *arg
     if (!f || f->type != FIELD_SPECIAL)
         return update_apply(u, fields_job, arg, &c->set);
     u->changes++;
-    return set_special(c, f, arg + len + 1);
+    return set_special(u, c, f, arg + len + 1);
 }
 
 static int send_change(const Pb__StepId *job, struct job_change *c, struct err *err)

@@ -86,13 +86,16 @@ struct step_gres { /* what a step asks for */
     struct gres_wants wants;
     uint64_t total;          /* in all, not yet dealt out */
     uint32_t tasks_per_node; /* that the GPUs of each node are for; 0: it is not said */
+    uint32_t nodes;          /* that a total makes with those of each node; 0: it is not said */
     bool none, own;          /* none: not even what the job has; own: it asks for some */
 };
 int step_gres_read(const struct control *c, const Pb__StepSpec *s, struct step_gres *g,
                    struct err *err);
-/* Tasks that the job's share of a node holds, what other steps have left aside; 'all': of all. */
+/* Tasks that the job's share of a node holds beside those of other steps; 'all': without them. */
 uint32_t step_gres_fits(const struct control *c, const struct step_gres *g,
                         const struct alloc_node *a, bool all);
+/* The job's GPUs on a node without those of other steps; 'all': with them. */
+uint64_t step_gres_count_gpus(const struct control *c, const struct alloc_node *a, bool all);
 /* Whether the nodes with tasks have what is wanted in all. */
 bool step_gres_total_fits(const struct control *c, const struct step_gres *g, const struct job *j,
                           const uint32_t *tasks, bool all);

@@ -144,7 +144,7 @@ static uint64_t leave_memory(const struct step_layout *l, const struct alloc_nod
     return mib;
 }
 
-/* -c without -n: as many tasks as the CPUs of the first nodes hold. */
+/* -c without -n: the number of tasks for which the first nodes have CPUs. */
 static uint32_t count_filling_tasks(const struct control *c, const struct step_layout *l)
 {
     uint64_t sum = 0;
@@ -256,7 +256,7 @@ static int find_counts(const struct control *c, struct step_layout *l, struct er
     const Pb__StepSpec *s = l->spec;
     uint32_t per_node = OR(s, ntasks_per_node, l->gres.tasks_per_node);
     bool nodes_asked = s->has_min_nodes && s->min_nodes;
-    l->wanted_nodes = nodes_asked ? s->min_nodes : l->count;
+    l->wanted_nodes = nodes_asked ? s->min_nodes : l->gres.nodes ? l->gres.nodes : l->count;
     if (l->wanted_nodes > l->count)
         return control_set_error(err, ERR_NODE_COUNT, "more nodes than the job has");
     l->cpus_per_task = OR(s, cpus_per_task, l->j->want.cpus_per_task);
@@ -345,12 +345,32 @@ static bool pick_nodes(const struct step_layout *l, const uint32_t *cap, bool *p
     return nodes > 0;
 }
 
-static void deal_tasks(struct step_layout *l, const bool *picked)
+/* --ntasks-per-gpu: the GPUs of a node limit its tasks, if the nodes hold all tasks in this way. */
+static void limit_by_gpus(const struct control *c, const struct step_layout *l, uint32_t *cap)
+{
+    size_t n = attempt_of(l->j)->alloc.len;
+    uint32_t per_gpu = OR(l->spec, ntasks_per_gpu, 0);
+    _cleanup_free_ uint32_t *limited = mem_new_array(uint32_t, n);
+    uint64_t sum = 0;
+    if (!per_gpu || !l->gres.own)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t gpus = step_gres_count_gpus(c, &attempt_of(l->j)->alloc.data[i], l->overlap);
+        uint64_t tasks = gpus < UINT32_MAX ? gpus * per_gpu : UINT64_MAX;
+        limited[i] = tasks < cap[i] ? (uint32_t)tasks : cap[i];
+        sum += limited[i];
+    }
+    for (size_t i = 0; i < n && sum >= l->num_tasks; i++)
+        cap[i] = limited[i];
+}
+
+static void deal_tasks(const struct control *c, struct step_layout *l, const bool *picked)
 {
     size_t n = attempt_of(l->j)->alloc.len;
     _cleanup_free_ uint32_t *cap = mem_new_array(uint32_t, n);
     for (size_t i = 0; i < n; i++)
         cap[i] = picked[i] ? l->cap[i] : 0;
+    limit_by_gpus(c, l, cap);
     dist_deal_tasks(&l->dist, dist_is_packed(&l->dist, l->j->want.pack), l->num_tasks, cap, n,
                     l->tasks);
 }
@@ -369,7 +389,7 @@ static int place_tasks(const struct control *c, struct step_layout *l, struct er
     else if (!pick_nodes(l, l->cap, picked))
         rc = step_layout_busy(c, l, err);
     else
-        deal_tasks(l, picked);
+        deal_tasks(c, l, picked);
     free(picked);
     if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, true))
         return control_set_error(err, ERR_STEP_CONFIG,
@@ -484,6 +504,24 @@ static int refuse_gres(struct err *err, const char *why)
     return err_set(err, -ERR_GRES, "%s: %s", err_text(ERR_GRES), why);
 }
 
+/* --gpus beside --gpus-per-node, or --gres, says how many nodes; beside --gpus-per-task it is that
+ * of the tasks. */
+static int divide_total(struct step_gres *g, struct err *err)
+{
+    uint64_t node = gres_wanted(&g->wants, "gpu", GRES_PER_NODE);
+    uint64_t total = gres_wanted(&g->wants, "gpu", GRES_PER_JOB);
+    bool shared = node || gres_wanted(&g->wants, "gpu", GRES_PER_TASK);
+    if (!total || !shared)
+        return 0;
+    if (node && total % node)
+        return refuse_gres(err,
+                           "the GPUs of --gpus are not those of whole nodes (--gpus-per-node)");
+    g->nodes = node ? cap_u32(total / node) : 0;
+    vec_foreach (&g->wants.list, w)
+        w->per_job = 0;
+    return 0;
+}
+
 int step_gres_read(const struct control *c, const Pb__StepSpec *s, struct step_gres *g,
                    struct err *err)
 {
@@ -494,6 +532,7 @@ int step_gres_read(const struct control *c, const Pb__StepSpec *s, struct step_g
     rc = rc == 0 ? gres_parse(cl, s->tres_per_step, GRES_PER_JOB, &g->wants, err) : rc;
     rc = rc == 0 ? gres_check_known(cl, &g->wants, err) : rc;
     rc = rc == 0 ? gres_join_views(&g->wants, &g->tasks_per_node, err) : rc;
+    rc = rc == 0 ? divide_total(g, err) : rc;
     if (rc != 0)
         return rc;
     uint32_t per_gpu = s->has_ntasks_per_gpu ? s->ntasks_per_gpu : 0;
@@ -524,6 +563,17 @@ uint32_t step_gres_fits(const struct control *c, const struct step_gres *g,
         return UINT32_MAX;
     have_of(a, all, kinds, have);
     return gres_tasks(&g->wants, kinds, have, left);
+}
+
+uint64_t step_gres_count_gpus(const struct control *c, const struct alloc_node *a, bool all)
+{
+    uint64_t have[GRES_KINDS_MAX], gpus = 0;
+    size_t kinds = c->cluster->gres_kinds.len;
+    uint64_t mask = gres_kinds_of(c->cluster, "gpu");
+    have_of(a, all, kinds, have);
+    for (size_t k = 0; k < kinds; k++)
+        gpus += mask >> k & 1 ? have[k] : 0;
+    return gpus;
 }
 
 /* Devices of the job's that no other step has. */

@@ -35,11 +35,12 @@ bool alike_covers(const struct job *a, const struct job *b)
            x->sockets == y->sockets && x->cores == y->cores && x->threads == y->threads &&
            x->tasks_per_socket == y->tasks_per_socket && x->tasks_per_core == y->tasks_per_core &&
            x->spec == y->spec && x->spec_in_threads == y->spec_in_threads &&
-           x->cpus_per_gpu == y->cpus_per_gpu && x->mem_gpu_mib == y->mem_gpu_mib &&
-           gres_wants_equal(&x->gres, &y->gres) && x->gres_binding == y->gres_binding &&
-           str_eq(x->features, y->features) && str_eq(x->prefer, y->prefer) &&
-           x->good_nodes == y->good_nodes && same_sizes(x->sizes, y->sizes) &&
-           same_set(x->req, y->req) && same_set(x->exc, y->exc) && resv_same_places(a, b);
+           x->cpus_per_gpu == y->cpus_per_gpu && x->tasks_per_gpu == y->tasks_per_gpu &&
+           x->mem_gpu_mib == y->mem_gpu_mib && gres_wants_equal(&x->gres, &y->gres) &&
+           x->gres_binding == y->gres_binding && str_eq(x->features, y->features) &&
+           str_eq(x->prefer, y->prefer) && x->good_nodes == y->good_nodes &&
+           same_sizes(x->sizes, y->sizes) && same_set(x->req, y->req) && same_set(x->exc, y->exc) &&
+           resv_same_places(a, b);
 }
 
 static bool same_licenses(const struct license_needs *a, const struct license_needs *b)

@@ -159,6 +159,8 @@ static void choices(void **state)
                            "b2:1/0+gpu:v100=2"},
         {"per-job=gpu:13", "never"},
         {"per-job=gpu:9 N=2", "never"},
+        {"per-job=gpu:1 N=2", "refused"}, /* each node has one */
+        {"per-job=gpu:2 N=1-3", "a1:1/0+gpu:a100=1 a2:1/0+gpu:a100=1"},
         {"per-job=gpu:4 N=2", "a1:1/0+gpu:a100=3 a2:1/0+gpu:a100=1"},
         {"per-task=gpu:1 n=2", "a1:2/0+gpu:a100=2"},
         {"per-task=gpu:2 n=3 N=2", "a1:2/0+gpu:a100=4 a2:1/0+gpu:a100=2"},
@@ -173,7 +175,7 @@ static void choices(void **state)
         {"gres=gpu:4 per-task=gpu:2 n=1", "a1:1/0+gpu:a100=4"},
         {"gres=gpu:4 per-task=gpu:2 n=3", "a1:2/0+gpu:a100=4 a2:1/0+gpu:a100=4"},
         {"gres=gpu:4 per-task=gpu:2 n=3 N=1-1", "refused"},
-        {"gres=gpu:4 per-task=gpu:2 per-node=1", "a1:1/0+gpu:a100=4"},
+        {"gres=gpu:4 per-task=gpu:2 per-node=1", "refused"},
         {"gres=gpu:4 per-task=gpu:2 per-node=3", "refused"},
         {"gres=gpu:4 per-task=gpu:2 per-job=gpu:8", "a1:2/0+gpu:a100=4 a2:2/0+gpu:a100=4"},
         {"gres=gpu:2 per-task=gpu:1 cpus-per-gpu=4", "a1:8/0+gpu:a100=2"},
@@ -210,6 +212,10 @@ static void choices(void **state)
         {"mem-per-gpu=1", "refused"},
         {"ntasks-per-gpu=2 gres=gpu:2", "a1:4/0+gpu:a100=2"},
         {"ntasks-per-gpu=2 n=4", "a1:4/0+gpu:a100=2"},
+        {"w=b[1-2] per-job=gpu:4 ntasks-per-gpu=2", "b1:4/0+gpu:v100=2 b2:4/0+gpu:v100=2"},
+        {"w=b[1-2] per-job=gpu:4 ntasks-per-gpu=1 n=4", "b1:2/0+gpu:v100=2 b2:2/0+gpu:v100=2"},
+        {"w=a[1-2] per-job=gpu:4 ntasks-per-gpu=2", "a1:6/0+gpu:a100=3 a2:2/0+gpu:a100=1"},
+        {"w=b1 per-job=gpu:2 ntasks-per-gpu=1 n=4", "b1:4/0+gpu:v100=2"}, /* more tasks */
         {"ntasks-per-gpu=2", "refused"},
         {"ntasks-per-gpu=2 per-task=gpu:1", "refused"},
         {"per-socket=gpu:1 sockets=2", "a1:1/0+gpu:a100=2"},

@@ -171,6 +171,12 @@ static uint64_t gpus_served(const struct request *r, uint32_t cpus,
     return served->gpus < by_cpus ? served->gpus : by_cpus;
 }
 
+static uint64_t limit_by_gpus(const struct request *r, uint64_t tasks, uint64_t gpus)
+{
+    uint64_t most = gpus < UINT32_MAX ? gpus * r->tasks_per_gpu : UINT64_MAX;
+    return r->tasks_per_gpu && most < tasks ? most : tasks;
+}
+
 /* Tasks that its generic resources, and what comes with GPUs, hold; 0: none. */
 static uint32_t gres_fit(const struct cluster *c, const struct request *r,
                          const struct node_kind *n, const struct select_room *room, uint32_t cpus,
@@ -193,10 +199,11 @@ static uint32_t gres_fit(const struct cluster *c, const struct request *r,
     job = served < job ? served : job;
     if (wanted && !job)
         return 0;
+    job = job < wanted ? job : wanted;
     if (more)
-        *more = job < wanted ? job : wanted;
+        *more = job;
     uint64_t most = per_task ? served / per_task : tasks;
-    return (uint32_t)(most < tasks ? most : tasks);
+    return (uint32_t)limit_by_gpus(r, most < tasks ? most : tasks, per_node + job);
 }
 
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
@@ -353,8 +360,9 @@ static bool add_share(const struct cluster *c, const struct job *j, const struct
     return !request_is_bound(r) || select_is_bound(c, j, view, &s, out);
 }
 
-/* What the job wants in all: something of every node, then as much as it has. */
-static void deal_more(const struct chooser *ch, uint64_t *give)
+/* What the job wants in all: something of every node, then as much as it has. GPUs with tasks of
+ * their own (--ntasks-per-gpu) are had first where the node takes these tasks. */
+static void deal_more(const struct chooser *ch, const struct request *r, uint64_t *give)
 {
     uint64_t left = ch->need_more;
     bitset_foreach (ch->chosen, i)
@@ -362,11 +370,29 @@ static void deal_more(const struct chooser *ch, uint64_t *give)
             give[i] = 1;
             left--;
         }
-    bitset_foreach (ch->chosen, i) {
-        uint64_t n = ch->more[i] - give[i] < left ? ch->more[i] - give[i] : left;
-        give[i] += n;
-        left -= n;
-    }
+    for (int pass = r->tasks_per_gpu ? 0 : 1; pass < 2; pass++)
+        bitset_foreach (ch->chosen, i) {
+            uint64_t used = pass == 0 ? ch->tasks[i] / r->tasks_per_gpu : UINT64_MAX;
+            uint64_t most = ch->more[i] < used ? ch->more[i] : used;
+            uint64_t n = most > give[i] ? most - give[i] : 0;
+            n = n < left ? n : left;
+            give[i] += n;
+            left -= n;
+        }
+}
+
+/* Leaves each node the tasks of the GPUs that the job gets there, where the nodes hold all tasks
+ * so. */
+static void limit_tasks_by_given(const struct chooser *ch, const struct request *r,
+                                 const uint64_t *give)
+{
+    uint64_t per_node = gres_wanted(&r->gres, "gpu", GRES_PER_NODE), sum = 0;
+    bitset_foreach (ch->chosen, i)
+        sum += limit_by_gpus(r, ch->tasks[i], give[i] + per_node);
+    if (sum < r->tasks)
+        return;
+    bitset_foreach (ch->chosen, i)
+        ch->tasks[i] = (uint32_t)limit_by_gpus(r, ch->tasks[i], give[i] + per_node);
 }
 
 /* Gives tasks to each chosen node in order, until it has 'most' of them or all that it takes. */
@@ -407,11 +433,13 @@ static int deal_tasks(const struct chooser *ch, const struct cluster *c, const s
 {
     uint32_t *got = mem_new_array(uint32_t, ch->fits->size + 1);
     vec_reserve(&out->shares, out->shares.len + ch->count);
-    count_tasks_of_nodes(ch, &j->want, got);
     _cleanup_free_ uint64_t *give =
         ch->need_more ? mem_new_array(uint64_t, ch->fits->size + 1) : NULL;
-    if (give)
-        deal_more(ch, give);
+    if (give) {
+        deal_more(ch, &j->want, give);
+        limit_tasks_by_given(ch, &j->want, give);
+    }
+    count_tasks_of_nodes(ch, &j->want, got);
     bool good = true;
     bitset_foreach (ch->chosen, i) {
         const struct parcel p = {(uint32_t)i, got[i], give ? give[i] : 0};
@@ -438,6 +466,9 @@ void select_bounds(const struct job *j, struct chooser *ch)
     ch->need_more = 0;
     vec_foreach (&r->gres.list, w)
         ch->need_more += w->per_job;
+    vec_foreach (&r->gres.list, w) /* each node has one at least */
+        ch->max = w->per_job && w->per_job < ch->max ? (uint32_t)w->per_job : ch->max;
+    ch->good = ch->good < ch->max ? ch->good : ch->max;
 }
 
 struct neighbour { /* what the last node had, when that is all there is to it, and what it takes */

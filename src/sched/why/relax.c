@@ -226,8 +226,8 @@ static void find_texts(const struct job *j, const Pb__JobSpec *s, struct relax_l
         offer_change(out, RELAX_GRES_TYPE);
     if (relax_gres_count(s->gres, &count))
         offer_less(out, RELAX_GRES, 1, count);
-    if (relax_gres_count(s->tres_per_job, &count))
-        offer_less(out, RELAX_GPUS, 1, count);
+    if (relax_gres_count(s->tres_per_job, &count)) /* each of its nodes has one at least */
+        offer_less(out, RELAX_GPUS, s->min_nodes > 1 ? s->min_nodes : 1, count);
     if (relax_gres_count(s->tres_per_task, &count))
         offer_less(out, RELAX_TASK_GRES, 1, count);
     if (s->has_cpus_per_gpu)
