@@ -17,6 +17,7 @@
 #define FILES_MAX 1024                /* of a kind on a node */
 #define COUNT_MAX (UINT64_C(1) << 50) /* sums of nodes do not wrap */
 #define KINDS_MAX 64                  /* on a node */
+#define LINKS_MAX 1000000             /* of two devices; sums do not wrap */
 
 /* --- lines of gres.conf ------------------------------------------------------------------------
  */
@@ -28,6 +29,8 @@ struct gres_line { /* in the loader's scratch */
     const char **files;
     uint32_t n_files, n_also; /* also: those behind the first that belong to the same device */
     const char *cores;
+    const int32_t *links;
+    uint32_t n_links, number;
     unsigned env;
     struct bitset *nodes; /* NULL: all */
 };
@@ -133,6 +136,40 @@ static int line_counts(struct conf_loader *l, struct gres_line *g, struct err *e
     return 0;
 }
 
+/* Links=: "-1,16,0", the device itself is the -1. */
+static int parse_links(struct conf_loader *l, const struct conf_value *v, struct gres_line *g,
+                       struct err *err)
+{
+    uint32_t selves = 0;
+    if (!v->text || !*v->text)
+        return 0;
+    if (g->n_files > 1 || g->count > 1)
+        return conf_fail(v->at, err, "Links=%s: the line has several devices; give each its own",
+                         v->text);
+    int32_t *links = arena_alloc(&l->priv->arena, (strlen(v->text) / 2 + 1) * sizeof(*links));
+    words_foreach (v->text, w) {
+        char number[16];
+        long long n = 0;
+        bool is_short = w.len && w.len < sizeof number;
+        memcpy(number, w.at, is_short ? w.len : 0);
+        number[is_short ? w.len : 0] = 0;
+        if (!is_short || str_parse_i64(number, -1, LINKS_MAX, &n) < 0)
+            return conf_fail(v->at, err,
+                             "Links=%s: '%.*s': expected -1 for the device itself, and the number "
+                             "of connections, to %d, for each other",
+                             v->text, (int)w.len, w.at, LINKS_MAX);
+        if (n < 0)
+            g->number = g->n_links;
+        selves += n < 0;
+        links[g->n_links++] = (int32_t)n;
+    }
+    if (selves != 1)
+        return conf_fail(v->at, err, "Links=%s: expected one -1, in the place of the device itself",
+                         v->text);
+    g->links = links;
+    return 0;
+}
+
 /* The nodes of a line that there are; other clusters' may be in the same file. */
 static int line_nodes(struct conf_loader *l, struct gres_line *g, struct err *err)
 {
@@ -178,6 +215,7 @@ static int line_read(struct conf_loader *l, const struct conf_row *row, struct g
     }
     int rc = line_counts(l, g, err);
     rc = rc == 0 ? check_cores(&v[CONF_GRES_CORES], err) : rc;
+    rc = rc == 0 ? parse_links(l, &v[CONF_GRES_LINKS], g, err) : rc;
     rc = rc == 0 ? parse_flags(&v[CONF_GRES_FLAGS], &g->env, err) : rc;
     if (g->env & CONF_GRES_ENV_UUID)
         conf_warn(l, v[CONF_GRES_FLAGS].at,
@@ -273,7 +311,29 @@ static struct conf_gres *item_of_line(struct conf_loader *l, struct items *items
     return &vec_last(&items->list);
 }
 
-static void join_line(struct conf_loader *l, struct items *items, const struct gres_line *g)
+/* All devices of the name, of any type: they are numbered together. */
+static uint64_t count_named(const struct items *items, const char *name)
+{
+    uint64_t count = 0;
+    vec_foreach (&items->list, item)
+        count += strcasecmp(item->name, name) == 0 ? item->count : 0;
+    return count;
+}
+
+static void check_link_count(struct conf_loader *l, const struct items *items,
+                             const struct gres_line *g, size_t node)
+{
+    uint64_t count = count_named(items, g->name);
+    if (g->links && g->n_links != count)
+        conf_fault(
+            l, g->row->value[CONF_GRES_LINKS].at,
+            "Name=%s: Links= has %u numbers, and node %s has %llu devices of this name: give "
+            "a number for each of them, and say with NodeName= which nodes a line is of",
+            g->name, g->n_links, l->conf->nodes.data[node].name, (unsigned long long)count);
+}
+
+static void join_line(struct conf_loader *l, struct items *items, const struct gres_line *g,
+                      size_t node)
 {
     struct conf_gres *item = item_of_line(l, items, g);
     if (!item) {
@@ -282,8 +342,10 @@ static void join_line(struct conf_loader *l, struct items *items, const struct g
         return;
     }
     item->flags |= g->env;
-    if (is_shared(g->name) || (!g->n_files && !g->cores))
+    if (is_shared(g->name) || (!g->n_files && !g->cores && !g->links))
         return;
+    if (item->n_devices < item->count)
+        check_link_count(l, items, g, node);
     size_t n = g->n_files ? g->n_files : g->count < FILES_MAX ? (size_t)g->count : FILES_MAX;
     size_t room = item->n_devices + n;
     struct conf_gres_device *more = arena_alloc(&l->priv->arena, room * sizeof(*more));
@@ -291,13 +353,51 @@ static void join_line(struct conf_loader *l, struct items *items, const struct g
         memcpy(more, item->devices, item->n_devices * sizeof(*more));
     item->devices = more;
     for (size_t i = 0; i < n && item->n_devices < item->count; i++)
-        more[item->n_devices++] = (struct conf_gres_device){
-            g->n_files ? g->files[i] : NULL, g->cores, g->n_also ? g->files + 1 : NULL, g->n_also};
+        more[item->n_devices++] = (struct conf_gres_device){g->n_files ? g->files[i] : NULL,
+                                                            g->cores,
+                                                            g->n_also ? g->files + 1 : NULL,
+                                                            g->n_also,
+                                                            g->links,
+                                                            g->n_links,
+                                                            g->number};
 }
 
 struct lines {
     VEC(struct gres_line) list;
 };
+
+/* --- links ---------------------------------------------------------------------------------------
+ */
+
+/* Why what two devices say of their connections cannot be; NULL: it can. */
+static const char *find_link_fault(const struct conf_gres_device *a,
+                                   const struct conf_gres_device *b)
+{
+    if (a->n_links != b->n_links)
+        return "they are not of the same length";
+    if (a->number == b->number)
+        return "-1 is in the same place";
+    return a->links[b->number] == b->links[a->number]
+               ? NULL
+               : "the numbers of connections of the two differ";
+}
+
+static void check_links(struct conf_loader *l, const struct conf_gres *item, const char *node,
+                        struct conf_place at)
+{
+    for (size_t i = 0; i < item->n_devices; i++) {
+        const struct conf_gres_device *d = &item->devices[i];
+        for (size_t k = 0; d->links && k < i; k++) {
+            const struct conf_gres_device *other = &item->devices[k];
+            const char *fault = other->links ? find_link_fault(other, d) : NULL;
+            if (!fault)
+                continue;
+            conf_fault(l, at, "Name=%s: Links= of devices %zu and %zu of node %s: %s", item->name,
+                       k, i, node, fault);
+            return;
+        }
+    }
+}
 
 /* --- parts of GPUs -----------------------------------------------------------------------------
  */
@@ -416,10 +516,13 @@ static int build_set(struct conf_loader *l, struct lines *lines, size_t node, st
     if (rc == 0)
         vec_foreach (&lines->list, g)
             if (is_of_node(g, node))
-                join_line(l, &items, g);
+                join_line(l, &items, g, node);
     vec_foreach (&items.list, item)
         if (rc == 0 && item->count && is_shared(item->name))
             spread_item(l, &items, lines, node, at, item);
+    vec_foreach (&items.list, item)
+        if (rc == 0 && item->n_devices)
+            check_links(l, item, c->nodes.data[node].name, at);
     struct conf_gres_set set = {0};
     set.items = arena_alloc(&l->priv->arena, (items.list.len + 1) * sizeof(*set.items));
     vec_foreach (&items.list, g)

@@ -165,6 +165,47 @@ static void file_of_parts_is_that_of_a_gpu(void **state)
     conf_report_done(&silent);
 }
 
+/* A check of the file fails for what devices say of each other. */
+static void links_agree(void **state)
+{
+    static const struct {
+        const char *links[3], *fault;
+    } cases[] = {
+        {{"-1,2,0", "2,-1,0", "0,0,-1"}, NULL},
+        {{"0,0,-1", "-1,2,0", "2,-1,0"}, NULL},
+        {{"-1,2,0", "", "0,0,-1"}, NULL},
+        {{"-1,2,0,5", "2,-1,0,5", "0,0,-1,5"},
+         "Links= has 4 numbers, and node n1 has 3 devices of this name: give a number"},
+        {{"-1,2,0", "3,-1,0", "0,0,-1"},
+         "Links= of devices 0 and 1 of node n1: the numbers of connections of the two differ"},
+        {{"-1,2,0", "-1,2,0", "0,0,-1"},
+         "Links= of devices 0 and 1 of node n1: -1 is in the same place"},
+        {{"-1,2,0", "2,-1,0,0", "0,0,-1"},
+         "Links= of devices 0 and 1 of node n1: they are not of the same length"},
+        {{"-1,2", "2,-1", ""},
+         "Links= has 2 numbers, and node n1 has 3 devices of this name: give a number"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct conf_report report = {0};
+        _cleanup_free_ char *text =
+            mem_printf(TOP "NodeName=n1 Gres=gpu:a:2,gpu:b:1\n"
+                           "GresConf=1 Name=gpu Type=a File=/dev/g0 Links=%s\n"
+                           "GresConf=1 Name=gpu Type=a File=/dev/g1 Links=%s\n"
+                           "GresConf=1 Name=gpu Type=b File=/dev/g2 Links=%s\n",
+                       cases[i].links[0], cases[i].links[1], cases[i].links[2]);
+        struct conf *c = test_load(text, &report);
+        bool found = false;
+        vec_foreach (&report.warnings, w)
+            found |= cases[i].fault && w->fault && strstr(w->text, cases[i].fault) &&
+                     (!strstr(w->text, "Links= has ") || w->line == 4);
+        if (found != (cases[i].fault != NULL) || conf_report_fails(&report) != found)
+            fail_msg("case %zu", i);
+        conf_free(c);
+        conf_report_done(&report);
+    }
+}
+
 static void alike_share_a_set(void **state)
 {
     (void)state;
@@ -197,6 +238,14 @@ static void wrong(void **state)
         {TOP "GresConf=1 NodeName=n1 Name=gpu Flags=all_sharing\n"
              "GresConf=1 NodeName=n2 Name=gpu Flags=one_sharing\n",
          "t.conf:3: ", "exclude each other"},
+        {TOP "GresConf=1 Name=gpu File=/dev/g[0-1] Links=-1,0\n",
+         "t.conf:3: ", "Links=-1,0: the line has several devices"},
+        {TOP "GresConf=1 Name=gpu Count=2 Links=-1,0\n", "t.conf:3: ", "several devices"},
+        {TOP "GresConf=1 Name=gpu Links=-1,two\n", "t.conf:3: ", "'two': expected -1"},
+        {TOP "GresConf=1 Name=gpu Links=-1,-2\n", "t.conf:3: ", "'-2': expected -1"},
+        {TOP "GresConf=1 Name=gpu Links=-1,1000001\n", "t.conf:3: ", "'1000001': expected -1"},
+        {TOP "GresConf=1 Name=gpu Links=0,4\n", "t.conf:3: ", "expected one -1"},
+        {TOP "GresConf=1 Name=gpu Links=-1,-1\n", "t.conf:3: ", "expected one -1"},
         {TOP "GresConf=1 NodeName=n[ Name=gpu\n", "t.conf:3: ", "NodeName=n["},
         {TOP "NodeName=n1 Gres=gpu:a:b:c:2\n", "t.conf:3: ", "expected name[:type][:count]"},
         {TOP "NodeName=n1 Gres=gpu:a:b\n", "t.conf:3: ", "expected name[:type][:count]"},
@@ -212,6 +261,7 @@ int main(void)
         cmocka_unit_test(parts_of_gpus),
         cmocka_unit_test(parts_that_do_not_agree),
         cmocka_unit_test(file_of_parts_is_that_of_a_gpu),
+        cmocka_unit_test(links_agree),
         cmocka_unit_test(alike_share_a_set),
         cmocka_unit_test(wrong),
     };

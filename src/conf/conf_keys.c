@@ -131,7 +131,8 @@ static const struct conf_key gres_keys[CONF_GRES_KEYS] = {
     {"Cores", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "cores that are near"},
     {"Flags", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "what tasks are told"},
     {"AutoDetect", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "off"},
-    {"Links", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, false, "connections among devices"},
+    {"Links", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true,
+     "connections to each device of the node: those with more are given together"},
 };
 
 static const struct conf_key topo_keys[CONF_TOPO_KEYS] = {

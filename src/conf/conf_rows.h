@@ -60,6 +60,8 @@ struct conf_gres_device {
     const char *cores; /* "0-3,8", of the node, that are near; NULL: any */
     const char **also; /* MultipleFiles: further files of the same device */
     uint32_t n_also;
+    const int32_t *links; /* connections to the devices of the name by number; NULL: none known */
+    uint32_t n_links, number; /* where its -1 is: its own number */
 };
 
 struct conf_gres {           /* so many of a kind of generic resource */

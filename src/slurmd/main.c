@@ -49,6 +49,26 @@ static int print_hardware(const char *host)
     return 0;
 }
 
+static void put_links(const struct conf_gres_device *device, struct str *out)
+{
+    for (uint32_t i = 0; i < device->n_links; i++)
+        str_printf(out, "%s%d", i ? "," : "", device->links[i]);
+}
+
+/* 'device' NULL: the resource has no device files. */
+static void print_device(const struct conf_gres *g, const struct conf_gres_device *device, size_t k)
+{
+    _cleanup_str_ struct str links = STR_INIT;
+    const char *file = device ? device->file : NULL, *cores = device ? device->cores : NULL;
+
+    if (device && device->links)
+        put_links(device, &links);
+    printf("Gres Name=%s Type=%s Count=%llu Index=%zu File=%s Cores=%s Links=%s\n", g->name,
+           g->type ? g->type : "(null)", device ? 1 : (unsigned long long)g->count, k,
+           file ? file : "(null)", cores ? cores : "(null)",
+           links.len ? str_cstr(&links) : "(null)");
+}
+
 /* A line for each device, or for a resource without device files. */
 static void print_gres(const struct conf *c)
 {
@@ -56,13 +76,8 @@ static void print_gres(const struct conf *c)
 
     for (size_t i = 0; i < set->len; i++) {
         const struct conf_gres *g = &set->items[i];
-        for (size_t k = 0; k < (g->n_devices ? g->n_devices : 1); k++) {
-            const struct conf_gres_device *device = g->n_devices ? &g->devices[k] : NULL;
-            const char *file = device ? device->file : NULL, *cores = device ? device->cores : NULL;
-            printf("Gres Name=%s Type=%s Count=%llu Index=%zu File=%s Cores=%s\n", g->name,
-                   g->type ? g->type : "(null)", device ? 1 : (unsigned long long)g->count, k,
-                   file ? file : "(null)", cores ? cores : "(null)");
-        }
+        for (size_t k = 0; k < (g->n_devices ? g->n_devices : 1); k++)
+            print_device(g, g->n_devices ? &g->devices[k] : NULL, k);
     }
 }
 

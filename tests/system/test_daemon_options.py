@@ -99,11 +99,11 @@ def test_gres_of_the_node_are_printed(make_cluster):
     c = make_cluster(nodes=1, start=False)
     conf = c.conf_file.read_text().replace("NodeName=n1 ", "NodeName=n1 Gres=gpu:big:2,tape:3 ")
     c.conf_file.write_text(conf + "GresTypes=gpu,tape\n")
-    (c.conf_file.parent / "gres.conf").write_text("Name=gpu Type=big File=/dev/null Cores=0\nName=gpu Type=big File=/dev/zero\n")
+    (c.conf_file.parent / "gres.conf").write_text("Name=gpu Type=big File=/dev/null Cores=0 Links=-1,4\nName=gpu Type=big File=/dev/zero Links=4,-1\n")
     assert c.run([PREFIX / "sbin/slurmd", "-G", "-N", "n1"]).ok().splitlines() == [
-        "Gres Name=gpu Type=big Count=1 Index=0 File=/dev/null Cores=0",
-        "Gres Name=gpu Type=big Count=1 Index=1 File=/dev/zero Cores=(null)",
-        "Gres Name=tape Type=(null) Count=3 Index=0 File=(null) Cores=(null)"]
+        "Gres Name=gpu Type=big Count=1 Index=0 File=/dev/null Cores=0 Links=-1,4",
+        "Gres Name=gpu Type=big Count=1 Index=1 File=/dev/zero Cores=(null) Links=4,-1",
+        "Gres Name=tape Type=(null) Count=3 Index=0 File=(null) Cores=(null) Links=(null)"]
 
 
 @pytest.mark.parametrize("option", ("--authinfo=x", "--ca-cert-file=/x", "-F", "-Ffeature", "--instance-id=i", "--instance-type=i",

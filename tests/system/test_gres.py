@@ -101,6 +101,34 @@ srun -n1 --gres=gpu:3 true 2>&1
     assert "Requested step configuration is not available" in lines[6]
 
 
+def test_connected_cards_are_given_together(make_cluster):
+    """Links of gres.conf: 0 and 3 are connected, and 1 and 2."""
+    c = make_cluster(nodes=1, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:4")
+    links = ["-1,0,1,4", "0,-1,4,1", "1,4,-1,0", "4,1,0,-1"]
+    for number in range(4):
+        (c.dir / f"nvidia{number}").touch()
+    (c.dir / "gres.conf").write_text("".join(f"Name=gpu File={c.dir}/nvidia{i} Links={links[i]}\n" for i in range(4)))
+    c.start()
+    show = "echo $CUDA_VISIBLE_DEVICES"
+    assert c.run(["srun", "-N1", "--gpus=2", "sh", "-c", show]).ok() == "0,3"
+    c.settle()  # the first card is free
+    first = c.sbatch("--gpus=1", "-w", "n1", wrap="sleep 100")
+    eventually(lambda: c.state(first) == "RUNNING", "it")
+    assert "gpu:1(IDX:0)" in c.run(f"scontrol show job -d {first}").ok()
+    assert c.run(["srun", "-N1", "--gpus=2", "sh", "-c", show]).ok() == "1,2"
+    c.run(f"scancel {first}").ok()
+    # Steps choose of what their job has.
+    script = c.work / "pairs.sh"
+    script.write_text(f"#!/bin/sh\nsrun -n1 --exact --gres=gpu:2 sh -c '{show}'\nsrun -n1 --exact --gres=gpu:3 sh -c '{show}'\n")
+    c.wait(c.sbatch("-n2", "-N1", "--gpus=4", "-o", "pairs.out", str(script)))
+    assert (c.work / "pairs.out").read_text() == "0,3\n0,1,2\n"
+    # What the lines say of each other is checked.
+    text = (c.dir / "gres.conf").read_text()
+    (c.dir / "gres.conf").write_text(text.replace("Links=4,1,0,-1", "Links=3,1,0,-1"))
+    done = c.run("slurmctld --check")
+    assert done.returncode != 0 and "Links= of devices 0 and 3 of node n1: the numbers of connections of the two differ" in done.stdout + done.stderr
+
+
 def test_tres_of_steps_and_of_their_job(gpus):
     """As the resources are counted: a step has those of its job unless it asks for some, or for none."""
     c = gpus

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "cluster/resource/gres_link.h"
 
 #define GROUPS_MAX 12 /* further ones stay unused */
 
@@ -237,12 +238,13 @@ static struct bitset *pick_devices(struct search *f, size_t k)
 {
     const struct gres_stock *s = find_located_stock(f->n, f->b->amounts[k].kind);
     struct bitset *devices = s ? bitset_new(s->busy->size) : NULL;
-    for (size_t i = 0; s && i < s->busy->size; i++) {
-        long g = is_free(f, s, i) ? group_of(f, cores_of(s, i)) : -1;
-        if (g >= 0 && f->take[k][g]) {
-            f->take[k][g]--;
-            bitset_set(devices, i);
-        }
+    _cleanup_bitset_ struct bitset *among = s ? bitset_new(s->busy->size) : NULL;
+    for (size_t g = 0; s && g < f->groups; g++) {
+        bitset_zero(among);
+        for (size_t i = 0; f->take[k][g] && i < s->busy->size; i++)
+            if (is_free(f, s, i) && group_of(f, cores_of(s, i)) == (long)g)
+                bitset_set(among, i);
+        gres_link_choose(s->conf, among, f->take[k][g], devices);
     }
     return devices;
 }

@@ -6,6 +6,7 @@
 
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
+#include "cluster/resource/gres_link.h"
 
 static const char *cores_near(const struct gres_stock *s, size_t device)
 {
@@ -22,24 +23,41 @@ static size_t count_near(const struct node *n, const char *cores, const struct b
     return bitset_count_and(near, units);
 }
 
-/* The free device that has the most of these units near. */
-static long best_device(const struct node *n, const struct gres_stock *s,
-                        const struct bitset *units, const struct bitset *taken)
+/* The devices, of these, that have the most of the units near. */
+static void find_nearest(const struct node *n, const struct gres_stock *s,
+                         const struct bitset *units, const struct bitset *among,
+                         struct bitset *nearest)
 {
-    long best = -1;
     size_t most = 0;
-    for (size_t i = 0; i < s->busy->size; i++) {
-        if (!gres_device_is_free(s, i) || bitset_test(taken, i))
-            continue;
-        size_t near = count_near(n, cores_near(s, i), units);
-        if (best < 0 || near > most) {
-            best = (long)i;
-            most = near;
-        }
-        if (most == SIZE_MAX)
-            break;
+    bitset_zero(nearest);
+    bitset_foreach (among, i) {
+        size_t near = count_near(n, cores_near(s, (size_t)i), units);
+        if (near > most)
+            bitset_zero(nearest);
+        if (near >= most)
+            bitset_set(nearest, (size_t)i);
+        most = near > most ? near : most;
     }
-    return best;
+}
+
+/* Free devices: near the units, and among those that are as near, connected to each other. */
+static struct bitset *best_devices(const struct node *n, const struct gres_stock *s,
+                                   const struct bitset *units, uint64_t count)
+{
+    struct bitset *devices = bitset_new(s->busy->size);
+    _cleanup_bitset_ struct bitset *left = bitset_new(s->busy->size);
+    _cleanup_bitset_ struct bitset *nearest = bitset_new(s->busy->size);
+    for (size_t i = 0; i < s->busy->size; i++)
+        if (gres_device_is_free(s, i))
+            bitset_set(left, i);
+    while (count && !bitset_empty(left)) {
+        find_nearest(n, s, units, left, nearest);
+        size_t have = bitset_count(nearest), most = count < have ? (size_t)count : have;
+        gres_link_choose(s->conf, nearest, most, devices);
+        bitset_andnot(left, nearest);
+        count -= most;
+    }
+    return devices;
 }
 
 /* The device that this amount is of parts of, alone in a set; NULL: it is of another kind. */
@@ -88,29 +106,12 @@ struct bitset *gres_held_near(const struct node *n, const struct gres_amount *am
         }
         if (!near)
             near = bitset_new(n->units);
-        _cleanup_bitset_ struct bitset *taken = bitset_new(s->busy->size);
-        for (uint64_t left = amounts[k].count; left; left--) {
-            long best = best_device(n, s, idle, taken);
-            if (best < 0)
-                break;
-            bitset_set(taken, (size_t)best);
-            cores_of_list(n, cores_near(s, (size_t)best), near);
-        }
+        _cleanup_bitset_ struct bitset *taken = best_devices(n, s, idle, amounts[k].count);
+        bitset_foreach (taken, i)
+            if (cores_near(s, (size_t)i))
+                cores_of_list(n, cores_near(s, (size_t)i), near);
     }
     return near;
-}
-
-static struct bitset *best_devices(const struct node *n, const struct gres_stock *s,
-                                   const struct bitset *units, uint64_t count)
-{
-    struct bitset *devices = bitset_new(s->busy->size);
-    for (; count; count--) {
-        long best = best_device(n, s, units, devices);
-        if (best < 0)
-            break;
-        bitset_set(devices, (size_t)best);
-    }
-    return devices;
 }
 
 void gres_held_take(struct node *n, const struct gres_amount *amount, const struct bitset *units,

@@ -577,18 +577,19 @@ uint64_t step_gres_count_gpus(const struct control *c, const struct alloc_node *
 }
 
 /* Devices of the job's that no other step has. */
-static void choose_devices(struct gres_held *from, bool overlap, struct gres_held *to)
+static void choose_devices(const struct node *n, struct gres_held *from, bool overlap,
+                           struct gres_held *to)
 {
-    uint64_t left = to->count;
+    const struct gres_stock *s = gres_find(n, from->kind);
     if (!from->devices)
         return;
+    _cleanup_bitset_ struct bitset *among = bitset_dup(from->devices);
+    if (!overlap && from->step_devices)
+        bitset_andnot(among, from->step_devices);
+    size_t have = bitset_count(among);
     to->devices = bitset_new(from->devices->size);
-    bitset_foreach (from->devices, i) {
-        if (!left || (!overlap && from->step_devices && bitset_test(from->step_devices, (size_t)i)))
-            continue;
-        bitset_set(to->devices, (size_t)i);
-        left--;
-    }
+    gres_link_choose(s ? s->conf : NULL, among, to->count < have ? (size_t)to->count : have,
+                     to->devices);
 }
 
 void step_gres_take(const struct control *c, struct step_gres *g, struct alloc_node *a,
@@ -610,7 +611,7 @@ void step_gres_take(const struct control *c, struct step_gres *g, struct alloc_n
     for (size_t i = 0; i < count; i++) {
         struct gres_held *job = gres_held_find(a, amounts[i].kind);
         struct gres_held step = {.kind = amounts[i].kind, .count = amounts[i].count};
-        choose_devices(job, overlap, &step);
+        choose_devices(c->cluster->nodes.data[a->node], job, overlap, &step);
         if (!overlap)
             gres_held_step(job, &step);
         vec_push(&n->gres, step);
