@@ -35,6 +35,16 @@ def shown(c, *line, **more):
 
 
 @two_cpus
+def test_counted_cpus_are_bound_by_the_affinity_plugin_alone(make_cluster):
+    """GANG-58: with CR_CPU the kernel may move tasks to any CPU, unless TaskPlugin has task/affinity."""
+    all_cpus = ",".join(str(c) for c in sorted(os.sched_getaffinity(0)))
+    for plugin, expected in ("none", all_cpus), ("affinity", cpus()[0]):
+        c = make_cluster(nodes=1, cpus=2, conf=f"SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nTaskPlugin=task/{plugin}\n")
+        show = "python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)), sep=\",\")'"
+        assert c.run(["srun", "-n1", "sh", "-c", show]).ok() == expected, plugin
+
+
+@two_cpus
 def test_each_task_has_its_own(bound):
     """CORE-160, GANG-58: as many tasks as CPUs are bound without being asked to."""
     one, two = cpus()

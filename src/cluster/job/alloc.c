@@ -5,6 +5,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/job/park.h"
+#include "cluster/job/whole_cores.h"
 #include "cluster/resource/gres_bind.h"
 #include "cluster/resource/spec.h"
 
@@ -114,6 +115,7 @@ static bool choose_units(const struct cluster *c, const struct job *j,
                                .beyond = want->beyond > others ? want->beyond - others : 0,
                                .socket_left = left,
                                .cyclic = j->want.cyclic};
+    cores.together = whole_units_on(&j->want, n);
     if (request_is_bound(&j->want) && own == want->units) {
         const struct gres_bind bind = {want->gres, want->gres_len, cores};
         return gres_bind_choose(n, &bind, set, devices);

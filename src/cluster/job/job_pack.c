@@ -4,6 +4,7 @@
 
 #include "base/pb.h"
 #include "cluster/cluster.h"
+#include "cluster/job/whole_cores.h"
 #include "cluster/resource/spec.h"
 
 #define LIVE_USAGE 25 /* numbers of fields */
@@ -20,8 +21,9 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         pb__node_alloc__init(p);
         p->node = (char *)n->name;
         p->cpus = a->cpus;
-        if (node_usable_cpus(n, a->cpus, j->want.use_threads) < a->cpus)
-            SET(p, usable_cpus, node_usable_cpus(n, a->cpus, j->want.use_threads));
+        uint32_t usable = whole_cores_usable_cpus(&j->want, n, a->cpus);
+        if (usable < a->cpus)
+            SET(p, usable_cpus, usable);
         size_t bytes = (spec_place(n, a->busy->size - 1) + 8) / 8;
         uint8_t *bits = arena_alloc(arena, bytes + 1);
         bitset_foreach (a->busy, i) {

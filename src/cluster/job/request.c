@@ -283,7 +283,8 @@ static void read_cores(const struct cluster *c, struct request *r, const Pb__Job
 {
     r->sockets = OR(s, sockets_per_node, 0);
     r->cores = OR(s, cores_per_socket, 0);
-    r->use_threads = r->threads = OR(s, threads_per_core, 0);
+    r->threads = OR(s, threads_per_core, 0);
+    r->use_threads = (uint16_t)(r->threads < UINT16_MAX ? r->threads : UINT16_MAX);
     r->tasks_per_socket = OR(s, ntasks_per_socket, 0);
     r->tasks_per_core = OR(s, ntasks_per_core, c->conf->cr & CONF_CR_ONE_TASK ? 1 : 0);
     r->spec_in_threads = OR(s, thread_spec, 0) > 0;

@@ -50,6 +50,8 @@ struct free_view {
     uint64_t *gres; /* as many as the cluster knows kinds of generic resources for each node */
     const struct unit_use **use; /* of nodes where jobs share */
     struct node_users *users;
+    struct bitset *const *busy; /* by node: which units are in use; NULL, of all or of one: those
+                                   that are in use now */
     const uint32_t *most;  /* an upper limit for the units of a job, by reservations; NULL: none */
     const uint32_t *limit; /* the same, with units that others have, too; NULL: none */
     const uint64_t *pools; /* by pool of cluster.licenses: what a job may take of those that are

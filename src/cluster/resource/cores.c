@@ -29,15 +29,36 @@ struct socket {
     bool near;
 };
 
+void cores_add_together(const struct node *n, uint32_t together, struct bitset *units)
+{
+    for (long i = together > 1 ? bitset_next(units, 0) : -1; i >= 0;) {
+        size_t first = (size_t)i / together * together, left = n->units - first;
+        bitset_set_range(units, first, left < together ? left : together);
+        i = bitset_next(units, first + together);
+    }
+}
+
+/* With those that are free, but given together with busy ones. NULL: units are given singly. */
+static struct bitset *fill_partly_busy(const struct node *n, const struct bitset *busy,
+                                       uint32_t together)
+{
+    if (together < 2)
+        return NULL;
+    struct bitset *all = bitset_dup(busy);
+    cores_add_together(n, together, all);
+    return all;
+}
+
 /* 'busy': of the node, those that are not to be had. */
 static void count_free_cores(const struct node *n, const struct cores_want *want,
                              const struct bitset *busy, struct socket *sockets)
 {
+    uint32_t together = want->together ? want->together : 1;
     for (long i = bitset_next_clear(busy, 0); i >= 0; i = bitset_next_clear(busy, (size_t)i + 1)) {
         uint32_t at = cores_socket(n, (size_t)i);
         struct socket *s = &sockets[at];
         s->near = s->near || (want->near && bitset_test(want->near, (size_t)i));
-        if (want->socket_left && s->rest >= want->socket_left[at])
+        if (want->socket_left && s->rest >= want->socket_left[at] / together * together)
             continue;
         s->rest++;
         s->room += !want->per_socket || s->room < want->per_socket;
@@ -83,7 +104,7 @@ static uint32_t take_range(const struct bitset *busy, const struct bitset *near,
  * choice. */
 static bool is_plain(const struct node *n, const struct cores_want *want)
 {
-    return !want->per_socket && !want->socket_left &&
+    return !want->per_socket && !want->socket_left && want->together < 2 &&
            (n->units_per_socket == 1 || cores_socket(n, 0) + (size_t)1 == cores_count_sockets(n) ||
             want->units == n->free_units);
 }
@@ -94,17 +115,18 @@ static bool take_turns(const struct node *n, const struct cores_want *want,
                        struct bitset *chosen)
 {
     size_t count = cores_count_sockets(n);
+    uint32_t step = want->together ? want->together : 1;
     for (int far = 0; far < 2; far++)
         for (bool more = true; more && left;) {
             more = false;
             for (size_t i = 0; i < count && left; i++) {
-                if (!sockets[i].room || !(far || sockets[i].near))
+                if (sockets[i].room < step || left < step || !(far || sockets[i].near))
                     continue;
                 take_range(busy, want->near, find_socket_begin(n, i), find_socket_begin(n, i + 1),
-                           1, chosen);
-                sockets[i].room--;
-                sockets[i].rest--;
-                left--;
+                           step, chosen);
+                sockets[i].room -= step;
+                sockets[i].rest -= step;
+                left -= step;
                 more = true;
             }
         }
@@ -150,6 +172,13 @@ static bool choose_cores(const struct node *n, const struct cores_want *want,
     return true;
 }
 
+static bool choose_together(const struct node *n, const struct cores_want *want,
+                            const struct bitset *busy, struct bitset *out)
+{
+    _cleanup_bitset_ struct bitset *all = fill_partly_busy(n, busy, want->together);
+    return choose_cores(n, want, all ? all : busy, out);
+}
+
 bool cores_choose(const struct node *n, const struct cores_want *want, struct bitset *out)
 {
     if (want->units > n->free_units)
@@ -159,10 +188,10 @@ bool cores_choose(const struct node *n, const struct cores_want *want, struct bi
         bitset_fill(busy);
         bitset_andnot(busy, want->only);
         bitset_or(busy, n->busy);
-        return choose_cores(n, want, busy, out);
+        return choose_together(n, want, busy, out);
     }
     if (!is_plain(n, want))
-        return choose_cores(n, want, n->busy, out);
+        return choose_together(n, want, n->busy, out);
     take_range(n->busy, want->near, 0, n->units, want->units, out);
     return true;
 }
@@ -180,24 +209,32 @@ uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack)
 {
     size_t count = cores_count_sockets(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
-    uint32_t sum = 0;
-    count_free_cores(n, &(struct cores_want){.socket_left = pack->socket_left}, n->busy, sockets);
+    uint32_t sum = 0, together = pack->together ? pack->together : 1;
+    const struct bitset *busy = pack->busy ? pack->busy : n->busy;
+    _cleanup_bitset_ struct bitset *all = fill_partly_busy(n, busy, together);
+    const struct cores_want want = {.socket_left = pack->socket_left, .together = together};
+    count_free_cores(n, &want, all ? all : busy, sockets);
     for (size_t i = 0; i < count; i++) {
-        uint64_t tasks = (uint64_t)sockets[i].room * pack->used / pack->cpus;
-        uint64_t by_unit = pack->per_unit ? (uint64_t)sockets[i].room * pack->per_unit : tasks;
+        uint64_t units = sockets[i].room / together;
+        uint64_t tasks = units * pack->used / pack->cpus;
+        uint64_t by_unit = pack->per_unit ? units * pack->per_unit : tasks;
         tasks = by_unit < tasks ? by_unit : tasks;
         sum += tasks < pack->per_socket ? (uint32_t)tasks : pack->per_socket;
     }
     return sum;
 }
 
-uint32_t cores_room(const struct node *n, uint32_t per_socket, const uint32_t *socket_left)
+uint32_t cores_room(const struct node *n, const struct bitset *busy, uint32_t per_socket,
+                    const uint32_t *socket_left, uint32_t together)
 {
     size_t count = cores_count_sockets(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
+    busy = busy ? busy : n->busy;
+    _cleanup_bitset_ struct bitset *all = fill_partly_busy(n, busy, together);
+    const struct cores_want want = {
+        .per_socket = per_socket, .socket_left = socket_left, .together = together};
     uint32_t sum = 0;
-    count_free_cores(n, &(struct cores_want){.per_socket = per_socket, .socket_left = socket_left},
-                     n->busy, sockets);
+    count_free_cores(n, &want, all ? all : busy, sockets);
     for (size_t i = 0; i < count; i++)
         sum += sockets[i].room;
     return sum;

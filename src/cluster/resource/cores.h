@@ -22,9 +22,12 @@ struct cores_want {
     bool cyclic;                 /* of all sockets in turn */
     const struct bitset *near;   /* better ones; NULL: none */
     const struct bitset *only;   /* no others; NULL: any */
+    uint32_t together;           /* units that are given together, as the CPUs of a core; 0: each */
 };
 
 uint32_t cores_socket(const struct node *n, size_t unit);
+/* Adds the units that are given together with those of the set. */
+void cores_add_together(const struct node *n, uint32_t together, struct bitset *units);
 size_t cores_count_sockets(const struct node *n); /* to the last that has units for jobs */
 /* Adds free units to 'out'; false, and nothing is added: there are not so many. */
 bool cores_choose(const struct node *n, const struct cores_want *want, struct bitset *out);
@@ -39,14 +42,19 @@ struct cores_pack {
     uint32_t per_socket, used, cpus;
     uint32_t per_unit;           /* tasks of a unit at most; 0: any number */
     const uint32_t *socket_left; /* as above */
+    uint32_t together;           /* units that count as one here; 0: each */
+    const struct bitset *busy;   /* which are in use; NULL: those of the node */
 };
 uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack);
 
 /* MaxCPUsPerSocket (cores_part.c). By socket: units that jobs of the partition may take besides
  * those that they have; NULL: any number. The caller frees. */
 uint32_t *cores_part_left(const struct cluster *c, const struct part *p, const struct node *n);
-/* Free units that may be taken then, so many of a socket (0: any number). */
-uint32_t cores_room(const struct node *n, uint32_t per_socket, const uint32_t *socket_left);
+/* Units beside the busy ones that may be taken then, at most 'per_socket' of a socket (0: any
+ * number). Units that are given together count when all of them are free. 'busy' NULL: the busy
+ * ones of the node. */
+uint32_t cores_room(const struct node *n, const struct bitset *busy, uint32_t per_socket,
+                    const uint32_t *socket_left, uint32_t together);
 /* Whether these units may be the job's again, with those that the partition's other jobs have now.
  * Alone it may have what it had. */
 bool cores_part_may(const struct cluster *c, const struct part *p, const struct node *n,

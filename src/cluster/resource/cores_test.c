@@ -33,6 +33,19 @@ static void occupy(struct node *n, const char *busy)
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
 }
 
+static void put_units(const struct node *n, const struct bitset *units, char *text)
+{
+    for (size_t i = 0; i < n->units; i++)
+        text[i] = bitset_test(units, i) ? '1' : '0';
+    text[n->units] = 0;
+}
+
+static void make_idle(struct node *n)
+{
+    n->free_units = n->units;
+    bitset_zero(n->busy);
+}
+
 static void choose(const char *busy, uint32_t units, uint32_t per_socket, const char *near,
                    const char *expected)
 {
@@ -44,15 +57,11 @@ static void choose(const char *busy, uint32_t units, uint32_t per_socket, const 
     cores_of_list(n, near, list);
     const struct cores_want want = {
         .units = units, .per_socket = per_socket, .near = near ? list : NULL};
-    if (cores_choose(n, &want, out)) {
-        for (size_t i = 0; i < n->units; i++)
-            text[i] = bitset_test(out, i) ? '1' : '0';
-        text[n->units] = 0;
-    }
+    if (cores_choose(n, &want, out))
+        put_units(n, out, text);
     if (strcmp(text, expected) != 0)
         fail_msg("%u of %s: %s, expected %s", units, busy, text, expected);
-    n->free_units = n->units;
-    bitset_zero(n->busy);
+    make_idle(n);
     test_cluster_free(c);
 }
 
@@ -91,14 +100,53 @@ static void beyond(void **state)
     assert_false(cores_choose(n, &(struct cores_want){4, 1, 3, left}, out));
     assert_true(cores_choose(n, &(struct cores_want){3, 1, 2, left}, out));
     assert_int_equal(bitset_count(out), 3);
-    assert_int_equal(cores_room(n, 1, NULL), 2);
-    assert_int_equal(cores_room(n, 3, left), 3);
+    assert_int_equal(cores_room(n, NULL, 1, NULL, 1), 2);
+    assert_int_equal(cores_room(n, NULL, 3, left, 1), 3);
     /* a task for each unit of a socket that has four, not one for each of its CPUs */
     assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 2, 1, 1, NULL}), 8);
     test_cluster_free(c);
 }
 
-/* At most so many of each socket. */
+/* Two CPUs of each core of two sockets of four cores: pairs of free ones are taken together. */
+static void cpus_of_a_core_are_taken_together(void **state)
+{
+    static const struct {
+        const char *busy;
+        uint32_t units, per_socket, room;
+        bool cyclic;
+        const char *expected;
+    } cases[] = {
+        {"0000000000000000", 4, 0, 16, false, "1111000000000000"},
+        {"0000000000000000", 4, 0, 16, true, "1100000011000000"},
+        {"1000000000000000", 4, 0, 14, false, "0011110000000000"},
+        {"0100000000000001", 6, 0, 12, true, "0011110011000000"},
+        {"1010101011111100", 2, 0, 2, false, "0000000000000011"},
+        {"1010101010101010", 2, 0, 0, false, "none"},
+        {"0000000000000000", 4, 2, 16, false, "1100000011000000"},
+        {"0000000000000000", 6, 2, 16, true, "none"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cluster *c = test_cluster(CONF("CR_CPU", TWO));
+        struct node *n = node_of(c);
+        char text[64] = "none";
+        _cleanup_bitset_ struct bitset *out = bitset_new(n->units);
+        occupy(n, cases[i].busy);
+        const struct cores_want want = {.units = cases[i].units,
+                                        .per_socket = cases[i].per_socket,
+                                        .cyclic = cases[i].cyclic,
+                                        .together = 2};
+        if (cores_choose(n, &want, out))
+            put_units(n, out, text);
+        if (strcmp(text, cases[i].expected) != 0)
+            fail_msg("case %zu: %s", i, text);
+        assert_int_equal(cores_room(n, NULL, 0, NULL, 2), cases[i].room);
+        make_idle(n);
+        test_cluster_free(c);
+    }
+}
+
+/* Each socket gives at most the units that are left of it. */
 static void caps(void **state)
 {
     static const struct {
@@ -124,13 +172,10 @@ static void caps(void **state)
         occupy(n, cases[i].busy);
         const struct cores_want want = {.units = cases[i].units, .socket_left = cases[i].left};
         if (cores_choose(n, &want, out))
-            for (size_t k = 0; k < n->units; k++)
-                text[k] = bitset_test(out, k) ? '1' : '0';
-        text[strcmp(text, "none") ? n->units : 4] = 0;
+            put_units(n, out, text);
         assert_string_equal(text, cases[i].expected);
-        assert_int_equal(cores_room(n, 0, cases[i].left), cases[i].room);
-        n->free_units = n->units;
-        bitset_zero(n->busy);
+        assert_int_equal(cores_room(n, NULL, 0, cases[i].left, 1), cases[i].room);
+        make_idle(n);
         test_cluster_free(c);
     }
 }
@@ -250,12 +295,10 @@ static void users(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest list[] = {cmocka_unit_test(choices),
-                                      cmocka_unit_test(beyond),
-                                      cmocka_unit_test(caps),
-                                      cmocka_unit_test(counts),
-                                      cmocka_unit_test(specialised_cpus_are_those_of_the_node_line),
-                                      cmocka_unit_test(tasks),
-                                      cmocka_unit_test(users)};
+    const struct CMUnitTest list[] = {
+        cmocka_unit_test(choices), cmocka_unit_test(beyond),
+        cmocka_unit_test(caps),    cmocka_unit_test(cpus_of_a_core_are_taken_together),
+        cmocka_unit_test(counts),  cmocka_unit_test(specialised_cpus_are_those_of_the_node_line),
+        cmocka_unit_test(tasks),   cmocka_unit_test(users)};
     return cmocka_run_group_tests(list, NULL, NULL);
 }

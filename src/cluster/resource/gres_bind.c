@@ -51,6 +51,7 @@ static bool is_free(const struct search *f, const struct gres_stock *s, size_t d
     return f->idle || gres_device_is_free(s, device);
 }
 
+/* Where units are given together, those beside a near or a busy one are near or busy as well. */
 static struct bitset *units_near(const struct search *f, const char *cores)
 {
     struct bitset *near = bitset_new(f->n->units);
@@ -58,8 +59,12 @@ static struct bitset *units_near(const struct search *f, const char *cores)
         cores_of_list(f->n, cores, near);
     else
         bitset_fill(near);
-    if (!f->idle)
-        bitset_andnot(near, f->n->busy);
+    cores_add_together(f->n, f->b->want.together, near);
+    if (!f->idle) {
+        _cleanup_bitset_ struct bitset *busy = bitset_dup(f->n->busy);
+        cores_add_together(f->n, f->b->want.together, busy);
+        bitset_andnot(near, busy);
+    }
     return near;
 }
 
@@ -178,35 +183,43 @@ static unsigned find_groups(struct search *f, struct bitset *all)
     return best;
 }
 
-/* A unit that no group needs as its only one. */
-static long spare_unit(const struct search *f, unsigned mask, struct bitset *chosen)
+static void unset_range(struct bitset *set, size_t first, size_t count)
 {
-    for (long i = (long)chosen->size - 1; i >= 0; i--) {
+    for (size_t i = first; i < first + count; i++)
+        bitset_unset(set, i);
+}
+
+/* The first of units that are given together and that no group needs as its only ones. */
+static long find_spare_units(const struct search *f, unsigned mask, size_t together,
+                             struct bitset *chosen)
+{
+    for (long i = bitset_last(chosen); i >= 0; i--) {
         bool needed = false;
-        if (!bitset_test(chosen, (size_t)i))
+        if (!bitset_test(chosen, (size_t)i) || (size_t)i % together)
             continue;
-        bitset_unset(chosen, (size_t)i);
+        unset_range(chosen, (size_t)i, together);
         for (size_t g = 0; g < f->groups; g++)
             needed = needed || (mask >> g & 1 && bitset_test(f->group[g].near, (size_t)i) &&
                                 !bitset_intersects(f->group[g].near, chosen));
-        bitset_set(chosen, (size_t)i);
+        bitset_set_range(chosen, (size_t)i, together);
         if (!needed)
             return i;
     }
     return -1;
 }
 
-/* Each group has one of the units. */
+/* Each group has one of the units. A unit moves with those that are given together with it. */
 static bool spread_units(const struct search *f, unsigned mask, struct bitset *chosen)
 {
+    size_t together = f->b->want.together ? f->b->want.together : 1;
     for (size_t g = 0; g < f->groups; g++) {
         if (!(mask >> g & 1) || bitset_intersects(f->group[g].near, chosen))
             continue;
-        long out = spare_unit(f, mask, chosen);
+        long out = find_spare_units(f, mask, together, chosen);
         if (out < 0)
             return false;
-        bitset_unset(chosen, (size_t)out);
-        bitset_set(chosen, (size_t)bitset_next(f->group[g].near, 0));
+        unset_range(chosen, (size_t)out, together);
+        bitset_set_range(chosen, (size_t)bitset_next(f->group[g].near, 0), together);
     }
     return true;
 }

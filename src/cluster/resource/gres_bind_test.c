@@ -12,6 +12,12 @@
     "GresConf=1 NodeName=n Name=nic File=/dev/c0 Cores=0-3\n"                                      \
     "GresConf=1 NodeName=n Name=nic File=/dev/c1 Cores=4-7\n"                                      \
     "GresConf=1 NodeName=n Name=bare File=/dev/b[0-1]\n"
+#define CPUS                                                                                       \
+    "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nGresTypes=gpu\n"                    \
+    "NodeName=n Sockets=2 CoresPerSocket=2 ThreadsPerCore=2 RealMemory=1000 Gres=gpu:4\n"          \
+    "PartitionName=p Nodes=ALL\n"                                                                  \
+    "GresConf=1 NodeName=n Name=gpu File=/dev/g[0-1] Cores=0-1\n"                                  \
+    "GresConf=1 NodeName=n Name=gpu File=/dev/g[2-3] Cores=2-3\n"
 
 static void bits(struct bitset *set, const char *text)
 {
@@ -30,6 +36,7 @@ struct bind_case {
     const char *busy, *busy_gpu; /* units, devices */
     uint32_t gpu, nic, bare, units;
     const char *expected; /* units, GPUs, NICs; or "none" */
+    uint32_t together;    /* units that are given together */
 };
 
 static void check(struct cluster *c, const struct bind_case *t)
@@ -50,7 +57,7 @@ static void check(struct cluster *c, const struct bind_case *t)
     bits(n->busy, t->busy);
     bits(gpus->busy, t->busy_gpu);
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
-    const struct gres_bind bind = {amounts, count, {.units = t->units}};
+    const struct gres_bind bind = {amounts, count, {.units = t->units, .together = t->together}};
     bool done = gres_bind_choose(n, &bind, out, devices);
     if (done != gres_bind_fits(n, &bind, false))
         fail_msg("%s %s: what fits is not what is chosen", t->busy, t->busy_gpu);
@@ -66,6 +73,14 @@ static void check(struct cluster *c, const struct bind_case *t)
     bitset_zero(n->busy);
     bitset_zero(gpus->busy);
     n->free_units = n->units;
+}
+
+static void check_all(const char *conf, const struct bind_case *cases, size_t count)
+{
+    struct cluster *c = test_cluster(conf);
+    for (size_t i = 0; i < count; i++)
+        check(c, &cases[i]);
+    test_cluster_free(c);
 }
 
 static void choices(void **state)
@@ -93,11 +108,42 @@ static void choices(void **state)
         {"00000000", "0000", 4, 0, 0, 8, "11111111 1111"},
         {"00000000", "0000", 5, 0, 0, 8, "none"},
     };
-    struct cluster *c = test_cluster(NODE);
     (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++)
-        check(c, &cases[i]);
-    test_cluster_free(c);
+    check_all(NODE, cases, COUNT(cases));
+}
+
+/* Each unit is a CPU, each pair of them a core. */
+static void cores_move_as_a_whole_between_devices(void **state)
+{
+    static const struct bind_case cases[] = {
+        {"00000000", "0110", 2, 0, 0, 4, "11001100 1001", 2},
+        {"00000000", "0110", 2, 0, 0, 2, "none", 2}, /* one core near two devices apart */
+        {"10000010", "0110", 2, 0, 0, 4, "00111100 1001", 2},
+        {"10100000", "0000", 1, 0, 0, 2, "00001100 0010", 2}, /* threads of two cores */
+        {"10100000", "0011", 1, 0, 0, 2, "none", 2},
+        {"10000000", "0011", 1, 0, 0, 2, "00110000 1000", 2},
+    };
+    (void)state;
+    check_all(CPUS, cases, COUNT(cases));
+}
+
+/* The devices are near one core of their socket each. */
+static void whole_sockets_are_near_the_devices_of_their_cores(void **state)
+{
+    static const struct bind_case cases[] = {
+        {"00000000", "0000", 1, 0, 0, 4, "11110000 1000", 4},
+        {"00000000", "1100", 1, 0, 0, 4, "00001111 0010", 4},
+        {"00010000", "0000", 1, 0, 0, 4, "00001111 0010", 4}, /* the socket is not all free */
+        {"00010000", "0011", 1, 0, 0, 4, "none", 4},
+        {"00000000", "0110", 2, 0, 0, 8, "11111111 1001", 4},
+    };
+    (void)state;
+    check_all("SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nGresTypes=gpu\n"
+              "NodeName=n Sockets=2 CoresPerSocket=4 RealMemory=1000 Gres=gpu:4\n"
+              "PartitionName=p Nodes=ALL SelectTypeParameters=CR_Socket\n"
+              "GresConf=1 NodeName=n Name=gpu File=/dev/g[0-1] Cores=0\n"
+              "GresConf=1 NodeName=n Name=gpu File=/dev/g[2-3] Cores=4\n",
+              cases, COUNT(cases));
 }
 
 static void idle(void **state)
@@ -120,6 +166,9 @@ static void idle(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest list[] = {cmocka_unit_test(choices), cmocka_unit_test(idle)};
+    const struct CMUnitTest list[] = {
+        cmocka_unit_test(choices), cmocka_unit_test(cores_move_as_a_whole_between_devices),
+        cmocka_unit_test(whole_sockets_are_near_the_devices_of_their_cores),
+        cmocka_unit_test(idle)};
     return cmocka_run_group_tests(list, NULL, NULL);
 }

@@ -8,13 +8,14 @@
 #include "base/step_id.h"
 #include "cluster/job/job_set.h"
 #include "cluster/job/step_cpus.h"
+#include "cluster/job/whole_cores.h"
 #include "control/internal.h"
 
 /* CPUs of a node of the job that its tasks may use. */
 static uint32_t count_usable_cpus(const struct cluster *c, const struct job *j, size_t at)
 {
     const struct alloc_node *a = &attempt_of(j)->alloc.data[at];
-    return node_usable_cpus(c->nodes.data[a->node], a->cpus, j->want.use_threads);
+    return whole_cores_usable_cpus(&j->want, c->nodes.data[a->node], a->cpus);
 }
 
 /* "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
@@ -175,8 +176,9 @@ Pb__NodeShare *facts_pack_share(const struct control *c, const struct job *j,
     const struct node *n = c->cluster->nodes.data[a->node];
     s->node = (char *)n->name;
     s->cpus = a->cpus;
-    if (node_usable_cpus(n, a->cpus, j->want.use_threads) < a->cpus)
-        SET(s, usable_cpus, node_usable_cpus(n, a->cpus, j->want.use_threads));
+    uint32_t usable = whole_cores_usable_cpus(&j->want, n, a->cpus);
+    if (usable < a->cpus)
+        SET(s, usable_cpus, usable);
     SET(s, mem_mib, alloc_memory_mib(a));
     SET(s, cpu_set, facts_pack_cpus(c, a, arena));
     s->n_gres = a->gres.len;

@@ -8,6 +8,8 @@
 
 #include "base/hostlist.h"
 #include "cluster/job/step_ports.h"
+#include "cluster/job/whole_cores.h"
+#include "cluster/resource/gres_link.h"
 #include "conf/conf_sets.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
@@ -100,13 +102,17 @@ static uint32_t cap_u32(uint64_t n)
 static uint32_t used_threads(const struct step_layout *l, const struct node *n)
 {
     uint32_t use = OR(l->spec, threads_per_core, l->j->want.use_threads);
-    return use < n->threads && n->cpus_per_unit >= n->threads ? use : 0;
+    bool has_cores =
+        n->cpus_per_unit >= n->threads ||
+        whole_cores_units(&l->j->want, n->threads, n->cpus_per_unit, n->units) == n->threads;
+    return use < n->threads && has_cores ? use : 0;
 }
 
 /* How many of 'cpus' CPUs of a node tasks may use: with --threads-per-core fewer. */
 static uint32_t usable_cpus(const struct step_layout *l, const struct node *n, uint32_t cpus)
 {
-    return node_usable_cpus(n, cpus, OR(l->spec, threads_per_core, l->j->want.use_threads));
+    uint32_t use = used_threads(l, n);
+    return use ? cpus / n->threads * use : cpus;
 }
 
 /* Tasks that so many CPUs of a node hold. */

@@ -83,6 +83,43 @@ static void by_cpu(void **state)
     expect(conf, "", "n=4 tasks-per-socket=2", "a1:4/0");
 }
 
+/* Of CPUs, those that leave threads of their cores unused take whole cores. */
+static void jobs_that_leave_threads_unused_get_whole_cores(void **state)
+{
+    (void)state;
+    static const char *const conf = CONF("CR_CPU");
+    expect(conf, "", "n=4 threads=1 x=b[1-2]", "a1:8/0");
+    expect(conf, "", "n=4 threads=2 x=b[1-2]", "a1:4/0");
+    expect(conf, "", "n=2 c=2 threads=1 x=b[1-2]", "a1:8/0");
+    expect(conf, "", "n=8 threads=1 w=a1 N=1", "a1:16/0");
+    expect(conf, "", "n=9 threads=1 w=a1 N=1", "never");
+    expect(conf, "", "n=12 threads=1 x=b[1-2]", "a1:16/0 a2:8/0");
+    expect(conf, "a1:1", "n=7 threads=1 w=a1 N=1", "a1:14/0"); /* one core is not whole */
+    expect(conf, "a1:1", "n=8 threads=1 w=a1 N=1", "busy");
+    expect(conf, "a1:3", "n=6 threads=1 w=a1 N=1", "a1:12/0");
+    expect(conf, "a1:3", "n=7 threads=1 w=a1 N=1", "busy");
+    expect(conf, "", "n=2 threads=1 tasks-per-socket=1 w=a1", "a1:4/0");
+    expect(conf, "", "n=3 threads=1 tasks-per-socket=1 w=a1 N=1", "never");
+    expect(conf, "", "n=3 threads=1 tasks-per-core=1 w=a1", "a1:6/0");
+    expect(conf, "", "threads=1 mincpus=3 w=a1", "a1:6/0");
+    expect(conf, "", "n=2 threads=1 w=b1", "b1:2/0"); /* cores of one thread */
+    expect(CONF("CR_CPU_Memory"), "", "n=4 threads=1 mem-per-cpu=100 w=a1", "a1:8/400");
+}
+
+/* A socket of four cores of two threads gives a partition with MaxCPUsPerSocket=3 one whole core.
+ */
+static void whole_cores_of_a_share_of_sockets(void **state)
+{
+    (void)state;
+    static const char *const conf = CONF("CR_CPU") "PartitionName=p Nodes=a1 MaxCPUsPerSocket=3\n";
+    expect(conf, "", "p=p n=2 threads=1", "a1:4/0");
+    expect(conf, "", "p=p n=3 threads=1", "never");
+    expect(conf, "", "p=p c=3 threads=1", "never");
+    expect(conf, "", "p=p threads=1 mincpus=3", "never");
+    expect(conf, "", "p=p n=6", "a1:6/0");
+    expect(conf, "", "p=p n=7", "never");
+}
+
 /* CPUs that are for no task, of --mincpus and --cpus-per-gpu, are of any socket. */
 static void beyond_tasks(void **state)
 {
@@ -114,6 +151,56 @@ static void by_socket(void **state)
     expect(conf, "a1:1", "n=9 w=a1 N=1 mem=1", "busy");
 }
 
+/* A partition gives whole sockets to its jobs, where the cluster gives cores. */
+static void jobs_of_a_partition_have_whole_sockets(void **state)
+{
+    (void)state;
+    static const char *const conf =
+        "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core,CR_CORE_DEFAULT_DIST_BLOCK\n"
+        "GresTypes=gpu\n"
+        "NodeName=a[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2\n"
+        "NodeName=b1 Sockets=4 CoresPerSocket=2 Gres=gpu:3\n"
+        "NodeName=s1 Sockets=2 CoresPerSocket=8 CoreSpecCount=1\n"
+        "PartitionName=q Nodes=ALL\n"
+        "PartitionName=p Nodes=ALL SelectTypeParameters=CR_Socket\n";
+    expect(conf, "", "p=p n=1 x=b1,s1", "a1:4/0");
+    expect(conf, "", "p=p n=9 x=b1,s1", "a1:8/0");
+    expect(conf, "", "p=p n=5 threads=1 w=a1", "a1:8/0"); /* four of a socket */
+    expect(conf, "a1:1", "p=p n=8 w=a1 N=1", "a1:4/0");
+    expect(conf, "a1:1", "p=p n=9 w=a1 N=1", "busy");
+    expect(conf, "a1:5", "p=p n=1 w=a1", "busy"); /* of each socket one at least */
+    expect(conf, "", "p=p n=3 w=b1 x=a[1-2]", "b1:4/0");
+    expect(conf, "b1:5", "p=p n=2 w=b1", "b1:2/0");
+    expect(conf, "", "p=p n=2 tasks-per-socket=1 w=b1 N=1", "b1:4/0");
+    expect(conf, "b1:3", "p=p n=3 tasks-per-socket=1 w=b1 N=1", "busy");
+    expect(conf, "", "p=p gres=gpu:3 cpus-per-gpu=1", "b1:4/0+gpu=3");
+    expect(conf, "", "p=p exclusive w=b1", "b1:8/0+gpu=3");
+    expect(conf, "s1:1", "p=p n=3 w=s1", "s1:3/0"); /* cores where a socket is not whole */
+    expect(conf, "", "p=p n=33 N=1", "never");
+}
+
+/* A planned start waits until so few cores are in use that a socket is free wherever they are. */
+static void a_socket_is_planned_for_when_it_is_surely_free(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster("SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
+                                     "NodeName=n1 Sockets=2 CoresPerSocket=4\n"
+                                     "PartitionName=q Nodes=ALL\n"
+                                     "PartitionName=p Nodes=ALL SelectTypeParameters=CR_Socket\n");
+    test_up(c);
+    test_run(c, 1, "n1:5", 300); /* both sockets */
+    test_run(c, 2, "n1:2", 400);
+    test_run(c, 3, "n1:1", 500);
+    struct job *one = test_job(c, 4, "p=p n=1"), *both = test_job(c, 5, "p=p n=5");
+    struct selection where = {0};
+    _cleanup_bitset_ struct bitset *set = select_candidates(c, one);
+    one->limit_sec = both->limit_sec = 60;
+    assert_int_equal(test_earliest(c, one, set, 100, &where), 400);
+    assert_int_equal(test_earliest(c, both, set, 100, &where), 500);
+    select_done(&where);
+    test_cluster_free(c);
+}
+
 static void one_user(void **state)
 {
     (void)state;
@@ -139,8 +226,15 @@ static void one_user(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_core), cmocka_unit_test(by_cpu),
-                                       cmocka_unit_test(beyond_tasks), cmocka_unit_test(by_socket),
-                                       cmocka_unit_test(one_user)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_core),
+        cmocka_unit_test(by_cpu),
+        cmocka_unit_test(jobs_that_leave_threads_unused_get_whole_cores),
+        cmocka_unit_test(whole_cores_of_a_share_of_sockets),
+        cmocka_unit_test(beyond_tasks),
+        cmocka_unit_test(by_socket),
+        cmocka_unit_test(jobs_of_a_partition_have_whole_sockets),
+        cmocka_unit_test(a_socket_is_planned_for_when_it_is_surely_free),
+        cmocka_unit_test(one_user)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

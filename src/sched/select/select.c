@@ -103,7 +103,7 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
     uint32_t cpus = least_cpus(r);
     const struct amounts wanted = find_wanted(r, k, cpus, 0);
     return k->nodes && !k->future && k->cpus >= cpus &&
-           select_part_cpus(&j->part->conf, k) >= cpus && k->sockets >= r->sockets &&
+           select_part_cpus(&j->part->conf, r, k) >= cpus && k->sockets >= r->sockets &&
            k->cores >= r->cores &&
            (k->threads >= r->threads || (r->threads == 1 && k->threads == 1)) &&
            k->tmp_mib >= r->tmp_mib && amounts_are_within(&wanted, &k->amounts) &&
@@ -206,11 +206,49 @@ static uint32_t gres_fit(const struct cluster *c, const struct request *r,
     return (uint32_t)limit_by_gpus(r, most < tasks ? most : tasks, per_node + job);
 }
 
+/* Sockets that are surely free beside units in use of which only the number is known. So a planned
+ * start is one that other jobs cannot prevent by their choice of cores. */
+static uint32_t count_sure_sockets(const struct node_kind *k, const struct select_room *room,
+                                   uint32_t sockets)
+{
+    uint32_t used = k->units > room->units ? k->units - room->units : 0;
+    return used < sockets ? sockets - used : 0;
+}
+
+/* The same room with whole cores, or sockets, for units. Of a node in another view than the present
+ * one it is not known which cores are free as a whole. */
+static struct select_room find_room_of_cores(const struct cluster *c, const struct job *j,
+                                             const struct node_kind *k,
+                                             const struct select_room *room, uint32_t together)
+{
+    struct select_room cores = *room;
+    cores.units = room->units / together;
+    cores.together = together;
+    if (room->node) {
+        _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, room->node);
+        uint32_t idle = cores_room(room->node, room->busy, 0, left, together) / together;
+        cores.units = idle < cores.units ? idle : cores.units;
+    } else if (j->want.whole_sockets) {
+        cores.units = count_sure_sockets(k, room, k->units / together);
+    }
+    return cores;
+}
+
 uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
                           const struct select_room *room, uint64_t *more)
 {
     const struct request *r = &j->want;
+    const struct node_kind *given = k;
+    struct node_kind kind_of_cores;
+    struct select_room room_of_cores;
     struct select_served served;
+    uint32_t together = select_units_together(r, k);
+    if (together > 1) {
+        kind_of_cores = select_kind_of_cores(r, k);
+        room_of_cores = find_room_of_cores(c, j, k, room, together);
+        k = &kind_of_cores;
+        room = &room_of_cores;
+    }
     if (room->units == 0 || (r->exclusive && !room->whole) ||
         !find_served(r, k, &room->amounts, &served))
         return 0;
@@ -228,7 +266,7 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
         tasks = r->exclusive ? tasks : select_tasks_paid_for(c, j, k, room, cpus, tasks);
     }
     if (tasks && room->like)
-        tasks = select_tasks_bound(c, j, k, room, tasks, more);
+        tasks = select_tasks_bound(c, j, given, room, tasks, more);
     if (tasks > c->conf->max_tasks_per_node)
         tasks = c->conf->max_tasks_per_node;
     if (!r->ntasks_per_node || tasks < r->ntasks_per_node)
@@ -243,14 +281,16 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
     struct select_room room = {view->units[node], select_part_cpus_left(j, k, view, node),
                                view->amounts[node], view->whole[node],
                                view->gres ? view->gres + node * c->pool.gres_kinds : NULL};
+    room.busy = view->busy ? view->busy[node] : NULL;
     bool bound = request_is_bound(&j->want);
-    if (view->present && (j->want.tasks_per_socket || bound))
+    bool together = select_units_together(&j->want, k) > 1;
+    if (view->present && (j->want.tasks_per_socket || bound || together))
         room.node = c->nodes.data[node];
     if (bound)
         room.like = c->nodes.data[node];
     bool capped = j->part->conf.max_cpus_per_socket != UINT32_MAX;
     if (capped && view->present && !j->want.exclusive)
-        room.units = select_part_units_left(c, j, node, room.units);
+        room.units = select_part_units_left(c, j, node, room.busy, room.units);
     if (view->most && room.units > view->most[node]) {
         room.units = view->most[node];
         room.whole = false;
@@ -348,7 +388,7 @@ static bool add_share(const struct cluster *c, const struct job *j, const struct
                       .units = cores.units,
                       .per_socket = cores.per_socket,
                       .beyond = cores.beyond};
-    s.amounts = find_wanted(r, n, s.units * select_cpus_used(r, n), gpus);
+    s.amounts = find_wanted(r, n, select_count_cpus_used(r, n, s.units), gpus);
     if (r->exclusive) { /* suspended jobs keep theirs */
         struct amounts none = {0};
         amounts_limit(&s.amounts, &view->amounts[p->node]);
@@ -483,7 +523,7 @@ struct neighbour { /* what the last node had, when that is all there is to it, a
 static bool neighbours_take_the_same(const struct job *j)
 {
     const struct request *r = &j->want;
-    return !r->tasks_per_socket && !r->gres.list.len &&
+    return !r->tasks_per_socket && !r->use_threads && !r->whole_sockets && !r->gres.list.len &&
            j->part->conf.max_cpus_per_node == UINT32_MAX &&
            j->part->conf.max_cpus_per_socket == UINT32_MAX;
 }

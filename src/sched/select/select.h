@@ -14,19 +14,23 @@ struct select_room { /* on a node */
     const uint64_t *gres;    /* by kind of generic resource */
     const struct node *node; /* as it is now, to look at its sockets; NULL: not known */
     const struct node
-        *like; /* of its kind, to look at what is near what; NULL: need not be known */
+        *like;         /* of its kind, to look at what is near what; NULL: need not be known */
+    uint32_t together; /* units that are one here: select_kind_of_cores(); 0: each is */
+    const struct bitset *busy; /* units of 'node' that are in use; NULL: those of now */
 };
 
 /* --- select_cap.c: what a partition's jobs together may have of a node ---------------------------
  */
 
-uint32_t select_part_cpus(const struct conf_part *p, const struct node_kind *k); /* in all */
+/* In all. */
+uint32_t select_part_cpus(const struct conf_part *p, const struct request *r,
+                          const struct node_kind *k);
 /* CPUs that are left of it. */
 uint32_t select_part_cpus_left(const struct job *j, const struct node_kind *k,
                                const struct free_view *view, uint32_t node);
-/* Of so many free units, those that are left of each socket. */
+/* Of so many free units, those that are left of each socket; 'busy' as in struct select_room. */
 uint32_t select_part_units_left(const struct cluster *c, const struct job *j, uint32_t node,
-                                uint32_t units);
+                                const struct bitset *busy, uint32_t units);
 
 /* Whether a node of this kind could take a task of the job, were it idle and alone to choose. */
 /* What of a row of the node's generic resources the request may have: the row, or 'out'. */
@@ -54,7 +58,14 @@ struct amounts select_least(const struct request *r, uint64_t cpus);
 
 /* Of a unit's CPUs, those that tasks may use: --threads-per-core. */
 uint32_t select_cpus_used(const struct request *r, const struct node_kind *k);
-/* Units of a node that so many tasks and GPUs of the job take. Those of CPUs that are for no task
+/* Units of a node that the job gets together, as the CPUs of a core; 1: single ones. */
+uint32_t select_units_together(const struct request *r, const struct node_kind *k);
+/* The same kind of node where these are one unit. */
+struct node_kind select_kind_of_cores(const struct request *r, const struct node_kind *k);
+/* The number of CPUs that tasks may use, when the job has that number of units. */
+uint32_t select_count_cpus_used(const struct request *r, const struct node_kind *k, uint32_t units);
+/* Units of a node that this number of tasks and GPUs of the job takes. Those of CPUs that are for
+ * no task
  * (--mincpus, --cpus-per-gpu) may be of any socket. */
 struct cores_want select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
                                uint64_t gpus);

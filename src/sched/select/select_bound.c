@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/job/whole_cores.h"
 #include "cluster/resource/gres_bind.h"
 #include "sched/select/select.h"
 
@@ -33,8 +34,11 @@ bool select_is_bound(const struct cluster *c, const struct job *j, const struct 
 {
     const struct node *n = c->nodes.data[s->node];
     _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, n);
-    const struct cores_want want = {
-        .units = s->units, .per_socket = s->per_socket, .beyond = s->beyond, .socket_left = left};
+    const struct cores_want want = {.units = s->units,
+                                    .per_socket = s->per_socket,
+                                    .beyond = s->beyond,
+                                    .together = whole_units_on(&j->want, n),
+                                    .socket_left = left};
     const struct gres_bind bind = {out->gres.data + s->gres_at, s->gres_len, want};
     return gres_bind_fits(n, &bind, !view->present);
 }

@@ -5,12 +5,14 @@
 #include "cluster/resource/cores.h"
 #include "sched/select/select.h"
 
-uint32_t select_part_cpus(const struct conf_part *p, const struct node_kind *k)
+/* A job that gets whole cores gets none of which a socket's share has only some CPUs. */
+uint32_t select_part_cpus(const struct conf_part *p, const struct request *r,
+                          const struct node_kind *k)
 {
     if (p->max_cpus_per_socket == UINT32_MAX)
         return p->max_cpus_per_node;
-    uint64_t units = (uint64_t)p->max_cpus_per_socket / k->cpus_per_unit * k->sockets;
-    uint64_t cpus = units * k->cpus_per_unit;
+    uint64_t core = (uint64_t)k->cpus_per_unit * select_units_together(r, k);
+    uint64_t cpus = p->max_cpus_per_socket / core * core * k->sockets;
     return cpus < p->max_cpus_per_node ? (uint32_t)cpus : p->max_cpus_per_node;
 }
 
@@ -19,7 +21,7 @@ uint32_t select_part_cpus(const struct conf_part *p, const struct node_kind *k)
 uint32_t select_part_cpus_left(const struct job *j, const struct node_kind *k,
                                const struct free_view *view, uint32_t node)
 {
-    uint32_t most = select_part_cpus(&j->part->conf, k), used = 0;
+    uint32_t most = select_part_cpus(&j->part->conf, &j->want, k), used = 0;
     if (most != UINT32_MAX && view->present && j->part->used_cpus)
         used = j->part->used_cpus[node];
     return most > used ? most - used : 0;
@@ -27,10 +29,11 @@ uint32_t select_part_cpus_left(const struct job *j, const struct node_kind *k,
 
 /* With MaxCPUsPerSocket. */
 uint32_t select_part_units_left(const struct cluster *c, const struct job *j, uint32_t node,
-                                uint32_t units)
+                                const struct bitset *busy, uint32_t units)
 {
     const struct node *n = c->nodes.data[node];
+    const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
     _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, n);
-    uint32_t room = cores_room(n, 0, left);
+    uint32_t room = cores_room(n, busy, 0, left, select_units_together(&j->want, k));
     return room < units ? room : units;
 }

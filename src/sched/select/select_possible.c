@@ -24,7 +24,7 @@ static struct most most_of(const struct cluster *c, const struct part *p, const 
     struct most m = {0};
     for (size_t i = 0; i < c->pool.kinds.len; i++) {
         const struct node_kind *k = &c->pool.kinds.data[i];
-        uint32_t most = select_part_cpus(&p->conf, k), cpus = k->cpus < most ? k->cpus : most;
+        uint32_t most = select_part_cpus(&p->conf, r, k), cpus = k->cpus < most ? k->cpus : most;
         if (count[i] == 0)
             continue;
         m.nodes += count[i];
@@ -106,8 +106,8 @@ static void look_idle(const struct cluster *c, const struct job *j, const struct
 {
     for (size_t i = 0; i < c->pool.kinds.len; i++) {
         const struct node_kind *k = &c->pool.kinds.data[i];
-        struct select_room room = {k->units, select_part_cpus(&j->part->conf, k), k->amounts, true,
-                                   k->gres_total};
+        struct select_room room = {k->units, select_part_cpus(&j->part->conf, &j->want, k),
+                                   k->amounts, true, k->gres_total};
         room.like = request_is_bound(&j->want) ? first_of(c, i) : NULL;
         bool could = select_kind_could(c, j, k) && constraint_match(con, k->features, which);
         idle[i] = (struct idle){0};

@@ -2,6 +2,7 @@
 /* How many units of a node tasks take, and how many tasks its units hold. */
 #include <stdlib.h>
 
+#include "cluster/job/whole_cores.h"
 #include "cluster/resource/cores.h"
 #include "sched/select/select.h"
 
@@ -13,7 +14,28 @@ uint32_t select_cpus_used(const struct request *r, const struct node_kind *k)
     return k->cpus_per_unit / k->threads * r->use_threads;
 }
 
-/* Units that so many tasks, of so many CPUs in all, take of one socket, or where that does not
+uint32_t select_units_together(const struct request *r, const struct node_kind *k)
+{
+    uint32_t cpus = whole_cores_units(r, k->threads, k->cpus_per_unit, k->units);
+    return cpus > 1 ? cpus : whole_sockets_units(r, k->sockets, k->units, k->spec_cpus);
+}
+
+struct node_kind select_kind_of_cores(const struct request *r, const struct node_kind *k)
+{
+    struct node_kind cores = *k;
+    uint32_t together = select_units_together(r, k);
+    cores.units /= together;
+    cores.cpus_per_unit *= together;
+    return cores;
+}
+
+uint32_t select_count_cpus_used(const struct request *r, const struct node_kind *k, uint32_t units)
+{
+    const struct node_kind cores = select_kind_of_cores(r, k);
+    return units / select_units_together(r, k) * select_cpus_used(r, &cores);
+}
+
+/* Units that tasks with 'cpus' CPUs in all take of one socket, or of a node where sockets do not
  * matter. */
 static uint64_t count_units_of_socket(const struct request *r, const struct node_kind *k,
                                       uint64_t tasks, uint64_t cpus)
@@ -32,8 +54,9 @@ static uint32_t count_units_per_socket(const struct request *r, const struct nod
     return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
-/* Units that so many tasks take of a node. */
-static uint64_t count_units_of_node(const struct request *r, const struct node_kind *k, uint64_t tasks)
+/* Units that the tasks take of a node. */
+static uint64_t count_units_of_node(const struct request *r, const struct node_kind *k,
+                                    uint64_t tasks)
 {
     if (!r->tasks_per_socket)
         return count_units_of_socket(r, k, tasks, (r->overcommit ? 1 : tasks) * r->cpus_per_task);
@@ -72,7 +95,9 @@ uint32_t select_tasks_by_cores(const struct cluster *c, const struct job *j,
                                         .used = select_cpus_used(r, k),
                                         .cpus = r->cpus_per_task,
                                         .per_unit = (uint32_t)per_unit,
-                                        .socket_left = left};
+                                        .together = room->together,
+                                        .socket_left = left,
+                                        .busy = room->busy};
         if (room->node)
             by_socket = cores_tasks(room->node, &pack);
         tasks = by_socket < tasks ? by_socket : tasks;
@@ -88,7 +113,8 @@ static uint32_t count_spread_units(const struct cluster *c, const struct job *j,
     if (!per_socket || !room->node)
         return UINT32_MAX;
     _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, room->node);
-    return cores_room(room->node, per_socket, left);
+    uint32_t together = room->together ? room->together : 1;
+    return cores_room(room->node, room->busy, per_socket * together, left, together) / together;
 }
 
 uint32_t select_tasks_paid_for(const struct cluster *c, const struct job *j,
@@ -106,13 +132,17 @@ uint32_t select_tasks_paid_for(const struct cluster *c, const struct job *j,
 struct cores_want select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,
                                uint64_t gpus)
 {
+    const struct node_kind cores = select_kind_of_cores(r, k);
+    uint32_t together = select_units_together(r, k);
     uint64_t cpus = gpus * r->cpus_per_gpu > r->min_cpus ? gpus * r->cpus_per_gpu : r->min_cpus;
-    uint64_t own = count_units_of_node(r, k, tasks), units = count_units_of_socket(r, k, tasks, cpus);
+    uint64_t own = count_units_of_node(r, &cores, tasks),
+             units = count_units_of_socket(r, &cores, tasks, cpus);
     if (r->exclusive)
-        return (struct cores_want){.units = k->units};
+        return (struct cores_want){.units = k->units, .together = together};
     units = own > units ? own : units;
-    struct cores_want want = {.units = units ? (uint32_t)units : 1,
-                              .per_socket = count_units_per_socket(r, k)};
-    want.beyond = want.per_socket ? want.units - (uint32_t)own : 0;
+    struct cores_want want = {.units = (units ? (uint32_t)units : 1) * together,
+                              .per_socket = count_units_per_socket(r, &cores) * together,
+                              .together = together};
+    want.beyond = want.per_socket ? want.units - (uint32_t)own * together : 0;
     return want;
 }
