@@ -104,7 +104,7 @@ static void warn_of_overlap(struct conf_loader *l, const struct conf_part *p)
 static void warn_of_memory(struct conf_loader *l, const struct conf_part *p)
 {
     const struct conf *c = l->conf;
-    if (!(c->cr & CONF_CR_MEMORY) || c->def_mem_per_cpu_mib || c->def_mem_per_node_mib ||
+    if (!conf_part_counts_memory(c, p) || c->def_mem_per_cpu_mib || c->def_mem_per_node_mib ||
         p->def_mem_per_cpu_mib || p->def_mem_per_node_mib)
         return;
     conf_warn(l, (struct conf_place){p->file, p->line},

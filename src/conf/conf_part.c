@@ -219,6 +219,82 @@ static int name_check(const struct conf_row *row, const char *name, struct err *
     return fault ? conf_fail(row->at, err, "PartitionName=%s: %s", name, fault) : 0;
 }
 
+/* Whether it is one of the four values that a partition may have. */
+static bool is_part_select_value(int bits)
+{
+    unsigned units = CONF_CR_CORE | CONF_CR_SOCKET;
+    return bits > 0 && (unsigned)bits & units && !((unsigned)bits & ~(units | CONF_CR_MEMORY));
+}
+
+const char *conf_part_select_parameters(const struct conf *c, const struct conf_part *p)
+{
+    bool may = c->select == CONF_SELECT_CONS && c->cr & (CONF_CR_CORE | CONF_CR_SOCKET);
+    const char *own = p ? p->select_type_parameters : NULL;
+    const struct conf_place nowhere = {0};
+    int bits = may && own ? conf_cr_parse(own, nowhere, NULL) : 0;
+    return is_part_select_value(bits) ? own : NULL;
+}
+
+/* Its own SelectTypeParameters, or those of the cluster. */
+static unsigned find_cr(const struct conf *c, const struct conf_part *p)
+{
+    const char *own = conf_part_select_parameters(c, p);
+    const struct conf_place nowhere = {0};
+    return own ? (unsigned)conf_cr_parse(own, nowhere, NULL) : c->cr;
+}
+
+bool conf_part_counts_memory(const struct conf *c, const struct conf_part *p)
+{
+    return find_cr(c, p) & CONF_CR_MEMORY;
+}
+
+bool conf_part_gives_sockets(const struct conf *c, const struct conf_part *p)
+{
+    return c->cr & CONF_CR_CORE && find_cr(c, p) & CONF_CR_SOCKET;
+}
+
+/* Which of it does not replace what the cluster says. */
+static int check_select_parameters(struct conf_loader *l, const struct conf_value *v,
+                                   const struct conf_part *p, struct err *err)
+{
+    const struct conf *c = l->conf;
+    const char *own = p->select_type_parameters;
+    int bits = own ? conf_cr_parse(own, v->at, NULL) : 0;
+    if (bits < 0)
+        return conf_fail(v->at, err,
+                         "partition %s: SelectTypeParameters=%s: use CR_Core or CR_Socket, each "
+                         "with _Memory or without",
+                         p->name, own);
+    if (!own)
+        return 0;
+    conf_cr_warn(l, own, v->at);
+    unsigned units = (unsigned)bits & (CONF_CR_CORE | CONF_CR_SOCKET);
+    if (!bits && str_case_eq(own, "NONE"))
+        return 0;
+    if (!is_part_select_value(bits))
+        conf_warn(l, v->at,
+                  "partition %s: SelectTypeParameters=%s is ignored: use CR_Core or CR_Socket, "
+                  "each with _Memory or without",
+                  p->name, own);
+    else if (!conf_part_select_parameters(c, p))
+        conf_warn(l, v->at,
+                  "partition %s: SelectTypeParameters=%s is ignored: that of the cluster is not "
+                  "CR_Core or CR_Socket",
+                  p->name, own);
+    else if (units & CONF_CR_CORE && c->cr & CONF_CR_SOCKET)
+        conf_warn(l, v->at,
+                  "partition %s: SelectTypeParameters=%s: its jobs are given sockets, as those of "
+                  "the cluster; only whether memory is counted is its own",
+                  p->name, own);
+    else if (conf_part_gives_sockets(c, p) &&
+             (p->share == CONF_SHARE_FORCE || p->share == CONF_SHARE_YES))
+        conf_warn(l, v->at,
+                  "partition %s: SelectTypeParameters=%s: jobs that may share cores "
+                  "(OverSubscribe) are given cores",
+                  p->name, own);
+    return 0;
+}
+
 /* What two keys of a partition say together. */
 static int part_check(struct conf_loader *l, const struct conf_row *row, struct conf_part *p,
                       struct err *err)
@@ -257,15 +333,7 @@ static int part_check(struct conf_loader *l, const struct conf_row *row, struct 
             return rc;
     }
     p->job_defaults = NULL; /* the two keys have it now */
-    if (p->select_type_parameters) {
-        int rc = conf_cr_parse(p->select_type_parameters,
-                               row->value[CONF_PART_KEY_select_type_parameters].at, err);
-        if (rc < 0)
-            return rc;
-        conf_cr_warn(l, p->select_type_parameters,
-                     row->value[CONF_PART_KEY_select_type_parameters].at);
-    }
-    return 0;
+    return check_select_parameters(l, &row->value[CONF_PART_KEY_select_type_parameters], p, err);
 }
 
 static int part_add(struct conf_loader *l, const struct conf_row *row, struct err *err)

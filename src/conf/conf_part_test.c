@@ -28,7 +28,8 @@ static void bad_rows(void **state)
         {NODES "PartitionName=p MaxCPUsPerNode=0\n", "t.conf:4: ", "MaxCPUsPerNode=0"},
         {NODES "PartitionName=p ReqResv=x\n", "t.conf:4: ", "ReqResv=x"},
         {NODES "PartitionName=p Alternate=q\n", "t.conf:4: ", "Alternate=q is not a partition"},
-        {NODES "PartitionName=p SelectTypeParameters=CR_What\n", "t.conf:4: ", "'CR_What'"},
+        {NODES "PartitionName=p SelectTypeParameters=CR_What\n", "t.conf:4: ",
+         "partition p: SelectTypeParameters=CR_What: use CR_Core or CR_Socket, each with"},
         {NODES "PartitionName=DEFAULT Nodes=n9\nPartitionName=p\n", "t.conf:4: ", "node n9"},
         {NODES "NodeSet=s\nPartitionName=p Nodes=s\n", "t.conf:4: ", "give Nodes or Feature"},
         {NODES "NodeSet=n1 Feature=x\n", "t.conf:4: ", "name of a node"},
@@ -53,6 +54,59 @@ static void warnings(void **state)
 
     (void)state;
     test_warned(cases, COUNT(cases));
+}
+
+/* SelectTypeParameters of a partition replaces that of the cluster where both are of the four. */
+static void memory_is_counted_as_the_partition_says(void **state)
+{
+    static const struct {
+        const char *cluster, *part;
+        bool counts;
+        const char *own; /* what is shown; NULL: none */
+        const char *warned;
+    } cases[] = {
+        {"CR_Core_Memory", NULL, true, NULL, NULL},
+        {"CR_Core_Memory", "CR_Core", false, "CR_Core", NULL},
+        {"CR_Core", "CR_Core_Memory", true, "CR_Core_Memory", NULL},
+        {"CR_Core", "cr_core_memory", true, "cr_core_memory", NULL},
+        {"CR_Core,CR_LLN", "CR_Core_Memory", true, "CR_Core_Memory", NULL},
+        {"CR_Socket", "CR_Socket_Memory", true, "CR_Socket_Memory", NULL},
+        {"CR_Socket_Memory", "CR_Socket", false, "CR_Socket", NULL},
+        {"CR_Core_Memory", "CR_Socket", false, "CR_Socket", NULL},
+        {"CR_Core_Memory", "CR_Socket OverSubscribe=FORCE:2", false, "CR_Socket",
+         "(OverSubscribe) are given cores"},
+        {"CR_Core", "CR_Socket_Memory OverSubscribe=EXCLUSIVE", true, "CR_Socket_Memory", NULL},
+        {"CR_Socket", "CR_Core_Memory", true, "CR_Core_Memory", "its jobs are given sockets"},
+        {"CR_Core_Memory", "NONE", true, NULL, NULL},
+        {"CR_Core_Memory", "CR_CPU", true, NULL, "CR_CPU is ignored: use CR_Core or CR_Socket"},
+        {"CR_Core", "CR_Memory", false, NULL, "CR_Memory is ignored: use CR_Core or CR_Socket"},
+        {"CR_Core_Memory", "CR_Core,CR_LLN", true, NULL, "CR_LLN is ignored: use CR_Core or"},
+        {"CR_CPU_Memory", "CR_Core", true, NULL, "CR_Core is ignored: that of the cluster"},
+        {"CR_Memory", "CR_Core", true, NULL, "CR_Core is ignored: that of the cluster"},
+        {"CR_CPU", "CR_Core_Memory", false, NULL, "CR_Core_Memory is ignored: that of the"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct conf_report report = {0};
+        _cleanup_free_ char *text =
+            mem_printf(HEAD "SelectType=select/cons_tres\nSelectTypeParameters=%s\nNodeName=n1\n"
+                            "PartitionName=p Nodes=n1%s%s\n",
+                       cases[i].cluster, cases[i].part ? " SelectTypeParameters=" : "",
+                       cases[i].part ? cases[i].part : "");
+        struct conf *c = test_load(text, &report);
+        const char *own = conf_part_select_parameters(c, &c->parts.data[0]);
+        bool warned = false, any = false;
+        vec_foreach (&report.warnings, w) {
+            any |= strstr(w->text, "partition p: SelectTypeParameters") != NULL;
+            warned |= cases[i].warned && strstr(w->text, cases[i].warned);
+        }
+        if (conf_part_counts_memory(c, &c->parts.data[0]) != cases[i].counts ||
+            (own ? !cases[i].own || strcmp(own, cases[i].own) != 0 : cases[i].own != NULL) ||
+            any != (cases[i].warned != NULL) || warned != any)
+            fail_msg("%s, %s", cases[i].cluster, cases[i].part ? cases[i].part : "none");
+        conf_free(c);
+        conf_report_done(&report);
+    }
 }
 
 static void defaults(void **state)
@@ -189,6 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_rows),
         cmocka_unit_test(warnings),
+        cmocka_unit_test(memory_is_counted_as_the_partition_says),
         cmocka_unit_test(defaults),
         cmocka_unit_test(values),
         cmocka_unit_test(nodes_to_submit_from_have_an_older_name),

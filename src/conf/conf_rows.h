@@ -129,6 +129,13 @@ const char *conf_part_name_fault(const char *name);
 /* OverSubscribe= as it is written; NULL or "" changes nothing. */
 int conf_part_set_share(struct conf_part *p, const char *text, struct err *err);
 struct conf;
+/* What is counted of nodes for jobs of the partition (NULL: for those of none): its
+ * SelectTypeParameters, where that may replace the cluster's, decides about memory. */
+bool conf_part_counts_memory(const struct conf *c, const struct conf_part *p);
+/* Whether its jobs have whole sockets, where those of the cluster have cores. */
+bool conf_part_gives_sockets(const struct conf *c, const struct conf_part *p);
+/* Its SelectTypeParameters; NULL: it has none, or what it has is ignored. */
+const char *conf_part_select_parameters(const struct conf *c, const struct conf_part *p);
 /* Whether it is a word of CpuBind. */
 bool conf_cpu_bind_known(const char *word);
 /* NULL, or what is wrong with it as the PreemptMode of a partition; "" is the cluster's. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Partitions as text and as JSON. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/mem.h"
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "show/record.h"
@@ -107,8 +110,10 @@ void show_part_text(const Pb__PartRecord *p, struct show_style style, struct str
     record_pair(out, " PreemptMode", p->preempt_in_force ? p->preempt_in_force : "OFF");
     record_break(style, out);
     record_pair(out, "State", p->state ? p->state : "UP");
-    str_printf(out, " TotalCPUs=%u TotalNodes=%u SelectTypeParameters=NONE", p->total_cpus,
+    str_printf(out, " TotalCPUs=%u TotalNodes=%u SelectTypeParameters=", p->total_cpus,
                p->total_nodes);
+    for (const char *c = p->select_parameters ? p->select_parameters : "NONE"; *c; c++)
+        str_putc(out, (char)toupper((unsigned char)*c));
     record_break(style, out);
     record_pair(out, "JobDefaults", defaults.len ? str_cstr(&defaults) : NULL);
     record_break(style, out);
@@ -171,6 +176,20 @@ static json_t *part_defaults(const Pb__PartRecord *p)
 static json_t *at_most(uint32_t count)
 {
     return json_out_number(true, count == 0 || count == UINT32_MAX, count);
+}
+
+/* "CR_Core_Memory": ["CORE", "MEMORY"]. */
+static json_t *part_select_type(const Pb__PartRecord *p)
+{
+    const char *all = p->select_parameters ? p->select_parameters : "";
+    _cleanup_free_ char *copy = mem_strdup(strncasecmp(all, "CR_", 3) == 0 ? all + 3 : all);
+    char *rest = NULL;
+    json_t *list = json_array();
+    for (char *c = copy; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    for (char *word = strtok_r(copy, "_", &rest); word; word = strtok_r(NULL, "_", &rest))
+        json_array_append_new(list, json_string(word));
+    return list;
 }
 
 static json_t *part_maximums(const Pb__PartRecord *p)

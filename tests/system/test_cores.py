@@ -228,6 +228,32 @@ def test_a_suspended_job_comes_back_within_its_share(capped, nobody):
     assert held(c, first) == "4 0-1,4-5"
 
 
+def test_a_partition_gives_whole_sockets(make_cluster):
+    """SelectTypeParameters=CR_Socket of a partition, on a cluster that gives cores, also over a reconfiguration."""
+    c = make_cluster(nodes=1, start=False, conf="SelectTypeParameters=CR_Core")
+    conf = c.conf_file.read_text().replace("CPUs=4", "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2")
+    c.conf_file.write_text(conf + "PartitionName=whole Nodes=ALL SelectTypeParameters=CR_Socket\n")
+    c.start()
+    core = c.sbatch("-n1", wrap="sleep 100")
+    eventually(lambda: c.state(core) == "RUNNING", "a start")
+    assert held(c, core) == "2 0-1"
+    first, second = (c.sbatch("-p", "whole", "-n1", wrap="sleep 100") for _ in range(2))
+    eventually(lambda: c.state(first) == "RUNNING", "a start")
+    assert held(c, first) == "8 8-15"
+    eventually(lambda: c.job(second)["Reason"] == "Resources", "it waits for a socket")
+    c.run(f"scancel {core}").ok()
+    eventually(lambda: c.state(second) == "RUNNING", "a start")
+    assert held(c, second) == "8 0-7"
+    c.run(f"scancel {second}").ok()
+    eventually(lambda: c.run("sinfo -h -o %C").ok() == "8/8/0/16", "a free socket")
+    c.conf_file.write_text(c.conf_file.read_text().replace(" SelectTypeParameters=CR_Socket", ""))
+    c.run("scontrol reconfigure").ok()
+    assert held(c, first) == "8 8-15"
+    third = c.sbatch("-p", "whole", "-n1", wrap="sleep 100")
+    eventually(lambda: c.state(third) == "RUNNING", "a start")
+    assert held(c, third) == "2 0-1"
+
+
 def test_other_units_under_jobs(make_cluster):
     """Cores, CPUs or sockets are handed out: what runs keeps its CPUs when that changes, over a restart as well."""
     c = make_cluster(nodes=1, start=False, conf="SelectTypeParameters=CR_Socket")

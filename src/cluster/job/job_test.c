@@ -8,7 +8,8 @@ static const char conf[] =
          "PartitionName=node Nodes=ALL DefMemPerNode=300\n"
          "PartitionName=alone Nodes=ALL OverSubscribe=EXCLUSIVE\n"
          "PartitionName=forced Nodes=ALL OverSubscribe=FORCE:2\n"
-         "PartitionName=most Nodes=ALL MaxMemPerCPU=100\n";
+         "PartitionName=most Nodes=ALL MaxMemPerCPU=100\n"
+         "PartitionName=cores Nodes=ALL DefMemPerCPU=30 SelectTypeParameters=CR_Core\n";
 
 static int read_words(const struct cluster *c, struct job *j, const char *words, struct err *err)
 {
@@ -247,6 +248,9 @@ static void memory(void **state)
         {"def", "mem-per-cpu=0", 0, 0},
         {"node", "", 300, 0},
         {"node", "mem-per-cpu=7", 0, 7},
+        {"cores", "", 0, 0},
+        {"cores", "mem=70", 0, 0},
+        {"cores", "mem-per-cpu=7", 0, 0},
         {"most", "mem=70", 70, 0},
         {"most", "mem=0", UINT64_MAX, 0},
         {"most", "mem-per-cpu=100", 0, 100},

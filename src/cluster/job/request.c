@@ -654,7 +654,7 @@ int request_parse(const struct cluster *c, const Pb__JobSpec *s, struct parsed_r
 static void complete_memory(const struct cluster *c, const struct conf_part *p, struct request *r,
                             const Pb__JobSpec *s)
 {
-    if (!(c->conf->cr & CONF_CR_MEMORY))
+    if (!conf_part_counts_memory(c->conf, p))
         return;
     if (s->has_mem_per_node_mib)
         r->mem_node_mib = s->mem_per_node_mib ? s->mem_per_node_mib : UINT64_MAX; /* 0: all */
@@ -710,7 +710,7 @@ static void complete_gpu_share(const struct cluster *c, const struct conf_part *
         return;
     if (!r->cpus_per_gpu && !s->has_cpus_per_task)
         r->cpus_per_gpu = p && p->def_cpu_per_gpu ? p->def_cpu_per_gpu : c->conf->def_cpu_per_gpu;
-    if (!mem && c->conf->cr & CONF_CR_MEMORY)
+    if (!mem && conf_part_counts_memory(c->conf, p))
         r->mem_gpu_mib =
             p && p->def_mem_per_gpu_mib ? p->def_mem_per_gpu_mib : c->conf->def_mem_per_gpu_mib;
     uint32_t per_task = limit_to_u32(g->task * r->cpus_per_gpu);
@@ -732,6 +732,7 @@ void request_complete(const struct cluster *c, const struct part *part, const Pb
     } else {
         copy_request(&p->request, &r);
     }
+    r.whole_sockets = conf_part_gives_sockets(c->conf, conf);
     complete_memory(c, conf, &r, s);
     complete_gpu_share(c, conf, &r, s, &p->gpus);
     pay_memory_in_cpus(c, conf, &r);

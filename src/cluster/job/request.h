@@ -47,8 +47,9 @@ struct request {
     char *features; /* NULL: none */
     char *prefer;   /* features instead of those, where that fits; NULL: none */
     struct constraint *constraint, *preferred; /* the two, as read */
-    uint8_t gres_binding;                      /* enum gres_binding */
+    uint8_t gres_binding : 2;                  /* enum gres_binding */
     bool exclusive : 1;                        /* takes whole nodes; alone, unless it shares */
+    bool whole_sockets : 1;                    /* has all cores of its sockets, by its partition */
     bool shared : 1;       /* its units may be those of other jobs of its partition that share */
     bool shares_parts : 1; /* those of jobs of other partitions, too, */
     bool shares_tiers : 1; /* also of another PriorityTier */

@@ -157,6 +157,7 @@ void part_pack(const struct cluster *c, const struct part *p, struct str *out)
         SET(&m, all_nodes, true);
     m.node_sets = (char *)find_node_sets(c->conf, &p->conf, &arena);
     m.preempt_in_force = (char *)preempt_in_force(c->conf, &p->conf);
+    m.select_parameters = (char *)conf_part_select_parameters(c->conf, &p->conf);
     m.other_keys = (char *)other_keys(&p->conf, &arena);
     SET(&m, total_nodes, (uint32_t)bitset_count(p->nodes));
     SET(&m, total_cpus, cpus);

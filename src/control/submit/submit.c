@@ -354,7 +354,7 @@ static bool has_one_memory(const struct job *j)
 static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpec *spec)
 {
     if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || !has_one_memory(j) ||
-        !(c->conf->cr & CONF_CR_MEMORY))
+        !conf_part_counts_memory(c->conf, j->part ? &j->part->conf : NULL))
         return;
     const struct request *r = &j->want;
     spec->has_mem_per_cpu_mib = r->mem_cpu_mib > 0;

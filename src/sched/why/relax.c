@@ -184,7 +184,7 @@ static void find_memory(const struct cluster *c, const struct job *j, const Pb__
     uint64_t asked = s->has_mem_per_node_mib  ? s->mem_per_node_mib
                      : s->has_mem_per_cpu_mib ? s->mem_per_cpu_mib
                                               : 0;
-    if (!(c->conf->cr & CONF_CR_MEMORY))
+    if (!conf_part_counts_memory(c->conf, &j->part->conf))
         return;
     if (s->has_mem_per_node_mib && asked == 0) /* all that a node has */
         vec_foreach (&c->pool.kinds, k)

@@ -213,3 +213,12 @@ void sim_draw_requeue_delay(struct draw *d)
     if (chance(d, 30))
         conf(d, "SchedulerParameters=requeue_delay=%lld", (long long)ONE_OF(d, 1, 10, 120));
 }
+
+/* Partitions whose jobs have whole sockets. */
+void sim_draw_part_sockets(struct draw *d)
+{
+    vec_foreach (&d->plan->items, item)
+        if (item->kind == SIM_ITEM_PART && chance(d, 10))
+            put(item->text, SIM_TEXT, ";SelectTypeParameters=%s",
+                WORD(d, "CR_Socket", "CR_Socket_Memory"));
+}

@@ -8,6 +8,7 @@
 
 struct sim_sharing { /* of a partition, now */
     bool force, yes, exclusive;
+    bool sockets;  /* its SelectTypeParameters say CR_Socket */
     unsigned most; /* jobs that may have a core */
 };
 
@@ -32,7 +33,10 @@ static struct sim_sharing sharing_of(struct sim *s, const char *part)
     const Pb__PartList *list = parts_now(s, &arena);
     for (size_t i = 0; list && i < list->n_parts; i++) {
         const Pb__PartRecord *p = list->parts[i];
-        if (strcmp(p->name, part) != 0 || !p->share)
+        if (strcmp(p->name, part) != 0)
+            continue;
+        r.sockets = p->select_parameters && strncmp(p->select_parameters, "CR_Socket", 9) == 0;
+        if (!p->share)
             continue;
         r.force = strncmp(p->share, "FORCE:", 6) == 0;
         r.yes = strncmp(p->share, "YES:", 4) == 0;
@@ -181,13 +185,17 @@ static void check_node_free(struct sim *s, const struct sim_watch *by, unsigned 
     }
 }
 
-/* With select/linear a job has all CPUs of its nodes, and with CR_Socket all of its sockets. */
+/* With select/linear a job has all CPUs of its nodes, and with CR_Socket, of the cluster or of its
+ * partition, all of its sockets. */
 static void check_units(struct sim *s, const struct sim_watch *w, const struct sim_share *share)
 {
     const struct sim_item *n = s->nodes.data[share->node].item;
-    bool may_have_less = !n || asked_by(s, w)->core_spec || (!s->whole_nodes && !s->whole_sockets);
+    const struct sim_sharing part = sharing_of(s, w->view.part);
+    bool sockets = s->whole_sockets || (part.sockets && !may_share(s, w, &part));
+    bool may_have_less = !n || asked_by(s, w)->core_spec || (!s->whole_nodes && !sockets);
     if (may_have_less)
         return;
+
     int64_t socket = n->cores * n->threads, unit = s->whole_nodes ? socket * n->sockets : socket;
     if (share->cpus % unit)
         sim_break(s, "a job has a part of what is given away as a whole", "%s, job %u: %u CPUs",

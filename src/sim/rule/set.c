@@ -23,14 +23,15 @@ struct sim_client *sim_set_leader(struct sim *s, const struct sim_client *c)
  * than it wants, and each brings its memory. */
 static bool has_limits(const struct sim *s)
 {
-    bool whole = s->whole_nodes || s->whole_sockets, has = false;
+    bool whole = s->whole_nodes || s->whole_sockets, has = false, by_cpu = false;
     vec_foreach (&s->plan->items, item) {
         bool part = item->kind == SIM_ITEM_PART;
+        whole = whole || (part && strstr(item->text, "=CR_Socket"));
         has = has || (part && strstr(item->text, "MaxCPUs")) ||
-              (part && strstr(item->text, "OverSubscribe=EXCLUSIVE")) ||
-              (whole && strstr(item->text, "DefMemPerCPU="));
+              (part && strstr(item->text, "OverSubscribe=EXCLUSIVE"));
+        by_cpu = by_cpu || strstr(item->text, "DefMemPerCPU=");
     }
-    return has;
+    return has || (whole && by_cpu);
 }
 
 /* Any node has room for it, beside nothing else, and nobody has asked for more since. */
