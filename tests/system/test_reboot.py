@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""scontrol reboot and cancel_reboot, RebootProgram, ResumeTimeout (the manuals of scontrol, slurm.conf, sinfo and slurmd)."""
+"""scontrol reboot and cancel_reboot, --reboot, RebootProgram, ResumeTimeout (the manuals of scontrol, slurm.conf, sinfo, srun and slurmd)."""
 import pathlib
 import signal
 
@@ -86,3 +86,65 @@ def test_requests_are_cancelled_and_refused(site):
     c.run("scontrol reboot n1", user="nobody").fails("Access/permission denied") if pathlib.Path("/proc/self").owner() == "root" else None
     assert not (c.dir / "rebooted").exists()
     c.run(f"scancel {job}").ok()
+
+
+def rebooted(c):
+    return sorted((c.dir / "rebooted").read_text().split()) if (c.dir / "rebooted").exists() else []
+
+
+def test_a_job_with_reboot_begins_when_its_nodes_are_back(site):
+    c = site
+    job = c.sbatch("-N2", "--reboot", "-o", "/dev/null", wrap=f"touch {c.work}/begun")
+    eventually(lambda: rebooted(c) == ["n1", "n2"], "RebootProgram runs on both nodes")
+    shown_job = c.job(job)
+    assert (shown_job["JobState"], shown_job["Reboot"]) == ("CONFIGURING", "1")
+    assert c.run(f"squeue -h -j {job} -o %t").ok() == "CF" and c.run(f"squeue -h -j {job} -O Reboot").ok().strip() == "1"
+    assert c.json(f"scontrol show job {job}")["jobs"][0]["reboot"] is True
+    assert shown(c, "n1") == "allocated^"
+    come_back(c, "n1")
+    eventually(lambda: shown(c, "n1") == "allocated", "n1 is back")
+    assert c.state(job) == "CONFIGURING" and not (c.work / "begun").exists()
+    come_back(c, "n2")
+    done = c.wait(job)
+    assert (done["JobState"], done["Restarts"]) == ("COMPLETED", "0") and (c.work / "begun").exists()
+    assert rebooted(c) == ["n1", "n2"] and "Reason" not in c.node("n1")
+
+
+@pytest.mark.parametrize("command", ["srun", "salloc -Q"])
+def test_a_command_with_reboot_waits_for_its_node(site, command):
+    c = site
+    process = c.popen([*command.split(), "-w", "n1", "--reboot", "printenv", "SLURM_JOB_NODELIST"])
+    eventually(lambda: rebooted(c) == ["n1"], "RebootProgram runs")
+    assert process.poll() is None
+    come_back(c, "n1")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and out.strip() == "n1", err
+
+
+def test_a_node_that_does_not_come_back_requeues_the_job(site):
+    c = site
+    c.conf_file.write_text(c.conf_file.read_text().replace("ResumeTimeout=600", "ResumeTimeout=1"))
+    c.run("scontrol reconfigure").ok()
+    job = c.sbatch("-w", "n1", "--reboot", "--requeue", "-o", "/dev/null", wrap="true")
+    once = c.sbatch("-w", "n2", "--reboot", "--no-requeue", "-o", "/dev/null", wrap="true")
+    eventually(lambda: c.job(job)["Restarts"] == "1", "the job is queued again")
+    assert "node n1" in c.tail("slurmctld") and "reboot timed out" in (c.dir / "slurmctld.log").read_text()
+    assert c.wait(once)["JobState"] == "BOOT_FAIL"
+    c.run(f"scancel {job}").ok()
+
+
+def test_reboot_is_refused_without_a_program_and_to_users(site):
+    c = site
+    for command in ("sbatch --reboot --wrap true", "srun --reboot true", "salloc --reboot true"):
+        if pathlib.Path("/proc/self").owner() == "root":
+            c.run(command, user="nobody").fails("only administrators may reboot the nodes of a job")
+    held = c.sbatch("-H", "-o", "/dev/null", wrap="true")
+    c.run(f"scontrol update JobId={held} Reboot=yes").ok()
+    assert c.job(held)["Reboot"] == "1"
+    c.run(f"scontrol update JobId={held} Reboot=no").ok()
+    assert c.job(held)["Reboot"] == "0"
+    c.conf_file.write_text("".join(line for line in c.conf_file.read_text().splitlines(True) if "RebootProgram" not in line))
+    c.run("scontrol reconfigure").ok()
+    for command in ("sbatch --reboot --wrap true", "srun --reboot true", f"scontrol update JobId={held} Reboot=yes"):
+        c.run(command).fails("RebootProgram is not set in slurm.conf")
+    c.run(f"scancel {held}").ok()

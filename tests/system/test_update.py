@@ -57,10 +57,11 @@ ROWS = [  # what is changed of a pending job, and fields of it afterwards
     ("OverSubscribe=yes", "OverSubscribe=YES"),
     ("Shared=0", ""),
     ("DelayBoot=10", ""),
-    ("Reboot=yes", ""),
+    ("Reboot=no", ""),
     ("BurstBuffer=", ""),
 ]
 REFUSED = [
+    ("Reboot=yes", "RebootProgram is not set in slurm.conf"),
     ("NumCPUs=6-2", "Invalid value: NumCPUs=6-2"),
     ("NumCPUs=x", "Invalid value: NumCPUs=x"),
     ("NumCPUs=99", "CPU count per node can not be satisfied"),
@@ -115,8 +116,8 @@ def test_every_key_of_a_pending_job(cluster):
 
 def test_a_key_without_effect_is_reported(cluster):
     job = cluster.sbatch("-H", wrap="true")
-    done = cluster.run(f"scontrol update JobId={job} Reboot=yes")
-    assert done.ok() == "" and done.stderr == "scontrol: warning: Reboot is accepted and has no effect: nodes are not rebooted for jobs\n"
+    done = cluster.run(f"scontrol update JobId={job} DelayBoot=10")
+    assert done.ok() == "" and done.stderr == "scontrol: warning: DelayBoot is accepted and has no effect: nodes are not rebooted for features\n"
     cluster.run(f"scancel {job}").ok()
 
 

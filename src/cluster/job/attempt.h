@@ -87,6 +87,7 @@ struct attempt {
     bool backfilled;
     bool configuring;       /* PrologSlurmctld has not ended yet; its nodes are not used before */
     bool readying;          /* configuring, and waiting until its nodes report ready */
+    bool rebooting;         /* configuring, and its nodes were told to reboot */
     bool launched;          /* the start of its script was confirmed */
     bool interactive_step;  /* its one step is to be created, or was */
     bool had_shell;         /* a step STEP_ID_INTERACTIVE was created */

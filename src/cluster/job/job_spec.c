@@ -54,8 +54,8 @@ static void set_sharing(const struct cluster *c, struct job *j)
     if (attempt_of(j)->alloc.len) /* what it holds stays as it got it */
         return;
     bool topo = j->part && j->part->conf.exclusive_topo;
-    bool alone =
-        topo || share == CONF_SHARE_EXCLUSIVE || (r->ask_exclusive && share != CONF_SHARE_FORCE);
+    bool alone = topo || share == CONF_SHARE_EXCLUSIVE || r->reboots ||
+                 (r->ask_exclusive && share != CONF_SHARE_FORCE);
     r->exclusive = alone || r->ask_exclusive || c->conf->select == CONF_SELECT_LINEAR;
     r->user_alone = r->ask_user_alone || (j->part && j->part->conf.exclusive_user);
     r->topo_alone = topo || (alone && r->ask_topo_alone);

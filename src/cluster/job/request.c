@@ -639,7 +639,8 @@ int request_parse(const struct cluster *c, const Pb__JobSpec *s, struct parsed_r
     r->tmp_mib = OR(s, tmp_per_node_mib, 0);
     r->overcommit = OR(s, overcommit, 0);
     r->contiguous = OR(s, contiguous, 0);
-    r->ask_exclusive = OR(s, exclusive, 0) || r->spec;
+    r->ask_exclusive = OR(s, exclusive, 0) || r->spec || OR(s, reboot, 0);
+    r->reboots = OR(s, reboot, 0);
     r->ask_shared = OR(s, oversubscribe, 0);
     p.has_valid_mail = !s->mail_type || mail_parse(s->mail_type, &p.mail);
     p.mail = p.has_valid_mail ? p.mail : 0;

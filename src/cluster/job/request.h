@@ -65,6 +65,7 @@ struct request {
                                            few */
     bool segments_apart : 1, segments_together : 1; /* at most one in a block; all in one block of
                                                        blocks */
+    bool reboots : 1;                               /* its nodes, before it begins */
     bool unattended : 1;                            /* salloc --no-shell: nobody stays with it */
     bool chooses_host : 1;                          /* --batch was given */
     uint32_t cpus;                                  /* in all, of NumCPUs; 0: what the tasks need */

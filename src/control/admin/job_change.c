@@ -8,6 +8,7 @@
 #include "control/core/user_share.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
+#include "control/life/boot.h"
 #include "control/life/burst.h"
 #include "control/life/deadline.h"
 #include "control/life/depend.h"
@@ -96,6 +97,8 @@ static int authorise_change(const struct caller *who, const struct job *j, const
         rc = check_settable(j, set, err);
     if (rc == 0)
         rc = check_privileged(who, set, err);
+    if (rc == 0)
+        rc = boot_authorise(who, set, err);
     if (rc == 0 && set->licenses && j->state != PB__JOB_STATE__PENDING &&
         !(who->is_operator && j->state == PB__JOB_STATE__RUNNING))
         rc = control_set_error(err, ERR_NOT_PENDING, "Licenses");
@@ -128,6 +131,8 @@ int job_change_prepare(struct control *c, const struct caller *who, const struct
     if (!job_set_is_leader(j)) /* mail is the leader's */
         (*set)->mail_type = (*set)->mail_user = NULL;
     int rc = authorise_change(who, j, *set, err);
+    if (rc == 0)
+        rc = boot_check_program(c, *set, err);
     return rc == 0 ? submit_consult_plugins(c, who, j, NULL, *set, arena, err) : rc;
 }
 

@@ -19,6 +19,7 @@
 #include "control/event/job_event.h"
 #include "control/event/trigger.h"
 #include "control/internal.h"
+#include "control/life/boot.h"
 #include "control/life/depend.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
@@ -49,6 +50,7 @@ static const char *find_end_reason(const struct job *j)
     case PB__JOB_STATE__PREEMPTED:
         return "PREEMPTION";
     case PB__JOB_STATE__NODE_FAIL:
+    case PB__JOB_STATE__BOOT_FAIL:
         return "NODE FAILURE";
     case PB__JOB_STATE__CANCELLED:
         return j->reason == REASON_SYSTEM_SHUTDOWN ? "SYSTEM SHUTDOWN"
@@ -294,14 +296,18 @@ void finish_node_failed(struct control *c, struct job *j, uint32_t node)
     if (j->no_kill && !host) {
         if (attempt_of(j)->readying)
             ready_look(c, j);
+        else if (attempt_of(j)->rebooting)
+            boot_look(c, j);
         for (size_t i = attempt_of(j)->steps.len; i-- > 0;)
             step_ended_on(c, j, attempt_of(j)->steps.data[i].id, node, 1 << 8);
         return;
     }
     control_log(c, LOG_LVL_INFO, "job %u lost node %s", j->id, c->cluster->nodes.data[node]->name);
     attempt_make(j)->requeue_after = set_may_requeue(j);
+    bool boot_failed = attempt_of(j)->rebooting && !attempt_of(j)->requeue_after;
     c->failed_node = c->cluster->nodes.data[node]->name;
-    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, REASON_NODE_DOWN, "NODE FAILURE");
+    finish_job(c, j, boot_failed ? PB__JOB_STATE__BOOT_FAIL : PB__JOB_STATE__NODE_FAIL, 0,
+               REASON_NODE_DOWN, "NODE FAILURE");
     c->failed_node = NULL;
 }
 

@@ -18,6 +18,7 @@
 #include "control/core/reply.h"
 #include "control/event/trigger.h"
 #include "control/internal.h"
+#include "control/life/boot.h"
 #include "control/life/burst.h"
 #include "control/life/finish.h"
 #include "control/life/hook.h"
@@ -76,7 +77,7 @@ void hook_job_ended(struct control *c, const struct transition *t)
 {
     struct job *j = t->job;
     struct attempt *attempt = attempt_make(j);
-    attempt->configuring = attempt->readying = false;
+    attempt->configuring = attempt->rebooting = attempt->readying = false;
     attempt->epilog_due = path_of(c, PB__SCRIPT_KIND__SCRIPT_EPILOG) != NULL;
     if (attempt->script)
         stop_hooks(c, j); /* the prolog: the epilog follows when it is over */
@@ -95,6 +96,10 @@ void hook_resume(struct control *c, struct job *j)
         return;
     if (attempt_of(j)->readying && !job_is_final(j)) {
         ready_ask_again(c, j);
+        return;
+    }
+    if (attempt_of(j)->rebooting && !job_is_final(j)) {
+        boot_look(c, j);
         return;
     }
     if (!wants || (job_is_final(j) && kind == PB__SCRIPT_KIND__SCRIPT_PROLOG))

@@ -14,6 +14,7 @@
 #include "control/core/reply.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
+#include "control/life/boot.h"
 #include "control/life/burst.h"
 #include "control/life/deadline.h"
 #include "control/life/depend.h"
@@ -252,11 +253,12 @@ void start_ready(struct control *c, struct job *j)
     answer_alloc(c, j);
 }
 
-/* Of a job whose time begins when PrologSlurmctld is over; its command is told that it waits. */
+/* Of a job whose time begins when PrologSlurmctld is over and its nodes have rebooted; its command
+ * is told that it waits. */
 static void start_configuring(struct control *c, struct job *j)
 {
     bool asked = j->alloc_call != 0;
-    j->reason = REASON_PROLOG;
+    j->reason = attempt_of(j)->rebooting ? REASON_NONE : REASON_PROLOG;
     answer_alloc(c, j);
     j->gone_mono_ms = asked ? control_mono(c) : 0; /* until it asks again */
 }
@@ -279,11 +281,12 @@ void start_component_changed(struct control *c, struct job *j)
         return;
     const struct attempt *attempt = attempt_of(leader);
     if (attempt->configuring && !attempt->script && !attempt->readying &&
-        !burst_is_starting(leader->burst) && !waits_for_components(leader))
+        !boot_is_pending(c, leader) && !burst_is_starting(leader->burst) &&
+        !waits_for_components(leader))
         start_all_ready(c, leader);
 }
 
-void start_configured(struct control *c, struct job *j)
+void start_booted(struct control *c, struct job *j)
 {
     if (ready_begin(c, j))
         control_schedule(c, j);
@@ -291,11 +294,21 @@ void start_configured(struct control *c, struct job *j)
         start_all_ready(c, j);
 }
 
+void start_configured(struct control *c, struct job *j)
+{
+    if (!boot_begin(c, j)) {
+        start_booted(c, j);
+        return;
+    }
+    j->reason = REASON_NONE;
+    control_schedule(c, j);
+}
+
 void start_all_ready(struct control *c, struct job *j)
 {
     if (waits_for_components(j))
         return;
-    attempt_make(j)->configuring = false;
+    attempt_make(j)->configuring = attempt_make(j)->rebooting = false;
     if (j->deadline_at && control_wall(c) >= j->deadline_at) { /* the script took so long */
         finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, REASON_DEADLINE, NULL);
         return;
@@ -317,7 +330,7 @@ void start_count_time(struct control *c, const struct transition *t)
 void start_launch(struct control *c, const struct transition *t)
 {
     struct job *j = t->job;
-    bool waits = burst_start(c, j) || hook_start(c, j) || ready_begin(c, j);
+    bool waits = burst_start(c, j) || hook_start(c, j) || boot_begin(c, j) || ready_begin(c, j);
     if (!waits && waits_for_components(j)) {
         attempt_make(j)->configuring = waits = true;
         job_touch(c->cluster, j);

@@ -25,6 +25,7 @@ void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool gra
 /* It has its nodes and may use them. */
 void start_ready(struct control *c, struct job *j);
 void start_configured(struct control *c, struct job *j); /* PrologSlurmctld ended well */
+void start_booted(struct control *c, struct job *j);     /* its nodes have rebooted */
 /* The component is configured, or is over: the leader may have waited for it alone. */
 void start_component_changed(struct control *c, struct job *j);
 /* The first step of srun's own allocation, when there is none yet. False: the job has ended. */

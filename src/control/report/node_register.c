@@ -8,6 +8,7 @@
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/life/aside_job.h"
+#include "control/life/boot.h"
 #include "control/life/finish.h"
 #include "control/life/start.h"
 #include "control/life/suspend.h"
@@ -148,8 +149,23 @@ static void list_shortfall(const struct control *c, const struct node *n, const 
 static void lose_other_incarnation(struct control *c, struct job *j, struct node *n)
 {
     const struct alloc_node *a = alloc_find(j, n->index);
-    if (!str_eq(a->incarnation, n->incarnation))
+    if (str_eq(a->incarnation, n->incarnation))
+        return;
+    if (boot_awaits(j, n))
+        boot_take_incarnation(c, j, n);
+    else
         lose_job(c, j, n);
+}
+
+/* A job whose nodes reboot first. A node with too few resources after its reboot fails the job. */
+static void continue_after_reboot(struct control *c, struct job *j, struct node *n)
+{
+    if (!attempt_of(j)->rebooting || boot_awaits(j, n))
+        return;
+    if (n->down)
+        lose_job(c, j, n);
+    else
+        boot_look(c, j);
 }
 
 static const Pb__Presence *find_present(const Pb__NodeRegister *r, const struct job *j)
@@ -301,6 +317,7 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     else if (!low.len)
         into_service(c, n);
     str_done(&low);
+    jobs_on(c, n, continue_after_reboot);
     if (r->conf_refused)
         control_log(c, LOG_LVL_ERROR, "node %s goes on with its former configuration: %s", n->name,
                     r->conf_refused);

@@ -8,10 +8,10 @@
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/node/node.h"
+#include "control/node/node_reboot.h"
 #include "control/report/node_register.h"
 
 #define REASON_ASAP "Reboot ASAP"
-#define REASON_DEFAULT "reboot requested"
 
 int reboot_check(const struct control *c, const struct node *n, const Pb__NodeUpdate *r,
                  struct err *err)
@@ -30,41 +30,6 @@ int reboot_check(const struct control *c, const struct node *n, const Pb__NodeUp
                            r->next_state);
 }
 
-static void add_to_reason(struct control *c, struct node *n, const char *text)
-{
-    _cleanup_free_ char *reason =
-        mem_printf("%s : %s", n->reason ? n->reason : REASON_DEFAULT, text);
-    node_set_reason(n, reason, n->reason_uid, control_wall(c));
-}
-
-static void send_reboot(struct control *c, const struct node *n)
-{
-    Pb__Empty empty = PB__EMPTY__INIT;
-    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
-    order.reboot = &empty;
-    node_send_orders(c, n, &order);
-}
-
-static void issue_reboot(struct control *c, struct node *n)
-{
-    assert(n->reboot.phase == NODE_REBOOT_REQUESTED && n->connected && n->incarnation);
-    n->reboot.phase = NODE_REBOOT_ISSUED;
-    n->reboot.issued_at = control_wall(c);
-    free(n->reboot.incarnation);
-    n->reboot.incarnation = mem_strdup(n->incarnation);
-    add_to_reason(c, n, "reboot issued");
-    control_save_node(c, n);
-    node_heard(c, n);
-    send_reboot(c, n);
-    control_log(c, LOG_LVL_INFO, "node %s is told to reboot", n->name);
-}
-
-static void forget_reboot(struct node *n)
-{
-    free(n->reboot.incarnation);
-    n->reboot = (struct node_reboot){0};
-}
-
 void reboot_request(struct control *c, struct node *n, const Pb__NodeUpdate *r, uint32_t uid)
 {
     bool asap = r->has_reboot_asap && r->reboot_asap;
@@ -72,7 +37,7 @@ void reboot_request(struct control *c, struct node *n, const Pb__NodeUpdate *r, 
     if (n->future || (n->reboot.phase != NODE_REBOOT_NONE && !force))
         return;
     bool drained = n->reboot.drained; /* by an earlier request */
-    forget_reboot(n);
+    node_forget_reboot(n);
     n->reboot.phase = NODE_REBOOT_REQUESTED;
     n->reboot.drained = drained;
     n->reboot.to_down = str_eq(r->next_state, "DOWN");
@@ -80,7 +45,7 @@ void reboot_request(struct control *c, struct node *n, const Pb__NodeUpdate *r, 
     if ((asap || force) && !n->drain)
         n->reboot.drained = n->drain = true;
     if (!r->reason && (asap || !n->reason))
-        node_set_reason(n, asap ? REASON_ASAP : REASON_DEFAULT, uid, control_wall(c));
+        node_set_reason(n, asap ? REASON_ASAP : NODE_REBOOT_REASON, uid, control_wall(c));
     if (force)
         node_lose_jobs(c, n);
     c->reboots++;
@@ -92,9 +57,9 @@ void reboot_cancel(struct control *c, struct node *n)
     assert(n->reboot.phase == NODE_REBOOT_REQUESTED);
     if (n->reboot.drained)
         n->drain = false;
-    if (n->reboot.drained || str_eq(n->reason, REASON_DEFAULT))
+    if (n->reboot.drained || str_eq(n->reason, NODE_REBOOT_REASON))
         node_set_reason(n, NULL, 0, 0);
-    forget_reboot(n);
+    node_forget_reboot(n);
     c->plan_wanted = true;
 }
 
@@ -114,7 +79,7 @@ void reboot_turn(struct control *c)
         struct node *n = *at;
         if (n->reboot.phase == NODE_REBOOT_REQUESTED && n->connected && n->registered && !n->jobs &&
             !n->orphans.len) {
-            issue_reboot(c, n);
+            node_issue_reboot(c, n, n->incarnation);
             c->reboots--;
         }
     }
@@ -125,7 +90,7 @@ static void complete_reboot(struct control *c, struct node *n)
     const struct node_reboot was = n->reboot;
     control_log(c, LOG_LVL_INFO, "node %s has rebooted", n->name);
     if (was.to_down) {
-        add_to_reason(c, n, "reboot complete");
+        node_add_to_reason(c, n, "reboot complete");
         n->down = n->admin_down = true;
     } else if (was.to_resume) {
         node_resume(c, n);
@@ -134,7 +99,7 @@ static void complete_reboot(struct control *c, struct node *n)
         if (!n->drain && !n->fail && !n->down)
             node_set_reason(n, NULL, 0, 0);
     }
-    forget_reboot(n);
+    node_forget_reboot(n);
     control_save_node(c, n);
     node_heard(c, n);
     c->plan_wanted = true;
@@ -145,7 +110,7 @@ void reboot_registered(struct control *c, struct node *n)
     if (n->reboot.phase != NODE_REBOOT_ISSUED)
         return;
     if (str_eq(n->reboot.incarnation, n->incarnation))
-        send_reboot(c, n);
+        node_send_reboot(c, n);
     else
         complete_reboot(c, n);
 }
@@ -153,7 +118,7 @@ void reboot_registered(struct control *c, struct node *n)
 char *reboot_time_out(struct control *c, struct node *n)
 {
     assert(n->reboot.phase == NODE_REBOOT_ISSUED);
-    add_to_reason(c, n, "reboot timed out");
-    forget_reboot(n);
+    node_add_to_reason(c, n, "reboot timed out");
+    node_forget_reboot(n);
     return mem_strdup(n->reason);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/pb.h"
 #include "control/fixture.h"
 
 #define LINES "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=p Nodes=ALL Default=YES\n"
@@ -195,18 +196,23 @@ static void force_after_asap_resumes_too(void **state)
     fixture_free(f);
 }
 
+static void register_with_cpus(struct fixture *f, const char *node, const char *incarnation,
+                               uint32_t cpus)
+{
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    r.name = (char *)node;
+    r.version = (char *)"test";
+    r.incarnation = (char *)incarnation;
+    SET(&r, cpus, cpus);
+    control_node_register(f->control, node, &r);
+    fixture_turn(f);
+}
+
 static void resumed_with_less_than_configured(void **state)
 {
     struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
-    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
     assert_int_equal(request_reboot(f, &(struct request){"n1", .next_state = "RESUME"}), 0);
-    r.name = (char *)"n1";
-    r.version = (char *)"test";
-    r.incarnation = (char *)"i2";
-    r.has_cpus = true;
-    r.cpus = 2;
-    control_node_register(f->control, "n1", &r);
-    fixture_turn(f);
+    register_with_cpus(f, "n1", "i2", 2);
     assert_node(f, "n1", "DOWN: Low CPUs (reported:2 < configured:4)");
     fixture_free(f);
 }
@@ -247,6 +253,199 @@ static void one_that_does_not_come_back_is_down(void **state)
     }
 }
 
+/* --reboot */
+
+static int64_t submit_rebooting(struct fixture *f, const struct caller *who, Pb__JobSpec *spec)
+{
+    SET(spec, batch, true);
+    SET(spec, reboot, true);
+    return fixture_submit(f, who, spec);
+}
+
+static void assert_phase(struct fixture *f, uint32_t id, bool configuring, size_t launches)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *live = fixture_job(f, &arena, id)->live;
+    assert_int_equal(live->state, PB__JOB_STATE__RUNNING);
+    assert_int_equal(live->configuring, configuring);
+    assert_int_equal(fixture_launches(f, "n1", id), launches);
+}
+
+static void test_only_administrators_reboot_the_nodes_of_a_job(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES, 2);
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    Pb__JobSpec spec = fixture_spec(1, 1);
+    assert_int_equal(submit_rebooting(f, &user, &spec), -ERR_ACCESS);
+    assert_int_equal(submit_rebooting(f, &root, &spec), -ERR_CONFIG);
+    assert_non_null(strstr(fixture_text(f, f->last_call), "RebootProgram is not set"));
+    assert_int_equal(fixture_count_jobs(f), 0);
+    fixture_free(f);
+}
+
+static void test_only_administrators_change_whether_a_job_reboots_its_nodes(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    Pb__JobSpec spec = fixture_spec(1, 1), set = PB__JOB_SPEC__INIT;
+    SET(&spec, hold, true);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)fixture_submit(f, &user, &spec);
+    r.set = &set;
+    SET(&set, reboot, true);
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_true(fixture_job(f, &arena, r.job_id)->spec->reboot);
+    fixture_free(f);
+}
+
+/* Each of the two nodes: also when the controller restarts between their registrations. */
+static void test_a_job_begins_when_all_of_its_nodes_have_rebooted(void **state)
+{
+    for (int restart = 0; restart < 2; restart++) {
+        struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
+        struct caller root = FIXTURE_ROOT;
+        Pb__JobSpec spec = fixture_spec(2, 2);
+        uint32_t id = (uint32_t)submit_rebooting(f, &root, &spec);
+        assert_node(f, "n1", "ALLOCATED+REBOOT_ISSUED: reboot requested : reboot issued");
+        assert_int_equal(count_orders(f, "n1") + count_orders(f, "n2"), 2);
+        assert_phase(f, id, true, 0);
+        fixture_register(f, "n1", "i2");
+        assert_node(f, "n1", "ALLOCATED");
+        assert_phase(f, id, true, 0);
+        if (restart) {
+            fixture_restart(f);
+            fixture_register(f, "n1", "i2");
+        }
+        size_t before = count_orders(f, "n2");
+        fixture_register(f, "n2", "i1"); /* its daemon has restarted, the node has not */
+        assert_phase(f, id, true, 0);
+        assert_int_equal(count_orders(f, "n2"), before + 1);
+        fixture_register(f, "n2", "i2");
+        assert_phase(f, id, false, 1);
+        fixture_free(f);
+    }
+}
+
+static void test_a_job_that_reboots_its_node_has_the_node_alone(void **state)
+{
+    struct fixture *f = fixture_new_up(
+        "NodeName=n1 CPUs=4 RealMemory=4000\n"
+        "PartitionName=p Nodes=ALL Default=YES OverSubscribe=FORCE:4\n" PROGRAM TIMEOUT,
+        1);
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobSpec small = fixture_spec(1, 1), spec = fixture_spec(1, 1);
+    SET(&small, batch, true);
+    uint32_t first = (uint32_t)fixture_submit(f, &root, &small);
+    assert_int_equal(fixture_state(f, first), PB__JOB_STATE__RUNNING);
+    uint32_t id = (uint32_t)submit_rebooting(f, &root, &spec);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    assert_int_equal(count_orders(f, "n1"), 0);
+    fixture_launched(f, "n1", first, 0);
+    fixture_end(f, first, 0);
+    assert_int_equal(count_orders(f, "n1"), 1);
+    uint32_t third = (uint32_t)fixture_submit(f, &root, &small);
+    assert_int_equal(fixture_state(f, third), PB__JOB_STATE__PENDING);
+    fixture_register(f, "n1", "i2");
+    assert_phase(f, id, false, 1);
+    fixture_free(f);
+}
+
+static void test_a_job_whose_node_does_not_come_back_is_requeued_or_fails(void **state)
+{
+    for (int requeue = 0; requeue < 2; requeue++) {
+        struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
+        struct caller root = FIXTURE_ROOT;
+        Pb__JobSpec spec = fixture_spec(1, 1);
+        spec.req_nodes = (char *)"n1";
+        SET(&spec, requeue, requeue);
+        uint32_t id = (uint32_t)submit_rebooting(f, &root, &spec);
+        fixture_pass(f, 49000);
+        assert_phase(f, id, true, 0);
+        fixture_pass(f, 2000);
+        assert_node(f, "n1", "DOWN: reboot requested : reboot issued : reboot timed out");
+        assert_int_equal(fixture_state(f, id),
+                         requeue ? PB__JOB_STATE__PENDING : PB__JOB_STATE__BOOT_FAIL);
+        fixture_free(f);
+    }
+}
+
+static void test_a_node_with_too_few_resources_after_its_reboot_fails_the_job(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobSpec spec = fixture_spec(1, 1);
+    spec.req_nodes = (char *)"n1";
+    uint32_t id = (uint32_t)submit_rebooting(f, &root, &spec);
+    register_with_cpus(f, "n1", "i2", 2);
+    assert_node(f, "n1", "DOWN: Low CPUs (reported:2 < configured:4)");
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    assert_int_equal(fixture_launches(f, "n1", id), 0);
+    fixture_free(f);
+}
+
+static void test_a_job_cancelled_during_the_reboot_leaves_its_node_rebooting(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobSpec spec = fixture_spec(1, 1);
+    spec.req_nodes = (char *)"n1";
+    uint32_t id = (uint32_t)submit_rebooting(f, &root, &spec);
+    assert_int_equal(fixture_cancel(f, &root, id, NULL, 0), 0);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
+    assert_node(f, "n1", "IDLE+REBOOT_ISSUED: reboot requested : reboot issued");
+    fixture_register(f, "n1", "i2");
+    assert_node(f, "n1", "IDLE");
+    assert_int_equal(fixture_launches(f, "n1", id), 0);
+    fixture_free(f);
+}
+
+/* The leader, whose node is back, waits for the component. */
+static void test_a_node_reboots_once_for_a_component_that_waits_for_another(void **state)
+{
+    for (int restart = 0; restart < 2; restart++) {
+        struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
+        struct caller root = FIXTURE_ROOT;
+        Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1)};
+        specs[0].req_nodes = (char *)"n1";
+        specs[1].req_nodes = (char *)"n2";
+        SET(&specs[0], reboot, true);
+        SET(&specs[0], batch, true);
+        SET(&specs[1], reboot, true);
+        uint32_t id = (uint32_t)fixture_submit_set(f, &root, specs, 2);
+        fixture_register(f, "n1", "i2");
+        assert_phase(f, id, true, 0);
+        if (restart) {
+            fixture_restart(f);
+            fixture_register(f, "n1", "i2");
+        }
+        assert_int_equal(count_orders(f, "n1"), !restart);
+        fixture_register(f, "n2", "i2");
+        assert_phase(f, id, false, 1);
+        assert_int_equal(count_orders(f, "n1"), !restart);
+        fixture_free(f);
+    }
+}
+
+static void test_nodes_reboot_after_the_prolog_of_the_controller(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT "PrologSlurmctld=/site/prolog\n", 2);
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobSpec spec = fixture_spec(1, 1);
+    spec.req_nodes = (char *)"n1";
+    uint32_t id = (uint32_t)submit_rebooting(f, &root, &spec);
+    assert_int_equal(count_orders(f, "n1"), 0);
+    fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, id, 0);
+    assert_int_equal(count_orders(f, "n1"), 1);
+    assert_phase(f, id, true, 0);
+    fixture_register(f, "n1", "i2");
+    assert_phase(f, id, false, 1);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +459,15 @@ int main(void)
         cmocka_unit_test(resumed_with_less_than_configured),
         cmocka_unit_test(one_that_is_never_too_silent),
         cmocka_unit_test(one_that_does_not_come_back_is_down),
+        cmocka_unit_test(test_only_administrators_reboot_the_nodes_of_a_job),
+        cmocka_unit_test(test_only_administrators_change_whether_a_job_reboots_its_nodes),
+        cmocka_unit_test(test_a_job_begins_when_all_of_its_nodes_have_rebooted),
+        cmocka_unit_test(test_a_job_that_reboots_its_node_has_the_node_alone),
+        cmocka_unit_test(test_a_job_whose_node_does_not_come_back_is_requeued_or_fails),
+        cmocka_unit_test(test_a_node_with_too_few_resources_after_its_reboot_fails_the_job),
+        cmocka_unit_test(test_a_job_cancelled_during_the_reboot_leaves_its_node_rebooting),
+        cmocka_unit_test(test_a_node_reboots_once_for_a_component_that_waits_for_another),
+        cmocka_unit_test(test_nodes_reboot_after_the_prolog_of_the_controller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,7 @@
 #include "control/core/user_share.h"
 #include "control/event/record.h"
 #include "control/internal.h"
+#include "control/life/boot.h"
 #include "control/life/burst.h"
 #include "control/life/deadline.h"
 #include "control/life/depend.h"
@@ -117,7 +118,8 @@ static int check_privileged(struct control *c, struct submission *s, struct err 
         return control_set_error(err, ERR_ACCESS,
                                  nice ? "only operators may set a negative nice value"
                                       : "only operators may set a priority");
-    return priority_check(who, spec, err);
+    int rc = boot_authorise(who, spec, err);
+    return rc == 0 ? priority_check(who, spec, err) : rc;
 }
 
 /* Root's scripts get these, behind SPANK_. */
@@ -412,6 +414,8 @@ static int check_values(struct control *c, struct submission *s, struct err *err
         rc = job_set_check_name(spec->component, err);
     if (rc == 0)
         rc = step_check_freq(c, spec->cpu_freq, err);
+    if (rc == 0)
+        rc = boot_check_program(c, spec, err);
     if (rc == 0)
         rc = submit_check_time_min(s->job, spec, s->job->limit_sec, err);
     return rc == 0 ? deadline_check(c, s->job, err) : rc;
