@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cli/opt_priv.h"
+#include "cluster/job/job_env.h"
 
 #define NO OPT_ARG_NO
 #define REQ OPT_ARG_REQ
@@ -125,6 +126,7 @@ void opt_done(struct opt *o)
                        &o->task_gres,
                        &o->clusters,
                        &o->distribution,
+                       &o->job_list,
                        &o->exclude,
                        &o->mail_type,
                        &o->nodelist,
@@ -473,6 +475,7 @@ static int apply_env(struct opt *o, char *const envp[], const struct env *env, s
     const char *file = env_value(env, "SLURM_HOSTFILE", strlen("SLURM_HOSTFILE"));
     if (file && *file)
         return opt_apply_hostfile(o, file, err);
+    opt_set_string(&o->job_list, env_value(env, JOB_ENV_LIST, strlen(JOB_ENV_LIST)));
     return 0;
 }
 

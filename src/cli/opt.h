@@ -107,6 +107,7 @@ struct opt {
     /* The job. NULL, 0 and false are "not given" unless from[] says otherwise. */
     Pb__JobSpec job; /* of options that are a field as they are; no message, has_ is not set */
     char *batch_host, *licenses, *resources, *distribution, *exclude, *job_name, *mail_type;
+    char *job_list; /* of the job around srun: SLURM_ARBITRARY_NODELIST */
     char *nodelist, *partition, *signal, *clusters;
     char *reservation, *chdir, *std_in, *std_out, *std_err, *export_env, *export_file, *propagate;
     char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;

@@ -79,20 +79,38 @@ int opt_set_hint(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* -B with all three and a number of nodes: a task for each thread. */
+/* Whether -B says how many tasks there are. A step needs all three numbers for that; a step that
+ * its allocation gives the nodes has the tasks of the allocation. */
+static bool counts_tasks(const struct opt *o)
+{
+    bool step = o->command == OPT_SRUN;
+    bool whole = o->sockets_per_node && o->cores_per_socket && o->threads_per_core;
+    bool range = opt_given(o, OPT_ID_nodes) && o->min_nodes != o->max_nodes;
+
+    if (!opt_given(o, OPT_ID_extra_node_info) || opt_given(o, OPT_ID_ntasks) || range)
+        return false;
+    if (step)
+        return whole && o->from[OPT_ID_nodes] != OPT_FROM_ENV;
+    return !opt_given(o, OPT_ID_ntasks_per_node);
+}
+
+/* -B without a number of tasks: one task for each thread that -B requests, on the least number of
+ * nodes. */
 int opt_count_tasks_of_cores(struct opt *o, struct err *err)
 {
-    uint64_t tasks = (uint64_t)o->sockets_per_node * o->cores_per_socket;
+    const uint32_t counts[] = {o->sockets_per_node, o->cores_per_socket, o->threads_per_core,
+                               opt_given(o, OPT_ID_nodes) ? o->min_nodes : 1};
+    uint64_t tasks = 1;
 
-    if (o->command != OPT_SRUN || !opt_given(o, OPT_ID_extra_node_info) ||
-        opt_given(o, OPT_ID_ntasks) || o->from[OPT_ID_nodes] != OPT_FROM_ARGV ||
-        o->min_nodes != o->max_nodes || !tasks || !o->threads_per_core)
+    if (!counts_tasks(o))
         return 0;
-    if (tasks > INT32_MAX || tasks * o->threads_per_core > INT32_MAX ||
-        tasks * o->threads_per_core * o->min_nodes > INT32_MAX)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--extra-node-info=%s: too many threads",
-                        o->given[OPT_ID_extra_node_info]);
-    o->ntasks = (uint32_t)(tasks * o->threads_per_core * o->min_nodes);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        tasks *= counts[i] ? counts[i] : 1;
+        if (tasks > INT32_MAX)
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--extra-node-info=%s: too many threads",
+                            o->given[OPT_ID_extra_node_info]);
+    }
+    o->ntasks = (uint32_t)tasks;
     o->from[OPT_ID_ntasks] = OPT_FROM_ARGV;
     return 0;
 }

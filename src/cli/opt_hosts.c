@@ -51,6 +51,33 @@ int opt_apply_hostfile(struct opt *o, const char *path, struct err *err)
     return 0;
 }
 
+static bool chooses_nodes(const struct opt *o)
+{
+    static const enum opt_id options[] = {OPT_ID_nodes, OPT_ID_nodelist, OPT_ID_exclude,
+                                          OPT_ID_relative};
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+        if (o->from[options[i]] == OPT_FROM_ARGV)
+            return true;
+    return o->interactive;
+}
+
+void opt_inherit_list(struct opt *o)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    bool is_inherited = o->from[OPT_ID_distribution] == OPT_FROM_ENV;
+    if (o->command != OPT_SRUN || !o->in_job || !o->job_list || !opt_is_arbitrary(o) ||
+        hostlist_parse(o->job_list, &hosts, NULL) < 0)
+        return;
+    bool is_short = o->from[OPT_ID_ntasks] == OPT_FROM_ARGV && o->ntasks > hostlist_count(hosts);
+    if (is_inherited && (is_short || chooses_nodes(o))) {
+        opt_set_string(&o->distribution, NULL);
+        o->from[OPT_ID_distribution] = OPT_FROM_NONE;
+    } else if (!o->nodelist) {
+        opt_set_string(&o->nodelist, o->job_list);
+        o->from[OPT_ID_nodelist] = OPT_FROM_ENV;
+    }
+}
+
 /* The first of the list; an index list ("[0,2]") stays one. */
 static void cut_hosts(struct opt *o, struct hostlist *hosts, size_t count)
 {
@@ -65,8 +92,7 @@ static void cut_hosts(struct opt *o, struct hostlist *hosts, size_t count)
     opt_set_string(&o->nodelist, text);
 }
 
-/* A task for each name in turn: as many as there are names, or are asked for. A job gets these
- * nodes, and nothing more is said of its tasks. */
+/* A task for each name in turn: as many as there are names, or are asked for. */
 int opt_fit_arbitrary(struct opt *o, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *hosts = NULL;
@@ -93,8 +119,6 @@ int opt_fit_arbitrary(struct opt *o, struct err *err)
     hostlist_uniq(hosts);
     o->min_nodes = o->max_nodes = (uint32_t)hostlist_count(hosts);
     o->from[OPT_ID_nodes] = o->from[OPT_ID_ntasks] = OPT_FROM_ARGV;
-    if (o->command != OPT_SRUN)
-        opt_set_string(&o->distribution, NULL);
     return 0;
 }
 

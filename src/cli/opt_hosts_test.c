@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/opt.h"
+#include "cluster/job/job_env.h"
 
 #define WORDS_MAX 16
 
@@ -208,6 +209,38 @@ static void test_arbitrary(void **state)
     }
 }
 
+static void test_srun_follows_the_list_of_its_job_unless_it_chooses_nodes(void **state)
+{
+    char *const in_job[] = {"SLURM_JOB_ID=7",         "SLURM_NTASKS=3",
+                            "SLURM_NNODES=2",         "SLURM_DISTRIBUTION=arbitrary",
+                            JOB_ENV_LIST "=n2,n1,n2", NULL};
+    static const struct {
+        const char *line, *nodes, *distribution;
+        uint32_t tasks;
+    } v[] = {
+        {"", "n2,n1,n2", "arbitrary", 3},
+        {"-n2", "n[2,1]", "arbitrary", 2},
+        {"-m arbitrary", "n2,n1,n2", "arbitrary", 3},
+        {"-m arbitrary -w n1", "n1", "arbitrary", 1},
+        {"-w n1", "n1", NULL, 3},
+        {"-m block", NULL, "block", 3},
+        {"-n4", NULL, NULL, 4},
+        {"-N1", NULL, NULL, 3},
+        {"-x n2", NULL, NULL, 3},
+        {"-r1", NULL, NULL, 3},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        struct err err = {0};
+        assert_int_equal(run(&o, OPT_SRUN, v[i].line, in_job, &err), 0);
+        if (!str_eq(o.nodelist, v[i].nodes))
+            fail_msg("%s: %s", v[i].line, o.nodelist ? o.nodelist : "none");
+        assert_true(str_eq(o.distribution, v[i].distribution));
+        assert_int_equal(o.ntasks, v[i].tasks);
+        opt_done(&o);
+    }
+}
+
 static int start(void **state)
 {
     return mkdtemp(dir) ? 0 : -1;
@@ -223,9 +256,12 @@ static int stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_files), cmocka_unit_test(test_repeated_names),
-        cmocka_unit_test(test_files),     cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_repeated_names),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_counts),
         cmocka_unit_test(test_arbitrary),
+        cmocka_unit_test(test_srun_follows_the_list_of_its_job_unless_it_chooses_nodes),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

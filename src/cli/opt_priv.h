@@ -148,6 +148,9 @@ int opt_check_binding(struct opt *o, struct err *err);
 /* -m arbitrary: tasks in the order of a list of nodes, or of the file that SLURM_HOSTFILE names. */
 int opt_fit_arbitrary(struct opt *o, struct err *err);
 int opt_apply_hostfile(struct opt *o, const char *path, struct err *err);
+/* srun in a job with -m arbitrary: takes the list of the job, unless the command line chooses its
+ * nodes. */
+void opt_inherit_list(struct opt *o);
 
 /* The functions of CALL rows. */
 #define FLAG(member)

@@ -33,9 +33,7 @@ static void fewer_nodes_than_tasks(struct opt *o)
     if (o->from[OPT_ID_nodes] != OPT_FROM_ENV)
         str_printf(&o->notes, "Warning: can't run %u processes on %u nodes, setting nnodes to %u\n",
                    o->ntasks, o->min_nodes, o->ntasks);
-    o->min_nodes = o->ntasks;
-    if (o->max_nodes < o->min_nodes || o->node_counts || o->from[OPT_ID_nodes] == OPT_FROM_ENV)
-        o->max_nodes = o->min_nodes;
+    o->min_nodes = o->max_nodes = o->ntasks;
 }
 
 /* Two numbers of tasks, one of them often the allocation's: the total holds. */
@@ -96,6 +94,7 @@ int opt_finish(struct opt *o, struct err *err)
         (o->from[OPT_ID_nodelist] == OPT_FROM_ARGV || o->from[OPT_ID_exclude] == OPT_FROM_ARGV))
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--relative and --%s are mutually exclusive.",
                         o->from[OPT_ID_nodelist] == OPT_FROM_ARGV ? "nodelist" : "exclude");
+    opt_inherit_list(o);
     if (opt_fit_task_cpus(o, err) < 0 || opt_settle_conflicts(o, err) < 0 ||
         opt_count_tasks_of_cores(o, err) < 0 || opt_check_binding(o, err) < 0)
         return -ERR_PARSE;

@@ -204,8 +204,10 @@ static void test_cores(void **state)
         {"", "srun|--hint=compute_bound|--threads-per-core=2", 2, 0, 0, 0, NULL},
         {"", "srun|--threads-per-core=2|--hint=compute_bound", 2, 0, 0, 0, NULL},
         {"", "srun|-N2|-B2:2:2|--hint=compute_bound", 2, 0, 0, 16, NULL},
+        {"", "srun|-B1:2:2", 2, 0, 0, 4, NULL},
+        {"SLURM_NNODES=2", "srun|-B1:2:2", 2, 0, 0, 0, NULL},
         {"", "srun|--hint=nomultithread|--cpu-bind=v,cores", 0, 0, 0, 0, "v,cores"},
-        {"SLURM_THREADS_PER_CORE=2", "srun|-B1:1:1", 1, 0, 0, 0, NULL},
+        {"SLURM_THREADS_PER_CORE=2", "srun|-B1:1:1", 1, 0, 0, 1, NULL},
         {"", "srun|-N2|-B2:4:1", 1, 0, 0, 16, NULL},
         {"", "srun|-N2|-n3|-B2:4:1", 1, 0, 0, 3, NULL},
         {"", "srun|-N2-3|-B2:4:1", 1, 0, 0, 0, NULL},
@@ -366,6 +368,7 @@ static void test_lists_of_node_counts(void **state)
         {"sbatch|-N8,2-5|x", 2, 8, "8,2-5"},   {"sbatch|-N1k,2|x", 2, 1024, "1024,2"},
         {"sbatch|-N1,3|-N2-4|x", 2, 4, NULL},  {"sbatch|-N4-4:2|x", 4, 4, NULL},
         {"sbatch|-N3,5|-n2|x", 2, 2, NULL}, /* with a warning */
+        {"sbatch|-N2-4|-n1|x", 1, 1, NULL},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct opt o;

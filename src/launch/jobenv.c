@@ -50,9 +50,19 @@ static void drop_other_memory(struct envlist *e, const struct Pb__JobSpec *spec)
         envlist_unset(e, names[i]);
 }
 
+/* The nodes of the list of the job around this command are no nodes of the new job. */
+static void drop_other_list(struct envlist *e)
+{
+    if (envlist_get(e, JOB_ENV_LIST) == NULL)
+        return;
+    envlist_unset(e, JOB_ENV_LIST);
+    envlist_unset(e, "SLURM_DISTRIBUTION");
+}
+
 static void set_requested(struct envlist *e, const struct Pb__JobSpec *spec)
 {
     drop_other_memory(e, spec);
+    drop_other_list(e);
     job_env_each(spec, put_variable, e);
     if (spec->alloc_host != NULL)
         envlist_set(e, "SLURM_SUBMIT_HOST", spec->alloc_host);
@@ -94,10 +104,13 @@ static void set_allocation(struct envlist *e, const struct Pb__AllocReply *alloc
     size_t n = alloc->n_alloc;
     _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, n);
     _cleanup_free_ uint32_t *tasks = mem_new_array(uint32_t, n);
+    _cleanup_free_ struct job_env_node *nodes = mem_new_array(struct job_env_node, n);
 
-    for (size_t i = 0; i < n; i++)
-        cpus[i] = JOB_ENV_USABLE_CPUS(alloc->alloc[i]);
-    job_env_spread(spec, alloc->packs, cpus, n,
+    for (size_t i = 0; i < n; i++) {
+        nodes[i] = JOB_ENV_NODE(alloc->alloc[i]);
+        cpus[i] = nodes[i].cpus;
+    }
+    job_env_spread(spec, alloc->packs, nodes, n,
                    job_env_tasks(spec, alloc->has_num_tasks ? alloc->num_tasks : spec->num_tasks),
                    tasks);
     set_requested(e, spec);

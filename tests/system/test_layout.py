@@ -132,7 +132,7 @@ def test_the_same_of_the_environment(threaded):
         eventually(lambda: not threaded.run("squeue -h").ok(), "the CPUs of the last job are free: tasks bind to those that exist")
         job = threaded.sbatch("-n4", "-N1", *options, wrap=f"{told}; srun --mem=0 -n1 sh -c '{told}'", env=env)
         assert threaded.wait(job)["JobState"] == "COMPLETED"
-        assert threaded.output(job).splitlines() == [expected] * 2
+        assert threaded.output(job).splitlines() == [expected, expected if expected != "no" else "cyclic no"]
         if not env or "SLURM_DIST_PLANESIZE" in env:
             assert threaded.run(["salloc", "-Q", "-n4", "-N1", *options, "sh", "-c", told], env=env).ok() == expected
     threaded.settle()
@@ -185,6 +185,27 @@ def test_one_thread_of_a_core_in_a_job(threaded):
     done = threaded.run(["salloc", "-Q", "-N1", "--exclusive", "sh", "-c", show])
     assert {row.partition(" ")[2] for row in done.stdout.splitlines()} == {"0x1,0x100,0x4,0x400"}
     assert done.returncode != 0 and "More processors requested than permitted" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--hint=nomultithread", "--threads-per-core=1"])
+def test_one_thread_of_a_core_where_cpus_are_given(layout_cluster, option):
+    """CR_CPU: cores as a whole, whose other threads no job gets; jobs without the option get single CPUs."""
+    c = layout_cluster(conf="TaskPlugin=task/affinity\nSelectTypeParameters=CR_CPU")
+    show = f"echo $SLURM_JOB_CPUS_PER_NODE $SLURM_TASKS_PER_NODE; srun sh -c '{LIST}' | cut -d' ' -f2 | uniq; srun -n1 sh -c '{LIST}'"
+    single = c.sbatch("-n1", "-o", "/dev/null", wrap="sleep 1000")
+    c.wait_state(single, "RUNNING")
+    job = c.sbatch("-n3", "-e", "/dev/null", option, wrap=f"{show}; sleep 1000")
+    c.wait_state(job, "RUNNING")
+    assert "cpu=6," in c.job(job)["AllocTRES"] and "cpu=1," in c.job(single)["AllocTRES"]
+    eventually(lambda: len(c.output(job).splitlines()) == 3, "the tasks have told")
+    told, masks, first = c.output(job).splitlines()
+    assert told == "3 3" and first.startswith("0 0x")
+    cores = [cpus_of(mask)[0] // 2 for mask in masks.split(",")]
+    assert [len(cpus_of(mask)) for mask in masks.split(",")] == [1, 1, 1] and len(set(cores)) == 3 and 0 not in cores
+    c.run(["srun", "-n5", option, "--immediate=1", "true"]).fails("Unable to allocate resources")
+    assert len(c.run(["srun", "-n4", option, "sh", "-c", LIST]).ok().splitlines()) == 4
+    assert c.run("srun -n9 true").ok() == ""  # the CPUs that are left, one of them of the first job's core
+    c.run(["srun", "-n9", option, "true"]).fails("Requested node configuration is not available")
 
 
 def settled(c, *line):

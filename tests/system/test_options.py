@@ -120,8 +120,30 @@ def test_arbitrary_distribution(cluster):
     assert ranks(cluster.run(["srun", "-n3", *SAY], env=file)) == line[:3]
     assert ranks(cluster.run(["salloc", "-Q", "-N4", "-n4", "srun", *listed, *SAY])) == line
     assert ranks(cluster.run(["salloc", "-Q", "-w", "n[1-3]", "-N3", "srun", "-n2", *listed, *SAY])) == line[:2]
-    nodes = cluster.run(["salloc", "-Q", *listed, "sh", "-c", "echo $SLURM_JOB_NODELIST $SLURM_NTASKS x$SLURM_DISTRIBUTION"]).ok()
-    assert nodes == "n[1-3] 7 x"
+    nodes = cluster.run(["salloc", "-Q", *listed, "sh", "-c", "echo $SLURM_JOB_NODELIST $SLURM_NTASKS $SLURM_DISTRIBUTION $SLURM_TASKS_PER_NODE"]).ok()
+    assert nodes == "n[1-3] 7 arbitrary 1(x2),5"
+
+
+def test_steps_of_a_job_with_an_arbitrary_distribution_follow_its_list(cluster):
+    """Of salloc and of sbatch, by -m and by SLURM_HOSTFILE; an srun that chooses its nodes or its distribution does not."""
+    line = ["n2", "n1", "n2"]
+    listed = ["-m", "arbitrary", "-w", ",".join(line)]
+    alloc = ["salloc", "-Q", *listed, "srun"]
+    assert ranks(cluster.run([*alloc, *SAY])) == line
+    assert ranks(cluster.run([*alloc, "-n2", *SAY])) == line[:2]
+    assert ranks(cluster.run([*alloc, "-m", "arbitrary", *SAY])) == line
+    assert ranks(cluster.run([*alloc, "-m", "block", *SAY])) == ["n1", "n1", "n2"]
+    assert ranks(cluster.run([*alloc, "-N1", "-n2", "-w", "n1", *SAY])) == ["n1", "n1"]
+    assert set(ranks(cluster.run([*alloc, "-x", "n2", "-n1", *SAY]))) == {"n1"}
+    assert len(ranks(cluster.run([*alloc, "-n4", "-O", *SAY]))) == 4
+    job = cluster.sbatch(*listed, "-o", str(cluster.work / "out"), wrap="srun sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME'; echo $SLURM_TASKS_PER_NODE $SLURM_ARBITRARY_NODELIST")
+    assert cluster.wait(job)["JobState"] == "COMPLETED"
+    *tasks, told = (cluster.work / "out").read_text().splitlines()
+    assert [row.split()[1] for row in sorted(tasks)] == line and told == "1,2 n2,n1,n2"
+    (cluster.work / "list").write_text("\n".join(line))
+    assert ranks(cluster.run(["salloc", "-Q", "srun", *SAY], env={"SLURM_HOSTFILE": str(cluster.work / "list")})) == line
+    nested = ["salloc", "-Q", *listed, "salloc", "-Q", "-n1", "-w", "n3", "sh", "-c", "srun printenv SLURMD_NODENAME; echo x$SLURM_ARBITRARY_NODELIST"]
+    assert cluster.run(nested).ok().split() == ["n3", "x"]
 
 
 def test_what_an_arbitrary_distribution_cannot_have(cluster):

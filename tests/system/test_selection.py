@@ -244,6 +244,19 @@ def test_memory_comes_with_processors(twelve):
     assert ",mem=600M," in twelve.job(job)["AllocTRES"] and twelve.job(job)["MinMemoryCPU"] == "300M"
 
 
+def test_tasks_that_nobody_counted(twelve):
+    """A range of nodes has the tasks of the nodes that came of it; -B has a task for each thread that it names, on each node."""
+    for options, tasks in ((["-N2-3"], "3"), (["-N2-3", "--ntasks-per-node=2"], "6"), (["-N2-3", "-n2"], "2"), (["-B", "2:1"], "2"),
+                           (["-N2", "-B", "2:1:1"], "4"), (["-N1-2", "-B", "2:1"], "2"), (["-n3", "-B", "2:1"], "3"), (["-B", "2:1", "--ntasks-per-node=1"], "1")):
+        job = submit(twelve, *options)
+        runs_on(twelve, job)
+        assert twelve.job(job)["NumTasks"] == tasks, options
+        twelve.run(f"scancel {job}").ok()
+        twelve.settle()
+    told = twelve.run(["salloc", "-Q", "-N2", "-B", "2:1", "sh", "-c", "echo $SLURM_NTASKS $SLURM_TASKS_PER_NODE; srun true | wc -l; srun hostname | wc -l"]).ok()
+    assert told.split() == ["4", "2(x2)", "0", "4"]
+
+
 def test_what_a_partition_says_of_itself(twelve):
     """CORE-128."""
     shown = twelve.run("scontrol show partition few").ok()

@@ -268,13 +268,27 @@ def test_environment_says_what_was_asked(cluster):
     asked = ["-N1", "-n1", "-m", "cyclic", "-l", "-O", "--ntasks-per-node=1"]
     assert cluster.run(["srun", *asked, *show], env=home).ok() == "0: cyclic,1,1,1,login.example"
     assert cluster.run(["salloc", "-Q", "-N1", "srun", *asked, *show], env=home).ok() == "0: cyclic,1,1,1,login.example"
-    assert cluster.run(["srun", *show], env=home).ok() == ",,,,login.example"
+    assert cluster.run(["srun", *show], env=home).ok() == "cyclic,,,,login.example"
     name = cluster.run("srun printenv SLURM_WORKING_CLUSTER").ok()
     assert name == f"test:127.0.0.1:{cluster.port}:1"
     job = cluster.sbatch("--export=NIL", wrap="echo $HOSTNAME $SLURMD_NODENAME $SLURM_WORKING_CLUSTER", env=home)
     cluster.wait(job)
     host, node, cluster_name = cluster.output(job).split()
     assert host == node and cluster_name == name
+
+
+def test_tasks_are_told_the_distribution_that_nobody_asked_for(cluster):
+    """block where a node has several tasks, else cyclic, which their own srun takes for no request."""
+    told = ["sh", "-c", "echo $SLURM_DISTRIBUTION $SLURM_DIST_PLANESIZE"]
+    for options, word in ((["-N2", "-n2"], "cyclic"), (["-N2", "-n3"], "block"), (["-N1", "-n2", ":", "-N1", "-n1"], None)):
+        out = lines(cluster.run(["srun", *options, *told]).ok())
+        assert out == ([word] * len(out) if word else ["block", "block", "cyclic"])
+    inner = "srun --overlap -N2 -n4 -c1 sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME'"
+    out = cluster.run(["srun", "-N2", "-n2", "-c2", "-w", "n1,n2", "sh", "-c", f"[ $SLURM_PROCID = 1 ] || {inner}"]).ok()
+    assert lines(out) == ["0 n1", "1 n1", "2 n2", "3 n2"]
+    inner = f"SLURM_DISTRIBUTION=plane=1 {inner}"
+    out = cluster.run(["srun", "-N2", "-n2", "-c2", "-w", "n1,n2", "sh", "-c", f"[ $SLURM_PROCID = 1 ] || {inner}"]).ok()
+    assert lines(out) == ["0 n1", "1 n2", "2 n1", "3 n2"]
 
 
 def test_verbose_lines(cluster):

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/size.h"
 #include "base/str.h"
 #include "base/words.h"
 #include "cluster/resource/dist.h"
@@ -162,6 +164,16 @@ static const char *const verbose_words[] = {"verbose", "v", NULL};
 static const char *const prefer_words[] = {"prefer", "p", NULL};
 static const char *const sort_words[] = {"sort", NULL};
 
+static bool has_node_list(const Pb__JobSpec *spec)
+{
+    struct dist dist;
+
+    return spec->req_nodes && dist_parse(spec->distribution, &dist) == 0 &&
+           dist.nodes == DIST_ARBITRARY;
+}
+
+#define PUT_LISTED(name, member)                                                                   \
+    put_text_variable(put, ctx, name, has_node_list(s) ? s->member : NULL);
 #define PUT_BIND_TYPE(name, member) put_bind_type(put, ctx, name, s->member);
 #define PUT_BIND_LIST(name, member) put_bind_list(put, ctx, name, s->member);
 #define PUT_BIND_VERBOSE(name, member)                                                             \
@@ -175,7 +187,8 @@ static const char *const sort_words[] = {"sort", NULL};
     put_tres(put, ctx, name, s->member, s->has_cpus_per_task ? s->cpus_per_task : 0);
 #define PUT_TRES_BIND(name, member) put_tres_bind(put, ctx, name, s->member, s->gpu_bind);
 #define PUT_GPUS(name, member) put_gpus(put, ctx, name, s->member);
-#define PUT_NUMBER(name, member) put_number_variable(put, ctx, name, s->has_##member, (uint64_t)s->member);
+#define PUT_NUMBER(name, member)                                                                   \
+    put_number_variable(put, ctx, name, s->has_##member, (uint64_t)s->member);
 #define PUT_FLAG(name, member) put_number_variable(put, ctx, name, s->has_##member && s->member, 1);
 #define PUT_CPU(name, member)                                                                      \
     put_number_variable(put, ctx, name, s->has_##member && !s->has_mem_per_node_mib, s->member);
@@ -187,16 +200,97 @@ void job_env_each(const Pb__JobSpec *s, job_env_fn *put, void *ctx)
 #undef ENV
 }
 
-/* Tasks that fit on so many CPUs of a node. */
-static uint32_t count_tasks_that_fit(const Pb__JobSpec *spec, uint32_t cpus, uint32_t tasks)
+/* Of the generic resources of this name, and of this type; NULL: of any. */
+static uint64_t count_gres(const struct job_env_node *node, const char *name, const char *type)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < node->n_gres; i++) {
+        const Pb__GresAlloc *g = node->gres[i];
+
+        if (str_case_eq(g->name, name) && (!type || (g->type && str_case_eq(g->type, type))))
+            sum += g->count;
+    }
+    return sum;
+}
+
+/* Tasks that have a word of --tres-per-task each: "gres:gpu:a100:2", "gres:nic=3", "gres:gpu". */
+static uint64_t count_tasks_of_word(const struct job_env_node *node, struct word_of_list w)
+{
+    _cleanup_free_ char *part = word_dup(w);
+    char *name = str_starts(part, "gres:") ? part + strlen("gres:") : part;
+    char *count = name + strcspn(name, "="), *colon = strrchr(name, ':');
+    uint64_t each = 1;
+
+    if (!*count && colon && isdigit((unsigned char)colon[1]))
+        count = colon;
+    if (*count) {
+        *count++ = '\0';
+        if (size_parse_count(count, UINT64_MAX / 2, &each, NULL) < 0 || each == 0)
+            return UINT64_MAX;
+    }
+    char *type = strchr(name, ':');
+    if (type)
+        *type++ = '\0';
+    return str_eq(name, "none") ? UINT64_MAX : count_gres(node, name, type) / each;
+}
+
+/* Tasks that the generic resources of a node hold; UINT64_MAX: no task asks for some. */
+static uint64_t count_tasks_by_gres(const Pb__JobSpec *spec, const struct job_env_node *node)
+{
+    uint64_t fit = UINT64_MAX;
+
+    words_foreach (spec->tres_per_task, w) {
+        uint64_t of_word = w.len ? count_tasks_of_word(node, w) : UINT64_MAX;
+        fit = of_word < fit ? of_word : fit;
+    }
+    if (spec->ntasks_per_gpu) {
+        uint64_t gpus = count_gres(node, "gpu", NULL);
+        uint64_t of_gpus = gpus < UINT32_MAX ? gpus * spec->ntasks_per_gpu : UINT64_MAX;
+        fit = of_gpus < fit ? of_gpus : fit;
+    }
+    return fit;
+}
+
+/* Tasks that fit on a node. */
+static uint32_t count_tasks_that_fit(const Pb__JobSpec *spec, const struct job_env_node *node,
+                                     uint32_t tasks)
 {
     uint32_t each = spec->cpus_per_task ? spec->cpus_per_task : 1;
-    uint32_t fit = spec->overcommit && tasks ? tasks : cpus / each;
+    uint32_t fit = spec->overcommit && tasks ? tasks : node->cpus / each;
+    uint64_t by_gres = count_tasks_by_gres(spec, node);
 
+    fit = by_gres < fit ? (uint32_t)by_gres : fit;
     return spec->ntasks_per_node && fit > spec->ntasks_per_node ? spec->ntasks_per_node : fit;
 }
 
-void job_env_spread(const Pb__JobSpec *spec, bool packs, const uint32_t *cpus, size_t n,
+/* -m arbitrary: the n-th task is on the n-th node of the list. False: the list has too few. */
+static bool spread_list(const Pb__JobSpec *spec, const struct job_env_node *nodes, size_t n,
+                        uint32_t tasks, uint32_t *out)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    uint32_t placed = 0;
+
+    if (!has_node_list(spec) || hostlist_parse(spec->req_nodes, &list, NULL) < 0 ||
+        hostlist_count(list) < tasks)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        out[i] = 0;
+    for (uint32_t t = 0; t < tasks; t++) {
+        const char *wanted = hostlist_nth(list, t, name);
+
+        for (size_t i = 0; i < n; i++)
+            if (str_eq(nodes[i].name, wanted)) {
+                out[i]++;
+                placed++;
+                break;
+            }
+    }
+    return placed == tasks;
+}
+
+void job_env_spread(const Pb__JobSpec *spec, bool packs, const struct job_env_node *nodes, size_t n,
                     uint32_t tasks, uint32_t *out)
 {
     _cleanup_free_ uint32_t *cap = mem_new_array(uint32_t, n + 1);
@@ -204,15 +298,15 @@ void job_env_spread(const Pb__JobSpec *spec, bool packs, const uint32_t *cpus, s
     uint64_t sum = 0;
 
     for (size_t i = 0; i < n; i++) {
-        cap[i] = count_tasks_that_fit(spec, cpus[i], tasks);
+        cap[i] = count_tasks_that_fit(spec, &nodes[i], tasks);
         sum += cap[i];
         out[i] = cap[i] ? cap[i] : 1;
         if (spec->ntasks_per_node)
             out[i] = spec->ntasks_per_node;
     }
-    if (tasks == 0 || n == 0)
+    if (tasks == 0 || n == 0 || spread_list(spec, nodes, n, tasks, out))
         return;
-    for (size_t i = 0; i < n && sum < tasks; i++) /* more tasks than the CPUs take */
+    for (size_t i = 0; i < n && sum < tasks; i++) /* more tasks than they take */
         cap[i] = tasks;
     dist_parse(spec->distribution, &dist);
     dist_deal_tasks(&dist, sum >= tasks && dist_is_packed(&dist, packs), tasks, cap, n, out);

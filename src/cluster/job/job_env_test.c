@@ -207,14 +207,87 @@ static void test_tasks_are_spread_over_nodes(void **state)
 
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         uint32_t got[4] = {0};
+        struct job_env_node nodes[4] = {0};
         Pb__JobSpec s = PB__JOB_SPEC__INIT;
 
         s.distribution = (char *)vectors[i].distribution;
         s.cpus_per_task = vectors[i].per_task;
         s.ntasks_per_node = vectors[i].per_node;
         s.overcommit = vectors[i].overcommit;
-        job_env_spread(&s, vectors[i].packs, vectors[i].cpus, vectors[i].n, vectors[i].tasks, got);
+        for (size_t n = 0; n < vectors[i].n; n++)
+            nodes[n].cpus = vectors[i].cpus[n];
+        job_env_spread(&s, vectors[i].packs, nodes, vectors[i].n, vectors[i].tasks, got);
         assert_memory_equal(got, vectors[i].expect, sizeof(got));
+    }
+}
+
+static void test_tasks_of_an_arbitrary_distribution_are_spread_by_its_list(void **state)
+{
+    static const struct {
+        const char *distribution, *list;
+        uint32_t tasks, expect[3];
+    } vectors[] = {
+        {"arbitrary", "n2,n1,n2,n3,n2", 5, {1, 3, 1}},
+        {"arbitrary", "n2,n1,n2,n3,n2", 2, {1, 1, 0}},
+        {"arbitrary", "n2,n1", 3, {1, 1, 1}}, /* more tasks than the list names */
+        {"arbitrary", NULL, 3, {1, 1, 1}},
+        {"cyclic", "n2,n2,n2", 3, {1, 1, 1}},
+    };
+    const struct job_env_node nodes[] = {
+        {"n1", 1, NULL, 0}, {"n2", 1, NULL, 0}, {"n3", 1, NULL, 0}};
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        uint32_t got[3] = {0};
+        Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+        s.distribution = (char *)vectors[i].distribution;
+        s.req_nodes = (char *)vectors[i].list;
+        job_env_spread(&s, false, nodes, 3, vectors[i].tasks, got);
+        assert_memory_equal(got, vectors[i].expect, sizeof(got));
+    }
+}
+
+/* Two nodes of 8 CPUs: gpu:a100:3,gpu:b200:1,nic:4 and gpu:a100:1. */
+static void test_tasks_are_spread_by_generic_resources(void **state)
+{
+    static const struct {
+        const char *per_task;
+        uint32_t per_gpu, tasks, expect[2];
+    } vectors[] = {
+        {NULL, 0, 5, {3, 2}},
+        {"gres:gpu:1", 0, 5, {4, 1}},
+        {"gres:gpu", 0, 5, {4, 1}},
+        {"gres:gpu:a100=1", 0, 4, {3, 1}},
+        {"gres:gpu:1", 0, 0, {4, 1}},
+        {"gres:gpu:2", 0, 2, {2, 0}},
+        {"gres:nic:1,gres:gpu:b200", 0, 1, {1, 0}},
+        {NULL, 2, 8, {6, 2}},
+        {"gres:gpu:1", 0, 6, {3, 3}}, /* more tasks than GPUs */
+        {"none", 0, 5, {3, 2}},
+    };
+    Pb__GresAlloc gres[4];
+    Pb__GresAlloc *const list[] = {&gres[0], &gres[1], &gres[2], &gres[3]};
+    static const struct {
+        const char *name, *type;
+        uint64_t count;
+    } held[] = {{"gpu", "b200", 1}, {"gpu", "a100", 3}, {"nic", NULL, 4}, {"gpu", "a100", 1}};
+
+    for (size_t i = 0; i < 4; i++) {
+        pb__gres_alloc__init(&gres[i]);
+        gres[i].name = (char *)held[i].name;
+        gres[i].type = (char *)held[i].type;
+        gres[i].count = held[i].count;
+    }
+    const struct job_env_node nodes[] = {{NULL, 8, list, 3}, {NULL, 8, list + 3, 1}};
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        uint32_t got[2] = {0};
+        Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+        s.tres_per_task = (char *)vectors[i].per_task;
+        s.ntasks_per_gpu = vectors[i].per_gpu;
+        job_env_spread(&s, false, nodes, 2, vectors[i].tasks, got);
+        if (memcmp(got, vectors[i].expect, sizeof(got)) != 0)
+            fail_msg("case %zu: %u and %u tasks", i, got[0], got[1]);
     }
 }
 
@@ -257,6 +330,8 @@ int main(void)
         cmocka_unit_test(test_what_is_not_given_is_not_said),
         cmocka_unit_test(test_what_is_given),
         cmocka_unit_test(test_tasks_are_spread_over_nodes),
+        cmocka_unit_test(test_tasks_of_an_arbitrary_distribution_are_spread_by_its_list),
+        cmocka_unit_test(test_tasks_are_spread_by_generic_resources),
         cmocka_unit_test(test_tasks_that_a_request_implies),
         cmocka_unit_test(test_all_members),
         cmocka_unit_test(test_tres),

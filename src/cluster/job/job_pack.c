@@ -81,6 +81,16 @@ static void pack_wanted_size(const struct cluster *c, const struct job *j, Pb__J
     SET(m, num_cpus, cpus > nodes ? cpus : nodes);
 }
 
+/* Where the job says no number, its nodes do: a job with -N1-4 that has four has four tasks. */
+static uint32_t count_tasks(const struct job *j)
+{
+    uint64_t per_node = j->want.ntasks_per_node ? j->want.ntasks_per_node : 1;
+    uint64_t tasks = j->want.tasks_given ? 0 : attempt_of(j)->alloc.len * per_node;
+    if (tasks < j->want.tasks)
+        return j->want.tasks;
+    return tasks < UINT32_MAX ? (uint32_t)tasks : UINT32_MAX;
+}
+
 static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                        struct arena *arena)
 {
@@ -102,7 +112,7 @@ static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive
     } else {
         pack_wanted_size(c, j, m);
     }
-    SET(m, num_tasks, j->want.tasks);
+    SET(m, num_tasks, count_tasks(j));
 }
 
 /* Elements that items have failed for, and from when delays count. */

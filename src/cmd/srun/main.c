@@ -47,6 +47,8 @@ static void read_options(struct setup *s, int argc, char **argv)
     s->filter = s->order == NULL ? filter_begin(s->conf, o) : NULL;
     s->argc = argc;
     s->argv = argv;
+    if (component_env_is_inherited("SLURM_DISTRIBUTION", DISTRIBUTION_TOLD))
+        unsetenv("SLURM_DISTRIBUTION");
     part_read_components(s, component_env_choose(&s->arena, environ, COMPONENT_ENV_NONE), all);
     say_level(o->quiet ? -1 : (int)o->verbose);
     if (o->mpi != NULL && strcmp(o->mpi, "list") == 0) {

@@ -244,16 +244,16 @@ static void put_times(struct envlist *env, const Pb__LaunchBatch *batch, const P
 static void put_job_tasks(struct envlist *env, const Pb__LaunchBatch *batch, const Pb__Cred *cred)
 {
     const Pb__JobSpec *spec = batch->spec;
-    size_t nodes = cred->n_job_nodes;
-    _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, nodes + 1);
-    _cleanup_free_ uint32_t *counts = mem_new_array(uint32_t, nodes + 1);
+    size_t count = cred->n_job_nodes;
+    _cleanup_free_ struct job_env_node *nodes = mem_new_array(struct job_env_node, count + 1);
+    _cleanup_free_ uint32_t *counts = mem_new_array(uint32_t, count + 1);
     uint32_t tasks = job_env_tasks(spec, batch->has_num_tasks ? batch->num_tasks : spec->num_tasks);
 
-    for (size_t i = 0; i < nodes; i++)
-        cpus[i] = JOB_ENV_USABLE_CPUS(cred->job_nodes[i]);
-    job_env_spread(spec, batch->packs, cpus, nodes, tasks, counts);
-    job_env_put_implied(spec, counts, nodes, put_batch_variable, env);
-    put_counts(env, "SLURM_TASKS_PER_NODE", counts, nodes);
+    for (size_t i = 0; i < count; i++)
+        nodes[i] = JOB_ENV_NODE(cred->job_nodes[i]);
+    job_env_spread(spec, batch->packs, nodes, count, tasks, counts);
+    job_env_put_implied(spec, counts, count, put_batch_variable, env);
+    put_counts(env, "SLURM_TASKS_PER_NODE", counts, count);
 }
 
 /* Of the job, wherever it runs. */
@@ -287,6 +287,8 @@ static void put_component(struct envlist *env, const Pb__StepdStart *start, cons
         shares[i].cpus = component->alloc[i]->cpus;
         shares[i].has_usable_cpus = component->alloc[i]->has_usable_cpus;
         shares[i].usable_cpus = component->alloc[i]->usable_cpus;
+        shares[i].gres = component->alloc[i]->gres;
+        shares[i].n_gres = component->alloc[i]->n_gres;
         list[i] = &shares[i];
     }
     cred.job_id = component->job_id;

@@ -320,19 +320,47 @@ static uint32_t cpus_of_part(const struct run *run, uint32_t number)
     return run->step->has_cpus_per_task ? run->step->cpus_per_task : 0;
 }
 
+/* As in Slurm, the tasks of a step without -m are told whether its layout is block or cyclic. */
+static void put_default_distribution(const struct run *run, uint32_t number, struct envlist *env)
+{
+    const struct Pb__StepReply *step = run->step;
+    uint32_t tasks = step->n_parts ? step->parts[number]->num_tasks : step->num_tasks;
+    uint32_t nodes = 0;
+    _cleanup_str_ struct str word = STR_INIT;
+
+    for (size_t i = 0; i < step->n_layout; i++)
+        nodes += step->layout[i]->part == number;
+    str_printf(&word, "%s%s", tasks > nodes ? "block" : "cyclic",
+               run->conf->cr & CONF_CR_PACK ? ",pack" : "");
+    envlist_set(env, "SLURM_DISTRIBUTION", str_cstr(&word));
+    envlist_set(env, DISTRIBUTION_TOLD, str_cstr(&word));
+    envlist_unset(env, "SLURM_DIST_PLANESIZE");
+}
+
+static void put_distribution(const struct run *run, uint32_t number, struct envlist *env)
+{
+    const char *distribution = spec_of_part(run, number)->distribution;
+
+    if (distribution == NULL) {
+        put_default_distribution(run, number, env);
+        return;
+    }
+    const char *size = strchr(distribution, '=');
+    size_t len = strcspn(distribution, "=");
+    envlist_setf(env, "SLURM_DISTRIBUTION", "%.*s", (int)len, distribution);
+    envlist_unset(env, DISTRIBUTION_TOLD);
+    if (str_starts(distribution, "arbitrary"))
+        envlist_set(env, JOB_ENV_LIST, spec_of_part(run, number)->nodes);
+    if (size != NULL)
+        envlist_set(env, "SLURM_DIST_PLANESIZE", size + 1);
+}
+
 /* What was asked of the step, also where the job had asked for something else. */
 static void put_requested(const struct run_options *o, const struct Pb__StepSpec *spec,
                           struct envlist *env)
 {
     if (o->label)
         envlist_set(env, "SLURM_LABELIO", "1");
-    if (spec->distribution != NULL) {
-        const char *size = strchr(spec->distribution, '=');
-        size_t len = strcspn(spec->distribution, "=");
-        envlist_setf(env, "SLURM_DISTRIBUTION", "%.*s", (int)len, spec->distribution);
-        if (size != NULL)
-            envlist_set(env, "SLURM_DIST_PLANESIZE", size + 1);
-    }
     if (spec->network != NULL)
         envlist_set(env, "SLURM_NETWORK", spec->network);
     if (spec->cpu_freq != NULL)
@@ -385,6 +413,7 @@ static void build_env(const struct run *run, uint32_t number, const char *addres
     jobenv_cluster(env, run->conf);
     jobenv_step(env, run->step);
     put_requested(o, spec_of_part(run, number), env);
+    put_distribution(run, number, env);
     put_task_tres(run, number, env);
     envlist_setf(env, "SLURM_UMASK", "%04o", (unsigned)mask);
     envlist_setf(env, ORIGIN_MASK_TOLD, "%04o", (unsigned)mask);

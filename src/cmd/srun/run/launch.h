@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+/* Marks SLURM_DISTRIBUTION as a default, which an srun in a task ignores: both variables have the
+ * same value. */
+#define DISTRIBUTION_TOLD "SLUICE_DISTRIBUTION"
+
 struct run;
 struct launch;
 
