@@ -324,6 +324,7 @@ int opt_to_step_spec(const struct opt *o, struct arena *arena, Pb__StepSpec *spe
     spec->distribution = o->distribution;
     spec->network = o->network && *o->network ? o->network : NULL;
     spec->cpu_freq = o->cpu_freq;
+    spec->tres_bind = o->tres_bind;
     spec->gres = o->node_gres;
     spec->tres_per_step = o->gpus;
     spec->tres_per_task = o->task_gres;

@@ -68,8 +68,9 @@ static void put_head(const struct job_view *v)
     put_reason(v);
     record_pair(v->out, " Dependency", v->live->dependency);
     record_break(v->style, v->out);
-    str_printf(v->out, "Requeue=%d Restarts=%u BatchFlag=%d Reboot=0 ExitCode=",
-               s->has_requeue ? s->requeue : 1, v->live->restarts, s->batch);
+    str_printf(v->out, "Requeue=%d Restarts=%u BatchFlag=%d Reboot=%d ExitCode=",
+               s->has_requeue ? s->requeue : 1, v->live->restarts, job_state_is_batch(v->job),
+               s->reboot);
     job_state_put_exit(v->live->exit_status, v->out);
     if (v->style.details) {
         record_break(v->style, v->out);
@@ -388,12 +389,13 @@ static void put_command(const struct job_view *v)
     put_optional(v, "SystemComment", v->live->system_comment);
     put_optional(v, "Extra", v->spec->extra);
     put_optional(v, "ReasonDetail", job_state_failure(v->live));
-    for (size_t i = 0; i < 3 && v->spec->batch; i++) {
+    for (size_t i = 0; i < 3 && job_state_is_batch(v->job); i++) {
         _cleanup_str_ struct str path = STR_INIT;
         job_state_put_path(v->job, streams[i].stream, JOB_PATH_KNOWN, &path);
         record_break(v->style, v->out);
         record_pair(v->out, streams[i].key, str_cstr(&path));
     }
+    put_optional(v, "SpreadJob", v->spec->spread ? "Yes" : NULL);
     put_segments(v);
     put_switches(v);
     put_optional(v, "BurstBuffer", v->spec->burst_buffer);

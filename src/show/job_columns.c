@@ -30,6 +30,8 @@
         .kind = LISTING_SHORT, .number = (value), .whole = (value) < TIME_UNLIMITED                \
     }
 #define LIMIT(known, value) ((known) ? ELAPSED(value) : RANKED("NOT_SET", 0))
+/* Of a job beyond its limit nothing is left, and Slurm says so with this word. */
+#define LEFT(known, value) ((known) && (value) < 0 ? RANKED("INVALID", value) : LIMIT(known, value))
 #define HOSTS(value) make_hosts_value(value)
 #define EXPECTED(value)                                                                            \
     (struct listing_value)                                                                         \
@@ -217,6 +219,15 @@ static const char *format_stream_path(const struct job_columns_view *view, int s
 {
     enum job_path how = view->expand_patterns ? JOB_PATH_FIRST : JOB_PATH_GIVEN;
     job_state_put_path(view->job, stream, how, out);
+    return str_cstr(out);
+}
+
+static const char *step_stream_path(const struct job_columns_view *view, const char *pattern,
+                                    struct str *out)
+{
+    if (!pattern || !view->expand_patterns)
+        return pattern;
+    job_state_put_step_path(view->step, pattern, out);
     return str_cstr(out);
 }
 

@@ -285,6 +285,10 @@ static void test_widths(void **state)
            "1-00:00:00|23:51:40|8:20|n[1-2]|n[1-2]|n[1-2]|(null)| n1\n");
     expect("%3l|%3L|%3M|%3N|%3n|%3R|%3Y|%3a|%.3a|%6a",
            "1-0|23:|8:2|n[1|n[1|n[1|   |   |(nu|(null)\n");
+    live.time_limit_sec = 500;
+    expect("%L", "0:00\n");
+    live.time_limit_sec = 499;
+    expect("%L|%l", "INVALID|8:19\n");
     live.time_limit_sec = TIME_UNLIMITED;
     expect("%.3l|%.3L|%e|%.3S|%3j", "UNL|UNL|NONE|197|sle\n");
     live.state = PB__JOB_STATE__PENDING;
@@ -301,7 +305,9 @@ static void test_interactive(void **state)
     live.batch_host = "n1";
     expect("%B", "login1\n");
     live.script_host = "n2"; /* a component of a batch job */
+    live.script_of_leader = 1;
     expect("%B", "n2\n");
+    live.script_of_leader = 0;
     live.script_host = NULL;
     spec.batch = 1;
     expect("%B", "n1\n");

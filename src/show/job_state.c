@@ -233,8 +233,7 @@ int64_t job_state_left_sec(const Pb__JobLive *live, int64_t now)
 {
     if (live->time_limit_sec >= TIME_UNLIMITED)
         return TIME_UNLIMITED;
-    int64_t left = live->time_limit_sec - job_state_used_sec(live, now);
-    return left > 0 ? left : 0;
+    return live->time_limit_sec - job_state_used_sec(live, now);
 }
 
 int64_t job_state_start_at(const Pb__JobRecord *job)
@@ -339,6 +338,11 @@ static void put_pattern(const Pb__JobRecord *job, const char *pattern, enum job_
     str_puts(out, pattern_expand(pattern, &v, &path, NULL) ? pattern : str_cstr(&path));
 }
 
+bool job_state_is_batch(const Pb__JobRecord *job)
+{
+    return job->spec->batch || job->live->script_of_leader;
+}
+
 void job_state_put_path(const Pb__JobRecord *job, int stream, enum job_path how, struct str *out)
 {
     const Pb__JobSpec *spec = job->spec;
@@ -349,7 +353,7 @@ void job_state_put_path(const Pb__JobRecord *job, int stream, enum job_path how,
         pattern = spec->std_out;
     bool is_given = pattern != NULL;
     if (!pattern)
-        pattern = !spec->batch                  ? ""
+        pattern = !job_state_is_batch(job)      ? ""
                   : job->live->has_array_job_id ? "slurm-%A_%a.out"
                                                 : "slurm-%j.out";
     if (*pattern && *pattern != '/' && spec->work_dir)
@@ -358,6 +362,29 @@ void job_state_put_path(const Pb__JobRecord *job, int stream, enum job_path how,
         str_puts(out, pattern);
     else
         put_pattern(job, pattern, how, out);
+}
+
+void job_state_put_step_path(const Pb__StepRecord *step, const char *pattern, struct str *out)
+{
+    char name[HOSTLIST_NAME_MAX + 1];
+    _cleanup_hostlist_ struct hostlist *nodes = NULL;
+    bool has_nodes = step->nodes && hostlist_parse(step->nodes, &nodes, NULL) == 0;
+    struct pattern_values v = {
+        .job_id = step->job_id,
+        .submit_at_sec = step->submit_at,
+        .step_id = step->step_id,
+        .array_id = step->has_array_job_id ? step->array_job_id : step->job_id,
+        .array_task = step->has_array_job_id ? step->array_task_id : PATTERN_NO_ARRAY,
+        .node = has_nodes && hostlist_count(nodes) ? hostlist_nth(nodes, 0, name) : NULL,
+        .user = names_user(step->uid),
+    };
+    _cleanup_str_ struct str path = STR_INIT;
+
+    if (strstr(pattern, "%x")) {
+        str_puts(out, pattern);
+        return;
+    }
+    str_puts(out, pattern_expand(pattern, &v, &path, NULL) ? pattern : str_cstr(&path));
 }
 
 static uint64_t memory_of(const Pb__JobRecord *job, uint32_t nodes, uint32_t cpus)

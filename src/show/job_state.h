@@ -55,7 +55,8 @@ const char *job_state_licenses(const Pb__JobSpec *spec, const Pb__JobLive *live)
 
 /* The times, wall seconds, as of 'now'. */
 int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now);
-int64_t job_state_left_sec(const Pb__JobLive *live, int64_t now); /* TIME_UNLIMITED */
+/* TIME_UNLIMITED; negative when the job runs, or ran, beyond its limit. */
+int64_t job_state_left_sec(const Pb__JobLive *live, int64_t now);
 /* 0: not known; of a suspended job when its time limit would have ended it without the suspension
  * that it is in, so the earliest end. */
 int64_t job_state_end_at(const Pb__JobRecord *job);
@@ -72,11 +73,17 @@ int64_t job_state_step_limit_sec(const Pb__StepRecord *step);
 /* "code:signal" of a wait status. */
 void job_state_put_exit(int32_t status, struct str *out);
 
+/* A batch job, or a component of one. */
+bool job_state_is_batch(const Pb__JobRecord *job);
+
 /* How the path of a standard stream is written: as the user gave it; with patterns replaced where
  * they are known; or, in addition, with the first element of a job array that has several. */
 enum job_path { JOB_PATH_GIVEN, JOB_PATH_KNOWN, JOB_PATH_FIRST };
 
 /* The path a standard stream of the job goes to or comes from. stream: 0, 1, 2. */
+/* A file of a stream of a step, for its first task. A pattern with %x stays: the record of a step
+ * has no name of its job. */
+void job_state_put_step_path(const Pb__StepRecord *step, const char *pattern, struct str *out);
 void job_state_put_path(const Pb__JobRecord *job, int stream, enum job_path how, struct str *out);
 
 /* "cpu=2,mem=8000M,node=2,billing=2" of what was asked for, or allocated. False: nothing is. */

@@ -177,6 +177,7 @@ static void test_times(void **state)
     assert_int_equal(job_state_used_sec(&live, 1000), 100);
     assert_int_equal(job_state_used_sec(&live, 800), 0); /* clocks differ */
     assert_int_equal(job_state_left_sec(&live, 1000), 500);
+    assert_int_equal(job_state_left_sec(&live, 1505), -5);
     assert_int_equal(job_state_end_at(&job), 1500);
     live.state = PB__JOB_STATE__SUSPENDED;
     live.suspended_at = 950;

@@ -99,6 +99,7 @@ static void test_job_with_wishes(void **state)
     spec.prefer = "fast&new";
     spec.has_req_switches = spec.has_wait_switch_sec = true;
     spec.req_switches = 1;
+    spec.spread = true;
     spec.wait_switch_sec = 300;
     spec.mail_user = "ann";
     show_job_text(&job, 1000000015, lines, &out);
@@ -106,6 +107,7 @@ static void test_job_with_wishes(void **state)
                                            "   Prefer=fast&new\n"
                                            "   OverSubscribe=OK "));
     assert_non_null(strstr(str_cstr(&out), "   StdOut=/w/slurm-1.out\n"
+                                           "   SpreadJob=Yes\n"
                                            "   Switches=1@00:05:00\n"
                                            "   MailUser=ann\n"));
 }

@@ -96,6 +96,21 @@ def test_names_of_files_have_patterns_until_they_are_expanded(cluster):
     cluster.run(f"scancel {job}")
 
 
+def test_streams_of_a_step_are_in_its_columns(cluster):
+    """As srun was told: relative names are in its directory, and what comes to srun itself has no file."""
+    job = cluster.sbatch("-n1", "-o", "/dev/null", wrap="srun -J one -o out.%j.%s.%t -e /tmp/err.%x -i none sleep 1000 & srun --overlap -J two -o 0 sleep 1000")
+    eventually(lambda: len(cluster.run(f"squeue -h -s -j {job} -o %j").ok().split()) >= 3, "its steps run")
+    column = ["squeue", "-h", "-s", "-j", str(job), "-O", "StepName:.10,STDOUT:.200,STDERR:.60,STDIN:.60"]
+    rows = {row.split()[0]: row.split()[1:] for row in cluster.run(column).ok().splitlines()}
+    assert rows["one"] == [f"{cluster.work}/out.%j.%s.%t", "/tmp/err.%x", "/dev/null"]
+    assert rows["two"] == ["(null)"] * 3
+    first = next(row.split() for row in cluster.run([*column, "--expand-patterns"]).ok().splitlines() if row.split()[0] == "one")
+    number = next(step.split()[0].split(".")[1] for step in cluster.run(["squeue", "-h", "-s", "-j", str(job), "-o", "%i %j"]).ok().splitlines() if step.split()[1] == "one")
+    assert first[1:] == [f"{cluster.work}/out.{job}.{number}.0", "/tmp/err.%x", "/dev/null"]
+    cluster.run(f"scancel {job}").ok()
+    cluster.wait(job)
+
+
 def test_exit_codes_are_a_code_and_a_signal(cluster):
     job = cluster.sbatch("-o", "/dev/null", wrap="srun sh -c 'exit 5'; kill -9 $$")
     cluster.wait(job)

@@ -101,6 +101,17 @@ def test_inheritance_is_shown(het):
     assert third[2]["MinMemoryCPU"] == "50M"
 
 
+def test_components_of_a_batch_job_are_batch_jobs(het):
+    """With paths of their own for their streams, although the script runs in the first. Those of salloc are none."""
+    (found,) = held(het, "-n1 -o out-%j : -n2 : -n1 -o other-%j --wrap=true")
+    assert [found[i]["BatchFlag"] for i in range(3)] == ["1"] * 3
+    ids = [found[i]["JobId"] for i in range(3)]
+    assert [found[i]["StdOut"] for i in range(3)] == [found[i]["StdErr"] for i in range(3)] == [
+        f"{het.work}/out-{ids[0]}", f"{het.work}/out-{ids[1]}", f"{het.work}/other-{ids[2]}"]
+    shown = het.run(["salloc", "-Q", "-n1", ":", "-n1", "scontrol", "show", "job"]).ok().split("\n\n")[-2:]
+    assert all("BatchFlag=0" in text and "StdOut=" not in text for text in shown)
+
+
 def test_the_environment_is_for_every_component(het):
     """HET-13."""
     (found,) = held(het, "-n1 : -n1 : -A b --wrap=true", env={"SBATCH_ACCOUNT": "a", "SBATCH_PARTITION": "p2"})

@@ -135,6 +135,13 @@ def test_times_of_jobs_that_wait(cluster):
     cluster.run(f"scancel {held} {later}").ok()
 
 
+def test_a_held_job_was_looked_at_when_it_was_submitted(cluster):
+    held = cluster.sbatch("-H", wrap="true")
+    fields = cluster.job(held)
+    assert fields["LastSchedEval"] == fields["SubmitTime"]
+    cluster.run(f"scancel {held}").ok()
+
+
 def test_an_interactive_job_as_text(cluster):
     done = cluster.run(["salloc", "-Q", "-J", "inter", "sh", "-c",
                         "scontrol show job $SLURM_JOB_ID; squeue -h -j $SLURM_JOB_ID -o %B,%e,%o"]).ok()

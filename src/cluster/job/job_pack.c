@@ -271,6 +271,8 @@ static void pack_set(const struct cluster *c, const struct job *j, Pb__JobLive *
     SET(m, set_id, j->set->leader_id);
     SET(m, set_offset, j->set_offset);
     SET(m, set_count, j->set->count);
+    if (j->set_offset && job_set_component(j, 0) && job_set_component(j, 0)->batch)
+        SET(m, script_of_leader, true);
     m->script_host = find_script_host(c, j);
 }
 

@@ -210,6 +210,12 @@ static void build_record(struct control *c, const struct step_parts *parts, size
         SET(&r, exact, true);
     r.network = l->spec->network;
     r.cpu_freq = l->spec->cpu_freq;
+    r.std_in = l->spec->std_in;
+    r.std_out = l->spec->std_out;
+    r.std_err = l->spec->std_err;
+    r.tres_bind = l->spec->tres_bind;
+    if (l->spec->cpus_per_gpu)
+        SET(&r, cpus_per_gpu, l->spec->cpus_per_gpu);
     name_gres(l, &r, &arena);
     /* Where node daemons end steps for memory, they mean all of them. */
     SET(&r, oom_kill_step, OR(l->spec, oom_kill_step, c->conf->over_memory_kill));

@@ -571,7 +571,7 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
     if (rc != 0)
         return rc;
     struct job *j = s.job;
-    j->submit_at = j->eligible_at = control_wall(c);
+    j->submit_at = j->eligible_at = j->sched_at = control_wall(c);
     if (j->begin_at > j->eligible_at)
         j->eligible_at = j->begin_at;
     j->requester_uid = find_requester(who, given);

@@ -68,6 +68,20 @@ static bool asks_for_tasks(const struct opt *o)
            opt_given(o, OPT_ID_ntasks_per_gpu);
 }
 
+/* As listings show the file of a stream. NULL: srun itself has the stream, or one task reads it. */
+static char *name_stream(struct part *p, const char *given)
+{
+    const char *dir = p->job.work_dir;
+
+    if (given == NULL || !*given || str_case_eq(given, "all") ||
+        given[strspn(given, "0123456789")] == 0)
+        return NULL;
+    if (str_case_eq(given, "none"))
+        return (char *)"/dev/null";
+    return *given == '/' || dir == NULL ? (char *)given
+                                        : arena_printf(&p->setup->arena, "%s/%s", dir, given);
+}
+
 static void fill_step(struct part *p)
 {
     const struct setup *s = p->setup;
@@ -85,6 +99,9 @@ static void fill_step(struct part *p)
     p->step.has_srun_uid = rpc_jwt() != NULL; /* else the controller knows it */
     p->step.srun_uid = (uint32_t)getuid();
     p->step.submit_line = first->submit_line;
+    p->step.std_in = name_stream(p, p->opt->std_in);
+    p->step.std_out = name_stream(p, p->opt->std_out);
+    p->step.std_err = name_stream(p, p->opt->std_err);
     p->step.has_request_id = 1;
     p->step.request_id = first->request_id;
     if (p->step.has_job_id) {
