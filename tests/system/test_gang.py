@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Gang scheduling with real daemons at the shortest slice: the states of the guide's examples in the guide's order, and no others."""
 import datetime
+import itertools
 import pathlib
 import re
 
@@ -11,6 +12,7 @@ from harness import eventually
 TOP = pathlib.Path(__file__).parents[2]
 SLICE = 5
 GANG = f"PreemptMode=GANG\nSchedulerTimeSlice={SLICE}\n"
+DISABLED = [f"srun: Job step {said}" for said in ("creation temporarily disabled, retrying", "creation still disabled, retrying", "created")]
 LINEAR = f"SelectType=select/linear\nSelectTypeParameters=CR_Memory\nSchedulerType=sched/builtin\n{GANG}"
 
 
@@ -108,8 +110,26 @@ def test_examples_with_whole_nodes(make_cluster):
     eventually(one_stands, "one stands")
     c.run("scancel 8").ok()
     eventually(lambda: c.state(7) == "RUNNING", "the other one runs")
-    done = c.run("salloc -p simple -N2 srun -N1 echo done")  # GANG-45, GANG-46
-    assert done.ok() == "done" and re.search("step creation temporarily disabled, retrying.*\n(.*\n)*.*Step created", done.stderr), done.stderr
+    done = c.run("salloc -p simple -N2 srun -N1 echo done")  # GANG-46
+    assert done.ok() == "done" and re.search(f"{DISABLED[0]}\n(.*\n)*{DISABLED[2]}\n", done.stderr), done.stderr
+
+
+def test_srun_of_a_batch_job_says_that_its_job_is_suspended(make_cluster):
+    """GANG-45, GANG-46: the first srun of a batch job comes when the turn of the job has ended. It says what the guide shows, waits, and runs
+    when the job has its turn."""
+    sec = 8
+    c = make_cluster(nodes=1, conf=LINEAR.replace(f"Slice={SLICE}", f"Slice={sec}") + f"PreemptParameters=suspend_grace_time={sec - 1}\n",
+                     partitions=[shared("active", "ALL") + " Default=YES"])
+    job = c.sbatch(script="#!/bin/sh\ntrap 'srun echo done' TSTP\nwhile :; do sleep 0.05; done\n")
+    other = submit(c, "active")
+
+    def said():
+        """Since the last turn of the job has ended, each message once."""
+        return [line for line, _ in itertools.groupby("".join(c.output(job).rpartition(DISABLED[0])[1:]).splitlines())]
+    eventually(lambda: DISABLED[1] in said() and "done" not in said() and c.state(job) == "SUSPENDED", "srun has said it twice in a suspended job")
+    c.run(f"scancel {other}").ok()
+    eventually(lambda: "done" in said(), "the step has run")
+    assert said() == [*DISABLED, "done"]
 
 
 # The program prints its pid and its GPU, and then a line at each tick of a timer: "runs" and the signals that came since the line before.

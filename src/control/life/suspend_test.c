@@ -311,10 +311,11 @@ static void it_ends_without_having_its_cores(void **state)
     fixture_free(f);
 }
 
-static uint64_t request_step(struct fixture *f, uint32_t job)
+static uint64_t request_step(struct fixture *f, uint32_t job, bool immediate)
 {
     Pb__StepSpec step = PB__STEP_SPEC__INIT;
-    step.has_job_id = step.has_num_tasks = true;
+    step.has_job_id = step.has_num_tasks = step.has_immediate = true;
+    step.immediate = immediate;
     step.job_id = job;
     step.num_tasks = 1;
     control_step_create(f->control, ++f->last_call, &FIXTURE_USER, &step);
@@ -361,9 +362,10 @@ static void suspended_job_creates_its_step_when_resumed(void **state)
     struct fixture *f = suspend_before_step();
     (void)state;
     assert_int_equal(steps_of(f, 1), 0);
-    uint64_t call = request_step(f, 1);
+    uint64_t call = request_step(f, 1, false), at_once = request_step(f, 1, true);
     fixture_pass(f, 60000);
     assert_int_equal(fixture_code(f, call), -1);
+    assert_int_equal(fixture_code(f, at_once), ERR_JOB_SUSPENDED);
     assert_int_equal(steps_of(f, 1), 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__SUSPENDED);
     assert_int_equal(fixture_suspend(f, 1, true), 0);

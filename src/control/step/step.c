@@ -432,7 +432,7 @@ static void create_step(struct control *c, struct job *j, uint64_t call, const P
     int rc = step_make(c, j, spec, &s, &err);
     if (rc == 0) {
         reply_with_step(c, j, s, call);
-    } else if (rc == -ERR_NODES_BUSY && !OR(spec, immediate, 0)) {
+    } else if ((rc == -ERR_NODES_BUSY || rc == -ERR_JOB_SUSPENDED) && !OR(spec, immediate, 0)) {
         if (step_waiting_add(c, j, call, spec, &err)) {
             control_refuse(c, call, &err);
             return;

@@ -56,7 +56,7 @@ static int check_running(const struct job *j, struct err *err)
     if (attempt_of(j)->configuring)
         return control_set_error(err, ERR_NODES_BUSY, "the job's nodes are being configured");
     if (j->state == PB__JOB_STATE__SUSPENDED || job_is_held_back(j))
-        return control_set_error(err, ERR_NODES_BUSY, "the job is suspended");
+        return control_set_error(err, ERR_JOB_SUSPENDED, NULL);
     return 0;
 }
 

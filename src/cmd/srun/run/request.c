@@ -13,6 +13,7 @@
 #include "show/job_ids.h"
 
 #define TELL_AFTER_MS 1000 /* before srun says that it waits for other steps */
+#define TELL_MOST_MS 60000 /* between two messages that the job is still suspended */
 #define RETRY_MS 500
 #define PROBE_MS 2000
 
@@ -23,10 +24,11 @@ struct request {
     struct rpc_async *step;
     struct rpc_async *probe;  /* asks what the step waits for */
     struct loop_timer *tell;  /* runs out when a step is not granted at once */
+    int64_t tell_ms;          /* until 'tell' runs out once more, while the job is suspended */
     struct loop_timer *retry; /* repeats the request while the controller does not answer */
     struct loop_timer *limit; /* --immediate=SECONDS */
     int64_t give_up_at_ms;    /* when to stop asking a controller that does not answer */
-    bool told, told_lost, queued, configuring, interrupted;
+    bool told, told_suspended, told_lost, queued, configuring, interrupted;
 };
 
 /* A copy in the run's arena: replies live only until their callback returns. */
@@ -44,8 +46,9 @@ static void *copy_message(struct run *run, const ProtobufCMessage *message)
 static void on_refused(struct request *r, const struct err *why)
 {
     int code = opt_exit_status("SLURM_EXIT_ERROR", 1);
+    bool is_busy = why->code == -ERR_NODES_BUSY || why->code == -ERR_JOB_SUSPENDED;
 
-    if (why->code == -ERR_NODES_BUSY && r->run->options->immediate_ms >= 0)
+    if (is_busy && r->run->options->immediate_ms >= 0)
         code = opt_exit_status("SLURM_EXIT_IMMEDIATE", code);
     r->run->on->refused(r->run, code);
 }
@@ -199,8 +202,21 @@ static void take_step(struct request *r, const ProtobufCMessage *reply)
     loop_timer_set(r->limit, -1);
     if (r->told)
         say_info("Step created for job %s", put_asked_job(r, &job));
+    else if (r->told_suspended)
+        say_info("Job step created");
     run->step = copy_message(run, reply);
     run->on->step(run);
+}
+
+/* In the words of Slurm's guides; each message comes after twice the time of the
+ * one before. */
+static void tell_suspended(struct request *r)
+{
+    say_info(r->told_suspended ? "Job step creation still disabled, retrying"
+                               : "Job step creation temporarily disabled, retrying");
+    r->told_suspended = true;
+    r->tell_ms = r->tell_ms < TELL_MOST_MS / 2 ? r->tell_ms * 2 : TELL_MOST_MS;
+    loop_timer_set(r->tell, r->tell_ms);
 }
 
 /* The probe is the same request without waiting: the error says what the step waits for. If the
@@ -215,6 +231,10 @@ static void on_probe(void *ctx, int code, const ProtobufCMessage *reply, const s
             on_lost(r, err);
         r->told_lost = true;
         loop_timer_set(r->tell, TELL_AFTER_MS);
+        return;
+    }
+    if (code == -ERR_JOB_SUSPENDED) {
+        tell_suspended(r);
         return;
     }
     if (code < 0) { /* the waiting request reports permanent errors */
@@ -331,7 +351,8 @@ static void ask_for_step(struct request *r)
     const struct run *run = r->run;
 
     r->give_up_at_ms = loop_mono_ms() + run->conf->slurmctld_timeout_sec * 1000;
-    loop_timer_set(r->tell, TELL_AFTER_MS);
+    r->tell_ms = TELL_AFTER_MS;
+    loop_timer_set(r->tell, r->tell_ms);
     if (run->options->immediate_ms > 0)
         loop_timer_set(r->limit, run->options->immediate_ms);
     send_step(r);
