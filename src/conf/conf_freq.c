@@ -9,9 +9,10 @@
 
 #define KHZ_MAX 1000000000 /* a THz */
 #define VALID                                                                                      \
-    "it is P1[-P2[:P3]]: P1 a number of kHz, low, medium, highm1, high or a governor; with P2, a " \
+    "it is P1[-P2][:P3]: P1 a number of kHz, low, medium, highm1, high or a governor; with P2, a " \
     "higher number of kHz, medium, highm1 or high, P1 is the minimum and no governor; P3 a "       \
-    "governor: Conservative, OnDemand, Performance, PowerSave, SchedUtil, UserSpace"
+    "governor: for P1-P2 Conservative, OnDemand, Performance, PowerSave or SchedUtil, for P1 "     \
+    "alone UserSpace"
 
 static const struct {
     const char *name;
@@ -60,30 +61,50 @@ static int refuse_text(const char *text, struct err *err)
     return err_set(err, -ERR_PARSE, "'%.64s': " VALID, text);
 }
 
+/* "P1" or "P1:UserSpace". */
+static bool parse_one(const char *first, const char *governor, struct conf_freq *f)
+{
+    f->max = frequency_of(first);
+    if (governor) {
+        f->governor = conf_governor_find(governor);
+        return f->max && f->governor == CONF_GOVERNOR_USERSPACE;
+    }
+    f->governor = f->max ? CONF_GOVERNOR_NONE : conf_governor_find(first);
+    return f->max || f->governor;
+}
+
+/* "P1-P2" or "P1-P2:P3". UserSpace keeps one speed, and has no range. */
+static bool parse_range(const char *first, const char *second, const char *governor,
+                        struct conf_freq *f)
+{
+    f->min = frequency_of(first);
+    f->max = frequency_of(second);
+    f->governor = governor ? conf_governor_find(governor) : CONF_GOVERNOR_NONE;
+    return f->min && f->max && is_range(f->min, f->max) &&
+           (!governor || (f->governor && f->governor != CONF_GOVERNOR_USERSPACE));
+}
+
 int conf_freq_parse(const char *text, struct conf_freq *out, struct err *err)
 {
-    size_t one = strcspn(text, "-"), all = strcspn(text, ":");
-    _cleanup_free_ char *first = mem_strndup(text, one);
+    _cleanup_free_ char *first = mem_strdup(text);
     struct conf_freq f = {0};
-
-    if (!text[one]) {
-        f.max = frequency_of(first);
-        f.governor = f.max ? CONF_GOVERNOR_NONE : conf_governor_find(first);
-        if (!f.max && !f.governor)
-            return refuse_text(text, err);
-        *out = f;
-        return 0;
-    }
-    if (all < one)
-        return refuse_text(text, err);
-    _cleanup_free_ char *second = mem_strndup(text + one + 1, all - one - 1);
-    f.min = frequency_of(first);
-    f.max = frequency_of(second);
-    f.governor = text[all] ? conf_governor_find(text + all + 1) : CONF_GOVERNOR_NONE;
-    if (!f.min || !f.max || !is_range(f.min, f.max) || (text[all] && !f.governor))
+    char *governor = strchr(first, ':');
+    if (governor)
+        *governor++ = '\0';
+    char *second = strchr(first, '-');
+    if (second)
+        *second++ = '\0';
+    if (second ? !parse_range(first, second, governor, &f) : !parse_one(first, governor, &f))
         return refuse_text(text, err);
     *out = f;
     return 0;
+}
+
+bool conf_freq_complete(struct conf_freq *f, const char *fallback)
+{
+    if (f->min && !f->governor && fallback)
+        f->governor = conf_governor_find(fallback);
+    return !f->min || (f->governor && f->governor != CONF_GOVERNOR_USERSPACE);
 }
 
 void conf_freq_put(uint32_t frequency, struct str *out)

@@ -31,6 +31,8 @@ static void test_bad(void **state)
                                       "low-high:fast",
                                       "low-high:ondemand:performance",
                                       "high:ondemand",
+                                      "high:",
+                                      "low-high:userspace",
                                       "ondemand:low-high",
                                       "low high"};
     struct conf_freq f = {7, 8, CONF_GOVERNOR_POWERSAVE};
@@ -39,7 +41,7 @@ static void test_bad(void **state)
         struct err err = {0};
 
         assert_int_equal(conf_freq_parse(bad[i], &f, &err), -ERR_PARSE);
-        assert_non_null(strstr(err.text, "P1[-P2[:P3]]"));
+        assert_non_null(strstr(err.text, "P1[-P2][:P3]"));
         assert_non_null(strstr(err.text, bad[i]));
     }
     assert_int_equal(f.min, 7);
@@ -58,7 +60,7 @@ static void test_good(void **state)
                 {"1000-high", "1000-High"},
                 {"high-3000000", "High-3000000"},
                 {"800000-2400000:conservative", "800000-2400000:Conservative"},
-                {"medium-high:USERSPACE", "Medium-High:UserSpace"}};
+                {"medium:USERSPACE", "Medium:UserSpace"}};
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         _cleanup_str_ struct str out = STR_INIT;
@@ -94,10 +96,36 @@ static void test_allowed(void **state)
     }
 }
 
+/* A range has the governor of CpuFreqDef where it names none. */
+static void test_complete(void **state)
+{
+    static const struct {
+        const char *text, *fallback, *shown;
+    } cases[] = {{"low-high", "ondemand", "Low-High:OnDemand"},
+                 {"low-high", "userspace", NULL},
+                 {"low-high", "high", NULL},
+                 {"low-high", "", NULL},
+                 {"low-high", NULL, NULL},
+                 {"high", NULL, "High"},
+                 {"low-high:powersave", "ondemand", "Low-High:PowerSave"}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        _cleanup_str_ struct str out = STR_INIT;
+        struct conf_freq f;
+
+        assert_int_equal(conf_freq_parse(cases[i].text, &f, NULL), 0);
+        assert_int_equal(conf_freq_complete(&f, cases[i].fallback), cases[i].shown != NULL);
+        conf_freq_format(&f, &out);
+        if (cases[i].shown)
+            assert_string_equal(str_cstr(&out), cases[i].shown);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_bad), cmocka_unit_test(test_good),
-                                       cmocka_unit_test(test_allowed)};
+                                       cmocka_unit_test(test_allowed),
+                                       cmocka_unit_test(test_complete)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,8 +147,7 @@ static void test_requests(void **state)
                  {"performance", "800000", "3000000", "performance", NULL},
                  {"medium-highm1", "1800000", "2400000", "schedutil", NULL},
                  {"low-1000000:ondemand", "800000", "1000000", "ondemand", NULL},
-                 {"2000000-high:userspace", "2000000", "3000000", "userspace", "2000000"},
-                 {"low-1000000:UserSpace", "800000", "1000000", "userspace", "1000000"}};
+                 {"1800000:userspace", "1800000", "1800000", "userspace", "1800000"}};
     struct fixture *f = *state;
     struct err err = {0};
 

@@ -225,18 +225,19 @@ static uint32_t clamp_speed(uint32_t speed, uint32_t min, uint32_t max)
     return speed < min ? min : speed > max ? max : speed;
 }
 
-/* A speed to be kept, which the limits must let it have. */
-static int resolve_speed(int dir, uint32_t cpu, uint32_t wanted, struct kernel_setting *out,
-                         struct err *err)
+/* A speed to be kept, which the limits must let it have, or are. */
+static int resolve_speed(int dir, uint32_t cpu, const struct conf_freq *want,
+                         struct kernel_setting *out, struct err *err)
 {
     struct range r;
     read_range(dir, &r);
-    int rc = find_speed(&r, cpu, wanted, &out->speed, err);
+    int rc = find_speed(&r, cpu, want->max, &out->speed, err);
+    bool fixed = want->governor == CONF_GOVERNOR_USERSPACE;
 
     if (rc)
         return rc;
-    out->min = out->speed < out->min ? out->speed : out->min;
-    out->max = out->speed > out->max ? out->speed : out->max;
+    out->min = fixed || out->speed < out->min ? out->speed : out->min;
+    out->max = fixed || out->speed > out->max ? out->speed : out->max;
     return set_governor(dir, cpu, CONF_GOVERNOR_USERSPACE, out, err);
 }
 
@@ -265,7 +266,7 @@ int kernel_resolve(int root, uint32_t cpu, const struct conf_freq *want,
     if (dir < 0)
         return err_set(err, -ERR_RANGE, "the frequency of CPU %u cannot be set", cpu);
     if (want->max && !want->min)
-        rc = resolve_speed(dir, cpu, want->max, &s, err);
+        rc = resolve_speed(dir, cpu, want, &s, err);
     else if (want->min)
         rc = resolve_limits(dir, cpu, want, &s, err);
     if (!rc && want->governor)

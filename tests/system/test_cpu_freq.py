@@ -2,6 +2,7 @@
 """--cpu-freq: how fast the CPUs of steps run, on plain files in the place of the kernel's (SlurmdParameters=cpufreq_path)."""
 import os
 import pathlib
+import re
 import signal
 
 import pytest
@@ -58,7 +59,7 @@ def back(c):
 def test_a_step_runs_as_fast_as_it_is_asked_to(site):
     c = site()
     for asked, expected in (("high", "userspace 800000 3000000"), ("performance", "performance 800000 3000000"),
-                            ("low-medium:OnDemand", "ondemand 800000 1800000"), ("1000000-2000000", "schedutil 1000000 2000000")):
+                            ("low-medium:OnDemand", "ondemand 800000 1800000"), ("1800000:userspace", "userspace 1800000 1800000")):
         lines = c.run(["srun", f"--cpu-freq={asked}", *c.kernel.show()]).ok().splitlines()
         assert lines[0] == expected and lines[1].lower() == asked.lower()
         back(c)
@@ -90,18 +91,31 @@ def test_what_the_site_says(site):
     back(c)
     c.run("srun --cpu-freq=performance true").fails("governor Performance is not one of CpuFreqGovernors=OnDemand,PowerSave")
     c.run("srun --cpu-freq=high true").fails("governor UserSpace, which keeps a frequency, is not one of CpuFreqGovernors=")
-    c.run("sbatch --cpu-freq=low-high:userspace --wrap=true").fails("is not one of CpuFreqGovernors=")
+    c.run("sbatch --cpu-freq=low-high:powersavE --wrap=true -H").ok()
+    c.run("sbatch --cpu-freq=low-high:schedutil --wrap=true").fails("is not one of CpuFreqGovernors=")
     done = c.run("srun --cpu-freq=powersave echo runs")
     assert done.ok() == "runs"
     assert done.stderr.strip() == (f"slurmstepd: error: n1: --cpu-freq=PowerSave has no effect: CPU {CPU} has no governor powersave; "
                                    "it has: ondemand performance userspace schedutil")
 
 
-@pytest.mark.parametrize("asked", ["fast", "high-low", "low-high:fast", "0", "2-1", ""])
+def test_a_range_without_a_governor_has_that_of_the_site(site):
+    c = site("TaskPlugin=task/affinity\nCpuFreqDef=Performance")
+    assert c.run(["srun", "--cpu-freq=low-medium", *c.kernel.show()]).ok().splitlines() == ["performance 800000 1800000", "Low-Medium"]
+    back(c)
+    for word in "", "UserSpace", "High":
+        text = c.conf_file.read_text()
+        c.conf_file.write_text(re.sub("CpuFreqDef=.*", f"CpuFreqDef={word}", text))
+        c.run("scontrol reconfigure").ok()
+        for command in "srun --cpu-freq=low-high true", "sbatch --cpu-freq=low-high --wrap=true", "salloc --cpu-freq=low-high true":
+            c.run(command).fails("the range Low-High has no governor, and CpuFreqDef in slurm.conf names none for it")
+
+
+@pytest.mark.parametrize("asked", ["fast", "high-low", "low-high:fast", "low-high:userspace", "high:ondemand", "0", "2-1", ""])
 def test_a_bad_value_is_refused(site, asked):
     c = site()
     for command in ("srun", "sbatch --wrap=x", "salloc"):
-        c.run([*command.split(), f"--cpu-freq={asked}", "true"]).fails("Invalid --cpu-freq specification: '", "it is P1[-P2[:P3]]: P1 a number of kHz")
+        c.run([*command.split(), f"--cpu-freq={asked}", "true"]).fails("Invalid --cpu-freq specification: '", "it is P1[-P2][:P3]: P1 a number of kHz")
 
 
 def test_a_node_that_cannot(site):
@@ -134,13 +148,13 @@ def test_two_steps_on_a_cpu(site):
     job = c.sbatch(wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "a start")
     first = begin(c, job, "performance", "a")
-    second = begin(c, job, "low-medium", "b")
-    assert c.kernel.line() == "schedutil 800000 1800000"
+    second = begin(c, job, "low-medium:ondemand", "b")
+    assert c.kernel.line() == "ondemand 800000 1800000"
     shown = {s["StepId"]: s["CPUFreqReq"] for s in map(fields_of, c.run("scontrol show step -o").ok().splitlines())}
-    assert shown[f"{job}.0"] == "Performance" and shown[f"{job}.1"] == "Low-Medium"
-    listed = dict(line.split() for line in c.run(f"squeue -h -s -j {job} -O StepID:20,CPUFreq:20").ok().splitlines())
-    assert listed == {f"{job}.batch": "N/A", f"{job}.0": "Performance", f"{job}.1": "Low-Medium"}
-    for fields, text in (("ReqCPUFreqMin,ReqCPUFreqMax,ReqCPUFreqGov", "Low|Medium|"), ("ReqCPUFreq", "Medium")):
+    assert shown[f"{job}.0"] == "Performance" and shown[f"{job}.1"] == "Low-Medium:OnDemand"
+    listed = dict(line.split() for line in c.run(f"squeue -h -s -j {job} -O StepID:20,CPUFreq:30").ok().splitlines())
+    assert listed == {f"{job}.batch": "N/A", f"{job}.0": "Performance", f"{job}.1": "Low-Medium:OnDemand"}
+    for fields, text in (("ReqCPUFreqMin,ReqCPUFreqMax,ReqCPUFreqGov", "Low|Medium|OnDemand"), ("ReqCPUFreq", "Medium")):
         assert c.run(f"sstat -n -P -j {job}.1 -o {fields}").ok() == text
     c.run(f"scancel {job}.1").ok()
     second.communicate(timeout=60)

@@ -320,7 +320,14 @@ int step_check_freq(const struct control *c, const char *text, struct err *err)
     int rc = text ? conf_freq_parse(text, &f, err) : 0;
     if (rc)
         return err_prefix(err, "Invalid --cpu-freq specification");
-    return text ? conf_freq_allowed(&f, c->conf->cpu_freq_governors, err) : 0;
+    rc = text ? conf_freq_allowed(&f, c->conf->cpu_freq_governors, err) : 0;
+    if (rc || !text || conf_freq_complete(&f, c->conf->cpu_freq_def))
+        return rc;
+    return err_set(
+        err, -ERR_PARSE,
+        "Invalid --cpu-freq specification: the range %s has no governor, and CpuFreqDef in "
+        "slurm.conf names none for it: add one, as in %s:OnDemand",
+        text, text);
 }
 
 int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct step **out,

@@ -58,6 +58,7 @@ static int set_frequency(struct step *step, const char *text, bool by_user, stru
         rc = conf_freq_allowed(&want, step->start->cpu_freq->governors, err);
     if (rc)
         return rc;
+    conf_freq_complete(&want, step->start->cpu_freq->fallback);
     if (!confined_to(step, cpus))
         return err_set(err, -ERR_NOT_SUPPORTED,
                        "its tasks are not confined to CPUs (TaskPlugin=task/affinity, or "
