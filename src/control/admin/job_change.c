@@ -404,14 +404,15 @@ static void apply_hold(struct control *c, const struct caller *who, struct job *
         priority_released(c, j);
 }
 
-static int check_priority(const struct caller *who, const struct job *j, const Pb__JobUpdate *r,
-                          struct err *err)
+static int check_priority(struct control *c, const struct caller *who, const struct job *j,
+                          const Pb__JobUpdate *r, const Pb__JobSpec *set, struct err *err)
 {
+    int32_t nice = set && set->has_nice ? set->nice : 0;
     if (!r->has_priority || r->priority == 0)
         return 0;
     if (job_is_final(j))
         return control_set_error(err, ERR_FINISHED, NULL);
-    if (!who->is_operator && r->priority > j->priority)
+    if (!who->is_operator && priority_would_rise(c, j, r->priority, nice))
         return control_set_error(err, ERR_ACCESS, "only operators may raise a priority");
     if (j->held || j->admin_hold)
         return control_set_error(err, ERR_JOB_HELD, NULL);
@@ -577,7 +578,7 @@ int job_change_begin(struct control *c, const struct caller *who, struct job *j,
     if (rc == 0)
         rc = check_hold(who, j, r, err);
     if (rc == 0)
-        rc = check_priority(who, j, r, err);
+        rc = check_priority(c, who, j, r, set, err);
     if (rc == 0)
         rc = check_end(c, who, j, r, err);
     if (rc == 0)

@@ -21,7 +21,22 @@ static bool is_of_state(int code)
            code == -ERR_NOT_SUSPENDED || code == -ERR_FINISHED;
 }
 
-static int set_throttle(struct control *c, struct job *j, const Pb__JobUpdate *r, struct err *err)
+/* NULL: its job is in none. */
+static struct array *find_array(const struct job *j)
+{
+    const struct job *leader = job_set_component(j, 0); /* it is the element */
+    return leader ? leader->array : NULL;
+}
+
+static int check_throttle(const struct job *j, const Pb__JobUpdate *r, struct err *err)
+{
+    if (!r->has_array_throttle || find_array(j))
+        return 0;
+    return control_set_error(err, ERR_CANNOT_UPDATE,
+                             "ArrayTaskThrottle of a job that is in no array");
+}
+
+static void set_throttle(struct control *c, struct array *a, const Pb__JobUpdate *r)
 {
     if (!r->has_array_throttle)
         return;
@@ -168,9 +183,14 @@ static int change_job(struct control *c, const struct caller *who, const Pb__Job
         return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     if (!control_owns(who, j))
         return control_set_error(err, private_denial(c, who, j), NULL);
-    int rc = set_throttle(c, j, r, err);
-    if (rc != 0 || is_throttle_only(r))
+    struct array *throttled = find_array(j);
+    int rc = check_throttle(j, r, err);
+    if (rc != 0)
         return rc;
+    if (is_throttle_only(r)) {
+        set_throttle(c, throttled, r);
+        return 0;
+    }
     if (a && r->array_tasks)
         rc = check_array_room(c, a, err);
     id.array_tasks = r->array_tasks;
@@ -185,6 +205,8 @@ static int change_job(struct control *c, const struct caller *who, const Pb__Job
     }
     if (rc == 0)
         rc = change_records(c, who, r, &parts, err);
+    if (rc == 0)
+        set_throttle(c, throttled, r);
     vec_done(&parts);
     return rc;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/pb.h"
 #include "control/fixture.h"
 #include "control/life/depend.h"
 
@@ -100,6 +101,32 @@ static void a_refused_hold_leaves_the_other_fields(void **state)
     r.priority = UINT32_MAX;
     assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
     assert_null(fixture_job(f, &arena, (uint32_t)id)->spec->comment);
+    fixture_free(f);
+}
+
+/* The throttle is of the array, the other fields of its jobs. */
+static void a_refused_field_leaves_the_throttle(void **state)
+{
+    struct fixture *f = make_fixture();
+    struct caller user = FIXTURE_USER;
+    _cleanup_arena_ struct arena arena, later;
+    arena_init(&arena, 0);
+    arena_init(&later, 0);
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT, set = PB__JOB_SPEC__INIT;
+    spec.array_inx = (char *)"0-9%3";
+    SET(&spec, hold, true);
+    int64_t id = fixture_submit(f, &user, &spec);
+    assert_true(id > 0);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)id;
+    r.set = &set;
+    SET(&r, array_throttle, 5);
+    SET(&set, nice, -1);
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
+    assert_int_equal(live(f, &arena, id)->array_throttle, 3);
+    SET(&set, nice, 1);
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_int_equal(live(f, &later, id)->array_throttle, 5);
     fixture_free(f);
 }
 
@@ -718,6 +745,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(job_changes_that_are_refused_change_nothing),
         cmocka_unit_test(a_refused_hold_leaves_the_other_fields),
+        cmocka_unit_test(a_refused_field_leaves_the_throttle),
         cmocka_unit_test(a_running_job_takes_few_changes),
         cmocka_unit_test(pending_jobs_change_and_start),
         cmocka_unit_test(requeue_asks_whether_it_may),

@@ -131,18 +131,6 @@ static uint32_t shift_priority(uint32_t priority, int64_t by)
     return p < 1 ? 1 : p > UINT32_MAX ? UINT32_MAX : (uint32_t)p;
 }
 
-void priority_nice(struct control *c, struct job *j, int32_t before)
-{
-    if (!find_rule(c)->multifactor) /* what an administrator made of a priority stays */
-        j->priority = shift_priority(j->priority, (int64_t)before - j->nice);
-}
-
-void priority_released(struct control *c, struct job *j)
-{
-    if (find_rule(c)->multifactor)
-        j->rank.given = false;
-}
-
 void priority_set_nice(struct job *j, int32_t nice)
 {
     _cleanup_arena_ struct arena arena;
@@ -153,6 +141,42 @@ void priority_set_nice(struct job *j, int32_t nice)
     SET(spec, nice, nice);
     job_repack(&j->spec, &spec->base);
     j->nice = nice;
+}
+
+void priority_nice(struct control *c, struct job *j, int32_t before)
+{
+    if (find_rule(c)->multifactor) /* what an administrator made of a priority stays */
+        return;
+    int64_t room = j->priority ? (int64_t)j->priority - 1 : 0;
+    if ((int64_t)j->nice - before > room) /* what was not taken is not given back later */
+        priority_set_nice(j, (int32_t)(before + room));
+    j->priority = shift_priority(j->priority, (int64_t)before - j->nice);
+}
+
+/* The least that it has in a partition. */
+static uint32_t find_least_priority(const struct job *j)
+{
+    const struct job_partitions *s = j->partitions;
+    uint32_t least = j->priority;
+    for (uint32_t i = 0; s && i < s->count; i++)
+        if (i != s->at && s->of[i].priority < least)
+            least = s->of[i].priority;
+    return least;
+}
+
+bool priority_would_rise(struct control *c, const struct job *j, uint32_t priority, int32_t nice)
+{
+    uint32_t has = find_least_priority(j);
+    int64_t returns = nice > 0 ? nice : 0, may_return = j->nice > 0 ? j->nice : 0;
+    if (find_rule(c)->multifactor) /* a priority that was given has no nice value in it */
+        return priority > has;
+    return priority > has || priority + returns > has + may_return;
+}
+
+void priority_released(struct control *c, struct job *j)
+{
+    if (find_rule(c)->multifactor)
+        j->rank.given = false;
 }
 
 void priority_accrue(struct control *c, struct job *j, bool counts)

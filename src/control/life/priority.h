@@ -31,6 +31,9 @@ void priority_set_all(struct control *c, struct job *j); /* in each of its parti
 int64_t priority_unbounded(struct control *c, const struct job *j);
 /* It is as somebody says from now on, until it is held and released (priority/multifactor). */
 void priority_give(struct job *j, uint32_t priority);
+/* Whether this priority is higher than what it has in a partition, also later, when the nice value
+ * that is set with it is taken back. */
+bool priority_would_rise(struct control *c, const struct job *j, uint32_t priority, int32_t nice);
 void priority_released(struct control *c, struct job *j);
 void priority_nice(struct control *c, struct job *j, int32_t before); /* its nice has changed */
 void priority_set_nice(struct job *j, int32_t nice); /* in its request; no more than that */

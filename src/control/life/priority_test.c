@@ -373,10 +373,27 @@ static void those_that_could_start_are_listed(void **state)
     fixture_free(f);
 }
 
+/* Given once, it is that of the job in all of its partitions. */
+static void an_owner_gives_no_more_than_the_least_of_several_partitions(void **state)
+{
+    (void)state;
+    struct fixture *f = fixture_new(MULTI "PriorityWeightPartition=1000\n" NODES);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec s = spec_of("b,a", 1);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
+    uint32_t most = priority(f, id);
+    assert_int_equal(set_priority(f, &user, id, most), ERR_ACCESS);
+    assert_int_equal(set_priority(f, &user, id, most / 2 + 1), ERR_ACCESS);
+    assert_int_equal(set_priority(f, &user, id, most / 2), 0);
+    assert_int_equal(priority(f, id), most / 2);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_operators_give_them),
+        cmocka_unit_test(an_owner_gives_no_more_than_the_least_of_several_partitions),
         cmocka_unit_test(factors_order_the_queue),
         cmocka_unit_test(ages_count_from_period_to_period),
         cmocka_unit_test(holds_and_begin_times_do_not_age),

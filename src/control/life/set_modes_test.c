@@ -155,7 +155,7 @@ static void every_scheduler_starts_sets(void **state)
 }
 
 /* HET-126: the components of the set have the priorities 90 and 30, the other job 70: which of them
- * is before the other one in the queue of the node that both want. */
+ * is before the other one in the queue of the node that both want. What sprio shows stays. */
 static void a_set_has_its_place_by_the_rule(void **state)
 {
     static const struct {
@@ -169,6 +169,8 @@ static void a_set_has_its_place_by_the_rule(void **state)
         {"SchedulerParameters=bf_hetjob_immediate", false},
     };
     struct caller root = FIXTURE_ROOT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct fixture *f = make_fixture(cases[i].lines);
@@ -184,6 +186,8 @@ static void a_set_has_its_place_by_the_rule(void **state)
         fixture_turn(f);
         job_is(f, cases[i].set_first ? id : other, "R");
         job_is(f, cases[i].set_first ? other : id + 1, "PD Resources+600");
+        assert_int_equal(fixture_job(f, &arena, (uint32_t)id)->live->priority, 90);
+        assert_int_equal(fixture_job(f, &arena, (uint32_t)id + 1)->live->priority, 30);
         fixture_free(f);
         str_done(&modes);
     }

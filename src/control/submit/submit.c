@@ -108,12 +108,14 @@ static int collect_burst_lines(struct control *c, struct submission *s, struct e
     return 0;
 }
 
-/* Only operators may set these; a script of the site may for everybody. */
+/* Only operators, or administrators, may set these; a script of the site may for everybody. */
 static int check_privileged(struct control *c, struct submission *s, struct err *err)
 {
     const struct caller *who = s->who;
     const Pb__JobSpec *spec = s->given;
     bool nice = spec->has_nice && spec->nice < 0;
+    if (!who->is_operator && spec->admin_comment)
+        return control_set_error(err, ERR_ACCESS, "only operators may set AdminComment");
     if (!who->is_operator && (nice || spec->has_priority))
         return control_set_error(err, ERR_ACCESS,
                                  nice ? "only operators may set a negative nice value"
