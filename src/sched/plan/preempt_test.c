@@ -338,11 +338,90 @@ static void resumed_job_keeps_its_cpus_in_the_same_pass(void **state)
     test_cluster_free(c);
 }
 
+/* Starts the job on nodes that fit now. */
+static struct job *start_with_devices(struct cluster *c, uint32_t id, const char *words)
+{
+    struct job *j = test_job(c, id, words);
+    j->part = cluster_find_part(c, "low");
+    _cleanup_(select_done) struct selection where = {0};
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
+    assert_int_equal(select_nodes(c, j, allowed, NULL, &where), 0);
+    test_run_selection(c, j, &where, NOW + 100);
+    return j;
+}
+
+/* A suspended job that was cancelled gives its devices back, and so does the job that has the node
+ * alone meanwhile: the devices of both are there for the one that waits. */
+static void devices_of_all_that_leave_a_node_count(void **state)
+{
+    struct cluster *c = test_cluster("GresTypes=gpu\n" CONS
+                                     "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
+                                     "NodeName=n1 CPUs=2 Gres=gpu:4\nPartitionName=low Nodes=ALL\n"
+                                     "PartitionName=high Nodes=ALL PriorityTier=2\n");
+    (void)state;
+    test_up(c);
+    struct job *suspended = start_with_devices(c, 1, "gres=gpu:2");
+    job_set_state(c, suspended, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
+    park_leave(c, suspended, &attempt_of(suspended)->alloc.data[0]);
+    park_yield(c, suspended, true);
+    start_with_devices(c, 2, "exclusive");
+    waits(c, 3, "high", "gres=gpu:4");
+    pass(c, false, "3 waits"); /* a suspended job keeps its devices */
+    job_set_state(c, suspended, PB__JOB_STATE__CANCELLED, CAUSE_NONE, NULL);
+    suspended->attempt->completing = true;
+    suspended->attempt->end_at = NOW;
+    order_move(&c->ends, &suspended->attempt->ends, NOW, 1);
+    pass(c, false, "3 waits for 2");
+    test_cluster_free(c);
+}
+
+/* Job 2 has threads of both cores: with either of the others it leaves a whole one. */
+static void a_job_of_whole_cores_preempts_jobs_that_share_a_core(void **state)
+{
+    struct cluster *c = test_cluster("SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n"
+                                     "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
+                                     "NodeName=n1 CoresPerSocket=2 ThreadsPerCore=2\n"
+                                     "PartitionName=low Nodes=ALL\n"
+                                     "PartitionName=high Nodes=ALL PriorityTier=2\n");
+    (void)state;
+    test_up(c);
+    for (uint32_t id = 1; id <= 3; id++)
+        test_run(c, id, id == 2 ? "n1:2" : "n1:1", NOW + 100);
+    for (uint32_t id = 1; id <= 3; id++)
+        cluster_find_job(c, id)->part = cluster_find_part(c, "low");
+    waits(c, 4, "high", "threads=1");
+    pass(c, false, "4 waits for 3,2");
+    test_cluster_free(c);
+}
+
+static void a_job_of_a_whole_socket_preempts_those_on_one_socket(void **state)
+{
+    struct cluster *c = test_cluster("SelectType=select/cons_tres\n"
+                                     "SelectTypeParameters=CR_Core,CR_CORE_DEFAULT_DIST_BLOCK\n"
+                                     "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
+                                     "NodeName=n1 Sockets=2 CoresPerSocket=2\n"
+                                     "PartitionName=low Nodes=ALL\n"
+                                     "PartitionName=high Nodes=ALL PriorityTier=2 "
+                                     "SelectTypeParameters=CR_Socket\n");
+    (void)state;
+    test_up(c);
+    for (uint32_t id = 1; id <= 3; id++) {
+        test_run(c, id, id == 2 ? "n1:2" : "n1:1", NOW + 100);
+        cluster_find_job(c, id)->part = cluster_find_part(c, "low");
+    }
+    waits(c, 4, "high", "p=high");
+    pass(c, false, "4 waits for 2");
+    test_cluster_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_who_must),
         cmocka_unit_test(one_round),
+        cmocka_unit_test(devices_of_all_that_leave_a_node_count),
+        cmocka_unit_test(a_job_of_whole_cores_preempts_jobs_that_share_a_core),
+        cmocka_unit_test(a_job_of_a_whole_socket_preempts_those_on_one_socket),
         cmocka_unit_test(elements_have_room_made),
         cmocka_unit_test(goes_on_first),
         cmocka_unit_test(resumed_job_keeps_its_cpus_in_the_same_pass),

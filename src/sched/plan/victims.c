@@ -40,6 +40,7 @@ struct victim_search {
     struct bitset *leaves;      /* that is scope; NULL: no leaf matters */
     struct free_view view;      /* what is free when some have gone */
     struct unit_use **use;      /* by node: what view.use holds of its own */
+    struct bitset **busy;       /* by node: the same of view.busy */
     uint32_t *gone;             /* by node: how many of its jobs are counted as gone */
     uint64_t *returned;    /* by pool: licences that those have; NULL: these are not reclaimed */
     VEC(uint32_t) touched; /* nodes where the view is not the present; of all others, */
@@ -82,6 +83,7 @@ static void init_victim_search(struct victim_search *h, struct plan *p, const st
     pool_view_copy(&h->view, &p->cluster->pool.now, n, p->cluster->pool.gres_kinds);
     h->view.present = true; /* its own partition's jobs stay */
     h->use = mem_new_array(struct unit_use *, n + 1);
+    h->view.busy = h->busy = mem_new_array(struct bitset *, n + 1);
     h->gone = mem_new_array(uint32_t, n + 1);
 }
 
@@ -96,6 +98,7 @@ static void reset_view(struct victim_search *h)
         h->view.users[i] = now->users[i];
         h->view.use[i] = now->use[i];
         free(take_ptr(h->use[i]));
+        bitset_free(take_ptr(h->busy[i]));
         h->gone[i] = 0;
     }
     vec_clear(&h->touched);
@@ -113,23 +116,38 @@ static void end_victim_search(struct victim_search *h)
     bitset_free(h->leaves);
     pool_view_done(&h->view);
     free(h->use);
+    free(h->busy);
     free(h->gone);
     free(h->returned);
 }
 
-/* A unit that several jobs have is free when the last of them has gone. */
-static uint32_t free_units(struct victim_search *h, const struct node *n, const struct alloc_node *a)
+static struct bitset *busy_of(struct victim_search *h, const struct node *n)
+{
+    if (!h->busy[n->index])
+        h->busy[n->index] = bitset_dup(n->busy);
+    return h->busy[n->index];
+}
+
+/* A unit that several jobs have is free when the last of them has gone. Returns how many are. */
+static uint32_t free_units(struct victim_search *h, const struct node *n,
+                           const struct alloc_node *a)
 {
     uint32_t freed = 0;
     struct unit_use **use = &h->use[n->index];
-    if (!n->use)
+    struct bitset *busy = busy_of(h, n);
+    if (!n->use) {
+        bitset_andnot(busy, a->busy);
         return a->units;
+    }
     if (!*use)
         *use =
             memcpy(mem_new_array(struct unit_use, n->units + 1), n->use, n->units * sizeof(**use));
     h->view.use[n->index] = *use;
     bitset_foreach (a->busy, i)
-        freed += --(*use)[i].jobs == 0;
+        if (--(*use)[i].jobs == 0) {
+            bitset_unset(busy, (size_t)i);
+            freed++;
+        }
     return freed;
 }
 
@@ -157,15 +175,15 @@ static bool keeps_memory(const struct victim_search *h, const struct job *v)
 static void give_back(struct victim_search *h, const struct job *v, const struct alloc_node *a)
 {
     const struct node *n = h->c->nodes.data[a->node];
-    bool alone = v->want.exclusive && !v->want.shared && !a->parked;
     size_t kinds = h->c->pool.gres_kinds;
     struct node_free left = node_free_in(&h->view, a->node, kinds);
     vec_push(&h->touched, a->node);
-    if (alone) {
-        node_free_close(left, kinds);
+    if (n->exclusive && !a->parked) { /* beside what others on the node have given back */
         node_free_open(left, n);
-    } else if (!a->parked)
+        bitset_zero(busy_of(h, n));
+    } else if (!a->parked) {
         *left.units += free_units(h, n, a);
+    }
     if (!a->parked || attempt_of(v)->completing)
         h->view.whole[a->node] = n->jobs - n->parked == ++h->gone[a->node];
     if (keeps_memory(h, v))
