@@ -214,8 +214,8 @@ void plan_starts_take(struct plan_starts *s, struct plan *p);
 /* The nodes that the planned starts of pending jobs take, busy ones too. Planned starts that the
  * pass did not place are placed here: at least one in each call, and more until the work is
  * 'budget'. The result lacks the nodes of those that are not placed yet. NULL: there are no planned
- * starts, or no node is idle. Valid until the next call with 's'. Licences of jobs, partitions,
- * reservations and the configuration must not have changed since the pass. */
+ * starts, or no node is idle or mixed. Valid until the next call with 's'. Licences of jobs,
+ * partitions, reservations and the configuration must not have changed since the pass. */
 const struct bitset *plan_starts_find_nodes(struct plan_starts *s, const struct cluster *c,
                                             int64_t now_sec, uint64_t budget);
 void plan_starts_done(struct plan_starts *s);

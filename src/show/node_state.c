@@ -75,6 +75,12 @@ static bool is_planned(const Pb__NodeRecord *n)
     return n->planned && is_plainly_idle(n);
 }
 
+/* The word of the state stays, with "-" behind it. */
+static bool is_planned_mixed(const Pb__NodeRecord *n)
+{
+    return n->planned && !n->completing && n->state == PB__NODE_BASE__NODE_MIXED;
+}
+
 static bool is_busy(const Pb__NodeRecord *n)
 {
     return node_state_is_allocated(n) || n->completing;
@@ -148,7 +154,9 @@ static const char *suffix_of(const Pb__NodeRecord *n)
 {
     if (n->maint && !is_maint(n))
         return "$";
-    return n->reboot_issued ? "^" : n->reboot_requested ? "@" : n->no_respond ? "*" : "";
+    if (n->reboot_issued || n->reboot_requested)
+        return n->reboot_issued ? "^" : "@";
+    return n->no_respond ? "*" : is_planned_mixed(n) ? "-" : "";
 }
 
 void node_state_put_long(const Pb__NodeRecord *n, struct str *out)
@@ -213,7 +221,8 @@ int64_t node_state_rank(const Pb__NodeRecord *n)
     return base + (n->drain ? RANK_DRAIN : 0) + (n->completing && !n->drain ? RANK_COMPLETING : 0) +
            (is_maint(n) || is_reserved(n) ? RANK_MAINT : 0) +
            (n->no_respond ? RANK_NO_RESPOND : 0) + (is_blocked(n) ? RANK_BLOCKED : 0) +
-           (is_planned(n) ? RANK_PLANNED : 0) + (n->reboot_requested ? RANK_REBOOT_REQUESTED : 0) +
+           (is_planned(n) || is_planned_mixed(n) ? RANK_PLANNED : 0) +
+           (n->reboot_requested ? RANK_REBOOT_REQUESTED : 0) +
            (n->reboot_issued ? RANK_REBOOT_ISSUED : 0) + (n->fail && !n->drain ? RANK_FAIL : 0);
 }
 

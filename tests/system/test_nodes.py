@@ -223,8 +223,8 @@ def test_backfill_fills_a_hole_without_delaying_the_head(make_cluster):
 
 
 @pytest.mark.parametrize("pending", ["-N3 --exclusive", "-N2 --exclusive : -N1 --exclusive", "-N3 --exclusive -L lic:2"])
-def test_idle_nodes_of_a_planned_start_are_planned(make_cluster, pending):
-    """sinfo(1), NODE STATE CODES: PLANNED, only while such a node is idle and a pending job has a planned start there."""
+def test_idle_and_mixed_nodes_of_a_planned_start_are_planned(make_cluster, pending):
+    """sinfo(1), NODE STATE CODES: PLANNED of an idle node, and "-" behind the state of a mixed one, while a pending job has a planned start there."""
     c = make_cluster(nodes=4, conf="Licenses=lic:2")
 
     def states():
@@ -240,26 +240,28 @@ def test_idle_nodes_of_a_planned_start_are_planned(make_cluster, pending):
     first = submit("-n1", "-w", "n1", "-t60")
     become("mix", "idle", "idle", "drain")
     waiting = submit("-t60", *pending.split())
-    become("mix", "plnd", "plnd", "drain")
-    assert c.run("sinfo -h -N -t planned -o %N:%T").ok().split() == ["n2:planned", "n3:planned"]
-    assert c.run("sinfo -h -t plnd -o %D:%t").ok().split() == ["2:plnd"]
+    become("mix-", "plnd", "plnd", "drain")
+    assert c.run("sinfo -h -N -t planned -o %N:%T").ok().split() == ["n1:mixed-", "n2:planned", "n3:planned"]
+    assert sorted(c.run("sinfo -h -t plnd -o %D:%t").ok().split()) == ["1:mix-", "2:plnd"]
+    assert c.run("sinfo -h -t mix -o %D:%t").ok().split() == ["1:mix-"]
     assert c.run("sinfo -h -t idle -o %D:%t").ok().split() == ["2:plnd", "1:drain"]  # by the base state
-    assert "State=IDLE+PLANNED " in c.run("scontrol show node n2").ok() and "PLANNED" not in c.run("scontrol show node n1").ok()
+    assert "State=IDLE+PLANNED " in c.run("scontrol show node n2").ok() and "State=MIXED+PLANNED " in c.run("scontrol show node n1").ok()
+    assert "PLANNED" not in c.run("scontrol show node n4").ok()
     assert sorted(c.json("scontrol show node n3")["nodes"][0]["state"]) == ["IDLE", "PLANNED"]
     assert c.run("sinfo -h -N -n n2 -O StateComplete").ok().strip() == "idle+planned"
 
     # A job that ends before the planned start may use such a node, which then is not idle.
     short = submit("-n1", "-w", "n2", "-t1")
-    become("mix", "mix", "plnd", "drain")
+    become("mix-", "mix-", "plnd", "drain")
     c.run(f"scancel {short}").ok()
-    become("mix", "plnd", "plnd", "drain")
+    become("mix-", "plnd", "plnd", "drain")
     c.kill("slurmctld")
     c.start_controller()
-    become("mix", "plnd", "plnd", "drain")
+    become("mix-", "plnd", "plnd", "drain")
     c.run(f"scontrol hold {waiting}").ok()
     become("mix", "idle", "idle", "drain")
     c.run(f"scontrol release {waiting}").ok()
-    become("mix", "plnd", "plnd", "drain")
+    become("mix-", "plnd", "plnd", "drain")
     c.run(f"scancel {first}").ok()
     become("alloc", "alloc", "alloc", "drain")
 

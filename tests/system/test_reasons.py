@@ -256,3 +256,21 @@ def test_each_row_of_the_guide_has_a_job():
     elsewhere = {"JobArrayTaskLimit", "Constraints", "DeadLine", "Prolog", "Cleaning"} | {"JobHoldMaxRequeue"}  # above; test_sched_params.py; control/requeue
     elsewhere |= {"BurstBufferResources", "BurstBufferStageIn", "BurstBufferOperation"}  # control/burst, test_burst.py
     assert named - elsewhere - {word.strip() for word in CASES} == set()
+
+
+def test_a_start_on_a_node_that_is_drained_is_no_longer_expected(make_cluster):
+    c = make_cluster(nodes=2, cpus=2)
+    busy = [c.sbatch("-t10", "-n2", "-w", node, wrap="sleep 1000") for node in ("n1", "n2")]
+    for job in busy:
+        eventually(lambda: c.state(job) == "RUNNING", f"job {job} runs")
+    one_set = c.run("sbatch --parsable -t10 -w n1 : -t10 -w n2 --wrap true").ok()
+
+    def starts():
+        return set(re.findall(r"\bStartTime=(\S+)", c.run(f"scontrol show job {one_set}").ok()))
+    foreseen = eventually(lambda: "Unknown" not in starts() and starts(), "a start is foreseen")
+    c.run("scontrol update NodeName=n1 State=DRAIN Reason=disk").ok()
+    eventually(lambda: starts() == {"Unknown"}, "no start is foreseen")
+    assert set(c.run(f"squeue -h --start -j {one_set} -o %S").ok().split()) == {"N/A"}
+    assert "Expected start: not foreseeable" in c.run(f"sluice why {one_set}").ok()
+    c.run("scontrol update NodeName=n1 State=RESUME").ok()
+    eventually(lambda: starts() == foreseen, "the start is foreseen again")

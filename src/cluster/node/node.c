@@ -146,6 +146,11 @@ static Pb__NodeBase base_state(const struct node *n)
                                                         : PB__NODE_BASE__NODE_MIXED;
 }
 
+bool node_is_mixed(const struct node *n)
+{
+    return base_state(n) == PB__NODE_BASE__NODE_MIXED;
+}
+
 const char *node_cpu_bind(const struct node *n)
 {
     if (n->cpu_bind)

@@ -95,6 +95,7 @@ struct node {
 };
 
 bool node_is_usable(const struct node *n);       /* new work may go there */
+bool node_is_mixed(const struct node *n);        /* jobs run on some of its CPUs */
 const char *node_cpu_bind(const struct node *n); /* a word of CpuBind; NULL: none */
 const char *node_addr(const struct node *n);     /* where its daemon is reached */
 /* Of 'cpus' CPUs of whole cores, those that tasks use with 'use_threads' of each core; 0: all. */

@@ -91,7 +91,8 @@ static bool is_name(const char *text, const char *name)
 static bool is_planned(const struct cluster *c, const struct node_query *q, const struct node *n)
 {
     return q->planned && n->index < q->planned->size && bitset_test(q->planned, n->index) &&
-           c->pool.now.whole[n->index] && bitset_test(c->pool.usable, n->index);
+           (c->pool.now.whole[n->index] || node_is_mixed(n)) &&
+           bitset_test(c->pool.usable, n->index);
 }
 
 static void run_add(struct run *r, const struct cluster *c, const struct node *n, struct str *out)

@@ -121,6 +121,8 @@ static void copy_node(struct pool *p, const struct node *n)
     p->locked += n->users.who == USERS_ONLY;
     p->locked -= v->users[n->index].who == USERS_ONLY;
     v->users[n->index] = n->users;
+    if (!node_is_usable(n) && bitset_test(p->usable, n->index))
+        p->freed++; /* starts that were foreseen there do not hold */
     if (node_is_usable(n))
         bitset_set(p->usable, n->index);
     else

@@ -68,7 +68,7 @@ struct pool {
     struct free_view now;
     struct bitset *usable; /* new work may go there */
     struct spare spare;    /* of the usable ones */
-    uint64_t freed; /* rises with each change after which more may fit than before; never 0 */
+    uint64_t freed; /* rises when more may fit than before, or a node is no longer usable; not 0 */
     uint64_t taken, released; /* rise with each node that a job gets, also again, or gives back */
     uint64_t returned;        /* rises whenever a suspended job gets its units back */
 };

@@ -543,10 +543,12 @@ static void add_nodes(const struct selection *where, struct bitset *nodes)
             bitset_set(nodes, share->node);
 }
 
+/* Only idle and mixed nodes show PLANNED. */
 static bool has_idle_or_mixed_node(const struct cluster *c)
 {
     for (size_t i = 0; i < c->nodes.len; i++)
-        if (c->pool.now.whole[i] && bitset_test(c->pool.usable, i))
+        if ((c->pool.now.whole[i] || node_is_mixed(c->nodes.data[i])) &&
+            bitset_test(c->pool.usable, i))
             return true;
     return false;
 }
