@@ -35,6 +35,16 @@ const struct job *joint_component(const struct plan *p, const struct job *leader
     return j && p->choice ? joint_view(p->choice, j, offset) : j;
 }
 
+bool joint_has_partitions(const struct plan *p, const struct job *leader)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        const struct job *j = joint_component(p, leader, i);
+        if (!j || !j->part)
+            return false;
+    }
+    return true;
+}
+
 bool joint_is_variant(const struct plan *p, const struct job *component)
 {
     return p->variant.as && p->variant.as->id == component->id;

@@ -44,6 +44,8 @@ struct joint_choice {
 /* The component with this offset, or what stands for it in a question, with the alternative that is
  * chosen for it. NULL: its record is gone. */
 const struct job *joint_component(const struct plan *p, const struct job *leader, uint32_t offset);
+/* Every component has its record, and a partition that is configured. */
+bool joint_has_partitions(const struct plan *p, const struct job *leader);
 bool joint_is_variant(const struct plan *p, const struct job *component); /* it stands for one */
 
 /* Why a component that is there is not queued: one that is still ending keeps the others. */

@@ -19,7 +19,7 @@ static struct plan_set *find_set(struct plan *p, const struct job *j)
         if (set->id == job_set_id(j))
             return set;
     const struct job *leader = job_set_component(j, 0);
-    bool known = leader && leader->part && !leader->partitions && job_set_is_whole(j);
+    bool known = leader && !leader->partitions && joint_has_partitions(p, leader);
     vec_push(&p->sets, ((struct plan_set){.id = job_set_id(j),
                                           .count = job_set_count(j),
                                           .never = known && !joint_could_fit(p, leader, NULL),

@@ -312,6 +312,20 @@ static void set_that_never_fits_has_a_reason(void **state)
     end_planner();
 }
 
+/* The set waits as a whole, and keeps nothing from others. */
+static void set_with_a_component_without_partition_waits(void **state)
+{
+    (void)state;
+    begin_planner(NODES);
+    queue_set(1, 900, HOUR, 2, (const char *[]){"p=a n=4", "p=b n=4"});
+    queue_job(10, 800, HOUR, "p=a n=4");
+    job_partitions_unqueue(cluster_find_job(cluster, 2));
+    cluster_find_job(cluster, 2)->reason = REASON_PARTITION_DOWN;
+    cluster_remove_part(cluster, cluster_find_part(cluster, "b"));
+    expect_pass(1, "1 PartitionDown, 10 starts");
+    end_planner();
+}
+
 /* Each component by itself would have the first alternative; together they have one each. */
 static void alternative_licenses_are_chosen_jointly(void **state)
 {
@@ -341,6 +355,7 @@ int main(void)
         cmocka_unit_test(each_partition_of_a_component_counts),
         cmocka_unit_test(alternative_licenses_are_chosen_jointly),
         cmocka_unit_test(set_that_never_fits_has_a_reason),
+        cmocka_unit_test(set_with_a_component_without_partition_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

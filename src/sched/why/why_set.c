@@ -92,9 +92,7 @@ static bool look_at_whole(struct why *w, const struct job *leader)
     if (set->at < count)
         return false;
     set->at = 0;
-    set->never = leader->part && !joint_could_fit(&w->plan, leader, &set->at);
-    if (set->never || !leader->part || w->q.announced ||
-        fits_set(w, leader, (struct plan_variant){0}))
+    if (!joint_has_partitions(&w->plan, leader))
         return false;
     set->look = SET_ALONE;
     return true;
@@ -221,6 +219,19 @@ int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_cop
         }
         end_way(&in, &w->plan);
     }
+    return at;
+}
+
+int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_copy *as)
+{
+    const struct job *subject = why_subject(w, leader);
+    if (!job_set_is_whole(subject) ||
+        (uint64_t)job_set_count(leader) * w->cluster->nodes.len > ESTIMATE_LOOKS)
+        return 0;
+    enter_set(subject, as);
+    w->plan.variant.as = &as->job;
+    const struct job *first = subject == leader ? &as->job : leader;
+    int64_t at = joint_has_partitions(&w->plan, first) ? find_earliest(w, first) : 0;
     w->plan.variant = (struct plan_variant){0};
     return at;
 }

@@ -245,6 +245,30 @@ static void one_that_is_held_is_named(void **state)
     test_cluster_free(c);
 }
 
+/* A set that is held says so, and no start is searched for it. */
+static void component_without_partition_is_survived_and_named(void **state)
+{
+    (void)state;
+    for (int held = 0; held < 2; held++) {
+        struct cluster *c = cluster_up();
+        queue_set(c, 10, 3, (const char *[]){"n=1", "n=1 p=q", "n=1"});
+        struct job *j = cluster_find_job(c, 11);
+        for (uint32_t id = 10; held && id < 13; id++)
+            hold(cluster_find_job(c, id));
+        job_partitions_unqueue(j);
+        j->reason = held ? REASON_JOB_HELD_USER : REASON_PARTITION_DOWN;
+        cluster_remove_part(c, cluster_find_part(c, "q"));
+        for (uint32_t id = 10; id < 13; id++) {
+            struct why *w = ask(c, id);
+            assert_string_equal(why_answer(w)->rule, held ? "held" : "partition_removed");
+            assert_int_equal(why_answer(w)->set_offset, held ? 0 : 1);
+            assert_false(why_answer(w)->has_start_at);
+            why_free(w);
+        }
+        test_cluster_free(c);
+    }
+}
+
 /* It has room now, which others wait for. */
 static void one_that_would_delay_others_is_named(void **state)
 {
@@ -296,6 +320,7 @@ int main(void)
         cmocka_unit_test(one_that_never_has_room_is_named),
         cmocka_unit_test(each_component_has_its_planned_nodes),
         cmocka_unit_test(one_that_is_held_is_named),
+        cmocka_unit_test(component_without_partition_is_survived_and_named),
         cmocka_unit_test(one_that_would_delay_others_is_named),
         cmocka_unit_test(what_starts_and_what_returns),
     };
