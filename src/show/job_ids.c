@@ -13,7 +13,6 @@
 #include "base/vec.h"
 #include "show/job_state.h"
 
-#define TASKS_BELOW 4000001u /* the largest MaxArraySize */
 #define BITSTR_LEN 64
 
 size_t job_ids_word(const char *list)
@@ -35,7 +34,7 @@ static char *check_tasks(char *text)
         text[len - 1] = 0;
     else if (list || !*text || text[strspn(text, "0123456789")])
         return NULL;
-    if (idset_parse(text + list, TASKS_BELOW, &tasks, NULL) != 0)
+    if (idset_parse(text + list, JOB_IDS_TASKS_BELOW, &tasks, NULL) != 0)
         return NULL;
     idset_done(&tasks);
     return arena_strdup(&kept, text + list);
@@ -104,7 +103,8 @@ bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out)
     struct idset tasks = {0};
     if (!live->has_array_job_id)
         return false;
-    if (!live->array_tasks || idset_parse(live->array_tasks, TASKS_BELOW, &tasks, NULL) != 0) {
+    if (!live->array_tasks ||
+        idset_parse(live->array_tasks, JOB_IDS_TASKS_BELOW, &tasks, NULL) != 0) {
         str_printf(out, "%u", live->array_task_id);
         return true;
     }
@@ -241,7 +241,7 @@ int64_t job_ids_rank(const Pb__JobLive *live)
     uint64_t task = live->array_tasks ? strtoul(live->array_tasks, NULL, 10) : live->array_task_id;
     struct idset bits = {0}; /* from a mask as "0x1f" */
     if (live->array_tasks && str_starts(live->array_tasks, "0x") &&
-        idset_parse(live->array_tasks, TASKS_BELOW, &bits, NULL) == 0)
+        idset_parse(live->array_tasks, JOB_IDS_TASKS_BELOW, &bits, NULL) == 0)
         task = idset_first(&bits);
     idset_done(&bits);
     return (int64_t)((uint64_t)id << 32 | task);
@@ -286,11 +286,12 @@ void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct
     for (size_t i = 0; i < count; i++)
         all |= !ids[i].array_tasks &&
                (ids[i].job_id == live->job_id || ids[i].job_id == live->array_job_id);
-    if (all || !live->array_tasks || idset_parse(live->array_tasks, TASKS_BELOW, &tasks, NULL) != 0)
+    if (all || !live->array_tasks ||
+        idset_parse(live->array_tasks, JOB_IDS_TASKS_BELOW, &tasks, NULL) != 0)
         return;
     for (size_t i = 0; i < count; i++) {
         if (!ids[i].array_tasks || ids[i].job_id != live->array_job_id ||
-            idset_parse(ids[i].array_tasks, TASKS_BELOW, &wanted, NULL) != 0)
+            idset_parse(ids[i].array_tasks, JOB_IDS_TASKS_BELOW, &wanted, NULL) != 0)
             continue;
         struct idset some = {0};
         idset_split(&tasks, &wanted, &some);
@@ -321,10 +322,11 @@ static bool is_named(const Pb__StepId *id, const Pb__JobLive *live)
         return true;
     if (!live->has_array_job_id || id->job_id != live->array_job_id)
         return false;
-    if (!id->array_tasks || idset_parse(id->array_tasks, TASKS_BELOW, &wanted, NULL) != 0)
+    if (!id->array_tasks || idset_parse(id->array_tasks, JOB_IDS_TASKS_BELOW, &wanted, NULL) != 0)
         return !id->array_tasks;
     bool named = idset_has(&wanted, live->array_task_id);
-    if (live->array_tasks && idset_parse(live->array_tasks, TASKS_BELOW, &mine, NULL) == 0) {
+    if (live->array_tasks &&
+        idset_parse(live->array_tasks, JOB_IDS_TASKS_BELOW, &mine, NULL) == 0) {
         idset_split(&mine, &wanted, &both);
         named = both.count > 0;
     }

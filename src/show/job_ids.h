@@ -13,6 +13,9 @@
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
 
+#define JOB_IDS_TASKS_BELOW                                                                        \
+    4000001u /* above all numbers of elements: the largest MaxArraySize is 4000001 */
+
 /* Bytes of the first id of a list: to the next comma or blank that is not in brackets. */
 size_t job_ids_word(const char *list);
 

@@ -75,7 +75,7 @@ static void status_tells_what_answers(void **state)
     show_status_text(&s, &out);
     expect_text(&out, "cluster     c in /d\n"
                       "slurmctld   up, process 9, port 6817, 2 MiB resident, 1.50 s of CPU\n"
-                      "slurmd      1 of 2 run, 1 nodes are up\njobs        3 running, 4 pending\n");
+                      "slurmd      1 of 2 run, 1 node is up\njobs        3 running, 4 pending\n");
 }
 
 static void processes_of_a_step_have_a_line_each(void **state)

@@ -75,6 +75,9 @@ void show_burst_text(const Pb__BurstList *list, struct str *out);
  * the answer is about; 'job' itself, or another component of its set. */
 void show_why_text(const Pb__JobRecord *job, const Pb__JobRecord *component,
                    const Pb__WhyReply *why, int64_t now, struct str *out);
+/* The same without "Job ID" at its beginning. */
+void show_why_of(const Pb__JobRecord *job, const Pb__JobRecord *component, const Pb__WhyReply *why,
+                 int64_t now, struct str *out);
 json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now);
 /* What is known of a step that runs; what show_why_text() says of its job belongs behind it when
  * the job is suspended. */

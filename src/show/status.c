@@ -22,7 +22,8 @@ void show_status_text(const struct show_status *s, struct str *out)
     put_controller(s, out);
     str_printf(out, "slurmd      %zu of %zu run", s->daemons, s->nodes);
     if (s->stats)
-        str_printf(out, ", %llu nodes are up", (unsigned long long)s->stats->nodes_up);
+        str_printf(out, ", %llu node%s up", (unsigned long long)s->stats->nodes_up,
+                   s->stats->nodes_up == 1 ? " is" : "s are");
     str_putc(out, '\n');
     if (s->stats)
         str_printf(out, "jobs        %llu running, %llu pending\n",

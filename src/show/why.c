@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Explains as text and as JSON what a job does and why the job waits. */
+#include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/size.h"
 #include "base/text.h"
@@ -36,12 +37,11 @@ static void put_date(const char *before, int64_t at, struct str *out)
     str_printf(out, "%s%s", before, time_format_date(at, "Unknown", date));
 }
 
+/* Without its id. */
 static void put_title(const Pb__JobRecord *job, struct str *out)
 {
     const Pb__JobLive *live = job->live;
-    _cleanup_str_ struct str id = STR_INIT;
-    job_ids_put(live, &id);
-    str_printf(out, "Job %s (%s, partition %s): %s", str_cstr(&id), names_user(job->spec->uid),
+    str_printf(out, " (%s, partition %s): %s", names_user(job->spec->uid),
                live->partition ? live->partition : "(null)", job_state_word(live));
 }
 
@@ -68,7 +68,8 @@ static void put_suspended(const Pb__JobRecord *job, int64_t now, struct str *out
         put_resume(live, out);
     int64_t sec = job_state_left_sec(live, now);
     if (sec != TIME_UNLIMITED)
-        str_printf(out, "  Of its time limit %s is left.\n", time_format_short(sec, left));
+        str_printf(out, "  Of its time limit %s is left.\n",
+                   time_format_short(sec > 0 ? sec : 0, left));
 }
 
 static void put_running(const Pb__JobRecord *job, int64_t now, struct str *out)
@@ -81,7 +82,8 @@ static void put_running(const Pb__JobRecord *job, int64_t now, struct str *out)
     if (sec == TIME_UNLIMITED)
         str_puts(out, "  It has no time limit.\n");
     else
-        str_printf(out, "  Its time limit is over in %s.\n", time_format_short(sec, left));
+        str_printf(out, "  Its time limit is over in %s.\n",
+                   time_format_short(sec > 0 ? sec : 0, left));
 }
 
 static void put_ended(const Pb__JobRecord *job, struct str *out)
@@ -120,24 +122,43 @@ static void put_facts(const Pb__JobRecord *job, const Pb__WhyReply *why, struct 
         str_printf(out, "  %s\n", live->reason_detail);
 }
 
+static void put_gres(const char *list, const char *of, struct str *out)
+{
+    if (list && *list)
+        str_printf(out, ", %s %s", list, of);
+}
+
+/* "node n1", "nodes n[1-2]" */
+static void put_node_names(const char *nodes, struct str *out)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    bool one = hostlist_parse(nodes, &list, NULL) == 0 && hostlist_count(list) == 1;
+    str_printf(out, "node%s %s", one ? "" : "s", nodes);
+}
+
 static void put_need(const Pb__JobRecord *job, const Pb__WhyReply *why, struct str *out)
 {
     char mem[SIZE_TEXT_MAX], limit[TIME_TEXT_MAX];
-    str_printf(out, "  It needs %u%s node%s, %u task%s with %u CPU%s each", why->nodes,
+    str_printf(out, "  It needs %u%s node%s, %u task%s with %u CPU%s%s", why->nodes,
                why->whole_nodes ? " whole" : "", why->nodes == 1 ? "" : "s", why->tasks,
-               why->tasks == 1 ? "" : "s", why->cpus_per_task, why->cpus_per_task == 1 ? "" : "s");
+               why->tasks == 1 ? "" : "s", why->cpus_per_task, why->cpus_per_task == 1 ? "" : "s",
+               why->tasks == 1 ? "" : " each");
     if (why->has_mem_node_mib)
         str_printf(out, ", %s of memory on each node", size_text(why->mem_node_mib, mem));
     if (why->has_mem_cpu_mib)
         str_printf(out, ", %s of memory for each CPU", size_text(why->mem_cpu_mib, mem));
-    if (job->spec->gres && *job->spec->gres)
-        str_printf(out, ", %s on each node", job->spec->gres);
+    put_gres(job->spec->gres, "on each node", out);
+    put_gres(job->spec->tres_per_job, "in all", out);
+    put_gres(job->spec->tres_per_task, "for each task", out);
+    put_gres(job->spec->tres_per_socket, "on each socket", out);
     if (job->spec->licenses && *job->spec->licenses)
         str_printf(out, ", licences %s", job->spec->licenses);
     if (job->spec->features && *job->spec->features)
         str_printf(out, ", constraint %s", job->spec->features);
-    if (job->spec->req_nodes && *job->spec->req_nodes)
-        str_printf(out, ", nodes %s", job->spec->req_nodes);
+    if (job->spec->req_nodes && *job->spec->req_nodes) { /* the other nodes may be any */
+        str_puts(out, ", on ");
+        put_node_names(job->spec->req_nodes, out);
+    }
     str_printf(out, ", for %s.\n", time_format_short(job->live->time_limit_sec, limit));
 }
 
@@ -146,6 +167,7 @@ static const char *cause_text(const char *cause)
     static const struct {
         const char *cause, *text;
     } texts[] = {{"free", "free"},
+                 {"reserved", "reserved"},
 #define NODE_RESOURCE(id, word, scarce, sentence, ...) {word, sentence},
 #include "cluster/resource/resource_kind.def"
                  {"whole", "not idle"},
@@ -161,17 +183,25 @@ static const char *cause_text(const char *cause)
     return cause;
 }
 
-static void put_group(const Pb__WhyNodes *g, struct str *out)
+/* "16_3" of an element of an array; of others the id. */
+static void put_job_name(const Pb__WhyReply *why, uint32_t job_id, struct str *out)
+{
+    for (size_t i = 0; i < why->n_elements; i++)
+        if (why->elements[i]->job_id == job_id) {
+            str_puts(out, why->elements[i]->name);
+            return;
+        }
+    str_printf(out, "%u", job_id);
+}
+
+static void put_group(const Pb__WhyReply *why, const Pb__WhyNodes *g, struct str *out)
 {
     str_printf(out, "    %6u  %s: %s", g->count, cause_text(g->cause), g->nodes ? g->nodes : "");
     if (g->reason && *g->reason)
         str_printf(out, " (%s)", g->reason);
     for (size_t i = 0; i < g->n_holders; i++) {
-        str_printf(out, "%s%u",
-                   i                   ? ", "
-                   : g->n_holders == 1 ? "; job "
-                                       : "; jobs ",
-                   g->holders[i]->job_id);
+        str_puts(out, i ? ", " : g->n_holders == 1 ? "; job " : "; jobs ");
+        put_job_name(why, g->holders[i]->job_id, out);
         if (g->holders[i]->has_end_at)
             put_date(" until ", g->holders[i]->end_at, out);
     }
@@ -185,8 +215,9 @@ static void put_nodes(const Pb__WhyReply *why, struct str *out)
                    (unsigned long long)why->have, (unsigned long long)why->need);
     for (size_t i = 0; i < why->n_holders; i++) {
         const Pb__WhyHolder *h = why->holders[i];
-        str_printf(out, "    job %u of %s has %llu", h->job_id, names_user(h->uid),
-                   (unsigned long long)h->count);
+        str_puts(out, "    job ");
+        put_job_name(why, h->job_id, out);
+        str_printf(out, " of %s has %llu", names_user(h->uid), (unsigned long long)h->count);
         if (h->has_end_at)
             put_date(", until ", h->end_at, out);
         str_puts(out, h->has_end_at ? " at the latest\n" : ", without a time limit\n");
@@ -196,15 +227,17 @@ static void put_nodes(const Pb__WhyReply *why, struct str *out)
     str_printf(out, "  Of %u node%s that could ever serve:\n", why->could_ever,
                why->could_ever == 1 ? "" : "s");
     for (size_t i = 0; i < why->n_groups; i++)
-        put_group(why->groups[i], out);
+        put_group(why, why->groups[i], out);
 }
 
 static void put_reservations(const Pb__WhyReply *why, struct str *out)
 {
     for (size_t i = 0; i < why->n_reservations; i++) {
         const Pb__WhyResv *r = why->reservations[i];
-        str_printf(out, "  Reservation %s: nodes %s", r->name,
-                   r->nodes && *r->nodes ? r->nodes : "(null)");
+        str_printf(out, "  Reservation %s%s: %s%s", r->name,
+                   r->own ? ", which the job is confined to" : "", r->keeps ? r->keeps : "",
+                   r->keeps ? " of " : "");
+        put_node_names(r->nodes && *r->nodes ? r->nodes : "(null)", out);
         if (r->has_start_at)
             put_date(", from ", r->start_at, out);
         if (r->has_end_at)
@@ -222,8 +255,11 @@ static void put_ahead(const Pb__WhyReply *why, struct str *out)
     str_puts(out, why->n_ahead ? " With a place on the timeline:\n" : "\n");
     for (size_t i = 0; i < why->n_ahead && i < AHEAD_SHOWN; i++) {
         const Pb__WhyAhead *a = why->ahead[i];
-        str_printf(out, "    %6u  priority %u, %u node%s, partition %s", a->job_id, a->priority,
-                   a->nodes, a->nodes == 1 ? "" : "s", a->partition ? a->partition : "");
+        _cleanup_str_ struct str job = STR_INIT;
+        put_job_name(why, a->job_id, &job);
+        str_printf(out, "    %6s  priority %u, %u node%s, partition %s", str_cstr(&job),
+                   a->priority, a->nodes, a->nodes == 1 ? "" : "s",
+                   a->partition ? a->partition : "");
         if (a->has_start_at)
             put_date(", expected ", a->start_at, out);
         str_putc(out, '\n');
@@ -240,8 +276,10 @@ static void put_start(const Pb__WhyReply *why, struct str *out)
         bool one = why->n_without_limit == 1;
         str_printf(out, "  Expected start: not foreseeable, no end is known: job%s ",
                    one ? "" : "s");
-        for (size_t i = 0; i < why->n_without_limit; i++)
-            str_printf(out, "%s%u", i ? ", " : "", why->without_limit[i]);
+        for (size_t i = 0; i < why->n_without_limit; i++) {
+            str_puts(out, i ? ", " : "");
+            put_job_name(why, why->without_limit[i], out);
+        }
         str_printf(out, " ha%s no time limit", one ? "s" : "ve");
     } else if (!why->starts_now) {
         str_puts(out, "  Expected start: not foreseeable");
@@ -319,12 +357,20 @@ static void put_explanation(const Pb__JobRecord *job, const Pb__JobRecord *compo
         str_printf(out, "  It is held up, %s\n", job->live->held_up);
 }
 
-void show_why_text(const Pb__JobRecord *job, const Pb__JobRecord *component,
-                   const Pb__WhyReply *why, int64_t now, struct str *out)
+void show_why_of(const Pb__JobRecord *job, const Pb__JobRecord *component, const Pb__WhyReply *why,
+                 int64_t now, struct str *out)
 {
     _cleanup_str_ struct str text = STR_INIT;
     put_explanation(job, component, why, now, &text);
     text_escape_lines(str_cstr(&text), out);
+}
+
+void show_why_text(const Pb__JobRecord *job, const Pb__JobRecord *component,
+                   const Pb__WhyReply *why, int64_t now, struct str *out)
+{
+    str_puts(out, "Job ");
+    job_ids_put(job->live, out);
+    show_why_of(job, component, why, now, out);
 }
 
 /* --- JSON: every member is present; its value is null when the reply does not have it -----------
@@ -398,10 +444,11 @@ static json_t *pack_reservations(const Pb__WhyReply *why)
     json_t *all = json_array();
     for (size_t i = 0; i < why->n_reservations; i++) {
         const Pb__WhyResv *r = why->reservations[i];
-        json_array_append_new(all, json_pack("{s:o, s:o, s:o, s:o}", "name", json_out_text(r->name),
-                                             "nodes", pack_text(r->nodes), "start_at",
-                                             pack_number(r->has_start_at, r->start_at), "end_at",
-                                             pack_number(r->has_end_at, r->end_at)));
+        json_array_append_new(all, json_pack("{s:o, s:o, s:o, s:b, s:o, s:o}", "name",
+                                             json_out_text(r->name), "nodes", pack_text(r->nodes),
+                                             "keeps", pack_text(r->keeps), "own", r->own,
+                                             "start_at", pack_number(r->has_start_at, r->start_at),
+                                             "end_at", pack_number(r->has_end_at, r->end_at)));
     }
     return all;
 }

@@ -114,6 +114,6 @@ def test_reservations(make_cluster):
     c.run(f"scancel {job}", user="nobody").ok()
     waits = submit(c, "-w", "n2", "-t1", user="nobody")
     eventually(lambda: c.job(waits)["Reason"] != "None", "it waits")
-    assert "Reservation others: nodes n2" in c.run(f"sluice why {waits}").ok()
+    assert "Reservation others: node n2" in c.run(f"sluice why {waits}").ok()
     assert "Reservation" not in c.run(f"sluice why {waits}", user="nobody").ok()
     c.run(f"scancel {waits}").ok()

@@ -120,6 +120,45 @@ def test_what_is_proposed_starts_it(c, kind):
     eventually(lambda: c.state(job) == "RUNNING", f"{kind}: {change}")
 
 
+def test_elements_with_one_answer_are_told_together(c):
+    """X-08: of elements of an array each answer is told once, with the elements that it holds for."""
+    array = c.sbatch("-H", "-a", "1-5", "-n1", "-o", "/dev/null", wrap=LONG)
+    c.run(f"scontrol release {array}_2").ok()
+    eventually(lambda: c.state(f"{array}_2") == "RUNNING", "one element runs")
+    c.run(f"scontrol update job {array}_4 StartTime=now+1hour").ok()
+    c.run(f"scontrol release {array}_4").ok()
+
+    def titles(*asked):
+        said = c.run(["sluice", "why", *asked]).ok()
+        return [line.split(" (")[0] + line.split("):")[1] for line in said.splitlines() if line.startswith("Job ")]
+
+    held, timed, runs = "PENDING, JobHeldUser", "PENDING, BeginTime", "RUNNING"
+    assert titles(f"{array}_[1-5]") == [f"Job {array}_[1-5:2] {held}", f"Job {array}_2 {runs}", f"Job {array}_4 {timed}"]
+    assert titles(f"{array}_[3,5]") == [f"Job {array}_[3,5] {held}"] and titles(f"{array}_[1,3]") == [f"Job {array}_[1,3] {held}"]
+    assert titles(f"{array}_[2]", f"{array}_3") == [f"Job {array}_2 {runs}", f"Job {array}_3 {held}"]
+    assert sorted(titles(str(array))) == [f"Job {array}_4 {timed}", f"Job {array}_[1,3,5] {held}"]  # those that wait
+    told = c.json(f"sluice why --json {array}_[1-5]")["why"]
+    assert [one["rule"] for one in told] == ["held", None, "begin"]
+    c.run(f"sluice why {array}_[7-9]").fails(f"why {array}_[7-9]: Invalid job id specified")
+    some = c.run(f"sluice why {array}_[2-4,7,9]")
+    assert some.stdout.count("Job ") == 3 and some.fails(f"why {array}_[7,9]: Invalid job id specified")
+    beside = wait(c, "-N3", "--exclusive", "-t10", "-w", "n1")
+    said = c.run(f"sluice why {beside}").ok()
+    assert f"job {array}_2\n" in said, said
+    assert "on node n1, for 10:00" in said and ", 3 tasks with 1 CPU each" in said, said
+    c.run(f"scancel {beside}").ok()
+    c.run(f"scancel {array}").ok()
+
+
+def test_no_time_limit_is_proposed_where_no_end_is_known(c):
+    """X-13: licences that a job without a time limit holds are not had sooner by a job with a shorter one."""
+    holder = run(c, "-L", "lic:2", "-n1")
+    waiting = wait(c, "-L", "lic", "-n1")
+    eventually(lambda: c.job(waiting)["Reason"] == "Licenses", "it waits for a licence")
+    said = why(c, waiting)
+    assert said["without_limit"] == [holder] and [change["kind"] for change in said["changes"]] == ["licenses"], said
+
+
 COMPONENTS = {  # jobs that run, the components, which of them it is, the rule, the change that lets all of them start
     "one": (["-w n1 --exclusive -t60"], "-n1 -t10 : -n2 -t10 -C fast : -n1 -t10", 1, "resources", "features"),
     "leader": (["-w n1 --exclusive -t60"], "-n2 -t10 -C fast : -n1 -t10", 0, "resources", "features"),
@@ -188,7 +227,7 @@ def test_array_elements(c):
     eventually(lambda: c.run(["squeue", "-h", "-t", "R", "-o", "%F_%K"]).ok() == f"{job}_0", "the first one runs")
     said = why(c, f"{job}_3")
     assert (said["rule"], said["resource"], said["have"], said["need"]) == ("array_throttle", "elements of the array", 0, 1)
-    assert said["job"] == f"{job}_[1-5%1]" and said["reason"] == "JobArrayTaskLimit"
+    assert said["job"] == f"{job}_3" and said["reason"] == "JobArrayTaskLimit"
     apply(c, change_of(said, "array_throttle"))
     eventually(lambda: c.run("squeue -h -t R -o %K").ok().split() == ["0", "1"] or
                sorted(c.run("squeue -h -t R -o %K").ok().split()) == ["0", "1"], "another one runs")
@@ -207,6 +246,21 @@ def test_jobs_that_do_not_wait(c):
     c.wait(done)
     assert "It has ended" in c.run(f"sluice why {done}").ok() and "exit code 3:0" in c.run(f"sluice why {done}").ok()
     assert why(c, done)["state"] == "FAILED"
+
+
+def test_a_step_of_several_elements(c):
+    """Each element that runs has the step; elements that wait share an answer, and those that do not exist are named."""
+    array = c.sbatch("-H", "-a", "1-4", "-n1", "-o", "/dev/null", wrap="srun sleep 1000")
+    for task in 1, 3:
+        c.run(f"scontrol release {array}_{task}").ok()
+        eventually(lambda: c.run(["squeue", "-h", "-s", "-j", f"{array}_{task}.0", "-o", "%i"]).ok() == f"{array}_{task}.0", "its step runs")
+    said = c.run(f"sluice why {array}_[1,3].0").ok()
+    assert [line.split(" (")[0] for line in said.splitlines() if line.startswith("Step")] == [f"Step {array}_1.0", f"Step {array}_3.0"]
+    some = c.run(f"sluice why {array}_[2-4,8].0")
+    assert f"Step {array}_[2,4].0 does not run: its job does not.\nJob {array}_[2,4] " in some.stdout and f"Step {array}_3.0 " in some.stdout, some.stdout
+    some.fails(f"why {array}_8.0: Invalid job id specified")
+    assert [len(one["steps"]) for one in c.json(f"sluice why --json {array}_[1-3].0")["why"]] == [1, 0, 1]
+    c.run(f"scancel {array}").ok()
 
 
 def test_steps(c):

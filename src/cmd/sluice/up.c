@@ -156,7 +156,8 @@ static int wait_nodes(struct up *u, struct err *err)
         rc = rpc_call_stream(client, RPC_NODE_LIST, &all.base, on_part, &s, err);
         if (rc == 0) {
             char text[64];
-            snprintf(text, sizeof(text), "%zu of %zu nodes are up", s.ready, s.expected);
+            snprintf(text, sizeof(text), "%zu of %zu node%s up", s.ready, s.expected,
+                     s.expected == 1 ? " is" : "s are");
             show_progress(text);
             rc = judge_census(u, &s, loop_mono_ms() - began_ms, err);
         }

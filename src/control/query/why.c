@@ -201,6 +201,44 @@ static const Pb__WhyReply *hide_names(struct control *c, const struct caller *wh
     return m;
 }
 
+static void add_element(const struct control *c, uint32_t job_id, Pb__WhyReply *m,
+                        struct arena *arena)
+{
+    const struct job *j = cluster_find_job(c->cluster, job_id);
+    const char *name = j ? JOB_ID_TEXT(j) : "";
+    bool is_known = !strchr(name, '_');
+    for (size_t i = 0; i < m->n_elements; i++)
+        is_known = is_known || m->elements[i]->job_id == job_id;
+    if (is_known)
+        return;
+    Pb__WhyElement *e = arena_alloc(arena, sizeof(*e));
+    pb__why_element__init(e);
+    e->job_id = job_id;
+    e->name = arena_strdup(arena, name);
+    m->elements[m->n_elements++] = e;
+}
+
+/* A copy with what elements of arrays are called. */
+static Pb__WhyReply name_elements(const struct control *c, const Pb__WhyReply *all,
+                                  struct arena *arena)
+{
+    Pb__WhyReply m = *all;
+    size_t most = m.n_holders + m.n_ahead + m.n_without_limit;
+    for (size_t g = 0; g < m.n_groups; g++)
+        most += m.groups[g]->n_holders;
+    m.elements = arena_alloc(arena, (most + 1) * sizeof(*m.elements));
+    for (size_t i = 0; i < m.n_holders; i++)
+        add_element(c, m.holders[i]->job_id, &m, arena);
+    for (size_t i = 0; i < m.n_ahead; i++)
+        add_element(c, m.ahead[i]->job_id, &m, arena);
+    for (size_t i = 0; i < m.n_without_limit; i++)
+        add_element(c, m.without_limit[i], &m, arena);
+    for (size_t g = 0; g < m.n_groups; g++)
+        for (size_t i = 0; i < m.groups[g]->n_holders; i++)
+            add_element(c, m.groups[g]->holders[i]->job_id, &m, arena);
+    return m;
+}
+
 static void answer_first(struct control *c)
 {
     uint64_t call = c->why->calls.data[0].call;
@@ -210,10 +248,12 @@ static void answer_first(struct control *c)
     arena_init(&arena, 0);
     if (reply && (control_hides(c, &who, "jobs") || control_hides(c, &who, "reservations")))
         reply = hide_names(c, &who, reply, &arena);
-    if (reply)
-        c->env->reply(c->env->ctx, call, &reply->base);
-    else
+    if (!reply) {
         control_refuse_code(c, call, ERR_TRANSITION, "the job is no longer pending");
+        return;
+    }
+    Pb__WhyReply named = name_elements(c, reply, &arena);
+    c->env->reply(c->env->ctx, call, &named.base);
 }
 
 /* A step of why a job waits. False: it is answered. */

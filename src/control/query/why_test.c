@@ -84,6 +84,29 @@ static void answered(void **state)
     fixture_free(f);
 }
 
+static void element_that_is_in_the_way_is_named(void **state)
+{
+    struct fixture *f = fixture_new(NODES);
+    _cleanup_arena_ struct arena arena;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    (void)state;
+    arena_init(&arena, 0);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i2");
+    spec.has_min_nodes = spec.has_exclusive = spec.exclusive = true;
+    spec.min_nodes = 2;
+    spec.array_inx = (char *)"5-7";
+    int64_t array = fixture_submit(f, &FIXTURE_USER, &spec);
+    spec.array_inx = NULL;
+    int64_t waits = fixture_submit(f, &FIXTURE_USER, &spec);
+    const Pb__WhyReply *m = reply(f, &arena, ask(f, &FIXTURE_USER, waits));
+    _cleanup_free_ char *name = mem_printf("%u_5", (unsigned)array);
+    assert_int_equal(m->n_elements, 1); /* those that wait share a record */
+    assert_string_equal(m->elements[0]->name, name);
+    assert_int_equal(m->elements[0]->job_id, m->groups[0]->holders[0]->job_id);
+    fixture_free(f);
+}
+
 /* Each of its elements has its turn, and it is named once. */
 static void behind_an_array(void **state)
 {
@@ -136,9 +159,8 @@ static void between(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused),
-        cmocka_unit_test(answered),
-        cmocka_unit_test(behind_an_array),
+        cmocka_unit_test(refused),         cmocka_unit_test(answered),
+        cmocka_unit_test(behind_an_array), cmocka_unit_test(element_that_is_in_the_way_is_named),
         cmocka_unit_test(between),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

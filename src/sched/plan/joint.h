@@ -67,6 +67,9 @@ struct bitset *joint_candidates(const struct cluster *c, const struct job *j, bo
  * *at (NULL: not asked for) is the first that has no room beside those before it. True says
  * nothing. 'leader': as in joint_begin(). */
 bool joint_could_fit(const struct plan *p, const struct job *leader, uint32_t *at);
+/* The same on these nodes alone, if nothing ran there. */
+bool joint_could_fit_on(const struct plan *p, const struct job *leader, const struct bitset *nodes,
+                        uint32_t *at);
 /* Nodes that one of them may have and that are not kept for others. The caller frees. */
 struct bitset *joint_nodes(struct joint *s);
 /* Whether they can start now, and to their limits beside what others have reserved on this

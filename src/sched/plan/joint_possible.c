@@ -190,12 +190,16 @@ static bool could_fit_first(const struct cluster *c, const struct demand *demand
     return could && joint_can_divide(c, demands, count);
 }
 
-bool joint_could_fit(const struct plan *p, const struct job *leader, uint32_t *at)
+bool joint_could_fit_on(const struct plan *p, const struct job *leader, const struct bitset *nodes,
+                        uint32_t *at)
 {
     struct demand demands[JOB_SET_MAX] = {0};
     uint32_t count = job_set_count(leader), first = 2;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         demands[i] = find_demand(p->cluster, joint_component(p, leader, i), i == 0);
+        if (nodes)
+            bitset_and(demands[i].nodes, nodes);
+    }
     bool could = could_fit_first(p->cluster, demands, count);
     while (!could && at && could_fit_first(p->cluster, demands, first))
         first++;
@@ -204,4 +208,9 @@ bool joint_could_fit(const struct plan *p, const struct job *leader, uint32_t *a
     for (uint32_t i = 0; i < count; i++)
         bitset_free(demands[i].nodes);
     return could;
+}
+
+bool joint_could_fit(const struct plan *p, const struct job *leader, uint32_t *at)
+{
+    return joint_could_fit_on(p, leader, NULL, at);
 }

@@ -65,8 +65,17 @@ static enum grade grade_tied(const struct look *k, const struct license *l, stru
     return is_required ? GRADE_REQUIRED : l->total < s->need ? GRADE_NEVER : GRADE_SHORT;
 }
 
-/* In mode 1 one layer with enough would do: the one that lacks the least. Otherwise the one that
- * keeps the job from the most nodes, of several the one that lacks the most. */
+/* Where one pool pays, one with enough is sufficient: it has a node that the job may have. */
+static bool is_sufficient(const struct look *k, const struct license *l, const struct shortage *s)
+{
+    const struct bitset *required = k->j->want.req;
+    bool may_have_others = !required || bitset_count(required) < k->nodes;
+    return l->nodes && license_has_payer(l) && s->have >= s->need &&
+           bitset_intersects(may_have_others ? k->candidates : required, l->nodes);
+}
+
+/* Where one pool pays, one with enough would do: the one that lacks the least. Otherwise the one
+ * that keeps the job from the most nodes, of several the one that lacks the most. */
 static bool is_nearer(const struct look *k, const struct license *l, const struct shortage *s,
                       const struct shortage *than)
 {
@@ -93,6 +102,10 @@ static bool find_short_pool(const struct cluster *c, const struct job *j,
         enum grade grade = l->nodes               ? grade_tied(&k, l, &s)
                            : s.have < need->count ? GRADE_REQUIRED
                                                   : GRADE_ENOUGH;
+        if (is_sufficient(&k, l, &s)) {
+            *out = s;
+            return false;
+        }
         if (out->pool && (grade < best || (grade == best && !is_nearer(&k, l, &s, out))))
             continue;
         *out = s;

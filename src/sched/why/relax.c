@@ -9,7 +9,9 @@
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "base/words.h"
+#include "cluster/node/topo.h"
 #include "sched/plan.h"
+#include "sched/select/select.h"
 #include "sched/why/bounds.h"
 
 static const struct {
@@ -493,16 +495,20 @@ static bool find_first(const struct cluster *c, const struct job *j, const Pb__J
     return said;
 }
 
-static int refuse_exclude(const struct job *j, struct err *err)
+static int refuse_exclude(const struct cluster *c, const struct job *j, struct err *err)
 {
     const struct part *part = j->part;
+    const struct topo *topo = select_topo(c, j);
+    bool torus =
+        topo && topo->net->kind == CONF_TOPO_TORUS; /* nodes that are left may be no placement */
     size_t has = bitset_count(part->nodes), left = has;
     bitset_foreach (part->nodes, i)
         left -= bitset_test(j->want.exc, i);
     if (left)
         return err_set(err, -ERR_NODE_CONFIG,
-                       "%s: --exclude leaves %zu of the %zu nodes of partition %s",
-                       err_text(ERR_NODE_CONFIG), left, has, part->conf.name);
+                       "%s: --exclude leaves %zu of the %zu nodes of partition %s%s%s",
+                       err_text(ERR_NODE_CONFIG), left, has, part->conf.name,
+                       torus ? ", in no placement of topology " : "", torus ? topo->net->name : "");
     return err_set(err, -ERR_NODE_CONFIG,
                    "%s: --exclude leaves no node of partition %s, which has %zu",
                    err_text(ERR_NODE_CONFIG), part->conf.name, has);
@@ -521,7 +527,7 @@ int relax_explain_misfit(const struct cluster *c, const struct job *j, const Pb_
                        "change makes the job fit",
                        bare, j->part->conf.name);
     if (str_eq(str_cstr(&what), RELAX_NO_EXCLUDE))
-        return refuse_exclude(j, err);
+        return refuse_exclude(c, j, err);
     return err_set(err, -ERR_NODE_CONFIG, "%s: it would fit with %s", bare, str_cstr(&what));
 }
 

@@ -340,7 +340,8 @@ static enum why_phase step_search(struct why *w, const struct job *j)
         arrive_at_job(w, j, subject);
         return subject->part ? LOOK : LEAVE;
     case LOOK:
-        return why_nodes_step(&w->nodes, w->cluster, subject) ? LOOK : ASK;
+        return why_nodes_step(&w->nodes, w->cluster, subject, w->plan.resv, w->now_sec) ? LOOK
+                                                                                        : ASK;
     case ASK:
         return step_ask(w, j);
     case LAY:

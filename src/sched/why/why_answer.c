@@ -2,7 +2,6 @@
 /* What was found out about a job that waits, as an answer. */
 #include <stdlib.h>
 
-#include "base/hostlist.h"
 #include "base/pb.h"
 #include "sched/common.h"
 #include "sched/select/select.h"
@@ -167,18 +166,20 @@ static void put_scarce(struct why *w, const struct job *j)
  * ------------------------------------------------------------------------------------
  */
 
-static Pb__WhyResv *say_resv(const struct why *w, const struct resv *r)
+static Pb__WhyResv *say_resv(const struct why *w, const struct resv *r, bool own)
 {
     struct arena *arena = &((struct why *)w)->arena;
     Pb__WhyResv *m = arena_alloc(arena, sizeof *m);
-    _cleanup_str_ struct str nodes = STR_INIT;
+    _cleanup_str_ struct str nodes = STR_INIT, kept = STR_INIT;
     struct resv_time t;
     pb__why_resv__init(m);
+    if (resv_in_parts(r)) {
+        resv_format_kept(w->cluster, r, &kept);
+        m->keeps = arena_strdup(arena, str_cstr(&kept));
+    }
+    SET(m, own, own);
     m->name = arena_strdup(arena, r->name);
-    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
-    bitset_foreach (r->nodes, i)
-        hostlist_push(names, w->cluster->nodes.data[i]->name);
-    hostlist_format(names, &nodes);
+    resv_format_nodes(w->cluster, r, &nodes);
     m->nodes = arena_strdup(arena, str_cstr(&nodes));
     if (resv_occurs(r, w->now_sec, &t)) {
         SET(m, start_at, t.begin);
@@ -187,26 +188,33 @@ static Pb__WhyResv *say_resv(const struct why *w, const struct resv *r)
     return m;
 }
 
-/* Those of others, of nodes that it could have. */
+/* Those that keep nodes from it which it could have, and its own where that keeps parts of nodes.
+ */
 static void put_reservations(struct why *w, const struct job *j)
 {
     int64_t until = job_ends_at(j, w->now_sec);
     Pb__WhyReply *m = w->answer;
-    if (w->rule != WHY_RESERVED && w->rule != WHY_REQ_NODE_NOT_AVAIL && w->rule != WHY_RESERVATION)
+    const struct resv *home = resv_home(j);
+    bool is_of_others = w->rule == WHY_RESERVED || w->rule == WHY_REQ_NODE_NOT_AVAIL ||
+                        why_nodes_count(&w->nodes, WHY_RESERVED_NODE);
+    bool is_confined = home && resv_in_parts(home) && !why_is_before_nodes(w->rule);
+    if (!is_of_others && !is_confined && w->rule != WHY_RESERVATION)
         return;
     _cleanup_bitset_ struct bitset *could = select_candidates(w->cluster, j);
     if (j->want.req)
         bitset_and(could, j->want.req);
+    resv_restrict(home, could);
     m->reservations = arena_alloc(&w->arena, RESVS_MOST * sizeof(*m->reservations));
     vec_foreach (&w->cluster->resvs, at) {
         const struct resv *r = *at;
-        bool own = r == resv_home(j);
+        bool own = home && r == home;
         if (m->n_reservations == RESVS_MOST)
             break;
-        if (own != (w->rule == WHY_RESERVATION) || !bitset_intersects(r->nodes, could))
-            continue;
-        if (own || resv_overlaps(r, w->now_sec, until))
-            m->reservations[m->n_reservations++] = say_resv(w, r);
+        bool is_told =
+            own ? is_confined || w->rule == WHY_RESERVATION
+                : is_of_others && resv_is_over(r, home) && resv_overlaps(r, w->now_sec, until);
+        if (is_told && bitset_intersects(r->nodes, could))
+            m->reservations[m->n_reservations++] = say_resv(w, r, own);
     }
 }
 
@@ -228,7 +236,9 @@ static bool is_worth(const struct why *w, const struct why_trial *t)
 {
     const Pb__WhyReply *m = w->answer;
     bool told = why_is_foreseeable(w) && m->has_start_at;
-    bool lifts = why_is_before_nodes(w->rule) && !told;
+    /* A shorter limit may leave a job what is reserved later: it does if there is a start. */
+    bool may_lift = t->r.kind != RELAX_TIME_LIMIT || !why_is_of_common(w->rule);
+    bool lifts = why_is_before_nodes(w->rule) && !told && may_lift;
     return t->now || lifts || (t->start_at && (!m->has_start_at || t->start_at < m->start_at));
 }
 

@@ -15,6 +15,7 @@ static const struct {
     const char *word, *scarce; /* scarce: NULL: nothing in particular */
 } causes[] = {
     [WHY_FREE] = {"free", NULL},
+    [WHY_RESERVED_NODE] = {"reserved", "nodes that are not reserved"},
 #define NODE_RESOURCE(id, word, scarce, ...) [WHY_##id] = {word, scarce},
 #include "cluster/resource/resource_kind.def"
     [WHY_WHOLE] = {"whole", "idle nodes"},
@@ -55,6 +56,7 @@ void why_nodes_init(struct why_nodes *n, const struct cluster *c, const struct j
     *n = (struct why_nodes){.could = select_candidates(c, j)};
     if (j->want.req)
         bitset_and(n->could, j->want.req);
+    resv_restrict(resv_home(j), n->could);
     n->could_ever = (uint32_t)bitset_count(n->could);
 }
 
@@ -67,6 +69,7 @@ void why_nodes_done(struct why_nodes *n)
     }
     vec_done(&n->groups);
     bitset_free(n->could);
+    bitset_free(n->open);
     *n = (struct why_nodes){0};
 }
 
@@ -101,18 +104,34 @@ static enum why_cause find_lack(const struct cluster *c, const struct job *j, ui
     return WHY_SEVERAL;
 }
 
-static enum why_cause cause_of(const struct cluster *c, const struct job *j, uint32_t node,
-                               uint32_t *tasks)
+struct node_look {
+    const struct cluster *c;
+    const struct job *j;
+    const struct resv *shares; /* the job is confined to what it keeps of nodes; NULL: it is not */
+    const struct free_view *view; /* of what no other reservation keeps from the job */
+};
+
+static enum why_cause find_cause(const struct node_look *k, const struct bitset *open,
+                                 uint32_t node, uint32_t *tasks)
 {
+    const struct cluster *c = k->c;
+    const struct job *j = k->j;
     const struct node *n = c->nodes.data[node];
     const struct free_view *now = &c->pool.now;
     if (!bitset_test(c->pool.usable, node))
         return n->drain && !n->down && !n->admin_down && n->registered ? WHY_DRAINED : WHY_DOWN;
     if (!alloc_user_may(&now->users[node], j))
         return WHY_USER;
+    if (!bitset_test(open, node))
+        return WHY_RESERVED_NODE;
     uint32_t sharing = j->want.shared ? UINT32_MAX : 0; /* as the planner does in the end */
-    struct select_room room = select_room_of(c, j, now, node, sharing);
+    struct select_room room = select_room_of(c, j, k->view, node, sharing);
     *tasks = tasks_in(c, j, node, &room);
+    if (!*tasks && k->view != now && !k->shares) {
+        room = select_room_of(c, j, now, node, sharing);
+        if (tasks_in(c, j, node, &room))
+            return WHY_RESERVED_NODE;
+    }
     if (*tasks && leaf_find_other(c, j, node)) {
         *tasks = 0;
         return WHY_LEAF;
@@ -142,31 +161,42 @@ static void add_holder(struct why_group *g, uint32_t id)
         vec_push(&g->holders, id);
 }
 
-static void add_holders(struct why_group *g, const struct cluster *c, const struct job *j,
-                        const struct node *n)
+/* What a reservation keeps is in use by its own jobs only. */
+static void add_holders(struct why_group *g, const struct node_look *k, const struct node *n)
 {
-    const struct job *other = g->cause == WHY_LEAF ? leaf_find_other(c, j, n->index) : NULL;
+    const struct job *other = g->cause == WHY_LEAF ? leaf_find_other(k->c, k->j, n->index) : NULL;
     if (other)
         add_holder(g, other->id);
-    vec_foreach (&n->holders, id)
-        add_holder(g, *id);
+    vec_foreach (&n->holders, id) {
+        const struct job *holder = cluster_find_job(k->c, *id);
+        if (!k->shares || (holder && attempt_of(holder)->resv == k->shares))
+            add_holder(g, *id);
+    }
 }
 
-bool why_nodes_step(struct why_nodes *n, const struct cluster *c, const struct job *j)
+bool why_nodes_step(struct why_nodes *n, const struct cluster *c, const struct job *j,
+                    struct resv_plan *resv, int64_t now_sec)
 {
+    const struct resv *in = resv_home(j);
+    const struct node_look look = {c, j, in && resv_in_parts(in) ? in : NULL,
+                                   resv_view(resv, j, in, now_sec, &c->pool.now)};
+    if (!n->open) {
+        n->open = bitset_dup(n->could);
+        resv_narrow(resv, j, in, now_sec, n->open);
+    }
     size_t end = n->next + STEP < c->nodes.len ? n->next + STEP : c->nodes.len;
     for (; n->next < end; n->next++) {
         if (!bitset_test(n->could, n->next))
             continue;
         const struct node *node = c->nodes.data[n->next];
         uint32_t tasks = 0;
-        enum why_cause cause = cause_of(c, j, (uint32_t)n->next, &tasks);
+        enum why_cause cause = find_cause(&look, n->open, (uint32_t)n->next, &tasks);
         bool bad = cause == WHY_DRAINED || cause == WHY_DOWN;
         struct why_group *g = group_of(n, cause, bad ? node->reason : NULL);
         if (g->count++ < NAMES)
             hostlist_push(g->nodes, node->name);
-        if (cause != WHY_FREE && !bad)
-            add_holders(g, c, j, node);
+        if (cause != WHY_FREE && cause != WHY_RESERVED_NODE && !bad)
+            add_holders(g, &look, node);
         n->free_tasks += tasks;
     }
     return n->next < c->nodes.len;

@@ -6,11 +6,13 @@
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
 #include "proto/why.pb-c.h"
+#include "sched/select/resv.h"
 
 #define WHY_GROUPS 12 /* further ones are counted with the last */
 
 enum why_cause {
     WHY_FREE,
+    WHY_RESERVED_NODE, /* for others, at some time of the job */
 #define NODE_RESOURCE(id, ...) WHY_##id,
 #include "cluster/resource/resource_kind.def"
     WHY_WHOLE,
@@ -32,6 +34,7 @@ struct why_group {
 
 struct why_nodes {
     struct bitset *could; /* nodes that could ever serve */
+    struct bitset *open;  /* of these, those that no reservation keeps whole from the job */
     size_t next;          /* to be looked at */
     uint32_t could_ever;
     uint64_t free_tasks; /* that fit on the free ones */
@@ -41,7 +44,8 @@ struct why_nodes {
 void why_nodes_init(struct why_nodes *n, const struct cluster *c, const struct job *j);
 void why_nodes_done(struct why_nodes *n);
 /* Looks at the next ones. True: there are more. */
-bool why_nodes_step(struct why_nodes *n, const struct cluster *c, const struct job *j);
+bool why_nodes_step(struct why_nodes *n, const struct cluster *c, const struct job *j,
+                    struct resv_plan *resv, int64_t now_sec);
 /* The number of nodes of this cause. */
 uint32_t why_nodes_count(const struct why_nodes *n, enum why_cause cause);
 /* What most of the nodes that are not free are short of. */

@@ -110,6 +110,8 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
     _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
     if (of_set && w->set.never)
         return WHY_APART;
+    if (of_set && w->set.unusable)
+        return WHY_UNUSABLE;
     if (p->blocked && !p->backfill)
         return WHY_ORDER;
     if (p->backfill && depth_is_reached(p))
@@ -120,19 +122,29 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
         return select_possible(w->cluster, j, NULL) != 0 ? WHY_BAD_CONSTRAINTS : WHY_UNUSABLE;
     if (w->set.together)
         return WHY_TOGETHER;
-    bool fits = select_nodes(w->cluster, j, allowed, NULL, &where) == 0;
+    const struct resv *home = resv_home(j);
+    const struct free_view *now = &w->cluster->pool.now, *view = now;
+    if (home && resv_in_parts(home)) /* others of its jobs may have what it keeps of nodes */
+        view = resv_view(w->plan.resv, j, home, w->now_sec, now);
+    bool fits = select_nodes(w->cluster, j, allowed, view, &where) == 0;
     struct job any = *j;
     any.switches_waived = true;
     select_clear(&where);
     bool otherwise =
-        !fits && j->want.switches && select_nodes(w->cluster, &any, allowed, NULL, &where) == 0;
+        !fits && j->want.switches && select_nodes(w->cluster, &any, allowed, view, &where) == 0;
+    any.topology_waived = true;
+    select_clear(&where);
+    bool anywhere = !fits && !otherwise && select_topo(w->cluster, j) &&
+                    select_nodes(w->cluster, &any, allowed, view, &where) == 0;
     select_done(&where);
     if (fits && why_rule_of_reason(
                     common_find_closed(&w->plan.claims, w->cluster, j, allowed, w->now_sec), &rule))
         return rule;
     if (fits)
         return rule_of_reservations(w, j, allowed, WHY_KEPT);
-    return otherwise ? WHY_SWITCHES : w->head ? WHY_BEHIND : WHY_RESOURCES;
+    if (otherwise || anywhere)
+        return otherwise ? WHY_SWITCHES : WHY_TOPOLOGY;
+    return w->head ? WHY_BEHIND : WHY_RESOURCES;
 }
 
 /* Of a job that waits for licences: whether it would have them if no job held any. */

@@ -2,6 +2,7 @@
 /* The rule that keeps a job from its start: by its reason, or by what the planner finds. */
 #include "cluster/job/license_layer.h"
 #include "sched/why/why_state.h"
+#include "sched/why/why_test_util.h"
 
 enum { NOW = 1000, EXEMPT_SEC = 60 };
 
@@ -10,6 +11,9 @@ enum { NOW = 1000, EXEMPT_SEC = 60 };
     CONS "TopologyPlugin=topology/tree\nNodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL\n"       \
          "TopologyConf=1 SwitchName=a Nodes=n[1-2]\nTopologyConf=1 SwitchName=b Nodes=n[3-4]\n"    \
          "TopologyConf=1 SwitchName=top Switches=a,b\n"
+#define TORUS                                                                                      \
+    CONS "NodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL\nTopologyConf=net:torus3d\n"           \
+         "TopologyConf=1 TorusName=t Dims=4x1x1 Nodes=n[1-4]\nTopologyConf=1 Placement=2x1x1\n"
 #define TIERS                                                                                      \
     CONS "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\nPreemptExemptTime=1\n"           \
          "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n"                                     \
@@ -66,19 +70,6 @@ static void each_reason_of_a_gate_has_its_rule(void **state)
     }
 }
 
-static void queue_job(struct cluster *c, uint32_t id, const char *words)
-{
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    struct job *j = test_job(c, id, words);
-    Pb__JobSpec spec = test_spec(&arena, words);
-    spec.has_time_limit_sec = true;
-    spec.time_limit_sec = j->limit_sec = 1000;
-    job_repack(&j->spec, &spec.base);
-    j->priority = 100 - id;
-    job_partitions_queue(j);
-}
-
 /* One job may run, others wait; the last one is asked about. */
 static void the_planner_finds_the_rule(void **state)
 {
@@ -101,6 +92,8 @@ static void the_planner_finds_the_rule(void **state)
          false,
          false},
         {"switches", TREE, "n1:4 n3:4", 0, {"N=2 switches=1"}, false, false},
+        {"topology", TORUS, "n1:4 n4:4", 0, {"N=2"}, false, false},
+        {"resources", TORUS, "n1:4 n2:4 n3:4", 0, {"N=2"}, false, false},
         {"displaces", TIERS, "n1:4 n2:4", EXEMPT_SEC, {"p=high N=1"}, false, false},
         {"exempt", TIERS, "n1:4 n2:4", 0, {"p=high N=1"}, false, false},
         {"making_room", TIERS, "n1:4 n2:4", -1, {"p=high N=1"}, false, false},
@@ -118,7 +111,7 @@ static void the_planner_finds_the_rule(void **state)
             attempt_make(j)->preempted_at = is_preempted ? NOW : 0;
         }
         for (size_t k = 0; k < COUNT(cases[i].waits) && cases[i].waits[k]; k++)
-            queue_job(c, ++id, cases[i].waits[k]);
+            test_queue_job(c, ++id, cases[i].waits[k]);
         struct why *w = why_new(c, &(struct why_question){.job_id = id,
                                                           .backfill = !cases[i].in_order,
                                                           .announced = cases[i].is_announced,
@@ -186,7 +179,7 @@ static void a_node_is_short_of_what_the_job_would_fit_with(void **state)
         _cleanup_bitset_ struct bitset *could = select_candidates(c, first);
         assert_true(select_nodes(c, first, could, NULL, &where) == 0);
         test_run_selection(c, first, &where, NOW + 100);
-        queue_job(c, 2, cases[i].waits);
+        test_queue_job(c, 2, cases[i].waits);
         struct why *w = why_new(c, &(struct why_question){.job_id = 2, .backfill = true});
         while (why_step(w, NOW))
             ;
@@ -203,14 +196,6 @@ static void a_node_is_short_of_what_the_job_would_fit_with(void **state)
 }
 
 #define LICENSED CONS "Licenses=a:1,b:1\nNodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n"
-
-static const Pb__WhyReply *ask_why(struct cluster *c, uint32_t id, struct why **w)
-{
-    *w = why_new(c, &(struct why_question){.job_id = id, .backfill = true, .key = -(100 - id)});
-    while (why_step(*w, NOW))
-        ;
-    return why_answer(*w);
-}
 
 static void run_endless(struct cluster *c, uint32_t id, const char *words, const char *where)
 {
@@ -238,11 +223,11 @@ static void alternative_in_use_is_told_before_one_that_is_too_few(void **state)
             test_up(c);
             run_endless(c, 1, "L=a:1", "n1:1");
             run_endless(c, 2, "L=b:1", "n1:1");
-            queue_job(c, 3, cases[i].words);
+            test_queue_job(c, 3, cases[i].words);
             struct license_needs *needs = &cluster_find_job(c, 3)->want.licenses;
             if (gone && needs->list.data[0].count == 2)
                 needs->list.data[0].at = -1;
-            const Pb__WhyReply *m = ask_why(c, 3, &w);
+            const Pb__WhyReply *m = test_ask_why(c, 3, NOW, &w);
             bool is_gone = gone && str_eq(cases[i].rule, "too_few");
             if (!str_eq(m->rule, is_gone ? "license_gone" : cases[i].rule) ||
                 !str_eq(m->resource, cases[i].resource))
@@ -261,8 +246,8 @@ static void jobs_without_a_limit_that_hold_the_licence_are_named(void **state)
     test_up(c);
     run_endless(c, 1, "", "n1:1");
     run_endless(c, 2, "L=a:1", "n2:1");
-    queue_job(c, 3, "L=a:1");
-    const Pb__WhyReply *m = ask_why(c, 3, &w);
+    test_queue_job(c, 3, "L=a:1");
+    const Pb__WhyReply *m = test_ask_why(c, 3, NOW, &w);
     assert_string_equal(m->rule, "licenses");
     assert_int_equal(m->has_start_at, 0);
     assert_int_equal(m->n_without_limit, 1);
@@ -277,14 +262,17 @@ static void count_is_proposed_when_it_lets_the_job_start(void **state)
     static const struct {
         const char *words;
         uint64_t base;
-        bool is_proposed;
+        const char *proposed; /* the resources that get a count; NULL: none */
     } cases[] = {
-        {"L=power:5", 0, true},
-        {"L=power:5,a:1", 0, true},
-        {"L=power:5,a:2", 0, false},
-        {"L=power:5,other:5", 0, false},
-        {"L=power:5", CONF_HRES_COUNT_MAX - 5, true},
-        {"L=power:5", CONF_HRES_COUNT_MAX - 4, false},
+        {"L=power:5", 0, "power"},
+        {"L=power:5,a:1", 0, "power"},
+        {"L=power:5,a:2", 0, NULL},
+        {"L=power:5,other:5", 0, "power other"},
+        {"L=power:1,other:5", 0, "other"},
+        {"L=power:5,other:5,a:2", 0, NULL},
+        {"L=power:5", CONF_HRES_COUNT_MAX - 5, "power"},
+        {"L=power:5", CONF_HRES_COUNT_MAX - 4, NULL},
+        {"L=power:5,other:6", CONF_HRES_COUNT_MAX - 5, NULL},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -298,13 +286,74 @@ static void count_is_proposed_when_it_lets_the_job_start(void **state)
             vec_last(&c->licenses.list).base = cases[i].base;
         }
         test_up(c);
-        queue_job(c, 1, cases[i].words);
-        const Pb__WhyReply *m = ask_why(c, 1, &w);
+        test_queue_job(c, 1, cases[i].words);
+        const Pb__WhyReply *m = test_ask_why(c, 1, NOW, &w);
         assert_string_equal(m->rule, "too_few");
         bool is_proposed = m->n_changes && str_eq(m->changes[0]->kind, "count");
-        if (is_proposed != cases[i].is_proposed)
+        if (is_proposed != !!cases[i].proposed)
             fail_msg("case %zu: %d", i, is_proposed);
+        _cleanup_str_ struct str commands = STR_INIT;
+        for (size_t k = 0; k < COUNT(names); k++)
+            if (cases[i].proposed && strstr(cases[i].proposed, names[k]))
+                str_printf(&commands, "%sscontrol update license='%s' count=%llu",
+                           commands.len ? " && " : "", names[k],
+                           (unsigned long long)(5 + cases[i].base));
+        if (is_proposed)
+            assert_string_equal(m->changes[0]->command, str_cstr(&commands));
         why_free(w);
+        test_cluster_free(c);
+    }
+}
+
+static void add_layer(struct cluster *c, const char *name, enum conf_hres_mode mode, uint32_t first,
+                      uint32_t end, uint64_t count)
+{
+    struct bitset *nodes = bitset_new(c->nodes.len);
+    for (uint32_t i = first; i < end; i++)
+        bitset_set(nodes, i);
+    license_add_layer(c, name, mode, nodes, count);
+}
+
+/* A layer of mode 1 with enough for the job is sufficient, even where another layer has less. */
+static void layer_with_too_little_is_not_named_beside_one_with_enough(void **state)
+{
+    static const struct {
+        const char *words, *resource;
+        uint64_t have, need;
+    } cases[] = {
+        {"N=2 L=debugger:2,power:7", "license:power(n[1-4])", 0, 14},
+        {"N=2 L=power:7,debugger:2", "license:power(n[1-4])", 0, 14},
+        {"w=n3 L=debugger:2,power:1", "license:debugger(n[1-4])", 1, 2}, /* it never has n1 */
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cluster *c =
+            test_cluster(CONS "NodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL\n");
+        struct selection where = {0};
+        struct why *w;
+        add_layer(c, "debugger", CONF_HRES_ONE_LAYER, 0, 2, 2);
+        add_layer(c, "debugger", CONF_HRES_ONE_LAYER, 0, 4, 1);
+        add_layer(c, "power", CONF_HRES_PER_NODE, 0, 4, 21);
+        test_up(c);
+        struct job *first = test_job(c, 1, "N=3 L=power:7");
+        _cleanup_bitset_ struct bitset *could = select_candidates(c, first);
+        assert_int_equal(select_nodes(c, first, could, NULL, &where), 0);
+        test_run_selection(c, first, &where, NOW + 100);
+        test_queue_job(c, 2, cases[i].words);
+        const Pb__WhyReply *m = test_ask_why(c, 2, NOW, &w);
+        assert_string_equal(m->rule, "licenses");
+        if (!str_eq(m->resource, cases[i].resource) || m->have != cases[i].have ||
+            m->need != cases[i].need)
+            fail_msg("case %zu: %s %llu of %llu", i, m->resource, (unsigned long long)m->have,
+                     (unsigned long long)m->need);
+        bool is_held = str_eq(m->resource, "license:power(n[1-4])");
+        assert_int_equal(m->n_holders, is_held);
+        if (is_held) {
+            assert_int_equal(m->holders[0]->job_id, 1);
+            assert_int_equal(m->holders[0]->count, 21);
+        }
+        why_free(w);
+        select_done(&where);
         test_cluster_free(c);
     }
 }
@@ -319,6 +368,7 @@ int main(void)
         cmocka_unit_test(alternative_in_use_is_told_before_one_that_is_too_few),
         cmocka_unit_test(jobs_without_a_limit_that_hold_the_licence_are_named),
         cmocka_unit_test(count_is_proposed_when_it_lets_the_job_start),
+        cmocka_unit_test(layer_with_too_little_is_not_named_beside_one_with_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,13 @@ static bool look_at_whole(struct why *w, const struct job *leader)
     set->at = 0;
     if (!joint_has_partitions(&w->plan, leader))
         return false;
+    set->never = !joint_could_fit(&w->plan, leader, &set->at);
+    if (set->never || w->q.announced || fits_set(w, leader, (struct plan_variant){0}))
+        return false;
+    set->unusable = !joint_could_fit_on(&w->plan, leader, w->cluster->pool.usable, &set->at);
+    if (set->unusable)
+        return false;
+    set->at = 0;
     set->look = SET_ALONE;
     return true;
 }
@@ -198,15 +205,8 @@ static void end_way(struct way *way, struct plan *p)
     joint_choice_end(&way->choice, p);
 }
 
-int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_copy *as)
+static int64_t find_earliest(struct why *w, const struct job *first)
 {
-    const struct job *subject = why_subject(w, leader);
-    if (!job_set_is_whole(subject) || !leader->part ||
-        (uint64_t)job_set_count(leader) * w->cluster->nodes.len > ESTIMATE_LOOKS)
-        return 0;
-    enter_set(subject, as);
-    w->plan.variant.as = &as->job;
-    const struct job *first = subject == leader ? &as->job : leader;
     int64_t from = find_begin(&w->plan, first), at = 0;
     from = from > w->not_before ? from : w->not_before;
     select_clear(&w->where);

@@ -73,8 +73,8 @@ static void expect(struct cluster *c, uint32_t id, const char *expected)
     why_free(w);
 }
 
-/* A node that is down keeps the components, whenever the job on n1 ends: no job without a time
- * limit is blamed that runs elsewhere. */
+/* A node that is drained keeps the components, whenever the job on n1 ends: it is named, and no job
+ * without a time limit is blamed that runs elsewhere. */
 static void no_start_is_foreseen_without_nodes(void **state)
 {
     static const char two[] = CONS "NodeName=n[1-3],z CPUs=4 RealMemory=400\n"
@@ -83,13 +83,20 @@ static void no_start_is_foreseen_without_nodes(void **state)
     (void)state;
     test_up(c);
     c->nodes.data[1]->drain = true;
+    c->nodes.data[1]->reason = mem_strdup("fan");
     test_changed(c);
     run_job(c, 8, "n1:4", NOW + 100);
     test_run(c, 9, "z:4", NOW + CLUSTER_NO_LIMIT_SEC);
     cluster_find_job(c, 9)->limit_sec = INT64_MAX;
     queue_set(c, 1, 2, (const char *const[]){"N=2 exclusive", "N=1 exclusive"});
     struct why *w = ask(c, 1);
-    assert_string_equal(why_answer(w)->rule, "resources");
+    assert_string_equal(why_answer(w)->rule, "unusable");
+    assert_int_equal(why_answer(w)->set_offset, 1);
+    const Pb__WhyNodes *drained = NULL;
+    for (size_t i = 0; i < why_answer(w)->n_groups; i++)
+        if (str_eq(why_answer(w)->groups[i]->cause, "drained"))
+            drained = why_answer(w)->groups[i];
+    assert_true(drained && str_eq(drained->nodes, "n2") && str_eq(drained->reason, "fan"));
     assert_false(why_answer(w)->has_start_at);
     assert_int_equal(why_answer(w)->n_without_limit, 0);
     why_free(w);
@@ -214,6 +221,13 @@ static void each_component_has_its_planned_nodes(void **state)
     }
 }
 
+static void hold(struct job *j)
+{
+    job_partitions_unqueue(j);
+    j->held = true;
+    j->reason = REASON_JOB_HELD_USER;
+}
+
 /* What is not in the queue comes before what has no room. */
 static void one_that_is_held_is_named(void **state)
 {
@@ -221,23 +235,14 @@ static void one_that_is_held_is_named(void **state)
     (void)state;
     run_job(c, 1, "m1:4 m2:4", NOW + 500);
     queue_set(c, 10, 3, (const char *[]){"n=1 C=b", "n=1", "n=1"});
-    struct job *j = cluster_find_job(c, 12);
-    job_partitions_unqueue(j);
-    j->held = true;
-    j->reason = REASON_JOB_HELD_USER;
+    hold(cluster_find_job(c, 12));
     expect(c, 10, "2: held");
     test_cluster_free(c);
     c = cluster_up();
     queue_set(c, 10, 2, (const char *[]){"n=1", "n=1"});
-    j = cluster_find_job(c, 11);
-    job_partitions_unqueue(j);
-    j->held = true;
-    j->reason = REASON_JOB_HELD_USER;
+    hold(cluster_find_job(c, 11));
     expect(c, 10, "1: held | scontrol release 10+1");
-    j = cluster_find_job(c, 10);
-    job_partitions_unqueue(j);
-    j->held = true;
-    j->reason = REASON_JOB_HELD_USER;
+    hold(cluster_find_job(c, 10));
     struct why *w = ask(c, 10);
     assert_int_equal(why_answer(w)->n_changes, 1); /* all of them are held */
     assert_string_equal(why_answer(w)->changes[0]->command, "scontrol release 10");

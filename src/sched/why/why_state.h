@@ -41,6 +41,7 @@ struct why_set {
     uint32_t low, high; /* the first ones of them together: so many fit, so many do not */
     bool together;      /* it fits by itself, and not beside others */
     bool never;         /* nor would it on an empty cluster */
+    bool unusable;      /* it would there, but not without the nodes that are down or drained */
 };
 
 enum why_phase { WALK, FIND, ARRIVE, LOOK, ASK, LAY, OWN, ESTIMATE, LEAVE, OVER };
