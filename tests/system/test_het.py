@@ -261,13 +261,13 @@ def test_the_planned_start_and_nodes_of_a_set(het):
         return [(shown[i]["StartTime"], shown[i].get("SchedNodeList")) for i in (0, 1)]
 
     at = het.job(blocker)["EndTime"]
-    eventually(lambda: planned() == [(at, "n1"), (at, "n[3-4]")], planned)
-    assert rows(het, "--start", "-j", str(leader), format="%i %S %Y") == [f"{leader}+0 {at} n1", f"{leader}+1 {at} n[3-4]"]
+    eventually(lambda: planned() == [(at, "n3"), (at, "n[3-4]")], planned)
+    assert rows(het, "--start", "-j", str(leader), format="%i %S %Y") == [f"{leader}+0 {at} n3", f"{leader}+1 {at} n[3-4]"]
     # A component that begins later has all begin later.
     het.run(f"scontrol update jobid={leader}+1 StartTime=now+1hour").ok()
     eventually(lambda: planned()[0][0] > at, planned)
     begin = planned()[0][0]
-    assert planned() == [(begin, "n1"), (begin, "n[3-4]")]
+    assert planned() == [(begin, "n3"), (begin, "n[3-4]")]
     het.run(f"scancel {leader} {blocker}").ok()
     gone(het, leader)
 
@@ -361,7 +361,7 @@ def test_salloc_has_all_components_until_its_command_ends(het):
     done = het.run(["salloc", "-N1", "-J", "inside", ":", "-N2", "-p", "p2", "squeue", "-h", "-n", "inside", "-S", "i", "-o", "%i %T %P %D"])
     leader = leader_of(done.stderr)
     assert done.ok().splitlines() == [f"{leader}+0 RUNNING p1 1", f"{leader}+1 RUNNING p2 2"]
-    assert done.stderr == (f"salloc: Granted job allocation {leader}\nsalloc: Nodes n1 are ready for job\n"
+    assert done.stderr == (f"salloc: Granted job allocation {leader}\nsalloc: Nodes n3 are ready for job\n"
                            f"salloc: Nodes n[3-4] are ready for job\nsalloc: Relinquishing job allocation {leader}\n")
     gone(het, leader)
     assert parts(het, leader, "-t", "all") == [f"{leader}+0 COMPLETED", f"{leader}+1 COMPLETED"]

@@ -299,6 +299,7 @@ def test_verbose_lines(cluster):
     assert re.search(r"^srun: launching StepId=\d+\.0 on host n2, 1 tasks: 2$", said, re.M), said
     assert "srun: launch/slurm: _task_start: Node n1, 2 tasks started\n" in said
     assert "srun: launch/slurm: _task_finish: n2: task 2: Completed\n" in said
+    cluster.settle()  # n1 has the CPUs of three tasks
     said = cluster.run("srun -v -N2 -n4 -w n1,n2 -m cyclic true").stderr
     assert "on host n1, 3 tasks: [0,2-3]\n" in said and "on host n2, 1 tasks: 1\n" in said
     said = cluster.run("salloc -Q -N2 -w n1,n2 srun -v -N1 true").stderr

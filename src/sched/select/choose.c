@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/select/choose.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -43,27 +44,100 @@ void choose_start(struct chooser *ch)
         choose_add(ch, (size_t)i);
 }
 
+/* --- the most capable nodes, kept for the last places --------------------------------------------
+ */
+
+struct capable {
+    size_t node;
+    uint64_t tasks;
+    uint32_t weight;
+};
+
+/* Where the maximum of nodes is what is scarce, a node may be taken only if the places that are
+ * left then can hold the rest of the tasks: those of the most capable other nodes. */
+struct reserve {
+    const struct capable *list; /* the most capable first */
+    size_t *rank;               /* by node: its place in the list */
+    size_t edge;                /* nodes before this place that are not chosen are kept back */
+    uint64_t tasks;             /* of these */
+};
+
+static void init_reserve(struct reserve *r, const struct chooser *ch, const struct capable *list,
+                         size_t n)
+{
+    *r = (struct reserve){.list = list, .rank = mem_new_array(size_t, ch->fits->size + 1)};
+    for (size_t i = 0; i < n; i++)
+        r->rank[list[i].node] = i;
+    for (; r->edge < n && r->edge < ch->max - ch->count; r->edge++)
+        r->tasks += list[r->edge].tasks;
+}
+
+/* The least capable one of the nodes that are kept. */
+static size_t find_last_kept(const struct reserve *r, const struct chooser *ch)
+{
+    size_t last = r->edge;
+    while (last > 0 && bitset_test(ch->chosen, r->list[last - 1].node))
+        last--;
+    assert(last > 0);
+    return last - 1;
+}
+
+/* Takes the node unless the rest would not fit then. */
+static bool take_reserved(struct reserve *r, struct chooser *ch, size_t node)
+{
+    size_t gone = r->rank[node] < r->edge ? r->rank[node] : find_last_kept(r, ch);
+    uint64_t left = r->tasks - r->list[gone].tasks;
+    if (ch->sum + ch->tasks[node] + left < ch->need)
+        return false;
+    r->tasks = left;
+    r->edge = gone == r->rank[node] ? r->edge : gone;
+    choose_add(ch, node);
+    return true;
+}
+
 /* --- runs of consecutive nodes -----------------------------------------------------------------
  */
 
 struct run {
     uint32_t first, len;
+    uint64_t amount; /* of what the job wants in all: generic resources, or tasks; counted only
+                      * until it is all that was missing when the runs were listed */
+    bool adjoins;    /* a chosen node is next to it */
 };
 
 struct runs {
-    VEC(struct run) list; /* those not taken yet, by length and place once they are sorted */
-    bool sorted;
+    VEC(struct run) list; /* those not taken yet */
+    enum { IN_PLACE, BY_LENGTH, BY_AMOUNT } order;
+    struct reserve *reserve; /* NULL: any node may be taken */
 };
 
-static void list_runs(const struct bitset *set, struct runs *runs)
+static uint64_t get_node_amount(const struct chooser *ch, size_t node)
 {
+    return ch->need_more ? ch->more[node] : ch->tasks[node];
+}
+
+static uint64_t count_missing_amount(const struct chooser *ch)
+{
+    uint64_t need = ch->need_more ? ch->need_more : ch->need;
+    uint64_t sum = ch->need_more ? ch->sum_more : ch->sum;
+    return need > sum ? need - sum : 0;
+}
+
+static void list_runs(const struct chooser *ch, const struct bitset *set, struct runs *runs)
+{
+    const uint64_t missing = count_missing_amount(ch);
     vec_clear(&runs->list);
-    runs->sorted = false;
+    runs->order = IN_PLACE;
     for (long i = bitset_next(set, 0); i >= 0;) {
         long end = bitset_next_clear(set, (size_t)i);
-        size_t len = (size_t)(end < 0 ? (long)set->size : end) - (size_t)i;
-        vec_push(&runs->list, ((struct run){(uint32_t)i, (uint32_t)len}));
-        i = end < 0 ? -1 : bitset_next(set, (size_t)end);
+        size_t after = end < 0 ? set->size : (size_t)end;
+        struct run run = {.first = (uint32_t)i, .len = (uint32_t)(after - (size_t)i)};
+        for (size_t node = (size_t)i; node < after && run.amount < missing; node++)
+            run.amount += get_node_amount(ch, node);
+        run.adjoins = (i > 0 && bitset_test(ch->chosen, (size_t)i - 1)) ||
+                      (after < set->size && bitset_test(ch->chosen, after));
+        vec_push(&runs->list, run);
+        i = end < 0 ? -1 : bitset_next(set, after);
     }
 }
 
@@ -75,43 +149,102 @@ static int by_length(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* The first one of the sorted list that is as long. */
-static size_t first_as_long(const struct runs *runs, size_t len)
+static int by_amount(const void *a, const void *b)
 {
-    return vec_lower(&runs->list, run, run->len < len);
+    const struct run *x = a, *y = b;
+    if (x->amount != y->amount)
+        return x->amount < y->amount ? -1 : 1;
+    return by_length(a, b);
 }
 
-/* The run closest in size to what is missing: the smallest that is enough, else the largest. Where
- * one of the list is enough, one look through it costs less than the sorting. */
-static size_t best_run(struct runs *runs, size_t wanted)
+/* The run closest in size to what is missing, of those that have all of it: one at a chosen node
+ * before others, then the shortest. Else the length of the list. */
+static size_t find_run(const struct runs *runs, const struct chooser *ch, size_t wanted,
+                       uint64_t missing)
 {
-    size_t best = runs->list.len, best_len = SIZE_MAX;
-    for (size_t i = 0; i < runs->list.len && !runs->sorted; i++) {
-        size_t len = runs->list.data[i].len;
-        if (len >= wanted && len < best_len) {
+    size_t best = runs->list.len;
+    for (size_t i = 0; i < runs->list.len; i++) {
+        const struct run *run = &runs->list.data[i], *than;
+        if (run->len < wanted || run->amount < missing)
+            continue;
+        than = best < runs->list.len ? &runs->list.data[best] : NULL;
+        if (!than || run->adjoins > than->adjoins ||
+            (run->adjoins == than->adjoins && by_length(run, than) < 0))
             best = i;
-            best_len = len;
-            if (len == wanted)
-                break;
-        }
+        if (run->len == wanted && (run->adjoins || !ch->count))
+            break; /* none is closer */
     }
+    return best;
+}
+
+/* Where no run has all that is missing, the largest ones are taken, and in the end the smallest one
+ * that is enough. With that order one look through the runs does for all of them. */
+static size_t best_run(struct runs *runs, const struct chooser *ch, size_t wanted, uint64_t missing)
+{
+    size_t best = runs->order == IN_PLACE ? find_run(runs, ch, wanted, missing) : runs->list.len;
+    bool lengths = wanted > 1;
     if (best < runs->list.len)
         return best;
-    if (!runs->sorted)
-        qsort(runs->list.data, runs->list.len, sizeof *runs->list.data, by_length);
-    runs->sorted = true;
-    best = first_as_long(runs, wanted);
-    return best < runs->list.len ? best : first_as_long(runs, vec_last(&runs->list).len);
+    if (runs->order != (lengths ? BY_LENGTH : BY_AMOUNT)) {
+        qsort(runs->list.data, runs->list.len, sizeof *runs->list.data,
+              lengths ? by_length : by_amount);
+        runs->order = lengths ? BY_LENGTH : BY_AMOUNT;
+    }
+    best = lengths ? vec_lower(&runs->list, run, run->len < wanted)
+                   : vec_lower(&runs->list, run, run->amount < missing);
+    if (best < runs->list.len)
+        return best;
+    const struct run last = vec_last(&runs->list);
+    return lengths ? vec_lower(&runs->list, run, run->len < last.len)
+                   : vec_lower(&runs->list, run, run->amount < last.amount);
+}
+
+/* The node of the run that has all that is missing and the least beyond; or -1. */
+static long find_best_fit(const struct chooser *ch, const struct run *run)
+{
+    uint64_t missing = ch->need > ch->sum ? ch->need - ch->sum : 0;
+    long best = -1;
+    for (size_t i = run->first; i < run->first + run->len; i++) {
+        bool fits = ch->tasks[i] >= missing &&
+                    (!ch->need_more || ch->sum_more + ch->more[i] >= ch->need_more);
+        if (fits && (best < 0 || get_node_amount(ch, i) < get_node_amount(ch, (size_t)best)))
+            best = (long)i;
+        if (fits && get_node_amount(ch, i) == count_missing_amount(ch))
+            break;
+    }
+    return best;
+}
+
+static void take_node(struct chooser *ch, struct runs *runs, size_t node)
+{
+    if (is_full(ch))
+        return;
+    if (runs->reserve)
+        take_reserved(runs->reserve, ch, node);
+    else
+        choose_add(ch, node);
+}
+
+/* One node where one is enough, else one after the other, from a chosen neighbour on. */
+static void take_run(struct chooser *ch, struct runs *runs, const struct run *run, size_t wanted)
+{
+    long single = wanted <= 1 && !run->adjoins ? find_best_fit(ch, run) : -1;
+    size_t after = run->first + run->len;
+    bool down = run->adjoins && after < ch->chosen->size && bitset_test(ch->chosen, after) &&
+                !(run->first > 0 && bitset_test(ch->chosen, run->first - 1));
+    if (single >= 0)
+        take_node(ch, runs, (size_t)single);
+    for (size_t i = 0; single < 0 && i < run->len && !is_full(ch); i++)
+        take_node(ch, runs, down ? after - 1 - i : run->first + i);
 }
 
 static void choose_runs(struct chooser *ch, struct runs *runs)
 {
     while (!is_full(ch) && runs->list.len) {
         size_t wanted = ch->good > ch->count ? ch->good - ch->count : 1;
-        size_t best = best_run(runs, wanted);
-        struct run run = runs->list.data[best];
-        for (size_t i = run.first; i < run.first + run.len && !is_full(ch); i++)
-            choose_add(ch, i);
+        size_t best = best_run(runs, ch, wanted, count_missing_amount(ch));
+        const struct run run = runs->list.data[best];
+        take_run(ch, runs, &run, wanted);
         vec_remove(&runs->list, best);
     }
 }
@@ -182,25 +315,30 @@ static void choose_ranked(struct chooser *ch, const struct bitset *among)
     free(list);
 }
 
-void choose_light(struct chooser *ch, const struct bitset *among)
+static void choose_light_runs(struct chooser *ch, const struct bitset *among,
+                              struct reserve *reserve)
 {
-    if (ch->idle || ch->from_end) {
-        choose_ranked(ch, among);
-        return;
-    }
     _cleanup_bitset_ struct bitset *set = bitset_new(among->size);
     struct weights w = {0};
-    struct runs runs = {0};
+    struct runs runs = {.reserve = reserve};
     list_weights(ch, among, &w);
     for (size_t i = 0; i < w.list.len && !is_full(ch); i++) {
         if (i > 0 && w.list.data[i] == w.list.data[i - 1])
             continue;
         of_weight(ch, among, w.list.data[i], w.list.data[0] == vec_last(&w.list), set);
-        list_runs(set, &runs);
+        list_runs(ch, set, &runs);
         choose_runs(ch, &runs);
     }
     vec_done(&w.list);
     vec_done(&runs.list);
+}
+
+void choose_light(struct chooser *ch, const struct bitset *among)
+{
+    if (ch->idle || ch->from_end)
+        choose_ranked(ch, among);
+    else
+        choose_light_runs(ch, among, NULL);
 }
 
 static bool choose_by_weight(struct chooser *ch)
@@ -208,67 +346,6 @@ static bool choose_by_weight(struct chooser *ch)
     choose_start(ch);
     choose_light(ch, ch->fits);
     return choose_enough(ch);
-}
-
-/* --- the most capable nodes --------------------------------------------------------------------
- */
-
-struct capable {
-    size_t node;
-    uint64_t tasks;
-    uint32_t weight;
-};
-
-static int more_capable(const void *a, const void *b)
-{
-    const struct capable *x = a, *y = b;
-    if (x->tasks != y->tasks)
-        return x->tasks > y->tasks ? -1 : 1;
-    if (x->weight != y->weight)
-        return x->weight < y->weight ? -1 : 1;
-    return x->node < y->node ? -1 : x->node > y->node;
-}
-
-/* The most capable ones that are not heavier. When they are not enough, nothing that is no heavier
- * is, within the maximum of nodes. */
-static bool take_most_capable(struct chooser *ch, const struct capable *list, size_t n,
-                              uint32_t heaviest)
-{
-    choose_start(ch);
-    for (size_t i = 0; i < n && !choose_enough(ch) && ch->count < ch->max; i++)
-        if (list[i].weight <= heaviest)
-            choose_add(ch, list[i].node);
-    return choose_enough(ch);
-}
-
-/* Light nodes first: with the least bound on the weight that does. 'by_more': those that have most
- * of what the job wants in all. */
-static bool choose_capable(struct chooser *ch, bool by_more)
-{
-    struct capable *list = mem_new_array(struct capable, bitset_count(ch->fits) + 1);
-    size_t n = 0;
-    uint32_t low = 0, high = UINT32_MAX;
-    bitset_foreach (ch->fits, i)
-        if (!ch->required || !bitset_test(ch->required, (size_t)i))
-            list[n++] =
-                (struct capable){(size_t)i, by_more ? ch->more[i] : ch->tasks[i], ch->weight[i]};
-    qsort(list, n, sizeof *list, more_capable);
-    bool found = take_most_capable(ch, list, n, high);
-    while (found && low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (take_most_capable(ch, list, n, middle))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    found = found && take_most_capable(ch, list, n, low);
-    free(list);
-    return found;
-}
-
-static bool choose_most_capable(struct chooser *ch)
-{
-    return choose_capable(ch, false) || (ch->need_more && choose_capable(ch, true));
 }
 
 /* --- one window of consecutive nodes -----------------------------------------------------------
@@ -350,6 +427,101 @@ static bool choose_contiguous(struct chooser *ch)
     for (size_t i = 0; i < best.len; i++)
         choose_add(ch, best.first + i);
     return best.len > 0;
+}
+
+/* --- the most capable nodes --------------------------------------------------------------------
+ */
+
+static int more_capable(const void *a, const void *b)
+{
+    const struct capable *x = a, *y = b;
+    if (x->tasks != y->tasks)
+        return x->tasks > y->tasks ? -1 : 1;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* The most capable ones that are not heavier. When they are not enough, nothing that is no heavier
+ * is, within the maximum of nodes. */
+static bool take_most_capable(struct chooser *ch, const struct capable *list, size_t n,
+                              uint32_t heaviest)
+{
+    choose_start(ch);
+    for (size_t i = 0; i < n && !choose_enough(ch) && ch->count < ch->max; i++)
+        if (list[i].weight <= heaviest)
+            choose_add(ch, list[i].node);
+    return choose_enough(ch);
+}
+
+/* As many light nodes as leave places for the rest of the tasks, of those that are no heavier. */
+static void take_light_first(struct chooser *ch, const struct capable *list, size_t n,
+                             uint32_t heaviest)
+{
+    _cleanup_bitset_ struct bitset *among = bitset_new(ch->fits->size);
+    _cleanup_free_ struct capable *light = mem_new_array(struct capable, n + 1);
+    struct reserve reserve;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (list[i].weight <= heaviest) {
+            bitset_set(among, list[i].node);
+            light[count++] = list[i];
+        }
+    choose_start(ch);
+    init_reserve(&reserve, ch, light, count);
+    choose_light_runs(ch, among, &reserve);
+    free(reserve.rank);
+    assert(choose_enough(ch));
+}
+
+/* Nodes of one weight, the lightest, that follow one another. */
+static bool choose_light_window(struct chooser *ch, uint32_t heaviest)
+{
+    _cleanup_bitset_ struct bitset *all = bitset_dup(ch->fits);
+    bool lighter = false, found = false;
+    bitset_foreach (all, i) {
+        lighter = lighter || ch->weight[i] < heaviest;
+        if (ch->weight[i] > heaviest)
+            bitset_unset(ch->fits, (size_t)i);
+    }
+    if (!lighter && (!ch->required || bitset_contains(ch->fits, ch->required))) {
+        choose_nothing(ch);
+        found = choose_contiguous(ch);
+    }
+    bitset_copy(ch->fits, all);
+    return found;
+}
+
+/* With the least bound on the weight that does. 'by_more': those nodes that have most of what the
+ * job wants in all. */
+static bool choose_capable(struct chooser *ch, bool by_more)
+{
+    struct capable *list = mem_new_array(struct capable, bitset_count(ch->fits) + 1);
+    size_t n = 0;
+    uint32_t low = 0, high = UINT32_MAX;
+    bitset_foreach (ch->fits, i)
+        if (!ch->required || !bitset_test(ch->required, (size_t)i))
+            list[n++] =
+                (struct capable){(size_t)i, by_more ? ch->more[i] : ch->tasks[i], ch->weight[i]};
+    qsort(list, n, sizeof *list, more_capable);
+    bool found = take_most_capable(ch, list, n, high);
+    while (found && low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (take_most_capable(ch, list, n, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    found = found && take_most_capable(ch, list, n, low);
+    if (found && !ch->need_more && !ch->idle && !ch->from_end && !choose_light_window(ch, low))
+        take_light_first(ch, list, n, low);
+    free(list);
+    return found;
+}
+
+static bool choose_most_capable(struct chooser *ch)
+{
+    return choose_capable(ch, false) || (ch->need_more && choose_capable(ch, true));
 }
 
 bool choose_flat(struct chooser *ch)

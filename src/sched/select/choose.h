@@ -37,13 +37,14 @@ struct chooser {
     bool contiguous;
     bool any_will_do;          /* the question is whether there is a choice, not which */
     const struct idset *sizes; /* the numbers of nodes that are allowed; NULL: all */
-    uint32_t min, max, good; /* nodes; good: as many as that when they are there, between the two */
-    uint32_t need;           /* tasks in all */
-    struct bitset *fits;     /* nodes that take at least a task; may be narrowed by the choice */
-    uint32_t *tasks;         /* by node: how many it takes */
-    uint64_t need_more;      /* generic resources in all; 0: none */
-    uint64_t *more;          /* by node: how many of those it has */
-    const uint32_t *weight;  /* by node */
+    uint32_t min, max,
+        good;            /* nodes; good: the number to take when that many fit, from min to max */
+    uint32_t need;       /* tasks in all */
+    struct bitset *fits; /* nodes that take at least a task; may be narrowed by the choice */
+    uint32_t *tasks;     /* by node: how many it takes */
+    uint64_t need_more;  /* generic resources in all; 0: none */
+    uint64_t *more;      /* by node: how many of those it has */
+    const uint32_t *weight; /* by node */
 
     struct bitset *chosen; /* empty; the result */
     uint32_t count;

@@ -137,7 +137,7 @@ static void loads(void **state)
     static const struct {
         const char *more, *words, *where;
     } v[] = {
-        {"", "n=1", "n1:1/0"},
+        {"", "n=1", "n4:1/0"}, /* the best fit */
         {"SelectTypeParameters=CR_Core,CR_LLN\n", "n=1", "n3:1/0"},
         {"SelectTypeParameters=CR_Core,CR_LLN\n", "N=2", "n2:1/0 n3:1/0"},
         {"SelectTypeParameters=CR_LLN\n", "n=1", "n3:1/0"},

@@ -49,14 +49,14 @@ static void by_core(void **state)
 {
     (void)state;
     static const char *const conf = CONF("CR_Core");
-    expect(conf, "", "n=4", "a1:2/0");           /* a thread each */
-    expect(conf, "", "n=4 threads=1", "a1:4/0"); /* a core each */
-    expect(conf, "", "n=4 tasks-per-core=1", "a1:4/0");
+    expect(conf, "", "n=4 x=b[1-2]", "a1:2/0");           /* a thread each */
+    expect(conf, "", "n=4 threads=1 x=b[1-2]", "a1:4/0"); /* a core each */
+    expect(conf, "", "n=4 tasks-per-core=1 x=b[1-2]", "a1:4/0");
     expect(conf, "", "n=16", "a1:8/0");
     expect(conf, "", "n=16 tasks-per-core=1", "a1:8/0 a2:8/0");
     expect(conf, "", "n=40 tasks-per-core=1", "never");
     expect(conf, "", "n=2 c=2 threads=1", "a1:4/0");
-    expect(conf, "", "n=4 tasks-per-socket=1", "a1:2/0 a2:2/0");
+    expect(conf, "", "n=4 tasks-per-socket=1 x=b[1-2]", "a1:2/0 a2:2/0");
     expect(conf, "", "n=2 tasks-per-socket=1", "a1:2/0");
     expect(conf, "", "n=4 tasks-per-socket=1 N=1", "b1:4/0");
     expect(conf, "", "n=16 tasks-per-socket=8 N=1", "a1:8/0");
@@ -78,7 +78,7 @@ static void by_cpu(void **state)
 {
     (void)state;
     static const char *const conf = CONF("CR_CPU");
-    expect(conf, "", "n=4", "a1:4/0");
+    expect(conf, "", "n=4 x=b[1-2]", "a1:4/0");
     expect(conf, "", "n=9 tasks-per-core=1 N=1", "never");
     expect(conf, "", "n=4 tasks-per-socket=2", "a1:4/0");
 }
@@ -145,9 +145,9 @@ static void by_socket(void **state)
 {
     (void)state;
     static const char *const conf = CONF("CR_Socket_Memory");
-    expect(conf, "", "n=1 mem=100", "a1:1/100");
+    expect(conf, "", "n=1 mem=100 x=b[1-2]", "a1:1/100");
     expect(conf, "", "n=9 mem=100", "a1:2/100");
-    expect(conf, "", "n=1 mem-per-cpu=10", "a1:1/80");
+    expect(conf, "", "n=1 mem-per-cpu=10 x=b[1-2]", "a1:1/80");
     expect(conf, "a1:1", "n=9 w=a1 N=1 mem=1", "busy");
 }
 
@@ -209,7 +209,7 @@ static void one_user(void **state)
     struct job *holder = test_job(c, 1, "exclusive-user");
     holder->uid = 7;
     test_run_job(c, holder, "a1:1", 1000);
-    struct job *other = test_job(c, 2, ""), *same = test_job(c, 3, "");
+    struct job *other = test_job(c, 2, "x=b[1-2]"), *same = test_job(c, 3, "x=b[1-2]");
     struct selection s = {0};
     same->uid = 7;
     _cleanup_bitset_ struct bitset *set = select_candidates(c, other);

@@ -162,7 +162,7 @@ static void choices(void **state)
         {"per-job=gpu:1 N=2", "refused"}, /* each node has one */
         {"per-job=gpu:2 N=1-3", "a1:1/0+gpu:a100=1 a2:1/0+gpu:a100=1"},
         {"per-job=gpu:4 N=2", "a1:1/0+gpu:a100=3 a2:1/0+gpu:a100=1"},
-        {"per-task=gpu:1 n=2", "a1:2/0+gpu:a100=2"},
+        {"per-task=gpu:1 n=2", "b1:2/0+gpu:v100=2"},
         {"per-task=gpu:2 n=3 N=2", "a1:2/0+gpu:a100=4 a2:1/0+gpu:a100=2"},
         {"per-task=gpu:1 n=4 N=2 mincpus=3", "a1:3/0+gpu:a100=3 a2:3/0+gpu:a100=1"},
         {"per-task=gpu:1 n=4 N=2 mincpus=3 spread", "a1:3/0+gpu:a100=2 a2:3/0+gpu:a100=2"},

@@ -194,8 +194,8 @@ static void counts(void **state)
         {"n2:4 n3:4 n4:4 m2:2 big:8", "N=2-4", "n1:1/0 m1:1/0"},
         {"n1:3 n2:3", "N=1 n=4", "n3:4/0"},
         {"n1:3 n2:3 n3:3 n4:3", "N=1 n=4", "m1:2/0"},
-        {"n1:3 n2:3 n3:3 n4:1", "N=2 n=4", "n1:1/0 n4:3/0"},
-        {"n1:3 n2:3 n3:3 n4:1", "N=2 n=6", "m1:2/0 m2:1/0"},
+        {"n1:3 n2:3 n3:3 n4:1", "N=2 n=4", "n3:1/0 n4:3/0"},
+        {"n1:3 n2:3 n3:3 n4:1", "N=2 n=6", "n4:3/0 m1:2/0"},
         {"n1:3 n2:3 n3:3 n4:1", "N=2 n=12", "m1:2/0 big:8/0"},
         {"n1:3 n2:3 n3:3 n4:1", "N=2 n=13", NULL},
         {"n1:3 n2:3 n3:3 n4:1", "N=2 w=n1 n=9", "n1:1/0 big:8/0"},
@@ -215,7 +215,7 @@ static void counts(void **state)
         {NULL, "N=2 n=4 spread", "n1:2/0 n2:2/0"},
         {NULL, "n=9 N=1 overcommit", "n1:1/0"},
         {NULL, "n=9 N=2 mincpus=2 overcommit", "n1:2/0 n2:2/0"},
-        {"n1:4 n2:3 n3:1", "n=4", "n2:1/0 n3:3/0"},
+        {"n1:4 n2:3 n3:1", "n=4", "n4:4/0"},
         {"n1:1 n2:1 n3:1 n4:1 m1:1", "c=4", "m2:2/0"},
         {"n1:4 n2:4 n3:4 n4:4 m1:2 m2:2 big:8", "", NULL},
         {"n1:4 n2:4 n3:4 n4:4 m1:2 m2:2 big:8", "overcommit", NULL},
@@ -250,7 +250,7 @@ static void threads(void **state)
         {NULL, "w=m1 n=3 mem-per-cpu=100", "m1:2/400"},
         {NULL, "w=m1 mincpus=3 mem-per-cpu=10", "m1:2/40"},
         {NULL, "w=m[1-2] n=6", "m1:2/0 m2:1/0"},
-        {"m1:1", "w=m1 n=3", "n1:2/0 m1:1/0"},
+        {"m1:1", "w=m1 n=3", "n4:2/0 m1:1/0"},
         {"m1:1", "N=1 w=m1 n=3", NULL},
         {"m1:1/850", "w=m1 N=1 mem-per-cpu=75", "m1:1/150"},
         {"m1:1/851", "w=m1 N=1 mem-per-cpu=75", NULL},
@@ -280,7 +280,7 @@ static void memory(void **state)
         {"n1:1/1", "mem=1000", "n2:1/1000"},
         {"n1:1/1", "mem=0", "n2:1/1000"},
         {"n1:1/500", "mem=500", "n1:1/500"},
-        {"n1:1/500", "mem-per-cpu=300 n=2", "n1:1/300 n2:1/300"},
+        {"n1:1/500", "mem-per-cpu=300 n=2", "n2:2/600"},
         {"n1:1/501 n2:1/501 n3:1/501 n4:1/501 m1:1/501 m2:1/501 big:1/7501", "mem=500", NULL},
         {"n1:1/501 n2:1/501 n3:1/501 n4:1/501 m1:1/501 m2:1/501 big:1/7501", "", "n1:1/0"},
         {"n1:1/800 n2:1/700", "c=2 mincpus=3 mem-per-cpu=100", "n2:3/300"},
@@ -317,7 +317,7 @@ static void names_and_features(void **state)
     static const struct choice_case cases[] = {
         {NULL, "w=n3", "n3:1/0"},
         {NULL, "w=n3,big", "n3:1/0 big:1/0"},
-        {NULL, "w=n4 N=2", "n1:1/0 n4:1/0"},
+        {NULL, "w=n4 N=2", "n3:1/0 n4:1/0"},
         {NULL, "w=big n=9", "n1:4/0 big:5/0"},
         {NULL, "x=n[1-3]", "n4:1/0"},
         {NULL, "x=n[1-3],big N=2", "n4:1/0 m1:1/0"},
@@ -349,10 +349,10 @@ static void weights(void **state)
     static const struct choice_case cases[] = {
         {NULL, "", "d1:1/0"},
         {NULL, "N=3", "b1:1/0 d1:1/0 d2:1/0"},
-        {NULL, "n=9", "a1:2/0 b1:2/0 b2:2/0 d1:2/0 d2:1/0"},
+        {NULL, "n=9", "a2:2/0 b1:2/0 b2:2/0 d1:2/0 d2:1/0"},
         {NULL, "N=8", "a1:1/0 a2:1/0 b1:1/0 b2:1/0 c1:1/0 c2:1/0 d1:1/0 d2:1/0"},
         {"b1:2 b2:2 d1:2 d2:2 a1:2 a2:2", "N=2", "c1:1/0 c2:1/0"},
-        {"d1:2 d2:2 b2:2", "N=2", "a1:1/0 b1:1/0"},
+        {"d1:2 d2:2 b2:2", "N=2", "a2:1/0 b1:1/0"},
         {NULL, "w=c2 N=2", "c2:1/0 d1:1/0"},
     };
 
@@ -448,7 +448,7 @@ static void of_the_partition(void **state)
         {NULL, "n=12", "n1:4/0 n2:4/0 n3:4/0"},
         {NULL, "n=13", NULL},
         {NULL, "N=2-4", "n1:1/0 n2:1/0 n3:1/0"},
-        {"n1:3 n2:3 n3:3", "n=6", "n1:1/0 n2:1/0 n4:4/0"},
+        {"n1:3 n2:3 n3:3", "n=6", "n2:1/0 n3:1/0 n4:4/0"},
         {NULL, "w=n[1-4]", NULL},
         {NULL, "w=n[1-4] contiguous", NULL},
     };
@@ -459,10 +459,10 @@ static void of_the_partition(void **state)
         CONS "NodeName=n[1-2] CPUs=4 RealMemory=1000\nNodeName=t Sockets=1 CoresPerSocket=4 "
              "ThreadsPerCore=2\nPartitionName=p Nodes=ALL MaxCPUsPerNode=3\n";
     static const struct choice_case cpus_of_nodes[] = {
-        {NULL, "n=4", "n1:3/0 n2:1/0"},   {NULL, "c=4", NULL},
-        {NULL, "exclusive", NULL},        {"n1:2", "n=2 N=1", "n2:2/0"},
-        {"n1:2", "n=2", "n1:1/0 n2:1/0"}, {"n1:3 n2:3", "", "t:1/0"},
-        {"n1:3 n2:3", "n=3", NULL},       {NULL, "w=t n=2 N=1", "t:1/0"},
+        {NULL, "n=4", "n1:3/0 n2:1/0"}, {NULL, "c=4", NULL},
+        {NULL, "exclusive", NULL},      {"n1:2", "n=2 N=1 x=t", "n2:2/0"},
+        {"n1:2", "n=2", "t:1/0"},       {"n1:3 n2:3", "", "t:1/0"},
+        {"n1:3 n2:3", "n=3", NULL},     {NULL, "w=t n=2 N=1", "t:1/0"},
     };
     static const char of_socket[] =
         CONS "NodeName=n[1-2] Sockets=2 CoresPerSocket=4 RealMemory=1000\nNodeName=t Sockets=2 "
@@ -472,7 +472,7 @@ static void of_the_partition(void **state)
         {NULL, "n=7 N=1-1", NULL},
         {NULL, "n=7", "n1:6/0 n2:1/0"},
         {NULL, "exclusive", NULL},
-        {"n1:5", "n=2", "n1:1/0 n2:1/0"},
+        {"n1:5", "n=2", "t:1/0"},
         {"n1:6", "n=6", "n2:6/0"},
         {"n1:6 n2:6", "n=2", "t:1/0"}, /* a core is two CPUs: one core of each socket */
         {"n1:6 n2:6", "n=4", "t:2/0"},
