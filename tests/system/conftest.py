@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import shlex
+import signal
 
 import pytest
 
@@ -15,6 +16,12 @@ from postgres import Server
 DECISIONS = {f"test_{name}.py" for name in (
     "crowd", "depend", "dynamic", "external", "gres", "leadprog", "parts", "preempt", "priority", "private", "reservation", "services",
     "split", "suspend", "takeover", "usage")}
+
+
+# Files whose tests wait more than a minute together. They begin first: a worker that begins one of them last keeps the others waiting.
+BEGIN_FIRST = [f"test_{name}.py" for name in (
+    "takeover", "hosts", "cast", "cgroup", "kill_commands", "gang", "crash", "damage", "het_step", "silent", "srun", "gang_faults", "crowd", "suspend",
+    "adopt", "hostile_users", "node_guard", "split", "configless")]
 
 
 SAMPLE = int(os.environ.get("SLUICE_SAMPLE", "1"))  # 1 of SAMPLE tests of each file runs, another one each day
@@ -35,10 +42,13 @@ def pytest_collection_modifyitems(items):
         if (seen[group] + DAY) % share:
             items.remove(item)
         seen[group] += 1
+    order = {name: place for place, name in enumerate(BEGIN_FIRST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
 def pytest_configure(config):
     ignore_nothing_in_commands()
+    config.addinivalue_line("markers", "figure: measures a time that RELIABILITY bounds: alone in the soak")
     config.addinivalue_line("markers", "slow: fewer a day where every process is ten times slower (sanitizers): long, or about processes and not memory")
     config.addinivalue_line("markers", "trials(release): runs once, and so often for a release, from other numbers of 'pick' each time")
     config.addinivalue_line("markers", "allocator: replaces malloc or measures memory: left out with sanitizers, which have a malloc of their own")
@@ -115,6 +125,9 @@ def on_failure(request):
     if report is None or not report.failed:
         return
     for c in list(Cluster.living):
+        for name, process in c.daemons.items():
+            if (process.poll() or 0) < 0 and process.poll() != -signal.SIGKILL:
+                print(f"{name} was ended by signal {-process.poll()}")
         print(c.tail("slurmctld", 60))
         for node in c.names[:2]:
             print(c.tail(node, 30))

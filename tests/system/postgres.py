@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A private PostgreSQL server for a test."""
+import atexit
+import functools
 import glob
 import os
 import pathlib
@@ -7,11 +9,36 @@ import pwd
 import shutil
 import signal
 import subprocess
-import tempfile
 
-from harness import DEADLINE, ROOT, eventually
+from harness import DEADLINE, ROOT, eventually, make_directory
 
 SERVERS = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))
+
+
+def account():
+    """Of the server: it does not run as root."""
+    if not ROOT:
+        return {}
+    entry = pwd.getpwnam("postgres")
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+def new_directory():
+    path = make_directory("sluice-pg.")
+    if ROOT:
+        os.chown(path, account()["user"], account()["group"])
+    return path
+
+
+@functools.cache
+def new_database(programs):
+    """The directory of a database that no server has used. initdb takes longer than most tests with a server: it runs once, and each server
+    begins with a copy."""
+    path = new_directory()
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    subprocess.run([programs / "initdb", "-D", path / "data", "-U", "admin", "-A", "trust", "-E", "UTF8", "--wal-segsize=1",
+                    "--no-locale", "--no-sync"], check=True, stdout=subprocess.DEVNULL, cwd=path, **account())
+    return path / "data"
 
 
 class Server:
@@ -23,15 +50,9 @@ class Server:
             import pytest  # the benchmarks do without
             pytest.skip("there is no PostgreSQL server here (Debian: package postgresql-15)")
         self.bin = pathlib.Path(SERVERS[-1]).parent
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-pg."))
-        self.dir.chmod(0o755)
-        self.user = {}
-        if ROOT:
-            entry = pwd.getpwnam("postgres")
-            self.user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-            os.chown(self.dir, entry.pw_uid, entry.pw_gid)
-        subprocess.run([self.bin / "initdb", "-D", self.dir / "data", "-U", "admin", "-A", "trust", "-E", "UTF8",
-                        "--no-locale", "--no-sync"], check=True, stdout=subprocess.DEVNULL, cwd=self.dir, **self.user)
+        self.dir = new_directory()
+        self.user = account()
+        subprocess.run(["cp", "-a", new_database(self.bin), self.dir], check=True, cwd="/", **self.user)
         self.inside, self.listen = [*inside], "*" if network else ""
         if network:
             with open(self.dir / "data/pg_hba.conf", "a") as hba:

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, ROOT, eventually
+from harness import DEADLINE, ROOT, eventually, random_name
 from terminal import Terminal, read_until
 
 GATE = "mkfifo last.$SLURM_PROCID gate.$SLURM_PROCID; echo ready; read x <gate.$SLURM_PROCID; "
@@ -22,7 +22,8 @@ class Step:
 
     def __init__(self, cluster, body, *options, tasks=1, user=None, **more):
         self.cluster, self.tasks = cluster, tasks
-        self.dir = pathlib.Path(cluster.run(["mktemp", "-d", "-p", str(cluster.work), "step.XXXXXX"], user=user).ok())
+        self.dir = cluster.work / random_name("step.")
+        cluster.run(["mkdir", "-m", "700", str(self.dir)], user=user).ok()
         self.srun = cluster.popen(["srun", f"-n{tasks}", *options, "sh", "-c", GATE + body], user=user, cwd=self.dir, **more)
         eventually(lambda: len(list(self.dir.glob("gate.*"))) == tasks, "the tasks wait")
         self.id = eventually(lambda: self.find(user), "the step is listed")

@@ -167,7 +167,7 @@ def test_refusals_of_the_controller(make_cluster):
     Host(c, "n1").fails("of which a configless node takes")
     Host(c, "n1").start()  # and with a file that fits it goes on
     text = c.conf_file.read_text()
-    c.conf_file.write_text("\n".join(line for line in text.splitlines() if "big" not in line) + "\n")
+    c.conf_file.write_text("\n".join(line for line in text.splitlines() if "NodeName=big" not in line) + "\n")
     c.run("scontrol reconfigure").ok()
     c.daemons.pop("n1").wait(60)
     Host(c, "n1").start()

@@ -265,9 +265,10 @@ def test_random_kills_under_load(make_cluster, victims, how):
     c = make_cluster(nodes=3, conf="MaxJobCount=1000000\nMinJobAge=86400")
     acknowledged = []
     pick = random.Random(SEED)
-    for round_ in range(amount(6 if how == "killed" else 2, 200)):
+    rounds, each = amount(6 if how == "killed" else 2, 200), 40 if SOAK else 15
+    for _ in range(rounds):
         loops = [subprocess.Popen(
-            ["sh", "-c", "for i in $(seq 15); do sbatch --parsable -o /dev/null --wrap '%s'; done" %
+            ["sh", "-c", f"for i in $(seq {each}); do sbatch --parsable -o /dev/null --wrap '%s'; done" %
              ledger_wrap(c, pick.choice(["0", "0.05"]))],
             env=c.environment(), cwd=c.work, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             for _ in range(4 if SOAK else 2)]
@@ -286,7 +287,8 @@ def test_random_kills_under_load(make_cluster, victims, how):
             out, _ = loop.communicate(timeout=120)
             acknowledged += [int(line) for line in out.split()]
     c.wait_ready()
-    assert len(acknowledged) > 20 and len(set(acknowledged)) == len(acknowledged)
+    assert len(acknowledged) >= (100 * rounds if SOAK else 20) and len(set(acknowledged)) == len(acknowledged)
+    print(f"{rounds} times {how}: {len(acknowledged)} jobs acknowledged")
     eventually(lambda: not c.run("squeue -h").ok(), "an empty queue", 120)
     states = dict(line.split() for line in c.run(["squeue", "-h", "-t", "all", "-o", "%i %T"]).ok().splitlines())
     assert all(states[str(job)] == "COMPLETED" for job in acknowledged), states

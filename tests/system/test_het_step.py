@@ -5,11 +5,10 @@ import pathlib
 import re
 import signal
 import subprocess
-import tempfile
 
 import pytest
 
-from harness import Cluster, eventually, many
+from harness import Cluster, eventually, make_directory, many
 from openmpi import needs_pmix
 from terminal import Terminal
 
@@ -345,8 +344,7 @@ def test_program_of_each_part_is_copied(het):
 def test_files_and_directory_of_each_part(het, request_, where):
     """HET-72, 107: --output, --error, --input and --chdir are handed on and may be reset; a part has its own, one file for all that name it."""
     own_launch = request_ != "-N1 -n2 -w n1"
-    place = pathlib.Path(tempfile.mkdtemp(dir=het.work))
-    place.chmod(0o777)
+    place = make_directory("parts.", het.work, 0o777)
     for name in "xy":
         (place / name).write_text(name + "\n")
     say = "sh -c 'echo out $SLURM_PROCID; echo err $SLURM_PROCID >&2'"

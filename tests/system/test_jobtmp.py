@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 import harness
-from harness import PREFIX, ROOT, Cluster, eventually, many
+from harness import PREFIX, ROOT, Cluster, eventually, make_directory, many
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="needs root")
 USERS = ("nobody", "daemon")
@@ -24,9 +24,9 @@ def programs():
     if pathlib.Path("/tmp") not in PREFIX.parents:
         yield PREFIX
         return
-    with tempfile.TemporaryDirectory(prefix="sluice-programs.", dir="/var/tmp") as directory:
-        os.chmod(directory, 0o755)
-        yield pathlib.Path(shutil.copytree(PREFIX, pathlib.Path(directory) / "prefix", symlinks=True))
+    directory = make_directory("sluice-programs.", "/var/tmp")
+    yield shutil.copytree(PREFIX, directory / "prefix", symlinks=True)
+    shutil.rmtree(directory)
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 
 import pytest
 
-from harness import PREFIX, alive, eventually, is_connected, processes_of
+from harness import PREFIX, alive, eventually, is_connected, make_directory, processes_of
 
 TOP = pathlib.Path(__file__).parents[2]
 ENV = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
@@ -24,8 +23,7 @@ def run(line, **more):
 
 @pytest.fixture
 def place():
-    path = pathlib.Path(tempfile.mkdtemp(prefix="sluice-up."))
-    path.chmod(0o1777)
+    path = make_directory("sluice-up.", mode=0o1777)
     yield path
     left = processes_of(path)
     shutil.rmtree(path, ignore_errors=True)

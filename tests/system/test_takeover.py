@@ -18,6 +18,7 @@ import time
 
 import pytest
 
+import figures
 import test_ctldprolog
 from harness import DEADLINE, PREFIX, ROOT, SANITIZED, alive, check_ledger, eventually, ledger_wrap
 
@@ -267,6 +268,7 @@ def test_slurm_user(make_pair):
     p.leads("localhost")
 
 
+@figures.figure
 @pytest.mark.trials(25)
 def test_primary_killed(store, make_pair, pick):
     """CORE-006, 164, 165, 168, K1: submissions and an srun go on."""
@@ -284,7 +286,7 @@ def test_primary_killed(store, make_pair, pick):
     p.leads("backup")
     load.more(1)
     took = time.monotonic() - began
-    print(f"submissions again after {took:.2f} s, SlurmctldTimeout {TIMEOUT} s")
+    figures.report("K1", f"submissions after a leader was killed, SlurmctldTimeout {TIMEOUT} s", took, TIMEOUT + 0.5)
     assert took < TIMEOUT + 0.5 + LOADED
     load.more()
     assert c.state(batch) == "RUNNING"
@@ -340,6 +342,7 @@ def test_an_announced_shutdown_stays_announced(make_pair):
     assert (fields["JobState"], fields["Restarts"]) == ("COMPLETED", "1")
 
 
+@figures.figure
 @pytest.mark.slow
 def test_switches_under_load(store, make_pair):
     """CORE-167, K4: the lead changes again and again, by death, return and order; no submission fails."""
@@ -369,7 +372,7 @@ def test_switches_under_load(store, make_pair):
             leader = "localhost" if daemon == "slurmctld" else leader
             p.leads(leader)
     finish(p, load)
-    print(f"{len(load.acknowledged)} submissions, the slowest took {load.slowest:.2f} s")
+    figures.report("K4", f"the slowest of {len(load.acknowledged)} submissions while the lead changes", load.slowest, 5)
     assert load.slowest < 5 + LOADED
 
 

@@ -6,11 +6,10 @@ import pwd
 import re
 import shutil
 import subprocess
-import tempfile
 
 import pytest
 
-from harness import PREFIX, ROOT, eventually, processes_of
+from harness import PREFIX, ROOT, eventually, make_directory, processes_of
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="needs root")
 NOBODY = pwd.getpwnam("nobody").pw_uid
@@ -107,8 +106,7 @@ def test_programs(make_cluster):
 # --- sluice up ----------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def place():
-    path = pathlib.Path(tempfile.mkdtemp(prefix="sluice-trust."))
-    path.chmod(0o755)
+    path = make_directory("sluice-trust.")
     yield path
     left = processes_of(path)
     shutil.rmtree(path, ignore_errors=True)

@@ -274,8 +274,7 @@ def test_an_interval_of_its_own(make_cluster):
     looked()
     (c.work / "go").touch()
     eventually((c.work / "freed").exists, "it has given it back")
-    most = c.run(f"sstat -n -P -o MaxRSS -j {job}.0").ok()
-    assert re.fullmatch(r"\d+K", most) and int(most[:-1]) >= 200 << 10, most
+    assert int(sstat(c, f"{job}.0", "MaxRSS")[0]["MaxRSS"]) >= 200 * MIB
     c.kill("n1")
     c.start_node("n1")
     c.wait_ready(("mix", "alloc"))

@@ -273,37 +273,34 @@ def test_files_are_private(cluster):
 @pytest.mark.allocator  # measures memory
 @pytest.mark.slow
 def test_slow_senders_are_closed(make_cluster):
-    """H2: a byte a second of a request, over TCP and the local socket: all are closed in time, without much memory, and others are served."""
+    """H2: a request byte by byte: all are closed, without much memory, and others are served. rpc/server has the time, by a clock of its own."""
     c, count = make_cluster(nodes=1, conf="TLSType=none"), amount(100, 1000)
     pid = c.daemons["slurmctld"].pid
     c.run("squeue -h", env={"SLUICE_NO_LOCAL_SOCKET": "1"}).ok()
-    before, began, slowest, data = memory_kib(pid), time.monotonic(), 0.0, header(rpc=2, token=256, body=2) + bytes(20)
-    held = []
+    before, data = memory_kib(pid), header(rpc=2, token=256, body=2) + bytes(250)
+    held, sent, most = [], 0, 0
     for _ in range(count):
         s = socket.create_connection(("127.0.0.1", c.port))
         s.setblocking(False)
         held.append(s)
-    most = 0
-    for at in range(60):
+
+    def all_closed():
+        nonlocal sent, most
         for s in list(held):
             try:
-                s.send(data[at:at + 1])
+                s.send(data[sent // 8:sent // 8 + 1] if sent % 8 == 0 else b"")
                 if s.recv(100) == b"":
                     held.remove(s)
             except BlockingIOError:
                 continue
             except OSError:
                 held.remove(s)
+        sent += 1
         most = max(most, memory_kib(pid) - before)
-        asked = time.monotonic()
         c.run("squeue -h").ok()
-        slowest = max(slowest, time.monotonic() - asked)
-        if not held:
-            break
-        time.sleep(max(0, began + at + 1 - time.monotonic()))
-    took = time.monotonic() - began
-    print(f"{count} slow senders closed after {took:.1f} s, {most / count:.1f} KiB of memory each; others had their answers within {slowest:.2f} s")
-    assert not held and took < 30 and most < 16 * count and slowest < 5
+        return not held
+    eventually(all_closed, "the end of all slow senders")
+    assert most < 16 * count
 
 
 def test_slow_sender_does_not_hold_others(cluster):
