@@ -161,6 +161,7 @@ def test_signals_of_a_turn(make_cluster):
     third = submit(c, "main", "-n4", "--gres=gpu:1")
     why = c.run(f"sluice why {two}").ok()
     assert "It waits for its turn in gang scheduling" in why and re.search(r"Its turn comes in 0:0[0-5], in slot 1 of the rotation", why), why
+    eventually(lambda: all(len(c.output(job, "out-{}").split()) >= 2 for job in (one, two)), "both have had a turn")
     c.wait_state(one, "SUSPENDED")
     pid = c.output(one, "out-{}").split()[0]
     eventually(lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "it stands")

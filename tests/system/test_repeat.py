@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """tools/test_results: which failures ./run test repeats."""
+import json
 import pathlib
 import subprocess
 
@@ -39,8 +40,31 @@ def test_what_programs_did_wrong_is_not_repeated(tmp_path, sign, where):
 
 
 def test_many_failures_errors_and_lost_results_are_not_repeated(tmp_path):
-    assert results(tmp_path, "again", *[PLAIN] * 4).returncode == 1
+    assert results(tmp_path, "again", *[PLAIN] * 20).returncode == 0
+    assert results(tmp_path, "again", *[PLAIN] * 21).returncode == 1
     assert results(tmp_path, "again", '<error message="no port">fixture</error>').returncode == 1
     (tmp_path / "junit.xml").write_text("<testsuites>")
     assert subprocess.run([RESULTS, "again", tmp_path / "junit.xml"], text=True, capture_output=True).returncode == 1
     assert subprocess.run([RESULTS, "counts", tmp_path / "junit.xml"], text=True, capture_output=True).stdout == "0 1 0\n"
+
+
+def unit_results(tmp_path, *cases):
+    """cases: the result of each unit test, and what it has printed"""
+    path = tmp_path / "testlog.json"
+    path.write_text("".join(json.dumps({"name": f"sluice:base / base/test{i}", "result": result, "stdout": said, "stderr": ""}) + "\n"
+                            for i, (result, said) in enumerate(cases)))
+    return subprocess.run([RESULTS, "again", path], text=True, capture_output=True)
+
+
+def test_unit_tests_that_fail_by_themselves_are_repeated(tmp_path):
+    late = ("ERROR", "[  FAILED  ] ends_in_time\n==7==ERROR: LeakSanitizer: detected memory leaks")
+    done = unit_results(tmp_path, ("OK", ""), late, ("SKIP", ""), ("TIMEOUT", ""), ("FAIL", "[  FAILED  ] x"))
+    assert done.returncode == 0 and done.stdout.splitlines() == ["base/test1", "base/test3", "base/test4"]
+    assert unit_results(tmp_path, *[late] * 21).returncode == 1
+
+
+@pytest.mark.parametrize("case", (
+    ("ERROR", "==7==ERROR: LeakSanitizer: detected memory leaks"), ("FAIL", ""), ("FAIL", "[  FAILED  ] x\nx.c:1: runtime error: index 9 out of bounds"),
+    ("ERROR", "[  FAILED  ] x\n==7==ERROR: AddressSanitizer: heap-use-after-free"), ("FAIL", "[  FAILED  ] x\nx: Assertion `job' failed.")))
+def test_what_unit_tests_report_is_not_repeated(tmp_path, case):
+    assert unit_results(tmp_path, case).returncode == 1

@@ -108,7 +108,8 @@ def test_a_step_is_seen_at_work(busy):
     def seen():
         lines = sstat(busy, job, "JobID,MaxRSS,MaxRSSTask,MaxRSSNode,MaxVMSize,AveCPU,MinCPU,MinCPUTask,NTasks,AveRSS,"
                                  "MaxDiskWrite,MaxDiskWriteTask,Nodelist")
-        enough = lines and int(lines[0]["MaxRSS"]) >= 64 * MIB and seconds(lines[0]["AveCPU"]) >= 1
+        # The task that holds memory waits from then on: each of the others comes to have used more CPU time.
+        enough = lines and int(lines[0]["MaxRSS"]) >= 64 * MIB and seconds(lines[0]["AveCPU"]) >= 1 and lines[0]["MinCPUTask"] == "2"
         return lines[0] if enough else None
     line = eventually(seen, "memory and CPU time in sstat")
     assert line["JobID"] == f"{job}.0" and line["NTasks"] == "3" and line["Nodelist"] == "n[1-2]"
