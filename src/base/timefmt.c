@@ -405,7 +405,17 @@ int time_parse_date(const char *text, int64_t now_sec, int64_t *at_sec, struct e
     return 0;
 }
 
-int64_t time_shift_days(int64_t at_sec, int days, int *week_day)
+static int64_t shift_utc_days(int64_t at_sec, int days, int *week_day)
+{
+    int64_t at = at_sec + (int64_t)days * 86400;
+    int64_t day = at / 86400 - (at % 86400 < 0);
+    *week_day = (int)(((day + 4) % 7 + 7) % 7); /* 1970 began on a Thursday */
+    return at;
+}
+
+const struct time_zone time_zone_utc = {.shift_days = shift_utc_days};
+
+static int64_t shift_host_days(int64_t at_sec, int days, int *week_day)
 {
     time_t t = (time_t)at_sec;
     struct tm tm;
@@ -416,3 +426,5 @@ int64_t time_shift_days(int64_t at_sec, int days, int *week_day)
     *week_day = tm.tm_wday;
     return t;
 }
+
+const struct time_zone time_zone_host = {.shift_days = shift_host_days};

@@ -38,6 +38,12 @@ void time_set_date_format(const char *format);
  * tomorrow, uts<seconds>; from 1970 to TIME_DATE_MAX. -ERR_PARSE. */
 int time_parse_date(const char *text, int64_t now_sec, int64_t *at_sec, struct err *err);
 
-/* The same time by the local clock so many days later, some of which have 23 or 25 hours, and which
- * day of the week that is (0: Sunday). */
-int64_t time_shift_days(int64_t at_sec, int days, int *week_day);
+/* What a time zone decides, for those that are told in which one they are. */
+struct time_zone {
+    /* The same time by the clock of the zone so many days later, some of which have 23 or 25 hours,
+     * and which day of the week that is (0: Sunday). */
+    int64_t (*shift_days)(int64_t at_sec, int days, int *week_day);
+};
+
+extern const struct time_zone time_zone_utc;
+extern const struct time_zone time_zone_host; /* that of TZ or /etc/localtime */

@@ -45,9 +45,10 @@
 
 struct cluster {
     const struct conf *conf;
-    VEC(struct node *) nodes; /* index: that of the configuration */
-    struct pool pool;         /* the same, as the planner reads them */
-    struct topo **topos;      /* by network of the configuration; NULL: it is flat */
+    const struct time_zone *zone; /* of its reservations; borrowed; NULL: UTC */
+    VEC(struct node *) nodes;     /* index: that of the configuration */
+    struct pool pool;             /* the same, as the planner reads them */
+    struct topo **topos;          /* by network of the configuration; NULL: it is flat */
     VEC(struct gres_kind) gres_kinds;
     VEC(struct gres_parts *) gres_parts; /* of the sets that have some */
     VEC(struct part *) parts;            /* in order of the configuration */

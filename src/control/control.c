@@ -56,6 +56,7 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->debug = conf->debug;
     c->env = env;
     c->cluster = cluster_new(conf);
+    c->cluster->zone = env->zone;
     control_set_sched_log(c, conf->slurm_sched_log_level);
     c->ranking = mem_new(struct ranking);
     c->why = mem_new(struct why_line);

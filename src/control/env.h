@@ -82,6 +82,8 @@ struct env_job_end { /* for the job completion store; borrowed */
     int exit_status, derived_status; /* wait status; exit code */
 };
 
+struct time_zone;
+
 struct env {
     void *ctx;
     int64_t (*wall_ms)(void *ctx); /* for people and for records */
@@ -90,6 +92,7 @@ struct env {
     /* Microseconds of a clock that runs while work is done: for statistics alone, nothing may
      * depend on the value. NULL: run times count 0. */
     int64_t (*work_usec)(void *ctx);
+    const struct time_zone *zone; /* by which reservations repeat on days; NULL: UTC */
     void (*wake_at)(void *ctx,
                     int64_t mono_ms); /* call control_tick() then; a later call moves it */
 

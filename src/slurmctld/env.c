@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/timefmt.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/diag.h"
 #include "slurmctld/core/job_comp.h"
@@ -207,6 +208,7 @@ void env_init(struct env *env, struct ctld *c)
         .wall_ms = on_wall_ms,
         .mono_ms = on_mono_ms,
         .work_usec = diag_clock,
+        .zone = &time_zone_host,
         .wake_at = on_wake_at,
         .put = on_env_put,
         .del = on_del,

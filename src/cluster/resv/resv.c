@@ -310,6 +310,7 @@ static void skip_repeats(const struct resv *r, int64_t at, struct resv_time *out
 {
     int64_t length = out->end - out->begin, over = at - out->end;
     int64_t step = r->flags & RESV_WEEKLY ? 7 : 1;
+    const struct time_zone *zone = r->zone ? r->zone : &time_zone_utc;
     int week_day;
     if (over < 0)
         return;
@@ -320,7 +321,7 @@ static void skip_repeats(const struct resv *r, int64_t at, struct resv_time *out
     }
     int64_t days = over / DAY_SEC / step * step;
     do {
-        out->begin = time_shift_days(r->start_at, (int)days, &week_day);
+        out->begin = zone->shift_days(r->start_at, (int)days, &week_day);
         out->end = out->begin + length;
         days += step;
     } while (out->end <= at || !is_day(r, week_day));

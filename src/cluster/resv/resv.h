@@ -66,6 +66,7 @@ struct resv {
     char *gres_total, *gres_per_node; /* wanted, as requests of jobs write them; NULL: none */
     char *part, *features, *users, *accounts, *groups, *licenses, *allowed_parts; /* NULL: none */
     VEC(struct resv_license) stock; /* of 'licenses', those configured */
+    const struct time_zone *zone;   /* in which it repeats; borrowed; NULL: UTC */
     uint32_t pending, running;      /* jobs that are bound to it */
     uint64_t refill_stamp; /* pool.freed, when nodes were last looked for to replace some */
     bool active;           /* as what follows from it knows: see control/life/resv.c */

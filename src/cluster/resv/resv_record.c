@@ -164,6 +164,7 @@ struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, stru
         return NULL;
     }
     struct resv *r = resv_new(m->name);
+    r->zone = c->zone;
     r->number = OR(m, number, 0);
     r->flags = flags;
     r->purge_sec = purge;

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/arena.h"
+#include "base/timefmt.h"
 #include "cluster/cluster_test_util.h"
 #include "cluster/resv/resv.h"
 
@@ -117,8 +118,10 @@ static void occurrences(void **state)
         size_t k = i / 3;
         struct resv_time t;
         set_zone(zones[i % 3]);
-        struct resv r = {
-            .flags = cases[k].flags, .start_at = at(cases[k].begin), .end_at = at(cases[k].end)};
+        struct resv r = {.flags = cases[k].flags,
+                         .zone = &time_zone_host,
+                         .start_at = at(cases[k].begin),
+                         .end_at = at(cases[k].end)};
         print_message("%s, case %zu\n", zones[i % 3], k);
         bool occurs = resv_occurs(&r, at(cases[k].asked), &t);
         assert_int_equal(occurs, cases[k].expected_begin != NULL);
@@ -138,7 +141,8 @@ static void skipping_is_stepping(void **state)
     set_zone("Europe/Berlin");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         int64_t first = at("2026-03-21T10:00:00");
-        struct resv far = {.flags = kinds[i], .start_at = first, .end_at = first + 1500};
+        struct resv far = {
+            .flags = kinds[i], .zone = &time_zone_host, .start_at = first, .end_at = first + 1500};
         struct resv near = far;
         for (int64_t now = first; now < first + 30 * 86400; now += 1300) {
             struct resv_time t;
@@ -148,6 +152,22 @@ static void skipping_is_stepping(void **state)
             assert_int_equal(t.end, near.end_at);
             assert_true(t.end > now);
         }
+    }
+    set_zone("UTC");
+}
+
+/* Days have 24 hours where nobody says in which zone, whatever the zone of this process is. */
+static void the_zone_is_an_input(void **state)
+{
+    static const char *const zones[] = {"UTC", "Europe/Berlin", "America/New_York"};
+    set_zone("UTC");
+    int64_t first = at("2026-03-27T10:00:00"), later = at("2026-06-01T10:00:00");
+    for (size_t i = 0; i < sizeof zones / sizeof zones[0]; i++) {
+        struct resv r = {.flags = RESV_WEEKDAY, .start_at = first, .end_at = first + 3600};
+        struct resv_time t;
+        set_zone(zones[i]);
+        assert_true(resv_occurs(&r, later - 3 * 86400 + 3600, &t)); /* from Friday to Monday */
+        assert_int_equal(t.begin, later);
     }
     set_zone("UTC");
 }
@@ -279,6 +299,7 @@ int main(void)
         cmocka_unit_test(flags_that_stay),
         cmocka_unit_test(occurrences),
         cmocka_unit_test(skipping_is_stepping),
+        cmocka_unit_test(the_zone_is_an_input),
         cmocka_unit_test(floats),
         cmocka_unit_test(at_a_time),
         cmocka_unit_test(a_record_there_and_back),

@@ -159,6 +159,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, boo
                   struct str *report)
 {
     struct cluster *next = cluster_new(conf);
+    next->zone = old->zone;
     start_drop_plan(c);
     plan_notes_clear(&c->plan_notes);
     next->stamp = old->stamp + 1;

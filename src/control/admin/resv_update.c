@@ -627,6 +627,7 @@ static int create_resv(struct control *c, const Pb__ResvUpdate *m, struct resv *
         top = (*r)->number > top ? (*r)->number : top;
     top = top > c->resv_number ? top : c->resv_number;
     struct resv *r = resv_new(m->set->name);
+    r->zone = c->cluster->zone;
     r->number = top + 1;
     r->nodes = bitset_new(c->cluster->nodes.len);
     int rc = apply_update(c, m, NULL, r, err);

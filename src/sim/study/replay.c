@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/timefmt.h"
 #include "cluster/index/idmap.h"
 #include "cluster/index/order.h"
 #include "cluster/node/shape.h"
@@ -230,6 +231,7 @@ static void make_env(struct world *w)
     w->env = (struct env){.ctx = w,
                           .wall_ms = on_wall,
                           .mono_ms = on_mono,
+                          .zone = &time_zone_host,
                           .wake_at = on_wake,
                           .put = on_put,
                           .del = on_del,
