@@ -5,6 +5,7 @@
 
 #include "control/event/job_event.h"
 #include "control/internal.h"
+#include "control/life/gang_members.h"
 #include "control/life/schedule.h"
 #include "control/life/suspend.h"
 #include "sched/gang/forecast.h"
@@ -19,217 +20,6 @@ void gang_end(struct control *c)
     free(c->gang);
 }
 
-/* --- members -----------------------------------------------------------------------------------
- */
-
-/* The member that the job belongs to has the id of this one: the job itself, or the leader. */
-static uint32_t id_of_member(const struct job *j)
-{
-    return job_set_id(j);
-}
-
-/* The place of the job in the rotation, or that of another component of its set; 0: none. */
-static uint64_t find_turn_place(const struct job *j)
-{
-    uint64_t place = 0;
-    for (uint32_t i = 0; i < job_set_count(j) && !place; i++) {
-        const struct job *component = job_set_component(j, i);
-        place = component ? attempt_of(component)->gang_place : 0;
-    }
-    return place;
-}
-
-static bool is_ending(const struct job *j)
-{
-    return job_is_final(j) && job_nodes_left(j);
-}
-
-/* Whether it has its units in the present slot. What the rotation had suspended before it ended
- * does not count: it is ending beside those whose turn it is. */
-static bool is_active(const struct job *j)
-{
-    const struct attempt *attempt = attempt_of(j);
-    bool runs = j->state == PB__JOB_STATE__RUNNING && !attempt->configuring;
-    return !attempt->gang_suspended && (runs || is_ending(j));
-}
-
-/* A component that is not configured yet belongs to the slot of the others. */
-static bool is_member_active(const struct job *j)
-{
-    bool active = false;
-    for (uint32_t i = 0; i < job_set_count(j); i++) {
-        const struct job *component = job_set_component(j, i);
-        active = active || (component && attempt_of(component)->gang_place && is_active(component));
-    }
-    return active && !attempt_of(j)->gang_suspended;
-}
-
-/* Whether its turn is over or an operator has suspended it, so that it has no place, and the node
- * has not said that it stands still; also of a job that has ended meanwhile, until the node is
- * clean. */
-static bool still_runs(const struct job *j, const struct alloc_node *a)
-{
-    const struct attempt *attempt = attempt_of(j);
-    bool stops = j->state == PB__JOB_STATE__SUSPENDED || is_ending(j);
-    bool has_no_turn = attempt->gang_suspended || !attempt->gang_place;
-    bool has_begun = attempt->ran_ms || attempt->halts > 1; /* it did not start suspended */
-    return stops && has_no_turn && has_begun && !a->released && !a->parked && a->touched &&
-           !a->halt_told;
-}
-
-/* Whether an operator has suspended it, and it still runs somewhere. */
-static bool is_stopping(const struct job *j)
-{
-    if (attempt_of(j)->gang_place || !j->want.shared)
-        return false;
-    vec_foreach (&attempt_of(j)->alloc, a)
-        if (still_runs(j, a))
-            return true;
-    return false;
-}
-
-/* The units of the node that are left to the rotation of the job: others are used by jobs that do
- * not share, or by another rotation. */
-static uint32_t count_shareable(const struct control *c, const struct node *n, const struct job *j)
-{
-    uint32_t count = n->units;
-    for (uint32_t i = 0; n->use && i < n->units; i++) {
-        const struct part *part = n->use[i].part;
-        count -= n->use[i].jobs && (!part || (!c->conf->gang_overlap && part != j->part));
-    }
-    return count;
-}
-
-static void add_use(const struct control *c, struct rotation_member *m, const struct job *j,
-                    const struct alloc_node *a)
-{
-    const struct node *n = c->cluster->nodes.data[a->node];
-    uint32_t of = c->conf->gang_counts ? count_shareable(c, n, j) : 0;
-    rotation_use_node(m, &(struct rotation_use){a->node, a->busy, a->units, of});
-}
-
-/* What it does not share is in nobody's way. */
-static void add_uses(const struct control *c, struct rotation_member *m, const struct job *j)
-{
-    vec_foreach (&attempt_of(j)->alloc, a)
-        if (!a->released && !a->parked)
-            add_use(c, m, j, a);
-}
-
-static bool has_part(const struct job *j)
-{
-    return attempt_of(j)->gang_place && job_nodes_left(j) && !job_is_final(j);
-}
-
-/* Of the components of a set the first one that takes part stands for all. */
-static bool stands_for_member(const struct job *j)
-{
-    for (uint32_t i = 0; i < job_set_count(j); i++) {
-        const struct job *component = job_set_component(j, i);
-        if (component && has_part(component))
-            return component == j;
-    }
-    return false;
-}
-
-/* Components that are not configured yet do as the others, also as those that have ended and still
- * have their units. */
-static void add_member(const struct control *c, struct rotation *r, const struct job *first)
-{
-    bool runs = false, waits = false, ends = false;
-    int64_t left_ms = 0;
-    for (uint32_t i = first->set_offset; i < job_set_count(first); i++) {
-        const struct job *j = job_set_component(first, i);
-        runs = runs || (j && has_part(j) && is_active(j));
-        waits = waits || (j && has_part(j) && attempt_of(j)->gang_suspended);
-        if (j && has_part(j) && control_left_ms(c, j) > left_ms)
-            left_ms = control_left_ms(c, j);
-    }
-    for (uint32_t i = 0; i < job_set_count(first); i++) {
-        const struct job *j = job_set_component(first, i);
-        ends = ends || (j && attempt_of(j)->gang_place && is_ending(j) && is_active(j));
-    }
-    if (!runs && !waits && !ends)
-        return;
-    runs = runs || (ends && !waits);
-    struct rotation_member *m = rotation_add(r, first->id, attempt_of(first)->gang_place, runs);
-    m->left_ms = left_ms;
-    for (uint32_t i = 0; i < job_set_count(first); i++) {
-        const struct job *j = job_set_component(first, i);
-        if (j && attempt_of(j)->gang_place)
-            add_uses(c, m,
-                     j); /* also of a component that is ending: it may share with the others */
-    }
-}
-
-/* Each component ends for itself. What has ended while it was suspended does not count: it ends
- * beside those whose turn it is. */
-static void add_ending(const struct control *c, struct rotation *r, const struct job *j)
-{
-    for (uint32_t i = 0; i < job_set_count(j); i++) {
-        const struct job *component = job_set_component(j, i);
-        if (component && (has_part(component) || attempt_of(component)->gang_suspended))
-            return;
-    }
-    struct rotation_member *m = rotation_add(r, j->id, attempt_of(j)->gang_place, true);
-    m->pinned = true;
-    add_uses(c, m, j);
-}
-
-static void add_stopping(const struct control *c, struct rotation *r, const struct job *j)
-{
-    struct rotation_member *m = rotation_add(r, j->id, 0, true);
-    m->pinned = true;
-    add_uses(c, m, j);
-}
-
-static void rotation_open(const struct control *c, struct rotation *r)
-{
-    *r = (struct rotation){.counts = c->conf->gang_counts,
-                           .nodes = c->cluster->nodes.len,
-                           .last = c->gang->last_place};
-}
-
-/* One rotation is of all members, or of those of a partition; 'part' NULL: of partitions that are
- * gone. */
-static void collect_members(const struct control *c, struct rotation *r, const struct part *part)
-{
-    bool all = c->conf->gang_overlap;
-    rotation_open(c, r);
-    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
-        const struct job *j = job_of_end(l);
-        bool takes_part = attempt_of(j)->gang_place && (all || j->part == part);
-        if ((all || j->part == part) && is_stopping(j))
-            add_stopping(c, r, j);
-        else if (takes_part && is_ending(j))
-            add_ending(c, r, j);
-        else if (takes_part && stands_for_member(j))
-            add_member(c, r, j);
-    }
-}
-
-/* The rotations one after the other, by a number that begins with 0; the caller calls
- * rotation_done(). False: there are no more. */
-static bool collect_next(const struct control *c, size_t *number, struct rotation *r)
-{
-    size_t parts = c->conf->gang_overlap ? 0 : c->cluster->parts.len;
-    if (*number > parts)
-        return false;
-    collect_members(c, r, *number < parts ? c->cluster->parts.data[*number] : NULL);
-    (*number)++;
-    return true;
-}
-
-void gang_collect(const struct control *c, struct rotation *r)
-{
-    rotation_open(c, r);
-    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
-        const struct job *j = job_of_end(l);
-        if (stands_for_member(j))
-            add_member(c, r, j);
-    }
-}
-
 /* Whether the members have to be settled. Where CPUs are counted, those that a job gets which does
  * not share are no longer among them. */
 static bool is_stale(const struct control *c)
@@ -242,66 +32,6 @@ static bool is_stale(const struct control *c)
 
 /* --- a job that starts, or has its units again ---------------------------------------------------
  */
-
-/* Whether the rotation of j is that of the other job, if both share. */
-static bool is_of_rotation(const struct control *c, const struct job *other, const struct job *j)
-{
-    return c->conf->gang_overlap || other->part == j->part;
-}
-
-/* Whether a component before j has the node in the same rotation. */
-static bool shares_node_with_earlier(const struct control *c, const struct job *j, uint32_t node)
-{
-    for (uint32_t i = 0; i < j->set_offset; i++) {
-        struct job *before = job_set_component(j, i);
-        if (before && is_of_rotation(c, before, j) && alloc_find(before, node))
-            return true;
-    }
-    return false;
-}
-
-/* What others have of its nodes in the present slot, as one member; those as well whose turn is
- * over and that still run. Several components of a set may have the same node: others are counted
- * once. */
-static void add_others(const struct control *c, struct rotation *r, const struct job *j)
-{
-    struct rotation_member *m = rotation_add(r, 0, 0, true);
-    m->pinned = true;
-    vec_foreach (&attempt_of(j)->alloc, own) {
-        const struct node *n = c->cluster->nodes.data[own->node];
-        if (shares_node_with_earlier(c, j, own->node))
-            continue;
-        vec_foreach (&n->holders, id) {
-            struct job *other = cluster_find_job(c->cluster, *id);
-            if (id_of_member(other) == id_of_member(j))
-                continue;
-            const struct alloc_node *a = alloc_find(other, own->node);
-            bool has_units = attempt_of(other)->gang_place && !a->released && !a->parked &&
-                             is_member_active(other);
-            if (is_of_rotation(c, other, j) && (has_units || still_runs(other, a)))
-                add_use(c, m, other, a);
-        }
-    }
-}
-
-static bool fits_now(const struct control *c, const struct job *j)
-{
-    struct rotation r;
-    bool fits = true;
-    rotation_open(c, &r);
-    for (uint32_t i = 0; i < job_set_count(j); i++)
-        if (job_set_component(j, i))
-            add_others(c, &r, job_set_component(j, i));
-    struct rotation_member *m = rotation_add(&r, j->id, UINT64_MAX, false);
-    for (uint32_t i = 0; i < job_set_count(j); i++)
-        if (job_set_component(j, i))
-            add_uses(c, m, job_set_component(j, i));
-    rotation_settle(&r);
-    vec_foreach (&r.members, member)
-        fits = member->pinned ? fits : member->runs;
-    rotation_done(&r);
-    return fits;
-}
 
 static void arm(struct control *c)
 {
@@ -342,17 +72,18 @@ static void give_place(struct control *c, struct job *j, uint64_t place)
 static bool must_wait(struct control *c, struct job *j)
 {
     bool waits = false, follows = false;
-    uint64_t place = find_turn_place(j);
+    uint64_t place = gang_set_place(j);
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         const struct job *other = job_set_component(j, i);
         if (!other || other == j)
             continue;
         waits = waits || attempt_of(other)->gang_suspended;
-        follows = follows || waits ||
-                  (attempt_of(other)->gang_place && is_active(other) && !job_is_final(other));
+        follows =
+            follows || waits ||
+            (attempt_of(other)->gang_place && gang_job_has_slot(other) && !job_is_final(other));
     }
     if (!follows)
-        waits = !fits_now(c, j);
+        waits = !gang_fits_now(c, j);
     give_place(c, j, place ? place : ++c->gang->last_place);
     if (waits)
         arm(c);
@@ -377,7 +108,7 @@ static void start_suspended(struct control *c, struct job *j)
     vec_foreach (&attempt_of(j)->alloc, a)
         a->touched = true; /* nodes hear that it stands still before they hear of a launch */
     suspend_for_turn(c, j);
-    attempt_make(j)->ran_ms = 0; /* nothing of it runs: see still_runs() */
+    attempt_make(j)->ran_ms = 0; /* nothing of it runs: see gang_job_still_runs() */
 }
 
 bool gang_keeps_suspended(struct control *c, struct job *j)
@@ -428,11 +159,11 @@ static bool is_in_the_way(const struct control *c, const struct job *j, const st
                           struct job *other)
 {
     const struct alloc_node *b = alloc_find(other, a->node);
-    if (still_runs(other, b))
+    if (gang_job_still_runs(other, b))
         return c->conf->gang_counts || bitset_intersects(a->busy, b->busy);
-    bool is_apart = !j->want.shared || !is_of_rotation(c, other, j);
+    bool is_apart = !j->want.shared || !gang_share_rotation(c, other, j);
     return displaces_members(c, j) && is_apart && is_stale(c) && attempt_of(other)->gang_place &&
-           !b->released && !b->parked && is_member_active(other);
+           !b->released && !b->parked && gang_set_has_slot(other);
 }
 
 bool gang_may_hold_back(const struct control *c, const struct job *j)
@@ -447,7 +178,7 @@ bool gang_holds_back(const struct control *c, const struct job *j, const struct 
         return false;
     vec_foreach (&n->holders, id) {
         struct job *other = cluster_find_job(c->cluster, *id);
-        if (id_of_member(other) != id_of_member(j) && is_in_the_way(c, j, a, other))
+        if (job_set_id(other) != job_set_id(j) && is_in_the_way(c, j, a, other))
             return true;
     }
     return false;
@@ -559,7 +290,7 @@ static bool decide_all(struct control *c, bool turns)
 {
     bool waits = false;
     struct rotation r;
-    for (size_t number = 0; collect_next(c, &number, &r);) {
+    for (size_t number = 0; gang_next_rotation(c, &number, &r);) {
         waits = decide(c, &r, turns) || waits;
         rotation_done(&r);
     }
@@ -585,7 +316,7 @@ static bool move_ends(struct control *c, const struct rotation_member *m)
     bool moved = false;
     for (uint32_t i = 0; i < job_set_count(first); i++) {
         struct job *j = job_set_component(first, i);
-        if (!j || !has_part(j))
+        if (!j || !gang_job_takes_part(j))
             continue;
         int64_t by_sec = ends_at - attempt_of(j)->ends.key;
         moved = moved || llabs(by_sec) > c->conf->scheduler_time_slice_sec;
@@ -602,7 +333,7 @@ static void foresee_ends(struct control *c)
     int64_t switch_ms = c->gang->switch_ms - control_mono(c);
     bool moved = false;
     struct rotation r;
-    for (size_t number = 0; collect_next(c, &number, &r);) {
+    for (size_t number = 0; gang_next_rotation(c, &number, &r);) {
         forecast_ends(&r, switch_ms, c->conf->scheduler_time_slice_sec * 1000, FORECAST_LOOKS);
         vec_foreach (&r.members, m)
             moved = (!m->pinned && move_ends(c, m)) || moved;
@@ -649,7 +380,7 @@ static void enrol(struct control *c)
                      !attempt_of(j)->configuring && !attempt_of(j)->gang_place;
         if (!joins)
             continue;
-        uint64_t place = find_turn_place(j);
+        uint64_t place = gang_set_place(j);
         give_place(c, j, place ? place : ++c->gang->last_place);
     }
 }
@@ -743,7 +474,7 @@ int gang_check(const struct control *c, struct err *err)
     if (!c->conf->gang || is_stale(c))
         return 0;
     struct rotation r;
-    for (size_t number = 0; rc == 0 && collect_next(c, &number, &r);) {
+    for (size_t number = 0; rc == 0 && gang_next_rotation(c, &number, &r);) {
         rc = check_rotation(&r, err);
         rotation_done(&r);
     }

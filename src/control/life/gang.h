@@ -47,9 +47,6 @@ bool gang_may_hold_back(const struct control *c, const struct job *j); /* on any
 void gang_begin(struct control *c);
 void gang_end(struct control *c);
 void gang_turn(struct control *c); /* of the controller: what has changed, what is due */
-struct rotation;
-/* What takes part now; the caller calls rotation_done(). */
-void gang_collect(const struct control *c, struct rotation *r);
 /* No two jobs of one slot run at once, and no job waits that could run. */
 int gang_check(const struct control *c, struct err *err);
 int64_t gang_due_ms(const struct control *c); /* INT64_MAX: never */

@@ -5,9 +5,9 @@
 #include "control/core/private.h"
 #include "control/internal.h"
 #include "control/life/gang.h"
+#include "control/life/gang_members.h"
 #include "control/life/schedule.h"
 #include "proto/gang.pb-c.h"
-#include "sched/gang/rotation.h"
 
 #define SLOTS_MOST 64 /* that are foreseen */
 
