@@ -13,6 +13,28 @@ static bool is_of(const Pb__GangReply *r, uint32_t job, const char *part)
     return false;
 }
 
+static bool has_slot(const Pb__GangSlot *slot, uint32_t job)
+{
+    for (size_t i = 0; i < slot->n_job_id; i++)
+        if (slot->job_id[i] == job)
+            return true;
+    return false;
+}
+
+/* Until each job of the partition has had its turn. */
+static size_t count_slots(const Pb__GangReply *r, const char *part)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->n_members && count < r->n_slots; i++) {
+        size_t n = 0;
+        while (n < r->n_slots && !has_slot(r->slots[n], r->members[i]->job_id))
+            n++;
+        if (str_eq(r->members[i]->partition, part) && n >= count)
+            count = n < r->n_slots ? n + 1 : n;
+    }
+    return count;
+}
+
 static void put_slot(const Pb__GangReply *r, size_t n, const char *part, struct str *out)
 {
     bool any = false;
@@ -47,7 +69,7 @@ static void put_partition(const Pb__GangReply *r, const char *part, struct str *
         str_printf(out, " NextSwitch=%lld\n", (long long)(r->switch_ms + 999) / 1000);
     else
         str_puts(out, " NextSwitch=None\n");
-    for (size_t i = 0; i < r->n_slots; i++)
+    for (size_t i = 0, count = count_slots(r, part); i < count; i++)
         put_slot(r, i, part, out);
     for (size_t i = 0; i < r->n_members; i++) {
         const Pb__GangMember *m = r->members[i];
@@ -103,14 +125,6 @@ bool show_gang_has_partition(const Pb__GangReply *r, const char *part)
         if (str_eq(r->partitions[i], part))
             return true;
     return !part;
-}
-
-static bool has_slot(const Pb__GangSlot *slot, uint32_t job)
-{
-    for (size_t i = 0; i < slot->n_job_id; i++)
-        if (slot->job_id[i] == job)
-            return true;
-    return false;
 }
 
 void show_gang_turn(const Pb__GangReply *r, uint32_t job, struct str *out)

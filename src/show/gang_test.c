@@ -10,7 +10,7 @@
 
 static Pb__GangMember members[3];
 static Pb__GangSlot slots[2];
-static uint32_t first[] = {7, 9}, second[] = {8};
+static uint32_t first[] = {7, 9}, second[] = {8, 9};
 
 static void fill_member(Pb__GangMember *m, uint32_t job, const char *part, int64_t run_sec,
                         int64_t suspended_sec)
@@ -39,7 +39,7 @@ static void fill_reply(Pb__GangReply *r)
     slots[0].job_id = first;
     slots[0].n_job_id = 2;
     slots[1].job_id = second;
-    slots[1].n_job_id = 1;
+    slots[1].n_job_id = 2; /* 9 has had its turn: of its partition one slot is shown */
     r->has_on = r->on = r->has_slice_sec = r->has_switch_ms = true;
     r->slice_sec = 30;
     r->switch_ms = 2001;

@@ -12,24 +12,25 @@
 #include "cluster/cluster.h"
 #include "cluster/resource/cores.h"
 
-/* Whether the two partitions share, and how many jobs may have a unit then. */
-static uint32_t most_jobs(const struct part *a, const struct job *j)
+/* Whether the job shares with those of the unit, and how many may have the unit then. Units that
+ * jobs of several partitions have got are left to these when partitions share no longer. */
+static uint32_t most_jobs(const struct unit_use *u, const struct job *j)
 {
-    const struct part *b = j->part;
+    const struct part *a = u->part, *b = j->part;
     bool tiers = a->conf.priority_tier == b->conf.priority_tier || j->want.shares_tiers;
-    if (a != b && !(j->want.shares_parts && tiers))
+    if ((a != b && !(j->want.shares_parts && tiers)) || (u->has_parts && !j->want.shares_parts))
         return 0;
     return a->conf.share_max < b->conf.share_max ? a->conf.share_max : b->conf.share_max;
 }
 
 bool share_may(const struct unit_use *u, const struct job *j)
 {
-    return j->want.shared && u->jobs > 0 && u->part && u->jobs < most_jobs(u->part, j);
+    return j->want.shared && u->jobs > 0 && u->part && u->jobs < most_jobs(u, j);
 }
 
 const struct part *share_find_limit(const struct unit_use *u, const struct job *j)
 {
-    uint32_t most = j->want.shared && u->jobs && u->part ? most_jobs(u->part, j) : 0;
+    uint32_t most = j->want.shared && u->jobs && u->part ? most_jobs(u, j) : 0;
     if (!most || u->jobs < most)
         return NULL;
     return u->part->conf.share_max <= j->part->conf.share_max ? u->part : j->part;
@@ -39,6 +40,7 @@ const struct part *share_find_limit(const struct unit_use *u, const struct job *
 static void add_job(struct unit_use *u, const struct job *j)
 {
     const struct part *part = j->want.shared ? j->part : NULL;
+    u->has_parts = u->jobs && (u->has_parts || u->part != part);
     if (u->jobs++ == 0 || (part && u->part && part->conf.share_max < u->part->conf.share_max))
         u->part = part;
 }
@@ -59,8 +61,8 @@ uint32_t share_full(uint32_t units, const struct unit_use *use, const struct job
     if (!use || !j->want.shared)
         return 0;
     for (uint32_t i = 0; i < units; i++)
-        count += use[i].jobs > 0 && use[i].part && most_jobs(use[i].part, j) > 1 &&
-                 !share_may(&use[i], j);
+        count +=
+            use[i].jobs > 0 && use[i].part && most_jobs(&use[i], j) > 1 && !share_may(&use[i], j);
     return count;
 }
 

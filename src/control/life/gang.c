@@ -17,6 +17,7 @@ void gang_begin(struct control *c)
 
 void gang_end(struct control *c)
 {
+    vec_done(&c->gang->rotations);
     free(c->gang);
 }
 
@@ -367,8 +368,9 @@ static int64_t keep_switch_ms(const struct control *c)
  * are to take turns, and no longer when not. */
 static void enrol(struct control *c)
 {
-    *c->gang =
-        (struct gang){.cluster = c->cluster, .changed = true, .switch_ms = keep_switch_ms(c)};
+    int64_t switch_ms = keep_switch_ms(c);
+    vec_done(&c->gang->rotations);
+    *c->gang = (struct gang){.cluster = c->cluster, .changed = true, .switch_ms = switch_ms};
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         const struct attempt *attempt = attempt_of(job_of_end(l));
         if (attempt->gang_place > c->gang->last_place)
@@ -383,6 +385,7 @@ static void enrol(struct control *c)
         uint64_t place = gang_set_place(j);
         give_place(c, j, place ? place : ++c->gang->last_place);
     }
+    gang_part_rotations(c);
 }
 
 /* GANG was taken out of PreemptMode. */
@@ -410,6 +413,8 @@ static void dissolve(struct control *c)
 static void follow_rotations(struct control *c, bool due)
 {
     uint64_t released = c->cluster->pool.released, taken = c->cluster->pool.taken;
+    if (gang_has_joined_parts(c))
+        gang_part_rotations(c);
     bool waits = decide_all(c, due);
     c->gang->released = released;
     c->gang->taken = taken;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/vec.h"
 
 struct alloc_node;
 struct cluster;
@@ -22,6 +23,9 @@ struct gang {
     uint64_t last_place;      /* in the rotation, that was given */
     int64_t switch_ms;        /* the next switch, by the monotonic clock; 0: no job waits for one */
     uint64_t taken, released; /* of the pool, when the members were last settled */
+    /* With GangOverlap=no, by partition, and behind these for jobs of none, the rotation of its
+     * jobs: the first partition of that rotation. */
+    VEC(size_t) rotations;
     const struct cluster *cluster; /* that they belonged to: a reconfiguration makes another one */
     bool changed;                  /* the members have to be settled */
     bool ends_moved;               /* the ends of members have to be foreseen again */

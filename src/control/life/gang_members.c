@@ -59,14 +59,93 @@ static bool is_stopping(const struct job *j)
     return false;
 }
 
+/* --- rotations ----------------------------------------------------------------------------------
+ */
+
+/* A partition is known by its place in cluster.parts; the number behind the last one: none. */
+static size_t part_number(const struct control *c, const struct part *part)
+{
+    return part ? part->at : c->cluster->parts.len;
+}
+
+/* The first partition that has the same rotation. */
+static size_t find_rotation(const struct control *c, const struct part *part)
+{
+    size_t number = part_number(c, part);
+    bool is_known = c->gang->cluster == c->cluster && number < c->gang->rotations.len;
+    return is_known ? c->gang->rotations.data[number] : number;
+}
+
+static void join_parts(struct control *c, const struct part *a, const struct part *b)
+{
+    size_t *rotations = c->gang->rotations.data;
+    size_t x = rotations[part_number(c, a)], y = rotations[part_number(c, b)];
+    for (size_t i = 0; i < c->gang->rotations.len; i++)
+        if (rotations[i] == x || rotations[i] == y)
+            rotations[i] = x < y ? x : y;
+}
+
+static bool have_units_in_common(const struct alloc_node *a, const struct alloc_node *b)
+{
+    return !b->released && !b->parked && bitset_intersects(a->busy, b->busy);
+}
+
+/* With those that have units of the job, and with those of other components. */
+static void join_parts_of_job(struct control *c, const struct job *j)
+{
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (component && attempt_of(component)->gang_place)
+            join_parts(c, j->part, component->part);
+    }
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        const struct node *n = c->cluster->nodes.data[a->node];
+        for (size_t i = 0; i < n->holders.len && !a->released && !a->parked; i++) {
+            struct job *other = cluster_find_job(c->cluster, n->holders.data[i]);
+            if (other->part != j->part && attempt_of(other)->gang_place &&
+                have_units_in_common(a, alloc_find(other, a->node)))
+                join_parts(c, j->part, other->part);
+        }
+    }
+}
+
+void gang_part_rotations(struct control *c)
+{
+    vec_clear(&c->gang->rotations);
+    for (size_t i = 0; i <= c->cluster->parts.len && !c->conf->gang_overlap; i++)
+        vec_push(&c->gang->rotations, i);
+    for (struct order_link *l = order_first(&c->cluster->ends); l && !c->conf->gang_overlap;
+         l = order_next(l))
+        if (attempt_of(job_of_end(l))->gang_place)
+            join_parts_of_job(c, job_of_end(l));
+}
+
+bool gang_has_joined_parts(const struct control *c)
+{
+    for (size_t i = 0; i < c->gang->rotations.len; i++)
+        if (c->gang->rotations.data[i] != i)
+            return true;
+    return false;
+}
+
+bool gang_share_rotation(const struct control *c, const struct job *other, const struct job *j)
+{
+    return c->conf->gang_overlap || find_rotation(c, other->part) == find_rotation(c, j->part);
+}
+
+/* --- members ------------------------------------------------------------------------------------
+ */
+
 /* The units of the node that are left to the rotation of the job: others are used by jobs that do
  * not share, or by another rotation. */
 static uint32_t count_shareable(const struct control *c, const struct node *n, const struct job *j)
 {
+    size_t rotation = find_rotation(c, j->part);
     uint32_t count = n->units;
     for (uint32_t i = 0; n->use && i < n->units; i++) {
         const struct part *part = n->use[i].part;
-        count -= n->use[i].jobs && (!part || (!c->conf->gang_overlap && part != j->part));
+        bool is_apart = !c->conf->gang_overlap && find_rotation(c, part) != rotation;
+        count -= n->use[i].jobs && (!part || is_apart);
     }
     return count;
 }
@@ -161,16 +240,16 @@ static void rotation_open(const struct control *c, struct rotation *r)
                            .last = c->gang->last_place};
 }
 
-/* One rotation is of all members, or of those of a partition; 'part' NULL: of partitions that are
- * gone. */
-static void collect_members(const struct control *c, struct rotation *r, const struct part *part)
+/* Those of all jobs, or of the jobs of the rotation that has this number. */
+static void collect_members(const struct control *c, struct rotation *r, size_t number)
 {
-    bool all = c->conf->gang_overlap;
     rotation_open(c, r);
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         const struct job *j = job_of_end(l);
-        bool takes_part = attempt_of(j)->gang_place && (all || j->part == part);
-        if ((all || j->part == part) && is_stopping(j))
+        bool takes_part = attempt_of(j)->gang_place;
+        if (!c->conf->gang_overlap && find_rotation(c, j->part) != number)
+            continue;
+        if (is_stopping(j))
             add_stopping(c, r, j);
         else if (takes_part && is_ending(j))
             add_ending(c, r, j);
@@ -179,33 +258,25 @@ static void collect_members(const struct control *c, struct rotation *r, const s
     }
 }
 
-bool gang_next_rotation(const struct control *c, size_t *number, struct rotation *r)
+/* Whether a partition before this one has the same rotation. */
+static bool is_joined(const struct control *c, size_t number)
 {
-    size_t parts = c->conf->gang_overlap ? 0 : c->cluster->parts.len;
-    if (*number > parts)
-        return false;
-    collect_members(c, r, *number < parts ? c->cluster->parts.data[*number] : NULL);
-    (*number)++;
-    return true;
+    return number < c->gang->rotations.len && c->gang->rotations.data[number] != number;
 }
 
-void gang_collect(const struct control *c, struct rotation *r)
+bool gang_next_rotation(const struct control *c, size_t *number, struct rotation *r)
 {
-    rotation_open(c, r);
-    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
-        const struct job *j = job_of_end(l);
-        if (stands_for_member(j))
-            add_member(c, r, j);
-    }
+    size_t last = c->conf->gang_overlap ? 0 : c->cluster->parts.len;
+    while (*number <= last && is_joined(c, *number))
+        (*number)++;
+    if (*number > last)
+        return false;
+    collect_members(c, r, (*number)++);
+    return true;
 }
 
 /* --- the present slot ----------------------------------------------------------------------------
  */
-
-bool gang_share_rotation(const struct control *c, const struct job *other, const struct job *j)
-{
-    return c->conf->gang_overlap || other->part == j->part;
-}
 
 /* Whether a component before j has the node in the same rotation. */
 static bool shares_node_with_earlier(const struct control *c, const struct job *j, uint32_t node)

@@ -2,7 +2,9 @@
 /*
  * Which jobs form one rotation of gang scheduling, and what each of them has of its nodes. With
  * GangOverlap=yes all jobs that share are in one rotation, otherwise each partition has its own.
- * Reads the records alone: gang.c follows what the rotations decide.
+ * Jobs of several partitions that got the same units before GangOverlap=no was set still take
+ * turns: their partitions have one rotation until these jobs have ended. Reads the records alone:
+ * gang.c follows what the rotations decide.
  *
  * The components of a job set are one member, with the id of the first one that takes part.
  */
@@ -33,13 +35,16 @@ bool gang_set_has_slot(const struct job *j);
  * clean. */
 bool gang_job_still_runs(const struct job *j, const struct alloc_node *a);
 
+/* Finds out which partitions have one rotation: when the configuration has changed, and then as
+ * long as partitions have one together. */
+void gang_part_rotations(struct control *c);
+/* Whether some partitions have a rotation together, with GangOverlap=no. */
+bool gang_has_joined_parts(const struct control *c);
 /* Whether both jobs are of one rotation, if both share. */
 bool gang_share_rotation(const struct control *c, const struct job *other, const struct job *j);
 /* The rotations one after the other, by a number that begins with 0; the caller calls
  * rotation_done(). False: there are no more. */
 bool gang_next_rotation(const struct control *c, size_t *number, struct rotation *r);
-/* What takes part now; the caller calls rotation_done(). */
-void gang_collect(const struct control *c, struct rotation *r);
 
 /* Whether the job, with all of its set, fits beside what has its units in the present slot. */
 bool gang_fits_now(const struct control *c, const struct job *j);

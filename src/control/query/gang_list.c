@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rotation of gang scheduling, for scontrol show gang and sluice gang. */
+/* The rotations of gang scheduling, for scontrol show gang and sluice gang. */
 #include "base/hostlist.h"
 #include "base/pb.h"
 #include "control/core/private.h"
@@ -90,40 +90,97 @@ static bool is_member_shown(struct control *c, const struct caller *who,
     return private_shows_job(c, who, cluster_find_job(c->cluster, m->id));
 }
 
-static Pb__GangSlot *describe_slot(struct control *c, const struct caller *who,
-                                   const struct rotation *r, struct arena *arena)
+/* --- rotations and slots ------------------------------------------------------------------------
+ */
+
+struct rotations {
+    VEC(struct rotation) all;
+    size_t members;
+};
+
+/* Without the members that are ending or stopping: a job that waits for these has its turn without
+ * them. */
+static void drop_pinned(struct rotation *r)
 {
-    Pb__GangSlot *slot = arena_alloc(arena, sizeof(*slot));
-    pb__gang_slot__init(slot);
-    slot->job_id = arena_alloc(arena, sizeof(*slot->job_id) * (r->members.len + 1));
-    vec_foreach (&r->members, m)
-        if (m->runs && is_member_shown(c, who, m))
-            slot->job_id[slot->n_job_id++] = m->id;
-    return slot;
+    for (size_t i = r->members.len; i-- > 0;)
+        if (r->members.data[i].pinned) {
+            vec_done(&r->members.data[i].uses);
+            vec_remove(&r->members, i);
+        }
 }
 
-/* The slots until each member has had one. */
-static void foresee_slots(struct control *c, const struct caller *who, struct rotation *r,
-                          Pb__GangReply *reply, struct arena *arena)
+static void rotations_open(const struct control *c, struct rotations *rotations)
 {
-    size_t left = r->members.len;
-    _cleanup_bitset_ struct bitset *had = NULL;
-    uint32_t last = 0;
-    vec_foreach (&r->members, m)
-        last = m->id > last ? m->id : last;
-    had = bitset_new((size_t)last + 1);
-    reply->slots = arena_alloc(arena, sizeof(*reply->slots) * SLOTS_MOST);
-    while (left && reply->n_slots < SLOTS_MOST) {
-        reply->slots[reply->n_slots++] = describe_slot(c, who, r, arena);
-        vec_foreach (&r->members, m)
-            if (m->runs && !bitset_test(had, m->id)) {
-                bitset_set(had, m->id);
-                left--;
-            }
-        rotation_turn(r);
+    struct rotation r;
+    *rotations = (struct rotations){0};
+    for (size_t number = 0; gang_next_rotation(c, &number, &r);) {
+        drop_pinned(&r);
+        rotation_sort(&r);
+        rotations->members += r.members.len;
+        vec_push(&rotations->all, r);
     }
 }
 
+static void rotations_close(struct rotations *rotations)
+{
+    vec_foreach (&rotations->all, r)
+        rotation_done(r);
+    vec_done(&rotations->all);
+}
+
+static void list_members(struct control *c, const struct caller *who,
+                         const struct rotations *rotations, Pb__GangReply *reply,
+                         struct arena *arena)
+{
+    reply->members = arena_alloc(arena, sizeof(*reply->members) * (rotations->members + 1));
+    vec_foreach (&rotations->all, r)
+        vec_foreach (&r->members, m)
+            if (is_member_shown(c, who, m))
+                reply->members[reply->n_members++] = describe_member(c, m, arena);
+}
+
+/* All rotations switch at the same time. */
+static Pb__GangSlot *describe_slot(struct control *c, const struct caller *who,
+                                   const struct rotations *rotations, struct arena *arena)
+{
+    Pb__GangSlot *slot = arena_alloc(arena, sizeof(*slot));
+    pb__gang_slot__init(slot);
+    slot->job_id = arena_alloc(arena, sizeof(*slot->job_id) * (rotations->members + 1));
+    vec_foreach (&rotations->all, r)
+        vec_foreach (&r->members, m)
+            if (m->runs && is_member_shown(c, who, m))
+                slot->job_id[slot->n_job_id++] = m->id;
+    return slot;
+}
+
+static uint32_t find_last_id(const struct rotations *rotations)
+{
+    uint32_t last = 0;
+    vec_foreach (&rotations->all, r)
+        vec_foreach (&r->members, m)
+            last = m->id > last ? m->id : last;
+    return last;
+}
+
+/* The slots until each member has had one. */
+static void foresee_slots(struct control *c, const struct caller *who, struct rotations *rotations,
+                          Pb__GangReply *reply, struct arena *arena)
+{
+    size_t left = rotations->members;
+    _cleanup_bitset_ struct bitset *had = bitset_new((size_t)find_last_id(rotations) + 1);
+    reply->slots = arena_alloc(arena, sizeof(*reply->slots) * SLOTS_MOST);
+    while (left && reply->n_slots < SLOTS_MOST) {
+        reply->slots[reply->n_slots++] = describe_slot(c, who, rotations, arena);
+        vec_foreach (&rotations->all, r) {
+            vec_foreach (&r->members, m)
+                if (m->runs && !bitset_test(had, m->id)) {
+                    bitset_set(had, m->id);
+                    left--;
+                }
+            rotation_turn(r);
+        }
+    }
+}
 static void list_partitions(const struct control *c, Pb__GangReply *reply, struct arena *arena)
 {
     reply->partitions =
@@ -136,22 +193,18 @@ void control_list_gang(struct control *c, uint64_t call, const struct caller *wh
                        const Pb__Empty *r)
 {
     _cleanup_arena_ struct arena arena;
-    struct rotation rotation;
+    struct rotations rotations;
     Pb__GangReply reply = PB__GANG_REPLY__INIT;
     arena_init(&arena, 0);
-    gang_collect(c, &rotation);
-    rotation_settle(&rotation);
+    rotations_open(c, &rotations);
     SET(&reply, on, c->conf->gang);
     SET(&reply, slice_sec, c->conf->scheduler_time_slice_sec);
     int64_t left_ms = c->gang->switch_ms - control_mono(c);
     if (c->gang->switch_ms)
         SET(&reply, switch_ms, left_ms > 0 ? left_ms : 0);
-    reply.members = arena_alloc(&arena, sizeof(*reply.members) * (rotation.members.len + 1));
-    vec_foreach (&rotation.members, m)
-        if (is_member_shown(c, who, m))
-            reply.members[reply.n_members++] = describe_member(c, m, &arena);
-    foresee_slots(c, who, &rotation, &reply, &arena);
-    rotation_done(&rotation);
+    list_members(c, who, &rotations, &reply, &arena);
+    foresee_slots(c, who, &rotations, &reply, &arena);
+    rotations_close(&rotations);
     list_alone(c, who, &reply, &arena);
     list_partitions(c, &reply, &arena);
     c->env->reply(c->env->ctx, call, &reply.base);

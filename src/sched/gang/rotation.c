@@ -96,7 +96,7 @@ static int by_place(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void sort(struct rotation *r)
+void rotation_sort(struct rotation *r)
 {
     if (r->members.len)
         qsort(r->members.data, r->members.len, sizeof(r->members.data[0]), by_place);
@@ -127,11 +127,11 @@ static void admit(struct books *b, struct rotation *r, const bool *only)
 void rotation_turn(struct rotation *r)
 {
     struct books b;
-    sort(r);
+    rotation_sort(r);
     for (size_t i = 0, n = r->members.len; i < n; i++)
         if (r->members.data[i].runs)
             r->members.data[i].place = ++r->last;
-    sort(r);
+    rotation_sort(r);
     books_open(&b, r);
     take_pinned(&b, r);
     admit(&b, r, NULL);
@@ -142,7 +142,7 @@ void rotation_settle(struct rotation *r)
 {
     struct books b;
     const bool running = true, waiting = false;
-    sort(r);
+    rotation_sort(r);
     books_open(&b, r);
     admit(&b, r, &running);
     take_pinned(&b, r);

@@ -45,6 +45,7 @@ struct rotation_member *rotation_add(struct rotation *r, uint32_t id, uint64_t p
 void rotation_use_node(struct rotation_member *m, const struct rotation_use *use);
 void rotation_done(struct rotation *r);
 
+void rotation_sort(struct rotation *r); /* by place */
 /* Both leave the members sorted by place, with 'runs' as decided. Pinned members keep it. */
 void rotation_turn(struct rotation *r);
 void rotation_settle(struct rotation *r);
