@@ -435,26 +435,6 @@ def test_a_script_waits_for_the_nodes_of_all_components(make_cluster):
     c.stop()
 
 
-def test_inherited_options_are_in_the_records(het):
-    """HET-P01, P03, P06, P07, P14, P17, P21, P25, P28, P29, P34, P39, P44, P49, P51, P57, P58: component 1 has the value of component 0.
-    All of table 1.9, also what is in no listing, is in opt_component_test and opt_field_test."""
-    given = ("-A acct -b now+1hour --comment=hello --deadline=now+5hours -x n4 -J name --mem=200 --no-requeue --nice=7 -q q -t 9 --time-min=5 "
-             "--wckey=w -D /tmp")
-    plain, first, second = held(het, "-n1 : -n2 --wrap=true", f"-n1 {given} : -n2 --wrap=true", "-n1 --requeue : -n1 --wrap=true")
-    fields = {"Account": "acct", "Comment": "hello", "ExcNodeList": "n4", "JobName": "name", "MinMemoryNode": "200M", "Requeue": "0", "Nice": "7",
-              "QOS": "q", "TimeLimit": "00:09:00", "TimeMin": "00:05:00", "WCKey": "w", "WorkDir": "/tmp"}
-    for name, value in fields.items():
-        assert (first[0][name], first[1][name]) == (value, value), name
-        assert plain[1].get(name) != value, name
-    for name in ("EligibleTime", "Deadline"):
-        assert first[0][name] == first[1][name] != plain[1][name], name
-    assert [part["Reason"] for part in first.values()] == ["JobHeldUser", "JobHeldUser"]
-    assert (first[1]["NumTasks"], second[1]["Requeue"]) == ("2", "1")
-    job = submit(het, "--priority=77 -b now+1hour -n1 : -n1 --wrap=true")
-    assert [part["Priority"] for part in components(het, job).values()] == ["77", "77"]
-    het.run(f"scancel {job}").ok()
-
-
 def test_all_components_are_for_one_cluster(het):
     """HET-19, HET-96: another cluster is refused for all of them, and nothing is left; of this one all components are its jobs."""
     before = rows(het, "-t", "all")
