@@ -17,6 +17,7 @@
 #include "cmd/srun/run/run.h"
 #include "cmd/srun/run/spawns.h"
 #include "cmd/srun/run/terminal.h"
+#include "launch/messages.h"
 
 #define COMM_MAX 64
 
@@ -108,7 +109,7 @@ static void let_go(struct run *run, struct files *f)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    say_forget();
+    messages_forget();
     terminal_forget(run->terminal);
     run->terminal = NULL;
     input_leave(run->input);
@@ -141,7 +142,7 @@ static _Noreturn void leave_parent(struct run *run, const struct files *f, pid_t
     const char *out = f->name[0] != NULL ? f->name[0] : f->name[1];
     bool done = has_taken_over(word_fd);
 
-    say_finish();
+    messages_finish(-1);
 
     terminal_free(run->terminal);
     if (!done)

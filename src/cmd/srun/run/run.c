@@ -32,6 +32,7 @@
 #include "cmd/srun/run/terminal.h"
 #include "cmd/srun/run/x11.h"
 #include "launch/jobenv.h"
+#include "launch/messages.h"
 #include "launch/proctable.h"
 #include "launch/tasks.h"
 #include "proto/io.pb-c.h"
@@ -108,7 +109,7 @@ static void begin_end(struct run *run)
 static void check_over(struct run *run)
 {
     if (run->phase == RUN_ENDING && run->reported && !spawns_left(run->spawns) &&
-        (run->output == NULL || output_is_empty(run->output)) && say_is_empty())
+        (run->output == NULL || output_is_empty(run->output)) && messages_are_empty())
         stop_run(run);
 }
 
@@ -608,8 +609,9 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     int code;
 
     arena_init(&run.arena, 0);
-    say_from(run.loop,
-             &(struct sink_events){.on_drained = on_said, .on_broken = on_unsaid, .ctx = &run});
+    messages_queue(
+        run.loop, "srun",
+        &(struct sink_events){.on_drained = on_said, .on_broken = on_unsaid, .ctx = &run});
     run.limit_timer = loop_timer_new(run.loop, on_limit_timer, &run);
     run.abort_timer = loop_timer_new(run.loop, on_abort_timer, &run);
     if (options->x11 != NULL && x11_open(&run, options->x11, &run.x11, &err) < 0) {
@@ -629,7 +631,7 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     code = run.tasks != NULL ? tasks_exit_code(run.tasks) : 0;
     if (code < run.exit_code)
         code = run.exit_code;
-    say_finish();
+    messages_finish(-1);
     free_parts(&run);
     return code;
 }

@@ -10,6 +10,7 @@
 #include "cmd/srun/run/request.h"
 #include "cmd/srun/run/run.h"
 #include "cmd/srun/run/spawns.h"
+#include "launch/messages.h"
 
 #define TWICE_MS 1000
 
@@ -29,12 +30,12 @@ static void pass_on(struct run *run, int signo)
 static void end_signalled_step(struct signals *s, int signo)
 {
     if (s->run->aborting) {
-        say_hurry();
+        messages_hurry();
         s->run->on->force(s->run);
         return;
     }
     s->run->hurried = true;
-    say_hurry();
+    messages_hurry();
     if (signo == SIGINT)
         say_info("sending Ctrl-C to %s", s->run->step_name);
     say_info("forcing job termination");

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launch/messages.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+
+#define QUEUE_MAX (256u << 10)
+
+static struct loop *loop; /* NULL: lines are written at once, however long stderr takes */
+static const char *program;
+static struct sink *sink; /* of the first line on; NULL: none yet */
+static struct sink_events sink_events;
+static bool hurry;
+static unsigned lost;
+
+void messages_queue(struct loop *l, const char *name, const struct sink_events *events)
+{
+    loop = l;
+    program = name;
+    sink_events = *events;
+}
+
+void messages_hurry(void)
+{
+    hurry = true;
+}
+
+bool messages_are_empty(void)
+{
+    return sink == NULL || hurry || sink_backlog(sink) == 0;
+}
+
+void messages_forget(void)
+{
+    sink_free(take_ptr(sink));
+}
+
+static bool stderr_takes_bytes(int wait_ms)
+{
+    struct pollfd to = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    return poll(&to, 1, wait_ms) != 0;
+}
+
+/* Whoever does not read gets the first lines, and how many more there were. */
+static void queue_lines(const struct str *lines, const char *end)
+{
+    _cleanup_str_ struct str note = STR_INIT;
+
+    if (sink == NULL)
+        sink = sink_of_fd(loop, STDERR_FILENO, "stderr", &sink_events);
+    if (sink_backlog(sink) + lines->len > QUEUE_MAX) {
+        lost++;
+        return;
+    }
+    if (lost > 0) {
+        str_printf(&note, "%s: error: %u messages were lost while nobody read stderr%s", program,
+                   lost, end);
+        sink_write(sink, note.data, note.len);
+        lost = 0;
+    }
+    sink_write(sink, lines->data, lines->len);
+}
+
+void messages_write(const struct str *lines, const char *end)
+{
+    if (loop != NULL)
+        queue_lines(lines, end);
+    else if (!hurry || stderr_takes_bytes(0))
+        path_write_all(STDERR_FILENO, lines->data, lines->len);
+}
+
+/* For at most wait_ms, a pipe's room at a time. */
+static void write_while_taken(const struct str *rest, int64_t wait_ms)
+{
+    int64_t end_ms = loop_mono_ms() + wait_ms;
+
+    for (size_t done = 0; done < rest->len;) {
+        size_t len = rest->len - done < PIPE_BUF ? rest->len - done : PIPE_BUF;
+        int64_t left_ms = end_ms - loop_mono_ms();
+
+        if (!stderr_takes_bytes(left_ms > 0 ? (int)left_ms : 0) ||
+            path_write_all(STDERR_FILENO, rest->data + done, len) < 0)
+            return;
+        done += len;
+    }
+}
+
+void messages_finish(int64_t wait_ms)
+{
+    _cleanup_str_ struct str rest = STR_INIT;
+
+    loop = NULL;
+    if (sink != NULL && !hurry)
+        sink_take_rest(sink, &rest);
+    messages_forget();
+    if (wait_ms < 0)
+        path_write_all(STDERR_FILENO, rest.data, rest.len);
+    else
+        write_while_taken(&rest, wait_ms);
+}
