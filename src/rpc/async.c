@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A call to the controllers on the loop. */
+/* A call to the controllers on the event loop. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "rpc/probe.h"
 
 #define BUSY_PAUSE_MS 5
-#define MINT_PATIENCE_MS 2000 /* the loop stands still meanwhile; a local daemon takes 0.1 ms */
+#define MINT_PATIENCE_MS 2000 /* the loop is blocked meanwhile; a local daemon takes 0.1 ms */
 
 struct rpc_async {
     struct loop *loop;
@@ -22,23 +22,23 @@ struct rpc_async {
     struct rpc_io *io;
     const struct rpc_info *rpc;
     struct str body;
-    struct str tried;  /* where in this round, and what came of it */
-    struct str before; /* the same of the round before */
+    struct str tried;  /* the places tried in this round, and the result of each */
+    struct str before; /* the same for the previous round */
     struct rpc_place *places;
     size_t place, place_count, tcp_count;
     char place_text[RPC_PLACE_TEXT_MAX];
     unsigned round;
-    bool again;      /* a place may answer better in the next round */
-    int64_t find_ms; /* until when a controller that leads is looked for */
+    bool again;      /* a place may answer in the next round */
+    int64_t find_ms; /* time until which a leading controller is searched for */
     int64_t pause_ms, hedge_ms;
-    int64_t own_ms; /* the time that the caller has not set himself; 0: he has */
+    int64_t own_ms; /* default time limit, if the caller has set none; 0: the caller has set one */
     struct rpc_patience patience;
     struct loop_timer *step, *limit, *hedge;
     struct rpc_dial *dial;
     struct rpc_once *once;
     struct rpc_probe *probe;
     struct rpc_kept *kept; /* NULL: the connection is closed after the call */
-    bool on_kept;          /* the request went over the connection of an earlier call */
+    bool on_kept;          /* the request was sent over the connection of an earlier call */
     rpc_done_fn *done;
     void *ctx;
 };
@@ -118,13 +118,15 @@ static void finish_call(struct rpc_async *a, int code, const ProtobufCMessage *r
     done(ctx, code, reply, err);
 }
 
-/* Whether time ended within a later round, in which failures tell of the clock, not of places. */
+/* Whether the time ended in a later round, whose failures are caused by the deadline and not by
+   the places. */
 static bool ran_out(const struct rpc_async *a)
 {
     return a->round > 0 && loop_mono_ms() >= a->find_ms;
 }
 
-/* What the places have said: in a round without time, or without a word, what they said before. */
+/* Returns the results of this round, or of the previous round if this one ran out of time or has
+   no results. */
 static const char *text_of_tries(const struct rpc_async *a)
 {
     return str_cstr((ran_out(a) || !a->tried.len) && a->before.len ? &a->before : &a->tried);
@@ -143,7 +145,7 @@ static void on_async_limit(void *ctx)
     struct rpc_async *a = ctx;
     struct err err;
 
-    if (!a->once && ran_out(a)) { /* nobody is being asked */
+    if (!a->once && ran_out(a)) { /* no place is being asked */
         fail_to_find(a);
         return;
     }
@@ -155,7 +157,7 @@ static void on_async_limit(void *ctx)
     finish_call(a, err.code, NULL, &err);
 }
 
-/* Lets go of the place that is being asked. */
+/* Drops the connection to the place that is being asked. */
 static void leave_target(struct rpc_async *a)
 {
     rpc_dial_drop(take_ptr(a->dial));
@@ -174,7 +176,7 @@ static void next_place(struct rpc_async *a, const char *why)
     loop_timer_set(a->step, 0);
 }
 
-/* It is asked again here, in its time. */
+/* Repeats the request at the same place after the requested pause. */
 static void wait_patiently(struct rpc_async *a, const char *why)
 {
     int64_t pause_ms = rpc_patience_next(&a->patience, why);
@@ -233,7 +235,8 @@ static void on_probed(void *ctx, const struct conf_host *leader, const char *tri
     loop_timer_set(a->hedge, a->hedge_ms);
 }
 
-/* No answer yet: has another one taken over? One that is only slow still leads. */
+/* There is no answer yet: checks whether another controller has taken over. A controller that is
+   only slow still leads. */
 static void on_hedge(void *ctx)
 {
     struct rpc_async *a = ctx;
@@ -283,11 +286,11 @@ static void on_async_dialled(void *ctx, int fd, size_t target, const struct rpc_
     }
     if (a->tcp_count > 1 && err->code == -ERR_TIMEOUT)
         a->again = true;
-    a->place_text[0] = '\0'; /* the reason names it */
+    a->place_text[0] = '\0'; /* the failure text names the place already */
     next_place(a, err->text);
 }
 
-/* False: there is none for this place that is still open. */
+/* Uses the kept connection. Returns false if there is none to this place that is still open. */
 static bool take_kept(struct rpc_async *a, struct rpc_wire *w)
 {
     if (!a->kept || a->kept->place != a->place)
@@ -337,7 +340,8 @@ static void try_address(struct rpc_async *a)
                              on_async_dialled, a);
 }
 
-/* All places were tried. While one of them may take over soon they are asked again. */
+/* Ends a round in which all places were tried. If one of them may take over soon, another round
+   follows. */
 static void end_round(struct rpc_async *a)
 {
     if (a->again && loop_mono_ms() + a->pause_ms < a->find_ms) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A caller's way in: connection, identity, rights, request. */
+/* The path of a caller's input: connection, identity, permissions, request. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "base/mem.h"
 #include "rpc/server_priv.h"
 
-#define HTTP_QUEUED_MAX (32u << 20) /* of all output: then HTTP waits for better times */
+/* Bytes of all output queues, above which HTTP requests are refused. */
+#define HTTP_QUEUED_MAX (32u << 20)
 
 static const struct rpc_conn_ops caller_ops;
 
@@ -28,7 +29,8 @@ static unsigned roles_of(const struct rpc_server *s, uid_t uid, bool local)
     return roles;
 }
 
-/* Tells why, as far as the socket takes it at once, and hangs up: it costs us nothing to keep. */
+/* Sends the reason as far as the socket accepts it at once, and closes the connection, so a
+   refusal keeps no state. */
 static void turn_away(struct rpc_server *s, int fd, const char *peer, const char *why)
 {
     _cleanup_str_ struct str body = STR_INIT, frame = STR_INIT;
@@ -38,7 +40,7 @@ static void turn_away(struct rpc_server *s, int fd, const char *peer, const char
     h.body_len = (uint32_t)body.len;
     rpc_frame_append(&frame, &h, NULL, body.data);
     if (send(fd, frame.data, frame.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        /* It hung up first, or does not read: either way it is turned away. */
+        /* The caller closed first or does not read; the connection is closed either way. */
     }
     close(fd);
     rpc_server_refused(s, peer, why);
@@ -72,7 +74,8 @@ static void new_local(struct rpc_caller *who, int fd)
     }
     c = add_caller(who, fd);
     rpc_quota_payer(c, c->who.uid);
-    if (c->server->opt.refuse_plain) /* who does not prove itself is nobody's idle command */
+    /* A peer that does not authenticate may not hold a connection. */
+    if (c->server->opt.refuse_plain)
         rpc_conn_expire(c->conn, RPC_STRANGER_TIMEOUT_MS);
 }
 
@@ -91,7 +94,7 @@ void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_a
     rpc_quota_stranger(c, addr);
 }
 
-/* The record alone; its connection is closed or given away. */
+/* Frees the record only; its connection is already closed or has another owner. */
 static void free_caller(struct rpc_caller *c)
 {
     DL_DELETE(c->server->callers, c);
@@ -103,7 +106,7 @@ static void free_caller(struct rpc_caller *c)
 void rpc_caller_free(struct rpc_caller *c)
 {
     if (c->session) {
-        rpc_session_free(c->session); /* forgets it through released */
+        rpc_session_free(c->session); /* calls released(), which forgets the session */
         return;
     }
     rpc_conn_free(take_ptr(c->conn));
@@ -166,7 +169,7 @@ static int begin_session(struct rpc_caller *c, const struct rpc_frame *f, struct
 
     if (c->open)
         return err_set(err, -ERR_PROTOCOL, "a session begins on a connection of its own");
-    if (s->no_sessions.code) { /* nothing is wrong with it: not for the log */
+    if (s->no_sessions.code) { /* the peer did nothing wrong, so this is not logged */
         rpc_caller_answer_error(c, f->header, s->no_sessions.code, s->no_sessions.text);
         rpc_conn_finish(c->conn);
         return 0;
@@ -180,8 +183,9 @@ static int begin_session(struct rpc_caller *c, const struct rpc_frame *f, struct
 
 /* Requests. */
 
-/* More of a request: under the key that its token gave. Of one that is over meanwhile it is read
- * and forgotten, if this is a user at all. */
+/* Checks the header of a further frame of a request, under the key from the request's token. If
+ * the request has ended, the frame is read and dropped, provided that the caller is an
+ * authenticated user. */
 static int on_more_head(struct rpc_caller *c, const struct rpc_header *h, struct err *err)
 {
     const struct rpc_call *call = rpc_call_of(c, h->id);
@@ -195,7 +199,7 @@ static int on_more_head(struct rpc_caller *c, const struct rpc_header *h, struct
     return 0;
 }
 
-/* All but the body; who asked for the token pays for what is read. */
+/* Checks the frame except for its body. The user of the token is charged for the input. */
 static int check_token(struct rpc_caller *c, const struct rpc_frame *f, struct err *err)
 {
     struct rpc_server *s = c->server;
@@ -235,7 +239,7 @@ static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
     rc = c->bearer ? 0 : check_token(c, f, err);
     if (rc < 0)
         return rc;
-    if (c->open == 0) /* the message has a deadline of its own */
+    if (c->open == 0) /* the message has its own deadline */
         rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS);
     return 0;
 }
@@ -264,7 +268,8 @@ static int identify_caller(struct rpc_caller *c, const struct rpc_frame *f, unsi
     return rpc_quota_user(c, *roles, err);
 }
 
-/* Answered, told to the owner, and the connection goes on: the frame was well-formed. */
+/* Refuses a well-formed request: replies with the error and reports it; the connection stays
+   open. */
 static void deny_request(struct rpc_caller *c, const struct rpc_frame *f, int code,
                          const char *text)
 {
@@ -296,7 +301,8 @@ static void handle_request(struct rpc_caller *c, const struct rpc_frame *f, unsi
     s->events.on_request(s->events.ctx, &request);
 }
 
-/* A token is for a request that is counted where it goes. */
+/* Whether the user exceeds the rate limit. Requests for tokens are exempt: the request that uses
+   the token is counted. */
 static bool is_too_often(struct rpc_server *s, const struct rpc_info *rpc, unsigned roles,
                          uid_t uid)
 {
@@ -357,7 +363,7 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
         deny_request(c, f, -ERR_BUSY, "too many open requests on one connection");
         return 0;
     }
-    /* Only now: what was refused above takes no entry of the replay memory. */
+    /* The check comes last, so that a refused request takes no entry of the replay memory. */
     rc = rpc_caller_is_proved(c) ? 0
                                  : auth_token_use(f->token, loop_wall_ms(), c->server->replay, err);
     if (rc < 0)
@@ -424,7 +430,7 @@ static void on_drained(void *owner)
     rpc_calls_drained(c);
 }
 
-/* It may wait for answers with its own direction shut. */
+/* The peer may wait for replies after it has shut down its sending side. */
 static bool on_ended(void *owner)
 {
     struct rpc_caller *c = owner;

@@ -39,8 +39,9 @@ void rpc_channel_free(struct rpc_channel *ch)
     free(ch);
 }
 
-/* The hello's header, the name of the key and a token go in clear. As the prologue they are part of
- * what both sides prove: nobody can alter the version, a flag or a claim on the way. */
+/* Header, key name and token of the hello are sent in clear text. They are the prologue of the
+ * handshake, so both sides prove them, and an attacker cannot alter the version, a flag or a
+ * claim. */
 #define PROLOGUE_SIZE (RPC_HEADER_SIZE + AUTH_NOISE_ID_SIZE) /* without a token */
 
 static struct auth_noise_start make_noise_start(const struct auth_noise_key *k, const void *hello,
@@ -77,8 +78,8 @@ static int refuse_unproven(struct err *err)
                    err_text(ERR_UNPROVEN));
 }
 
-/* A refusal in clear: nobody has proved anything. Only what a server says to strangers is believed
- * to be that, and anybody could say it. */
+/* A refusal in clear text, which is not authenticated. It is accepted only if it is an error that
+ * servers send to unauthenticated callers; anybody could forge it. */
 static int take_refusal(const struct rpc_header *h, const uint8_t *data, size_t len,
                         struct err *err)
 {
@@ -115,7 +116,8 @@ int rpc_channel_answered(struct rpc_channel *ch, const uint8_t *data, size_t len
     return RPC_CHANNEL_REPLY_SIZE;
 }
 
-/* Of what the caller says that he knows: the cluster key, or the signature of his token. */
+/* Derives the key from what the caller claims to know: the cluster key, or the signature of its
+   token. */
 static void derive_key(const struct rpc_channel_keys *keys, const uint8_t *id, size_t jwt_len,
                        struct auth_noise_key *k)
 {
@@ -133,7 +135,7 @@ static void derive_key(const struct rpc_channel_keys *keys, const uint8_t *id, s
     auth_key_done(&secret);
 }
 
-/* The header of the caller's first frame. */
+/* Checks the header of the caller's first frame. */
 static int check_hello(const struct rpc_channel_keys *keys, const struct rpc_header *h,
                        struct err *err)
 {

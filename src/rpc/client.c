@@ -21,27 +21,27 @@ struct rpc_client {
     struct rpc_place *places;
     size_t place_count, tcp_count;
     struct rpc_wire wire;
-    size_t place; /* of the connection */
+    size_t place; /* place of the open connection */
     size_t leader;
     uint64_t last_id;
 };
 
-#define LATE_PART 4 /* of the time to find a controller */
+#define LATE_PART 4 /* this fraction of the time for finding a controller */
 
-/* One call, as far as it does not depend on where it goes. */
+/* The state of one call that does not depend on the place it is sent to. */
 struct call {
     struct rpc_client *client;
     const struct rpc_info *rpc;
     struct str body;
-    int64_t find_ms;     /* until when a controller that leads is looked for */
-    int64_t late_ms;     /* after the first round nothing is sent from then on */
-    int64_t deadline_ms; /* of the whole call, or of each part of a stream */
+    int64_t find_ms;     /* time until which a leading controller is searched for */
+    int64_t late_ms;     /* after the first round nothing is sent later than this */
+    int64_t deadline_ms; /* of the whole call, or of each part of a streamed reply */
     struct rpc_header sent;
-    struct str tried;  /* where, and what came of it */
-    struct str before; /* the same of the round before */
+    struct str tried;  /* the places tried, and the result of each */
+    struct str before; /* the same for the previous round */
     unsigned round;
-    bool limited; /* the caller has set the time */
-    bool again;   /* a place may answer better in the next round */
+    bool limited; /* the caller has set a time limit */
+    bool again;   /* a place may answer in the next round */
 };
 
 struct rpc_client *rpc_client_new(const struct conf *conf)
@@ -116,7 +116,8 @@ static int send_call_request(struct call *q, struct err *err)
     return rc;
 }
 
-/* Whether the place says that it leads. Its answer, or why there is none, is noted. */
+/* Whether the place says that it leads. Its answer, or the reason why there is none, is
+   recorded. */
 static bool place_leads(struct call *q, const struct rpc_place *p)
 {
     struct rpc_client probe = {.conf = q->client->conf,
@@ -151,7 +152,8 @@ static bool place_leads(struct call *q, const struct rpc_place *p)
     return primary;
 }
 
-/* Another host's controller that leads; PLACE_NONE: there is none, or the answer has come. */
+/* Finds a leading controller on another host; PLACE_NONE: there is none, or the answer has
+   arrived. */
 static size_t find_leader(struct call *q)
 {
     const struct rpc_client *c = q->client;
@@ -170,14 +172,16 @@ static int receive_answer(struct call *q, struct rpc_header *h, const uint8_t **
     struct rpc_client *c = q->client;
     int rc = rpc_wire_answer(&c->wire, &q->sent, h, body, q->deadline_ms, err);
 
-    /* Nobody else can be asked: callers that repeat a lost request wait until this one is back. */
+    /* There is no other controller: callers that repeat a lost request wait until this one is
+       back. */
     if (rc == -ECONNRESET && c->conf->controllers.len == 1)
         rc = err_set(err, -ERR_CLOSED, "%s", err_text(ERR_CLOSED));
     return rc;
 }
 
-/* The answer. While it does not come, the other controllers are asked whether one of them has taken
- * over: MOVED. One that is only slow still leads, and is waited for. */
+/* Receives the answer. While it is missing, the other controllers are asked whether one of them
+ * has taken over; returns MOVED if so. A controller that is only slow still leads, and the call
+ * keeps waiting for it. */
 static int receive_or_move(struct call *q, struct rpc_header *h, const uint8_t **body,
                            struct err *err)
 {
@@ -216,7 +220,8 @@ static int reach_place(struct call *q, size_t place, struct err *err)
     return rc;
 }
 
-/* Request and answer at the place that is connected, or where it leads to. */
+/* Sends the request and receives the answer at the connected place, or at the place it redirects
+   to. */
 static int exchange_there(struct call *q, struct rpc_header *h, const uint8_t **body,
                           struct err *err)
 {
@@ -229,26 +234,29 @@ static int exchange_there(struct call *q, struct rpc_header *h, const uint8_t **
     return rc ? rc : exchange_frames(q, h, body, err);
 }
 
-/* Whether time ended within a later round, in which failures tell of the clock, not of places. */
+/* Whether the time ended in a later round, whose failures are caused by the deadline and not by
+   the places. */
 static bool ran_out(const struct call *q)
 {
     return q->round > 0 && rpc_wire_now_ms() >= q->find_ms;
 }
 
-/* Too little time is left for an answer: who is asked now and refuses too late has, for all that is
- * known, done it. */
+/* Whether too little time is left for an answer: if a controller refused the request after the
+ * deadline, the caller would have to assume that it was executed. */
 static bool is_late(const struct call *q)
 {
     return q->round > 0 && rpc_wire_now_ms() >= q->late_ms;
 }
 
-/* What the places have said: in a round without time, or without a word, what they said before. */
+/* Returns the results of this round, or of the previous round if this one ran out of time or has
+   no results. */
 static const char *text_of_tries(const struct call *q)
 {
     return str_cstr((ran_out(q) || !q->tried.len) && q->before.len ? &q->before : &q->tried);
 }
 
-/* The request at one place; *done: it was answered, or failed in a way to be reported. */
+/* Sends the request to one place. Sets *done if the call is answered, or failed with an error to
+   report. */
 static int try_place(struct call *q, size_t place, bool kept, struct rpc_header *h,
                      const uint8_t **body, bool *done, struct err *err)
 {
@@ -260,7 +268,7 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
 
     *done = false;
     if (rc < 0 && p->local && (rc == -ENOENT || rc == -ECONNREFUSED))
-        return 0; /* the controller is not on this host: nothing to tell */
+        return 0; /* the controller is not on this host: nothing to report */
     rpc_place_text(c->conf, p, where);
     if (rc == 0) {
         rc = exchange_there(q, h, body, &why);
@@ -280,8 +288,8 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
     return rc;
 }
 
-/* The request at the first place that is there and leads. While one is there that may take over
- * soon, all are asked again. */
+/* Sends the request to the first place that is reachable and leads. While a reachable one may take
+ * over soon, all places are asked again. */
 static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t **body,
                              struct err *err)
 {
@@ -298,7 +306,7 @@ static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t
         for (; place < c->place_count && !is_late(q); place++, kept = false) {
             bool done;
             int rc = try_place(q, place, kept, h, body, &done, err);
-            if (done && !(rc == -ERR_AUTH && ran_out(q))) /* no time was left to get a token */
+            if (done && !(rc == -ERR_AUTH && ran_out(q))) /* no time was left to obtain a token */
                 return rc;
         }
         if (!q->again || rpc_wire_now_ms() + pause >= q->late_ms)
@@ -315,7 +323,8 @@ static int64_t patience_of(const struct conf *conf)
     return conf->message_timeout_sec * 1000;
 }
 
-/* The same, for as long as the controller asks for patience: it has done nothing of it yet. */
+/* Like exchange_anywhere(), repeated for as long as the controller replies ERR_BACKOFF; a
+   controller that does so has not executed anything. */
 static int exchange_patiently(struct call *q, struct rpc_header *h, const uint8_t **body,
                               struct err *err)
 {
@@ -372,7 +381,7 @@ int rpc_call(struct rpc_client *c, enum rpc_number number, const ProtobufCMessag
         rc = exchange_patiently(&q, &h, &body, &why);
         if (rc == 0 && h.flags & RPC_FLAG_MORE)
             rc = err_set(&why, -ERR_PROTOCOL, "an answer in parts where one was expected");
-        /* After a refusal the connection is in order, after anything else it may not be. */
+        /* After a refusal the connection is usable; after any other failure it may not be. */
         if (rc < 0 &&
             (rc == -ERR_TIMEOUT || rc == -ERR_CLOSED || rc == -ERR_PROTOCOL || rc == -ERR_UNPROVEN))
             drop_connection(c);
@@ -402,7 +411,7 @@ static int give_part(const struct call *q, const uint8_t *body, size_t len, stru
     return part(ctx, message, err);
 }
 
-/* The parts live in 'kept', or without it until the next one. */
+/* The parts are allocated in 'kept'; without it each part is freed before the next. */
 static int call_stream(struct rpc_client *c, enum rpc_number number,
                        const ProtobufCMessage *request, struct arena *kept, rpc_part_fn *part,
                        void *ctx, struct err *err)

@@ -16,8 +16,9 @@
 #include "rpc/rpc.h"
 #include "rpc/session.h"
 
-#define OUT_KEEP (16u << 10) /* an empty output buffer up to this size is kept; */
-#define SPARE_MAX (2u << 20) /* one up to this size serves the next connection that needs one */
+#define OUT_KEEP (16u << 10) /* an empty output buffer of up to this size is kept */
+/* An empty buffer of up to this size is reused by the next connection. */
+#define SPARE_MAX (2u << 20)
 
 static void on_flush(void *ctx);
 
@@ -27,7 +28,8 @@ struct rpc_io *rpc_io_new(struct loop *l)
 
     io->loop = l;
     io->refs = 1;
-    io->scratch = malloc(SCRATCH_SIZE); /* not zeroed: pages nobody reads into cost nothing */
+    /* Not zeroed: pages that are never written take no memory. */
+    io->scratch = malloc(SCRATCH_SIZE);
     if (!io->scratch)
         io->scratch = mem_alloc(SCRATCH_SIZE);
     io->flush_timer = loop_timer_new(l, on_flush, io);
@@ -98,13 +100,14 @@ size_t rpc_conn_backlog(const struct rpc_conn *c)
     return plain_backlog(c) + sealed_backlog(c);
 }
 
-/* Some of the backlog may go now. */
+/* Whether queued output may be written now. */
 static bool may_send(const struct rpc_conn *c)
 {
     return sealed_backlog(c) || (plain_backlog(c) && c->form != FORM_CALLED);
 }
 
-/* What the kernel has taken for a process of this host stays there for it, whoever closes. */
+/* Whether the socket is a UNIX socket. Data that the kernel has accepted on a UNIX socket stays
+   readable after the sender has closed. */
 static bool is_unix(int fd)
 {
     int domain = 0;
@@ -135,7 +138,7 @@ void rpc_conn_set_events(struct rpc_conn *c)
 {
     unsigned events = 0;
 
-    /* While lingering, reading goes on to see the other side's end. */
+    /* A lingering connection keeps reading to see the end of the peer's data. */
     if (!c->paused && !c->ended && (!c->finishing || c->shut))
         events |= LOOP_READ;
     if (may_send(c) && c->stalled_since)
@@ -265,8 +268,8 @@ void rpc_conn_report_closed(struct rpc_conn *c, int code, const char *text)
     c->ops->on_closed(c->owner, &why);
 }
 
-/* A stream fills and empties a large buffer many thousand times in a second. Given back to the
- * kernel each time, its pages would cost a tenth of the CPU time that the stream takes. */
+/* A stream fills and empties a large buffer many thousand times per second. Returning its pages to
+ * the kernel each time would cost a tenth of the stream's CPU time. */
 static void drop_buffer(struct rpc_io *io, struct str *s)
 {
     if (s->room <= io->spare.room || s->room > SPARE_MAX) {
@@ -302,12 +305,12 @@ static void out_sent(struct rpc_conn *c, size_t n)
     }
 }
 
-/* As send(). */
 bool rpc_conn_is_encrypted(const struct rpc_conn *c)
 {
     return c->form == FORM_RECORDS;
 }
 
+/* Like send(). */
 static ssize_t send_sealed(struct rpc_conn *c)
 {
     ssize_t n = send(c->fd, c->sealed_out.data + c->sealed_pos, sealed_backlog(c), MSG_NOSIGNAL);
@@ -323,7 +326,8 @@ static ssize_t send_sealed(struct rpc_conn *c)
     return n;
 }
 
-/* The same: the next records. What the kernel does not take is kept, and nothing else. */
+/* Like send_sealed(), but writes the next records. Only bytes that the kernel does not accept are
+   kept. */
 static ssize_t send_records(struct rpc_conn *c)
 {
     const size_t most =
@@ -359,7 +363,7 @@ static ssize_t send_some(struct rpc_conn *c)
     return n;
 }
 
-/* What has gone makes room before more is taken. */
+/* Drops the bytes already sent before it grows the buffer. */
 static void out_reserve(struct rpc_conn *c, size_t more)
 {
     if (c->out_pos && c->out.room - c->out.len <= more) {
@@ -369,7 +373,8 @@ static void out_reserve(struct rpc_conn *c, size_t more)
     reserve_buffer(c->io, &c->out, more);
 }
 
-/* Everything that was queued is with the kernel: say so to the other side, and wait for its end. */
+/* The kernel has accepted all queued output: shuts down the sending side and waits for the peer's
+   end. */
 static void start_linger(struct rpc_conn *c)
 {
     c->shut = true;
@@ -396,7 +401,7 @@ static void flush_conn(struct rpc_conn *c)
                                    strerror(e));
             return;
         }
-        if (n < 0) { /* the peer does not read: keep no memory beyond its backlog */
+        if (n < 0) { /* the peer does not read: keep no memory except its backlog */
             str_done(&c->io->spare);
             break;
         }
@@ -469,7 +474,7 @@ void rpc_conn_finish(struct rpc_conn *c)
         return;
     c->finishing = true;
     c->paused = false;
-    if (c->form == FORM_CALLED) /* it will never go */
+    if (c->form == FORM_CALLED) /* this output will never be sent */
         out_sent(c, plain_backlog(c));
     rpc_conn_read_drop(c);
     rpc_conn_set_events(c);
@@ -500,7 +505,7 @@ bool rpc_conn_has_ended(const struct rpc_conn *c)
            (poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-/* What a connection has to do besides reading. */
+/* Does the work of a connection except reading. */
 static void serve_conn(struct rpc_conn *c)
 {
     clear_pending(c);
@@ -516,7 +521,7 @@ static void on_ready(void *ctx, int fd, unsigned ready)
     rpc_conn_enter(c);
     if (ready & LOOP_READ && c->events & LOOP_READ)
         rpc_conn_read(c);
-    /* What the handlers answered goes at once, in one write. */
+    /* All replies of the handlers are sent at once, with one system call. */
     if (ready & LOOP_WRITE || c->is_pending)
         serve_conn(c);
     rpc_conn_leave(c);
@@ -532,7 +537,7 @@ void rpc_conn_pause(struct rpc_conn *c, bool paused)
     } else if (c->in.len || c->records.len) {
         c->frame_deadline = loop_mono_ms() + RPC_READ_TIMEOUT_MS;
         rpc_conn_sweep_add(c);
-        set_pending(c); /* complete frames may wait among the bytes held */
+        set_pending(c); /* the held-back bytes may have complete frames */
     }
     rpc_conn_set_events(c);
 }
@@ -545,7 +550,7 @@ static void on_flush(void *ctx)
 
     io->refs++;
     io->flush_armed = false;
-    /* Callbacks may queue more, on any connection: that is the next turn's. */
+    /* Callbacks may queue output on any connection; it is sent in the next turn. */
     DL_COUNT(io->pending, c, count);
     while (count-- && io->pending) {
         c = io->pending;

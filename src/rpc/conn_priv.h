@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A connection's own structures, shared by conn.c, conn_read.c and conn_sweep.c; for nobody else.
+ * The structures of a connection, shared by conn.c, conn_read.c and conn_sweep.c only.
  *
- * A callback of the owner may free the connection: whoever calls one looks at 'dead' and 'fd'
- * before it goes on, or stands between rpc_conn_enter() and rpc_conn_leave().
+ * A callback of the owner may free the connection. Code that calls one therefore checks 'dead' and
+ * 'fd' afterwards, or runs between rpc_conn_enter() and rpc_conn_leave().
  */
 #pragma once
 
@@ -11,29 +11,30 @@
 #include "rpc/conn.h"
 
 #define SCRATCH_SIZE (64u << 10)
-#define LINGER_MS 2000       /* for the other side to read why it was refused, */
-#define LINGER_LONG_MS 60000 /* or what must not be lost */
+#define LINGER_MS 2000       /* time for the peer to read why it was refused */
+#define LINGER_LONG_MS 60000 /* the same when the output must not be lost */
 
 struct rpc_io {
     struct loop *loop;
-    /* Everybody reads into this, and seals records in it; only what is incomplete is kept
-     * elsewhere. What was read is done with before anything is sent. */
+    /* The buffer that all connections read into and encrypt records in; only incomplete input is
+     * copied elsewhere. Input in it is processed completely before output is sent. */
     uint8_t *scratch;
     struct loop_timer *flush_timer, *sweep_timer;
-    struct rpc_conn *pending; /* have output, or input that was held back; served once per turn */
-    struct rpc_conn *timed;   /* have some deadline */
-    struct rpc_conn *cursor;  /* the next one of a sweep */
+    /* Connections with output or held-back input; each is served once per turn. */
+    struct rpc_conn *pending;
+    struct rpc_conn *timed;  /* connections with a deadline */
+    struct rpc_conn *cursor; /* the next connection of a running sweep */
     bool flush_armed, sweep_armed;
     struct str spare;    /* an empty output buffer to reuse; freed by the next sweep */
-    unsigned refs;       /* its owner, its connections, and the functions at work on it */
-    size_t held, queued; /* bytes of all incomplete frames in shares; of all outputs */
+    unsigned refs;       /* references by the owner, the connections, and running functions */
+    size_t held, queued; /* bytes of all incomplete frames in shares; bytes of all output queues */
 };
 
-/* What the bytes of a connection are. */
+/* The encoding of a connection's bytes. */
 enum rpc_conn_form {
     FORM_PLAIN,    /* frames */
-    FORM_CALLED,   /* the other side's answer to our hello is awaited; output waits, too */
-    FORM_ACCEPTED, /* the other side's first bytes are awaited; output is frames */
+    FORM_CALLED,   /* waiting for the reply to our hello; output waits, too */
+    FORM_ACCEPTED, /* waiting for the peer's first bytes; output is plain frames */
     FORM_RECORDS,
 };
 
@@ -49,28 +50,31 @@ struct rpc_conn {
     enum rpc_conn_form form;
     struct rpc_channel *channel;
     const struct rpc_channel_keys *accept_keys; /* FORM_ACCEPTED */
-    struct str records; /* an incomplete record, or what comes before records */
+    struct str records; /* an incomplete record, or input before the first record */
 
     struct str in; /* an incomplete frame, empty between frames */
     struct rpc_share *share;
-    size_t held; /* of 'in' and 'records', as counted in share and io */
+    size_t held; /* bytes of 'in' and 'records' that are accounted to share and io */
     struct rpc_header header;
     bool header_ok, token_ok;
-    bool takes_http; /* no frame has come yet, and an HTTP request may come instead */
-    int64_t frame_deadline, expire_at, stalled_since, linger_until; /* mono ms; 0: none */
+    bool takes_http; /* no frame has been received yet, and an HTTP request is accepted instead */
+    /* loop_mono_ms() times; 0: none */
+    int64_t frame_deadline, expire_at, stalled_since, linger_until;
 
     struct str out;
     size_t out_pos;
-    struct str sealed_out; /* records, and what comes before them; goes first */
+    /* Records and the channel's hello or reply; written before other output. */
+    struct str sealed_out;
     size_t sealed_pos;
 
     bool dead;      /* freed by its owner while 'busy' */
-    bool refused;   /* takes no more frames */
-    bool finishing; /* writes, then lingers */
-    bool ended;     /* the other side sends nothing more, and was not gone when last looked */
-    bool shut;      /* lingers */
+    bool refused;   /* accepts no further frames */
+    bool finishing; /* writes the rest of its output, then lingers */
+    /* The peer has shut down its sending side, and was not gone at the last check. */
+    bool ended;
+    bool shut; /* our sending side is shut down; lingers */
     bool paused, is_pending, is_timed, may_stall;
-    unsigned busy;                            /* functions at work on it */
+    unsigned busy;                            /* number of functions that use it at the moment */
     struct rpc_conn *prev, *next;             /* in io->pending */
     struct rpc_conn *timed_prev, *timed_next; /* in io->timed */
 };
@@ -81,29 +85,30 @@ static inline void rpc_conn_enter(struct rpc_conn *c)
 {
     c->busy++;
 }
-bool rpc_conn_leave(struct rpc_conn *c); /* false: it is gone */
+bool rpc_conn_leave(struct rpc_conn *c); /* false: it was freed */
 void rpc_conn_set_events(struct rpc_conn *c);
-/* The last word about a connection; the owner frees it. */
+/* Reports the end of the connection to the owner, which frees the connection. */
 void rpc_conn_report_closed(struct rpc_conn *c, int code, const char *text);
-/* Whether the other side has closed altogether: a local one shows it at once, one over TCP when it
- * answers a probe or our bytes with a reset. */
+/* Whether the peer has closed both directions. A local peer's close is visible at once; a TCP
+ * peer's when its host answers a probe or our bytes with a reset. */
 bool rpc_conn_hung_up(const struct rpc_conn *c);
 
-/* The channel is open: what is sent next is records, behind a reply of so many bytes. */
+/* The channel is open: further output is sent in records, after a reply of len bytes. */
 void rpc_conn_set_records(struct rpc_conn *c, const uint8_t *reply, size_t len);
 
-/* conn_read.c: bytes become frames. */
+/* conn_read.c: splits input into frames. */
 static inline bool rpc_conn_takes_frames(const struct rpc_conn *c)
 {
     return !c->dead && !c->refused && !c->finishing && !c->paused && c->fd >= 0;
 }
-void rpc_conn_read(struct rpc_conn *c);      /* from the descriptor, which is ready */
-void rpc_conn_read_held(struct rpc_conn *c); /* what came before a pause, which is over */
-/* What was read of a frame that will not become complete. */
+void rpc_conn_read(struct rpc_conn *c); /* reads from the descriptor, which is ready */
+/* Processes input that was held back during a pause. */
+void rpc_conn_read_held(struct rpc_conn *c);
+/* Drops the partly read frame, which will not be completed. */
 void rpc_conn_read_drop(struct rpc_conn *c);
 
-/* conn_sweep.c: a connection with a deadline is on its list until it has none. */
+/* conn_sweep.c: a connection is on the list of timed connections while it has a deadline. */
 void rpc_conn_sweep_add(struct rpc_conn *c);
 void rpc_conn_sweep_arm(struct rpc_io *io);
 void rpc_conn_sweep_remove(struct rpc_conn *c);
-void rpc_conn_sweep(void *io); /* on its timer */
+void rpc_conn_sweep(void *io); /* timer callback */

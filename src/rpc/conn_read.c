@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Input: bytes become frames, and what is kept of one that is not complete is bounded. */
+/* Input: splits bytes into frames, and limits the memory of incomplete frames. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,8 +7,8 @@
 #include "rpc/conn_priv.h"
 #include "rpc/rpc.h"
 
-#define READ_MAX (256u << 10) /* at a time, of a long frame */
-#define READS_PER_EVENT 4     /* then the others have their turn */
+#define READ_MAX (256u << 10) /* bytes per read of a long frame */
+#define READS_PER_EVENT 4     /* then other connections are served */
 
 static void set_held(struct rpc_conn *c, size_t bytes)
 {
@@ -31,7 +31,7 @@ void rpc_conn_share(struct rpc_conn *c, struct rpc_share *share)
     set_held(c, c->in.len);
 }
 
-/* A share never has more than what is left for the others: so there is always something left. */
+/* A share never holds more than what is left for the other shares, so something is always left. */
 static bool holds_too_much(const struct rpc_conn *c)
 {
     size_t all = c->io->held;
@@ -59,7 +59,7 @@ static void refuse_frame(struct rpc_conn *c, const struct rpc_frame *f, const st
     c->ops->on_refused(c->owner, f, err);
 }
 
-/* What came before any frame begins as an HTTP request does. */
+/* Whether the input before the first frame begins like an HTTP request. */
 static bool is_http(const struct rpc_conn *c, const void *data, size_t len)
 {
     return c->takes_http && c->form != FORM_RECORDS && rpc_http_begins(data, len);
@@ -76,7 +76,8 @@ static void feed_http(struct rpc_conn *c, const void *data, size_t len)
     c->ops->on_http(c->owner, &request, status);
 }
 
-/* One frame of the bytes: how many it took; 0: it is not complete, or was refused. */
+/* Processes one frame. Returns the number of bytes consumed; 0: the frame is incomplete or was
+   refused. */
 static size_t feed_one(struct rpc_conn *c, const uint8_t *data, size_t len)
 {
     struct err err = {0};
@@ -117,8 +118,8 @@ static size_t feed_one(struct rpc_conn *c, const uint8_t *data, size_t len)
     return all;
 }
 
-/* What is still to come of a long frame that was let in: it is read to where it is put together. No
- * memory is used for it before it comes. */
+/* Returns the number of missing bytes of a long frame that was accepted. They are read directly
+ * into its buffer, which grows as they arrive. */
 static size_t rest_of_long_frame(const struct rpc_conn *c)
 {
     size_t all = RPC_HEADER_SIZE + c->header.token_len + (size_t)c->header.body_len;
@@ -136,7 +137,7 @@ static void start_deadline(struct rpc_conn *c)
     rpc_conn_sweep_add(c);
 }
 
-/* Keeps what is left of an incomplete frame, and starts its deadline. */
+/* Keeps the bytes of an incomplete frame and starts its deadline. */
 static void keep_rest(struct rpc_conn *c, const uint8_t *data, size_t taken, size_t len)
 {
     size_t all = c->in.len ? 0 : rest_of_long_frame(c);
@@ -157,7 +158,8 @@ static void keep_rest(struct rpc_conn *c, const uint8_t *data, size_t taken, siz
         err_set(&err, -ERR_BUSY, "too many bytes of incomplete messages; try again later");
         refuse_frame(c, NULL, &err);
         if (!c->dead && c->finishing)
-            str_done(&c->in); /* it lingers a while, and what it was refused for goes now */
+            /* The connection lingers for a while; the refused input is freed now. */
+            str_done(&c->in);
     }
 }
 
@@ -192,8 +194,8 @@ void rpc_conn_read_held(struct rpc_conn *c)
 
 /* Encryption. */
 
-/* What came before records, kept until it is complete: how much of it was taken; 0: it is not, or
- * was refused. */
+/* Processes the input before the first record, which is kept until it is complete. Returns the
+ * number of bytes consumed; 0: it is incomplete or was refused. */
 static size_t take_hello(struct rpc_conn *c)
 {
     const uint8_t *data = (const uint8_t *)c->records.data;
@@ -229,7 +231,8 @@ static size_t take_hello(struct rpc_conn *c)
     return 0;
 }
 
-/* Records, wherever they are: the complete ones are fed, the rest is kept. */
+/* Processes records at any address: decrypts and processes the complete ones, and keeps the
+   rest. */
 static void take_records(struct rpc_conn *c, uint8_t *data, size_t len)
 {
     bool kept = data == (uint8_t *)c->records.data;
@@ -256,7 +259,8 @@ static void take_records(struct rpc_conn *c, uint8_t *data, size_t len)
     set_held(c, c->in.len);
 }
 
-/* Bytes that came; in the scratch memory, or where rest_of_long_frame() wants them (NULL). */
+/* Processes received bytes, in the scratch memory or, with data NULL, where rest_of_long_frame()
+   has them read. */
 static void take_bytes(struct rpc_conn *c, const uint8_t *data, size_t len)
 {
     size_t taken;
@@ -294,10 +298,11 @@ static void take_bytes(struct rpc_conn *c, const uint8_t *data, size_t len)
     }
 }
 
-/* The end of what the other side sends (e: or an error). */
+/* Handles the end of the peer's data, or the error e. */
 static void on_end(struct rpc_conn *c, int e)
 {
-    /* What a pause held back came before the end; paused anew, the end is found later. */
+    /* Input held back by a pause precedes the end. If a callback pauses again, the end is handled
+       later. */
     rpc_conn_read_held(c);
     if (c->dead || c->fd < 0 || (c->paused && c->in.len))
         return;
@@ -319,7 +324,7 @@ static void on_end(struct rpc_conn *c, int e)
     }
 }
 
-/* As recv(); *into: where to, NULL: what is kept. */
+/* Like recv(). *into is the destination buffer; NULL: the buffer of kept input. */
 static ssize_t read_some(struct rpc_conn *c, const uint8_t **into)
 {
     size_t rest = c->form == FORM_PLAIN ? rest_of_long_frame(c) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Deadlines: what is too slow, or idle for too long, is closed. */
+/* Deadlines: closes connections that are too slow or idle for too long. */
 #include <utlist.h>
 
 #include "rpc/conn_priv.h"
@@ -47,7 +47,7 @@ void rpc_conn_may_stall(struct rpc_conn *c, bool may)
     c->may_stall = may;
 }
 
-/* Deadlines are kept by closing before the sweep that would be too late. */
+/* A connection is closed by the last sweep before its deadline, not by the first one after it. */
 static bool is_due(int64_t at, int64_t now)
 {
     return at && at < now + SWEEP_MS;
@@ -60,7 +60,8 @@ static void sweep_one(struct rpc_conn *c, int64_t now)
                                                            : RPC_STALL_TIMEOUT_MS;
 
     if (c->shut) {
-        /* Closed now, what the other host has not taken would be lost after a few minutes. */
+        /* If the connection were closed now, the kernel would drop unacknowledged bytes after a
+           few minutes. */
         if (c->may_stall && rpc_conn_unread(c))
             c->linger_until = now + LINGER_LONG_MS;
         if (is_due(c->linger_until, now))

@@ -9,12 +9,13 @@
 #include "base/str.h"
 #include "rpc/tries.h"
 
-#define LANE 16 /* of the loop's workers: a name service that hangs holds one of them */
+/* Lane of loop_work_post(): lookups run one at a time, so a hung name service blocks one worker. */
+#define LANE 16
 #define REASONS_MAX (ERR_TEXT_MAX - 64)
 
-/* A name being looked up by a worker; outlives a dial that is dropped meanwhile. */
+/* A name lookup on a worker thread; it outlives a dial that is dropped meanwhile. */
 struct lookup {
-    struct rpc_dial *dial; /* NULL: nobody waits */
+    struct rpc_dial *dial; /* NULL: the dial was dropped */
     char *host;
     uint16_t port;
     struct rpc_addr addrs[RPC_NET_ADDRESSES_MAX];
@@ -32,10 +33,10 @@ struct rpc_dial {
     struct rpc_addr addrs[RPC_NET_ADDRESSES_MAX];
     int addr_at;
     struct rpc_tries tries; /* of the addresses */
-    int last;               /* -errno: what came of the one before; 0: none was tried */
+    int last;               /* -errno of the previous attempt; 0: there was none */
     int fd;
     struct loop_fd *watch;
-    struct loop_timer *timer; /* the start, then the limit of each attempt */
+    struct loop_timer *timer; /* first the start, then the time limit of each attempt */
     struct lookup *lookup;
     struct str reasons;
     bool timed_out;
@@ -64,7 +65,7 @@ struct rpc_dial *rpc_dial_start(struct loop *l, const struct rpc_target *targets
         d->targets[i].owner = targets[i].owner;
     }
     d->reasons = STR_INIT_CAP(REASONS_MAX);
-    d->at = SIZE_MAX; /* not begun */
+    d->at = SIZE_MAX; /* not started */
     d->timer = loop_timer_new(l, on_dial_timer, d);
     loop_timer_set(d->timer, 0);
     return d;
@@ -94,7 +95,7 @@ void rpc_dial_drop(struct rpc_dial *d)
     free(d);
 }
 
-/* Ends the dial, then tells. */
+/* Frees the dial, then reports the result. */
 static void report_dial(struct rpc_dial *d, int fd)
 {
     rpc_dial_fn *done = d->done;
@@ -137,7 +138,7 @@ static void on_connecting(void *ctx, int fd, unsigned ready)
     next_address(d);
 }
 
-/* The addresses of one target; only the last one's failure is reported. */
+/* Tries the next address of a target; only the failure of the last address is reported. */
 static void next_address(struct rpc_dial *d)
 {
     int64_t patience_ms;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Connecting on the loop, inside this room: names to addresses, each tried in turn, the reasons of
- * the failures collected. Each target has so much time from when its addresses are known, of which
- * each of several addresses has its share (rpc/tries.h).
+ * Connecting on the event loop. Private to src/rpc. Host names are resolved, each address is tried
+ * in turn, and the reasons of the failures are collected. A target has a time limit that starts
+ * when its addresses are known; several addresses share that time (rpc/tries.h).
  */
 #pragma once
 
@@ -11,9 +11,10 @@
 #include "rpc/net.h"
 #include "rpc/session.h"
 
-/* fd >= 0: connected, the callee's from now on; target is its index. Else err: -ERR_CONNECT, or
- * -ERR_TIMEOUT when one of them did not say anything, with "HOST:PORT: why" of each, joined by ";
- * ". Called once, never from within rpc_dial_start(); the dial is gone when it is called. */
+/* fd >= 0: connected; the callback owns fd and target is its index. Otherwise err is -ERR_CONNECT,
+ * or -ERR_TIMEOUT if a target did not answer at all, with "HOST:PORT: why" of each target, joined
+ * by "; ". Called once, and never from within rpc_dial_start(). The dial is freed before the call.
+ */
 typedef void rpc_dial_fn(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
                          const struct err *err);
 

@@ -9,7 +9,7 @@
 #include "rpc/mint.h"
 #include "rpc/once.h"
 
-#define PARALLEL 256 /* nodes at a time: well below the usual limit of descriptors */
+#define PARALLEL 256 /* nodes at a time: well below the usual limit of file descriptors */
 #define MINT_PATIENCE_MS 5000
 
 struct target {
@@ -17,10 +17,10 @@ struct target {
     char *node, *addr;
     uint16_t port;
     bool here;
-    int fd; /* to its local socket; -1: none */
+    int fd; /* connection to its local socket; -1: none */
     struct rpc_dial *dial;
     struct rpc_once *once;
-    struct loop_timer *limit; /* while it is being worked on */
+    struct loop_timer *limit; /* runs while the target is being asked */
 };
 
 struct rpc_fanout {
@@ -30,7 +30,7 @@ struct rpc_fanout {
     const struct rpc_info *rpc;
     struct str body;
     struct rpc_header header;
-    struct rpc_minted *minted; /* one for each target */
+    struct rpc_minted *minted; /* one per target */
     struct target *targets;
     size_t count, next, active;
     int64_t timeout_ms;
@@ -168,7 +168,8 @@ static void enter_fanout(struct rpc_fanout *f, struct target *t)
         loop_timer_set(t->limit, f->timeout_ms);
 }
 
-/* The one that is open, as long as it is, or a new one; -1: none. */
+/* Returns the connection already open to the local socket if it is still usable, or a new one; -1:
+   none. */
 static int connection_here(struct rpc_fanout *f, struct target *t)
 {
     _cleanup_free_ char *name = conf_socket_node(t->node);
@@ -182,7 +183,7 @@ static int connection_here(struct rpc_fanout *f, struct target *t)
     return w.fd;
 }
 
-/* False: it is to be asked as any other. */
+/* Starts the request over the local socket. False: the target must be asked by TCP. */
 static bool begin_here(struct rpc_fanout *f, struct target *t)
 {
     struct rpc_header header = f->header;
@@ -232,7 +233,7 @@ static void on_step(void *ctx)
         return;
     }
     if (!f->minted && f->next < f->count && mint_all(f, &err) < 0) {
-        /* Nobody can be asked: everyone's answer is the same. */
+        /* No target can be asked: all get the same answer. */
         f->in_step = true;
         for (; f->next < f->count && !f->dead; f->next++)
             f->done(f->ctx, f->next, err.code, NULL, &err);

@@ -12,11 +12,12 @@
 #define FLAGS_KNOWN                                                                                \
     (RPC_FLAG_REPLY | RPC_FLAG_ERROR | RPC_FLAG_MORE | RPC_FLAG_SESSION | RPC_FLAG_BULK |          \
      RPC_FLAG_CHANNEL)
-#define ERROR_TEXT_MAX 65536 /* of a reply, before it is cut to fit a struct err */
+/* Bytes of an error text in a reply, before it is truncated to fit struct err. */
+#define ERROR_TEXT_MAX 65536
 
 static const char magic[4] = {'S', 'L', 'U', 'I'};
 
-/* The same layout both ways; the packed struct is never touched but by memcpy. */
+/* Layout of a header in both directions; the packed struct is accessed with memcpy() only. */
 struct wire_header {
     char magic[4];
     uint16_t version, rpc, flags, token_len;

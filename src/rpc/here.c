@@ -11,14 +11,15 @@
 #include "rpc/mint.h"
 #include "rpc/wire.h"
 
-#define SOCKET_PREFIX "slurmd-" /* as conf_socket_node() has it */
+#define SOCKET_PREFIX "slurmd-" /* must match conf_socket_node() */
 
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* SlurmdPidFile may lie beside the sockets, and looks the same. */
+/* Whether the entry is a socket: SlurmdPidFile may be in the same directory under a similar
+   name. */
 static bool is_socket(DIR *d, const char *name)
 {
     struct stat st;

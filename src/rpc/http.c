@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define METHOD_BYTES 4 /* that tell a request from a frame */
+#define METHOD_BYTES 4 /* first bytes that distinguish a request from a frame */
 
-struct text { /* a part of the bytes that came */
+struct text { /* a part of the received bytes */
     const char *data;
     size_t len;
 };
@@ -26,7 +26,7 @@ bool rpc_http_begins(const void *data, size_t len)
     return false;
 }
 
-/* The next line without its end; false: it is not complete. */
+/* Takes the next line without its line end; false: it is incomplete. */
 static bool take_line(struct text *rest, struct text *line)
 {
     const char *end = memchr(rest->data, '\n', rest->len);
@@ -42,7 +42,7 @@ static bool take_line(struct text *rest, struct text *line)
     return true;
 }
 
-/* Up to a blank, or all of it. */
+/* Takes the text up to the next space, or all of it. */
 static struct text take_word(struct text *rest)
 {
     const char *end = memchr(rest->data, ' ', rest->len);

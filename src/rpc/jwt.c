@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Callers whose connections JSON Web Tokens have proved: what a token says, and the ids of its
- * user. */
+/* Callers whose connections are authenticated by JSON Web Tokens: the claims of the token, and the
+ * ids of its user. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ void rpc_server_accept_jwt(struct rpc_server *s, const struct rpc_jwt_rules *rul
     s->keys.jwt = rules->key;
 }
 
-/* The address alone: no daemon of that host vouches for a name of it. */
+/* Sets the host to the address alone, because no daemon of that host vouches for its name. */
 static void set_host(struct rpc_caller *c)
 {
     size_t len = strlen(c->text);
@@ -29,7 +29,8 @@ static void set_host(struct rpc_caller *c)
     memcpy(c->who.host, c->text, len);
 }
 
-/* What is wrong with its user now; -EAGAIN: not known yet. */
+/* Looks up the caller's user. Fills err if the user is not valid now; -EAGAIN: the lookup has not
+   finished. */
 static int find_bearer_user(struct rpc_caller *c, struct err *err)
 {
     const struct rpc_jwt_rules *rules = &c->server->jwt;
@@ -63,7 +64,7 @@ static void set_waits(struct rpc_caller *c, bool waits)
     c->bearer->waits = waits;
 }
 
-/* Reads on, as that user, or when its ids are known. */
+/* Resumes reading as that user, at once or when the lookup has finished. */
 static int look_up_user(struct rpc_caller *c, struct err *err)
 {
     int rc = find_bearer_user(c, err);
@@ -81,7 +82,7 @@ static int check_token(const struct rpc_caller *c, struct err *err)
     return auth_jwt_check_time(&c->bearer->claims, loop_wall_ms(), err);
 }
 
-/* The ids that are known are good while they are looked up again. */
+/* Known ids stay valid while they are looked up again. */
 static int check_user(struct rpc_caller *c, struct err *err)
 {
     int rc = find_bearer_user(c, err);
@@ -102,7 +103,7 @@ int rpc_bearer_begin(struct rpc_caller *c, const void *signed_part, size_t len, 
     rc = look_up_user(c, err);
     if (rc == 0 && c->bearer->waits) {
         rpc_conn_pause(c->conn, true);
-        rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS); /* it has proved its token */
+        rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS); /* the caller has proved its token */
     }
     return rc;
 }
@@ -146,7 +147,7 @@ static struct rpc_call *find_held(const struct rpc_caller *c, bool only_follower
     return NULL;
 }
 
-/* The connection ends with its last call. */
+/* The connection closes with its last call. */
 static void refuse_held(struct rpc_caller *c, bool only_followers, const struct err *err)
 {
     struct rpc_call *call = find_held(c, only_followers);
@@ -168,13 +169,14 @@ static void set_timer(struct rpc_caller *c)
     const struct rpc_bearer *b = c->bearer;
     int64_t left = b->claims.expires_at - loop_wall_ms() / 1000;
 
-    if (b->has_expired || left > RPC_BEARER_CHECK_SEC) /* the user may be removed, the clock set */
+    /* The user may be removed, or the clock set, before the token expires. */
+    if (b->has_expired || left > RPC_BEARER_CHECK_SEC)
         left = RPC_BEARER_CHECK_SEC;
     loop_timer_set(b->timer, left > 0 ? left * 1000 : 0);
 }
 
-/* A request of a valid token is answered, however late: the job of an srun whose answer was
- * withheld would start with nobody attached to it. */
+/* A request with a valid token is answered, however late. If srun did not get its answer, its job
+ * would start with no srun attached. */
 static void on_jwt_timer(void *ctx)
 {
     struct rpc_caller *c = ctx;

@@ -44,7 +44,7 @@ static void finish_keyed(struct rpc_keyed *k, int code, const ProtobufCMessage *
     rpc_done_fn *done = k->done;
     void *ctx = k->ctx;
 
-    if (code < 0 && !strstr(why.text, k->where)) /* the reasons of a dial name it */
+    if (code < 0 && !strstr(why.text, k->where)) /* errors of a dial already name the address */
         err_prefix(&why, "%s", k->where);
     rpc_keyed_drop(k);
     done(ctx, code, reply, &why);

@@ -13,13 +13,13 @@
 #include "base/str.h"
 
 #define READ_SIZE 16384
-#define KEEP_ROOM (1u << 16) /* larger buffers are given back after use */
+#define KEEP_ROOM (1u << 16) /* larger buffers are freed after use */
 
 struct rpc_link {
     int fd;
     bool closed, paused;
-    bool *freed;         /* set by rpc_link_free() while a callback runs */
-    struct arena **body; /* of the message that is being handed on */
+    bool *freed;         /* points to a flag that rpc_link_free() sets while a callback runs */
+    struct arena **body; /* the memory of the message passed to the callback */
     struct loop_fd *watch;
     struct str in, out;
     struct rpc_link_events events;
@@ -87,7 +87,7 @@ void rpc_link_pause(struct rpc_link *l, bool pause)
     set_events(l);
 }
 
-/* Returns 0, or a failure that means the other end is gone. */
+/* Returns 0, or an error that means that the peer is gone. */
 static int flush_link(struct rpc_link *l, struct err *err)
 {
     size_t done = 0;
@@ -126,7 +126,7 @@ void rpc_link_send(struct rpc_link *l, enum rpc_number rpc, bool reply, uint64_t
     rpc_header_pack(&h, header);
     str_append(&l->out, header, sizeof(header));
     pb_pack(body, &l->out);
-    flush_link(l, NULL); /* a broken connection shows itself to the reader */
+    flush_link(l, NULL); /* the reading side reports a broken connection */
 }
 
 struct arena *rpc_link_keep_body(struct rpc_link *l)
@@ -160,7 +160,7 @@ static int deliver_frame(struct rpc_link *l, const struct rpc_header *h, const u
     return 0;
 }
 
-/* Hands on every whole frame. Returns 1 when the link was freed meanwhile. */
+/* Delivers every complete frame. Returns 1 if a callback freed the link. */
 static int parse_frames(struct rpc_link *l, struct err *err)
 {
     bool freed = false;
@@ -189,7 +189,7 @@ static int parse_frames(struct rpc_link *l, struct err *err)
     return rc;
 }
 
-/* Appends what has arrived. 0: that was all for now, 1: there may be more. */
+/* Appends available input. Returns 0 if all of it was read, 1 if more may be available. */
 static int read_more(struct rpc_link *l, struct err *err)
 {
     ssize_t n;

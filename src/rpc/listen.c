@@ -18,8 +18,7 @@
 #define BACKLOG 4096
 #define ACCEPTS_PER_EVENT 64
 #define SHORT_PAUSE_MS                                                                             \
-    100 /* without descriptors nothing can be accepted: look again after this                      \
-         */
+    100 /* no connection can be accepted without descriptors: retry after this time */
 
 static void on_accept_again(void *ctx)
 {
@@ -30,7 +29,8 @@ static void on_accept_again(void *ctx)
     loop_fd_events(l->watch, LOOP_READ);
 }
 
-/* Out of descriptors or memory: the waiting connection would wake us without end. */
+/* Descriptors or memory are exhausted: without a pause the pending connection would wake the loop
+   endlessly. */
 static void pause_accepting(struct rpc_server *s, int e)
 {
     struct rpc_listener *l;
@@ -105,7 +105,7 @@ void rpc_server_unlisten(struct rpc_server *s)
         loop_timer_free(take_ptr(s->accept_timer));
 }
 
-/* One bound and listening socket, or -errno. */
+/* Returns a bound and listening socket, or -errno. */
 static int listen_on(const struct rpc_addr *a)
 {
     int on = 1;
@@ -142,8 +142,8 @@ static int listen_error(int rc, const char *addr, uint16_t port, struct err *err
                    rc == -EADDRINUSE ? "; is another daemon running there?" : "");
 }
 
-/* Every address: IPv4 and IPv6 on sockets of their own and the same port. A host without one of the
- * two families is served on the other. */
+/* Listens on every address: IPv4 and IPv6 use separate sockets and the same port. A host without
+ * one of the two families is served on the other. */
 static int listen_any(struct rpc_server *s, uint16_t port, struct err *err)
 {
     struct rpc_addr v4 = {.len = sizeof(struct sockaddr_in)};
@@ -200,7 +200,8 @@ int rpc_server_listen_abstract(struct rpc_server *s, char name[RPC_ABSTRACT_SIZE
     return 0;
 }
 
-/* The directory above path exists, and only daemons' users can put names into it. */
+/* Checks that the directory of the path exists and that only the daemons' users can create names
+   in it. */
 static int check_parent(const struct rpc_server *s, const char *path, struct err *err)
 {
     _cleanup_free_ char *dir = mem_strdup(path);
@@ -259,7 +260,7 @@ int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, 
 
     if (rc < 0)
         return rc;
-    /* No daemon's name ends so, and what one that was killed here has left is replaced. */
+    /* No daemon's socket name has this suffix; a leftover file of a killed daemon is replaced. */
     _cleanup_free_ char *temp = mem_printf("%s~", path);
     if (strlen(temp) >= sizeof(sun.sun_path))
         return err_set(err, -ENAMETOOLONG,
@@ -273,7 +274,7 @@ int rpc_server_listen_unix(struct rpc_server *s, const char *path, mode_t mode, 
     unlink(temp);
     if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0)
         return err_set(err, -errno, "%s: %s", temp, strerror(errno));
-    /* Nobody can connect before it listens, so the mode is in force before anyone can use it. */
+    /* Nobody can connect before listen(), so the mode takes effect before the first connection. */
     if (chmod(temp, mode) < 0 || listen(fd, BACKLOG) < 0 || rename(temp, path) < 0) {
         rc = err_set(err, -errno, "%s: %s", path, strerror(errno));
         unlink(temp);

@@ -38,7 +38,7 @@ int rpc_open_here(const struct conf *conf, const char *name, struct rpc_wire *w,
     return err_set(err, first.code, "%s", first.text);
 }
 
-/* Of all tokens in one reply. */
+/* Takes the channel key, which is common to all tokens in the reply. */
 static int take_channel(const Pb__MintReply *reply, struct auth_noise_key *out, struct err *err)
 {
     memset(out, 0, sizeof(*out));
@@ -120,8 +120,8 @@ static int mint_at(const struct conf *conf, const char *path, const uint8_t hash
     return rc;
 }
 
-/* Adds every DIR/slurmd-NODE to 'nodes', and DIR/slurmctld and those of backups to 'controllers'.
- * -errno of the directory. */
+/* Adds every DIR/slurmd-NODE to 'nodes', and DIR/slurmctld and the sockets of backup controllers
+ * to 'controllers'. Returns -errno of opening the directory. */
 static int find_sockets(const char *dir, struct str *nodes, struct str *controllers, size_t *count)
 {
     struct dirent *e;
@@ -146,8 +146,8 @@ static int find_sockets(const char *dir, struct str *nodes, struct str *controll
     return 0;
 }
 
-/* Those of node daemons first: a caller may ask for a token because the controller here hangs.
- * -errno of the first directory: there is none. */
+/* Sockets of node daemons come first: a caller may need a token because the local controller
+ * hangs. If there is no socket, returns -errno of the first directory. */
 static int find_all_sockets(const struct conf *conf, struct str *paths, size_t *count)
 {
     _cleanup_str_ struct str controllers = STR_INIT;
@@ -161,7 +161,7 @@ static int find_all_sockets(const struct conf *conf, struct str *paths, size_t *
     return paths->len ? 0 : first;
 }
 
-/* One that hangs must leave time for the others. */
+/* Limits the time for one daemon, so that a hung daemon leaves time for the others. */
 static int64_t share_of(int64_t deadline_ms, size_t left)
 {
     int64_t now_ms = rpc_wire_now_ms();
@@ -179,7 +179,7 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
     size_t left = 0;
     int rc = find_all_sockets(conf, &paths, &left);
 
-    rpc_set_encryption(conf_encrypts(conf)); /* of what the tokens are for */
+    rpc_set_encryption(conf_encrypts(conf)); /* set for the requests that use the tokens */
     if (rc < 0)
         str_printf(&tried, "%s: %s", conf->socket_dirs[0], strerror(-rc));
     for (size_t at = 0; at < paths.len; at += strlen(paths.data + at) + 1) {
@@ -236,7 +236,7 @@ int rpc_vouch(const struct conf *conf, bool is_local, struct rpc_header *h, cons
     return rpc_mint(conf, hash, &audience, 1, deadline_ms, made, err);
 }
 
-/* NULL: it is not here, or has not answered in half of the time. */
+/* NULL: the daemon is not on this host, or did not answer in half of the time. */
 static struct rpc_minted *secret_of(const struct conf *conf, const char *node,
                                     const uint8_t hash[AUTH_HASH_SIZE], int64_t deadline_ms,
                                     int *fd)

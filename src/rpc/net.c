@@ -18,7 +18,7 @@
 #include "rpc/rpc.h"
 
 #define ABSTRACT_PREFIX "@sluice-"
-#define ABSTRACT_RANDOM 16 /* bytes */
+#define ABSTRACT_RANDOM 16 /* random bytes in an abstract name */
 
 static struct {
     uint32_t idle_sec, every_sec, probes;
@@ -60,7 +60,7 @@ void rpc_net_name_abstract(char name[RPC_ABSTRACT_SIZE])
         len += (size_t)snprintf(name + len, RPC_ABSTRACT_SIZE - len, "%02x", random[i]);
 }
 
-/* In the kernel a NUL is in the place of the "@". */
+/* In the kernel's form the first byte is NUL instead of "@". */
 static void resolve_abstract(const char *name, struct rpc_addr *out)
 {
     struct sockaddr_un *sun = (struct sockaddr_un *)&out->ss;
@@ -101,8 +101,8 @@ int rpc_net_resolve(const char *host, uint16_t port, bool numeric, struct rpc_ad
     return count ? count : err_set(err, -ENOENT, "%s: no address", host ? host : "*");
 }
 
-/* A socket that connects to a port of this host where nobody listens can, by chance, be given that
- * very port and meet itself. */
+/* Whether the socket is connected to itself. A connect to a port of this host on which nobody
+ * listens can get that same port as its source port. */
 static bool is_self(int fd)
 {
     struct rpc_addr here = {.len = sizeof(here.ss)}, there = {.len = sizeof(there.ss)};
@@ -116,7 +116,7 @@ static bool is_self(int fd)
     return strcmp(here_text, there_text) == 0;
 }
 
-/* Connected, or -errno. */
+/* Returns a connected socket, or -errno. */
 static int connect_unix(const struct sockaddr *to, socklen_t len)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -131,7 +131,8 @@ static int connect_unix(const struct sockaddr *to, socklen_t len)
     return fd;
 }
 
-/* By default the kernel takes far less than over TCP; more than it may only of root. */
+/* The kernel's default for UNIX sockets is far smaller than for TCP; only root may exceed the
+   system limit. */
 static void enlarge_send_buffer(int fd)
 {
     int room = RPC_SESSION_HIGH;
@@ -140,7 +141,8 @@ static void enlarge_send_buffer(int fd)
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 }
 
-/* Anybody can listen under a name that was read somewhere, after its maker has gone. */
+/* After the creator of an abstract name has gone, any process can listen under the same name, so
+   the owner is checked. */
 static int connect_abstract(const struct rpc_addr *to, uid_t owner)
 {
     struct auth_identity who;
@@ -164,7 +166,7 @@ int rpc_net_connect(const struct rpc_addr *to, uid_t owner, bool *pending)
         return connect_abstract(to, owner ? owner : geteuid());
     }
     if (owner)
-        setfsuid(owner); /* what the kernel names as the owner of a socket that is made now */
+        setfsuid(owner); /* the kernel records this uid as the owner of a new socket */
     fd = socket(to->ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (owner) {
         int e = errno;

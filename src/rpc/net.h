@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Addresses and sockets, inside this room. */
+/* Addresses and sockets. Private to src/rpc. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "rpc/session.h"
 
-#define RPC_ADDR_TEXT_MAX 64    /* "[ffff:...]:65535" with its NUL, scope included */
-#define RPC_NET_ADDRESSES_MAX 8 /* of one name */
+#define RPC_ADDR_TEXT_MAX 64    /* "[ffff:...]:65535" including scope and NUL */
+#define RPC_NET_ADDRESSES_MAX 8 /* of one host name */
 
 struct rpc_addr {
     struct sockaddr_storage ss;
@@ -21,27 +21,29 @@ struct rpc_addr {
 /* "10.0.0.1:4711", "[::1]:4711", "@sluice-0f...". */
 void rpc_addr_format(const struct rpc_addr *a, char out[RPC_ADDR_TEXT_MAX]);
 
-/* How many addresses the name has (at most RPC_NET_ADDRESSES_MAX), or negative. 'numeric': only an
- * address in digits, which never blocks; -EAI_NONAME's case is -ENOENT. host NULL: every address of
- * this host, for listening. A name of rpc_is_abstract() is one address, whatever the port. */
+/* Resolves a host name. Returns the number of addresses (at most RPC_NET_ADDRESSES_MAX), or a
+ * negative error. 'numeric' accepts numeric addresses only and never blocks; EAI_NONAME becomes
+ * -ENOENT. host NULL: every address of this host, for listening. A name for which
+ * rpc_is_abstract() is true has one address; its port is ignored. */
 int rpc_net_resolve(const char *host, uint16_t port, bool numeric, struct rpc_addr *out,
                     struct err *err);
 
-/* Makes a new name that nobody holds. It is no secret: /proc/net/unix shows it. */
+/* Makes an unused abstract name. The name is not secret: /proc/net/unix shows it. */
 void rpc_net_name_abstract(char name[RPC_ABSTRACT_SIZE]);
 
-/* A non-blocking stream socket that is connecting or connected; *pending tells which. owner: see
- * struct rpc_target. -errno; -EACCES: the abstract socket is somebody else's. */
+/* Returns a non-blocking stream socket; *pending is true while it is still connecting. owner: see
+ * struct rpc_target. Returns -errno; -EACCES: another user owns the abstract socket. */
 int rpc_net_connect(const struct rpc_addr *to, uid_t owner, bool *pending);
-int rpc_net_connect_unix(const char *path); /* connected, or -errno */
+int rpc_net_connect_unix(const char *path); /* returns a connected socket, or -errno */
 
-/* What became of a pending connect: 0 or -errno. */
+/* Returns the result of a pending connect: 0 or -errno. */
 int rpc_net_connected(int fd);
 
-/* No delay, and dead peers noticed. Harmless on UNIX sockets. */
+/* Sets TCP_NODELAY and keep-alive probes. Harmless on UNIX sockets. */
 void rpc_net_tune(int fd);
 
-/* Closing tells the other side that nobody waits any more, also when this process is killed: over
- * TCP the plain end of what is sent could mean that the answer is still awaited. For connections of
- * a caller, whose requests are all answered before it closes in order. */
+/* Makes close() reset the connection, also when this process is killed, so that the peer knows
+ * that the caller has gone. A plain end of the sending direction over TCP could mean that the
+ * caller still waits for the reply. For calling sides, which close in order only after all
+ * requests are answered. */
 void rpc_net_reset_on_close(int fd);

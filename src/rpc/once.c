@@ -10,8 +10,8 @@ struct rpc_once {
     struct rpc_conn *conn;
     const struct rpc_info *rpc;
     uint64_t id;
-    bool sealed;  /* the answer is to prove itself */
-    int *kept_fd; /* NULL: the connection is closed in any case */
+    bool sealed;  /* the reply must be authenticated */
+    int *kept_fd; /* NULL: the connection is always closed */
     struct rpc_seal answers;
     rpc_once_fn *done;
     void *ctx;
@@ -90,7 +90,7 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
 
 static void on_once_refused(void *owner, const struct rpc_frame *f, const struct err *err)
 {
-    struct err why = *err; /* the connection's own goes with it */
+    struct err why = *err; /* copied, because the connection's own is freed with it */
 
     finish_once(owner, why.code, NULL, &why);
 }

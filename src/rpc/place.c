@@ -32,7 +32,7 @@ struct rpc_place *rpc_place_list(const struct conf *conf, size_t *count)
     struct rpc_place *places = mem_new_array(struct rpc_place, conf->controllers.len * 2);
 
     *count = 0;
-    if (rpc_local_socket_wanted() && !rpc_jwt()) /* there the kernel names the caller */
+    if (rpc_local_socket_wanted() && !rpc_jwt()) /* there the kernel identifies the caller */
         vec_foreach (&conf->controllers, h)
             places[(*count)++] = (struct rpc_place){h, true};
     vec_foreach (&conf->controllers, h)
@@ -71,22 +71,25 @@ bool rpc_place_is_passing(const struct conf *conf, const struct rpc_info *rpc, i
     if (code == -ERR_STANDBY)
         return *again = true;
     if (code == -ERR_CLOSED && rpc->lane != RPC_LANE_WRITE && rpc->lane != RPC_LANE_FOLLOW) {
-        *again = !alone; /* one alone that has died is not there in a moment */
+        *again = !alone; /* a single controller that has died does not come back at once */
         return true;
     }
-    if (code == -ECONNRESET) { /* before anything was asked */
+    if (code == -ECONNRESET) { /* the request was not received */
         *again = *again || !alone;
         return true;
     }
     if (alone)
         return false;
-    /* It cannot reach the store, and has changed nothing: another one may lead there by now. */
+    /* The controller cannot reach the store and has changed nothing; another controller may lead
+       by now. */
     if (code == -ERR_STORE)
         return *again = true;
-    /* Whoever listens where a controller is down keeps nobody from the others. */
+    /* A wrong process that listens at the address of a stopped controller must not block the other
+       places. */
     if (code == -ERR_UNPROVEN || code == -ERR_AUTH || code == -ERR_SKEW)
         return true;
-    /* A token from before it took over: the next one is younger. */
+    /* ERR_REPLAY: the token was minted before the controller took over; the next token is
+       newer. */
     return code == -ERR_REPLAY ? (*again = true) : code == -ERR_SHUTDOWN;
 }
 

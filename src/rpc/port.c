@@ -35,7 +35,7 @@ int rpc_port_find(FILE *table, uint16_t port, uid_t *uid, bool *listens)
     return found;
 }
 
-/* "uid 1000 listens there", as far as the kernel tells. */
+/* Makes "uid 1000 listens there", if the kernel has the information. */
 static void describe_holder(uint16_t port, char text[64])
 {
     static const char *const tables[] = {"/proc/net/tcp", "/proc/net/tcp6"};
@@ -63,7 +63,7 @@ static void describe_holder(uint16_t port, char text[64])
         snprintf(text, 64, "the kernel does not tell by which user");
 }
 
-/* Whether SIGTERM or SIGINT waits, which are blocked here; else after the pause. */
+/* Whether SIGTERM or SIGINT, which are blocked here, becomes pending within the pause. */
 static bool pause_or_stop(void)
 {
     struct timespec pause = {.tv_nsec = RPC_PORT_RETRY_MS * 1000000L};

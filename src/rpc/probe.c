@@ -24,7 +24,7 @@ struct rpc_probe {
     struct rpc_place *places;
     struct asked *asked;
     size_t count, open;
-    struct loop_timer *timer; /* the start, then the limit */
+    struct loop_timer *timer; /* first the start, then the time limit */
     bool started;
     struct str tried;
     rpc_probe_fn *done;
@@ -131,7 +131,7 @@ static void on_probe_timer(void *ctx)
         begin_probe(p);
         return;
     }
-    p->open++; /* so that the last one noted does not end it */
+    p->open++; /* keeps the last recorded answer from ending the probe */
     for (size_t i = 0; i < p->count; i++)
         if (p->asked[i].dial || p->asked[i].once)
             note_refusal(&p->asked[i], err_text(ERR_TIMEOUT));

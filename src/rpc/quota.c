@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How many connections there may be, and of whom. Callers who can be told apart never shut each
- * other out: a user has at most as many as are left for all others, so there is always one left.
- * Of a user's own the one that was idle longest goes for a new one; those at work stay.
- * Strangers cannot be told apart, only their addresses; of those the oldest goes when another one
- * comes. Who means well proves itself within a turn or two of the loop, long before it is the
- * oldest.
+ * Limits the number of connections, per user and per address. Distinguishable callers never shut
+ * each other out: a user gets at most as many connections as are left for all other users, so one
+ * is always left. A new connection of a user closes that user's longest idle one; busy connections
+ * stay open. Unauthenticated callers can only be distinguished by address; a new one closes the
+ * oldest one. A well-behaved caller authenticates within one or two turns of the loop, long before
+ * it is the oldest.
  */
 #include <string.h>
 #include <sys/resource.h>
@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "rpc/server_priv.h"
 
-#define DESCRIPTORS_MIN 64 /* what the shares are made of where even less is allowed */
+#define DESCRIPTORS_MIN 64 /* basis of the shares if the limit of descriptors is lower */
 
 static unsigned min_unsigned(uint64_t a, uint64_t b)
 {
@@ -32,7 +32,8 @@ void rpc_quota_init(struct rpc_server *s)
     s->users_max = min_unsigned(RPC_CONNECTIONS_MAX, have / 4);
     s->reserved = min_unsigned(RPC_CONNECTIONS_RESERVED, have / 16);
     s->strangers_max = min_unsigned(RPC_STRANGERS_MAX, have / 8);
-    if (s->strangers_max < 2 * s->opt.sessions) /* maybe of a single address, which has half */
+    /* All sessions may come from a single address, which gets half. */
+    if (s->strangers_max < 2 * s->opt.sessions)
         s->strangers_max = 2 * s->opt.sessions;
 }
 
@@ -74,7 +75,7 @@ static struct rpc_peer *peer_of_user(struct rpc_server *s, uid_t uid)
     return peer_get(&s->users, &key);
 }
 
-/* Whose address it is: a host can have the whole of 127.0.0.0/8, and a /64 of IPv6. */
+/* Returns the peer of an address. A host can own the whole of 127.0.0.0/8, and a /64 of IPv6. */
 static struct rpc_peer *peer_of_address(struct rpc_server *s, const struct rpc_addr *addr)
 {
     struct rpc_peer_key key;
@@ -112,7 +113,8 @@ static bool is_idle(const struct rpc_caller *c)
     return c->conn && !c->open && !c->ended && rpc_conn_is_quiet(c->conn);
 }
 
-/* A command that comes back to such a connection finds it closed, and makes another one. */
+/* Closes the user's longest idle connection. A command that later reuses it sees the close, and
+   connects again. */
 static bool close_idle(struct rpc_server *s, struct rpc_peer *p)
 {
     struct rpc_caller *c;
@@ -180,7 +182,7 @@ void rpc_quota_payer(struct rpc_caller *c, uid_t uid)
 
 /* Strangers. */
 
-/* Of the busiest address; NULL: there is none. */
+/* Returns the oldest unauthenticated caller of the busiest address; NULL: there is none. */
 static struct rpc_caller *oldest_stranger(struct rpc_server *s)
 {
     struct rpc_peer *busiest = s->addresses;

@@ -7,8 +7,8 @@
 struct bucket {
     uid_t uid;
     unsigned tokens;
-    int64_t filled_ms; /* up to when the periods are counted */
-    UT_hash_handle hh; /* who asked longest ago comes first */
+    int64_t filled_ms; /* time up to which refills are accounted */
+    UT_hash_handle hh; /* ordered by the last request, oldest first */
 };
 
 struct rpc_rate {

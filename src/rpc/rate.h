@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How often a user may ask: a bucket of tokens for each, of which a request takes one and every
- * period adds some. Of users beyond the table's size the one is forgotten who asked longest ago.
+ * Request rate limit per user: a token bucket for each user. A request takes one token and every
+ * period adds some. When there are more users than the table has entries, the user with the oldest
+ * request is dropped.
  */
 #pragma once
 
@@ -11,15 +12,16 @@
 
 struct rpc_rate_options {
     unsigned bucket;   /* requests that may come at once */
-    unsigned refill;   /* further ones each period */
+    unsigned refill;   /* further requests per period */
     int64_t period_ms; /* at least 1 */
-    unsigned users;    /* that are remembered */
+    unsigned users;    /* number of users that are remembered */
 };
 
 struct rpc_rate;
 struct rpc_rate *rpc_rate_new(const struct rpc_rate_options *options);
 void rpc_rate_free(struct rpc_rate *r);
-/* 'count' tokens, or as many as a bucket has if that is less. False: not now, and none is taken. */
+/* Takes 'count' tokens, or a full bucket if count is larger. False: too few tokens, and none is
+   taken. */
 bool rpc_rate_take(struct rpc_rate *r, uid_t uid, unsigned count, int64_t now_ms);
-/* The same for what has been done already: as many of them as there are. */
+/* Takes tokens for work that is already done: 'count' of them, or all that are left. */
 void rpc_rate_spend(struct rpc_rate *r, uid_t uid, unsigned count, int64_t now_ms);

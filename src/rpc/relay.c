@@ -10,7 +10,7 @@
 #include "rpc/dial.h"
 #include "rpc/talk.h"
 
-#define PARALLEL 256 /* heads at a time: well below the usual limit of descriptors */
+#define PARALLEL 256 /* heads at a time: well below the usual limit of file descriptors */
 
 struct goal {
     char *node, *addr;
@@ -19,14 +19,14 @@ struct goal {
     uint8_t token[AUTH_TOKEN_SIZE];
 };
 
-/* A head and those below it. */
+/* A head and the targets below it. */
 struct branch {
     struct rpc_relay *relay;
-    uint32_t *members; /* goals; the first is the head */
+    uint32_t *members; /* indices of targets; the first is the head */
     size_t count;
     struct rpc_dial *dial;
     struct rpc_talk *talk;
-    struct loop_timer *ear; /* while it has others below it */
+    struct loop_timer *ear; /* runs while the head has targets below it */
     struct branch *prev, *next;
 };
 
@@ -39,8 +39,8 @@ struct rpc_relay {
     unsigned active_count;
     struct loop_timer *step;
     bool committed;
-    unsigned telling; /* callbacks of the owner on the stack */
-    bool dead;        /* freed in one of them */
+    unsigned telling; /* number of owner callbacks on the stack */
+    bool dead;        /* freed by one of these callbacks */
 };
 
 static void on_step(void *ctx);
@@ -58,7 +58,7 @@ static void branch_add(struct rpc_relay *r, const uint32_t *members, size_t coun
     loop_timer_set(r->step, 0);
 }
 
-/* Even parts, neighbours together. */
+/* Divides the members into equal parts of neighbours. */
 static void divide_members(struct rpc_relay *r, const uint32_t *members, size_t count)
 {
     size_t parts = r->o.width, least = (count + RPC_TREE_HEAD_MAX - 1) / RPC_TREE_HEAD_MAX;
@@ -89,7 +89,7 @@ static void branch_free(struct branch *b)
     free(b);
 }
 
-/* It was active. */
+/* Ends an active branch. */
 static void branch_over(struct branch *b)
 {
     struct rpc_relay *r = b->relay;
@@ -110,7 +110,7 @@ static size_t count_unanswered(const struct branch *b, size_t from)
     return found;
 }
 
-/* Telling the owner, who may free the relay meanwhile. */
+/* Callbacks to the owner, who may free the relay in them. */
 
 static void destroy_relay(struct rpc_relay *r)
 {
@@ -150,16 +150,16 @@ static void tell_failure(struct rpc_relay *r, size_t index, const struct err *wh
 {
     struct rpc_relay_answer a = {.index = index, .code = -why->code, .text = why->text};
 
-    if (a.code <= 0) /* closed without a reason */
+    if (a.code <= 0) /* closed without an error */
         a.code = ERR_CLOSED;
     if (!a.text[0])
         a.text = err_text(a.code);
     note_answer(r, &a);
 }
 
-/* Those below a head that is one no more, and have not answered. Where they cannot have got the
- * request their tokens are good, and they are divided anew; else only the origin can have others
- * made. */
+/* The branch has lost its head: handles the unanswered targets below it. If they cannot have
+ * received the request, their tokens are unused and they are divided anew; otherwise only the
+ * origin can obtain new tokens. */
 static void give_up(struct branch *b, const char *why, bool passed_on)
 {
     struct rpc_relay *r = b->relay;
@@ -225,7 +225,8 @@ static void take_answer(struct branch *b, const Pb__TreeAnswer *m)
         .len = m->reply.len,
     };
 
-    if (m->index >= b->count) /* of a head no more: they were given to another */
+    /* The branch has lost its head, and its targets belong to other branches. */
+    if (m->index >= b->count)
         return;
     a.index = b->members[m->index];
     if (a.code && !a.text[0])
@@ -264,7 +265,7 @@ static void on_relay_failed(void *ctx, const struct err *why, bool refused)
     branch_lost(b, why, !refused || used_up);
 }
 
-/* The way down. */
+/* Sending the request down the tree. */
 
 static void send_part(struct branch *b)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One level of the fan-out tree (CORE-225, docs/adr/0017): a request of RPC_TREE and those that it
- * is still to reach. The list is divided in 'width' parts; the first node of each, its head, gets
- * the request with the rest of the part, and answers for all of them as answers come. The origin of
- * a request and every node that has others below it do this alike.
+ * One level of the fan-out tree (CORE-225, docs/adr/0017): an RPC_TREE request and the targets
+ * that it still has to reach. The list of targets is divided into 'width' parts. The first node of
+ * each part, its head, gets the request with the rest of its part, and sends the answers of the
+ * part as they arrive. The origin of a request and every inner node use this code.
  *
- * A head that cannot be reached or refuses costs its own answer (CORE-229): those below it are
- * divided anew. Of one that breaks off with the list in its hands, those who have not answered may
- * have the request, with which their token is used up: their answer is ERR_REPLAY, and the origin,
- * which alone can have other tokens made, asks them again. One that is silent for too long is a
- * head no more, but its own answer is waited for.
+ * A head that is unreachable or refuses fails only itself (CORE-229): the targets below it are
+ * divided anew. When a head breaks the connection after it has received the list, its unanswered
+ * targets may already have the request, which uses up their tokens. Their answer is ERR_REPLAY,
+ * and the origin, which alone can obtain new tokens, asks them again. A head that sends nothing
+ * for too long loses its part, but its own answer is still awaited.
  */
 #pragma once
 
@@ -21,20 +21,20 @@
 
 #define RPC_TREE_WIDTH_MIN 2
 #define RPC_TREE_WIDTH_MAX 65533
-#define RPC_TREE_HEAD_MAX 40000 /* targets of one head: their tokens fit in a message */
+#define RPC_TREE_HEAD_MAX 40000 /* targets per head: their tokens fit in one message */
 
 struct rpc_relay;
 
-struct rpc_relay_target { /* texts are copied */
+struct rpc_relay_target { /* the strings are copied */
     const char *node, *addr;
     uint16_t port;
-    uint8_t token[AUTH_TOKEN_SIZE]; /* its own, over the frame */
+    uint8_t token[AUTH_TOKEN_SIZE]; /* the target's own token, over the frame */
 };
 
 struct rpc_relay_answer {
     size_t index;
-    bool prepared; /* the answer proper is still to come; once at most for each target */
-    int code;      /* 0, or a positive code of an error, whose text it is */
+    bool prepared; /* the final answer follows; at most once per target */
+    int code;      /* 0, or a positive error code with its text */
     const char *text;
     const void *reply; /* packed */
     size_t len;
@@ -42,21 +42,21 @@ struct rpc_relay_answer {
 
 struct rpc_relay_options {
     struct loop *loop;
-    struct rpc_header header; /* of the RPC_TREE that the tokens are over */
-    const void *body;         /* borrowed while the relay is there */
+    struct rpc_header header; /* the header of the RPC_TREE that the tokens cover */
+    const void *body;         /* borrowed while the relay exists */
     unsigned width;
     int64_t silence_ms, connect_ms;
 
-    /* What belongs to a target's token, which is in it. */
+    /* Fills in the fields that are derived from a target's token, which is set. */
     void (*fill)(void *ctx, size_t index, struct rpc_minted *minted);
-    /* What a head is to know of the origin; NULL: we are the origin. What it puts into the part is
-     * borrowed until the next call. */
+    /* Adds to the part what a head must know about the origin; NULL: this process is the origin.
+     * Data that the callback puts into the part is borrowed until the next call. */
     void (*origin)(void *ctx, const uint8_t *token, Pb__TreePart *part);
-    /* Never from within rpc_relay_start(). The relay may be freed in it. Once for each target with
-     * prepared false. */
+    /* Never called from within rpc_relay_start(); may free the relay. Called with prepared false
+     * once for each target. */
     void (*on_answer)(void *ctx, const struct rpc_relay_answer *answer);
-    /* For logs: one is asked, with so many below it; it is lost with so many unanswered. May be
-     * NULL, and may not free the relay. */
+    /* For logs: a head is asked, with 'below' targets below it, or is lost with 'unanswered'
+     * targets. May be NULL, and must not free the relay. */
     void (*on_head)(void *ctx, const char *node, size_t below);
     void (*on_lost)(void *ctx, const char *node, size_t below, const char *why);
     void *ctx;
@@ -64,7 +64,8 @@ struct rpc_relay_options {
 
 struct rpc_relay *rpc_relay_start(const struct rpc_relay_options *options,
                                   const struct rpc_relay_target *targets, size_t count);
-void rpc_relay_free(struct rpc_relay *r); /* those below learn that nobody wants their answers */
+/* The nodes below learn that their answers are no longer wanted. */
+void rpc_relay_free(struct rpc_relay *r);
 
-/* All who have prepared, and whoever is still to, are to do it. */
+/* Tells all targets that have prepared, or will prepare, to execute the request. */
 void rpc_relay_commit(struct rpc_relay *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Open calls and their answers. */
+/* Open calls and their replies. */
 #include <assert.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ void rpc_calls_drained(struct rpc_caller *c)
     unsigned count = 0;
     struct rpc_call *call;
 
-    /* Numbers, since a handler may end any of them. */
+    /* Collects numbers, because a handler may end any of the calls. */
     DL_FOREACH(c->calls, call)
     {
         if (call->wants_drain && count < RPC_CALLS_PER_CONNECTION) {
@@ -144,7 +144,7 @@ static void send_answer(struct rpc_caller *c, struct rpc_seal *seal, unsigned rp
     if (seal)
         rpc_seal_sign(seal, &h, body, mac);
     rpc_conn_send(c->conn, &h, seal ? mac : NULL, body);
-    /* Who does not read answers is not asked for more questions. */
+    /* A caller that does not read replies may send no further requests. */
     if (rpc_conn_backlog(c->conn) > RPC_SESSION_HIGH)
         rpc_conn_pause(c->conn, true);
 }
@@ -183,7 +183,7 @@ static void end_call(struct rpc_call *call)
         rpc_conn_expire(c->conn, RPC_IDLE_TIMEOUT_MS);
 }
 
-/* The answer of a request that came inside another one. */
+/* Delivers the reply of an inner request. */
 static void end_inner(struct rpc_call *call, int code, const void *answer, size_t len)
 {
     struct rpc_inner inner = *call->inner;
@@ -281,8 +281,9 @@ void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char
         reply_error(s, others[i], code, text);
 }
 
-/* A message of any size fits behind what lets a connection ask for more. Only when all answers
- * together are many is it worth the time to add up those of one user. */
+/* Whether the replies exceed the limits. A message of any size fits behind the backlog at which a
+ * connection may still send requests. The replies of one user are added up only if the total is
+ * large. */
 static bool leaves_no_room(const struct rpc_caller *c, size_t len)
 {
     size_t waiting = rpc_conn_backlog(c->conn);
@@ -364,7 +365,7 @@ void rpc_server_fail_calls(struct rpc_server *s, int code, const char *text)
     size_t count = 0;
     _cleanup_free_ uint64_t *numbers = mem_new_array(uint64_t, HASH_COUNT(s->calls) + 1);
 
-    /* Numbers: an answer may end a connection, and other calls with it. */
+    /* Collects numbers, because a reply may close a connection and end its other calls. */
     for (const struct rpc_call *call = s->calls; call; call = call->hh.next)
         numbers[count++] = call->number;
     for (size_t i = 0; i < count; i++)

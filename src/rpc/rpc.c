@@ -26,7 +26,7 @@
 #include "proto/usage.pb-c.h"
 #include "proto/why.pb-c.h"
 
-/* The words of rpc.def. */
+/* The names used in rpc.def. */
 #define USER RPC_WHO_USER
 #define OPERATOR RPC_WHO_OPERATOR
 #define ADMIN RPC_WHO_ADMIN
@@ -34,7 +34,7 @@
 #define LOCAL RPC_WHO_LOCAL
 #define KEY RPC_WHO_KEY
 
-/* By number: a lookup is one index. */
+/* Indexed by RPC number. */
 static const struct rpc_info table[] = {
 #define RPC(number_, name_, request_, reply_, who_, lane_, kib_, help_)                            \
     [number_] = {.number = number_,                                                                \
@@ -73,8 +73,9 @@ static ProtobufCMessage *check_unpacked(const struct rpc_info *rpc, ProtobufCMes
     return message;
 }
 
-/* A small message may consist of parts that take many times their bytes. A large one is large for
- * its text: many small parts would take long to unpack, in the thread that serves everybody. */
+/* Limits the memory of an unpacked message. A small message may consist of parts that take many
+ * times their packed size. A large message is large because of its text; many small parts would
+ * block the thread that serves all callers for too long. */
 static void begin_arena(struct arena *arena, size_t len, size_t factor)
 {
     size_t most = 2 * len + RPC_ARENA_LARGE, budget = len * factor;

@@ -8,7 +8,7 @@
 
 #include "rpc/client.h"
 
-/* What a thread does, and what came of it: the asserts stay on the main thread. */
+/* A call made by the thread and its result; the main thread makes the assertions. */
 struct job {
     void (*run)(struct job *j);
     struct rpc_client *client;
@@ -17,7 +17,7 @@ struct job {
     int64_t timeout_ms;
     int rc;
     struct err err;
-    char host[64]; /* of a PING's reply */
+    char host[64]; /* of the reply to a PING */
     unsigned parts, stop_at;
     int pipe[2];
     bool done;
@@ -80,7 +80,7 @@ static void do_stream(struct job *j)
     j->rc = rpc_call_stream(j->client, j->rpc, j->request, on_part, j, &j->err);
 }
 
-/* A call by the client, from connecting to the answer. */
+/* Makes one call with the client, from connecting to the reply. */
 static void call(struct job *j, enum rpc_number rpc)
 {
     j->run = do_call;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A configuration with the controllers that clients of the tests call: "here", and "there" where a
- * test counts it. */
+/* A configuration with the controllers of client tests: "here", and "there" for tests with two
+ * controllers. */
 #pragma once
 
 #include "rpc/rpc_test_server.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The local node daemon, which mints tokens for a test on a thread and a loop of its own. Behind
- * rpc_test_util.h, whose key and directory it uses; included once per test program.
+ * A local node daemon that mints tokens for a test, on its own thread and event loop. Include
+ * after rpc_test_util.h, whose key and directory it uses, once per test program.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ static void *minter_run(void *arg)
     return NULL;
 }
 
-/* Of the node of that name. */
+/* Starts the minter of the node with that name. */
 static void minter_start(const char *node)
 {
     struct rpc_server_options o = {.key = &key, .audience = node};
@@ -52,7 +52,6 @@ static void minter_start(const char *node)
     minter.runs = true;
 }
 
-/* Where one runs. */
 static void minter_end(void)
 {
     if (!minter.runs)

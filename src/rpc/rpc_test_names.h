@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A name service for a test program, in the place of the system's: numbers, and "two", which has
- * two addresses. At the first of them, 127.0.0.3, packets can be made to vanish. Behind
- * rpc_test_util.h.
+ * A name service for a test program that replaces the system's: it resolves numeric addresses and
+ * "two", which has two addresses. Packets to the first address, 127.0.0.3, can be dropped. Include
+ * after rpc_test_util.h.
  */
 #pragma once
 
@@ -56,7 +56,8 @@ void freeaddrinfo(struct addrinfo *list)
     }
 }
 
-/* Nobody takes connections there, and the queue is full: the kernel does not answer. */
+/* A listener that accepts no connections and whose queue is full, so that the kernel does not
+   answer. */
 struct vanishing {
     int listener, filler;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How a request of a test ended. */
+/* The result of a request in a test. */
 #pragma once
 
 #include "rpc/rpc_test_util.h"
@@ -8,10 +8,10 @@
 
 struct rpc_test_result {
     bool done;
-    unsigned count; /* of ends; a request has one */
+    unsigned count; /* number of completions; a request has one */
     int code;
     struct err err;
-    char host[64]; /* that answered a ping */
+    char host[64]; /* the host that answered a ping */
 };
 
 static void rpc_test_note_result(void *ctx, int code, const ProtobufCMessage *reply,

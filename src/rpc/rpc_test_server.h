@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A server for the tests of this room: it counts, and answers as it is told. */
+/* A server for the tests of this module that counts requests and answers as configured. */
 #pragma once
 
 #include "rpc/rpc_test_util.h"
@@ -20,7 +20,7 @@ struct served {
     struct rpc_session *session;
     struct rpc_session_events session_events;
     bool hold; /* do not answer */
-    bool idle; /* callers of a test are idle between requests */
+    bool idle; /* callers stay idle between requests */
     void (*answer)(struct served *v, const struct rpc_request *r);
 };
 

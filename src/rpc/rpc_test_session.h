@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sessions between a server of the tests and an end that counts what happens. */
+/* Sessions between a test server and a client end that counts events. */
 #pragma once
 
 #include "rpc/rpc_test_server.h"
@@ -7,13 +7,13 @@
 #include "proto/io.pb-c.h"
 #include "rpc/session.h"
 
-/* One end of a session, and what happened to it. */
+/* One end of a session and its recorded events. */
 struct end {
     struct rpc_session *s;
     unsigned opened, messages, closed, drained;
     enum rpc_number last;
     uint64_t seq; /* of the last NODE_ACK */
-    size_t bytes; /* of IO_DATA */
+    size_t bytes; /* total bytes of IO_DATA */
     struct err why;
     bool free_on_message, free_on_close, free_on_open;
 };
@@ -70,7 +70,7 @@ static struct rpc_session_events end_events(struct end *e, unsigned accepts)
     };
 }
 
-/* In a test of local_setup() every session is over the abstract socket of the last server. */
+/* Set by local_setup(): every session uses the abstract socket of the last server. */
 static bool locally;
 static char abstract[RPC_ABSTRACT_SIZE];
 

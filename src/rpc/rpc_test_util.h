@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the tests of this room share: a loop that runs until something has happened, a clock to
- * move, and a bare socket that speaks bytes. Included once per test program.
+ * Helpers shared by the tests of this module: an event loop that runs until a condition holds, a
+ * movable clock, and a raw socket. Include once per test program.
  */
 #pragma once
 
@@ -26,14 +26,14 @@
 #include "rpc/net.h"
 #include "rpc/rpc.h"
 
-#define GUARD_MS 20000 /* a test that waits so long for an event has failed */
+#define GUARD_MS 20000 /* time limit of each wait in a test */
 #define AUDIENCE "slurmctld"
 
 static struct loop *loop;
 static struct auth_key key;
 static char dir[64], socket_path[100];
 
-/* The clock of all deadlines, moved by the tests (linked with --wrap=loop_mono_ms). */
+/* Offset added to the clock of all deadlines (linked with --wrap=loop_mono_ms). */
 static int64_t clock_ahead_ms;
 int64_t __real_loop_mono_ms(void);
 int64_t __wrap_loop_mono_ms(void);
@@ -58,7 +58,7 @@ static void on_guard(void *ctx)
     loop_stop(loop);
 }
 
-/* Runs the loop until it is true. */
+/* Runs the loop until the condition is true. */
 static void run_until(bool (*condition)(void *), void *ctx)
 {
     struct loop_timer *guard = loop_timer_new(loop, on_guard, NULL);
@@ -73,7 +73,7 @@ static void run_until(bool (*condition)(void *), void *ctx)
     assert_false(guard_hit);
 }
 
-/* Runs what is ready now, and what follows from it. */
+/* Runs all events that are ready, and their consequences. */
 static void on_settled(void *ctx)
 {
     if (--*(int *)ctx == 0)
@@ -101,13 +101,13 @@ static bool is_true(void *ctx)
     return *(bool *)ctx;
 }
 
-/* A bare socket: collects what comes. */
+/* A raw socket that collects its input. */
 struct raw {
     int fd;
     struct loop_fd *watch;
     struct str in;
     bool eof;
-    size_t want; /* bytes to wait for */
+    size_t want; /* number of bytes to wait for */
 };
 
 static void raw_ready(void *ctx, int fd, unsigned ready)
@@ -131,7 +131,7 @@ static void raw_take(struct raw *r, int fd)
     r->watch = loop_fd_new(loop, fd, LOOP_READ, raw_ready, r);
 }
 
-/* It speaks in clear, so the servers of this test have to take that from here on. */
+/* Connects without encryption, so the servers of the test accept plain frames from here on. */
 static void raw_tcp(struct raw *r, int port)
 {
     struct rpc_addr a;
@@ -179,7 +179,7 @@ static bool raw_ended(void *ctx)
     return ((struct raw *)ctx)->eof;
 }
 
-/* The next frame; its body is appended to *body. */
+/* Reads the next frame and appends its body to *body. */
 static void raw_frame(struct raw *r, struct rpc_header *h, struct str *body)
 {
     r->want = RPC_HEADER_SIZE;
@@ -194,7 +194,7 @@ static void raw_frame(struct raw *r, struct rpc_header *h, struct str *body)
     str_consume(&r->in, r->want);
 }
 
-/* The next frame is a refusal with this code. */
+/* Asserts that the next frame is a refusal with this code. */
 static void raw_refused(struct raw *r, int code, struct err *err)
 {
     _cleanup_str_ struct str body = STR_INIT;
@@ -208,7 +208,7 @@ static void raw_refused(struct raw *r, int code, struct err *err)
         *err = why;
 }
 
-/* A request over TCP as a good client makes it; the pieces can be bent before it is sent. */
+/* The pieces of a valid request over TCP, which a test may corrupt before it sends them. */
 struct made {
     struct rpc_header header;
     uint8_t token[AUTH_TOKEN_SIZE];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calls that ask for the same: whoever answers the first answers all. */
+/* Calls with equal requests: the reply to the first is sent to all of them. */
 #include "base/mem.h"
 #include "base/vec.h"
 #include "rpc/server_priv.h"
 
 struct rpc_same {
-    uint64_t first; /* which may be over */
+    uint64_t first; /* the first call, which may have ended */
     VEC(uint64_t) others;
     UT_hash_handle hh;
 };

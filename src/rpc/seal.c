@@ -28,7 +28,7 @@ int rpc_hello_check(const struct rpc_hello *hello, struct err *err)
     return good ? 0 : err_set(err, -ERR_PROTOCOL, "malformed name of a session's peer");
 }
 
-/* MAC over label, version and both hellos. */
+/* Derives a key: MAC over label, version and both hellos. */
 static void derive_key(const struct auth_key *key, const char *label,
                        const struct rpc_transcript *t, uint8_t out[AUTH_MAC_SIZE])
 {
@@ -50,7 +50,7 @@ void rpc_seal_proof(const struct auth_key *key, const struct rpc_transcript *t, 
 void rpc_seal_init(struct rpc_seal *s, const struct auth_key *key, const struct rpc_transcript *t,
                    bool connecting)
 {
-    struct auth_key there, back; /* from the connecting side, and to it */
+    struct auth_key there, back; /* for frames from the connecting side, and to it */
 
     derive_key(key, "sluice session key 1", t, there.mac_key);
     derive_key(key, "sluice session key 2", t, back.mac_key);
@@ -71,7 +71,7 @@ void rpc_seal_done(struct rpc_seal *s)
     mem_wipe(s, sizeof(*s));
 }
 
-/* Where nobody else can have sent the bytes, the tag of a bulk body is zero. */
+/* Where no other process can have sent the bytes, the tag of a bulk body is zero. */
 static void frame_mac(const struct auth_key *key, struct auth_bulk **bulk, bool is_protected,
                       uint8_t direction, uint64_t seq, const struct rpc_header *h, const void *body,
                       uint8_t mac[AUTH_MAC_SIZE])
@@ -135,8 +135,8 @@ void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers, bool a
                            .rx_direction = asks ? 3 : 4};
 }
 
-/* What a server says to a stranger. Who listens in its place could say so, too; it can also hang
- * up. */
+/* The refusals that servers send to unauthenticated callers. An attacker in the server's place
+ * could send them as well, but could also just close the connection. */
 bool rpc_seal_is_to_a_stranger(const struct rpc_header *h, const void *body)
 {
     static const int codes[] = {ERR_PROTOCOL, ERR_VERSION, ERR_TOO_BIG, ERR_AUTH,

@@ -11,10 +11,12 @@
 #include "proto/node.pb-c.h"
 #include "rpc/server_priv.h"
 
-#define REPLAY_MAX (1u << 19) /* live tokens of all users */
-#define HEAVY_BYTES 65536     /* of expensive answers, for one token of 'heavy' */
-#define EXPENSIVE_MS 10       /* of the daemon's time; a millisecond is one token of 'heavy' */
-#define TOKEN_COST_BYTES 1200 /* a token takes the CPU time of so many bytes of another answer */
+#define REPLAY_MAX (1u << 19) /* unexpired tokens of all users */
+#define HEAVY_BYTES 65536     /* bytes of expensive replies per token of 'heavy' */
+/* Milliseconds; each millisecond of the daemon's time costs one token of 'heavy'. */
+#define EXPENSIVE_MS 10
+/* Minting a token takes the CPU time of this many bytes of another reply. */
+#define TOKEN_COST_BYTES 1200
 
 static const struct rpc_rate_options heavy = {
     .bucket = 1024, .refill = 20, .period_ms = 100, .users = 1024};

@@ -10,14 +10,17 @@
 #include "rpc/seal.h"
 
 #define DIAL_EACH_MS 5000
-#define DIAL_EACH_OF_SEVERAL_MS 2000 /* another one may be there: nodes wait for it */
-#define BULK_MIN 2048                /* bytes of a body from which on the fast MAC is faster */
+/* Time per target when there are several: another controller may be reachable, and nodes wait for
+   it. */
+#define DIAL_EACH_OF_SEVERAL_MS 2000
+#define BULK_MIN 2048 /* body size in bytes from which the fast MAC is faster */
 #define PEER_TEXT_MAX (AUTH_NAME_MAX + RPC_ADDR_TEXT_MAX + 8)
 
 enum state {
-    ST_CLOSED,   /* between attempts, or for good */
+    ST_CLOSED,   /* between attempts, or finally closed */
     ST_DIALLING, /* connecting side only */
-    ST_HELLO,    /* connecting: waits for the other's proof; accepting: for the third frame */
+    /* Connecting: waiting for the other side's proof; accepting: waiting for frame 3. */
+    ST_HELLO,
     ST_OPEN,
 };
 
@@ -35,7 +38,8 @@ struct rpc_session {
     char address[RPC_ADDR_TEXT_MAX], peer[PEER_TEXT_MAX];
     bool paused, finishing, filled, in_close;
     bool send_bulk;
-    bool is_local; /* both ends are of this host, and the kernel has named them to each other */
+    /* Both ends are on this host and the kernel has identified them to each other. */
+    bool is_local;
 
     bool accepted;
     void (*opened)(void *ctx, struct rpc_session *s, const char *name);
@@ -45,10 +49,11 @@ struct rpc_session {
 
     char my_name[RPC_SESSION_NAME_SIZE];
     struct rpc_target *targets;
-    size_t count, first, reached; /* attempts begin with 'first'; 'reached' answered last */
+    /* Attempts begin with index 'first'; index 'reached' answered last. */
+    size_t count, first, reached;
     bool retry;
     int64_t pause_ms, opened_at;
-    char *told; /* the reason that on_close was last given */
+    char *told; /* the reason that was last reported to on_close */
 };
 
 static const struct rpc_conn_ops handshake_ops, open_ops;
@@ -97,7 +102,7 @@ void rpc_session_free(struct rpc_session *s)
     release_connection(s);
 }
 
-/* The end of a connection or of an attempt. s may be gone afterwards. */
+/* Handles the end of a connection or of an attempt. s may be freed by the callback. */
 static void lose_connection(struct rpc_session *s, const struct err *why)
 {
     bool was_open = s->state == ST_OPEN, again = s->retry && !s->finishing;
@@ -145,8 +150,8 @@ static void on_closed(void *owner, const struct err *why)
     lose_connection(s, &err);
 }
 
-/* A frame that does not belong: the session ends. Only an accepting side that has not yet seen a
- * proof says why, so that a wrong key can be explained. */
+/* A frame violates the protocol: the session ends. Only an accepting side without a proof from the
+ * peer sends the reason, so that a wrong key can be explained. */
 static void on_refused(void *owner, const struct rpc_frame *f, const struct err *err)
 {
     struct rpc_session *s = owner;
@@ -156,7 +161,7 @@ static void on_refused(void *owner, const struct rpc_frame *f, const struct err 
         _cleanup_str_ struct str body = STR_INIT;
         rpc_error_pack(err->code, err->text, &body);
         send_handshake(s, RPC_FLAG_REPLY | RPC_FLAG_ERROR, 0, body.data, body.len);
-        /* The connection ends by itself: nobody waits for what it has to say. */
+        /* The session ends without a further report. */
         s->refused(s->accept_ctx, err->text);
         s->refused = NULL;
         rpc_conn_finish(s->conn);
@@ -309,7 +314,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
         return;
     }
     s->reached = (s->first + target) % s->count;
-    /* Should this one refuse, the next attempt begins behind it. */
+    /* If this target refuses, the next attempt begins with the one after it. */
     s->first = (s->reached + 1) % s->count;
     rpc_addr_format(addr, s->address);
     snprintf(s->peer, sizeof(s->peer), "%s", s->address);

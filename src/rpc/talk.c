@@ -99,7 +99,7 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
 static void fail_talk(struct rpc_talk *t, const struct err *err)
 {
     struct rpc_talk_events events = t->events;
-    struct err why = *err; /* the connection's own goes with it */
+    struct err why = *err; /* copied, because the connection's own is freed with it */
     bool refused = t->refused;
 
     rpc_talk_drop(t);

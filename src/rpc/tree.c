@@ -12,8 +12,8 @@
 #define ID_SIZE 16
 #define NAMED_MAX 4
 #define MINT_PATIENCE_MS 5000
-#define ROUNDS_MAX 16     /* of those whose token was used up on a way that broke */
-#define ROUND_PAUSE_MS 50 /* others of the same way come soon */
+#define ROUNDS_MAX 16     /* rounds of targets whose tokens were used up on a broken path */
+#define ROUND_PAUSE_MS 50 /* milliseconds; further targets of the same path follow soon */
 
 struct target {
     char *node, *addr;
@@ -22,7 +22,7 @@ struct target {
     unsigned rounds;
 };
 
-/* Those that got the same frame. */
+/* The targets that got the same frame. */
 struct round {
     struct rpc_tree *tree;
     struct round *next;
@@ -36,11 +36,11 @@ struct rpc_tree {
     struct loop *loop;
     const struct conf *conf;
     const struct rpc_info *rpc;
-    Pb__TreeRequest request; /* packed anew, with another id, for each round */
+    Pb__TreeRequest request; /* packed again with a new id for each round */
     struct str message, cred, signature;
     struct target *targets;
     size_t count, accepted;
-    bool undecided; /* whether they are to do what they prepare */
+    bool undecided; /* the nodes have not been told whether to execute what they prepare */
     enum rpc_tree_commit commit;
     VEC(uint32_t) again; /* targets of the next round */
     struct round *rounds;
@@ -51,7 +51,7 @@ struct rpc_tree {
     void (*waits)(void *ctx, const char *nodes);
     void (*prepared)(void *ctx);
     void *ctx;
-    unsigned telling; /* done() is on the stack */
+    unsigned telling; /* number of done() callbacks on the stack */
     bool dead;
 };
 
@@ -98,7 +98,7 @@ static void leave_tree(struct rpc_tree *t)
         destroy_tree(t);
 }
 
-/* Once for each; calls done(). */
+/* Calls done(), once per target. */
 static void finish_node(struct rpc_tree *t, size_t index, int code, const ProtobufCMessage *reply,
                         const struct err *err)
 {
@@ -114,7 +114,7 @@ static void finish_node(struct rpc_tree *t, size_t index, int code, const Protob
     t->done(t->ctx, index, code, reply, &why);
 }
 
-/* Whoever has not answered: what they prepare is not wanted. */
+/* Fails all unanswered targets; prepared requests are cancelled. */
 static void fail_targets(struct rpc_tree *t, const struct err *err)
 {
     t->undecided = false;
@@ -152,7 +152,7 @@ static void fail_round(struct round *r, size_t count, const struct err *err)
     leave_tree(t);
 }
 
-/* The decision, where it is ours. */
+/* The decision to commit, if it is made here. */
 
 static void note_accepted(struct rpc_tree *t, size_t index)
 {
@@ -207,8 +207,8 @@ void rpc_tree_abandon(struct rpc_tree *t, const char *node, const char *why)
 
 /* Answers. */
 
-/* Its token was used up, or too old, when the request came to it by another way: a new one is
- * needed, and the answer will be that to the first. */
+/* Whether the token was used up or expired when the request reached the node by another path. A
+ * new token is needed, and the node then sends the answer to the first request. */
 static bool is_stale(const struct target *to, int code)
 {
     return (code == ERR_REPLAY || code == ERR_SKEW) && to->rounds < ROUNDS_MAX;
@@ -364,7 +364,7 @@ static void pack_request(struct rpc_tree *t, struct str *body, struct rpc_header
     };
 }
 
-/* Takes t->again. */
+/* Processes t->again. */
 static void on_tree_step(void *ctx)
 {
     struct rpc_tree *t = ctx;
@@ -385,7 +385,7 @@ static void on_tree_step(void *ctx)
         t->targets[r->targets[i]].rounds++;
     pack_request(t, &r->body, &header);
     if (mint_tokens(r, &header, count, &err) <
-        0) /* nobody can be asked: everyone's answer is the same */
+        0) /* no target can be asked: all get the same answer */
         fail_round(r, count, &err);
     else
         start_relay(r, &header, count);
@@ -464,7 +464,8 @@ struct rpc_tree *rpc_tree_start(struct loop *l, const struct conf *conf,
     t->slow = loop_timer_new(l, on_slow, t);
     t->prepared = request->prepared;
     t->commit =
-        count > 1 || t->prepared ? request->commit : RPC_TREE_AT_ONCE; /* one decides for itself */
+        /* A single target decides by itself. */
+        count > 1 || t->prepared ? request->commit : RPC_TREE_AT_ONCE;
     if (!t->commit && (count <= width_of(conf, request) || !has_cred(request)))
         t->direct = rpc_fanout_start(l, conf, targets, count, request->rpc, request->message,
                                      request->timeout_ms, on_direct, t);

@@ -14,14 +14,15 @@
 struct stream {
     struct tunnel *tunnel;
     uint32_t id;
-    int fd;                /* -1: it is opened when the beginning is let pass */
-    struct loop_fd *watch; /* NULL then */
-    struct str held;       /* from the other side, not yet written */
-    size_t room;           /* bytes that the other side takes now */
-    size_t taken;          /* written, and not yet told */
-    bool looked_at;        /* its beginning is let pass */
-    bool answered;         /* somebody has said something to it */
-    bool over;             /* the other side has closed it: what is held is written, then it goes */
+    int fd;                /* -1: opened when look() accepts the beginning */
+    struct loop_fd *watch; /* NULL while fd is -1 */
+    struct str held;       /* bytes from the other side that are not written yet */
+    size_t room;           /* number of bytes that the other side accepts at present */
+    size_t taken;          /* bytes written but not yet acknowledged */
+    bool looked_at;        /* look() has accepted its beginning */
+    bool answered;         /* the remote end has sent something */
+    /* The other side has closed it: the held bytes are written, then it is closed. */
+    bool over;
 };
 
 struct tunnel {
@@ -86,7 +87,8 @@ static void say_over(struct tunnel *t, uint32_t id)
     send_tunnel_data(t, id, &m);
 }
 
-/* Our end is gone, or the other side has broken the rules. */
+/* Ends a stream whose local end has closed, or for which the other side has violated the
+   protocol. */
 static void end_stream(struct stream *s)
 {
     if (!s->over)
@@ -112,7 +114,7 @@ static void set_events(struct stream *s)
         loop_fd_events(s->watch, (reads ? LOOP_READ : 0) | (writes ? LOOP_WRITE : 0));
 }
 
-/* Told when half of the window is free: not after every byte. */
+/* Acknowledges written bytes when half of the window is free, not after every write. */
 static void tell_taken(struct stream *s)
 {
     Pb__TunnelData m = PB__TUNNEL_DATA__INIT;
@@ -125,7 +127,7 @@ static void tell_taken(struct stream *s)
     send_tunnel_data(s->tunnel, s->id, &m);
 }
 
-/* False: the stream is gone. */
+/* Writes held bytes. False: the stream is freed. */
 static bool write_held(struct stream *s)
 {
     while (s->held.len > 0 && s->looked_at) {
@@ -211,8 +213,8 @@ static struct stream *find_stream(struct tunnel *t, uint32_t id)
     return NULL;
 }
 
-/* Connections are anybody's, and most may be of one who says nothing: the oldest that nothing has
- * been said to goes for a new one. */
+/* Any local user may connect, so most connections may be idle: a new one replaces the oldest one
+ * that has had no answer. */
 static void make_room(struct tunnel *t)
 {
     if (t->streams.len < TUNNEL_MOST)
@@ -236,7 +238,8 @@ void tunnel_take(struct tunnel *t, int fd)
     do
         t->next_id++;
     while (find_stream(t, t->next_id) != NULL);
-    add_stream(t, t->next_id, fd)->looked_at = true; /* what comes back is from whom we chose */
+    /* The reply comes from a peer that we chose. */
+    add_stream(t, t->next_id, fd)->looked_at = true;
     m.has_opens = m.opens = true;
     send_tunnel_data(t, t->next_id, &m);
 }
@@ -256,7 +259,7 @@ static void on_opens(struct tunnel *t, uint32_t id)
         add_stream(t, id, fd)->looked_at = !looks;
 }
 
-/* False: the stream is gone. */
+/* Passes the beginning to look(). False: the stream is freed. */
 static bool look_at(struct stream *s)
 {
     struct tunnel *t = s->tunnel;
@@ -297,7 +300,7 @@ void tunnel_message(struct tunnel *t, const Pb__TunnelData *m)
         return;
     }
     s = find_stream(t, m->id);
-    if (s == NULL || s->over) /* it has ended here meanwhile */
+    if (s == NULL || s->over) /* the stream has ended here meanwhile */
         return;
     if (m->has_taken) {
         size_t room = s->room + m->taken;

@@ -15,7 +15,7 @@
 #include "rpc/tries.h"
 
 #define READ_CHUNK (64u << 10)
-#define BUSY_PAUSE_MS 5 /* when a local socket's queue is full */
+#define BUSY_PAUSE_MS 5 /* pause while a local socket's queue is full */
 
 int64_t rpc_wire_now_ms(void)
 {
@@ -45,8 +45,8 @@ bool rpc_wire_has_bytes(const struct rpc_wire *w)
     return w->fd >= 0 && recv(w->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Until the descriptor is ready, or 'first' (its owner may be NULL) has bytes: 0, -ECANCELED,
- * -ERR_TIMEOUT or -errno. */
+/* Waits until the descriptor is ready, or 'first' (whose owner may be NULL) has input. Returns 0,
+ * -ECANCELED, -ERR_TIMEOUT or -errno. */
 static int wait_for(int fd, short events, const struct rpc_wire *first, int64_t deadline_ms)
 {
     struct pollfd p[] = {{.fd = fd, .events = events},
@@ -62,10 +62,10 @@ static int wait_for(int fd, short events, const struct rpc_wire *first, int64_t 
             left = 0;
         rc = poll(p, 2, left > 3600000 ? 3600000 : (int)left);
         if (rc > 0 && p[1].revents) {
-            assert(first); /* poll() says nothing of a descriptor of -1 */
+            assert(first); /* poll() ignores a descriptor of -1 */
             if (rpc_wire_has_bytes(first))
                 return -ECANCELED;
-            p[1].fd = -1; /* it has ended */
+            p[1].fd = -1; /* its peer has closed */
         }
         if (rc > 0 && p[0].revents)
             return 0;
@@ -160,7 +160,7 @@ bool rpc_wire_is_fresh(const struct rpc_wire *w)
     return w->fd >= 0 && !w->records.len && w->plain_pos == w->plain.len && poll(&p, 1, 0) == 0;
 }
 
-/* When the other side has closed, this is no failure: what it said before may explain that. */
+/* A close by the other side is not a failure here: data received before may explain it. */
 static int send_all(struct rpc_wire *w, const struct str *out, int64_t deadline_ms, struct err *err)
 {
     size_t pos = 0;
@@ -184,7 +184,7 @@ static int send_all(struct rpc_wire *w, const struct str *out, int64_t deadline_
     return 0;
 }
 
-/* As recv(), but waits: bytes, 0 at the end, or negative with err. */
+/* Like recv(), but waits. Returns the number of bytes, 0 at the end, or negative with err. */
 static ssize_t receive_some(struct rpc_wire *w, void *to, size_t max, int64_t deadline_ms,
                             struct err *err)
 {
@@ -195,7 +195,7 @@ static ssize_t receive_some(struct rpc_wire *w, void *to, size_t max, int64_t de
         if (n >= 0)
             return n;
         if (errno == ECONNRESET) {
-            /* A local socket is reset when what we sent lies unread in it, and never else. */
+            /* A local socket is reset only if the peer closes it with unread data of ours. */
             w->unread = w->unread || !w->sealed;
             return 0;
         }
@@ -209,7 +209,7 @@ static ssize_t receive_some(struct rpc_wire *w, void *to, size_t max, int64_t de
     }
 }
 
-/* The same, appended to w->records. */
+/* Like receive_some(), appended to w->records. */
 static ssize_t receive_records(struct rpc_wire *w, int64_t deadline_ms, struct err *err)
 {
     ssize_t n;
@@ -221,7 +221,8 @@ static ssize_t receive_records(struct rpc_wire *w, int64_t deadline_ms, struct e
     return n;
 }
 
-/* The same, out of records, of which some may have come with the end of the handshake. */
+/* Like receive_some(), but returns decrypted bytes, some of which may have arrived with the end of
+   the handshake. */
 static ssize_t receive_plain(struct rpc_wire *w, void *to, size_t max, int64_t deadline_ms,
                              struct err *err)
 {
@@ -248,7 +249,8 @@ static ssize_t receive_plain(struct rpc_wire *w, void *to, size_t max, int64_t d
     return (ssize_t)max;
 }
 
-/* The request waits until the other side has proved that it knows the key. */
+/* Performs the handshake of an encrypted channel. The request is sent only after the peer has
+   proved that it knows the key. */
 static int shake_hands(struct rpc_wire *w, const struct rpc_minted *minted, int64_t deadline_ms,
                        struct err *err)
 {
@@ -299,7 +301,7 @@ int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct r
     return send_all(w, &sealed, deadline_ms, err);
 }
 
-/* So many bytes in the buffer, which grows as they come. */
+/* Fills the buffer to 'want' bytes; the buffer grows as bytes arrive. */
 static int fill_buffer(struct rpc_wire *w, size_t want, int64_t deadline_ms, struct err *err)
 {
     while (w->in.len < want) {
@@ -319,7 +321,7 @@ static int fill_buffer(struct rpc_wire *w, size_t want, int64_t deadline_ms, str
     return 0;
 }
 
-/* The next frame; *body is valid until the next call. */
+/* Receives the next frame; *body is valid until the next call. */
 static int receive_frame(struct rpc_wire *w, struct rpc_header *h, const uint8_t **body,
                          int64_t deadline_ms, struct err *err)
 {
@@ -348,8 +350,8 @@ int rpc_wire_answer(struct rpc_wire *w, const struct rpc_header *request, struct
         return err_set(err, -ECONNRESET, "%s", err_text(ERR_CLOSED));
     if (rc < 0)
         return rc;
-    /* A connection that is turned away, and a frame whose header made no sense there, are answered
-     * without a number. */
+    /* Replies to a refused connection, and to a frame with an invalid header, have no request id.
+     */
     if ((h->flags & (RPC_FLAG_REPLY | RPC_FLAG_ERROR)) == (RPC_FLAG_REPLY | RPC_FLAG_ERROR) &&
         (h->id == request->id || h->id == 0))
         return rpc_error_unpack(*body, h->body_len, err);
