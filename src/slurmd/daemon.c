@@ -36,11 +36,12 @@
 #include "slurmd/step/shepherd.h"
 #include "slurmd/usage/usage.h"
 
-#define WORKERS 2 /* looking at processes; a name being looked up, which may hang */
+/* Threads: one for snapshots of processes; one for name lookups, which may hang. */
+#define WORKERS 2
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-/* A path that users cannot walk lets no batch script run. */
+/* No batch script can run if users cannot traverse the path. */
 static void check_walkable(const struct slurmd *d)
 {
     _cleanup_free_ char *path = mem_strdup(d->spool);
@@ -91,7 +92,7 @@ static void on_rotated(void *ctx, int signo)
         log_error("%s", err.text);
 }
 
-/* By default they would end the daemon. */
+/* The default action of these signals would end the daemon. */
 static void on_ignored(void *ctx, int signo)
 {
     log_debug("signal %d is ignored", signo);
@@ -181,7 +182,7 @@ void daemon_free_state(struct slurmd *d)
     free(d->log_file_given);
 }
 
-/* Releases everything, also after set_up() failed half way. */
+/* Releases everything, also after a partial set_up(). */
 static void tear_down(struct slurmd *d)
 {
     health_done(d);
@@ -210,7 +211,7 @@ static void tear_down(struct slurmd *d)
     log_close();
 }
 
-/* What -n, -M and -s ask for; slurmd goes on without what it cannot have. */
+/* Applies -n, -M and -s; slurmd continues without options that it cannot apply. */
 static void apply_options(const struct slurmd *d, const struct slurmd_options *o)
 {
     int rc = o->nice_value ? service_set_nice(o->nice_value) : 0;
@@ -267,7 +268,7 @@ int daemon_run(struct slurmd *d, const struct slurmd_options *o)
     rc = o->systemd ? service_notify("READY=1") : 0;
     if (rc)
         log_error("cannot notify the service manager: %s", strerror(-rc));
-    malloc_trim(0); /* of reading the configuration */
+    malloc_trim(0); /* returns the memory used for reading the configuration */
     health_begin(d, uplink_open);
     loop_run(d->loop);
     uplink_flush(d);

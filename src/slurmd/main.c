@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * slurmd: the node daemon. Starts and watches the steps of jobs through one slurmstepd each, runs
- * the site's scripts around a job, and reports to the controller. It may be ended and started anew
- * at any time: steps go on.
+ * slurmd, the node daemon. It starts and supervises each step through its own slurmstepd, runs the
+ * site's scripts around a job, and reports to the controller. It can be stopped and restarted at
+ * any time while steps continue to run.
  */
 #include <errno.h>
 #include <limits.h>

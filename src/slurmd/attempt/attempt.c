@@ -24,7 +24,7 @@ struct attempt *attempt_add(struct slurmd *d, uint32_t id, uint32_t restarts)
 {
     struct attempt *a = mem_new(struct attempt);
 
-    assert(!attempt_find(d, id, restarts)); /* else a job would run twice */
+    assert(!attempt_find(d, id, restarts)); /* otherwise a job would run twice */
     a->d = d;
     a->key = (struct attempt_key){id, restarts};
     HASH_ADD(hh, d->attempts, key, sizeof(a->key), a);

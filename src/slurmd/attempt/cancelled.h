@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Orders to end a step that came before its launch did: the launch is refused then. The latest
- * CANCELLED_MAX are remembered, in memory only, for the controller repeats an order until the step
- * has ended. Pure.
+ * Orders to end a step that arrived before the launch of the step. The launch is then refused. The
+ * latest CANCELLED_MAX orders are remembered in memory only, because the controller repeats an
+ * order until the step has ended. Pure functions.
  */
 #pragma once
 
@@ -19,11 +19,11 @@ struct cancelled_step {
 };
 
 struct cancelled {
-    VEC(struct cancelled_step) list; /* full: 'next' is the oldest */
+    VEC(struct cancelled_step) list; /* if the list is full, 'next' is the oldest */
     size_t next;
 };
 
 bool cancelled_has(const struct cancelled *c, const struct cancelled_step *s);
-/* False: it is remembered already. */
+/* Returns false if the step is already in the list. */
 bool cancelled_add(struct cancelled *c, const struct cancelled_step *s);
 void cancelled_done(struct cancelled *c);

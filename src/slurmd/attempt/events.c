@@ -17,11 +17,12 @@
 #include "base/vec.h"
 
 #define FILE_MAX (256u << 20)
-#define COMPACT_SIZE (4u << 20) /* a longer file, half of it acknowledged, is rewritten */
+/* Bytes; a longer file is rewritten if half of it is acknowledged. */
+#define COMPACT_SIZE (4u << 20)
 
 static const char magic[8] = "SLUIEVT1";
 
-struct header { /* little-endian, as are the records: length, checksum, bytes */
+struct header { /* Little-endian, as are the records; a record is length, checksum and bytes. */
     char magic[8];
     uint64_t first_seq; /* records with smaller numbers are acknowledged */
     uint32_t crc;
@@ -37,10 +38,10 @@ struct events {
     int fd;
     VEC(Pb__NodeEvent *) queue;
     VEC(Pb__NodeEvent *) report;
-    size_t flushed, sent; /* of the queue, from its front */
+    size_t flushed, sent; /* number of events of the queue, from its front */
     uint64_t next_seq;
     struct str unwritten;
-    size_t file_size, live; /* bytes: of the file, of the records still queued */
+    size_t file_size, live; /* bytes of the file, and of the records still queued */
 };
 
 static void header_make(uint64_t first_seq, struct header *h)
@@ -63,7 +64,7 @@ static void append_record(const Pb__NodeEvent *event, struct str *out)
     memcpy(out->data + at, &r, sizeof(r));
 }
 
-/* Reads records up to the first that is not whole; returns the bytes that are good. */
+/* Reads records up to the first incomplete one; returns the length of the valid part. */
 static size_t parse_event_file(struct events *e, const struct str *text, uint64_t first_seq)
 {
     size_t at = sizeof(struct header);
@@ -207,8 +208,9 @@ void events_resend(struct events *e)
     e->sent = 0;
 }
 
-/* The file again, with what is left. A failure leaves the old one, which is only longer; and so
- * does half a record at its end, whose other half belongs there. */
+/* Rewrites the file with the remaining events. A failure leaves the old file, which is only longer.
+ * A partly written record at its end also keeps the old file, because the rest of the record must
+ * follow there. */
 static void compact_file(struct events *e)
 {
     _cleanup_str_ struct str text = STR_INIT;

@@ -57,11 +57,12 @@ static int append_file(const char *path, const char *line, struct err *err)
     if (fd < 0)
         return err_set(err, -ERR_NODE_FAULT, "cannot open %s: %s", path, strerror(errno));
     size = lseek(fd, 0, SEEK_END);
-    n = write(fd, line, len); /* one write: whole or not at all, should we end here */
+    /* A single write is either complete or absent if this process is killed. */
+    n = write(fd, line, len);
     if (n == (ssize_t)len)
         return 0;
     err_set(err, -ERR_NODE_FAULT, "cannot write %s: %s", path, strerror(n < 0 ? errno : ENOSPC));
-    if (n > 0 && ftruncate(fd, size)) /* the next line would go on with this one */
+    if (n > 0 && ftruncate(fd, size)) /* otherwise the next line would be appended to this one */
         err_prefix(err, "and cannot be cut back (%s)", strerror(errno));
     return -ERR_NODE_FAULT;
 }
@@ -116,8 +117,7 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The node was told what the job has here after it had heard of it. What is no such text is left
- * out. */
+/* Reads what the node learned later about the job's share. Text in another format is ignored. */
 static void read_share(struct note *n, const char *hex)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
@@ -132,20 +132,20 @@ static void read_share(struct note *n, const char *hex)
         n->about->share = pb_unpack(&pb__node_share__descriptor, str_cstr(&bytes), bytes.len);
 }
 
-/* What cannot have happened in this phase is left out. */
+/* Replays an event; an event that is impossible in this phase is ignored. */
 static void replay_event(struct note *n, enum attempt_event event)
 {
     attempt_phase_next(n->phase, event, &n->phase);
 }
 
-/* With or without the line that it begins. */
+/* The line may occur without the line of the prolog's start. */
 static void read_prolog_done(struct note *n)
 {
     replay_event(n, ATTEMPT_ON_PROLOG_BEGINS);
     replay_event(n, ATTEMPT_ON_PROLOG_SUCCEEDED);
 }
 
-/* Whatever became of the prolog, it had ended. */
+/* The prolog has ended before, whatever its result. */
 static void read_epilog(struct note *n, pid_t pid)
 {
     replay_event(n, ATTEMPT_ON_PROLOG_LOST);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A file per job in the spool directory: whose it is, then a line per thing done, each written
- * before or after it as noted below. So a daemon started anew does nothing twice.
+ * One file per attempt in the spool directory: a description of the job, then one line per action,
+ * written before or after the action as documented below. A restarted daemon therefore repeats no
+ * action.
  */
 #pragma once
 
@@ -19,88 +20,93 @@
 
 struct note_step {
     uint32_t id;
-    bool over;    /* its end was acknowledged */
-    uint64_t key; /* tells a repeat of its launch from another one */
+    bool over;    /* the controller has acknowledged its end */
+    uint64_t key; /* distinguishes a repeated launch from a new one */
 };
 
-struct note_adopted { /* a process, by its number and the time of its start */
+struct note_adopted { /* a process, by its pid and start time */
     pid_t pid;
     uint64_t started_ticks;
-    bool looked; /* a look at all processes has begun since */
+    bool looked; /* a scan of all processes has started since */
 };
 
-struct note_signal { /* for a step that does not run yet, see early.h */
+struct note_signal { /* a signal for a step that does not run yet, see early.h */
     uint32_t step_id;
     int signo;
     bool leader_only;
     uint64_t nonce;
-    char *say; /* a line for its standard error, and no signal; in memory alone */
+    char *say; /* a message for its standard error instead of a signal; not on disk */
 };
 
-enum note_batch {                     /* of the batch script */
-                  NOTE_BATCH_NONE,    /* it has not been started */
-                  NOTE_BATCH_STARTED, /* on disk before its slurmstepd is told to */
-                  NOTE_BATCH_ENDED, /* in memory: its end, or why it was not started, is reported */
+enum note_batch {                     /* state of the batch script */
+                  NOTE_BATCH_NONE,    /* not started */
+                  NOTE_BATCH_STARTED, /* written before slurmstepd gets the order to start it */
+                  /* In memory only: its end, or the reason why it was not started, was
+                     reported. */
+                  NOTE_BATCH_ENDED,
                   NOTE_BATCH_ACKNOWLEDGED, /* the controller has the report */
 };
 
 struct note {
     Pb__NodeAttempt
-        *about; /* ids, user, nodes, partition, name, directory: what scripts are told */
+        /* Ids, user, nodes, partition, name, directory: the input of the scripts' environment. */
+        *about;
     bool single_node;
-    bool prepared;            /* the controller asked for the prolog alone */
-    bool contain;             /* and for an extern step */
-    enum attempt_phase phase; /* that the lines lead to; note_load() sets it for attempt_adopt() */
-    pid_t prolog_pid;         /* 0: not known */
+    bool prepared; /* the controller has requested the prolog only */
+    bool contain;  /* the controller has requested an extern step as well */
+    /* Phase that results from the lines; note_load() sets it for attempt_adopt() */
+    enum attempt_phase phase;
+    pid_t prolog_pid; /* 0: unknown */
     enum note_batch batch;
-    VEC(struct note_step) steps;      /* before each one's shepherd is told to */
-    VEC(struct note_adopted) adopted; /* into the extern step; they may have ended */
+    VEC(struct note_step) steps; /* written before the step's shepherd gets its order */
+    /* Processes adopted into the extern step; they may have ended. */
+    VEC(struct note_adopted) adopted;
     bool ever_adopted;
-    VEC(struct note_signal) early; /* on disk: the batch script's */
-    uint32_t halt_number;          /* of the last order to stop or to go on; 0: none has come */
+    VEC(struct note_signal) early; /* on disk: those for the batch script */
+    uint32_t halt_number;          /* number of the last order to suspend or resume; 0: none */
     bool halted;
-    uint32_t grace_sec; /* of the order to end */
-    char *why;          /* its reason; NULL: none has come */
+    uint32_t grace_sec; /* of the order to end the job */
+    char *why;          /* reason in the order to end the job; NULL: no order */
     bool epilog_begun;
-    pid_t epilog_pid; /* 0: not known */
+    pid_t epilog_pid; /* 0: unknown */
     int epilog_status;
 };
 void note_done(struct note *n);
 struct note_step *note_find_step(const struct note *n, uint32_t id); /* NULL: never launched */
 
-/* Makes the file (dir is the spool directory) with a first line; fails when there is one. */
+/* Creates the file with a first line; dir is the spool directory. Fails if the file exists. */
 int note_create(const char *dir, const Pb__NodeAttempt *about, const char *line, struct err *err);
 /* Appends a line made by one of the formats below. */
 int note_append(const char *dir, uint32_t job_id, uint32_t restarts, const char *line,
                 struct err *err);
 void note_remove(const char *dir, uint32_t job_id, uint32_t restarts);
 
-/* Two digits a byte. */
+/* Appends two hexadecimal digits per byte. */
 void note_put_hex(const struct str *bytes, struct str *out);
 
 int note_load(const char *path, struct note *n, struct err *err);
 
-/* Every note: its path, in no order, up to the first for which fn returns an error, which is
- * returned. It is an error when the directory cannot be read: a job that is not found counts as
- * lost. */
+/* Calls fn with the path of every note, in no order, until fn returns an error, which is returned.
+ * An unreadable directory is an error, because a job that is not found counts as lost. */
 typedef int note_fn(void *ctx, const char *path, struct err *err);
 int note_each(const char *dir, note_fn *fn, void *ctx, struct err *err);
 
 #define NOTE_SINGLE "1\n"
 #define NOTE_PREPARED "A\n"
 #define NOTE_CONTAIN "C\n"
-#define NOTE_SHARE "N %s\n"        /* what it has here, packed, by note_put_hex() */
+#define NOTE_SHARE "N %s\n"        /* what the job has on this node, packed, by note_put_hex() */
 #define NOTE_ADOPTED "a %d %llu\n" /* pid, start */
-#define NOTE_PROLOG "p %d\n"       /* 0 before it starts, then its pid */
+#define NOTE_PROLOG "p %d\n"       /* 0 before the prolog starts, then its pid */
 #define NOTE_PROLOG_DONE "P\n"
 #define NOTE_BATCH "B\n"
 #define NOTE_BATCH_OVER "b\n"
-#define NOTE_STEP "S %u %llx\n"       /* step, key */
-#define NOTE_STEP_OVER "s %u\n"       /* step */
-#define NOTE_DERIVED "d %d\n"         /* the worst wait status of a step of the job */
-#define NOTE_SIGNAL "k %d %d %llu\n"  /* for the script: signal, it alone, number */
-#define NOTE_SIGNALLED "K\n"          /* the script has got all of these */
-#define NOTE_HALT "H %u %d\n"         /* number, whether it stands still */
-#define NOTE_TERMINATE "T %u %.60s\n" /* grace, why */
-#define NOTE_EPILOG "E %d\n"          /* 0 before it starts, then its pid */
-#define NOTE_GONE "G %d\n"            /* epilog's wait status */
+#define NOTE_STEP "S %u %llx\n" /* step, key */
+#define NOTE_STEP_OVER "s %u\n" /* step */
+#define NOTE_DERIVED "d %d\n"   /* the worst wait status of the job's steps */
+/* For the script: signal, whether for the script only, number. */
+#define NOTE_SIGNAL "k %d %d %llu\n"
+#define NOTE_SIGNALLED "K\n"          /* the script has received all of these signals */
+#define NOTE_HALT "H %u %d\n"         /* order number, whether the job is suspended */
+#define NOTE_TERMINATE "T %u %.60s\n" /* grace time in seconds, reason */
+#define NOTE_EPILOG "E %d\n"          /* 0 before the epilog starts, then its pid */
+#define NOTE_GONE "G %d\n"            /* the epilog's wait status */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What happened, as events for the controller.
+ * Queues events for the controller.
  */
 #pragma once
 
@@ -8,30 +8,30 @@
 #include "proto/node.pb-c.h"
 #include "slurmd/node/slurmd.h"
 
-/* code: positive, 0 for a start. */
+/* code is positive, or 0 if the launch succeeded. */
 void report_launched(struct slurmd *d, uint32_t job_id, uint32_t restarts, int code,
                      const char *text, bool drain);
-/* Not launched, for the time of its credential. */
+/* Not launched because the credential is not yet valid or has expired. */
 void report_refused(struct slurmd *d, uint32_t job_id, uint32_t restarts, const struct err *why,
                     int64_t issued_at_ms);
 void report_batch_ended(struct slurmd *d, const Pb__StepdEnded *m, bool gone);
 void report_step_ended(struct slurmd *d, const Pb__StepdEnded *m);
-/* text: what was wrong with the epilog; NULL when its status is 0, or not known. */
+/* text is the reason why the epilog failed; NULL if its status is 0 or unknown. */
 void report_job_gone(struct slurmd *d, uint32_t job_id, uint32_t restarts, int epilog_status,
                      const char *text);
 void report_prolog_failed(struct slurmd *d, uint32_t job_id, uint32_t restarts, const char *text);
-/* By a script of the site's; text NULL: not any more. */
+/* A script of the site holds up the job; text NULL: no longer. */
 void report_held_up(struct slurmd *d, uint32_t job_id, uint32_t restarts, const char *text);
 void report_prepared(struct slurmd *d, uint32_t job_id, uint32_t restarts);
-/* The order to stop, or to go on, has been carried out. */
+/* The order to suspend or to resume has been carried out. */
 void report_halted(struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t number);
 void report_trouble(struct slurmd *d, const char *reason);
-/* That a signal was delivered is worth little, and users can have any number of them sent: of more
- * than these that the controller has not acknowledged none is reported. */
+/* Limit of unacknowledged reports of delivered signals. Such a report matters little, and users
+ * can send any number of signals, so further ones are not reported. */
 #define REPORT_SIGNALS_MAX 1024
 void report_signal_done(struct slurmd *d, uint32_t job_id, uint64_t nonce, int code);
 
-/* Whether the queue holds the end of this step, or of this job. */
+/* Whether the queue has the end of this step, or of this job. */
 bool report_pending_step(const struct slurmd *d, uint32_t job_id, uint32_t restarts,
                          uint32_t step_id);
 bool report_pending_gone(const struct slurmd *d, uint32_t job_id, uint32_t restarts);

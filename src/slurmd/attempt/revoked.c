@@ -20,11 +20,11 @@ struct entry {
 struct revoked {
     char *path;
     int fd;
-    size_t written; /* entries in the file, old ones included */
+    size_t written; /* number of entries in the file, including old ones */
     VEC(struct entry) list;
 };
 
-/* The last ones of the file; a part of an entry at its end is dropped. */
+/* Reads the last entries of the file and drops a partial entry at its end. */
 static int load_revoked(struct revoked *r, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -82,7 +82,7 @@ void revoked_clear(struct revoked *r)
         r->written = 0;
 }
 
-/* Drops the older half of the list and writes the file anew. */
+/* Drops the older half of the list and rewrites the file. */
 static void shorten_file(struct revoked *r)
 {
     size_t keep = r->list.len < REVOKED_MAX ? r->list.len : REVOKED_MAX;
@@ -107,8 +107,9 @@ bool revoked_has(const struct revoked *r, uint32_t job_id, uint32_t restarts)
     return false;
 }
 
-/* Lost with a full disk, and when the file cannot be written anew for long: it only guards a late
- * repeat. A part of it would shift all that follow. */
+/* The entry is lost if the disk is full, or if the file cannot be rewritten for a long time; it
+ * only guards against a late repeat. A partial entry is removed, since it would shift all later
+ * entries. */
 static bool append_entry(struct revoked *r, const struct entry *e)
 {
     if (r->written >= FILE_MAX)

@@ -10,17 +10,17 @@
 
 #include "base/str.h"
 
-#define LITTLE (4u << 20) /* bytes: as much as a script may have */
+#define LITTLE (4u << 20) /* bytes: the maximum size of a script */
 #define FILES_MAX 10000
 #define DEPTH_MAX 16
 #define BLOCK 512 /* bytes, of st_blocks */
 
 struct fill {
     uint64_t bytes;
-    unsigned left; /* files that may still be looked at */
+    unsigned left; /* number of files that may still be examined */
 };
 
-/* No link is followed: users write there. */
+/* Follows no symbolic links, because users can write there. */
 static void add_tree(struct fill *f, int parent, const char *name, unsigned depth)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

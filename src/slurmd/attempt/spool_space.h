@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whose the room in the spool directory is. A directory that is full keeps jobs from starting, and
- * the node is drained for it; but users can fill it, by scripts and by what they put into the
- * directories of PMIx servers. Then room comes back with the end of their jobs, and a node that
- * were drained for it would be one that any user can drain.
+ * Attributes a full spool directory. When the directory is full, jobs cannot start and the node is
+ * drained. But users can fill the directory with scripts and with the directories of PMIx servers;
+ * that space becomes free when their jobs end. If the node were drained for that, any user could
+ * drain it.
  */
 #pragma once
 
 #include "slurmd/node/slurmd.h"
 
-/* Whether there is hardly any room, of which jobs that are here have a quarter or more. Looks at
- * 10000 files at most. */
+/* Whether almost no space is left and a quarter or more of the occupied space belongs to jobs
+ * on this node. Examines at most 10000 files. */
 bool spool_space_is_of_jobs(const struct slurmd *d);

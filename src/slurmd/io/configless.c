@@ -19,10 +19,10 @@
 #include "base/log.h"
 
 #define SERVERS_MAX 64
-#define FETCH_MS 5000        /* for a controller to answer at the start */
-#define FETCH_CACHED_MS 3000 /* the same, when there is a file to go on with */
+#define FETCH_MS 5000        /* time for a controller to answer at start */
+#define FETCH_CACHED_MS 3000 /* the same if there is a cached file */
 #define CACHE "conf-cache"
-#define RUN_LINK "/run/slurm/conf" /* where commands look, see conf_path() */
+#define RUN_LINK "/run/slurm/conf" /* where commands look for it, see conf_path() */
 #define SPOOL_DEFAULT "/var/spool/slurmd"
 #define HEADER "# Sluice configuration "
 #define CACHE_MAX (17u << 20)
@@ -30,18 +30,18 @@
 struct configless {
     struct rpc_target *servers;
     size_t count;
-    char *text; /* of the servers, as given */
-    char *link; /* to the cache, beside the cluster key */
-    char *node; /* NULL: by the host's name */
+    char *text; /* the servers as given on the command line */
+    char *link; /* path of the link to the cache, beside the cluster key */
+    char *node; /* NULL: found by the host name */
     bool from_cache, asked;
-    uint64_t refused; /* hash of a configuration that this node cannot follow */
+    uint64_t refused; /* hash of a configuration that this node has rejected */
     struct loop_timer *retry;
 };
 
 /* --- whom to ask -------------------------------------------------------------------------------
  */
 
-/* "HOST", "HOST:PORT", "[ADDRESS]:PORT", "ADDRESS" with colons; text is written over. */
+/* Parses "HOST", "HOST:PORT", "[ADDRESS]:PORT", or "ADDRESS" with colons; modifies text. */
 static int parse_target(char *text, struct rpc_target *out, struct err *err)
 {
     char *colon = strrchr(text, ':'), *close = strrchr(text, ']');
@@ -134,7 +134,7 @@ void configless_free(struct configless *c)
 /* --- the file ----------------------------------------------------------------------------------
  */
 
-/* Points the link at the directory, in one step. */
+/* Makes the link point to the directory, atomically. */
 static int point_link(const char *link, const char *directory)
 {
     _cleanup_free_ char *temp = mem_printf("%s.new", link);
@@ -145,14 +145,15 @@ static int point_link(const char *link, const char *directory)
     if (len >= 0 && (now[len] = '\0', str_eq(now, directory)))
         return 0;
     if (len < 0 && !lstat(link, &st))
-        return -EEXIST; /* somebody's own */
+        return -EEXIST; /* a file of somebody else */
     unlink(temp);
     if (symlink(directory, temp) || rename(temp, link))
         return -errno;
     return 0;
 }
 
-/* Several nodes of one host would take it from each other: theirs is for -N alone. */
+/* Several nodes on one host would overwrite each other's link, so a node with -N makes no link for
+   commands. */
 static void point_commands(const struct configless *c, const char *directory)
 {
     if (c->node || geteuid() != 0)
@@ -170,7 +171,7 @@ static int make_directory(const struct conf *conf, const char *path, struct err 
     return rc ? rc : conf_trust_path(conf, "SlurmdSpoolDir", path, err);
 }
 
-/* Those that were sent, and no others. */
+/* Stores the additional files that were sent, and removes all others. */
 static int store_extra(const struct conf *conf, const char *directory, struct err *err)
 {
     int rc = 0;
@@ -189,7 +190,7 @@ static int store_extra(const struct conf *conf, const char *directory, struct er
     return rc;
 }
 
-/* The configuration, which 'conf' was read of, into the spool directory. */
+/* Stores the configuration, which 'conf' was read from, in the spool directory. */
 static int store_cache(const struct configless *c, const struct conf *conf, const char *spool,
                        const Pb__NodeConfig *m, const char *from, struct err *err)
 {
@@ -219,7 +220,7 @@ static int store_cache(const struct configless *c, const struct conf *conf, cons
     return 0;
 }
 
-/* What was sent, as far as this node is concerned. */
+/* Reads the received configuration as far as it concerns this node. */
 static int read_sent(const struct slurmd *d, const char *node, const Pb__NodeConfig *m,
                      struct conf **out, struct err *err)
 {
@@ -244,14 +245,14 @@ struct fetch {
     struct rpc_session *session;
     struct loop_timer *limit, *again;
     size_t failures;
-    int rc;       /* 1: not known yet */
-    bool refused; /* by a server that was there */
+    int rc;       /* 1: no result yet */
+    bool refused; /* by a server that was reachable */
     bool cached;
     char *path, *host;
     struct err *err;
 };
 
-/* Whether the controller is not there, or not yet; else it has refused us. */
+/* Whether the controller is unreachable or not ready; otherwise it has refused this node. */
 static bool is_passing(int code)
 {
     switch (code) {
@@ -287,7 +288,7 @@ static void on_fetch_again(void *ctx)
     on_fetch_open(f, f->session);
 }
 
-/* Once every server has been tried, it is known what to say. */
+/* The result is known once every server has been tried. */
 static void on_fetch_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
     struct fetch *f = ctx;
@@ -309,7 +310,7 @@ static void on_fetch_limit(void *ctx)
     fetch_end(f, f->err->code ? f->err->code : -ERR_TIMEOUT);
 }
 
-/* The configuration says where it is to be kept. */
+/* The configuration names the directory that it is to be stored in. */
 static int install_fetched(struct fetch *f, const Pb__NodeConfig *m, struct err *err)
 {
     struct configless *c = f->d->configless;
@@ -354,7 +355,7 @@ static void on_fetch_message(void *ctx, struct rpc_session *s, const struct rpc_
     fetch_end(f, rc);
 }
 
-/* 0, or why there is no file of the controller: passing, or a refusal. */
+/* Returns 0, or the reason why no configuration was fetched: a temporary failure, or a refusal. */
 static int fetch_conf(struct fetch *f, struct err *err)
 {
     struct configless *c = f->d->configless;
@@ -382,7 +383,7 @@ static int fetch_conf(struct fetch *f, struct err *err)
     return f->rc;
 }
 
-/* The file of the last time; NULL: there is none. */
+/* Returns the path of the previous file; NULL: there is none. */
 static char *cached_path(const struct slurmd *d)
 {
     _cleanup_free_ char *path = mem_printf("%s/slurm.conf", d->configless->link);

@@ -12,13 +12,14 @@
 #include "slurmd/io/configless.h"
 #include "slurmd/node/script.h"
 
-/* Where slurm.conf is, or would be: the cluster key lies beside it. */
+/* The default path of slurm.conf; the cluster key is in the same directory. */
 static char *usual_path(const struct slurmd_options *o)
 {
     return o->conf_file ? path_absolute(o->conf_file, NULL) : conf_path_daemon("slurmd");
 }
 
-/* In Slurm's order: the option, a file that is named, the usual file, the variable. */
+/* In Slurm's order: the option, an explicitly named file, the default file, the environment
+   variable. */
 static const char *conf_servers(const struct slurmd_options *o)
 {
     const char *named = getenv("SLURM_CONF"), *server = getenv("SLURM_CONF_SERVER");
@@ -70,7 +71,8 @@ static int load_key(struct slurmd *d, const char *conf_path, uid_t owner, struct
     return auth_key_load(path, owner, &d->key, err);
 }
 
-/* Without a file of its own: SlurmUser is not known yet, so that the key must be our own. */
+/* For a node without its own file. SlurmUser is not known yet, so the key must belong to our own
+   user. */
 static int load_configless(struct slurmd *d, const struct slurmd_options *o, const char *servers,
                            struct err *err)
 {

@@ -6,5 +6,5 @@
 #include "slurmd/node/options.h"
 #include "slurmd/node/slurmd.h"
 
-/* Sets the configuration, the node, its name, the spool directory and the key. */
+/* Sets the configuration, the node, its name, the spool directory and the cluster key. */
 int first_conf_load(struct slurmd *d, const struct slurmd_options *o, struct err *err);

@@ -59,7 +59,7 @@ static void end_ordered_step(struct slurmd *d, const Pb__Terminate *m)
         launch_cancel(d, a, &key);
 }
 
-/* The srun that was to launch the step may have gone. */
+/* The srun that was to launch the step may have ended. */
 static void on_order_look(struct slurmd *d, const Pb__StepLook *m)
 {
     struct cancelled_step key = {m->job_id, m->restarts, m->step_id};
@@ -77,7 +77,7 @@ static Pb__JobFacts *copy_facts(const Pb__JobFacts *m)
     return pb_unpack(&pb__job_facts__descriptor, bytes.data, bytes.len);
 }
 
-/* The epilog gets what the controller knows by now. */
+/* The epilog gets the controller's current description of the job. */
 static void update_about(struct attempt *a, const Pb__NodeAttempt *m)
 {
     Pb__NodeAttempt *about = a->note.about;
@@ -94,12 +94,12 @@ static void update_about(struct attempt *a, const Pb__NodeAttempt *m)
     }
 }
 
-/* What orders of each kind say of the attempt. */
+/* Copies the fields that orders of every kind have in common. */
 #define COPY_ATTEMPT(about, m)                                                                     \
     ((about)->job_id = (m)->job_id, (about)->restarts = (m)->restarts, (about)->uid = (m)->uid,    \
      (about)->gid = (m)->gid, (about)->facts = (m)->facts)
 
-/* A controller of an older version describes the attempt in the order itself. */
+/* A controller of an older version describes the attempt inside the order. */
 static void make_about(const Pb__NodeOrder *o, Pb__NodeAttempt *about)
 {
     pb__node_attempt__init(about);
@@ -141,7 +141,7 @@ static void on_prepare(struct slurmd *d, const Pb__Prepare *m, const Pb__NodeAtt
     } else if (!attempt_is_ending(a)) {
         extern_learn(a, about->share);
         if (m->has_contain && m->contain)
-            extern_want(a); /* noted before the prolog runs */
+            extern_want(a); /* recorded before the prolog runs */
         prolog_run_alone(a, m->has_report && m->report);
         extern_adopt(a);
     }
@@ -160,7 +160,8 @@ static void on_terminate(struct slurmd *d, const Pb__Terminate *m, const Pb__Nod
         report_job_gone(d, m->job_id, m->restarts, 0, NULL);
         return;
     }
-    if (!a && attempt_new(d, about, "", &a, &err)) { /* nothing of it ran here: there is no note */
+    /* The attempt never ran here, so there is no note. */
+    if (!a && attempt_new(d, about, "", &a, &err)) {
         log_error("job %u: a restart of this daemon may run its epilog again: %s", m->job_id,
                   err.text);
         report_trouble(d, err.text);
@@ -181,7 +182,7 @@ static bool has_seen_nonce(struct attempt *a, uint64_t nonce)
     return false;
 }
 
-/* Signals the steps that run. ERR_NO_STEP: there are none. */
+/* Signals the running steps. ERR_NO_STEP: there are none. */
 static int signal_steps(struct attempt *a, const Pb__SignalJob *m)
 {
     bool leader_only = m->has_batch_only && m->batch_only && !(m->has_full && m->full);
@@ -214,7 +215,7 @@ static void on_order_signal(struct slurmd *d, const Pb__SignalJob *m)
             code = kept;
     }
     if (a && !m->has_step_id)
-        code = 0; /* signalling a job without steps succeeds */
+        code = 0; /* signalling a job without steps is a success */
     report_signal_done(d, m->job_id, m->nonce, code);
 }
 
@@ -231,8 +232,8 @@ static void on_forget(struct slurmd *d, const Pb__Forget *m)
     }
 }
 
-/* The controller closed the session of this order and may have given the job up since. Otherwise it
- * repeats the order when this node has registered. */
+/* The controller has closed the session of this order and may have given up the job since. If it
+ * has not, it repeats the order after this node has registered. */
 static bool is_stale_order(const Pb__NodeOrder *o, bool closed)
 {
     if (!closed || !(o->launch || o->prepare))
@@ -290,7 +291,8 @@ static void forget_batch(struct slurmd *d, uint32_t job_id, uint32_t restarts)
 {
     struct attempt *a = attempt_find(d, job_id, restarts);
 
-    /* noted first: without its files it would look as if it had never been started */
+    /* recorded first, because without its files the script would look as if it had never
+       started */
     if (a && (a->note.batch == NOTE_BATCH_STARTED || a->note.batch == NOTE_BATCH_ENDED) &&
         a->phase != ATTEMPT_GONE) {
         a->note.batch = NOTE_BATCH_ACKNOWLEDGED;
@@ -319,7 +321,7 @@ static void forget_job(struct slurmd *d, uint32_t job_id, uint32_t restarts)
         attempt_forget(a);
 }
 
-/* The controller has the event on disk: files of its subject may be removed. */
+/* The controller has the event on disk, so the files of its subject may be removed. */
 static void on_acknowledged(void *ctx, const Pb__NodeEvent *e)
 {
     struct slurmd *d = ctx;

@@ -25,7 +25,7 @@ static bool is_privileged(const struct rpc_request *r)
     return r->roles & (RPC_WHO_ADMIN | RPC_WHO_OPERATOR);
 }
 
-/* Of the jobs here those that the caller may know of stay. */
+/* Keeps only the jobs that the caller may see. */
 static void hide_jobs(struct slurmd *d, const struct rpc_request *r, Pb__NodeStatus *m)
 {
     size_t shown = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What srun and users on this node ask of the daemon: launches, tokens, its status.
+ * Requests of srun and of users on this node: launches, tokens, status.
  */
 #pragma once
 

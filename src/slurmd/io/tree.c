@@ -18,16 +18,18 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-/* Trees of this node at a time, and what their requests and lists hold; of one user a quarter. */
+/* Limits of this node: number of trees, and bytes of their requests and lists. A user may have a
+   quarter. */
 #define TREES_MAX 1024
 #define TREE_BYTES_MAX (256u << 20)
 #define USER_SHARE 4
 
-#define PART_PATIENCE_MS 10000 /* from the request to its list */
+#define PART_PATIENCE_MS 10000 /* time limit for the list after the request */
 #define SILENCE_MIN_MS 100
 #define SILENCE_MAX_MS 3600000
-#define BEATS 4                /* in the time after which we would count as lost */
-#define ANSWERS_MAX (1u << 20) /* bytes that wait for the end of the turn */
+/* Within the time after which the parent would count this node as lost. */
+#define BEATS 4
+#define ANSWERS_MAX (1u << 20) /* bytes of answers that wait for the end of the turn */
 #define CRED_ARENA (64u << 20)
 
 static struct log_limits refusals = {.burst = 60}, losses = {.burst = 60};
@@ -37,18 +39,18 @@ struct tree {
     uint64_t call;
     struct auth_identity who;
     unsigned roles;
-    char *peer, *origin; /* who sent it; where it comes from */
+    char *peer, *origin; /* the sender; the host of the original caller */
     struct rpc_header header;
-    struct str frame; /* the request, as it came */
-    size_t bytes;     /* that count */
+    struct str frame; /* the request as received */
+    size_t bytes;     /* bytes accounted to the limits */
     int64_t silence_ms;
     unsigned width;
     struct rpc_relay *relay;
-    uint32_t *index; /* of the relay's targets, in answers */
+    uint32_t *index; /* positions of the relay's targets in the answers */
     uint8_t seal[AUTH_MAC_SIZE];
-    struct str answers; /* that wait */
-    size_t count, left; /* answers; those that are still to come */
-    uint64_t own;       /* call of the own part; 0: none is open */
+    struct str answers; /* answers to be sent at the end of the turn */
+    size_t count, left; /* number of waiting answers; number of answers still to come */
+    uint64_t own;       /* call of this node's own part; 0: none is open */
     bool has_part, wants_commit, committed, own_answered;
     struct loop_timer *flush, *beat;
     UT_hash_handle hh;
@@ -91,7 +93,7 @@ void tree_free_all(struct slurmd *d)
     struct tree *t, *next;
 
     HASH_ITER (hh, d->trees, t, next) {
-        t->own = 0; /* goes with the server, and nobody is to act on that */
+        t->own = 0; /* the call is freed with the server and must not be used */
         tree_free(t);
     }
 }
@@ -104,11 +106,11 @@ static void refuse_request(struct tree *t, const struct err *err)
     if (log_allow_source(&refusals, t->who.uid))
         log_error("a request of user %u from %s is not passed on: %s", (unsigned)t->who.uid,
                   t->peer, err->text);
-    tree_free(t); /* its own part goes before the call that it came in */
+    tree_free(t); /* the own part ends before the call that contained it */
     rpc_reply_error(server, call, -err->code, err->text);
 }
 
-/* The way up. */
+/* Answers to the parent. */
 
 static void on_flush(void *ctx)
 {
@@ -121,14 +123,14 @@ static void on_flush(void *ctx)
         tree_free(t);
 }
 
-/* Those above are to know that we are here. */
+/* Tells the nodes above that this node is alive. */
 static void on_tree_beat(void *ctx)
 {
     struct tree *t = ctx;
     struct err err;
 
     if (t->has_part && t->left == 0)
-        return; /* the last ones go with this turn */
+        return; /* the last answers are sent in this turn */
     if (t->has_part) {
         on_flush(t);
         loop_timer_set(t->beat, t->silence_ms / BEATS);
@@ -160,7 +162,7 @@ static void add_error(struct tree *t, uint32_t index, int code, const char *text
     add_answer(t, &m);
 }
 
-/* The decision. */
+/* The decision to commit. */
 
 static void commit_tree(struct tree *t)
 {
@@ -229,15 +231,15 @@ static void on_tree_answer(void *ctx, const struct rpc_relay_answer *a)
         add_reply(t, index, a->reply, a->len);
 }
 
-/* The way down. */
+/* Requests to the targets below. */
 
 static void fill_minted(void *ctx, size_t index, struct rpc_minted *minted)
 {
     rpc_minted_fill(minted, &((struct tree *)ctx)->d->key);
 }
 
-/* A caller on this host has an address that means another host elsewhere: theirs is then ours, as
- * the next one sees it. */
+/* A caller on this host has an address that means a different host elsewhere: the next node gets
+ * this node's address instead, as seen by that node. */
 static const char *origin_for_others(const struct tree *t)
 {
     bool here = str_starts(t->origin, "127.") || str_starts(t->origin, "[::1]") ||
@@ -299,7 +301,7 @@ static void start_relay(struct tree *t, const struct tree_part *part)
         rpc_relay_commit(t->relay);
 }
 
-/* The credential of the request: beside what it carries, or in it. */
+/* Finds the credential of the request: beside the request, or inside it. */
 static int find_cred(struct tree *t, const Pb__TreeRequest *m, struct arena *arena,
                      ProtobufCBinaryData *cred, ProtobufCBinaryData *signature, struct err *err)
 {
@@ -354,7 +356,7 @@ static void pass_on(struct tree *t, const Pb__TreeRequest *m, const Pb__TreePart
             start_relay(t, &part);
         tree_part_done(&part);
     } else {
-        for (size_t i = 0; i < list->n_targets; i++) /* those below would say the same */
+        for (size_t i = 0; i < list->n_targets; i++) /* the targets would report the same error */
             refuse_one(t, (uint32_t)i + 1, &err);
     }
 }
@@ -383,7 +385,7 @@ static void do_own_part(struct tree *t, const Pb__TreeRequest *m)
         prepare_commit(t->d, t->own);
 }
 
-/* What the tree says of where it comes from; the sender itself, when it says nothing. */
+/* Reads the origin from the request; if it has none, the origin is the sender. */
 static int read_origin(struct tree *t, const Pb__TreePart *m, struct err *err)
 {
     uint8_t token[AUTH_TOKEN_SIZE], seal[AUTH_MAC_SIZE];
@@ -429,7 +431,7 @@ static void handle_part(struct tree *t, const Pb__TreePart *list)
     const Pb__TreeRequest *m;
     int rc = 0;
 
-    if (t->has_part) { /* the request itself may be gone by now */
+    if (t->has_part) { /* the request may have ended by now */
         err_set(&err, -ERR_PROTOCOL, "it is said twice who is to get it");
         refuse_request(t, &err);
         return;
@@ -452,7 +454,7 @@ static void handle_part(struct tree *t, const Pb__TreePart *list)
     if (list->n_targets)
         pass_on(t, m, list);
     do_own_part(t, m);
-    if (!t->relay) { /* nobody else needs it */
+    if (!t->relay) { /* no other node needs it */
         str_done(&t->frame);
         t->bytes = 0;
     }
@@ -468,9 +470,9 @@ void tree_more(struct slurmd *d, const struct rpc_more *more)
         commit_tree(t);
 }
 
-/* The beginning. */
+/* Start of a tree. */
 
-/* Handlers that heed rpc_request.prepare. */
+/* Whether the RPC's handler supports rpc_request.prepare. */
 static bool can_prepare(const struct rpc_info *rpc)
 {
     return rpc->number == RPC_LAUNCH_TASKS;

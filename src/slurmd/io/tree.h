@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The node's part in the fan-out tree (CORE-225, docs/adr/0017): a request of RPC_TREE is done here
- * as though its caller had sent what it carries, and passed on to those that RPC_TREE_PART names,
- * behind it on the same connection. Answers go up as they come, all of one turn at a time.
+ * The node's part in the fan-out tree (CORE-225, docs/adr/0017). A request inside RPC_TREE is
+ * executed here as if its caller had sent it directly, and passed on to the targets in
+ * RPC_TREE_PART, which follows on the same connection. Answers are sent up as they arrive; all
+ * answers of one turn are sent together.
  *
- * Nothing in it is trusted: who calls is proved by this node's own token over the request; whom it
- * connects to is in a credential that the controller has signed, and that is of the caller's job;
- * where the request was first taken from is a node daemon's word, under a seal of the cluster key.
- * What users may hold here is bounded.
+ * The messages are not trusted. This node's own token over the request authenticates the caller.
+ * The addresses to connect to are in a credential signed by the controller for the caller's job.
+ * The origin of the request is stated by a node daemon, under a seal of the cluster key. The
+ * resources that a user can hold here are limited.
  *
- * With a commit wanted (CORE-227) nodes prepare, say so, and do it when RPC_TREE_COMMIT comes. Who
- * has others below it takes their answers and cares for those behind one that is lost (CORE-228);
- * the decision is the origin's (docs/adr/0030).
+ * With a commit (CORE-227) nodes prepare, report that, and execute the request when
+ * RPC_TREE_COMMIT arrives. A node collects the answers of the nodes below it and takes over the
+ * targets of a lost one (CORE-228); the origin decides (docs/adr/0030).
  *
- * When whoever passed it on is gone, answers are nobody's business any more: what was not passed on
- * yet is dropped. What was begun here goes on.
+ * When the sender has gone, answers are dropped and the request is not passed on further. What was
+ * started here continues.
  */
 #pragma once
 

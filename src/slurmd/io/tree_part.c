@@ -7,11 +7,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Nodes of the credential by name: open addressing, as many as the controller has signed. */
+/* Index of the credential's nodes by name: open addressing. */
 struct names {
     const Pb__Cred *cred;
     uint32_t *slots; /* index + 1; 0: free */
-    bool *taken;     /* of each node */
+    bool *taken;     /* one per node: it was listed already */
     size_t mask;
 };
 

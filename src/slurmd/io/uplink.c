@@ -28,7 +28,8 @@
 #include "base/log.h"
 
 #define BEATS_PER_TIMEOUT 3
-#define HEARD_MS 3000       /* by the controller's host, not by the controller */
+/* Time for the controller's host, not the controller, to acknowledge a message. */
+#define HEARD_MS 3000
 #define BEAT_DEFAULT_SEC 60 /* with SlurmdTimeout=0 */
 #define WELCOME_MAX 65536
 
@@ -50,7 +51,7 @@ static void handle_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
     d->welcomed = pb_unpack(&pb__node_welcome__descriptor, str_cstr(&bytes), bytes.len);
 }
 
-/* So that credentials can be checked while the controller is away. */
+/* Allows this node to check credentials while the controller is away. */
 static void load_welcome(struct slurmd *d)
 {
     _cleanup_free_ char *path = welcome_path(d);
@@ -81,7 +82,7 @@ static void save_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
         log_error("%s", err.text);
 }
 
-/* By the controller's SlurmdTimeout: a file of this host may be of another time. */
+/* By the controller's SlurmdTimeout, because the local file may be outdated. */
 static int64_t beat_ms(const struct slurmd *d)
 {
     int64_t timeout = d->timeout_sec >= 0 ? d->timeout_sec : d->conf->slurmd_timeout_sec;
@@ -91,8 +92,8 @@ static int64_t beat_ms(const struct slurmd *d)
     return timeout * 1000 / BEATS_PER_TIMEOUT > 1000 ? timeout * 1000 / BEATS_PER_TIMEOUT : 1000;
 }
 
-/* Another key with a lower epoch is a cluster begun anew; the same key is a controller that was
- * replaced and does not know it. */
+/* A different key with a lower epoch means a cluster with a new state. The same key with a lower
+ * epoch is a deposed controller that does not know it yet. */
 static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
 {
     bool known = d->have_public_key && m->cred_public_key.len == AUTH_CRED_KEY_SIZE &&
@@ -118,8 +119,8 @@ static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
         save_welcome(d, m);
     handle_welcome(d, m);
     d->welcome = true;
-    free(take_ptr(d->dynamic)); /* once it is removed, it does not come back by itself */
-    free(take_ptr(d->extra));   /* nor does it overrule what scontrol sets */
+    free(take_ptr(d->dynamic)); /* once removed, the node is not created again automatically */
+    free(take_ptr(d->extra));   /* must not overwrite what scontrol sets later */
     if (m->has_timeout_sec && m->timeout_sec != d->timeout_sec) {
         d->timeout_sec = m->timeout_sec;
         loop_timer_set(d->beat, beat_ms(d));
@@ -187,7 +188,7 @@ void uplink_register(struct slurmd *d)
 
     arena_init(&arena, 0);
     if (!d->controller)
-        return; /* not yet: the first registration will say it */
+        return; /* the first registration will report it */
     _cleanup_str_ struct str devices = STR_INIT;
     devices_count(d->conf, &devices);
     m.gres = (char *)str_cstr(&devices);
@@ -212,7 +213,7 @@ void uplink_register(struct slurmd *d)
     rpc_session_send(d->controller, RPC_NODE_REGISTER, &m.base);
 }
 
-/* Takes stock again when there is reason to; whether there was. */
+/* Detects the hardware again if something has changed; returns whether it did. */
 static bool detect_hardware(struct slurmd *d)
 {
     struct err err = {0};
@@ -224,9 +225,9 @@ static bool detect_hardware(struct slurmd *d)
     return true;
 }
 
-/* Whoever the session is with, its host has not even acknowledged what it was sent: this node's
- * address may be another one, or a router on the way has forgotten the connection. TCP would try
- * for a quarter of an hour; a new session is there as soon as the way is free. */
+/* The controller's host has not even acknowledged what it was sent: this node's address may have
+ * changed, or a router may have dropped the connection. TCP would retry for a quarter of an hour;
+ * a new session is open as soon as the path works. */
 static void on_ear(void *ctx)
 {
     struct slurmd *d = ctx;
@@ -311,7 +312,7 @@ static void on_uplink_close(void *ctx, struct rpc_session *s, const struct err *
         log_error("controller: %s; trying again", why->text);
 }
 
-/* A node that the controller does not know, and does not create. */
+/* The controller does not know this node and does not create it. */
 static void on_turned_away(const Pb__NodeConfig *m)
 {
     static struct log_limit limit = {.burst = 5};
@@ -330,7 +331,7 @@ static void on_uplink_message(void *ctx, struct rpc_session *s, const struct rpc
     else if (rpc->number == RPC_NODE_CONFIG && !d->welcome)
         on_turned_away((const Pb__NodeConfig *)body);
     else if (!d->welcome)
-        return; /* not before we know that it is the controller of now */
+        return; /* the controller may still turn out to be a deposed one */
     else if (rpc->number == RPC_NODE_ORDERS)
         order_take(d, (const Pb__NodeOrders *)body, rpc_session_has_ended(s));
     else if (rpc->number == RPC_NODE_ACK)
@@ -344,7 +345,7 @@ static size_t port_count(const struct conf *c)
     return (size_t)(c->slurmctld_port_last - c->slurmctld_port) + 1;
 }
 
-/* Every port of every controller; the caller frees. */
+/* Returns every port of every controller; the caller frees the list. */
 static struct rpc_target *targets_of(const struct conf *c, size_t *count)
 {
     size_t ports = port_count(c);
@@ -394,7 +395,7 @@ int uplink_called(struct slurmd *d, const Pb__NodeCall *m, struct err *err)
         }
         size_t target = rpc_session_target(d->controller);
         if (target != SIZE_MAX && target / port_count(c) == i)
-            return 0; /* its welcome is on the way */
+            return 0; /* its welcome is still to come */
         log_info("controller %s has taken over", m->controller);
         rpc_session_redial(d->controller, i * port_count(c));
         return 0;
@@ -417,7 +418,7 @@ static void follow_controllers(struct slurmd *d)
 
     rpc_session_set_targets(d->controller, targets, count);
     if (rpc_session_is_open(d->controller))
-        loop_timer_set(d->beat, beat_ms(d)); /* SlurmdTimeout may be another */
+        loop_timer_set(d->beat, beat_ms(d)); /* SlurmdTimeout may have changed */
     uplink_register(d);
 }
 

@@ -17,7 +17,7 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define ADOPTIONS_MAX 1000 /* of a job, on their way */
+#define ADOPTIONS_MAX 1000 /* unanswered adoptions per job */
 
 /* --- answers -----------------------------------------------------------------------------------
  */
@@ -60,13 +60,13 @@ static void reply_failed(const struct attempt *a, uint64_t call, const char *tex
  */
 
 struct choice {
-    VEC(struct attempt *) jobs; /* of the user that run here, and are not suspended */
-    uint32_t suspended;         /* one that is; 0: none */
+    VEC(struct attempt *) jobs; /* running jobs of the user on this node that are not suspended */
+    uint32_t suspended;         /* id of a suspended one; 0: none */
     struct attempt *attempt;
     Pb__AdoptHow how;
 };
 
-/* A step without an allocation is no job: nobody would end an extern step beside it. */
+/* A step without an allocation is not a job: its extern step would never be ended. */
 static void find_jobs(const struct slurmd *d, uid_t uid, struct choice *c)
 {
     for (struct attempt *a = d->attempts; a; a = a->hh.next) {
@@ -95,7 +95,7 @@ static struct attempt *find_by_id(const struct choice *c, uint32_t id)
     return NULL;
 }
 
-/* What was asked for is only taken when it is the user's own. */
+/* The requested job is only accepted if it belongs to the user. */
 static void choose_job(struct slurmd *d, const Pb__AdoptRequest *m, struct choice *c)
 {
     uint32_t origin = m->has_origin_pid ? usage_job_of(d, (pid_t)(m->origin_pid & INT32_MAX)) : 0;
@@ -181,7 +181,7 @@ static void reply_late(struct attempt *a, const struct adoption *adoption)
         reply_failed(a, adoption->call, text);
 }
 
-/* Before their callers lose patience: a prolog may last, and a shepherd may hang. */
+/* Answers before the callers time out: the prolog may take long, and a shepherd may hang. */
 static void on_late(void *ctx)
 {
     struct attempt *a = ctx;

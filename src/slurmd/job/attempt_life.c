@@ -78,7 +78,7 @@ static void on_unkillable(struct attempt *a, const Pb__StepdEnded *m)
                    on_unkillable_program, d);
 }
 
-/* For an epilog that begins without the controller's order. */
+/* For an epilog that starts without an order of the controller. */
 static void take_derived_status(struct attempt *a, const Pb__StepdEnded *m)
 {
     Pb__NodeAttempt *about = a->note.about;
@@ -94,7 +94,7 @@ void attempt_step_ended(struct attempt *a, const Pb__StepdEnded *said, struct st
 {
     bool failed = said->has_launch_code && said->launch_code;
     bool tells = s && !s->answered; /* an adopted step has no open call */
-    bool script_ended = false;      /* which ends the job here, without an order */
+    bool script_ended = false;      /* ends the job on this node, without an order */
     _cleanup_arena_ struct arena arena;
     Pb__StepdEnded whole = *said;
     const Pb__StepdEnded *m = &whole;

@@ -45,7 +45,7 @@ static int find_node(const struct cred_checker *c, const Pb__Cred *cred, int64_t
                    c->node);
 }
 
-/* The fields of the credential become those of the part; 'nodes' and 'parts' stay. */
+/* Replaces the fields of the credential by those of the part; 'nodes' and 'parts' stay. */
 static int select_part(Pb__Cred *cred, uint32_t part, struct err *err)
 {
     if (!cred->n_parts)
@@ -54,7 +54,7 @@ static int select_part(Pb__Cred *cred, uint32_t part, struct err *err)
         return err_set(err, -ERR_CREDENTIAL, "%s: it names part %u of %zu",
                        err_text(ERR_CREDENTIAL), part, cred->n_parts);
     const Pb__CredPart *p = cred->parts[part], *first = p;
-    for (uint32_t i = part; i-- > 0;) /* the first part in a job tells of the job */
+    for (uint32_t i = part; i-- > 0;) /* the first part that is in a job identifies the job */
         if (cred->parts[i]->job_id == p->job_id)
             first = cred->parts[i];
     cred->job_id = p->job_id;
@@ -95,7 +95,7 @@ int cred_check(const struct cred_checker *c, const void *data, size_t len, const
             "node %s has not registered with a controller yet and cannot check credentials",
             c->node);
     rc = auth_verify(c->public_key, data, len, signature, signature_len, err);
-    if (rc) /* whatever it is, it is not 0 */
+    if (rc) /* every value but 0 is an error */
         return rc < 0 ? rc : err_set(err, -ERR_CREDENTIAL, "%s", err_text(ERR_CREDENTIAL));
     cred = arena_unpack(arena, &pb__cred__descriptor, data, len);
     if (!cred)

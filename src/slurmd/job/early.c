@@ -9,7 +9,7 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define EARLY_MAX 64 /* of a job */
+#define EARLY_MAX 64 /* kept signals and messages per job */
 
 bool early_is_meant(const Pb__SignalJob *m, uint32_t step_id)
 {
@@ -55,7 +55,7 @@ static void drop_early_signal(struct attempt *a, size_t i)
     vec_remove(&a->note.early, i);
 }
 
-/* The launch of the script waits, or comes after the prolog. */
+/* Whether the launch of the script waits, or is still to come after the prolog. */
 static bool may_script_follow(const struct attempt *a)
 {
     return a->note.batch == NOTE_BATCH_NONE && (a->note.prepared || launch_waits(a, STEP_ID_BATCH));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Signals and messages for steps that are not there yet: the prolog runs, or their user is looked
- * up. They are kept, and delivered when the tasks run. Those for the batch script outlive a restart
- * of this daemon, as the order to launch it does, by a line in the job's note; steps are launched
- * anew by those who wait for them.
+ * Signals and messages for steps that have not started yet, because the prolog runs or the user is
+ * being looked up. They are kept, and delivered when the tasks run. Those for the batch script are
+ * recorded in the job's note and survive a restart of this daemon, like the order to launch the
+ * script; other steps are launched again by their waiting callers.
  */
 #pragma once
 
@@ -13,19 +13,23 @@
 
 struct step;
 
-/* For each launch that waits, and the batch script if that is to come, that the signal is for.
- * False: there is none. code: ERR_BUSY when there are too many; else as it was. */
+/* Keeps the signal for each waiting launch that it addresses, and for the batch script if that is
+ * still to come. Returns false if there is none. *code is ERR_BUSY if too many are kept, and
+ * otherwise unchanged. */
 bool early_keep(struct attempt *a, const Pb__SignalJob *m, int *code);
 
-/* The launch of this step has failed, or is not wanted: what was kept for it takes no place from
- * others. That for the script stays, as does its order. */
+/* The launch of this step has failed or is cancelled: drops what was kept for it. Signals for the
+ * script are kept, as is the order to launch it. */
 void early_forget(struct attempt *a, uint32_t step_id);
 
-/* Its shepherd is starting it: the messages, which it writes when there is an output. */
+/* The shepherd is starting the step: sends the messages, which it writes when the step has an
+   output. */
 void early_say(struct step *s);
-/* Its tasks run: the signals. A shepherd that had them already knows the numbers. */
+/* The tasks of the step run: sends the signals. A shepherd ignores signals whose numbers it
+   already knows. */
 void early_deliver(struct step *s);
 
-/* Which of a job's steps a signal is for: one; the script alone; all; or, as Slurm does, all but
- * the script. Logins in the extern step are not signalled with the job. */
+/* Whether a signal is for this step. A signal is for one step, the script only, all steps, or, as
+ * in Slurm, all steps except the script. Logins in the extern step are not signalled with the job.
+ */
 bool early_is_meant(const Pb__SignalJob *m, uint32_t step_id);

@@ -37,19 +37,21 @@
 #include "base/log.h"
 
 #define LEFTOVER_POLL_MS 500 /* each look reads all processes of the machine */
-#define PASSES 100           /* each kills all it finds; a fork bomb needs several */
+/* Each pass kills all processes it finds; a fork bomb needs several passes. */
+#define PASSES 100
 #define ENVIRONMENT_MAX (4u << 20)
-#define OURS "pmix."    /* and JOB.STEP: the directory of a step's PMIx server */
-#define ASIDE "litter." /* what is being removed */
+#define OURS "pmix."    /* prefix of "pmix.JOB.STEP": the directory of a step's PMIx server */
+#define ASIDE "litter." /* prefix of directories that are being removed */
 
-/* --- processes whose shepherd was killed: its tasks died with it; what they had started was passed
- * to us, their subreaper, or to init when an earlier daemon was its parent. */
+/* --- Processes whose shepherd was killed. Its tasks died with it. Processes started by the tasks
+ * were reparented to us, their subreaper, or to init if an earlier daemon was the shepherd's
+ * parent. --- */
 
 struct wanted {
     uid_t uid;
     char *vars[4];
-    bool of_step; /* a numbered one; else no number of a step may be there */
-    pid_t found;  /* the last that was killed */
+    bool of_step; /* a step with a number; otherwise processes with a step number do not match */
+    pid_t found;  /* the process killed last */
 };
 
 static bool belongs_to_step(int pid, const struct wanted *w)
@@ -69,7 +71,7 @@ static bool belongs_to_step(int pid, const struct wanted *w)
     return w->of_step || !proc_environ_has(&environment, "SLURM_STEP_ID=", false);
 }
 
-/* The number may pass to another process between the look and the blow: a handle first. */
+/* Opens a pidfd first, because the pid may be reused between the check and the signal. */
 static bool kill_if(int pid, struct wanted *w)
 {
     _cleanup_close_ int handle = -1;
@@ -113,8 +115,8 @@ static bool is_orphan(const struct slurmd *d, pid_t pid, uid_t uid)
            !receive_is_ours(d, pid);
 }
 
-/* Shepherds and scripts are our own user's: a child of another user is an orphan, unless it is a
- * receiver of files. Until we wait for it, its number is its own. */
+/* Shepherds and scripts run as our own user, so a child of another user is an orphan, unless it is
+ * a receiver of files. A child's pid is not reused before we reap it. */
 static unsigned kill_orphans(const struct slurmd *d, uid_t uid, struct wanted *w)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -139,12 +141,13 @@ static unsigned kill_orphans(const struct slurmd *d, uid_t uid, struct wanted *w
     return count;
 }
 
-/* How many are left; of those, 'left' is told of the first (proc_describe()).
+/* Returns the number of remaining processes and describes the first one in 'left'
+ * (proc_describe()).
  *
- * SIGKILL to each process of the user that carries this step's and this node's SLURM_JOB_ID,
- * SLURM_STEP_ID (the batch script's carry none), SLURMD_NODENAME and SLURM_CONF in its environment,
- * and to the user's processes among our own children that are no receivers of files (receive.h);
- * again until none is found, a bounded number of times. */
+ * Sends SIGKILL to each process of the user whose environment has this step's and this node's
+ * SLURM_JOB_ID, SLURM_STEP_ID (the batch script has none), SLURMD_NODENAME and SLURM_CONF, and to
+ * the user's processes among our own children that are not receivers of files (receive.h). Repeats
+ * a limited number of times until none is found. */
 static unsigned kill_leftovers(const struct slurmd *d, uint32_t job_id, uint32_t step_id, uid_t uid,
                                struct str *left)
 {
@@ -156,7 +159,7 @@ static unsigned kill_leftovers(const struct slurmd *d, uint32_t job_id, uint32_t
     w.vars[2] = mem_printf("SLURM_CONF=%s", d->conf->path);
     w.of_step = step_id != STEP_ID_EXTERN && step_id != STEP_ID_BATCH;
     if (step_id == STEP_ID_EXTERN)
-        w.vars[3] = mem_strdup("SLUICE_STEP=extern"); /* of pam_sluice_adopt */
+        w.vars[3] = mem_strdup("SLUICE_STEP=extern"); /* set by pam_sluice_adopt */
     else if (w.of_step)
         w.vars[3] = mem_printf("SLURM_STEP_ID=%u", step_id);
     for (int i = 0; i < PASSES && count; i++)
@@ -168,8 +171,8 @@ static unsigned kill_leftovers(const struct slurmd *d, uint32_t job_id, uint32_t
     return count;
 }
 
-/* --- what killed shepherds have left in the spool directory, and users could write to: a process
- * of its own removes it, as it may be as large as the file system. */
+/* --- Directories that killed shepherds left in the spool directory and users could write to. A
+ * child process removes them, because they may be as large as the file system. --- */
 
 static void on_removed(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                        const char *text)
@@ -193,7 +196,7 @@ static void remove_dir(struct slurmd *d, const char *name, uint32_t job_id, uint
     script_run(d, &script, scriptenv_epilog(d, &about), on_removed, d);
 }
 
-/* Out of the way first: a job that is requeued has steps of the same numbers. */
+/* Renames the directory first, because a requeued job uses the same step numbers. */
 static void put_aside(struct slurmd *d, const char *name, uint32_t job_id, uint32_t restarts)
 {
     _cleanup_free_ char *to = mem_printf(ASIDE "%s.%lld", name, (long long)loop_wall_ms());
@@ -302,7 +305,7 @@ static void finish_lost_step(struct lost *l, char *stuck)
     contain_step_over(a, l->step_id);
     remove_leftovers(a->d, a->key.id, a->key.restarts, l->step_id);
     freq_step_over(a, l->step_id);
-    char *text = take_ptr(l->for_memory); /* m.text, once l is freed */
+    char *text = take_ptr(l->for_memory); /* used in m.text after l is freed */
     ending_lost_free(l);
     attempt_step_ended(a, &m, NULL);
     free(text);

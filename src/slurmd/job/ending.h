@@ -14,31 +14,33 @@ struct lost {
     uint32_t step_id;
     int64_t give_up_ms;
     struct loop_timer *timer;
-    Pb__StepdEnded *said; /* by its slurmstepd; NULL: that was killed */
+    Pb__StepdEnded *said; /* report of its slurmstepd; NULL: slurmstepd was killed */
     bool was_silent;      /* slurmstepd was killed because it did not answer */
     char *for_memory; /* slurmstepd exceeded the memory limit of the job's slurmstepds; NULL: it did
                          not */
-    pid_t silent;     /* the slurmstepd that did not answer */
-    int handle;       /* pidfd of it; -1: none */
+    pid_t silent;     /* pid of the slurmstepd that did not answer */
+    int handle;       /* pidfd of that process; -1: none */
 };
 
-/* A step whose shepherd was killed: ends what it left behind, which may take a while, and then the
- * step. */
+/* The shepherd of the step was killed: kills the remaining processes, which may take a while, and
+ * then ends the step. */
 void ending_lost(struct attempt *a, uint32_t step_id);
-/* The same of one that did not answer. It counts as left while it lives; the handle is taken. */
+/* Like ending_lost(), for a shepherd that did not answer. The shepherd counts as a remaining
+   process while it lives. The function takes ownership of the handle. */
 void ending_silent(struct attempt *a, uint32_t step_id, pid_t shepherd, int handle);
 void ending_lost_free(struct lost *l);
-/* The extern step has ended. Without a control group to track them processes may have slipped its
- * shepherd: these are looked for by their environment, and the step is over when none is left.
- * False: there is nothing to look for. */
+/* The extern step has ended. Without a control group, processes may have escaped from the
+ * shepherd. They are searched for by their environment, and the step ends when none is left.
+ * Returns false if no search is needed. */
 bool ending_extern(struct attempt *a, const Pb__StepdEnded *said);
 
-/* Of a job found on disk: connects to its living shepherds, takes in the ends of the others. */
+/* For a job found on disk: connects to the living shepherds and reads the exit files of the
+   others. */
 void ending_find_steps(struct attempt *a);
 
-/* A script that its shepherd could not remove. */
+/* Removes a script that its shepherd could not remove. */
 void ending_remove_script(const struct slurmd *d, uint32_t job_id);
 
-/* At the start of the daemon, with its jobs known: removes from the spool directory what killed
- * shepherds have left there and users could write to, of steps that no shepherd has. */
+/* At the start of the daemon, after its jobs are known: removes files from the spool directory
+ * that killed shepherds left and users could write to, if no shepherd has the step. */
 void ending_sweep(struct slurmd *d);

@@ -50,7 +50,7 @@ static void on_directories_removed(void *ctx, uint32_t job_id, uint32_t restarts
     attempt_advance(a, ATTEMPT_ON_REMOVED);
 }
 
-/* A daemon that restarts meanwhile removes them again. */
+/* If the daemon restarts meanwhile, the next daemon removes the directories again. */
 void epilog_remove(struct attempt *a)
 {
     if (jobtmp_remove(a, on_directories_removed))

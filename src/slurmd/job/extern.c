@@ -10,7 +10,7 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-/* The whole of what the job has here is the step's. */
+/* The step gets the whole share that the job has on this node. */
 static void fill_extern_node(const struct slurmd *d, const Pb__NodeShare *share, Pb__StepNode *out)
 {
     pb__step_node__init(out);
@@ -60,7 +60,8 @@ static bool has_waiting_extern(const struct attempt *a)
     return false;
 }
 
-/* Nothing on disk is in the way of another one when the controller has heard of the end. */
+/* Whether the step's end is still unacknowledged. After the acknowledgement no file on disk blocks
+   another extern step. */
 static bool has_ended_lately(const struct attempt *a)
 {
     const struct note_step *known = note_find_step(&a->note, STEP_ID_EXTERN);

@@ -13,7 +13,7 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define GRACE_SEC 2 /* between SIGTSTP and SIGSTOP, unless suspend_grace_time says otherwise */
+#define GRACE_SEC 2 /* seconds between SIGTSTP and SIGSTOP, unless suspend_grace_time is set */
 #define GRACE_SEC_MAX 600
 
 static int64_t halt_grace_ms(const struct slurmd *d)

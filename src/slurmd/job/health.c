@@ -13,9 +13,9 @@
 #include "base/log.h"
 
 struct health {
-    struct loop_timer *timer; /* NULL: no interval */
+    struct loop_timer *timer; /* NULL: no interval is configured */
     bool running;
-    health_fn *first; /* until the first has ended */
+    health_fn *first; /* called when the first run has ended; then NULL */
 };
 
 bool health_wants(const char *states, size_t jobs, uint32_t used, uint32_t cpus)
@@ -42,7 +42,7 @@ bool health_wants(const char *states, size_t jobs, uint32_t used, uint32_t cpus)
         if (jobs && used < cpus)
             return true;
     }
-    return !some; /* CYCLE alone */
+    return !some; /* CYCLE is the only word */
 }
 
 int64_t health_wait_ms(int64_t wall_ms, int64_t interval_sec, const char *states, const char *node)

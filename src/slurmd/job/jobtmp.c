@@ -21,7 +21,7 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define ASIDE ".left." /* and a number, behind the job's */
+#define ASIDE ".left." /* and a number, after the job's directory name */
 #define ASIDE_TRIES 100
 
 struct jobtmp {
@@ -45,7 +45,7 @@ static bool is_below(const char *path, const char *dir)
     return !strncmp(path, dir, len) && (!path[len] || path[len] == '/');
 }
 
-/* What tasks need, and would not see. */
+/* Tasks need these directories, which the mounts would hide. */
 static int check_spool(const struct slurmd *d, const struct jobtmp *t, struct err *err)
 {
     vec_foreach (&t->conf.dirs, dir)
@@ -66,8 +66,9 @@ static int check_scripts(const struct slurmd *d, const struct conf_container *c,
     return rc ? rc : conf_trust_path(d->conf, "CloneNSEpilog", c->clone_epilog, err);
 }
 
-/* A mount of its own, whose changes nobody else sees: only there can a file hold a namespace. One
- * that an earlier daemon has made holds those of jobs that run. */
+/* Mounts the directory on itself as a private mount, because only there can a file hold a
+ * namespace. An existing private mount of an earlier daemon is kept, since it holds the namespaces
+ * of running jobs. */
 static int make_private(const char *base, struct err *err)
 {
     struct statx st;
@@ -106,7 +107,7 @@ int jobtmp_open(struct slurmd *d, struct err *err)
         return err_set(err, -EPERM, "JobContainerType=job_container/tmpfs: only root can do that");
     t = mem_new(struct jobtmp);
     rc = conf_container_load(d->conf, d->name, &t->conf, err);
-    if (rc == 0 && !t->conf.base_path) { /* not on this node */
+    if (rc == 0 && !t->conf.base_path) { /* not configured for this node */
         free_all(t);
         return 0;
     }
@@ -129,7 +130,7 @@ int jobtmp_open(struct slurmd *d, struct err *err)
     return 0;
 }
 
-/* The mounts stay: jobs run on. */
+/* The mounts stay, because jobs continue to run. */
 void jobtmp_close(struct slurmd *d)
 {
     free_all(take_ptr(d->jobtmp));
@@ -211,7 +212,8 @@ static void on_swept(void *ctx, uint32_t job_id, uint32_t restarts, int wait_sta
         log_error("what is left of job %u: %s", job_id, text);
 }
 
-/* A job of that number may come before it is removed: out of its way, unless somebody is at it. */
+/* Renames the directory, unless it is in use, because a job with the same number may start before
+   the directory is removed. */
 static char *set_aside(char *path)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -219,7 +221,7 @@ static char *set_aside(char *path)
     for (unsigned i = 1; fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && i <= ASIDE_TRIES; i++) {
         char *aside = mem_printf("%s" ASIDE "%u", path, i);
 
-        if (!rename(path, aside)) { /* it replaces nothing but what is empty */
+        if (!rename(path, aside)) { /* rename() only replaces an empty directory */
             free(path);
             return aside;
         }

@@ -38,9 +38,9 @@
 #include "base/log.h"
 
 #define CRED_ARENA (64u << 20)
-#define HELLO_MESSAGES 3 /* times MessageTimeout, for srun's answer to its shepherd */
+#define HELLO_MESSAGES 3 /* times MessageTimeout: time limit for srun's answer to its shepherd */
 
-/* What users can cause again and again. */
+/* Limits log lines about errors that users can cause repeatedly. */
 static struct log_limits refusals = {.burst = 60}, failures = {.burst = 60};
 
 void launch_free(struct launch *l)
@@ -186,7 +186,7 @@ static const Pb__NodeShare *find_own_share(const struct slurmd *d, const Pb__Cre
     return NULL;
 }
 
-/* What scripts are told of the job, and what it has here. */
+/* Fills in the job's description for scripts, and its share of this node. */
 static void fill_about(const struct slurmd *d, const Pb__Cred *cred, Pb__NodeAttempt *about)
 {
     const Pb__NodeShare *share = find_own_share(d, cred);
@@ -219,7 +219,7 @@ static struct launch *launch_new(struct slurmd *d, enum launch_kind kind, const 
     l->uid = cred->uid;
     l->gid = cred->gid;
     pb_pack(message, &l->message);
-    if (cred->has_part) /* what runs here knows of its own part alone */
+    if (cred->has_part) /* steps on this node know only their own part */
         pb_pack(&cred->base, &l->cred);
     else
         str_append(&l->cred, packed.data, packed.len);
@@ -271,7 +271,7 @@ static int add_job_for_batch(struct slurmd *d, const Pb__Cred *cred, struct atte
     return attempt_new(d, &about, cred->n_job_nodes == 1 ? NOTE_SINGLE : "", out, err);
 }
 
-/* An expired credential, or clocks that differ: the controller can tell which. */
+/* The credential has expired or the clocks differ; the controller can tell which. */
 static void refuse_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena *arena,
                          const struct err *why)
 {
@@ -434,7 +434,7 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
 
     arena_init(&arena, CRED_ARENA);
     rc = check_tasks(d, r, m, &arena, &cred, &index, &err);
-    if (!rc) /* the key in the message is readable on the wire */
+    if (!rc) /* the key in the message is visible on an unencrypted connection */
         rc = auth_secret_of(&d->key, m->io_key.data, m->io_key.len, RPC_SECRET_AUDIENCE, r->who.uid,
                             &secret, &err);
     if (!rc)
@@ -454,7 +454,8 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     kept.io_key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
     kept.io_addr = &back;
     kept.n_io_addr = 1;
-    if (!(r->roles & RPC_WHO_LOCAL)) /* of another host, where that name is nobody's or another's */
+    /* From another host, where that name may denote another user or none. */
+    if (!(r->roles & RPC_WHO_LOCAL))
         kept.io_local = NULL;
     l = launch_new(d, LAUNCH_TASKS, cred, m->cred, &kept.base, index);
     auth_key_done(&secret);
@@ -545,7 +546,7 @@ void launch_cancel(struct slurmd *d, struct attempt *a, const struct cancelled_s
     }
     if (s->step_id == STEP_ID_BATCH)
         return;
-    end.job_id = s->job_id; /* its srun may have gone */
+    end.job_id = s->job_id; /* the srun of this step may have ended */
     end.restarts = s->restarts;
     end.step_id = s->step_id;
     end.exit_status = SIGTERM;
@@ -625,7 +626,7 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->task_epilog = (char *)d->conf->task_epilog;
 }
 
-/* The part that only steps with tasks need. */
+/* Fills in the fields that only steps with tasks need. */
 static int fill_tasks(struct slurmd *d, const struct launch *l, const Pb__Cred *cred,
                       Pb__StepdStart *m, struct plugstack *plugins, struct arena *arena,
                       struct err *err)
@@ -638,8 +639,8 @@ static int fill_tasks(struct slurmd *d, const struct launch *l, const Pb__Cred *
     return plugins_fill(d, m, plugins, err);
 }
 
-/* Only the extern step may be started again: without this line it would be taken for one that ends.
- */
+/* Only the extern step may be started again; without this line it would look like one that is
+   ending. */
 static void note_extern_not_started(struct attempt *a, const struct launch *l)
 {
     struct note_step *known = note_find_step(&a->note, l->step_id);
@@ -664,7 +665,7 @@ static int note_launch(struct attempt *a, const struct launch *l, struct err *er
     return rc;
 }
 
-/* Devices and CPUs of the step here, by their numbers in the configuration. */
+/* Logs the devices and CPUs of the step on this node, by their numbers in the configuration. */
 static void debug_step(const struct attempt *a, const struct launch *l, const Pb__Cred *cred)
 {
     const Pb__StepNode *here =
@@ -714,7 +715,7 @@ static void start_launched_step(struct attempt *a, struct launch *l, const struc
     }
     m.tmp = jobtmp_order(d, a->key.id, user, &arena);
     m.has_confirms_end = true;
-    m.confirms_end = l->kind == LAUNCH_TASKS; /* a script's end may wait for the epilog */
+    m.confirms_end = l->kind == LAUNCH_TASKS; /* the end of a script may wait for the epilog */
     rc = note_launch(a, l, &err);
     if (!rc)
         rc = step_start(a, l->step_id, &m, &s, &err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Requests to start something: checked, put to their job, and when that is ready, handed to a
- * shepherd of their own. A repeat is answered as the first was.
+ * Launch requests: checks them, attaches them to their job, and hands each to a new shepherd when
+ * the job is ready. A repeated request gets the same answer as the first.
  */
 #pragma once
 
@@ -15,20 +15,20 @@
 #include "slurmd/step/step.h"
 
 enum launch_kind {
-    LAUNCH_TASKS,    /* of a step of srun's */
+    LAUNCH_TASKS,    /* a step of srun */
     LAUNCH_BATCH,    /* a batch script */
-    LAUNCH_RECEIVER, /* of files, see receive.h: no step */
-    LAUNCH_EXTERN,   /* the extern step, see extern.h: nobody's call */
+    LAUNCH_RECEIVER, /* a receiver of files, see receive.h; not a step */
+    LAUNCH_EXTERN,   /* the extern step, see extern.h; without a call */
 };
 
 enum launch_phase {
-    LAUNCH_QUEUED,   /* waits for its job, or for the word to go on when that is suspended */
+    LAUNCH_QUEUED,   /* waits for its job, or for a suspended job to be resumed */
     LAUNCH_LOOKUP,   /* the user is being looked up */
-    LAUNCH_PREPARED, /* nothing but the commit is missing */
+    LAUNCH_PREPARED, /* only the commit is missing */
 };
 
 struct launch {
-    uint64_t number; /* names it across turns */
+    uint64_t number; /* identifies the launch across turns of the loop */
     struct attempt_key attempt;
     uint32_t step_id, node_index;
     uid_t uid;
@@ -39,12 +39,14 @@ struct launch {
     struct str message, cred; /* packed */
     uint64_t call;
     struct slurmd *owner;            /* of the timer */
-    struct loop_timer *commit_timer; /* prepared: how long it waits; NULL: not prepared */
-    int64_t since_ms, commit_ms;     /* when it came, by loop_mono_ms(); how long it waits */
-    uint64_t key; /* of srun's or sbcast's connections: tells a repeat from another launch */
+    struct loop_timer *commit_timer; /* timeout of the commit; NULL: not prepared */
+    /* loop_mono_ms() of its arrival; how long it waits for the commit */
+    int64_t since_ms, commit_ms;
+    /* Key of srun's or sbcast's connections: distinguishes a repeat from another launch. */
+    uint64_t key;
 };
 
-/* A job credential that covers this node, which is nodes[*node_index] of it. */
+/* Checks a job credential for this node, which is nodes[*node_index] in it. */
 int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinaryData signature,
                       int64_t part, struct arena *arena, Pb__Cred **cred, uint32_t *node_index,
                       struct err *err);
@@ -52,9 +54,9 @@ int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinar
 void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m); /* ordered by the controller */
 void launch_tasks(struct slurmd *d, const struct rpc_request *request); /* by an srun */
 
-/* For receive.c. That the credential says that it is of no job exactly when its id is that of none;
- * that the job has not ended here; what tells a repeat; and a launch for the job, which starts when
- * that is ready: nothing of its message but the bytes is looked at. */
+/* For receive.c: checks that the credential is for no job exactly if its job id is none; checks
+ * that the job has not ended here; returns the key that identifies a repeat; and queues a launch
+ * for the job, which starts when the job is ready. The message is passed on unparsed. */
 int launch_check_unallocated(const Pb__Cred *cred, struct err *err);
 int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *err);
 uint64_t launch_key_of(ProtobufCBinaryData token);
@@ -62,26 +64,26 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
                  const ProtobufCMessage *message, uint32_t node_index, uint64_t key, uint64_t call,
                  struct err *err);
 
-/* For extern.c, with a credential of its own making. */
+/* For extern.c, which makes its own credential. */
 void launch_extern(struct attempt *a, const Pb__Cred *cred, ProtobufCBinaryData packed);
 
-/* Another call for what a call is open for already, or was (0): it gets the same answer. */
+/* Joins another call to an open call, or to none (*first is 0): it gets the same answer. */
 void launch_join(struct slurmd *d, uint64_t *first, uint64_t call);
 
-void launch_free(struct launch *l); /* tells nobody */
+void launch_free(struct launch *l); /* sends no answer */
 
 void launch_go(struct slurmd *d, struct launch *l); /* its job is ready */
-/* Tells who asked, once; drain: this node is at fault. Frees it. */
+/* Answers the caller, once, and frees the launch. drain: the node is at fault. */
 void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain);
 
-/* Ordered to end a step that no shepherd has: its launch, be it here and waiting or still to come,
- * starts nothing, and the controller is told that the step is over. a: its job; NULL: not known
- * here. */
+/* Handles an order to end a step without a shepherd: its launch, whether waiting here or still to
+ * come, is refused, and the controller is told that the step has ended. a is its job; NULL: not
+ * known here. */
 void launch_cancel(struct slurmd *d, struct attempt *a, const struct cancelled_step *s);
 
 bool launch_waits(const struct attempt *a,
-                  uint32_t step_id); /* for its prolog, or its user's data */
+                  uint32_t step_id); /* waits for the prolog or for the user's data */
 
 void launch_answer(struct step *s, int code, const char *text);
 void launch_refuse(struct slurmd *d, uint64_t call, int code,
-                   const char *text); /* call 0: nobody */
+                   const char *text); /* call 0: no caller to answer */

@@ -5,12 +5,12 @@
 #include "slurmd/node/script.h"
 #include "slurmd/step/step.h"
 
-/* Prologs without a limit: those of the other nodes may take so many times as long as this node's
- * own took, within these bounds. */
+/* For prologs without a time limit: the prologs of other nodes may take up to this multiple of the
+ * time of this node's prolog, within these bounds. */
 #define PROLOG_TIMES 10
 #define PROLOG_LEAST_MS (300 * 1000)
 #define PROLOG_MOST_MS (3600 * 1000)
-#define MESSAGES 3 /* round trips between the end of the last prolog and a commit */
+#define MESSAGES 3 /* round trips between the end of the last prolog and the commit */
 
 struct usage_held {
     size_t bytes, steps;

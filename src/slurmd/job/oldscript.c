@@ -20,16 +20,18 @@
 
 struct oldscript {
     struct attempt *attempt;
-    struct script script;   /* path: ours */
-    const char *vars[VARS]; /* what tells it from others: it was begun with these */
+    struct script script; /* its path is owned */
+    /* Environment variables with which it was started; they distinguish it from others. */
+    const char *vars[VARS];
     char *id, *node;
     bool is_epilog, timed_out;
-    int64_t due_ms; /* loop_mono_ms(): a signal, or a reminder; 0: not known yet */
+    int64_t due_ms; /* loop_mono_ms() of the next signal or report; 0: unknown yet */
     script_fn *done;
     struct loop_timer *timer;
 };
 
-/* By its command line: with no script of the site it is what runs the plugins. */
+/* Compares the command line; without a script of the site it is the program that runs the
+   plugins. */
 static bool is_running(const struct oldscript *o, pid_t pid)
 {
     const char *rest = o->script.path ? o->script.path : o->attempt->d->stepd_spank_path;
@@ -41,7 +43,8 @@ static bool is_running(const struct oldscript *o, pid_t pid)
     if (path_read_file(path, COMMAND_LINE_MAX, &line, NULL))
         return false;
     while (!found && line.len && (script = conf_script_next(&rest)) != NULL) {
-        size_t plain = strcspn(script, "*?["); /* of a pattern: what stands before it */
+        /* The part of a pattern before its first wildcard. */
+        size_t plain = strcspn(script, "*?[");
         found = memmem(line.data, line.len, script, plain) != NULL;
         free(script);
     }
@@ -62,7 +65,7 @@ static bool has_vars(const struct oldscript *o, pid_t pid)
 
 struct search {
     const struct oldscript *of;
-    pid_t found, other; /* other: the script's variables, and another command line */
+    pid_t found, other; /* other: a process with the script's variables and another command line */
 };
 
 static int check_script(void *ctx, pid_t pid)
@@ -70,7 +73,8 @@ static int check_script(void *ctx, pid_t pid)
     struct search *s = ctx;
     struct proc p;
 
-    if (proc_read(pid, &p) || p.session != pid) /* its own, not what it has started */
+    /* The script itself is a session leader, unlike its children. */
+    if (proc_read(pid, &p) || p.session != pid)
         return 0;
     if (!has_vars(s->of, pid))
         return 0;
@@ -82,8 +86,8 @@ static int check_script(void *ctx, pid_t pid)
     return 1;
 }
 
-/* A daemon that is killed when it has just begun a script has not noted its number; the script may
- * have become another program since. 0: none. */
+/* Searches for a script whose pid was not recorded, because the daemon was killed directly after
+ * the start. The script may have executed another program since. Returns 0 if there is none. */
 static pid_t find_process(const struct oldscript *o)
 {
     struct search s = {o, 0, 0};
@@ -92,7 +96,7 @@ static pid_t find_process(const struct oldscript *o)
     return s.found ? s.found : s.other;
 }
 
-/* It may be another program by now, with the environment that it began with, or without that. */
+/* The script may have executed another program since, with or without its original environment. */
 static bool is_alive(const struct oldscript *o, pid_t *pid)
 {
     if (*pid <= 0)
@@ -100,7 +104,7 @@ static bool is_alive(const struct oldscript *o, pid_t *pid)
     return *pid > 0 && (has_vars(o, *pid) || (o->script.path && is_running(o, *pid)));
 }
 
-/* When it was begun, of loop_mono_ms(). */
+/* Returns the start time in terms of loop_mono_ms(). */
 static int64_t begun_ms(pid_t pid)
 {
     struct proc p;
@@ -146,7 +150,7 @@ static void note_script_end(struct oldscript *o)
 
     log_info("job %u: the %s that was running when this daemon started has ended", key.id,
              o->is_epilog ? "epilog" : "prolog");
-    report_held_up(d, key.id, key.restarts, NULL); /* by the daemon before, perhaps */
+    report_held_up(d, key.id, key.restarts, NULL); /* possibly reported by the daemon before */
     oldscript_free(take_ptr(o->attempt->old_script));
     done(d, key.id, key.restarts, text ? 1 << 8 : 0, text);
     script_old_ended(d);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A prolog or an epilog that an earlier daemon has begun. It is nobody's child here: whether it
- * lives is looked at again and again, and its status stays unknown. Its limit, and what is said of
- * one that takes long, are as if this daemon had begun it when it was begun.
+ * A prolog or epilog started by an earlier daemon. It is not a child of this process, so the
+ * daemon polls whether it lives, and its exit status stays unknown. Its time limit and the reports
+ * of a long run count from its original start.
  */
 #pragma once
 
@@ -11,7 +11,8 @@
 
 struct oldscript;
 
-/* Into a->old_script; its number is in the note, or is looked for. 's' is copied, and is what it
- * would be run by now. done is told 0, or that it met its limit. */
+/* Sets a->old_script. The pid is in the note, or is searched for. 's' is the script as it would be
+ * run now, and is copied. done gets wait status 0, or a text if the script exceeded its time
+ * limit. */
 void oldscript_watch(struct attempt *a, const struct script *s, bool is_epilog, script_fn *done);
-void oldscript_free(struct oldscript *o); /* it runs on */
+void oldscript_free(struct oldscript *o); /* the script continues to run */

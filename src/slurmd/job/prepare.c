@@ -65,7 +65,8 @@ void prepare_commit(struct slurmd *d, uint64_t call)
     assert(l->phase != LAUNCH_PREPARED || l->commit_timer);
     l->awaits_commit = false;
     loop_timer_free(take_ptr(l->commit_timer));
-    if (l->phase == LAUNCH_PREPARED) { /* the user is looked up again: it may have been long ago */
+    /* The user is looked up again, because the first lookup may be old. */
+    if (l->phase == LAUNCH_PREPARED) {
         l->phase = LAUNCH_QUEUED;
         launch_go(d, l);
     }
@@ -77,7 +78,7 @@ void prepare_gone(struct slurmd *d, uint64_t call)
     size_t place;
     struct launch *l = find_awaiting_commit(d, call, &a, &place);
 
-    if (!l || l->call != call) /* of several who have asked one is gone */
+    if (!l || l->call != call) /* several callers share the launch, and one of them has gone */
         return;
     l->call = rpc_call_heir(d->server, call);
     if (l->call)

@@ -44,7 +44,8 @@ void prolog_fail_waiting(struct attempt *a, int code, const char *text, bool dra
 static bool has_waiting_launch(const struct attempt *a)
 {
     vec_foreach (&a->waiting, l)
-        if ((*l)->kind != LAUNCH_EXTERN) /* this daemon's own: nobody waits for its answer */
+        /* Requested by the daemon itself, so there is no caller to answer. */
+        if ((*l)->kind != LAUNCH_EXTERN)
             return true;
     return false;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The prolog of a job, once, and the launches that wait for it. Plugins of the site run beside it.
+ * Runs the prolog of a job once, then the launches that wait for it. SPANK plugins run beside it.
  */
 #pragma once
 
 #include "slurmd/attempt/attempt.h"
 
-void prolog_run(struct attempt *a); /* unless that was done; then the launches */
-/* The controller asks for it before anything is launched (PrologFlags=Alloc); 'tell': it is to hear
- * when that has succeeded. */
+/* Unless it has already run; then starts the waiting launches. */
+void prolog_run(struct attempt *a);
+/* The controller requests the prolog before any launch (PrologFlags=Alloc); 'tell': report its
+ * success to the controller. */
 void prolog_run_alone(struct attempt *a, bool tell);
-/* From its note: one that an earlier daemon has begun is waited for, and run again. */
+/* From a note: waits for a prolog started by an earlier daemon, and runs it again. */
 void prolog_adopt(struct attempt *a);
 
-/* The launches that wait for it will not start. */
+/* Fails the launches that wait for the prolog. */
 void prolog_fail_waiting(struct attempt *a, int code, const char *text, bool drain);

@@ -23,8 +23,9 @@
 
 #define CRED_ARENA (64u << 20)
 #define LINK_FD 3
-#define START_MS 30000 /* it opens a file, on a file system that may be slow */
-#define KILL_MS 2000   /* from the signal that it can clean up after to the other one */
+#define START_MS 30000 /* time for opening the file, which may be on a slow file system */
+/* Time between SIGTERM, after which the receiver can clean up, and SIGKILL. */
+#define KILL_MS 2000
 #define TIMEOUT_MIN_MS 100
 #define TIMEOUT_MAX_MS 3600000u
 #define WAIT_MAX_MS 86400000u
@@ -34,9 +35,9 @@ static struct log_limits refusals = {.burst = 60};
 struct receiver {
     struct attempt *attempt;
     pid_t pid;
-    uint64_t key;  /* of the transfer */
-    uint16_t port; /* 0: not told yet */
-    uint64_t call; /* to be answered; 0: it was */
+    uint64_t key;  /* key of the transfer */
+    uint16_t port; /* 0: not reported yet */
+    uint64_t call; /* to be answered; 0: answered already */
     struct rpc_link *link;
     struct loop_timer *limit;
 };
@@ -56,7 +57,7 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
     struct receiver *r = ctx;
     struct attempt *a = r->attempt;
 
-    if (WIFSIGNALED(wait_status)) /* it did not say no */
+    if (WIFSIGNALED(wait_status)) /* it did not report an error itself */
         reply_error(r, ERR_CLOSED, "the receiver of the file was killed");
     reply_error(r, ERR_LAUNCH, "the receiver of the file has ended");
     for (size_t i = 0; i < a->receivers.len; i++)
@@ -135,7 +136,7 @@ static void on_receive_message(void *ctx, struct rpc_link *l, const struct rpc_h
     reply_port(r);
 }
 
-/* Its end says more. */
+/* The exit status has more information. */
 static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct receiver *r = ctx;
@@ -202,7 +203,7 @@ static void send_start(struct receiver *r, const Pb__CastReceive *m, const struc
     rpc_link_send(r->link, RPC_CASTD_START, false, 1, &start.base);
 }
 
-/* It touches nothing before it is told what to do, and is in its cgroup then. */
+/* The receiver does nothing before it gets its order; by then it is in its control group. */
 static int start_receiver(struct attempt *a, const struct launch *l, const struct user *user,
                           struct err *err)
 {
@@ -299,7 +300,7 @@ static int check_request(struct slurmd *d, const struct rpc_request *r, struct a
     return check_form(m, err);
 }
 
-/* Who asks again, through another node of a tree, is answered for the one that is there. */
+/* A repeated request, through another node of the tree, is answered for the existing receiver. */
 static bool is_repeat(struct slurmd *d, const Pb__Cred *cred, uint64_t key, uint64_t call)
 {
     struct attempt *a = attempt_find(d, cred->job_id, cred->restarts);
@@ -337,7 +338,7 @@ void receive_request(struct slurmd *d, const struct rpc_request *r)
         return;
     if (!rc)
         rc = check_bounds(d, (uid_t)cred->uid, &err);
-    if (!rc) /* what the message holds is no secret to whoever sees it */
+    if (!rc) /* the key in the message is readable on the wire */
         rc = auth_secret_of(&d->key, m->key.data, m->key.len, RPC_SECRET_AUDIENCE, r->who.uid,
                             &secret, &err);
     if (!rc) {

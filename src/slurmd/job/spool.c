@@ -23,7 +23,7 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define ID_SIZE 8 /* random bytes of the spool's name */
+#define ID_SIZE 8 /* random bytes in the id */
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_USEC 10000
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
@@ -33,7 +33,7 @@ static char *format_spool_path(const struct slurmd *d, const char *name)
     return mem_printf("%s/%s", d->spool, name);
 }
 
-/* Nobody but us may put things there. */
+/* Only our user may create files there. */
 static int check_owner(const char *path, struct err *err)
 {
     struct stat st;
@@ -70,7 +70,8 @@ static int make_directories(struct slurmd *d, struct err *err)
     return rc;
 }
 
-/* A daemon that was killed while it started a program is gone a moment later. */
+/* Retries, because a child of a killed daemon holds the lock for a moment until it executes its
+   program. */
 static int lock_spool(struct slurmd *d, struct err *err)
 {
     _cleanup_free_ char *path = format_spool_path(d, "lock");
@@ -89,7 +90,7 @@ static int lock_spool(struct slurmd *d, struct err *err)
     return 0;
 }
 
-/* The files of a directory that begin so, and scripts' directories among them. */
+/* Removes the files with this prefix from a directory, including directories of scripts. */
 static void wipe_spool(const char *dir, const char *prefix)
 {
     struct dirent *entry;
@@ -155,7 +156,7 @@ static int spool_id(struct slurmd *d, char *out, size_t size, struct err *err)
     return path_write_file(path, out, strlen(out), 0600, err);
 }
 
-/* What was written before the machine's last start tells of nothing that still runs. */
+/* State written before the last boot describes nothing that still runs. */
 static int check_boot(struct slurmd *d, struct err *err)
 {
     _cleanup_free_ char *path = format_spool_path(d, "boot");
@@ -219,7 +220,7 @@ int spool_adopt(struct slurmd *d, bool clean, struct err *err)
     struct attempt *a, *next;
     int rc;
 
-    d->old_scripts++; /* not all of them are known yet */
+    d->old_scripts++; /* not all scripts of earlier daemons are known yet */
     rc = note_each(d->spool, adopt_note, d, err);
     if (rc)
         return rc;

@@ -36,7 +36,7 @@ static void handle_step_end(struct step *s, const Pb__StepdEnded *m)
     attempt_step_ended(s->attempt, m, s);
 }
 
-/* It needs no exit file when what is queued is on disk, where it outlives us. */
+/* When the queued event is on disk, where it survives this daemon, the exit file is not needed. */
 static void on_end_told(struct step *s, uint64_t id, const Pb__StepdEnded *m)
 {
     Pb__Empty done = PB__EMPTY__INIT;
@@ -47,7 +47,7 @@ static void on_end_told(struct step *s, uint64_t id, const Pb__StepdEnded *m)
         rpc_link_send(s->link, RPC_STEPD_ENDED, true, id, &done.base);
 }
 
-/* A shepherd that was killed: its tasks died with it, but not all of what those started. */
+/* The shepherd was killed. Its tasks died with it, but not every process that they had started. */
 static void on_shepherd_killed(struct step *s)
 {
     s->ended = true;
@@ -95,15 +95,15 @@ static void on_shepherd_closed(void *ctx, struct rpc_link *l, const struct err *
     step_free(s);
     if (id == STEP_ID_EXTERN)
         adopt_fail(a, "its extern step has ended");
-    if (!killed) { /* else there are processes in it */
+    if (!killed) { /* otherwise there are processes in it */
         contain_step_over(a, id);
         freq_step_over(a, id);
     }
     attempt_check(a);
 }
 
-/* It has not claimed the step: an earlier daemon's shepherd has. That one runs it, or has run it.
- */
+/* The new shepherd has not claimed the step, because an earlier daemon's shepherd has. That one
+   runs the step, or has run it. */
 static void hand_over_to_claimant(struct step *s)
 {
     struct attempt *a = s->attempt;
@@ -119,7 +119,7 @@ static void hand_over_to_claimant(struct step *s)
         launch_answer(s, 0, NULL);
         if (id == STEP_ID_EXTERN)
             adopt_begin(s);
-        if (attempt_is_ending(a)) /* the order to end it was sent to the other shepherd */
+        if (attempt_is_ending(a)) /* the order to end the step was sent to the other shepherd */
             attempt_advance(a, ATTEMPT_ON_STEP_FOUND);
         attempt_check(a);
         return;
@@ -163,7 +163,8 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
     }
 }
 
-/* What it was given is in the credential that it keeps, of whatever daemon started it. */
+/* Reads the step's limits from the credential that the shepherd keeps, whichever daemon started
+   it. */
 static void on_shepherd_state(struct step *s, const Pb__StepdState *m)
 {
     _cleanup_arena_ struct arena arena;
@@ -244,7 +245,7 @@ int step_start(struct attempt *a, uint32_t id, const Pb__StepdStart *start, stru
 bool step_adopt(struct attempt *a, uint32_t id)
 {
     _cleanup_free_ char *path = step_file(a->d, a->key.id, a->key.restarts, id, "sock");
-    /* Not waiting: one that is stopped may have a queue that is full. */
+    /* Non-blocking, because a stopped shepherd may have a full listen queue. */
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct ucred peer = {0};
@@ -260,7 +261,7 @@ bool step_adopt(struct attempt *a, uint32_t id)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
         peer.pid = 0;
     s = step_new(a, id, take_fd(&fd), &observer);
-    s->pid = peer.pid; /* it may never say so */
+    s->pid = peer.pid; /* the shepherd may never report it */
     s->started = s->answered = true;
     rpc_link_send(s->link, RPC_STEPD_QUERY, false, 2, &query.base);
     early_deliver(s);

@@ -11,7 +11,7 @@
 
 #define CLAIMED_MAX 4
 
-/* Whether a socket of ours can have it. */
+/* Whether a local socket can be bound to the address. */
 static bool is_of_this_host(const char *addr)
 {
     struct sockaddr_in in = {.sin_family = AF_INET};
@@ -26,8 +26,8 @@ static bool is_of_this_host(const char *addr)
                             : bind(fd, (struct sockaddr *)&in6, sizeof(in6)));
 }
 
-/* "10.0.0.1:4711", "[::1]:4711", or a local caller: that one listens here, and the tasks are told
- * of the address that it goes by. */
+/* peer is "10.0.0.1:4711", "[::1]:4711", or a local caller. A local caller listens on this host,
+ * and its tasks are told the address that it claims. */
 char *caller_address(const char *peer, char *const *claimed, size_t count)
 {
     const char *from = peer[0] == '[' ? peer + 1 : peer;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a shepherd, which is root, connects to: back to the host that a request came from, whatever
- * address it names (docs/adr/0004). */
+/* The address that a shepherd, which runs as root, connects back to: always the host that the
+ * request came from, whatever address the request names (docs/adr/0004). */
 #pragma once
 
 #include <stddef.h>
 
-/* peer: of the request. That of a local caller is this host, by the first of the addresses that it
- * claims and this host has, since tasks are told of it. Caller frees. */
+/* peer is the peer of the request. For a local caller the result is the first of the claimed
+ * addresses that belongs to this host, because tasks are told this address. The caller frees it. */
 char *caller_address(const char *peer, char *const *claimed, size_t count);

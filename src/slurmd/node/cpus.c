@@ -8,7 +8,7 @@
 #include "base/pb.h"
 #include "slurmd/node/slurmd.h"
 
-/* Of the machine's CPUs, in one of the configuration's. */
+/* Returns how many CPUs of the machine form one configured CPU. */
 static uint32_t in_one(const struct conf_node_row *row)
 {
     uint32_t cores = row->sockets * row->cores;

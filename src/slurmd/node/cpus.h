@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the kernel calls the CPUs that this node's configuration counts by sockets, cores and
- * threads: credentials number them so.
+ * Maps the CPUs that the node's configuration counts by sockets, cores and threads, which
+ * credentials use, to the kernel's CPU numbers.
  */
 #pragma once
 
@@ -12,11 +12,10 @@
 
 struct slurmd;
 
-/* NULL, and why it cannot be told, when the machine has fewer than are configured. A CPU of the
- * configuration may be a core of the machine, or a socket, with all of its threads. Lives in the
- * arena. */
+/* Returns NULL and the reason if the machine has fewer CPUs than configured. A configured CPU may
+ * be a core or a socket of the machine, with all of its threads. Allocated in the arena. */
 Pb__CpuMap *cpus_map(const struct hw *hw, const struct conf_node_row *row, struct arena *arena,
                      struct err *err);
 
-/* What a shepherd is to know of them; logs once why they cannot be told. */
+/* Fills in the CPU map for a shepherd; logs once why there is none. */
 void cpus_fill(struct slurmd *d, Pb__StepdStart *m, struct arena *arena);

@@ -20,7 +20,8 @@ void devices_count(const struct conf *c, struct str *out)
     }
 }
 
-/* The digits that end the name; without any, the device's place among the node's. */
+/* Returns the number at the end of the file name; without digits, the index of the device on the
+   node. */
 static unsigned long read_device_number(const char *file, unsigned long place)
 {
     size_t len = file ? strlen(file) : 0, end = len;
@@ -29,15 +30,15 @@ static unsigned long read_device_number(const char *file, unsigned long place)
     return len < end ? strtoul(file + len, NULL, 10) : place;
 }
 
-#define GPUS_MOST 64 /* of a node, whose cores a shepherd is told */
+#define GPUS_MOST 64 /* GPUs per node whose near cores are sent to a shepherd */
 
 static bool is_same_device(const char *a, const char *b)
 {
     return a == b || (a && b && strcasecmp(a, b) == 0);
 }
 
-/* The numbers of the devices of 'g' that the share has, or has parts of; 'first': how many GPUs of
- * the node come before them. 'one' has room for a number. */
+/* Lists the numbers of the devices of 'g' in the share, whole or in part. 'first' is the number of
+ * GPUs of the node that precede them. 'one' has space for one number. */
 static size_t devices_of(const Pb__GresAlloc *share, const struct conf_gres *g, unsigned long first,
                          uint32_t *one, const uint32_t **out)
 {
@@ -67,7 +68,7 @@ static size_t put_share(const struct conf_gres *g, const Pb__GresAlloc *share, u
     return n;
 }
 
-/* "0,1": of a share; 'env' gets how tasks are to be told, CONF_GRES_*. */
+/* Formats a share as "0,1"; 'env' is set to how tasks are told (CONF_GRES_*). */
 static char *numbers_of(const struct conf *c, Pb__GresAlloc *const *share, size_t count,
                         unsigned *env, struct arena *arena)
 {
@@ -86,7 +87,7 @@ static char *numbers_of(const struct conf *c, Pb__GresAlloc *const *share, size_
     return arena_strdup(arena, str_cstr(&out));
 }
 
-/* In the order of their numbers above. */
+/* In the same order as the numbers above. */
 static size_t cores_of(const struct conf *c, Pb__GresAlloc *const *share, size_t count, char **out)
 {
     const struct conf_gres_set *set = conf_gres_of(c, 0);
@@ -110,7 +111,7 @@ static size_t cores_of(const struct conf *c, Pb__GresAlloc *const *share, size_t
     return n;
 }
 
-/* What the share has of the entries of mps on its GPUs, in percent; 0: it has none. */
+/* Returns the percentage of its GPUs' mps entries that the share has; 0: none. */
 static uint32_t mps_percent_of(const struct conf *c, Pb__GresAlloc *const *share, size_t count)
 {
     const struct conf_gres_set *set = conf_gres_of(c, 0);
@@ -170,7 +171,7 @@ static void add_number(const char *file, struct devices_denied *out)
         vec_push(&out->list, ((struct devices_number){S_ISBLK(st.st_mode), st.st_rdev}));
 }
 
-/* Of the devices that the share has, or of those that it has not. */
+/* Adds the devices inside the share, or those outside it. */
 static void add_devices(const struct conf *c, Pb__GresAlloc *const *share, size_t count, bool has,
                         struct devices_denied *out)
 {

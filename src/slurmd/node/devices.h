@@ -11,17 +11,17 @@
 #include "proto/io.pb-c.h"
 #include "proto/step.pb-c.h"
 
-/* "gpu:a100:4,nic:1": how many of each kind there are, those whose file is missing left out. */
+/* "gpu:a100:4,nic:1": the number of devices of each kind whose files exist. */
 void devices_count(const struct conf *c, struct str *out);
 
-/* What a shepherd is to know of the GPUs here: the numbers of the job's and of the step's, as
- * programs know them (those that end their files' names), the cores near to each of the step's, and
- * how tasks are to be told. Lives in the arena, and in the configuration. */
+/* Fills in for a shepherd the GPUs of this node: the numbers of the job's and of the step's GPUs
+ * as programs know them (the digits at the end of the file names), the cores near each GPU of the
+ * step, and how tasks are told. Allocated in the arena; borrows from the configuration. */
 void devices_fill(const struct conf *c, const char *node, const Pb__Cred *cred, uint32_t node_index,
                   Pb__StepdStart *m, struct arena *arena);
 
-/* The node's devices that are not in a share, by the numbers of their files; a file that is no
- * device is left out, and so is one that a device of the share is as well. */
+/* The node's devices outside a share, by the device numbers of their files. Files that are no
+ * devices are left out, and devices that are also in the share. */
 struct devices_number {
     bool block;
     dev_t number;

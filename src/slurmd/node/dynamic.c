@@ -10,7 +10,7 @@
 
 #define KEYS_MAX 4000
 
-/* Whether "key=" is among the words of a line. */
+/* Whether the line has the word "key=...". */
 static bool has_key(const char *line, const char *key)
 {
     size_t len = strlen(key);

@@ -17,16 +17,17 @@
 #include "base/path.h"
 
 #define HWLOC_LIBRARY "libhwloc.so.15"
-#define CHILD_LIMIT_SEC 10 /* then the kernel's count has to do */
-#define LOAD_SCALE 65536   /* of sysinfo's load averages */
+#define CHILD_LIMIT_SEC 10 /* then the kernel's processor count is used */
+#define LOAD_SCALE 65536   /* scale of sysinfo's load averages */
 
-struct shape { /* what the child says */
+struct shape { /* the result of the child process */
     int32_t code;
     uint32_t cpus, sockets, cores, mapped;
     struct hw_cpu cpu[HW_CPUS_MAX];
 };
 
-/* Only in the child. The library is opened by name, so that the daemon is not linked to it. */
+/* Runs in the child process only. The library is loaded by name, so that the daemon is not linked
+   to it. */
 static int read_hwloc(struct shape *s)
 {
     hwloc_topology_t t;
@@ -79,7 +80,7 @@ static bool read_all(int fd, void *data, size_t size)
     return done == size;
 }
 
-/* Without hwloc: those that we may run on, as the kernel numbers them. */
+/* Without hwloc: the processors that this process may use, by the kernel's numbers. */
 static void map_flat(struct shape *s)
 {
     cpu_set_t mine[HW_CPUS_MAX / CPU_SETSIZE];
@@ -130,13 +131,13 @@ static uint64_t tmp_mib(const char *tmp_fs)
 
 int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
 {
-    static struct shape s; /* large; the daemon has one thread */
+    static struct shape s; /* static because it is large; the daemon has one thread */
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
     hw->online = online;
     memset(&s, 0, sizeof(s));
     read_in_child(&s);
-    if (s.code || !s.cpus) { /* no hwloc here: what the kernel counts, as one flat socket */
+    if (s.code || !s.cpus) { /* no hwloc: the kernel's processor count as one flat socket */
         memset(&s, 0, sizeof(s));
         s.cpus = online > 0 ? (uint32_t)online : 1;
         map_flat(&s);

@@ -66,7 +66,7 @@ void logfile_detach(struct slurmd *d)
     log_set_stderr(LOG_LVL_QUIET);
 }
 
-/* Of slurm.conf, or of 'scontrol setdebugflags nodes=' since it was read. */
+/* Returns the flags of slurm.conf, or of a later 'scontrol setdebugflags nodes='. */
 static uint64_t debug_flags(const struct slurmd *d)
 {
     return d->debug_flags_given ? d->debug_flags : d->conf->debug;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The daemon's log: where it goes, by SlurmdLogFile, SlurmdDebug and the command line; and
- * DebugFlags, more lines about the subsystems that are chosen, at the level info, each with the
- * name of its flag.
+ * The daemon's log: its destination, by SlurmdLogFile, SlurmdDebug and the command line; and
+ * DebugFlags, which add lines at level info about selected subsystems, each with the name of its
+ * flag.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 #include "rpc/rpc.h"
 #include "slurmd/node/slurmd.h"
 
-/* Opens; called again, follows a changed configuration or a file that was moved away. */
+/* Opens the log. A further call applies a changed configuration, and reopens a rotated file. */
 int logfile_open(struct slurmd *d, struct err *err);
-/* SlurmdDebug, in place of what the configuration or 'scontrol setdebug' said. */
+/* Sets the level, overriding the configuration or an earlier 'scontrol setdebug'. */
 void logfile_set_level(struct slurmd *d, uint32_t level);
 enum log_level logfile_level(const struct slurmd *d);
-void logfile_detach(struct slurmd *d); /* nothing to the terminal any more */
+void logfile_detach(struct slurmd *d); /* stops logging to the terminal */
 
-/* The flags are those of slurm.conf, or of 'scontrol setdebugflags nodes=' since it was read. */
+/* The flags are those of slurm.conf, or of a later 'scontrol setdebugflags nodes='. */
 #define slurmd_debug(d, id, ...)                                                                   \
     (logfile_wants((d), CONF_DEBUG_##id) ? logfile_log_debug(CONF_DEBUG_##id, __VA_ARGS__)         \
                                          : (void)0)
@@ -29,5 +29,5 @@ void logfile_log_debug(enum conf_debug flag, const char *fmt, ...)
 /* Answers RPC_SET_DEBUG_FLAGS. */
 void logfile_set_flags(struct slurmd *d, const struct rpc_request *r);
 
-/* The configuration has been read again: its flags hold. */
+/* The configuration has been read again: its flags take effect. */
 void logfile_forget_flags(struct slurmd *d);

@@ -34,7 +34,8 @@ static const char help[] =
 
 enum { OPT_CONF_SERVER = 256, OPT_CONF, OPT_EXTRA, OPT_SYSTEMD, OPT_REFUSED };
 
-/* Options of Slurm that would change what runs: REFUSED(name, letter or 0, why). */
+/* Options of Slurm that would change behaviour and are refused: REFUSED(name, letter or 0,
+   why). */
 static const struct refused {
     const char *name;
     int letter;
@@ -76,7 +77,7 @@ static void fill_longs(struct option *longs)
         {"conf-server", required_argument, NULL, OPT_CONF_SERVER},
         {"extra", required_argument, NULL, OPT_EXTRA},
         {"systemd", no_argument, NULL, OPT_SYSTEMD},
-        {USERS_OPTION, required_argument, NULL, 'U'}, /* for ourselves only */
+        {USERS_OPTION, required_argument, NULL, 'U'}, /* internal use */
     };
     size_t count = 0;
 
@@ -89,7 +90,7 @@ static void fill_longs(struct option *longs)
     longs[count] = (struct option){0};
 }
 
-/* Options that are a word of struct slurmd_options. Whether the letter is one. */
+/* Sets an option that is a string of struct slurmd_options. Returns whether the letter is one. */
 static bool read_letter(struct slurmd_options *o, int letter, char *value)
 {
     const struct {

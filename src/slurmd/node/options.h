@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The options of slurmd's command line. Texts are those of argv. */
+/* The options of slurmd's command line. Strings point into argv. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,5 +11,5 @@ struct slurmd_options {
     unsigned verbose;
 };
 
-/* Returns -1 to go on, otherwise the exit status. */
+/* Returns -1 if slurmd is to run, otherwise the exit status. */
 int options_parse(int argc, char **argv, struct slurmd_options *o);

@@ -22,21 +22,21 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define UNLIMITED 65534 /* as slurm.conf writes it */
+#define UNLIMITED 65534 /* the notation for "unlimited" in slurm.conf */
 
 struct run {
     struct slurmd *d;
     struct run *next, *prev; /* in d->scripts */
-    struct script script;    /* what, path: ours */
+    struct script script;    /* 'what' and 'path' are owned */
     pid_t pid;
-    char **env;        /* it waits for others */
+    char **env;        /* environment, while it waits for other scripts */
     char **kept_env;   /* for the programs that follow; NULL: none follows */
-    VEC(char *) paths; /* of a pattern: the programs that have not begun, the next one last */
+    VEC(char *) paths; /* of a pattern: programs that have not started yet, the next one last */
     struct loop_timer *timer;
-    int64_t since;                  /* wall seconds: it runs, or waits */
-    bool timed_out, held, is_empty; /* is_empty: a pattern that matches no file */
+    int64_t since;                  /* wall-clock seconds since it runs or waits */
+    bool timed_out, held, is_empty; /* is_empty: the pattern matches no file */
     int spawn_error;
-    char *refused; /* why it was not even tried */
+    char *refused; /* reason why it was not started */
     script_fn *done;
     void *ctx;
 };
@@ -107,7 +107,7 @@ void script_forget_all(struct slurmd *d)
 
 static void begin_run(struct run *r);
 
-/* Those that wait are behind it on the list, in the order in which they have come. */
+/* Waiting scripts follow on the list, in order of arrival. */
 static void begin_next(struct slurmd *d)
 {
     struct run *r;
@@ -146,7 +146,7 @@ static void finish_run(struct run *r, int status)
 
 static void begin_program(struct run *r, char **env);
 
-/* Programs of a pattern run one after the other, until one fails. */
+/* The programs of a pattern run one after another until one fails. */
 static void on_script_exited(void *ctx, pid_t pid, int wait_status)
 {
     struct run *r = ctx;
@@ -161,7 +161,7 @@ static void on_script_exited(void *ctx, pid_t pid, int wait_status)
     }
     free((char *)r->script.path);
     r->script.path = vec_pop(&r->paths);
-    free((char *)take_ptr(r->script.host)); /* has run its plugins */
+    free((char *)take_ptr(r->script.host)); /* it has run its plugins */
     begin_program(r, NULL);
 }
 
@@ -184,7 +184,7 @@ static char *report_wait_begins(const struct run *r)
     _cleanup_free_ char *paths = mem_strdup(path_of(&r->script));
     char since[TIME_TEXT_MAX];
 
-    for (char *c = paths; *c; c++) /* of several lines */
+    for (char *c = paths; *c; c++) /* list of several lines */
         *c = *c == '\n' ? ' ' : *c;
     time_format_date(r->since, "", since);
     if (!other)
@@ -229,7 +229,7 @@ static void on_script_timer(void *ctx)
     loop_timer_set(r->timer, SCRIPT_KILL_AFTER_MS);
 }
 
-/* Its owner and mode may have changed since the configuration was read. */
+/* The owner and mode may have changed since the configuration was read. */
 static int check_files(const struct slurmd *d, struct run *r)
 {
     struct err err = {0};
@@ -252,7 +252,7 @@ static int spawn_script(const struct slurmd *d, struct run *r, char **env)
     posix_spawn_file_actions_init(&actions);
     for (int fd = 0; fd < 3; fd++)
         posix_spawn_file_actions_adddup2(&actions, d->null_fd, fd);
-    if (s->host && d->log_file) /* where plugins say what they have to say */
+    if (s->host && d->log_file) /* where plugins write their messages */
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, d->log_file, O_WRONLY | O_APPEND,
                                          0);
     posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
@@ -267,7 +267,7 @@ static void report_start(struct run *r)
         r->script.begins(r->ctx, r->script.job_id, r->script.restarts, r->pid);
 }
 
-/* env NULL: that of the program before it. */
+/* env NULL: the environment of the program before it. */
 static void begin_program(struct run *r, char **env)
 {
     int64_t wait_ms =
@@ -297,8 +297,8 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A pattern becomes the files that match it now. Programs of all lines run in reverse alphabetical
- * order, as in Slurm. */
+/* Expands a pattern to the files that match now. The programs of all lines run in reverse
+ * alphabetical order, as in Slurm. */
 static void expand_path(struct run *r)
 {
     const char *rest = r->script.path;

@@ -55,7 +55,7 @@ static void put_facts(struct names *n, const Pb__JobFacts *f)
     put_script_variable(n, "SLURM_NODELIST", f->nodes);
     if (f->has_num_tasks)
         put_script_number(n, "SLURM_NTASKS", f->num_tasks);
-    for (size_t i = 0; i < f->n_spank_env; i++) /* a name of theirs is never one of ours */
+    for (size_t i = 0; i < f->n_spank_env; i++) /* their names never collide with ours */
         if (strchr(f->spank_env[i], '='))
             vec_push(&n->list, mem_printf("SPANK_%s", f->spank_env[i]));
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The node daemon's only state. Everything runs on the loop's thread; look-ups of users run on a
- * worker with a copy of their own.
+ * The complete state of the node daemon. All code runs on the loop's thread, except look-ups of
+ * users, which run on a worker with their own copy of the data.
  *
  * The spool directory (0755, ours):
- *   id          random, made once; with the boot id it is our incarnation
- *   boot        the boot id under which the rest was written; another one wipes it
+ *   id          random, created once; together with the boot id it identifies the incarnation
+ *   boot        the boot id at which the rest was written; a different boot id wipes the rest
  *   controller  the controller's last welcome: its public key and epoch
- *   events      what the controller has not acknowledged yet, see events.h
- *   revoked     jobs that are over, see revoked.h
+ *   events      events that the controller has not acknowledged, see events.h
+ *   revoked     jobs that have ended, see revoked.h
  *   conf-cache/ the controller's slurm.conf, of a configless node, see configless.h (0755)
- *   usage       what processes have used so far, see usage.h; outlives the boot
+ *   usage       resource usage so far, see usage.h; survives a reboot
  *   jobs/       a note per job, see note.h (0700)
  *   steps/      a shepherd's socket and exit file per step (0700)
  *   job00042/   the script of a batch job (0711), kept by its shepherd
@@ -47,61 +47,66 @@ struct user_cache;
 struct slurmd {
     struct loop *loop;
     struct conf *conf;
-    const struct conf_node *node; /* our row, in conf */
+    const struct conf_node *node; /* our row in conf */
     char *name, *host;
-    char *spool, *stepd_path, *stepd_spank_path; /* the latter loads plugins */
-    struct nursery *nursery;                     /* of shepherds, see shepherd.h; NULL: not yet */
-    char *log_file;                              /* in use; NULL: none */
+    char *spool, *stepd_path, *stepd_spank_path; /* stepd_spank_path: the one that loads plugins */
+    /* Process that forks shepherds, see shepherd.h; NULL: not started. */
+    struct nursery *nursery;
+    char *log_file; /* log file in use; NULL: none */
     char incarnation[96];
-    int64_t started_at; /* wall seconds */
+    int64_t started_at; /* wall-clock seconds */
     int null_fd, lock_fd;
-    unsigned descriptors; /* how many we were given; tasks have as many */
-    rlim_t core_limit;    /* of core files, bytes, as it was given to us; that of tasks */
+    unsigned descriptors; /* our limit of open files at start, which tasks get as well */
+    rlim_t core_limit;    /* our core file limit in bytes at start, which tasks get as well */
     unsigned verbose;
-    bool debug_given; /* by 'scontrol setdebug', until the configuration is read again */
+    /* The level was set by 'scontrol setdebug'; until the configuration is read again. */
+    bool debug_given;
     uint32_t debug;
-    bool debug_flags_given; /* by 'scontrol setdebugflags nodes=', as long */
+    /* The flags were set by 'scontrol setdebugflags nodes='; until then as well. */
+    bool debug_flags_given;
     uint64_t debug_flags;
-    char *log_file_given;      /* -L: in place of SlurmdLogFile; NULL: none */
-    bool rebooted;             /* -b: reports a reboot, by a new id */
-    bool rebooting;            /* RebootProgram runs */
-    bool named;                /* by -N: several may share this host */
-    bool foreground, terminal; /* terminal: the caller's is still ours */
+    char *log_file_given;      /* -L: overrides SlurmdLogFile; NULL: none */
+    bool rebooted;             /* -b: report a reboot, with a new id */
+    bool rebooting;            /* RebootProgram is running */
+    bool named;                /* -N was given: several daemons may share this host */
+    bool foreground, terminal; /* terminal: still attached to the caller's terminal */
 
-    struct configless *configless; /* NULL: the host has a slurm.conf */
-    char *dynamic;       /* -Z: what the controller is to create this node with; NULL: nothing */
-    char *extra;         /* --extra: told until the controller has it; NULL: nothing */
-    char *own_line;      /* the same with its name, behind the lines of slurm.conf */
-    char *conf_refused;  /* why the newest configuration is not in force; NULL: it is */
-    int64_t timeout_sec; /* SlurmdTimeout, as the controller has told it; negative: not yet */
+    struct configless *configless; /* NULL: the host has its own slurm.conf */
+    char *dynamic;                 /* -Z: node definition for the controller; NULL: none */
+    char *extra;                   /* --extra: sent until the controller has it; NULL: none */
+    char *own_line;                /* 'dynamic' with the node's name, appended to slurm.conf */
+    char *conf_refused;  /* reason why the newest configuration is not in force; NULL: it is */
+    int64_t timeout_sec; /* SlurmdTimeout in seconds, from the controller; negative: unknown yet */
 
     struct hw hw;
-    bool cpus_told; /* why no task is bound to CPUs */
-    bool freq_told; /* why CpuFreqDef has no effect */
+    bool cpus_told; /* the reason why tasks are not bound to CPUs was logged */
+    bool freq_told; /* the reason why CpuFreqDef has no effect was logged */
     struct auth_key key;
     struct rpc_server *server;
 
     struct rpc_session *controller;
     struct loop_timer *beat;
-    struct loop_timer *ear; /* whether the controller's host has the last beat */
-    struct run *scripts;    /* those that run, see script.c */
-    unsigned old_scripts;   /* of an earlier daemon: serial ones wait for them */
+    /* Checks that the controller's host has acknowledged the last heartbeat. */
+    struct loop_timer *ear;
+    struct run *scripts; /* running scripts, see script.c */
+    /* Number of scripts of an earlier daemon; serial scripts wait for them. */
+    unsigned old_scripts;
     bool have_public_key, welcome;
     uint8_t public_key[AUTH_CRED_KEY_SIZE];
     uint64_t epoch;
-    Pb__NodeWelcome *welcomed; /* the last one, or that of the file; NULL: none */
+    Pb__NodeWelcome *welcomed; /* the last welcome, or the one in the file; NULL: none */
 
-    struct contain *contain; /* control groups; NULL: none are used */
-    struct jobtmp *jobtmp;   /* directories of jobs; NULL: they have none of their own */
-    struct stack *plugins;   /* of the site; NULL: none */
+    struct contain *contain; /* control groups; NULL: unused */
+    struct jobtmp *jobtmp;   /* per-job directories; NULL: not configured */
+    struct stack *plugins;   /* SPANK plugins of the daemon; NULL: none */
     struct health *health;
     struct events *events;
-    unsigned signals_reported; /* and not acknowledged */
+    unsigned signals_reported; /* reported but unacknowledged */
     struct revoked *revoked;
     struct cancelled *cancelled;
     struct usage *usage;
     struct user_cache *users;
     struct attempt *attempts; /* by (id, restarts) */
     uint64_t next_launch;
-    struct tree *trees; /* requests that are passed on, see tree.h */
+    struct tree *trees; /* requests that are being passed on, see tree.h */
 };

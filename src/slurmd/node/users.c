@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-#define CACHE_MAX 64 /* users kept */
+#define CACHE_MAX 64 /* number of users in the cache */
 #define ANSWER_MAX (1u << 20)
 
 struct kept {
@@ -33,12 +33,12 @@ struct user_cache {
     VEC(struct question *) open;
 };
 
-/* A look-up under way. */
+/* A running lookup. */
 struct question {
     struct user_cache *cache;
     uid_t uid;
     gid_t gid;
-    int fd; /* where the answer comes from; -1 */
+    int fd; /* descriptor of the answer; -1: closed */
     struct loop_fd *watch;
     struct str text;
     users_fn *done;
@@ -119,7 +119,7 @@ static void keep_user(struct user_cache *c, struct user *u)
     k->at_ms = loop_mono_ms();
 }
 
-/* Frees it. */
+/* Frees the question. */
 static void on_users_answer(struct question *q)
 {
     struct user_cache *c = q->cache;
@@ -156,7 +156,7 @@ static void on_readable(void *ctx, int fd, unsigned ready)
 
 static void on_lookup_exited(void *ctx, pid_t pid, int wait_status)
 {
-    /* The end of what it writes tells what matters; here it is only reaped. */
+    /* The end of the child's output is what matters; here it is only reaped. */
 }
 
 static int spawn_lookup(const struct user_cache *c, const char *who, int fd, pid_t *pid)
@@ -213,8 +213,8 @@ void users_ask(struct user_cache *c, uid_t uid, gid_t gid, users_fn *done, void 
     done(ctx, tag, NULL, &err);
 }
 
-/* The answer: "U", name, home, shell and the groups in decimal, or "E" and the reason; each ends in
- * a NUL. */
+/* Format of the answer: "U", name, home, shell and the groups in decimal, or "E" and the reason;
+ * each field ends with a NUL. */
 
 int users_parse(const char *text, size_t len, struct user *u, struct err *err)
 {
@@ -257,8 +257,7 @@ static void put_field(struct str *out, const char *text)
     str_append(out, text, strlen(text) + 1);
 }
 
-/* The other side: a process of its own, which may load what it likes and hang as long as it likes.
- */
+/* The child process, which may load libraries and hang as long as it likes. */
 
 static int put_groups(const struct passwd *entry, gid_t gid, struct str *out, struct err *err)
 {

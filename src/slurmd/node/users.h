@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who a uid is on this node: name, home, shell, supplementary groups. A process of its own, this
- * program with USERS_OPTION, asks the directory service, which may be slow, and whose libraries the
- * daemon need not carry; the answer is kept for USERS_TTL_MS.
+ * Looks up the user of a uid on this node: name, home, shell, supplementary groups. A child
+ * process, this program with USERS_OPTION, asks the directory service, which may be slow and needs
+ * libraries that the daemon does not load. The answer is cached for USERS_TTL_MS.
  */
 #pragma once
 
@@ -30,12 +30,14 @@ struct user_cache;
 struct user_cache *users_new(struct loop *l, const char *program);
 void users_free(struct user_cache *c);
 
-/* Calls done once, at once or later, with the user (borrowed until it returns) or NULL and why. */
+/* Calls done once, at once or later, with the user (borrowed until done returns), or with NULL and
+   the reason. */
 typedef void users_fn(void *ctx, uint64_t tag, const struct user *user, const struct err *err);
 void users_ask(struct user_cache *c, uid_t uid, gid_t gid, users_fn *done, void *ctx, uint64_t tag);
 
-/* The process of its own: prints the answer; returns its exit status. who: "UID:GID". */
+/* Main function of the child process: prints the answer and returns the exit status. who:
+   "UID:GID". */
 int users_look_up(const char *who);
 
-/* Takes such an answer apart; 'u' holds the uid. Its texts and groups are the caller's then. */
+/* Parses such an answer; 'u' has the uid. The caller owns the strings and groups in 'u'. */
 int users_parse(const char *text, size_t len, struct user *u, struct err *err);

@@ -12,7 +12,7 @@
 
 static struct log_limits refusals = {.burst = 60};
 
-/* The attempt that runs, of those that are known. */
+/* Returns the running attempt among the known attempts of the job. */
 static struct attempt *find_running_attempt(struct slurmd *d, uint32_t id)
 {
     struct attempt *found = NULL;
@@ -28,7 +28,7 @@ static int not_here(const struct slurmd *d, uint32_t job_id, struct err *err)
     return err_set(err, -ERR_NO_JOB, "job %u is not on node %s", job_id, d->name);
 }
 
-/* Of others' jobs nobody learns here which steps they have. */
+/* A caller must not learn which steps the jobs of other users have. */
 static int check_caller(const struct slurmd *d, const struct rpc_request *r,
                         const struct attempt *a, struct err *err)
 {
@@ -86,7 +86,7 @@ void attach_step(struct slurmd *d, const struct rpc_request *r)
     struct step *s = NULL;
     int rc = find_step(d, r, m, &s, &err);
 
-    if (!rc) /* what the message holds is no secret to whoever sees it */
+    if (!rc) /* the key in the message is readable on the wire */
         rc = auth_secret_of(&d->key, m->io_key.data, m->io_key.len, RPC_SECRET_AUDIENCE, r->who.uid,
                             &secret, &err);
     if (rc) {

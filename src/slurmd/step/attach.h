@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Watchers of steps (docs/adr/0019): who may have one is decided here, by the identity of the
- * request; the step's shepherd then connects to it.
+ * Attaching to steps (docs/adr/0019). This module decides by the identity of the caller who may
+ * attach; the step's shepherd then connects to the caller.
  */
 #pragma once
 
@@ -10,9 +10,10 @@
 #include "slurmd/node/slurmd.h"
 #include "slurmd/step/step.h"
 
-/* Answers the call, now or when the shepherd has. */
+/* Answers the call, at once or when the shepherd has answered. */
 void attach_step(struct slurmd *d, const struct rpc_request *r);
 
-/* The shepherd's answer to the request of this number. */
+/* Handles the shepherd's answer to the request with this number. */
 void attach_done(struct step *s, uint64_t number, const Pb__StepdAttached *m);
-void attach_fail(struct step *s); /* the shepherd has gone: so have those that it owes an answer */
+/* The shepherd has gone: fails the requests that it has not answered. */
+void attach_fail(struct step *s);

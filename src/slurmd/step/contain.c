@@ -18,9 +18,9 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define BP 10000                      /* hundredths of a percent, in all */
-#define SHEPHERDS_BYTES (64u << 20)   /* of a job, */
-#define SHEPHERDS_PER_STEP (4u << 20) /* and for each of its steps */
+#define BP 10000                      /* basis points: hundredths of a percent, in 100 % */
+#define SHEPHERDS_BYTES (64u << 20)   /* bytes per job */
+#define SHEPHERDS_PER_STEP (4u << 20) /* additional bytes for each of its steps */
 #define MIB (1u << 20)
 
 /* --- what is asked for, and what there is -------------------------------------------------------
@@ -38,8 +38,9 @@ static bool gathers_usage(const struct conf_cgroup *c)
 
 static const struct {
     enum cgroup_part part;
-    const char *what, *then; /* who wants it, and what comes of it when it is not there */
-    bool (*wanted)(const struct conf_cgroup *c); /* of a part that several want */
+    const char *what, *then; /* the setting that needs it, and the effect of its absence */
+    /* Whether the configuration needs a controller, for one with several uses. */
+    bool (*wanted)(const struct conf_cgroup *c);
 } wants[] = {
     {CGROUP_PROCS, "proctrack/cgroup", "processes are found as with proctrack/linuxproc", NULL},
     {CGROUP_CPUACCT, "jobacct_gather/cgroup", "time is what /proc says", NULL},
@@ -65,7 +66,7 @@ static unsigned find_wanted_parts(const struct conf_cgroup *c)
     return parts;
 }
 
-/* What EnableExtraControllers names; "all" means those that are there. */
+/* Returns the controllers named by EnableExtraControllers; "all" means all available ones. */
 static unsigned find_extra_parts(const struct conf_cgroup *c, enum cgroup_version version)
 {
     struct err err = {0};
@@ -83,7 +84,7 @@ static void report_extra_lacks(const struct err *why, unsigned parts)
             log_error("cgroup.conf: EnableExtraControllers: %s", why[i].text);
 }
 
-/* Each thing once, with what to do. */
+/* Reports each missing feature once, with its remedy. */
 static void report_lacks(const struct slurmd *d, const struct contain *k, const struct err *why)
 {
     const struct conf_cgroup *c = &d->conf->cgroup;
@@ -108,7 +109,7 @@ static void report_lacks(const struct slurmd *d, const struct contain *k, const 
                   err.text);
 }
 
-/* Nobody else makes and removes directories there. */
+/* Locks the base, so that no other daemon creates or removes directories there. */
 static int lock_base(const struct slurmd *d, struct contain *k, struct err *err)
 {
     int fd = -1;
@@ -135,7 +136,7 @@ static void contain_free(struct contain *k)
     free(k);
 }
 
-/* Where, and of which version, the configuration in force has them. */
+/* Finds the base directory and the version for the configuration in force. */
 static int find_cgroup_place(const struct slurmd *d, struct cgroup_place *place, struct err *err)
 {
     const struct conf_cgroup *c = &d->conf->cgroup;
@@ -160,7 +161,8 @@ static int open_base(const struct slurmd *d, struct cgroup_place *place, struct 
         return err_set(err, -EBUSY,
                        "cgroup.conf: CgroupSlice=%s holds when slurmd is started again",
                        c->cgroup_slice);
-    place->parts = wanted | extra | k->base.parts; /* what is there is to be removed, too */
+    /* Includes existing controllers, whose directories have to be removed, too. */
+    place->parts = wanted | extra | k->base.parts;
     place->base = base;
     rc = cgroup_open(place, &fresh, why, err);
     if (rc)
@@ -195,7 +197,7 @@ static int open_first(struct slurmd *d, struct err *err)
     return 0;
 }
 
-/* Steps that run are where they are: what holds them does not move. */
+/* Running steps stay in their directories, so the base directory must not change. */
 static int open_again(struct slurmd *d, struct err *err)
 {
     struct contain *k = d->contain;
@@ -221,7 +223,7 @@ int contain_open(struct slurmd *d, struct err *err)
     if (find_wanted_parts(c))
         return d->contain ? open_again(d, err) : open_first(d, err);
     if (d->contain)
-        d->contain->use = 0; /* it removes what is there */
+        d->contain->use = 0; /* only removes existing directories */
     return 0;
 }
 
@@ -273,7 +275,7 @@ static const Pb__NodeShare *share_here(const struct slurmd *d, const Pb__Cred *c
     return NULL;
 }
 
-/* RealMemory of the configuration, whose default 1 stands for the memory of the machine. */
+/* RealMemory of the configuration; its default of 1 means the memory of the machine. */
 static uint64_t find_node_memory(const struct slurmd *d)
 {
     uint64_t mib = d->conf->node_rows.data[d->node->row].real_memory_mib;
@@ -281,7 +283,7 @@ static uint64_t find_node_memory(const struct slurmd *d)
     return mib > 1 ? mib : d->hw.real_memory_mib;
 }
 
-/* Limits of the job, and in m those of the step. */
+/* Sets the limits of the job and fills in those of the step. */
 static int fill_memory(const struct slurmd *d, const struct cgroup *job, const Pb__NodeShare *share,
                        const Pb__StepNode *here, Pb__StepCgroup *m, struct err *err)
 {
@@ -310,7 +312,7 @@ static int fill_memory(const struct slurmd *d, const struct cgroup *job, const P
     return 0;
 }
 
-/* All that its job has here, or what is the step's own. */
+/* Uses the CPUs of the whole job on this node, or of the step alone. */
 static int fill_cpus(const struct slurmd *d, const struct cgroup *job, const Pb__NodeShare *share,
                      const Pb__StepNode *own, Pb__StepCgroup *m, struct arena *arena,
                      struct err *err)
@@ -324,7 +326,7 @@ static int fill_cpus(const struct slurmd *d, const struct cgroup *job, const Pb_
         return 0;
     map = cpus_map(&d->hw, row, arena, NULL);
     if (!map || !contain_cpus(map, share->cpu_set, &list))
-        return 0; /* said when it was opened */
+        return 0; /* reported when the control groups were opened */
     rc = cgroup_set_cpus(job, str_cstr(&list), err);
     if (own)
         str_clear(&list);
@@ -395,7 +397,7 @@ int contain_fill(struct attempt *a, const Pb__Cred *cred, uint32_t node_index,
     return 0;
 }
 
-/* Below the job's own, which holds no process where others are below it. */
+/* Uses a directory below the job's own, which may hold no process if it has subdirectories. */
 int contain_add(struct attempt *a, const Pb__Cred *cred, uint32_t node_index, pid_t pid,
                 struct err *err)
 {
@@ -471,7 +473,7 @@ unsigned contain_kill(struct attempt *a, uint32_t step_id, struct str *text)
 
     if (open_step(a, step_id, &step))
         return 0;
-    cgroup_freeze(&step, false); /* who was suspended could not end */
+    cgroup_freeze(&step, false); /* a frozen process could not end */
     cgroup_kill(&step);
     cgroup_pids(&step, &left);
     count = (unsigned)left.list.len;
@@ -481,7 +483,7 @@ unsigned contain_kill(struct attempt *a, uint32_t step_id, struct str *text)
     return count;
 }
 
-/* Of so many MiB, in bytes. */
+/* Computes the share of mib MiB, in bytes. */
 static uint64_t compute_share(uint64_t mib, uint32_t bp)
 {
     unsigned __int128 bytes = (unsigned __int128)mib * (1 << 20) * bp / BP;
@@ -522,7 +524,7 @@ void contain_limit(const struct conf_cgroup *c, uint64_t node_mib, uint64_t give
     out->soft = given_mib ? clamp_value(compute_share(given_mib, BP), 0, out->hard) : 0;
 }
 
-/* Consecutive numbers as ranges. */
+/* Formats consecutive numbers as ranges. */
 static void put_cpu_ranges(const bool *in, size_t count, struct str *out)
 {
     for (size_t i = 0; i < count; i++) {
@@ -556,7 +558,7 @@ static uint64_t limit_of(const struct attempt *a)
     return SHEPHERDS_BYTES + (uint64_t)SHEPHERDS_PER_STEP * (a->steps.len + 1);
 }
 
-/* What is below it is in the memory tree alone. */
+/* The subdirectories exist in the memory hierarchy only. */
 static struct cgroup memory_of(const struct cgroup *c)
 {
     struct cgroup memory = *c;
@@ -612,7 +614,7 @@ int contain_shepherds_open(struct attempt *a, int *entry, struct err *err)
     if (!rc) {
         limit.with_swap = cgroup_has_swap(&c) ? limit.hard : 0;
         rc = cgroup_set_memory(&c, &limit, err);
-        if (rc == -EBUSY) /* it was larger, with more steps, and more is in use */
+        if (rc == -EBUSY) /* the limit was larger, with more steps, and more memory is in use */
             rc = 0;
     }
     if (!rc)

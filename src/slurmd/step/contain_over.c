@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Directories of what is over: they go as soon as the kernel lets go of them. */
+/* Removes the directories of ended jobs and steps as soon as the kernel allows it. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,10 +11,10 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define REMOVE_MS 200    /* between tries */
-#define REMOVE_TRIES 300 /* a minute */
+#define REMOVE_MS 200    /* milliseconds between attempts */
+#define REMOVE_TRIES 300 /* one minute of attempts */
 
-/* What is to go as soon as the kernel lets it. */
+/* A directory whose removal is pending. */
 struct removal {
     uid_t uid;
     struct attempt_key attempt;
@@ -50,11 +50,12 @@ static int remove_one(const struct contain *k, const struct removal *r)
     if (cgroup_remove(in, cgroup_name_stepd(r->attempt.id, r->attempt.restarts, name)))
         rc = -EBUSY;
     if (!rc && in == &above)
-        cgroup_remove_empty(&k->base, cgroup_name_uid(r->uid, name)); /* others may be in it */
+        /* Other jobs of the user may use it. */
+        cgroup_remove_empty(&k->base, cgroup_name_uid(r->uid, name));
     return rc;
 }
 
-/* A step that runs again by the same name is not what was to go. */
+/* Whether a new step with the same name uses the directory now. */
 static bool is_there_again(const struct contain *k, const struct removal *r)
 {
     const struct attempt *a = attempt_find(k->d, r->attempt.id, r->attempt.restarts);
@@ -156,7 +157,7 @@ static void sweep_step(void *ctx, const char *name)
         if (!strcmp(name, cgroup_name_step(s->attempt->steps.data[i]->id, own)))
             return;
     }
-    cgroup_remove(s->in, name); /* one that is not empty stays: its end is being looked after */
+    cgroup_remove(s->in, name); /* a non-empty directory stays; its step is being ended */
 }
 
 static void sweep_unknown(const struct sweep *s, const char *name)

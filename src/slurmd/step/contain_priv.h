@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The control groups of this daemon, shared by contain.c and contain_over.c; for nobody else. */
+/* The daemon's control group state, shared by contain.c and contain_over.c only. */
 #pragma once
 
 #include "slurmd/attempt/attempt.h"
@@ -10,13 +10,13 @@ struct contain_over;
 struct contain {
     struct slurmd *d;
     struct cgroup base;
-    unsigned use; /* of its parts: those of steps that start now */
+    unsigned use; /* controllers used by new steps, a subset of base.parts */
     char *mount;
     int lock_fd;
-    struct contain_over *over; /* NULL: nothing has waited yet */
+    struct contain_over *over; /* NULL: no removal was ever deferred */
 };
 
-/* What is between the base and the directories of a user's jobs, of version 1 alone. */
+/* Opens the directories between the base and the jobs of a user; version 1 only. */
 int contain_above(const struct contain *k, uid_t uid, bool make, struct cgroup *out,
                   struct err *err);
 int contain_job(const struct contain *k, uid_t uid, struct attempt_key key, bool make,

@@ -20,7 +20,7 @@ static const char *root_of(const struct slurmd *d, struct arena *arena)
     return path ? arena_strdup(arena, path) : CPUFREQ_ROOT;
 }
 
-/* NULL: there is none, or it would be in vain on this machine. */
+/* Returns NULL if there is no fallback or if it has no effect on this machine. */
 static const char *fallback_of(struct slurmd *d, const char *root)
 {
     const char *word = d->conf->cpu_freq_def;
@@ -46,7 +46,8 @@ void freq_fill(struct slurmd *d, Pb__StepdStart *m, struct arena *arena)
     m->cpu_freq = f;
 }
 
-/* Nearly always there is none; then nothing else here is touched. */
+/* Whether an earlier daemon left a frequency note. Nearly always false; then nothing else here is
+   needed. */
 static bool is_noted(const struct slurmd *d)
 {
     _cleanup_free_ char *path = mem_printf("%s/" CPUFREQ_NOTE, d->spool);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Frequencies of CPUs (src/cpufreq), from the daemon's side: what a shepherd is to know, and the
- * end of those whose shepherd did not live to see it.
+ * CPU frequencies (src/cpufreq), from the daemon's side: the shepherd's order, and the reset for a
+ * shepherd that died before it could reset them.
  */
 #pragma once
 
@@ -13,9 +13,10 @@
 struct attempt;
 struct slurmd;
 
-/* Says once when what the site wants cannot be had here. */
+/* Logs once if the site's setting is impossible on this node. */
 void freq_fill(struct slurmd *d, Pb__StepdStart *m, struct arena *arena);
-/* No shepherd of it lives: its CPUs run as before, if it has not seen to that itself. */
+/* The step has no shepherd any longer: resets its CPUs, unless the shepherd has done so. */
 void freq_step_over(const struct attempt *a, uint32_t step_id);
-/* At the start of the daemon, with its jobs known: what earlier ones have left. */
+/* At the start of the daemon, after its jobs are known: resets the CPUs that earlier daemons
+   left. */
 void freq_sweep(struct slurmd *d);

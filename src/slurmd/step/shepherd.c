@@ -16,14 +16,15 @@
 #include "base/log.h"
 
 #define STEPD_FD 3
-#define ENTRY_FD 4        /* of the memory cgroup, see slurmstepd/task/nursery.h */
-#define NURSERY_STEPS 128 /* of one: then others get an address space laid out anew */
+/* Descriptor of the memory cgroup's entry, see slurmstepd/task/nursery.h. */
+#define ENTRY_FD 4
+#define NURSERY_STEPS 128 /* steps per nursery; then later steps get a new address space layout */
 
 struct nursery {
-    int fd;             /* requests go there; -1: it may not fork here */
-    bool ready;         /* has said so: what it is sent is not lost */
-    unsigned left;      /* steps */
-    struct stat binary; /* what it runs */
+    int fd;             /* connection for requests; -1: no fork is possible */
+    bool ready;         /* it has reported that it is ready, so requests are not lost */
+    unsigned left;      /* remaining number of steps */
+    struct stat binary; /* the program file that it runs */
 };
 
 static int spawn_program(const struct slurmd *d, const char *path, char *const *argv, int fd,
@@ -52,7 +53,7 @@ static int spawn_program(const struct slurmd *d, const char *path, char *const *
 
 static void on_exit_of(void *ctx, pid_t pid, int wait_status)
 {
-    /* The connection tells what matters; here it is only reaped. */
+    /* The end of the connection is what matters; here it is only reaped. */
 }
 
 void shepherd_close(struct slurmd *d)
@@ -91,9 +92,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* The request goes with its connection, and the entry of its cgroup if there is one, in one
- * message.
- */
+/* Sends the request with the descriptors of its connection and of its cgroup entry, if any, in one
+   message. */
 static bool nursery_ask(const struct nursery *n, const char *title, int fd, int entry)
 {
     const int fds[] = {fd, entry};
@@ -115,7 +115,7 @@ static bool nursery_ask(const struct nursery *n, const char *title, int fd, int 
     return sendmsg(n->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)part.iov_len;
 }
 
-/* Until it is, steps get a process of their own. */
+/* Until the nursery is ready, each step gets a newly started process. */
 static bool is_ready(struct nursery *n)
 {
     char word;
@@ -132,7 +132,7 @@ static bool is_ready(struct nursery *n)
     return n->ready;
 }
 
-/* What is on its way to one that is let go still gets there. */
+/* A request already sent to a nursery that is being ended still arrives. */
 static bool nursery_start(struct slurmd *d, const char *title, int fd, int entry)
 {
     struct stat binary;
@@ -149,7 +149,7 @@ static bool nursery_start(struct slurmd *d, const char *title, int fd, int entry
         d->nursery->left--;
         return true;
     }
-    if (errno != EAGAIN && errno != ETOOMANYREFS) { /* not only slow: it has gone */
+    if (errno != EAGAIN && errno != ETOOMANYREFS) { /* not just busy: it has gone */
         shepherd_close(d);
         nursery_open(d, &binary);
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Processes of slurmstepd. A program's start costs more than all that it does for a short step, so
- * one that has started forks: the nursery, a process of ours that knows of no step. Each of its
- * shepherds begins as a new process would, and is our own child
+ * Processes of slurmstepd. Starting the program costs more than all work for a short step, so a
+ * running copy is forked: the nursery, a child process that knows of no step. Each forked shepherd
+ * begins like a new process, and is our own child
  * (docs/adr/0025-shepherds-come-from-a-nursery.md).
  *
- * The nursery is started with the first step, and again after NURSERY_STEPS, when it has gone, and
- * when the program is another one than before. It ends when we do. Until it says that it is ready,
- * and whatever goes wrong with it, a step gets a process that is started for it.
+ * The nursery is started with the first step, and again after NURSERY_STEPS steps, when it has
+ * died, and when the program file has changed. It ends with the daemon. Until the nursery reports
+ * that it is ready, and whenever it fails, a step gets a newly started process.
  */
 #pragma once
 
@@ -16,11 +16,12 @@
 
 #include "slurmd/node/slurmd.h"
 
-/* One that has fd as its connection to us; the caller's stays open. entry: of contain.h, the
- * caller's too; -1: none. loads: the one with plugins, which has no nursery. title: what ps shows.
- * *pid: 0 when only it will tell, with StepdStarted.shepherd. -ERR_NODE_FAULT. */
+/* Starts a shepherd whose connection to us is fd; the caller keeps its own descriptor. entry: see
+ * contain.h, stays the caller's, too; -1: none. loads: start the program that loads plugins, which
+ * has no nursery. title: the process title in ps. *pid is 0 if only StepdStarted.shepherd will
+ * report it. Returns -ERR_NODE_FAULT. */
 int shepherd_start(struct slurmd *d, bool loads, const char *title, int fd, int entry, pid_t *pid,
                    struct err *err);
 
-/* Lets the nursery go; its shepherds live. */
+/* Ends the nursery; its shepherds continue. */
 void shepherd_close(struct slurmd *d);

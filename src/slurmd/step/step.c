@@ -33,7 +33,7 @@ void step_forget_files(const struct slurmd *d, uint32_t job_id, uint32_t restart
     _cleanup_free_ char *socket = step_file(d, job_id, restarts, step_id, "sock");
     _cleanup_free_ char *spares = mem_printf("%s/spare", d->spool);
 
-    unlink(x11); /* of a shepherd that was killed */
+    unlink(x11); /* left by a killed shepherd */
     unlink(socket);
     spare_file_remove(spares, end);
 }
@@ -46,7 +46,7 @@ Pb__StepdEnded *step_read_end(const struct slurmd *d, uint32_t job_id, uint32_t 
     struct err err = {0};
     int rc = path_read_file(path, EXIT_FILE_MAX, &text, &err);
 
-    if (path_is_shortage(rc)) { /* the end of the step would be lost */
+    if (path_is_shortage(rc)) { /* otherwise the end of the step would be lost */
         log_error("%s: slurmd ends, and reads the file when it is started again", err.text);
         exit(1);
     }

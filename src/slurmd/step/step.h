@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Shepherds, from the daemon's side: one slurmstepd process per step. The connection is its life:
- * when it closes, the shepherd has gone, and its exit file says how the step ended; without one it
- * was killed, and so is what it left behind. step_life.h starts shepherds, finds those of an
- * earlier daemon, and observes all of them.
+ * Shepherds, from the daemon's side: one slurmstepd process per step. When the connection closes,
+ * the shepherd has ended, and its exit file says how the step ended. Without an exit file the
+ * shepherd was killed, and the remaining processes are killed as well. step_life.h starts
+ * shepherds, finds those of an earlier daemon, and observes all of them.
  */
 #pragma once
 
@@ -16,25 +16,25 @@
 #include "slurmd/attempt/attempt.h"
 
 #define STEP_HALT_ID                                                                               \
-    (UINT64_C(1) << 32) /* and the number of the order: of a request to a shepherd to halt */
+    (UINT64_C(1) << 32) /* added to the order number: id of the request to suspend or resume */
 
-/* What memory a step may use; 0: no limit. And at the last look, see memory.h. */
+/* The memory that a step may use (0: no limit), and the result of the last look, see memory.h. */
 struct memory_grant {
-    uint64_t step_kib, job_kib; /* the job's on this node; all of it is a step's that asked for none
-                                   of its own */
+    /* job_kib: the job's limit on this node; it applies to a step without a limit of its own */
+    uint64_t step_kib, job_kib;
     uint64_t used_kib, peak_kib;
-    bool was_over; /* at the last look */
-    bool ended;    /* its shepherd was told */
+    bool was_over; /* over its limit at the last look */
+    bool ended;    /* its shepherd was told to end */
 };
 
-/* Draws the consequences of what becomes of a step. */
+/* Callbacks for the events of a step. */
 struct step_observer {
     /* As in rpc_link_events; ctx is the step. */
     void (*on_message)(void *ctx, struct rpc_link *l, const struct rpc_header *h,
                        const ProtobufCMessage *body);
     void (*on_closed)(void *ctx, struct rpc_link *l, const struct err *why);
-    /* The shepherd does not answer and was killed: a handle of that process, which is taken; -1: it
-     * is not known. Frees the step. */
+    /* The shepherd did not answer and was killed. handle is a pidfd of that process, which the
+     * callee owns; -1: unknown. The callee frees the step. */
     void (*on_silent)(struct step *s, pid_t shepherd, int handle);
 };
 
@@ -44,42 +44,44 @@ struct step {
     uint32_t id;
     pid_t pid; /* 0: adopted, and unknown so far */
     struct rpc_link *link;
-    size_t held_bytes;    /* of its launch, in its shepherd; 0 when its tasks run */
+    /* Bytes of the launch message that the shepherd holds; 0 once its tasks run. */
+    size_t held_bytes;
     bool started;         /* its tasks run */
     bool ended;           /* its end is known */
-    bool answered;        /* the launch call was answered */
-    uint64_t call;        /* srun's, to be answered when started; 0: none */
-    uint32_t halt_number; /* of the last order of halt.h that it has carried out */
+    bool answered;        /* the launch call has been answered */
+    uint64_t call;        /* srun's call, answered when the step has started; 0: none */
+    uint32_t halt_number; /* number of the last order of halt.h that the step has carried out */
     struct memory_grant memory;
-    struct silence *silence; /* see unresponsive.h; NULL: it has nothing to kill */
-    VEC(uint64_t) attaching; /* calls that its shepherd is to answer, see attach.h */
+    struct silence *silence; /* see unresponsive.h; NULL: no kill is outstanding */
+    VEC(uint64_t) attaching; /* calls that the shepherd has to answer, see attach.h */
 };
 
 struct step *step_find(const struct attempt *a, uint32_t id);
 
-/* fd: the connection to its shepherd, which is taken. */
+/* Creates a step; fd is the connection to its shepherd, whose ownership passes to the step. */
 struct step *step_new(struct attempt *a, uint32_t id, int fd, const struct step_observer *observer);
 
-/* Its slurmstepd does not read: no more signals for now. */
+/* Whether slurmstepd does not read its connection, so that no further signals are sent for now. */
 bool step_is_swamped(const struct step *s);
 void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce);
-void step_say(struct step *s, const char *line, uint64_t nonce); /* on its standard error */
-/* All its processes get the signal and are kept stopped, or go on. number: it answers with
- * halt_step_did(); 0: it does not. */
+/* Writes a line on the step's standard error. */
+void step_say(struct step *s, const char *line, uint64_t nonce);
+/* Sends the signal to all processes of the step and keeps them stopped, or resumes them. If number
+ * is not 0, the shepherd confirms with halt_step_did(). */
 void step_halt(struct step *s, bool stop, int signo, uint32_t number);
 void step_terminate(struct step *s, uint32_t grace_sec, const char *why);
 void step_end_for_memory(struct step *s, const Pb__OverMemory *why);
 
-/* It answers, if by nothing else. */
+/* Asks the shepherd for a sign of life. */
 void step_ask(struct step *s);
 
-/* What is on disk of it. */
+/* The path of a file of the step. */
 char *step_file(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id,
                 const char *suffix);
 void step_forget_files(const struct slurmd *d, uint32_t job_id, uint32_t restarts,
                        uint32_t step_id);
-/* The end that a shepherd wrote down, or NULL; free with pb__stepd_ended__free_unpacked(). The
- * process ends when the file cannot be opened for lack of memory or descriptors. */
+/* Returns the content of the exit file, or NULL; free it with pb__stepd_ended__free_unpacked().
+ * Exits the process if the file cannot be opened for lack of memory or descriptors. */
 Pb__StepdEnded *step_read_end(const struct slurmd *d, uint32_t job_id, uint32_t restarts,
                               uint32_t step_id);
 void step_free(struct step *s);

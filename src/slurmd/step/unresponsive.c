@@ -20,17 +20,18 @@
 
 #define LOOK_MS 500
 #define PASSES                                                                                     \
-    10 /* each kills all it finds; a fork bomb needs several, and the next look goes on */
+    10 /* each pass kills all processes it finds; a fork bomb needs several, and the next look     \
+          continues */
 #define TITLE_MAX 256
 
 struct silence {
     struct loop_timer *timer;
-    int64_t kill_at_ms; /* loop_mono_ms(): then it was to send SIGKILL */
-    bool open;          /* it owes an answer */
-    bool told;          /* in the log */
+    int64_t kill_at_ms; /* loop_mono_ms() at which it was to send SIGKILL */
+    bool open;          /* an answer is outstanding */
+    bool told;          /* logged already */
 };
 
-/* Whether the number is this shepherd's: it has our title, or had when it was started. */
+/* Whether the pid is this shepherd's: the process has our title, or had it when it was started. */
 static bool is_shepherd(const struct step *s, pid_t pid)
 {
     _cleanup_free_ char *title =
@@ -43,7 +44,7 @@ static bool is_shepherd(const struct step *s, pid_t pid)
            !strncmp(str_cstr(&line), title, strlen(title));
 }
 
-/* Of one that was forked and has not said so, this daemon's own children know. */
+/* The pid of a forked shepherd that has not reported it is among this daemon's children. */
 static pid_t find_shepherd(const struct step *s)
 {
     struct kin_list children = {0};
@@ -73,7 +74,8 @@ static unsigned kill_pass(pid_t shepherd)
     return count;
 }
 
-/* What dies is found until it has, and what hangs in the kernel for ever: the next look goes on. */
+/* Kills until no process is found. Processes stuck in the kernel are found again by the next
+   look. */
 static void kill_below(struct step *s, pid_t shepherd)
 {
     _cleanup_str_ struct str left = STR_INIT;
@@ -84,7 +86,7 @@ static void kill_below(struct step *s, pid_t shepherd)
             break;
 }
 
-/* A stopped one answers nobody any more, however long it is waited for. */
+/* A stopped shepherd will never answer. */
 static bool is_stopped(pid_t shepherd)
 {
     struct proc p;

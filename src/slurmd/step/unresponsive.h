@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Shepherds that do not answer, stopped or stuck in the kernel, are no reason for their processes
- * to live on. A shepherd answers each signal. One that was to kill its step, MessageTimeout after
- * it should have begun, and has answered nothing: this daemon kills all that is below it or in its
- * control group. One that is stopped dies with them; one that may only be busy, by a plugin for
- * example, when it is silent UnkillableStepTimeout after that. While it answers, it is asked again.
+ * Kills the processes of shepherds that do not answer, because they are stopped or stuck in the
+ * kernel. A shepherd answers each signal. If it was ordered to kill its step and has not answered
+ * within MessageTimeout after the kill was due, this daemon kills all processes below it or in its
+ * control group. A stopped shepherd is killed with them; one that may only be busy, for example in
+ * a plugin, is killed if it has not answered within UnkillableStepTimeout after that. While a
+ * shepherd answers, it is asked again.
  */
 #pragma once
 
@@ -12,7 +13,8 @@
 
 struct step;
 
-/* It is told to kill its step so many seconds from now; the earliest time holds. */
+/* The shepherd is ordered to kill its step in grace_sec seconds; the earliest time takes
+   effect. */
 void unresponsive_watch(struct step *s, uint32_t grace_sec);
-void unresponsive_heard(struct step *s); /* its answer to any signal */
+void unresponsive_heard(struct step *s); /* it has answered a signal */
 void unresponsive_free(struct step *s);

@@ -11,7 +11,7 @@
 #include "slurmd/step/step.h"
 #include "slurmd/usage/pids.h"
 
-#define DEPTH_MAX 10000 /* of parents; numbers may be used again meanwhile */
+#define DEPTH_MAX 10000 /* ancestors per process; pids may be reused during the search */
 
 static bool is_adopted(const struct attempt *a, pid_t pid)
 {

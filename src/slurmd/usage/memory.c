@@ -16,12 +16,12 @@
 #include "base/log.h"
 
 #define KIB_PER_MIB 1024
-#define MOST 3 /* processes that are named */
+#define MOST 3 /* number of processes that a message names */
 
 uint64_t memory_judge(struct memory_grant *steps, size_t count, enum memory_verdict *out)
 {
     uint64_t used = 0, limit = 0;
-    bool was_over = false; /* the job */
+    bool was_over = false; /* of the job */
 
     for (size_t i = 0; i < count; i++) {
         const struct memory_grant *s = &steps[i];
@@ -147,7 +147,7 @@ static void end_step_over_memory(struct step *s, Pb__OverMemory *why)
     step_end_for_memory(s, why);
 }
 
-/* The most that was seen of a job, whatever its steps. */
+/* Returns the peak memory of a job over all of its steps. */
 static uint64_t peak_of(const struct tally *t, const struct attempt *a, uint64_t used)
 {
     vec_foreach (&t->jobs, row)

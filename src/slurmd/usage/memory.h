@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Memory limits, enforced by looking: after each look at all processes, what a step uses is held
- * against what it was given on this node, and what all steps of a job use against what the job was
- * given. What is over is ended at once, with JobAcctGatherParams=OverMemoryKill.
+ * Memory limits enforced by sampling. After each snapshot of all processes, the memory of each
+ * step is compared with its limit on this node, and the memory of all steps of a job with the
+ * limit of the job. Steps over the limit are killed at once, with
+ * JobAcctGatherParams=OverMemoryKill.
  *
- * What is used is the sum of resident sets of all processes below a shepherd, as the tally has it.
+ * The memory of a step is the sum of the resident sets of all processes below its shepherd, as the
+ * tally has it.
  */
 #pragma once
 
@@ -22,18 +24,19 @@ struct tally;
 
 enum memory_verdict { MEMORY_FITS, MEMORY_DOUBTED, MEMORY_STEP_OVER, MEMORY_JOB_OVER };
 
-/* The steps of one job. A step over its own limit is to end; if what the others use is too much for
- * the job, all of them are. Steps that are ending already count for nothing. Only what is over at
- * two looks is to end: between fork and exec a process seems to be there twice. Returns what the
- * others use. */
+/* Judges the steps of one job. A step over its own limit is to end; if the remaining steps exceed
+ * the job's limit, all of them are. Steps that are already ending do not count. Only a step over
+ * the limit in two consecutive looks is to end, because a process may be counted twice between
+ * fork and exec. Returns the use of the remaining steps. */
 uint64_t memory_judge(struct memory_grant *steps, size_t count, enum memory_verdict *out);
 
-/* By the credential of its launch; NULL: unreadable, no limit is known. */
-/* Of a step some of whose processes the kernel has ended: in the log. */
+/* Logs that the kernel has killed processes of the step for memory. */
 void memory_tell(const struct attempt *a, const Pb__StepdEnded *m);
+/* Sets the limits from the credential of the step's launch; NULL: unreadable, so no limit is known.
+ */
 void memory_read_grant(struct step *s, const Pb__Cred *cred);
-/* VSizeFactor of what the credential grants there: of each process; 0: no limit. */
+/* VSizeFactor applied to the memory granted on this node, in bytes per process; 0: no limit. */
 uint64_t memory_vsize_bytes(const struct slurmd *d, const Pb__Cred *cred);
 
-/* After a look. True: another one, at once, will show what is to end. */
+/* Call after a look. True: another look, taken at once, confirms what is to end. */
 bool memory_check(struct slurmd *d, const struct tally *t, const struct snapshot *seen);

@@ -13,7 +13,8 @@
 #include "slurmd/node/slurmd.h"
 #include "slurmd/usage/usage.h"
 
-#define DEPTH_MAX 10000 /* of parents; a process may end meanwhile and its number be used again */
+/* Ancestors per process; a process may end and its pid be reused during the search. */
+#define DEPTH_MAX 10000
 
 static Pb__StepProcess *add_process(struct arena *arena, Pb__StepPids *one, pid_t pid)
 {
@@ -119,7 +120,7 @@ const struct tally_step *pids_find(const struct tally *t, pid_t pid, pids_parent
     return NULL;
 }
 
-#define QUESTIONS_MAX 16 /* at a time */
+#define QUESTIONS_MAX 16 /* concurrent queries */
 
 struct question {
     struct slurmd *d;
@@ -131,7 +132,7 @@ struct question {
 
 static unsigned open_questions;
 
-static void on_search(void *ctx) /* on the worker */
+static void on_search(void *ctx) /* runs on a worker thread */
 {
     struct question *q = ctx;
 

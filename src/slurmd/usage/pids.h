@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which processes belong to which step, for those who ask on this host. */
+/* Answers queries on this host about which processes belong to which step. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,18 +11,18 @@
 #include "slurmd/node/slurmd.h"
 #include "slurmd/usage/tally.h"
 
-/* The steps asked for as the last look saw them, in the arena. */
+/* Makes the list of the requested steps as of the last look, in the arena. */
 void pids_view(const struct tally *t, const Pb__NodePidsRequest *ask, struct arena *arena,
                Pb__NodePids *m);
 
-/* With PrivateData=jobs a user's answer keeps the steps of his own jobs; those of others might as
- * well not exist. */
+/* With PrivateData=jobs, keeps only the user's own steps in the answer, as if no other existed. */
 void pids_hide(const struct slurmd *d, uid_t uid, Pb__NodePids *m);
 
-/* The step whose shepherd is above the process now: orphans come to be its children. NULL: none. */
-typedef pid_t pids_parent_fn(pid_t pid); /* 0: not known */
+/* The shepherd above the process, since orphans become its children. Returns NULL if there is
+   none. */
+typedef pid_t pids_parent_fn(pid_t pid); /* 0: unknown */
 const struct tally_step *pids_find(const struct tally *t, pid_t pid, pids_parent_fn *parent_of);
-pid_t pids_parent(pid_t pid); /* as the kernel says */
+pid_t pids_parent(pid_t pid); /* asks the kernel */
 
-/* RPC ORIGIN: which job the process belongs to that has made a connection. */
+/* RPC ORIGIN: the job of the process that made a connection. */
 void pids_answer_origin(struct slurmd *d, const struct rpc_request *r);

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "loop/loop.h"
 
-#define STAT_MAX (4u << 20) /* bytes of /proc/stat: a line per processor */
+#define STAT_MAX (4u << 20) /* bytes of /proc/stat, which has a line per processor */
 #define USEC 1000000u
 #define UNPLACED (-1)
 
@@ -68,9 +68,9 @@ static bool is_root(pid_t pid, const pid_t *roots, size_t count)
     return false;
 }
 
-/* Up to a shepherd, or to one whose place is known; then all on the way have their place. Numbers
- * may have been reused while we read, so the way may be a circle: it is as long as there are
- * processes at most. */
+/* Walks up to a shepherd or to a process whose place is known, and sets the place of all processes
+ * on the way. Pids may be reused during reading, so the way may be a cycle; it ends after as many
+ * steps as there are processes. */
 static void place_one(struct snapshot *s, struct snapshot_proc *p, const pid_t *roots, size_t count)
 {
     struct snapshot_proc *at = p, *up = NULL;
@@ -148,22 +148,22 @@ static int read_one(void *ctx, pid_t pid)
     uid_t uid;
 
     if (proc_read_owned(pid, &p, &uid))
-        return 0; /* it has ended */
+        return 0; /* the process has ended */
     snapshot_convert(&p, uid, &seen);
     vec_push(&s->procs, seen);
     s->cut = s->procs.len >= SNAPSHOT_PROCESSES_MAX;
     return s->cut;
 }
 
-/* Parents have lower numbers and were read before, when they had not waited for it yet; unless the
- * numbers began anew between them. */
+/* Parents have lower pids, so they were read first, when they had not reaped this process yet,
+ * unless pids wrapped around in between. */
 bool snapshot_is_doubtful(const struct snapshot_proc *p)
 {
     return p->parent > p->pid;
 }
 
-/* Of these that ended meanwhile the parents may have been read after they waited for them: as if
- * they had not been seen. */
+/* Processes that ended during the snapshot: their parents may have been read after reaping them,
+ * so the processes are treated as not seen. */
 static void leave_out_ended(struct snapshot *s)
 {
     size_t kept = 0;

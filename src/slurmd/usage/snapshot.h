@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One look at all processes of the machine: what each has used so far, and which shepherd it is
- * below. Reading knows no other state, so a worker does it.
+ * A snapshot of all processes of the machine: the resources that each has used, and its shepherd.
+ * Reading needs no other state, so a worker thread does it.
  */
 #pragma once
 
@@ -13,61 +13,62 @@
 #include "base/proc.h"
 #include "base/vec.h"
 
-#define SNAPSHOT_PROCESSES_MAX 200000 /* more are not looked at */
+#define SNAPSHOT_PROCESSES_MAX 200000 /* further processes are ignored */
 
-/* What is counted of a process. Of storage the kernel counts children that were waited for with
- * their parent: all of it is 'waited'. */
+/* The counters of a process. For storage the kernel adds reaped children to their parent, so all
+ * of it is 'waited'. */
 enum snapshot_counter {
     SNAPSHOT_USER, /* microseconds */
     SNAPSHOT_SYS,
-    SNAPSHOT_PAGES, /* faults that waited for a disk */
-    SNAPSHOT_READ,  /* bytes; known of steps only */
+    SNAPSHOT_PAGES, /* major page faults */
+    SNAPSHOT_READ,  /* bytes; set for steps only */
     SNAPSHOT_WRITE,
     SNAPSHOT_COUNTERS
 };
 
-/* Where the processors' time goes, as the first line of /proc/stat has it. */
+/* CPU time by state, as in the first line of /proc/stat. */
 enum { SNAPSHOT_CPU_STATES = 8 };
 
 struct snapshot_proc {
     pid_t pid, parent, session;
-    pid_t root; /* the shepherd it is below; 0: none */
-    pid_t top;  /* the child of that shepherd it is below, or is; 0: it is the shepherd, or none */
+    pid_t root; /* its shepherd; 0: none */
+    /* The child of that shepherd that is its ancestor, or itself; 0: it is the shepherd, or has
+       none. */
+    pid_t top;
     uid_t uid;
     uint64_t started_ticks;
-    uint64_t own[SNAPSHOT_COUNTERS]; /* its own, */
-    uint64_t
-        waited[SNAPSHOT_COUNTERS]; /* and of its children that have ended and were waited for */
+    uint64_t own[SNAPSHOT_COUNTERS];    /* the process itself */
+    uint64_t waited[SNAPSHOT_COUNTERS]; /* its reaped children */
     uint64_t rss_kib, vsize_kib;
 };
 
-/* One that others have started and that belongs to a step all the same. */
+/* An adopted process: not started by a shepherd, but part of a step. */
 struct snapshot_adopted {
     pid_t pid;
-    uint64_t started_ticks; /* 0: not known */
-    pid_t shepherd;         /* as though it were its child */
+    uint64_t started_ticks; /* 0: unknown */
+    pid_t shepherd;         /* treated as its parent */
 };
 
 struct snapshot {
-    VEC(struct snapshot_adopted) adopted; /* set before the look, by whoever has it taken */
+    VEC(struct snapshot_adopted) adopted; /* set before the snapshot by the caller */
     int64_t at_ms;                        /* loop_mono_ms() */
-    VEC(struct snapshot_proc) procs;      /* by rising pid */
+    VEC(struct snapshot_proc) procs;      /* by ascending pid */
     uint64_t cpu_ticks[SNAPSHOT_CPU_STATES];
     uint32_t cpus;
-    bool cut; /* there are more */
+    bool cut; /* there were more processes */
 };
 
-/* 'roots': the shepherds. The buffers of an earlier look are used again. */
+/* 'roots' are the shepherds. Buffers of an earlier snapshot are reused. */
 void snapshot_read(struct snapshot *s, const pid_t *roots, size_t count);
 void snapshot_done(struct snapshot *s);
 
-/* The parts, for tests: one process, as the kernel tells of it; who is below whom; the line "cpu
- * ..." of /proc/stat and how many there are of "cpuN"; whether its parent may have been
- * read too late. */
+/* Parts of snapshot_read(), for tests: convert one process; find the ancestors; parse the "cpu
+ * ..." line and count the "cpuN" lines of /proc/stat; check whether the parent may have been read
+ * too late. */
 void snapshot_convert(const struct proc *p, uid_t uid, struct snapshot_proc *out);
 void snapshot_place(struct snapshot *s, const pid_t *roots, size_t count);
 void snapshot_parse_stat(const char *text, struct snapshot *s);
 bool snapshot_is_doubtful(const struct snapshot_proc *p);
 
-/* NULL: not seen. */
+/* NULL: not in the snapshot. */
 struct snapshot_proc *snapshot_find(const struct snapshot *s, pid_t pid);

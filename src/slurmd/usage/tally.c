@@ -79,7 +79,7 @@ void tally_set_step(struct tally *t, uint32_t job_id, uint32_t restarts, uint32_
         set_task(s, (pid_t)pids[i], ranks[i]);
 }
 
-/* The row of a user, or of a user in a job. */
+/* Returns the row of a user, or of a user in a job. */
 static struct tally_row *row_of(struct tally *t, uid_t uid, uint32_t job_id)
 {
     struct tally_row fresh = {.uid = uid, .job_id = job_id};
@@ -114,7 +114,8 @@ static void add_counters(struct tally *t, uid_t uid, struct tally_step *s, uint3
         s->tasks.data[task].use.sum[counter] += amount;
 }
 
-/* All its processes were waited for, and are in its shepherd's count: as if we had seen that. */
+/* All processes of the step were reaped and are in its shepherd's count; accounts them as if a
+   look had seen that. */
 static void settle_step(struct tally *t, struct tally_step *s, const uint64_t *used)
 {
     size_t kept = 0;
@@ -178,13 +179,13 @@ void tally_drop_job(struct tally *t, uint32_t job_id)
 
 /* --- a look ---------------------------------------------------------------------------------- */
 
-/* What a look needs beside the books. */
+/* The state of one look. */
 struct look {
     struct tally *t;
     const struct snapshot *s;
-    VEC(struct tally_proc) procs; /* as now seen, in the snapshot's order but for those left out */
-    uint64_t (*direct)[SNAPSHOT_COUNTERS]; /* of each: credits from its own children */
-    uint64_t (*growth)[SNAPSHOT_COUNTERS]; /* of each: of what it waited for */
+    VEC(struct tally_proc) procs; /* as seen now, in the snapshot's order, without ignored ones */
+    uint64_t (*direct)[SNAPSHOT_COUNTERS]; /* per process: credits from its own children */
+    uint64_t (*growth)[SNAPSHOT_COUNTERS]; /* per process: growth of its reaped children's count */
     uint64_t ticks_per_sec;
 };
 
@@ -202,7 +203,7 @@ static struct tally_proc *find_process(const struct tally_proc *list, size_t cou
     return count ? bsearch(&key, list, count, sizeof(key), compare_pid) : NULL;
 }
 
-/* The same process, not the next one with its number. */
+/* Finds the same process, not a later one with the same pid. */
 static struct tally_proc *find_same(const struct tally_proc *list, size_t count,
                                     const struct tally_proc *p)
 {
@@ -224,13 +225,13 @@ static uint32_t task_of(const struct tally_step *s, const struct snapshot_proc *
     for (size_t i = 0; i < s->tasks.len; i++)
         if (s->tasks.data[i].pid && s->tasks.data[i].pid == p->top)
             return (uint32_t)i;
-    for (size_t i = 0; i < s->tasks.len; i++) /* an orphan keeps its task's session */
+    for (size_t i = 0; i < s->tasks.len; i++) /* an orphan keeps the session of its task */
         if (s->tasks.data[i].pid && s->tasks.data[i].pid == p->session)
             return (uint32_t)i;
     return s->tasks.len == 1 ? 0 : TALLY_NO_TASK;
 }
 
-/* Counters do not run backwards; where they seem to, what was seen before counts. */
+/* Counters never decrease; if one seems to, the earlier value is kept. */
 static void not_below(uint64_t now[SNAPSHOT_COUNTERS], const uint64_t then[SNAPSHOT_COUNTERS])
 {
     COUNTERS(k)
@@ -256,7 +257,7 @@ static void identify_process(struct look *l, const struct snapshot_proc *seen)
     const struct tally_proc *old = find_same(t->procs.data, t->procs.len, &p);
 
     if (seen->root && seen->root != seen->pid && is_ended(t, seen->root))
-        return; /* it was counted when its step ended, after this look had begun */
+        return; /* it was counted when its step ended, during this look */
     memcpy(p.own, seen->own, sizeof(p.own));
     memcpy(p.waited, seen->waited, sizeof(p.waited));
     p.step = step_under(t, seen->root);
@@ -276,7 +277,8 @@ static void identify_process(struct look *l, const struct snapshot_proc *seen)
     vec_push(&l->procs, p);
 }
 
-/* The nearest ancestor that lives, as far as it is known; where its children's use will show. */
+/* Returns the nearest known living ancestor, in whose reaped children's count the usage will
+   appear. */
 static struct tally_proc *heir_of(const struct look *l, const struct tally_proc *p)
 {
     const struct tally *t = l->t;
@@ -297,8 +299,8 @@ static struct tally_pool *pool_of(struct tally *t, const struct tally_proc *p, b
     return p->step && !(as_child && p->is_shepherd) ? &p->step->pool : &t->outside;
 }
 
-/* Of a process that has ended: where its use will show as growth. One that was adopted into a step
- * is waited for outside of it. */
+/* Returns the pool in which the usage of an ended process will appear as growth. A process adopted
+ * into a step is reaped by a parent outside the step. */
 static struct tally_pool *pool_for(struct tally *t, const struct tally_proc *p,
                                    const struct tally_proc *heir)
 {
@@ -325,11 +327,11 @@ static void credit_ended(struct look *l)
                 l->direct[heir - l->procs.data][k] += p->own[k] + p->waited[k];
         }
         if (heir && heir->is_shepherd && !p->is_shepherd)
-            heir->task = p->task; /* what is found there later was this task's */
+            heir->task = p->task; /* later growth there was used by this task */
     }
 }
 
-/* Of processes that were there before the first look of all nothing is counted but what follows. */
+/* For processes that were running before the very first look, only later usage is counted. */
 static void count_growth(struct look *l)
 {
     struct tally *t = l->t;
@@ -352,7 +354,8 @@ static void count_growth(struct look *l)
     }
 }
 
-/* Divides what no credit explains of a pool's growth among those where it was found. */
+/* Distributes the growth of a pool that no credit explains among the processes where it was
+   found. */
 static void share_out(struct look *l, struct tally_pool *pool, int k)
 {
     struct tally *t = l->t;
@@ -390,7 +393,8 @@ static void add_current(struct tally_use *u, const struct snapshot_proc *p, int6
     u->now_vsize_kib_ms += p->vsize_kib * (uint64_t)ms;
 }
 
-/* So long it has had what it has: since the last look, or since it was started. */
+/* Returns how long the process has had its present size: since the last look, or since its
+   start. */
 static int64_t age_ms(const struct look *l, const struct tally_proc *p)
 {
     int64_t since = l->s->at_ms - l->t->at_ms;
@@ -422,7 +426,7 @@ static void measure_memory(struct look *l)
 
 static void close_use(struct tally_use *u, bool keep_last)
 {
-    if (u->now_processes || !keep_last) { /* a task that has ended shows what it had */
+    if (u->now_processes || !keep_last) { /* an ended task shows its last values */
         u->rss_kib = u->now_rss;
         u->vsize_kib = u->now_vsize;
     }
@@ -435,8 +439,8 @@ static void close_use(struct tally_use *u, bool keep_last)
     u->now_processes = 0;
 }
 
-/* What the kernel says of all together is more exact than the sum of what processes share. Of
- * several tasks it does not say which has what. */
+/* The kernel's total is more exact than the sum over processes, which share pages. With several
+ * tasks the total does not tell the share of each. */
 static void use_counted(struct tally_step *s)
 {
     if (!s->counted)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The books on what processes use: sums, integrals and high-water marks by user, by job, by step
- * and by task, kept from one snapshot of all processes to the next. No sum ever falls: a process
- * that ends takes nothing along.
+ * Accounts the resource usage of processes: sums, integrals and high-water marks by user, job,
+ * step and task, from one snapshot of all processes to the next. No sum ever decreases: the usage
+ * of an ended process stays.
  *
- * What a process uses is counted while it lives. When it has ended its parent's count of waited
- * children grows by all it ever used; what of that was counted before is a credit against this
- * growth, and the rest was used after the last look, or by processes that came and went between
- * two. Credits and growth meet in a pool: one for each step, whose shepherd inherits all its
- * orphans, and one for everybody else. A credit that meets no growth by the next look (of a child
- * that nobody waited for) is void.
+ * The usage of a process is counted while it lives. When it has ended, its parent's count of
+ * reaped children grows by its whole usage. The part counted before is a credit against this
+ * growth; the rest was used after the last look, or by processes that started and ended between
+ * two looks. Credits and growth are balanced in pools: one per step, whose shepherd inherits all
+ * orphans, and one for all other processes. A credit without matching growth at the next look (of
+ * a child that was never reaped) is void.
  *
- * No clock and no /proc: pure, but for memory.
+ * Uses no clock and no /proc; pure except for memory allocation.
  */
 #pragma once
 
@@ -25,31 +25,31 @@
 #include "proto/usage.pb-c.h"
 #include "slurmd/usage/snapshot.h"
 
-#define TALLY_USERS_MAX 1000     /* rows; the rest is lumped together */
+#define TALLY_USERS_MAX 1000     /* rows; further users are accounted together */
 #define TALLY_OTHERS ((uid_t)-2) /* under this number */
 #define TALLY_NO_TASK ((uint32_t)-1)
 
 struct tally_use {
     uint64_t sum[SNAPSHOT_COUNTERS];
-    uint64_t rss_kib, vsize_kib; /* at the last look */
+    uint64_t rss_kib, vsize_kib; /* as of the last look */
     uint64_t max_rss_kib, max_vsize_kib;
     uint64_t rss_kib_sec, vsize_kib_sec;
-    uint32_t processes; /* at the last look */
+    uint32_t processes; /* as of the last look */
 
-    /* Of the look that is being taken. */
+    /* Accumulators of the running look. */
     uint64_t now_rss, now_vsize, now_rss_kib_ms, now_vsize_kib_ms;
     uint32_t now_processes;
 };
 
 struct tally_row {
     uid_t uid;
-    uint32_t job_id; /* of a user as a whole: 0 */
+    uint32_t job_id; /* 0: a user's total */
     struct tally_use use;
 };
 
 struct tally_task {
     uint32_t rank;
-    pid_t pid; /* 0: it has ended, or is not known */
+    pid_t pid; /* 0: it has ended, or is unknown */
     struct tally_use use;
 };
 
@@ -61,10 +61,9 @@ struct tally_pool {
 struct tally_step {
     uint32_t job_id, restarts, step_id;
     pid_t shepherd;
-    bool
-        counted; /* the kernel has counted its memory as a whole, for the look that is taken next */
+    bool counted; /* the kernel has counted its total memory, for the next look */
     uint64_t counted_kib;
-    bool has_every; /* seconds between looks were asked for; not kept on disk */
+    bool has_every; /* an interval in seconds was requested; not kept on disk */
     uint32_t every_sec;
     struct tally_use use;
     struct tally_pool pool;
@@ -81,22 +80,22 @@ struct tally_proc {
     uint64_t own[SNAPSHOT_COUNTERS], waited[SNAPSHOT_COUNTERS];
 };
 
-enum { TALLY_TIMES = 7 }; /* as NodeTime has them */
+enum { TALLY_TIMES = 7 }; /* in the order of NodeTime */
 
 struct tally {
-    bool began; /* processes that were not there at the last look are new */
+    bool began; /* there was a look before, so that an unseen process is a new one */
     int64_t at_ms, since_sec;
-    VEC(struct tally_proc) procs; /* by rising pid, as last seen */
+    VEC(struct tally_proc) procs; /* as of the last look, by ascending pid */
     VEC(struct tally_row) users, jobs;
     VEC(struct tally_step *) steps;
-    VEC(pid_t) ended; /* shepherds of steps that ended since the last look */
+    VEC(pid_t) ended; /* shepherds of steps that have ended since the last look */
     struct tally_pool outside;
     uint64_t cpu_ticks[SNAPSHOT_CPU_STATES];
     uint64_t time_usec[TALLY_TIMES];
     uint32_t cpus;
-    uint64_t period;           /* number of what is counted now */
-    struct str collected;      /* packed NodeUsage of one that ended; empty: none */
-    uint64_t collected_period; /* its number */
+    uint64_t period;           /* number of the present period */
+    struct str collected;      /* packed NodeUsage of an ended period; empty: none */
+    uint64_t collected_period; /* number of that period */
 };
 
 struct tally *tally_new(int64_t since_sec);
@@ -104,29 +103,32 @@ void tally_free(struct tally *t);
 
 struct tally_step *tally_find_step(const struct tally *t, uint32_t job_id, uint32_t restarts,
                                    uint32_t step_id);
-/* It runs, under this shepherd; known before or not. pids and ranks of its tasks: 'count' each. */
+/* The step runs under this shepherd; it may be new or known. pids and ranks of its tasks have
+   'count' elements each. */
 void tally_set_step(struct tally *t, uint32_t job_id, uint32_t restarts, uint32_t step_id,
                     pid_t shepherd, const uint32_t *pids, const uint32_t *ranks, size_t count);
-/* It has ended, having used this in all (NULL: nobody knows), on behalf of uid. With 'left' some of
- * its processes live on. The figures of the step stay until tally_drop_step(). */
+/* The step of this uid has ended with this total usage (NULL: unknown). left: some of its
+ * processes still live. The step's values are kept until tally_drop_step(). */
 void tally_end_step(struct tally *t, struct tally_step *s, uid_t uid,
                     const uint64_t used[SNAPSHOT_COUNTERS], bool left);
 void tally_drop_step(struct tally *t, struct tally_step *s);
-void tally_drop_job(struct tally *t, uint32_t job_id); /* its rows; users keep theirs */
+/* Drops the job's rows; users keep their totals. */
+void tally_drop_job(struct tally *t, uint32_t job_id);
 
 void tally_take(struct tally *t, const struct snapshot *s);
 
-/* A new period: users, jobs and times from zero, marks from what is in use now. Steps keep theirs.
- */
+/* Starts a new period: users, jobs and times restart from zero, high-water marks from the present
+   use. Steps keep their values. */
 void tally_begin_period(struct tally *t, int64_t now_sec);
 
-/* tally_view.c: as messages, in the arena. 'm' may have values of its own: the larger stay. */
+/* tally_view.c: converts to messages in the arena. 'm' may already have values; the larger ones
+   are kept. */
 void tally_view_step(const struct tally_step *s, struct arena *arena, Pb__Usage *m);
 void tally_view_node(const struct tally *t, struct arena *arena, Pb__NodeUsage *m);
 
 /* tally_file.c */
 void tally_pack(const struct tally *t, const char *boot, int64_t wall_sec, struct str *out);
-/* NULL: damaged. After another boot sums and marks stay, and processes are forgotten; up_sec: since
- * when this boot runs. */
+/* Returns NULL if the data is damaged. After a reboot sums and marks are kept and processes are
+ * dropped; up_sec is the uptime in seconds. */
 struct tally *tally_unpack(const void *data, size_t len, const char *boot, int64_t wall_sec,
                            int64_t up_sec);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The books on disk. 'procs' has for each process pid, parent, uid, start, flags, step, task and
- * its counters, own and waited: a number each. Flags: 1, it is the shepherd. Step and task: 0 for
- * none, else their index in 'steps' and there in 'tasks', plus 1.
+ * The tally on disk. Each process has an entry in 'procs': pid, parent, uid, start, flags, step,
+ * task and its counters, own and waited, as one number each. Flag 1: it is the shepherd. Step and
+ * task: 0 for none, otherwise its index plus 1 in 'steps' and in the step's 'tasks'.
  */
 #include <string.h>
 
@@ -219,7 +219,7 @@ static void unpack_rows(struct tally *t, const Pb__UsageState *m)
     }
 }
 
-/* They are looked up by halving: out of order they are not ours. */
+/* They are searched by bisection, so data out of order is rejected. */
 static void unpack_procs(struct tally *t, const Pb__UsageState *m)
 {
     for (size_t i = 0; i + FIELDS <= m->n_procs; i += FIELDS) {
@@ -243,7 +243,7 @@ static void unpack_procs(struct tally *t, const Pb__UsageState *m)
     }
 }
 
-/* The node was off from some time after the last look on until it was started again. */
+/* Counts the down time: from the last look to the start of this boot. */
 static void count_down_time(struct tally *t, const Pb__UsageState *m, int64_t wall_sec,
                             int64_t up_sec, uint32_t cpus)
 {
@@ -253,7 +253,7 @@ static void count_down_time(struct tally *t, const Pb__UsageState *m, int64_t wa
         t->time_usec[6] += (uint64_t)off * 1000000 * cpus;
 }
 
-/* It is sent as it stands. */
+/* The message is sent unchanged. */
 static void unpack_collected(struct tally *t, const Pb__UsageState *m)
 {
     Pb__NodeUsage *whole = m->collected.len ? pb_unpack(&pb__node_usage__descriptor,

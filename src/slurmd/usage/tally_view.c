@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The books as messages. */
+/* Converts the tally to messages. */
 #include <string.h>
 
 #include "base/pb.h"
 #include "slurmd/usage/tally.h"
 
 #define KINDS 6
-/* What the message says already may be more. */
+/* Keeps a larger value that is already in the message. */
 #define RAISE(m, field, value)                                                                     \
     SET(m, field, !(m)->has_##field || (m)->field < (value) ? (value) : (m)->field)
 
@@ -28,7 +28,7 @@ static uint64_t mark_of(const struct tally_use *u, int kind)
     }
 }
 
-/* Of the first of equals. */
+/* Returns the first of equal ones. */
 static const struct tally_task *view_extreme(const struct tally_step *s, int kind, bool least)
 {
     const struct tally_task *best = s->tasks.data;
@@ -53,8 +53,8 @@ static Pb__UsageMark *new_mark(struct arena *arena, const struct tally_task *t, 
     return m;
 }
 
-/* What the kernel noted of the largest process is more exact than any look, and of a single task
- * there is no doubt whose it was. */
+/* The kernel's peak of the largest process is more exact than any look; with a single task the
+ * peak belongs to that task. */
 static void raise_single(const Pb__Usage *m, Pb__UsageMark *mark)
 {
     uint64_t value = mark->kind == PB__USAGE_KIND__USAGE_CPU_USEC      ? m->user_usec + m->sys_usec

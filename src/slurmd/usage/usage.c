@@ -23,20 +23,20 @@
 #include "base/log.h"
 
 #define FILE_MAX (64u << 20)
-#define PIDS_FRESH_MS 100 /* processes that are told are no older */
-#define FRESH_MS 1000     /* figures that are told are no older */
+#define PIDS_FRESH_MS 100 /* maximum age of reported processes, in milliseconds */
+#define FRESH_MS 1000     /* maximum age of reported values, in milliseconds */
 
 struct usage {
     struct slurmd *d;
     struct tally *tally;
     struct loop_timer *timer;
-    struct snapshot snapshot; /* the worker's while 'looking' */
-    VEC(pid_t) roots;         /* too */
+    struct snapshot snapshot; /* used by the worker thread while 'looking' */
+    VEC(pid_t) roots;         /* the same */
     bool armed, looking, closing, changed, told_cut;
     int64_t armed_sec;
-    bool again; /* this look is for a step that began during the last one */
-    bool stale; /* a step runs that no look has seen */
-    bool sure;  /* this look is to make sure of what the last one has found over its memory */
+    bool again; /* this look is for a step that started during the last one */
+    bool stale; /* a step has a process that no look has seen */
+    bool sure;  /* this look confirms the excess memory that the last one has found */
     VEC(struct answer) answers;
 };
 
@@ -50,7 +50,7 @@ static char *file_of(const struct slurmd *d)
     return mem_printf("%s/usage", d->spool);
 }
 
-/* Its part that changes with the machine's boot. */
+/* Returns the part of the incarnation that changes with each boot. */
 static char *boot_of(const struct slurmd *d)
 {
     return mem_strndup(d->incarnation, strcspn(d->incarnation, ":"));
@@ -124,7 +124,7 @@ static void read_counted_time(struct slurmd *d, const struct tally_step *s, Pb__
 
 /* --- looks ----------------------------------------------------------------------------------- */
 
-static void on_look(void *ctx) /* on the worker */
+static void on_look(void *ctx) /* on a worker thread */
 {
     struct usage *u = ctx;
 
@@ -148,7 +148,8 @@ static void on_looked(void *ctx)
     adopted_forget_ended(u->d, &u->snapshot);
     save_books(u);
     u->sure = memory_check(u->d, u->tally, &u->snapshot) && !u->sure;
-    u->again = u->stale && u->answers.len && !u->again; /* once: others may start all the time */
+    /* Only once, because further steps may start all the time. */
+    u->again = u->stale && u->answers.len && !u->again;
     if (u->again)
         begin_usage_look(u);
     else
@@ -171,8 +172,8 @@ static void begin_usage_look(struct usage *u)
     loop_work_post(u->d->loop, 0, on_look, on_looked, u);
 }
 
-/* The least that is asked for by what runs; 0: nothing does, or no looks by the clock are wanted.
- */
+/* Returns the shortest interval required by the running steps; 0: none runs, or periodic looks are
+   disabled. */
 static int64_t interval_sec(const struct usage *u)
 {
     int64_t least = 0;
@@ -186,7 +187,7 @@ static int64_t interval_sec(const struct usage *u)
     return least;
 }
 
-/* Only while steps run: an idle node sleeps. */
+/* Looks are taken only while steps run, so that an idle node stays idle. */
 static void arm_timer(struct usage *u)
 {
     int64_t sec = interval_sec(u);
@@ -230,7 +231,7 @@ void usage_beat(struct slurmd *d)
         begin_usage_look(d->usage);
 }
 
-/* Steps of the file that ended before this daemon began, and were reported. */
+/* Drops steps of the file that ended before this daemon started, and were reported. */
 static void forget_ended(struct usage *u)
 {
     for (size_t i = u->tally->steps.len; i-- > 0;) {
@@ -291,7 +292,8 @@ void usage_step_runs(const struct attempt *a, uint32_t step_id, pid_t shepherd,
     _cleanup_free_ uint32_t *numbers = mem_new_array(uint32_t, pid_count + 1);
     static const uint32_t nobody[1];
 
-    if (step_id == STEP_ID_EXTERN) { /* all that is in it is one task's, as in Slurm */
+    /* All usage of the extern step belongs to one task, as in Slurm. */
+    if (step_id == STEP_ID_EXTERN) {
         pids = nobody;
         pid_count = 1;
     }
@@ -321,11 +323,11 @@ Pb__Usage *usage_step_ended(const struct attempt *a, const Pb__StepdEnded *m, st
     Pb__Usage *all = arena_alloc(arena, sizeof(*all));
     const Pb__Usage *said = m->usage;
     struct tally_step *s = tally_find_step(u->tally, m->job_id, m->restarts, m->step_id);
-    /* Whoever waits for those of an extern step, it is not its shepherd. */
+    /* Processes of an extern step are not reaped by its shepherd. */
     bool left = (m->has_unkillable && m->unkillable) || m->step_id == STEP_ID_EXTERN;
 
     pb__usage__init(all);
-    if (said) { /* scalars alone: shepherds know nothing else */
+    if (said) { /* only scalars, because shepherds set no other field */
         *all = *said;
         all->n_most = all->n_least = 0;
     }
@@ -402,9 +404,8 @@ static void view_node(const struct usage *u, struct arena *arena, Pb__NodeUsage 
     tally_view_node(u->tally, arena, m);
 }
 
-/* Kept until somebody has it: an answer that is lost loses nothing, and the same period comes
- * again.
- */
+/* Keeps the period until it is acknowledged, so that a lost answer loses nothing: the same period
+   is sent again. */
 static int collect_period(struct usage *u, struct arena *arena)
 {
     struct tally *t = u->tally;
@@ -560,7 +561,7 @@ uint32_t usage_job_of(struct slurmd *d, pid_t pid)
     return s ? s->job_id : a ? a->key.id : 0;
 }
 
-/* The step of one process is known without a look at all of them. */
+/* The step of a single process is found without a snapshot. */
 static void reply_pid(struct slurmd *d, const struct rpc_request *r, pid_t pid)
 {
     const struct tally_step *s = pids_find(d->usage->tally, pid, pids_parent);
@@ -597,7 +598,7 @@ void usage_answer_pids(struct slurmd *d, const struct rpc_request *r)
         queue_question(d->usage, &a);
 }
 
-/* Somebody has what was collected. */
+/* The collected period is acknowledged. */
 static int forget_collected(struct usage *u, uint64_t period)
 {
     struct tally *t = u->tally;

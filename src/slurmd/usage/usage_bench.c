@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a look at a machine with so many (default 500) further processes costs, all of them those of
- * a step, which are looked at twice: usage_bench [PROCESSES]. Milliseconds of CPU. */
+/* Measures the cost of a look at a machine with this number of additional processes (default 500),
+ * all of which belong to a step; two looks are taken. Usage: usage_bench [PROCESSES]. Prints
+ * milliseconds of CPU time. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
