@@ -60,7 +60,7 @@ def test_readme_tells_what_scontrol_refuses(cluster):
     help_text = cluster.run("scontrol help").ok()
     missing = help_text.partition("not available in this version:")[2].split()
     assert "power" in missing and missing == page("scontrol.1").partition("refused:\n")[2].partition(".\n")[0].split(", ")
-    rows = (TOP / "README.md").read_text().partition("Not there:")[2].partition("\n\n| | ")[2].partition("\n\n")[0]
+    rows = (TOP / "README.md").read_text().partition("Not supported:")[2].partition("\n\n| ")[2].partition("\n\n")[0]
     row = next(line for line in rows.splitlines() if "scontrol power" in line)
     named = re.findall(r"`(?:scontrol )?(\w+)`", row.partition("are refused")[0])
     assert len(named) >= 2 and set(named) <= set(missing)
