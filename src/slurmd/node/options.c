@@ -8,29 +8,29 @@
 
 static const char help[] =
     "Usage: slurmd [OPTIONS]\n"
-    "  -b         report a reboot: the controller ends what this node has of jobs (for tests)\n"
+    "  -b         report a reboot: the controller ends the jobs on this node (for tests)\n"
     "  -c         end the jobs that earlier daemons left on this node\n"
-    "  -C         print the hardware of this node as a line for slurm.conf, and end\n"
+    "  -C         print the hardware of this node as a line for slurm.conf, and exit\n"
     "  --conf KEYS\n"
-    "             with -Z: keys of this node's line of slurm.conf, in place of what -C says\n"
+    "             with -Z: keys of the node's line of slurm.conf, instead of the output of -C\n"
     "  --conf-server HOST[:PORT],...\n"
     "             get the configuration from these controllers, the primary one first\n"
-    "  -d FILE    the slurmstepd to use\n"
-    "  -D         stay in the foreground and log to the terminal as well\n"
+    "  -d FILE    path of slurmstepd\n"
+    "  -D         stay in the foreground, and also log to the terminal\n"
     "  --extra TEXT\n"
-    "             the Extra of this node, from now on\n"
+    "             set Extra of this node\n"
     "  -f FILE    use this configuration file\n"
-    "  -G         print the generic resources of this node, and end\n"
+    "  -G         print the generic resources of this node, and exit\n"
     "  -L FILE    log to this file instead of SlurmdLogFile\n"
     "  -M         lock the memory of slurmd, so that it is never swapped out\n"
     "  -n VALUE   set the nice value of slurmd, which steps inherit\n"
-    "  -N NAME    be the node of this name, several of which may share a host\n"
+    "  -N NAME    run as the node of this name; several nodes may share a host\n"
     "  -s         change to the directory of the log file, otherwise to SlurmdSpoolDir\n"
-    "  --systemd  stay in the foreground, and tell the service manager when slurmd is ready\n"
+    "  --systemd  stay in the foreground, and notify the service manager when slurmd is ready\n"
     "  -v         log in more detail; may be repeated\n"
-    "  -V, --version print the version, and end\n"
-    "  -Z         be a node that slurm.conf need not name: the controller creates it\n"
-    "  -h, --help print this help, and end\n";
+    "  -V, --version print the version, and exit\n"
+    "  -Z         run as a dynamic node, which the controller creates if slurm.conf lacks it\n"
+    "  -h, --help print this help, and exit\n";
 
 enum { OPT_CONF_SERVER = 256, OPT_CONF, OPT_EXTRA, OPT_SYSTEMD, OPT_REFUSED };
 
