@@ -81,6 +81,10 @@ int control_check_format(const void *meta, size_t len, struct err *err)
                    m->program ? m->program : "", m->program ? ", " : "", m->format, RECORD_FORMAT);
 }
 
+/* The table names functions of all of the room. */
+#define META(pack, restore) void restore(struct control *c, const Pb__StoreMeta *m);
+#include "control/machine.def"
+
 static int restore_meta(struct control *c, const void *data, size_t len, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
@@ -92,7 +96,8 @@ static int restore_meta(struct control *c, const void *data, size_t len, struct 
     if (m->has_given_job_id && m->given_job_id <= m->next_job_id)
         c->next_id = m->given_job_id;
     c->epoch = m->epoch;
-    trigger_lead_restore(c, m);
+#define META(pack, restore) restore(c, m);
+#include "control/machine.def"
     c->events->last = m->last_event;
     c->attempts->last = m->last_attempt;
     str_clear(&c->newer);

@@ -9,6 +9,10 @@
 
 #define JOB_ID_BLOCK 1000 /* job ids reserved on disk at a time */
 
+/* The table names functions of all of the room. */
+#define META(pack, restore) void pack(const struct control *c, Pb__StoreMeta *m);
+#include "control/machine.def"
+
 void control_save_meta(struct control *c)
 {
     struct str packed = STR_INIT;
@@ -21,7 +25,8 @@ void control_save_meta(struct control *c)
     m.format = RECORD_FORMAT;
     m.cluster = (char *)c->conf->cluster_name;
     m.program = (char *)SLUICE_VERSION;
-    trigger_lead_fill(c, &m);
+#define META(pack, restore) pack(c, &m);
+#include "control/machine.def"
     m.has_last_event = true;
     m.last_event = c->events->last;
     m.has_last_attempt = true;

@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/pb.h"
 #include "control/event/job_event.h"
+#include "control/event/record.h"
 #include "control/internal.h"
 #include "control/life/gang_members.h"
 #include "control/life/schedule.h"
@@ -364,13 +366,42 @@ static int64_t keep_switch_ms(const struct control *c)
     return c->gang->switch_ms < latest ? c->gang->switch_ms : latest;
 }
 
+void gang_pack_slice(const struct control *c, Pb__StoreMeta *m)
+{
+    if (!c->gang->switch_ms)
+        return;
+    SET(m, slice_ends_mono_ms, c->gang->switch_ms);
+    SET(m, slice_ends_wall_ms, control_wall_ms(c) + c->gang->switch_ms - control_mono(c));
+    SET(m, slice_boot, control_boot(c));
+}
+
+/* By the clock that cannot be set, unless the machine was booted since, or is another one. */
+void gang_restore_slice(struct control *c, const Pb__StoreMeta *m)
+{
+    int64_t left_ms = m->slice_ends_wall_ms - control_wall_ms(c);
+    if (!m->has_slice_ends_mono_ms)
+        return;
+    if (m->slice_boot && m->slice_boot == control_boot(c))
+        left_ms = m->slice_ends_mono_ms - control_mono(c);
+    c->gang->switch_ms = control_mono(c) + (left_ms > 0 ? left_ms : 0);
+}
+
+static void store_slice(struct control *c)
+{
+    if (c->gang->switch_ms == c->gang->stored_ms)
+        return;
+    c->gang->stored_ms = c->gang->switch_ms;
+    control_save_meta(c);
+}
+
 /* Of a controller that has begun, or has another configuration: jobs that share take part when jobs
  * are to take turns, and no longer when not. */
 static void enrol(struct control *c)
 {
-    int64_t switch_ms = keep_switch_ms(c);
+    int64_t switch_ms = keep_switch_ms(c), stored_ms = c->gang->stored_ms;
     vec_done(&c->gang->rotations);
-    *c->gang = (struct gang){.cluster = c->cluster, .changed = true, .switch_ms = switch_ms};
+    *c->gang = (struct gang){
+        .cluster = c->cluster, .changed = true, .switch_ms = switch_ms, .stored_ms = stored_ms};
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         const struct attempt *attempt = attempt_of(job_of_end(l));
         if (attempt->gang_place > c->gang->last_place)
@@ -434,13 +465,12 @@ void gang_turn(struct control *c)
         enrol(c);
     if (begins && !c->conf->gang)
         dissolve(c);
-    if (!c->conf->gang)
-        return;
     bool due = c->gang->switch_ms && control_mono(c) >= c->gang->switch_ms;
-    if (due || is_stale(c))
+    if (c->conf->gang && (due || is_stale(c)))
         follow_rotations(c, due);
-    if (may_foresee(c))
+    if (c->conf->gang && may_foresee(c))
         foresee_ends(c);
+    store_slice(c);
 }
 
 int64_t gang_due_ms(const struct control *c)

@@ -363,6 +363,96 @@ static void register_all(struct fixture *f)
         fixture_register(f, names[i], "i1");
 }
 
+static void restart_and_register(struct fixture *f)
+{
+    fixture_restart(f);
+    register_all(f);
+    fixture_turn(f);
+}
+
+/* Controllers may start more often than slices end: a slice goes on where it was. */
+static void slice_goes_on_across_restarts(void **state)
+{
+    struct fixture *f = fixture_new_up(ONE, 5);
+    (void)state;
+    submit(f, "one", 5);
+    submit(f, "one", 5);
+    fixture_obey(f);
+    for (int i = 0; i < 3; i++) {
+        expect_queue(f, "one", "1* 2");
+        fixture_pass(f, SLICE_MS / 3);
+        if (i < 2)
+            restart_and_register(f);
+    }
+    expect_queue(f, "one", "2* 1");
+    fixture_obey(f);
+    fixture_pass(f, SLICE_MS - 1);
+    restart_and_register(f);
+    expect_queue(f, "one", "2* 1");
+    fixture_pass(f, 1);
+    expect_queue(f, "one", "1* 2");
+    fixture_free(f);
+}
+
+/* By the clock of the boot, or after another boot by the wall clock; nobody waits longer than a
+ * slice, however that clock was set. */
+static void slice_that_is_over_at_the_start_ends_at_once(void **state)
+{
+    static const struct {
+        int64_t down_ms, set_ms; /* how long no controller runs; by how much the clock is set */
+        bool boots;
+        const char *then, *later; /* after the restart, and a slice later */
+    } cases[] = {{SLICE_MS - 1000, 0, false, "1* 2", "2* 1"},
+                 {SLICE_MS + 1000, 0, false, "2* 1", "1* 2"},
+                 {SLICE_MS - 1000, 100000, false, "1* 2", "2* 1"},
+                 {SLICE_MS - 1000, 0, true, "1* 2", "2* 1"},
+                 {SLICE_MS + 1000, 0, true, "2* 1", "1* 2"},
+                 {1000, -500000, true, "1* 2", "2* 1"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture *f = fixture_new_up(ONE, 5);
+        submit(f, "one", 5);
+        submit(f, "one", 5);
+        fixture_obey(f);
+        f->mono_ms += cases[i].down_ms;
+        f->wall_ms += cases[i].down_ms + cases[i].set_ms;
+        f->boot += cases[i].boots;
+        f->mono_ms = cases[i].boots ? 5000 : f->mono_ms;
+        restart_and_register(f);
+        expect_queue(f, "one", cases[i].then);
+        pass_slice(f);
+        expect_queue(f, "one", cases[i].later);
+        fixture_free(f);
+    }
+}
+
+/* While no job waits no slice ends, and none that ended before is taken for one that is over. */
+static void job_that_waits_later_waits_for_a_slice(void **state)
+{
+    struct fixture *f = fixture_new_up(ONE, 5);
+    (void)state;
+    submit(f, "one", 5);
+    submit(f, "one", 5);
+    fixture_obey(f);
+    assert_int_equal(fixture_cancel(f, &FIXTURE_ROOT, 2, NULL, 0), 0);
+    for (unsigned n = 1; n <= 5; n++) {
+        char name[4];
+        snprintf(name, sizeof name, "n%u", n);
+        fixture_gone(f, name, 2, 0);
+    }
+    fixture_turn(f);
+    expect_queue(f, "one", "1*");
+    fixture_pass(f, SLICE_MS);
+    restart_and_register(f);
+    submit(f, "one", 5);
+    fixture_obey(f);
+    fixture_pass(f, SLICE_MS - 1);
+    expect_queue(f, "one", "1* 3");
+    fixture_pass(f, 1);
+    expect_queue(f, "one", "3* 1");
+    fixture_free(f);
+}
+
 /* The shares that are listed count full seconds, as squeue does: no second is lost in rounding. */
 static void job_that_was_never_suspended_has_all_of_its_time(void **state)
 {
@@ -477,6 +567,9 @@ int main(void)
         cmocka_unit_test(job_is_listed_when_its_partition_would_let_it_share),
         cmocka_unit_test(jobs_are_suspended_before_others_are_resumed),
         cmocka_unit_test(slice_goes_on_across_reconfigurations),
+        cmocka_unit_test(slice_goes_on_across_restarts),
+        cmocka_unit_test(slice_that_is_over_at_the_start_ends_at_once),
+        cmocka_unit_test(job_that_waits_later_waits_for_a_slice),
         cmocka_unit_test(turn_ends_as_by_scontrol_suspend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
