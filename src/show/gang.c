@@ -2,16 +2,30 @@
 /* The rotation of gang scheduling, as text and as JSON. */
 #include "show/gang.h"
 
+#include <stdio.h>
+
 #include "base/timefmt.h"
 #include "show/show.h"
 
-static bool is_of(const Pb__GangReply *r, uint32_t job, const char *part)
+#define JOB_NAME_MAX 16 /* bytes of a number */
+
+/* Of the partition; NULL: of any. */
+static const Pb__GangMember *find_member(const Pb__GangReply *r, uint32_t job, const char *part)
 {
     for (size_t i = 0; i < r->n_members; i++)
         if (r->members[i]->job_id == job)
-            return !part || str_eq(r->members[i]->partition, part);
-    return false;
+            return !part || str_eq(r->members[i]->partition, part) ? r->members[i] : NULL;
+    return NULL;
 }
+
+/* A controller of an older version gives no name. */
+static const char *job_name(const char *name, uint32_t id, char buf[JOB_NAME_MAX])
+{
+    snprintf(buf, JOB_NAME_MAX, "%u", id);
+    return name ? name : buf;
+}
+
+#define NAME_OF(m) job_name((m)->name, (m)->job_id, (char[JOB_NAME_MAX]){0})
 
 static bool has_slot(const Pb__GangSlot *slot, uint32_t job)
 {
@@ -39,12 +53,12 @@ static void put_slot(const Pb__GangReply *r, size_t n, const char *part, struct 
 {
     bool any = false;
     for (size_t i = 0; i < r->slots[n]->n_job_id; i++) {
-        uint32_t job = r->slots[n]->job_id[i];
-        if (!is_of(r, job, part))
+        const Pb__GangMember *m = find_member(r, r->slots[n]->job_id[i], part);
+        if (!m)
             continue;
         if (!any)
             str_printf(out, "   Slot=%zu%s Jobs=", n, n ? "" : " (now)");
-        str_printf(out, "%s%u", any ? "," : "", job);
+        str_printf(out, "%s%s", any ? "," : "", NAME_OF(m));
         any = true;
     }
     str_puts(out, any ? "\n" : "");
@@ -75,7 +89,7 @@ static void put_partition(const Pb__GangReply *r, const char *part, struct str *
         const Pb__GangMember *m = r->members[i];
         if (!str_eq(m->partition, part))
             continue;
-        str_printf(out, "   JobId=%u JobState=%s", m->job_id, m->runs ? "RUNNING" : "SUSPENDED");
+        str_printf(out, "   JobId=%s JobState=%s", NAME_OF(m), m->runs ? "RUNNING" : "SUSPENDED");
         put_time(out, "RunTime", m->run_sec);
         put_time(out, "SuspendedTime", m->suspended_sec);
         str_printf(out, " Share=%u%% NodeList=%s\n", share_percent(m), m->nodes ? m->nodes : "");
@@ -83,7 +97,7 @@ static void put_partition(const Pb__GangReply *r, const char *part, struct str *
     for (size_t i = 0; i < r->n_alone; i++) {
         const Pb__GangAlone *a = r->alone[i];
         if (str_eq(a->partition, part))
-            str_printf(out, "   JobId=%u NodeList=%s takes no turns: %s\n", a->job_id,
+            str_printf(out, "   JobId=%s NodeList=%s takes no turns: %s\n", NAME_OF(a),
                        a->nodes ? a->nodes : "", a->reason ? a->reason : "");
     }
 }
@@ -148,7 +162,7 @@ json_t *show_gang_json(const Pb__GangReply *r, const char *part)
     for (size_t i = 0; i < r->n_slots; i++) {
         json_t *slot = json_array();
         for (size_t k = 0; k < r->slots[i]->n_job_id; k++)
-            if (is_of(r, r->slots[i]->job_id[k], part))
+            if (find_member(r, r->slots[i]->job_id[k], part))
                 json_array_append_new(slot, json_integer(r->slots[i]->job_id[k]));
         json_array_append_new(slots, slot);
     }
@@ -156,19 +170,20 @@ json_t *show_gang_json(const Pb__GangReply *r, const char *part)
         const Pb__GangMember *m = r->members[i];
         if (part && !str_eq(m->partition, part))
             continue;
-        json_array_append_new(members,
-                              json_pack("{s:I, s:s?, s:b, s:I, s:I, s:i, s:s?}", "job_id",
-                                        (json_int_t)m->job_id, "partition", m->partition, "running",
-                                        m->runs, "run_seconds", (json_int_t)m->run_sec,
-                                        "suspended_seconds", (json_int_t)m->suspended_sec,
-                                        "share_percent", (int)share_percent(m), "nodes", m->nodes));
+        json_array_append_new(
+            members, json_pack("{s:I, s:s, s:s?, s:b, s:I, s:I, s:i, s:s?}", "job_id",
+                               (json_int_t)m->job_id, "job", NAME_OF(m), "partition", m->partition,
+                               "running", m->runs, "run_seconds", (json_int_t)m->run_sec,
+                               "suspended_seconds", (json_int_t)m->suspended_sec, "share_percent",
+                               (int)share_percent(m), "nodes", m->nodes));
     }
     for (size_t i = 0; i < r->n_alone; i++) {
         const Pb__GangAlone *a = r->alone[i];
         if (!part || str_eq(a->partition, part))
-            json_array_append_new(alone, json_pack("{s:I, s:s?, s:s?, s:s?}", "job_id",
-                                                   (json_int_t)a->job_id, "partition", a->partition,
-                                                   "nodes", a->nodes, "reason", a->reason));
+            json_array_append_new(alone,
+                                  json_pack("{s:I, s:s, s:s?, s:s?, s:s?}", "job_id",
+                                            (json_int_t)a->job_id, "job", NAME_OF(a), "partition",
+                                            a->partition, "nodes", a->nodes, "reason", a->reason));
     }
     return json_pack("{s:b, s:I, s:o, s:o, s:o, s:o}", "enabled", r->on, "time_slice_seconds",
                      (json_int_t)r->slice_sec, "next_switch_milliseconds",

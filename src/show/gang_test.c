@@ -17,6 +17,7 @@ static void fill_member(Pb__GangMember *m, uint32_t job, const char *part, int64
 {
     pb__gang_member__init(m);
     m->job_id = job;
+    m->name = job == 9 ? "6_2" : job == 8 ? "8" : "7"; /* job 9 is an element of a job array */
     m->partition = (char *)part;
     m->has_runs = m->runs = job != 8;
     m->has_run_sec = m->has_suspended_sec = true;
@@ -66,8 +67,8 @@ static void text_of_each_partition(void **state)
         "   JobId=8 JobState=SUSPENDED RunTime=00:00:00 SuspendedTime=00:00:00 Share=0% "
         "NodeList=n[1-2]\n"
         "Partition=night SchedulerTimeSlice=30 NextSwitch=3\n"
-        "   Slot=0 (now) Jobs=9\n"
-        "   JobId=9 JobState=RUNNING RunTime=01:01:01 SuspendedTime=00:01:01 Share=98% "
+        "   Slot=0 (now) Jobs=6_2\n"
+        "   JobId=6_2 JobState=RUNNING RunTime=01:01:01 SuspendedTime=00:01:01 Share=98% "
         "NodeList=n[1-2]\n");
     str_clear(&out);
     assert_false(show_gang_text(&r, "idle", &out));
@@ -92,6 +93,7 @@ static void job_without_turns_is_listed(void **state)
     Pb__GangReply r = PB__GANG_REPLY__INIT;
     (void)state;
     one.job_id = 4;
+    one.name = (char *)"3_1";
     one.partition = (char *)"day";
     one.nodes = (char *)"n3";
     one.reason = (char *)"GangDevices=no";
@@ -99,13 +101,15 @@ static void job_without_turns_is_listed(void **state)
     r.alone = list;
     r.n_alone = 1;
     assert_true(show_gang_text(&r, "day", &out));
-    assert_string_equal(str_cstr(&out), "Partition=day SchedulerTimeSlice=30 NextSwitch=None\n"
-                                        "   JobId=4 NodeList=n3 takes no turns: GangDevices=no\n");
+    assert_string_equal(str_cstr(&out),
+                        "Partition=day SchedulerTimeSlice=30 NextSwitch=None\n"
+                        "   JobId=3_1 NodeList=n3 takes no turns: GangDevices=no\n");
     assert_false(show_gang_text(&r, "dusk", &out));
     json_t *all = show_gang_json(&r, NULL), *jobs = json_object_get(all, "jobs_without_turns");
     assert_int_equal(json_array_size(jobs), 1);
     const json_t *job = json_array_get(jobs, 0);
     assert_int_equal(json_integer_value(json_object_get(job, "job_id")), 4);
+    assert_string_equal(json_string_value(json_object_get(job, "job")), "3_1");
     assert_string_equal(json_string_value(json_object_get(job, "reason")), "GangDevices=no");
     json_decref(all);
 }
@@ -118,6 +122,7 @@ static void json_says_the_same(void **state)
     assert_int_equal(json_array_size(jobs), 2);
     const json_t *job = json_array_get(jobs, 0);
     assert_int_equal(json_integer_value(json_object_get(job, "job_id")), 7);
+    assert_string_equal(json_string_value(json_object_get(job, "job")), "7");
     assert_int_equal(json_integer_value(json_object_get(job, "run_seconds")), 90);
     assert_int_equal(json_integer_value(json_object_get(job, "suspended_seconds")), 30);
     assert_int_equal(json_integer_value(json_object_get(job, "share_percent")), 75);

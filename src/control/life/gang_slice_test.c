@@ -508,6 +508,7 @@ static void set_is_listed_with_all_of_its_nodes(void **state)
     assert_int_equal(gang->n_members, 1);
     assert_int_equal(gang->n_alone, 0);
     assert_string_equal(gang->members[0]->nodes, "n[1-5]");
+    assert_string_equal(gang->members[0]->name, "1");
     fixture_free(f);
 }
 
@@ -540,6 +541,27 @@ static void job_is_listed_when_its_partition_would_let_it_share(void **state)
     fixture_free(f);
 }
 
+/* As squeue names them. */
+static void elements_of_an_array_are_listed_by_their_names(void **state)
+{
+    struct fixture *f = fixture_new_up(ONE, 5);
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    s.has_min_nodes = true;
+    s.min_nodes = 5;
+    s.array_inx = (char *)"3,5";
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 1);
+    fixture_turn(f);
+    const Pb__GangReply *gang = list_members(f, &arena);
+    assert_int_equal(gang->n_members, 2);
+    assert_string_equal(gang->members[0]->name, "1_3");
+    assert_string_equal(gang->members[1]->name, "1_5");
+    assert_int_not_equal(gang->members[0]->job_id, gang->members[1]->job_id);
+    fixture_free(f);
+}
+
 /* So that a partition without such jobs is told from one that does not exist. */
 static void all_partitions_are_named(void **state)
 {
@@ -559,6 +581,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_partitions_are_named),
+        cmocka_unit_test(elements_of_an_array_are_listed_by_their_names),
         cmocka_unit_test(active_set_has_those_that_run_now),
         cmocka_unit_test(timeslicer_acts_when_a_job_waits),
         cmocka_unit_test(queue_of_each_slice),

@@ -2,6 +2,7 @@
 /* The rotations of gang scheduling, for scontrol show gang and sluice gang. */
 #include "base/hostlist.h"
 #include "base/pb.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/internal.h"
 #include "control/life/gang.h"
@@ -33,7 +34,8 @@ static Pb__GangMember *describe_member(struct control *c, const struct rotation_
     const struct job *j = cluster_find_job(c->cluster, m->id);
     Pb__GangMember *out = arena_alloc(arena, sizeof(*out));
     pb__gang_member__init(out);
-    out->job_id = m->id;
+    out->job_id = job_set_id(j);
+    out->name = arena_strdup(arena, NAMED_SET_TEXT(j));
     out->partition = j->part ? (char *)j->part->conf.name : NULL;
     int64_t since_sec = control_wall(c) - attempt_of(j)->start_at;
     bool stands = j->state == PB__JOB_STATE__SUSPENDED;
@@ -72,6 +74,7 @@ static void list_alone(struct control *c, const struct caller *who, Pb__GangRepl
         Pb__GangAlone *out = arena_alloc(arena, sizeof(*out));
         pb__gang_alone__init(out);
         out->job_id = job_set_id(j);
+        out->name = arena_strdup(arena, NAMED_SET_TEXT(j));
         out->partition = (char *)j->part->conf.name;
         out->nodes = format_nodes(c, j, arena);
         out->reason = (char *)why;
@@ -149,7 +152,8 @@ static Pb__GangSlot *describe_slot(struct control *c, const struct caller *who,
     vec_foreach (&rotations->all, r)
         vec_foreach (&r->members, m)
             if (m->runs && is_member_shown(c, who, m))
-                slot->job_id[slot->n_job_id++] = m->id;
+                slot->job_id[slot->n_job_id++] =
+                    job_set_id(cluster_find_job(c->cluster, m->id));
     return slot;
 }
 
