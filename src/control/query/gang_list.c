@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rotations of gang scheduling, for scontrol show gang and sluice gang. */
+#include "control/query/gang_list.h"
+
 #include "base/hostlist.h"
 #include "base/pb.h"
 #include "control/core/named.h"
@@ -8,7 +9,6 @@
 #include "control/life/gang.h"
 #include "control/life/gang_members.h"
 #include "control/life/schedule.h"
-#include "proto/gang.pb-c.h"
 
 #define SLOTS_MOST 64 /* that are foreseen */
 
@@ -152,8 +152,7 @@ static Pb__GangSlot *describe_slot(struct control *c, const struct caller *who,
     vec_foreach (&rotations->all, r)
         vec_foreach (&r->members, m)
             if (m->runs && is_member_shown(c, who, m))
-                slot->job_id[slot->n_job_id++] =
-                    job_set_id(cluster_find_job(c->cluster, m->id));
+                slot->job_id[slot->n_job_id++] = job_set_id(cluster_find_job(c->cluster, m->id));
     return slot;
 }
 
@@ -193,23 +192,30 @@ static void list_partitions(const struct control *c, Pb__GangReply *reply, struc
         reply->partitions[reply->n_partitions++] = arena_strdup(arena, (*part)->conf.name);
 }
 
+void gang_list_describe(struct control *c, const struct caller *who, Pb__GangReply *reply,
+                        struct arena *arena)
+{
+    struct rotations rotations;
+    pb__gang_reply__init(reply);
+    rotations_open(c, &rotations);
+    SET(reply, on, c->conf->gang);
+    SET(reply, slice_sec, c->conf->scheduler_time_slice_sec);
+    int64_t left_ms = c->gang->switch_ms - control_mono(c);
+    if (c->gang->switch_ms)
+        SET(reply, switch_ms, left_ms > 0 ? left_ms : 0);
+    list_members(c, who, &rotations, reply, arena);
+    foresee_slots(c, who, &rotations, reply, arena);
+    rotations_close(&rotations);
+    list_alone(c, who, reply, arena);
+    list_partitions(c, reply, arena);
+}
+
 void control_list_gang(struct control *c, uint64_t call, const struct caller *who,
                        const Pb__Empty *r)
 {
     _cleanup_arena_ struct arena arena;
-    struct rotations rotations;
-    Pb__GangReply reply = PB__GANG_REPLY__INIT;
+    Pb__GangReply reply;
     arena_init(&arena, 0);
-    rotations_open(c, &rotations);
-    SET(&reply, on, c->conf->gang);
-    SET(&reply, slice_sec, c->conf->scheduler_time_slice_sec);
-    int64_t left_ms = c->gang->switch_ms - control_mono(c);
-    if (c->gang->switch_ms)
-        SET(&reply, switch_ms, left_ms > 0 ? left_ms : 0);
-    list_members(c, who, &rotations, &reply, &arena);
-    foresee_slots(c, who, &rotations, &reply, &arena);
-    rotations_close(&rotations);
-    list_alone(c, who, &reply, &arena);
-    list_partitions(c, &reply, &arena);
+    gang_list_describe(c, who, &reply, &arena);
     c->env->reply(c->env->ctx, call, &reply.base);
 }

@@ -225,6 +225,7 @@ void sim_check_turn(struct sim *s)
         s->c->list_due = NULL;
     }
     sim_turn_check(s);
+    sim_turn_check_list(s);
     uint64_t every =
         s->options.check_every ? s->options.check_every : 1 + (s->nodes.len + s->clients.len) / 10;
     if (s->result->turns % every != 0)
