@@ -400,30 +400,97 @@ static void warn_bases(struct shape *s)
                       (unsigned long long)layer->count);
 }
 
-/* The lowest layers are the blocks, where the cluster has blocks. */
-static int check_topology(struct shape *s, struct err *err)
+/* --- the same layout as a network --------------------------------------------------------------
+ */
+
+/* Sets 'same' of each layer that has the nodes of so many consecutive blocks, as the planner joins
+ * them: from the first block on. Returns a block whose nodes no layer has, or NULL. */
+static const struct conf_switch *mark_groups(const struct shape *s, const struct conf_network *net,
+                                             size_t count, bool *same)
 {
-    if (!s->h->topology)
-        return 0;
-    const struct conf *c = s->l->conf;
-    const struct conf_network *net = &c->networks.data[conf_network_index(c, s->h->topology)];
-    if (net->kind != CONF_TOPO_BLOCK) {
-        conf_warn(s->l, get_hres_place(s->h),
-                  "resource %s: topology %s is ignored, the network %s has no blocks", s->h->name,
-                  s->h->topology, net->name);
-        return 0;
+    const struct conf_switch *missing = NULL;
+    _cleanup_bitset_ struct bitset *nodes = bitset_new(s->l->conf->nodes.len);
+    for (size_t first = 0; first < net->switches.len; first += count) {
+        bool found = false;
+        bitset_zero(nodes);
+        for (size_t i = first; i < first + count && i < net->switches.len; i++)
+            bitset_or(nodes, net->switches.data[i].node_set);
+        for (size_t i = 0; i < s->h->layers.len; i++)
+            if (bitset_equal(s->h->layers.data[i].node_set, nodes))
+                same[i] = found = true;
+        if (!found && !missing && !bitset_empty(nodes))
+            missing = &net->switches.data[first];
     }
+    return missing;
+}
+
+static void format_sizes(const struct conf_network *net, struct str *out)
+{
+    vec_foreach (&net->block_sizes, size)
+        str_printf(out, "%s%u", out->len ? "," : "", *size);
+}
+
+/* Layers are blocks, groups of blocks that BlockSizes joins, or all nodes. */
+static int check_layers(struct shape *s, const struct conf_network *net, const bool *lowest,
+                        const bool *same, struct err *err)
+{
+    _cleanup_str_ struct str sizes = STR_INIT;
+    format_sizes(net, &sizes);
     for (size_t i = 0; i < s->h->layers.len; i++) {
         const struct conf_hres_layer *layer = &s->h->layers.data[i];
-        bool found = s->of[i].level > 0;
-        vec_foreach (&net->switches, block)
-            found = found || bitset_equal(block->node_set, layer->node_set);
-        if (!found)
+        if (s->of[i].level == 0 && !lowest[i])
             return conf_fail(place_of_layer(layer), err,
                              "resource %s: no block of topology %s has the nodes %s: the lowest "
                              "layers must be its blocks",
                              s->h->name, s->h->topology, layer->nodes);
+        if (s->of[i].parent && !same[i])
+            return conf_fail(
+                place_of_layer(layer), err,
+                "resource %s: topology %s does not join blocks to the nodes %s: layers "
+                "above the blocks must be those of BlockSizes=%s, and one with all "
+                "nodes",
+                s->h->name, s->h->topology, layer->nodes, str_cstr(&sizes));
     }
+    return 0;
+}
+
+static int check_layout(struct shape *s, const struct conf_network *net, struct err *err)
+{
+    _cleanup_free_ bool *lowest = mem_new_array(bool, s->h->layers.len),
+                        *same = mem_new_array(bool, s->h->layers.len);
+    const struct conf_switch *missing = mark_groups(s, net, 1, lowest);
+    memcpy(same, lowest, s->h->layers.len * sizeof(*same));
+    for (size_t i = 1; i < net->block_sizes.len; i++)
+        mark_groups(s, net, net->block_sizes.data[i] / net->block_sizes.data[0], same);
+    int rc = check_layers(s, net, lowest, same, err);
+    if (rc != 0 || !missing)
+        return rc;
+    return conf_fail(get_hres_place(s->h), err,
+                     "resource %s: no layer has the nodes of block %s of topology %s", s->h->name,
+                     missing->name, s->h->topology);
+}
+
+/* topology.conf gives its topology no name: any one means that. The sample of Slurm's guide names a
+ * topology that clusters without blocks do not have. */
+static int check_topology(struct shape *s, struct err *err)
+{
+    const struct conf *c = s->l->conf;
+    if (!s->h->topology)
+        return 0;
+    bool is_named = conf_topo_has_names(c), any = false;
+    long found = is_named ? conf_find_network(c, s->h->topology) : c->default_network;
+    vec_foreach (&c->networks, net)
+        any = any || net->kind == CONF_TOPO_BLOCK;
+    if (found >= 0 && c->networks.data[found].kind == CONF_TOPO_BLOCK)
+        return check_layout(s, &c->networks.data[found], err);
+    if (is_named && (any || found >= 0))
+        return conf_fail(get_hres_place(s->h), err,
+                         found >= 0 ? "resource %s: topology %s of topology.yaml has no blocks"
+                                    : "resource %s: unknown topology '%s': see topology.yaml",
+                         s->h->name, s->h->topology);
+    conf_warn(s->l, get_hres_place(s->h),
+              "resource %s: topology %s is ignored, the cluster has no blocks", s->h->name,
+              s->h->topology);
     return 0;
 }
 

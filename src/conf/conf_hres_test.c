@@ -31,6 +31,21 @@ static void show(const struct conf *c, struct str *out)
     }
 }
 
+/* Four blocks of two nodes, and two of four. */
+#define BLOCKS                                                                                     \
+    H "TopologyPlugin=topology/block\nTopologyConf=1 BlockName=b1 Nodes=n[1-2]\n"                  \
+      "TopologyConf=1 BlockName=b2 Nodes=n[3-4]\nTopologyConf=1 BlockName=b3 Nodes=n[5-6]\n"       \
+      "TopologyConf=1 BlockName=b4 Nodes=n[7-8]\nTopologyConf=1 BlockSizes=2,4\n" R                \
+      "Mode=MODE_3 Topology=t\n"
+#define PAIRS                                                                                      \
+    R "Nodes=n[1-2] Count=1\n" R "Nodes=n[3-4] Count=1\n" R "Nodes=n[5-6] Count=1\n" R             \
+      "Nodes=n[7-8] Count=1\n"
+/* As topology.yaml has them. */
+#define YAML                                                                                       \
+    H "TopologyConf=switches:tree:default\nTopologyConf=1 SwitchName=s Nodes=n[1-8]\n"             \
+      "TopologyConf=blocks:block\nTopologyConf=1 BlockName=b1 Nodes=n[1-4]\n"                      \
+      "TopologyConf=1 BlockName=b2 Nodes=n[5-8]\n"
+
 static void refused_lines(void **state)
 {
     static const struct test_refusal v[] = {
@@ -68,6 +83,23 @@ static void refused_lines(void **state)
            "TopologyConf=1 BlockName=b2 Nodes=n[5-8]\n" R "Mode=MODE_3 Topology=t\n" R
            "Nodes=n[1-8] Count=1\n" R "Nodes=n[1-3] Count=1\n" R "Nodes=n[4-8] Count=1\n",
          "t.conf:8: ", "no block of topology t has the nodes n[1-3]"},
+        {BLOCKS R "Nodes=n[1-8] Count=1\n" R "Nodes=n[1-4] Count=1\n" R "Nodes=n[5-8] Count=1\n",
+         "t.conf:11: ", "no block of topology t has the nodes n[1-4]"},
+        {BLOCKS R "Nodes=n[1-8] Count=1\n" R "Nodes=n[1,2,5,6] Count=1\n" R
+                  "Nodes=n[3,4,7,8] Count=1\n" PAIRS,
+         "t.conf:11: ",
+         "topology t does not join blocks to the nodes n[1-2,5-6]: layers above the "
+         "blocks must be those of BlockSizes=2,4"},
+        {BLOCKS R "Nodes=n[1-6] Count=1\n" R "Nodes=n[1-2] Count=1\n" R "Nodes=n[3-4] Count=1\n" R
+                  "Nodes=n[5-6] Count=1\n",
+         "t.conf:9: ", "no layer has the nodes of block b4 of topology t"},
+        {YAML R "Mode=MODE_3 Topology=gone\n" R "Nodes=n[1-8] Count=1\n",
+         "t.conf:8: ", "unknown topology 'gone': see topology.yaml"},
+        {YAML R "Mode=MODE_3 Topology=switches\n" R "Nodes=n[1-8] Count=1\n",
+         "t.conf:8: ", "topology switches of topology.yaml has no blocks"},
+        {YAML R "Mode=MODE_3 Topology=blocks\n" R "Nodes=n[1-8] Count=1\n" R
+                "Nodes=n[1-2] Count=1\n" R "Nodes=n[3-8] Count=1\n",
+         "t.conf:10: ", "no block of topology blocks has the nodes n[1-2]"},
     };
     (void)state;
     test_refused(v, COUNT(v));
@@ -88,6 +120,11 @@ static void warned_lines(void **state)
         H "TopologyPlugin=topology/block\nTopologyConf=1 BlockName=b1 Nodes=n[1-4]\n"
           "TopologyConf=1 BlockName=b2 Nodes=n[5-8]\n" R "Mode=MODE_3 Topology=t\n" R
           "Nodes=n[1-8] Count=1\n" R "Nodes=n[1-4] Count=1\n" R "Nodes=n[5-8] Count=1\n",
+        BLOCKS R "Nodes=n[1-8] Count=1\n" R "Nodes=n[1-4] Count=1\n" R
+                 "Nodes=n[5-8] Count=1\n" PAIRS,
+        BLOCKS R "Nodes=n[1-8] Count=1\n" PAIRS,
+        YAML R "Mode=MODE_3 Topology=blocks\n" R "Nodes=n[1-8] Count=1\n" R
+               "Nodes=n[1-4] Count=1\n" R "Nodes=n[5-8] Count=1\n",
     };
     (void)state;
     test_warned(v, COUNT(v));

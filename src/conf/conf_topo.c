@@ -486,6 +486,11 @@ long conf_find_network(const struct conf *c, const char *name)
     return -1;
 }
 
+bool conf_topo_has_names(const struct conf *c)
+{
+    return c->networks.len > 1 || !str_eq(c->networks.data[0].name, DEFAULT_NAME);
+}
+
 uint32_t conf_network_index(const struct conf *c, const char *name)
 {
     long found = name && *name ? conf_find_network(c, name) : -1;

@@ -69,6 +69,8 @@ struct conf_network {
 
 /* Its index in conf->networks; -1: there is none of that name. */
 long conf_find_network(const struct conf *c, const char *name);
+/* Whether the networks have names, by topology.yaml. */
+bool conf_topo_has_names(const struct conf *c);
 /* The index of the network of that name, or of the cluster's default if it is NULL or unknown. */
 uint32_t conf_network_index(const struct conf *c, const char *name);
 /* The cluster's default network. */
