@@ -121,6 +121,8 @@ char *license_name_pool(const struct cluster *c, const struct license_need *need
     _cleanup_str_ struct str text = STR_INIT;
     if (!l || !l->nodes)
         return mem_printf("license:%s", need->name);
+    if (l->conf) /* also with nodes that do not exist: so users and operators name it */
+        return mem_printf("license:%s(%s)", need->name, l->conf->nodes);
     bitset_foreach (l->nodes, i)
         hostlist_push(list, c->nodes.data[i]->name);
     hostlist_format(list, &text);

@@ -358,9 +358,37 @@ static void layer_with_too_little_is_not_named_beside_one_with_enough(void **sta
     }
 }
 
+/* Dynamic nodes, and those that slurm.conf does not have any more, belong to a layer's name. */
+static void layer_is_named_with_nodes_that_do_not_exist(void **state)
+{
+    static const struct {
+        const char *words, *rule, *resource;
+    } cases[] = {{"w=n1 L=flat:5", "licenses", "license:flat(n[1-8])"},
+                 {"w=n1 L=flat:9", "too_few", "license:flat(n[1-8])"},
+                 {"w=n3 L=debugger:2", "licenses", "license:debugger(n[3-4,9])"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cluster *c = test_cluster(
+            CONS "MaxNodeCount=20\nNodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL\n"
+                 "HresConf=flat Mode=MODE_2\nHresConf=flat Nodes=n[1-8] Count=8\n"
+                 "HresConf=debugger Mode=MODE_1\nHresConf=debugger Nodes=n[3-4,9] Count=2\n");
+        struct why *w;
+        test_up(c);
+        run_endless(c, 1, "L=flat:6", "n2:1");
+        run_endless(c, 2, "L=debugger:1", "n4:1");
+        test_queue_job(c, 3, cases[i].words);
+        const Pb__WhyReply *m = test_ask_why(c, 3, NOW, &w);
+        assert_string_equal(m->rule, cases[i].rule);
+        assert_string_equal(m->resource, cases[i].resource);
+        why_free(w);
+        test_cluster_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layer_is_named_with_nodes_that_do_not_exist),
         cmocka_unit_test(each_reason_of_a_gate_has_its_rule),
         cmocka_unit_test(the_planner_finds_the_rule),
         cmocka_unit_test(a_removed_partition_is_told_from_one_that_is_down),
