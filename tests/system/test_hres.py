@@ -188,7 +188,8 @@ def test_an_alternative_that_never_fits(hres):
 
 
 def test_arrays_sets_and_test_only(hres):
-    """HRES-40, HRES-50: elements of an array take turns; one component of a set may use layers; --test-only reckons with what running jobs hold."""
+    """HRES-40, HRES-50: elements of an array take turns; one component of a set may use layers; --test-only refuses nothing for what running jobs hold, and
+    estimates a start behind them."""
     array = job(hres, "-a", "0-3", "-L", "flat:6", "-w", "n1", "-t", "10")
     eventually(lambda: used(hres, "flat").get("n[1-2]") == 12, "two elements run")
     waiting = hres.run(["squeue", "-h", "-t", "PD", "-r", "-o", "%r", "-j", str(array)]).ok().split()
