@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launch/messages.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <unistd.h>
@@ -43,7 +44,12 @@ static bool stderr_takes_bytes(int wait_ms)
 {
     struct pollfd to = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-    return poll(&to, 1, wait_ms) != 0;
+    int count;
+
+    do
+        count = poll(&to, 1, wait_ms);
+    while (count < 0 && errno == EINTR);
+    return count != 0;
 }
 
 /* Whoever does not read gets the first lines, and how many more there were. */
@@ -74,17 +80,17 @@ void messages_write(const struct str *lines, const char *end)
         path_write_all(STDERR_FILENO, lines->data, lines->len);
 }
 
-/* For at most wait_ms, a pipe's room at a time. */
-static void write_while_taken(const struct str *rest, int64_t wait_ms)
+/* As much at a time as a pipe that takes bytes takes without blocking. */
+void messages_write_within(const struct str *lines, int64_t wait_ms)
 {
     int64_t end_ms = loop_mono_ms() + wait_ms;
 
-    for (size_t done = 0; done < rest->len;) {
-        size_t len = rest->len - done < PIPE_BUF ? rest->len - done : PIPE_BUF;
+    for (size_t done = 0; done < lines->len;) {
+        size_t len = lines->len - done < PIPE_BUF ? lines->len - done : PIPE_BUF;
         int64_t left_ms = end_ms - loop_mono_ms();
 
         if (!stderr_takes_bytes(left_ms > 0 ? (int)left_ms : 0) ||
-            path_write_all(STDERR_FILENO, rest->data + done, len) < 0)
+            path_write_all(STDERR_FILENO, lines->data + done, len) < 0)
             return;
         done += len;
     }
@@ -101,5 +107,5 @@ void messages_finish(int64_t wait_ms)
     if (wait_ms < 0)
         path_write_all(STDERR_FILENO, rest.data, rest.len);
     else
-        write_while_taken(&rest, wait_ms);
+        messages_write_within(&rest, wait_ms);
 }

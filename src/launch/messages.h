@@ -20,6 +20,9 @@ void messages_queue(struct loop *l, const char *program, const struct sink_event
  * line tells how many were lost. */
 void messages_write(const struct str *lines, const char *end);
 
+/* The lines of a process that is about to exit, for which it waits at most wait_ms. */
+void messages_write_within(const struct str *lines, int64_t wait_ms);
+
 void messages_hurry(void);     /* a line that stderr does not take at once is lost from now on */
 bool messages_are_empty(void); /* no line waits that is worth waiting for */
 void messages_forget(void);    /* waiting lines are another process's; stderr is another file */

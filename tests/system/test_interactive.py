@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Interactive work: salloc's shell as a step on the job's first node, and programs that are looked for before a launch. X-33."""
+import os
 import re
 
 import pytest
@@ -58,6 +59,32 @@ def test_what_its_steps_count_is_the_job(cluster):
 
 def test_salloc_with_a_command_runs_it_here(cluster):
     assert cluster.run(["salloc", "sh", "-c", "echo ${SLURMD_NODENAME:-here}"]).ok() == "here"
+
+
+@pytest.mark.parametrize("line", ["salloc --no-shell -J unread", "salloc -J unread touch ran", "salloc -J unread /no/such/program"])
+def test_messages_that_nobody_reads_do_not_block_salloc(cluster, line):
+    """Standard error is a full pipe: the command runs, the allocation is released, and salloc ends. What was in the pipe before is intact."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    full = 0
+    try:
+        while True:
+            full += os.write(writer, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    ran = cluster.work / "ran"
+    ran.unlink(missing_ok=True)
+    try:
+        done = cluster.popen(line, stderr=writer)
+        os.close(writer)
+        assert done.wait(60) == ("/no/such" in line)
+        assert ran.exists() == ("ran" in line)
+        if "--no-shell" in line:
+            cluster.run("scancel -n unread").ok()
+        eventually(lambda: cluster.run("squeue -h -n unread").ok() == "", "the allocation is released")
+        assert len(os.read(reader, 2 * full)) == full
+    finally:
+        os.close(reader)
 
 
 def test_options_of_the_interactive_step(make_cluster):

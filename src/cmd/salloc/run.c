@@ -19,6 +19,7 @@
 #include "cmd/salloc/session.h"
 #include "launch/alloc.h"
 #include "launch/jobenv.h"
+#include "launch/messages.h"
 #include "rpc/client.h"
 
 #define BELL_AFTER_MS 10000
@@ -62,8 +63,20 @@ static void print_message(const struct run *run, int level, const char *fmt, ...
     str_vprintf(&line, fmt, ap);
     va_end(ap);
     str_putc(&line, '\n');
-    path_write_all(STDERR_FILENO, line.data, line.len);
+    messages_write(&line, "\n");
     str_done(&line);
+}
+
+/* Messages that nobody reads end neither the command nor the allocation. */
+static void on_messages_drained(void *ctx)
+{
+    (void)ctx;
+}
+
+static void on_messages_broken(void *ctx, const struct err *why)
+{
+    (void)ctx;
+    (void)why;
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -425,6 +438,9 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
                                   .on_lost = on_lost,
                                   .ctx = &run};
 
+    messages_queue(
+        run.loop, "salloc",
+        &(struct sink_events){.on_drained = on_messages_drained, .on_broken = on_messages_broken});
     if (options->verbose > 0)
         rpc_on_backoff(tell_backoff);
     if (!options->no_shell && isatty(STDIN_FILENO))
@@ -444,6 +460,7 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     run.alloc = alloc_start(run.loop, conf, &run.ask,
                             options->immediate_ms > 0 ? options->immediate_ms : -1, &events);
     loop_run(run.loop);
+    messages_finish(SESSION_LAST_WORDS_MS);
     alloc_free(run.alloc);
     if (run.watch != NULL)
         rpc_async_drop(run.watch);

@@ -3,13 +3,14 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+#include "launch/messages.h"
 
 struct session {
     struct loop *loop;
@@ -86,7 +87,9 @@ static _Noreturn void become_command(const struct session_options *o, const sigs
         what = o->work_dir;
     else
         run_command(o);
-    fprintf(stderr, "salloc: error: Unable to run the command: %s: %s\n", what, strerror(errno));
+    _cleanup_str_ struct str line = STR_INIT;
+    str_printf(&line, "salloc: error: Unable to run the command: %s: %s\n", what, strerror(errno));
+    messages_write_within(&line, SESSION_LAST_WORDS_MS);
     _exit(1);
 }
 

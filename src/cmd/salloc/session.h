@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "loop/loop.h"
 
+#define SESSION_LAST_WORDS_MS 2000 /* how long a message may wait for a reader at the end */
+
 typedef void session_end_fn(void *ctx, int wait_status);
 
 struct session;
