@@ -97,6 +97,25 @@ def test_completion_records_are_written_as_slurm_writes_them(make_cluster):
     eventually(lambda: file.read_text().count("JobState=COMPLETED") == 2, "it goes on")
 
 
+def test_a_cancelled_requeue_leaves_a_record_of_the_end(make_cluster):
+    """The job ends to be queued again, and is cancelled while its epilog runs: CANCELLED is the last record, and the log says who did it."""
+    c = make_cluster(nodes=2, start=False)
+    epilog, go, file = (c.dir / name for name in ("epilog", "go", "jobs.log"))
+    epilog.write_text(f"#!/bin/sh\nwhile [ ! -e {go} ]; do sleep 0.05; done\n")
+    epilog.chmod(0o755)
+    c.conf_file.write_text(c.conf_file.read_text() + f"JobCompType=jobcomp/filetxt\nJobCompLoc={file}\nEpilog={epilog}\n")
+    c.start()
+    job = c.sbatch(wrap="sleep 600", user=OTHER)
+    c.wait_state(job, "RUNNING")
+    c.run(f"scontrol requeue {job}").ok()
+    eventually(lambda: file.exists() and "JobState=REQUEUED" in file.read_text(), "the first run has ended")
+    c.run(f"scancel {job}", user=OTHER).ok()
+    said(c, f"job {job} cancelled: user={OTHER}({UID}) by={OTHER}({UID}) nodes=n1")
+    go.touch()
+    assert c.wait(job)["JobState"] == "CANCELLED"
+    eventually(lambda: re.findall("JobState=([A-Z]+)", file.read_text()) == ["REQUEUED", "CANCELLED"], lambda: file.read_text())
+
+
 def test_a_program_is_run_for_each_completion_record(make_cluster):
     """JobCompType=jobcomp/script: Slurm's variables, as SlurmUser; a program that fails is told in the log."""
     c = make_cluster(nodes=1, start=False)

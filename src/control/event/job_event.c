@@ -148,11 +148,8 @@ static enum job_event event_of(const struct transition *t)
     }
 }
 
-void job_event_log(struct control *c, const struct transition *t)
+static void log_event(struct control *c, const struct job *j, enum job_event event, const char *why)
 {
-    const struct job *j = t->job;
-    enum job_event event = event_of(t);
-    const char *why = event == JOB_EVENT_CANCELLED ? NULL : t->detail; /* it is the word */
     _cleanup_str_ struct str out = STR_INIT;
     str_puts(&out, "job ");
     put_id(j, &out);
@@ -162,6 +159,13 @@ void job_event_log(struct control *c, const struct transition *t)
     if (why)
         str_printf(&out, " (%s)", why);
     c->env->log(c->env->ctx, LOG_LVL_INFO, "control", str_cstr(&out));
+}
+
+void job_event_log(struct control *c, const struct transition *t)
+{
+    enum job_event event = event_of(t);
+    const char *why = event == JOB_EVENT_CANCELLED ? NULL : t->detail; /* it is the word */
+    log_event(c, t->job, event, why);
 }
 
 void job_event_requeue_requested(struct control *c, const struct job *j, uint32_t uid)
@@ -197,9 +201,8 @@ static char *format_resources(const struct job *j, struct arena *arena)
                         (unsigned)attempt_of(j)->alloc.len);
 }
 
-void job_event_record(struct control *c, const struct transition *t)
+static void record_end(struct control *c, const struct job *j)
 {
-    const struct job *j = t->job;
     if (!c->env->job_ended || str_eq(c->conf->job_comp_type, "jobcomp/none"))
         return;
     _cleanup_arena_ struct arena arena;
@@ -222,6 +225,17 @@ void job_event_record(struct control *c, const struct transition *t)
     };
     c->env->job_ended(c->env->ctx, &end);
     control_debug(c, job_comp, "job %u: the completion record is queued", j->id);
+}
+
+void job_event_record(struct control *c, const struct transition *t)
+{
+    record_end(c, t->job);
+}
+
+void job_event_requeue_withdrawn(struct control *c, const struct job *j)
+{
+    log_event(c, j, JOB_EVENT_CANCELLED, NULL);
+    record_end(c, j);
 }
 
 /* --- DebugFlags ----------------------------------------------------------------------------------

@@ -14,6 +14,9 @@ enum job_event {
 
 /* A request to queue the job again, of this user. */
 void job_event_requeue_requested(struct control *c, const struct job *j, uint32_t uid);
+/* A cancellation keeps a job that has ended away from the queue: a line of the log, and a
+ * completion record behind that of the state REQUEUED. */
+void job_event_requeue_withdrawn(struct control *c, const struct job *j);
 /* "after NodeDown on n1": what the log says of the attempt that a requeue is about to forget. The
  * caller frees it. */
 char *job_event_describe_attempt(const struct control *c, const struct job *j);

@@ -6,6 +6,7 @@
 #include "cluster/job/job_set_text.h"
 #include "conf/conf_sets.h"
 #include "control/core/named.h"
+#include "control/event/job_event.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
@@ -116,6 +117,7 @@ static void keep_away(struct control *c, struct job *j, uint32_t cancelled_by)
     attempt_make(j)->requeue_after = false;
     attempt_make(j)->cancelled_by = cancelled_by;
     job_touch(c->cluster, j);
+    job_event_requeue_withdrawn(c, j);
     finish_answer_waiters(c, j);
 }
 
