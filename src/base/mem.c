@@ -2,14 +2,46 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+
+static char *append_text(char *at, const char *text)
+{
+    size_t len = strlen(text);
+    memcpy(at, text, len);
+    return at + len;
+}
+
+static char *append_number(char *at, uint64_t number)
+{
+    if (number > 9)
+        at = append_number(at, number / 10);
+    *at = (char)('0' + number % 10);
+    return at + 1;
+}
+
+/* A soft limit of this process that may be the reason. */
+static char *append_limit(char *at, int resource, const char *name, const char *option)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return at;
+    at = append_text(append_text(at, ": "), name);
+    at = append_number(append_text(at, " is "), limit.rlim_cur / 1024);
+    at = append_text(append_text(at, " KiB, raise it with 'ulimit "), option);
+    return append_text(at, "'");
+}
 
 /* No allocation and no stdio here: there is nothing left to allocate from. */
 static _Noreturn void out_of_memory(void)
 {
-    static const char message[] = "fatal: out of memory\n";
-    ssize_t ignored = write(STDERR_FILENO, message, sizeof(message) - 1);
+    char message[256], *at = append_text(message, "fatal: out of memory");
+    at = append_limit(at, RLIMIT_DATA, "RLIMIT_DATA", "-d");
+    at = append_limit(at, RLIMIT_AS, "RLIMIT_AS", "-v");
+    at = append_text(at, "\n");
+    ssize_t ignored = write(STDERR_FILENO, message, (size_t)(at - message));
     (void)ignored;
     abort();
 }

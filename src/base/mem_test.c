@@ -19,16 +19,17 @@ const char *__asan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
-/* Out of memory: a message and SIGABRT, in a child. */
-static void exhaustion_aborts_with_a_message(void **state)
+/* Out of memory: a message and SIGABRT, in a child that may have 'data' bytes. */
+static void exhaust_below_a_limit(rlim_t data, const char *message)
 {
     int out[2];
     assert_int_equal(pipe(out), 0);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        struct rlimit none = {0};
+        struct rlimit none = {0}, some = {data, RLIM_INFINITY};
         setrlimit(RLIMIT_CORE, &none);
+        setrlimit(RLIMIT_DATA, &some);
         signal(SIGABRT, SIG_DFL);
         dup2(out[1], STDERR_FILENO);
         volatile size_t huge = SIZE_MAX / 4;
@@ -40,11 +41,22 @@ static void exhaustion_aborts_with_a_message(void **state)
     size_t len = 0;
     for (ssize_t n; (n = read(out[0], text + len, sizeof(text) - 1 - len)) > 0;)
         len += (size_t)n;
-    assert_non_null(strstr(text, "fatal: out of memory\n"));
+    assert_non_null(strstr(text, message));
     close(out[0]);
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+static void exhaustion_aborts_with_a_message(void **state)
+{
+    exhaust_below_a_limit(RLIM_INFINITY, "fatal: out of memory\n");
+}
+
+static void the_message_names_a_limit(void **state)
+{
+    exhaust_below_a_limit(UINT64_C(1) << 40, "fatal: out of memory: RLIMIT_DATA is 1073741824 KiB, "
+                                             "raise it with 'ulimit -d'\n");
 }
 
 static void null_gives_null(void **state)
@@ -104,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exhaustion_aborts_with_a_message),
+        cmocka_unit_test(the_message_names_a_limit),
         cmocka_unit_test(null_gives_null),
         cmocka_unit_test(nothing_is_still_something),
         cmocka_unit_test(copies),
