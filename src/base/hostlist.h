@@ -29,6 +29,9 @@ void hostlist_freep(struct hostlist **h);
 /* A new list from an expression ("" is the empty list). Fails with -ERR_PARSE (err names the
  * offending part and its column) or -ERR_LIMIT. */
 int hostlist_parse(const char *expr, struct hostlist **out, struct err *err);
+/* The same of an expression from a stranger: -ERR_LIMIT, before names are made, for more than so
+ * many names. */
+int hostlist_parse_most(const char *expr, size_t most, struct hostlist **out, struct err *err);
 int hostlist_push_expr(struct hostlist *h, const char *expr,
                        struct err *err); /* h unchanged on failure */
 void hostlist_push(struct hostlist *h,

@@ -36,6 +36,7 @@ struct parser {
     struct err *err;
     VEC(struct piece) pieces;
     VEC(struct number_range) ranges;
+    size_t most;     /* names of the expression */
     size_t expanded; /* names made by earlier items */
     struct hostlist *out;
 };
@@ -156,7 +157,7 @@ static int check_item(struct parser *p, const char *start)
             const struct number_range *r = &p->ranges.data[piece->first_range + i];
             unsigned width = count_digits(r->hi);
             sum += r->hi - r->lo + 1; /* at most 10^18: no overflow before the check */
-            if (sum > HOSTLIST_COUNT_MAX)
+            if (sum > p->most)
                 return refuse_expression(p, -ERR_LIMIT, start, item_len, "too many names");
             width = width < r->width ? r->width : width;
             widest = widest < width ? width : widest;
@@ -164,12 +165,12 @@ static int check_item(struct parser *p, const char *start)
         longest += piece->text_len + widest;
         if (piece->range_count)
             names *= sum;
-        if (names > HOSTLIST_COUNT_MAX)
+        if (names > p->most)
             return refuse_expression(p, -ERR_LIMIT, start, item_len, "too many names");
     }
     if (longest > HOSTLIST_NAME_MAX)
         return refuse_expression(p, -ERR_LIMIT, start, item_len, "name too long");
-    if (names > HOSTLIST_COUNT_MAX - p->expanded)
+    if (names > p->most - p->expanded)
         return refuse_expression(p, -ERR_LIMIT, start, item_len, "too many names");
     p->expanded += (size_t)names;
     return 0;
@@ -267,8 +268,17 @@ static void push_item(struct parser *p)
 
 int hostlist_parse(const char *expr, struct hostlist **out, struct err *err)
 {
+    return hostlist_parse_most(expr, HOSTLIST_COUNT_MAX, out, err);
+}
+
+int hostlist_parse_most(const char *expr, size_t most, struct hostlist **out, struct err *err)
+{
     _cleanup_hostlist_ struct hostlist *h = hostlist_new();
-    struct parser p = {.expr = expr, .at = expr, .err = err, .out = h};
+    struct parser p = {.expr = expr,
+                       .at = expr,
+                       .err = err,
+                       .most = most < HOSTLIST_COUNT_MAX ? most : HOSTLIST_COUNT_MAX,
+                       .out = h};
     int rc = 0;
     for (;;) {
         while (is_separator(*p.at))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What exists, and how it is found: by name, by id, by expression. */
+#include "base/hostlist.h"
 #include "cluster/cluster_test_util.h"
 
 static const char conf[] = CONS "NodeName=n[1-3] Weight=7 Feature=a\nNodeName=m\n"
@@ -16,10 +17,16 @@ static void node_sets(void **state)
         const char *expr;
         int code;
         const char *says;
-    } bad[] = {{"n4", ERR_NO_NODE, "n4"},         {"n[1-4]", ERR_NO_NODE, "n4"},
-               {"m,x,n1", ERR_NO_NODE, ": x"},    {"N1", ERR_NO_NODE, "N1"},
-               {"n01", ERR_NO_NODE, "n01"},       {"n[1-", ERR_PARSE, "bracket"},
-               {"n[0-999999999]", ERR_LIMIT, ""}, {"n]", ERR_PARSE, ""}};
+    } bad[] = {{"n4", ERR_NO_NODE, "n4"},
+               {"n[1-4]", ERR_NO_NODE, "n4"},
+               {"m,x,n1", ERR_NO_NODE, ": x"},
+               {"N1", ERR_NO_NODE, "N1"},
+               {"n01", ERR_NO_NODE, "n01"},
+               {"n[1-", ERR_PARSE, "bracket"},
+               {"n[0-999999999]", ERR_LIMIT, ""},
+               {"n]", ERR_PARSE, ""},
+               {"a[0-999]x[0-999]y", ERR_LIMIT, "too many names"},
+               {"n[1-3],n[1-2000]", ERR_LIMIT, "column 8"}};
     struct cluster *c = test_cluster(conf);
 
     (void)state;
@@ -40,6 +47,23 @@ static void node_sets(void **state)
         for (const char *at = good[i].members; *at; at++)
             assert_true(bitset_test(set, (size_t)(*at - '0')));
     }
+    test_cluster_free(c);
+}
+
+/* As many as the text has bytes: a name for each task (-m arbitrary). */
+static void written_out_names_are_never_too_many(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    _cleanup_str_ struct str text = STR_INIT;
+    _cleanup_hostlist_ struct hostlist *list = NULL, *none = NULL;
+
+    (void)state;
+    for (int i = 0; i < 5000; i++)
+        str_puts(&text, "m,");
+    assert_int_equal(cluster_parse_hosts(c, str_cstr(&text), &list, NULL), 0);
+    assert_int_equal(hostlist_count(list), 5000);
+    assert_int_equal(cluster_parse_hosts(c, "n[1-3000]", &none, NULL), -ERR_LIMIT);
+    assert_null(none);
     test_cluster_free(c);
 }
 
@@ -251,10 +275,15 @@ static void any_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(node_sets),   cmocka_unit_test(names),
-        cmocka_unit_test(first_state), cmocka_unit_test(parts_come_and_go),
-        cmocka_unit_test(one_job),     cmocka_unit_test(removed_from_everything),
-        cmocka_unit_test(touched),     cmocka_unit_test(any_order),
+        cmocka_unit_test(node_sets),
+        cmocka_unit_test(written_out_names_are_never_too_many),
+        cmocka_unit_test(names),
+        cmocka_unit_test(first_state),
+        cmocka_unit_test(parts_come_and_go),
+        cmocka_unit_test(one_job),
+        cmocka_unit_test(removed_from_everything),
+        cmocka_unit_test(touched),
+        cmocka_unit_test(any_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

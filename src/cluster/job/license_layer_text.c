@@ -52,7 +52,7 @@ static int32_t find_layer_of_nodes(const struct cluster *c, int32_t first, const
     _cleanup_hostlist_ struct hostlist *names = NULL;
     _cleanup_str_ struct str sorted =
         STR_INIT; /* as the configuration writes the nodes of layers */
-    if (hostlist_parse(text, &names, NULL) != 0)
+    if (cluster_parse_hosts(c, text, &names, NULL) != 0)
         return -1;
     hostlist_uniq(names);
     hostlist_format(names, &sorted);

@@ -54,11 +54,17 @@ int cluster_add_named(const struct cluster *c, const char *word, struct bitset *
                     : rc;
 }
 
+int cluster_parse_hosts(const struct cluster *c, const char *expr, struct hostlist **out,
+                        struct err *err)
+{
+    return hostlist_parse_most(expr, 1024 + 4 * c->nodes.len + strlen(expr), out, err);
+}
+
 int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **out,
                      struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *list = NULL;
-    int rc = hostlist_parse(expr, &list, err);
+    int rc = cluster_parse_hosts(c, expr, &list, err);
     if (rc != 0)
         return rc;
     struct bitset *set = bitset_new(c->nodes.len);

@@ -6,11 +6,17 @@
 #include "base/err.h"
 
 struct cluster;
+struct hostlist;
 
 struct node *cluster_find_node(const struct cluster *c, const char *name);
 struct part *cluster_find_part(const struct cluster *c, const char *name);
 struct part *cluster_default_part(const struct cluster *c);
 
+/* A host list of a user: -ERR_LIMIT, before names are made, where it has far more of them than
+ * there are nodes, and than it has bytes. "a[0-999]x[0-999]y" is a million names, each of 10 bytes.
+ */
+int cluster_parse_hosts(const struct cluster *c, const char *expr, struct hostlist **out,
+                        struct err *err);
 /* The set of nodes an expression names; -ERR_NO_NODE names the unknown one. The caller frees. */
 int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **out,
                      struct err *err);

@@ -12,7 +12,7 @@ struct bitset *filter_nodes(const struct cluster *c, const char *expr)
     if (!expr || !*expr)
         return NULL;
     struct bitset *set = bitset_new(c->nodes.len);
-    if (hostlist_parse(expr, &list, NULL) != 0)
+    if (cluster_parse_hosts(c, expr, &list, NULL) != 0)
         return set;
     for (size_t i = 0; i < hostlist_count(list); i++) {
         char name[HOSTLIST_NAME_MAX + 1];

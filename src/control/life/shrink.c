@@ -24,7 +24,7 @@ static int find_kept(const struct control *c, struct job *j, const char *nodes,
 {
     _cleanup_hostlist_ struct hostlist *list = NULL;
     struct err why = {0};
-    if (hostlist_parse(nodes, &list, &why) != 0)
+    if (cluster_parse_hosts(c->cluster, nodes, &list, &why) != 0)
         return err_set(err, -ERR_NO_NODE, "%s: NodeList=%s: %s", err_text(ERR_NO_NODE), nodes,
                        why.text);
     if (hostlist_count(list) > attempt_of(j)->alloc.len)

@@ -411,7 +411,7 @@ static int place_listed(const struct control *c, struct step_layout *l, struct a
 {
     _cleanup_hostlist_ struct hostlist *hosts = NULL;
     char name[HOSTLIST_NAME_MAX + 1];
-    int rc = hostlist_parse(l->spec->nodes ? l->spec->nodes : "", &hosts, err);
+    int rc = cluster_parse_hosts(c->cluster, l->spec->nodes ? l->spec->nodes : "", &hosts, err);
     if (rc == 0 && hostlist_count(hosts) < l->num_tasks)
         rc = control_set_error(err, ERR_STEP_CONFIG, "fewer nodes are listed than there are tasks");
     if (rc != 0)
