@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * slurmstepd: the shepherd of one step on one node. Started by slurmd with a connected socket as
- * descriptor 3, over which it is told what to run; outlives slurmd.
+ * slurmstepd: the shepherd of one step on one node. slurmd starts it with a connected socket as
+ * descriptor 3, over which it receives its order; it survives slurmd.
  */
 #include <limits.h>
 #include <malloc.h>
@@ -35,7 +35,8 @@
 #include "slurmstepd/task/wipe.h"
 
 #define DAEMON_FD 3
-#define MEMORY_FD 4 /* with MEMORY_CGROUP in the environment: the entry of a memory cgroup */
+/* The entry file of a memory cgroup; valid if the environment has MEMORY_CGROUP. */
+#define MEMORY_FD 4
 #define DESCRIPTORS_MAX 65536
 
 static const struct step_life life = {
@@ -64,7 +65,7 @@ static void step_init(struct step *step, rlim_t core_limit)
     step->descriptors = fd_raise_limit(DESCRIPTORS_MAX);
     step->core_limit = core ? strtoull(core, NULL, 10) : core_limit;
     if (descriptors && !str_parse_i64(descriptors, 1, UINT_MAX, &given))
-        step->descriptors = (unsigned)given; /* the daemon has raised its own */
+        step->descriptors = (unsigned)given; /* the daemon has raised its own limit */
 }
 
 static void step_done(struct step *step)
@@ -142,7 +143,8 @@ int main(int argc, char **argv)
     }
     core_limit = dump_forbid();
     may_share = geteuid() != 0 || dump_outlasts_rights();
-    mallopt(M_MMAP_THRESHOLD, 64 << 10); /* what output was held in goes back when it is taken */
+    /* Buffers of output are returned to the kernel when they are freed. */
+    mallopt(M_MMAP_THRESHOLD, 64 << 10);
     mallopt(M_TRIM_THRESHOLD, 128 << 10);
     if (argc == 2 && !strcmp(argv[1], "nursery"))
         nursery_serve(argv, DAEMON_FD);

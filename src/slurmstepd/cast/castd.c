@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * slurmstepd-cast: receives a file on a node, for a job (sbcast, srun --bcast). Started by slurmd
- * as root with a connected socket as descriptor 3; told over it what to make and as whom, it
- * becomes that user for good before it looks at any path, and listens for who feeds its receiver.
- * It outlives slurmd.
+ * slurmstepd-cast: receives a file on a node, for a job (sbcast, srun --bcast). slurmd starts it
+ * as root with a connected socket as descriptor 3, over which it receives its order. It
+ * permanently becomes the job's user before it uses any path, and listens for the node that sends
+ * the file. It survives slurmd.
  */
 #include <malloc.h>
 #include <signal.h>
@@ -51,8 +51,7 @@ static void on_job_over(void *ctx, int signo)
     receiver_fail(d->receiver, &why);
 }
 
-/* The one place before any path is looked at: also of the directories that the job has for itself.
- */
+/* Called before any path is used; also enters the per-job directories. */
 static int become_job_user(const Pb__CastStart *m, struct err *err)
 {
     _cleanup_free_ gid_t *groups = mem_new_array(gid_t, m->n_gids + 1);
@@ -123,7 +122,7 @@ static void on_castd_message(void *ctx, struct rpc_link *l, const struct rpc_hea
         loop_stop(d->loop);
 }
 
-/* slurmd has gone: what has begun goes on. */
+/* slurmd has gone: a started transfer continues. */
 static void on_castd_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct castd *d = ctx;
@@ -158,10 +157,10 @@ int main(int argc, char **argv)
     }
     dump_forbid();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* the write tells */
+    signal(SIGXFSZ, SIG_IGN); /* write() reports the error */
     umask(077);
     fd_raise_limit(DESCRIPTORS_MAX);
-    mallopt(M_MMAP_THRESHOLD, PIECES_KEPT); /* pages of one piece are there for the next */
+    mallopt(M_MMAP_THRESHOLD, PIECES_KEPT); /* the memory of one piece is reused for the next */
     mallopt(M_TRIM_THRESHOLD, PIECES_KEPT);
     d.loop = loop_new(0);
     d.daemon = rpc_link_new(d.loop, DAEMON_FD, &events);

@@ -7,7 +7,7 @@
 #include "cast/feed.h"
 #include "cast/tree.h"
 
-#define ORPHAN_PERIODS 3 /* of silence: another one has to find out, too */
+#define ORPHAN_PERIODS 3 /* silence periods: another node has to notice the loss, too */
 #define LAST_WORDS_MS 2000
 
 struct receiver {
@@ -16,15 +16,15 @@ struct receiver {
     char *node;
     struct cast_sink *sink;
     struct cast_feed *feed;
-    char *unpacked; /* room for a piece */
+    char *unpacked; /* buffer for one uncompressed piece */
     uint64_t size;
     int64_t timeout_ms;
 
-    struct rpc_session *parent; /* NULL: none, or it has gone */
+    struct rpc_session *parent; /* NULL: none yet, or it has gone */
     bool parent_is_root, greeted;
-    int64_t heard_at, give_up_at; /* give_up_at: without a parent */
+    int64_t heard_at, give_up_at; /* give_up_at: deadline while there is no parent */
     unsigned guests;
-    uint32_t index; /* of this node; with 'greeted' */
+    uint32_t index; /* of this node; valid with 'greeted' */
 
     Pb__CastPhase phase;
     int code;
@@ -35,8 +35,7 @@ struct receiver {
     int64_t beat_at;
 };
 
-/* --- what is told upwards -----------------------------------------------------------------------
- */
+/* --- reports to the parent -------------------------------------------------------------------- */
 
 static void send_state(struct receiver *r, const Pb__CastState *state)
 {
@@ -74,8 +73,7 @@ static void on_known(void *ctx, const Pb__CastState *state)
     send_state(ctx, state);
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void stop_receiver(void *ctx)
 {
@@ -84,7 +82,7 @@ static void stop_receiver(void *ctx)
     loop_stop(r->loop);
 }
 
-/* Tells those below, waits shortly for them to have heard it, and ends. */
+/* Tells the children, waits a short time for them to receive it, and ends. */
 static void end_receiver(struct receiver *r, const char *why)
 {
     if (r->ending)
@@ -114,8 +112,7 @@ void receiver_fail(struct receiver *r, const struct err *why)
         rpc_session_finish(r->parent);
 }
 
-/* --- those below --------------------------------------------------------------------------------
- */
+/* --- children --------------------------------------------------------------------------------- */
 
 static int read_own(void *ctx, uint64_t at, void *buf, size_t len, struct err *err)
 {
@@ -157,8 +154,7 @@ static void begin_feed(struct receiver *r, const Pb__CastHello *m)
     auth_key_done(&plan.key);
 }
 
-/* --- the one above ------------------------------------------------------------------------------
- */
+/* --- the parent ------------------------------------------------------------------------------- */
 
 static void check_whole(struct receiver *r)
 {
@@ -275,7 +271,7 @@ static void on_parent_close(void *ctx, struct rpc_session *s, const struct err *
     lose_parent(ctx);
 }
 
-/* Another one feeds us now; the one before learns that it was given up. */
+/* Another node sends to us now; tells the previous one that it was replaced. */
 static void depose_feeder(struct receiver *r)
 {
     static const struct rpc_session_events none = {0};
@@ -344,8 +340,7 @@ static void on_hello(struct receiver *r, struct rpc_session *s, const Pb__CastHe
     send_state_to_all(r);
 }
 
-/* --- guests -------------------------------------------------------------------------------------
- */
+/* --- guests ----------------------------------------------------------------------------------- */
 
 static void on_guest_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                              const ProtobufCMessage *body)
@@ -382,15 +377,15 @@ void receiver_session(struct receiver *r, struct rpc_session *s)
     rpc_session_send_bulk(s);
 }
 
-/* --- time ---------------------------------------------------------------------------------------
- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 static void on_beat(void *ctx)
 {
     struct receiver *r = ctx;
     Pb__CastStatus m = PB__CAST_STATUS__INIT;
     int64_t now = loop_mono_ms();
-    bool slept = now - r->beat_at > r->timeout_ms / 2; /* stopped: it was us who was silent */
+    /* This process was stopped, so the silence was ours. */
+    bool slept = now - r->beat_at > r->timeout_ms / 2;
 
     r->beat_at = now;
     if (slept) {
@@ -412,8 +407,7 @@ static void on_beat(void *ctx)
     loop_timer_set(r->beat, cast_feed_beat_ms(r->timeout_ms));
 }
 
-/* --- the beginning and the end ------------------------------------------------------------------
- */
+/* --- the beginning and the end ---------------------------------------------------------------- */
 
 struct receiver *receiver_new(struct loop *l, const Pb__CastStart *m, const struct auth_key *key,
                               struct cast_sink *sink)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One node's part in a cast: it takes a file from the one above, feeds those below whom that one
- * names, and says upwards how far all of them are.
+ * One node's part in a broadcast of a file: it receives the file from its parent node, sends it to
+ * the child nodes that the parent names, and reports the progress of all of them to the parent.
  *
- * When the one above goes, another one comes, which goes on from where this is; when nobody comes
- * for three times the limit of silence, or the one goes who began it all, it ends, and nothing is
- * left of what was not committed.
+ * When the parent goes, another one takes over and continues at the receiver's position. If none
+ * comes within three times the silence limit, or if the node that started the broadcast goes, the
+ * receiver ends and removes everything that is not committed.
  */
 #pragma once
 
@@ -15,17 +15,18 @@
 #include "proto/cast.pb-c.h"
 #include "rpc/session.h"
 
-#define RECEIVER_GUESTS_MAX 8 /* sessions that have not said what they want */
+#define RECEIVER_GUESTS_MAX 8 /* sessions that have not said yet what they want */
 
 struct receiver;
 
-/* Takes the sink; copies the rest. Stops the loop when it is over. */
+/* Takes ownership of the sink and copies the rest. Stops the loop when it has finished. */
 struct receiver *receiver_new(struct loop *l, const Pb__CastStart *m, const struct auth_key *key,
                               struct cast_sink *sink);
-void receiver_free(struct receiver *r); /* the sessions that it was given are freed by then */
+void receiver_free(struct receiver *r); /* the owner frees the sessions that it has passed first */
 
-/* Somebody who knows the key has connected, and will say what for. */
+/* A peer that knows the key has connected; its first message tells its purpose. */
 void receiver_session(struct receiver *r, struct rpc_session *s);
 
-/* This node does not get it. Those below are fed by others now; the one above has to hear it. */
+/* The node does not get the file. Other nodes send to its children from now on, so the parent must
+   be told. */
 void receiver_fail(struct receiver *r, const struct err *why);

@@ -11,11 +11,11 @@
 #include "base/mem.h"
 #include "slurmstepd/env/bind.h"
 
-#define BIND_MEMORY_MAX 1024 /* NUMA nodes that a kernel knows */
+#define BIND_MEMORY_MAX 1024 /* number of NUMA nodes that a kernel supports */
 
 struct affinity {
     struct bind_set cpus;
-    const Pb__Bind *cpu_bind; /* NULL: as nobody said */
+    const Pb__Bind *cpu_bind; /* NULL: not specified */
     const Pb__CpuMap *map;
 };
 
@@ -34,8 +34,8 @@ static ProtobufCBinaryData of_job(const struct step *step)
     return share && share->has_cpu_set ? share->cpu_set : (ProtobufCBinaryData){0};
 }
 
-/* Those of the step alone when it wants no others, or each task some of its own; else all of its
- * job's here. */
+/* The step's own CPUs if it is exclusive or if each task gets its own CPUs; otherwise all CPUs of
+ * its job on this node. */
 static ProtobufCBinaryData find_usable_cpus(const struct step *step)
 {
     const Pb__StepNode *here = step->granted->nodes[step->batch ? 0 : step->node_index];
@@ -48,7 +48,8 @@ static ProtobufCBinaryData find_usable_cpus(const struct step *step)
     return of_job(step);
 }
 
-/* What a task that asks is told, and a srun of its own must not take for its user's wish. */
+/* Sets the variables that describe the binding, under names that an srun inside the task does not
+   take for a request of its user. */
 static void put_variables(struct step *step, const struct affinity *a)
 {
     _cleanup_str_ struct str list = STR_INIT, all = STR_INIT;
@@ -66,7 +67,7 @@ static void put_variables(struct step *step, const struct affinity *a)
     envlist_set(&step->env, "SLURM_CPU_BIND_LIST", str_cstr(&list));
 }
 
-/* The same of memory, where it was asked for. */
+/* The same for memory, if memory binding was requested. */
 static void put_memory_variables(struct step *step)
 {
     static const char *const types[] = {[PB__BIND_KIND__BIND_RANK] = "rank",
@@ -88,7 +89,7 @@ static void put_memory_variables(struct step *step)
     envlist_set(&step->env, "SLURM_MEM_BIND_SORT", b->sort ? "sort" : "");
 }
 
-/* As LaunchTasks has it: cyclic, block, fcyclic. */
+/* Converts the order in LaunchTasks: cyclic, block, fcyclic. */
 static enum dist_order order_of(bool said, uint32_t order)
 {
     return said ? (enum dist_order)(order % 3 + DIST_CYCLIC) : DIST_ANY;
@@ -142,7 +143,7 @@ void affinity_done(struct step *step)
         bind_set_done(&take_ptr(step->affinity)->cpus);
 }
 
-/* The memory near to CPUs of these numbers. */
+/* The NUMA nodes near these CPUs. */
 static void near_memory(const Pb__CpuMap *map, const struct bitset *cpus, struct bitset *nodes)
 {
     for (size_t i = 0; i < map->n_number && i < map->n_numa; i++)
@@ -151,7 +152,7 @@ static void near_memory(const Pb__CpuMap *map, const struct bitset *cpus, struct
             bitset_set(nodes, map->numa[i]);
 }
 
-/* The n-th of the NUMA nodes that there are, and again. */
+/* The n-th existing NUMA node, wrapping around. */
 static void memory_by_rank(const Pb__CpuMap *map, uint32_t rank, struct bitset *nodes)
 {
     _cleanup_bitset_ struct bitset *all = bitset_new(nodes->size);
@@ -167,7 +168,8 @@ static void memory_by_rank(const Pb__CpuMap *map, uint32_t rank, struct bitset *
         bitset_set(nodes, (size_t)at);
 }
 
-/* Of the task, or of its list: NUMA nodes. False: it is not to be bound. */
+/* The NUMA nodes of the task, or of its list. Returns false if the task's memory is not to be
+   bound. */
 static bool memory_of(const struct task *t, const struct affinity *a, struct bitset *nodes)
 {
     const Pb__Bind *b = t->step->launch ? t->step->launch->mem_bind : NULL;

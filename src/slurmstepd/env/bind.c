@@ -9,17 +9,18 @@
 #include "base/str.h"
 
 /*
- * CPUs dealt to tasks: each gets as many as it needs, as the orders over sockets and cores have it;
- * then all there is of the core, socket or NUMA node that it touches. While there are enough, those
- * that are bound to no less than cores have cores of their own, unless cores are to be used up.
+ * Distributes CPUs to tasks: each gets the number that it needs, in the order of distribution over
+ * sockets and cores; then all CPUs of each core, socket or NUMA node that it touches. While there
+ * are enough cores, tasks bound to cores or larger units share no core, unless the distribution is
+ * to fill cores.
  */
 struct deal {
     const Pb__CpuMap *map;
-    const struct bitset *mine;      /* not empty */
-    const struct bitset *around;    /* all that a core, socket or NUMA node may have */
+    const struct bitset *mine;      /* the CPUs to distribute; not empty */
+    const struct bitset *around;    /* all CPUs that a core, socket or NUMA node may contribute */
     Pb__BindKind kind;              /* AUTO, THREADS, CORES, SOCKETS, LDOMS */
-    enum dist_order sockets, cores; /* ANY: cyclic; as that of sockets */
-    Pb__BindKind otherwise;         /* of AUTO where nothing matches; AUTO: all */
+    enum dist_order sockets, cores; /* ANY: cyclic; for cores: the same as for sockets */
+    Pb__BindKind otherwise;         /* kind to use if AUTO matches nothing; AUTO: all CPUs */
     uint32_t tasks, cpus_per_task;
 };
 
@@ -30,7 +31,7 @@ static size_t count_all(const Pb__CpuMap *map)
     return map->each ? map->n_number / map->each : 0;
 }
 
-/* What the kernel calls these CPUs. */
+/* Translates CPUs to the kernel's numbers. */
 static struct bitset *translate_cpus(const Pb__CpuMap *map, const struct bitset *cpus)
 {
     struct bitset *set = bitset_new(BIND_KERNEL_MAX);
@@ -43,7 +44,7 @@ static struct bitset *translate_cpus(const Pb__CpuMap *map, const struct bitset 
     return set;
 }
 
-/* Those near one of these NUMA nodes. */
+/* Returns the CPUs near one of these NUMA nodes. */
 static struct bitset *near_to(const Pb__CpuMap *map, const struct bitset *mine,
                               const struct bitset *nodes)
 {
@@ -97,7 +98,7 @@ static int parse_bind_number(const char *text, struct bitset *out, struct err *e
     return 0;
 }
 
-/* The entry of the list that is the task's turn. */
+/* Parses the list entry for this task. */
 static int of_list(const struct bind_want *w, uint32_t task, struct bitset *out, struct err *err)
 {
     const Pb__Bind *b = w->cpu_bind;
@@ -124,7 +125,7 @@ static void report_problem(struct bind_set *out, const struct bitset *wanted,
     out->complaint = str_take(&text);
 }
 
-/* What was asked for by the kernel's numbers, as far as it is the step's. */
+/* Binds to a list of kernel CPU numbers, restricted to the step's CPUs. */
 static int bind_listed(const struct bind_want *w, const struct bitset *mine, struct bind_set *out,
                        struct err *err)
 {
@@ -148,7 +149,7 @@ static int bind_listed(const struct bind_want *w, const struct bitset *mine, str
     return 0;
 }
 
-/* The n-th of the CPUs, or of the NUMA nodes, for the n-th task. */
+/* Binds the n-th task to the n-th CPU or NUMA node. */
 static void bind_by_rank(const struct bind_want *w, const struct bitset *mine, struct bind_set *out)
 {
     bool ldom = w->cpu_bind->kind == PB__BIND_KIND__BIND_RANK_LDOM;
@@ -168,7 +169,7 @@ static void bind_by_rank(const struct bind_want *w, const struct bitset *mine, s
     }
 }
 
-/* Threads of a core that may be used. */
+/* Maximum number of threads per core that may be used. */
 static uint32_t most_threads(const struct bind_want *w)
 {
     const Pb__Bind *b = w->cpu_bind;
@@ -184,7 +185,7 @@ static struct bitset *read_cpus(const struct bind_want *w, ProtobufCBinaryData c
     uint32_t threads = w->map->threads ? w->map->threads : 1, taken = 0, most = most_threads(w);
 
     for (size_t i = 0; i < set->size && i / 8 < cpus.len; i++) {
-        taken = i % threads ? taken : 0; /* of this core */
+        taken = i % threads ? taken : 0; /* threads of this core */
         if (!(cpus.data[i / 8] >> (i % 8) & 1) || taken >= most)
             continue;
         bitset_set(set, i);
@@ -258,14 +259,14 @@ void bind_set_done(struct bind_set *set)
     free(take_ptr(set->complaint));
 }
 
-struct table { /* while cards are dealt */
+struct table { /* state of the distribution */
     const struct deal *d;
     struct bitset *left;
     uint32_t threads, per_socket, sockets;
     enum dist_order cores;
-    bool by_cores;       /* who begins a core has all of it */
-    uint32_t turn;       /* the socket whose turn it is, */
-    uint32_t *core_turn; /* and of each the core */
+    bool by_cores;       /* a task that uses a core gets all of it */
+    uint32_t turn;       /* the next socket */
+    uint32_t *core_turn; /* the next core of each socket */
 };
 
 static uint32_t clamp_to_one(uint32_t n)
@@ -273,7 +274,7 @@ static uint32_t clamp_to_one(uint32_t n)
     return n ? n : 1;
 }
 
-/* So many CPUs of the group of 'size' that begins with 'first' are in the set. */
+/* Returns the number of CPUs in the set, of the group of 'size' CPUs that begins with 'first'. */
 static uint32_t count_in(const struct bitset *set, size_t first, uint32_t size)
 {
     uint32_t count = 0;
@@ -283,7 +284,7 @@ static uint32_t count_in(const struct bitset *set, size_t first, uint32_t size)
     return count;
 }
 
-/* The number of groups of CPUs (cores, sockets) with at least one CPU in the set. */
+/* Returns the number of groups of CPUs (cores, sockets) with at least one CPU in the set. */
 static uint32_t groups_of(const struct bitset *set, uint32_t size)
 {
     uint32_t count = 0;
@@ -293,8 +294,8 @@ static uint32_t groups_of(const struct bitset *set, uint32_t size)
     return count;
 }
 
-/* Tasks that need all the threads, all the cores or a socket each are bound to these; others as it
- * is configured, or they have all there is. */
+/* If the tasks need exactly as many threads, cores or sockets as there are, they are bound to these
+ * units; otherwise the configured kind is used, or all CPUs. */
 static Pb__BindKind choose_kind(const struct table *t)
 {
     const struct bitset *mine = t->d->mine;
@@ -309,8 +310,8 @@ static Pb__BindKind choose_kind(const struct table *t)
     return t->d->otherwise;
 }
 
-/* The first CPU of a core, among 'count' of them from 'first' on and beginning with number 'turn',
- * that has so many left; negative: none has. */
+/* Finds a core with that number of free CPUs, among 'count' cores from 'first' on, starting with
+ * number 'turn'. Returns its first CPU; negative: there is none. */
 static long find_core(const struct table *t, size_t first, uint32_t count, uint32_t turn,
                       uint32_t least)
 {
@@ -322,7 +323,8 @@ static long find_core(const struct table *t, size_t first, uint32_t count, uint3
     return -1;
 }
 
-/* Up to 'count' CPUs of a core; the rest of it goes, too, where cores are dealt. */
+/* Takes up to 'count' CPUs of a core; if whole cores are distributed, its other CPUs become used
+   as well. Returns the number that is missing. */
 static uint32_t use_core(struct table *t, size_t core, uint32_t count, struct bitset *to)
 {
     for (size_t i = core; i < core + t->threads && i < t->left->size; i++) {
@@ -337,7 +339,7 @@ static uint32_t use_core(struct table *t, size_t core, uint32_t count, struct bi
     return count;
 }
 
-/* Up to 'count' CPUs of a socket; how many it does not have. */
+/* Takes up to 'count' CPUs of a socket. Returns the number that is missing. */
 static uint32_t use_socket(struct table *t, uint32_t socket, uint32_t count, struct bitset *to)
 {
     size_t first = (size_t)socket * t->per_socket;
@@ -357,7 +359,7 @@ static uint32_t use_socket(struct table *t, uint32_t socket, uint32_t count, str
     return count;
 }
 
-/* Each CPU of the next socket that has one. */
+/* Takes each CPU from the next socket that has a free one. */
 static uint32_t deal_fully_cyclic(struct table *t, uint32_t need, struct bitset *to)
 {
     for (uint32_t misses = 0; need && misses < t->sockets; t->turn = (t->turn + 1) % t->sockets) {
@@ -368,7 +370,7 @@ static uint32_t deal_fully_cyclic(struct table *t, uint32_t need, struct bitset 
     return need;
 }
 
-/* The next socket that has enough for all of it. */
+/* Takes all CPUs from the next socket that has enough. */
 static uint32_t deal_cyclic(struct table *t, uint32_t need, struct bitset *to)
 {
     for (uint32_t i = 0; i < t->sockets && need; i++) {
@@ -382,7 +384,7 @@ static uint32_t deal_cyclic(struct table *t, uint32_t need, struct bitset *to)
     return need;
 }
 
-/* What no socket has alone comes from one after the other. */
+/* CPUs that no single socket can provide are taken from one socket after another. */
 static void deal_task(struct table *t, struct bitset *to)
 {
     uint32_t need = t->d->cpus_per_task;
@@ -395,8 +397,8 @@ static void deal_task(struct table *t, struct bitset *to)
         need = use_socket(t, i, need, to);
 }
 
-/* A round of all tasks; those that find nothing left, and any that more tasks than CPUs leave
- * without, begin with all of them again. */
+/* Distributes to all tasks. When nothing is left, for example because there are more tasks than
+ * CPUs, distribution starts again with all CPUs. */
 static void deal_all(struct table *t, struct bitset **of_task)
 {
     for (uint32_t i = 0; i < t->d->tasks; i++) {
@@ -410,7 +412,8 @@ static void deal_all(struct table *t, struct bitset **of_task)
     }
 }
 
-/* While there are enough. Who wants cores to be used up gets what threads they have. */
+/* Whether each task can have its own cores. If the distribution is to fill cores, tasks may share
+   them. */
 static bool has_own_cores(const struct table *t, Pb__BindKind kind)
 {
     uint64_t each = t->cores == DIST_FCYCLIC ? t->d->cpus_per_task
@@ -420,7 +423,7 @@ static bool has_own_cores(const struct table *t, Pb__BindKind kind)
            each * t->d->tasks <= groups_of(t->d->mine, t->threads);
 }
 
-/* The core, socket or NUMA node that a CPU is of; or the CPU itself. */
+/* Returns the index of the core, socket or NUMA node of a CPU, or the CPU itself. */
 static size_t find_unit_place(const struct table *t, Pb__BindKind kind, size_t cpu)
 {
     const Pb__CpuMap *map = t->d->map;
@@ -435,7 +438,7 @@ static size_t find_unit_place(const struct table *t, Pb__BindKind kind, size_t c
     return cpu;
 }
 
-/* All that may be used that is in the same core, socket or NUMA node. */
+/* Adds all usable CPUs of the same core, socket or NUMA node. */
 static void widen_set(const struct table *t, Pb__BindKind kind, struct bitset *set)
 {
     size_t most = set->size > BIND_KERNEL_MAX ? set->size : BIND_KERNEL_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which CPUs each task of a step is bound to on this node, as task/affinity and --cpu-bind have it.
- * Pure. CPUs are counted as in the node's configuration until the last moment; then the map says
- * what the kernel calls them.
+ * Determines the CPUs that each task of a step is bound to on this node, for task/affinity and
+ * --cpu-bind. Pure. CPUs are numbered as in the node's configuration and translated to the
+ * kernel's numbers at the end.
  */
 #pragma once
 
@@ -13,29 +13,31 @@
 #include "proto/io.pb-c.h"
 #include "proto/step.pb-c.h"
 
-#define BIND_KERNEL_MAX 8192 /* the kernel's numbers of CPUs and NUMA nodes are below */
+#define BIND_KERNEL_MAX 8192 /* limit of the kernel's numbers of CPUs and NUMA nodes */
 
 struct bind_want {
     const Pb__CpuMap *map;
-    ProtobufCBinaryData cpus;       /* that are dealt, as in StepNode.cpu_set */
-    ProtobufCBinaryData around;     /* that cores and sockets may have besides; none: no others */
-    const Pb__Bind *cpu_bind;       /* NULL: as nobody said */
-    enum dist_order sockets, cores; /* how they are dealt to tasks */
+    ProtobufCBinaryData cpus; /* the CPUs to distribute, as in StepNode.cpu_set */
+    /* Further CPUs of the same cores and sockets that may be used; empty: none. */
+    ProtobufCBinaryData around;
+    const Pb__Bind *cpu_bind;       /* NULL: not specified */
+    enum dist_order sockets, cores; /* order of distribution to tasks */
     uint32_t tasks, cpus_per_task;
 };
 
-struct bind_set { /* of the tasks, in order; the kernel's numbers */
-    bool bound;   /* else they run where they like */
+struct bind_set { /* one set per task, in order, by the kernel's numbers */
+    bool bound;   /* otherwise the tasks are unbound */
     struct bitset **cpus;
     uint32_t tasks;
-    char *complaint; /* what could not be as it was asked for; NULL */
+    char *complaint; /* the part of the request that is impossible; NULL: none */
 };
 
-/* -ERR_*: a list that makes no sense, in words for the user. */
+/* Returns -ERR_* with a message for the user if a list is invalid. */
 int bind_find(const struct bind_want *want, struct bind_set *out, struct err *err);
 void bind_set_done(struct bind_set *set);
 
-/* "0x3f": of a set. */
+/* Formats a set as "0x3f". */
 void bind_format(const struct bitset *cpus, struct str *out);
-/* The same back, with or without 0x, into a set large enough; -ERR_* for what is none. */
+/* Parses the same format, with or without 0x, into a set that is large enough; -ERR_* if it is
+   invalid. */
 int bind_parse(const char *text, struct bitset *out, struct err *err);

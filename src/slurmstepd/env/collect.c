@@ -19,7 +19,7 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Reads what is there. False at the end of file. */
+/* Reads available output. Returns false at the end of file. */
 static bool read_output(int fd, size_t max, struct str *text, bool *cut)
 {
     char chunk[4096];

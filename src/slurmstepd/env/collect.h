@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The output of a program that one of our children runs, and its end. */
+/* Collects the output and the exit status of a program run by a child process. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,13 +8,13 @@
 
 #include "base/str.h"
 
-#define COLLECT_LATE (-1) /* no wait status */
+#define COLLECT_LATE (-1) /* not a valid wait status */
 
 struct collect_limits {
-    size_t bytes; /* of output: what is more is read and dropped */
-    unsigned sec; /* then its process group is killed; 0: never */
+    size_t bytes; /* maximum bytes of output; the rest is read and dropped */
+    unsigned sec; /* seconds until its process group is killed; 0: never */
 };
 
-/* Reads from fd until the program has ended: what it left in the background may hold its output
- * open for long. Returns its wait status, or COLLECT_LATE when its time was up. */
+/* Reads from fd until the program has ended; processes that it left in the background may keep the
+ * output open longer. Returns the wait status, or COLLECT_LATE after a timeout. */
 int collect(pid_t pid, int fd, const struct collect_limits *limits, struct str *text, bool *cut);

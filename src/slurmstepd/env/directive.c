@@ -6,10 +6,10 @@
 
 #include "base/mem.h"
 
-#define SHOWN_MAX 60 /* bytes of a line that are repeated in a complaint */
+#define SHOWN_MAX 60 /* bytes of a line quoted in a complaint */
 #define COMPLAINTS_MAX 1000
 
-/* Behind the word and one blank; NULL when the line does not begin with it. */
+/* Returns the text after the word and one blank; NULL: the line does not begin with the word. */
 static const char *skip_word(const char *line, const char *word)
 {
     size_t len = strlen(word);
@@ -54,7 +54,7 @@ static bool unset_all(const char *at, struct envlist *env)
     return any;
 }
 
-/* whole: the line holds no NUL. */
+/* whole: the line has no NUL. */
 static bool apply_line(const char *line, bool whole, struct envlist *env, struct str *out)
 {
     const char *rest;

@@ -27,14 +27,14 @@ static void read_numbers(const char *text, struct numbers *out)
         vec_push(&out->list, (uint32_t)strtoul(w.at, NULL, 10));
 }
 
-/* Where a step can open no other GPUs programs count those that it has from 0, whatever their files
- * are called. */
+/* Whether programs number the step's GPUs from 0 regardless of the device file names, because the
+ * step cannot open any other GPU. */
 static bool counts_anew(const Pb__StepdStart *start)
 {
     return start->cgroup && start->cgroup->parts & CGROUP_BIT(CGROUP_DEVICES);
 }
 
-/* NULL: nothing is to be used. */
+/* Visible NULL: no GPU may be used. */
 static void put_visible(struct envlist *env, const Pb__StepdStart *start, const char *visible)
 {
     static const struct {
@@ -95,7 +95,7 @@ static bool is_near(const struct gpus_want *w, size_t i)
     return !w->cpus || !w->near || !w->near[i] || bitset_intersects(w->near[i], w->cpus);
 }
 
-/* All when none is. */
+/* Chooses all GPUs if none is near. */
 static size_t choose_near(const struct gpus_want *w, struct bitset *chosen)
 {
     for (size_t i = 0; i < w->count; i++)
@@ -187,7 +187,7 @@ int gpus_choose(const struct gpus_want *w, struct bitset *chosen, struct err *er
 
 /* --- of a task -------------------------------------------------------------------------------- */
 
-/* "0-3,8" of the configuration's cores, as CPUs of the kernel. NULL: near to all. */
+/* Converts "0-3,8", cores of the configuration, to the kernel's CPUs. NULL: near to all. */
 static struct bitset *near_cpus(const Pb__CpuMap *map, const char *cores)
 {
     uint32_t threads = map && map->threads ? map->threads : 1,

@@ -21,7 +21,7 @@ struct block {
     uint32_t first, nodes, tasks;
 };
 
-/* Whether the sequence is its first 'period' blocks over and over. */
+/* Whether the sequence consists of repetitions of its first 'period' blocks. */
 static bool has_period(const struct block *b, size_t count, size_t period)
 {
     if (count % period)

@@ -12,14 +12,14 @@
 #include "slurmstepd/env/collect.h"
 #include "slurmstepd/env/vars.h"
 
-/* Files that the shell reads at its start may say something, too: what counts is between these.
- * The words are those of every shell. */
+/* The shell's startup files may write output, too; the environment is between these markers. The
+ * commands work in every shell. */
 #define BEGIN "SLUICE-USER-ENVIRONMENT\n"
 #define END "\nSLUICE-USER-ENVIRONMENT-END\n"
 #define COMMAND                                                                                    \
     "echo SLUICE-USER-ENVIRONMENT; /usr/bin/env -0; echo; echo SLUICE-USER-ENVIRONMENT-END"
 
-/* Which options run the shell, and which do not. */
+/* The options that run the shell, for messages. */
 #define WHAT "--get-user-env, or --export with names or NONE: "
 #define HELP "; with --export=ALL or NIL no shell runs"
 
@@ -28,7 +28,7 @@ bool userenv_wanted(const struct step *step)
     return step->batch && step->batch->payload && step->batch->payload->user_env;
 }
 
-/* As login(1) would run it; 'login' by the dash before its name. */
+/* Starts the shell as login(1) does; 'login' adds the dash before its name. */
 static int spawn_shell(const Pb__StepdStart *start, const char *shell, bool login, int out,
                        pid_t *pid)
 {
@@ -98,7 +98,7 @@ static int run_shell(const Pb__StepdStart *start, const Pb__UserEnv *want, struc
     return 0;
 }
 
-/* What describes the shell itself. */
+/* Drops the variables that describe the shell itself. */
 static void drop_own(struct envlist *env)
 {
     static const char *const names[] = {"_", "OLDPWD", "PWD", "SHLVL"};

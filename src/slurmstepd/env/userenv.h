@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The environment that a user's shell has on this node (sbatch --get-user-env), for a batch script.
- * The shell is run by the script's own process, when it has become the user and before it tells
- * that it is ready: what goes wrong keeps the job from starting, within bounded time.
+ * The environment of the user's login shell on this node (sbatch --get-user-env), for a batch
+ * script. The script's own process runs the shell, as the user and before it reports that it is
+ * ready, so a failure keeps the job from starting, within a limited time.
  */
 #pragma once
 
@@ -13,5 +13,5 @@
 
 bool userenv_wanted(const struct step *step);
 
-/* Lays the job's variables over those of the shell. -ERR_USER_ENV. */
+/* Sets the job's variables on top of those of the shell. Returns -ERR_USER_ENV. */
 int userenv_load(struct step *step, struct err *err);

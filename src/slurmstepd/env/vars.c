@@ -28,7 +28,7 @@ static void put_if(struct envlist *env, const char *name, bool given, uint64_t v
         put_task_number(env, name, value);
 }
 
-/* One value under its present and its former name. */
+/* Sets a value under its current and its former name. */
 static void put_both(struct envlist *env, const char *name, const char *former, const char *value)
 {
     envlist_set(env, name, value);
@@ -50,7 +50,7 @@ static void put_counts(struct envlist *env, const char *name, const uint32_t *co
     envlist_set(env, name, str_cstr(&text));
 }
 
-/* What every process of a job needs, however little came from its submitter. */
+/* Sets the variables that every process of a job needs, even if the submitter passed on none. */
 static void put_user(struct envlist *env, const Pb__StepdStart *start)
 {
     envlist_default(env, "USER", start->user_name);
@@ -61,7 +61,8 @@ static void put_user(struct envlist *env, const Pb__StepdStart *start)
     envlist_default(env, "TMPDIR", "/tmp");
 }
 
-/* Of the job array; those of another one, from which this job was submitted, are gone. */
+/* Sets the variables of the job array, and removes those of another array task that has submitted
+   this job. */
 static void put_array(struct envlist *env, const Pb__JobFacts *f)
 {
     static const char *const names[] = {"SLURM_ARRAY_JOB_ID",     "SLURM_ARRAY_TASK_ID",
@@ -78,7 +79,7 @@ static void put_array(struct envlist *env, const Pb__JobFacts *f)
     }
 }
 
-/* The nodes of a job and its CPUs there. */
+/* The nodes of a job and its CPUs on each. */
 struct share {
     struct hostlist *hosts;
     VEC(uint32_t) cpus;
@@ -106,8 +107,8 @@ static void add_share(struct share *s, Pb__NodeShare *const *nodes, size_t count
     }
 }
 
-/* Of a step of several parts the nodes of all of their jobs, as if they were one; on every node of
- * the step in the same order, whichever part of it that node has. */
+/* For a step of several parts: the nodes of all of their jobs as one list, in the same order on
+ * every node. */
 static void add_shares(struct share *s, const Pb__Cred *cred)
 {
     if (!cred->n_parts)
@@ -127,7 +128,7 @@ static void put_share(struct envlist *env, const struct share *s)
     put_counts(env, "SLURM_JOB_CPUS_PER_NODE", s->cpus.data, s->cpus.len);
 }
 
-/* Also where the rest of the environment was not handed on. */
+/* Set even if the environment of the submitter was not passed on. */
 static void put_component_id(struct envlist *env, const Pb__JobFacts *f, uint32_t job_id)
 {
     if (!f || !f->has_set_id)
@@ -144,7 +145,7 @@ static void put_component_ids(struct envlist *env, const Pb__Cred *cred)
         put_component_id(env, cred->parts[i]->facts, cred->parts[i]->job_id);
 }
 
-/* The job's allocation as the credential has it. */
+/* Sets the job's allocation from the credential. */
 static void put_allocation(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
 {
     struct share all = {hostlist_new(), {0}};
@@ -163,7 +164,7 @@ static void put_allocation(struct envlist *env, const Pb__StepdStart *start, con
     free_share(&all);
 }
 
-/* Where the node is in the network of the job's partition. */
+/* Sets the location of the node in the network of the job's partition. */
 static void put_topology(struct envlist *env, const Pb__StepdStart *start,
                          const Pb__JobFacts *facts)
 {
@@ -180,7 +181,7 @@ static void put_topology(struct envlist *env, const Pb__StepdStart *start,
     envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", address && pattern ? pattern : "node");
 }
 
-/* Which cluster and node this is, and which attempt of the job. */
+/* Sets the cluster, the node, and the number of restarts of the job. */
 static void put_place(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
 {
     envlist_set(env, "SLURM_CLUSTER_NAME", start->cluster);
@@ -191,7 +192,7 @@ static void put_place(struct envlist *env, const Pb__StepdStart *start, const Pb
     envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", step_set_id_of(cred), cred->restarts);
 }
 
-/* Of the binding of memory sbatch's own names, too. */
+/* For memory binding it also sets sbatch's own names. */
 static void put_batch_variable(void *ctx, const char *name, const char *value)
 {
     const char *bind = str_starts(name, "SLURM_MEM_BIND") ? name + strlen("SLURM") : NULL;
@@ -203,7 +204,7 @@ static void put_batch_variable(void *ctx, const char *name, const char *value)
     envlist_set(ctx, own, value);
 }
 
-/* GPUs in parts, of which there are only so many. */
+/* Sets the number of GPU shards on this node. */
 static void put_shards(struct envlist *env, Pb__GresAlloc *const *gres, size_t count)
 {
     uint64_t shards = 0;
@@ -223,7 +224,7 @@ static void put_spec(struct envlist *env, const Pb__JobSpec *spec)
     envlist_default(env, "SLURM_SUBMIT_HOST", spec->alloc_host);
 }
 
-/* A launch that is repeated has a new credential. */
+/* The credential of a repeated launch is newer. */
 static int64_t started_at(const Pb__Cred *cred)
 {
     const Pb__JobFacts *f = cred->facts;
@@ -256,7 +257,7 @@ static void put_job_tasks(struct envlist *env, const Pb__LaunchBatch *batch, con
     put_counts(env, "SLURM_TASKS_PER_NODE", counts, count);
 }
 
-/* Of the job, wherever it runs. */
+/* Sets the variables of the job, which do not depend on the node. */
 static void put_batch_job(struct envlist *env, const Pb__StepdStart *start,
                           const Pb__LaunchBatch *batch, const Pb__Cred *cred)
 {
@@ -269,7 +270,7 @@ static void put_batch_job(struct envlist *env, const Pb__StepdStart *start,
     put_task_number(env, "SLURM_NNODES", cred->n_job_nodes);
 }
 
-/* As if the component were a batch job of its own. */
+/* Sets the variables of a component as if it were a batch job. */
 static void put_component(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *leader,
                           const Pb__AllocReply *component)
 {
@@ -316,7 +317,7 @@ static void put_variable(void *ctx, const char *name, const char *value)
     envlist_set(ctx, name, value);
 }
 
-/* Returns how many were left out. */
+/* Returns the number of variables that were left out. */
 static size_t put_components(struct envlist *env, const Pb__StepdStart *start,
                              const Pb__LaunchBatch *batch, const Pb__Cred *cred)
 {
@@ -348,7 +349,7 @@ static size_t put_components(struct envlist *env, const Pb__StepdStart *start,
 size_t vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
                   const Pb__Cred *cred)
 {
-    envlist_unset_if(env, job_set_env_has); /* of another job, from which this one was submitted */
+    envlist_unset_if(env, job_set_env_has); /* of another job that has submitted this one */
     put_user(env, start);
     put_place(env, start, cred);
     put_batch_job(env, start, batch, cred);
@@ -359,18 +360,19 @@ size_t vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__La
                     cred->n_job_nodes ? JOB_ENV_USABLE_CPUS(cred->job_nodes[0]) : 0);
     put_task_number(env, "SLURM_NODEID", 0);
     envlist_set(env, "ENVIRONMENT", "BATCH");
-    /* The submitter's is another host's; a step keeps what srun, or the script, has. */
+    /* The submitter's HOSTNAME is another host; a step keeps the value of srun or of the
+       script. */
     envlist_set(env, "HOSTNAME", start->node_host ? start->node_host : start->node);
     if (cred->n_job_nodes > 1 && onehost_address(start->node_addr))
         for (size_t i = 0; i < ONEHOST_VARIABLES; i++)
             envlist_default(env, onehost_variables[i].name, onehost_variables[i].value);
-    envlist_unset(env, "SLURM_STEP_ID"); /* of a step this job was submitted from */
+    envlist_unset(env, "SLURM_STEP_ID"); /* of a step that has submitted this job */
     envlist_unset(env, "SLURM_STEPID");
     envlist_unset(env, "SLUICE_STEP");
     return batch->n_components > 1 ? put_components(env, start, batch, cred) : 0;
 }
 
-/* The step's nodes, tasks and this node's share of them. */
+/* Sets the step's nodes, tasks and this node's part of them. */
 static void put_layout(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
 {
     _cleanup_(step_nodes_done) struct step_nodes nodes;
@@ -396,7 +398,7 @@ static void put_layout(struct envlist *env, const Pb__StepdStart *start, const P
     put_task_number(env, "SLURM_CPUS_ON_NODE", here->cpus);
 }
 
-/* Those of the step that this one was started in are gone. */
+/* Replaces the ports of the step in which srun was started. */
 static void put_ports(struct envlist *env, const Pb__Cred *cred)
 {
     _cleanup_str_ struct str ports = STR_INIT;
@@ -407,7 +409,7 @@ static void put_ports(struct envlist *env, const Pb__Cred *cred)
         envlist_set(env, "SLURM_STEP_RESV_PORTS", str_cstr(&ports));
 }
 
-/* What srun --preserve-env hands on as it found it. */
+/* The variables that srun --preserve-env passes on unchanged. */
 static const char *const preserved[] = {"SLURM_JOB_NUM_NODES",  "SLURM_NNODES", "SLURM_NTASKS",
                                         "SLURM_TASKS_PER_NODE", "SLURM_NPROCS", "SLURM_NODELIST"};
 #define PRESERVED_COUNT (sizeof(preserved) / sizeof(preserved[0]))
@@ -426,7 +428,7 @@ void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__Launc
     put_component_ids(env, cred);
     put_layout(env, start, cred);
     put_ports(env, cred);
-    envlist_unset(env, "SLUICE_STEP"); /* of the login that srun was started in */
+    envlist_unset(env, "SLUICE_STEP"); /* of the login session in which srun was started */
     gpus_put(env, start, true);
     const Pb__StepNode *here = cred->nodes[start->node_index];
     put_shards(env, here->gres, here->n_gres);

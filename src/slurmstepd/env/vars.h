@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the tasks find in their environment: the submitter's variables and, over them, SLURM_* of
+ * The environment of the tasks: the submitter's variables, overridden by the SLURM_* variables of
  * job, step and task (see the manual pages of sbatch and srun).
  */
 #pragma once
@@ -10,16 +10,16 @@
 #include "proto/node.pb-c.h"
 #include "proto/step.pb-c.h"
 
-/* Variables of the job and of the step, the same for every task of this node. */
-/* Of a job set, whose script this is, those of each component, too. Returns how many of
+/* Variables of the job and of the step, equal for every task of this node. */
+/* For the script of a job set it also sets the variables of each component. Returns how many of
  * these were left out, see cluster/job/job_set_env.h. */
 size_t vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
                   const Pb__Cred *cred);
-/* A step of a component has the id of the leader for its own, and a step of several components one
- * allocation: the nodes of all of them. */
+/* A step of a component gets the job id of the leader; a step of several components gets one
+ * allocation with the nodes of all of them. */
 void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchTasks *launch,
                const Pb__Cred *cred);
 
-/* Of one task; 'ids' are the ranks of every task of this node. */
+/* Variables of one task; 'ids' are the ranks of all tasks on this node. */
 void vars_task(struct envlist *env, uint32_t rank, uint32_t local, int pid, const uint32_t *ids,
                size_t count);

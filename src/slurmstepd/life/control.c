@@ -25,8 +25,8 @@
 #include "slurmstepd/task/contain.h"
 #include "slurmstepd/task/task.h"
 
-#define ADOPTERS_MAX 8 /* daemons connected at a time */
-#define TOLD_MAX 65536 /* bytes that are said to a step before it has an output */
+#define ADOPTERS_MAX 8 /* daemons connected at the same time */
+#define TOLD_MAX 65536 /* bytes of messages for a step before it has an output */
 
 char *control_file(const char *dir, uint32_t job_id, uint32_t restarts, uint32_t step_id,
                    const char *suffix)
@@ -34,7 +34,8 @@ char *control_file(const char *dir, uint32_t job_id, uint32_t restarts, uint32_t
     return mem_printf("%s/steps/%u.%u.%u.%s", dir, job_id, restarts, step_id, suffix);
 }
 
-/* A signal while tasks are set up would end a child before exec and count as a failed launch. */
+/* A signal during the setup of the tasks would end a child before exec and count as a failed
+   launch. */
 static bool keep_if_early(struct step *step, int signo, bool leader_only)
 {
     if (!step_is_starting(step) || signo == SIGKILL)
@@ -55,7 +56,7 @@ void control_signal(struct step *step, int signo, bool leader_only)
 {
     if (keep_if_early(step, signo, leader_only))
         return;
-    if (signo == SIGCONT && step->halted) /* it is suspended: the controller alone resumes it */
+    if (signo == SIGCONT && step->halted) /* suspended: only the controller resumes it */
         return;
     journal_tell(step, LOG_LVL_INFO, "signal SIG%s for %s", signame_format(signo),
                  leader_only ? "the first processes of its tasks" : "its tasks");
@@ -87,7 +88,7 @@ void control_halt(struct step *step, bool stop, int signo)
         contain_signal_all(step, signo);
 }
 
-/* Whether this delivery is a repeat; remembers it. */
+/* Returns whether this delivery is a repeat; remembers it. */
 static bool has_seen_delivery(struct step *step, uint64_t nonce)
 {
     for (size_t i = 0; nonce && i < STEP_NONCES; i++)
@@ -97,7 +98,7 @@ static bool has_seen_delivery(struct step *step, uint64_t nonce)
     return false;
 }
 
-/* What is said before there is an output is written when there is one. */
+/* Messages before there is an output are kept and written later. */
 static void on_say(struct step *step, const Pb__StepdSignal *m)
 {
     bool early = step_is_starting(step) && step->told.len + strlen(m->say) <= TOLD_MAX;
@@ -263,7 +264,7 @@ static void on_connection(void *ctx, int fd, unsigned ready)
     vec_push(&step->adopters, link_to(step, got));
 }
 
-/* While we are stopped, each daemon that starts leaves a connection behind. */
+/* While this process is stopped, every daemon that starts leaves a connection in the queue. */
 static int bind_and_listen(int fd, const char *path, struct err *err)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -308,10 +309,10 @@ int control_claim(struct step *step, struct err *err)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     mask = umask(0077);
     rc = bind_and_listen(fd, ours, err);
-    if (rc == -EADDRINUSE && unlink(ours) == 0) /* of an earlier process with our number */
+    if (rc == -EADDRINUSE && unlink(ours) == 0) /* left by an earlier process with our pid */
         rc = bind_and_listen(fd, ours, err);
     umask(mask);
-    /* It listens before it has its name, so who finds the name can connect. */
+    /* The socket listens before it gets its name, so a daemon that finds the name can connect. */
     if (!rc && (rc = path_rename_new(ours, path)))
         err_set(err, rc, "cannot claim step %s by %s: %s", step->name, path, strerror(-rc));
     if (rc) {
@@ -331,7 +332,8 @@ int control_claim_stands(struct step *step, struct err *err)
 
     if (!rpc_link_is_hung_up(step->daemon) || rename(path, ours))
         return 0;
-    /* Nobody finds it now. Another shepherd may have claimed it meanwhile: no rename() back. */
+    /* The name is gone now. Another shepherd may have claimed the step meanwhile, so rename()
+       cannot be used to restore it. */
     found = poll(&came, 1, 0) == 1 && link(ours, path) == 0;
     unlink(ours);
     return found ? 0 : daemon_gone(step, err);

@@ -8,7 +8,7 @@
 #include "slurmstepd/stream/journal.h"
 #include "slurmstepd/stream/stream.h"
 
-#define LOOKS 10 /* within the patience */
+#define LOOKS 10 /* checks within the time limit */
 #define LET_GO_RETRY_MS 100
 
 static size_t bytes_in_transit(const struct step *step)
@@ -38,7 +38,7 @@ static void check_progress(void *ctx)
     loop_stop(step->loop);
 }
 
-/* From the loop: the caller may be in a callback of a connection that is freed here. */
+/* Called by the loop, because a caller may be in a callback of a connection that is freed here. */
 static void try_let_go(void *ctx)
 {
     struct step *step = ctx;

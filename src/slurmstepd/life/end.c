@@ -6,7 +6,7 @@
 #include "slurmstepd/life/control.h"
 #include "slurmstepd/life/finish.h"
 
-#define CONFIRM_MS 5000 /* the daemon may be busy, or stopped */
+#define CONFIRM_MS 5000 /* milliseconds; the daemon may be busy or stopped */
 
 static void write_end_file(const struct step *step)
 {

@@ -33,9 +33,10 @@
 
 #define STEPD_ERROR "slurmstepd: error: "
 #define KIB_PER_MIB 1024
-#define BLOCK_BYTES 512 /* of getrusage() */
-#define RETRY_MS 100    /* between looks for descendants whose end is not signalled */
-#define HELD_MS 2000    /* time that a tracer may hold a killed process */
+#define BLOCK_BYTES 512 /* bytes per block in getrusage() */
+/* Milliseconds between searches for descendants whose end causes no signal. */
+#define RETRY_MS 100
+#define HELD_MS 2000 /* time that a tracer may hold a killed process */
 
 static void fill_usage(Pb__Usage *usage)
 {
@@ -78,7 +79,7 @@ void finish_never_started(struct step *step, int code, const char *text)
     end_record(step, &m, true);
 }
 
-/* No process lives, or only processes that SIGKILL does not end. */
+/* No process is left, or only unkillable processes. */
 static void record_end(struct step *step)
 {
     Pb__StepdEnded m;
@@ -182,8 +183,9 @@ static void set_patience(struct step *step, int64_t after_ms)
     loop_timer_set(step->kill_timer, after_ms);
 }
 
-/* Each end of a child asks for another round, and a round looks at all of them: thousands would
- * keep us busy for minutes. Few, and those of a fork bomb, are looked at every time. */
+/* Each end of a child asks for another round, and a round examines all descendants; with thousands
+ * of them the rounds would take minutes. A small number, also of a fork bomb, is examined every
+ * time. */
 static void kill_round(struct step *step)
 {
     int64_t began_ms = loop_mono_ms();
@@ -215,8 +217,8 @@ static bool output_is_sent(const struct step *step)
     return true;
 }
 
-/* All processes of a terminated script have the grace period: an srun in it prints the messages of
- * the nodes. */
+/* All processes of a terminated script have the grace period, because an srun in it prints the
+ * messages of the nodes. */
 static bool waits_for_descendants(const struct step *step)
 {
     return step->waits_for_all || (step->is_batch && step_is_ordered(step));
@@ -228,7 +230,7 @@ static bool has_run_out(struct step *step)
     if (step->left || step->epilogs)
         return false;
     if (waits_for_descendants(step) && !step->killed_at_ms && contain_has_left(step)) {
-        retry_soon(step); /* their end is not signalled */
+        retry_soon(step); /* their end causes no signal */
         return false;
     }
     return !step->is_extern || step->killed_at_ms ||
@@ -244,11 +246,11 @@ static void check_living(struct step *step)
     if (has_run)
         step_advance(step, STEP_ON_RUN_OUT);
     if (step->phase == STEP_TERMINATING && step->is_extern)
-        retry_soon(step); /* their end is not signalled */
+        retry_soon(step); /* their end causes no signal */
     if (step_is_running(step))
         return;
     if ((is_alive && !has_run) || contain_has_left(step))
-        finish_kill_all(step); /* what has been forked since */
+        finish_kill_all(step); /* processes that were forked since */
     else
         record_end(step);
 }
@@ -272,7 +274,7 @@ void finish_check(struct step *step)
         srun_finish(step, &usage);
     }
     if (step->srun || !watch_is_over(step) || end_is_open(step))
-        return; /* called again when the last of these has ended */
+        return; /* called again when the last of them has ended */
     if (control_idle(step))
         loop_stop(step->loop);
     else
@@ -309,7 +311,8 @@ static void say_step_cancelled(struct step *step, const char *why)
     journal_say(step, str_cstr(&line));
 }
 
-/* "slurmstepd: error: " stands before what an srun without a connection to us gets in an answer. */
+/* An srun without a connection to us gets the text in its answer, which adds the prefix
+   "slurmstepd: error: ". */
 static void fail_start(struct step *step, const char *why)
 {
     _cleanup_str_ struct str line = STR_INIT;
@@ -319,7 +322,7 @@ static void fail_start(struct step *step, const char *why)
         say_step_cancelled(step, why);
     } else if (why && !step->cancel_unsaid) {
         format_why(step, why, &line);
-        line.len -= line.len > 0; /* the end of the line */
+        line.len -= line.len > 0; /* without the line end */
         text = str_cstr(&line) + strlen(STEPD_ERROR);
     }
     start_failed(step, ERR_CREDENTIAL_REVOKED, text);

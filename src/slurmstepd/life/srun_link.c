@@ -15,7 +15,7 @@
 #include "slurmstepd/stream/x11.h"
 #include "slurmstepd/task/task.h"
 
-#define TRIES 6 /* to be heard by srun, before any task runs */
+#define TRIES 6 /* connection attempts until srun answers the hello, before any task runs */
 #define RETRY_MIN_MS 50
 #define ADDRESSES_MAX 8
 
@@ -27,7 +27,7 @@ static void on_signal(struct step *step, const Pb__IoSignal *m)
         control_signal(step, m->signal, false);
 }
 
-/* srun has heard who we are, and will hear how the tasks do. */
+/* srun has received our hello, and will receive the state of the tasks. */
 static void on_hello(struct step *step, const Pb__IoHello *m)
 {
     if (m->bulk == 2)
@@ -107,7 +107,7 @@ static void on_open(void *ctx, struct rpc_session *s)
     rpc_session_send(s, RPC_IO_HELLO, &hello.base);
 }
 
-/* srun has room again, or is gone: then the bytes go nowhere. */
+/* srun's connection has space again, or is gone; in the latter case the bytes are dropped. */
 static void pump_all(struct step *step)
 {
     x11_drained(step);
@@ -135,9 +135,9 @@ static void on_srun_link_retry(void *ctx)
         srun_connect(step);
 }
 
-/* Nothing runs yet. A connection that broke is made anew; a srun that is not there, or is not the
- * one that we were told of, is not asked again. The code is one that srun does not take for a
- * reason to launch again: the step is over. */
+/* The connection failed before any task ran. A broken connection is opened again; an srun that
+ * does not exist, or is not the announced one, is not tried again. The error code is one that does
+ * not make srun launch again: the step is over. */
 static void never_up(struct step *step, const struct err *why)
 {
     bool broken = why->code == -ERR_CLOSED || why->code == -ECONNRESET || why->code == -EPIPE;

@@ -32,7 +32,7 @@
 #include "slurmstepd/task/session.h"
 #include "slurmstepd/task/task.h"
 
-#define ARENA_MAX (512u << 20) /* the message was bounded when it came in */
+#define ARENA_MAX (512u << 20) /* the size of the message was limited when it was received */
 
 static void reply_start(struct step *step, int code, const char *text)
 {
@@ -58,14 +58,14 @@ static void reply_start(struct step *step, int code, const char *text)
     free(ranks);
 }
 
-/* Frees what only the start needs; the message may hold a large script. */
+/* Frees what only the start needs; the message may contain a large script. */
 static void forget_start_message(struct step *step)
 {
     affinity_done(step);
     arena_done(&step->arena);
     arena_init(&step->arena, ARENA_MAX);
     rpc_link_free_body(&step->start_body);
-    if (!plugin_is_open(step)) /* plugins may still ask for it */
+    if (!plugin_is_open(step)) /* plugins may still request it */
         envlist_done(&step->env);
     free(take_ptr(step->fail_text));
     free(take_ptr(step->end_why));
@@ -262,7 +262,7 @@ static void make_tasks(struct step *step)
     }
 }
 
-/* The program and its arguments: a job's script, srun for a legacy parallel command, or srun's. */
+/* Makes the command: a job's script, srun for a legacy parallel command, or srun's command. */
 static int make_argv(struct step *step, struct err *err)
 {
     const Pb__JobPayload *payload = step->batch ? step->batch->payload : NULL;
@@ -294,7 +294,7 @@ static int make_argv(struct step *step, struct err *err)
     return at ? 0 : err_set(err, -ERR_LAUNCH, "no program given");
 }
 
-/* The directory of srun --bcast --send-libs. */
+/* Adds the directory of srun --bcast --send-libs. */
 static void add_sent_libs(struct step *step)
 {
     const char *before = envlist_get(&step->env, "LD_LIBRARY_PATH");
@@ -304,7 +304,7 @@ static void add_sent_libs(struct step *step)
                  more ? before : "");
 }
 
-/* SLURM_STEP_KILLED_MSG_NODE_ID names the only node that prints the line. */
+/* SLURM_STEP_KILLED_MSG_NODE_ID names the only node that prints the message. */
 static bool is_cancel_said_elsewhere(const struct step *step)
 {
     const char *wanted = envlist_get(&step->env, "SLURM_STEP_KILLED_MSG_NODE_ID");
@@ -351,7 +351,7 @@ static void start_extern(struct step *step)
     forget_start_message(step);
 }
 
-/* Tasks do not inherit the lock. */
+/* Tasks do not inherit the memory lock. */
 static void lock_memory(const struct step *step, uint32_t how)
 {
     if (how && mlockall(how > 1 ? MCL_CURRENT | MCL_FUTURE : MCL_CURRENT))
@@ -410,7 +410,9 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
         rc = control_claim(step, &err);
     if (rc == 0)
         rc = control_claim_stands(step, &err);
-    if (rc) { /* not ours: another shepherd has it, or nobody could, or nobody waits for it */
+    /* The claim failed: another shepherd has the step, no socket could be created, or no daemon
+       waits. */
+    if (rc) {
         reply_start(step, rc == -EEXIST ? EEXIST : ERR_NODE_FAULT, err.text);
         loop_stop(step->loop);
         return;

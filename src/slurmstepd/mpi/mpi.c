@@ -13,7 +13,9 @@
 #include "slurmstepd/mpi/pmi.h"
 #include "slurmstepd/stream/srun.h"
 
-#define SEND_BUFFER (1 << 18) /* answers to one task; it asks one thing at a time */
+#define SEND_BUFFER                                                                                \
+    (1 << 18) /* bytes of answers to one task, which asks one question at a time                   \
+               */
 
 static void on_mpi_abort(void *ctx, uint32_t local, int exit_code, const char *text)
 {
@@ -29,7 +31,7 @@ static void break_off(struct step *step, const char *text)
     step->life->terminate(step, step->kill_wait_sec, NULL);
 }
 
-/* A task that lets this much unread pile up is not an MPI library. */
+/* A task that leaves this much unread is not using an MPI library. */
 static void on_send(void *ctx, uint32_t local, const char *line, size_t len)
 {
     struct step *step = ctx;
@@ -46,7 +48,7 @@ static void on_send(void *ctx, uint32_t local, const char *line, size_t len)
     e = n < 0 ? errno : EAGAIN;
     shutdown(t->pmi_fd, SHUT_RDWR);
     if (e != EAGAIN || step_is_ordered(step))
-        return; /* it has ended, and that is told elsewhere */
+        return; /* the task has ended, which is reported elsewhere */
     text = mem_printf("task %u: PMI: it does not read the answers to what it asks", t->id);
     break_off(step, text);
 }
@@ -105,7 +107,7 @@ static void on_begun(void *ctx)
     srun_begun(ctx);
 }
 
-/* What a step's processes call themselves all together. */
+/* The name of all processes of a step as a group. */
 static char *format_step_name(uint32_t job_id, uint32_t step_id)
 {
     return mem_printf("kvs_%u_%u", job_id, step_id);
@@ -123,10 +125,10 @@ bool mpi_wanted(const struct step *step)
 {
     const char *kind = step->launch ? step->launch->mpi : NULL;
 
-    return str_eq(kind, "pmi2") || str_eq(kind, "pmi1"); /* either serves both */
+    return str_eq(kind, "pmi2") || str_eq(kind, "pmi1"); /* one implementation serves both */
 }
 
-/* With what the processes are told of who has asked for them. */
+/* Also sets what spawned processes are told about their spawner. */
 static void make_pmi(struct step *step, struct pmi_options *options,
                      const struct pmi_events *events)
 {
@@ -197,7 +199,7 @@ static void on_readable(void *ctx, int fd, unsigned ready)
     char chunk[4096];
     ssize_t n;
 
-    if (!srun_has_room(t->step)) { /* what it asks for goes to srun, and is more than it says */
+    if (!srun_has_room(t->step)) { /* its requests go to srun and are longer than its messages */
         loop_fd_free(take_ptr(t->pmi_watch));
         return;
     }
@@ -223,8 +225,8 @@ void mpi_drained(struct step *step)
     }
 }
 
-/* What it said last has not been read yet, maybe: what is there now, and not what a child of it,
- * which has the descriptor, too, goes on to write. */
+/* The last message of the ended task may be unread. Reads what is available now, but not what a
+ * child of the task, which has the descriptor as well, writes later. */
 static void read_rest(struct task *t)
 {
     char chunk[4096];

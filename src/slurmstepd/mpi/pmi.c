@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "slurmstepd/mpi/pmi_peer.h"
 
-#define LENGTH_SIZE 6 /* digits of a command's length, with blanks around them */
+#define LENGTH_SIZE 6 /* digits of a command's length, padded with blanks */
 
 struct pmi *pmi_new(const struct pmi_options *options, const struct pmi_events *events)
 {
@@ -32,7 +32,7 @@ struct pmi *pmi_new(const struct pmi_options *options, const struct pmi_events *
             pmi_space_put(&p->space, options->preput[i].key, options->preput[i].value, false, NULL);
     p->peers = mem_new_array(struct pmi_peer, p->local_count);
     for (uint32_t i = 0; i < p->local_count; i++)
-        p->peers[i].in = STR_INIT_CAP(PMI_LINE_MAX); /* until it speaks PMI-2 */
+        p->peers[i].in = STR_INIT_CAP(PMI_LINE_MAX); /* until it selects PMI-2 */
     return p;
 }
 
@@ -70,7 +70,7 @@ void pmi_aborted(struct pmi *p, uint32_t local, const char *code, const char *te
 bool pmi_is_pair(const char *key, const char *value)
 {
     return key && value && *key && strlen(key) < PMI_KEY_MAX && strlen(value) < PMI_VALUE_MAX &&
-           !strchr(key, '\n') && !strchr(value, '\n'); /* PMI-1 could not say it */
+           !strchr(key, '\n') && !strchr(value, '\n'); /* PMI-1 could not transfer it */
 }
 
 int pmi_put(struct pmi *p, const char *key, const char *value, struct err *err)
@@ -264,7 +264,7 @@ int pmi_fence_done(struct pmi *p, uint32_t round, const struct pmi_pair *pairs, 
     return 0;
 }
 
-/* A line that goes on beyond its limit: of an abort the beginning is enough. */
+/* A line exceeds its limit; the beginning of an abort message is sufficient. */
 static int too_long(struct pmi *p, uint32_t local, const char *at, struct err *err)
 {
     struct pmi_peer *peer = &p->peers[local];
@@ -276,7 +276,7 @@ static int too_long(struct pmi *p, uint32_t local, const char *at, struct err *e
     return pmi1_handle(p, local, peer->in.data, err);
 }
 
-/* Takes a line's bytes, up to all of len; how many in *used. */
+/* Consumes bytes of a line, up to len; *used is their number. */
 static int feed_line(struct pmi *p, uint32_t local, const char *at, size_t len, size_t *used,
                      struct err *err)
 {
@@ -302,7 +302,8 @@ static int feed_line(struct pmi *p, uint32_t local, const char *at, size_t len, 
     return rc;
 }
 
-/* How many bytes of the command that has begun are missing, its length among them; -ERR_LIMIT. */
+/* Computes the number of missing bytes of an incomplete command, including its length;
+   -ERR_LIMIT. */
 static int command_left(const struct str *in, size_t *left, struct err *err)
 {
     char length[LENGTH_SIZE + 1] = "";

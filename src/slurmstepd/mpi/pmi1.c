@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "slurmstepd/mpi/pmi_peer.h"
 
-#define WORDS_MAX 16 /* of a line */
+#define WORDS_MAX 16 /* words per line */
 
 struct word {
     const char *name, *value;
@@ -227,7 +227,7 @@ static const struct {
     {"lookup_name", on_lookup},
 };
 
-/* All processes have begun, or none: no error of a single one. */
+/* Either all processes have started or none, so there are no errors of single processes. */
 void pmi1_spawned(struct pmi *p, uint32_t local, const struct pmi_wait *w, bool done)
 {
     if (done)
@@ -245,7 +245,7 @@ static void handle_spawn(struct pmi *p, uint32_t local)
     pmi_spawn_free(take_ptr(peer->spawn));
 }
 
-/* Spawning comes as "mcmd=spawn", a word in each line, "endcmd"; all this for each command. */
+/* A spawn request is "mcmd=spawn", one word per line, "endcmd"; repeated for each command. */
 static bool in_spawn(struct pmi *p, uint32_t local, char *text)
 {
     struct pmi_peer *peer = &p->peers[local];

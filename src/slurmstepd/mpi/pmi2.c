@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "slurmstepd/mpi/pmi_peer.h"
 
-#define WORDS_MAX 32 /* of a command; those behind are of a request for processes only */
+#define WORDS_MAX 32 /* words per command; further words occur in spawn requests only */
 
-/* As MPICH's pmi2.h numbers them. */
+/* Codes of MPICH's pmi2.h. */
 enum { PMI2_ERR_INVALID_ARG = 3, PMI2_ERR_OTHER = 14 };
 
 struct word {
@@ -19,10 +19,10 @@ struct command {
     struct word words[WORDS_MAX];
     size_t count;
     const char *name, *thread;
-    struct pmi_spawn *spawn; /* gets all words; NULL: it is another command */
+    struct pmi_spawn *spawn; /* receives all words; NULL: not a spawn request */
 };
 
-/* Splits "a=b;c=d;;e;" in place; two semicolons are one of the value. */
+/* Splits "a=b;c=d;;e;" in place; two semicolons stand for one in a value. */
 static void split_pairs(char *text, struct command *c)
 {
     c->count = 0;
@@ -68,8 +68,8 @@ static void put_pmi2_value(struct str *s, const char *name, const char *value)
     str_putc(s, ';');
 }
 
-/* The answer to a command: its name, the thread that asked, the code, and pairs up to a NULL. A
- * pair whose value is NULL is left out. */
+/* Sends the response to a command: its name, the asking thread, the code, and pairs up to a NULL.
+ * A pair with a NULL value is left out. */
 static void send_response(struct pmi *p, uint32_t local, const char *command, const char *thread,
                           int code, ...)
 {
@@ -189,7 +189,7 @@ void pmi2_fence_out(struct pmi *p, uint32_t local)
     send_response(p, local, "kvs-fence", p->peers[local].fence_thread, 0, NULL);
 }
 
-/* Attributes of the job are facts; of a node, what its tasks tell each other. */
+/* Attributes of the job are constant; attributes of a node are set by its tasks. */
 static int on_get_job(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
     const char *key = value_of(c, "key"), *value = NULL;
@@ -288,7 +288,7 @@ static int on_lookup(struct pmi *p, uint32_t local, const struct command *c, str
     return send_name_request(p, local, PMI_NAME_LOOKUP, c);
 }
 
-/* Some ask for the port as "value", some as "port". */
+/* Some libraries expect the port as "value", others as "port". */
 void pmi2_named(struct pmi *p, uint32_t local, const struct pmi_wait *w, bool done,
                 const char *value)
 {
@@ -316,7 +316,7 @@ static int on_spawn(struct pmi *p, uint32_t local, const struct command *c, stru
     return 0;
 }
 
-/* All processes have begun, or none: no error of a single one. */
+/* Either all processes have started or none, so there are no errors of single processes. */
 void pmi2_spawned(struct pmi *p, uint32_t local, const struct pmi_wait *w, const char *job,
                   const char *why)
 {

@@ -6,13 +6,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define WORD_COST 64 /* bytes that an empty word takes here, about */
+#define WORD_COST 64 /* approximate cost of an empty word in bytes */
 
 struct pmi_spawn {
     Pb__Spawn *request;
     size_t bytes;
-    long long blocks, block; /* PMI-1: how many there are, and which one this is */
-    struct err err;          /* the first; code 0: none */
+    long long blocks, block; /* PMI-1: number of blocks, and number of the present one */
+    struct err err;          /* the first error; code 0: none */
 };
 
 enum word {
@@ -28,7 +28,7 @@ enum word {
     BLOCK
 };
 
-/* As the libraries call them. Numbered ones are sent in order, and their numbers say no more. */
+/* Names used by the libraries. Numbered words are sent in order, so the numbers are redundant. */
 static const struct {
     const char *name;
     enum word word;
@@ -53,7 +53,7 @@ static const struct {
     {"infoval", INFO_VALUE, true},
 };
 
-/* Room for one more of a list that doubles. */
+/* Appends to a list whose capacity doubles. */
 #define PUSH(list, count, item)                                                                    \
     do {                                                                                           \
         if (!((count) & ((count)-1)))                                                              \
@@ -127,7 +127,7 @@ static void set_tasks(struct pmi_spawn *s, Pb__SpawnCommand *c, const char *valu
         c->tasks = (uint32_t)tasks;
 }
 
-/* argv[0] is there before the arguments, or comes now. */
+/* argv[0] was set before the arguments, or is set now. */
 static void set_program(struct pmi_spawn *s, Pb__SpawnCommand *c, const char *value)
 {
     if (c->n_argv || !*value)

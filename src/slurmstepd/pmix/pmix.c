@@ -20,29 +20,33 @@
 #include "slurmstepd/task/task.h"
 #include "slurmstepd/task/wipe.h"
 
-#define LEFT_MS 5000   /* for its last word: a stopped one holds no step */
-#define READY_MS 60000 /* libpmix starts in a tenth of a second, on a node that is not swamped */
-#define UNREAD_MAX (64u << 20) /* bytes for it in here: libpmix reads at once what is there */
-#define QUESTIONS_MAX 65536    /* names asked for and not answered yet */
+/* Milliseconds for its last answer; a stopped server does not block the step. */
+#define LEFT_MS 5000
+/* Milliseconds; libpmix starts within 100 ms on a node that is not overloaded. */
+#define READY_MS 60000
+/* Bytes queued for the server; libpmix reads available bytes at once. */
+#define UNREAD_MAX (64u << 20)
+#define QUESTIONS_MAX 65536 /* unanswered names */
 
-/* A name that the server asks srun for, whose numbers have fewer bits than a link's. */
+/* A name request of the server to srun. srun's request ids have fewer bits than those of a
+   link. */
 struct question {
     UT_hash_handle hh;
     uint32_t id;
     uint64_t link_id;
-    uint32_t said; /* the id in it */
+    uint32_t said; /* id used with srun */
 };
 
 struct pmix {
-    struct rpc_link *link; /* NULL: it has gone */
+    struct rpc_link *link; /* NULL: closed */
     pid_t pid;
-    char *top; /* directory of ours, in which the user may only pass to */
-    char *dir; /* the user's */
+    char *top; /* our directory, which the user may only traverse */
+    char *dir; /* the user's directory */
     struct loop_timer *patience;
     bool ready, asked, answered; /* see pmix_asks() */
     bool was_deaf;
     struct arena arena;
-    Pb__PmixStarted *answer; /* with the environments of the tasks */
+    Pb__PmixStarted *answer; /* has the environments of the tasks */
     struct question *questions;
     uint32_t next_id;
 };
@@ -60,7 +64,7 @@ static void abort_start(struct step *step, int code, const char *text)
     step->life->fail_start(step, code, text);
 }
 
-/* The tasks have lost their server, and wait for one another until the end of time. */
+/* The tasks have lost their server and would wait for each other forever. */
 static void handle_server_loss(struct step *step, const char *why)
 {
     _cleanup_free_ char *text = mem_printf("the PMIx server of this node %s", why);
@@ -85,7 +89,7 @@ static void on_pmix_ended(void *ctx, pid_t pid, int wait_status)
     step->life->check(step);
 }
 
-/* To the server, which is the user's, and may have been stopped. */
+/* Sends to the server, which the user may have stopped. */
 static void send_to_server(struct step *step, enum rpc_number rpc, bool reply, uint64_t id,
                            const ProtobufCMessage *m)
 {
@@ -100,7 +104,7 @@ static void send_to_server(struct step *step, enum rpc_number rpc, bool reply, u
     rpc_link_free(take_ptr(p->link));
     p->was_deaf = true;
     if (p->pid > 0)
-        kill(p->pid, SIGKILL); /* its end is told */
+        kill(p->pid, SIGKILL); /* its end is reported separately */
 }
 
 static void on_left(struct step *step)
@@ -135,7 +139,7 @@ bool pmix_asks(struct step *step)
     return true;
 }
 
-/* A server of the user's, or what has come to run in it, may send without end. */
+/* The server, or a program of the user in its place, may send without limit. */
 static void mind_room(struct step *step)
 {
     if (step->pmix->link && !srun_has_room(step))
@@ -244,7 +248,7 @@ static void on_pmix_message(void *ctx, struct rpc_link *l, const struct rpc_head
     mind_room(step);
 }
 
-/* Its end says more, and comes, too. */
+/* Its exit status has more information and follows. */
 static void on_pmix_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct step *step = ctx;
@@ -274,8 +278,8 @@ void pmix_got(struct step *step, const Pb__PmixGot *m)
     send_to_server(step, RPC_PMIXD_GOT, false, 0, &m->base);
 }
 
-/* Of several node daemons on one host, as 'sluice up' starts them, all but one have another name
- * than the host. */
+/* Whether several node daemons run on one host, as started by 'sluice up': then the name of all
+ * but one differs from the host name. */
 static bool shares_host(const struct step *step)
 {
     const char *name = step->start->node_host ? step->start->node_host : step->node;
@@ -286,14 +290,15 @@ static bool shares_host(const struct step *step)
     return strcspn(host, ".") != len || strncmp(host, name, len) != 0;
 }
 
-/* Open MPI names the shared memory of tasks by their host and their number on the node: tasks of
- * two nodes would have the same. Where each node has a directory of its own they do not. */
+/* Open MPI names the shared memory of tasks by their host and their number on the node, so tasks
+ * of two nodes on one host would collide. A separate directory for each node avoids that. */
 static void keep_apart(const struct step *step, struct envlist *env)
 {
     if (str_eq(envlist_get(env, onehost_variables[0].name), onehost_variables[0].value))
         envlist_unset(env, onehost_variables[0].name); /* each node has its own shared memory */
     envlist_default(env, "OMPI_MCA_btl_vader_backing_directory", step->pmix->dir);
-    envlist_default(env, "OMPI_MCA_btl_sm_backing_directory", step->pmix->dir); /* from 5 on */
+    /* Open MPI 5 and later */
+    envlist_default(env, "OMPI_MCA_btl_sm_backing_directory", step->pmix->dir);
 }
 
 void pmix_spawned(struct step *step, const Pb__Spawned *m)
@@ -356,12 +361,12 @@ static void send_order(struct step *step)
     rpc_link_send(step->pmix->link, RPC_PMIXD_START, false, 1, &m.base);
 }
 
-/* Of the user's files nothing stays, however deep they are: the directory above them is ours. */
+/* The parent directory is ours, so that all files of the user can be removed, however deep. */
 static int make_dirs(struct step *step, struct err *err)
 {
     const char *top = step->pmix->top, *dir = step->pmix->dir;
 
-    wipe_tree_whole(top); /* of a shepherd that was killed */
+    wipe_tree_whole(top); /* left by a killed shepherd */
     if (mkdir(top, 0711) || chmod(top, 0711) || mkdir(dir, 0700) ||
         (geteuid() == 0 && lchown(dir, step->uid, step->gid)))
         return err_set(err, -ERR_NODE_FAULT, "cannot make %s: %s", dir, strerror(errno));

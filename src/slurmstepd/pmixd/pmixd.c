@@ -15,7 +15,7 @@
 
 #define SHEPHERD_FD 3
 #define DESCRIPTORS_MAX 65536
-#define MODULE_SIZE 1024 /* libpmix 5 knows more functions than we were compiled with */
+#define MODULE_SIZE 1024 /* libpmix 5 has more functions than the version compiled against */
 
 static int start_server(struct pmixd *p, const Pb__PmixStart *m, Pb__PmixStarted *answer,
                         struct err *err)
@@ -87,7 +87,7 @@ static void on_pmixd_close(void *ctx, struct rpc_link *l, const struct err *why)
     _exit(0);
 }
 
-/* The step's signals are for its tasks; our end comes by SIGKILL. */
+/* Signals to the step are for its tasks; this process is ended by SIGKILL. */
 static void ignore_signals(void)
 {
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM, SIGTERM,

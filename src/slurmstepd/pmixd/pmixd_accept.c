@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libpmix listens on TCP and believes what a caller says of its user. Whoever is on the host could
- * so be the step's user, and have programs spawned. It accepts connections by this function of the
- * program in place of the C library's: connections from sockets of another user, as the kernel
- * knows them, are closed before a byte of them is read. Root is another user, too: users can make
- * daemons of root connect to ports.
+ * libpmix listens on TCP and trusts the user id that a caller states, so any local user could act
+ * as the step's user and spawn programs. libpmix calls this function instead of the C library's
+ * accept(). It closes connections whose socket belongs to another user, according to the kernel,
+ * before any byte is read. Root counts as another user, because users can make root's daemons
+ * connect to ports.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 
 #include "base/owner.h"
 
-/* Seen from the caller's side; one that has gone already is nobody's. */
+/* Looks up the caller's socket; a socket that is already closed has no owner. */
 static bool is_of_our_user(int fd)
 {
     struct sockaddr_storage theirs = {0}, ours = {0};
@@ -36,7 +36,7 @@ static bool is_of_our_user(int fd)
     return owner_has(&local, &remote, geteuid());
 }
 
-/* -1 and EAGAIN when only strangers have called. */
+/* Returns -1 and EAGAIN if only other users have connected. */
 __attribute__((visibility("default"))) int accept(int fd, __SOCKADDR_ARG addr,
                                                   socklen_t *restrict len)
 {

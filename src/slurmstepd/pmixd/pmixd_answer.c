@@ -19,13 +19,13 @@ static void on_results_read(void *ctx)
 {
     struct results *r = ctx;
 
-    for (size_t i = 0; i < r->count; i++) /* the library may have taken the bytes */
+    for (size_t i = 0; i < r->count; i++) /* the library may have taken ownership of the bytes */
         if (r->info[i].value.type == PMIX_BYTE_OBJECT)
             free(r->info[i].value.data.bo.bytes);
     free(r);
 }
 
-/* What the members of a new group have brought, and its number. */
+/* Delivers the data of all members of a new group, and its context number. */
 void pmixd_answer_group(const struct pmixd_call *c, uint64_t context, const void *data, size_t len)
 {
     struct results *r = mem_new(struct results);
@@ -47,7 +47,7 @@ void pmixd_answer_group(const struct pmixd_call *c, uint64_t context, const void
     c->grouped(PMIX_SUCCESS, r->info, r->count, c->ctx, on_results_read, r);
 }
 
-/* Data for the library, which gives it back when it has read it. */
+/* Passes data to the library, which returns it to be freed after reading. */
 void pmixd_answer_give(const struct pmixd_call *c, pmix_status_t status, const void *data,
                        size_t len)
 {
@@ -104,7 +104,7 @@ void pmixd_answer_names(struct pmixd *p, struct pmixd_call *c)
     else if (c->kind == PMIXD_PUBLISH && done < c->name_count)
         status = PMIX_ERR_DUPLICATE_KEY;
     if (c->lookup)
-        c->lookup(status, list, found, c->ctx); /* copies it */
+        c->lookup(status, list, found, c->ctx); /* copies the list */
     else if (c->op)
         c->op(status, c->ctx);
     free(list);
@@ -136,7 +136,7 @@ void pmixd_answer_got(struct pmixd *p, const Pb__PmixGot *m)
         }
 }
 
-/* Another node asks for what a task here has put; the library answers when it has. */
+/* Another node requests data of a local task; the library answers when the task has put it. */
 void pmixd_answer_get(struct pmixd *p, const Pb__PmixGet *m)
 {
     struct pmixd_call *c = mem_new(struct pmixd_call);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "slurmstepd/pmixd/pmixd_loop.h"
 
-/* How often a group has met. */
+/* Number of fences so far of a set of tasks. */
 struct pmixd_meetings {
     UT_hash_handle hh;
     char *group;
@@ -32,7 +32,7 @@ static void end_pmix_step(struct pmixd *p, int code, const char *text, bool brok
     rpc_link_send(p->link, RPC_PMIXD_ABORT, false, 0, &m.base);
 }
 
-/* Too much for a message would never arrive, and the others would wait for ever. */
+/* Data that does not fit into a message would never arrive, and the others would wait forever. */
 static bool fits_message(struct pmixd *p, const struct pmixd_call *c)
 {
     _cleanup_free_ char *text = NULL;
@@ -126,7 +126,7 @@ static void handle_abort(struct pmixd *p, struct pmixd_call *c)
     pmixd_call_free(c);
 }
 
-/* Who is left to wait is on other nodes. */
+/* The remaining waiting tasks are on other nodes. */
 static void handle_left(struct pmixd *p, struct pmixd_call *c)
 {
     Pb__Empty m = PB__EMPTY__INIT;
@@ -138,13 +138,13 @@ static void handle_left(struct pmixd *p, struct pmixd_call *c)
     rpc_link_send(p->link, RPC_PMIXD_LEFT, true, 0, &m.base);
 }
 
-/* One question for each name; the answers come in any order. */
+/* Sends one request per name; answers come in any order. */
 static void handle_names(struct pmixd *p, struct pmixd_call *c)
 {
     c->id = ++p->next_id;
     remember_call(p, c);
     c->left = c->name_count;
-    if (!c->left) { /* directives alone */
+    if (!c->left) { /* only directives */
         pmixd_answer_names(p, c);
         return;
     }

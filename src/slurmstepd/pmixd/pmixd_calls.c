@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The functions that libpmix calls on its own threads. They touch nothing but their arguments and
- * what is constant, and hand a call over to the loop.
+ * The functions that libpmix calls on its own threads. They use only their arguments and constant
+ * data, and pass each call to the loop.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -16,16 +16,16 @@
 
 #define KEY_MAX 511
 #define LABEL_MAX 511
-#define NAMES_MAX 1024 /* of one question */
+#define NAMES_MAX 1024 /* names per request */
 
 static const struct pmixd_job *job;
 static const struct pmixd_lib *lib;
 static int wake_fd;
 
-/* Of each task here, by rank: written by the library's threads. */
+/* State of each local task; written by the library's threads. */
 enum presence { NEVER, PRESENT, GONE };
 static _Atomic unsigned char *presence;
-static _Atomic uint32_t come; /* of the tasks here, ever */
+static _Atomic uint32_t come; /* number of local tasks that have ever connected */
 
 void pmixd_call_free(struct pmixd_call *c)
 {
@@ -88,7 +88,8 @@ static int by_step(const void *a, const void *b)
                                : x->rank > y->rank;
 }
 
-/* Their places, in an order that every node finds; NOT_SUPPORTED: some are of another job. */
+/* Determines the members in an order that is equal on every node; NOT_SUPPORTED: a task belongs to
+   another job. */
 static pmix_status_t read_members(const pmix_proc_t *procs, size_t count, struct member *out)
 {
     for (size_t i = 0; i < count; i++) {
@@ -103,7 +104,7 @@ static pmix_status_t read_members(const pmix_proc_t *procs, size_t count, struct
     return PMIX_SUCCESS;
 }
 
-/* Those of one step: "0-3,7", or "*"; returns how many there are. */
+/* Formats the tasks of one step as "0-3,7" or "*"; returns their number. */
 static size_t put_step(const struct member *m, size_t left, struct str *text)
 {
     size_t count = 0;
@@ -261,8 +262,8 @@ static pmix_status_t on_connected(const pmix_proc_t *proc, void *object, pmix_in
     return PMIX_OPERATION_SUCCEEDED;
 }
 
-/* Which events a task wants to hear of is known to the library of its node; all of them go there.
- */
+/* The library of each node knows which events its tasks have registered for; all of them are sent
+   there. */
 static pmix_status_t on_register_events(pmix_status_t *codes, size_t count,
                                         const pmix_info_t info[], size_t infos,
                                         pmix_op_cbfunc_t done, void *ctx)
@@ -310,7 +311,7 @@ void pmixd_calls_left(void)
     pmixd_call_post(c ? c : pmixd_call_new(PMIXD_LEFT, NULL));
 }
 
-/* The value as bytes that another node's library unpacks. */
+/* Packs the value for the library of another node. */
 static int pack_name_value(const pmix_value_t *value, struct pmixd_name *name)
 {
     pmix_data_buffer_t buffer;
@@ -333,7 +334,7 @@ static bool is_directive(const pmix_info_t *info)
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (!strncmp(info->key, keys[i], PMIX_MAX_KEYLEN))
             return true;
-    return !strncmp(info->key, "pmix.", 5); /* of the standard, not the user's */
+    return !strncmp(info->key, "pmix.", 5); /* a standard key, not a user's */
 }
 
 static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t count,

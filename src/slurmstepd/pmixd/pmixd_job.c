@@ -11,7 +11,7 @@
 
 #define TASKS_MAX (1u << 24)
 
-/* A list of facts; what their values point to lives as long as the process. */
+/* A list of attributes; memory referenced by their values is never freed. */
 struct facts {
     VEC(pmix_info_t) list;
 };
@@ -52,7 +52,7 @@ static void add_text(struct facts *f, const char *key, const char *value)
     add_fact(f, key, PMIX_STRING)->data.string = mem_strdup(value);
 }
 
-/* Facts of one thing among several. */
+/* Adds the attributes of one element of an array. */
 static void add_facts(struct facts *f, const char *key, const struct facts *inner)
 {
     pmix_data_array_t *array = mem_new(pmix_data_array_t);
@@ -181,7 +181,7 @@ static void put_tasks(const struct pmixd_job *job, uint32_t node, struct str *ou
         str_printf(out, "%s%u", i ? "," : "", job->tasks[node][i]);
 }
 
-/* The nodes, and the tasks of each, in the library's own words. */
+/* Adds the nodes and the tasks of each node, in the library's format. */
 static int add_maps(struct facts *f, const struct pmixd_job *job, const struct pmixd_lib *lib)
 {
     _cleanup_str_ struct str nodes = STR_INIT, tasks = STR_INIT;
@@ -205,7 +205,7 @@ static int add_maps(struct facts *f, const struct pmixd_job *job, const struct p
     return PMIX_SUCCESS;
 }
 
-/* Which command it runs, and the first task that does. */
+/* Returns the index of the task's command, and the first task that runs it. */
 static uint32_t app_of(const struct pmixd_job *job, uint32_t rank, uint32_t *first)
 {
     *first = 0;
@@ -253,7 +253,7 @@ static void add_job_facts(struct facts *f, const struct pmixd_job *job)
     add_rank(f, PMIX_APPLDR, 0);
 }
 
-/* What is of this node. */
+/* Adds attributes of this node. */
 static void add_local(struct facts *f, const struct pmixd_job *job)
 {
     _cleanup_str_ struct str peers = STR_INIT;
@@ -372,6 +372,6 @@ void pmixd_job_add_other(const struct pmixd_job *job, const struct pmixd_lib *li
         return;
     vec_push(&known, other->step);
     pmixd_job_nspace(job, other->step, o.nspace);
-    register_job(&o, lib); /* without it a process of ours finds nothing of that one */
+    register_job(&o, lib); /* without it, local processes find no data of that step */
     layout_done(&o);
 }

@@ -19,7 +19,8 @@ static const struct symbol functions[] = {
 int pmixd_lib_get(const struct pmixd_lib **lib, struct err *err)
 {
     static struct pmixd_lib table;
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL); /* its plugins look names up in it */
+    /* Its plugins resolve symbols of the library. */
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL);
 
     if (!library)
         return err_set(err, -ERR_NOT_SUPPORTED,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libpmix, loaded at run time: versions 4 and 5, which have one binary interface in what is used
- * here. Its inline functions and macros are not used, as those are of the version compiled against.
+ * libpmix, loaded at run time: versions 4 and 5, whose binary interfaces are equal in the part
+ * used here. Inline functions and macros of its headers are not used, because they belong to the
+ * version compiled against.
  */
 #pragma once
 
@@ -16,8 +17,8 @@ struct pmixd_lib {
 #undef PMIX
 };
 
-/* The library; -ERR_NOT_SUPPORTED says which file is missing. */
+/* Loads the library; -ERR_NOT_SUPPORTED names the missing file. */
 int pmixd_lib_get(const struct pmixd_lib **lib, struct err *err);
 
-/* "4.2.2", static. */
+/* Returns a static string, "4.2.2". */
 const char *pmixd_lib_version(const struct pmixd_lib *lib);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The loop of slurmstepd-pmix: what the library wants of the shepherd (pmixd_ask.c), and what the
- * shepherd answers, or wants itself (pmixd_answer.c). Nothing here is called by the library's
- * threads.
+ * The event loop of slurmstepd-pmix: requests of the library to the shepherd (pmixd_ask.c), and
+ * answers and requests of the shepherd (pmixd_answer.c). The library's threads call nothing here.
  */
 #pragma once
 
@@ -18,30 +17,30 @@ struct pmixd {
     const struct pmixd_lib *lib;
     struct pmixd_job job;
     bool started;
-    bool is_related; /* processes of other steps may wait for ours */
+    bool is_related; /* processes of other steps may wait for this step */
     int wake_fd;
-    struct pmixd_meetings *meetings; /* how often each group has met */
-    struct pmixd_call *calls;        /* without an answer */
+    struct pmixd_meetings *meetings; /* number of fences so far of each set of tasks */
+    struct pmixd_call *calls;        /* unanswered requests */
     uint32_t next_id;
 };
 
-/* pmixd_ask.c. Reads the pipe of calls; of loop_fd_new(). */
+/* pmixd_ask.c. Reads the pipe of requests; a callback of loop_fd_new(). */
 void pmixd_ask_wake(void *ctx, int fd, unsigned ready);
-/* What the library has found goes to the node that wanted it. Frees the call. */
+/* Sends the data that the library has found to the requesting node. Frees the call. */
 void pmixd_ask_got(struct pmixd *p, struct pmixd_call *c);
 
-/* pmixd_answer.c. Calls the library back; the call stays. */
+/* pmixd_answer.c. Calls the library's callback; does not free the call. */
 void pmixd_answer_give(const struct pmixd_call *c, pmix_status_t status, const void *data,
                        size_t len);
-/* What the members of a new group have brought, and its number. */
+/* Delivers the data of all members of a new group, and its context number. */
 void pmixd_answer_group(const struct pmixd_call *c, uint64_t context, const void *data, size_t len);
-/* All its names are answered. Frees the call. */
+/* All its names are answered: calls back and frees the call. */
 void pmixd_answer_names(struct pmixd *p, struct pmixd_call *c);
 
-/* Messages of the shepherd. */
+/* Handle messages of the shepherd. */
 void pmixd_answer_fenced(struct pmixd *p, const Pb__PmixFence *m);
 void pmixd_answer_got(struct pmixd *p, const Pb__PmixGot *m);
-/* Another node asks for what a task here has put; the library answers when it has. */
+/* Another node requests data of a local task; the library answers when the task has put it. */
 void pmixd_answer_get(struct pmixd *p, const Pb__PmixGet *m);
 void pmixd_answer_name(struct pmixd *p, uint64_t id, const Pb__NameReply *m);
 void pmixd_answer_spawned(struct pmixd *p, const Pb__Spawned *m);

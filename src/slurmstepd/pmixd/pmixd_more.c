@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What else of the module there is, on the library's threads: groups, events for other nodes,
- * questions about the job, and its control. What is not here is answered by the library: it is not
- * supported.
+ * Further functions of the module, on the library's threads: groups, events for other nodes,
+ * queries about the job, and job control. Functions that are absent here are answered by the
+ * library as not supported.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "slurmstepd/pmixd/pmixd.h"
 
-#define INFOS_MAX 1024 /* of one event */
+#define INFOS_MAX 1024 /* attributes per event */
 
 static const struct pmixd_job *job;
 static const struct pmixd_lib *lib;
@@ -29,7 +29,7 @@ static bool is_info_key(const pmix_info_t *info, const char *key)
     return !strncmp(info->key, key, PMIX_MAX_KEYLEN);
 }
 
-/* A flag is set by its presence, too. */
+/* The presence of a flag also sets it. */
 static bool is_set(const pmix_info_t *info)
 {
     return info->value.type != PMIX_BOOL || info->value.data.flag;
@@ -94,7 +94,7 @@ static pmix_status_t pack_event(pmix_data_buffer_t *out, pmix_status_t code,
     return rc == PMIX_SUCCESS ? pack_value(out, info, count, PMIX_INFO) : rc;
 }
 
-/* The library tells the tasks here by itself. */
+/* The library notifies the local tasks by itself. */
 pmix_status_t pmixd_more_notify(pmix_status_t code, const pmix_proc_t *source,
                                 pmix_data_range_t range, pmix_info_t info[], size_t count,
                                 pmix_op_cbfunc_t done, void *ctx)
@@ -139,11 +139,11 @@ static void event_free(pmix_status_t status, void *ctx)
 {
     struct event *e = ctx;
 
-    free(e->info); /* what it points to is the library's kind of memory, and small */
+    free(e->info); /* memory referenced by it is small and belongs to the library's allocator */
     free(e);
 }
 
-/* From another node, by the loop. */
+/* Called by the loop for an event of another node. */
 void pmixd_more_event(const void *data, size_t len)
 {
     pmix_byte_object_t bytes = {mem_dup(data, len), len};
@@ -174,7 +174,7 @@ void pmixd_more_event(const void *data, size_t len)
         event_free(rc, e);
 }
 
-/* --- questions -------------------------------------------------------------------------------- */
+/* --- queries ---------------------------------------------------------------------------------- */
 
 static bool reply_query(const char *key, pmix_info_t *out)
 {
@@ -244,7 +244,7 @@ pmix_status_t pmixd_more_query(pmix_proc_t *proc, pmix_query_t *queries, size_t 
 
 /* --- control ---------------------------------------------------------------------------------- */
 
-/* A step is controlled as a whole. */
+/* Only a whole step can be controlled. */
 static bool is_whole(const pmix_proc_t *targets, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * PMIx_Spawn, which MPI_Comm_spawn of Open MPI calls: what a process asks for, as a message. On the
+ * PMIx_Spawn, used by MPI_Comm_spawn of Open MPI: converts the request to a message. Runs on the
  * library's threads.
  */
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void pmixd_spawn_init(const struct pmixd_job *the_job)
     job = the_job;
 }
 
-/* What is counted while a request is made: its bytes, as for PMI. */
+/* Limits the memory of a request: its bytes, as for PMI. */
 struct budget {
     size_t bytes;
 };
@@ -40,7 +40,7 @@ static size_t count_strings(char *const *list)
     return count;
 }
 
-/* The program, then its operands: the first of argv is its name once more. */
+/* Puts the program, then its arguments; argv[0] repeats the name of the program. */
 static bool put_argv(struct budget *b, const pmix_app_t *app, Pb__SpawnCommand *c)
 {
     size_t count = count_strings(app->argv);
@@ -59,8 +59,8 @@ static bool put_argv(struct budget *b, const pmix_app_t *app, Pb__SpawnCommand *
     return true;
 }
 
-/* What the server of this step has said, of itself or of its directory: the new processes have
- * another one. */
+/* Whether the variable describes this step's server or its directory: the new processes get other
+ * values. */
 static bool is_servers(const char *variable)
 {
     const char *value = strchr(variable, '=');

@@ -9,7 +9,7 @@
 
 #define ROOM_MIN 1024
 
-/* In order, from the first byte of 'to' on. */
+/* Copies in order, from the first byte of 'to' on. */
 static void copy_out(const struct tail *t, char *to)
 {
     size_t first = t->room - t->start < t->len ? t->room - t->start : t->len;
@@ -47,7 +47,7 @@ void tail_add(struct tail *t, const void *data, size_t len, size_t limit)
     if (len == 0 || limit == 0)
         return;
     grow_buffer(t, t->len + len, limit);
-    if (len > t->room) { /* what would be written over at once */
+    if (len > t->room) { /* drops bytes that would be overwritten at once */
         t->cut = true;
         bytes += len - t->room;
         len = t->room;
@@ -65,7 +65,7 @@ void tail_add(struct tail *t, const void *data, size_t len, size_t limit)
     }
 }
 
-/* A line of which the beginning is missing says something else than was meant. */
+/* Drops the rest of a line whose beginning is missing, since it would be misleading. */
 static void drop_part_of_line(struct tail_piece pieces[2], unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {

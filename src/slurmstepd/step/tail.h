@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The last bytes of a stream, for who comes later. The buffer grows up to its limit, and is a ring
- * from then on.
+ * The last bytes of a stream, for watchers that connect later. The buffer grows to its limit and
+ * is a ring buffer from then on.
  */
 #pragma once
 
@@ -10,14 +10,14 @@
 
 struct tail {
     char *data;
-    size_t room, len, start; /* of 'len' bytes the oldest is at 'start' */
-    bool cut;                /* there were more */
+    size_t room, len, start; /* the oldest of 'len' bytes is at 'start' */
+    bool cut;                /* older bytes were dropped */
 };
 
 void tail_add(struct tail *t, const void *data, size_t len, size_t limit);
 
-/* What is there in at most two pieces, oldest first; where older bytes are missing, from the first
- * whole line on. Returns how many pieces. */
+/* Returns the content in at most two pieces, oldest first; if older bytes were dropped, from the
+ * first complete line on. Returns the number of pieces. */
 struct tail_piece {
     const char *data;
     size_t len;

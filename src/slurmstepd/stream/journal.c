@@ -17,7 +17,8 @@
 #define LOG_ROOM "slurmstepd"
 #include "base/log.h"
 
-/* By a description of our own: tasks share that of 'fd'. A pipe takes a short line as a whole. */
+/* Opens the file again, because tasks share the file description of 'fd'. A pipe accepts a short
+   line as a whole. */
 static bool write_now(int fd, const char *line)
 {
     _cleanup_free_ char *path = mem_printf("/proc/self/fd/%d", fd);
@@ -26,8 +27,8 @@ static bool write_now(int fd, const char *line)
     return own >= 0 && write(own, line, strlen(line)) > 0;
 }
 
-/* Not blocked by what stands at the other end of a pipe or a terminal: a child writes there when
- * there is no room now. A child may be killed with the step before it has written. */
+/* Never blocks on a full pipe or terminal: a child process writes if there is no space now. The
+ * child may be killed with the step before it has written. */
 static void write_aside(int fd, const char *line)
 {
     struct stat st = {0};
@@ -46,7 +47,7 @@ static void write_aside(int fd, const char *line)
     }
 }
 
-/* Where lines of ours go: a stream that is still read, NULL for the task's file or nothing. */
+/* Returns the stream for lines of ours if it is still read; NULL: the task's file, or none. */
 static struct stream *find_stream(struct task *t)
 {
     struct stream *s = t->is_pty ? &t->out : &t->err;
@@ -55,7 +56,7 @@ static struct stream *find_stream(struct task *t)
     return t->step->is_batch || is_lost ? NULL : s;
 }
 
-/* A task may have closed its standard error, or have ended, long before the others. */
+/* A task may have closed its standard error, or ended, long before the others. */
 void journal_say(struct step *step, const char *line)
 {
     for (size_t i = 0; i < step->task_count; i++)

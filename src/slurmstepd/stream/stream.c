@@ -13,8 +13,9 @@
 #include "slurmstepd/stream/watch.h"
 
 #define EVERY_TASK 0xffffffffu
-#define INPUT_HELD_MAX (1u << 20) /* of one task, then srun is asked to wait */
-#define INPUT_TRICKLE_MS 500      /* how often a waiting srun is heard, so that its signals pass */
+#define INPUT_HELD_MAX (1u << 20) /* bytes held per task; then srun is asked to pause */
+/* Milliseconds between reads from a paused srun, so that its signals get through. */
+#define INPUT_TRICKLE_MS 500
 
 static void on_readable(void *ctx, int fd, unsigned ready);
 
@@ -48,7 +49,7 @@ static void send_data(struct stream *s, const void *data, size_t len)
         srun_send_data(s->step, s->task, s->number, data, len);
 }
 
-/* The end of file; false while the file has not taken all that comes before it. */
+/* Sends end of file; false while the file has not accepted all earlier bytes. */
 static bool send_end(struct stream *s)
 {
     if (s->file)
@@ -65,7 +66,7 @@ static void close_fd(struct stream *s)
         close(take_fd(&s->fd));
 }
 
-/* Hands held bytes on as far as there is room, then the end of file. */
+/* Passes on held bytes as far as there is space, then end of file. */
 static void forward_data(struct stream *s)
 {
     size_t done = 0;
@@ -88,8 +89,8 @@ static void forward_data(struct stream *s)
     }
 }
 
-/* The kernel is to hold what srun does not take: a pipe is deep when somebody waits for it, and
- * never is any of that memory ours. Not where it cannot be had, or for a terminal. */
+/* Lets the kernel hold what srun does not read: a pipe is enlarged when bytes wait in it, so that
+ * this process needs no memory. Returns false if that is impossible, or for a terminal. */
 static bool is_deep(struct stream *s)
 {
     if (!s->deep && !s->shallow)
@@ -103,7 +104,7 @@ static bool is_full(struct stream *s)
     return s->held.len >= STREAM_HELD_MAX || (!has_stream_room(s) && is_deep(s));
 }
 
-/* Reads once. False at the end of file, or when nothing is there. */
+/* Reads once. Returns false at end of file or if nothing is available. */
 static bool read_stream_once(struct stream *s)
 {
     char chunk[STREAM_CHUNK];
@@ -113,9 +114,9 @@ static bool read_stream_once(struct stream *s)
     n = want ? read(s->fd, chunk, want) : 0;
     if (n < 0 && (errno == EINTR || (errno == EAGAIN && !s->cut)))
         return false;
-    if (n <= 0) { /* a terminal whose last user has gone says EIO */
+    if (n <= 0) { /* a terminal whose last user has gone returns EIO */
         close_fd(s);
-        loop_child_look(s->step->loop); /* so that both ends go to srun in one piece */
+        loop_child_look(s->step->loop); /* so that both ends are sent to srun in one packet */
         forward_data(s);
         return false;
     }
@@ -131,7 +132,7 @@ static bool read_stream_once(struct stream *s)
     return s->fd >= 0;
 }
 
-/* The same, but what srun has no room for has to wait. */
+/* The same, but limited by the space in srun's connection. */
 static bool read_stream(struct stream *s)
 {
     if (!is_full(s))
@@ -159,7 +160,8 @@ void stream_pump(struct stream *s)
         s->watch = loop_fd_new(s->step->loop, s->fd, LOOP_READ, on_readable, s);
 }
 
-/* What is written and not yet taken: never less, and of a terminal, which does not tell, more. */
+/* Returns the number of bytes written and not yet read: never too few; too many for a terminal,
+   which does not report it. */
 static size_t count_waiting(const struct stream *s)
 {
     int bytes = 0;
@@ -169,7 +171,7 @@ static size_t count_waiting(const struct stream *s)
     return s->fd >= 0 && !ioctl(s->fd, FIONREAD, &bytes) && bytes > 0 ? (size_t)bytes : 0;
 }
 
-/* A process that is none of the step's may have been given the pipe, and write without end. */
+/* Another process that is not part of the step may have the pipe, and write without end. */
 void stream_cut(struct stream *s)
 {
     s->cut = true;
@@ -240,7 +242,7 @@ static void on_trickle(void *ctx)
         pause_input(step, false); /* the next message decides again */
 }
 
-/* Stops and resumes the sending of srun and watchers by what the slowest task holds. */
+/* Pauses and resumes srun and watchers according to the task that holds the most input. */
 static void balance_pipe(struct step *step)
 {
     bool full = inputs_are_full(step, step->input_paused ? INPUT_HELD_MAX / 4 : INPUT_HELD_MAX);
@@ -278,7 +280,7 @@ static void on_writable(void *ctx, int fd, unsigned ready)
             continue;
         if (n < 0 && errno == EAGAIN)
             break;
-        if (n < 0) { /* it does not read any more */
+        if (n < 0) { /* the task has closed its input */
             stream_input_done(t);
             return;
         }
@@ -304,7 +306,7 @@ void stream_input_open(struct task *t, int fd)
 
 void stream_input(struct task *t, const void *data, size_t len)
 {
-    static const char end_of_file = 4; /* as typed on a terminal */
+    static const char end_of_file = 4; /* Ctrl-D */
 
     if (t->in.fd < 0 || t->in.eof)
         return;

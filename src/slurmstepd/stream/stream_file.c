@@ -14,15 +14,15 @@
 struct stream_file {
     struct stream *stream;
     struct lines *lines;
-    struct str left;       /* labelled, not yet written */
-    struct loop_fd *watch; /* while the file takes nothing */
-    int fd;                /* -1: not yet, or never */
+    struct str left;       /* labelled bytes that are not written yet */
+    struct loop_fd *watch; /* while the file accepts no bytes */
+    int fd;                /* -1: not open yet, or failed */
     bool is_set, is_broken, has_ended;
 };
 
 static void on_writable(void *ctx, int fd, unsigned ready);
 
-/* A regular file takes all of it at once. */
+/* A regular file accepts all bytes at once. */
 static void flush_file(struct stream_file *f)
 {
     size_t done = 0;

@@ -8,17 +8,20 @@
 #include "slurmstepd/stream/srun.h"
 #include "slurmstepd/stream/stream.h"
 
-#define FEW 4          /* watchers that get WATCH_QUEUE_MAX each */
-#define LOOK_MS 100    /* whether one that was left behind has caught up, or is gone */
-#define STUCK_MS 10000 /* one that takes nothing makes room for another, */
-#define LAST_MS 5000   /* and is not waited for when the step is over */
+#define FEW 4 /* number of watchers that get WATCH_QUEUE_MAX each */
+/* Milliseconds between checks whether a lagging watcher has caught up or gone. */
+#define LOOK_MS 100
+#define STUCK_MS                                                                                   \
+    10000            /* milliseconds; a watcher that has read nothing is replaced by a new one     \
+                      */
+#define LAST_MS 5000 /* milliseconds; and it is not waited for after the end of the step */
 
 struct watcher {
     struct step *step;
     struct rpc_session *session;
-    bool heard;     /* it has answered: it gets what is written */
-    bool left_out;  /* its queue was full: it gets nothing until that is short again */
-    uint64_t *lost; /* bytes since then, by stream: two for each task */
+    bool heard;     /* it has answered, and receives output */
+    bool left_out;  /* its queue was full; it receives nothing until the queue is short again */
+    uint64_t *lost; /* bytes skipped since then, by stream: two per task */
     struct drain end;
 };
 
@@ -26,7 +29,7 @@ struct watch {
     VEC(struct watcher *) list;
     struct loop_timer *timer;
     size_t tail_max;
-    char *program, *file[2]; /* file: of standard output and error, when they go to one */
+    char *program, *file[2]; /* file: of standard output and error, if they go to a file */
     bool pty, over;
 };
 
@@ -62,7 +65,7 @@ static void drop_watcher(struct watcher *one)
     watcher_free(one);
 }
 
-/* --- what it is sent -------------------------------------------------------------------------- */
+/* --- output to a watcher ---------------------------------------------------------------------- */
 
 static size_t queue_max(const struct watch *w)
 {
@@ -87,7 +90,7 @@ static uint64_t *lost_of(struct watcher *one, uint32_t local, uint32_t number)
     return &one->lost[2 * local + number - 1];
 }
 
-/* What it has missed, and from now on everything again. */
+/* Reports the number of skipped bytes and resumes sending. */
 static void catch_up(struct watcher *one)
 {
     struct step *step = one->step;
@@ -120,7 +123,7 @@ static void give_data(struct watcher *one, const struct stream *s, const void *d
     if (!one->heard)
         return;
     if (len == 0 && one->left_out)
-        catch_up(one); /* before the end is told */
+        catch_up(one); /* before end of file is sent */
     if (!one->left_out && len > 0 && rpc_session_backlog(one->session) + len > queue_max(w)) {
         one->left_out = true;
         arm_timer(w);
@@ -173,7 +176,7 @@ static void send_tail(struct watcher *one, const struct stream *s)
         give_data(one, s, NULL, 0);
 }
 
-/* The last that it is sent. */
+/* Sends the last message. */
 static void send_done(struct watcher *one)
 {
     Pb__StepDone m = PB__STEP_DONE__INIT;
@@ -183,7 +186,7 @@ static void send_done(struct watcher *one)
     rpc_session_finish(one->session);
 }
 
-/* How things stand; from now on it gets what happens. */
+/* Sends the present state; from now on the watcher receives all events. */
 static void begin_watcher(struct watcher *one, const Pb__IoHello *m)
 {
     struct step *step = one->step;
@@ -205,9 +208,9 @@ static void begin_watcher(struct watcher *one, const Pb__IoHello *m)
         send_done(one);
 }
 
-/* --- what it says ----------------------------------------------------------------------------- */
+/* --- input from a watcher --------------------------------------------------------------------- */
 
-/* The end of its own standard input is not the end of the tasks'. */
+/* The end of its own standard input is not the end of the tasks' input. */
 static void on_typed(struct watcher *one, const Pb__IoData *m)
 {
     if (one->heard && m->has_data && m->data.len > 0)
@@ -243,7 +246,7 @@ static void on_watch_message(void *ctx, struct rpc_session *s, const struct rpc_
     }
 }
 
-/* --- coming and going ------------------------------------------------------------------------- */
+/* --- connecting and disconnecting ------------------------------------------------------------- */
 
 static void on_open(void *ctx, struct rpc_session *s)
 {
@@ -274,7 +277,7 @@ static void on_watch_close(void *ctx, struct rpc_session *s, const struct err *w
         step->life->check(step);
 }
 
-/* Those that were left out and can take more; at the end, those that take nothing. */
+/* Resumes lagging watchers with space; at the end, drops those that read nothing. */
 static void check_watchers(void *ctx)
 {
     struct step *step = ctx;
@@ -304,7 +307,7 @@ static void check_watchers(void *ctx)
         step->life->check(step);
 }
 
-/* One that nobody has heard of for long, or that does not take what it is sent. */
+/* Closes a watcher that has not answered for a long time, or that does not read. */
 static bool make_watcher_room(struct watch *w)
 {
     vec_foreach (&w->list, one)
@@ -355,7 +358,7 @@ void watch_pause_input(struct step *step, bool paused)
             rpc_session_pause((*one)->session, paused);
 }
 
-/* One that was accepted just now has not been heard of: it is told when it is. */
+/* A watcher that was just accepted has not answered yet: it is told when it answers. */
 void watch_finish(struct step *step)
 {
     struct watch *w = step->watch;

@@ -22,7 +22,7 @@
 #include "slurmstepd/stream/srun.h"
 #include "slurmstepd/stream/xauth.h"
 
-#define DISPLAY_FIRST 10 /* as sshd's: below are those of real screens */
+#define DISPLAY_FIRST 10 /* as sshd's: lower numbers are real screens */
 #define DISPLAY_LAST 1000
 #define PORT_OF_DISPLAY_0 6000
 #define COOKIE_SIZE 16
@@ -31,14 +31,14 @@
 struct x11 {
     struct step *step;
     unsigned display;
-    int fd[2]; /* of IPv4, and of IPv6; -1: the host has none */
+    int fd[2]; /* IPv4 and IPv6; -1: the host does not have it */
     struct loop_fd *watch[2];
     struct tunnel *tunnel;
     char *file; /* NULL: none was written */
     bool is_in_home;
-    pid_t changer; /* of the user's file, until the step goes on; 0: none */
+    pid_t changer; /* process that changes the user's file, until the step continues; 0: none */
     struct loop_timer *timer;
-    bool is_late; /* it was killed */
+    bool is_late; /* it was killed at its time limit */
 };
 
 static bool is_wanted(const struct step *step)
@@ -53,7 +53,7 @@ static bool is_wanted(const struct step *step)
                                                  : true;
 }
 
-/* -1 with errno. */
+/* Returns -1 with errno on failure. */
 static int listen_at(int family, unsigned port)
 {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -79,8 +79,8 @@ static int listen_at(int family, unsigned port)
     return -1;
 }
 
-/* Both addresses that "localhost" means, or another user could have one of them, and be shown the
- * cookie. False: the display is taken. */
+/* Binds both addresses of "localhost"; otherwise another user could bind the other one and receive
+ * the cookie. False: the display is in use. */
 static bool claim_display(struct x11 *x, unsigned display)
 {
     unsigned port = PORT_OF_DISPLAY_0 + display;
@@ -129,7 +129,7 @@ void x11_drained(struct step *step)
     tunnel_drained(step->x11->tunnel);
 }
 
-/* Connections are anybody's: those that srun has no room for wait in the kernel. */
+/* Any local user may connect: connections without space in srun's session wait in the kernel. */
 static void on_connection(void *ctx, int fd, unsigned ready)
 {
     struct x11 *x = ctx;
@@ -160,7 +160,7 @@ static void serve_connection(struct x11 *x)
     envlist_set(&step->env, "XAUTHORITY", x->file);
 }
 
-/* Of a child that was killed the entry, and its lock, may be there: x11_done() removes them. */
+/* A killed child may have left the entry and its lock: x11_done() removes them. */
 static void on_changed(void *ctx, pid_t pid, int wait_status)
 {
     struct x11 *x = ctx;
@@ -201,7 +201,7 @@ static void on_late(void *ctx)
     x->step->life->fail_start(x->step, -err.code, err.text);
 }
 
-/* X11Parameters=home_xauthority. */
+/* For X11Parameters=home_xauthority. */
 static int write_home_authority(struct x11 *x, struct err *err)
 {
     const struct xauth_entry entry = make_xauth_entry(x);
@@ -236,7 +236,7 @@ static void remove_authority(struct x11 *x)
         log_error("%s", err.text);
 }
 
-/* The user's, in a directory that is ours alone to write to. */
+/* The file belongs to the user, in a directory that only we can write to. */
 static int write_authority(struct x11 *x, struct err *err)
 {
     struct step *step = x->step;
@@ -245,9 +245,9 @@ static int write_authority(struct x11 *x, struct err *err)
     _cleanup_close_ int fd = -1;
     int rc;
 
-    xauth_put(XAUTH_FAMILY_WILD, "", &entry, &text); /* whatever the display's host is called */
+    xauth_put(XAUTH_FAMILY_WILD, "", &entry, &text); /* valid for every host name of the display */
     x->file = mem_printf("%s/x11.%u.%u", step->dir, step->job_id, step->step_id);
-    unlink(x->file); /* of a shepherd that was killed */
+    unlink(x->file); /* left by a killed shepherd */
     fd = open(x->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     rc = fd < 0 ? -errno : path_write_all(fd, text.data, text.len);
     if (rc == 0 && geteuid() == 0 && fchown(fd, step->uid, step->gid) < 0)
@@ -288,7 +288,8 @@ void x11_message(struct step *step, const Pb__TunnelData *m)
         tunnel_message(step->x11->tunnel, m);
 }
 
-/* Its number is ours until its entry is removed: another step of the user's would have the same. */
+/* The display number stays reserved until its entry is removed: another step of the user would use
+   the same entry. */
 static void free_display(struct x11 *x)
 {
     if (x->file != NULL)
@@ -321,7 +322,7 @@ void x11_done(struct step *step)
 
     if (x == NULL)
         return;
-    if (x->changer) { /* the step ended before it had begun */
+    if (x->changer) { /* the step ended before it had started */
         kill(x->changer, SIGKILL);
         child_await(x->changer, XAUTH_KILLED_MS, &status);
         loop_timer_free(take_ptr(x->timer));

@@ -21,8 +21,8 @@
 
 #define NAME "MIT-MAGIC-COOKIE-1"
 #define FILE_MAX_SIZE (1u << 20)
-#define LOCK_PAUSE_USEC 50000 /* while another program changes the file */
-#define LOCK_DEAD_SEC 60      /* older locks are of programs that were killed */
+#define LOCK_PAUSE_USEC 50000 /* pause while another program changes the file */
+#define LOCK_DEAD_SEC 60      /* older locks belong to killed programs */
 
 static void put_counted(struct str *out, const void *data, size_t len)
 {
@@ -45,7 +45,8 @@ void xauth_put(unsigned family, const char *address, const struct xauth_entry *e
     put_counted(out, entry->cookie, entry->cookie_len);
 }
 
-/* The bytes of the first entry; *is_ours: it is of that display of this host. 0: it is cut. */
+/* Returns the length of the first entry; *is_ours: it belongs to that display of this host. 0: it
+   is truncated. */
 static size_t measure_entry(const uint8_t *data, size_t len, const char *host, unsigned display,
                             bool *is_ours)
 {
@@ -90,8 +91,8 @@ int xauth_edit(const void *old, size_t len, const char *host, const struct xauth
     return 0;
 }
 
-/* "HOST PID" of the process that has the lock, for the next one of ours: this one may be killed.
- * Other programs do not read it. */
+/* Writes "HOST PID" of the process that holds the lock, for later processes of ours, because this
+ * one may be killed. Other programs do not read it. */
 static void sign_lock(int fd)
 {
     char host[256] = "";
@@ -99,10 +100,11 @@ static void sign_lock(int fd)
 
     gethostname(host, sizeof(host) - 1);
     text = mem_printf("%s %d\n", host, (int)getpid());
-    (void)!path_write_all(fd, text, strlen(text)); /* an unsigned lock expires by its age */
+    /* An unsigned lock expires after LOCK_DEAD_SEC. */
+    (void)!path_write_all(fd, text, strlen(text));
 }
 
-/* Whether one of ours on this host has made it, and was killed. */
+/* Whether a process of ours on this host created the lock and was killed. */
 static bool is_owner_dead(int fd)
 {
     char host[256] = "", text[300] = "", owner[256];
@@ -139,7 +141,8 @@ static bool remove_stale_lock(const char *made, const char *linked)
     return true;
 }
 
-/* As the X libraries do: PATH-c is made, and linked to PATH-l by the one that has the lock. */
+/* As the X libraries do: creates PATH-c and links it to PATH-l; link() succeeds for one process
+   only. */
 static int lock_file(const char *made, const char *linked)
 {
     for (;;) {
@@ -157,7 +160,7 @@ static int lock_file(const char *made, const char *linked)
             return 0;
         if (errno != EEXIST)
             return -errno;
-        unlink(linked); /* only the other name is there */
+        unlink(linked); /* only the other name exists */
         unlink(made);
     }
 }
@@ -167,7 +170,7 @@ static int replace_file(const char *path, const char *fresh, const struct str *t
     _cleanup_close_ int fd = -1;
     int rc;
 
-    unlink(fresh); /* of a program that was killed */
+    unlink(fresh); /* left by a killed program */
     fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     rc = fd < 0 ? -errno : path_write_all(fd, text->data, text->len);
     if (rc == 0 && rename(fresh, path) < 0)
@@ -177,7 +180,7 @@ static int replace_file(const char *path, const char *fresh, const struct str *t
     return rc;
 }
 
-/* Whatever the user puts there, a pipe among others, is not waited for. */
+/* Never blocks, whatever kind of file the user puts there, for example a pipe. */
 static int read_regular(const char *path, struct str *out)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -213,7 +216,7 @@ static int edit_file(const char *path, const char *fresh, const struct xauth_ent
     return rc < 0 ? rc : replace_file(path, fresh, &text);
 }
 
-/* Of codes that are no errno: an exit status has no room for them. */
+/* Maps error codes that are no errno to exit statuses, which have too few bits for them. */
 static const struct {
     int code;
     uint8_t status;
@@ -243,8 +246,8 @@ static const char *find_status_text(int status)
     return strerror(status);
 }
 
-/* The child; see find_status(). It has nothing of ours: the user may signal it. It ends by itself
- * where nobody is left to end it. */
+/* The child; see find_status(). It holds nothing of ours, because the user may signal it. It ends
+ * by itself if no process is left to kill it. */
 static _Noreturn void change_as_user(const struct step *step, const char *path,
                                      const struct xauth_entry *entry, unsigned limit_sec)
 {

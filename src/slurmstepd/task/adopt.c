@@ -13,7 +13,7 @@
 #include "slurmstepd/task/contain.h"
 #include "slurmstepd/task/reap.h"
 
-#define ADOPTED_MAX 4096 /* a handle for each */
+#define ADOPTED_MAX 4096 /* one descriptor each */
 #define LOOK_MS 2000
 #define STOP_ROUNDS 50
 #define DESCRIBED_MAX 3
@@ -29,7 +29,7 @@ struct adopt {
     struct loop_timer *timer;
 };
 
-/* A handle can be read when its process has ended, whether or not somebody has waited for it. */
+/* A pidfd becomes readable when its process has ended, reaped or not. */
 static bool has_ended(const struct adopted *one)
 {
     struct pollfd p = {.fd = one->handle, .events = POLLIN};
@@ -58,7 +58,7 @@ static bool is_process_known(const struct adopt *a, pid_t pid)
     return false;
 }
 
-/* The number may have passed to a stranger since it was read: a handle first, then another look. */
+/* The pid may have been reused since it was read: opens a pidfd first, then checks again. */
 static int on_below(void *ctx, pid_t pid, pid_t parent)
 {
     struct adopt *a = ctx;
@@ -83,8 +83,9 @@ static void forget_from(struct adopt *a, size_t from)
         close(vec_pop(&a->list).handle);
 }
 
-/* True: some are new. The list grows while it is walked, and so reaches whoever is below. One whose
- * end came while its children were read by its number may have had a stranger's read. */
+/* Returns true if new processes were found. The list grows during the walk, so that it reaches all
+ * descendants. If a process ended while its children were read by pid, the children of another
+ * process may have been read. */
 static bool find_process(struct adopt *a)
 {
     size_t before;
@@ -187,7 +188,7 @@ void adopt_signal_all(struct step *step, int signo)
     signal_from(step->adopt, 0, signo);
 }
 
-/* A process with a signal on its way forks no more. */
+/* A process with a pending signal does not fork again. */
 void adopt_stop_all(struct step *step)
 {
     struct adopt *a = step->adopt;

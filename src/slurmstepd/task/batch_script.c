@@ -12,10 +12,10 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-/* Larger ones are not expected to find room everywhere. */
+/* Larger scripts may not fit on every file system. */
 #define SCRIPT_SMALL (64u << 10) /* bytes */
 
-/* The kernel's form of an access control list (linux/posix_acl_xattr.h), little-endian. */
+/* Binary format of an access control list (linux/posix_acl_xattr.h), little-endian. */
 #define ACL_NAME "system.posix_acl_access"
 #define ACL_VERSION 2
 #define ACL_NO_ID 0xffffffffu
@@ -36,7 +36,7 @@ static int write_failed(const struct step *step, size_t size, int error, struct 
                    "cannot write %s (%zu bytes): %s", step->script, size, strerror(error));
 }
 
-/* The owner and this user may read and execute it, nobody else anything. */
+/* Lets the owner and this user read and execute the file, and no other user. */
 static int grant_to_user(int fd, uid_t uid)
 {
     const uint16_t read_execute = htole16(ACL_READ | ACL_EXECUTE);
@@ -57,7 +57,8 @@ static int give_to_user(const struct step *step, int fd)
 {
     if (geteuid() != 0 || step->uid == 0 || !grant_to_user(fd, step->uid))
         return 0;
-    return fchown(fd, step->uid, step->gid) ? -errno : 0; /* no access control lists here */
+    /* No access control lists on this file system. */
+    return fchown(fd, step->uid, step->gid) ? -errno : 0;
 }
 
 int batch_script_write(struct step *step, struct err *err)

@@ -39,7 +39,7 @@
 
 static const char *const stream_names[] = {"input", "output", "error"};
 
-/* The descriptors that go with a report. */
+/* Collects the descriptors that are passed with a report. */
 static size_t pass_descriptors(const struct child_plan *plan, int *fds, uint32_t *passed)
 {
     const struct {
@@ -93,7 +93,7 @@ static _Noreturn void report_failure(const struct child_plan *plan, const struct
     _exit(1);
 }
 
-/* Allocates nothing, see child_shares_memory(). */
+/* Does not allocate, see child_shares_memory(). */
 static __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...)
 {
     char text[SAID_MAX], line[SAID_MAX + 32];
@@ -107,7 +107,7 @@ static __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...)
     path_write_all(STDERR_FILENO, line, (size_t)len);
 }
 
-/* Of all signals: posix_spawn() leaves two ignored that the C library keeps to itself. */
+/* Resets all signals: posix_spawn() leaves two ignored that the C library reserves. */
 static void reset_handlers(void)
 {
     struct {
@@ -129,15 +129,16 @@ static void unblock_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* A process that is the user's can be sent a signal that dumps core, and before Linux 5.16 a dump
- * ends all processes that share its memory. An undumpable process dies alone. */
+/* The user can send a process a signal that dumps core once the process is the user's, and before
+ * Linux 5.16 a core dump ends all processes that share its memory. A process that is not dumpable
+ * dies alone. */
 static void guard_shared_memory(void)
 {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     unblock_signals();
 }
 
-/* As the user, so that nobody's limit rises above what this node grants. */
+/* Called as the user, so that no limit rises above what this node grants. */
 static void set_soft_limit(const Pb__Rlimit *want)
 {
     struct rlimit limit;
@@ -148,7 +149,7 @@ static void set_soft_limit(const Pb__Rlimit *want)
     setrlimit((__rlimit_resource_t)want->resource, &limit);
 }
 
-/* Of VSizeFactor: users cannot raise it again. */
+/* For VSizeFactor: users cannot raise the limit again. */
 static void limit_address_space(uint64_t bytes)
 {
     struct rlimit limit;
@@ -168,8 +169,8 @@ static void set_limits(const struct step *step, const struct child_plan *plan)
     limit_address_space(step->vsize_bytes);
 }
 
-/* PropagatePrioProcess: the nice value of the command that has submitted this. Only root's may be
- * better than that of the node's daemon, which is the own one. */
+/* PropagatePrioProcess: the nice value of the submitting command. Only root's may be better than
+ * that of slurmd, which this process has inherited. */
 static void set_priority(const struct step *step)
 {
     const char *text = envlist_get(&step->env, "SLURM_PRIO_PROCESS");
@@ -224,8 +225,8 @@ static int open_streams(struct child_plan *plan, struct err *err)
     return 0;
 }
 
-/* At once, not only by exec: a child that hangs before it must not hold the shepherd's connections
- * open. Standard streams stay. */
+/* Closes at once instead of at exec: a child that hangs before exec must not keep the shepherd's
+ * connections open. Standard streams stay. */
 static void close_all_but(const int *keep, size_t count)
 {
     unsigned from = 3;
@@ -261,13 +262,13 @@ static void close_what_is_not_mine(const struct step *step, const struct child_p
     close_all_but(keep, count + more);
 }
 
-/* Out of the way of the number that PMI_FD takes. */
+/* Moves the descriptor away from the number used for PMI_FD. */
 static int move_up(int fd)
 {
     return fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, MPI_TASK_FD + 1);
 }
 
-/* Nothing but the three streams, and what tells of us until exec, stays open. */
+/* Closes everything except the three streams and the sockets that report until exec. */
 static int close_the_rest(struct child_plan *plan, struct err *err)
 {
     if (plan->pmi_fd >= 0) {
@@ -295,7 +296,8 @@ static void add_task(struct task *t, pid_t pid, struct envlist *env)
     free(ids);
 }
 
-/* The user's libraries and settings count, an outer PMIx server's do not. */
+/* Whether a PMIx variable belongs to an outer server; the user's libraries and settings are
+   kept. */
 static bool is_of_outer_pmix(const char *name, size_t len)
 {
     (void)len;
@@ -325,8 +327,8 @@ static void finish_environment(struct task *t, const struct child_plan *plan)
     }
 }
 
-/* As execvpe(), with PATH of the task: allocates nothing, and looks for a file before it tries to
- * run it, which costs less where there is none. */
+/* Like execvpe(), with the task's PATH: does not allocate, and checks that a file exists before it
+ * tries to execute it, which is cheaper. */
 static void run_by_path(const struct child_plan *plan, const char *path, char **env)
 {
     const char *program = plan->argv[0];
@@ -357,7 +359,7 @@ static void run_by_path(const struct child_plan *plan, const char *path, char **
     errno = error;
 }
 
-/* Of a file that is there: what it asks for is not. */
+/* Reports that the file exists, but its interpreter does not. */
 static void report_missing(const char *path)
 {
     char head[PATH_MAX] = "", *name;
@@ -373,7 +375,7 @@ static void report_missing(const char *path)
     say("execve(): %s: its interpreter %s is not on this node", path, name);
 }
 
-/* A program of the working directory that is not in PATH; the error stays that of the lookup. */
+/* Tries a program in the working directory outside of PATH; the error of the search is kept. */
 static void run_of_directory(const struct child_plan *plan, char **env)
 {
     int error = errno;
@@ -407,8 +409,8 @@ static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
     _exit(code);
 }
 
-/* The part of the preparation that allocates memory. Returns the messages for standard error, in
- * the arena. */
+/* The part of the setup that allocates memory. Returns the messages for standard error, in the
+ * arena. */
 static const char *prepare_task(struct task *t, const struct child_plan *plan)
 {
     _cleanup_str_ struct str said = STR_INIT;
@@ -417,12 +419,13 @@ static const char *prepare_task(struct task *t, const struct child_plan *plan)
     finish_environment(t, plan);
     gpus_bind(t, &step->env, &said);
     affinity_apply(t, &said);
-    envlist_argv(&step->env); /* the place that run_program() needs */
+    envlist_argv(&step->env); /* reserves the slot that run_program() needs */
     return said.len ? arena_strdup(&step->arena, str_cstr(&said)) : "";
 }
 
-/* Other tasks wait for something between fork and exec, open files, or allocate as the user. The
- * kernel ends all processes that share the memory of one that is over the limit of its cgroup. */
+/* Tasks that wait between fork and exec, open files, or allocate as the user may not share memory.
+ * The kernel also kills all processes that share the memory of a process over its cgroup's limit.
+ */
 bool child_shares_memory(const struct step *step, const struct child_plan *plan)
 {
     if (!step->may_share_memory || !step->launch || step->task_count != 1 || plan->go_fd >= 0)
@@ -461,7 +464,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
         guard_shared_memory();
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != step->pid)
-        _exit(1); /* it died before the request above */
+        _exit(1); /* the parent died before the request above */
     umask(plan->umask & 0777);
     if (chdir(plan->work_dir)) {
         chdir_error = errno;
@@ -484,7 +487,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
         debug_allow();
     send_report(plan, 0, "");
     if (plan->go_fd >= 0 && read(plan->go_fd, &byte, 1) != 1)
-        _exit(1); /* the shepherd has gone, or given up */
+        _exit(1); /* the shepherd has gone or given up */
     if (!plan->shares_memory)
         said = prepare_task(t, plan);
     path_write_all(STDERR_FILENO, said, strlen(said));
@@ -500,8 +503,8 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     run_program(t, plan);
 }
 
-/* It runs none of our signal handlers. What becoming the user has changed of the protection of the
- * memory is put right. */
+/* The child runs none of our signal handlers. Changes to the protection of memory, made by
+ * becoming the user, are reverted. */
 pid_t child_start_sharing(struct task *t, const struct child_plan *plan)
 {
     struct child_plan own = *plan;
@@ -512,7 +515,8 @@ pid_t child_start_sharing(struct task *t, const struct child_plan *plan)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
     /* NOLINTBEGIN(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork) */
-    pid = vfork(); /* on Linux the child may call functions: this process waits meanwhile */
+    /* On Linux the child may call functions, because this process waits meanwhile. */
+    pid = vfork();
     if (pid == 0)
         child_run(t, &own);
     /* NOLINTEND(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork) */
@@ -523,8 +527,8 @@ pid_t child_start_sharing(struct task *t, const struct child_plan *plan)
     return pid;
 }
 
-/* The user's, in the step's control group, and gone with its shepherd; for what runs beside tasks.
- */
+/* Becomes the user, in the step's control group, and ends with its shepherd; for programs that run
+   beside tasks. */
 static void become_child(const struct step *step, const int *keep, size_t count)
 {
     if (contain_enter(step, NULL) || jobtmp_enter(step->tmp_fd, NULL))
@@ -537,7 +541,7 @@ static void become_child(const struct step *step, const int *keep, size_t count)
     unblock_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != step->pid)
-        _exit(126); /* it died before the request above */
+        _exit(126); /* the parent died before the request above */
 }
 
 _Noreturn void child_run_server(struct step *step, const char *path, int fd)
@@ -555,7 +559,8 @@ _Noreturn void child_run_server(struct step *step, const char *path, int fd)
     _exit(127);
 }
 
-/* An epilog is told the limits of its task and has its own: they are set only to be read. */
+/* An epilog is told the limits of its task, but runs with its own: they are only set in order to
+   be read. */
 static void put_task_facts(struct hook *h)
 {
     struct rlimit own[RLIM_NLIMITS] = {0};

@@ -21,27 +21,26 @@
 #define DESCRIBED_MAX 3
 #define MIB (1u << 20)
 #define KIB 1024
-#define SHELL_SIGNAL 128 /* and the signal: as which exit code a shell tells it */
+#define SHELL_SIGNAL 128 /* a shell's exit code for a signal is 128 + signal */
 #define OOM_LOOK_MS 200
-#define FREEZE_MS 100 /* those that wait for a device stand still when they have it */
+#define FREEZE_MS 100 /* milliseconds; processes waiting for a device freeze when the wait ends */
 
 struct contain {
     struct cgroup job, step,
-        leaf; /* leaf: where processes are; version 1: closed, it is the step */
+        leaf; /* leaf: the group with the processes; version 1: closed, and equal to the step's */
     bool track, signal_all, gather;
-    uint64_t limit, job_limit; /* bytes; 0: none */
-    uint64_t oom_kills;        /* that are known of */
-    uint64_t oom_taken;        /* of those, by tasks */
+    uint64_t limit, job_limit; /* bytes; 0: no limit */
+    uint64_t oom_kills;        /* number of kills seen so far */
+    uint64_t oom_taken;        /* of those, accounted to tasks */
     bool oom_told;
-    struct loop_timer *oom_timer; /* a look for processes that are not its tasks */
-    Pb__OverMemory over;          /* the first time */
+    struct loop_timer *oom_timer; /* polls for kills of processes that are no tasks */
+    Pb__OverMemory over;          /* the first occurrence */
     char *most;
-    int kernel_log; /* -1: not to be read */
+    int kernel_log; /* -1: unreadable */
     char name[CGROUP_NAME_MAX];
 };
 
-/* --- made and removed ---------------------------------------------------------------------------
- */
+/* --- made and removed ------------------------------------------------------------------------- */
 
 static int find_job_cgroup(const struct step *step, const Pb__StepCgroup *m, struct cgroup *out,
                            struct err *err)
@@ -129,7 +128,8 @@ void contain_done(struct step *step)
 
     if (!k)
         return;
-    cgroup_remove(&k->job, k->name); /* or the daemon does, when the kernel has let go of it */
+    /* If that fails, the daemon removes it when the kernel allows it. */
+    cgroup_remove(&k->job, k->name);
     cgroup_close(&k->leaf);
     cgroup_close(&k->step);
     cgroup_close(&k->job);
@@ -159,8 +159,7 @@ int contain_take(const struct step *step, pid_t pid, struct err *err)
     return cgroup_add(k->leaf.version == CGROUP_NONE ? &k->step : &k->leaf, pid, err);
 }
 
-/* --- its processes ------------------------------------------------------------------------------
- */
+/* --- its processes ---------------------------------------------------------------------------- */
 
 static const struct cgroup *find_tracked_cgroup(const struct step *step)
 {
@@ -172,7 +171,7 @@ bool contain_tracks(const struct step *step)
     return find_tracked_cgroup(step) != NULL;
 }
 
-/* Children that have not come so far are not in it; they are alone then. */
+/* Children that have not entered it yet have no descendants and are signalled by pid. */
 void contain_signal_all(struct step *step, int signo)
 {
     const struct cgroup *c = find_tracked_cgroup(step);
@@ -203,7 +202,7 @@ void contain_stop_all(struct step *step)
         return;
     }
     for (int i = 0; i < FREEZE_MS && !cgroup_is_frozen(c); i++)
-        poll(NULL, 0, 1); /* its CPUs are for others as soon as we have answered */
+        poll(NULL, 0, 1); /* other jobs get its CPUs as soon as we have answered */
 }
 
 void contain_go_on(struct step *step)
@@ -247,12 +246,11 @@ void contain_describe(const struct step *step, struct str *out)
         adopt_describe(step, out);
 }
 
-/* --- memory -------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 struct hit {
-    uint64_t limit;    /* that it ran into; 0: the end of the node's memory */
-    uint64_t job_peak; /* 0: the limit is not that of the job, all of whose steps share it */
+    uint64_t limit;    /* the exceeded limit; 0: the node was out of memory */
+    uint64_t job_peak; /* 0: the limit is not that of the job, which all of its steps share */
 };
 
 static struct hit limit_hit(const struct contain *k, const struct cgroup_memory *own)
@@ -318,7 +316,8 @@ static void report_oom(struct step *step, const struct cgroup_memory *own)
     journal_say(step, str_cstr(&line));
 }
 
-/* Counts those that were ended since; says so the first time, while there is somebody to tell. */
+/* Counts the processes killed since; reports the first occurrence while srun or a log can receive
+   it. */
 static void check_oom(struct step *step)
 {
     struct contain *k = step->contain;
@@ -333,8 +332,8 @@ static void check_oom(struct step *step)
     k->oom_told = true;
 }
 
-/* --oom-kill-step: what the kernel has left alive ends as well, here and, when that is known, on
- * other nodes. */
+/* --oom-kill-step: ends the processes that the kernel has left alive, here and, if known, on other
+ * nodes. */
 static void end_the_rest(struct step *step)
 {
     const struct contain *k = step->contain;
@@ -365,7 +364,7 @@ void contain_watch(struct step *step)
     loop_timer_set(k->oom_timer, OOM_LOOK_MS);
 }
 
-/* So ends who was killed, or a shell that waited for who was. */
+/* Whether the status is that of a killed process, or of a shell whose child was killed. */
 static bool was_killed(int wait_status)
 {
     return WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) == SIGKILL
@@ -375,7 +374,7 @@ static bool was_killed(int wait_status)
 int contain_status(struct step *step, int wait_status)
 {
     struct contain *k = step->contain;
-    bool last = step->left <= 1; /* takes what is left over */
+    bool last = step->left <= 1; /* the last task accounts for all remaining kills */
 
     check_oom(step);
     if (!k || k->oom_taken >= k->oom_kills || (!was_killed(wait_status) && !last))

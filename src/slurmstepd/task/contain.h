@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The step's control group: made before its tasks, entered by each child as root, read and removed
- * at its end. Where processes are tracked by it (proctrack/cgroup), that is how they are found,
- * signalled, stopped and ended; else, and for children that are not in it yet, by reap.h.
+ * The step's control group: created before its tasks, entered by each child as root, read and
+ * removed at its end. With proctrack/cgroup, processes are listed, signalled, stopped and ended
+ * through it. Otherwise, and for children that have not entered it yet, reap.h is used.
  *
- * Out of memory: the kernel counts the processes that it ended. A task that was killed takes one
- * of them on itself, and has run out of memory; so has the last one, if some are left.
+ * Out of memory: the kernel counts the processes that it has killed. A task that was killed
+ * accounts for one of them and counts as out of memory; so does the last task, if some are left.
  */
 #pragma once
 
@@ -13,32 +13,34 @@
 
 #include "slurmstepd/step/step.h"
 
-/* As the start message has it; 0 with nothing to do when it has none. -ERR_NODE_FAULT: the node
- * cannot hold the step to what it was given, and must not run it. */
+/* Creates the control group of the start message; returns 0 without effect if there is none.
+ * -ERR_NODE_FAULT: the node cannot confine the step and must not run it. */
 int contain_open(struct step *step, struct err *err);
 void contain_done(struct step *step);
 
-/* In a child that is to become the user, as root. */
+/* Called as root in a child that is about to become the user. */
 int contain_enter(const struct step *step, struct err *err);
 
-/* A process from elsewhere. */
+/* Adds a process started by another program. */
 int contain_take(const struct step *step, pid_t pid, struct err *err);
-bool contain_tracks(const struct step *step); /* by the control group */
+bool contain_tracks(const struct step *step); /* whether the control group tracks processes */
 
-/* As reap_signal_all() and its like, of all processes of the step. */
+/* Like reap_signal_all() and so on, for all processes of the step. */
 void contain_signal_all(struct step *step, int signo);
 void contain_stop_all(struct step *step);
-void contain_go_on(struct step *step); /* what contain_stop_all() froze; sends no signal */
+/* Thaws what contain_stop_all() has frozen; sends no signal. */
+void contain_go_on(struct step *step);
 bool contain_has_left(struct step *step);
-/* Signals that users send go to all, not to the groups of the tasks. */
+/* Whether users' signals go to all processes instead of the process groups of the tasks. */
 bool contain_signals_all(const struct step *step);
 /* "control group slurm/...", or "no control group". */
 void contain_describe_place(const struct step *step, struct str *out);
-void contain_describe(const struct step *step, struct str *out); /* as reap_describe() */
+void contain_describe(const struct step *step, struct str *out); /* like reap_describe() */
 
-/* The tasks run: with --oom-kill-step the step ends when the kernel has ended a process of it. */
+/* The tasks run: with --oom-kill-step, ends the step when the kernel has killed a process of
+   it. */
 void contain_watch(struct step *step);
-/* The status of a task that has ended, or that of one that ran out of memory. */
+/* Returns the status of an ended task, replaced if the task ran out of memory. */
 int contain_status(struct step *step, int wait_status);
-/* Nothing lives any more: what was used, whether memory was short; the directory goes. */
+/* No process is left: reads the usage and the out-of-memory state, and removes the directory. */
 void contain_end(struct step *step, Pb__Usage *usage, Pb__StepdEnded *m);

@@ -22,19 +22,19 @@ bool debug_wanted(const struct step *step)
     return step->launch && step->launch->has_debug && step->launch->debug;
 }
 
-/* Where only ancestors may trace, as by Yama. */
+/* Needed where only ancestors may trace, for example with Yama. */
 void debug_allow(void)
 {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }
 
-/* A traced task has stopped, or ended. Returns whether it is ours no more. */
+/* A traced task has stopped or ended. Returns whether it is no longer traced. */
 static bool on_stop(pid_t pid, int status)
 {
     if (!WIFSTOPPED(status))
         return true;
     if (status >> 8 == EVENT_EXEC) {
-        kill(pid, SIGSTOP); /* pending when it goes on, so it does not come far */
+        kill(pid, SIGSTOP); /* pending when the task continues, so it stops almost at once */
         ptrace(PTRACE_DETACH, pid, NULL, NULL);
         return true;
     }
@@ -89,6 +89,6 @@ void debug_hold(struct step *step)
         close(take_fd(&step->go_fd));
         loop_child(step->loop, pid, on_ended, step);
     } else {
-        srun_tasks_started(step); /* they will not stand, but run */
+        srun_tasks_started(step); /* they run without stopping */
     }
 }

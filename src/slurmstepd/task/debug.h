@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tasks for a parallel debugger: each runs its program and stands before the first instruction of
- * it, until srun sends SIGCONT or the debugger has attached itself. A child of ours traces them so
- * far, and leaves; srun hears of the tasks' start when it has.
+ * Tasks for a parallel debugger: each task executes its program and stops before the first
+ * instruction, until srun sends SIGCONT or the debugger attaches. A child process of ours traces
+ * the tasks up to that point and then detaches; srun is told of the start of the tasks afterwards.
  */
 #pragma once
 
 #include "slurmstepd/step/step.h"
 
-bool debug_wanted(const struct step *step); /* while starting */
+bool debug_wanted(const struct step *step); /* valid while starting */
 
-void debug_allow(void); /* in a task: it may be traced by a process beside it */
+void debug_allow(void); /* in a task: allows a process beside it to trace it */
 
-/* All tasks wait for leave, which they get by it. */
+/* All tasks wait for permission to start, which this function gives. */
 void debug_hold(struct step *step);

@@ -11,7 +11,7 @@
 
 #define CPUS_MAX 65536
 
-/* What was asked for, and by whom. NULL: nothing. */
+/* The requested frequency, and whether the user has requested it. NULL: none. */
 static const char *find_wanted(const struct step *step, bool *by_user)
 {
     const Pb__StepFreq *f = step->start->cpu_freq;
@@ -25,7 +25,7 @@ static const char *find_wanted(const struct step *step, bool *by_user)
     return f->fallback && *f->fallback ? f->fallback : NULL;
 }
 
-/* Those that its tasks cannot leave: others' would be changed otherwise. */
+/* The CPUs that the step's tasks cannot leave; changing others would affect other jobs. */
 static bool confined_to(const struct step *step, struct bitset *out)
 {
     const Pb__StepCgroup *group = step->start->cgroup;

@@ -16,9 +16,9 @@
 #include "base/str.h"
 #include "slurmstepd/task/reap.h"
 
-#define FILE_MAX 8192 /* bytes of a file of /proc that are looked at */
+#define FILE_MAX 8192 /* bytes read of a file in /proc */
 
-/* A process that looks like a zombie has other threads that live, or are held themselves. */
+/* A process that looks like a zombie may have other threads that are alive or held. */
 static bool read_of(pid_t pid, pid_t thread, const char *file, struct str *text)
 {
     char path[80];
@@ -43,7 +43,7 @@ static pid_t if_lives(pid_t pid, pid_t thread)
     return state == 'Z' || state == 'X' || state == 'x' ? 0 : thread;
 }
 
-/* The number behind a name at the beginning of a line; negative: it is not there. */
+/* Returns the number after a name at the beginning of a line; negative: not found. */
 static long number_after(const char *text, const char *name)
 {
     const char *at = strstr(text, name);
@@ -62,7 +62,7 @@ static pid_t tracer_of(pid_t pid, pid_t thread)
     return tracer > 0 ? (pid_t)tracer : 0;
 }
 
-/* The first thing but 0 that fn finds among the threads of a process. */
+/* Returns the first non-zero result of fn among the threads of a process. */
 static pid_t of_threads(pid_t pid, pid_t (*fn)(pid_t pid, pid_t thread))
 {
     struct dirent *entry;
@@ -106,7 +106,8 @@ int held_status(pid_t pid)
 
     if (state_of(pid, pid) != 'Z' || !read_of(pid, pid, "stat", &text))
         return SIGKILL;
-    last = strrchr(str_cstr(&text), ' '); /* exit_code, 0 for those who may not know */
+    /* The field exit_code, which is 0 for unprivileged readers. */
+    last = strrchr(str_cstr(&text), ' ');
     return last && atoi(last) ? atoi(last) : SIGKILL;
 }
 
@@ -125,7 +126,7 @@ struct ending {
     unsigned count;
 };
 
-/* The tracer's number may pass to another process: a handle first, then another look. */
+/* The tracer's pid may be reused: opens a pidfd first, then checks again. */
 static int end_tracer(void *ctx, pid_t pid, pid_t parent)
 {
     struct ending *e = ctx;

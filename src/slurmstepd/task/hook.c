@@ -79,7 +79,7 @@ static void use_output(const char *name, const char *path, const struct str *tex
     path_write_all(STDOUT_FILENO, out.data, out.len);
 }
 
-/* Variables of Slurm's guide that prologs and epilogs see and tasks do not. */
+/* Variables of Slurm's guide that prologs and epilogs get and tasks do not. */
 static const struct {
     const char *name;
     __rlimit_resource_t resource;
@@ -273,7 +273,7 @@ static void run_next(struct task *t)
         release_output(t);
         return;
     }
-    setpgid(pid, pid); /* it does so itself; whoever comes first */
+    setpgid(pid, pid); /* the child does so as well; the first call takes effect */
     t->epilog_pid = pid;
     step->epilogs++;
     loop_child(step->loop, pid, on_epilog_exit, t);

@@ -29,12 +29,12 @@
 #define INIT_SCRIPT_SEC 3600
 #define PATH "/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* Runs a script of the site as root, with what it is told of the job. -ERR_NODE_FAULT. */
+/* Runs a script of the site as root, with the job's description. Returns -ERR_NODE_FAULT. */
 static int run_site_script(const Pb__StepTmp *m, const char *key, const char *path,
                            unsigned limit_sec, const char *dir, struct err *err);
 
-/* What the process that makes the namespace says, twice: when it is in it, and when all is mounted.
- * It is told to go on, or to be in another one first. */
+/* The process that creates the namespace reports twice: when it is in the namespace, and when
+ * everything is mounted. The answer is to continue, or to create another namespace first. */
 enum { GO_ON = 'g', AGAIN = 'a' };
 struct made {
     int32_t code;
@@ -54,7 +54,8 @@ static bool is_at(int dir_fd, const char *dir)
            held.st_dev == there.st_dev;
 }
 
-/* Nobody else makes or removes it meanwhile, until the descriptor is closed. */
+/* Locks the directory against other processes that create or remove it, until the descriptor is
+   closed. */
 static int lock_dir(const char *dir, struct err *err)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -82,10 +83,10 @@ static int find_namespace(int dir_fd)
     return fd;
 }
 
-/* --- in the process that makes it ---------------------------------------------------------------
- */
+/* --- in the process that creates the namespace ------------------------------------------------ */
 
-/* In another of them it has to be made first; no process of the user's has been there yet. */
+/* Inside another mounted directory, the mount point has to be created first; no process of the
+   user has run there yet. */
 static int make_place(const Pb__StepTmp *m, const char *to, struct err *err)
 {
     for (size_t i = 0; i < m->n_dirs; i++) {
@@ -107,7 +108,8 @@ static int mount_one(const char *dir, const char *from, const char *to, struct e
     return 0;
 }
 
-/* The deeper a directory is, the later it is mounted: not below one that hides it. */
+/* Mounts deeper directories later, so that none is mounted below a directory that is then
+   hidden. */
 static int mount_all(const char *dir, const Pb__StepTmp *m, struct err *err)
 {
     size_t longest = 0;
@@ -129,9 +131,8 @@ static int mount_all(const char *dir, const Pb__StepTmp *m, struct err *err)
     return rc;
 }
 
-/* A file of one namespace can hold another one only if that has a higher number. Kernels from 6.18
- * on give each CPU numbers of its own: on the CPU where our namespace was made, numbers are
- * higher. */
+/* A file in one namespace can hold another one only if that has a higher number. Kernels from 6.18
+ * on number namespaces per CPU; on the CPU where our namespace was created, numbers are higher. */
 static void go_to_cpu(uint32_t cpu)
 {
     cpu_set_t set;
@@ -159,7 +160,8 @@ static int make_inside(const Pb__StepTmp *m, const char *dir, struct err *err)
     return rc;
 }
 
-/* Sends the result to the parent, and returns its answer: 0 when it has closed the connection. */
+/* Sends the result to the parent, and returns the parent's answer; 0 if the parent has closed the
+   connection. */
 static char send_result(int fd, int code, const struct err *err)
 {
     struct made made = {.code = code};
@@ -187,8 +189,7 @@ static _Noreturn void be_maker(const Pb__StepTmp *m, const char *dir, int fd)
     _exit(send_result(fd, make_inside(m, dir, &err), &err) ? 0 : 1);
 }
 
-/* --- in the shepherd ---------------------------------------------------------------------------
- */
+/* --- in the shepherd -------------------------------------------------------------------------- */
 
 static int make_dirs(const Pb__StepTmp *m, int dir_fd, struct err *err)
 {
@@ -206,7 +207,8 @@ static int make_dirs(const Pb__StepTmp *m, int dir_fd, struct err *err)
     return 0;
 }
 
-/* A file for it; one that an earlier boot has left holds nothing. -EINVAL: see go_to_cpu(). */
+/* Creates a file that holds the namespace; the file of an earlier boot holds none. -EINVAL: see
+   go_to_cpu(). */
 static int hold_namespace(int dir_fd, const char *dir, pid_t maker, struct err *err)
 {
     _cleanup_free_ char *from = mem_printf("/proc/%d/ns/mnt", (int)maker);
@@ -249,7 +251,7 @@ static int read_made(int fd, struct err *err)
     return made.code ? err_set(err, made.code, "%s", made.text) : 0;
 }
 
-/* Until the maker is in a namespace that a file can hold. */
+/* Repeats until the maker is in a namespace that a file can hold. */
 static int await_namespace(int fd, int dir_fd, const char *dir, pid_t maker, struct err *err)
 {
     _cleanup_free_ char *file = mem_printf("%s/" NS, dir);
@@ -318,7 +320,7 @@ static int open_dir(const Pb__StepTmp *m, const char *dir, int *fd, struct err *
     _cleanup_close_ int dir_fd = -1;
     int rc = 0;
 
-    do { /* an old one of that job may be on its way out */
+    do { /* an old directory of the job may be in removal */
         if (mkdir(dir, 0700) && errno != EEXIST)
             return err_set(err, -errno, "%s: %s", dir, strerror(errno));
         dir_fd = lock_dir(dir, err);
@@ -355,8 +357,7 @@ int jobtmp_enter(int fd, struct err *err)
     return err_set(err, -errno, "cannot enter the job's private directories: %s", strerror(errno));
 }
 
-/* --- scripts -----------------------------------------------------------------------------------
- */
+/* --- scripts ---------------------------------------------------------------------------------- */
 
 static int spawn_script(const char *path, char **env, pid_t *pid)
 {
@@ -379,7 +380,7 @@ static int spawn_script(const char *path, char **env, pid_t *pid)
     return rc;
 }
 
-/* False: its time was up, and it was killed with its group. */
+/* Returns false on a timeout: the process was killed with its group. */
 static bool await_maker(pid_t pid, unsigned limit_sec, int *status)
 {
     if (child_await(pid, limit_sec * 1000, status))
@@ -430,10 +431,9 @@ static int run_site_script(const Pb__StepTmp *m, const char *key, const char *pa
     return rc;
 }
 
-/* --- the end -----------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
-/* Within the namespace, in a process of its own; "SECONDS:PATH". */
+/* Runs in a process inside the namespace; "SECONDS:PATH". */
 static void run_epilog(int ns, const char *what)
 {
     const char *path = what ? strchr(what, ':') : NULL;
@@ -478,7 +478,7 @@ int jobtmp_remove_main(const char *dir)
     while (umount2(held, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
         ;
     wipe_tree_whole(dir);
-    whole = !is_at(dir_fd, dir); /* there may be another by now */
+    whole = !is_at(dir_fd, dir); /* there may be a new directory by now */
     close(dir_fd);
     if (whole)
         return 0;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Directories that the job has for itself on this node: /tmp, /dev/shm and what job_container.conf
- * names, in a mount namespace that all its tasks are in, and what runs beside them as the user. The
- * first shepherd of the job makes it, the others find it:
+ * Per-job directories on this node: /tmp, /dev/shm and the directories in job_container.conf, in a
+ * mount namespace shared by all tasks of the job and by the programs that run beside them as the
+ * user. The first shepherd of the job creates it, the others find it:
  *
- *   BasePath/JOB/       root's, 0700: nobody else can look at the job's files
- *     .ns               the namespace, mounted there, so that it lives without a process in it
- *     0, 1...           what is seen in the place of the first of Dirs, the second...
+ *   BasePath/JOB/       owned by root, 0700: no other user can see the job's files
+ *     .ns               the namespace, mounted here, so that it exists without a process in it
+ *     0, 1...           mounted over the first of Dirs, the second, and so on
  *
- * /dev/shm is a file system in memory, of the namespace alone. The daemon has all of it removed
- * when the job's epilog is over (jobtmp_remove_main()).
+ * /dev/shm is a tmpfs that only this namespace has. After the job's epilog the daemon has
+ * everything removed (jobtmp_remove_main()).
  */
 #pragma once
 
 #include "base/err.h"
 #include "proto/common.pb-c.h"
 
-/* Makes or finds it; *fd is what jobtmp_enter() takes, -1 with nothing to do where m is NULL.
- * -ERR_NODE_FAULT. */
+/* Creates or finds the namespace; *fd is the argument of jobtmp_enter(), and -1 if m is NULL.
+ * Returns -ERR_NODE_FAULT. */
 int jobtmp_open(const Pb__StepTmp *m, int *fd, struct err *err);
 
-/* In a process that is to become the user, as root, with one thread. fd -1: nothing. */
+/* Called as root in a single-threaded process that is about to become the user. fd -1: no
+   effect. */
 int jobtmp_enter(int fd, struct err *err);
 
-/* The program that removes a job's directory. Returns the exit status. */
+/* Main function of the program that removes a job's directory. Returns the exit status. */
 int jobtmp_remove_main(const char *dir);

@@ -23,17 +23,17 @@
 #include "rpc/rpc.h"
 
 #define TITLE_MAX 64
-#define REFUSE_MS 1000 /* for slurmd to send what it was asked for */
+#define REFUSE_MS 1000 /* milliseconds for slurmd to send the order */
 
 extern char **environ;
 
-/* Where the kernel has put the arguments and the environment, and ps looks for them. */
+/* The memory area of the arguments and the environment, where ps reads the title. */
 struct room {
     char *at;
     size_t len;
 };
 
-/* The environment moves out. */
+/* Moves the environment to other memory. */
 static struct room title_room(char **argv)
 {
     char *end = argv[0];
@@ -53,8 +53,8 @@ static struct room title_room(char **argv)
     return (struct room){argv[0], (size_t)(end - argv[0])};
 }
 
-/* One that is longer than the arguments were leaves no NUL where they ended: by that the kernel
- * knows that it is one text now. Behind a shorter one are NULs, which nobody shows. */
+/* A title longer than the original arguments overwrites the NUL at their end, which tells the
+ * kernel that the title is one string. A shorter one is padded with NULs, which are not shown. */
 static void title_set(const struct room *r, const char *title)
 {
     assert(r->at && r->len);
@@ -73,8 +73,8 @@ bool nursery_enter_memory(int entry)
     return done;
 }
 
-/* The connection of a step, its title and the entry of its memory cgroup, -1: none; -1: slurmd has
- * gone. */
+/* Receives the connection of a step, its title and the entry of its memory cgroup (-1: none).
+ * Returns -1 if slurmd has gone. */
 static int receive_order(int fd, char *title, int *entry)
 {
     for (;;) {
@@ -97,9 +97,9 @@ static int receive_order(int fd, char *title, int *entry)
         title[n] = '\0';
         if (!m.msg_controllen || control.head.cmsg_type != SCM_RIGHTS ||
             control.head.cmsg_len < CMSG_LEN(sizeof(int)))
-            continue; /* this process may have no more descriptors: slurmd sees it close */
+            continue; /* the descriptor limit is reached: slurmd sees the connection close */
         memcpy(fds, CMSG_DATA(&control.head), control.head.cmsg_len - CMSG_LEN(0));
-        if (m.msg_flags & MSG_CTRUNC) { /* the same of its second one */
+        if (m.msg_flags & MSG_CTRUNC) { /* the same for the second descriptor */
             close(fds[0]);
             continue;
         }
@@ -108,13 +108,13 @@ static int receive_order(int fd, char *title, int *entry)
     }
 }
 
-/* fork() for a child of our parent's. Not by clone3(), which many containers refuse. */
+/* Forks a child of our parent. clone3() is not used, because many containers refuse it. */
 static pid_t fork_beside(void)
 {
     return (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
-/* Tried once: where it is forbidden, slurmd starts each shepherd itself. */
+/* Tested once: if it is forbidden, slurmd starts each shepherd itself. */
 static bool may_fork(void)
 {
     pid_t pid = fork_beside();
@@ -124,7 +124,7 @@ static bool may_fork(void)
     return pid > 0 || errno == EAGAIN || errno == ENOMEM;
 }
 
-/* Answers for a shepherd that could not be made, when slurmd has said what it was for. */
+/* Answers in place of a shepherd that could not be created, after slurmd has sent its order. */
 static void refuse_order(int step_fd, int why)
 {
     struct rpc_header h = {
@@ -154,7 +154,7 @@ void nursery_serve(char **argv, int fd)
     if (!may_fork() || send(fd, "", 1, MSG_NOSIGNAL) != 1)
         _exit(1);
     prctl(PR_SET_NAME, "stepd-nursery", 0, 0, 0);
-    auth_init(); /* each shepherd would do it */
+    auth_init(); /* otherwise each shepherd would do it */
     do {
         step_fd = receive_order(fd, title, &entry);
         if (step_fd < 0)

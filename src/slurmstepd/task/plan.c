@@ -14,7 +14,7 @@ static bool in_array(const struct step *step)
     return step->granted && step->granted->facts && step->granted->facts->has_array_job_id;
 }
 
-/* The file a pattern names for this task. */
+/* Expands a file name pattern for this task. */
 static int expand_path(const struct step *step, const struct task *t, const char *pattern,
                        const char *job_name, char **path, struct err *err)
 {
@@ -46,13 +46,14 @@ static int expand_path(const struct step *step, const struct task *t, const char
     return rc;
 }
 
-/* Whether files keep what they hold: as the user says, else as the site does. */
+/* Whether files keep their content: the user's choice, or else the site's. */
 static bool appends_to_file(const struct step *step, bool given, bool append)
 {
     return given ? append : step->start->has_file_append && step->start->file_append;
 }
 
-/* A batch script's: relative names are below the job's directory, wherever the script could go. */
+/* For batch scripts: relative names are below the job's directory, even if the script could not
+   change to it. */
 static int batch_path(const struct step *step, const struct task *t, const char *pattern,
                       char **path, struct err *err)
 {
@@ -112,8 +113,8 @@ static int plan_batch(struct step *step, struct task *t, struct child_plan *plan
     return 0;
 }
 
-/* Of the tasks that share a file, the first one of all empties it: on this node, and on node 0 when
- * the name is the same everywhere. */
+/* Of the tasks that share a file, the first one truncates it: on this node, and on node 0 if the
+ * name is equal on all nodes. */
 static bool empties_file(const struct step *step, const struct task *t, const char *pattern)
 {
     if (appends_to_file(step, step->launch->has_open_append, step->launch->open_append))
@@ -128,7 +129,7 @@ static bool empties_file(const struct step *step, const struct task *t, const ch
     }
 }
 
-/* Standard input comes from srun for every task, for one, or for none. */
+/* Standard input comes from srun for all tasks, for one, or for none. */
 static bool takes_input(const struct step *step, const struct task *t)
 {
     const char *mode = step->launch->std_in_mode;

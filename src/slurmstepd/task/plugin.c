@@ -17,9 +17,9 @@
 #include "spank/stack.h"
 
 #define PENDING_MAX (64u << 10)
-#define DESCRIPTORS_SEEN 1024 /* plugins' own above are closed in tasks */
+#define DESCRIPTORS_SEEN 1024 /* higher descriptors of plugins are closed in tasks */
 
-/* What plugins may ask about the step: copies, since the start message is not kept. */
+/* Answers to plugins' queries about the step: copies, since the start message is freed. */
 struct plugin_facts {
     struct stack_facts facts;
     char *job_cores, *step_cores;
@@ -30,14 +30,14 @@ struct plugin_state {
     struct stack *stack;
     struct plugin_facts facts;
     struct stack_task *tasks;
-    struct child_plan *plan; /* in a child: its own */
+    struct child_plan *plan; /* the child's plan, in a child process */
     bool in_child, has_streams, exited;
-    struct str pending; /* lines for the user, who cannot be reached yet */
-    char *last;         /* the last error that a plugin has said */
+    struct str pending; /* lines for the user, while there is no output */
+    char *last;         /* the last error message of a plugin */
     VEC(int) fds;
 };
 
-/* "0-3,8": bit i is in byte i/8. */
+/* Formats "0-3,8"; bit i is in byte i/8. */
 static char *format_cpus(ProtobufCBinaryData set)
 {
     struct str out = STR_INIT;
@@ -94,7 +94,7 @@ static void copy_argv(const struct step *step, struct plugin_facts *p)
     p->facts.argv = p->argv;
 }
 
-/* Parts of a step that share a node: the node counts once, with the tasks of all of them. */
+/* For parts of a step that share a node, the node counts once, with the tasks of all parts. */
 static void copy_layout(const struct step *step, struct stack_facts *f)
 {
     const Pb__Cred *cred = step->granted;
@@ -148,10 +148,9 @@ static void free_facts(struct plugin_facts *p)
     free(p->step_cores);
 }
 
-/* --- messages ----------------------------------------------------------------------------------
- */
+/* --- messages --------------------------------------------------------------------------------- */
 
-/* The user's standard error, where there is one. */
+/* Writes to the user's standard error, if there is one. */
 static void report_to_user(struct step *step, const char *line)
 {
     struct plugin_state *p = step->plugin;
@@ -185,7 +184,7 @@ static void on_plugin_say(void *ctx, enum stack_level level, const char *text)
                                                      : mem_printf("slurmstepd: error: %s\n", text);
 
     if (level > STACK_ERROR)
-        return; /* as with srun's own default: errors only */
+        return; /* srun's default as well: errors only */
     if (level == STACK_ERROR) {
         journal_error(step, "step %s: %s", step->name, text);
         free(p->last);
@@ -194,10 +193,9 @@ static void on_plugin_say(void *ctx, enum stack_level level, const char *text)
     report_to_user(step, line);
 }
 
-/* --- the environment and the command line ------------------------------------------------------
- */
+/* --- the environment and the command line ----------------------------------------------------- */
 
-/* Once tasks run it is kept for epilogs, see hook_keep(). */
+/* Once tasks run, the environment is the one kept for epilogs, see hook_keep(). */
 static struct envlist *env_of(void *ctx)
 {
     struct step *step = ctx;
@@ -225,7 +223,7 @@ static char **on_env_all(void *ctx)
     return envlist_argv(env_of(ctx));
 }
 
-/* In a child, whose memory goes with its exec. */
+/* In a child, whose memory is freed by exec. */
 static void on_prepend(void *ctx, int argc, const char *const *argv)
 {
     struct step *step = ctx;
@@ -244,10 +242,9 @@ static void on_prepend(void *ctx, int argc, const char *const *argv)
     plan->by_path = true;
 }
 
-/* --- calls -------------------------------------------------------------------------------------
- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
-/* What the plugin said of its failure is what helps. */
+/* The message of the plugin is the best explanation of its failure. */
 static int call_plugins(struct step *step, enum stack_callback which, size_t task, struct err *err)
 {
     struct plugin_state *p = step->plugin;
@@ -274,7 +271,7 @@ static void count_descriptors(bool open[DESCRIPTORS_SEEN])
         open[fd] = fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Those that are open now and were not before. */
+/* Keeps the descriptors that are open now and were not before. */
 static void keep_descriptors(struct plugin_state *p, const bool before[DESCRIPTORS_SEEN])
 {
     for (int fd = 3; fd < DESCRIPTORS_SEEN; fd++)
@@ -305,7 +302,7 @@ static int load_plugins(struct step *step, struct err *err)
 
     read_rows(step, &rows);
     rc = stack_open(&rows, &host, &p->stack, err);
-    vec_done(&rows.plugins); /* borrowed rows */
+    vec_done(&rows.plugins); /* rows are borrowed */
     if (rc < 0)
         return rc;
     make_facts(step, &p->facts);
@@ -343,7 +340,8 @@ bool plugin_is_open(const struct step *step)
     return step->plugin && step->plugin->stack;
 }
 
-/* For the time of a call: the effective ids alone, so that the user cannot signal us. */
+/* For the duration of a call: changes the effective ids only, so that the user cannot signal this
+   process. */
 static int lower_rights(const struct step *step, struct err *err)
 {
     if (setgroups(step->group_count, step->groups) || setegid(step->gid) || seteuid(step->uid))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The shepherd that loads nothing. */
+/* For slurmstepd, which loads no plugins. */
 #include <stdio.h>
 
 #include "base/become.h"

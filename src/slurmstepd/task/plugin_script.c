@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Beside a site's script: job_prolog or job_epilog of each plugin, then the script, in one process
- * that slurmd watches and limits as it does a script. Its environment is the script's.
+ * Runs beside a site's script: job_prolog or job_epilog of each plugin, then the script, in one
+ * process that slurmd supervises and limits like a script. It uses the script's environment.
  */
 #include <errno.h>
 #include <spawn.h>
@@ -64,7 +64,7 @@ static int call_plugins(bool epilog, struct err *err)
     return rc;
 }
 
-/* Its status; 127: it cannot be run. */
+/* Returns its status; 127: it cannot be executed. */
 static int run_and_wait(const char *path)
 {
     char *const argv[] = {(char *)path, NULL};
@@ -87,10 +87,11 @@ int plugin_script(int argc, char **argv)
 
     openlog("slurmstepd", LOG_PID, LOG_DAEMON);
     rc = call_plugins(epilog, &err);
-    if (rc < 0) { /* what an epilog has to clean up is there all the same */
+    if (rc < 0) { /* the epilog has to run in any case */
         on_say(NULL, STACK_ERROR, err.text);
     }
-    dup2(STDIN_FILENO, STDERR_FILENO); /* the log was for us, as the script's it is /dev/null */
+    /* The log was for us; the script's standard error is /dev/null. */
+    dup2(STDIN_FILENO, STDERR_FILENO);
     if (rc < 0 && epilog && path)
         run_and_wait(path);
     if (rc < 0)

@@ -14,8 +14,8 @@
 #include "base/str.h"
 
 #define STOP_ROUNDS 50
-#define STOP_COMPARED 4000 /* beyond that all of them are signalled in each round */
-#define DESCRIBED_MAX 3    /* of many that hang, the first tell enough */
+#define STOP_COMPARED 4000 /* with more processes, all of them are signalled in each round */
+#define DESCRIBED_MAX 3    /* number of hung processes that are described */
 
 void reap_become_subreaper(void)
 {
@@ -33,9 +33,9 @@ struct groups {
     VEC(pid_t) list;
 };
 
-/* The groups that our own children lead, signalled as a whole: one call reaches a task and all that
- * it has forked, and nobody in it can fork meanwhile. The number of such a group is not given to
- * others, since we wait for its leader. */
+/* Signals the process groups led by our own children: one call reaches a task and all that it has
+ * forked, and no member can fork meanwhile. The id of such a group is not reused before we reap
+ * its leader. */
 static void signal_groups(struct groups *g, int signo)
 {
     struct kin_list children = {0};
@@ -93,7 +93,8 @@ static bool is_among(const struct kin_list *k, pid_t pid)
     return false;
 }
 
-/* A process with a signal on its way forks no more: who was not there the last time is new. */
+/* A process with a pending signal does not fork again, so only processes that were absent in the
+   last round can be new. */
 void reap_stop_all(void)
 {
     struct kin_list known = {0};
@@ -145,7 +146,7 @@ int reap_each_child(pid_t parent, reap_fn *fn, void *ctx)
     return visit_found(&found, fn, ctx);
 }
 
-/* Those that are dead and wait for their parents, or those that are not. */
+/* Describes the dead ones that wait for their parents, or the others. */
 static void describe_found(const struct kin_list *k, bool dead, struct str *out)
 {
     size_t told = 0;

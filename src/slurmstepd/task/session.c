@@ -29,7 +29,7 @@ static struct {
 struct session {
     pam_handle_t *pam;
     bool is_open;
-    bool set[RLIM_NLIMITS]; /* by the session */
+    bool set[RLIM_NLIMITS]; /* changed by the session */
     struct rlimit limit[RLIM_NLIMITS];
 };
 
@@ -47,7 +47,8 @@ static int load_pam(struct err *err)
                    {"pam_getenvlist", &lib.getenvlist},
                    {"pam_strerror", &lib.strerror},
                    {"pam_end", &lib.end}};
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL); /* modules look for it */
+    /* Modules resolve symbols of libpam. */
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL);
 
     if (!library)
         return err_set(err, -ERR_NODE_FAULT, "UsePAM: %s", dlerror());
@@ -62,7 +63,7 @@ static int load_pam(struct err *err)
     return 0;
 }
 
-/* There is nobody to be asked. */
+/* No user can be asked. */
 static int on_talk(int count, const struct pam_message **messages, struct pam_response **answers,
                    void *ctx)
 {
@@ -70,7 +71,7 @@ static int on_talk(int count, const struct pam_message **messages, struct pam_re
         if (messages[i]->msg_style == PAM_PROMPT_ECHO_OFF ||
             messages[i]->msg_style == PAM_PROMPT_ECHO_ON)
             return PAM_CONV_ERR;
-    *answers = calloc((size_t)(count > 0 ? count : 1), sizeof(**answers)); /* PAM frees it */
+    *answers = calloc((size_t)(count > 0 ? count : 1), sizeof(**answers)); /* freed by PAM */
     return *answers ? PAM_SUCCESS : PAM_BUF_ERR;
 }
 
@@ -128,7 +129,7 @@ static void read_limits(struct rlimit limits[RLIM_NLIMITS])
         getrlimit(i, &limits[i]);
 }
 
-/* Those of the session are put aside for the tasks. */
+/* Stores the limits that the session has set, for the tasks. */
 static void take_limits(struct step *step, const struct rlimit before[RLIM_NLIMITS])
 {
     struct session *s = step->session;

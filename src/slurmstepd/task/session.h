@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A PAM session round the step (UsePAM, CORE-078), of the service "slurm": its modules may refuse
- * the user, set limits, and add variables. Only slurmstepd-spank has it: libpam is loaded, which a
- * static program cannot; in slurmstepd it is refused. Modules run as root in the shepherd, and
- * while one works nothing else is done for the step.
+ * A PAM session around the step (UsePAM, CORE-078), of the service "slurm". Its modules may refuse
+ * the user, set limits, and add variables. Only slurmstepd-spank supports it, because libpam is
+ * loaded dynamically, which a static program cannot do; slurmstepd refuses it. Modules run as root
+ * in the shepherd, and while one runs the shepherd does nothing else.
  */
 #pragma once
 
@@ -11,9 +11,10 @@
 
 #define SESSION_SERVICE "slurm"
 
-/* Opens it where the start message asks for it. Limits that it sets are of the tasks, not ours. */
+/* Opens the session if the start message requests it. Limits set by the session apply to the
+   tasks, not to the shepherd. */
 int session_open(struct step *step, struct err *err);
-/* In a child, as root: those limits. */
+/* In a child, as root: applies these limits. */
 void session_limit(const struct step *step);
-/* Nothing of the step lives any more. */
+/* No process of the step is left. */
 void session_close(struct step *step);

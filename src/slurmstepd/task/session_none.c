@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The shepherd that loads nothing. */
+/* For slurmstepd, which supports no PAM session. */
 #include "slurmstepd/task/session.h"
 
 int session_open(struct step *step, struct err *err)

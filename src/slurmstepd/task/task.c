@@ -29,8 +29,9 @@
 #include "slurmstepd/task/plan.h"
 #include "slurmstepd/task/plugin.h"
 
-#define DESCRIPTORS_PER_TASK 6 /* three streams, a report, PMI, an output kept for epilogs */
-#define DESCRIPTORS_OF_FILES 2 /* of a task whose lines are labelled on their way to files */
+/* Three streams, a report socket, PMI, an output kept for epilogs. */
+#define DESCRIPTORS_PER_TASK 6
+#define DESCRIPTORS_OF_FILES 2 /* for a task with labelled output to files */
 #define DESCRIPTORS_OF_OURS 64
 
 int task_worse(int a, int b)
@@ -76,7 +77,7 @@ void task_report_exit(struct task *t, int wait_status)
     watch_task_exited(step, t);
 }
 
-/* Takes the descriptors that came with a report. */
+/* Receives the descriptors passed with a report. */
 static void receive_descriptors(struct task *t, struct msghdr *m, uint32_t passed)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(m);
@@ -97,7 +98,7 @@ static void receive_descriptors(struct task *t, struct msghdr *m, uint32_t passe
         stream_file_set(t->err.file, fds[i++]);
 }
 
-/* A child that has failed passes no file: what it has written goes nowhere. */
+/* A failed child passes no file: output is dropped. */
 static void give_up_files(struct task *t)
 {
     struct stream *streams[] = {&t->out, &t->err};
@@ -125,7 +126,7 @@ static void on_child_report(void *ctx, int fd, unsigned ready)
     loop_fd_free(take_ptr(t->report_watch));
     close(take_fd(&t->report_fd));
     if (n < (ssize_t)offsetof(struct child_report, text))
-        return; /* its end tells the rest */
+        return; /* its exit status has the reason */
     r.text[sizeof(r.text) - 1] = '\0';
     if (r.code) {
         srun_task_failed(step, t->id, r.code, r.text);
@@ -145,12 +146,12 @@ static void on_task_exit(void *ctx, pid_t pid, int wait_status)
     struct task *t = ctx;
     struct step *step = t->step;
 
-    if (t->ended) /* it was given up, and ends at last */
+    if (t->ended) /* it was given up, and has ended now */
         return;
-    if (t->report_watch) /* what it said last may not have been read yet */
+    if (t->report_watch) /* its last report may be unread */
         on_child_report(t, t->report_fd, LOOP_READ);
     give_up_files(t);
-    if (!t->ready && !step->fail_code) { /* it died without a word */
+    if (!t->ready && !step->fail_code) { /* it ended without a report */
         step->fail_code = ERR_LAUNCH;
         step->fail_text = mem_printf("task %u ended while it was being set up", t->id);
     }
@@ -165,7 +166,7 @@ static void on_task_exit(void *ctx, pid_t pid, int wait_status)
     step->life->check(step);
 }
 
-/* A new terminal that is the user's: returns the master end. */
+/* Creates a terminal owned by the user; returns the master end. */
 static int make_terminal(const struct step *step, int *slave, struct err *err)
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -183,7 +184,8 @@ static int make_terminal(const struct step *step, int *slave, struct err *err)
     return master;
 }
 
-/* The terminal of a task: its slave end becomes the child's, the master is read and written. */
+/* Opens the terminal of a task: the child gets the slave end, the shepherd reads and writes the
+   master. */
 static int open_terminal(struct task *t, struct child_plan *plan, struct err *err)
 {
     int slave = -1, master = make_terminal(t->step, &slave, err);
@@ -206,7 +208,8 @@ static void label_stream(struct stream *s)
     s->file = stream_file_new(s, tasks);
 }
 
-/* A pipe whose child end is the user's, so that /dev/stdout and its kin can be opened there. */
+/* Creates a pipe whose child end belongs to the user, so that /dev/stdout and similar can be
+   opened. */
 static int open_pipe(struct task *t, int number, struct child_plan *plan, struct err *err)
 {
     int ends[2], ours = number == 0 ? 1 : 0;
@@ -229,8 +232,8 @@ static int open_pipe(struct task *t, int number, struct child_plan *plan, struct
     return 0;
 }
 
-/* Standard output of --unbuffered: the C library does not collect what is written to a terminal.
- * The terminal changes no byte. */
+/* Standard output with --unbuffered: the C library does not buffer output to a terminal. The
+ * terminal is raw. */
 static int open_output_terminal(struct task *t, struct child_plan *plan, struct err *err)
 {
     int slave = -1, master = make_terminal(t->step, &slave, err);
@@ -311,7 +314,7 @@ static int start_task(struct task *t, struct child_plan *plan, int go_end, struc
     return plugin_task_forked(t, err);
 }
 
-/* Better said now than when the last of them is gone. */
+/* Fails early with a clear message, rather than when the last descriptor is used. */
 static int check_descriptors(const struct step *step, struct err *err)
 {
     size_t each =

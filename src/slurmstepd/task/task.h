@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The shepherd's side of its tasks: forking them, hearing that they are set up, letting them run
- * together, and noticing their ends. None runs unless all of this node can be set up.
+ * The shepherd's side of its tasks: forks them, receives their reports, lets them run together,
+ * and notices their ends. No task runs unless all tasks of this node can be set up.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 void task_start_all(struct step *step);
 void task_report_exit(struct task *t, int wait_status);
 
-/* Wait statuses by how bad they are: the worse of the two. */
+/* Returns the worse of two wait statuses. */
 int task_worse(int a, int b);
 
 void task_done(struct task *t);

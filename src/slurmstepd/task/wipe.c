@@ -17,15 +17,16 @@
 #define ENTRIES_MAX 1000000u
 #define ROUNDS_MAX 1000000u
 
-/* top: where directories go that are too deep, to be wiped from there; -1: they stay. */
+/* top: directory to which too deep directories are moved, to be removed from there; -1: they
+   stay. */
 struct wipe {
     dev_t device;
     int top;
-    unsigned long left; /* entries that may still be looked at */
+    unsigned long left; /* number of entries that may still be examined */
     unsigned long moved;
 };
 
-/* A name that nothing there has: users cannot write to the top. */
+/* Finds an unused name at the top, which users cannot write to. */
 static void lift_protection(struct wipe *w, int fd, const char *name)
 {
     char to[32];
@@ -87,7 +88,7 @@ void wipe_tree_whole(const char *path)
         return;
     if (!fstat(w.top, &st)) {
         w.device = st.st_dev;
-        do { /* what was lifted may hold what is too deep again */
+        do { /* moved directories may again have too deep ones */
             before = w.moved;
             w.left = ULONG_MAX;
             wipe_below(&w, AT_FDCWD, path, 0);

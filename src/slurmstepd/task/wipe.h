@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Removal of a directory that a user could write to, as root: no link is followed, no other file
- * system is entered, and there is an end to it.
+ * Removes, as root, a directory that a user could write to: follows no symbolic link, enters no
+ * other file system, and is limited in effort.
  */
 #pragma once
 
-/* What cannot be removed stays. */
+/* Entries that cannot be removed stay. */
 void wipe_tree(const char *path);
-/* However deep it is and however much it holds; the directory and the one above it are root's. */
+/* Without a limit of depth or size; the directory and its parent belong to root. */
 void wipe_tree_whole(const char *path);

@@ -22,7 +22,7 @@
 #include "base/str.h"
 
 #define DEADLINE_MS 30000
-#define LOOK_MS 5 /* between looks at files, which nothing else tells of */
+#define LOOK_MS 5 /* milliseconds between checks of files, which cause no events */
 
 extern char **environ;
 
@@ -37,9 +37,9 @@ static void copy_program(struct bench *b, const char *programs, const char *room
         abort();
 }
 
-/* A port for the daemon, below those that outgoing connections take. It stays bound here, without
- * listening, and only after that with leave to reuse it: so another test that tries it is refused,
- * and the daemon, which reuses addresses, can still take it. */
+/* Reserves a port for the daemon, below the range of outgoing connections. It stays bound, without
+ * listening, and reuse is only allowed afterwards: another test that tries the port is refused,
+ * and the daemon, which reuses addresses, can bind it. */
 static void hold_port(struct bench *b)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_ANY)}};
@@ -214,7 +214,7 @@ void bench_add_program(struct bench *b, const char *key, const char *name, const
         abort();
 }
 
-/* Runs the loop; the timer looks again at what no event tells of. */
+/* Runs the loop; the timer repeats checks for which there is no event. */
 struct look {
     struct bench *b;
     bench_fn *fn;
@@ -253,7 +253,7 @@ static bool is_registered(struct bench *b, void *ctx)
     return b->session && b->registrations > *(unsigned *)ctx;
 }
 
-/* A test that fails leaves its daemon behind. */
+/* The daemon that a failed test has left. */
 static pid_t running;
 
 static void end_it(void)
@@ -272,7 +272,7 @@ void bench_start(struct bench *b)
     posix_spawn_file_actions_t actions;
     unsigned before = b->registrations;
 
-    end_it(); /* of a test that failed before */
+    end_it(); /* of an earlier failed test */
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 2, out, O_WRONLY | O_CREAT | O_APPEND, 0644);
     posix_spawn_file_actions_adddup2(&actions, 2, 1);

@@ -26,7 +26,7 @@ static void on_fence(struct fake *f, const Pb__KvsFence *m)
     f->fences++;
     for (size_t i = 0; i < m->n_put; i++)
         str_printf(&f->puts, "%s=%s;", m->put[i]->key, m->put[i]->value);
-    rpc_session_send(f->session, RPC_KVS_FENCE, &m->base); /* we are all nodes */
+    rpc_session_send(f->session, RPC_KVS_FENCE, &m->base); /* the fake acts as all nodes */
 }
 
 static void on_hello(struct fake *f, struct rpc_session *s, const Pb__IoHello *m)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * For tests: this process as a srun, beside the controller that bench.h makes of it.
+ * For tests: this process acts as an srun, in addition to the controller of bench.h.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #define FAKE_TASKS_MAX 4
 
-/* What a srun is to the node. */
+/* An srun as seen by the node. */
 struct fake {
     struct bench *b;
     struct conf *conf;
@@ -21,7 +21,7 @@ struct fake {
     struct rpc_fanout *call;
     struct auth_key key;
     uint8_t token[AUTH_TOKEN_SIZE];
-    struct auth_key secret; /* that the node makes of it */
+    struct auth_key secret; /* derived from it by the node */
     uint16_t port;
     bool answered, done, closed;
     int code;
@@ -30,46 +30,48 @@ struct fake {
     bool eof[FAKE_TASKS_MAX];
     int status[FAKE_TASKS_MAX];
     unsigned started, exited, failed, fences, hellos;
-    unsigned deaf;                 /* the connections of so many hellos end without an answer */
-    bool here;                     /* launches go over the local socket of the node, */
-    char local[RPC_ABSTRACT_SIZE]; /* and name this one of ours */
+    unsigned deaf;                 /* number of hellos whose connections close without an answer */
+    bool here;                     /* launches use the node's local socket, */
+    char local[RPC_ABSTRACT_SIZE]; /* and name this socket of ours */
     bool is_local;                 /* the last session came over a UNIX socket */
-    bool holds;                    /* greetings are answered by fake_greet() alone */
-    int early;                     /* a signal that is sent with the greeting; 0: none */
+    bool holds;                    /* only fake_greet() answers hellos */
+    int early;                     /* a signal sent with the answer to the hello; 0: none */
     int fail_code;
     struct str puts;
 };
 
-/* Whether fakes are 'here' unless a test says otherwise. */
+/* Default of 'here'. */
 extern bool fake_here;
 
-/* Another token of a user, and the key of it. */
+/* Mints another token for a user, and its key. */
 void fake_token(struct fake *f, uid_t uid);
 void fake_init(struct fake *f, struct bench *b);
 void fake_done(struct fake *f);
 
-/* A daemon and a srun. At the end of job_id (0: of none) nothing may be left. */
+/* Starts a daemon and an srun. At the end of job_id (0: none) nothing may be left. */
 void fake_begin(struct bench *b, struct fake *f, const char *programs);
 void fake_end(struct bench *b, struct fake *f, uint32_t job_id);
 
-/* What fake_launch() sends; free cred.data and signature.data. */
+/* Fills in the message that fake_launch() sends; free cred.data and signature.data. */
 void fake_fill(struct fake *f, const struct bench_cred *c, const char *script, Pb__LaunchTasks *m);
 
-/* A launch of "sh -c script"; m may hold more. One with the same 'f' is a repeat of the first. */
+/* Launches "sh -c script"; m may have further fields. A second launch with the same 'f' is a
+   repeat of the first. */
 void fake_launch(struct fake *f, const struct bench_cred *c, Pb__LaunchTasks *m,
                  const char *script);
 
-/* Asks to watch a step of job 5. */
+/* Requests to watch a step of job 5. */
 void fake_attach(struct fake *f, uint32_t step_id);
 void fake_greet(struct fake *f);
 
-/* For bench_until(), whose ctx is the fake. */
+/* Conditions for bench_until(), whose ctx is the fake. */
 bool fake_is_answered(struct bench *b, void *ctx);
-bool fake_is_done(struct bench *b, void *ctx);   /* refused, or all is over */
+bool fake_is_done(struct bench *b, void *ctx);   /* refused, or completely finished */
 bool fake_is_failed(struct bench *b, void *ctx); /* answered and closed */
-bool fake_is_up(struct bench *b, void *ctx);     /* refused, or tasks run and hear us */
+/* Refused, or tasks run and receive our messages. */
+bool fake_is_up(struct bench *b, void *ctx);
 bool fake_is_greeted(struct bench *b, void *ctx);
-bool fake_is_heard(struct bench *b, void *ctx); /* a shepherd has said hello */
+bool fake_is_heard(struct bench *b, void *ctx); /* a shepherd has sent its hello */
 bool fake_is_closed(struct bench *b, void *ctx);
 bool fake_has_output(struct bench *b, void *ctx); /* of task 0 */
 bool fake_has_errors(struct bench *b, void *ctx);
