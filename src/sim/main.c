@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* slurmsim: runs the controller machine under a virtual clock: a trace of jobs on the cluster of a
- * configuration, or what is drawn by chance, with faults, to check its promises. */
+/* slurmsim: runs the controller's state machine under a virtual clock: either a trace of jobs on
+ * the cluster of a configuration, or a randomly drawn world with faults, whose promises are
+ * checked. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,9 +21,10 @@ struct command {
     struct sim_size size;
     unsigned seed, seeds;
     bool fuzz, sets, toruses, minimise, show;
-    const char *plan_path; /* NULL: drawn */
+    const char *plan_path; /* NULL: the plan is drawn */
     struct study study;
-    const char *of_study, *of_chance; /* an option that means the one or the other; NULL: none */
+    /* The option is only for traces, or only for drawn worlds; NULL: not this kind. */
+    const char *of_study, *of_chance;
 };
 
 static void usage(FILE *to)
@@ -128,7 +130,7 @@ static int take_study_option(struct study *s, int option, const char *text)
     return 0;
 }
 
-/* 1: over, with status 0. */
+/* Returns 1 if the program is done, with status 0. */
 static int take_option(struct command *c, int option, const char *text)
 {
     switch (option) {

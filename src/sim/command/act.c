@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What users and administrators do by commands: scancel, scontrol. Each is asked once, or twice
- * when its plan says so; whoever gets no answer does not know what came of it. What was answered
- * is remembered as a claim, until somebody asks for something else.
+ * Actions of users and administrators by commands: scancel, scontrol. Each command sends its
+ * request once, or twice if the plan says so. A command that receives no reply does not know
+ * whether its request succeeded. A confirmed change is kept as a claim until somebody requests
+ * another change.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ static enum sim_claimed claimed_by(const struct sim_item *a)
         return SIM_CLAIM_LIMIT;
     case SIM_DO_NICE:
         return SIM_CLAIM_NICE;
-    case SIM_DO_PRIORITY: /* it clears the nice value, unless it is a hold */
+    case SIM_DO_PRIORITY: /* the request clears the nice value, unless it is a hold */
         return a->value ? SIM_CLAIM_NICE : SIM_CLAIMS;
     case SIM_DO_COMMENT:
         return SIM_CLAIM_COMMENT;
@@ -53,7 +54,7 @@ static int64_t claimed_value(const struct sim_item *a)
     case SIM_DO_COMMENT:
     case SIM_DO_MEMORY:
         return a->value;
-    case SIM_DO_BEGIN: /* from when it was planned, whatever the clock says then */
+    case SIM_DO_BEGIN: /* relative to the planned time, whatever the clock shows at that moment */
         return INT64_C(1700000000) + (SIM_START_MS + a->at_ms) / 1000 + a->value;
     case SIM_DO_CONSTRAINT:
     case SIM_DO_LICENSES:
@@ -72,7 +73,7 @@ static bool is_requeue(const struct sim_item *a)
     return a->what == SIM_DO_REQUEUE || a->what == SIM_DO_REQUEUE_HOLD;
 }
 
-/* From now on it may be otherwise. */
+/* Invalidates the claims that the action may change. */
 static void ask_one(struct sim_client *c, const struct sim_item *a, unsigned act)
 {
     enum sim_claimed claim = claimed_by(a);
@@ -80,7 +81,7 @@ static void ask_one(struct sim_client *c, const struct sim_item *a, unsigned act
         c->asked[claim]++;
         c->claims[claim].made = false;
     }
-    if (a->what == SIM_DO_REQUEUE || a->what == SIM_DO_SUSPEND) { /* both: it is held then */
+    if (a->what == SIM_DO_REQUEUE || a->what == SIM_DO_SUSPEND) { /* both hold the job */
         c->asked[SIM_CLAIM_HELD]++;
         c->claims[SIM_CLAIM_HELD].made = false;
     }
@@ -103,7 +104,8 @@ static void ask_about_job(struct sim *s, const struct sim_item *a, unsigned act)
         return;
     struct sim_client *c = &s->clients.data[index];
     ask_one(c, a, act);
-    for (size_t i = 1; i < sim_set_count(s, c); i++) /* what is asked of the leader is for all */
+    /* A request for the leader applies to the whole set. */
+    for (size_t i = 1; i < sim_set_count(s, c); i++)
         ask_one(sim_set_component(s, c, i), a, act);
 }
 
@@ -132,14 +134,15 @@ static void ask_made(struct sim *s, const struct sim_item *a, unsigned act)
 /* --- requests -----------------------------------------------------------------------------------
  */
 
-/* A job, or a whole array. */
+/* The id of a job or of a whole array. */
 static uint32_t target_job(const struct sim *s, const struct sim_item *a)
 {
     long index = sim_client_find(s, a->id);
     return index >= 0 ? s->clients.data[index].job_id : 0;
 }
 
-/* What was asked for it went for all that it could: records of an array are in many states. */
+/* Whether the action is for an array. Its elements are in records of different states, and the
+ * action applies to those that allow it. */
 static bool is_of_array(const struct sim *s, const struct sim_item *a)
 {
     long index = a->id ? sim_client_find(s, a->id) : -1;
@@ -304,7 +307,7 @@ static void send_part_update(struct sim *s, unsigned index, const struct sim_ite
     if (a->what == SIM_DO_PART_CPUS)
         SET(&set, max_cpus_per_node, a->value ? (uint32_t)a->value : UINT32_MAX);
     if (a->what == SIM_DO_PART_SOCKET)
-        SET(&set, max_cpus_per_socket, (uint32_t)a->value); /* 0: any number */
+        SET(&set, max_cpus_per_socket, (uint32_t)a->value); /* 0: no limit */
     if (a->what == SIM_DO_PART_PREEMPT)
         set.preempt_mode = (char *)a->text;
     if (a->what == SIM_DO_PART_NODES || a->what == SIM_DO_PART_CREATE)
@@ -323,7 +326,7 @@ static void send_resv_delete(struct sim *s, unsigned index, const struct sim_ite
     sim_call(s, SIM_OF_ACT, SIM_RESV_DELETE, index, &s->rng, &m.base);
 }
 
-/* 'value': it begins so many seconds from now, 'for_ms': and is so long; 0: no times are given. */
+/* Start is 'value' seconds from now and the duration 'for_ms'; 0: the request has no times. */
 static void send_resv_update(struct sim *s, unsigned index, const struct sim_item *a)
 {
     Pb__ResvUpdate m = PB__RESV_UPDATE__INIT;
@@ -405,7 +408,7 @@ void sim_act(struct sim *s, unsigned index)
     const struct sim_item *a = s->acts.data[index];
     bool of_job = a->what <= SIM_DO_SHRINK;
     if (of_job && !target_job(s, a))
-        return; /* nobody knows its id yet */
+        return; /* no acknowledged id yet */
     s->result->acts++;
     ask_about_job(s, a, index);
     ask_made(s, a, index);
@@ -423,8 +426,8 @@ void sim_act(struct sim *s, unsigned index)
 /* --- answers ------------------------------------------------------------------------------------
  */
 
-/* Each job that it says is cancelled. One that was to be queued again is judged only when the act
- * names it and was done last. */
+/* Checks each job that the reply lists as cancelled. A job with requeue requests is checked only if
+ * the action names it and was the last one. */
 static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r, unsigned act)
 {
     const struct sim_watch *w = sim_watch_find(s, r->job_id);
@@ -436,7 +439,7 @@ static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r, un
     struct sim_client *c = &s->clients.data[w->client];
     if (r->code != 0 || w->purged || (c->requeues_asked && c->cancel_last != act + 1))
         return;
-    if (sim_set_leader(s, c)) /* it returns to the queue with the others */
+    if (sim_set_leader(s, c)) /* the component returns to the queue with its set */
         return;
     sim_set_cancelled(s, c);
     c->cancelled = !c->item->array;
@@ -464,7 +467,7 @@ static void on_cancelled(struct sim *s, const struct sim_item *a, unsigned act,
             cancelled_one(s, r->results[i], act);
 }
 
-/* Nothing of it goes on, unless it was to be queued again. */
+/* No element may go on, unless a requeue was requested. */
 static void on_array_cancelled(struct sim *s, const struct sim_client *c)
 {
     for (const struct sim_watch *w = s->watches; w && !c->requeues_asked; w = w->hh.next) {
@@ -481,15 +484,15 @@ static void on_updated(struct sim *s, struct sim_client *c, const struct sim_ite
     enum sim_claimed claim = claimed_by(a);
     struct sim_view v;
     if (claim == SIM_CLAIMS || c->asked[claim] != 1)
-        return; /* somebody else has asked as well: whose came last is not known here */
+        return; /* there were other requests, and their order is unknown here */
     c->claims[claim].made = true;
     c->claims[claim].value = claimed_value(a);
     if (sim_view_stored(s, c->job_id, &v))
         sim_check_claims(s, c, &v, "on disk");
 }
 
-/* It has no more nodes than that, as it is on disk, unless it lost one and began anew before the
- * answer came: a new attempt asks for all of them again. */
+/* The job on disk has at most the requested number of nodes. The exception is a job that lost a
+ * node and was restarted before the reply came: a new attempt requests all nodes again. */
 static void on_shrunk(struct sim *s, const struct sim_call *call, const struct sim_client *c,
                       const struct sim_item *a)
 {
@@ -503,7 +506,7 @@ static void on_shrunk(struct sim *s, const struct sim_call *call, const struct s
     s->result->shrinks += runs;
 }
 
-/* What is said about a node, and not what it is. */
+/* The action changes a property of the node and not its state. */
 static bool keeps_state(const struct sim_item *a)
 {
     return a->what == SIM_DO_NODE_WEIGHT || a->what == SIM_DO_NODE_FEATURES ||
@@ -516,7 +519,7 @@ static void on_node_updated(struct sim *s, const struct sim_item *a)
     const struct sim_record *r = sim_store_find(s, RECORD_NODE, 0, a->nodes);
     if (r)
         sim_view_node(r, &v);
-    for (size_t i = 0; i < s->acts.len; i++) { /* another may have come since */
+    for (size_t i = 0; i < s->acts.len; i++) { /* another request may have followed */
         const struct sim_item *other = s->acts.data[i];
         if (other != a && other->kind == SIM_ITEM_DO && strcmp(other->nodes, a->nodes) == 0 &&
             (other->what == a->what || !keeps_state(other)))
@@ -530,7 +533,8 @@ static void on_node_updated(struct sim *s, const struct sim_item *a)
         sim_break(s, "a change of a node was answered and is not on disk", "%s", a->nodes);
 }
 
-/* A node that a file defines, or that registers itself, is not gone when it was deleted. */
+/* Creation or deletion of a dynamic node. A deleted node may exist again if a file defines it or if
+ * it registers itself. */
 static void on_made(struct sim *s, const struct sim_item *a, unsigned act, bool done)
 {
     struct sim_node *n = made_node(s, a);
@@ -557,7 +561,8 @@ static void on_announced(struct sim *s, const struct sim_item *a, unsigned act, 
 {
     struct sim_announced *n = &s->announced;
     n->resolved++;
-    if (n->last != act + 1 || n->resolved != n->asked) /* its repeat may still be under way */
+    /* A repeated request may still be under way. */
+    if (n->last != act + 1 || n->resolved != n->asked)
         return;
     n->is = done && a->what == SIM_DO_ANNOUNCE ? SIM_ANNOUNCED : SIM_NOT_ANNOUNCED;
     n->due_ms = n->taken_ms + a->value * 1000;
@@ -597,7 +602,7 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
         on_node_updated(s, a);
 }
 
-/* The command that asked for a shutdown, or called it off, does not know what came of it. */
+/* The command that announced or withdrew a shutdown does not know the result. */
 void sim_act_lost(struct sim *s)
 {
     s->announced.resolved++;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Virtual commands. Each client owns one job: it submits until it has an answer (with the same
- * request id, so that a repeat finds the same job); salloc and srun hold an allocation and run
- * steps in it; some wait for the end. An answer is a promise that check.c remembers.
+ * Virtual commands. Each client owns one job. It submits the job until it receives a reply; all
+ * attempts have the same request id, so that a repeated request finds the same job. salloc and srun
+ * hold an allocation and run steps in it; some clients wait for the end. A reply is a promise that
+ * check.c verifies later.
  */
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static void spec_of(const struct sim *s, const struct sim_client *c, char *name,
     spec->batch = item->what == SIM_JOB_BATCH;
 }
 
-/* One that is not known yet is not waited for. */
+/* The dependency is left out if the other job has no acknowledged id yet. */
 static char *dependency_of(struct sim *s, struct sim_client *c)
 {
     long on = c->item->after ? sim_client_find(s, c->item->after) : -1;
@@ -96,7 +97,7 @@ static char *dependency_of(struct sim *s, struct sim_client *c)
         c->waits_for = s->clients.data[on].job_id;
         snprintf(c->depend, sizeof c->depend, "%s:%u", c->item->depend, c->waits_for);
     }
-    c->asked_once = true; /* what is said later finds the same job */
+    c->asked_once = true; /* repeated submissions find the same job and must be equal */
     return text_or_null(c->depend);
 }
 
@@ -110,13 +111,13 @@ static char *array_of(const struct sim_item *item, char text[SIM_NAME])
     return text;
 }
 
-/* --test-only, of which nothing may be left. */
+/* Runs --test-only first, which must leave no trace. */
 static bool asks_first(const struct sim_item *item)
 {
     return item->id % 3 == 0;
 }
 
-struct components { /* of a submission, behind the leader */
+struct components { /* of a submission, without the leader */
     Pb__JobSpec specs[SIM_SET_MOST], *list[SIM_SET_MOST];
     char names[SIM_SET_MOST][SIM_NAME];
     size_t count;
@@ -195,7 +196,8 @@ static void release_allocation(struct sim *s, unsigned index)
     Pb__JobComplete r = PB__JOB_COMPLETE__INIT;
     r.job_id = c->job_id;
     const struct sim_watch *w = sim_watch_find(s, c->job_id);
-    for (uint32_t restarts = 0; w && restarts <= w->view.restarts; restarts++) /* whichever it is */
+    /* Any attempt may be running. */
+    for (uint32_t restarts = 0; w && restarts <= w->view.restarts; restarts++)
         sim_end_by_owner(s, (struct sim_key){c->job_id, restarts}, 0);
     c->call = sim_call(s, SIM_OF_CLIENT, SIM_JOB_COMPLETE, index, &c->rng, &r.base);
 }
@@ -208,7 +210,7 @@ static void watch_end(struct sim *s, unsigned index)
     c->watch = sim_call(s, SIM_OF_WATCH, SIM_WAIT_END, index, &c->rng, &r.base);
 }
 
-/* salloc's shell: its steps one after the other, then some more time. */
+/* The shell of salloc: runs its steps one after the other, then stays for some time. */
 static void hold_allocation(struct sim *s, unsigned index)
 {
     struct sim_client *c = &s->clients.data[index];
@@ -252,7 +254,8 @@ void sim_client_act(struct sim *s, unsigned index)
 /* --- answers ------------------------------------------------------------------------------------
  */
 
-/* A record of the job, or of another element of its array when the first one is purged. */
+/* The record of the job; if the first element of an array has been purged, the record of another
+ * element. */
 static bool find_record(const struct sim *s, uint32_t job_id, struct sim_view *v)
 {
     if (sim_view_stored(s, job_id, v))
@@ -263,7 +266,7 @@ static bool find_record(const struct sim *s, uint32_t job_id, struct sim_view *v
     return false;
 }
 
-/* What was acknowledged is on disk, unless it is long over: the word may have been on its way. */
+/* An acknowledged job is on disk, unless it has been purged: the reply may have been late. */
 static void check_promised(struct sim *s, unsigned index)
 {
     const struct sim_client *c = &s->clients.data[index];
@@ -280,7 +283,7 @@ static void check_promised(struct sim *s, unsigned index)
         sim_break(s, "a job was acknowledged without its script", "job %u", c->job_id);
 }
 
-/* A repeated submission must have found the same job; an id belongs to one. */
+/* A repeated submission must have found the same job; an id belongs to one job. */
 static void on_promised(struct sim *s, unsigned index, uint32_t job_id)
 {
     struct sim_client *c = &s->clients.data[index];
@@ -344,7 +347,7 @@ static void on_submitted(struct sim *s, unsigned index, const struct sim_event *
     act_later(s, index, 0);
 }
 
-/* Who waited for the end is told one, and the record says the same. */
+/* A client that waits for the end is told a final state, and the record has the same one. */
 static void on_ended(struct sim *s, unsigned index, const struct sim_event *e)
 {
     struct sim_client *c = &s->clients.data[index];
@@ -362,7 +365,7 @@ static void on_ended(struct sim *s, unsigned index, const struct sim_event *e)
     }
     c->end_state = (int)r->state;
     if (c->state == SIM_HOLDING)
-        c->state = SIM_OVER; /* salloc gives up with its allocation */
+        c->state = SIM_OVER; /* salloc ends with its allocation */
     if (c->requeues_asked == 0 && (v.state != (int)r->state || v.requeue_after))
         sim_break(s, "an end was told that is none", "job %u: told state %d, on disk %d%s",
                   c->job_id, (int)r->state, v.state, v.requeue_after ? ", to be requeued" : "");
@@ -377,7 +380,7 @@ static void on_failed(struct sim *s, unsigned index, const struct sim_call *call
         s->result->refused++;
         c->refused = true;
     }
-    c->state = SIM_OVER; /* or the allocation ended before it was granted */
+    c->state = SIM_OVER; /* rejected, or the allocation ended before it was granted */
 }
 
 void sim_client_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e)
@@ -389,7 +392,7 @@ void sim_client_reply(struct sim *s, const struct sim_call *call, const struct s
             on_ended(s, call->index, e);
         return;
     }
-    if (call->owner == SIM_OF_NOBODY) { /* the repeat of a submission */
+    if (call->owner == SIM_OF_NOBODY) { /* a repeated submission */
         if (!e->code && call->request == SIM_SUBMIT)
             on_submitted(s, call->index, e);
         return;
@@ -407,7 +410,7 @@ void sim_client_reply(struct sim *s, const struct sim_call *call, const struct s
     }
 }
 
-/* The connection is gone and with it the answer: it is asked again. */
+/* The connection and the reply are lost: the client sends the request again. */
 void sim_client_lost(struct sim *s, const struct sim_call *call)
 {
     struct sim_client *c = &s->clients.data[call->index];

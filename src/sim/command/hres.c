@@ -24,7 +24,7 @@ void sim_count_send(struct sim *s, unsigned index, const struct sim_item *a)
     sim_call(s, SIM_OF_ACT, SIM_LICENSE_UPDATE, index, &s->rng, &r.base);
 }
 
-/* By the disk, unless another request or file came between. */
+/* The count is on disk, unless another request or another file came in between. */
 void sim_count_answered(struct sim *s, const struct sim_item *a)
 {
     struct sim_layer layer;

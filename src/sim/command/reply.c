@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Answers of controllers on their way back to the commands, and the loss of answers. */
+/* Replies of controllers on their way back to the commands, and the loss of replies. */
 #include "sim/command/command.h"
 
 void sim_call_lose(struct sim *s, struct sim_call *call)
@@ -16,11 +16,11 @@ void sim_call_lose(struct sim *s, struct sim_call *call)
         sim_push(s, 500, (struct sim_event){.kind = SIM_SRUN, .index = copy.index});
         break;
     case SIM_OF_ACT:
-        if (copy.request == SIM_ANNOUNCE && !copy.waits) /* else it may still be served */
+        if (copy.request == SIM_ANNOUNCE && !copy.waits) /* a call that waits may still be served */
             sim_act_lost(s);
         break;
     case SIM_OF_NOBODY:
-        break; /* whoever ran the command does not know what came of it */
+        break; /* the command's user does not know the result */
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Virtual sruns: each asks for one step in an allocation, launches its tasks on the nodes, waits
- * for their ends, and tells the controller. Those of a batch script live on its node and end with
- * it.
+ * Virtual sruns: each requests one step in an allocation, launches its tasks on the nodes, waits
+ * for their end, and reports to the controller. The sruns of a batch script run on the script's
+ * node and end with the script.
  */
 #include <string.h>
 
@@ -123,7 +123,7 @@ static void launch_step(struct sim *s, unsigned index, const Pb__StepReply *step
             return;
         }
         struct sim_event event = {.kind = SIM_STEP, .index = (unsigned)node, .value = index};
-        if (!sim_net_loses(s)) /* without it, it is known not to have been launched */
+        if (!sim_net_loses(s)) /* an empty body means that the launch failed */
             pb_pack(&step->base, &event.body);
         sim_push(s, rng_between(chance_of(s, index), 0, 5) + sim_net_late_ms(s), event);
     }
@@ -145,7 +145,8 @@ void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim
     r->call = 0;
     if (r->state == SIM_SRUN_OVER)
         return;
-    if (e->code && r->owns_job && r->state == SIM_SRUN_CREATING) { /* no step, no job */
+    /* Without its step the job is over. */
+    if (e->code && r->owns_job && r->state == SIM_SRUN_CREATING) {
         r->state = SIM_SRUN_TELLING;
         act_later(s, index, 0);
         return;
@@ -166,7 +167,7 @@ void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim
         launch_step(s, index, step);
 }
 
-/* Its part on one node is over, or was not launched there. */
+/* The tasks on one node have ended, or their launch failed. */
 void sim_srun_part_over(struct sim *s, unsigned index)
 {
     struct sim_srun *r = &s->sruns.data[index];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Announced shutdowns at a controller: taken, and kept across restarts. What was answered last is
- * so until somebody asks for something else, whatever becomes of the controller: nothing starts,
- * what runs ends at that time and not before, then all daemons stop, and after that it is over.
+ * Announced shutdowns at a controller: accepted, and kept across restarts. The last confirmed
+ * change holds until somebody requests another one, whatever happens to the controller: nothing
+ * starts, running jobs end at the announced time and not earlier, then all daemons stop, and then
+ * the announcement is over.
  */
 #include "sim/controller/controller.h"
 
-/* At the controller, as slurmctld/dispatch.c does it. */
+/* The controller's part, as in slurmctld/dispatch.c. */
 void sim_announce_take(struct sim *s, uint64_t call, const Pb__ShutdownRequest *r)
 {
     static const Pb__Empty done = PB__EMPTY__INIT;
@@ -22,7 +23,8 @@ void sim_announce_take(struct sim *s, uint64_t call, const Pb__ShutdownRequest *
     s->env.reply(s, call, &done.base);
 }
 
-/* Across a boot there is only the wall clock, and what it said when the record was made. */
+/* Whether the announced time is still valid. After a boot only the wall clock is left, and it must
+ * agree with the one that made the record. */
 static bool goes_on(const struct sim *s)
 {
     const struct sim_record *r = sim_store_find(s, RECORD_SHUTDOWN, 0, NULL);
@@ -36,7 +38,7 @@ static bool goes_on(const struct sim *s)
     return apart_ms > -SIM_ANNOUNCE_EARLY_MS && apart_ms < SIM_ANNOUNCE_EARLY_MS;
 }
 
-/* The nodes were told, and that is on disk. */
+/* The nodes have been told to stop, and that is on disk. */
 static void note_over(struct sim *s, const struct sim_ctl *c)
 {
     if (c->stopping == SIM_STOP_SELF && s->announced.is == SIM_ANNOUNCED &&
@@ -48,7 +50,7 @@ void sim_announce_check_start(struct sim *s)
 {
     s->announced.timed = s->announced.timed && goes_on(s);
     bool is = control_is_announced(s->c->control);
-    for (unsigned i = 0; i < s->count; i++) /* one that hangs may have got so far */
+    for (unsigned i = 0; i < s->count; i++) /* a controller that hangs may have got this far */
         note_over(s, &s->ctls[i]);
     if (s->announced.is == SIM_ANNOUNCED && !is)
         sim_break(s, "an announced shutdown is forgotten", "after a restart");

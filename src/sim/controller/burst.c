@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Functions of burst_buffer.lua in virtual time, and what is promised of them: of a job one runs at
- * a time, what is set up is torn down, and no payload begins before its buffer is ready.
+ * Functions of burst_buffer.lua in virtual time, and their promises: one function of a job runs at
+ * a time, a buffer that was set up is torn down, and no payload starts before its buffer is ready.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "sim/rule/script.h"
 
 #define BUSY_PER_MILLE 200
-#define FAILS_PER_MILLE 100 /* of teardowns: they are tried again */
+#define FAILS_PER_MILLE 100 /* of teardowns; they are retried */
 #define PREFIX "slurm_bb_"
 
 static bool is_function(const struct sim_burst *b, const char *name)
@@ -20,7 +20,7 @@ static bool is_function(const struct sim_burst *b, const char *name)
     return strcmp(b->function, name) == 0;
 }
 
-/* The message that tells the end, when it comes: of this run alone. */
+/* Schedules the message that reports the end of this run. */
 static void end_later(struct sim *s, struct sim_burst *b, const Pb__ScriptRun *m, int64_t ms,
                       int status)
 {
@@ -90,7 +90,7 @@ bool sim_burst_end(struct sim *s, const struct sim_event *e)
     if (!s->c->control || e->generation != s->c->life)
         return true;
     if (b && (b->call != m->restarts || b->run != e->value))
-        return true; /* it was told to end, and has */
+        return true; /* the function was told to end, and has ended */
     if (b) {
         b->call = 0;
         b->is_ready = b->is_ready || (is_function(b, "pre_run") && !m->wait_status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A controller: what control/ asks its env, what nodes send it, and its start from what is on disk.
+ * A controller: its env for control/, the messages of nodes, and the start from the records on
+ * disk.
  */
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static void env_put(void *ctx, enum record_kind kind, uint64_t number, const cha
     struct sim_record record = {kind, number, mem_strdup(name), mem_alloc(len + 1), len};
     memcpy(record.data, data, len);
     vec_push(&sim_store_batch(s)->changes, record);
-    if (s->c == s->lead) /* of one who has lost it, nothing becomes of what it thinks */
+    if (s->c == s->lead) /* the decisions of a deposed controller have no effect */
         sim_watch_put(s, &record);
 }
 
@@ -48,7 +49,7 @@ static void env_del(void *ctx, enum record_kind kind, uint64_t number, const cha
     struct sim *s = ctx;
     struct sim_record record = {.kind = kind, .number = number, .name = mem_strdup(name)};
     vec_push(&sim_store_batch(s)->changes, record);
-    if (s->c == s->lead) /* of one who has lost it, nothing becomes of what it thinks */
+    if (s->c == s->lead) /* the decisions of a deposed controller have no effect */
         sim_watch_put(s, &record);
 }
 
@@ -58,7 +59,7 @@ static void add_event(struct sim *s, struct sim_event event)
     sim_store_say(s, event);
 }
 
-/* Each call has one answer. */
+/* Each call has exactly one reply. */
 static void check_answer(struct sim *s, uint64_t number)
 {
     struct sim_call *call = number && number <= s->calls.len ? &s->calls.data[number - 1] : NULL;
@@ -214,9 +215,9 @@ void sim_ctl_env(struct sim *s)
 /* --- inputs -------------------------------------------------------------------------------------
  */
 
-/* The newest that says hello takes the place of the one before. A hello that comes after one that
- * was said later is of a session that its node has left: nothing more comes in it, since the keys
- * are made of the answer too, and its end follows. */
+/* The newest session replaces the one before. A hello that arrives after the hello of a newer
+ * session belongs to a session that its node has left. No message follows in it, since the keys
+ * depend on the reply too, and its end is near. */
 static void accept_session(struct sim *s, struct sim_node *n, uint64_t session)
 {
     unsigned index = (unsigned)(n - s->nodes.data);
@@ -234,7 +235,7 @@ static void accept_session(struct sim *s, struct sim_node *n, uint64_t session)
                  (struct sim_event){.kind = SIM_LOST, .index = index, .generation = session});
 }
 
-/* A node that is not configured registers. */
+/* Registration of a node that is not configured. */
 static void dismiss_node(struct sim *s, unsigned index, const Pb__NodeRegister *r)
 {
     struct sim_node *n = &s->nodes.data[index];
@@ -242,7 +243,7 @@ static void dismiss_node(struct sim *s, unsigned index, const Pb__NodeRegister *
         sim_load_registrant(s, index, r);
         return;
     }
-    if (n->configured) { /* meanwhile: it connects again */
+    if (n->configured) { /* configured meanwhile: the node connects again */
         sim_ctl_hang_up(s, index);
         return;
     }
@@ -274,7 +275,8 @@ void sim_ctl_receive(struct sim *s, struct sim_event *e)
         e->body.data, e->body.len);
     if (!known)
         dismiss_node(s, e->index, body);
-    if (registers && n->registered != n->incarnation) { /* a boot is heard of only now */
+    /* The controller learns of a boot only now. */
+    if (registers && n->registered != n->incarnation) {
         n->registered = n->incarnation;
         sim_end_node_lost(s, e->index);
     }
@@ -300,8 +302,7 @@ void sim_ctl_lost(struct sim *s, struct sim_event *e)
 
 static int restore_records(struct sim *s, struct err *err)
 {
-    /* As store_load() does: the store's own record, then what has a name, then what has a number.
-     */
+    /* The order of store_load(): the store's own record, then named records, then numbered ones. */
     static const enum record_kind order[] = {
         RECORD_META,     RECORD_NODE,  RECORD_PART,     RECORD_LICENSE, RECORD_MADE,
         RECORD_SHUTDOWN, RECORD_RESV,  RECORD_CONSUMER, RECORD_JOB,     RECORD_ARRAY,

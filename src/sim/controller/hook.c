@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * PrologSlurmctld and EpilogSlurmctld: the helper process that runs them, which ends with its
- * controller, and what is promised of them. No payload of an attempt begins before its prolog has
- * ended well; of a job one script runs at a time; what has begun on disk is run to its end, and not
- * again once that is on disk.
+ * controller, and their promises. No payload of an attempt starts before its prolog has succeeded;
+ * one script of a job runs at a time; a script whose start is on disk runs to its end, and does not
+ * run again once the end is on disk.
  */
 #include <signal.h>
 
@@ -36,7 +36,7 @@ static void begin_hook(struct sim *s, const Pb__ScriptRun *m)
               rng_chance(&s->rng, FAILS_PER_MILLE) ? 1 << 8 : 0);
 }
 
-/* A message to the helper: to begin one, or (code) to end one early. */
+/* A message to the helper: starts a script, or ends one early ('code' is not 0). */
 void sim_hook_receive(struct sim *s, struct sim_event *e)
 {
     _cleanup_arena_ struct arena arena;
@@ -50,7 +50,7 @@ void sim_hook_receive(struct sim *s, struct sim_event *e)
         return;
     }
     if (s->c->deposed_ms != INT64_MAX)
-        return; /* no fence keeps a script of the past from running where it was hung up */
+        return; /* no fence prevents a deposed controller's helper from running a script */
     if (sim_burst_receive(s, m, e->code != 0))
         return;
     if (!e->code) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Several controllers over one store that has the fence of PostgreSQL: a row says who took the lead
- * last, and each commit looks there. When one takes the lead is decided by control/lead/standby.c,
- * what may leave it by control/lead/outbox.c; here are their pings, takeovers and losses, as
- * slurmctld/lead/backup.c, lead.c and summon.c do them. A controller that is paused finds all that
- * came meanwhile in its sockets.
+ * Several controllers on one store with the fence of PostgreSQL: a row names the last leader, and
+ * each commit checks that row. control/lead/standby.c decides when a controller takes the lead, and
+ * control/lead/outbox.c which messages may leave it. This file has the pings, takeovers and losses
+ * as in slurmctld/lead/backup.c, lead.c and summon.c. A paused controller finds all messages of
+ * that time in its sockets when it continues.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #define STUCK_MS 1000
 #define SUMMON_ROUNDS 6
 #define SUMMON_MS 10000
-#define STEADY_MS 5000 /* beyond SlurmctldTimeout, and what an answer takes */
+#define STEADY_MS 5000 /* margin beyond SlurmctldTimeout, including a reply's delay */
 
 enum { PONG_WAITS, PONG_LEADS, PONG_GONE }; /* 'code' of SIM_PONG */
 
@@ -77,7 +77,7 @@ static void send_ping(struct sim *s, unsigned peer)
     sim_push(s, standby_ping_limit(c->standby), e);
 }
 
-/* Who leads says so when a commit has shown it, unless the store is away for all. */
+/* A leader replies after a commit has confirmed its lead, or at once while its commit is stuck. */
 void sim_lead_pinged(struct sim *s, const struct sim_event *e)
 {
     struct sim_ctl *c = s->c;
@@ -117,7 +117,8 @@ static int64_t max_time(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* From one who leads, answers, and was not asked. */
+/* Breaks the promise if the lead is taken from a leader that responds and was not asked to yield.
+ */
 static void check_take(struct sim *s)
 {
     const struct sim_ctl *c = s->c, *of = s->lead;
@@ -154,7 +155,7 @@ void sim_lead_summon(struct sim *s, const struct sim_event *e)
         summon_nodes(s, (unsigned)e->value);
 }
 
-/* The lead is lost for all others from now on, whether they know it or not. */
+/* All other controllers have lost the lead from now on, whether they know it or not. */
 static void depose_others(struct sim *s)
 {
     for (unsigned i = 0; i < s->count; i++)
@@ -162,7 +163,8 @@ static void depose_others(struct sim *s)
             s->ctls[i].deposed_ms = s->now_ms;
 }
 
-/* Nor back from one who goes on with it, though neither hears the other. */
+/* Nor may a controller take the lead back from an active leader, even if the two cannot reach each
+ * other. */
 static void check_take_back(struct sim *s)
 {
     const struct sim_ctl *c = s->c;
@@ -199,7 +201,7 @@ static bool take_lead(struct sim *s)
     return true;
 }
 
-/* Now and then, also when nobody asks for anything. */
+/* Checks the lead from time to time, also without requests. */
 void sim_lead_prove(struct sim *s, const struct sim_event *e)
 {
     uint64_t life = s->c->life;
@@ -256,7 +258,8 @@ void sim_lead_yield(struct sim *s)
 /* --- requests -----------------------------------------------------------------------------------
  */
 
-/* To the next controller, unless its command has tried for too long. Takes the body. */
+/* Passes the call on to the next controller, unless its command has tried for too long. Takes
+ * ownership of the body. */
 static void pass_on_call(struct sim *s, struct sim_event *e, int64_t after_ms)
 {
     struct sim_call *call = &s->calls.data[e->value - 1];
@@ -282,13 +285,13 @@ bool sim_lead_serves(struct sim *s, struct sim_event *e)
     else if (!s->c->control || s->c->stopping)
         pass_on_call(s, e, rng_between(&s->rng, 1, 20));
     else if (is_stuck(s))
-        sim_call_give_up(s, e->value); /* it is told that nothing can be saved now */
+        sim_call_give_up(s, e->value); /* the command is told that nothing can be saved now */
     else
         return true;
     return false;
 }
 
-/* Its command hears nothing; another controller may lead. */
+/* The command receives no reply in time and gives up; another controller may lead. */
 void sim_lead_waits(struct sim *s, uint64_t number)
 {
     struct sim_call *call = &s->calls.data[number - 1];
@@ -331,7 +334,7 @@ static void strike_controller(struct sim *s, const struct sim_item *f)
     c->trouble_until_ms = max_time(c->trouble_until_ms, until_ms);
     if (f->what == SIM_FAULT_PAUSE) {
         c->paused_until_ms = max_time(c->paused_until_ms, until_ms);
-        c->up_since_ms = c->paused_until_ms; /* for what it is late with */
+        c->up_since_ms = c->paused_until_ms; /* it has to catch up from then on */
     } else {
         c->cut = (unsigned)f->keep;
         c->cut_until_ms = until_ms;
@@ -344,7 +347,7 @@ static void strike_controller(struct sim *s, const struct sim_item *f)
             sim_lead_waits(s, i + 1);
 }
 
-/* 'value' is its number; 0: the one that leads. */
+/* 'value' is the number of the controller; 0: the leader. */
 void sim_lead_fault(struct sim *s, const struct sim_item *f)
 {
     if (s->count == 1 || f->value < 0 || f->value > (int64_t)s->count)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Configurations that are read while the controller goes on: by scontrol reconfigure, and with the
- * nodes that scontrol creates and deletes, or that register themselves. A worker reads for some
- * milliseconds; what was read is applied unless another configuration came between, and is read
- * again then. As slurmctld/reload.c and slurmctld/node/node_dynamic.c do it.
+ * Configurations that are read while the controller runs: for scontrol reconfigure, for nodes that
+ * scontrol creates or deletes, and for nodes that register themselves. A worker reads for some
+ * milliseconds. The result is applied, or read again if another configuration was applied in
+ * between. See slurmctld/reload.c and slurmctld/node/node_dynamic.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -125,7 +125,7 @@ void sim_load_nodes(struct sim *s, uint64_t call, const Pb__NodeUpdate *r)
     begin_load(s, (unsigned)s->loads.len - 1);
 }
 
-/* Its first registration, as slurmd -Z. */
+/* The first registration of a node, as with slurmd -Z. */
 void sim_load_registrant(struct sim *s, unsigned node, const Pb__NodeRegister *r)
 {
     struct sim_node *n = &s->nodes.data[node];
@@ -142,7 +142,7 @@ void sim_load_registrant(struct sim *s, unsigned node, const Pb__NodeRegister *r
 /* --- what was read ------------------------------------------------------------------------------
  */
 
-/* It connects again: it is known then, or asks once more. */
+/* The node connects again: it is configured then, or registers once more. */
 static void answer_load(struct sim *s, const struct sim_load *l)
 {
     static const Pb__Empty done = PB__EMPTY__INIT;
@@ -164,8 +164,8 @@ static void preview_conf(struct sim *s, struct sim_load *l)
     s->c->list_due = "after a preview";
 }
 
-/* No job has anything of a node that was deleted. One who has lost the lead knows nothing of its
- * successor's jobs, and what it does now is never committed. */
+/* No job may hold a deleted node. A deposed controller does not know the jobs of its successor; its
+ * changes are never committed and are not checked. */
 static void check_deleted(struct sim *s, const struct sim_load *l)
 {
     _cleanup_arena_ struct arena arena;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a controller knows of its nodes: their sessions, and the nodes of the configuration in
- * force.
- */
+/* What a controller knows about its nodes: their sessions, and the nodes of the active
+ * configuration. */
 #include "sim/node/node.h"
 #include "sim/controller/controller.h"
 
-/* The controller ends its session with the node: what is under way arrives, and then the end. */
+/* The controller ends its session with the node: messages under way arrive first, then the end. */
 void sim_ctl_end_session(struct sim *s, struct sim_node *n)
 {
     if (!n->at[s->c->index].session)
@@ -15,7 +14,7 @@ void sim_ctl_end_session(struct sim *s, struct sim_node *n)
     sim_node_end(s, (unsigned)(n - s->nodes.data), n->at[s->c->index].ended);
 }
 
-/* A session of a name that is not known is over. */
+/* Ends the session of an unknown node. */
 void sim_ctl_hang_up(struct sim *s, unsigned index)
 {
     struct sim_node *n = &s->nodes.data[index];
@@ -25,7 +24,7 @@ void sim_ctl_hang_up(struct sim *s, unsigned index)
     n->at[s->c->index].registrant = 0;
 }
 
-/* The session is closed behind what the node is told. */
+/* Closes the session after the messages that are queued for the node. */
 void sim_ctl_close_session(struct sim *s, unsigned index)
 {
     uint64_t *session = &s->nodes.data[index].at[s->c->index].session;
@@ -46,14 +45,16 @@ static int64_t over_ms(const struct conf *conf)
     return most > 86400 ? INT64_MAX : most * 1000;
 }
 
-/* Of a configuration that comes into force: a promise is one of what was configured all along. */
+/* Scripts of a newly active configuration. A promise covers only scripts that were configured all
+ * the time. */
 static void learn_scripts(struct sim *s, const struct conf *conf)
 {
     s->no_prolog = s->no_prolog || !conf->prolog_slurmctld;
     s->no_epilog = s->no_epilog || !conf->epilog_slurmctld;
 }
 
-/* The nodes that the configuration in force has, and the most they were ever given. */
+/* The nodes of the active configuration, and the most resources that any configuration gave them.
+ */
 void sim_ctl_learn_nodes(struct sim *s)
 {
     const struct conf *conf = control_conf(s->c->control);
@@ -62,7 +63,7 @@ void sim_ctl_learn_nodes(struct sim *s)
     s->over_ms = over > s->over_ms ? over : s->over_ms;
     vec_foreach (&s->nodes, n) {
         long at = conf_find_node(conf, n->name);
-        if (at >= 0 && !n->configured && s->quiet) /* it had given up */
+        if (at >= 0 && !n->configured && s->quiet) /* the node had given up connecting */
             sim_push(
                 s, 0,
                 (struct sim_event){.kind = SIM_CONNECT, .index = (unsigned)(n - s->nodes.data)});
@@ -77,7 +78,7 @@ void sim_ctl_learn_nodes(struct sim *s)
     }
 }
 
-/* Sessions of nodes that are gone are closed behind what they are still told. */
+/* Closes the sessions of removed nodes, after the messages that are queued for them. */
 static void close_unknown(struct sim *s)
 {
     for (unsigned i = 0; i < s->nodes.len; i++) {
@@ -86,7 +87,7 @@ static void close_unknown(struct sim *s)
     }
 }
 
-/* A configuration has come into force. */
+/* Notes that a configuration has become active. */
 void sim_ctl_learn(struct sim *s)
 {
     if (s->c != s->lead)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The process around control/: its turns and commits, and its end: in a crash, by an announced
- * shutdown, or because another one leads. A crash loses what is not on disk, and every message that
- * waited for it.
+ * The process around control/: its turns and commits, and its end in a crash, by an announced
+ * shutdown, or because another controller leads. A crash loses everything that is not on disk, and
+ * every message that waited for it.
  */
 #include "base/mem.h"
 #include "sim/command/command.h"
 #include "sim/controller/controller.h"
 #include "sim/rule/script.h"
 
-#define AGAIN_MS 50 /* to begin anew, in standby */
+#define AGAIN_MS 50 /* delay before it starts again in standby */
 
 /* --- its end ------------------------------------------------------------------------------------
  */
 
-/* The helper that runs them ends with its controller. */
+/* The helper that runs the scripts ends with its controller. */
 static void end_scripts(struct sim *s, uint64_t life)
 {
     for (struct sim_hook *h = s->hooks; h; h = h->hh.next)
@@ -30,7 +30,7 @@ static void end_controller(struct sim *s)
     sim_store_drop(s, false);
     control_free(take_ptr(s->c->control));
     s->c->life = ++s->lives;
-    /* What was sent may still arrive; the nodes notice a little later. */
+    /* Messages under way may still arrive; the nodes notice a little later. */
     for (unsigned i = 0; i < s->nodes.len; i++) {
         struct sim_node *n = &s->nodes.data[i];
         n->at[s->c->index].session = n->at[s->c->index].registrant = 0;
@@ -49,7 +49,7 @@ static void crash_controller(struct sim *s)
     end_controller(s);
 }
 
-/* It is not there any more, or not for a moment. */
+/* Ends the process; it returns after 'for_ms'. */
 static void stop_process(struct sim *s, bool waits, int64_t for_ms)
 {
     struct sim_ctl *c = s->c;
@@ -62,7 +62,7 @@ static void stop_process(struct sim *s, bool waits, int64_t for_ms)
     sim_push(s, for_ms, (struct sim_event){.kind = SIM_RESTART});
 }
 
-/* Another one has taken the lead, or was given it. */
+/* Another controller has taken the lead, or was given it. */
 static void lose_lead(struct sim *s)
 {
     sim_say(s, "controller %u goes back to standby", s->c->index + 1);
@@ -77,7 +77,7 @@ void sim_ctl_kill(struct sim *s, int64_t for_ms)
     stop_process(s, false, for_ms);
 }
 
-/* The crash that is due, when this is its point. */
+/* Executes the pending crash if this is its point. */
 static bool reach_point(struct sim *s, enum sim_point point)
 {
     if (!s->crash || s->crash_point != (int64_t)point || !s->c->control)
@@ -96,7 +96,7 @@ static bool reach_point(struct sim *s, enum sim_point point)
         s->c->boot++;
         s->c->mono_offset_ms = s->now_ms - 1000;
     }
-    /* The second kill comes in the recovery from the first. */
+    /* A second kill happens during the recovery from the first. */
     s->crash_again = !s->crash_again && crash->then >= 0;
     s->crash_point = crash->then;
     if (!s->crash_again)
@@ -108,7 +108,8 @@ static bool reach_point(struct sim *s, enum sim_point point)
 /* --- its turns and commits ----------------------------------------------------------------------
  */
 
-/* Everything has left: first the orders of the nodes, then that this was it is on disk. */
+/* All messages have left. First the nodes get their orders; then a commit records that the shutdown
+ * is done. */
 static void leave_process(struct sim *s)
 {
     if (s->c->stopping == SIM_STOP_YIELD) {
@@ -157,7 +158,7 @@ void sim_ctl_committed(struct sim *s)
     end_sending(s);
 }
 
-/* Of an announced shutdown: those that can be told stop as well. */
+/* An announced shutdown also stops the controllers that the leader can reach. */
 static void stop_others(struct sim *s, int64_t for_ms)
 {
     struct sim_ctl *leader = s->c;

@@ -3,16 +3,16 @@
 #include "sim/command/command.h"
 #include "sim/controller/controller.h"
 
-/* The controller whose turn it is has it, perhaps, and nobody waits for it. */
+/* Tells the current controller that a caller is gone, if it has the call. */
 void sim_call_gone(struct sim *s, uint64_t number)
 {
     struct sim_call *call = &s->calls.data[number - 1];
     bool loads = call->request == SIM_NODE_UPDATE || call->request >= SIM_RECONFIGURE;
     if (!call->arrived || call->answered || call->life != s->c->life || !s->c->control)
         return;
-    if (loads) /* a worker may be reading for it: it is answered, to nobody */
+    if (loads) /* a worker may be reading for the call; the reply is dropped later */
         return;
-    call->answered = true; /* it has nobody to answer */
+    call->answered = true; /* nobody waits for a reply */
     control_call_gone(s->c->control, number);
     sim_ctl_turn(s);
 }
@@ -99,6 +99,7 @@ void sim_call_arrives(struct sim *s, struct sim_event *e)
     else
         handle_call(s, call, e);
     sim_ctl_turn(s);
-    if (!s->calls.data[e->value - 1].open) /* it has been in a socket, and its command has gone */
+    /* The request waited in a socket, and its command has gone. */
+    if (!s->calls.data[e->value - 1].open)
         sim_call_gone(s, e->value);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The virtual disk, and what waits for it: a turn's changes become durable some milliseconds later,
- * all or none of them, and only then do its messages leave (DESIGN rule 3), each at its own speed.
+ * The virtual disk, and the messages that wait for it. A turn's changes become durable some
+ * milliseconds later, all or none of them. Only then do the turn's messages leave (DESIGN rule 3),
+ * each with its own delay.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static void record_done(struct sim_record *r)
     free(r->data);
 }
 
-/* Takes the change's memory. */
+/* Takes ownership of the change's memory. */
 static void apply_change(struct sim *s, struct sim_record *change)
 {
     char key[SIM_KEY];
@@ -55,7 +56,7 @@ struct sim_batch *sim_store_batch(struct sim *s)
     return s->c->next;
 }
 
-/* It was asked when it led, and not by the word of another time. */
+/* The controller must have led when the request arrived; a deposed one must not reply. */
 static void check_reply(struct sim *s, struct sim_event *event)
 {
     const struct sim_call *call = &s->calls.data[event->value - 1];
@@ -68,10 +69,11 @@ static void check_reply(struct sim *s, struct sim_event *event)
     }
 }
 
-/* It was said in the outbox, and leaves. False: not to there. */
+/* The pong leaves the outbox. False: the receiver cannot be reached. */
 static bool may_send_pong(struct sim *s, const struct sim_event *pong)
 {
-    if ((int64_t)pong->session > s->c->deposed_ms) /* at the same time: perhaps before */
+    /* The same millisecond may have been before the loss. */
+    if ((int64_t)pong->session > s->c->deposed_ms)
         sim_break(s, "a controller says that it leads, and had lost the lead", "controller %u",
                   s->c->index + 1);
     return !sim_lead_are_apart(s, s->c, &s->ctls[pong->ctl - 1]);
@@ -99,7 +101,7 @@ static void release_one(struct sim *s, struct sim_event *event)
             str_done(&event->body);
             event->code = SIM_CODE_LOST;
         }
-    } /* the helper is on this host, and takes one thing after the other */
+    } /* other messages go to the helper on this host, which handles them in order */
     sim_push(s, at_ms - s->now_ms, *event);
     event->body = STR_INIT;
 }
@@ -164,7 +166,7 @@ void sim_store_open(struct sim *s)
     s->c->waiting = 0;
 }
 
-/* When it is to be killed with some of its messages sent, then these. */
+/* For a kill at SIM_POINT_SENDING: determines how many messages leave before it. */
 static void begin_sending(struct sim *s)
 {
     bool some = s->crash && s->crash_point == SIM_POINT_SENDING;
@@ -172,7 +174,7 @@ static void begin_sending(struct sim *s)
     s->c->may_leave = some ? s->c->waiting * (size_t)(s->crash->keep % 100) / 100 : SIZE_MAX;
 }
 
-/* What nodes go by. */
+/* Epochs only grow, and each belongs to one controller. */
 static void check_epoch(struct sim *s)
 {
     uint64_t epoch = s->c->control ? control_epoch(s->c->control) : 0;
@@ -203,7 +205,8 @@ void sim_store_commit(struct sim *s)
     outbox_turn(s->c->outbox);
 }
 
-/* Its transaction looks at the row that says who leads, whatever becomes of who asked for it. */
+/* The store's transaction checks the row that names the leader, whatever has happened to the
+ * controller that requested it. */
 void sim_store_applied(struct sim *s)
 {
     struct sim_ctl *c = s->c;

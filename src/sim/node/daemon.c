@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A virtual node daemon: what it sends, and the events that it keeps until they are acknowledged,
- * also through a restart of the daemon. A reboot loses all of it and makes a new incarnation. What
- * it does with orders is in order.c.
+ * A virtual node daemon: its messages, and the events that it keeps until they are acknowledged,
+ * also across a restart of the daemon. A reboot loses all events and starts a new incarnation.
+ * order.c handles the orders.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "sim/command/command.h"
 #include "sim/node/node.h"
 
-/* Takes the body. */
+/* Takes ownership of the body. */
 static void send_packed(struct sim *s, unsigned index, enum sim_message message, struct str body)
 {
     struct sim_node *n = &s->nodes.data[index];
@@ -39,7 +39,7 @@ void sim_node_send(struct sim *s, unsigned index, enum sim_message message,
     send_packed(s, index, message, packed);
 }
 
-/* What was not sent in this session yet. */
+/* Sends the events that were not sent in this session yet. */
 void sim_node_flush(struct sim *s, unsigned index)
 {
     struct sim_node *n = &s->nodes.data[index];
@@ -115,7 +115,7 @@ void sim_node_register(struct sim *s, unsigned index)
     sim_node_send(s, index, SIM_REGISTER, &r.base);
 }
 
-/* Both ends notice, each in its own time; nothing more gets through. */
+/* Both ends notice the break, each after its own delay; no further message gets through. */
 void sim_node_break(struct sim *s, unsigned index, int64_t node_ms, int64_t control_ms)
 {
     struct sim_node *n = &s->nodes.data[index];
@@ -144,7 +144,7 @@ static void forget_everything(struct sim_node *n)
     vec_clear(&n->cancelled);
 }
 
-/* Who ran steps here has gone with the machine. */
+/* The sruns on this machine end with it. */
 static void end_sruns(struct sim *s, unsigned index)
 {
     vec_foreach (&s->nodes.data[index].jobs, j)

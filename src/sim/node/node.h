@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Virtual nodes: a daemon, its sessions with controllers, and its jobs. A node knows controllers by
- * events alone. Each file calls only those above it here. */
+/* Virtual nodes: a daemon, its sessions with controllers, and its jobs. Nodes and controllers
+ * exchange only events. Each file calls only the files above it in this list. */
 #pragma once
 
 #include "sim/rule/rule.h"
 
 /* daemon.c */
 void sim_node_send(struct sim *s, unsigned index, enum sim_message message,
-                   const ProtobufCMessage *body); /* in its session */
+                   const ProtobufCMessage *body); /* in the node's current session */
 void sim_node_flush(struct sim *s, unsigned index);
 void sim_node_tell(struct sim *s, unsigned index, Pb__NodeEvent *event);
 void sim_node_register(struct sim *s, unsigned index);
@@ -16,7 +16,7 @@ void sim_node_break(struct sim *s, unsigned index, int64_t node_ms, int64_t cont
 void sim_node_kill(struct sim *s, unsigned index, bool reboot, int64_t down_ms);
 void sim_node_done(struct sim_node *n);
 
-/* order.c: a node's jobs */
+/* order.c: the jobs of a node */
 void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders, bool closed);
 void sim_order_work(struct sim *s, struct sim_event *e);
 void sim_order_step(struct sim *s, struct sim_event *e);
@@ -29,4 +29,5 @@ void sim_node_summoned(struct sim *s, const struct sim_event *e);
 void sim_node_beat(struct sim *s, struct sim_event *e);
 void sim_node_receive(struct sim *s, struct sim_event *e);
 void sim_node_hangup(struct sim *s, struct sim_event *e);
-void sim_node_end(struct sim *s, unsigned index, uint64_t session); /* behind what is under way */
+/* Closes the session after the messages that are already under way. */
+void sim_node_end(struct sim *s, unsigned index, uint64_t session);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A virtual node's jobs: it starts an attempt at most once, answers repeated orders with what it
- * did, starts nothing of a job that is over here, and says that a job is gone when nothing of it
- * runs any more.
+ * A virtual node's jobs. The node starts an attempt at most once, answers a repeated order with the
+ * result of the first one, starts nothing for a job that is over on the node, and reports a job as
+ * gone when no process of it is left.
  */
 #include <stdio.h>
 #include <string.h>
@@ -104,7 +104,7 @@ enum {
 };                           /* 'code' of SIM_NODE_WORK */
 enum { KILLED_STATUS = 15 }; /* wait status of SIGTERM */
 #define REVOKED_MOST 4096
-#define STANDING_LOOK_MS 500 /* whether a step of a suspended job may end now */
+#define STANDING_LOOK_MS 500 /* poll interval for the end of a suspended job's step */
 
 static bool is_same_key(struct sim_key a, struct sim_key b)
 {
@@ -127,7 +127,8 @@ static bool is_revoked(const struct sim_node *n, struct sim_key key)
     return false;
 }
 
-/* Acknowledged: but for an entry in the list of what is over, it is not known any more. */
+/* The report is acknowledged: the node forgets the attempt, except for its entry in the revoked
+ * list. */
 void sim_order_forget(struct sim *s, unsigned index, struct sim_key key)
 {
     struct sim_node *n = &s->nodes.data[index];
@@ -198,7 +199,8 @@ static const struct sim_item *item_of(const struct sim *s, const struct sim_node
     return j->client < s->clients.len ? s->clients.data[j->client].item : NULL;
 }
 
-/* SIGTERM, and after the grace SIGKILL: most end soon, some take all the time they have. */
+/* SIGTERM, and SIGKILL after the grace time: most jobs end soon, stubborn ones use the grace time
+ * up. */
 static void begin_ending(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t grace_sec)
 {
     const struct sim_item *item = item_of(s, j);
@@ -215,7 +217,7 @@ static void begin_ending(struct sim *s, unsigned index, struct sim_node_job *j, 
     push_work(s, index, j->key, WORK_PATIENCE_ENDS, 0, after_ms < most_ms ? after_ms : most_ms + 5);
 }
 
-/* The script of a job with one node has ended by itself: what it left is ended too. */
+/* The script of a single-node job has ended by itself: its remaining steps are ended too. */
 static void end_single(struct sim *s, unsigned index, struct sim_node_job *j)
 {
     for (size_t i = 0; i < j->steps.len; i++)
@@ -264,14 +266,14 @@ static bool has_bad_prolog(const struct sim *s, const struct sim_node_job *j)
     return item && item->prolog_fails && j->key.restarts == 0 && !s->quiet;
 }
 
-/* The controller will hold the job. */
+/* The controller will hold the job, so the owner's claim is void. */
 static void expect_hold(struct sim *s, const struct sim_node_job *j)
 {
     s->clients.data[j->client].asked[SIM_CLAIM_HELD]++;
     s->clients.data[j->client].claims[SIM_CLAIM_HELD].made = false;
 }
 
-/* With PrologFlags=Alloc, and nothing launched. */
+/* End of a prolog under PrologFlags=Alloc before any launch. */
 static void prolog_ends(struct sim *s, unsigned index, struct sim_node_job *j)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
@@ -305,7 +307,7 @@ static void step_ends(struct sim *s, unsigned index, struct sim_node_job *j, uin
 /* --- orders to stop and to go on ----------------------------------------------------------------
  */
 
-/* What has begun stands still, and what begins waits. */
+/* Running processes are stopped, and new ones wait. */
 static void halt_ends(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t number)
 {
     if (j->terminating || !j->halting || j->halt_number != number)
@@ -362,7 +364,7 @@ static struct sim_node_job *add_attempt(struct sim *s, unsigned index, struct si
     return &vec_last(&n->jobs);
 }
 
-/* And not of before the last boot. */
+/* The step is of the current incarnation and not from before the last boot. */
 static bool is_of_now(const struct sim_node *n, const Pb__StepNode *here)
 {
     char incarnation[SIM_NAME];
@@ -406,7 +408,7 @@ static void start_steps(struct sim *s, unsigned index, const struct sim_node_job
     const struct sim_item *item = item_of(s, j);
     size_t count = item ? sim_set_count(s, &s->clients.data[j->client]) : 1;
     for (unsigned i = 0; item && i < (unsigned)item->steps; i++)
-        if (i % count) /* one component after the other */
+        if (i % count) /* handles one component after the other */
             sim_srun_begin_for(s, j->key, i, (uint32_t)(i % count), (long)index);
         else
             sim_srun_begin(s, j->client, i, j->key, (long)index);
@@ -436,7 +438,7 @@ static void launch_batch(struct sim *s, unsigned index, const Pb__LaunchBatch *o
         return;
     }
     if (j && (j->halting || j->halted) && !j->terminating)
-        return; /* it is ordered again */
+        return; /* the controller will order the launch again */
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__Cred *cred =
@@ -485,7 +487,7 @@ static void prepare_node(struct sim *s, unsigned index, const Pb__Prepare *order
     push_work(s, index, key, WORK_PROLOG_ENDS, 0, rng_between(&n->rng, 0, 400));
 }
 
-/* A step that the node has nothing of: its launch will be refused. */
+/* Cancels a step that the node does not have: its launch will be rejected. */
 static void cancel_absent(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id)
 {
     struct sim_node *n = &s->nodes.data[index];
@@ -626,7 +628,7 @@ static bool may_start_step(struct sim *s, unsigned index, const Pb__Cred *cred, 
     return j ? !j->terminating && !j->gone : !is_revoked(n, key);
 }
 
-/* The cpus of the running steps that do not share fit into what the job has here. */
+/* The CPUs of running steps that do not overlap fit into the job's share of the node. */
 static void check_steps(struct sim *s, const struct sim_node *n, const struct sim_node_job *j)
 {
     uint32_t sum = 0;
@@ -637,7 +639,7 @@ static void check_steps(struct sim *s, const struct sim_node *n, const struct si
                   n->name, sum, j->cpus);
 }
 
-/* 'value' is the srun; the body a packed StepReply. */
+/* 'value' is the index of the srun; the body is a packed StepReply. */
 void sim_order_step(struct sim *s, struct sim_event *e)
 {
     struct sim_node *n = &s->nodes.data[e->index];

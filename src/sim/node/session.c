@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The sessions of a virtual node daemon with controllers: it connects, takes what they send, and
- * connects again when a session is over.
+ * The sessions of a virtual node daemon with controllers: it connects, handles the messages of the
+ * controller, and reconnects when a session ends.
  */
 #include <string.h>
 
@@ -95,7 +95,7 @@ void sim_node_hangup(struct sim *s, struct sim_event *e)
         connect_later(s, e->index);
 }
 
-/* A controller, 'code', says that it leads now, in this epoch. */
+/* A controller, 'code', announces that it leads now, in epoch 'value'. */
 void sim_node_summoned(struct sim *s, const struct sim_event *e)
 {
     struct sim_node *n = &s->nodes.data[e->index];
@@ -115,7 +115,7 @@ void sim_node_summoned(struct sim *s, const struct sim_event *e)
     sim_push(s, 0, (struct sim_event){.kind = SIM_CONNECT, .index = e->index});
 }
 
-/* The controller hangs up. */
+/* The controller closes the session. */
 void sim_node_end(struct sim *s, unsigned index, uint64_t session)
 {
     struct sim_node *n = &s->nodes.data[index];

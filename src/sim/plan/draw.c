@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Plans drawn from a seed. Small worlds with much happening at once find more than large ones, so
- * counts are skewed to the small; every feature is in some plans and absent from others.
+ * Plans drawn from a seed. Small worlds with many simultaneous events find more faults than large
+ * ones, so counts are skewed to the small; every feature is in some plans and missing in others.
  */
 #include "sim/plan/draw.h"
 
@@ -9,7 +9,7 @@ static void draw_plan(struct sim_plan *p, uint64_t seed, bool toruses)
 {
     struct draw d = {.plan = p, .rng = {seed}, .toruses = toruses};
     p->seed = seed;
-    p->share = seed % 2 ? 1 + (int64_t)(seed / 2 % 8) * 100 : 0; /* as over a long queue */
+    p->share = seed % 2 ? 1 + (int64_t)(seed / 2 % 8) * 100 : 0; /* as with a long queue */
     d.storm = chance(&d, 25);
     d.files_differ = chance(&d, 35) && !toruses;
     d.jobs = skewed(&d, 5, 150);

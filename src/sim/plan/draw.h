@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How plans are drawn: what the files of draw.c share. Each part is drawn in its turn, so that a
- * new one, behind all others, leaves those as they were. */
+/* What the files that draw plans share. Each part of a plan is drawn in a fixed order: a new part
+ * is appended at the end, so that the earlier parts of a seed stay unchanged. */
 #pragma once
 
 #include <stdarg.h>
@@ -14,11 +14,11 @@ struct draw {
     struct sim_plan *plan;
     struct rng rng;
     int64_t nodes, files, span_ms, jobs, parts;
-    int64_t made; /* the first of the nodes that are made; 0: none */
+    int64_t made; /* id of the first dynamic node; 0: none */
     bool files_differ, preempts, licenses;
-    bool toruses; /* of the network, whatever else is drawn */
-    bool shares;  /* in most partitions jobs share */
-    bool storm;   /* nodes are given up and come back all the time, with much under way */
+    bool toruses; /* the network has toruses, whatever else is drawn */
+    bool shares;  /* most partitions share their cores */
+    bool storm;   /* nodes fail and return all the time, with many messages under way */
 };
 
 static inline int64_t between(struct draw *d, int64_t first, int64_t last)
@@ -31,7 +31,7 @@ static inline bool chance(struct draw *d, unsigned percent)
     return rng_chance(&d->rng, percent * 10);
 }
 
-/* Small numbers more often than large ones. */
+/* Small numbers are more frequent than large ones. */
 static inline int64_t skewed(struct draw *d, int64_t first, int64_t last)
 {
     return between(d, first, between(d, first, last));
@@ -70,7 +70,7 @@ __attribute__((format(printf, 3, 4))) static inline void put(char *to, size_t si
     int more = vsnprintf(to + len, size - len, fmt, ap);
     va_end(ap);
     if (more < 0 || (size_t)more >= size - len)
-        to[len] = 0; /* what does not fit is left out */
+        to[len] = 0; /* drop a text that does not fit */
 }
 #define PUT(member, ...) put(member, sizeof(member), __VA_ARGS__)
 
@@ -95,12 +95,13 @@ const char *sim_draw_share(struct draw *d);
 void sim_draw_toruses(struct draw *d);
 
 /* draw_job.c */
-int64_t sim_draw_job_at(struct draw *d, int64_t at_ms); /* one that has come by then */
+int64_t sim_draw_job_at(struct draw *d, int64_t at_ms); /* a job that has been submitted by then */
 
 /* draw_resv.c */
-/* The request for a reservation that is named by its kind and number. */
+/* Names the reservation by its kind and number. */
 struct sim_item *sim_draw_add_resv(struct draw *d, char kind, int64_t number);
-/* A reservation that is there by then, for so long, for whoever owns the job; else mostly none. */
+/* Finds a reservation that exists at the job's start; it mostly is long enough and admits the user.
+ * NULL: there is none. */
 const struct sim_item *sim_draw_find_resv(struct draw *d, const struct sim_item *j);
 
 /* draw_fault.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What people do in a plan: to jobs, nodes, partitions, and the controller. */
+/* Actions of users and administrators in a plan: on jobs, nodes, partitions, and the controller. */
 #include "sim/plan/draw.h"
 
 static void draw_job_act(struct draw *d, struct sim_item *a)
@@ -74,7 +74,8 @@ static void draw_part_act(struct draw *d, struct sim_item *a)
     sim_draw_some_nodes(d, a->nodes, sizeof a->nodes);
 }
 
-/* Who cancelled by mistake, or queued it again when it is of no use any more. */
+/* The opposite action somewhat later: a mistaken cancel is followed by a requeue, a useless requeue
+ * by a cancel. */
 static void draw_other_mind(struct draw *d, int64_t id, int64_t at_ms, enum sim_do what)
 {
     struct sim_item *a = add(d, SIM_ITEM_DO);
@@ -84,7 +85,7 @@ static void draw_other_mind(struct draw *d, int64_t id, int64_t at_ms, enum sim_
     a->root = 1;
 }
 
-/* A job that waits for its time is cancelled, and wanted after all. */
+/* Cancels some jobs that wait for their begin time, and requeues them. */
 void sim_draw_regrets(struct draw *d)
 {
     size_t count = d->plan->items.len;
@@ -132,7 +133,7 @@ void sim_draw_acts(struct draw *d)
     }
 }
 
-/* The controller is killed while it is announced, and somebody sets the clock meanwhile. */
+/* The controller is killed during an announcement, and somebody sets the clock meanwhile. */
 static void draw_forgetting(struct draw *d, int64_t at_ms, int64_t sec)
 {
     struct sim_item *f = add(d, SIM_ITEM_FAULT);
@@ -146,7 +147,7 @@ static void draw_forgetting(struct draw *d, int64_t at_ms, int64_t sec)
     sim_draw_crash(d, f);
 }
 
-/* Some are called off, some come. */
+/* Some shutdowns are withdrawn, others happen. */
 void sim_draw_shutdowns(struct draw *d)
 {
     if (!chance(d, 12))
@@ -196,7 +197,7 @@ void sim_draw_shrinks(struct draw *d)
     }
 }
 
-/* Partitions change in what they were not drawn with. */
+/* Partitions change options that they were not drawn with. */
 void sim_draw_part_acts(struct draw *d)
 {
     if (!chance(d, 30))

@@ -44,7 +44,8 @@ void sim_draw_conf(struct draw *d)
         conf(d, "BatchStartTimeout=%lld", (long long)ONE_OF(d, 5, 10, 60));
 }
 
-/* In which versions of the file it is: all, but for some. The first version has most. */
+/* The versions of the file that have the item: all of them, or some. The first version has the most
+ * items. */
 static int64_t some_files(struct draw *d, unsigned percent_first)
 {
     if (!d->files_differ || chance(d, 60))
@@ -68,7 +69,7 @@ static void draw_node_row(struct draw *d, int64_t first, int64_t count, int64_t 
         PUT(n->features, "%s", WORD(d, "red", "blue", "red,blue"));
 }
 
-/* By scontrol, or by their own registration. */
+/* Dynamic nodes: created by scontrol, or by their own registration. */
 static int64_t draw_made_nodes(struct draw *d, int64_t first)
 {
     int64_t last = d->made = first;
@@ -193,7 +194,7 @@ struct sim_item *sim_draw_find_conf(struct draw *d, const char *key)
     return NULL;
 }
 
-/* Whole nodes or sockets in place of cores and CPUs. */
+/* Whole nodes or sockets instead of cores and CPUs. */
 void sim_draw_select(struct draw *d)
 {
     struct sim_item *parameters = sim_draw_find_conf(d, "SelectTypeParameters=");
@@ -214,7 +215,7 @@ void sim_draw_requeue_delay(struct draw *d)
         conf(d, "SchedulerParameters=requeue_delay=%lld", (long long)ONE_OF(d, 1, 10, 120));
 }
 
-/* Partitions whose jobs have whole sockets. */
+/* Partitions that allocate whole sockets. */
 void sim_draw_part_sockets(struct draw *d)
 {
     vec_foreach (&d->plan->items, item)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What goes wrong in a plan. */
+/* The faults of a plan. */
 #include "sim/plan/draw.h"
 
 void sim_draw_crash(struct draw *d, struct sim_item *f)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gang scheduling and preemption of drawn plans: PreemptMode, and what belongs to it. */
+/* Gang scheduling and preemption of drawn plans: PreemptMode and related options. */
 #include "sim/plan/draw.h"
 
-/* PreemptMode=GANG alone, and what it says of shared jobs; most partitions share then. */
+/* PreemptMode=GANG alone, and its options for shared jobs; most partitions share cores in this
+ * case. */
 static void draw_gang(struct draw *d)
 {
     d->shares = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hierarchical resources of drawn plans: "h" in mode 2, "o" in mode 1, "p" in mode 3, each a root
- * and the parts of it; and what becomes of them and of licences while jobs run. */
+/* Hierarchical resources of drawn plans: "h" in mode 2, "o" in mode 1, "p" in mode 3, each with a
+ * root layer and its parts; and changes of layers and licences while jobs run. */
 #include "sim/plan/draw.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static void draw_layer(struct draw *d, char name, int64_t first, int64_t last, i
              (long long)last, (long long)count);
 }
 
-/* Layers side by side, and one around them. */
+/* Adjacent layers, and one layer that contains them. */
 static void draw_resource(struct draw *d, char name, int mode, int64_t least, int64_t each)
 {
     int64_t cut = d->nodes > 1 ? between(d, 1, d->nodes - 1) : 0;
@@ -55,7 +55,7 @@ void sim_draw_hres(struct draw *d)
     }
 }
 
-/* Preemption frees licences and layers, too. */
+/* Preemption frees licences and layers too. */
 void sim_draw_reclaim(struct draw *d)
 {
     struct sim_item *parameters = sim_draw_find_conf(d, "PreemptParameters=");
@@ -129,7 +129,7 @@ static void draw_count(struct draw *d)
     PUT(a->nodes, "%s", nodes);
 }
 
-/* The file is edited, and operators change counts, while jobs hold what layers have. */
+/* The file is edited and operators change counts while jobs hold units of layers. */
 void sim_draw_layer_changes(struct draw *d)
 {
     if (!has_layers(d))
@@ -149,7 +149,7 @@ void sim_draw_layer_changes(struct draw *d)
         draw_count(d);
 }
 
-/* Of jobs that wait and of jobs that run. */
+/* Licence changes of waiting and of running jobs. */
 void sim_draw_license_acts(struct draw *d)
 {
     if ((!d->licenses && !has_layers(d)) || !chance(d, 60))
@@ -168,7 +168,7 @@ void sim_draw_license_acts(struct draw *d)
 /* --- reservations --------------------------------------------------------------------------------
  */
 
-/* A node of "n[1-4]", or all of them. */
+/* One node of "n[1-4]", or all of them. */
 static void narrow_nodes(struct draw *d, char nodes[SIM_TEXT])
 {
     long long first, last;
@@ -193,7 +193,7 @@ static void draw_resv_licenses(struct draw *d, char licenses[SIM_TEXT])
     }
 }
 
-/* The reservation gets another user, another end and others of these, or is deleted. */
+/* The reservation gets another user, another end or other licences, or is deleted. */
 static void draw_license_resv_change(struct draw *d, const struct sim_item *made)
 {
     struct sim_item *r = add(d, SIM_ITEM_DO);

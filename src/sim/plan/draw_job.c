@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The jobs of a plan, what they wait for, and where they may run. */
+/* The jobs of a plan, their dependencies, and their partitions. */
 #include "sim/plan/draw.h"
 
 int64_t sim_draw_job_at(struct draw *d, int64_t at_ms)
 {
-    int64_t there = at_ms * (d->jobs + 1) / d->span_ms; /* those who have come by then */
+    int64_t there = at_ms * (d->jobs + 1) / d->span_ms; /* jobs submitted by then */
     there = there < 1 ? 1 : there > d->jobs ? d->jobs : there;
     return between(d, there > 12 ? there - 12 : 1, there);
 }
@@ -84,7 +84,7 @@ void sim_draw_jobs(struct draw *d)
         draw_job(d, i);
 }
 
-/* Of some jobs on one that came not long before. */
+/* Some jobs depend on one that was submitted shortly before. */
 void sim_draw_dependencies(struct draw *d)
 {
     int64_t share = chance(d, 40) ? ONE_OF(d, 5, 20, 80) : 0;
@@ -96,7 +96,7 @@ void sim_draw_dependencies(struct draw *d)
     }
 }
 
-/* Arrays, of which some wait for others, each element for the one of its number. */
+/* Arrays, some of which depend on others; aftercorr links elements of the same index. */
 void sim_draw_arrays(struct draw *d)
 {
     int64_t share = chance(d, 35) ? ONE_OF(d, 10, 30, 70) : 0;
@@ -142,7 +142,7 @@ void sim_draw_bursts(struct draw *d)
             PUT(j->burst, "%s", WORD(d, "any", "pool"));
 }
 
-/* Jobs that may run in several partitions, or are moved to such. */
+/* Jobs that list several partitions, or are moved to several. */
 void sim_draw_several(struct draw *d)
 {
     if (d->parts < 2 || !chance(d, 50))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reservations of drawn plans, what becomes of them, and jobs that request them. */
+/* Reservations of drawn plans, changes of them, and jobs that request them. */
 #include "sim/plan/draw.h"
 
 struct sim_item *sim_draw_add_resv(struct draw *d, char kind, int64_t number)
@@ -51,7 +51,7 @@ const struct sim_item *sim_draw_find_resv(struct draw *d, const struct sim_item 
     return found;
 }
 
-/* Kept nodes, and jobs that ask for them. */
+/* Reserved nodes, and jobs that request the reservations. */
 void sim_draw_reservations(struct draw *d)
 {
     if (!chance(d, 30))
@@ -66,7 +66,7 @@ void sim_draw_reservations(struct draw *d)
     }
 }
 
-/* A request that is rarely refused: of one node with GPUs, or of the nodes that have them. */
+/* A request that is rarely rejected: for one node with GPUs, or for all nodes with GPUs. */
 static void draw_early_resv(struct draw *d, int64_t number, int64_t node)
 {
     struct sim_item *r = sim_draw_add_resv(d, 'g', number);
@@ -81,8 +81,8 @@ static void draw_early_resv(struct draw *d, int64_t number, int64_t node)
         PUT(r->gpus, "%s", WORD(d, "gpu:1", "gpu:2"));
 }
 
-/* Reservations that come early and stay, and more jobs that want GPUs meanwhile: otherwise a job
- * hardly ever meets devices that are reserved. */
+/* Reservations that start early and last, and more jobs with GPUs at the same time: otherwise a job
+ * hardly ever meets reserved devices. */
 static void draw_gres_rivals(struct draw *d)
 {
     int64_t node = 0;
@@ -96,7 +96,8 @@ static void draw_gres_rivals(struct draw *d)
         draw_early_resv(d, i, node);
 }
 
-/* Some of them keep generic resources of their nodes, and jobs that want some ask for these. */
+/* Some reservations keep generic resources of their nodes; jobs that want some request these
+ * reservations. */
 void sim_draw_gres_reservations(struct draw *d)
 {
     bool some = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Job sets: some of the jobs of a drawn plan become components of others. What they are
- * drawn from is a stream of its own, so a plan without them is as it was. */
+/* Job sets: some jobs of a drawn plan become components of others. A separate random stream draws
+ * the sets, so the plan of a seed without sets stays unchanged. */
 #include "sim/plan/draw.h"
 
 #define OWN_STREAM UINT64_C(0x5e75)
@@ -30,7 +30,7 @@ static void draw_set_act(struct draw *d, const struct sim_item *leader, int64_t 
     a->root = 1;
 }
 
-/* What it asks for is little: it fits on any node, beside the others or alone. */
+/* A modest request: it fits on any node, beside the other components or alone. */
 static void draw_modest(struct draw *d, struct sim_item *j)
 {
     struct sim_item modest;
@@ -50,7 +50,7 @@ static void draw_modest(struct draw *d, struct sim_item *j)
     *j = modest;
 }
 
-/* Of the others what only a job of its own has is left out. */
+/* Clears the options of a component that only an independent job may have. */
 static void draw_component(struct draw *d, struct sim_item *j, const struct sim_item *leader)
 {
     j->what = SIM_JOB_BATCH;
@@ -90,7 +90,7 @@ static void draw_set(struct draw *d, size_t at, int64_t components)
         draw_set_act(d, &own, components);
 }
 
-/* Jobs that stand behind it in the plan, without anything between; no more than that many. */
+/* The number of jobs directly after the leader in the plan, at most 'most'. */
 static int64_t count_behind(const struct draw *d, size_t at, int64_t most)
 {
     int64_t n = 0;
@@ -100,8 +100,8 @@ static int64_t count_behind(const struct draw *d, size_t at, int64_t most)
     return n;
 }
 
-/* Of the place of sets in the queue, and of the planner's two modes; where nothing else is drawn of
- * the scheduler. */
+/* Priority of sets in the queue, and the planner's two modes; only if the plan has no other
+ * SchedulerParameters. */
 static void draw_planning(struct draw *d)
 {
     static const char *const rules[] = {"", ",bf_hetjob_prio=min", ",bf_hetjob_prio=max",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A network of toruses, and jobs whose numbers of nodes are those of placements. */
+/* A network of toruses, and jobs whose node counts are sizes of placements. */
 #include <assert.h>
 
 #include "sim/plan/draw.h"
 
-#define SIZES_MOST 32 /* of placements, to choose from */
+#define SIZES_MOST 32 /* number of placement sizes to choose from */
 
 struct sizes {
     int64_t of[SIZES_MOST];
@@ -32,7 +32,7 @@ static void draw_placement(struct draw *d, const int64_t dims[3], struct sizes *
         sizes->of[sizes->count++] = size;
 }
 
-/* Of nodes from the first one on; how many. */
+/* Lays out a torus from the first node on; returns the number of its nodes. */
 static int64_t draw_torus(struct draw *d, int64_t number, int64_t first, struct sizes *sizes)
 {
     int64_t left = d->nodes - first + 1, dims[3], cells;

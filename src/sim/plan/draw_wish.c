@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the jobs of a plan ask for beside their size: devices, a layout, features, switches, ends.
- */
+/* Requests of a plan's jobs beyond their size: devices, a layout, features, switches, deadlines. */
 #include "sim/plan/draw.h"
 
 static bool some_node_has(const struct draw *d, const char *word)
@@ -11,7 +10,8 @@ static bool some_node_has(const struct draw *d, const char *word)
     return false;
 }
 
-/* What no node has is refused, and most requests are to be taken. */
+/* Drops devices that no node has: such requests are rejected, and most requests should be accepted.
+ */
 static void drop_unknown(struct draw *d, char *wish)
 {
     static const char *const words[] = {"gpu", "gpu:a", "gpu:b", "nic"};
@@ -45,7 +45,7 @@ static void draw_gres(struct draw *d)
         }
 }
 
-/* Parts of the GPUs of some nodes. */
+/* Shards of the GPUs of some nodes. */
 static void draw_parts(struct draw *d)
 {
     if (!some_node_has(d, "gpu") || !chance(d, 40))
@@ -70,7 +70,7 @@ static void draw_parts(struct draw *d)
     }
 }
 
-/* How tasks lie on sockets and cores. */
+/* The layout of tasks on sockets and cores. */
 static void draw_layout(struct draw *d)
 {
     if (!chance(d, 40))
@@ -103,7 +103,7 @@ static void draw_constraints(struct draw *d)
     }
 }
 
-/* A tree of two levels; all nodes are in it. */
+/* A tree of two levels that contains all nodes. */
 static void draw_network(struct draw *d)
 {
     if (d->toruses)
@@ -126,7 +126,7 @@ static void draw_network(struct draw *d)
     }
 }
 
-/* Jobs that take their leaves alone. */
+/* Jobs that use their leaf switches exclusively. */
 void sim_draw_leaves(struct draw *d)
 {
     bool tree = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans as text: one table says what an item of each kind has, and writes and reads it. */
+/* Plans as text: one table lists the fields of each item kind; the reader and the writer use that
+ * table. */
 #include "sim/plan/plan.h"
 
 #include <stdio.h>
@@ -46,11 +47,11 @@ static const char *const points[] = {"input", "turn", "lost", "kept", "sending",
     }
 
 static const struct field {
-    unsigned kinds; /* that have it */
+    unsigned kinds; /* bit mask of the item kinds that have the field */
     const char *key;
     size_t offset;
     size_t text_size; /* 0: a number */
-    int64_t fallback; /* not written when it has this value */
+    int64_t fallback; /* default value, which is not written */
     const char *const *words;
 } fields[] = {
     NUMBER(DO | FAULT | JOB, "at", at_ms, -1),
@@ -294,7 +295,7 @@ static int parse_pair(struct sim_plan *p, struct sim_item *item, char *word, str
     return err_set(err, -ERR_PARSE, "%s: a %s has no such thing", word, kinds[item->kind]);
 }
 
-/* Whether it has what it cannot do without. */
+/* Checks that the item has its mandatory fields. */
 static int check_item(const struct sim_plan *p, const struct sim_item *item, struct err *err)
 {
     vec_foreach (&p->items, other)
@@ -387,7 +388,7 @@ static void put_options(const char *options, struct str *out)
     put_words(options, out);
 }
 
-/* Only nodes that this version has: others would make it refused. */
+/* Lists only nodes of this version; others would make the file invalid. */
 static void put_part(const struct sim_plan *p, const struct sim_item *part, unsigned file,
                      struct str *out)
 {

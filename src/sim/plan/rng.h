@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Chance with a seed (SplitMix64): the same seed gives the same run on every machine. */
+/* Seeded random numbers (SplitMix64): the same seed gives the same run on every machine. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ static inline uint64_t rng_next(struct rng *r)
     return z ^ z >> 31;
 }
 
-/* first..last, both included. */
+/* first..last, both inclusive. */
 static inline int64_t rng_between(struct rng *r, int64_t first, int64_t last)
 {
     return first + (int64_t)(rng_next(r) % (uint64_t)(last - first + 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is promised of a shutdown that is announced: nothing starts, and what runs ends at its time.
+/* Promises about an announced shutdown: nothing starts, and running jobs end at the announced time.
  */
 #include "sim/rule/rule.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Job arrays: each element runs, as one job, whatever records it was in; none is forgotten, and no
- * more of them run than the array lets. Elements are 0 to 63.
+ * Job arrays: each element runs as one job, whatever records it was in; no element is lost, and no
+ * more of them run than the array's limit allows. Elements are 0 to 63.
  */
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ void sim_array_check_given(struct sim *s, const struct sim_watch *w)
                   running, w->view.throttle);
 }
 
-/* Each element that was asked for is in one record, which is over. */
+/* Each requested element is in exactly one record, and that record is final. */
 void sim_array_check_end(struct sim *s, unsigned client)
 {
     const struct sim_client *c = &s->clients.data[client];
@@ -62,7 +62,7 @@ void sim_array_check_end(struct sim *s, unsigned client)
             sim_break(s, "a job never ended", "job %u of array %u is in state %d", w->job_id,
                       c->job_id, w->view.state);
     }
-    if (seen != all && !purged && !c->cancels_asked) /* cancelled ones may leave no record */
+    if (seen != all && !purged && !c->cancels_asked) /* cancelled elements may leave no record */
         sim_break(s, "an acknowledged element of an array is lost", "job %u: %llx of %llx",
                   c->job_id, (unsigned long long)seen, (unsigned long long)all);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Why each attempt ended, and with what status: what its record says, against what nodes, sruns and
- * owners have reported of it, and what was asked for it. A record may only say what somebody has
- * said, or what a fault has caused.
+ * The cause and status of each attempt's end: the record is compared with the reports of nodes,
+ * sruns and owners, and with the requests about the job. A record may only state what was reported
+ * or what a fault has caused.
  */
 #include <string.h>
 
 #include "base/mem.h"
 #include "sim/rule/rule.h"
 
-#define LAUNCH_STATUS (1 << 8) /* of an attempt whose tasks could not be started */
+#define LAUNCH_STATUS (1 << 8) /* status of an attempt whose tasks could not be started */
 #define TERM_STATUS 15
 #define KILL_STATUS 9
 #define HEARD_LATE_MS 60000
@@ -73,7 +73,7 @@ void sim_end_not_launched(struct sim *s, struct sim_key key)
     find_end(s, key, true)->not_launched = true;
 }
 
-/* What runs there, or is to run, may be lost with it. */
+/* All attempts that run or will run on the node may be lost with it. */
 void sim_end_node_lost(struct sim *s, unsigned node)
 {
     s->nodes.data[node].lost_at_ms = s->now_ms;
@@ -98,14 +98,14 @@ void sim_end_begins(struct sim_watch *w, int64_t now_ms)
         vec_push(&w->given, share->node);
 }
 
-/* A record says "Cleaning" instead when the job was told to go back to the queue meanwhile. */
+/* The record says "Cleaning" instead if a requeue was ordered meanwhile. */
 static bool has_reason(const struct sim_view *v, const char *reason)
 {
     return strcmp(v->reason, reason) == 0 || strcmp(v->reason, "Cleaning") == 0;
 }
 
-/* Some time before the attempt, too: the controller may hear of a boot late, and once more when the
- * turn in which it heard of it is lost in a crash. */
+/* The loss may precede the attempt by some time: the controller may hear of a boot late, and once
+ * more if a crash loses the turn in which it heard of the boot. */
 static bool has_lost_node(const struct sim *s, const struct sim_watch *w)
 {
     vec_foreach (&w->given, node)
@@ -115,7 +115,8 @@ static bool has_lost_node(const struct sim *s, const struct sim_watch *w)
     return false;
 }
 
-/* An attempt that began in a turn that a crash undid: when, and where, is not known here. */
+/* Unknown: an attempt that started in a turn that a crash has undone; its start and nodes are not
+ * known here. */
 static bool is_known(const struct sim_watch *w)
 {
     return !w->untimed && w->ran_from_ms && w->ran.restarts == w->view.restarts && w->given.len;
@@ -132,7 +133,7 @@ static const char *wrong_completion(const struct sim_attempt *e, int64_t what, i
                                       : "it is COMPLETED, and nobody said that it ended well";
 }
 
-/* The step that a srun asks for with its job may be one that cannot be laid out. */
+/* The step that srun requests together with its job may be impossible to lay out. */
 static const char *wrong_failure(const struct sim_attempt *e, const struct sim_view *v,
                                  int64_t what)
 {
@@ -150,8 +151,8 @@ static const char *wrong_failure(const struct sim_attempt *e, const struct sim_v
     return NULL;
 }
 
-/* The controller gives a status to steps on a node that the job gave back, or lost and went on
- * without. */
+/* The controller sets the status of steps on a node that the job has returned, or has lost while
+ * the job continued. */
 static bool may_be_missing_node(const struct sim *s, const struct sim_watch *w,
                                 const struct sim_client *c, int status)
 {
@@ -188,7 +189,7 @@ static bool is_of_missing_node(const struct sim *s, const struct sim_watch *w)
     return false;
 }
 
-/* What was reported of the attempt of any of them. */
+/* Merges the reports about the attempts of all components. */
 static void add_reports(struct sim *s, const struct sim_watch *w, struct sim_attempt *all)
 {
     const struct sim_watch *o;

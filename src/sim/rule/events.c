@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The event log: a consumer that never acknowledges anything has all transitions recorded. At the
- * end the records must be a history without gaps: each event of a job goes on from the one before
- * it, and the last one led to the state that the job's record has. The archive must have one row of
- * each attempt that has ended.
+ * The event log: a consumer that never acknowledges has all transitions recorded. At the end the
+ * records must be a history without gaps: each event of a job starts in the state in which the
+ * event before ended, and the last one leads to the state in the job's record. The archive must
+ * have one row for each attempt that has ended.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ void sim_events_follow(struct sim *s)
 {
     const struct caller root = {.is_operator = true, .is_admin = true, .user_name = "root"};
     Pb__EventRequest request = PB__EVENT_REQUEST__INIT;
-    if (!sim_store_find(s, RECORD_META, 0, NULL)) /* a cluster that has never been up */
+    if (!sim_store_find(s, RECORD_META, 0, NULL)) /* the cluster has never been up */
         control_events(s->c->control, SIM_NO_CALL, &root, &request);
 }
 
@@ -38,7 +38,7 @@ static void follow_job(struct sim *s, struct history **all, const Pb__Event *e)
                   "event %llu: job %u attempt %u from state %d, it was in state %d attempt %u",
                   (unsigned long long)e->number, j->job_id, j->attempt, (int)j->from, h->state,
                   h->attempt);
-    /* An element of an array begins as a part of a record that others have in common. */
+    /* An array element starts as a part of a record that it shares with other elements. */
     if (!h && !j->has_array_id && j->kind != TRANSITION_SUBMITTED)
         sim_break(s, "an event of a job that was never submitted", "event %llu: job %u",
                   (unsigned long long)e->number, j->job_id);
@@ -103,7 +103,7 @@ static void check_attempts(struct sim *s, const struct archived *all)
     }
 }
 
-/* A full disk leaves gaps: rows are missing then. */
+/* A full disk leaves gaps, and rows may be missing then. */
 static void check_archive(struct sim *s)
 {
     struct archived *all = NULL, *row, *next;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Gang scheduling is fair, by the records alone. Jobs compete when they have cores in common, also
- * by way of others. A job waits for its turn no longer than as many slices as it has competitors;
- * where each of them has cores in common with each other one, none of them runs more than a slice
- * longer than another.
+ * Gang scheduling is fair, judged by the records alone. Jobs compete if they have cores in common,
+ * directly or through other jobs. A job waits for its turn at most as many slices as it has
+ * competitors. If all competitors have cores in common with each other, no job runs more than one
+ * slice longer than another.
  *
- * Both hold while nothing else keeps cores: a job that is ending, that an operator is suspending or
- * that is not prepared yet, and a node that does not answer. From then on time is counted anew.
+ * Both hold while nothing else occupies cores: a job that is ending, that an operator is suspending
+ * or that is not prepared yet, or a node that does not respond. After such a case the time is
+ * counted anew.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "sim/rule/rule.h"
 
 #define LATE_MS 2000
-#define COMPETITORS_MOST 256 /* with more, fairness is not checked at all */
+#define COMPETITORS_MOST 256 /* with more competitors, fairness is not checked */
 
 struct competitors {
     struct sim_watch *of[COMPETITORS_MOST];
@@ -71,7 +72,7 @@ static void add_competitor(struct competitors *c, struct sim_watch *w)
         c->of[c->len++] = w;
 }
 
-/* The job itself and all that compete with it. */
+/* The job itself and all jobs that compete with it. */
 static void find_competitors(const struct competitors *started, const struct sim *s,
                              struct sim_watch *w, struct competitors *out)
 {
@@ -88,7 +89,7 @@ static void find_competitors(const struct competitors *started, const struct sim
             }
 }
 
-/* It keeps cores without being in the rotation, or may. */
+/* The job occupies, or may occupy, cores without being in the rotation. */
 static bool is_unsettled(const struct sim *s, const struct sim_watch *w)
 {
     const struct sim_view *v = &w->view;
@@ -113,7 +114,7 @@ static bool are_unsettled(const struct sim *s, const struct competitors *c)
     return is;
 }
 
-/* Job sets are one member each. */
+/* A job set counts as one member. */
 static int64_t count_others(const struct competitors *c, const struct sim_watch *w)
 {
     int64_t count = 0;
@@ -126,8 +127,8 @@ static int64_t count_others(const struct competitors *c, const struct sim_watch 
     return count;
 }
 
-/* Where jobs come and go in each turn, competitors are never settled. However that is, no wait is
- * longer than a slice of each other job. */
+/* If jobs start and end in each turn, competitors are never settled. Even then a wait is at most
+ * one slice for each other job. */
 static void check_long_wait(struct sim *s, struct sim_watch *w)
 {
     if (!w->wait_from_ms)
@@ -164,7 +165,7 @@ static int64_t count_ran_ms(const struct sim *s, const struct sim_watch *w)
     return w->view.state == PB__JOB_STATE__RUNNING ? s->now_ms - w->ran_from_ms : w->stop_ran_ms;
 }
 
-/* All compete with each other, and are jobs of their own: one runs at a time. */
+/* All jobs compete with each other and none is in a set: exactly one runs at a time. */
 static bool run_one_by_one(const struct sim *s, const struct competitors *c)
 {
     bool waits = false;
@@ -181,7 +182,7 @@ static bool run_one_by_one(const struct sim *s, const struct competitors *c)
     return waits;
 }
 
-/* Attempts that compete, whatever their order. */
+/* A hash of the competing attempts, independent of their order. */
 static uint64_t hash_competitors(const struct competitors *c)
 {
     uint64_t hash = 1;
@@ -191,7 +192,7 @@ static uint64_t hash_competitors(const struct competitors *c)
     return hash;
 }
 
-/* From the moment when these, and no others, compete. */
+/* Compares run times since the moment at which exactly these attempts began to compete. */
 static void check_spread(struct sim *s, struct sim_watch *w, const struct competitors *c,
                          bool unsettled)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is given away of nodes, by the records alone: to a job that has just got it, beside what
- * others have. */
+/* Checks the resources of nodes that a starting job gets, against the shares of other jobs, by the
+ * records alone. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/rule/rule.h"
 
-struct sim_sharing { /* of a partition, now */
+struct sim_sharing { /* sharing options of a partition, as they are now */
     bool force, yes, exclusive;
     bool sockets;  /* its SelectTypeParameters say CR_Socket */
-    unsigned most; /* jobs that may have a core */
+    unsigned most; /* maximum number of jobs on a core */
 };
 
 static const Pb__PartList *parts_now(struct sim *s, struct arena *arena)
@@ -63,11 +63,12 @@ static bool wants_all(const struct sim *s, const struct sim_watch *w, const stru
     return p->exclusive || (asked_by(s, w)->exclusive && !p->force);
 }
 
-/* Whether the cores that it has with another one are shared as its partition says. */
+/* Whether the partition allows the job to share the cores that it has in common with the other job.
+ */
 static void check_shared(struct sim *s, const struct sim_watch *by, const struct sim_watch *other,
                          const struct sim_sharing *p, const struct sim_node *n)
 {
-    bool together = sim_turn_crosses_partitions(s); /* also those of other partitions */
+    bool together = sim_turn_crosses_partitions(s); /* includes jobs of other partitions */
     bool apart = strcmp(by->view.part, other->view.part) != 0;
     const struct sim_sharing others = apart ? sharing_of(s, other->view.part) : *p;
     if ((apart && !together) || !may_share(s, by, p) ||
@@ -76,7 +77,7 @@ static void check_shared(struct sim *s, const struct sim_watch *by, const struct
                   by->job_id);
 }
 
-/* Of a user who wants no other one beside him. */
+/* A job that requests its nodes for its user alone has no job of another user on them. */
 static void check_users(struct sim *s, const struct sim_watch *by, const struct sim_watch *other,
                         const struct sim_node *n)
 {
@@ -86,7 +87,7 @@ static void check_users(struct sim *s, const struct sim_watch *by, const struct 
                   other->job_id, by->job_id);
 }
 
-/* What the records give away of a node: to a job that has just got it, and to those before. */
+/* Sums the shares of all jobs on a node: of the job that has just started, and of the others. */
 static void check_node_shares(struct sim *s, const struct sim_watch *by, unsigned node)
 {
     const struct sim_share *own = sim_give_share(by, node);
@@ -104,7 +105,7 @@ static void check_node_shares(struct sim *s, const struct sim_watch *by, unsigne
             continue;
         }
         bool overlaps = false;
-        if (share->parked) { /* it has its memory alone */
+        if (share->parked) { /* a parked job keeps only its memory */
             mem_mib += share->mem_mib;
             continue;
         }
@@ -146,7 +147,7 @@ static bool runs_on(const struct sim_watch *w, unsigned node)
     return share && !share->parked;
 }
 
-/* Of the leaf of a node that the job has just got. */
+/* Checks the leaf switch of a node that the job has just got. */
 static void check_leaf(struct sim *s, const struct sim_watch *by, unsigned node)
 {
     unsigned nodes = sim_wish_leaf_nodes(s);
@@ -170,7 +171,8 @@ static void add_holder(struct sim_node *n, uint32_t job_id)
     vec_push(&n->holders, job_id);
 }
 
-/* What it was lost to is over there before others get it, whether or not there is room for both. */
+/* A job that has lost the node must have ended there before others get it, even if there is room
+ * for both. */
 static void check_node_free(struct sim *s, const struct sim_watch *by, unsigned node)
 {
     const struct sim_node *n = &s->nodes.data[node];
@@ -185,8 +187,8 @@ static void check_node_free(struct sim *s, const struct sim_watch *by, unsigned 
     }
 }
 
-/* With select/linear a job has all CPUs of its nodes, and with CR_Socket, of the cluster or of its
- * partition, all of its sockets. */
+/* With select/linear a job has all CPUs of its nodes; with CR_Socket, of the cluster or of its
+ * partition, it has whole sockets. */
 static void check_units(struct sim *s, const struct sim_watch *w, const struct sim_share *share)
 {
     const struct sim_item *n = s->nodes.data[share->node].item;
@@ -239,7 +241,7 @@ static bool names_part(const char *parts, const char *part)
     return false;
 }
 
-/* The highest of these partitions. */
+/* The highest tier of these partitions. */
 static int64_t tier_of(const Pb__PartList *list, const char *parts)
 {
     int64_t tier = -1;
@@ -259,7 +261,7 @@ void sim_give_check_displaced(struct sim *s, const struct sim_watch *w)
         if (by->view.there &&
             (tier_of(list, by->view.part) > own || tier_of(list, by->view.asked_parts) > own) &&
             (by->view.state == PB__JOB_STATE__PENDING || by->view.state == PB__JOB_STATE__RUNNING ||
-             by->put_at_ms == s->now_ms)) /* it may have ended in the turn that started it */
+             by->put_at_ms == s->now_ms)) /* the job may have ended in the turn that started it */
             return;
     sim_break(s, "a job made room for nobody", "job %u of %s, tier %lld", w->job_id, w->view.part,
               (long long)own);

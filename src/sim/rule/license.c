@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Licences and layers of hierarchical resources: by the records and the plan alone, no more of them
- * are held than there are, and each job holds what it requests. Looked at when a job has just
- * started, or has been given others.
+ * Licences and layers of hierarchical resources, by the records and the plan alone: jobs hold no
+ * more than the total, and each job holds what it requests. The check runs when a job has just
+ * started or its licences have changed.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ bool sim_license_holds(const struct sim_watch *w)
            (w->view.state == PB__JOB_STATE__RUNNING || w->view.state == PB__JOB_STATE__SUSPENDED);
 }
 
-/* The item of the name in "a:2,b", "b|a:2" or "h(n[1-4]):2,b:1"; NULL: there is none. */
+/* Finds the item of the name in "a:2,b", "b|a:2" or "h(n[1-4]):2,b:1"; NULL: there is none. */
 static const char *find_item(const char *list, char name)
 {
     bool begins = true;
@@ -38,7 +38,7 @@ static uint64_t read_listed_count(const char *list, char name)
     return !item ? 0 : item[1] == ':' ? strtoull(item + 2, NULL, 10) : 1;
 }
 
-/* Of alternatives its record names the one that it has. */
+/* If the request has alternatives, the record names the chosen one. */
 static uint64_t count_held(const struct sim_view *v, char name)
 {
     bool chosen = !strchr(v->asked_licenses, '|') || find_item(v->licenses, name);
@@ -64,21 +64,20 @@ static void check_alternative(struct sim *s, const struct sim_watch *w)
                   "job %u: %s, and it has %s", w->job_id, v->asked_licenses, v->licenses);
 }
 
-/* --- what there is -------------------------------------------------------------------------------
- * The arithmetic of the three modes, from the file and the nodes of jobs. A licence is like a layer
- * of mode 0 around all nodes.
- */
+/* --- totals --------------------------------------------------------------------------------------
+ * The arithmetic of the three modes, from the file and the nodes of jobs. A licence is treated as a
+ * layer of mode 0 around all nodes. */
 
-#define LAYERS_MOST 32 /* of all resources of a plan */
+#define LAYERS_MOST 32 /* maximum number of layers of all resources in a plan */
 
 struct layer {
     struct sim_layer of;
     int mode;
     uint64_t file_count, count; /* UINT64_MAX: unlimited */
-    uint64_t own_base, base;    /* base: with those of the layers within */
+    uint64_t own_base, base;    /* base: including the layers within */
 };
 
-struct layers { /* by the version of the file that is in force, and by operators */
+struct layers { /* by the active version of the file, and by operators */
     struct layer list[LAYERS_MOST];
     size_t len;
 };
@@ -176,8 +175,8 @@ static uint64_t count_in_layer(const struct layer *l, const struct sim_watch *w)
     return l->mode == 3 ? count * nodes : nodes ? count : 0;
 }
 
-/* By running jobs that are not over by their limits at that time (0: now); 'resv' (NULL: of all):
- * of that reservation. */
+/* The units used by running jobs whose limits end after that time (0: now). 'resv': only jobs of
+ * that reservation; NULL: all. */
 static uint64_t count_used(const struct sim *s, const struct layer *l, const char *resv, int64_t at)
 {
     uint64_t used = 0;
@@ -205,7 +204,7 @@ static unsigned count_configured(const struct sim *s, const struct sim_layer *no
     return count;
 }
 
-/* No layer with nodes is within the layer. */
+/* The layer contains no other layer with nodes. */
 static bool is_lowest(const struct sim *s, const struct layers *all, const struct layer *l)
 {
     for (size_t i = 0; i < all->len; i++) {
@@ -217,8 +216,8 @@ static bool is_lowest(const struct sim *s, const struct layers *all, const struc
     return true;
 }
 
-/* The layer that a reservation means by "h(n[1-2])": the one of these nodes, else the only one of
- * the lowest layers that has all of them. NULL: neither, or a node is not configured. */
+/* The layer that a reservation means by "h(n[1-2])": the layer of exactly these nodes, otherwise
+ * the only lowest layer that has all of them. NULL: there is none, or a node is not configured. */
 static const struct layer *find_meant(const struct sim *s, const struct layers *all,
                                       const struct sim_layer *named)
 {
@@ -243,7 +242,7 @@ static const struct layer *find_meant(const struct sim *s, const struct layers *
     return lowest == 1 ? found : NULL;
 }
 
-/* Of the layer, by the text of a reservation. */
+/* The units of the layer in the text of a reservation. */
 static uint64_t count_reserved(const struct sim *s, const struct layers *all,
                                const Pb__ResvRecord *r, const struct layer *l)
 {
@@ -264,15 +263,15 @@ static uint64_t count_reserved(const struct sim *s, const struct layers *all,
     return sum;
 }
 
-/* From its start, or from now on. */
+/* The start of the job, or now if that is later. */
 static int64_t find_begin(const struct sim *s, const struct sim_watch *w)
 {
     int64_t now = sim_wall_ms(s) / 1000;
     return now > w->view.start_at ? now : w->view.start_at;
 }
 
-/* When the job would first have of the reservation's time, from 'since' on. 0: it has not, or it is
- * in the reservation. */
+/* The first time, from 'since' on, at which the job runs during the reservation. 0: it does not, or
+ * it is a job of that reservation. */
 static int64_t find_meeting(const struct sim *s, const Pb__ResvRecord *r, const struct sim_watch *w,
                             int64_t since)
 {
@@ -282,7 +281,8 @@ static int64_t find_meeting(const struct sim *s, const Pb__ResvRecord *r, const 
     return meets ? at : 0;
 }
 
-/* Of the layer, by all reservations but the job's that are then, beside what their jobs have. */
+/* The units that all active reservations other than the job's keep of the layer, beyond those that
+ * their own jobs use. */
 static uint64_t count_kept(const struct sim *s, const struct layers *all, const struct layer *l,
                            const struct sim_watch *from, int64_t at, struct arena *arena)
 {
@@ -298,8 +298,8 @@ static uint64_t count_kept(const struct sim *s, const struct layers *all, const 
     return kept;
 }
 
-/* Whether reservations have what they keep of the layer at that time, if all jobs end at their
- * limits. */
+/* Checks that reservations have the units that they keep of the layer at that time, if all jobs end
+ * at their limits. */
 static void check_kept_at(struct sim *s, const struct layers *all, const struct layer *l,
                           const struct sim_watch *by, int64_t at, struct arena *arena)
 {
@@ -311,9 +311,8 @@ static void check_kept_at(struct sim *s, const struct layers *all, const struct 
                   (unsigned long long)count_for_jobs(l));
 }
 
-/* The same at 'since', and at each later time at which an hourly reservation begins. The first
- * begin of each reservation stands for its others: jobs end meanwhile, and so do other
- * reservations. */
+/* The same check at 'since', and at each later time at which an hourly reservation starts. Only the
+ * first start of each reservation is checked: jobs end later, and so do other reservations. */
 static void check_kept_since(struct sim *s, const struct layers *all, const struct layer *l,
                              const struct sim_watch *by, int64_t since, struct arena *arena)
 {
@@ -326,7 +325,8 @@ static void check_kept_since(struct sim *s, const struct layers *all, const stru
     }
 }
 
-/* From the job's begin on, and from when it meets each reservation. */
+/* Checks from the start of the job, and from each time at which a reservation starts during the
+ * job. */
 static void check_kept(struct sim *s, const struct layers *all, const struct layer *l,
                        const struct sim_watch *by)
 {
@@ -363,8 +363,8 @@ static void check_licenses(struct sim *s, const struct sim_watch *by, const char
     }
 }
 
-/* No layer is used over its count, less what is always in use and what reservations keep, by a job
- * that has just begun. */
+/* The start of a job must not use more of a layer than its count, less the units that are always in
+ * use and those that reservations keep. */
 static void check_layers(struct sim *s, const struct sim_watch *by, const char *names)
 {
     struct layers all;
@@ -382,7 +382,7 @@ static void check_layers(struct sim *s, const struct sim_watch *by, const char *
     }
 }
 
-/* In mode 1 one layer pays all, if there is one that has a node of the job. */
+/* In mode 1 one layer pays for the whole job, if a layer has a node of the job. */
 static void check_payer(struct sim *s, const struct layers *all, const struct sim_watch *w,
                         char name)
 {
@@ -402,7 +402,7 @@ static void check_payer(struct sim *s, const struct layers *all, const struct si
                   w->job_id, name, (unsigned long long)paid, (unsigned long long)count, payers);
 }
 
-/* By reservations whose time it is. */
+/* Units of reservations that are active now. */
 static uint64_t count_reserved_now(const struct sim *s, const struct layers *all,
                                    const struct layer *l)
 {
@@ -419,7 +419,7 @@ static uint64_t count_reserved_now(const struct sim *s, const struct layers *all
     return sum;
 }
 
-/* The controller's own sums. */
+/* Compares with the controller's own sums. */
 static void check_sums(struct sim *s, struct layers *all)
 {
     _cleanup_arena_ struct arena arena;

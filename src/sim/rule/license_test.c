@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rule of licences that reservations keep, against a look at each minute of a job. */
+/* Tests the rule about licences of reservations against a check of each minute of a job. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,10 +14,10 @@
 
 #define DRAWS TEST_DRAWN(5000)
 #define RESVS 3
-#define MINUTES 360 /* of the job */
+#define MINUTES 360 /* duration of the job */
 #define HOUR 60
 
-struct drawn { /* in minutes from the start of the job */
+struct drawn { /* all times are minutes from the start of the job */
     int64_t begin, length;
     bool hourly, floats;
 };
@@ -31,7 +31,7 @@ static bool is_there(const struct drawn *r, int64_t minute)
 static bool too_many(const struct drawn resvs[static RESVS], uint64_t licences)
 {
     for (int64_t minute = 0; minute < MINUTES; minute++) {
-        uint64_t count = 1; /* of the job */
+        uint64_t count = 1; /* licences of the job */
         for (int i = 0; i < RESVS; i++)
             count += is_there(&resvs[i], minute);
         if (count > 1 && count > licences)

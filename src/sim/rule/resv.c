@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reservations that virtual operators make and delete, and what is promised of them: at each start
- * of a job nobody else has its nodes, or the generic resources that it keeps of them, within its
- * time, and a job in a reservation is one of its
- * users', on its nodes and within its time, but for what its flags allow. By the records alone.
+ * Reservations that virtual operators create and delete, and their promises. At each start of a job
+ * no other job has the nodes of a reservation, or the generic resources that it keeps, during its
+ * time; a job in a reservation belongs to one of its users and runs on its nodes and within its
+ * time, except where its flags allow otherwise. Judged by the records alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "sim/rule/rule.h"
 
 #define HOUR_SEC 3600
-#define YEAR_SEC INT64_C(31536000) /* what a job without a limit is taken to run for */
+#define YEAR_SEC INT64_C(31536000) /* assumed run time of a job without a limit */
 
 const Pb__ResvRecord *sim_resv_read(const struct sim_stored_resv *r, struct arena *arena)
 {
@@ -23,7 +23,7 @@ const Pb__ResvRecord *sim_resv_read(const struct sim_stored_resv *r, struct aren
 /* --- records ------------------------------------------------------------------------------------
  */
 
-/* Jobs that have asked for it are held now. */
+/* Jobs that requested the reservation are held now. */
 static void expect_holds(struct sim *s, const char *name)
 {
     vec_foreach (&s->clients, c)
@@ -92,7 +92,7 @@ static bool has_node(const struct sim *s, const Pb__ResvRecord *r, unsigned node
     return false;
 }
 
-/* The first time from then on at which it is; of one that comes every hour too. */
+/* The first occurrence from 'at' on; also of a reservation that repeats every hour. */
 static void find_occurrence(const Pb__ResvRecord *r, int64_t at, int64_t *begin, int64_t *end)
 {
     *begin = r->start_at;
@@ -158,7 +158,7 @@ static uint64_t count_kept(const struct sim *s, const Pb__ResvRecord *r, unsigne
     return sum;
 }
 
-/* What jobs hold of it, and of that those of the reservation. */
+/* The count that jobs hold, and the part of it that jobs of the reservation hold. */
 static uint64_t count_held(const struct sim *s, unsigned node, const struct sim_gres *g,
                            const char *resv, uint64_t *inside)
 {
@@ -178,7 +178,8 @@ static uint64_t count_held(const struct sim *s, unsigned node, const struct sim_
     return sum;
 }
 
-/* What a job outside has of a node leaves the reservation what its jobs do not have yet. */
+/* The share of a job outside the reservation must leave the units that the reservation keeps and
+ * its own jobs do not hold yet. */
 static void check_kept(struct sim *s, const struct sim_watch *w, const Pb__ResvRecord *other,
                        const struct sim_share *share)
 {
@@ -197,7 +198,7 @@ static void check_kept(struct sim *s, const struct sim_watch *w, const Pb__ResvR
     }
 }
 
-/* That reservation, and a job of another one, or of none. */
+/* Checks a job of another reservation, or of none, against a reservation. */
 static void check_other(struct sim *s, const struct sim_watch *w, const Pb__ResvRecord *other,
                         const Pb__ResvRecord *own, int64_t until)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is promised of the scripts of the site. No payload of an attempt begins before its prolog
- * has ended well and its burst buffer is ready; of a job one script runs at a time; what has begun
- * on disk is run to its end, and not again once that is on disk; what is set up is torn down.
+ * Promises about site scripts. No payload of an attempt starts before its prolog has succeeded and
+ * its burst buffer is ready; one script of a job runs at a time; a script whose start is on disk
+ * runs to its end, and does not run again once the end is on disk; a buffer that was set up is torn
+ * down.
  */
 #include "sim/rule/script.h"
 
@@ -93,7 +94,7 @@ void sim_hook_check_start(struct sim *s, struct sim_key key)
                   key.job_id, key.restarts);
 }
 
-/* At the end of the run: whatever was begun with a prolog has had its epilog. */
+/* At the end of the run: every attempt with a prolog has had its epilog. */
 void sim_hook_check_end(struct sim *s)
 {
     sim_burst_check_end(s);

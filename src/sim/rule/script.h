@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scripts of the site that run or have run: prologs and epilogs of the controller, and functions of
+/* Site scripts that are running or have run: PrologSlurmctld and EpilogSlurmctld, and functions of
  * burst buffers. */
 #pragma once
 
 #include "sim/state/state.h"
 
-struct sim_hook { /* of an attempt */
+struct sim_hook { /* the scripts of an attempt */
     struct sim_key key;
-    bool good;          /* its prolog has ended well */
-    bool begun;         /* it was asked for when that was on disk */
-    bool prolog;        /* its prolog has run to its end, well or not */
-    bool epilog;        /* so has its epilog */
-    int running;        /* enum _Pb__ScriptKind; 0: none */
-    uint64_t run, life; /* of which start and controller */
+    bool good;          /* the prolog has succeeded */
+    bool begun;         /* a script was requested, and the request is on disk */
+    bool prolog;        /* the prolog has ended, successfully or not */
+    bool epilog;        /* the epilog has ended */
+    int running;        /* enum _Pb__ScriptKind of the running script; 0: none */
+    uint64_t run, life; /* number of the script's start, and life of its controller */
     UT_hash_handle hh;
 };
 
-struct sim_burst { /* of a job */
+struct sim_burst { /* the burst buffer of a job */
     uint32_t job_id;
-    uint32_t call;      /* number of the function that runs; 0: none */
-    uint64_t life, run; /* of which controller and start */
+    uint32_t call;      /* number of the running function; 0: none */
+    uint64_t life, run; /* life of the controller, and number of the function's start */
     char function[32];
-    bool is_set_up; /* since the last teardown */
-    bool is_ready;  /* slurm_bb_pre_run has ended well since */
+    bool is_set_up; /* set up since the last teardown */
+    bool is_ready;  /* slurm_bb_pre_run has succeeded since the setup */
     UT_hash_handle hh;
 };
 
-/* NULL: there is none, and 'make' is false. */
+/* Returns NULL if there is none and 'make' is false. */
 struct sim_hook *sim_hook_find(struct sim *s, struct sim_key key, bool make);
 struct sim_burst *sim_burst_find(struct sim *s, uint32_t job_id, bool make);
-/* A script of this kind is about to run. */
+/* Checks that a script of this kind may start now. */
 void sim_hook_check_run(struct sim *s, const struct sim_hook *h, int kind);
 void sim_hook_check_start(struct sim *s, struct sim_key key);
 void sim_hook_check_end(struct sim *s);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Job sets: which clients' jobs are components of one set, and what is promised of their
- * records. All components begin at the same moment or none does; they are in the queue together,
- * and return to it together; they stand still together; the end of the leader ends the others.
- * Looked at after each turn, and on the disk after each restart, by the records alone. A component
- * has the leader's id and its offset added to that.
+ * Job sets: which clients' jobs are components of one set, and the promises about their records.
+ * All components start at the same moment or none does; they are queued, requeued and suspended
+ * together; the end of the leader ends the others. The check runs after each turn, and on the
+ * disk's records after each restart. The id of a component is the leader's id plus its offset.
  */
 #include <string.h>
 
@@ -19,8 +18,8 @@ struct sim_client *sim_set_leader(struct sim *s, const struct sim_client *c)
     return leader < 0 ? NULL : &s->clients.data[leader];
 }
 
-/* Some partition has more to say than how many nodes a job has there; or a job is given more CPUs
- * than it wants, and each brings its memory. */
+/* A partition limits more than the node count of a job; or a job gets more CPUs than it requests,
+ * and each CPU adds memory. */
 static bool has_limits(const struct sim *s)
 {
     bool whole = s->whole_nodes || s->whole_sockets, has = false, by_cpu = false;
@@ -34,7 +33,7 @@ static bool has_limits(const struct sim *s)
     return has || (whole && by_cpu);
 }
 
-/* Any node has room for it, beside nothing else, and nobody has asked for more since. */
+/* The component fits on any empty node, and no later request asked for more. */
 static bool asks_for_little(const struct sim_client *c)
 {
     const struct sim_item *j = c->item;
@@ -60,7 +59,7 @@ static bool asks_for_little(const struct sim_client *c)
     return sim_plan_items_equal(&little, j);
 }
 
-/* So there is room for all of it when nothing else runs: each has a node. */
+/* The whole set fits when nothing else runs, since each component can have a node. */
 bool sim_set_must_fit(struct sim *s, uint32_t set_id)
 {
     const struct sim_watch *w = sim_watch_find(s, set_id);
@@ -85,7 +84,7 @@ struct sim_watch *sim_set_watch(const struct sim *s, uint32_t set_id, uint32_t o
     return w && w->set_id == set_id ? w : NULL;
 }
 
-struct seen { /* components, one of each kind; NULL: none is */
+struct seen { /* one component of each kind; NULL: none */
     const struct sim_watch *pending, *running, *standing, *returning, *over;
     const struct sim_watch *displaced, *kept;
 };
@@ -132,7 +131,7 @@ static void check_states(struct sim *s, const struct seen *seen, const struct si
         BREAK_TWO(s, "a component returns to the queue while another one is over", seen->returning,
                   seen->over, when);
     bool begins = seen->running && seen->running->view.configuring && seen->standing &&
-                  sim_turn_awaited(seen->standing); /* it will do as the others */
+                  sim_turn_awaited(seen->standing); /* the component will follow the others */
     if (seen->running && seen->standing && !begins)
         BREAK_TWO(s, "a component stands still while another one runs", seen->standing,
                   seen->running, when);
@@ -143,7 +142,7 @@ static void check_states(struct sim *s, const struct seen *seen, const struct si
         BREAK_TWO(s, "the leader is over and a component goes on", leader, goes_on, when);
 }
 
-/* A component begins when its own prolog, and the function for its buffer, have ended. */
+/* A component starts when its own prolog and its burst buffer function have ended. */
 static bool has_prolog(const struct sim *s)
 {
     vec_foreach (&s->plan->items, item)
@@ -153,7 +152,7 @@ static bool has_prolog(const struct sim *s)
     return false;
 }
 
-/* Those that run now are of one attempt, which began at one moment. */
+/* Components that run now are of the same attempt, and started at the same moment. */
 static void check_begin(struct sim *s, const struct sim_watch *a, const struct sim_watch *b,
                         const char *when)
 {
@@ -165,7 +164,7 @@ static void check_begin(struct sim *s, const struct sim_watch *a, const struct s
         BREAK_TWO(s, "components have not begun at the same moment", a, b, when);
 }
 
-/* 'any': one that is there. */
+/* 'any' is a component that exists. */
 static void check_set(struct sim *s, const struct sim_watch *any, const char *when)
 {
     struct seen seen = {0};
@@ -235,7 +234,7 @@ void sim_set_restart(struct sim *s)
 /* --- answers ------------------------------------------------------------------------------------
  */
 
-/* Each of them is there with it, or was. */
+/* Each component is on disk with its set, or has been purged. */
 void sim_set_promised(struct sim *s, const struct sim_client *leader)
 {
     size_t count = sim_set_count(s, leader);
@@ -255,8 +254,8 @@ void sim_set_promised(struct sim *s, const struct sim_client *leader)
     }
 }
 
-/* The whole set is cancelled: nothing of it goes on. Of a set whose submission was not answered
- * yet, the ids are not known. */
+/* The whole set is cancelled, and no component may go on. The ids of a set are unknown until its
+ * submission is acknowledged. */
 void sim_set_cancelled(struct sim *s, const struct sim_client *leader)
 {
     for (size_t i = 1; leader->job_id && i < sim_set_count(s, leader); i++) {
@@ -272,7 +271,7 @@ void sim_set_cancelled(struct sim *s, const struct sim_client *leader)
     }
 }
 
-/* What is only for the whole set was done for one of them. */
+/* An order that is allowed only for the whole set was accepted for one component. */
 void sim_set_check_order(struct sim *s, const struct sim_client *c, const struct sim_item *a)
 {
     bool whole = a->what == SIM_DO_SUSPEND || a->what == SIM_DO_CONTINUE ||

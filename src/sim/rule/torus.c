@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes of a job in a network of toruses: they are a placement of a torus at a corner that it
- * allows, by the lines of the plan alone, which are laid out cell by cell.
+ * The nodes of a job in a network of toruses are a placement of a torus at an allowed corner, by
+ * the lines of the plan alone, which are laid out cell by cell.
  */
 #include <stdio.h>
 #include <string.h>

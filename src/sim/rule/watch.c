@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Looks at every record as control/ puts it: whether a job's record may say that after what it
- * said before. After a crash the records on disk are what is so.
+ * Checks every record as control/ writes it: whether a job's record may follow the job's last one.
+ * After a crash the records on disk are the reference.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static struct sim_watch *add_watch(struct sim *s, uint32_t job_id, const struct 
     return w;
 }
 
-#define RECORD_SEC 5 /* most, until the record of a turn is written */
+#define RECORD_SEC 5 /* longest delay until a turn's record is written */
 
 static int64_t requeue_delay(const struct sim *s)
 {
@@ -68,9 +68,9 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     w->halts = w->view.halts;
     struct sim_key key = {w->job_id, w->view.restarts};
     bool known = w->ran_from_ms && w->ran.restarts == key.restarts;
-    bool begins = w->ran_configuring && !w->view.configuring; /* its time does, only now */
+    bool begins = w->ran_configuring && !w->view.configuring; /* the run time starts now */
     if (known && w->stood_from_ms && w->view.state != PB__JOB_STATE__SUSPENDED) {
-        w->ran_from_ms += s->now_ms - w->stood_from_ms; /* that does not count */
+        w->ran_from_ms += s->now_ms - w->stood_from_ms; /* suspended time does not count */
         w->stood_ms += s->now_ms - w->stood_from_ms;
         w->stood_from_ms = 0;
     }
@@ -78,7 +78,8 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
         w->stood_from_ms = s->now_ms;
         w->stop_ran_ms = s->now_ms - w->ran_from_ms;
     }
-    bool stands = w->view.state == PB__JOB_STATE__SUSPENDED; /* it may begin so, beside others */
+    /* A job that shares cores may start suspended. */
+    bool stands = w->view.state == PB__JOB_STATE__SUSPENDED;
     if ((w->view.state != PB__JOB_STATE__RUNNING && !stands) || (known && !begins))
         return;
     w->ran_configuring = w->view.configuring;
@@ -97,8 +98,8 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     }
 }
 
-/* The record of a suspended or resumed job says what it has run, without the time in which it was
- * suspended: in milliseconds, and in the seconds that users see. */
+/* The record of a suspended or resumed job has its run time without the suspended time: in
+ * milliseconds, and in the seconds that users see. */
 static void check_run_time(struct sim *s, const struct sim_watch *w, const struct sim_view *before)
 {
     const struct sim_view *now = &w->view;
@@ -149,22 +150,22 @@ static bool is_time(const struct sim *s, const struct sim_watch *w)
     return s->now_ms - w->ran_from_ms >= w->view.limit_sec * 1000 - 1000;
 }
 
-/* Ended for its time limit, though that was not over by the clock that cannot be set. */
+/* A job must not end for its time limit before that limit is over by the monotonic clock. */
 static void check_limit(struct sim *s, const struct sim_watch *w)
 {
     if (w->view.state != PB__JOB_STATE__TIMEOUT || w->ran.restarts != w->view.restarts ||
-        w->untimed || *w->view.resv) /* it ends with its reservation */
+        w->untimed || *w->view.resv) /* ends with its reservation */
         return;
     const struct sim_watch *leader = w->set_id ? sim_set_watch(s, w->set_id, 0) : NULL;
     if (leader && (leader->untimed || *leader->view.resv || is_time(s, leader)))
-        return; /* its end ends all */
+        return; /* the end of the leader ends all components */
     int64_t ran_ms = s->now_ms - w->ran_from_ms;
     if (!is_time(s, w))
         sim_break(s, "a time limit came early", "job %u after %lld ms of %lld s", w->job_id,
                   (long long)ran_ms, (long long)w->view.limit_sec);
 }
 
-/* What has ended and is not ending any more holds nothing. */
+/* A job that has ended and is not completing holds no nodes. */
 static void check_released(struct sim *s, const struct sim_watch *w)
 {
     bool over = sim_view_is_final(w->view.state) && !w->view.completing;
@@ -174,7 +175,7 @@ static void check_released(struct sim *s, const struct sim_watch *w)
                       s->nodes.data[share->node].name, w->job_id);
 }
 
-/* What others may have waited for. */
+/* Notes the end for the jobs that depend on it. */
 static void note_end(struct sim_watch *w)
 {
     const struct sim_view *v = &w->view;
@@ -227,7 +228,7 @@ static void put_job(struct sim *s, const struct sim_record *r)
     check_released(s, w);
 }
 
-/* Only what is over is forgotten. */
+/* Only a job that is over may be purged. */
 static void purge_job(struct sim *s, const struct sim_record *r)
 {
     struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
@@ -263,13 +264,13 @@ void sim_watch_put(struct sim *s, const struct sim_record *r)
     } else if (r->kind == RECORD_NODE) {
         long index = sim_node_index(s, r->name);
         if (index >= 0)
-            sim_view_node(r, &s->node_views.data[index]); /* deleted: nothing of it */
+            sim_view_node(r, &s->node_views.data[index]); /* deleted: resets the view */
         if (index >= 0 && s->node_views.data[index].down)
             sim_end_node_lost(s, (unsigned)index);
     }
 }
 
-/* The last time that it was suspended or resumed was in a turn that is lost: so it ran, or stood,
+/* A crash has lost the turn of the last suspension or resumption: so the job ran, or was suspended,
  * all the time. */
 static void undo_halt(struct sim *s, struct sim_watch *w)
 {
@@ -300,15 +301,15 @@ static void restore_job(struct sim *s, const struct sim_record *r)
     undo_halt(s, w);
     sim_view_shares(s, r->data, r->len, w);
     if (v.state == PB__JOB_STATE__PENDING) {
-        w->ran_from_ms = 0; /* it was started in a turn that is lost */
+        w->ran_from_ms = 0; /* the turn that started the job is lost */
     } else if (w->ran.restarts > v.restarts) {
-        /* So was its next attempt: this one goes on untimed. */
+        /* The turn of the next attempt is lost too: this attempt continues untimed. */
         w->ran.restarts = v.restarts;
         w->untimed = true;
     }
 }
 
-/* The first commit of a lead: from now on all goes by its machine's clock. */
+/* The first commit of a leader: from now on its machine's clock is used. */
 void sim_watch_lead(struct sim *s)
 {
     for (struct sim_watch *w = s->watches; w; w = w->hh.next)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What jobs ask for beside cores and memory: a constraint, few switches, devices, an end in time.
- * Looked at when a job has just got its nodes, by the records and the plan alone.
+ * Requests of jobs beyond cores and memory: a constraint, few switches, devices, a deadline. The
+ * check runs when a job has just got its nodes, by the records and the plan alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "sim/rule/rule.h"
 
-#define SWITCH_WAIT_SEC 300 /* the most, without max_switch_wait */
+#define SWITCH_WAIT_SEC 300 /* maximum wait, without max_switch_wait */
 #define LATE_SEC 3
 
 static const struct sim_facts *facts_of(struct sim *s)
@@ -52,7 +52,7 @@ static bool has_feature(const char *list, const char *name, size_t len)
     return false;
 }
 
-/* "a&(b|c)", for one node. */
+/* Evaluates "a&(b|c)" for one node. */
 static bool eval_features(const char **at, const char *features)
 {
     bool any = false, all = true;
@@ -93,7 +93,7 @@ static unsigned count_with(const struct sim *s, const struct sim_watch *w, const
     return n;
 }
 
-/* "[a|b]": all have the same one; "[a*2&b*1]", "a*2": so many of each. */
+/* "[a|b]": all nodes have the same one; "[a*2&b*1]", "a*2": the given number of nodes of each. */
 static bool eval_sets(const struct sim *s, const struct sim_watch *w, const char *text)
 {
     const char *at = text + (*text == '[');
@@ -161,7 +161,8 @@ unsigned sim_wish_leaf_nodes(struct sim *s)
     return facts_of(s)->leaf_nodes;
 }
 
-/* Some job may still wait for its switches, and others behind it: from the last start or end on. */
+/* A job may still wait for its switches and block others: the time counts from the last start or
+ * end. */
 bool sim_wish_waits(struct sim *s)
 {
     int64_t last_ms = s->healed_at_ms;
@@ -205,7 +206,7 @@ static void check_devices(struct sim *s, const struct sim_watch *by, const struc
                   g->name, g->type, n->name, by->job_id, (unsigned long long)count);
 }
 
-/* Which GPUs of the node are its GPUs of this type, as its line has them. */
+/* The GPUs of the node that have this type, by the node's configuration line. */
 static uint64_t gpus_of(const struct sim_item *node, const struct sim_gres *g)
 {
     const char *type = *g->type ? g->type : "";
@@ -215,7 +216,8 @@ static uint64_t gpus_of(const struct sim_item *node, const struct sim_gres *g)
     return strcmp(g->name, "gpu") == 0 ? g->devices << first : 0;
 }
 
-/* No GPU is one job's as a whole and another's in parts, and none has more parts than it has. */
+/* No GPU is allocated both as a whole and in shards, and no GPU has more shards in use than it has.
+ */
 static void check_parts(struct sim *s, const struct sim_watch *by, unsigned node)
 {
     struct sim_node *n = &s->nodes.data[node];
@@ -291,7 +293,7 @@ void sim_wish_check(struct sim *s, const struct sim_watch *w)
         sim_break(s, "a job was started after its deadline", "job %u", w->job_id);
     if (!j)
         return;
-    if (s->clients.data[w->client].shrinks) /* it asks for fewer from then on */
+    if (s->clients.data[w->client].shrinks) /* a shrinking job requests fewer nodes from then on */
         return;
     if ((j->min_nodes && w->shares.len < (size_t)j->min_nodes) ||
         (j->max_nodes && w->shares.len > (size_t)j->max_nodes))

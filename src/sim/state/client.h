@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The owner of a job, and what he was told of it. */
+/* The owner of a job, and the replies that the owner has received. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 enum sim_client_state { SIM_SUBMITTING, SIM_WAITING, SIM_HOLDING, SIM_RELEASING, SIM_OVER };
 
-/* What a command was told is so. It holds until somebody asks for something else. */
+/* A change that a command has confirmed. It holds until somebody requests another change. */
 struct sim_claim {
     bool made;
     int64_t value;
@@ -32,19 +32,20 @@ struct sim_client { /* the owner of one job */
     const struct sim_item *item;
     struct rng rng;
     enum sim_client_state state;
-    uint64_t call, watch;      /* open requests, 0: none */
-    uint32_t job_id;           /* acknowledged; 0: not yet */
-    uint32_t waits_for;        /* by its dependency; 0: nothing */
-    char depend[2 * SIM_NAME]; /* as it is said, each time */
+    uint64_t call, watch;      /* numbers of open requests; 0: none */
+    uint32_t job_id;           /* 0: not acknowledged yet */
+    uint32_t waits_for;        /* id of the job that the dependency names; 0: none */
+    char depend[2 * SIM_NAME]; /* text of the dependency, repeated in each submission */
     unsigned next_step;
     bool dead, watching, refused, configuring, asked_once;
     struct sim_claim claims[SIM_CLAIMS];
-    bool shrinks;               /* it was to give nodes back */
-    unsigned asked[SIM_CLAIMS]; /* requests that touch it, so far */
-    bool cancelled;             /* told that it is; until a requeue is asked for */
-    int cancelled_state;        /* on disk, then */
-    bool end_told;              /* the owner was told how it ended */
+    bool shrinks;               /* the job was asked to give nodes back */
+    unsigned asked[SIM_CLAIMS]; /* number of requests that change it, so far */
+    bool cancelled;      /* the cancellation is confirmed, and no requeue was requested since */
+    int cancelled_state; /* the state on disk at that time */
+    bool end_told;       /* the owner has received the final state */
     int end_state;
     unsigned requeues_asked, requeues_answered, cancels_asked;
-    unsigned cancel_last; /* act + 1: every requeue was answered before it was asked; 0: none is */
+    /* Act + 1 of the last cancellation, if every requeue had been answered before it; 0: none. */
+    unsigned cancel_last;
 };

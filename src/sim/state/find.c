@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is looked up in the state of a world, and changes nothing of it. */
+/* Look-ups in the state of a world; they change nothing. */
 #include "sim/state/find.h"
 
 #include <stdio.h>

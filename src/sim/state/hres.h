@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Layers of hierarchical resources, and counts that operators have set. */
+/* Layers of hierarchical resources, and counts set by operators. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,20 +9,22 @@ struct sim;
 struct sim_item;
 struct sim_record;
 
-struct sim_layer { /* of a hierarchical resource; all of them have names of one letter */
+struct sim_layer { /* of a hierarchical resource; all resources have names of one letter */
     char name;
-    unsigned first, last; /* numbers of its nodes */
+    unsigned first, last; /* numbers of the first and last node */
 };
 
-struct sim_count { /* of a layer, set by an operator */
+struct sim_count { /* count of a layer, set by an operator */
     struct sim_layer layer;
     uint64_t count, file_count; /* UINT64_MAX: unlimited */
 };
 
-/* Of a name, and of "n[1-4]" or "n3"; false: it is none. */
+/* Parses a name and "n[1-4]" or "n3"; false: not a layer. */
 bool sim_layer_read(const char *name, const char *nodes, struct sim_layer *layer);
 bool sim_layer_same(const struct sim_layer *a, const struct sim_layer *b);
-bool sim_layer_count(const struct sim_record *r, struct sim_count *count); /* of such a record */
+/* Parses a count record. */
+bool sim_layer_count(const struct sim_record *r, struct sim_count *count);
 
-/* rule/license.c: by the version of the file that is in force; false: it has no such layer. */
+/* rule/license.c: the count in the active version of the file; false: the file has no such layer.
+ */
 bool sim_layer_file_count(const struct sim *s, const struct sim_layer *layer, uint64_t *count);

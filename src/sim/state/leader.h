@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A controller of a world: its process, its machine, and what it has to do with the store. */
+/* A controller of a world: its process, its state machine, and its part of the store. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,49 +31,52 @@ struct sim_batch {
     VEC(struct sim_record) changes;
 };
 
-struct sim_end { /* a controller's, of the sessions with a node; 0: none */
+struct sim_end { /* a controller's end of the sessions with a node; 0: none */
     uint64_t session, newest, ended;
-    uint64_t registrant; /* of a node that it does not know yet */
+    uint64_t registrant; /* session of a node that this controller does not know yet */
 };
 
-struct sim_ctl { /* a controller: its process and its machine */
+struct sim_ctl { /* a controller: its process and its state machine */
     unsigned index;
-    struct control *control; /* NULL: it does not lead, or is down */
-    uint64_t life;           /* of its lead; no other has the same */
+    struct control *control; /* NULL: standby or down */
+    uint64_t life;           /* unique number of its lead */
     struct outbox *outbox;
     struct sim_batch *next, *committing;
-    size_t waiting, may_leave; /* items of the outbox; those that leave before it is killed */
-    bool killed;               /* with the next one */
+    size_t waiting, may_leave; /* items of the outbox, and how many of them leave before the kill */
+    bool killed;               /* the controller is killed with the next item */
     int64_t wake_at_ms, up_since_ms;
     unsigned conf_changes;
-    unsigned file; /* the version of slurm.conf that is in force */
+    unsigned file; /* active version of slurm.conf */
     enum {
         SIM_STOP_NOT,
-        SIM_STOP_NODES, /* what was announced has come: nodes are told, then it is over */
+        /* The announced time has come: first the nodes are told, then the controller stops. */
+        SIM_STOP_NODES,
         SIM_STOP_SELF,
         SIM_STOP_YIELD
     } stopping;
-    const char *list_due; /* after this turn the listings are compared, and when that is */
-    unsigned boot;        /* of its machine; no other has the same */
+    const char *list_due; /* listings are compared after this turn; the text names the occasion */
+    unsigned boot;        /* unique number of the machine's boot */
     int64_t mono_offset_ms;
 
-    /* with others */
-    bool up;                 /* its process is there */
-    bool waits;              /* it does not claim the lead */
-    uint64_t sign;           /* the last commit that it has seen in the store */
-    struct standby *standby; /* NULL: it leads, or is down */
-    uint64_t lead;           /* which it took */
-    int64_t deposed_ms;      /* when another one took it; INT64_MAX: none has */
-    bool applied, lost;      /* the commit under way is on disk; it is refused */
+    /* with several controllers */
+    bool up;                 /* the process exists */
+    bool waits;              /* the controller does not claim the lead */
+    uint64_t sign;           /* number of the last commit that it has seen in the store */
+    struct standby *standby; /* NULL: leading or down */
+    uint64_t lead;           /* number of the lead that it took */
+    int64_t deposed_ms;      /* when another controller took the lead; INT64_MAX: not deposed */
+    bool applied, lost;      /* the running commit is on disk; the store refused it */
     int64_t commit_from_ms, paused_until_ms, cut_until_ms, trouble_until_ms;
     unsigned cut;                          /* enum sim_cut */
-    uint64_t ticks, pings, ping[SIM_CTLS]; /* the one under way; 0: none */
+    uint64_t ticks, pings, ping[SIM_CTLS]; /* numbers of the pings under way; 0: none */
 };
 
-/* What was answered last about announced shutdowns, if nothing was asked since. */
+/* The last confirmed change of an announced shutdown, if there was no request since. */
 struct sim_announced {
     enum { SIM_ANNOUNCED_UNKNOWN, SIM_ANNOUNCED, SIM_NOT_ANNOUNCED } is;
-    unsigned asked, resolved, last; /* the act (+ 1) that was asked when all before were resolved */
+    /* Requests sent and requests resolved; 'last': act + 1 of the last one, if all earlier ones had
+     * been resolved when it was sent. */
+    unsigned asked, resolved, last;
     int64_t taken_ms, due_ms;
-    bool timed; /* the clock by which it goes was not set */
+    bool timed; /* the clock that determines the shutdown was not set */
 };

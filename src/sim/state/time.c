@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time: a queue of events in order of (time, number), and what is remembered of a run. */
+/* Time: a queue of events in the order of (time, number), and the trace of a run. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "sim/state/find.h"
 
-#define OFF_MS 20000 /* at the most, until somebody starts all daemons again */
+#define OFF_MS 20000 /* maximum time until somebody starts all daemons again */
 
 void sim_event_done(struct sim_event *e)
 {
@@ -57,7 +57,7 @@ bool sim_pop(struct sim *s, struct sim_event *event)
     return true;
 }
 
-/* FNV-1a over words: it only has to differ when the run does. */
+/* FNV-1a over words: the hash only has to differ if the run differs. */
 void sim_trace(struct sim *s, const void *data, size_t len)
 {
     const char *p = data;

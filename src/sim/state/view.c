@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What records say, read without control's own structures. */
+/* Contents of records, parsed without control's own structures. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 struct cursor {
     const uint8_t *at, *end;
     unsigned field;
-    uint64_t number;     /* of a varint */
-    const uint8_t *data; /* of bytes */
+    uint64_t number;     /* value of a varint */
+    const uint8_t *data; /* of a bytes field */
     size_t len;
 };
 
@@ -114,7 +114,7 @@ static void scan_spec(struct cursor c, struct sim_view *v)
     }
 }
 
-/* Of "1-4,7". */
+/* The number of elements in "1-4,7". */
 static uint32_t count_listed(const struct cursor *c)
 {
     _cleanup_free_ char *text = mem_strndup((const char *)c->data, c->len);
@@ -125,7 +125,7 @@ static uint32_t count_listed(const struct cursor *c)
     return count;
 }
 
-/* What it has run, and what it was suspended. */
+/* Run time and suspended time. */
 static void scan_run_time(const struct cursor *c, struct sim_view *v)
 {
     if (c->field == 13)

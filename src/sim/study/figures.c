@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/timefmt.h"
 
-static const struct { /* of nodes that a job has */
+static const struct { /* by the node count of a job */
     uint32_t first;
     const char *name;
 } classes[FIGURES_CLASSES] = {
@@ -45,7 +45,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The smallest value that so many per cent are not above. */
+/* The smallest value that is not exceeded by 'per_cent' per cent of the values. */
 static double find_quantile(const double *sorted, size_t n, unsigned per_cent)
 {
     size_t at = (n * per_cent + 99) / 100;
@@ -96,8 +96,8 @@ static double bounded_slowdown(const struct replay_job *j)
 /* --- why some did not run ----------------------------------------------------------------------
  */
 
-/* Reasons that differ behind their colon alone, in numbers and names, are one: the first is told.
- */
+/* Reasons that differ only after the colon, in numbers and names, are counted as one; the first
+ * text is shown. */
 static void add_why(struct figures *f, const char *text, bool refused)
 {
     size_t len = strcspn(text, ":");
@@ -177,7 +177,7 @@ void figures_done(struct figures *f)
 enum form { FORM_COUNT, FORM_TIME, FORM_SHARE, FORM_RATIO };
 
 #define OF_SET(member) offsetof(struct figures_set, member)
-static const struct { /* what is told of a set of jobs */
+static const struct { /* columns of a set of jobs */
     const char *name, *json;
     size_t at;
     enum form form;
@@ -260,7 +260,7 @@ static void format_all(const struct figures *f, size_t count, struct str *out)
         ROW(set_rows[row].name, set_rows[row].form, of_set(&f[i].all, row));
 }
 
-/* Where it is one, a table of sizes; of several, what matters of each size side by side. */
+/* One replay: a table of sizes. Several: the important figures of each size side by side. */
 static void format_classes(const struct figures *f, struct str *out)
 {
     char a[TIME_TEXT_MAX], b[TIME_TEXT_MAX], c[TIME_TEXT_MAX];

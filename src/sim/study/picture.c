@@ -12,31 +12,31 @@
 #define LEFT 90
 #define RIGHT 20
 #define PLOT (WIDTH - LEFT - RIGHT)
-#define TOP 96         /* of the schedule */
-#define HIGH 440       /* it */
-#define CURVE_HIGH 100 /* each of the curves below it */
+#define TOP 96         /* top of the schedule */
+#define HIGH 440       /* height of the schedule */
+#define CURVE_HIGH 100 /* height of each curve below the schedule */
 #define GAP 44
-#define PIECES_MOST 20000 /* that are drawn one by one */
-#define TITLED_MOST 4000  /* that have a title each */
-#define LEVELS 4          /* of how much is in use */
-#define ROWS_MOST 220     /* a row is two units high at least */
+#define PIECES_MOST 20000 /* maximum number of boxes before the picture becomes a raster */
+#define TITLED_MOST 4000  /* maximum number of boxes with a title */
+#define LEVELS 4          /* shades for the used part of a cell */
+#define ROWS_MOST 220     /* a row is at least two units high */
 
-/* A schedule of many jobs as cells of a raster: of each stretch of time and nodes, how much of it
- * was in use, and by jobs of which size. */
-struct raster_area { /* in the picture, and in time */
+/* Draws a schedule of many jobs as a raster: each cell shows, for a stretch of time and nodes, how
+ * much was in use and by jobs of which size. */
+struct raster_area { /* position in the picture, and range of time */
     int x, y, width, height;
     int64_t from_sec, to_sec;
 };
 
-/* SVG paths; a colour for each class of sizes. */
+/* SVG paths; one colour for each size class. */
 static void draw_raster(const struct replay *r, const struct raster_area *area,
                         const char *const *colours, struct str *out);
 
-/* By how many nodes a job has: from light to dark, told apart by the colour-blind too. */
+/* By the node count of a job, from light to dark; colour-blind readers can tell them apart. */
 static const char *const colours[FIGURES_CLASSES] = {"#a6cee3", "#56b4e9", "#009e73", "#f0e442",
                                                      "#e69f00", "#d55e00", "#cc79a7", "#5e3c99"};
 
-struct frame { /* what the plots show */
+struct frame { /* common data of the plots */
     const struct figures *f;
     const struct replay *r;
     int64_t from_sec, to_sec;
@@ -114,7 +114,7 @@ static void node_axis(const struct frame *fr, struct str *out)
 
 struct lanes { /* when each CPU of each node is free */
     int64_t *free_at;
-    size_t *first; /* by node */
+    size_t *first; /* index of a node's first CPU */
 };
 
 static void put_title(const struct frame *fr, const struct replay_attempt *a, struct str *out)
@@ -144,7 +144,7 @@ static void draw_box(const struct frame *fr, const struct replay_attempt *a, dou
     }
 }
 
-/* CPUs of a node that are free when the job begins: drawn beside those that others have. */
+/* CPUs of a node that are free when the job starts, drawn beside the CPUs of other jobs. */
 static void share_of_node(const struct frame *fr, const struct lanes *l,
                           const struct replay_attempt *a, uint32_t node, uint32_t cpus, bool titled,
                           struct str *out)
@@ -201,7 +201,7 @@ static void draw_jobs(const struct frame *fr, size_t pieces, struct str *out)
     free(l.first);
 }
 
-/* At most so many boxes: a part of a node is one of its own, or some. */
+/* Upper bound of the number of boxes: a part of a node is one box or several. */
 static size_t count_pieces(const struct replay *r)
 {
     size_t pieces = 0;
@@ -236,7 +236,7 @@ static void curve_frame(double top, const char *name, const char *most, struct s
                top + CURVE_HIGH);
 }
 
-/* Adds 'what' times the share of each column that lies between. */
+/* Adds 'what' times the overlap to each column between 'from' and 'to'. */
 static void add_between(const struct frame *fr, double *columns, int64_t from, int64_t to,
                         double what)
 {
@@ -370,7 +370,7 @@ struct raster {
     const struct raster_area *area;
     const struct replay *r;
     uint32_t rows, columns;
-    float *cells; /* by row, column and class: the share of it that such jobs had */
+    float *cells; /* by row, column and class: the part of the cell used by such jobs */
 };
 
 static double column_of(const struct raster *m, int64_t sec)
@@ -403,7 +403,7 @@ static void add_span(struct raster *m, const struct replay_attempt *a, const str
         add_row(m, y, from, to, figures_class(a->nodes), part * find_overlap(top, bottom, y));
 }
 
-/* What a cell is drawn as: 0 nothing, else 1 + class * LEVELS + level. */
+/* The look of a cell: 0: empty, otherwise 1 + class * LEVELS + level. */
 static unsigned look_of(const struct raster *m, uint32_t row, uint32_t column)
 {
     const float *cell = &m->cells[((size_t)row * m->columns + column) * FIGURES_CLASSES];
@@ -418,7 +418,7 @@ static unsigned look_of(const struct raster *m, uint32_t row, uint32_t column)
     return level ? 1 + most * LEVELS + level - 1 : 0;
 }
 
-/* Cells in a row that look the same are one stroke. */
+/* Adjacent cells with the same look are one stroke. */
 static void draw_look(const struct raster *m, const uint8_t *looks, unsigned look,
                       const char *colour, struct str *out)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The planner beside two that everybody knows, written down as they are in the books: EASY, where
- * the first of the queue has a reservation, and conservative backfilling, where all have. They see
- * a machine of so many equal nodes and jobs that take whole ones. On the same drawn traces, on the
- * average over a fixed set of seeds, ours is at least as good as EASY both for users and for the
- * machine; and uses the machine better than conservative backfilling, with slowdowns close to its.
+ * Compares the planner with two textbook planners: EASY, which plans a reservation for the first
+ * job of the queue, and conservative backfilling, which plans one for every job. They schedule
+ * whole nodes of a machine with equal nodes. On the same drawn traces, on average over a fixed set
+ * of seeds, our planner is at least as good as EASY both for users and for the machine; it uses the
+ * machine better than conservative backfilling, with slowdowns close to it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,11 +22,11 @@
 #include "sim/study/figures.h"
 
 enum { NODES = 32, JOBS = 300, SEEDS = TEST_DRAWN(12) };
-#define SAME 1.0001 /* what differs by less */
+#define SAME 1.0001 /* tolerance of comparisons */
 #define CLOSE 1.02
 
 struct book_job {
-    int64_t submit, run, limit, start, end; /* start -1: it waits. end: as far as its limit tells */
+    int64_t submit, run, limit, start, end; /* start -1: pending. end: by its time limit */
     int nodes;
     bool over;
 };
@@ -47,7 +47,7 @@ static uint64_t drawn(uint64_t *seed, uint64_t below)
     return (z ^ z >> 31) % below;
 }
 
-/* Most jobs are small and short; bursts of them overload the machine for a while. */
+/* Most jobs are small and short; bursts of jobs overload the machine for a while. */
 static void draw(struct book *b, uint64_t seed)
 {
     int64_t at = 0;
@@ -99,7 +99,7 @@ static void begin(struct book *b, struct book_job *j)
     j->end = b->now + j->limit;
 }
 
-/* When so many nodes are free as far as limits tell, and how many there are then. */
+/* The time at which 'nodes' nodes are free by the time limits, and how many are free then. */
 static int64_t free_at(const struct book *b, int nodes, int *there)
 {
     int64_t at = b->now;
@@ -119,7 +119,7 @@ static int64_t free_at(const struct book *b, int nodes, int *there)
 static void easy(struct book *b)
 {
     int first = 0, extra;
-    for (; first < JOBS; first++) { /* who comes first begins */
+    for (; first < JOBS; first++) { /* starts jobs in queue order */
         struct book_job *j = &b->jobs[first];
         if (!waits(b, j))
             continue;
@@ -131,7 +131,7 @@ static void easy(struct book *b)
         return;
     int64_t shadow = free_at(b, b->jobs[first].nodes, &extra);
     extra -= b->jobs[first].nodes;
-    for (int i = first + 1; i < JOBS; i++) { /* others, when they do not delay the first */
+    for (int i = first + 1; i < JOBS; i++) { /* backfills jobs that do not delay the first one */
         struct book_job *j = &b->jobs[i];
         if (!waits(b, j) || j->nodes > free_now(b))
             continue;
@@ -143,7 +143,7 @@ static void easy(struct book *b)
     }
 }
 
-/* Nodes that are taken at a moment, by those that run and those that have a place in the plan. */
+/* Nodes used at a time by running jobs and by planned ones. */
 static int taken_at(const struct book *b, const int64_t *planned, int64_t at)
 {
     int taken = 0;
@@ -162,14 +162,14 @@ static bool fits_from(const struct book *b, const int64_t *planned, const struct
 {
     if (NODES - taken_at(b, planned, from) < j->nodes)
         return false;
-    for (int i = 0; i < JOBS; i++) /* it gets worse only where something begins */
+    for (int i = 0; i < JOBS; i++) /* usage rises only where a job starts */
         if (planned[i] > from && planned[i] < from + j->limit &&
             NODES - taken_at(b, planned, planned[i]) < j->nodes)
             return false;
     return true;
 }
 
-/* Everybody's place is made anew, in the order of the queue. */
+/* Plans all jobs anew, in queue order. */
 static void conservative(struct book *b)
 {
     static int64_t planned[JOBS];
@@ -237,7 +237,7 @@ static void add_book(struct sums *s, const struct book *b)
     s->used += area / NODES / (double)(last - first);
 }
 
-/* So many jobs that wait have places on the timeline. */
+/* 'places' is the number of pending jobs with a planned start. */
 static void add_ours(struct sums *s, const struct book *b, unsigned places)
 {
     _cleanup_free_ char *conf =

@@ -14,18 +14,18 @@
 
 #define NO_JOB UINT32_MAX
 
-struct trip {                /* of a trace's job through this world */
-    struct order_link event; /* its submission, or the end of the attempt that runs */
+struct trip {                /* progress of a trace's job in this world */
+    struct order_link event; /* its submission, or the end of its running attempt */
     bool submitted, runs;
-    uint32_t restarts, attempt; /* while it runs */
-    const char *node;           /* where its script runs */
+    uint32_t restarts, attempt; /* of the running attempt */
+    const char *node;           /* the node of its script */
     uint32_t first_follower, next_follower;
 };
 
 struct answer {
     const char *node;
     uint32_t job_id, restarts;
-    uint64_t nonce; /* of a signal */
+    uint64_t nonce; /* unique number of an event */
     bool launched, gone;
 };
 
@@ -39,27 +39,27 @@ struct world {
     uint64_t seq;
     struct order events;
     struct trip *trips;
-    struct idmap ids;    /* job id: place in the trace */
-    uint32_t submitting; /* NO_JOB: none */
+    struct idmap ids;    /* job id: index in the trace */
+    uint32_t submitting; /* index of the job under submission; NO_JOB: none */
     VEC(struct answer) answers;
-    struct arena arena; /* of one message */
+    struct arena arena; /* memory of one message */
 };
 
-/* What the nodes get and do: they answer at once. */
+/* Orders to the nodes, which carry them out at once. */
 static void take_orders(void *ctx, const char *node, const Pb__NodeOrders *m);
 static void carry_answer(struct world *w, const struct answer *a);
-static void end_script(struct world *w, uint32_t job); /* by itself */
+static void end_script(struct world *w, uint32_t job); /* ends without a signal */
 static void register_nodes(struct world *w);
 
-#define FIRST_WALL_SEC INT64_C(1000000000) /* of a trace that does not say when it was */
+#define FIRST_WALL_SEC INT64_C(1000000000) /* for a trace without a start time */
 #define FIRST_MONO_MS INT64_C(1000000)
-#define IDLE_SEC (INT64_C(366) * 86400) /* waited for what only time can bring about */
-#define USER_FIRST 1000                 /* of the trace's users, whose numbers begin at 0 or 1 */
+#define IDLE_SEC (INT64_C(366) * 86400) /* longest wait for an event that time causes */
+#define USER_FIRST 1000 /* uid of the trace's first user; numbers in the trace start at 0 or 1 */
 
 /* --- events ------------------------------------------------------------------------------------
  */
 
-/* Of one second, ends come first. */
+/* Within one second, ends come first. */
 static void push_event(struct world *w, uint32_t job, int64_t at_sec, bool submission)
 {
     order_move(&w->events, &w->trips[job].event, at_sec * 2 + submission, job);
@@ -70,7 +70,7 @@ static int64_t event_sec(const struct order_link *l)
     return l->key >> 1;
 }
 
-/* Those that were to follow a job come now, after their time to think. */
+/* Submits the jobs that follow this job, after their think time. */
 static void let_follow(struct world *w, uint32_t job)
 {
     uint32_t next = w->trips[job].first_follower;
@@ -82,7 +82,8 @@ static void let_follow(struct world *w, uint32_t job)
 /* --- users -------------------------------------------------------------------------------------
  */
 
-/* The partition that the header's name of its partition or queue is; NULL: the default one. */
+/* The partition that the header names for the job's partition or queue; NULL: the default
+ * partition. */
 static const char *find_part(const struct world *w, const struct trace_job *t)
 {
     const char *part = trace_name(w->r->trace, true, t->part);
@@ -96,7 +97,7 @@ static void make_spec(struct world *w, const struct trace_job *t, Pb__JobSpec *s
 {
     pb__job_spec__init(s);
     s->partition = (char *)find_part(w, t);
-    if (t->shape) { /* it was parsed before */
+    if (t->shape) { /* validated when it was read */
         arena_reset(&w->arena, 0);
         shape_parse(t->shape, &w->arena, s, NULL);
         s->has_time_limit_sec = t->limit_sec > 0;
@@ -204,7 +205,7 @@ static void on_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
 
 static bool on_group(void *ctx, uint32_t uid, const char *group)
 {
-    return true; /* who is in which is in no trace */
+    return true; /* traces have no group members */
 }
 
 static const char *on_name(void *ctx, uint32_t id)
@@ -270,7 +271,7 @@ static void run_tick(struct world *w)
     control_tick(w->control);
 }
 
-/* Until nothing more happens in this second. */
+/* Runs until no more events occur in this second. */
 static void settle_second(struct world *w)
 {
     double from = real_ms();
@@ -303,7 +304,7 @@ static void run_due_events(struct world *w)
     }
 }
 
-/* The second of what comes next; INT64_MAX: nothing does. */
+/* The second of the next event; INT64_MAX: there is none. */
 static int64_t next_sec(const struct world *w)
 {
     const struct order_link *l = order_first(&w->events);
@@ -342,7 +343,7 @@ static int read_conf(struct world *w, struct str *warnings, struct err *err)
         conf_free(conf);
         return err_set(err, -ERR_CONFIG, "%s: it has no nodes, or no partition", w->options->path);
     }
-    conf->slurmd_timeout_sec = 0; /* nodes are always there */
+    conf->slurmd_timeout_sec = 0; /* nodes never fail */
     conf->max_job_count = UINT32_MAX;
     conf->prolog = conf->epilog = "";
     w->conf = conf;
@@ -365,7 +366,7 @@ static void count_nodes(const struct world *w, struct replay *r)
     }
 }
 
-/* A job follows one that was submitted before it; others come when the trace says. */
+/* A job that follows an earlier one is submitted after it; the others at the trace's times. */
 static void plan_submissions(struct world *w)
 {
     const struct trace *t = w->r->trace;
@@ -386,7 +387,7 @@ static void plan_submissions(struct world *w)
     idmap_done(&numbers);
 }
 
-/* Why those that never began wait, in the controller's words. */
+/* Collects the controller's reasons for jobs that never started. */
 static void ask_why(struct world *w)
 {
     static const struct caller root = {.is_operator = true, .is_admin = true};

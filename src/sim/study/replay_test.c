@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Small traces whose schedules can be told by hand. */
+/* Small traces whose schedules can be computed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct play {
     struct replay r;
 };
 
-/* A job a line: submission, run time, limit, processors, and what comes after them. */
+/* A job per line: submission, run time, limit, processors; the other fields are appended. */
 #define JOB(number, submit, run, limit, procs)                                                     \
 #number " " #submit " -1 " #run " " #procs " -1 -1 " #procs " " #limit                         \
             " -1 1 1 1 -1 -1 -1 -1 -1\n"
@@ -99,7 +99,8 @@ static void expect(const struct play *p, const struct expected *rows, size_t cou
     }
 }
 
-/* The second wants all, the third is over before that could begin, the fourth is not. */
+/* The second job wants all nodes; the third one ends before the second can start, the fourth one
+ * does not. */
 static void backfills(void **state)
 {
     struct play p;
@@ -127,7 +128,7 @@ static void builtin_lets_nobody_past(void **state)
     play_done(&p);
 }
 
-/* At its limit, not before; who ends in that second has ended. */
+/* A job ends at its limit, not earlier; a job that ends in that second has ended normally. */
 static void limits_hold(void **state)
 {
     struct play p;
@@ -176,7 +177,7 @@ static void queues(void **state)
     play_done(&p);
 }
 
-/* Memory counts as the trace says it is of each processor. */
+/* The trace's memory is per processor. */
 static void memory(void **state)
 {
     struct play p;
@@ -192,7 +193,7 @@ static void memory(void **state)
     play_done(&p);
 }
 
-/* A recording says what the job asked; the comment is of its own job alone. */
+/* A recording has the request of a job in a comment, which applies to that job only. */
 static void shapes(void **state)
 {
     struct play p;
@@ -266,7 +267,8 @@ static void size_classes(void **state)
         assert_string_equal(figures_class_name(figures_class(rows[i].nodes)), rows[i].name);
 }
 
-/* Every job is there, in its colour and with a title; a large one becomes a raster. */
+/* Every job is in the picture, in its colour and with a title; a large schedule becomes a raster.
+ */
 static void pictures(void **state)
 {
     struct play p;

@@ -69,7 +69,7 @@ static int write_pictures(const struct study *s, const struct figures *f, unsign
     return status;
 }
 
-/* What became of each job, in the format that it came in. */
+/* Writes the result of each job in the trace's format. */
 static int write_schedule(const struct study *s, const struct replay *r)
 {
     struct str out = STR_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* slurmsim TRACE: a trace on the clusters of one or several configurations, and what is told of it.
- */
+/* slurmsim TRACE: replays a trace on the clusters of one or several configurations and reports the
+ * results. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,11 +9,12 @@
 #define STUDY_CONFS 8
 
 struct study {
-    const char *trace;                   /* NULL: no trace is meant */
-    const char *confs[STUDY_CONFS];      /* the first: --conf, NULL: the commands' own */
-    unsigned conf_count;                 /* with the first */
-    const char *gantt, *html, *schedule; /* files to be written, or NULL */
+    const char *trace; /* NULL: no trace was given */
+    /* The first one is --conf; NULL: the default path of the commands. */
+    const char *confs[STUDY_CONFS];
+    unsigned conf_count;                 /* includes the first one */
+    const char *gantt, *html, *schedule; /* output files, or NULL */
     bool json, timing, think, verbose;
 };
 
-int study_run(const struct study *s); /* the exit status */
+int study_run(const struct study *s); /* returns the exit status */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The Standard Workload Format: a line of 18 numbers for each job, -1 for what is not known, and
- * comments that begin with a semicolon, some of which are "Field: value".
+ * The Standard Workload Format: a line of 18 numbers for each job, -1 for an unknown value, and
+ * comments that start with a semicolon; some comments are "Field: value".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ enum {
     SWF_FIELDS
 };
 
-static const struct { /* what a field may hold besides -1 */
+static const struct { /* range of a field's values besides -1 */
     const char *name;
     double min, max;
 } fields[SWF_FIELDS] = {
@@ -109,7 +109,7 @@ static void read_queue_name(struct trace *t, bool part, const char *value)
     vec_push(&t->names, ((struct trace_name){part, number, arena_strdup(&t->arena, name)}));
 }
 
-/* "JobSpec: 42 min_nodes=2 ...", of the job on the next line. */
+/* "JobSpec: 42 min_nodes=2 ...", for the job on the next line. */
 static void read_shape(struct trace *t, uint32_t line, char *value)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
@@ -152,7 +152,7 @@ static void read_comment(struct trace *t, uint32_t line, char *text)
 /* --- jobs --------------------------------------------------------------------------------------
  */
 
-/* Whole or with a fraction; nothing else that strtod() knows. */
+/* An integer or a decimal fraction; no other syntax of strtod(). */
 static bool read_swf_number(const char *word, double *out)
 {
     char *end;
@@ -163,7 +163,7 @@ static bool read_swf_number(const char *word, double *out)
     return end != word && !*end && errno == 0;
 }
 
-/* The fault, or NULL. */
+/* Returns the error, or NULL. */
 static char *read_fields(struct trace *t, char *text, double v[SWF_FIELDS])
 {
     char *save = NULL;

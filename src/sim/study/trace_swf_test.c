@@ -81,7 +81,7 @@ static void bad_lines(void **state)
     }
 }
 
-/* More of them than are told are counted. */
+/* Errors beyond the stored ones are counted. */
 static void many_bad_lines(void **state)
 {
     struct str text = STR_INIT;
@@ -144,7 +144,7 @@ static void every_field(void **state)
     assert_null(trace_name(&t, true, 2));
     assert_int_equal(t.jobs.len, 2);
     const struct trace_job *first = &t.jobs.data[0], *j = &t.jobs.data[1];
-    assert_int_equal(first->number, 8); /* by the time of submission */
+    assert_int_equal(first->number, 8); /* ordered by submission time */
     assert_int_equal(first->procs, 4);
     assert_int_equal(first->limit_sec, 0);
     assert_int_equal(first->mem_kib, 300);

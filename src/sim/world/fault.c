@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What breaks, and how it is mended at the end so that everything can end. */
+/* Faults, and their repair at the end so that every job can end. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,13 +10,13 @@
 
 #define HEAL_AGAIN_MS 2000
 #define SETTLE_MS 120000
-#define GO_ON_MOST 20    /* times that it is asked for */
-#define NOBODY_MS 600000 /* a controller is down, or paused, for much less */
+#define GO_ON_MOST 20    /* maximum number of attempts to resume a job */
+#define NOBODY_MS 600000 /* longer than any controller is down or paused */
 
 static void step_clock(struct sim *s, const struct sim_item *f)
 {
     s->latest_wall_ms = s->latest_wall_ms > sim_wall_ms(s) ? s->latest_wall_ms : sim_wall_ms(s);
-    /* A value beyond a century of milliseconds is a date. */
+    /* A value beyond a century in milliseconds is a date. */
     if (f->value > INT64_C(3000000000000) / 2)
         s->wall_offset_ms += f->value - sim_wall_ms(s);
     else
@@ -114,7 +114,7 @@ static const struct sim_item resume_all = {
 
 static const struct sim_item all_on = {.kind = SIM_ITEM_DO, .what = SIM_DO_CALL_OFF, .root = 1};
 
-/* Nothing would start any more. */
+/* An announced shutdown would prevent all starts. */
 static void call_off(struct sim *s)
 {
     if (control_is_announced(s->c->control))
@@ -130,7 +130,7 @@ void sim_fault_heal(struct sim *s)
     for (unsigned i = 0; i < s->nodes.len; i++) {
         struct sim_node *n = &s->nodes.data[i];
         n->slow_until_ms = n->repeat_until_ms = n->skew_until_ms =
-            0; /* what is stopped goes on at its time */
+            0; /* stopped daemons continue at their planned time */
         if (n->lie_until_ms > s->now_ms)
             sim_node_break(s, i, 0, 0);
         n->lie_until_ms = 0;
@@ -147,7 +147,8 @@ void sim_fault_heal(struct sim *s)
     sim_push(s, SETTLE_MS, (struct sim_event){.kind = SIM_SETTLE});
 }
 
-/* What it waits for cannot come by itself: somebody has to release it, or it is too much. */
+/* The job waits for something that does not happen by itself: a release by an operator, or
+ * resources that no longer exist. */
 static bool waits_for_somebody(const struct sim *s, const struct sim_view *v)
 {
     bool resources =
@@ -164,7 +165,7 @@ static uint64_t new_call(struct sim *s)
     return s->calls.len;
 }
 
-/* Those that wait for their ends would wait for long. */
+/* Waiting for the end of reservations would take too long. */
 static void delete_reservations(struct sim *s)
 {
     static const struct caller root = {.is_operator = true, .is_admin = true};
@@ -187,7 +188,8 @@ static void cancel_job(struct sim *s, uint32_t job_id)
     control_job_signal(s->c->control, new_call(s), &root, &r);
 }
 
-/* Those whose CPUs others have wait for these; so do the others, until they are asked for. */
+/* Resumes a suspended job. A job whose CPUs others use waits for them, and the others wait for
+ * their own resume. */
 static void continue_job(struct sim *s, uint32_t job_id)
 {
     static const struct caller root = {.is_operator = true, .is_admin = true};
@@ -197,7 +199,7 @@ static void continue_job(struct sim *s, uint32_t job_id)
     control_job_suspend(s->c->control, new_call(s), &root, &r);
 }
 
-/* What is done for a component is done for the set. */
+/* An action on a component applies to the whole set. */
 static uint32_t whole_of(const Pb__JobLive *live)
 {
     return live->has_set_id ? live->set_id : live->job_id;
@@ -211,8 +213,8 @@ static bool is_waiting(const struct sim *s, const Pb__JobLive *live, struct sim_
     return live->state == PB__JOB_STATE__PENDING && waits_for_somebody(s, v);
 }
 
-/* Sets of which a component waits for somebody; and those for which there may be no room as a
- * whole, when all of it is free: they keep their places in the queue. */
+/* Cancels sets with a component that waits for an operator, and sets that may not fit as a whole
+ * even on an empty cluster: those keep their places in the queue. */
 static bool cancel_sets(struct sim *s, const Pb__JobList *list, bool running)
 {
     bool any = false;
@@ -238,7 +240,7 @@ static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
         if (live->state == PB__JOB_STATE__SUSPENDED)
             continue_job(s, whole_of(live));
         if (live->state == PB__JOB_STATE__SUSPENDED && live->has_set_id && s->shrunk &&
-            s->settled > GO_ON_MOST) /* its components have no room together any more */
+            s->settled > GO_ON_MOST) /* its components may no longer fit together */
             cancel_job(s, live->set_id);
         if (live->state != PB__JOB_STATE__PENDING)
             continue;
@@ -252,7 +254,7 @@ static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
     }
 }
 
-/* Long after everything was mended: what waits now waits for somebody, or for ever. */
+/* Long after all faults: a job that is still waiting waits for an operator, or for ever. */
 void sim_fault_settle(struct sim *s)
 {
     static const struct caller root = {.is_operator = true, .is_admin = true};
@@ -265,7 +267,7 @@ void sim_fault_settle(struct sim *s)
     if (!s->c->control)
         return;
     call_off(s);             /* an announcement may have been under way for long */
-    if (s->settled++ == 0) { /* those that were given up are back: first they get into service */
+    if (s->settled++ == 0) { /* first, nodes that were declared down return to service */
         do_item(s, &resume_all);
         return;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The smallest plans that once broke a promise: each is run again for ever. */
+/* The smallest plans that once broke a promise, as regression tests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The smallest plan that breaks the same promise: delta debugging. Ever smaller runs of items are
- * left out as long as it still breaks; then the numbers of those left are set to their defaults or
- * halved.
+ * Finds the smallest plan that breaks the same promise, by delta debugging. It leaves out ever
+ * smaller runs of items as long as the plan still breaks the promise; then it sets the numbers of
+ * the remaining items to their defaults or halves them.
  */
 #include <stdlib.h>
 #include <string.h>

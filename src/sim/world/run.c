@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A run: takes event after event until all is over, and checks the promises at the end. */
+/* A run: processes events until all jobs are over, and checks the promises at the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "sim/node/node.h"
 #include "sim/world/world.h"
 
-#define STUCK_MS (INT64_C(24) * 3600000) /* nothing may take so long after the last fault */
+#define STUCK_MS (INT64_C(24) * 3600000) /* limit for any job after the last fault */
 #define HEAL_AFTER_MS 5000
-#define BOOTS 1000 /* of each controller's machine, at the most */
+#define BOOTS 1000 /* maximum number of boots of each controller's machine */
 #define CLOCKS_APART_MS 777777
-#define STILL_EVENTS 100000 /* at one millisecond: it does not go on */
+#define STILL_EVENTS 100000 /* events within one millisecond before the run counts as stuck */
 
 static void wake_client(struct sim *s, const struct sim_event *e)
 {
@@ -58,8 +58,7 @@ static bool is_for_controller(enum sim_event_kind kind)
     }
 }
 
-/* While a controller is paused, all that is for it waits; but not what it has asked of the store,
- * or of its helper. */
+/* Events for a paused controller wait, except the replies of its store and of its helper. */
 static bool must_wait(struct sim *s, struct sim_event *e)
 {
     struct sim_event later = *e;
@@ -213,7 +212,7 @@ static struct rng make_stream(const struct sim *s, uint64_t kind, uint64_t numbe
     return r;
 }
 
-/* Of several lines the first one says what it has. */
+/* If several lines define the node, the first one has its resources. */
 static void describe_node(const struct sim *s, int64_t number, struct sim_node *n)
 {
     vec_foreach (&s->plan->items, item) {
@@ -245,14 +244,14 @@ static void make_nodes(struct sim *s)
 static void make_client(struct sim *s, const struct sim_item *item)
 {
     struct sim_client c = {.item = item, .rng = make_stream(s, 2, (uint64_t)item->id)};
-    if (item->component_of) /* it is submitted by its leader */
+    if (item->component_of) /* submitted by its leader */
         c.state = SIM_OVER;
     vec_push(&s->clients, c);
     sim_push(s, item->at_ms,
              (struct sim_event){.kind = SIM_CLIENT, .index = (unsigned)s->clients.len - 1});
 }
 
-/* Of a partition's line, or a request: OverSubscribe=. */
+/* Notes OverSubscribe= of a partition's line or request. */
 static void note_sharing(struct sim *s, const struct sim_item *item)
 {
     bool asks = item->kind == SIM_ITEM_DO && item->what == SIM_DO_PART_SHARE;
@@ -269,7 +268,7 @@ static void note_sharing(struct sim *s, const struct sim_item *item)
                        (item->kind == SIM_ITEM_PART && item->files != SIM_ALL_FILES && *what);
 }
 
-/* Everything that is to happen becomes an event. */
+/* Creates an event for everything in the plan. */
 static void make_world(struct sim *s)
 {
     int64_t last_ms = 0;
@@ -290,7 +289,7 @@ static void make_world(struct sim *s)
                                         .index = (unsigned)s->acts.len - 1});
         }
         if (acts && item->what >= SIM_DO_IDLE && item->what != SIM_DO_ANNOUNCE &&
-            item->what != SIM_DO_CALL_OFF) /* a node's features are its jobs' too */
+            item->what != SIM_DO_CALL_OFF) /* features of a node affect its jobs too */
             s->shrunk = true;
         if ((acts || breaks || item->kind == SIM_ITEM_JOB) && item->at_ms > last_ms)
             last_ms = item->at_ms;

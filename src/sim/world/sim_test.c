@@ -12,7 +12,7 @@
 #define FUZZ_SEEDS TEST_DRAWN(1000)
 #define SET_SEEDS TEST_DRAWN(300)
 #define TORUS_SEEDS TEST_DRAWN(200)
-#define DRAWN_SEEDS 1000 /* drawn and not run */
+#define DRAWN_SEEDS 1000 /* drawn but not run */
 
 static const struct sim_options options;
 
@@ -32,14 +32,14 @@ static void read_plan(struct sim_plan *plan, const char *text)
 /* --- promises -----------------------------------------------------------------------------------
  */
 
-/* Other ones each day: SLUICE_DAY, the number of the day, of tools/test. */
+/* Different seeds each day: SLUICE_DAY, the number of the day, is set by tools/test. */
 static uint64_t first_seed(void)
 {
     const char *day = getenv("SLUICE_DAY");
     return 1 + (day ? strtoull(day, NULL, 10) : 0) * FUZZ_SEEDS;
 }
 
-/* Runs drawn plans, of which every promise must hold; slurmsim draws the same ones with 'how'. */
+/* Runs drawn plans, in which every promise must hold; slurmsim draws the same plans with 'how'. */
 static struct sim_result run_drawn(void (*draw)(struct sim_plan *, uint64_t), const char *how,
                                    unsigned seeds)
 {
@@ -72,7 +72,7 @@ static struct sim_result run_drawn(void (*draw)(struct sim_plan *, uint64_t), co
 static void promises_hold_whatever_is_drawn(void **state)
 {
     struct sim_result sum = run_drawn(sim_plan_draw, "--fuzz", FUZZ_SEEDS);
-    /* It is not the quiet of a world where nothing happens. */
+    /* The worlds are busy, so that the promises are exercised. */
     assert_true(sum.acknowledged > 20 * FUZZ_SEEDS);
     assert_true(sum.acknowledged > 2 * sum.refused);
     assert_true(sum.steps > 5 * FUZZ_SEEDS && sum.restarts > FUZZ_SEEDS / 10);
@@ -82,16 +82,16 @@ static void promises_hold_whatever_is_drawn(void **state)
     assert_true(sum.resv_gres_checks > FUZZ_SEEDS / 40);
 }
 
-/* Heterogeneous jobs among them: all components or none, whatever happens. */
+/* With heterogeneous jobs: all components start or none, under all faults. */
 static void promises_hold_for_sets(void **state)
 {
     struct sim_result sum = run_drawn(sim_plan_draw_sets, "--fuzz --sets", SET_SEEDS);
     assert_true(sum.sets > 2 * SET_SEEDS && sum.set_starts > SET_SEEDS);
-    assert_true(sum.acknowledged > 2 * sum.sets); /* others beside them */
+    assert_true(sum.acknowledged > 2 * sum.sets); /* there are other jobs too */
     assert_true(sum.crashes > SET_SEEDS && sum.reboots > SET_SEEDS / 4);
 }
 
-/* Jobs get placements of toruses, whatever happens. */
+/* Jobs get placements of toruses, under all faults. */
 static void promises_hold_in_toruses(void **state)
 {
     struct sim_result sum = run_drawn(sim_plan_draw_toruses, "--fuzz --toruses", TORUS_SEEDS);
@@ -101,7 +101,7 @@ static void promises_hold_in_toruses(void **state)
     assert_true(sum.steps > TORUS_SEEDS && sum.crashes > TORUS_SEEDS);
 }
 
-/* No kind of command, fault or point is forgotten by those who draw. */
+/* Every kind of command, fault and point is drawn. */
 static void everything_is_drawn(void **state)
 {
     unsigned dos[SIM_DO_LAST + 1] = {0}, faults[SIM_FAULT_LAST + 1] = {0};
@@ -131,8 +131,8 @@ static void everything_is_drawn(void **state)
     assert_true(twice >= 100);
 }
 
-/* A leader is a batch job, and its components stand behind it. What is not drawn for them is as
- * without them. */
+/* A leader is a batch job, and its components follow it. Items that are not drawn for sets are the
+ * same as without sets. */
 static void sets_are_drawn_from_a_stream_of_their_own(void **state)
 {
     unsigned sets = 0, components = 0, same = 0, jobs = 0;
@@ -297,7 +297,7 @@ static void what_no_controller_can_keep_is_found(void **state)
                 "fault what=repeat node=1 at=1 for=90000\n");
 }
 
-/* Each way to another leader, and back to a primary that returns. */
+/* All ways to another leader, and back to a primary that returns. */
 static void the_lead_goes_to_who_can_have_it(void **state)
 {
     static const struct {
@@ -361,7 +361,7 @@ static void a_failing_plan_shrinks_to_what_it_takes(void **state)
     assert_string_equal(a.promise, b.promise);
     assert_true(count(&plan, SIM_ITEM_JOB) <= 1);
     assert_int_equal(count(&plan, SIM_ITEM_FAULT), 1);
-    assert_true(count(&plan, SIM_ITEM_CONF) <= 1); /* for a promise about what it configures */
+    assert_true(count(&plan, SIM_ITEM_CONF) <= 1); /* for a promise about the configured feature */
     assert_true(plan.items.len - count(&plan, SIM_ITEM_CONF) <= 4);
     sim_plan_done(&plan);
 }

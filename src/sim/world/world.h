@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A world as a whole: what happens in it, and what breaks. */
+/* A world as a whole: its events and its faults. */
 #pragma once
 
 #include "sim/rule/rule.h"
