@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What exists: nodes, partitions, jobs and their steps, and the ledger of what is allocated where.
+ * The state of the cluster: nodes, partitions, jobs and their steps, and the ledger of allocations.
  * Other rooms read these structs; they change them only through the functions declared here and in
- * the headers of the subdirectories, which come with this one. All memory belongs to the cluster.
- * Single-threaded; no clock, file or socket. The subdirectories all know this header, and it knows
- * their types (docs/adr/0051).
+ * the headers of the subdirectories, which this header includes. The cluster owns all memory. It is
+ * single-threaded and uses no clock, file or socket. All subdirectories include this header, and it
+ * includes their types (docs/adr/0051).
  */
 #pragma once
 
@@ -45,49 +45,50 @@
 
 struct cluster {
     const struct conf *conf;
-    const struct time_zone *zone; /* of its reservations; borrowed; NULL: UTC */
-    VEC(struct node *) nodes;     /* index: that of the configuration */
-    struct pool pool;             /* the same, as the planner reads them */
-    struct topo **topos;          /* by network of the configuration; NULL: it is flat */
+    const struct time_zone *zone; /* time zone of the reservations; borrowed; NULL: UTC */
+    VEC(struct node *) nodes;     /* by index of the node in the configuration */
+    struct pool pool;             /* the same nodes in the form that the planner reads */
+    /* By index of the network in the configuration; NULL: the network is flat. */
+    struct topo **topos;
     VEC(struct gres_kind) gres_kinds;
-    VEC(struct gres_parts *) gres_parts; /* of the sets that have some */
+    VEC(struct gres_parts *) gres_parts; /* one for each set of generic resources with parts */
     VEC(struct part *) parts;            /* in order of the configuration */
     VEC(struct resv *) resvs;            /* in the order of their creation */
     VEC(struct job *) jobs;              /* by rising id, once all are loaded */
     struct job_sets sets;
-    VEC(struct array *) arrays;  /* by rising id */
-    VEC(uint32_t) dirty_arrays;  /* ids of those with a record to be written */
-    size_t folded;               /* pending elements in records of several, but for one of each */
-    struct idmap requests;       /* ids of the jobs they made */
-    VEC(uint32_t) dirty;         /* ids of jobs to be written at the end of the turn */
-    struct order due;            /* jobs, by the monotonic time something must happen */
-    struct order ends;           /* running jobs, by the wall time they end at the latest */
-    struct order silent;         /* nodes that do not answer */
-    struct depend_index waiting; /* who waits for whom */
+    VEC(struct array *) arrays; /* by rising id */
+    VEC(uint32_t) dirty_arrays; /* ids of the arrays whose records must be written */
+    size_t folded; /* pending array elements that share a record, less one for each record */
+    struct idmap requests; /* submission request ids, to the ids of the jobs that they created */
+    VEC(uint32_t) dirty;   /* ids of jobs to be written at the end of the turn */
+    struct order due;      /* jobs, by the monotonic time of their next action */
+    struct order ends;     /* running jobs, by the latest wall time of their end */
+    struct order silent;   /* unresponsive nodes */
+    struct depend_index waiting; /* dependencies between jobs */
     struct licenses licenses;
-    struct holdings holdings; /* what the jobs of each user take */
+    struct holdings holdings; /* resources that the jobs of each user hold */
     struct begun begun;
     VEC(uint32_t)
-    leaf_jobs; /* ids of those that have leaves of the network alone, see job/leaf.h */
+    leaf_jobs; /* ids of the jobs that hold leaves of the network exclusively, see job/leaf.h */
     VEC(uint32_t)
-    yielded; /* ids of jobs that make room for others: they end soon, or are suspended and
-                go on by themselves */
+    yielded; /* ids of preempted jobs: they end soon, or are suspended and resume automatically */
     VEC(struct str)
     removed_parts; /* packed PartChange: lines of slurm.conf that scontrol removed */
     VEC(struct str)
-    gone_nodes;     /* packed NodeRecord: what is kept of nodes that are not configured now */
+    gone_nodes;     /* packed NodeRecord: stored data of nodes that are not configured now */
     uint64_t stamp; /* rises with every change */
     size_t pending, running;
-    struct transition_observer observer; /* of all changes of jobs' states */
+    struct transition_observer observer; /* of all state changes of jobs */
 };
 
 struct cluster *cluster_new(const struct conf *conf);
-/* The networks of its configuration, with the nodes where scontrol has put them; -ERR_CONFIG: there
- * can be no such networks, and they are as the files say. */
+/* Builds the networks of the configuration, with the nodes at the places that scontrol gave them.
+ * -ERR_CONFIG: these networks are invalid, and the networks are built as the configuration files
+ * say. */
 int cluster_place_nodes(struct cluster *c, struct conf *conf, struct err *err);
 void cluster_free(struct cluster *c);
 
-/* One that no line of slurm.conf defines, without nodes. */
+/* Adds a partition that no line of slurm.conf defines, without nodes. */
 struct part *cluster_add_part(struct cluster *c, const char *name);
-/* No job that waits or runs may be in it; ended ones keep its name. */
+/* Removes a partition. No pending or running job may be in it; ended jobs keep its name. */
 void cluster_remove_part(struct cluster *c, struct part *p);

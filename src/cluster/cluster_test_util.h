@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * For the tests of this room and of those above it: clusters out of strings, jobs out of specs,
- * chance with a seed. What a test makes here it frees with test_cluster_free().
+ * Helpers for the tests of this room and of the rooms above it: clusters built from strings, jobs
+ * built from specs, and random numbers with a seed. test_cluster_free() frees what a test creates
+ * with these helpers.
  */
 #pragma once
 
@@ -10,7 +11,7 @@
 
 #define CONS "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
 
-/* A cluster of this configuration, none of its nodes up. */
+/* Returns a cluster of this configuration. None of its nodes is up. */
 static inline struct cluster *test_cluster(const char *text)
 {
     _cleanup_free_ char *whole = mem_printf("%s%s", HEAD, text);
@@ -24,14 +25,14 @@ static inline void test_cluster_free(struct cluster *c)
     conf_free(conf);
 }
 
-/* After nodes were changed by hand. */
+/* Updates the pool after a test has changed nodes directly. */
 static inline void test_changed(struct cluster *c)
 {
     vec_foreach (&c->nodes, n)
         pool_update(c, *n);
 }
 
-/* Every node has registered and answers. */
+/* Marks every node as registered and connected. */
 static inline void test_up(struct cluster *c)
 {
     vec_foreach (&c->nodes, n)
@@ -39,7 +40,7 @@ static inline void test_up(struct cluster *c)
     test_changed(c);
 }
 
-/* "N=2-3" into both; a number alone is both. */
+/* Sets the minimum and the maximum number of nodes: "2-3", or one number for both. */
 static inline void test_range(const char *text, Pb__JobSpec *s)
 {
     char *end;
@@ -126,7 +127,7 @@ static inline void test_spec_word(Pb__JobSpec *s, const char *key, char *value)
     fail_msg("a test asks for '%s'", key);
 }
 
-/* A spec out of words: "N=2-3 n=4 mem=100 C=a|b exclusive". Its texts are in the arena. */
+/* Returns a spec made of words: "N=2-3 n=4 mem=100 C=a|b exclusive". Its texts are in the arena. */
 static inline Pb__JobSpec test_spec(struct arena *arena, const char *words)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -144,8 +145,8 @@ static inline Pb__JobSpec test_spec(struct arena *arena, const char *words)
     return s;
 }
 
-/* A pending job of this spec in its partition, or the first one, in no queue; NULL: the spec is
- * refused. */
+/* Returns a pending job of this spec in the partition that it names, or in the first one. The job
+ * is in no queue. NULL: the spec is rejected. */
 static inline struct job *test_try_job(struct cluster *c, uint32_t id, const char *words)
 {
     _cleanup_arena_ struct arena arena;
@@ -171,7 +172,7 @@ static inline struct job *test_job(struct cluster *c, uint32_t id, const char *w
     return j;
 }
 
-/* The ledger and the jobs agree. */
+/* Checks that the ledger and the jobs agree. */
 static inline void test_sound(const struct cluster *c)
 {
     struct err err = {0};
@@ -180,7 +181,7 @@ static inline void test_sound(const struct cluster *c)
         fail_msg("%s", err.text);
 }
 
-/* Chance (SplitMix64): the same seed, the same test. */
+/* Pseudo-random numbers (SplitMix64): the same seed gives the same test. */
 static inline uint64_t test_random(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -190,7 +191,7 @@ static inline uint64_t test_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* first..last, both included. */
+/* Returns a number from first to last, both included. */
 static inline uint32_t test_between(uint64_t *state, uint32_t first, uint32_t last)
 {
     return first + (uint32_t)(test_random(state) % (last - first + UINT64_C(1)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A partition changed while the controller runs: its row of slurm.conf with some fields replaced.
- */
+/* Changes of a partition while the controller runs: its row of slurm.conf with some fields
+ * replaced. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,9 +11,10 @@
 struct cluster;
 struct part;
 
-/* Makes the partition its row with these fields changed; other fields changed before are as
- * configured again. All is checked first: on an error nothing has changed. */
+/* Sets the partition to its row with these fields changed; fields changed earlier return to their
+ * configured values. All fields are checked first: on an error nothing changes. */
 int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes, struct err *err);
 
-/* Whether scontrol may change this field; 'shown': its name for people. NULL: no such field. */
+/* Whether scontrol may change this field. 'shown' is set to the displayed name of the field; NULL:
+ * the field does not exist. */
 bool part_may_change(const char *field, const char **shown);

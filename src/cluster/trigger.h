@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What an event trigger (strigger) is made of: its types, their words, and what one can be asked
- * for. What becomes of triggers is control/event/trigger.h's. Commands check with the same
- * function.
+ * Event triggers (strigger): their types, their words, and the checks of requests for them.
+ * control/event/trigger.h stores and fires triggers. Commands use the same checks.
  */
 #pragma once
 
@@ -21,7 +20,7 @@ enum trigger_type {
 #include "cluster/trigger.def"
 #undef TRIGGER
 };
-enum trigger_of { /* what it happens to */
+enum trigger_of { /* object of the event */
                   TRIGGER_OF_NODES = 1,
                   TRIGGER_OF_JOBS = 2,
                   TRIGGER_OF_BOTH = 3,
@@ -31,17 +30,18 @@ enum trigger_of { /* what it happens to */
                   TRIGGER_OF_BB = 32,
 };
 enum trigger_flag {
-    TRIGGER_PERM = 1,      /* it stays after it has fired */
-    TRIGGER_FRONT_END = 2, /* of front end nodes, which there are none of */
+    TRIGGER_PERM = 1,      /* remains after it has fired */
+    TRIGGER_FRONT_END = 2, /* for front end nodes, which Sluice does not have */
 };
 #define TRIGGER_OF_A_NODE (TRIGGER_UP | TRIGGER_DOWN | TRIGGER_FAIL | TRIGGER_DRAINED)
 
-uint32_t trigger_find_type(const char *word);               /* 0: there is none */
-uint32_t trigger_types_of(unsigned of);                     /* that can happen to any of these */
+uint32_t trigger_find_type(const char *word); /* 0: unknown word */
+uint32_t trigger_types_of(unsigned of);       /* types that can happen to these objects */
 void trigger_format_types(uint32_t types, struct str *out); /* "down,up" */
-bool trigger_is_raised(uint32_t types, uint32_t flags);     /* whether any of them ever happens */
+/* Whether any of these events is ever raised. */
+bool trigger_is_raised(uint32_t types, uint32_t flags);
 /* RES_TYPE of a listing. */
 const char *trigger_resource(uint32_t types, uint32_t flags, bool of_job);
 
-/* What can be known of a request without the cluster; -ERR_PARSE, -ERR_RANGE. */
+/* Checks everything in a request that does not depend on the cluster; -ERR_PARSE, -ERR_RANGE. */
 int trigger_check(const Pb__TriggerRecord *m, struct err *err);

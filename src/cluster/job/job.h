@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A job: its request, its state, what it holds and its steps. Part of the cluster; other rooms read
- * it, and change it only through the functions declared here and beside.
+ * A job: its request, its state, its resources and its steps. Part of the cluster; other rooms may
+ * read it, and change it only through the functions declared here and in the headers of this
+ * subdirectory.
  */
 #pragma once
 
@@ -30,14 +31,14 @@ struct cluster;
 struct resv;
 
 #define CLUSTER_TIME_MAX_SEC INT64_C(253402300799) /* the end of the year 9999 */
-/* Of a request or a record that may be damaged: wall seconds or a duration, so that sums of some of
- * them do not overflow. */
+/* Bounds a time of a request or of a possibly damaged record (wall seconds or a duration), so that
+ * sums of a few times do not overflow. */
 static inline int64_t cluster_bound_time(int64_t sec)
 {
     return sec < 0 ? 0 : sec > CLUSTER_TIME_MAX_SEC ? CLUSTER_TIME_MAX_SEC : sec;
 }
 #define CLUSTER_NO_LIMIT_SEC                                                                       \
-    (INT64_C(365) * 86400) /* how long the planner takes "unlimited" to be */
+    (INT64_C(365) * 86400) /* the duration that the planner assumes for "unlimited" */
 
 struct job_past { /* the nodes of an ended job, when some of them are no longer configured */
     char *nodes, *batch_host;
@@ -129,26 +130,26 @@ void job_touch(struct cluster *c, struct job *j);
 int64_t job_limit_sec(const struct job *j);
 int64_t job_ends_at(const struct job *j, int64_t from);
 #define JOB_ID_TEXT_MAX 40 /* bytes with the 0 */
-/* As users name it: "431", "431_3" of an element of a job array, "431+1" of a component, "431_3+1";
- * in buf. */
+/* Returns the id as users write it, in buf: "431", "431_3" for an element of a job array, "431+1"
+ * for a component of a job set, "431_3+1". */
 const char *job_id_text(const struct job *j, char buf[JOB_ID_TEXT_MAX]);
-/* The same for one use in the block it stands in. */
+/* Like job_id_text(), with a buffer that lives until the end of the enclosing block. */
 #define JOB_ID_TEXT(j) job_id_text((j), (char[JOB_ID_TEXT_MAX]){0})
 void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out);
 uint32_t job_alloc_cpus(const struct job *j);
 uint32_t job_nodes_left(const struct job *j); /* nodes that are not released yet */
-bool job_is_held_back(const struct job *j);   /* on a node; nothing of it may begin there */
+bool job_is_held_back(const struct job *j);   /* on some node the job may not start anything yet */
 void job_step_node_done(struct step_node *n);
 void job_step_done(struct step *s);
 void job_forget_past(struct job *j);
-const char *job_reason_word(const struct job *j); /* NULL: None */
+const char *job_reason_word(const struct job *j); /* NULL: REASON_NONE */
 
-/* The attempt, to be read; attempt_none, all 0, when there is none. */
+/* Returns the attempt for reading; attempt_none, which is all 0, if there is none. */
 static inline const struct attempt *attempt_of(const struct job *j)
 {
     return j->attempt ? j->attempt : &attempt_none;
 }
-/* The batch host; without a script the first node. The job must have nodes. */
+/* Returns the batch host, or the first node if the job has no script. The job must have nodes. */
 static inline struct alloc_node *job_host(const struct job *j)
 {
     return &attempt_of(j)->alloc.data[attempt_of(j)->host_at];
@@ -160,32 +161,34 @@ static inline const struct attempt *attempt_of_end(struct order_link *link)
 {
     return order_item(link, struct attempt, ends);
 }
-/* Packs a message; what 'p' had is gone. */
+/* Packs a message and replaces the content of 'p'. */
 void job_repack(struct job_packed *p, const ProtobufCMessage *m);
 void job_packed_done(struct job_packed *p);
 
 /* --- job_spec.c: its request ------------------------------------------------------------------ */
 
 Pb__JobSpec *job_unpack_spec(const struct job *j, struct arena *arena);
-/* The job asks for what its spec says: request_parse() and job_set_request(). A failure leaves it
- * as it was. */
+/* Sets the job's request from its spec, by request_parse() and job_set_request(). On failure the
+ * job is unchanged. */
 int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
-/* The nodes that the job requires and excludes, in the order of the cluster and each one once, as
- * texts in the arena. The order of an arbitrary distribution stays. */
+/* Rewrites the lists of nodes that the job requires and excludes: in the order of the cluster, each
+ * node once, as texts in the arena. The list of an arbitrary distribution keeps its order. */
 void job_sort_node_lists(const struct cluster *c, const struct job *j, Pb__JobSpec *spec,
                          struct arena *arena);
-/* In each of its partitions. keep: 'parsed' is needed again; else it is used up. */
+/* Sets the request for each of the job's partitions. keep: 'parsed' stays usable; otherwise it is
+ * consumed. */
 void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *spec,
                      struct parsed_request *parsed, bool keep);
-/* By its request and OverSubscribe of its partition (CORE-130 to 132): again when that changes. */
+/* Sets whether the job shares units, by its request and OverSubscribe of its partition (CORE-130 to
+ * 132). To be called again when either changes. */
 void job_set_sharing(const struct cluster *c, struct job *j);
-/* Why jobs like this one share nothing where jobs take turns, whatever its partition says; NULL:
- * they share as the partition says. */
+/* With gang scheduling: returns why jobs like this one never share, whatever the partition says;
+ * NULL: the partition decides. */
 const char *job_sharing_refusal(const struct conf *conf, const struct job *j);
-/* Whether its partition would have it share: by OverSubscribe, and with YES by its request. */
+/* Whether its partition makes it share: by OverSubscribe, and with YES by its request. */
 bool job_is_to_share(const struct job *j);
-/* Where jobs take turns: why a job that has nodes shares them with nobody, although its partition
- * would have it share. NULL: it shares, or its partition lets none share. */
+/* With gang scheduling: returns why a job with nodes shares them with no other job although its
+ * partition would make it share. NULL: it shares, or its partition does not make it share. */
 const char *job_unshared_reason(const struct conf *conf, const struct job *j);
 
 /* --- job_pack.c, job_restore.c: its record ---------------------------------------------------- */
@@ -193,20 +196,21 @@ const char *job_unshared_reason(const struct conf *conf, const struct job *j);
 void job_pack_live(const struct cluster *c, struct job *j); /* rebuilds j->live */
 /* StepRecord bytes. */
 void job_pack_step(const struct step *s, struct str *out);
-/* Sets in the record of a step which job, element of an array and component it is of. */
+/* Sets the job, the array element and the component in the record of a step. */
 void job_name_step(const struct job *j, Pb__StepRecord *r);
 void job_pack_record(const struct job *j, struct str *out); /* JobRecord bytes */
-/* As its record says. One that names nodes which are not configured is changed: to be written. */
+/* Restores the job from its record. A job that names unconfigured nodes is changed and must be
+ * written. */
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err);
 
 /* --- job_state.c: the only writer of a job's state -------------------------------------------- */
 bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to);
-/* -ERR_TRANSITION. Everything that observers read of the job has to be set before: they are called
- * at once (transition.h), and may change the job further. */
+/* -ERR_TRANSITION: invalid transition. All fields that observers read must be set before the call:
+ * it notifies the observers (transition.h), which may change the job further. */
 int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to,
                   enum transition_cause cause, const char *detail);
-/* A new job was accepted, and is pending. */
+/* Announces a new, pending job to the observers. */
 void job_announce(struct cluster *c, struct job *j);
 bool job_is_final(const struct job *j);
 void job_load_state(struct cluster *c, struct job *j,
-                    enum _Pb__JobState state); /* of a stored record */
+                    enum _Pb__JobState state); /* sets the state of a stored record */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A job that may run in several partitions (--partition=a,b). The job is one record and waits in
- * the queue of each of them. What depends on the partition (priority, limit, what is asked for by
- * default) is kept once for each partition, as a struct part_request. One of them is selected at
- * any time: job->part and the fields that belong to it have its values. The first one is selected
- * while nobody selects another. A job that starts keeps the partition that is selected; the others
- * are freed.
+ * A job that may run in one of several partitions (--partition=a,b). The job is one record and
+ * waits in the queue of each partition. The values that depend on the partition (priority, limit,
+ * defaults of the request) are kept once for each partition, in a struct part_request. One
+ * partition is selected at any time: job->part and the fields that depend on it have the values of
+ * this partition. By default the first one is selected. A job that starts keeps the selected
+ * partition; the others are freed.
  *
- * A job of one partition has no struct job_partitions, and costs nothing of this.
+ * A job with one partition has no struct job_partitions.
  */
 #pragma once
 
@@ -24,7 +24,8 @@ struct part_request {
     struct job *job;
     struct part *part;
     struct order_link queued; /* in its queue */
-    struct request want;      /* the job itself has these while this partition is selected: */
+    /* While this partition is selected, the job itself has this value and the next two. */
+    struct request want;
     uint32_t priority;
     int64_t limit_sec;
     bool judged, never; /* control: feasibility was checked; the job can never run there */
@@ -35,38 +36,39 @@ struct job_partitions {
     struct part_request of[];
 };
 
-/* For a pending job that is in no queue. With one partition it is an ordinary job of that
- * partition. job_read_spec() then reads what follows from the specification. */
+/* Sets the partitions of a pending job that is in no queue. With one partition it becomes an
+ * ordinary job. The caller then sets the request by job_read_spec(). */
 void job_partitions_set(struct job *j, struct part *const *parts, size_t count);
-/* Sets the partitions of a list of names, each once; unknown names are left out. False: no name is
+/* Sets the partitions of a list of names, each once; unknown names are ignored. False: no name is
  * known. */
 bool job_partitions_resolve(const struct cluster *c, struct job *j, const char *names);
 /* Takes the job out of all queues; it keeps the selected partition. */
 void job_partitions_end(struct job *j);
-/* The same, and the job is in no partition: for a job that has ended without a start. */
+/* Takes a job that ended without a start out of all queues and all partitions. */
 void job_partitions_end_unstarted(struct job *j);
 void job_partitions_free(struct job *j);
 
-/* The partition is removed. False: it is the last one of the job, which keeps it. */
+/* Removes the partition from the job. False: it is the job's last partition, and the job keeps
+ * it. */
 bool job_partitions_drop(struct job *j, const struct part *p);
 
 /* Selects a partition by its index; does nothing for a job of one partition. */
 void job_partitions_select(struct job *j, uint32_t at);
-/* The same by the partition; false: the job is not in it. */
+/* Selects a partition by pointer; false: the job is not in it. */
 bool job_partitions_select_part(struct job *j, const struct part *p);
 void job_partitions_select_first(struct job *j);
 
-/* The job with the values that it has in this partition: the job itself, or 'room', which borrows
- * all that the job points to and is valid as long as the job does not change. NULL: the job is not
- * in it. */
+/* Returns the job with the values for this partition: the job itself, or 'room', which borrows
+ * everything from the job and is valid until the job changes. NULL: the job is not in the
+ * partition. */
 const struct job *job_partitions_view(const struct job *j, const struct part *p,
                                       struct job_copy *room);
 /* The link of the job in the queue of the selected partition. */
 const struct order_link *job_partitions_link(const struct job *j);
 
-/* The job of a link in a partition's queue. */
+/* Returns the job of a link in a partition's queue. */
 struct job *job_partitions_job_of(struct order_link *link);
-/* The request of a link; NULL: the job has one partition. */
+/* Returns the request of a link; NULL: the job has one partition. */
 struct part_request *job_partitions_request_of(struct order_link *link);
 
 /* The number of partitions, for a loop over job_partitions_select(). */
@@ -79,10 +81,10 @@ void job_partitions_unqueue(struct job *j);         /* from all queues */
 /* The key with which job_partitions_queue() puts the job into the queue of the selected partition.
  */
 int64_t job_partitions_queue_key(const struct job *j);
-/* Whether the keys of all links agree with the priorities. A job that asks for a reservation is
- * before all others. */
+/* Whether the keys of all links agree with the priorities. Jobs with a reservation precede all
+ * others. */
 bool job_partitions_keys_hold(const struct job *j);
-/* Moves the job to the place of its priority in each queue that it is in. */
+/* Moves the job to the place of its priority in each of its queues. */
 void job_partitions_move(struct job *j);
 /* Puts the job into the queue of the selected partition. */
 void job_partitions_queue(struct job *j);

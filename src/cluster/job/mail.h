@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a job's owner wants to be told of. */
+/* The events of a job about which its owner gets mail. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +13,8 @@ enum { /* --mail-type */
        JOB_MAIL_LIMIT_90 = 32,
        JOB_MAIL_LIMIT_80 = 64,
        JOB_MAIL_LIMIT_50 = 128,
-       JOB_MAIL_TASKS = 256,     /* of each element of an array; else of the array as a whole */
-       JOB_MAIL_STAGE_OUT = 512, /* of a burst buffer, and that is torn down */
+       JOB_MAIL_TASKS = 256, /* for each element of an array; without it for the array as a whole */
+       JOB_MAIL_STAGE_OUT = 512,       /* the burst buffer is staged out and torn down */
        JOB_MAIL_INVALID_DEPEND = 1024, /* its dependency can never be met */
        JOB_MAIL_SHARES = JOB_MAIL_LIMIT_90 | JOB_MAIL_LIMIT_80 | JOB_MAIL_LIMIT_50,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a running job's srun and salloc are told (scontrol notify): the last messages, and the calls
- * of those that listen. In memory only: who does not listen within the life of the controller is
- * not told. Numbers rise, also over restarts, so that nobody hears a message twice.
+ * Messages to the srun and salloc of a running job (scontrol notify): the last messages, and the
+ * calls of the listeners. In memory only: a message is lost if nobody fetches it before the
+ * controller ends. Numbers rise, also across restarts, so that no listener gets a message twice.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "base/vec.h"
 
-#define NOTICES_MAX 8              /* kept of a job; older ones go */
+#define NOTICES_MAX 8              /* number kept for each job; older notices are dropped */
 #define NOTICE_OF_JOB UINT32_C(~0) /* in place of a step's number */
 
 struct notice {
@@ -21,9 +21,9 @@ struct notice {
 };
 
 struct notice_wait {
-    uint64_t call, seen; /* it has heard up to this number */
-    uint32_t step_id;    /* whose srun it is; NOTICE_OF_JOB: of none */
-    bool of_job;         /* it hears what is for the job */
+    uint64_t call, seen; /* number of the last message that it got */
+    uint32_t step_id;    /* the step of the listening srun; NOTICE_OF_JOB: not the srun of a step */
+    bool of_job;         /* it gets the messages to the job */
 };
 
 struct notice_board {
@@ -32,7 +32,7 @@ struct notice_board {
 };
 
 void notice_add(struct notice_board *b, uint64_t number, uint32_t step_id, const char *text);
-/* What it is to be told next; NULL: nothing. */
+/* Returns the next message for the listener; NULL: none. */
 const struct notice *notice_next(const struct notice_board *b, const struct notice_wait *w);
 void notice_drop_wait(struct notice_board *b, uint64_t call); /* b may be NULL */
 void notice_board_free(struct notice_board *b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Within this room: the units of a job's share of a node, which a suspended job has not. */
+/* Internal to this subdirectory: takes and returns the units of a node for a suspended job. */
 #pragma once
 
 struct alloc_node;

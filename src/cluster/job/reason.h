@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Why a job waits, or why it has ended. The words are Slurm's; they are stored and printed, and
- * nothing here compares them. */
+/* The reason why a job is pending, or why it has ended. The words are Slurm's; they are stored and
+ * printed, and never compared. */
 #pragma once
 
 enum reason {
@@ -8,7 +8,7 @@ enum reason {
 #define REASON(id, word) REASON_##id,
 #define WAITS(id, word, rule, kinds, sentence) REASON_##id,
 #include "cluster/job/reason.def"
-    REASON_NEWER, /* of a record of a newer version: a word that this one does not know */
+    REASON_NEWER, /* a word of a newer version's record that this version does not know */
 };
 
 const char *reason_word(enum reason r);    /* static; NULL for REASON_NONE and REASON_NEWER */

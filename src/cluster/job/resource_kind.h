@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the books do with each kind of resource: the rows of resource_kind.def, in their order. */
+/* Bookkeeping functions of each kind of resource: the rows of resource_kind.def, in their order. */
 #pragma once
 
 #include <stddef.h>
@@ -15,24 +15,25 @@ struct resv;
 
 enum resource_scope { RESOURCE_NODE, RESOURCE_SUBTREE, RESOURCE_CLUSTER };
 
-/* The books of a kind, in the file of the kind. NULL: the kind needs no such function. */
+/* The functions of a kind, defined in its file. NULL: the kind does not need the function. */
 struct resource_ops {
-    /* Whether the cluster ever has what the job requests; and what all components of the set of
-     * 'any' request together. */
+    /* Whether the cluster can ever satisfy the job's request, or the joint request of all
+     * components of the set of 'any'. */
     int (*possible)(const struct cluster *c, const struct job *j, struct err *err);
     int (*set_possible)(const struct cluster *c, const struct job *any, struct err *err);
-    /* The job begins, or ends; also around a change of what a running job requests. */
+    /* The job begins or ends; also called around a change of a running job's request. */
     void (*take)(struct cluster *c, struct job *j);
     void (*give_back)(struct cluster *c, struct job *j);
-    /* What the running job holds counts as used of the reservation (by: 1), or not (-1). */
+    /* Adds (by: 1) or removes (-1) the running job's holdings from the used amounts of the
+     * reservation. */
     void (*use_reserved)(const struct cluster *c, struct resv *r, const struct job *j, int by);
-    /* The running job has got the node (by: 1), or lost it (-1). */
+    /* The running job got the node (by: 1) or lost it (-1). */
     void (*follow_node)(struct cluster *c, struct job *j, uint32_t node, int by);
-    /* The amounts in use are the sum over all jobs: 0, or -ERR_INTERNAL. */
+    /* Checks that the amounts in use are the sums over all jobs: 0, or -ERR_INTERNAL. */
     int (*check)(const struct cluster *c, struct err *err);
-    /* Into the record of a job: what a restart could not tell from the request and the nodes. From
-     * the record, before the job has its state and its nodes. And, when it has them, whether the
-     * job holds something else than the record says. */
+    /* pack: adds to the job's record what a restart cannot derive from the request and the nodes.
+     * restore: reads it before the job has its state and its nodes. differs: whether the restored
+     * job, with its nodes, holds something else than the record says. */
     void (*pack)(const struct cluster *c, const struct job *j, Pb__JobLive *m, struct arena *arena);
     void (*restore)(const struct cluster *c, struct job *j, const Pb__JobLive *m);
     bool (*differs)(const struct cluster *c, const struct job *j, const Pb__JobLive *m);
@@ -41,10 +42,10 @@ struct resource_ops {
 #define RESOURCE(id, scope, noun, ...) extern const struct resource_ops resource_##noun;
 #include "cluster/resource/resource_kind.def"
 
-/* The functions of all kinds: 0, or the code of the first one that fails. */
+/* Call the functions of all kinds; return 0, or the first error. */
 int resource_possible(const struct cluster *c, const struct job *j, struct err *err);
 int resource_set_possible(const struct cluster *c, const struct job *any, struct err *err);
-/* In its reservation, too. */
+/* Also updates the reservation of the job. */
 void resource_take(struct cluster *c, struct job *j);
 void resource_give_back(struct cluster *c, struct job *j);
 void resource_use_reserved(const struct cluster *c, struct resv *r, const struct job *j, int by);

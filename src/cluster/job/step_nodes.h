@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The nodes of a step, each once, in order: the layout of a step of several parts has a node as
- * often as parts of the step are on it.
+ * The nodes of a step, each once, in order. The layout of a step with several parts lists a node
+ * once for each part on the node.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct step_nodes {
     struct hostlist *names;
-    VEC(uint32_t) tasks, cpus; /* of all parts, by the number of the node in 'names' */
+    VEC(uint32_t) tasks, cpus; /* summed over the parts, by the index of the node in 'names' */
 };
 
 void step_nodes_init(struct step_nodes *s, Pb__StepNode *const *layout, size_t count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A change of a job's state. job_set_state() and job_announce() emit one for each change, after the
- * change, to the observer of the cluster (control/life/transition.h has the table of its
- * subscribers). The observer may cause further transitions, of the same job, too.
+ * A change of a job's state. job_set_state() and job_announce() emit one transition after each
+ * change to the observer of the cluster; the table of its subscribers is in
+ * control/life/transition.h. The observer may cause further transitions, also of the same job.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ enum transition_cause {
 #undef CAUSE
 };
 
-/* Bits: a subscriber names those that it wants. */
+/* Bits, so that a subscriber can name the kinds that it wants. */
 enum transition_kind {
 #define KIND(id, bit) TRANSITION_##id = 1 << (bit),
 #include "cluster/job/transition.def"
@@ -34,13 +34,13 @@ struct transition {
     enum _Pb__JobState from, to;
     enum transition_kind kind;
     enum transition_cause cause;
-    const char *detail; /* for people; valid during the call; NULL: none */
-    int64_t at_ms;      /* wall; by control/life/transition.c, 0 before it */
+    const char *detail; /* for messages; valid during the call; NULL: none */
+    int64_t at_ms;      /* wall clock; set by control/life/transition.c, 0 before */
 };
 
 typedef void transition_fn(void *ctx, const struct transition *t);
 
-struct transition_observer { /* in struct cluster; without a function nobody observes */
+struct transition_observer { /* in struct cluster; fn NULL: there is no observer */
     transition_fn *fn;
     void *ctx;
 };

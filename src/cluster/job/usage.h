@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What processes used: several parts (nodes of a step, steps of a job) as one. */
+/* Resource usage of processes: merges parts (nodes of a step, steps of a job). */
 #pragma once
 
 #include <stdbool.h>
@@ -8,9 +8,10 @@
 #include "base/str.h"
 #include "proto/common.pb-c.h"
 
-/* Adds a part: sums add up, high-water marks compare. 'node': who says it, for its marks that name
- * none; NULL: not known. New memory is the arena's; texts of 'more' are borrowed. */
+/* Merges a part: sums are added, high-water marks compared. 'node': the reporting node, for marks
+ * that name none; NULL: unknown. New memory is in the arena; texts of 'more' are borrowed. */
 void usage_merge(Pb__Usage *into, const Pb__Usage *more, const char *node, struct arena *arena);
 
-/* The same on packed bytes (empty: nothing so far); without 'marks' the tasks' are left out. */
+/* Like usage_merge(), on packed bytes (empty: no usage yet); without 'marks' the marks of tasks are
+ * left out. */
 void usage_merge_packed(struct str *packed, const Pb__Usage *more, const char *node, bool marks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Partitions: a row of the configuration, and what scontrol changed of it. */
+/* Partitions: a row of the configuration, and the changes that scontrol made to it. */
 #pragma once
 
 #include "base/arena.h"
@@ -13,25 +13,25 @@
 struct cluster;
 
 struct part {
-    const struct conf_part *row; /* as configured; of one that scontrol created: &own */
+    const struct conf_part *row; /* as configured; &own if scontrol created the partition */
     struct conf_part own;
     char *own_name;        /* NULL: a line of slurm.conf defines it */
-    struct conf_part conf; /* as it is now: the row, and over it what scontrol changed */
+    struct conf_part conf; /* the effective configuration: the row with the changes of scontrol */
     struct bitset *nodes;
     struct order queue;   /* pending and eligible jobs, by priority */
     struct str changes;   /* packed PartRecord of the fields that scontrol changed; may be empty */
-    struct arena strings; /* their texts */
-    struct str newer;     /* of its record, what only a newer version knows: packed PartChange */
-    uint32_t at;          /* its place in cluster.parts */
-    uint32_t running;     /* its jobs that run or are suspended */
-    uint32_t most_cpus;   /* of one of its nodes; 0: to be counted */
-    uint32_t *used_cpus;  /* by node, of its jobs; NULL without MaxCPUsPerNode */
+    struct arena strings; /* the texts of 'conf' that scontrol changed */
+    struct str newer;     /* stored fields that only a newer version knows: packed PartChange */
+    uint32_t at;          /* its index in cluster.parts */
+    uint32_t running;     /* number of its jobs that run or are suspended */
+    uint32_t most_cpus;   /* CPUs of its largest node; 0: not computed yet */
+    uint32_t *used_cpus;  /* by node, CPUs that its jobs use; NULL without MaxCPUsPerNode */
 };
 
-/* The CPUs of its largest node; 0: it has no nodes. Cached until the CPUs of a node or the list of
- * nodes change. */
+/* Returns the CPUs of its largest node; 0: the partition has no nodes. The number is cached until
+ * the CPUs of a node or the list of nodes change. */
 uint32_t part_most_cpus(const struct cluster *c, struct part *p);
 void part_pack(const struct cluster *c, const struct part *p, struct str *out); /* for listings */
 
-/* What a row of slurm.conf says; the texts are borrowed from it, or in the arena. */
+/* Describes a row of slurm.conf. The texts are borrowed from the row, or are in the arena. */
 void part_describe(const struct conf_part *row, struct arena *arena, Pb__PartRecord *m);

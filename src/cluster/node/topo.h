@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The network as choices of nodes need it: every node is on one leaf (a leaf switch, a block, a
- * ring or a torus), and leaves are numbered so that each switch has those from one number to
- * another below it. A node that the configuration connects to nothing is a leaf and a fabric of its
- * own.
+ * The network for the selection of nodes: every node is on one leaf (a leaf switch, a block, a ring
+ * or a torus). Leaves are numbered so that the leaves below each switch form one range. A node that
+ * the configuration does not connect is a leaf and a fabric of its own.
  */
 #pragma once
 
@@ -15,11 +14,12 @@
 #include "conf/conf.h"
 
 struct topo_switch {
-    uint32_t from;       /* index into net->switches; CONF_NO_SWITCH: a block of blocks, all
-                            of them, or a node that is alone */
+    /* index into net->switches; CONF_NO_SWITCH: a block of blocks, all of them, or a single
+     * unconnected node */
+    uint32_t from;
     uint32_t level;      /* 0: a leaf */
-    uint32_t first, end; /* its leaves */
-    bool root;           /* it is below no other: jobs reach no farther */
+    uint32_t first, end; /* range of its leaves */
+    bool root;           /* a switch without a parent; no job can span two roots */
 };
 
 struct topo_torus {
@@ -30,11 +30,12 @@ struct topo_torus {
 struct topo {
     const struct conf_network *net;
     uint32_t leaves;
-    uint32_t *leaf;          /* by node */
-    uint32_t *nodes, *first; /* nodes by leaf: those of leaf i from nodes[first[i]] to first[i+1],
-                                of a ring or torus in its order */
-    VEC(struct topo_switch) switches; /* by rising level, then as in the file */
-    VEC(struct topo_torus) toruses;   /* as in the file */
+    uint32_t *leaf; /* by node */
+    /* nodes by leaf: the nodes of leaf i are nodes[first[i]] to nodes[first[i+1]-1]; ring and torus
+     * nodes are in network order */
+    uint32_t *nodes, *first;
+    VEC(struct topo_switch) switches; /* by rising level, then in the order of the file */
+    VEC(struct topo_torus) toruses;   /* in the order of the file */
     uint32_t roots;
 };
 

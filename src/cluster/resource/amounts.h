@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What nodes have as numbers, of which each job takes a part: a member for each row NODE_AMOUNT of
- * resource_kind.def. The rows become straight code here, and nothing else of the cluster or the
- * planner needs to know which ones there are: it adds, subtracts and compares all of them at once.
+ * Node resources that are numbers, of which each job takes a part: one member for each row
+ * NODE_AMOUNT of resource_kind.def. The rows expand to straight code here. The rest of the cluster
+ * and the planner adds, subtracts and compares all members at once and does not name them.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct amounts {
 #include "cluster/resource/resource_kind.def"
 };
 
-/* MiB: more than any node has; sums over half a million nodes do not overflow */
+/* MiB. More than any node has; sums over half a million nodes do not overflow. */
 #define AMOUNT_MAX (INT64_C(1) << 44)
 
 static inline int64_t amounts_bound(uint64_t amount)
@@ -34,7 +34,7 @@ static inline void amounts_subtract(struct amounts *from, const struct amounts *
 #include "cluster/resource/resource_kind.def"
 }
 
-/* So many times each, AMOUNT_MAX at most. */
+/* Multiplies each amount; the products are at most AMOUNT_MAX. */
 static inline struct amounts amounts_times(const struct amounts *a, uint32_t count)
 {
     struct amounts product;
@@ -45,7 +45,7 @@ static inline struct amounts amounts_times(const struct amounts *a, uint32_t cou
     return product;
 }
 
-/* Each becomes the larger one of the two. */
+/* Sets each amount to the larger one of the two. */
 static inline void amounts_raise(struct amounts *to, const struct amounts *least)
 {
 #define NODE_AMOUNT(id, word, scarce, sentence, noun, member, ...)                                 \
@@ -53,7 +53,7 @@ static inline void amounts_raise(struct amounts *to, const struct amounts *least
 #include "cluster/resource/resource_kind.def"
 }
 
-/* Each becomes the smaller one of the two. */
+/* Sets each amount to the smaller one of the two. */
 static inline void amounts_limit(struct amounts *to, const struct amounts *most)
 {
 #define NODE_AMOUNT(id, word, scarce, sentence, noun, member, ...)                                 \
@@ -61,7 +61,7 @@ static inline void amounts_limit(struct amounts *to, const struct amounts *most)
 #include "cluster/resource/resource_kind.def"
 }
 
-/* Whether 'a' has no more of any than 'b'. */
+/* Whether no amount of 'a' exceeds the amount of 'b'. */
 static inline bool amounts_are_within(const struct amounts *a, const struct amounts *b)
 {
     bool within = true;

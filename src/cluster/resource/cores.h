@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which units of a node a job gets: of as few sockets as do, of the fullest one that has enough, so
- * that large gaps stay; or of all sockets in turn. Near the devices that it gets, too.
+ * The choice of the units (cores or CPUs) of a node for a job: from as few sockets as possible, and
+ * from the fullest socket with enough free units, so that large gaps remain; or from all sockets in
+ * turn. Units near the job's devices are preferred.
  */
 #pragma once
 
@@ -16,49 +17,50 @@ struct part;
 
 struct cores_want {
     uint32_t units;
-    uint32_t per_socket;         /* at most; 0: any number */
-    uint32_t beyond;             /* of the units, those that per_socket says nothing of */
-    const uint32_t *socket_left; /* at most, by socket; NULL: any number */
-    bool cyclic;                 /* of all sockets in turn */
-    const struct bitset *near;   /* better ones; NULL: none */
-    const struct bitset *only;   /* no others; NULL: any */
-    uint32_t together;           /* units that are given together, as the CPUs of a core; 0: each */
+    uint32_t per_socket;         /* maximum per socket; 0: any number */
+    uint32_t beyond;             /* part of 'units' to which per_socket does not apply */
+    const uint32_t *socket_left; /* maximum by socket; NULL: any number */
+    bool cyclic;                 /* from all sockets in turn */
+    const struct bitset *near;   /* preferred units; NULL: none */
+    const struct bitset *only;   /* permitted units; NULL: all */
+    /* Units that are allocated together, such as the CPUs of a core; 0: each unit alone. */
+    uint32_t together;
 };
 
 uint32_t cores_socket(const struct node *n, size_t unit);
-/* Adds the units that are given together with those of the set. */
+/* Adds the units that are allocated together with units of the set. */
 void cores_add_together(const struct node *n, uint32_t together, struct bitset *units);
-size_t cores_count_sockets(const struct node *n); /* to the last that has units for jobs */
-/* Adds free units to 'out'; false, and nothing is added: there are not so many. */
+size_t cores_count_sockets(const struct node *n); /* up to the last socket with units for jobs */
+/* Adds free units to 'out'. False: too few units are free, and 'out' is unchanged. */
 bool cores_choose(const struct node *n, const struct cores_want *want, struct bitset *out);
 
-/* The same of these units, free ones or not. */
+/* Like cores_choose(), but takes the units from 'among', whether free or not. */
 bool cores_choose_among(const struct node *n, const struct cores_want *want,
                         const struct bitset *among, struct bitset *out);
 
-/* How many tasks of so many CPUs the free units hold, with at most so many on a socket; 'used': of
- * a unit's CPUs, those that tasks use. */
+/* Describes tasks for cores_tasks(), which returns how many of them fit on the free units of a
+ * node. 'cpus': CPUs of a task; 'used': CPUs of each unit that tasks use. */
 struct cores_pack {
     uint32_t per_socket, used, cpus;
-    uint32_t per_unit;           /* tasks of a unit at most; 0: any number */
-    const uint32_t *socket_left; /* as above */
-    uint32_t together;           /* units that count as one here; 0: each */
-    const struct bitset *busy;   /* which are in use; NULL: those of the node */
+    uint32_t per_unit;           /* maximum number of tasks on a unit; 0: any number */
+    const uint32_t *socket_left; /* maximum units by socket; NULL: any number */
+    uint32_t together;           /* units that count as one; 0: each unit alone */
+    const struct bitset *busy;   /* units in use; NULL: the node's present state */
 };
 uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack);
 
-/* MaxCPUsPerSocket (cores_part.c). By socket: units that jobs of the partition may take besides
- * those that they have; NULL: any number. The caller frees. */
+/* MaxCPUsPerSocket (cores_part.c). Returns by socket the number of units that jobs of the partition
+ * may take in addition to their present ones; NULL: any number. The caller frees the array. */
 uint32_t *cores_part_left(const struct cluster *c, const struct part *p, const struct node *n);
-/* Units beside the busy ones that may be taken then, at most 'per_socket' of a socket (0: any
- * number). Units that are given together count when all of them are free. 'busy' NULL: the busy
- * ones of the node. */
+/* Returns the number of units that are not busy and may be taken, at most 'per_socket' of a socket
+ * (0: any number) and 'socket_left'. Units that are allocated together count only if all of them
+ * are free. 'busy' NULL: the busy units of the node. */
 uint32_t cores_room(const struct node *n, const struct bitset *busy, uint32_t per_socket,
                     const uint32_t *socket_left, uint32_t together);
-/* Whether these units may be the job's again, with those that the partition's other jobs have now.
- * Alone it may have what it had. */
+/* Whether the job may get these units back, given the units that other jobs of the partition hold
+ * now. A job without such neighbours may always get its units back. */
 bool cores_part_may(const struct cluster *c, const struct part *p, const struct node *n,
                     const struct bitset *units);
 
-/* The units of the cores of a list, "0-3,8". */
+/* Adds the units of the cores of a list, "0-3,8", to 'out'. */
 void cores_of_list(const struct node *n, const char *list, struct bitset *out);

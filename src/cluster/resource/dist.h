@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How tasks are dealt to nodes, and CPUs to tasks: --distribution,
+ * The distribution of tasks to nodes and of CPUs to tasks: --distribution,
  *
  *   {*|block|cyclic|arbitrary|plane[=SIZE]}[:SOCKETS[:CORES]][,{pack|nopack}]
  *
- * SOCKETS and CORES being *, block, cyclic or fcyclic. Pure.
+ * SOCKETS and CORES are *, block, cyclic or fcyclic. Pure functions.
  */
 #pragma once
 
@@ -19,31 +19,33 @@
 
 enum dist_nodes { DIST_NODES_ANY, DIST_NODES_BLOCK, DIST_NODES_CYCLIC, DIST_PLANE, DIST_ARBITRARY };
 
-/* Over sockets or cores: each task begins at the next one; each uses up what the last one has left;
- * each CPU of a task is of the next one. ANY: not said. */
+/* The order over sockets or cores. CYCLIC: each task begins at the next one. BLOCK: each task fills
+ * up the one of the task before. FCYCLIC: each CPU of a task is on the next one. ANY: not
+ * specified. */
 enum dist_order { DIST_ANY, DIST_CYCLIC, DIST_BLOCK, DIST_FCYCLIC };
 
 enum dist_pack { DIST_PACK_ANY, DIST_PACK, DIST_NOPACK };
 
 struct dist {
     enum dist_nodes nodes;
-    uint32_t plane; /* tasks; 0: its size is to be found elsewhere */
+    uint32_t plane; /* tasks; 0: the size is specified elsewhere */
     enum dist_order sockets, cores;
     enum dist_pack pack;
 };
 
-/* NULL and "" say nothing. -ERR_PARSE, 'out' untouched: a word is unknown, or there are too many.
- */
+/* NULL and "" specify nothing. -ERR_PARSE: a word is unknown, or there are too many words; 'out' is
+ * unchanged. */
 int dist_parse(const char *text, struct dist *out);
-/* Lower case, without what was not said at the end; "block" for what is not said before that. */
+/* Writes lower case words. Unspecified parts at the end are left out; other unspecified parts are
+ * "block". */
 void dist_format(const struct dist *d, struct str *out);
-/* Whether one node is filled before the next, where that is the cluster's default or is not. */
+/* Whether tasks fill one node before the next. 'otherwise' is the cluster's default. */
 bool dist_is_packed(const struct dist *d, bool otherwise);
-/* Tasks that a node gets in a round: of a plane as many as it has, else one. */
+/* Returns the number of tasks that a node gets in a round: the size of a plane, otherwise 1. */
 uint32_t dist_round(const struct dist *d);
-/* Deals 'tasks' to n nodes, of which node i takes cap[i] at most; all of them together take no
- * fewer than 'tasks'. Each node with a capacity gets one task first. The others fill one node
- * before the next where tasks are packed; else the nodes get dist_round() of
- * them in turn, so that uneven nodes come out even. */
+/* Deals 'tasks' to n nodes. Node i takes at most cap[i] tasks; all nodes together take at least
+ * 'tasks'. First each node with a capacity gets one task. The other tasks fill one node before the
+ * next if tasks are packed. Otherwise the nodes get dist_round() tasks in turn, which balances
+ * uneven nodes. */
 void dist_deal_tasks(const struct dist *d, bool packed, uint32_t tasks, const uint32_t *cap,
                      size_t n, uint32_t *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --gres-flags=enforce-binding: a job's CPUs of a node are near its devices there, and each of its
- * devices has some of them near (gres.conf's Cores=).
+ * --gres-flags=enforce-binding: the CPUs that a job gets on a node are near its devices there, and
+ * each of the devices has some of these CPUs near it (Cores= of gres.conf).
  */
 #pragma once
 
@@ -17,14 +17,15 @@ struct node;
 struct gres_bind {
     const struct gres_amount *amounts;
     size_t count;
-    struct cores_want want; /* of the node, that go with them; 'only' and 'near' are set here */
+    /* Units of the node to choose with the devices; gres_bind sets 'only' and 'near'. */
+    struct cores_want want;
 };
 
-/* Whether the node has such units and devices; 'idle': were nothing in use. */
+/* Whether the node has such units and devices free; 'idle': assume that nothing is in use. */
 bool gres_bind_fits(const struct node *n, const struct gres_bind *b, bool idle);
 
-/* Which they are now: adds units to 'out', and puts the devices of each amount into 'devices',
- * where nothing is for those that lie nowhere. False, and nothing is touched: there are none. The
- * caller frees the sets. */
+/* Chooses free units and devices: adds the units to 'out' and puts the devices of each amount into
+ * 'devices' (NULL for devices without a location). False: no choice fits, and nothing is changed.
+ * The caller frees the sets. */
 bool gres_bind_choose(const struct node *n, const struct gres_bind *b, struct bitset *out,
                       struct bitset **devices);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Links= of gres.conf: devices with many connections to each other are given together. The sum of
- * the connections of all pairs is what a choice is worth.
+ * Links= of gres.conf: devices with many connections to each other are allocated together. The
+ * value of a choice is the sum of the connections of all pairs.
  */
 #pragma once
 
@@ -10,11 +10,11 @@
 struct bitset;
 struct conf_gres;
 
-/* Connections between two devices of the kind; 0: none, or none are known. */
+/* Returns the number of connections between two devices of the kind; 0: none, or unknown. */
 unsigned gres_link_count(const struct conf_gres *g, size_t a, size_t b);
-/* Adds 'count' of the devices 'among', which has at least 'count' and none of 'devices': those with
- * the most connections to each other and to what is in 'devices', and of such choices the lowest
- * numbers. Of very many devices they are chosen one after the other. 'g' NULL: no connections are
- * known. */
+/* Adds 'count' devices from 'among' to 'devices': the devices with the most connections to each
+ * other and to the devices already in the set; ties go to the lowest numbers. 'among' must have at
+ * least 'count' devices and none of 'devices'. If 'among' is large, devices are chosen one by one.
+ * 'g' NULL: connections are unknown. */
 void gres_link_choose(const struct conf_gres *g, const struct bitset *among, size_t count,
                       struct bitset *devices);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Units of nodes that several jobs have (OverSubscribe=YES and FORCE). Part of the cluster. */
+/* Units of nodes that several jobs share (OverSubscribe=YES and FORCE). Part of the cluster. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,20 +12,20 @@ struct node;
 struct part;
 struct unit_use;
 
-/* Whether the job may have a unit that others have, besides them. */
+/* Whether the job may share a unit with the jobs that use it now. */
 bool share_may(const struct unit_use *u, const struct job *j);
-/* The partition because of which the job may not have the unit, which as many jobs have as its
- * OverSubscribe allows; NULL: that is not why. */
+/* Returns the partition whose OverSubscribe limit keeps the job from the unit; NULL: the limit is
+ * not the reason. */
 const struct part *share_find_limit(const struct unit_use *u, const struct job *j);
-/* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well: of those that
- * 'most' jobs have, or fewer. */
+/* Returns the number of units in use that the job may share, among the units with at most 'most'
+ * jobs. 'use' NULL: no units are shared. */
 uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j, uint32_t most);
-/* Units that the job would share if the partitions allowed more jobs on a unit. */
+/* Returns the number of units that the job could share if the OverSubscribe limits were higher. */
 uint32_t share_full(uint32_t units, const struct unit_use *use, const struct job *j);
-/* Adds 'units' of those to 'set', those that the fewest jobs have first. */
+/* Adds 'units' units that the job may share to 'set', units with the fewest jobs first. */
 void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set);
-/* The use of a node's units if the job had 'units' of them as well, free ones first: a copy of
- * 'use'. 'use' NULL: nobody shares there yet. 'all': units of the node. The caller frees. */
+/* Returns a copy of 'use' as if the job had 'units' more units, free units first. 'use' NULL: no
+ * units are shared yet. 'all': number of units of the node. The caller frees it. */
 struct unit_use *share_suppose(const struct unit_use *use, uint32_t all, uint32_t free_units,
                                const struct job *j, uint32_t units);
 void share_occupy(struct node *n, const struct job *j, const struct bitset *units);
