@@ -118,7 +118,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
     reply.job_id = id;
     c->env->reply(c->env->ctx, call, &reply.base);
     send_launch(c, id);
-    /* After the reply: the promise is about the turn, not about the order within it. */
+    /* After the reply: the guarantee is about the turn, not about the order within it. */
     c->env->put(c->env->ctx, RECORD_JOB, id, NULL, "job", 3);
 }
 
@@ -237,7 +237,7 @@ uint64_t control_epoch(const struct control *c)
     return 7;
 }
 
-/* No nodes but those of the file. */
+/* There are no nodes except those in the file. */
 struct node_dynamic_plan *control_node_dynamic_begin(const struct control *c)
 {
     return NULL;
@@ -303,7 +303,7 @@ void control_shutdown_nodes(struct control *c)
     c->env->send(c->env->ctx, "n1", &orders);
 }
 
-/* As many jobs as the id of the first filter says, each with half a KiB of name. */
+/* Returns as many jobs as the id in the first filter says, each with a name of 512 bytes. */
 bool control_list_jobs(struct control *c, const struct caller *who, const Pb__JobFilter *f,
                        uint64_t *cursor, size_t budget, struct str *out)
 {

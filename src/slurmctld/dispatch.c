@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which function answers which RPC. Rights by the table were checked in rpc/, rights by record are
- * checked in control/. */
+/* Dispatches each RPC to its handler. rpc/ has checked permissions by the table; control/ checks
+ * permissions by record. */
 #define LOG_ROOM "slurmctld"
 #define ANNOUNCE_SEC_MAX (INT64_C(365) * 86400)
-#define ABORT_MS 50 /* for the answer to leave */
+#define ABORT_MS 50 /* time for the reply to leave */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void on_node_update(struct ctld *c, const struct rpc_request *r, const st
         control_node_update(c->control, r->call, who, m);
 }
 
-/* For a request of so many bytes; what waits for the next commit needs room, too. */
+/* For a request of that many bytes; changes that wait for the next commit need space, too. */
 static void tell_low(struct ctld *c, size_t payload)
 {
     bool low = store_low(c->store, store_batch_bytes(c->batch) + payload);
@@ -92,13 +92,13 @@ TO_LISTING(prio, Pb__PrioFilter)
 TO_LISTING(resvs, Pb__ResvFilter)
 TO_LISTING(triggers, Pb__TriggerFilter)
 
-/* Answered in a few bytes. */
+/* Replies briefly if the data has not changed since the caller's last request. */
 static bool is_unchanged(struct ctld *c, const struct rpc_request *r, bool asks, int64_t since)
 {
     bool same = asks && control_unchanged_since(c->control, since);
     if (same && c->watch)
         ctld_reply_error(c, r->call, -ERR_NO_CHANGE, err_text(ERR_NO_CHANGE));
-    else if (same) /* it has been told all there is to tell */
+    else if (same) /* the caller has all data already */
         rpc_reply_error(c->server, r->call, -ERR_NO_CHANGE, err_text(ERR_NO_CHANGE));
     return same;
 }
@@ -110,7 +110,7 @@ static void on_job_list(struct ctld *c, const struct rpc_request *r, const struc
         on_list_jobs(c, r, who);
 }
 
-/* PrivateData: there is nothing of it that the caller may see. */
+/* PrivateData: whether the caller may see none of the data. */
 static bool is_hidden(struct ctld *c, const struct rpc_request *r, const struct caller *who,
                       const char *what)
 {
@@ -150,7 +150,7 @@ static void on_beat(struct ctld *c, const struct rpc_request *r, const struct ca
 {
     Pb__Empty reply = PB__EMPTY__INIT;
     control_backup_heard(c->control, ((const Pb__CtldBeat *)r->body)->name);
-    rpc_reply(c->server, r->call, &reply.base); /* it is for nobody to act on */
+    rpc_reply(c->server, r->call, &reply.base); /* no caller acts on the reply */
 }
 
 static void on_takeover(struct ctld *c, const struct rpc_request *r, const struct caller *who)
@@ -158,7 +158,7 @@ static void on_takeover(struct ctld *c, const struct rpc_request *r, const struc
     const Pb__CtldTakeover *ask = (const Pb__CtldTakeover *)r->body;
     Pb__Empty reply = PB__EMPTY__INIT;
     if (str_case_eq(ask->successor, c->name)) {
-        ctld_reply(c, r->call, &reply.base); /* it leads already */
+        ctld_reply(c, r->call, &reply.base); /* it already leads */
         return;
     }
     _cleanup_free_ char *text =
@@ -177,7 +177,7 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     if (c->debug_given)
         shown.slurmctld_debug = c->debug;
     shown.slurm_sched_log_level = control_get_sched_log(c->control);
-    /* what is in force: topology.yaml may say something else than slurm.conf */
+    /* the network in force: topology.yaml may differ from slurm.conf */
     const struct conf_topo_words *words = conf_topo_words(conf_default_network(&shown)->kind);
     shown.topology_plugin = words ? words->plugin : "topology/flat";
     _cleanup_str_ struct str flags = STR_INIT;
@@ -254,8 +254,8 @@ static void on_part_key(struct ctld *c, const struct rpc_request *r, const struc
     ctld_reply(c, r->call, &reply.base);
 }
 
-/* An order that a leader passes on is for controllers in standby. Here it has come to a leader:
- * SlurmctldHost has two names of one controller. Doing it again would pass it on again. */
+/* An order that a leader passes on is for controllers in standby. If it arrives at a leader,
+ * SlurmctldHost has two names for the same controller. Executing it would pass it on again. */
 static void ignore_passed_on(struct ctld *c, const struct rpc_request *r,
                              const ProtobufCMessage *reply)
 {
@@ -294,7 +294,7 @@ static void on_set_debug(struct ctld *c, const struct rpc_request *r, const stru
     c->debug = ask->level;
     log_info("detail of the log set to %u by uid %u (%s)", c->debug, who->uid, r->peer);
     files_open_log(c, control_conf(c->control), false);
-    rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
+    rpc_reply(c->server, r->call, &reply.base); /* it changes no stored state */
 }
 
 static void on_set_debug_flags(struct ctld *c, const struct rpc_request *r,
@@ -312,7 +312,7 @@ static void on_set_debug_flags(struct ctld *c, const struct rpc_request *r,
     _cleanup_str_ struct str text = STR_INIT;
     conf_debug_format(flags, &text);
     log_info("debug flags set to '%s' by uid %u (%s)", str_cstr(&text), who->uid, r->peer);
-    rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
+    rpc_reply(c->server, r->call, &reply.base); /* it changes no stored state */
 }
 
 static void on_set_sched_log(struct ctld *c, const struct rpc_request *r, const struct caller *who)
@@ -337,7 +337,7 @@ static void on_set_sched_log(struct ctld *c, const struct rpc_request *r, const 
     }
     control_set_sched_log(c->control, ask->level);
     log_info("scheduler logging set to %u by uid %u (%s)", ask->level, who->uid, r->peer);
-    rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
+    rpc_reply(c->server, r->call, &reply.base); /* it changes no stored state */
 }
 
 void dispatch_announced(struct ctld *c)
@@ -368,7 +368,7 @@ static void abort_controller(void *ctx)
     dump_abort();
 }
 
-/* Nothing is saved first: what was acknowledged is on disk. */
+/* Nothing is saved first: acknowledged changes are on disk already. */
 static void on_abort(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     Pb__Empty reply = PB__EMPTY__INIT;
@@ -447,8 +447,8 @@ static handler_fn *const handlers[] = {
     [RPC_TOKEN] = jwt_answer,
 };
 
-/* Whether the request cannot be served while nothing can be saved: its answer would wait with all
- * others for a commit that may not end for long. */
+/* Whether the request cannot be served while commits fail: its reply would wait for a commit
+ * without limit. */
 static bool needs_store(unsigned number)
 {
     switch (number) {
@@ -479,7 +479,8 @@ static void refuse_stuck(struct ctld *c, const struct rpc_request *r)
     rpc_reply_error(c->server, r->call, err.code, err.text);
 }
 
-/* The field that is too long; the message itself when it is so as a whole. NULL: nothing is. */
+/* Returns the name of the field that is too long, or of the message if it is too long as a whole;
+   NULL: none. */
 static const char *find_oversized(const ProtobufCMessage *m)
 {
     const ProtobufCFieldDescriptor *field =
@@ -489,7 +490,7 @@ static const char *find_oversized(const ProtobufCMessage *m)
     return protobuf_c_message_get_packed_size(m) > CTLD_REQUEST_MAX ? "the whole" : NULL;
 }
 
-/* The same of each component of a job set. */
+/* The same for each component of a job set. */
 static const char *find_oversized_component(Pb__JobSpec *const *components, size_t count)
 {
     const char *found = NULL;
@@ -515,8 +516,8 @@ static const char *find_oversized_in(const struct rpc_request *r)
     return find_oversized(r->body);
 }
 
-/* A question costs its length for each record, so that its length is bounded; so is what a job may
- * say of itself, which is kept in memory. The payload has bounds of its own. */
+/* The cost of a query is its length for each record, so its length is limited; so are the job's
+ * fields, which are kept in memory. The payload has separate limits. */
 static bool refuse_oversized(struct ctld *c, const struct rpc_request *r)
 {
     if (r->rpc->number == RPC_MINT || !r->body)

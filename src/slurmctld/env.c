@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The real world, as control/env.h asks for it. */
+/* Implements control/env.h for the real process. */
 #define LOG_ROOM "slurmctld"
 #include <ctype.h>
 #include <stdio.h>
@@ -70,8 +70,8 @@ static void on_reply_error(void *ctx, uint64_t call, int code, const char *text)
     ctld_reply_error(ctx, call, code, text);
 }
 
-/* An item for the session that the node has now; a later session of it is another: it registers
- * first, and control/ then says again what the node must know. */
+/* Queues an item for the present session of the node. A later session registers first, and
+ * control/ then repeats what the node must know. */
 static void to_node(struct ctld *c, const char *node, struct outbox_item *item)
 {
     item->session = nodes_session(c, node);
@@ -160,7 +160,7 @@ static const char *on_group_name(void *ctx, uint32_t gid)
     return names_group(((struct ctld *)ctx)->names, gid);
 }
 
-/* Out of the cluster key, so that no secret is kept with the state. */
+/* The key is derived from the cluster key, so that no secret is stored with the state. */
 static void on_part_key(void *ctx, const char *name, uint64_t number,
                         char key[CONTROL_PART_KEY_SIZE])
 {
@@ -182,7 +182,7 @@ static void on_log_sched(void *ctx, const char *text)
     log_write_sched(text);
 }
 
-/* Of the kernel's random number of this boot, the first half. */
+/* The first half of the kernel's random boot id. */
 static uint64_t read_boot(void)
 {
     _cleanup_str_ struct str text = STR_INIT;

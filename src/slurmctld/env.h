@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The real world, as control/env.h asks for it. */
+/* Implements control/env.h for the real process. */
 #pragma once
 
 #include "slurmctld/core/ctld.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * HTTP on the controller's port: probes, and metrics for monitoring systems. Anybody can ask, again
- * and again: the text of an endpoint is kept for a while, so that making them takes at most a
- * twentieth of the time.
+ * HTTP on the controller's port: probes, and metrics for monitoring systems. Requests are
+ * unauthenticated and unlimited, so the text of an endpoint is cached: making texts takes at most
+ * a twentieth of the time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "slurmctld/core/names.h"
 #include "slurmctld/http.h"
 
-#define FRESH_MS 1000   /* a text is kept for so long, */
-#define FRESH_FACTOR 20 /* and so many times as long as it took to make it */
+#define FRESH_MS 1000   /* minimum time that a text is cached */
+#define FRESH_FACTOR 20 /* a text is cached for this multiple of the time that it took to make */
 #define OPENMETRICS "application/openmetrics-text; version=1.0.0"
 
 static const struct {
@@ -52,7 +52,7 @@ static void refuse(struct rpc_http_answer *a, int status, const char *why)
     str_printf(&a->body, "%s\n", why);
 }
 
-/* Names of users are compared exactly, unlike words of options. */
+/* User names are compared exactly, unlike option words. */
 static bool list_has(const char *list, const char *name)
 {
     size_t len = strlen(name);
@@ -66,7 +66,7 @@ static bool list_has(const char *list, const char *name)
     return false;
 }
 
-/* The list of names and uids has the user; -1: his name is being looked up. */
+/* Whether the list of names and uids has the user; -1: the name is being looked up. */
 static int is_user_listed(struct ctld *c, const char *list, uint32_t uid)
 {
     char number[24];
@@ -81,7 +81,7 @@ static int is_user_listed(struct ctld *c, const char *list, uint32_t uid)
     return name && list_has(list, name);
 }
 
-/* Whether the caller may read metrics; else the answer says why not. */
+/* Whether the caller may read metrics; otherwise the answer explains why not. */
 static bool may_read(struct ctld *c, const struct rpc_http *request, struct rpc_http_answer *a)
 {
     const struct conf *conf = ctld_conf(c);
@@ -107,7 +107,7 @@ static bool may_read(struct ctld *c, const struct rpc_http *request, struct rpc_
     return listed > 0;
 }
 
-/* In standby: the first controller has them. */
+/* In standby: redirects to the first controller. */
 static void redirect(const struct ctld *c, const struct rpc_http *request,
                      struct rpc_http_answer *a)
 {

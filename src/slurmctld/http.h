@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Probes and metrics, to anybody. */
+/* Unauthenticated HTTP: probes and metrics. */
 #pragma once
 
 #include "slurmctld/core/ctld.h"

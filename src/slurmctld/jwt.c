@@ -31,7 +31,7 @@ void jwt_accept(struct ctld *c)
         rpc_server_accept_jwt(c->server, &rules);
 }
 
-/* Whose token the caller may have. */
+/* Determines the user of the token, if the caller may have it. */
 static int choose_user(const struct ctld *c, const struct rpc_request *r, const struct caller *who,
                        const char **user, struct err *err)
 {
@@ -42,10 +42,10 @@ static int choose_user(const struct ctld *c, const struct rpc_request *r, const 
         return err_set(err, -ERR_CONFIG,
                        "no tokens are created: set AuthAltTypes=auth/jwt in slurm.conf and restart "
                        "slurmctld");
-    if (r->by_jwt) /* it would outlive what it was created with */
+    if (r->by_jwt) /* the new token would outlive the caller's token */
         return err_set(err, -ERR_ACCESS,
                        "a JSON Web Token cannot create another token: unset SLURM_JWT");
-    if (!r->is_secret) /* who reads it could use it */
+    if (!r->is_secret) /* a token readable on the wire could be used by others */
         return err_set(
             err, -ERR_ACCESS,
             "the token would be sent in clear: run scontrol on the controller's host, or "
@@ -58,7 +58,7 @@ static int choose_user(const struct ctld *c, const struct rpc_request *r, const 
     if (!*user)
         return err_set(err, -ERR_ACCESS, "uid %u has no user name on the controller's host",
                        who->uid);
-    if (str_eq(*user, who->user_name)) /* known by its uid: names_ids() would ask, and wait */
+    if (str_eq(*user, who->user_name)) /* names_ids() would block for a lookup */
         return 0;
     if (!who->is_admin)
         return err_set(err, -ERR_ACCESS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Listings go out in slices, so that a long one neither holds the loop nor piles up in memory: the
- * next slice is made when the last one's bytes have gone.
+ * Listings are sent in slices, so that a long one neither blocks the loop nor fills memory: the
+ * next slice is made when the bytes of the last one have been sent.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 struct listing {
     uint64_t call;
     listing_fn *list;
-    struct arena arena; /* of filter and names */
+    struct arena arena; /* memory of filter and names */
     const ProtobufCMessage *filter;
     struct caller who;
     uint64_t cursor;

@@ -28,7 +28,7 @@
 
 #define LEAD_WAIT_MS 5000
 #define LEAD_LOOK_MS 50
-#define DESCRIPTORS_MAX 65536 /* beyond this a process table only costs memory */
+#define DESCRIPTORS_MAX 65536 /* a higher limit only costs memory in the process table */
 
 static int log_failure(const struct err *err)
 {
@@ -57,7 +57,7 @@ static void log_warnings(const struct ctld *c, const struct conf_report *report)
 
 static int starter = -1; /* for service_ready() */
 
-/* It lets go of the terminal, and its starter. */
+/* Detaches from the terminal and from the starting process. */
 static void on_settled(struct ctld *c)
 {
     const struct ctld_options *o = c->options;
@@ -89,8 +89,8 @@ static void set_nice(const struct ctld_options *o)
         log_error("cannot set the nice value to %s (-n): %s", o->nice_value, strerror(-rc));
 }
 
-/* One that was killed, or told to stop, has the state until it has died, which is a moment after
- * the command that did it. */
+/* A controller that was killed or stopped holds the state until it has died, which may be shortly
+ * after the command that stopped it. */
 static int lead_at_once(struct ctld *c, struct err *err)
 {
     int64_t until = loop_mono_ms() + LEAD_WAIT_MS;
@@ -106,7 +106,7 @@ static int lead_at_once(struct ctld *c, struct err *err)
     }
 }
 
-/* One that is alone leads from its start. */
+/* A single controller leads from its start. */
 static int open_controller(struct ctld *c, struct conf *conf, size_t me, struct err *err)
 {
     int rc = process_open(c, conf, me, err);
@@ -126,7 +126,7 @@ static int open_controller(struct ctld *c, struct conf *conf, size_t me, struct 
     return 0;
 }
 
-/* Everything up to the point where the loop may run. */
+/* Everything before the loop runs. */
 static int start_controller(struct ctld *c, int *pid_fd, char **pid_path, struct err *err)
 {
     struct conf_report report = {0};
@@ -187,12 +187,13 @@ int main(int argc, char **argv)
         return status;
     if (options.check)
         return check_run(&options);
-    dump_forbid(); /* the cluster's keys */
+    dump_forbid(); /* protects the cluster's keys */
     reexec_begun(&options);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is an error of write(), not our end */
+    /* write() at the file size limit returns an error instead of ending the process */
+    signal(SIGXFSZ, SIG_IGN);
     umask(022);
-    /* Large batches and listings come and go: their memory goes back to the system. */
+    /* Large batches and listings are temporary: their memory returns to the system. */
     mallopt(M_ARENA_MAX, 2);
     mallopt(M_MMAP_THRESHOLD, 512 << 10);
     mallopt(M_TRIM_THRESHOLD, 1 << 20);

@@ -6,5 +6,5 @@
 
 #include "slurmctld/core/ctld.h"
 
-/* Returns true to go on; false: over, with *status (--help, -V, a wrong option). */
+/* Returns true to continue; false: exit with *status (--help, -V, an invalid option). */
 bool options_parse(int argc, char **argv, struct ctld_options *o, int *status);

@@ -40,11 +40,11 @@
 #include "base/str.h"
 #include "rpc/port.h"
 
-/* Commits; records and a configuration being read; names of hosts, and of users, being looked up.
- * Each has a lane of its own, so that a name service that hangs takes no worker from the others. */
+/* Threads: commits; record reads and configuration reads; lookups of host names and of users. Each
+ * has its own lane, so that a hung name service blocks no other worker. */
 #define WORKERS 5
 
-/* The turn: what came in was applied by now; plan, make durable, let out. */
+/* End of a turn: input has been applied; plans, commits, and releases output. */
 
 static void on_turn(void *ctx)
 {
@@ -61,7 +61,7 @@ static void on_turn(void *ctx)
 static void on_durable(void *ctx)
 {
     struct ctld *c = ctx;
-    if (c->closed) /* nobody is left to be told */
+    if (c->closed) /* no caller is left */
         return;
     c->commits++;
     if (c->scripts)
@@ -88,7 +88,7 @@ static void on_commit(void *ctx)
     store_commit(c->store, batch, on_durable, c);
 }
 
-/* Until then, changes that nobody waits for find others to share their commit with. */
+/* Delay of a commit that no caller waits for, so that it is combined with other changes. */
 #define DEFER_COMMIT_MS 5
 
 static void on_defer(void *ctx)
@@ -102,9 +102,10 @@ static void on_defer_over(void *ctx)
     outbox_hurry(((struct ctld *)ctx)->outbox);
 }
 
-/* Records of jobs lie among others: the C library keeps what very many of them had. Fewer than
- * TRIM_JOBS are not worth a look at its heap, nor is less than a quarter of all. The batch that
- * deletes the records is as large: it is the one that gathers, behind the one under way. */
+/* Returns freed memory of jobs to the system, which the C library otherwise keeps because other
+ * records lie between. The effort is not worthwhile if fewer than TRIM_JOBS jobs, or fewer than
+ * a quarter of the peak, have gone. The batch that deletes the records is equally large: it is the
+ * batch being collected, after the one being committed. */
 #define TRIM_JOBS 500
 #define TRIM_COMMITS 2
 
@@ -196,8 +197,8 @@ static void on_signals(void *ctx, int fd, unsigned events)
         on_signal(ctx, (int)came.ssi_signo);
 }
 
-/* They stay blocked, and pending until they are read: where this process begins anew, none that
- * comes meanwhile ends it or is forgotten. */
+/* Signals stay blocked and pending until they are read: when this process executes itself again,
+ * no signal ends it or is lost. */
 static int take_signals(struct ctld *c, struct err *err)
 {
     sigset_t ours;
@@ -262,9 +263,9 @@ static void tell_port_in_use(const char *why)
     log_error("SlurmctldPort: %s", why);
 }
 
-/* At the address in brackets, if it is one and this host's: two controllers of one host have the
- * same port. A name may stand for some of the host's addresses only (often 127.0.1.1), and an
- * address may be that of a router in front: then at all of them. */
+/* Listens at the address in brackets if it is an address of this host, because two controllers on
+ * one host use the same port. A name may resolve to a part of the host's addresses only (often
+ * 127.0.1.1), and an address may belong to a router in front: then it listens at all addresses. */
 static int listen_port(struct ctld *c, const struct conf_host *me, uint16_t port, struct err *err)
 {
     int rc = -EADDRNOTAVAIL;
@@ -315,7 +316,7 @@ int process_listen(struct ctld *c, struct err *err)
 
 void process_run(struct ctld *c)
 {
-    on_turn(c); /* what control_start() changed */
+    on_turn(c); /* for changes made by control_start() */
     loop_run(c->loop);
 }
 
@@ -334,7 +335,7 @@ void process_close(struct ctld *c)
     scripts_free(c->scripts);
     scripts_free(c->programs);
     store_close(
-        take_ptr(c->store)); /* before the port is closed, at which a successor takes the lead */
+        take_ptr(c->store)); /* before the port is closed, which makes a successor take the lead */
     rpc_server_free(c->server);
     http_done(c);
     control_free(c->control);

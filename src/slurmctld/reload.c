@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The configuration read again: by a worker, since it may be large and its Include files far away.
- * A file with an error changes nothing. */
+/* Reads the configuration again, in a worker, because it may be large and its Include files on a
+ * slow file system. A file with an error changes nothing. */
 #define LOG_ROOM "slurmctld"
 #include <errno.h>
 #include <stdlib.h>
@@ -20,16 +20,16 @@
 struct reload {
     struct ctld *c;
     uint64_t call;
-    bool preview; /* say what would change, and change nothing */
+    bool preview; /* report the changes without making them */
     char *path;
-    uint64_t seen;   /* of c->conf_changes */
-    struct str made; /* lines of the nodes that are in no file */
+    uint64_t seen;   /* value of c->conf_changes */
+    struct str made; /* lines of the dynamic nodes */
     struct conf *conf;
     struct conf_report report;
     struct err err;
 };
 
-/* What would stop the next start. */
+/* Checks for obstacles to the next start. */
 static int check_start(const struct conf *conf, struct err *err)
 {
     int rc = conf_trust_files(conf, err);
@@ -39,7 +39,9 @@ static int check_start(const struct conf *conf, struct err *err)
         return rc;
     rc = files_check_jwt_key(conf, err);
     return rc == -EACCES ? 0
-                         : rc; /* this process has become SlurmUser, and the key may be root's */
+                         /* This process runs as SlurmUser, and the key may be readable for root
+                            only. */
+                         : rc;
 }
 
 static void on_run(void *arg)
@@ -51,7 +53,7 @@ static void on_run(void *arg)
         conf_free(take_ptr(r->conf));
 }
 
-/* What a running process cannot change any more. */
+/* Notes the settings that a running process cannot change. */
 static void note_unchangeable(const struct ctld *c, const struct conf *next, struct str *note)
 {
     const struct conf *now = control_conf(c->control);
@@ -80,7 +82,7 @@ static void note_unchangeable(const struct ctld *c, const struct conf *next, str
                        keys[i].key);
 }
 
-/* The state, the key's tokens and the nodes belong to a cluster of this name. */
+/* The state, the key's tokens and the nodes belong to a cluster with this name. */
 static void refuse_other_cluster(struct reload *r, const struct conf *now)
 {
     if (!r->conf || str_eq(now->cluster_name, r->conf->cluster_name))
@@ -100,7 +102,7 @@ static bool has_warning(const struct conf_report *report, const struct conf_warn
     return false;
 }
 
-/* Warnings that the configuration in force had as well are not repeated. */
+/* Warnings that applied to the configuration in force as well are not repeated. */
 static void put_new_warnings(const struct reload *r, struct str *note)
 {
     struct conf_report fresh = {0};
@@ -110,7 +112,7 @@ static void put_new_warnings(const struct reload *r, struct str *note)
     conf_report_format(&fresh, note);
     vec_foreach (&fresh.warnings, w)
         log_info("warning: %s: %s", w->place, w->text);
-    vec_done(&fresh.warnings); /* the texts are of r->report */
+    vec_done(&fresh.warnings); /* the texts belong to r->report */
 }
 
 static void apply_reload(struct reload *r)
@@ -176,11 +178,12 @@ static void on_done(void *arg)
 {
     struct reload *r = arg;
     struct ctld *c = r->c;
-    if (c->closed) { /* with all that it would be held against */
+    if (c->closed) { /* what it would be compared with is freed */
         reload_free(r);
         return;
     }
-    if (r->seen != c->conf_changes) { /* nodes were made meanwhile: once more, with them */
+    /* Dynamic nodes were created meanwhile: starts again with them. */
+    if (r->seen != c->conf_changes) {
         begin_reload(r);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests whose callers' names are still being looked up. They are kept as they came, and begin
- * when all is known; a name service that hangs holds these, and nothing else. */
+/* Requests whose callers' names are being looked up. They are kept as received and dispatched when
+ * all names are known; a hung name service delays these requests only. */
 #include <utlist.h>
 
 #include "base/mem.h"
@@ -10,18 +10,18 @@
 #include "slurmctld/core/names.h"
 #include "slurmctld/unnamed.h"
 
-/* Of one user; more requests are answered with ERR_BACKOFF, and the command asks again. */
+/* Per user; further requests are answered with ERR_BACKOFF, and the command repeats them. */
 #define UNNAMED_MAX 64
 #define UNNAMED_BYTES_MAX (32u << 20)
 
 struct unnamed {
     struct rpc_request request;
-    struct arena arena; /* of its body */
+    struct arena arena; /* memory of the request's body */
     char *peer;
     struct unnamed *prev, *next;
 };
 
-/* For whom it is, when that is another user than its caller: --uid and --gid of root. */
+/* Returns the job request, if root submits it for another user (--uid and --gid). */
 static const Pb__JobSpec *spec_of(const struct rpc_request *r)
 {
     switch (r->rpc->number) {
@@ -34,7 +34,7 @@ static const Pb__JobSpec *spec_of(const struct rpc_request *r)
     }
 }
 
-/* Whose token is asked for, if it may be created at all: a name that anybody may invent is not
+/* Returns the user whose token is requested, if it may be created at all. An arbitrary name is not
  * looked up for a request that will be refused. */
 static const char *token_user_of(const struct ctld *c, const struct rpc_request *r)
 {
@@ -54,7 +54,7 @@ static void on_group(void *ctx, const char *group)
     look->all = names_has_members(look->names, group) && look->all;
 }
 
-/* All are asked for, not one after the other. */
+/* Starts all lookups at once instead of one after another. */
 static bool is_named(struct ctld *c, const struct rpc_request *r)
 {
     struct look look = {c->names, true};
@@ -72,7 +72,7 @@ static bool is_named(struct ctld *c, const struct rpc_request *r)
     return look.all;
 }
 
-/* Who may see or delete which reservation goes by names. */
+/* Reservations list users by name, which decides who may see or delete them. */
 bool unnamed_needs(const struct ctld *c, unsigned number)
 {
     switch (number) {
@@ -94,7 +94,7 @@ static size_t count_bytes(const struct arena *a)
     return a->used + a->apart_used;
 }
 
-/* Whether the user may have one more kept. */
+/* Whether the user may have another waiting request. */
 static bool has_lookup_room(const struct ctld *c, const struct rpc_request *r, struct err *err)
 {
     size_t count = 0, bytes = count_bytes(r->arena);

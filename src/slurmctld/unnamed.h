@@ -4,9 +4,11 @@
 
 #include "slurmctld/core/ctld.h"
 
-bool unnamed_needs(const struct ctld *c, unsigned rpc); /* the caller's name */
-/* Whether it is kept, and dispatched again later, or refused: too many of its user wait. */
+/* Whether the handler needs the caller's name. */
+bool unnamed_needs(const struct ctld *c, unsigned rpc);
+/* Keeps the request, to be dispatched again later, or refuses it if too many of its user wait.
+   Returns whether it did either. */
 bool unnamed_keep(struct ctld *c, const struct rpc_request *request);
-void unnamed_continue(void *ctx); /* names have come */
+void unnamed_continue(void *ctx); /* names were looked up */
 void unnamed_drop(struct ctld *c, uint64_t call);
 void unnamed_drop_all(struct ctld *c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Answers to questions. What they tell may not be durable yet, so that they wait in the outbox like
- * all others; but a question changes nothing and promises nothing, and a disk that takes seconds is
- * no reason to leave it open: after PATIENCE_MS it is answered with what is so. Where another
- * controller may have taken the lead there is no such short cut (outbox_prove).
+ * Replies to read-only requests. They may contain changes that are not durable yet, so they wait
+ * in the outbox like other output. But such a request changes and promises nothing, and a disk
+ * that takes seconds should not delay it: after PATIENCE_MS the reply is sent. If another
+ * controller may have taken the lead, there is no such exception (outbox_prove).
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 #include "slurmctld/core/ctld.h"
 
 #define PATIENCE_MS 25
-#define BYTES_MOST (16u << 20) /* that wait; beyond that the oldest do not */
+#define BYTES_MOST (16u << 20) /* bytes of waiting replies; beyond that the oldest are sent */
 
 struct answer {
     uint64_t number, call;
@@ -29,10 +29,10 @@ struct answer {
 
 struct answers {
     struct ctld *c;
-    struct answer *list; /* in order of due_ms */
-    size_t bytes;        /* of it */
+    struct answer *list; /* ordered by due_ms */
+    size_t bytes;        /* total bytes of the list */
     uint64_t last;
-    VEC(uint64_t) overdue; /* calls whose further parts do not wait any more */
+    VEC(uint64_t) overdue; /* calls whose further parts are sent without waiting */
     struct loop_timer *timer;
     bool timer_runs;
 };
@@ -93,7 +93,7 @@ static void set_timer(struct answers *a)
         loop_timer_set(a->timer, a->list->due_ms - loop_mono_ms());
 }
 
-/* Those that are due, and so many more that the rest is at most BYTES_MOST. */
+/* Sends the replies that are due, and further ones until at most BYTES_MOST are left. */
 static void on_answers_timer(void *ctx)
 {
     struct answers *a = ctx;

@@ -23,8 +23,9 @@ bool ctld_debugs(const struct ctld *c, enum conf_debug flag)
     return c->control && control_get_debug(c->control) >> flag & 1;
 }
 
-/* A submission has a script, what CONTROL_ENV_MAX and CTLD_REQUEST_MAX bound, and options of
- * plugins. What is a little larger is refused by the sentence that says what is too large in it. */
+/* The limit is the sum of the script, of CONTROL_ENV_MAX and CTLD_REQUEST_MAX, and of plugin
+ * options. A slightly larger submission still passes here, so that the error message can name the
+ * part that is too large. */
 static void limit_submission(struct ctld *c)
 {
     uint64_t script = (uint64_t)ctld_conf(c)->sched.max_script_size;

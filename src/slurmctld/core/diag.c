@@ -29,7 +29,7 @@ struct user {
 struct diag {
     struct usage rpcs[RPC_NUMBERS];
     struct user *users;
-    uint64_t clock_usec; /* of LATENCY_CALLS calls */
+    uint64_t clock_usec; /* for LATENCY_CALLS calls */
 };
 
 int64_t diag_clock(void *ctx)

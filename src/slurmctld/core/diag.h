@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What sdiag shows of the process: requests by RPC and by user, with their run times. */
+/* Statistics of the process for sdiag: requests by RPC and by user, with their run times. */
 #pragma once
 
 #include <stdint.h>
@@ -11,13 +11,14 @@ struct ctld;
 struct diag;
 struct rpc_request;
 
-#define DIAG_USERS 10000 /* counted by themselves; the requests of further users are not */
+/* Users with their own counters; requests of further users are not counted. */
+#define DIAG_USERS 10000
 
-struct diag *diag_new(void); /* measures the clock once */
+struct diag *diag_new(void); /* measures the cost of the clock once */
 void diag_free(struct diag *d);
 void diag_reset(struct diag *d);
 
-/* Microseconds, for statistics; as env.work_usec. */
+/* Microseconds, for statistics; the implementation of env.work_usec. */
 int64_t diag_clock(void *ctx);
 /* A request was handled; its reply may still wait for a commit. */
 void diag_count(struct diag *d, const struct rpc_info *rpc, uint32_t uid, int64_t begun_usec);

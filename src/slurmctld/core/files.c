@@ -36,8 +36,9 @@ static int user_entry(const struct conf *conf, struct passwd *entry, char *buffe
     return 0;
 }
 
-/* A directory that SlurmUser is to write to: one that is there keeps its owner. It appears with its
- * owner: another controller that starts meanwhile would find one that it may not write to. */
+/* Creates a directory that SlurmUser can write to; an existing one keeps its owner. The directory
+ * appears with its final owner, because another controller that starts meanwhile could not write
+ * to it otherwise. */
 static int directory_prepare(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *err)
 {
     size_t len = strlen(path);
@@ -57,11 +58,11 @@ static int directory_prepare(const char *path, mode_t mode, uid_t uid, gid_t gid
         rc = err_set(err, -errno, "%s: cannot give it to SlurmUser: %s", path, strerror(errno));
     else if (rename(made, path) && errno != EEXIST && errno != ENOTEMPTY)
         rc = err_set(err, -errno, "%s: cannot make it: %s", path, strerror(errno));
-    rmdir(made); /* it is there when something went wrong, or somebody was faster */
+    rmdir(made); /* left if rename() failed, or if another process was faster */
     return rc;
 }
 
-/* An empty file of SlurmUser's, unless it is there. */
+/* Creates an empty file owned by SlurmUser, unless it exists. */
 static void file_prepare(const char *path, uid_t uid, gid_t gid)
 {
     _cleanup_close_ int fd =
@@ -171,8 +172,8 @@ static int load_jwt_key(struct ctld *c, const struct conf *conf, struct err *err
     return rc;
 }
 
-/* The cluster key is made when there is none and this process may write beside the configuration,
- * so that a cluster of one host needs nothing but slurm.conf. */
+/* A missing cluster key is created if this process may write to the directory of the
+ * configuration, so that a cluster of one host needs only slurm.conf. */
 int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
 {
     _cleanup_free_ char *dir = dir_of(conf->path);
@@ -200,8 +201,8 @@ int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
     return rc == 0 && conf->auth_alt.jwt ? load_jwt_key(c, conf, err) : rc;
 }
 
-/* With -c a new key: it tells the nodes that the cluster has begun anew, and that job ids and
- * epochs they remember are those of another. The store must be locked. */
+/* With -c a new key is made: it tells the nodes that the cluster has started anew, so that job ids
+ * and epochs they remember belong to another state. The store must be locked. */
 int files_load_signer(struct ctld *c, const char *dir, uid_t owner, struct err *err)
 {
     _cleanup_free_ char *path = mem_printf("%s/cred.key", dir);
@@ -295,7 +296,7 @@ static void open_main_log(struct ctld *c, const struct conf *conf, bool starting
         .file = file,
         .file_level = (enum log_level)level,
         .time = log_parse_time(conf->log_time_format),
-        /* Until it lets go of the terminal a daemon tells errors there. */
+        /* Errors go to the terminal until the daemon detaches from it. */
         .stderr_level = o->foreground ? (enum log_level)level
                         : starting    ? (o->verbose ? (enum log_level)level : LOG_LVL_ERROR)
                                       : LOG_LVL_QUIET,

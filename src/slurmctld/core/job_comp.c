@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * JobCompType=jobcomp/filetxt: a line of KEY=VALUE pairs for each job, or attempt of one, that has
- * ended, in Slurm's format. JobCompType=jobcomp/script: a run of a program with the same in its
- * environment, by Slurm's names. Both are when the end is durable; a crash between the two loses
- * the record. A program has PROGRAM_SEC; SCRIPTS_RECORDS run at a time and up to
- * SCRIPTS_UNATTENDED_WAITING wait (scripts.h): further records are dropped, with a word in the log.
+ * JobCompType=jobcomp/filetxt writes a line of KEY=VALUE pairs in Slurm's format for each ended
+ * job or attempt. JobCompType=jobcomp/script runs a program with the same values in its
+ * environment, under Slurm's names. Both happen after the end of the job is durable; a crash in
+ * between loses the record. A program has PROGRAM_SEC seconds; SCRIPTS_RECORDS run at a time and
+ * up to SCRIPTS_UNATTENDED_WAITING are queued (scripts.h); further records are dropped and logged.
  */
 #define LOG_ROOM "slurmctld"
 #include <assert.h>
@@ -26,8 +26,8 @@
 
 #define DEFAULT_PATH "/var/log/slurm_jobcomp.log"
 #define VARIABLES_MAX 32
-#define NO_ARRAY_TASK 4294967294u /* as Slurm says it */
-#define PROGRAM_SEC 60            /* that a program may take */
+#define NO_ARRAY_TASK 4294967294u /* Slurm's value for "no array task" */
+#define PROGRAM_SEC 60            /* time limit of the program */
 
 const char *job_comp_path(const struct conf *conf)
 {
@@ -48,11 +48,10 @@ void job_comp_close(struct ctld *c)
     c->job_comp_fd = 0;
 }
 
-/* --- the line ------------------------------------------------------------------------------------
- */
+/* --- the line --------------------------------------------------------------------------------- */
 
-/* A user may have chosen it: a pair has no blanks, a record is one line, and administrators read it
- * at a terminal. */
+/* The value may be chosen by a user: blanks and control characters are replaced, because a pair
+ * has no blanks, a record is one line, and administrators read it on a terminal. */
 static void put_pair(struct str *out, const char *key, const char *value)
 {
     size_t left = value ? strlen(value) : 0, len;
@@ -126,8 +125,7 @@ static void format_line(const struct conf *conf, const struct env_job_end *e, st
     str_putc(out, '\n');
 }
 
-/* --- the program ---------------------------------------------------------------------------------
- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 struct variables {
     struct arena arena;
@@ -240,8 +238,7 @@ void job_comp_ended(void *ctx, const struct env_job_end *e)
     outbox_add(c->outbox, outbox_item_new(OUTBOX_JOB_ENDED, line.data, line.len));
 }
 
-/* --- the file ------------------------------------------------------------------------------------
- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static int open_job_comp_file(const char *path, struct err *err)
 {

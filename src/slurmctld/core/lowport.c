@@ -40,7 +40,8 @@ void lowport_hand_on(void)
     if (geteuid() == 0 || syscall(SYS_capget, &head, data) || !(data[0].permitted & BIND))
         return;
     data[0].inheritable |= BIND;
-    if (!syscall(SYS_capset, &head, data)) /* without it the new one says that it cannot listen */
+    /* Otherwise the new process reports that it cannot listen. */
+    if (!syscall(SYS_capset, &head, data))
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_NET_BIND_SERVICE, 0, 0);
 }
 
@@ -51,6 +52,6 @@ void lowport_begun(void)
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (syscall(SYS_capget, &head, data) || !(data[0].inheritable & BIND))
         return;
-    data[0].inheritable &= ~BIND; /* less is always allowed */
+    data[0].inheritable &= ~BIND; /* dropping capabilities is always allowed */
     syscall(SYS_capset, &head, data);
 }

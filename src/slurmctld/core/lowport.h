@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Ports below 1024, which root's processes alone may open (CORE-230). A controller that listens on
- * one and becomes SlurmUser keeps this one right of root's, CAP_NET_BIND_SERVICE, since it listens
- * anew after each change of the lead. Nothing else that it starts has it.
+ * Ports below 1024, which only root's processes may bind (CORE-230). A controller that listens on
+ * such a port and becomes SlurmUser keeps one capability of root, CAP_NET_BIND_SERVICE, since it
+ * listens again after each change of the lead. Programs that it starts do not inherit the
+ * capability.
  */
 #pragma once
 
 #include "base/err.h"
 #include "conf/conf.h"
 
-/* Before it becomes SlurmUser, and after: all other rights are gone then. Nothing is done where the
- * ports are others. */
+/* Called before and after the process becomes SlurmUser; afterwards all other capabilities are
+ * dropped. No effect if no such port is configured. */
 int lowport_keep(const struct conf *conf, struct err *err);
 int lowport_hold(const struct conf *conf, struct err *err);
-/* The same program, executed in its place by a user that is not root, keeps what it has of it; and
- * when it has begun, the programs that it executes do not, not even those whose file asks for it.
- */
+/* When a non-root process executes itself again, it keeps this capability. Once running, it does
+   not pass the capability to programs that it executes, even if a file capability requests it. */
 void lowport_hand_on(void);
 void lowport_begun(void);

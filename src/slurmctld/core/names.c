@@ -11,28 +11,28 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-#define LANE 4 /* of the loop's workers */
+#define LANE 4 /* lane of the loop's workers */
 #define UNKNOWN_MS 1000
 #define BUFFER_FIRST 4096
-#define BUFFER_MAX (4u << 20) /* a group of 200,000 members */
+#define BUFFER_MAX (4u << 20) /* bytes; enough for a group of 200,000 members */
 
 enum sort { USER, GROUP, MEMBERS, IDS, SORTS };
 
-/* What the name service says. */
+/* A result of the name service. */
 struct answer {
-    bool known;         /* of members and ids; what is unknown is remembered too */
+    bool known;         /* for members and ids; negative results are cached, too */
     char *name;         /* of a user or a group; NULL: unknown */
-    uint32_t uid, gid;  /* of a user: the primary group; of a list of members: the group's */
+    uint32_t uid, gid;  /* of a user: the primary group; of a member list: the group's gid */
     VEC(uint32_t) uids; /* of members, sorted */
 };
 
 struct entry {
     struct answer answer;
-    bool has_answer, asked; /* asked: a worker is at it */
+    bool has_answer, asked; /* asked: a lookup is running */
     int64_t at_ms;
     UT_hash_handle hh;
     size_t key_len;
-    char key[]; /* the id, or the name of the group or of the user */
+    char key[]; /* the id, or the name of the group or user */
 };
 
 struct names {
@@ -40,13 +40,13 @@ struct names {
     loop_fn *on_news;
     void *ctx;
     struct entry *table[SORTS];
-    uint64_t age[SORTS]; /* how often all was forgotten */
-    int64_t max_age_ms;  /* 0: nothing is looked up again */
+    uint64_t age[SORTS]; /* number of times the cache was cleared */
+    int64_t max_age_ms;  /* 0: entries never expire */
     unsigned asking;
-    bool freed; /* a worker's answer is still to come */
+    bool freed; /* freed while a worker's answer is outstanding */
 };
 
-/* A look-up by a worker. */
+/* A lookup by a worker thread. */
 struct question {
     struct names *names;
     enum sort sort;
@@ -114,7 +114,7 @@ static void look_up_user(uint32_t id, struct answer *a)
     }
 }
 
-/* A group's list of members has no bound; the buffer grows with it. */
+/* A group's member list has no limit, so the buffer grows. */
 static struct group *group_entry(const char *name, uint32_t gid, struct group *entry, char **buffer)
 {
     for (size_t room = BUFFER_FIRST; room <= BUFFER_MAX; room *= 4) {
@@ -220,7 +220,8 @@ static void on_run(void *arg)
     look_up(q->sort, q->key, &q->answer);
 }
 
-/* What was forgotten meanwhile may have been asked for again: that answer counts. */
+/* If the cache was cleared meanwhile, the entry may be asked for again; then only the new answer
+   is used. */
 static void on_names_done(void *arg)
 {
     struct question *q = arg;

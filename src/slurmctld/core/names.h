@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Names of users and groups, and who is in a group, remembered. The name service may be a network
- * away, or gone: a worker asks it, and whoever needs a name asks names_has_*() first and comes back
- * when there is news. What is older than GroupUpdateTime is looked up again when it is asked for,
- * and good until then.
+ * A cache of user names, group names and group members. The name service may be slow or
+ * unavailable, so a worker thread queries it: callers first ask names_has_*(), and try again after
+ * on_news(). Entries older than GroupUpdateTime are looked up again when they are needed, and stay
+ * valid until then.
  */
 #pragma once
 
@@ -12,30 +12,31 @@
 
 #include "loop/loop.h"
 
-#define NAMES_MAX_AGE_MS 600000 /* before names_set_max_age() is called */
-#define NAMES_MAX 8192          /* entries of each sort; then all are forgotten */
+#define NAMES_MAX_AGE_MS 600000 /* until names_set_max_age() is called */
+#define NAMES_MAX 8192          /* entries of each kind; when full, the whole cache is cleared */
 
 struct names;
 
-/* on_news: something that was not known is. Called on the loop; not after names_free(). */
+/* on_news is called on the loop when a lookup has finished; not after names_free(). */
 struct names *names_new(struct loop *l, loop_fn *on_news, void *ctx);
 void names_free(struct names *n);
-void names_set_max_age(struct names *n, int64_t max_age_ms); /* 0: nothing is looked up again */
-void names_forget(struct names *n);                          /* a new configuration: look again */
+void names_set_max_age(struct names *n, int64_t max_age_ms); /* 0: entries never expire */
+/* For a new configuration: looks everything up again. */
+void names_forget(struct names *n);
 
-/* Whether it can be told at once; it is looked up otherwise. */
+/* Whether the answer is in the cache; otherwise starts the lookup. */
 bool names_has_user(struct names *n, uint32_t uid);
 bool names_has_group(struct names *n, uint32_t gid);
 bool names_has_members(struct names *n, const char *group);
 bool names_has_ids(struct names *n, const char *user);
 
-/* Borrowed until the next call for another id of the same sort; NULL: unknown. These, and the next,
- * look up here and now what names_has_*() has not been asked for: the caller waits. */
+/* The result is valid until the next call for another id of the same kind; NULL: unknown. This
+ * function and the next ones block for a lookup if names_has_*() was not used before. */
 const char *names_user(struct names *n, uint32_t uid);
 const char *names_group(struct names *n, uint32_t gid);
-/* False: no user has that name; the ids are untouched then. */
+/* Returns false if there is no such user; the ids are unchanged then. */
 bool names_ids(struct names *n, const char *user, uint32_t *uid, uint32_t *gid);
 
-/* Whether the name service has the user in the group: by the account's primary group or by the
- * group's list. A process's gid never counts. An unknown group has no members. */
+/* Whether the name service lists the user in the group, by the account's primary group or by the
+ * group's member list. The gid of a process never counts. An unknown group has no members. */
 bool names_in_group(struct names *n, uint32_t uid, const char *group);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Standby: what standby.c decides, with real pings, real stores and real requests. The process
- * listens, answers who leads, and refuses the rest so that callers try another controller.
+ * Standby: executes the decisions of standby.c with real pings, stores and requests. The process
+ * listens, answers who leads, and refuses other requests so that callers try another controller.
  */
 #define LOG_ROOM "slurmctld"
 #include <stdlib.h>
@@ -21,33 +21,35 @@
 #include "slurmctld/script/scripts.h"
 
 #define YIELD_PATIENCE_MS 2000
-#define ORDER_PATIENCE_MS 15000 /* of a leader's orderly end, and a second to load */
-#define ORDER_FAILING_MS 3000   /* the lead could not be had for so long: it will not be soon */
-#define TELL_EVERY_MS 60000     /* why it does not take over */
-#define LOOK_MS 20              /* until the state is seen to be the leader's */
-#define SETTLE_MS 5000          /* who started it waits no longer to hear that it runs */
+#define ORDER_PATIENCE_MS 15000 /* time for a leader's orderly end, and a second for loading */
+/* The lead has been unavailable for this time: it will not be available soon. */
+#define ORDER_FAILING_MS 3000
+#define TELL_EVERY_MS 60000 /* pause between messages why it does not take over */
+#define LOOK_MS 20          /* pause until the state is found to be the leader's */
+/* Time that the starting process waits for the report that this one runs. */
+#define SETTLE_MS 5000
 
 struct other {
     struct backup *b;
     size_t rank;
     struct rpc_keyed *ping, *yield, *beat;
     bool waits;      /* its last answer said that it does not lead */
-    int64_t beat_ms; /* when it was told last that this one is there */
+    int64_t beat_ms; /* time of our last heartbeat to it */
 };
 
 struct backup {
     struct ctld *c;
     struct standby *logic;
     struct shared *shared;
-    struct other *others; /* by rank, one for this process too */
+    struct other *others; /* by rank, including this process */
     size_t count;
     struct loop_timer *timer;
-    uint64_t order; /* CTLD_TAKEOVER that waits for its answer */
+    uint64_t order; /* the unanswered call of CTLD_TAKEOVER */
     int64_t order_until_ms;
-    long leader; /* last told */
+    long leader; /* the leader last reported */
     int64_t told_ms;
-    char *why;      /* it could not take over, */
-    int64_t why_ms; /* since then */
+    char *why;      /* the reason why it could not take over */
+    int64_t why_ms; /* since this time */
     int64_t opened_ms;
     bool settled;
 };
@@ -137,7 +139,7 @@ static struct rpc_keyed *call_other(struct other *o, enum rpc_number rpc,
     return rpc_keyed_call(c->loop, &ask, done, o);
 }
 
-/* Another one at this address, or this one: a mistake in the configuration. */
+/* Whether the reply is from another controller; otherwise SlurmctldHost has a wrong address. */
 static bool is_other(const struct other *o, const Pb__PingReply *reply)
 {
     static struct log_limit limit = {.burst = 1};
@@ -151,7 +153,7 @@ static bool is_other(const struct other *o, const Pb__PingReply *reply)
     return false;
 }
 
-/* The leader's triggers may wait for the end of this one. */
+/* The leader's triggers may wait for this backup's end. */
 static void on_backup_beat(void *ctx, int code, const ProtobufCMessage *reply,
                            const struct err *err)
 {
@@ -241,10 +243,11 @@ static void end_order(struct backup *b, int code, const char *text)
     if (code)
         rpc_reply_error(b->c->server, order, code, text);
     else
-        ctld_reply(b->c, order, &done.base); /* once it is durable that it leads */
+        ctld_reply(b->c, order, &done.base); /* when its lead is durable */
 }
 
-/* No other controller leads by its own last answer: what it ran has ended. */
+/* Whether every other controller has answered that it does not lead, so that its programs have
+   ended. */
 static bool all_others_wait(const struct backup *b)
 {
     const struct conf_host *me = ctld_me(b->c);
@@ -254,7 +257,7 @@ static bool all_others_wait(const struct backup *b)
     return me;
 }
 
-/* It leads: the backup's part is over. */
+/* The process leads: the backup's part ends. */
 static void begin_lead(struct backup *b, int64_t begin_ms)
 {
     struct ctld *c = b->c;
@@ -292,8 +295,8 @@ static bool take_lead(struct backup *b)
         return true;
     }
     standby_could_not_take(b->logic, loop_mono_ms());
-    /* With part of the state nothing can go on; nor does a first start with a store that is not
-     * to be had, if it is not another one that has it. */
+    /* The process ends if only a part of the state could be read, and at its first start if the
+     * store is unavailable, except if another controller holds the lead. */
     if (taken || (!b->settled && err.code != -ERR_LEAD)) {
         log_write(LOG_LVL_FATAL, LOG_ROOM, "%s", err.text);
         c->failed = true;
@@ -343,7 +346,7 @@ static void check_order(struct backup *b)
     end_order(b, -ERR_BUSY, text);
 }
 
-/* Nobody is asked to yield before it is seen that its state can be gone on with. */
+/* No controller is asked to yield before this one knows that it can use the state. */
 static enum standby_will decide_will(struct backup *b, size_t *peer, int64_t *again_ms)
 {
     *again_ms = LOOK_MS;
@@ -444,7 +447,7 @@ static void on_shutdown(struct ctld *c, const struct rpc_request *r)
     stop_begin(c);
 }
 
-/* Whether the leader sent it on: others are to ask the leader. */
+/* Whether the leader has sent the request; other callers are to ask the leader. */
 static bool is_passed_on(const struct rpc_request *r)
 {
     if (r->rpc->number == RPC_RECONFIGURE)
@@ -458,7 +461,7 @@ void backup_request(struct ctld *c, const struct rpc_request *r)
     long leader = b ? standby_heard_leader(b->logic, loop_mono_ms()) : -1;
     if (r->rpc->number == RPC_PING)
         lead_answer_ping(c, r, false, leader < 0 ? NULL : host_of(b, (size_t)leader)->name);
-    else if (r->rpc->number == RPC_MINT) /* who calls has nothing to do with who leads */
+    else if (r->rpc->number == RPC_MINT) /* minting a token does not depend on the lead */
         rpc_answer_mint(c->server, r, AUTH_TTL_MS);
     else if (r->rpc->number == RPC_CTLD_TAKEOVER && b)
         on_takeover(b, r);
@@ -472,5 +475,5 @@ void backup_call_gone(struct ctld *c, uint64_t number)
 {
     struct backup *b = c->backup;
     if (b && b->order == number)
-        b->order = 0; /* the order stays */
+        b->order = 0; /* the call stays open */
 }

@@ -24,7 +24,7 @@
 #include "slurmctld/submit/lua_site.h"
 #include "slurmctld/submit/submit_env.h"
 
-#define REACH_MS 1000 /* for a connection to another controller */
+#define REACH_MS 1000 /* time limit for a connection to another controller */
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 {
@@ -39,7 +39,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
     return false;
 }
 
-/* Whether a name or an address is one of this host's interfaces. */
+/* Whether a name or an address belongs to an interface of this host. */
 static bool address_is_ours(const char *name)
 {
     struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM};
@@ -79,14 +79,14 @@ static bool is_this_host(const struct conf_host *h)
     size_t name_len = strcspn(h->name, "."), host_len = strcspn(host, ".");
     if (str_case_eq(h->name, host) || str_case_eq(h->name, "localhost"))
         return true;
-    /* A short name on one side stands for the long one on the other. */
+    /* A short name on one side matches the long one on the other. */
     if ((!h->name[name_len] || !host[host_len]) && name_len == host_len &&
         !strncasecmp(h->name, host, name_len))
         return true;
     return address_is_ours(h->own_addr);
 }
 
-/* --as: a name of the list, wherever this is. */
+/* --as: the name must be in the list, whatever this host is called. */
 static int find_named(const struct conf *conf, const char *as, size_t *me, struct err *err)
 {
     const struct conf_host *found = conf_find_controller(conf, as);
@@ -119,7 +119,7 @@ int check_host(const struct conf *conf, const char *as, size_t *me, struct err *
                    conf->path, conf->controllers.data[0].name, host, host);
 }
 
-/* --check. Every check adds what it finds to the report, and none stops those after it. */
+/* --check. Every check adds its findings to the report, and later checks run in any case. */
 
 static void add_finding(struct conf_report *report, bool fault, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -167,8 +167,8 @@ static void check_jwt_key(const struct conf *conf, struct conf_report *report)
         add_finding(report, true, "%s", err.text);
 }
 
-/* A key's value: a program, or a pattern that stands for several ones. elsewhere: the hosts that
- * need it, of which this one may be none; NULL: the controller runs it. */
+/* Checks a key's value: a program, or a pattern for several programs. elsewhere: the hosts that
+ * need it, which may not include this one; NULL: the controller runs it. */
 static void check_program(const char *key, const char *path, const char *elsewhere,
                           struct conf_report *report)
 {
@@ -191,8 +191,8 @@ static void check_program(const char *key, const char *path, const char *elsewhe
     globfree(&found);
 }
 
-/* Programs that the controller runs must be here; those of nodes and of commands may be elsewhere.
- */
+/* Programs that the controller runs must exist here; programs of nodes and commands may be
+   elsewhere. */
 static void check_programs(const struct conf *conf, struct conf_report *report)
 {
     static const char node[] = "each node", host[] = "each host that runs srun";
@@ -225,7 +225,7 @@ static void check_programs(const struct conf *conf, struct conf_report *report)
     }
 }
 
-/* Files without which the daemons and commands go on, or most of them. */
+/* Files without which the daemons and commands still run, mostly. */
 static void check_files(const struct conf *conf, struct conf_report *report)
 {
     const struct {
@@ -253,7 +253,7 @@ static void check_files(const struct conf *conf, struct conf_report *report)
                     strerror(errno));
 }
 
-/* A controller starts without it; jobs with burst buffers wait, or are rejected. */
+/* A controller starts without it; jobs with burst buffers wait or are rejected. */
 static void check_burst_script(const struct conf *conf, struct conf_report *report)
 {
     const uid_t owners[] = {conf->slurm_uid, conf->slurmd_uid};
@@ -269,7 +269,7 @@ static void check_burst_script(const struct conf *conf, struct conf_report *repo
         add_finding(report, true, "BurstBufferType=burst_buffer/lua: %s", err.text);
 }
 
-/* What would stop a start, or a job's, besides the file itself. */
+/* Checks for obstacles to a start, or to a job, outside of the file. */
 static void check_surroundings(const struct conf *conf, struct conf_report *report)
 {
     struct err err = {0};
@@ -284,7 +284,7 @@ static void check_surroundings(const struct conf *conf, struct conf_report *repo
     check_files(conf, report);
 }
 
-/* Two names of one address: both controllers would have one port of it, and each would take the
+/* Two names for one address: both controllers would use the same port, and each would take the
  * other for itself. */
 static void check_aliases(const struct conf *conf, struct conf_report *report)
 {
@@ -301,7 +301,8 @@ static void check_aliases(const struct conf *conf, struct conf_report *report)
         }
 }
 
-/* Why nothing takes a connection there within a second; NULL: something does. */
+/* Returns the reason why no connection is accepted there within a second; NULL: one is
+   accepted. */
 static const char *find_unreachable(const struct addrinfo *to, uint32_t port)
 {
     struct sockaddr_storage addr = {0};
@@ -327,8 +328,8 @@ static const char *find_unreachable(const struct addrinfo *to, uint32_t port)
     return code ? strerror(code) : NULL;
 }
 
-/* On the host of a controller the others have to have addresses; that they run now is not needed.
- */
+/* On a controller's host the addresses of the other controllers must be known; they need not be
+   running. */
 static void check_controllers(const struct conf *conf, bool elsewhere, struct conf_report *report)
 {
     vec_foreach (&conf->controllers, h) {
@@ -352,8 +353,8 @@ static void check_controllers(const struct conf *conf, bool elsewhere, struct co
     }
 }
 
-/* A file may be checked anywhere; what it says of this host's files matters on the controller's
- * host alone. */
+/* Whether the file is checked on a host that is no controller: checks of local files then matter
+ * less. */
 static bool check_elsewhere(const struct conf *conf)
 {
     struct err err = {0};
@@ -381,7 +382,7 @@ int check_run(const struct ctld_options *o)
     _cleanup_str_ struct str summary = STR_INIT;
     size_t me, errors = 0;
     int rc = conf_load(path, CONF_FULL, NULL, &conf, &report, &err);
-    if (rc && !conf) /* the file itself cannot be read */
+    if (rc && !conf) /* the file itself is unreadable */
         conf_report_add(&report, true, err.text);
     if (conf && o->as && check_host(conf, o->as, &me, &err))
         conf_report_add(&report, true, err.text);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A lead: its beginning with the store and the state that is in it; the site's programs that follow
- * it (SlurmctldPrimaryOnProg and SlurmctldPrimaryOffProg), to move an address for example; and its
- * end for another controller's: what was acknowledged is durable, open calls are told to go on to
- * the successor, and the process begins anew in standby. The order of that is stop.c's.
+ * Taking and giving up the lead. Taking it opens the store and restores its state, and runs the
+ * site's programs that follow a change of the lead (SlurmctldPrimaryOnProg and
+ * SlurmctldPrimaryOffProg, for example to move an address). Giving it up to another controller:
+ * acknowledged changes are durable, open calls are redirected to the successor, and the process
+ * starts again in standby. stop.c has the order of that.
  */
 #define LOG_ROOM "slurmctld"
 #include <errno.h>
@@ -40,11 +41,12 @@ static void on_store_fatal(void *ctx, const struct err *why)
     _exit(dump_on_fatal(1));
 }
 
-/* Another controller has taken over. One that is alone by its configuration must not come back. */
+/* Another controller has taken over. If the configuration has only one controller, this one must
+   not start again. */
 static void on_store_lost(void *ctx, const struct err *why)
 {
     struct ctld *c = ctx;
-    if (c->stopping && !c->begin_anew) { /* what it was told to do holds */
+    if (c->stopping && !c->begin_anew) { /* the earlier order takes precedence */
         log_error("%s; it was stopping, and ends without having changed anything since", why->text);
         loop_stop(c->loop);
         return;
@@ -70,9 +72,9 @@ static void on_store_trouble(void *ctx, const struct err *why)
 }
 
 /*
- * SQLite's lock cannot be lost while this process lives. The lead in a database can, while this
- * process is stopped or cut off: nothing leaves without a look there, and when nothing is asked
- * for, one who lost the lead is not to believe in it for long.
+ * SQLite's lock cannot be lost while this process lives. The lead in a database can be lost while
+ * this process is stopped or cut off: no output leaves without a check of the store, and without
+ * requests a periodic check limits how long a deposed leader believes that it leads.
  */
 static void on_watch(void *ctx)
 {
@@ -98,20 +100,20 @@ struct store_where lead_where(const struct conf *conf)
                                 .cluster = conf->cluster_name};
 }
 
-/* 0: there is no state yet, or it is one that we read. */
+/* Returns 0 if there is no state yet, or a readable version. */
 static int format_check(struct store *s, struct err *err)
 {
     _cleanup_free_ void *data = NULL;
     size_t len = 0;
     struct err why = {0};
     if (store_get(s, RECORD_META, 0, &data, &len, &why))
-        return 0; /* what is wrong with it is for the load to say */
+        return 0; /* loading reports what is wrong */
     int rc = control_check_format(data, len, err);
     return rc ? err_prefix(err, "%s", store_name(s)) : 0;
 }
 
-/* In a database the lead is taken by a change, which a newer state is not to see. A directory's is
- * a lock, which leaves nothing behind. */
+/* Taking the lead in a database is a change, which must not be made in a newer version's state.
+ * The lead in a directory is a lock, which leaves no trace. */
 static int format_look(struct ctld *c, const struct store_where *where, struct err *err)
 {
     struct store *s = NULL;
@@ -125,7 +127,7 @@ static int format_look(struct ctld *c, const struct store_where *where, struct e
     return rc;
 }
 
-/* The state comes from here on; a controller that had the lead before commits nothing more. */
+/* From here on this process owns the state; an earlier leader can no longer commit. */
 static int state_open(struct ctld *c, const struct conf *conf, struct err *err)
 {
     struct store_events events = {.on_fatal = on_store_fatal,
@@ -147,8 +149,8 @@ static int state_open(struct ctld *c, const struct conf *conf, struct err *err)
               : 0;
 }
 
-/* A start reads the configuration, and so does a controller that begins to lead long after its own:
- * as it is now. */
+/* Reads the present configuration again, because a controller may take the lead long after its
+ * start. */
 static void read_again(struct ctld *c)
 {
     struct conf *fresh = NULL;
@@ -174,8 +176,8 @@ static void read_again(struct ctld *c)
     files_open_log(c, fresh, false);
 }
 
-/* Only the primary begins a cluster. For a backup an empty store is another one than the leader's.
- */
+/* Only the primary may create a cluster. An empty store means that a backup does not use the
+   leader's store. */
 static int check_filled(struct ctld *c, struct err *err)
 {
     void *data = NULL;
@@ -203,7 +205,7 @@ static void on_hold_over(void *ctx)
     store_lead_settle(c->store);
 }
 
-/* Before there is any state, so that it holds none of it. */
+/* Started before there is any state, so that the helper has none of it. */
 static void helper_open(struct ctld *c)
 {
     struct scripts_options options = {.loop = c->loop,
@@ -259,19 +261,18 @@ int lead_take(struct ctld *c, bool *taken, struct err *err)
     if (!ctld_is_alone(c))
         read_again(c);
     else
-        store_lead_settle(c->store); /* nobody else has run anything */
+        store_lead_settle(c->store); /* no other controller has run anything */
     helper_open(c);
     return state_restore(c, err);
 }
 
 /*
- * SlurmctldPrimaryOnProg and SlurmctldPrimaryOffProg: a site's programs that follow the lead, to
- * move an address for example. Nothing waits for them. They have a helper of their own: what the
- * controller before is still ending must not keep them.
+ * SlurmctldPrimaryOnProg and SlurmctldPrimaryOffProg: the site's programs that follow a change of
+ * the lead.
  */
 
-/* Nothing waits for the site's programs. They have a helper of their own: what the controller
- * before is still ending must not keep them. */
+/* Nothing waits for these programs. They have a separate helper, so that the programs which the
+ * previous controller is still ending do not delay them. */
 #define PATH_VARIABLE "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const char *key_of(Pb__ScriptKind kind)
@@ -316,8 +317,7 @@ void lead_run_program(struct ctld *c, bool leads)
 }
 
 /*
- * The end of a lead for another controller's: what was acknowledged is durable, open calls are told
- * to go on to the successor, and the process begins anew in standby. The order is stop.c's.
+ * Giving up the lead to another controller.
  */
 
 void lead_answer_ping(struct ctld *c, const struct rpc_request *r, bool leads, const char *leader)
@@ -333,7 +333,8 @@ void lead_answer_ping(struct ctld *c, const struct rpc_request *r, bool leads, c
     reply.boot_at = c->boot_at_sec;
     reply.name = c->name;
     reply.leader = (char *)leader;
-    /* That one leads is as good as the last look into the store, unless that is away for all. */
+    /* The claim to lead is as good as the last check of the store, unless the store is unavailable
+       for all. */
     if (c->watch && !store_is_stuck(c->store))
         ctld_reply(c, r->call, &reply.base);
     else
@@ -363,7 +364,7 @@ void lead_yield(struct ctld *c, const struct rpc_request *r)
     }
     rpc_reply(c->server, r->call, &reply.base);
     if (c->successor)
-        return; /* a repeat */
+        return; /* a repeated order */
     log_info("%s takes the lead (%s, uid %u): going back to standby", ask->successor, r->peer,
              r->who.uid);
     c->successor = mem_strdup(ask->successor);

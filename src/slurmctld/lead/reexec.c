@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The same program in the same process from its beginning: nothing of a lead that is over can stay
- * behind. Descriptors are all close-on-exec. It runs as the user it has become, keeps its process
- * id and the signals that nobody has read yet, and knows by a word in its environment that it is
- * not to claim the lead.
+ * Executes the same program in the same process, so that no state of a past lead remains. All
+ * descriptors are close-on-exec. The process keeps its user, its process id and its pending
+ * signals, and an environment variable tells it not to claim the lead.
  */
 #define LOG_ROOM "slurmctld"
 #include <errno.h>
@@ -35,7 +34,7 @@ void reexec_begun(struct ctld_options *o)
     unsetenv(WORD);
 }
 
-/* The program's file; where it was replaced, the new one. */
+/* Returns the path of the program file; if it was replaced, of the new one. */
 static void find_program(char path[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
@@ -47,7 +46,7 @@ static void find_program(char path[PATH_MAX])
         memcpy(path, "/proc/self/exe", sizeof("/proc/self/exe"));
 }
 
-/* Without -c: the state of now is the one to go on with. */
+/* Without -c, because the present state is to be continued. */
 void reexec_start(const struct ctld_options *o, const char *conf_path, enum reexec how)
 {
     VEC(const char *) argv = {0};

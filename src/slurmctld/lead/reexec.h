@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* This process from its beginning, with a clean slate. Returns only when that fails. At
- * the start reexec_begun() tells whether it is such a beginning, in o->is_reexec, o->waits and
- * o->yielded. */
+/* Executes this program again in this process, to start with clean state. Returns only on failure.
+ * At start, reexec_begun() tells in o->is_reexec, o->waits and o->yielded whether the process was
+ * started in this way. */
 #pragma once
 
 #include "slurmctld/core/ctld.h"
 
-enum reexec { REEXEC_CLAIMS, REEXEC_WAITS, REEXEC_YIELDED }; /* it led, and waits now */
+/* WAITS: it led before, and must not claim the lead */
+enum reexec { REEXEC_CLAIMS, REEXEC_WAITS, REEXEC_YIELDED };
 void reexec_start(const struct ctld_options *o, const char *conf_path, enum reexec how);
 void reexec_begun(struct ctld_options *o);

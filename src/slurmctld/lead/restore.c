@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The stored records become the controller's state. What is damaged is set aside and told of; what
- * cannot be done without, or is a newer version's, keeps the controller from starting. */
+/* Converts the stored records to the controller's state. Damaged records are set aside and
+ * reported. If an essential record is damaged, or if a record is of a newer version, the
+ * controller does not start. */
 #define LOG_ROOM "slurmctld"
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ struct bad {
     uint64_t number;
     char *name;
     struct err why;
-    bool moved; /* by the store */
+    bool moved; /* the store has moved it */
 };
 
 struct restore {
@@ -83,7 +84,7 @@ static void on_aside(void *ctx, const struct store_aside *row)
     r->before++;
 }
 
-/* -i says that what is lost may be lost. */
+/* -i accepts the loss. */
 static int check_damage(const struct restore *r, struct err *err)
 {
     const char *place = store_name(r->c->store);
@@ -108,7 +109,7 @@ static int check_damage(const struct restore *r, struct err *err)
                    place);
 }
 
-/* In one commit, before anything else is written. */
+/* In one commit, before any other write. */
 static int set_damaged_aside(const struct restore *r, struct err *err)
 {
     struct store_batch *batch = store_batch_new();

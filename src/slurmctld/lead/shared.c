@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A backup whose StateSaveLocation is a directory of its own would begin with an old state, or with
- * none, and jobs that were acknowledged would be lost. While another controller says that it leads,
- * the store must say that somebody does. It is believed to be another one when it has denied that
- * twice: between the two answers the lead may have been given back.
+ * A backup whose StateSaveLocation is a separate directory would start with an old state or none,
+ * and acknowledged jobs would be lost. While another controller says that it leads, the store must
+ * show a lead. The store is considered a different one after it has shown no lead twice, because
+ * the lead may have been given back between the two answers.
  */
 #define LOG_ROOM "slurmctld"
 #include <stdlib.h>
@@ -19,19 +19,19 @@
 
 struct shared {
     struct ctld *c;
-    struct look *look; /* under way */
+    struct look *look; /* the running check */
     char *leader;
     int64_t next_ms;
     unsigned denied;
     bool good;
     char *fault;
-    uint64_t sign; /* of the leader's work, seen last */
+    uint64_t sign; /* the last sign of the leader's work */
     int64_t sign_ms;
-    enum shared_sign seen; /* since it was asked for */
+    enum shared_sign seen; /* result since the last query */
 };
 
 struct look {
-    struct shared *s; /* NULL: nobody waits */
+    struct shared *s; /* NULL: the result is not wanted */
     char *at, *cluster;
     bool for_sign;
     uint64_t epoch, sign;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes that have no slurm.conf of their own get this controller's, over a session: both sides know
- * the cluster key, and nobody between them can put another in its place. */
+/* Serves this controller's configuration to nodes without a slurm.conf, over a session: both sides
+ * know the cluster key, so that no third party can forge the configuration. */
 #define LOG_ROOM "slurmctld"
 #include "slurmctld/node/configless.h"
 #include "base/mem.h"
 #include "slurmctld/core/ctld.h"
 
 #define TEXT_MAX (RPC_BODY_MAX - 65536u)
-#define SECOND_MAX (64u << 20) /* bytes sent in a second: what is on its way is in memory */
+#define SECOND_MAX (64u << 20) /* bytes sent per second, since unsent bytes are in memory */
 
-/* Whether there is room for it in this second. */
+/* Whether this second's limit allows another len bytes. */
 static bool has_room(struct ctld *c, size_t len)
 {
     int64_t now = loop_mono_ms();

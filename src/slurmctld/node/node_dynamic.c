@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes that are in no file: scontrol create and delete node, and node daemons that register
- * themselves (slurmd -Z). A worker reads the configuration with their lines; all that was asked for
- * meanwhile is done in one go after it. */
+/* Dynamic nodes: scontrol create and delete node, and node daemons that register themselves
+ * (slurmd -Z). A worker reads the configuration with the lines of these nodes; requests that
+ * arrive meanwhile are handled together afterwards. */
 #define LOG_ROOM "slurmctld"
 #include <errno.h>
 #include <stdlib.h>
@@ -16,12 +16,12 @@
 #include "slurmctld/node/node_dynamic.h"
 #include "slurmctld/node/nodes.h"
 
-#define LANE 2 /* that of reload.c */
+#define LANE 2 /* the same lane as in reload.c */
 #define REGISTRANTS_MAX 1024
 
 struct node_dynamic_change {
     struct node_dynamic_change *next;
-    uint64_t call; /* 0: of the node itself */
+    uint64_t call; /* 0: requested by the node itself */
     uint32_t uid;
     Pb__NodeUpdate *update;
 };
@@ -30,14 +30,14 @@ struct node_dynamic_run {
     struct ctld *c;
     struct node_dynamic_change *changes;
     struct node_dynamic_plan *plan;
-    uint64_t seen; /* of c->conf_changes */
+    uint64_t seen; /* value of c->conf_changes */
     char *path;
     struct str base, lines;
     struct conf *conf;
     struct err err;
 };
 
-/* A session of a node that is not configured: what it registers with decides. */
+/* A session of an unconfigured node: its registration decides. */
 struct registrant {
     struct ctld *c;
     struct rpc_session *s;
@@ -48,8 +48,7 @@ struct registrant {
 
 static void start_run(struct ctld *c);
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static struct registrant *find_registrant(struct ctld *c, const char *name)
 {
@@ -67,7 +66,8 @@ static void free_registrant(struct registrant *registrant)
     free(registrant);
 }
 
-/* It connects again, and is known then; or it is told why it is not. */
+/* Closes the session, so that a created node connects again and is known; otherwise sends the
+   reason. */
 static void answer_registrant(struct ctld *c, const char *name, const struct err *err)
 {
     struct registrant *registrant = find_registrant(c, name);
@@ -124,8 +124,7 @@ static void free_run(struct node_dynamic_run *run)
     free(run);
 }
 
-/* --- a run -------------------------------------------------------------------------------------
- */
+/* --- a run ------------------------------------------------------------------------------------ */
 
 static void on_worker(void *arg)
 {
@@ -134,7 +133,7 @@ static void on_worker(void *arg)
                     NULL, &run->conf, &run->err);
 }
 
-/* Another configuration is in force by now, and so the plan is not that of now: once more. */
+/* The configuration has changed meanwhile, so the plan is outdated: starts again. */
 static void requeue_changes(struct node_dynamic_run *run)
 {
     struct ctld *c = run->c;
@@ -149,7 +148,7 @@ static void on_worker_done(void *arg)
     struct ctld *c = run->c;
     struct node_dynamic_change *change;
     c->node_dynamic_running = false;
-    if (c->closed) { /* node_dynamic_done() was before */
+    if (c->closed) { /* node_dynamic_done() was called before */
         free_run(run);
         return;
     }
@@ -169,7 +168,7 @@ static void on_worker_done(void *arg)
     start_run(c);
 }
 
-/* Moves to the run what can be planned, and answers the rest. */
+/* Moves the changes that can be planned to the run, and answers the others. */
 static void plan_changes(struct ctld *c, struct node_dynamic_run *run)
 {
     struct node_dynamic_change *change, *next, *all = take_ptr(c->node_dynamic_changes);
@@ -238,10 +237,9 @@ void node_dynamic_done(struct ctld *c)
         free_registrant(c->registrants);
 }
 
-/* --- nodes that come by themselves -------------------------------------------------------------
- */
+/* --- self-registering nodes ------------------------------------------------------------------- */
 
-/* Its address is the one it comes from: "name (10.0.0.1:4711)". */
+/* The node's address is the peer address: "name (10.0.0.1:4711)". */
 static void add_address(const struct registrant *registrant, const Pb__NodeRegister *r,
                         struct str *keys)
 {
@@ -257,7 +255,7 @@ static void add_address(const struct registrant *registrant, const Pb__NodeRegis
         str_printf(keys, " NodeAddr=%.*s", (int)(end - peer - 1), peer + 1);
 }
 
-/* It is told why, and to end what it still has of jobs. */
+/* Sends the reason, and orders the node to end its remaining jobs. */
 static void refuse_registrant(struct registrant *registrant, const Pb__NodeRegister *r)
 {
     static struct log_limit limit = {.burst = 60};
@@ -291,7 +289,8 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     if (rpc->number != RPC_NODE_REGISTER)
         return;
     registrant->asked = true;
-    if (conf_find_node(control_conf(c->control), registrant->name) >= 0) { /* meanwhile */
+    /* Configured meanwhile. */
+    if (conf_find_node(control_conf(c->control), registrant->name) >= 0) {
         free_registrant(registrant);
         rpc_session_set_events(s, &(struct rpc_session_events){0});
         rpc_session_finish(s); /* it connects again */
@@ -329,8 +328,7 @@ bool node_dynamic_accept(struct ctld *c, struct rpc_session *s, const char *name
     return true;
 }
 
-/* --- at the start ------------------------------------------------------------------------------
- */
+/* --- at the start ----------------------------------------------------------------------------- */
 
 int node_dynamic_load(struct ctld *c, struct conf **conf, struct err *err)
 {

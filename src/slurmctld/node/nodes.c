@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kept sessions of node daemons: one per node, the newest. */
+/* The sessions of node daemons: one per node, the newest. */
 #define LOG_ROOM "slurmctld"
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct node_session {
     struct ctld *c;
     struct rpc_session *s;
     uint64_t id;
-    bool dismissed; /* to be closed, also when the node is configured meanwhile */
+    bool dismissed; /* to be closed even if the node is configured meanwhile */
     UT_hash_handle hh, hh_id;
     char name[];
 };
@@ -74,7 +74,7 @@ static struct node_session *adopt_session(struct ctld *c, struct rpc_session *s,
 {
     struct node_session *old = by_name(c, name);
     if (old) {
-        /* It was restarted, or its connection broke without our noticing. */
+        /* The node was restarted, or its connection broke unnoticed. */
         rpc_session_free(old->s);
         forget_session(c, old);
     }
@@ -145,7 +145,7 @@ const char *nodes_name(struct ctld *c, uint64_t session)
 void nodes_close(struct ctld *c, const char *node)
 {
     struct node_session *n = by_name(c, node);
-    if (!n || c->stopping) /* they are all being closed, and waited for */
+    if (!n || c->stopping) /* all sessions are being closed */
         return;
     log_verbose("the session of %s is closed", rpc_session_peer(n->s));
     rpc_session_free(n->s);

@@ -10,7 +10,7 @@
 struct entry {
     uint64_t number;
     size_t len;
-    UT_hash_handle hh; /* in order of adding, which is the order of leaving */
+    UT_hash_handle hh; /* in order of insertion, which is the order of removal */
     char data[];
 };
 

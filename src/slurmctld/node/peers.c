@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the leader passes on to the controllers in standby. */
+/* Requests of the leader to the controllers in standby. */
 #define LOG_ROOM "slurmctld"
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/node/peers.h"
 
-#define PATIENCE_MS 1000 /* one that hangs must not hold up the others' end */
+#define PATIENCE_MS 1000 /* a controller that hangs must not delay the shutdown of the others */
 
 struct told {
     struct peers *peers;

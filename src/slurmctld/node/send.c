@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What may leave now: its changes are durable, so that stored bytes can be read back. */
+/* Sends output whose changes are durable, so that stored payloads can be read back. */
 #define LOG_ROOM "slurmctld"
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include "slurmctld/node/stop.h"
 #include "slurmctld/script/scripts.h"
 
-/* 0: *data is borrowed until the next payload_cache call. Positive: it must be read. Negative: it
- * cannot be had, err says why. */
+/* Returns 0: *data is borrowed until the next payload_cache call. Positive: it must be read.
+ * Negative: it is unavailable; err has the reason. */
 static int find_payload(struct ctld *c, const struct send_reads *reads, uint64_t number,
                         const void **data, size_t *len, struct err *err)
 {
@@ -36,7 +36,7 @@ static int find_payload(struct ctld *c, const struct send_reads *reads, uint64_t
     return 1;
 }
 
-/* As find_payload(), unpacked in the arena. */
+/* Like find_payload(), unpacked in the arena. */
 static int unpack_payload(struct ctld *c, const struct send_reads *reads, uint64_t number,
                           struct arena *a, Pb__JobPayload **payload, struct err *err)
 {
@@ -57,7 +57,7 @@ uint64_t send_payload_number(const Pb__LaunchBatch *launch)
     return launch->has_payload_job_id ? launch->payload_job_id : launch->job_id;
 }
 
-/* Variables of its burst buffer, a line each. */
+/* Adds the variables of its burst buffer, one per line. */
 static void add_burst_env(Pb__LaunchBatch *launch, struct arena *a)
 {
     Pb__JobPayload *p = launch->payload;
@@ -74,8 +74,8 @@ static void add_burst_env(Pb__LaunchBatch *launch, struct arena *a)
     p->env = env;
 }
 
-/* 0: *bytes is about what the payload adds to the message. Positive: it must be read. Negative: the
- * launch is left out. */
+/* Returns 0: *bytes is roughly what the payload adds to the message. Positive: it must be read.
+ * Negative: the launch is dropped. */
 static int add_payload(struct ctld *c, const struct send_reads *reads, Pb__LaunchBatch *launch,
                        struct arena *a, size_t *bytes)
 {
@@ -88,7 +88,9 @@ static int add_payload(struct ctld *c, const struct send_reads *reads, Pb__Launc
         log_error("job %u is launched when its script can be read: %s", launch->job_id, err.text);
         return rc;
     }
-    if (!launch->has_payload_job_id) /* a repeat is rare and can be read; other elements are not */
+    /* A repeated launch is rare and can read the store; the elements of an array share a payload,
+       which therefore stays. */
+    if (!launch->has_payload_job_id)
         payload_cache_drop(c->payloads, number);
     if (rc == 0 && launch->burst_env)
         add_burst_env(launch, a);
@@ -108,9 +110,9 @@ static size_t components_bytes(const Pb__LaunchBatch *launch)
     return bytes;
 }
 
-/* A launch whose payload cannot be read now is left out: it is repeated while it is unconfirmed.
- * What precedes one that must be read leaves: the orders of a message do not depend on each other.
- */
+/* A launch whose payload is unreadable now is dropped, and repeated while it is unconfirmed.
+   Orders before one that must be read are sent, because the orders of a message are
+   independent. */
 static int send_orders(struct ctld *c, struct rpc_session *to, const struct outbox_item *item,
                        const struct send_reads *reads, size_t *sent)
 {
@@ -134,7 +136,7 @@ static int send_orders(struct ctld *c, struct rpc_session *to, const struct outb
         ++*sent;
         if (rc == 0)
             part.orders[part.n_orders++] = order;
-        if (bytes >= CTLD_ORDERS_MESSAGE) { /* a message has a limit */
+        if (bytes >= CTLD_ORDERS_MESSAGE) { /* the size of a message is limited */
             rpc_session_send(to, RPC_NODE_ORDERS, &part.base);
             part.orders += part.n_orders;
             part.n_orders = 0;
@@ -146,7 +148,7 @@ static int send_orders(struct ctld *c, struct rpc_session *to, const struct outb
     return rc > 0;
 }
 
-/* Where the node is in a network; NULL: the network is flat. */
+/* Returns the location of the node in a network; NULL: the network is flat. */
 static Pb__TopologyAddress *make_address(const struct conf *conf, const struct conf_network *net,
                                          long node, struct arena *a)
 {
@@ -162,7 +164,7 @@ static Pb__TopologyAddress *make_address(const struct conf *conf, const struct c
     return m;
 }
 
-/* For the environment of the node's tasks. */
+/* Adds the addresses for the environment of the node's tasks. */
 static void put_addresses(const struct conf *conf, const char *name, Pb__NodeWelcome *welcome,
                           struct arena *a)
 {
@@ -243,8 +245,8 @@ static int send_script(struct ctld *c, const struct send_reads *reads, uint64_t 
     return 0;
 }
 
-/* A function for a burst buffer gets the stored script of its job. Without it the function runs as
- * well: the buffer is to be torn down in any case. Positive: it must be read. */
+/* Adds the stored script of its job to a burst buffer function. The function runs without it, too,
+ * because the buffer has to be torn down in any case. Positive: it must be read. */
 static int add_script(struct ctld *c, const struct send_reads *reads, Pb__ScriptRun *m,
                       struct arena *a)
 {

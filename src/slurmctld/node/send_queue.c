@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Items that wait for records of the store, and those that must not overtake them. */
+/* Items that wait for records of the store, and items that must not overtake them. */
 #define LOG_ROOM "slurmctld"
 #include <stdlib.h>
 
@@ -15,32 +15,32 @@
 
 struct waiting {
     struct outbox_item *item;
-    uint64_t order;       /* of adding */
-    size_t sent;          /* as of send_try() */
+    uint64_t order;       /* order of insertion */
+    size_t sent;          /* see send_try() */
     VEC(uint64_t) wanted; /* payloads that must be read */
     struct waiting *prev, *next;
 };
 
 struct destination {
-    bool is_session; /* else a call */
+    bool is_session; /* session or call */
     uint64_t id;
 } __attribute__((packed));
 
 struct queue {
     struct destination to;
     struct waiting *items;
-    UT_hash_handle hh; /* in order of adding */
+    UT_hash_handle hh; /* in order of insertion */
 };
 
 struct send_queues {
     struct queue *queues;
-    struct waiting *barriers; /* they leave after everything that was added before them */
-    size_t bytes;             /* of the items of queues */
+    struct waiting *barriers; /* items that leave after all items that were added before them */
+    size_t bytes;             /* bytes of all queued items */
     uint64_t last_order;
-    struct round *round; /* under way; NULL: none */
+    struct round *round; /* the running worker task; NULL: none */
 };
 
-struct round { /* of the worker */
+struct round { /* one task of the worker */
     struct ctld *c;
     struct send_reads all;
 };
@@ -77,8 +77,7 @@ bool send_queue_holds(const struct ctld *c, const struct outbox_item *item)
     return is_barrier(item) || (is_for_session(item) && find_queue(s, item));
 }
 
-/* --- what an item needs --------------------------------------------------------------------------
- */
+/* --- records that an item needs --------------------------------------------------------------- */
 
 static void want_payload(struct ctld *c, struct waiting *w, uint64_t number)
 {
@@ -103,7 +102,7 @@ static void list_wanted(struct ctld *c, struct waiting *w)
             want_payload(c, w, send_payload_number(all->orders[i]->launch));
 }
 
-/* The orders that have not left, but for launches. */
+/* Copies the orders that were not sent, except launches. */
 static struct outbox_item *copy_without_launches(const struct outbox_item *item, size_t sent)
 {
     _cleanup_arena_ struct arena a;
@@ -139,8 +138,7 @@ static struct outbox_item *copy_item(const struct outbox_item *item)
     return copy;
 }
 
-/* --- adding and leaving --------------------------------------------------------------------------
- */
+/* --- adding and releasing --------------------------------------------------------------------- */
 
 static struct waiting *new_waiting(struct send_queues *s, struct outbox_item *item, size_t sent)
 {
@@ -245,8 +243,7 @@ static void send_barriers(struct ctld *c)
     }
 }
 
-/* --- reading -------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void free_round(struct round *r)
 {
@@ -318,7 +315,7 @@ struct send_queues *send_queues_new(void)
     return mem_new(struct send_queues);
 }
 
-/* A round under way is freed by on_round_read(). */
+/* on_round_read() frees a running task. */
 void send_queues_free(struct send_queues *s)
 {
     if (!s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An orderly end: the last changes become durable, what waited for them leaves, the node daemons
- * get what is queued for them, and the loop stops. Running jobs are not touched.
+ * Orderly shutdown: the last changes become durable, the output that waited for them leaves, node
+ * daemons receive what is queued for them, and the loop stops. Running jobs are not affected.
  */
 #define LOG_ROOM "slurmctld"
 #include "slurmctld/node/stop.h"
@@ -11,14 +11,17 @@
 #include "slurmctld/node/peers.h"
 #include "slurmctld/node/summon.h"
 
-#define GATHER_MS 3000         /* for nodes to register before all daemons are told to stop */
-#define GATHER_RECENT_MS 60000 /* a controller that has led for longer has all that are there */
+#define GATHER_MS 3000 /* time for nodes to register before all daemons are told to stop */
+#define GATHER_RECENT_MS                                                                           \
+    60000 /* after this time as leader, all reachable nodes have registered                        \
+           */
 #define GATHER_LOOK_MS 20
-#define FLUSH_MS 20           /* for answers just given to get from the loop to their sockets */
-#define LAST_REQUESTS_MS 1000 /* for the requests of those who have connected */
+#define FLUSH_MS 20           /* time for the last replies to reach their sockets */
+#define LAST_REQUESTS_MS 1000 /* time for the first requests of connected callers */
 
-/* Whoever has shaken hands sends its request next. A connection that ended between the two would
- * leave it open whether the request was received, and a change is not asked for twice. */
+/* A caller that has completed the handshake sends its request next. If the connection ended
+ * between the two, the caller would not know whether the request was received, and a change is not
+ * repeated. */
 static void on_node_stop(void *ctx)
 {
     struct ctld *c = ctx;
@@ -30,7 +33,8 @@ static void on_node_stop(void *ctx)
     }
     bool waits = c->server && rpc_server_count(c->server).strangers;
     if ((waits || c->stop_waited) && now_ms < c->stop_latest_ms)
-        loop_timer_set(c->stop_timer, FLUSH_MS); /* once more for the answers to the last of them */
+        /* Once more, for the replies to the last requests. */
+        loop_timer_set(c->stop_timer, FLUSH_MS);
     else
         loop_stop(c->loop);
     c->stop_waited = waits;
@@ -48,15 +52,16 @@ static void begin_stop(struct ctld *c)
     if (c->stopping)
         return;
     c->stopping = true;
-    if (!c->control) { /* in standby: nothing is promised to anybody */
+    if (!c->control) { /* in standby: no caller waits for durable changes */
         stop_within(c, FLUSH_MS);
         return;
     }
-    if (c->server && !c->successor) /* else callers are told to go on to that one */
+    if (c->server && !c->successor) /* otherwise callers are redirected to the successor */
         rpc_server_unlisten(c->server);
     control_stop(c->control, false);
     outbox_add(c->outbox, outbox_item_new(OUTBOX_STOP, NULL, 0));
-    /* A full disk must not keep it: what is not durable was not promised. */
+    /* A full disk must not prevent the shutdown; changes that are not durable were not
+       acknowledged. */
     stop_within(c, CTLD_STOP_COMMIT_MS);
 }
 
@@ -66,8 +71,7 @@ void stop_begin(struct ctld *c)
     begin_stop(c);
 }
 
-/* --- all daemons ---------------------------------------------------------------------------------
- */
+/* --- all daemons ------------------------------------------------------------------------------ */
 
 static void tell_daemons(struct ctld *c)
 {
@@ -75,7 +79,7 @@ static void tell_daemons(struct ctld *c)
     if (c->stop_all)
         control_shutdown_nodes(c->control);
     same.has_passed_on = same.passed_on = true;
-    peers_tell(c, RPC_SHUTDOWN, &same.base, stop_begin); /* else a backup would take over */
+    peers_tell(c, RPC_SHUTDOWN, &same.base, stop_begin); /* otherwise a backup would take over */
 }
 
 static bool misses_nodes(const struct ctld *c)
@@ -98,14 +102,14 @@ static void on_gather(void *ctx)
     tell_daemons(c);
 }
 
-/* A controller that has just begun to lead has no session yet with nodes that are there: they would
- * miss the order, and run on. They are called, and get some time to come. */
+/* A controller that has just taken the lead has no session yet with some running nodes, which
+ * would miss the order. They are called and get some time to register. */
 void stop_daemons(struct ctld *c, bool nodes_too)
 {
     int64_t now_ms = loop_mono_ms();
     c->stop_all = c->stop_all || nodes_too;
     if (c->gather)
-        return; /* an order before this one waits for them */
+        return; /* an earlier order waits for them */
     if (!nodes_too || now_ms - c->leads_since_ms > GATHER_RECENT_MS || !misses_nodes(c)) {
         tell_daemons(c);
         return;
@@ -126,8 +130,8 @@ void stop_to_begin_anew(struct ctld *c, bool waits)
     begin_stop(c);
 }
 
-/* The nodes have their orders: what was announced has come. A controller that is killed before that
- * is on disk is told to do it again. */
+/* The nodes have their orders, so the announcement is complete. A controller that is killed before
+ * this is on disk will be told to stop again. */
 static bool forget_announced(struct ctld *c)
 {
     if (!c->stop_all || !control_is_announced(c->control))

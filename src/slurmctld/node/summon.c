@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A controller that has taken over calls its nodes (CORE-165): one may be connected to a controller
- * that hangs, and would not notice, or be in a pause before its next attempt. Those that have no
- * session here are called, some at a time, in a few rounds; a node that is down costs one refusal.
+ * A controller that has taken over calls its nodes (CORE-165): a node may be connected to a
+ * controller that hangs, and not notice, or be in the pause before its next attempt. Nodes without
+ * a session here are called, some at a time, in a few rounds; a node that is down costs one
+ * refused connection.
  */
 #define LOG_ROOM "slurmctld"
 #include <stdlib.h>
@@ -25,7 +26,7 @@ struct summoned {
 
 struct summons {
     struct ctld *c;
-    size_t next; /* node, of this round */
+    size_t next; /* index of the next node in this round */
     unsigned rounds, called, failed;
     struct loop_timer *timer;
     struct summoned slots[PARALLEL];
@@ -56,7 +57,7 @@ static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const 
     fill_slot(s, slot);
 }
 
-/* The next node that has no session. */
+/* Calls the next node without a session. */
 static void fill_slot(struct summons *s, struct summoned *slot)
 {
     struct ctld *c = s->c;

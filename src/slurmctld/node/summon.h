@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every node daemon that has no session here is told, for a while, who leads. */
+/* After a takeover: tells node daemons without a session here who leads. */
 #pragma once
 
 #include "slurmctld/core/ctld.h"

@@ -23,7 +23,8 @@ static const char *const functions[] = {
     "slurm_bb_get_status",
 };
 
-/* "NAME QUANTITY GRANULARITY" lines of the JSON text that slurm_bb_pools returns. */
+/* A Lua function that converts the JSON text returned by slurm_bb_pools to lines "NAME QUANTITY
+   GRANULARITY". */
 static const char pools_of_json[] =
     "local text, out = ..., {}\n"
     "for object in text:gmatch('{([^{}]*)}') do\n"
@@ -39,7 +40,7 @@ static const char pools_of_json[] =
 /* --- slurm.* -----------------------------------------------------------------------------------
  */
 
-static int report_fd = -1; /* of this process, which makes one call */
+static int report_fd = -1; /* of this process, which makes one call only */
 
 static int log_burst_message(lua_State *L)
 {
@@ -61,15 +62,15 @@ static void put_slurm_table(lua_State *L)
     lua_setglobal(L, "slurm");
 }
 
-/* --- the files of a call -----------------------------------------------------------------------
- */
+/* --- the files of a call ---------------------------------------------------------------------- */
 
 struct files {
     int script, paths; /* -1: none */
     char path[2][64];
 };
 
-/* Readable by programs that the script starts, and gone with this process. */
+/* Creates a file that programs started by the script can read, and that vanishes with this
+   process. */
 static int make_file(const char *name, char path[64])
 {
     int fd = memfd_create(name, 0);
@@ -86,7 +87,7 @@ static const char *find_info(const Pb__ScriptRun *m, const char *name)
     return "";
 }
 
-/* The symbols of Slurm's guide, in burst buffer lines alone. */
+/* Replaces the symbols of Slurm's guide, in burst buffer lines only. */
 static void put_symbols(const Pb__ScriptRun *m, const char *line, size_t len, struct str *out)
 {
     static const struct {
@@ -137,7 +138,7 @@ static bool has_line(const char *text, size_t text_len, const char *line, size_t
     return false;
 }
 
-/* Lines of --bb, which the script does not have. */
+/* Adds lines of --bb, which are not in the script. */
 static void put_other_lines(const Pb__ScriptRun *m, const char *text, size_t len, struct str *out)
 {
     for (const char *at = m->lines ? m->lines : ""; *at;) {
@@ -160,7 +161,7 @@ static void format_script(const Pb__ScriptRun *m, struct str *out)
         size_t n = (size_t)((eol ? eol : end) - at);
         size_t bytes = n - (n && at[n - 1] == '\r');
         if (is_directive(m, at, n) && m->lines && !has_line(m->lines, strlen(m->lines), at, bytes))
-            str_printf(out, "#EXCLUDED %.*s", (int)n - 1, at + 1); /* scontrol has changed them */
+            str_printf(out, "#EXCLUDED %.*s", (int)n - 1, at + 1); /* changed by scontrol */
         else if (is_directive(m, at, n))
             put_symbols(m, at, n, out);
         else
@@ -190,10 +191,9 @@ static void make_files(const Pb__ScriptRun *m, struct files *f)
         f->paths = make_file("path_file", f->path[1]);
 }
 
-/* --- the call ----------------------------------------------------------------------------------
- */
+/* --- the call --------------------------------------------------------------------------------- */
 
-/* Whole numbers are numbers, as in Slurm. */
+/* Integers are passed as numbers, as in Slurm. */
 static void push_info_value(lua_State *L, const char *value)
 {
     long long number;
@@ -265,7 +265,7 @@ static lua_State *open_script(const char *path)
     return L;
 }
 
-/* The text that the function returns, or why it failed; NULL: none. */
+/* Returns the function's result, or the reason of its failure; NULL: none. */
 static char *call_function(lua_State *L, const Pb__ScriptRun *m, struct files *f, bool *failed)
 {
     *failed = true;
@@ -283,8 +283,8 @@ static char *call_function(lua_State *L, const Pb__ScriptRun *m, struct files *f
     return text ? mem_strdup(text) : NULL;
 }
 
-/* Closing the state completes the files that the function has left open: its variables are read
- * after that. */
+/* Closing the Lua state flushes files that the function has left open, so its variables are read
+ * afterwards. */
 int burst_lua_run(const Pb__ScriptRun *m, int report)
 {
     struct files f = {.script = -1, .paths = -1};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In the place of burst_lua.c, in a build without Lua. */
+/* Replaces burst_lua.c in a build without Lua. */
 #include "slurmctld/script/burst_lua.h"
 #include "slurmctld/script/burst_report.h"
 

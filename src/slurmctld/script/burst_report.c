@@ -11,9 +11,10 @@
 
 #define LOG_LINES 1000
 
-static size_t logged; /* by this process */
+static size_t logged; /* number of bytes logged by this process */
 
-/* The pipe holds all of it: nobody reads while the function runs. What is too much is dropped. */
+/* The output must fit in the pipe, because it is not read while the function runs; the excess is
+   dropped. */
 void burst_report_put(int fd, char kind, const char *text)
 {
     uint32_t len = (uint32_t)strnlen(text, BURST_LUA_OUTPUT);

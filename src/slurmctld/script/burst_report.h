@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a function of burst_buffer.lua leaves in its pipe: a letter, a length, and a text each. */
+/* The format of the pipe from a burst_buffer.lua function: records of a letter, a length, and a
+   text. */
 #pragma once
 
 #define BURST_REPORT_LOG 'l'

@@ -29,8 +29,8 @@
 #include "slurmctld/script/burst_lua.h"
 #include "slurmctld/script/scriptwire.h"
 
-/* The program of a user, in a child of the helper: it becomes the user, with the groups that the
- * name service says, before it looks at any path of the user's. */
+/* Programs of a user, in a child of the helper: the child becomes the user, with the groups of the
+ * name service, before it uses any path of the user. */
 #define GROUPS_MAX 65536
 
 static _Noreturn void report_failure(int report, const char *why)
@@ -56,7 +56,7 @@ static int find_groups(const char *name, gid_t gid, gid_t **groups)
     return have;
 }
 
-/* As a login of his would have it. */
+/* Adds the variables of a login. */
 static char **add_login_variables(char **env, const struct passwd *p)
 {
     size_t count = 0;
@@ -72,8 +72,8 @@ static char **add_login_variables(char **env, const struct passwd *p)
     return all;
 }
 
-/* Ends with the parent. What keeps the program from being begun is written to 'report', which is
- * closed when it begins; then the exit status is 127. */
+/* Ends with the parent. The reason of a failed start is written to 'report', which is closed by a
+ * successful exec; the exit status of a failure is 127. */
 static _Noreturn void exec_as_user(const Pb__ScriptRun *m, char **argv, char **env, pid_t parent,
                                    int report)
 {
@@ -88,7 +88,7 @@ static _Noreturn void exec_as_user(const Pb__ScriptRun *m, char **argv, char **e
         report_failure(report, "the groups of its user are unknown");
     if (become_user(m->uid, m->gid, groups, (size_t)count, &err) != 0)
         report_failure(report, err.text);
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* another user's process has lost it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* cleared by the change of the user */
     if (getppid() != parent)
         _exit(127);
     umask(022);
@@ -99,11 +99,11 @@ static _Noreturn void exec_as_user(const Pb__ScriptRun *m, char **argv, char **e
 }
 
 #define CALL_PATH "/usr/sbin:/usr/bin:/sbin:/bin"
-#define KILL_AFTER_MS 5000 /* of SIGTERM */
-#define LOCK_EVERY_MS 20   /* the helper before may be ending what it ran; */
+#define KILL_AFTER_MS 5000 /* milliseconds after SIGTERM */
+#define LOCK_EVERY_MS 20   /* pause while the previous helper ends its programs; */
 #define LOCK_WAIT_MS                                                                               \
-    10000 /* one that does not, with a controller that stands still, is not waited for */
-#define BAD_STATUS (127 << 8) /* of what could not be started */
+    10000 /* a helper that does not end, with its stopped controller, is not waited for longer */
+#define BAD_STATUS (127 << 8) /* wait status of a program that could not be started */
 
 struct scriptd {
     struct loop *loop;
@@ -115,7 +115,7 @@ struct scriptd {
     struct run *runs;
     unsigned count;
     int null_fd;
-    bool ending, has_expired; /* the controller is gone, or its last lease has expired */
+    bool ending, has_expired; /* the controller has gone, or its last lease has expired */
 };
 
 struct run {
@@ -125,14 +125,14 @@ struct run {
     uint64_t number;
     uint32_t job_id, restarts;
     Pb__ScriptRun *order;
-    const char *rest; /* of the programs of the order: those that have not begun */
+    const char *rest; /* programs of the order that have not started */
     char *path;
-    int64_t limit_sec; /* of each program; 0: none */
+    int64_t limit_sec; /* for each program; 0: none */
     pid_t pid;
     struct loop_timer *timer;
     bool timed_out, stopped;
-    const Pb__ScriptEnded *ended; /* of a function: what it has left; NULL: nothing */
-    int report; /* what kept it from being begun as its user comes here; -1: it is nobody's */
+    const Pb__ScriptEnded *ended; /* output of a function; NULL: none */
+    int report; /* receives the reason why it could not be started as its user; -1: not used */
 };
 
 /* --- answers
@@ -141,8 +141,8 @@ struct run {
 static void flush_line(struct scriptd *d)
 {
     if (scriptwire_write(SCRIPTD_LINE_FD, &d->out))
-        str_clear(
-            &d->out); /* nobody is there to read it; the line's end is noticed where it is read */
+        /* The controller may have gone; the end of the connection is noticed by reading. */
+        str_clear(&d->out);
     loop_fd_events(d->line, (d->ending ? 0 : LOOP_READ) | (d->out.len ? LOOP_WRITE : 0));
 }
 
@@ -158,7 +158,7 @@ static void report_end(struct scriptd *d, const struct run *r, int wait_status, 
     e.has_number = true;
     e.number = r->number;
     m.ended = &e;
-    if (r->ended && !d->ending) { /* by a function */
+    if (r->ended && !d->ending) { /* for a function */
         e.output = r->ended->output;
         e.log = r->ended->log;
         e.n_log = r->ended->n_log;
@@ -173,7 +173,7 @@ static void report_end(struct scriptd *d, const struct run *r, int wait_status, 
     flush_line(d);
 }
 
-/* A function says itself what went wrong. */
+/* A function reports its own errors. */
 static char *describe_call(const struct run *r, int status, const char *error)
 {
     if (r->timed_out)
@@ -231,7 +231,7 @@ static void on_program_exited(void *ctx, pid_t pid, int status)
     _cleanup_free_ char *text = is_call ? describe_call(r, status, error) : describe_end(r, status);
     r->ended = is_call ? &ended : NULL;
     if (r->timed_out || d->ending)
-        kill(-pid, SIGKILL); /* what it left behind of its group */
+        kill(-pid, SIGKILL); /* the rest of its process group */
     if (!status && !text && !r->stopped && !d->ending && *r->rest) {
         begin_program(r);
         return;
@@ -256,7 +256,7 @@ static void on_timer(void *ctx)
     end_run(r);
 }
 
-/* In the child: nothing of ours is left to it, and it ends when we do. */
+/* In the child: it inherits nothing of ours, and ends when we do. */
 static void __attribute__((noreturn)) run_child(const struct scriptd *d, const Pb__ScriptRun *m,
                                                 char **argv, char **env, pid_t parent, int report)
 {
@@ -289,7 +289,7 @@ static void __attribute__((noreturn)) run_child(const struct scriptd *d, const P
     _exit(127);
 }
 
-/* 0, or the errno of what went wrong. */
+/* Returns 0, or an errno. */
 static int spawn_run(struct run *r, const Pb__ScriptRun *m)
 {
     int ends[2], error = 0;
@@ -311,7 +311,8 @@ static int spawn_run(struct run *r, const Pb__ScriptRun *m)
             run_child(r->d, m, argv, env, parent, ends[1]);
         error = r->pid < 0 ? errno : 0;
         close(ends[1]);
-        /* The name service may hang, and a function may run long: neither is waited for. */
+        /* The name service may hang, and a function may run long, so both run in a child without
+           waiting. */
         if (!error && (m->has_uid || m->function)) {
             r->report = ends[0];
             fcntl(r->report, F_SETFL, O_NONBLOCK);
@@ -338,7 +339,7 @@ static void refuse_run(struct scriptd *d, struct run *r, const char *why)
     run_free(r);
 }
 
-/* Programs of several lines run one after the other, until one fails. */
+/* Programs of several lines run one after another until one fails. */
 static void begin_program(struct run *r)
 {
     struct err err = {0};
@@ -348,8 +349,8 @@ static void begin_program(struct run *r)
     if (!r->path)
         r->path = mem_strdup("");
     one.path = r->path;
-    /* Its owner and mode may have changed since the configuration was read; that it is not there is
-     * told by execve(). */
+    /* The owner and mode may have changed since the configuration was read; execve() reports a
+     * missing file. */
     if (geteuid() == 0 && (!one.has_uid || one.uid == 0) &&
         trust_check(one.path, one.owner, one.n_owner, &err) == -ERR_ACCESS) {
         refuse_run(r->d, r, err.text);
@@ -367,7 +368,7 @@ static void begin_program(struct run *r)
     loop_child(r->d->loop, r->pid, on_program_exited, r);
 }
 
-/* The message that the order came in is freed before its programs have ended. */
+/* The message with the order is freed before its programs have ended. */
 static Pb__ScriptRun *copy_order(const Pb__ScriptRun *m)
 {
     size_t size = pb__script_run__get_packed_size(m);
@@ -405,8 +406,7 @@ static void stop_run(struct scriptd *d, uint64_t number)
         end_run(r);
 }
 
-/* --- life
- * ----------------------------------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------------------- */
 
 static void on_grace(void *ctx)
 {
@@ -416,7 +416,7 @@ static void on_grace(void *ctx)
     kill(-r->pid, SIGKILL);
 }
 
-/* The controller is gone. */
+/* The controller has gone. */
 static void end_runs(struct scriptd *d)
 {
     struct run *r;
@@ -490,7 +490,7 @@ static void on_line(void *ctx, int fd, unsigned ready)
         end_runs(d);
 }
 
-/* Nothing is taken before the helper of the controller before has ended what it ran. */
+/* No order is read before the helper of the previous controller has ended its programs. */
 static void on_lock(void *ctx)
 {
     struct scriptd *d = ctx;
@@ -516,14 +516,15 @@ int scriptd_main(void)
         return 1;
     }
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN); /* and what a terminal sends to its whole group: */
+    signal(SIGHUP, SIG_IGN); /* also signals that a terminal sends to the process group: */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN); /* the controller decides */
     prctl(PR_SET_NAME, SCRIPTD_NAME, 0, 0, 0);
     if (chdir("/"))
         return 1;
     d.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = 0; fd < 3; fd++) /* nobody waits for the end of what was the controller's */
+    /* Closes the controller's terminal or pipe, so that a reader of it sees its end. */
+    for (int fd = 0; fd < 3; fd++)
         dup2(d.null_fd, fd);
     d.loop = loop_new(0);
     d.grace = loop_timer_new(d.loop, on_grace, &d);

@@ -21,8 +21,8 @@
 #include "slurmctld/script/scriptd.h"
 #include "slurmctld/script/scriptwire.h"
 
-#define SELF "/proc/self/exe" /* the running build, even after an upgrade on disk */
-#define FD_ABOVE 16           /* descriptors on their way to their places in the helper */
+#define SELF "/proc/self/exe" /* the running program, even after an upgrade on disk */
+#define FD_ABOVE 16           /* temporary numbers of descriptors that are moved for the helper */
 #define RENEW_EVERY_MS 200
 #define STOP_WAIT_MS (SCRIPTD_GRACE_MS + 2000)
 
@@ -31,23 +31,23 @@ struct script {
     uint64_t number; /* increases each time the script is sent */
     Pb__ScriptKind kind;
     uint32_t job_id, restarts;
-    bool sent, stopped; /* stopped before sending: only the end is reported */
-    struct str packed;  /* ScriptRun without the number */
+    bool sent, stopped; /* stopped: before it was sent; only its end is reported */
+    struct str packed;  /* a ScriptRun without its number */
 };
 
 struct scripts {
     struct scripts_options options;
     char *dir;
-    pid_t pid; /* 0: no helper */
+    pid_t pid; /* 0: no helper runs */
     int fd;
     struct loop_fd *line;
     struct loop_timer *again, *tell, *hold;
     int64_t started_ms, lease_until_ms, hold_until_ms;
     struct str in, out;
-    struct script *all; /* in the order of requests */
+    struct script *all; /* in order of requests */
     uint64_t last;
     unsigned running, mails, records, triggers, calls, questions;
-    unsigned mails_waiting, records_waiting; /* not sent */
+    unsigned mails_waiting, records_waiting; /* not sent yet */
 };
 
 static void helper_start(struct scripts *s);
@@ -74,7 +74,7 @@ static void line_close(struct scripts *s)
     str_clear(&s->out);
 }
 
-/* Its end is noticed as a child's. */
+/* The helper's end is noticed as a child's end. */
 static void line_broken(struct scripts *s)
 {
     line_close(s);
@@ -92,13 +92,13 @@ static void flush_line(struct scripts *s)
         loop_fd_events(s->line, LOOP_READ | (s->out.len ? LOOP_WRITE : 0));
 }
 
-/* A mail, or a completion record: nobody waits for its end, which is told in the log alone. */
+/* Mails and completion records: no caller waits for their end, which is only logged. */
 static bool is_unattended(Pb__ScriptKind kind)
 {
     return kind == PB__SCRIPT_KIND__SCRIPT_MAIL || kind == PB__SCRIPT_KIND__SCRIPT_JOB_COMP;
 }
 
-/* Each kind has a number of places of its own: no script waits for the end of another kind. */
+/* Each kind has its own limit, so that no script waits for the end of another kind. */
 static unsigned *get_count(struct scripts *s, Pb__ScriptKind kind)
 {
     switch (kind) {
@@ -117,7 +117,7 @@ static unsigned *get_count(struct scripts *s, Pb__ScriptKind kind)
     }
 }
 
-/* Of mails, or of completion records. */
+/* For mails and for completion records. */
 static unsigned *get_waiting_count(struct scripts *s, Pb__ScriptKind kind)
 {
     assert(is_unattended(kind));
@@ -270,8 +270,8 @@ void scripts_hold(struct scripts *s)
 /* --- the helper
  * ----------------------------------------------------------------------------------- */
 
-/* The scripts of the helper ended together with the helper. Mails and completion records are not
- * repeated, since they may have been sent or written. */
+/* Its scripts have ended with the helper. Mails and completion records are not repeated, because
+ * they may have been delivered. */
 static void take_back(struct scripts *s)
 {
     struct script *one, *next;
@@ -346,7 +346,7 @@ static int lock_open(const struct scripts *s)
         return memfd_create("scripts.lock", MFD_CLOEXEC);
     _cleanup_free_ char *path = mem_printf("%s/scripts.lock", s->dir);
     int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-    /* Without the lock, scripts of a killed controller may still be running. */
+    /* Without the lock, scripts of a killed controller may still run. */
     return lock < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : lock;
 }
 
@@ -382,7 +382,7 @@ static void helper_start(struct scripts *s)
 /* --- for the owner
  * -------------------------------------------------------------------------------- */
 
-/* Runs in a turn of its own, not in the caller's: reports lead to further turns. */
+/* Runs in a separate turn, because reports cause further turns. */
 static void on_tell(void *ctx)
 {
     struct scripts *s = ctx;
@@ -430,7 +430,7 @@ static void log_last_end(const Pb__ScriptEnded *m)
                   is_call ? "a function of burst_buffer.lua: " : "", m->text);
 }
 
-/* Reports of ends, which nothing follows from, until the helper has closed its end of the line. */
+/* Reads reports of ends, without acting on them, until the helper has closed the connection. */
 static bool read_last_reports(struct scripts *s)
 {
     int64_t until_ms = loop_mono_ms() + STOP_WAIT_MS, left_ms = STOP_WAIT_MS;

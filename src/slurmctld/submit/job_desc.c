@@ -6,13 +6,13 @@
 
 #include "base/str.h"
 
-#define SEC_TOP 2147483646.0 /* of minutes */
+#define SEC_TOP 2147483646.0 /* upper limit of minutes */
 #define MIB_TOP 17592186044416.0
 #define TIME_TOP 253402300799.0
 
 enum kind { NONE, OWN, TEXT, FIXED, U32, U16, BOOL, MINUTES, TIME, MIB64, NICE, SIGNED };
 
-/* One per field: gets it, or (value not NULL) sets it. */
+/* One function per field: reads the field, or sets it if set is not NULL. */
 typedef int access_fn(Pb__JobSpec *s, const struct job_desc_value *set, struct job_desc_value *get,
                       struct arena *arena);
 
@@ -46,7 +46,7 @@ static double none_of(enum kind kind)
     }
 }
 
-/* Whether a number says that the field is not given. */
+/* Whether the number means that the field is not set. */
 static bool is_not_given(enum kind kind, double n)
 {
     return n == none_of(kind) || (kind == MIB64 && n >= JOB_DESC_NO_VAL64);
@@ -64,11 +64,11 @@ static double to_script(enum kind kind, double n)
     }
 }
 
-/* What is kept of a number that a script gives; NAN: it cannot be that. */
+/* Converts a number from a script to the stored value; NAN: invalid. */
 static double from_script(enum kind kind, double n)
 {
     switch (kind) {
-    case MINUTES: /* INFINITE is 0: without limit */
+    case MINUTES: /* INFINITE is stored as 0: unlimited */
         return n == JOB_DESC_INFINITE ? 0 : n >= 1 && n < SEC_TOP ? floor(n) * 60 : NAN;
     case NICE:
         n -= JOB_DESC_NICE_OFFSET;
@@ -124,7 +124,7 @@ static int put_field_number(enum kind kind, const struct job_desc_value *set, bo
 #define BODY_SIGNED(member) NUMBER(SIGNED, member)
 
 #define BODY_NONE(member) return -ERR_NOT_SUPPORTED;
-#define BODY_OWN(member) return -ERR_NOT_SUPPORTED; /* by its name: one of those below */
+#define BODY_OWN(member) return -ERR_NOT_SUPPORTED; /* accessible under another name below */
 
 #define JOB_LIVE(...)
 #define JOB_SPEC(member, options, update, kind, ...)                                               \
@@ -135,7 +135,7 @@ static int put_field_number(enum kind kind, const struct job_desc_value *set, bo
     }
 #include "proto/job_field.def"
 
-/* 0: exclusive, 1: shared; pn_min_memory: MiB of a node, or with MEM_PER_CPU of a CPU. */
+/* 0: exclusive, 1: shared. pn_min_memory: MiB per node, or with MEM_PER_CPU per CPU. */
 static int access_shared(Pb__JobSpec *s, const struct job_desc_value *set,
                          struct job_desc_value *get, struct arena *arena)
 {
@@ -171,7 +171,7 @@ static int access_memory(Pb__JobSpec *s, const struct job_desc_value *set,
     return 0;
 }
 
-/* MEM_PER_CPU does not fit in a double beside a size: a field of its own. */
+/* MEM_PER_CPU and a size do not fit in one double, so there is a separate field. */
 static int access_memory_cpu(Pb__JobSpec *s, const struct job_desc_value *set,
                              struct job_desc_value *get, struct arena *arena)
 {
@@ -190,7 +190,7 @@ static int access_memory_cpu(Pb__JobSpec *s, const struct job_desc_value *set,
 }
 
 struct field {
-    const char *names; /* with blanks between them */
+    const char *names; /* separated by blanks */
     access_fn *access;
     enum kind kind;
 };
@@ -285,7 +285,7 @@ int job_desc_set_number(Pb__JobSpec *spec, const char *name, int64_t number, str
         v.number = JOB_DESC_INFINITE;
     else if (f->kind == NICE)
         v.number += JOB_DESC_NICE_OFFSET;
-    /* Numbers that mean something in Lua mean nothing here. */
+    /* Numbers with a special meaning in Lua have none here. */
     if (!endless && f->kind != TIME &&
         (is_not_given(f->kind, v.number) || (f->kind == MINUTES && v.number == JOB_DESC_INFINITE)))
         return err_set(err, -ERR_RANGE, "'%s' cannot be %lld", name, (long long)number);

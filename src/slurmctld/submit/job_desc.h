@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job's request by Slurm's names of its fields, for job_submit plugins. */
+/* A job request by Slurm's field names, for job_submit plugins. */
 #pragma once
 
 #include "base/arena.h"
@@ -15,17 +15,17 @@
 
 struct job_desc_value {
     bool is_text;
-    const char *text; /* NULL: none */
+    const char *text; /* NULL: not set */
     double number;
 };
 
-/* -ERR_NOT_SUPPORTED: no such field. */
+/* -ERR_NOT_SUPPORTED: unknown field. */
 int job_desc_get(const Pb__JobSpec *spec, const char *name, struct job_desc_value *out);
-/* The same for those who have no numbers of a meaning of their own: 1: not given; 0: *out is its
- * value, INT64_MAX: without limit. -ERR_NOT_SUPPORTED: no such field, -ERR_RANGE: it is a text. */
+/* For callers without Slurm's special numbers. Returns 1: not set; 0: *out is the value, INT64_MAX
+ * for unlimited. -ERR_NOT_SUPPORTED: unknown field; -ERR_RANGE: the field is a string. */
 int job_desc_number(const Pb__JobSpec *spec, const char *name, int64_t *out);
 int job_desc_set_number(Pb__JobSpec *spec, const char *name, int64_t number, struct err *err);
 int job_desc_clear(Pb__JobSpec *spec, const char *name, struct err *err);
-/* Texts are copied to the arena. -ERR_NOT_SUPPORTED, -ERR_RANGE with what is wrong. */
+/* Strings are copied to the arena. -ERR_NOT_SUPPORTED, or -ERR_RANGE with the reason. */
 int job_desc_set(Pb__JobSpec *spec, const char *name, const struct job_desc_value *value,
                  struct arena *arena, struct err *err);

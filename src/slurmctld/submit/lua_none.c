@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In the place of lua_submit.c where Lua was not found when this was built. */
+/* Replaces lua_submit.c in a build without Lua. */
 #include "slurmctld/submit/lua_submit.h"
 
 struct lua_submit *lua_submit_open(const char *path, struct err *err)

@@ -50,7 +50,7 @@ static int refresh_script(struct lua_site *l, struct err *err)
         log_info("%s is read", l->path);
         return 0;
     }
-    if (l->script) { /* told once for each version of the file */
+    if (l->script) { /* reported once per version of the file */
         log_error("%s; the one before it serves", why.text);
         lua_submit_seen(l->script);
         return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The site's job_submit.lua as a file that may change: read when it is first asked, and again when
- * it has changed; one that cannot be read leaves the last one that could, and without that every
- * job is refused. */
+/* The site's job_submit.lua as a file that may change: read on first use, and again after a
+ * change. If the new version is unusable, the last usable version stays in force; without one
+ * every job is refused. */
 #pragma once
 
 #include <sys/types.h>
@@ -10,12 +10,13 @@
 
 struct lua_site {
     char *path;
-    uid_t owner; /* besides root */
+    uid_t owner; /* allowed owner besides root */
     struct lua_submit *script;
 };
 
-void lua_site_init(struct lua_site *l, const char *path, uid_t owner); /* reads nothing yet */
+/* Does not read the file yet. */
+void lua_site_init(struct lua_site *l, const char *path, uid_t owner);
 void lua_site_done(struct lua_site *l);
-/* Whether the script could be used now: it is there, compiles and begins. */
+/* Checks that the script is usable now: it exists, compiles and runs its top level. */
 int lua_site_check(const char *path, uid_t owner, struct err *err);
 int lua_site_ask(struct lua_site *l, struct env_submit *ask, struct err *err);

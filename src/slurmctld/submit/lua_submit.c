@@ -26,7 +26,7 @@ struct lua_submit {
     struct stat seen;
     size_t used;
     long steps_left;
-    struct env_submit *ask; /* during a question */
+    struct env_submit *ask; /* the present call; NULL: none */
 };
 
 static struct lua_submit *state_of(lua_State *L)
@@ -57,15 +57,16 @@ static void limit_steps(lua_State *L, lua_Debug *debug)
     struct lua_submit *l = state_of(L);
 
     l->steps_left -= HOOK_STEPS;
-    if (l->steps_left <= 0) { /* from now on at each step: pcall() does not help it */
+    /* From now on raised at each step, so that pcall() cannot continue. */
+    if (l->steps_left <= 0) {
         lua_sethook(L, limit_steps, LUA_MASKCOUNT, 1);
         lua_sethook(l->L, limit_steps, LUA_MASKCOUNT, 1);
         luaL_error(L, "it takes too long: more than %d instructions", LUA_SUBMIT_STEPS);
     }
 }
 
-/* --- slurm.*: what the script says ---------------------------------------------------------------
- */
+/* --- slurm.*: messages of the script
+   ------------------------------------------------------------ */
 
 #define LOG(name, level)                                                                           \
     static int say_##name(lua_State *L)                                                            \
@@ -131,8 +132,7 @@ static const struct {
     {"ESLURM_NOT_SUPPORTED", ERR_NOT_SUPPORTED},
 };
 
-/* --- job_desc ------------------------------------------------------------------------------------
- */
+/* --- job_desc --------------------------------------------------------------------------------- */
 
 static void push_value(lua_State *L, const struct job_desc_value *v)
 {
@@ -162,7 +162,7 @@ static int push_environment(lua_State *L, const struct env_submit *ask)
     return 1;
 }
 
-/* The upvalue says whose: the job as it is, or what is asked for. */
+/* The upvalue selects the job: the present one, or the requested one. */
 static int get_field(lua_State *L)
 {
     const struct env_submit *ask = state_of(L)->ask;
@@ -262,8 +262,7 @@ static void push_parts(lua_State *L, const struct env_submit *ask)
     }
 }
 
-/* --- the script ----------------------------------------------------------------------------------
- */
+/* --- the script ------------------------------------------------------------------------------- */
 
 static void open_libraries(lua_State *L)
 {
@@ -338,7 +337,7 @@ static int load_script(struct lua_submit *l, struct err *err)
         return err_set(err, -ERR_CONFIG, "%s: %s", l->path, lua_slurm_error(L));
     _cleanup_free_ char *name = mem_printf("@%s", l->path);
     begin_ask(l, NULL);
-    /* No bytecode: it could break the interpreter. */
+    /* Bytecode is refused, because it could break the interpreter. */
     if (luaL_loadbufferx(L, str_cstr(&text), text.len, name, "t") != LUA_OK ||
         lua_pcall(L, 0, 0, 0) != LUA_OK)
         return err_set(err, -ERR_CONFIG, "%s", lua_slurm_error(L));
@@ -383,7 +382,7 @@ bool lua_submit_is_stale(const struct lua_submit *l)
     struct stat now;
 
     if (stat(l->path, &now) != 0)
-        return false; /* the last one that worked serves */
+        return false; /* the last usable version stays in force */
     return now.st_ino != l->seen.st_ino || now.st_size != l->seen.st_size ||
            now.st_mtim.tv_sec != l->seen.st_mtim.tv_sec ||
            now.st_mtim.tv_nsec != l->seen.st_mtim.tv_nsec;
@@ -395,14 +394,14 @@ void lua_submit_seen(struct lua_submit *l)
         memset(&l->seen, 0, sizeof l->seen);
 }
 
-/* In protected mode: what is pushed for the script may not fit in its memory. */
+/* In protected mode: the arguments may not fit in the script's memory. */
 static int call_hook(lua_State *L)
 {
     struct lua_submit *l = state_of(L);
     const struct env_submit *ask = l->ask;
 
     if (!lua_slurm_push_global(L, ask->before ? "slurm_job_modify" : "slurm_job_submit")) {
-        if (l->steps_left <= 0) /* the guard of its globals did not end */
+        if (l->steps_left <= 0) /* the check of its global variables did not end */
             return luaL_error(L, "it takes too long");
         lua_pushinteger(L, 0);
         return 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The site's job_submit plugins, as control/ asks them: the script alone in this thread, which it
- * can neither stop nor break; with one in C, all of them in a helper process. */
+/* Calls the site's job_submit plugins for control/. A script alone runs in this thread, which it
+ * can neither block nor crash; if there is a plugin in C, all plugins run in a helper process. */
 #define LOG_ROOM "job_submit"
 #include <stdlib.h>
 
@@ -16,8 +16,8 @@
 #include "slurmctld/submit/submit_wait.h"
 
 struct submit_env {
-    bool script;         /* it alone: */
-    struct lua_site lua; /* else those of the line */
+    bool script;         /* only the script is configured: */
+    struct lua_site lua; /* otherwise the plugins run in the helper */
     char *fault;         /* NULL: none */
 };
 
@@ -99,7 +99,7 @@ void submit_env_begin(struct ctld *c)
         return;
     }
     c->submit = mem_new(struct submit_env);
-    if (rc < 0) { /* it was as it should be when the configuration was read */
+    if (rc < 0) { /* the file was correct when the configuration was read */
         log_error("%s; no job is taken", err.text);
         c->submit->fault = mem_strdup(err.text);
     } else if (all.len == 1 && str_eq(all.data[0].plugin, "job_submit/lua")) {

@@ -25,7 +25,7 @@
 #include "slurmctld/submit/submitd.h"
 #include <sluice/job_submit.h>
 
-#define SELF "/proc/self/exe" /* the same build, whatever is installed meanwhile */
+#define SELF "/proc/self/exe" /* the running program, even after an upgrade on disk */
 #define FD_ABOVE 16
 #define END_WAIT_MS (SUBMITD_END_SEC * 1000 + 1000)
 
@@ -35,10 +35,10 @@ struct waiting {
     struct waiting *next, *prev;
     uint64_t number;
     uint32_t uid;
-    struct str packed; /* SubmitMessage */
+    struct str packed; /* a SubmitMessage */
 };
 
-/* When a caller was last asked about; behind all others if that one hung. */
+/* The time of a caller's last question; after all others if that question hung. */
 struct turn {
     UT_hash_handle hh;
     uint32_t uid;
@@ -47,28 +47,30 @@ struct turn {
 
 #define TURN_HUNG (UINT64_C(1) << 63)
 
-struct helper { /* outlives the line until its end has been seen */
+struct helper { /* freed after its end was seen, possibly after the line */
     pid_t pid;
-    struct submit_line *line; /* NULL: nobody is interested */
+    struct submit_line *line; /* NULL: the line was freed */
 };
 
 struct submit_line {
     struct loop *loop;
     void (*on_answer)(void *ctx, const Pb__SubmitAnswer *a);
     void *ctx;
-    struct helper *helper; /* NULL: there is none */
+    struct helper *helper; /* NULL: none */
     int fd;
     struct loop_fd *watch;
     struct loop_timer *limit, *again;
     int64_t started_ms;
     struct str in, out, setup;
-    struct waiting *all; /* the first is with the helper when 'asked' */
-    struct turn *turns;  /* of callers, until nobody waits */
+    struct waiting *all; /* if 'asked' is set, the first is in the helper */
+    struct turn *turns;  /* per caller, while questions are queued */
     uint64_t last_turn;
     size_t count, bytes;
     bool ready, asked, timed_out;
-    char *inside; /* whose code the helper runs */
-    char *fault;  /* why it cannot be used: until the configuration is read again, or on_again() */
+    char *inside; /* name of the plugin that the helper runs */
+    /* The reason why the helper is unusable, until the configuration is read again, or
+       on_again() */
+    char *fault;
 };
 
 static void helper_start(struct submit_line *l);
@@ -97,8 +99,8 @@ static void line_close(struct submit_line *l)
     loop_timer_set(l->limit, -1);
 }
 
-/* And what its plugins have started: modules of PAM run programs, in sessions of their own. It is
- * stopped first, and starts no more. */
+/* Kills the helper and the processes that its plugins have started: PAM modules run programs in
+ * separate sessions. The helper is stopped first, so that it starts no more. */
 static void kill_whole(pid_t helper)
 {
     struct kin_list below = {0};
@@ -157,8 +159,8 @@ static void turns_forget(struct submit_line *l)
     }
 }
 
-/* One of the caller whose turn was longest ago comes to the front: none waits for all of another's,
- * each of which may hang. */
+/* Moves a question of the caller who has waited longest to the front, so that no caller waits for
+ * all questions of another, each of which may hang. */
 static void choose_next(struct submit_line *l)
 {
     struct waiting *w, *best = NULL;
@@ -187,7 +189,7 @@ static void choose_next(struct submit_line *l)
     t->number = ++l->last_turn;
 }
 
-/* The next question, when it can be asked. */
+/* Sends the next question if possible. */
 static void ask_next(struct submit_line *l)
 {
     while (l->fault && l->all)
@@ -319,7 +321,7 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
 static void on_again(void *ctx)
 {
     struct submit_line *l = ctx;
-    free(take_ptr(l->fault)); /* that it did not begin */
+    free(take_ptr(l->fault)); /* the reason of a failed start */
     helper_start(l);
 }
 
@@ -407,7 +409,7 @@ void submit_line_free(struct submit_line *l, bool wait)
 {
     if (!l)
         return;
-    if (l->asked || !l->ready) /* it may be inside of code that does not end */
+    if (l->asked || !l->ready) /* it may be in plugin code that does not return */
         helper_kill(l);
     line_close(l);
     if (l->helper && wait) {
@@ -434,7 +436,7 @@ static bool is_too_much(size_t count, size_t bytes, size_t more, size_t share)
     return count && (count >= SUBMIT_LINE_MOST / share || bytes + more > SUBMIT_LINE_BYTES / share);
 }
 
-/* Those of one caller are counted only where they can be too many. */
+/* The questions of one caller are only counted if they may exceed the limit. */
 static bool has_question_room(const struct submit_line *l, uint32_t uid, size_t more)
 {
     const struct waiting *w;
@@ -465,7 +467,7 @@ bool submit_line_ask(struct submit_line *l, const Pb__SubmitQuestion *q)
     l->count++;
     l->bytes += w->packed.len;
     if (l->fault)
-        loop_timer_set(l->again, 0); /* refused later, not from within this call */
+        loop_timer_set(l->again, 0); /* refused in a later turn, not from within this call */
     else
         ask_next(l);
     return true;

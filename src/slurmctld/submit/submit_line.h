@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The controller's side of the helper in which job_submit plugins run (submitd.h). Questions wait
- * in a line; one is with the helper at a time, so that it is known which one a plugin crashed or
- * hung with: that one is refused, the helper is begun anew, and the others go on. Callers take
- * turns; who has hung comes behind all others.
+ * The controller's side of the helper in which job_submit plugins run (submitd.h). Questions are
+ * queued; only one at a time is in the helper, so that the question on which a plugin crashes or
+ * hangs is known: that question is refused, the helper is restarted, and the others continue.
+ * Callers take turns; a caller whose question hung is served after all others.
  */
 #pragma once
 
@@ -11,21 +11,22 @@
 #include "proto/submit.pb-c.h"
 
 #define SUBMIT_LINE_LIMIT_MS 5000      /* SLUICE_JOB_SUBMIT_SECONDS */
-#define SUBMIT_LINE_AGAIN_MS 1000      /* before a helper that did not live long is replaced */
-#define SUBMIT_LINE_RETRY_MS 10000     /* after one that crashed or hung while it began */
-#define SUBMIT_LINE_MOST 10000         /* questions, */
-#define SUBMIT_LINE_BYTES (128u << 20) /* and bytes of them; of one caller no more than */
-#define SUBMIT_LINE_SHARE 4            /* the fourth part of either, but for a single one */
+#define SUBMIT_LINE_AGAIN_MS 1000      /* delay before a short-lived helper is replaced */
+#define SUBMIT_LINE_RETRY_MS 10000     /* delay after a helper that crashed or hung at start */
+#define SUBMIT_LINE_MOST 10000         /* queued questions */
+#define SUBMIT_LINE_BYTES (128u << 20) /* bytes of queued questions; one caller may use at most */
+#define SUBMIT_LINE_SHARE 4            /* this fraction of either, except for a single question */
 
 struct submit_line;
 
-/* An answer belongs to the line until on_answer() returns. Never called from within a function
- * below. */
+/* The answer belongs to the line until on_answer() returns. on_answer() is never called from
+ * within a function below. */
 struct submit_line *submit_line_new(struct loop *loop, const Pb__SubmitSetup *setup,
                                     void (*on_answer)(void *ctx, const Pb__SubmitAnswer *a),
                                     void *ctx);
-/* What was not answered never is. wait: the helper has ended when this returns. */
+/* Unanswered questions stay unanswered. wait: the helper has ended when this function returns. */
 void submit_line_free(struct submit_line *l, bool wait);
-/* Packed. false: too many wait, or too many of this caller. */
+/* Packs the question. False: too many questions wait, in total or of this caller. */
 bool submit_line_ask(struct submit_line *l, const Pb__SubmitQuestion *q);
-void submit_line_forget(struct submit_line *l, uint64_t number); /* nobody waits for it any more */
+/* The answer is no longer wanted. */
+void submit_line_forget(struct submit_line *l, uint64_t number);

@@ -24,17 +24,17 @@ _Static_assert((int)SLUICE_LOG_ERROR == (int)LOG_LVL_ERROR &&
 
 struct submit_plugin {
     const struct sluice_job_submit *is;
-    char room[ROOM_MAX]; /* "job_submit/NAME" */
+    char room[ROOM_MAX]; /* name for messages, "job_submit/NAME" */
 };
 
-/* What the callbacks are given. */
+/* The state of a callback. */
 struct question {
-    struct sluice_job job; /* first */
+    struct sluice_job job; /* must be the first member */
     const struct submit_plugin *plugin;
     struct env_submit *ask;
-    Pb__JobSpec *spec; /* NULL: to be read only, */
+    Pb__JobSpec *spec; /* NULL: read-only */
     const Pb__JobSpec *read;
-    struct sluice_job_partition part; /* the one that was looked at last */
+    struct sluice_job_partition part; /* the partition queried last */
 };
 
 static const struct question *question_of(const struct sluice_job *job)
@@ -42,8 +42,7 @@ static const struct question *question_of(const struct sluice_job *job)
     return (const struct question *)(const void *)job;
 }
 
-/* --- what a plugin calls -------------------------------------------------------------------------
- */
+/* --- what a plugin calls ---------------------------------------------------------------------- */
 
 static const char *get_text(const struct sluice_job *job, const char *field)
 {
@@ -121,7 +120,7 @@ static int64_t to_minutes(int64_t sec)
 static const struct sluice_job_partition *get_partition(const struct sluice_job *job, size_t number)
 {
     struct question *q =
-        (struct question *)(uintptr_t)question_of(job); /* its own place for the answer */
+        (struct question *)(uintptr_t)question_of(job); /* every answer has its own buffer */
     if (number >= q->ask->n_parts)
         return NULL;
     const struct env_part *p = &q->ask->parts[number];
@@ -173,8 +172,7 @@ static const struct sluice_job_calls calls = {
     .log = log_message,
 };
 
-/* --- its life ------------------------------------------------------------------------------------
- */
+/* --- its life --------------------------------------------------------------------------------- */
 
 static int begin_plugin(struct submit_plugin *p, const char *path, struct err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests about which the site's job_submit plugins are being asked in their helper. They are kept
- * as they came and dispatched again when all that was asked is answered; then control/ asks the
- * same and finds it here. So a slow plugin holds these requests, and nothing else. */
+/* Requests for which the site's job_submit plugins are being asked in the helper. They are kept as
+ * received, and dispatched again when all questions are answered; control/ then asks the same
+ * questions and finds the answers here. A slow plugin therefore delays these requests only. */
 #define LOG_ROOM "slurmctld"
 #include <string.h>
 
@@ -15,23 +15,25 @@
 #include "slurmctld/submit/submit_line.h"
 #include "slurmctld/submit/submit_wait.h"
 
-#define BURST_QUESTION 1 /* in the place of a job id: one of ours, not of control/ */
-#define ROUNDS 8 /* what a request is about changes while it waits: so often it is asked again */
+#define BURST_QUESTION 1 /* instead of a job id: a question of this file, not of control/ */
+/* If the subject of a request changes while it waits, it is asked again up to this number of
+   times. */
+#define ROUNDS 8
 
 struct question {
     struct question *next;
     struct submit_wait *of;
     uint64_t number;
-    struct str asked;  /* what is asked for, and the job as it is */
-    struct str answer; /* empty: not yet */
-    bool is_burst;     /* the helper that runs scripts is asked, by burst_buffer.lua */
+    struct str asked;  /* the question: the request and the present job */
+    struct str answer; /* empty: not answered yet */
+    bool is_burst;     /* the question is for burst_buffer.lua, in the helper that runs scripts */
     UT_hash_handle hh; /* by number */
 };
 
 struct submit_wait {
     uint64_t call;
     struct rpc_request request;
-    struct arena arena; /* of its body */
+    struct arena arena; /* memory of the request's body */
     char *peer;
     struct question *questions;
     unsigned rounds;
@@ -114,8 +116,7 @@ static bool is_waiting(const struct submit_wait *w)
     return false;
 }
 
-/* --- asking --------------------------------------------------------------------------------------
- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 static void pack_part(const struct env_part *p, Pb__SubmitPart *out)
 {
@@ -200,8 +201,7 @@ int submit_wait_ask(struct ctld *c, struct env_submit *ask, struct err *err)
     return ask_line(c, w, ask, &asked, err);
 }
 
-/* --- burst buffers -------------------------------------------------------------------------------
- */
+/* --- burst buffers ---------------------------------------------------------------------------- */
 
 static int take_burst_answer(struct ctld *c, const struct question *q, struct err *err)
 {
@@ -249,7 +249,7 @@ int submit_wait_ask_burst(void *ctx, Pb__ScriptRun *m, struct err *err)
     if (!c->scripts || !c->serving)
         return 0;
     struct submit_wait *w = find_or_make(c, c->serving->call);
-    str_putc(&asked, 's'); /* what job_submit plugins are asked begins with a field */
+    str_putc(&asked, 's'); /* questions to job_submit plugins begin with a field */
     pb_pack(&m->base, &asked);
     LL_FOREACH(w->questions, q)
     if (q->is_burst && q->asked.len == asked.len &&
@@ -271,8 +271,7 @@ bool submit_wait_burst_answer(struct ctld *c, const Pb__ScriptEnded *m)
     return true;
 }
 
-/* --- waiting -------------------------------------------------------------------------------------
- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 void submit_wait_keep(struct ctld *c, const struct rpc_request *r)
 {

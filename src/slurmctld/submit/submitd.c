@@ -23,14 +23,14 @@
 
 struct link {
     char *name;                   /* "job_submit/NAME" */
-    struct submit_plugin *plugin; /* NULL: it is the script */
+    struct submit_plugin *plugin; /* NULL: the script */
     struct lua_site lua;
 };
 
 static struct {
     VEC(struct link) chain;
     struct str in;
-    bool broken; /* what is in the chain cannot be used; why was told */
+    bool broken; /* a plugin of the chain is unusable, which was reported */
 } d;
 
 /* --- the line
@@ -77,8 +77,7 @@ static void send_answer(uint64_t number, const struct err *err, const char *mess
     send_message(&m);
 }
 
-/* --- what is asked -------------------------------------------------------------------------------
- */
+/* --- questions -------------------------------------------------------------------------------- */
 
 static int load_plugins(const Pb__SubmitSetup *s, struct err *err)
 {
@@ -147,7 +146,7 @@ static void ask_plugins(const Pb__SubmitQuestion *q, struct arena *arena)
     send_answer(q->number, &err, message.len ? str_cstr(&message) : NULL, rc == 0 ? q->spec : NULL);
 }
 
-/* Whether the next message, if all of it is there, was one. */
+/* Whether a complete message was available and handled. */
 static bool take_message(int *more)
 {
     _cleanup_arena_ struct arena arena;
@@ -174,7 +173,7 @@ static void serve_messages(void)
             if (!take_message(&more))
                 return;
         } while (more > 0);
-        while (waitpid(-1, NULL, WNOHANG) > 0) /* what plugins have started and left behind */
+        while (waitpid(-1, NULL, WNOHANG) > 0) /* processes that plugins have left */
             ;
     }
 }
@@ -195,7 +194,7 @@ static void end_plugins(void)
 /* --- the process
  * ----------------------------------------------------------------------------------- */
 
-/* Of all that take part in a lack of memory, this is what may go. */
+/* Makes this process the first choice of the out-of-memory killer. */
 static void offer_itself(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -210,7 +209,7 @@ bool submitd_is_wanted(const char *argv0)
     return argv0 && str_eq(argv0, SUBMITD_NAME);
 }
 
-/* Not SIG_IGN, which the programs that plugins start would inherit. */
+/* A handler instead of SIG_IGN, which programs started by plugins would inherit. */
 static void on_nothing(int signo)
 {
     (void)signo;
@@ -225,9 +224,9 @@ int submitd_main(void)
         return 1;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what its plugins start is found below it */
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* processes that its plugins start stay below it */
     signal(SIGPIPE, on_nothing);
-    signal(SIGHUP, on_nothing); /* and what a terminal sends to its whole group: */
+    signal(SIGHUP, on_nothing); /* also signals that a terminal sends to the process group: */
     signal(SIGINT, on_nothing);
     signal(SIGTERM, on_nothing); /* the controller decides */
     prctl(PR_SET_NAME, SUBMITD_NAME, 0, 0, 0);
