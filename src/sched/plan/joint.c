@@ -659,6 +659,15 @@ static int64_t find_next_moment(const struct timeline *t, int64_t after)
     return 0;
 }
 
+/* Jobs are beyond their limits, and count as ending now. */
+static bool has_late_jobs(const struct timeline *t)
+{
+    vec_foreach (&t->moments, at)
+        if (*at == t->calendar.now_sec)
+            return true;
+    return false;
+}
+
 int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due)
 {
     int64_t now = s->plan->now_sec, at = due > now ? due : now;
@@ -667,8 +676,11 @@ int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due)
     for (int round = 0; at && round < ROUNDS_MOST; round++) {
         at = find_latest(s, t, at);
         bool alone;
-        int64_t from = at == now ? TIMELINE_NOW : at;
-        if (at && place_all(s, &(struct space){.timeline = t, .from = from}, &alone))
+        bool at_once = at == now;
+        if (at_once && place_all(s, &(struct space){.timeline = t, .from = TIMELINE_NOW}, &alone))
+            return at;
+        if (at && (!at_once || has_late_jobs(t)) &&
+            place_all(s, &(struct space){.timeline = t, .from = at}, &alone))
             return at;
         at = at ? find_next_moment(t, at) : 0;
     }

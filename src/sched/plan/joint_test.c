@@ -157,6 +157,24 @@ static void a_set_keeps_and_respects_planned_starts(void **state)
 }
 
 /* Without backfill the set blocks those behind it. */
+/* A job has not left its node at the end of its limit. The set keeps that node, and the one that is
+ * free, as an ordinary job does. */
+static void a_set_waits_for_a_job_that_is_about_to_end(void **state)
+{
+    (void)state;
+    for (int set = 0; set < 2; set++) {
+        struct cluster *c = cluster_up(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n");
+        test_run(c, 1, "n1:4", NOW - 5);
+        if (set)
+            queue_set(c, 2, 100, 2, (const char *[]){"n=4 N=1", "n=4 N=1"});
+        else
+            queue_job(c, 2, 100, "n=8 N=2");
+        queue_job(c, 9, 40, "n=1 N=1");
+        expect(c, true, "2: Resources@1000, 9: Priority");
+        test_cluster_free(c);
+    }
+}
+
 static void without_backfill_it_is_in_order(void **state)
 {
     struct cluster *c = cluster_up(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n");
@@ -553,6 +571,7 @@ int main(void)
         cmocka_unit_test(components_share_a_node),
         cmocka_unit_test(all_start_or_none),
         cmocka_unit_test(a_set_keeps_and_respects_planned_starts),
+        cmocka_unit_test(a_set_waits_for_a_job_that_is_about_to_end),
         cmocka_unit_test(without_backfill_it_is_in_order),
         cmocka_unit_test(set_that_never_fits_has_a_reason),
         cmocka_unit_test(set_that_never_has_its_resources_has_a_reason),
