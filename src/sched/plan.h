@@ -103,11 +103,17 @@ struct plan_head { /* a planned start, see planned_start.c */
     struct placements more; /* of the other components of a job set */
 };
 
-struct plan_depth { /* what was looked at behind jobs that wait, see depth.c */
-    uint64_t part, all;
-    size_t places[2]; /* on the timeline, of the present partition's; [1]: that need licences */
-    size_t licensed;  /* of the latter, in all partitions */
-    struct idmap part_users, users; /* uids to how many of theirs */
+struct plan_part_depth { /* what was looked at in a partition behind jobs that wait, see depth.c */
+    uint64_t looks;
+    size_t places[2];   /* on the timeline, of the partition's jobs; [1]: that need licences */
+    struct idmap users; /* uids to how many of theirs */
+};
+
+struct plan_depth {
+    struct plan_part_depth in_part; /* the present one */
+    uint64_t all;                   /* looks in all partitions */
+    size_t licensed;                /* places of jobs that need licences, in all partitions */
+    struct idmap users;
 };
 
 struct plan_set {              /* in a pass of two modes: what was found of its components so far */
@@ -116,6 +122,28 @@ struct plan_set {              /* in a pass of two modes: what was found of its 
     bool lost;                 /* one has none, so that the set does not start in this pass */
     bool never;                /* its components never fit beside each other */
     bool started, backfilled;
+};
+
+struct plan_look { /* at a component of a set, in the turn of the set, see set_turn.h */
+    uint32_t id;
+    const struct part *part; /* as the component is in this partition, */
+    size_t walk_index;       /* which has this index in the order of the pass */
+    uint32_t priority;
+};
+
+struct plan_looks {
+    VEC(struct plan_look) list;
+};
+
+struct plan_walk { /* of a partition, from the first time that the pass leaves one in the middle */
+    bool is_over;  /* the pass is through with the queue */
+    bool is_left;  /* the pass left it in the middle, with: */
+    bool blocked;  /* these are as in struct plan */
+    uint32_t blocked_by;
+    struct order_place at;
+    struct plan_part_depth depth;
+    uint32_t waits_for; /* id of the set to which the pass has to come in other partitions before it
+                           goes on here; 0: none */
 };
 
 /* A question about a job set that is not about all of it as it is. */
@@ -151,6 +179,10 @@ struct plan {
     bool afresh;         /* starts that earlier passes found do not hold for this queue */
     unsigned mode; /* of a pass in two modes, two_mode.h: 1 or 2; 0: sets are placed jointly */
     VEC(struct plan_set) sets;   /* in such a pass, in the order in which they were come to */
+    struct plan_looks looks;     /* of the set whose turn it is */
+    size_t look_at;              /* the next of them */
+    VEC(struct plan_walk) walks; /* as 'order'; empty: no partition was left in the middle */
+    struct idmap had_turn;       /* ids of sets */
     struct joint_choice *choice; /* of alternative licences, for the set that is being looked at;
                                     NULL: its components are as they are */
     bool asks;                   /* the present look is a query: the pass does not change by it */
@@ -226,6 +258,8 @@ void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *note
 /* A pass may rest between two decisions while the cluster goes on: jobs end, come and change. It
  * must not while partitions come or go, nor over a change of the configuration. */
 void plan_resume(struct plan *p, int64_t now_sec);
+/* The pass begins to walk the queue of the partition p->part. */
+void plan_enter_part(struct plan *p);
 /* The index of the alternative licence that the job waits for: the first one that is free now, else
  * the one that is expected to be free earliest. 0 when the job has no alternatives. */
 uint32_t plan_choose_awaited(struct plan *p, const struct job *j);

@@ -206,7 +206,7 @@ bool job_partitions_is_queued(const struct job *j)
 /* Jobs that ask for a reservation are before all others. */
 static int64_t make_queue_key(const struct job *j, uint32_t priority)
 {
-    bool ranked = j->set && j->set->has_rank;
+    bool ranked = j->set && j->set->rule != CONF_RANK_OWN;
     bool in_resv = ranked ? j->set->rank_in_resv : j->resv_asked;
     priority = ranked ? j->set->rank : priority;
     return -(int64_t)priority - (in_resv ? INT64_C(1) << 32 : 0);

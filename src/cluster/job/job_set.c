@@ -108,7 +108,7 @@ void job_set_rank(struct job *j, enum conf_sets_rank rule)
         most = component->priority > most ? component->priority : most;
         set->rank_in_resv = set->rank_in_resv || component->resv_asked;
     }
-    set->has_rank = rule != CONF_RANK_OWN;
+    set->rule = rule;
     set->rank = rule == CONF_RANK_LEAST  ? least
                 : rule == CONF_RANK_MOST ? most
                                          : (uint32_t)(sum / set->present);

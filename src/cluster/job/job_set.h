@@ -27,14 +27,15 @@ struct cluster;
 struct job;
 
 struct job_set {
-    uint32_t leader_id; /* also after the leader's record is gone */
-    uint32_t count;     /* components that were submitted */
-    uint32_t present;   /* those of them that have a record */
-    bool has_rank;      /* all components are queued by: */
-    bool rank_in_resv;  /* as jobs that ask for a reservation, */
-    uint32_t rank;      /* and by this priority */
-    uint32_t *ids;      /* by offset, also of those without a record; 0: not known */
-    struct job *jobs[]; /* by offset; NULL: its record is gone */
+    uint32_t leader_id;       /* also after the leader's record is gone */
+    uint32_t count;           /* components that were submitted */
+    uint32_t present;         /* those of them that have a record */
+    enum conf_sets_rank rule; /* CONF_RANK_OWN: each component is queued by its own priority;
+                                 otherwise all are queued: */
+    bool rank_in_resv;        /* as jobs that ask for a reservation, */
+    uint32_t rank;            /* and by this priority */
+    uint32_t *ids;            /* by offset, also of those without a record; 0: not known */
+    struct job *jobs[];       /* by offset; NULL: its record is gone */
 };
 
 struct job_sets {

@@ -29,8 +29,8 @@ static uint64_t most_in_part(const struct plan *p)
 
 bool depth_is_reached(const struct plan *p)
 {
-    return p->blocked &&
-           (!p->backfill || p->depth.part >= most_in_part(p) || p->depth.all >= most_in_all(p));
+    return p->blocked && (!p->backfill || p->depth.in_part.looks >= most_in_part(p) ||
+                          p->depth.all >= most_in_all(p));
 }
 
 static bool count_user(struct idmap *users, uint32_t uid, int64_t most)
@@ -47,9 +47,9 @@ static bool count_user(struct idmap *users, uint32_t uid, int64_t most)
 
 bool depth_takes(struct plan *p, const struct job *j)
 {
-    p->depth.part++;
+    p->depth.in_part.looks++;
     p->depth.all++;
-    return count_user(&p->depth.part_users, j->uid, sched_rules(p)->bf_max_job_user_part) &&
+    return count_user(&p->depth.in_part.users, j->uid, sched_rules(p)->bf_max_job_user_part) &&
            count_user(&p->depth.users, j->uid, sched_rules(p)->bf_max_job_user);
 }
 
@@ -74,13 +74,13 @@ bool depth_has_place(const struct plan *p, const struct job *j, bool first)
         return true;
     if (is_licensed(j) && p->depth.licensed >= in_all / 2)
         return false;
-    return (!j->resv_asked && p->depth.places[is_licensed(j)] < in_part) ||
+    return (!j->resv_asked && p->depth.in_part.places[is_licensed(j)] < in_part) ||
            license_is_first(&p->claims, p->cluster, j);
 }
 
 void depth_count_place(struct plan *p, const struct job *j)
 {
-    p->depth.places[is_licensed(j)] += !j->resv_asked;
+    p->depth.in_part.places[is_licensed(j)] += !j->resv_asked;
     p->depth.licensed += is_licensed(j);
 }
 
@@ -92,13 +92,12 @@ bool depth_is_beyond(const struct plan *p, int64_t at_sec)
 
 void depth_enter_part(struct plan *p)
 {
-    idmap_done(&p->depth.part_users);
-    p->depth.part_users = (struct idmap){0};
-    p->depth.part = p->depth.places[0] = p->depth.places[1] = 0;
+    idmap_done(&p->depth.in_part.users);
+    p->depth.in_part = (struct plan_part_depth){0};
 }
 
 void depth_done(struct plan *p)
 {
-    idmap_done(&p->depth.part_users);
+    idmap_done(&p->depth.in_part.users);
     idmap_done(&p->depth.users);
 }

@@ -11,6 +11,7 @@
 #include "sched/plan/joint.h"
 #include "sched/plan/planned_start.h"
 #include "sched/plan/preempt.h"
+#include "sched/plan/set_turn.h"
 #include "sched/plan/two_mode.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
@@ -30,7 +31,7 @@ static void add_part(struct plan *p, const struct part *part)
     }
 }
 
-static void enter_part(struct plan *p)
+void plan_enter_part(struct plan *p)
 {
     p->blocked = false;
     p->blocked_by = 0;
@@ -52,7 +53,7 @@ void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *note
     vec_foreach (&c->parts, part)
         add_part(p, *part);
     preempt_begin(p);
-    enter_part(p);
+    plan_enter_part(p);
 }
 
 void plan_resume(struct plan *p, int64_t now_sec)
@@ -73,6 +74,7 @@ void plan_end(struct plan *p)
     free(p->resv);
     vec_done(&p->order);
     vec_done(&p->sets);
+    set_turn_done(p);
     failed_done(&p->failures);
     vec_done(&p->claims.list);
     preempt_end(p);
@@ -493,27 +495,44 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
     return true;
 }
 
-/* A job set is looked at when the pass comes to its leader; in two modes, at each of its
- * components.
- */
-static bool is_passed_over(const struct plan *p, const struct job *j)
-{
-    return j->id == p->without || (!p->mode && !job_set_is_leader(j));
-}
-
 /* The next one in the queue of the part; it need not be the one that was next when the last one was
- * looked at. */
-static const struct job *find_next_job(struct plan *p, const struct part *part)
+ * looked at. 'before': the place before it. */
+static const struct job *find_next_job(struct plan *p, const struct part *part,
+                                       struct order_place *before)
 {
     const struct job *j = p->again ? cluster_find_job(p->cluster, p->again) : NULL;
     p->again = 0;
+    *before = p->at;
     if (j && job_partitions_is_queued(j) && job_partitions_has(j, part))
         return j;
     do {
+        *before = p->at;
         struct order_link *l = order_step(&part->queue, &p->at);
         j = l ? job_partitions_job_of(l) : NULL;
-    } while (j && is_passed_over(p, j));
+    } while (j && set_turn_passes_over(p, j));
     return j;
+}
+
+/* The next look of the pass, in the turn of a set or in the queue of the present partition. NULL:
+ * the pass is through with that queue. 'part': the partition in which the job is looked at. */
+static const struct job *find_next_look(struct plan *p, const struct part **part)
+{
+    struct order_place before;
+    const struct job *j = set_turn_next(p, part);
+    while (!j && !depth_is_reached(p)) {
+        *part = p->order.data[p->part];
+        j = find_next_job(p, *part, &before);
+        if (!j)
+            return NULL;
+        j = set_turn_begin(p, j, &before, part);
+    }
+    return j;
+}
+
+static void go_to_next_part(struct plan *p)
+{
+    if (!set_turn_leave_part(p))
+        plan_enter_part(p);
 }
 
 /* The job as it is in the partition; the look at another one ends that. */
@@ -558,14 +577,12 @@ static void note_start(struct plan *p, const struct job *j, size_t place, int64_
 bool plan_next(struct plan *p, struct decision *d)
 {
     discard_stale_timeline(p);
-    for (; p->part < p->order.len; p->part++, enter_part(p)) {
+    for (; p->part < p->order.len; go_to_next_part(p)) {
         if (resumes_job(p, p->order.data[p->part]->conf.priority_tier, d))
             return true;
-        if (depth_is_reached(p))
-            continue;
         bool more = p->again; /* of an array: one entry, however many start */
         const struct part *part = p->order.data[p->part];
-        const struct job *j = d->job = find_next_job(p, part);
+        const struct job *j = d->job = find_next_look(p, &part);
         if (!j)
             continue;
         p->work += LOOK_WORK;
@@ -604,7 +621,7 @@ static const struct order_link *peek_next(const struct plan *p, const struct ord
 {
     struct order_place at = p->at;
     struct order_link *l = order_peek(queue, &at);
-    while (l && is_passed_over(p, job_partitions_job_of(l))) {
+    while (l && set_turn_passes_over(p, job_partitions_job_of(l))) {
         order_step(queue, &at);
         l = order_peek(queue, &at);
     }
@@ -613,8 +630,10 @@ static const struct order_link *peek_next(const struct plan *p, const struct ord
 
 bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64_t tie)
 {
-    for (; p->part < p->order.len; p->part++, enter_part(p)) {
+    for (; p->part < p->order.len; go_to_next_part(p)) {
         const struct part *at = p->order.data[p->part];
+        if (set_turn_lasts(p))
+            return true;
         if (is_past(p, part))
             return false;
         bool over = depth_is_reached(p);

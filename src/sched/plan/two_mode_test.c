@@ -78,13 +78,15 @@ static void describe(const struct decision *d, struct str *out)
         str_printf(out, "+%lld", (long long)(d->start_at - now));
 }
 
+/* Mode 0: sets are placed jointly. */
 static void expect_pass(unsigned mode, const char *decisions)
 {
     struct plan p;
     struct decision d;
     _cleanup_str_ struct str out = STR_INIT;
     plan_begin(&p, cluster, &notes, now, true);
-    two_mode_begin(&p);
+    if (mode)
+        two_mode_begin(&p);
     unsigned was = p.mode;
     while (plan_next(&p, &d)) {
         describe(&d, &out);
@@ -248,6 +250,76 @@ static void a_common_priority_ends_a_deadlock(void **state)
     }
 }
 
+#define OVERLAPPING                                                                                \
+    "SchedulerParameters=bf_job_part_count_reserve=9\n" CONS "NodeName=n[1-6] CPUs=4\n"
+#define SAME_TIER OVERLAPPING "PartitionName=a Nodes=ALL\nPartitionName=b Nodes=ALL\n"
+#define TWO_TIERS                                                                                  \
+    OVERLAPPING "PartitionName=a Nodes=ALL PriorityTier=9\nPartitionName=b Nodes=ALL\n"
+
+/* HET-126: the components are in different partitions, and other jobs in both. With a common place
+ * no other job is looked at between the components; jobs with a higher priority in any of the two
+ * partitions are looked at before, those with a lower one after. Where the tiers of the partitions
+ * differ, the rule chooses between them. */
+static void components_in_other_partitions_follow_each_other(void **state)
+{
+    static const struct {
+        const char *conf;
+        enum conf_sets_rank rule;
+        unsigned mode;
+        const char *decisions;
+    } cases[] = {
+        {SAME_TIER, CONF_RANK_OWN, 1,
+         "10 starts, 1 Resources+0, 11 backfills, 20 starts, 2 Resources+0, 21 backfills, 1 "
+         "starts"},
+        {SAME_TIER, CONF_RANK_LEAST, 1,
+         "10 starts, 20 starts, 1 Resources+0, 2 Resources+0, 11 backfills, 21 backfills, "
+         "1 starts"},
+        {SAME_TIER, CONF_RANK_MOST, 1,
+         "10 starts, 20 starts, 1 Resources+0, 2 Resources+0, 11 backfills, 21 backfills, "
+         "1 starts"},
+        {SAME_TIER, CONF_RANK_MEAN, 1,
+         "10 starts, 20 starts, 1 Resources+0, 2 Resources+0, 11 backfills, 21 backfills, "
+         "1 starts"},
+        {SAME_TIER, CONF_RANK_OWN, 0, "10 starts, 1 starts, 11 starts, 20 starts, 21 starts"},
+        {SAME_TIER, CONF_RANK_LEAST, 0, "10 starts, 20 starts, 1 starts, 11 starts, 21 starts"},
+        {TWO_TIERS, CONF_RANK_LEAST, 0, "10 starts, 11 starts, 20 starts, 1 starts, 21 starts"},
+        {TWO_TIERS, CONF_RANK_MOST, 0, "10 starts, 1 starts, 11 starts, 20 starts, 21 starts"},
+        {TWO_TIERS, CONF_RANK_MEAN, 0, "10 starts, 1 starts, 11 starts, 20 starts, 21 starts"},
+        {TWO_TIERS, CONF_RANK_LEAST, 1,
+         "10 starts, 11 starts, 20 starts, 1 Resources+0, 2 Resources+0, 21 backfills, 1 starts"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        begin_planner(cases[i].conf);
+        queue_set(1, 900, HOUR, 2, (const char *[]){"p=a n=4", "p=b n=4"});
+        queue_job(10, 950, HOUR, "p=a n=4");
+        queue_job(11, 800, HOUR, "p=a n=4");
+        queue_job(20, 950, HOUR, "p=b n=4");
+        queue_job(21, 800, HOUR, "p=b n=4");
+        job_set_rank(cluster_find_job(cluster, 1), cases[i].rule);
+        expect_pass(cases[i].mode, cases[i].decisions);
+        end_planner();
+    }
+}
+
+/* HET-126: two sets have components in both partitions, in different order, and the pass changes
+ * between the partitions for each of them. */
+static void sets_across_partitions_have_their_turns_by_priority(void **state)
+{
+    (void)state;
+    begin_planner(SAME_TIER "PartitionName=c Nodes=ALL\n");
+    queue_set(1, 700, HOUR, 2, (const char *[]){"p=a n=4", "p=b n=4"});
+    queue_set(3, 800, HOUR, 3, (const char *[]){"p=b n=4", "p=c n=4", "p=a n=4"});
+    queue_set(6, 900, HOUR, 2, (const char *[]){"p=c,b n=4", "p=c n=4"});
+    queue_job(10, 750, HOUR, "p=b n=4");
+    for (uint32_t leader = 1; leader < 7; leader += leader == 1 ? 2 : 3)
+        job_set_rank(cluster_find_job(cluster, leader), CONF_RANK_MOST);
+    expect_pass(1, "6 Resources+0, 6 Resources+0, 7 Resources+0, 5 Resources+0, 3 Resources+0, "
+                   "4 Resources+0, 10 backfills, 1 Priority+3600, 2 Priority+3600, 6 starts, "
+                   "3 starts");
+    end_planner();
+}
+
 /* HET-127: with bf_hetjob_immediate the set starts when the pass comes to its last component, else
  * when the pass is over. */
 static void an_immediate_start_is_in_the_middle_of_the_pass(void **state)
@@ -350,6 +422,8 @@ int main(void)
         cmocka_unit_test(a_component_without_a_start_keeps_all),
         cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_common_priority_ends_a_deadlock),
+        cmocka_unit_test(components_in_other_partitions_follow_each_other),
+        cmocka_unit_test(sets_across_partitions_have_their_turns_by_priority),
         cmocka_unit_test(an_immediate_start_is_in_the_middle_of_the_pass),
         cmocka_unit_test(started_set_uses_the_layer_of_its_component),
         cmocka_unit_test(each_partition_of_a_component_counts),

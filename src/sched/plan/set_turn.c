@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/set_turn.h"
+
+#include <stdlib.h>
+
+static bool has_common_place(const struct job *j)
+{
+    return j->set && j->set->rule != CONF_RANK_OWN;
+}
+
+/* --- where the components wait -------------------------------------------------------------------
+ */
+
+/* Index in the order in which the pass walks the partitions; its length: it is not walked. */
+static size_t find_walk_index(const struct plan *p, const struct part *part)
+{
+    size_t at = 0;
+    while (at < p->order.len && p->order.data[at] != part)
+        at++;
+    return at;
+}
+
+static int64_t tier_at(const struct plan *p, size_t walk_index)
+{
+    return p->order.data[walk_index]->conf.priority_tier;
+}
+
+static const struct part *partition_at(const struct job *j, uint32_t at)
+{
+    return j->partitions ? j->partitions->of[at].part : j->part;
+}
+
+static int compare_looks(const void *a, const void *b)
+{
+    const struct plan_look *x = a, *y = b;
+    if (x->walk_index != y->walk_index)
+        return x->walk_index < y->walk_index ? -1 : 1;
+    if (x->priority != y->priority)
+        return x->priority > y->priority ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Looks at the first 'count' components in all of their partitions, in the order in which the pass
+ * would come to them if they had no common place: by tier, then by priority. */
+static struct plan_looks list_looks(const struct plan *p, const struct job *j, uint32_t count)
+{
+    struct plan_looks looks = {0};
+    struct job_copy room;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct job *component = job_set_component(j, i);
+        bool waits = component && component->id != p->without;
+        if (!waits || !job_partitions_is_queued(component))
+            continue;
+        for (uint32_t k = 0; k < job_partitions_count(component); k++) {
+            const struct part *part = partition_at(component, k);
+            size_t at = find_walk_index(p, part);
+            if (at < p->order.len)
+                vec_push(&looks.list,
+                         ((struct plan_look){
+                             .id = component->id,
+                             .part = part,
+                             .walk_index = at,
+                             .priority = job_partitions_view(component, part, &room)->priority}));
+        }
+    }
+    if (looks.list.len)
+        qsort(looks.list.data, looks.list.len, sizeof(looks.list.data[0]), compare_looks);
+    return looks;
+}
+
+/* Of the partitions of these looks, which fall in tier. */
+static int64_t choose_tier(const struct plan *p, const struct plan_looks *looks,
+                           enum conf_sets_rank rule)
+{
+    size_t count = looks->list.len;
+    int64_t sum = 0, tier = tier_at(p, looks->list.data[0].walk_index);
+    if (rule == CONF_RANK_LEAST)
+        return tier_at(p, looks->list.data[count - 1].walk_index);
+    vec_foreach (&looks->list, look)
+        sum += tier_at(p, look->walk_index);
+    vec_foreach (&looks->list, look) {
+        int64_t lower = tier_at(p, look->walk_index);
+        if (rule == CONF_RANK_MEAN && lower * (int64_t)count >= sum)
+            tier = lower;
+    }
+    return tier;
+}
+
+/* The turn of the set is in the tier of the partition that the pass walks. */
+static bool is_in_this_tier(const struct plan *p, const struct job *j)
+{
+    struct plan_looks looks = list_looks(p, j, job_set_count(j));
+    bool in_tier = looks.list.len && choose_tier(p, &looks, j->set->rule) == tier_at(p, p->part);
+    vec_done(&looks.list);
+    return in_tier;
+}
+
+bool set_turn_passes_over(const struct plan *p, const struct job *j)
+{
+    uint32_t had_turn;
+    if (j->id == p->without)
+        return true;
+    if (has_common_place(j))
+        return idmap_get(&p->had_turn, job_set_id(j), &had_turn) || !is_in_this_tier(p, j);
+    return !p->mode && !job_set_is_leader(j);
+}
+
+/* --- partitions that are left in the middle ------------------------------------------------------
+ */
+
+static void save_walk(struct plan *p, const struct order_place *at)
+{
+    while (p->walks.len < p->order.len)
+        vec_push(&p->walks, ((struct plan_walk){.is_over = p->walks.len < p->part}));
+    struct plan_walk *walk = &p->walks.data[p->part];
+    walk->is_left = true;
+    walk->blocked = p->blocked;
+    walk->blocked_by = p->blocked_by;
+    walk->at = *at;
+    walk->depth = p->depth.in_part;
+    p->depth.in_part = (struct plan_part_depth){0};
+}
+
+/* False: the partition has not been walked yet. */
+static bool resume_walk(struct plan *p, size_t walk_index)
+{
+    struct plan_walk *walk = &p->walks.data[walk_index];
+    p->part = walk_index;
+    walk->waits_for = 0;
+    if (!walk->is_left)
+        return false;
+    walk->is_left = false;
+    p->again = 0;
+    p->blocked = walk->blocked;
+    p->blocked_by = walk->blocked_by;
+    p->at = walk->at;
+    idmap_done(&p->depth.in_part.users);
+    p->depth.in_part = walk->depth;
+    walk->depth = (struct plan_part_depth){0};
+    return true;
+}
+
+/* The walk of the partition has come to the place of the component, or is not going on before the
+ * turn of another set. */
+static bool has_reached(const struct plan *p, size_t walk_index, const struct job *component)
+{
+    const struct plan_walk *walk = p->walks.len ? &p->walks.data[walk_index] : NULL;
+    const struct part *part = p->order.data[walk_index];
+    struct job_copy room;
+    if (walk && (walk->is_over || walk->waits_for))
+        return true;
+    if (walk_index < p->part && !walk)
+        return true;
+    struct order_place at = walk ? walk->at : (struct order_place){0};
+    struct order_link *next = order_peek(&part->queue, &at);
+    if (next && job_partitions_job_of(next)->set == component->set)
+        return true;
+    int64_t key = job_partitions_queue_key(job_partitions_view(component, part, &room));
+    return !next || next->key > key || (next->key == key && next->tie >= component->id);
+}
+
+/* A partition that waits until the pass has come to this set in another one. */
+static bool find_waiting(const struct plan *p, uint32_t set_id, size_t *walk_index)
+{
+    for (size_t i = 0; i < p->walks.len; i++) {
+        if (p->walks.data[i].waits_for != set_id)
+            continue;
+        *walk_index = i;
+        return true;
+    }
+    return false;
+}
+
+/* A partition of the same tier in which the pass has not come to the set. */
+static bool find_behind(const struct plan *p, const struct plan_looks *looks, size_t *walk_index)
+{
+    vec_foreach (&looks->list, look) {
+        size_t at = look->walk_index;
+        if (at == p->part || tier_at(p, at) != tier_at(p, p->part) ||
+            has_reached(p, at, cluster_find_job(p->cluster, look->id)))
+            continue;
+        *walk_index = at;
+        return true;
+    }
+    return false;
+}
+
+/* Leaves the present partition before the turn of the set for another one where the pass has to be
+ * before. False: it is not to be left. */
+static bool change_part(struct plan *p, const struct job *j, const struct order_place *before)
+{
+    size_t to = p->part;
+    uint32_t set_id = job_set_id(j);
+    struct plan_looks looks = list_looks(p, j, job_set_count(j));
+    bool back = find_waiting(p, set_id, &to);
+    bool changes = back || find_behind(p, &looks, &to);
+    vec_done(&looks.list);
+    if (!changes)
+        return false;
+    save_walk(p, before);
+    p->walks.data[p->part].waits_for = back ? 0 : set_id;
+    if (!resume_walk(p, to))
+        plan_enter_part(p);
+    return true;
+}
+
+bool set_turn_leave_part(struct plan *p)
+{
+    if (!p->walks.len) {
+        p->part++;
+        return false;
+    }
+    size_t next = 0;
+    p->walks.data[p->part].is_over = true;
+    while (next < p->order.len && p->walks.data[next].is_over)
+        next++;
+    p->part = next;
+    return next < p->order.len && resume_walk(p, next);
+}
+
+void set_turn_done(struct plan *p)
+{
+    vec_foreach (&p->walks, walk)
+        idmap_done(&walk->depth.users);
+    vec_done(&p->walks);
+    vec_done(&p->looks.list);
+    idmap_done(&p->had_turn);
+}
+
+/* --- the turn ------------------------------------------------------------------------------------
+ */
+
+const struct job *set_turn_begin(struct plan *p, const struct job *j,
+                                 const struct order_place *before, const struct part **in)
+{
+    if (!has_common_place(j))
+        return j;
+    if (change_part(p, j, before))
+        return NULL;
+    vec_done(&p->looks.list);
+    p->looks = list_looks(p, j, p->mode ? job_set_count(j) : 1);
+    p->look_at = 0;
+    idmap_set(&p->had_turn, job_set_id(j), 1);
+    return set_turn_next(p, in);
+}
+
+/* A set that waits is before the jobs that follow it in each of its partitions. */
+static void end_turn(struct plan *p)
+{
+    const struct job *j = cluster_find_job(p->cluster, p->looks.list.data[0].id);
+    bool waits = p->blocked && j && job_partitions_is_queued(j);
+    struct plan_looks looks = {0};
+    if (waits && p->walks.len)
+        looks = list_looks(p, j, job_set_count(j));
+    vec_foreach (&looks.list, look) {
+        struct plan_walk *walk = &p->walks.data[look->walk_index];
+        if (!walk->is_left || walk->blocked)
+            continue;
+        walk->blocked = true;
+        walk->blocked_by = p->mode ? job_set_id(j) : 0;
+    }
+    vec_done(&looks.list);
+    vec_clear(&p->looks.list);
+    p->look_at = 0;
+}
+
+const struct job *set_turn_next(struct plan *p, const struct part **in)
+{
+    bool once_more = p->look_at && p->again && p->looks.list.data[p->look_at - 1].id == p->again;
+    p->look_at -= once_more;
+    while (p->look_at < p->looks.list.len) {
+        const struct plan_look *look = &p->looks.list.data[p->look_at++];
+        const struct job *j = cluster_find_job(p->cluster, look->id);
+        if (j && job_partitions_is_queued(j) && job_partitions_has(j, look->part)) {
+            p->again = 0;
+            *in = look->part;
+            return j;
+        }
+    }
+    if (p->looks.list.len)
+        end_turn(p);
+    return NULL;
+}
+
+bool set_turn_lasts(const struct plan *p)
+{
+    return p->look_at < p->looks.list.len;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The turn of a job set in a pass. Without bf_hetjob_prio a pass looks at a set when it comes to
+ * the leader, in two modes at each component in the queue of its own partition. With bf_hetjob_prio
+ * all components are looked at one after the other, whatever their partitions are: in the highest
+ * PriorityTier of these partitions (max), in the lowest one (min), or in the lowest one that is not
+ * below their mean (avg).
+ *
+ * A pass walks partitions of the same tier one after the other. Before the turn of such a set it
+ * leaves the present partition for the others that components wait in, and walks these up to the
+ * set: jobs with a higher priority are looked at before the set, jobs with a lower one after it.
+ */
+#pragma once
+
+#include "sched/plan.h"
+
+/* The pass does not look at this job of the queue that the pass walks. */
+bool set_turn_passes_over(const struct plan *p, const struct job *j);
+
+/* The pass comes to this job of the queue, in which it was at 'before'. Returns the job that is
+ * looked at: 'j', or of a set whose turn it is the first that set_turn_next() would return; 'in' is
+ * then the partition of that look. NULL: none, and the pass may be in another partition. */
+const struct job *set_turn_begin(struct plan *p, const struct job *j,
+                                 const struct order_place *before, const struct part **in);
+/* The next look of the turn that has begun. NULL: that turn is over, or none has begun. */
+const struct job *set_turn_next(struct plan *p, const struct part **in);
+bool set_turn_lasts(const struct plan *p);
+
+/* The pass is through with the present partition, and goes on in the next one. False: that one is
+ * walked from its beginning, or the pass is over. */
+bool set_turn_leave_part(struct plan *p);
+void set_turn_done(struct plan *p);
