@@ -121,7 +121,9 @@ struct plan_set {              /* in a pass of two modes: what was found of its 
     int64_t latest_at;         /* of the starts; 0: none was found */
     bool lost;                 /* one has none, so that the set does not start in this pass */
     bool never;                /* its components never fit beside each other */
-    bool started, backfilled;
+    bool tried;                /* all components had a start now, in this pass, */
+    bool started;              /* and the set has started */
+    bool backfilled;
 };
 
 struct plan_look { /* at a component of a set, in the turn of the set, see set_turn.h */

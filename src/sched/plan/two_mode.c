@@ -134,21 +134,49 @@ static bool may_have_place(struct plan *p, const struct job *j, bool counts)
 /* --- a set ---------------------------------------------------------------------------------------
  */
 
-/* It does not start in this pass, and keeps nothing. */
-static void lose_set(struct plan *p, struct plan_set *set)
+struct places {
+    VEC(struct plan_head) list;
+};
+
+static void places_done(struct places *places)
 {
+    vec_foreach (&places->list, head)
+        select_done(&head->where);
+    vec_done(&places->list);
+}
+
+/* What the set keeps. */
+static struct places take_places(struct plan *p, const struct plan_set *set)
+{
+    struct places taken = {0};
     size_t left = 0;
-    set->lost = true;
     vec_foreach (&p->heads, head) {
         const struct job *j = cluster_find_job(p->cluster, head->id);
         if (j && j->set && job_set_id(j) == set->id)
-            select_done(&head->where);
+            vec_push(&taken.list, *head);
         else
             p->heads.data[left++] = *head;
     }
     if (left < p->heads.len)
         planned_start_forget(p);
     p->heads.len = left;
+    return taken;
+}
+
+static void give_places_back(struct plan *p, struct places *places)
+{
+    vec_foreach (&places->list, head)
+        vec_push(&p->heads, *head);
+    vec_done(&places->list);
+    planned_start_forget(p);
+}
+
+/* It does not start in this pass, and keeps nothing. */
+static void lose_set(struct plan *p, struct plan_set *set)
+{
+    struct places places = take_places(p, set);
+    set->lost = true;
+    places_done(&places);
 }
 
 /* All components have a start, and it is now. The set may have changed since the pass came to it.
@@ -156,7 +184,7 @@ static void lose_set(struct plan *p, struct plan_set *set)
 static bool can_start(const struct plan *p, const struct plan_set *set)
 {
     const struct job *leader = cluster_find_job(p->cluster, set->id);
-    if (set->lost || set->started || set->found < set->count || set->latest_at > p->now_sec ||
+    if (set->lost || set->tried || set->found < set->count || set->latest_at > p->now_sec ||
         !leader || !leader->set || !job_set_is_whole(leader))
         return false;
     for (uint32_t i = 0; i < set->count; i++) {
@@ -200,14 +228,15 @@ static bool begin_set(struct plan *p, const struct job *leader, struct decision 
 }
 
 /* All components are placed jointly on what is free and what they had kept, each perhaps on other
- * nodes. False: they do not fit there together, and wait. */
+ * nodes. False: they do not fit there together, for example on nodes that a job is just leaving,
+ * and wait for what they keep. */
 static bool start_set(struct plan *p, struct plan_set *set, struct decision *d)
 {
     const struct job *leader = cluster_find_job(p->cluster, set->id);
     const struct part *part = find_head(p, set->id)->part;
     struct job_copy room;
     leader = job_partitions_view(leader, part, &room);
-    lose_set(p, set);
+    struct places places = take_places(p, set);
     *d = (struct decision){.kind = PLAN_START,
                            .job = cluster_find_job(p->cluster, set->id),
                            .part = part,
@@ -215,8 +244,12 @@ static bool start_set(struct plan *p, struct plan_set *set, struct decision *d)
                            .switches_since = leader->switches_since,
                            .switches_waived = leader->switches_waived,
                            .preempt_look_at = leader->preempt_look_at};
-    if (!begin_set(p, leader, d))
+    set->tried = true;
+    if (!begin_set(p, leader, d)) {
+        give_places_back(p, &places);
         return false;
+    }
+    places_done(&places);
     planned_start_forget(p);
     set->started = true;
     return true;

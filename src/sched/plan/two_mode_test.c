@@ -337,6 +337,24 @@ static void an_immediate_start_is_in_the_middle_of_the_pass(void **state)
     }
 }
 
+/* A job has not left its node at the end of its limit: all components could start now, as far as
+ * that is foreseen, but do not. They keep their places from the jobs behind them. */
+static void a_set_that_cannot_start_yet_keeps_its_places(void **state)
+{
+    (void)state;
+    for (int immediate = 0; immediate < 2; immediate++) {
+        begin_planner(immediate ? "SchedulerParameters=hetjob_two_mode,bf_hetjob_immediate\n" CONS
+                                  "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n"
+                                : CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n");
+        test_run(cluster, 100, "n1:4", now - 5);
+        queue_set(1, 900, HOUR, 2, (const char *[]){"n=4", "n=4"});
+        queue_job(10, 800, HOUR, "n=4");
+        expect_pass(1, "1 Resources+0, 2 Resources+0, 10 Priority");
+        expect_pass(2, "1 Resources+0, 2 Resources+0, 10 Priority");
+        end_planner();
+    }
+}
+
 static void add_layer(uint32_t node, uint64_t total)
 {
     struct bitset *nodes = bitset_new(cluster->nodes.len);
@@ -425,6 +443,7 @@ int main(void)
         cmocka_unit_test(components_in_other_partitions_follow_each_other),
         cmocka_unit_test(sets_across_partitions_have_their_turns_by_priority),
         cmocka_unit_test(an_immediate_start_is_in_the_middle_of_the_pass),
+        cmocka_unit_test(a_set_that_cannot_start_yet_keeps_its_places),
         cmocka_unit_test(started_set_uses_the_layer_of_its_component),
         cmocka_unit_test(each_partition_of_a_component_counts),
         cmocka_unit_test(alternative_licenses_are_chosen_jointly),
