@@ -290,7 +290,8 @@ def test_exclusive_job_takes_turns_with_all_cpus(make_cluster):
 
 
 def test_why_names_what_lacks(make_cluster):
-    """Memory, or the number of jobs that share: not "not idle"; components without GangHet have no place beside jobs that take turns."""
+    """Memory, or the number of jobs that share: not "not idle"; HET-104: components without GangHet have no place beside jobs
+    that take turns."""
     c = make_cluster(nodes=1, cpus=2, memory=1000, conf=LINEAR.replace("sched/builtin", "sched/backfill"), partitions=[shared("active", "ALL", "FORCE:3")])
 
     def why(job):

@@ -16,18 +16,18 @@ def line(word, **pairs):
 
 
 def job(number, at, limit, run=0, **pairs):
-    """A line of a plan for a job that takes a node of four cores; times in seconds. It runs to its limit where 'run' is not given."""
-    return line("job", at=at * 1000 + number, kind="batch", id=number, tasks=4, limit=limit, run=(run or limit + 99) * 1000, **pairs)
+    """A line of a plan for a job that takes a node of four cores; times in seconds. The job runs to its limit where 'run' is not given."""
+    return line("job", at=at * 1000 + number, kind="batch", id=number, limit=limit, run=(run or limit + 99) * 1000, **{"tasks": 4, **pairs})
 
 
 def number_of(text):
     return int(re.search(r"(?:id|job)=(\d+)", text)[1])
 
 
-def run_plan(tmp_path, sched, parts, jobs):
+def run_plan(tmp_path, sched, parts, jobs, nodes=3):
     """Runs the plan. Returns {number of the job: seconds of its start}; a job that does not start is not there."""
     plan = tmp_path / "plan"
-    lines = [line("run", seed=1), line("conf", set=f"SchedulerParameters=bf_interval=30{sched}"), line("node", id=1, count=3, cores=4, mem=2000)]
+    lines = [line("run", seed=1), line("conf", set=f"SchedulerParameters=bf_interval=30{sched}"), line("node", id=1, count=nodes, cores=4, mem=2000)]
     lines += [line("part", part=name, nodes=where, options="MaxTime=INFINITE" + more) for name, where, more in parts]
     plan.write_text("\n".join([*lines, *sorted(jobs, key=number_of)]) + "\n")
     done = subprocess.run(["slurmsim", f"--plan={plan}", "--verbose"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -121,7 +121,7 @@ def test_components_of_different_partitions_without_a_common_place(tmp_path):
 @pytest.mark.parametrize("rule", ["bf_hetjob_prio=min", "bf_hetjob_prio=avg", "bf_hetjob_prio=max", "bf_hetjob_immediate"])
 @pytest.mark.parametrize("tiers", ["", ";PriorityTier=5"])
 def test_components_of_different_partitions_are_planned_one_after_the_other(tmp_path, rule, tiers):
-    """HET-126: with a common place the sets start one after the other, also where the partitions have different tiers, and before a job of 'a' that
+    """HET-126, HET-127: with a common place the sets start one after the other, also where the partitions have different tiers, and before a job of 'a' that
     was submitted after them."""
     parts = [("a", "n[1-2]", ""), ("b", "n[1-2]", tiers), ("last", "n3", "")]
     began = run_plan(tmp_path, f"{TWO_MODES},{rule}", parts, [*TWO_SETS, job(7, 70, HOUR, MINUTE, part="a")])
@@ -137,3 +137,19 @@ def test_the_rule_chooses_between_the_tiers(tmp_path, rule, first):
             job(3, 60, HOUR, MINUTE, part="low"), job(4, 60, HOUR, MINUTE, part="high", component_of=3), job(5, 61, HOUR, MINUTE, part="mid")]
     began = run_plan(tmp_path, f",bf_hetjob_prio={rule}", parts, jobs)
     assert (began[3] < began[5]) == (first == "set") and began[3] == began[4]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_overlapping_partitions_do_not_starve(tmp_path, swapped):
+    """HET-97: components with five nodes of the ten in p1, and with the five of p2, start at once, in any order."""
+    parts = [("p1", "n[1-10]", ""), ("p2", "n[1-5]", "")]
+    names = ("p2", "p1") if swapped else ("p1", "p2")
+    jobs = [job(number, 60, HOUR, MINUTE, part=name, tasks=20, **more) for number, name, more in zip((1, 2), names, ({}, {"component_of": 1}))]
+    assert run_plan(tmp_path, "", parts, jobs, nodes=10) == {1: 60, 2: 60}
+
+
+def test_components_share_a_node(tmp_path):
+    """HET-95: as often as two components have room on a node, now and in a planned start."""
+    parts = [("all", "n1", "")]
+    jobs = [job(number, 60, HOUR, 10 * MINUTE, part="all", tasks=2, **({"component_of": number - 1} if number % 2 == 0 else {})) for number in range(1, 7)]
+    assert run_plan(tmp_path, "", parts, jobs) == {number: 60 + (number - 1) // 2 * 10 * MINUTE for number in range(1, 7)}
