@@ -25,7 +25,6 @@
 #include "control/life/priority.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
-#include "control/life/set.h"
 #include "control/life/split.h"
 #include "control/life/suspend.h"
 #include "control/node/node.h"
@@ -283,7 +282,6 @@ void control_start(struct control *c)
     priority_start(c);
     for (size_t i = 0; i < c->cluster->jobs.len; i++)
         resume_job(c, c->cluster->jobs.data[i]);
-    set_hold_parted(c);
     vec_foreach (&c->cluster->nodes, n)
         node_heard(c, *n);
     update_node_resume_look(c);

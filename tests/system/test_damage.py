@@ -124,6 +124,33 @@ def test_damaged_records_are_set_aside(place, make_cluster):
     assert "DRAIN" not in c.node("n1")["State"] and "State=UP" in c.run("scontrol show partition main").ok()
 
 
+def test_a_component_whose_record_is_damaged(place, make_cluster):
+    """The other components say which record is missing, whatever is asked of them; they are not released, and are cancelled."""
+    c = make_cluster(nodes=2, conf=place[0], start=False)
+    state = place[1](c)
+    c.start_controller()
+    jobs = [c.sbatch("-H", "-n1", ":", "-n1", wrap="true") for _ in range(2)]
+    assert jobs == [1, 3]
+    stop(c)
+    state.spoil(JOB, 2)
+    state.spoil(JOB, 3)
+    for left, leader, missing in ("1+0", 1, 1), ("3+1", 3, 0):
+        why = f"the record of component {missing} of the heterogeneous job {leader} is missing: cancel the job, and submit it again"
+        c.start_controller()
+        for order in f"release {left}", f"release {leader if missing else left}", f"hold {left}", f"update jobid={left} nice=3", f"release {left}":
+            done = c.run(f"scontrol {order}")
+            assert (why in done.stderr) == (done.returncode != 0) == order.startswith("release"), done.stderr
+            assert c.run(f"squeue -h -j {left} -o %r").ok() == why
+            assert "Reason=" + why.replace(" ", "_") in c.run(f"scontrol show job {left}").ok().replace(" ", "_")
+            said = c.run(f"sluice why {left}").ok()
+            assert "SystemFailure" in said and why in said and "The record of another component" in said and "records of components" in said, said
+            assert "scontrol release" not in said
+        stop(c)
+    c.start_controller()
+    c.run("scancel 1 3+1").ok()
+    assert c.run("squeue -h -t pending,running").ok() == ""
+
+
 def test_a_running_job_whose_record_is_gone(place, make_cluster):
     """It runs on; its node takes nothing new; it ends by itself, or by the word of an operator, and the node is free again."""
     c = make_cluster(nodes=2, conf=place[0], partitions=["PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED"])

@@ -28,6 +28,8 @@ void enqueue_job(struct control *c, struct job *j)
     if (j->reason != reason) {
         j->reason = reason;
         free(take_ptr(j->reason_detail));
+        if (reason == REASON_SYSTEM_FAILURE)
+            set_name_missing(j);
         job_touch(c->cluster, j);
     }
     if (!ready)

@@ -12,6 +12,7 @@
 #include "control/life/deadline.h"
 #include "control/life/depend.h"
 #include "control/life/resv.h"
+#include "control/life/set.h"
 #include "control/life/start.h"
 #include "sched/plan.h"
 #include "sched/plan/gate.h"

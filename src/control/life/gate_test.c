@@ -162,6 +162,11 @@ static void add_burst(struct job *j, enum burst_phase phase)
     j->burst->phase = phase;
 }
 
+static void miss_component(struct control *c, struct job *j)
+{
+    assert_int_equal(job_set_join(c->cluster, j, j->id, 0, 2, NULL), 0);
+}
+
 static void fail_burst(struct control *c, struct job *j)
 {
     (void)c;
@@ -210,6 +215,7 @@ static const struct gate_case {
     void (*change)(struct control *c, struct job *j);
     int refused; /* under EnforcePartLimits=ALL; 0: the job is accepted */
 } cases[] = {
+    {"missing_component", REASON_SYSTEM_FAILURE, NULL, miss_component, 0},
     {"burst_buffer_failed", REASON_BURST_BUFFER_OPERATION, NULL, fail_burst, 0},
     {"hold", REASON_JOB_HOLD_MAX_REQUEUE, NULL, hold_requeued, 0},
     {"hold", REASON_JOB_HELD_ADMIN, NULL, hold_as_admin, 0},

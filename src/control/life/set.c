@@ -239,26 +239,30 @@ void set_keep_away(struct control *c, struct job *j, uint32_t cancelled_by)
     }
 }
 
-static void hold_component(struct control *c, struct job *j, uint32_t missing)
+enum reason set_gate_missing(const struct control *c, const struct job *j)
 {
-    j->admin_hold = true;
-    enqueue_job(c, j);
-    free(j->reason_detail);
-    j->reason_detail = mem_printf(JOB_SET_TEXT_MISSING, missing, job_set_id(j));
-    job_touch(c->cluster, j);
+    (void)c;
+    return job_set_is_whole(j) ? REASON_NONE : REASON_SYSTEM_FAILURE;
 }
 
-void set_hold_parted(struct control *c)
+static uint32_t find_missing(const struct job *j)
 {
-    vec_foreach (&c->cluster->sets.list, at) {
-        const struct job_set *set = *at;
-        uint32_t missing = 0;
-        while (missing < set->count && set->jobs[missing])
-            missing++;
-        for (uint32_t i = 0; missing < set->count && i < set->count; i++)
-            if (set->jobs[i] && set->jobs[i]->state == PB__JOB_STATE__PENDING)
-                hold_component(c, set->jobs[i], missing);
-    }
+    uint32_t missing = 0;
+    while (job_set_component(j, missing))
+        missing++;
+    return missing;
+}
+
+int set_refuse_release(const struct job *j, struct err *err)
+{
+    return err_set(err, -ERR_STORE_DAMAGED, "%s: " JOB_SET_TEXT_MISSING,
+                   err_text(ERR_STORE_DAMAGED), find_missing(j), job_set_id(j));
+}
+
+void set_name_missing(struct job *j)
+{
+    free(j->reason_detail);
+    j->reason_detail = mem_printf(JOB_SET_TEXT_MISSING, find_missing(j), job_set_id(j));
 }
 
 void set_leader_gone(struct control *c, uint32_t leader_id)

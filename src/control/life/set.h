@@ -65,9 +65,13 @@ bool set_is_meant_whole(const struct control *c);
 /* Magnetic reservations do not draw the job. */
 bool set_is_not_drawn(const struct control *c, const struct job *j);
 
-/* After a restart: pending components of which another one has no record are held, for they cannot
- * start; the reason names the other one. */
-void set_hold_parted(struct control *c);
+/* The gate of a component while another one of its set has no record, because the store was
+ * damaged: the set cannot start. */
+enum reason set_gate_missing(const struct control *c, const struct job *j);
+/* Of a component behind that gate: -ERR_STORE_DAMAGED, and which component is missing. */
+int set_refuse_release(const struct job *j, struct err *err);
+/* The same as the sentence behind the job's reason. */
+void set_name_missing(struct job *j);
 /* A job whose record was set aside is over: if it was the leader of a set, the others end. */
 void set_leader_gone(struct control *c, uint32_t leader_id);
 /* Whether its set is in the queue, or on its way there; of an ordinary job, too. */

@@ -496,8 +496,17 @@ static void records_are_purged_together(void **state)
     fixture_free(f);
 }
 
-/* A record of one component is damaged: the others wait, with a reason that names it, or run until
- * somebody ends the leader. */
+static void expect_missing(struct fixture *f, uint32_t id, const char *text)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobRecord *job = fixture_job(f, &arena, id);
+    assert_string_equal(job->live->reason, "SystemFailure");
+    assert_string_equal(job->live->reason_detail, text);
+}
+
+/* A record of one component is damaged: the others wait, with a reason that names it and that stays
+ * whatever is asked, or run until somebody ends the leader. A release is refused. */
 static void a_damaged_record_parts_a_set(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
@@ -517,16 +526,26 @@ static void a_damaged_record_parts_a_set(void **state)
     assert_int_equal(fixture_state(f, runs + 1), PB__JOB_STATE__RUNNING);
     const Pb__JobRecord *waits = fixture_job(f, &arena, first + 1);
     assert_int_equal(waits->live->state, PB__JOB_STATE__PENDING);
-    assert_string_equal(waits->live->reason, "JobHeldAdmin");
     _cleanup_free_ char *text =
         mem_printf("the record of component 0 of the heterogeneous job %u is missing: cancel the "
                    "job, and submit it again",
                    first);
-    assert_string_equal(waits->live->reason_detail, text);
+    expect_missing(f, first + 1, text);
+    Pb__JobUpdate release = PB__JOB_UPDATE__INIT, hold = PB__JOB_UPDATE__INIT;
+    release.job_id = hold.job_id = first + 1;
+    release.has_hold = hold.has_hold = hold.hold = true;
+    assert_int_equal(fixture_update_job(f, &root, &release), ERR_STORE_DAMAGED);
+    assert_non_null(strstr(fixture_text(f, f->last_call), text));
+    assert_int_equal(fixture_update_job(f, &user, &hold), 0);
+    fixture_restart(f);
+    expect_missing(f, first + 1, text);
+    assert_int_equal(fixture_update_job(f, &user, &release), ERR_STORE_DAMAGED);
+    fixture_turn(f);
+    expect_missing(f, first + 1, text);
     assert_int_equal(fixture_cancel(f, &user, first + 1, NULL, 0), 0);
     assert_int_equal(fixture_state(f, first + 1), PB__JOB_STATE__CANCELLED);
     waits = fixture_job(f, &arena, second);
-    assert_string_equal(waits->live->reason, "JobHeldAdmin");
+    assert_string_equal(waits->live->reason, "SystemFailure");
     assert_int_equal(fixture_cancel(f, &user, second, NULL, 0), 0);
     assert_int_equal(fixture_state(f, second), PB__JOB_STATE__CANCELLED);
     fixture_register_job(f, "n1", runs, false); /* the node says that it runs there */

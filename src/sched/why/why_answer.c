@@ -158,6 +158,8 @@ static void put_scarce(struct why *w, const struct job *j)
         put_too_few(w, j);
     else if (w->rule == WHY_LICENSE_GONE)
         put_gone(w, j);
+    else if (w->rule == WHY_SYSTEM_FAILURE && j->set)
+        why_put_short(w, "records of components", j->set->present, j->set->count);
     else if (!put_common(w, j, why_reason(w->rule)))
         put_scarce_nodes(w, j);
 }

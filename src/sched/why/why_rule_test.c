@@ -26,6 +26,7 @@ static void each_reason_of_a_gate_has_its_rule(void **state)
         enum reason reason;
         const char *rule;
     } cases[] = {
+        {REASON_SYSTEM_FAILURE, "missing_component"},
         {REASON_BURST_BUFFER_OPERATION, "burst_buffer_failed"},
         {REASON_JOB_HOLD_MAX_REQUEUE, "held_requeued"},
         {REASON_JOB_HELD_ADMIN, "held_admin"},
