@@ -186,6 +186,21 @@ static void a_component_without_a_start_keeps_all(void **state)
     end_planner();
 }
 
+/* Component 1 has no start within bf_window, so that the set does not start: what component 0 kept
+ * is for the jobs behind it. */
+static void places_are_given_up_with_the_set(void **state)
+{
+    (void)state;
+    begin_planner("SchedulerParameters=bf_window=1440\n" CONS
+                  "NodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=n1\nPartitionName=b Nodes=n2\n"
+                  "PartitionName=c Nodes=n1\n");
+    test_run(cluster, 100, "n2:4", now + 100 * 24 * HOUR);
+    queue_set(1, 900, HOUR, 2, (const char *[]){"p=a n=4", "p=b n=4"});
+    queue_job(10, 800, HOUR, "p=c n=4");
+    expect_pass(1, "1 Resources+0, 2 Resources, 10 starts");
+    end_planner();
+}
+
 /* HET-123: the start of a job that no set competes with is the same with and without one. */
 static void unrelated_jobs_are_planned_the_same(void **state)
 {
@@ -438,6 +453,7 @@ int main(void)
         cmocka_unit_test(mode_2_gives_what_could_start_to_others),
         cmocka_unit_test(an_earlier_start_is_found_after_mode_2),
         cmocka_unit_test(a_component_without_a_start_keeps_all),
+        cmocka_unit_test(places_are_given_up_with_the_set),
         cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_common_priority_ends_a_deadlock),
         cmocka_unit_test(components_in_other_partitions_follow_each_other),
