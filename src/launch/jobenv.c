@@ -155,6 +155,20 @@ void jobenv_components(struct envlist *e, struct Pb__AllocReply *const *componen
     free(lists);
 }
 
+static bool is_of_a_job(const char *name, size_t len)
+{
+    return str_starts(name, "SLURM_JOB_") || job_env_has(name, len);
+}
+
+/* What the job around this command has asked for and was given. */
+static void drop_other_job(struct envlist *e, uint32_t job_id)
+{
+    const char *around = envlist_get(e, "SLURM_JOB_ID");
+    long long id;
+    if (around != NULL && (str_parse_i64(around, 1, UINT32_MAX, &id) != 0 || id != job_id))
+        envlist_unset_if(e, is_of_a_job);
+}
+
 void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf)
 {
     size_t count = alloc->n_components + 1;
@@ -163,6 +177,7 @@ void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const s
     all[0] = (struct Pb__AllocReply *)alloc;
     for (size_t i = 1; i < count; i++)
         all[i] = alloc->components[i - 1];
+    drop_other_job(e, alloc->job_id);
     set_allocation(e, alloc);
     jobenv_components(e, all, count);
     envlist_replace(e, "SLURM_CLUSTER_NAME", conf->cluster_name);

@@ -292,6 +292,32 @@ static void an_ordinary_job_has_no_variables_of_components(void **state)
     envlist_done(&e);
 }
 
+/* A job that is started within another one. What is no variable of a job stays, and so does all of
+ * a job that is looked up again. */
+static void nothing_is_left_of_the_job_around(void **state)
+{
+    static const char *const names[] = {
+        "SLURM_JOB_ACCOUNT",   "SLURM_JOB_RESERVATION", "SLURM_JOB_GPUS", "SLURM_CPUS_PER_TASK",
+        "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_GPUS"};
+    struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
+    (void)state;
+    for (int same = 0; same < 2; same++) {
+        struct envlist e = {0};
+        set_up_components();
+        envlist_set(&e, "SLURM_JOB_ID", same ? "42" : "7");
+        envlist_set(&e, "SLURM_WCKEY", "own");
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+            envlist_set(&e, names[i], "other");
+        jobenv_alloc(&e, &leader, &conf);
+        assert_string_equal(envlist_get(&e, "SLURM_JOB_ID"), "42");
+        assert_string_equal(envlist_get(&e, "SLURM_WCKEY"), "own");
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+            if (!str_eq(envlist_get(&e, names[i]), same ? "other" : NULL))
+                fail_msg("%s", names[i]);
+        envlist_done(&e);
+    }
+}
+
 /* One whose record is gone, and one that has no nodes. */
 static void a_component_without_nodes_has_an_id_at_most(void **state)
 {
@@ -399,6 +425,7 @@ int main(void)
         cmocka_unit_test(each_component_has_variables_of_its_own),
         cmocka_unit_test(no_variable_of_a_component_is_forgotten),
         cmocka_unit_test(an_ordinary_job_has_no_variables_of_components),
+        cmocka_unit_test(nothing_is_left_of_the_job_around),
         cmocka_unit_test(a_component_without_nodes_has_an_id_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

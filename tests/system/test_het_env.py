@@ -111,6 +111,17 @@ def test_command_of_salloc_has_the_variables_of_each_component(het):
     assert inner["SLURM_JOB_NUM_NODES"] == "1" and not of_components(inner)
 
 
+def test_nothing_is_left_of_the_job_around_salloc(het):
+    """In the allocation of a heterogeneous job, salloc starts its command as elsewhere: with the variables of the new job alone."""
+    around = ["salloc", "-Q", "--component=first", "-n1", "-c3", "--mem=300", "-t5", "-A", "a1", "-m", "cyclic", "--ntasks-per-node=1", "--no-kill", ":",
+              "--component=second", "-N2", "--qos=q", "--wckey=w", "-p", "p2", ":", "-n1"]
+    for words in (["-n1"], ["-n1", ":", "-n1"]):
+        inner, plain = (read_lines(het.run([*outer, "salloc", "-Q", *words, "env"]).ok()) for outer in (around, []))
+        names = [{name for name in env if name.startswith("SLURM_")} for env in (inner, plain)]
+        assert names[0] == names[1]
+        assert inner["SLURM_JOB_ID"] != plain["SLURM_JOB_ID"] and inner["SLURM_JOB_NUM_NODES"] == "1"
+
+
 def test_steps_in_the_script_find_the_components(het):
     """HET-84, 85, 87, and those that tell which job it is also where nothing was handed on."""
     names = "SLURM_JOB_ID SLURM_HET_SIZE SLURM_JOB_ID_HET_GROUP_0"
