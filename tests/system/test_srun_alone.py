@@ -55,6 +55,17 @@ def test_srun_becomes_the_dynamic_one_only_when_it_must(cluster, what, stays):
     assert program == str(PREFIX / "bin/srun" if stays or not DYNAMIC.exists() else DYNAMIC)
 
 
+@pytest.mark.parametrize("option, name, least, some", [("d", "RLIMIT_DATA", 1024, 500), ("v", "RLIMIT_AS", 4096, 3500)])
+def test_a_limit_below_what_srun_needs_is_named(cluster, option, name, least, some):
+    """It crashed in the C library, which allocates before main() is called. A kernel refuses programs below even smaller limits by itself."""
+    for kib in some, least - 1, least:
+        done = cluster.run(["sh", "-c", f"ulimit -c 0; ulimit -S -{option} {kib} && exec {PREFIX}/bin/srun --version"])
+        if DYNAMIC.exists() and kib < least:
+            done.fails(f"srun: error: {name} is below {least // 1024} MiB, which srun needs: raise it with 'ulimit -{option}'")
+        elif DYNAMIC.exists():
+            done.ok()
+
+
 @pytest.mark.parametrize("change, why", [
     (("SlurmUser=root", "SlurmUser=no-such-user"), "SlurmUser=no-such-user: no such user on this host"),
     (("localhost(127.0.0.1)", f"localhost({NAME})"), NAME)])
