@@ -538,21 +538,44 @@ static void sum_wanted(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks, 
         add_sum(s, "gpu", strlen("gpu"), (tasks + spec->ntasks_per_gpu - 1) / spec->ntasks_per_gpu);
 }
 
-/* The nodes that a total of generic resources takes by so many on each; 1: nothing says. */
-static uint32_t count_nodes_of_gres(const Pb__JobSpec *spec)
+uint64_t job_state_count_gpus(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks)
 {
-    struct sums each = {0}, total = {0};
+    struct sums sums = {0};
+    sum_wanted(spec, nodes, tasks, &sums);
+    for (size_t i = 0; i < sums.len; i++)
+        if (str_eq(sums.name[i], "gpu"))
+            return sums.count[i];
+    return 0;
+}
+
+/* The nodes that a total takes by so many on each; 1: nothing says. */
+static uint64_t count_nodes_of_total(const struct sums *each, const struct sums *total)
+{
     uint64_t most = 1;
-    sum_list(spec->gres, 1, &each);
-    sum_list(spec->tres_per_job, 1, &total);
-    for (size_t i = 0; i < each.len; i++)
-        for (size_t k = 0; k < total.len; k++) {
-            if (!each.count[i] || !str_eq(each.name[i], total.name[k]))
+    for (size_t i = 0; i < each->len; i++)
+        for (size_t k = 0; k < total->len; k++) {
+            if (!each->count[i] || !str_eq(each->name[i], total->name[k]))
                 continue;
-            uint64_t nodes = total.count[k] / each.count[i] + (total.count[k] % each.count[i] != 0);
+            uint64_t nodes =
+                total->count[k] / each->count[i] + (total->count[k] % each->count[i] != 0);
             most = nodes > most ? nodes : most;
         }
-    return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+    return most;
+}
+
+/* The same of the totals that a request names, and of those that its tasks make. */
+static uint32_t count_nodes_of_gres(const Pb__JobSpec *spec)
+{
+    struct sums each = {0}, total = {0}, of_tasks = {0};
+    sum_list(spec->gres, 1, &each);
+    sum_list(spec->tres_per_job, 1, &total);
+    sum_list(spec->tres_per_task, spec->num_tasks, &of_tasks);
+    if (spec->ntasks_per_gpu && spec->num_tasks && !has_sum(&total, "gpu"))
+        add_sum(&of_tasks, "gpu", strlen("gpu"), (spec->num_tasks - 1) / spec->ntasks_per_gpu + 1);
+    uint64_t nodes = count_nodes_of_total(&each, &total);
+    uint64_t more = count_nodes_of_total(&each, &of_tasks);
+    nodes = nodes < more ? more : nodes;
+    return nodes < UINT32_MAX ? (uint32_t)nodes : UINT32_MAX;
 }
 
 /* A pending job that names no number of nodes asks for those that it names or that its generic

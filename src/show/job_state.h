@@ -88,6 +88,8 @@ void job_state_put_path(const Pb__JobRecord *job, int stream, enum job_path how,
 
 /* "cpu=2,mem=8000M,node=2,billing=2" of what was asked for, or allocated. False: nothing is. */
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out);
+/* GPUs that a request on so many nodes, with so many tasks, asks for. */
+uint64_t job_state_count_gpus(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks);
 /* "cpu=4,mem=200M,node=2,gres/gpu=2": what a step has on all of its nodes. False: nothing. */
 bool job_state_put_step_tres(const Pb__StepRecord *step, struct str *out);
 const char *job_state_of_step(const Pb__StepRecord *step); /* "RUNNING" */

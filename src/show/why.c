@@ -128,6 +128,26 @@ static void put_gres(const char *list, const char *of, struct str *out)
         str_printf(out, ", %s %s", list, of);
 }
 
+static bool is_given(const char *list)
+{
+    return list && *list;
+}
+
+/* GPUs of each node, socket or task, and those that --ntasks-per-gpu makes, as one number. Where
+ * the request names them in two ways, these are two views of the same. */
+static void put_gpus_in_all(const Pb__JobSpec *spec, const Pb__WhyReply *why, struct str *out)
+{
+    bool of_nodes = is_given(spec->gres), of_tasks = is_given(spec->tres_per_task);
+    bool of_sockets = is_given(spec->tres_per_socket), of_gpus = spec->ntasks_per_gpu > 0;
+    bool is_one = of_nodes + of_tasks + of_sockets < 2 && !is_given(spec->tres_per_job);
+    uint64_t sockets = (uint64_t)why->nodes * spec->sockets_per_node;
+    bool is_product = (of_nodes && why->nodes > 1) || (of_tasks && why->tasks > 1) ||
+                      (of_sockets && sockets > 1) || of_gpus;
+    uint64_t count = job_state_count_gpus(spec, why->nodes, why->tasks);
+    if (count && is_one && is_product)
+        str_printf(out, ", %llu GPU%s in all", (unsigned long long)count, count == 1 ? "" : "s");
+}
+
 /* "node n1", "nodes n[1-2]" */
 static void put_node_names(const char *nodes, struct str *out)
 {
@@ -151,6 +171,7 @@ static void put_need(const Pb__JobRecord *job, const Pb__WhyReply *why, struct s
     put_gres(job->spec->tres_per_job, "in all", out);
     put_gres(job->spec->tres_per_task, "for each task", out);
     put_gres(job->spec->tres_per_socket, "on each socket", out);
+    put_gpus_in_all(job->spec, why, out);
     if (job->spec->licenses && *job->spec->licenses)
         str_printf(out, ", licences %s", job->spec->licenses);
     if (job->spec->features && *job->spec->features)

@@ -325,6 +325,26 @@ def test_cpus_of_a_job_follow_its_gpus(make_cluster):
         assert c.run(["salloc", "-Q", *options.split(), "sh", "-c", told]).ok().split() == [f"{tasks}(x2)"] * 3, options
 
 
+def test_gpus_of_all_nodes_and_tasks_are_told(make_cluster):
+    """--gpus-per-node beside --ntasks-per-gpu says how many nodes the tasks need; sluice why names the GPUs in all, and those that are free."""
+    c = make_cluster(nodes=3, cpus=4, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:2")
+    (c.dir / "gres.conf").write_text("Name=gpu Count=2\n")
+    c.start()
+    whole = ["-n6", "--gpus-per-node=2", "--ntasks-per-gpu=1"]
+    job = c.sbatch("-H", *whole, wrap="true")
+    assert c.job(job)["NumNodes"] == "3" and re.search(r",node=3,.*gres/gpu=6$", c.job(job)["ReqTRES"])
+    assert re.search(r"It needs 3 nodes, 6 tasks .*, gres:gpu:2 on each node, 6 GPUs in all, for ", c.run(f"sluice why {job}").ok())
+    c.run(f"scancel {job}").ok()
+    told = "echo $SLURM_JOB_NUM_NODES $SLURM_TASKS_PER_NODE; srun sh -c 'echo $SLURM_STEP_NUM_NODES $SLURM_STEP_TASKS_PER_NODE' | uniq"
+    assert c.run(["salloc", "-Q", *whole, "sh", "-c", told]).ok().split() == ["3", "2(x3)"] * 2
+    holder = c.sbatch("-N2", "--gpus-per-node=2", wrap="sleep 1000")
+    c.wait_state(holder, "RUNNING")
+    for options, need, short in (("-n4 --ntasks-per-gpu=1", ", 4 GPUs in all, ", "gres/gpu (2 of 4)"), ("-G6", ", gres:gpu:6 in all, ", "gres/gpu (2 of 6)"),
+                                 ("-n4 --gpus-per-task=1", ", gres:gpu:1 for each task, 4 GPUs in all, ", "places for tasks (2 of 4)")):
+        said = c.run(f"sluice why {c.sbatch(*options.split(), wrap='true')}").ok()
+        assert need in said and f"Short of: {short}.\n" in said, said
+
+
 def test_memory_is_counted_as_the_partition_says(make_cluster):
     """SelectTypeParameters of a partition: its jobs get no memory, or only its jobs do."""
     c = make_cluster(nodes=1, start=False, node_conf="CPUs=8 RealMemory=1000", conf="SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory",

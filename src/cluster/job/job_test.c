@@ -185,6 +185,10 @@ static const struct gpu_case gpu_cases[] = {
     {"gres=gpu:2 ntasks-per-gpu=1", 1, ANY, 2, NULL},
     {"per-job=gpu:4 ntasks-per-gpu=2", 1, ANY, 8, NULL},
     {"per-job=gpu:4 gres=gpu:2 ntasks-per-gpu=1", 2, 2, 4, NULL},
+    {"n=8 gres=gpu:2 ntasks-per-gpu=1", 4, ANY, 8, NULL},
+    {"n=5 gres=gpu:2 ntasks-per-gpu=2", 2, ANY, 5, NULL},
+    {"n=8 N=4 gres=gpu:2 ntasks-per-gpu=1", 4, 4, 8, NULL},
+    {"n=8 N=2 gres=gpu:2 ntasks-per-gpu=1", 2, 2, 8, NULL}, /* more tasks than the GPUs hold */
     {"n=4 ntasks-per-gpu=2", 1, ANY, 4, NULL},
     {"n=5 ntasks-per-gpu=2", 0, 0, 0, "--ntasks=5 is not a multiple of --ntasks-per-gpu=2"},
     {"per-socket=gpu:1 sockets=2", 1, ANY, 1, NULL},

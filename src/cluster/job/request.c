@@ -383,6 +383,12 @@ static struct request_gpus count_gpus(const struct request *r)
                                  gres_wanted(&r->gres, "gpu", GRES_PER_JOB)};
 }
 
+static void raise_min_nodes(struct request *r, uint32_t nodes)
+{
+    r->min_nodes = nodes > r->min_nodes ? nodes : r->min_nodes;
+    r->good_nodes = r->min_nodes > r->good_nodes ? r->min_nodes : r->good_nodes;
+}
+
 /* --gpus-per-node, or --gres, beside --gpus-per-task says how many tasks a node has. */
 static int read_views(struct request *r, struct err *err)
 {
@@ -403,18 +409,19 @@ static int read_views(struct request *r, struct err *err)
                            "--gpus-per-task on so few --nodes");
     if (!r->tasks_given)
         r->tasks = limit_to_u32((uint64_t)nodes * r->ntasks_per_node);
-    r->min_nodes = nodes > r->min_nodes ? nodes : r->min_nodes;
-    r->good_nodes = r->min_nodes > r->good_nodes ? r->min_nodes : r->good_nodes;
+    raise_min_nodes(r, nodes);
     return 0;
 }
 
 /* The nodes are chosen for so many tasks of each GPU, unless --ntasks is more than these GPUs hold.
- */
+ * GPUs of each node say how many nodes that makes. */
 static void limit_tasks_per_gpu(struct request *r, uint32_t tasks, const struct request_gpus *g)
 {
     uint32_t gpus = r->tasks / tasks + (r->tasks % tasks != 0);
     bool hold = g->job ? gpus <= g->job : gpus && (gpus - 1) / g->node < r->max_nodes;
     r->tasks_per_gpu = hold && tasks <= UINT16_MAX ? (uint16_t)tasks : 0;
+    if (r->tasks_per_gpu && !g->job)
+        raise_min_nodes(r, (uint32_t)((gpus - 1) / g->node) + 1);
 }
 
 /* --ntasks-per-gpu: the tasks follow from the GPUs, or the GPUs from the tasks. */

@@ -136,6 +136,26 @@ static void put_too_few(struct why *w, const struct job *j)
     put_common(w, j, REASON_LICENSES);
 }
 
+/* Generic resources that are wanted in all: of one kind by its name. */
+static bool put_scarce_gres(struct why *w, const struct request *r)
+{
+    const struct gres_want *first = NULL;
+    uint64_t wanted = 0;
+    size_t count = 0;
+    vec_foreach (&r->gres.list, want) {
+        first = want->per_job && !first ? want : first;
+        count += want->per_job > 0;
+        wanted += want->per_job;
+    }
+    if (!first || w->nodes.free_gres >= wanted)
+        return false;
+    char *name = count > 1 ? arena_strdup(&w->arena, "generic resources")
+                           : arena_printf(&w->arena, "gres/%s%s%s", first->name,
+                                          first->type ? ":" : "", first->type ? first->type : "");
+    why_put_short(w, name, w->nodes.free_gres, wanted);
+    return true;
+}
+
 static void put_scarce_nodes(struct why *w, const struct job *j)
 {
     const struct request *r = &j->want;
@@ -148,7 +168,7 @@ static void put_scarce_nodes(struct why *w, const struct job *j)
         return;
     else if (have < r->min_nodes)
         why_put_short(w, why_nodes_scarce(&w->nodes), have, r->min_nodes);
-    else if (w->nodes.free_tasks < r->tasks && !r->overcommit)
+    else if (!put_scarce_gres(w, r) && w->nodes.free_tasks < r->tasks && !r->overcommit)
         why_put_short(w, "places for tasks", w->nodes.free_tasks, r->tasks);
 }
 

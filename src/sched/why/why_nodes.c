@@ -112,7 +112,7 @@ struct node_look {
 };
 
 static enum why_cause find_cause(const struct node_look *k, const struct bitset *open,
-                                 uint32_t node, uint32_t *tasks)
+                                 uint32_t node, uint32_t *tasks, uint64_t *more)
 {
     const struct cluster *c = k->c;
     const struct job *j = k->j;
@@ -126,7 +126,7 @@ static enum why_cause find_cause(const struct node_look *k, const struct bitset 
         return WHY_RESERVED_NODE;
     uint32_t sharing = j->want.shared ? UINT32_MAX : 0; /* as the planner does in the end */
     struct select_room room = select_room_of(c, j, k->view, node, sharing);
-    *tasks = tasks_in(c, j, node, &room);
+    *tasks = select_tasks_fit(c, j, &c->pool.kinds.data[c->pool.kind[node]], &room, more);
     if (!*tasks && k->view != now && !k->shares) {
         room = select_room_of(c, j, now, node, sharing);
         if (tasks_in(c, j, node, &room))
@@ -190,7 +190,8 @@ bool why_nodes_step(struct why_nodes *n, const struct cluster *c, const struct j
             continue;
         const struct node *node = c->nodes.data[n->next];
         uint32_t tasks = 0;
-        enum why_cause cause = find_cause(&look, n->open, (uint32_t)n->next, &tasks);
+        uint64_t more = 0;
+        enum why_cause cause = find_cause(&look, n->open, (uint32_t)n->next, &tasks, &more);
         bool bad = cause == WHY_DRAINED || cause == WHY_DOWN;
         struct why_group *g = group_of(n, cause, bad ? node->reason : NULL);
         if (g->count++ < NAMES)
@@ -198,6 +199,7 @@ bool why_nodes_step(struct why_nodes *n, const struct cluster *c, const struct j
         if (cause != WHY_FREE && cause != WHY_RESERVED_NODE && !bad)
             add_holders(g, &look, node);
         n->free_tasks += tasks;
+        n->free_gres += tasks ? more : 0;
     }
     return n->next < c->nodes.len;
 }

@@ -38,6 +38,7 @@ struct why_nodes {
     size_t next;          /* to be looked at */
     uint32_t could_ever;
     uint64_t free_tasks; /* that fit on the free ones */
+    uint64_t free_gres;  /* of what the job wants in all, beside these tasks */
     VEC(struct why_group) groups;
 };
 
