@@ -35,10 +35,13 @@ static char *trim_width(const char *expr)
     return str_take(&out);
 }
 
+/* Layers are sorted, those of fewer names first. Where nodes of the file are not configured several
+ * may have the same ones: the first is the lowest. */
 static bool is_lowest(const struct license *l, uint32_t layers, uint32_t at)
 {
     for (uint32_t i = 0; i < layers; i++)
-        if (i != at && bitset_contains(l[at].nodes, l[i].nodes) && !bitset_empty(l[i].nodes))
+        if (i != at && bitset_contains(l[at].nodes, l[i].nodes) && !bitset_empty(l[i].nodes) &&
+            (i < at || !bitset_equal(l[i].nodes, l[at].nodes)))
             return false;
     return true;
 }

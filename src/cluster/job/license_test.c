@@ -90,6 +90,27 @@ static void layers_stand_from_the_smallest_one_up(void **state)
     test_cluster_free(c);
 }
 
+/* As layers have it whose other nodes are not configured. */
+static void of_layers_with_the_same_nodes_the_first_is_the_lowest(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    static const char *const texts[] = {"same(n1):1", "same(n[1-2]):1"};
+    (void)state;
+    license_add_layer(c, "same", CONF_HRES_PER_NODE, nodes_of(c, 0, 2), 5);
+    license_add_layer(c, "same", CONF_HRES_PER_NODE, nodes_of(c, 0, 2), 7);
+    license_add_layer(c, "same", CONF_HRES_PER_NODE, nodes_of(c, 0, 8), 9);
+    for (size_t i = 0; i < 2; i++) {
+        struct license_needs pools = {0};
+        struct err err = {0};
+        if (license_read_pools(c, texts[i], &pools, &err) != 0)
+            fail_msg("%s: %s", texts[i], err.text);
+        assert_int_equal(pools.list.len, 1);
+        assert_int_equal(c->licenses.list.data[pools.list.data[0].at].total, 5);
+        license_needs_done(&pools);
+    }
+    test_cluster_free(c);
+}
+
 static void job_draws_from_each_layer_of_its_nodes(void **state)
 {
     (void)state;
@@ -380,6 +401,7 @@ int main(void)
         cmocka_unit_test(kind_that_is_taken_is_given_back),
         cmocka_unit_test(sums_that_cannot_be_counted_are_refused),
         cmocka_unit_test(layers_stand_from_the_smallest_one_up),
+        cmocka_unit_test(of_layers_with_the_same_nodes_the_first_is_the_lowest),
         cmocka_unit_test(job_draws_from_each_layer_of_its_nodes),
         cmocka_unit_test(per_node_amounts_sum_up),
         cmocka_unit_test(reservation_of_a_layer_counts_its_jobs),

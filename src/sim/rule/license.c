@@ -204,24 +204,33 @@ static unsigned count_configured(const struct sim *s, const struct sim_layer *no
     return count;
 }
 
+/* Of layers that have the same configured nodes the one of fewer names is the lower one. */
+static bool is_lower(const struct layer *a, const struct layer *b)
+{
+    unsigned names_of_a = a->of.last - a->of.first, names_of_b = b->of.last - b->of.first;
+    return names_of_a != names_of_b ? names_of_a < names_of_b : a->of.first < b->of.first;
+}
+
 /* The layer contains no other layer with nodes. */
 static bool is_lowest(const struct sim *s, const struct layers *all, const struct layer *l)
 {
     for (size_t i = 0; i < all->len; i++) {
         const struct layer *other = &all->list[i];
         if (other != l && other->of.name == l->of.name && count_configured(s, &other->of) &&
-            is_in_layer(s, &other->of, &l->of))
+            is_in_layer(s, &other->of, &l->of) &&
+            (!is_in_layer(s, &l->of, &other->of) || is_lower(other, l)))
             return false;
     }
     return true;
 }
 
-/* The layer that a reservation means by "h(n[1-2])": the layer of exactly these nodes, otherwise
- * the only lowest layer that has all of them. NULL: there is none, or a node is not configured. */
+/* The layer that a reservation means by "h(n[1-2])": the lowest layer of exactly these nodes,
+ * otherwise the only lowest layer that has all of them. NULL: there is none, or a node is not
+ * configured. */
 static const struct layer *find_meant(const struct sim *s, const struct layers *all,
                                       const struct sim_layer *named)
 {
-    const struct layer *found = NULL;
+    const struct layer *found = NULL, *same = NULL;
     unsigned count = count_configured(s, named), lowest = 0;
     for (size_t i = 0; i < all->len; i++)
         if (sim_layer_same(&all->list[i].of, named))
@@ -232,14 +241,14 @@ static const struct layer *find_meant(const struct sim *s, const struct layers *
         const struct layer *l = &all->list[i];
         if (l->of.name != named->name || !is_in_layer(s, named, &l->of))
             continue;
-        if (count_configured(s, &l->of) == count)
-            return l;
+        if (count_configured(s, &l->of) == count && (!same || is_lower(l, same)))
+            same = l;
         if (is_lowest(s, all, l)) {
             found = l;
             lowest++;
         }
     }
-    return lowest == 1 ? found : NULL;
+    return same ? same : lowest == 1 ? found : NULL;
 }
 
 /* The units of the layer in the text of a reservation. */
