@@ -17,7 +17,7 @@ static const struct store_driver *driver_of(const char *at)
     return &store_sqlite_driver;
 }
 
-/* A slip in a URL must not make a directory of that name. */
+/* A mistyped URL must not create a directory with that name. */
 static int where_check(const struct store_where *where, struct err *err)
 {
     if (driver_of(where->at) != &store_sqlite_driver)
@@ -63,7 +63,7 @@ void store_unref(struct store *s)
     assert(s->refs > 0);
     if (--s->refs > 0)
         return;
-    assert(!s->running); /* each task that is posted has a reference */
+    assert(!s->running); /* every posted task has a reference */
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->wake);
     free(s->name);
@@ -108,7 +108,7 @@ int store_open(const struct store_where *where, unsigned flags, struct loop *loo
     return 0;
 }
 
-/* Tasks whose end the loop has still to hear of keep the struct. */
+/* Tasks whose end the loop has not handled yet keep the struct. */
 void store_close(struct store *s)
 {
     if (!s)

@@ -9,7 +9,7 @@
 
 uint32_t store_sum(uint32_t kind, uint64_t number, const char *name, const void *data, size_t len)
 {
-    /* The key is part of the sum, so that a row that got another row's bytes is noticed. */
+    /* The checksum covers the key, so that a row with the bytes of another row is detected. */
     uint8_t key[12];
     for (int i = 0; i < 4; i++)
         key[i] = (uint8_t)(kind >> (8 * i));
@@ -60,7 +60,7 @@ static uint64_t key_hash(uint32_t kind, uint64_t number, const char *name)
     return h ^ (h >> 32);
 }
 
-/* The slot that holds the key, or the empty one where it belongs. */
+/* Returns the slot of the key, or the empty slot for it. */
 static uint32_t *slot_find(struct store_batch *b, uint32_t kind, uint64_t number, const char *name)
 {
     for (uint64_t i = key_hash(kind, number, name);; i++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Commits per second, their latency, and the time to load, of both drivers: SQLite in the given
- * directory (or a new one in /tmp), PostgreSQL on a server of its own. */
+/* Measures commits per second, their latency, and the time to load, for both drivers: SQLite in
+ * the given directory (or a new one in /tmp), PostgreSQL on a private server. */
 #include "store/store_test.h"
 
 #include <time.h>
 
 #include "store/store_test_pg.h"
 
-#define RECORD 1500 /* bytes; about a pending job */
+#define RECORD 1500 /* bytes; the size of a pending job */
 #define LOADED 50000
 
 static double read_clock_ms(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The order of commits, their repetition and their end, whatever the driver. */
+/* The order, repetition and end of commits, for every driver. */
 #include <assert.h>
 #include <stdlib.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 
 struct task {
     struct store *s;
-    struct store_batch *batch; /* NULL: the driver's rest() */
+    struct store_batch *batch; /* NULL: runs the driver's rest() */
     loop_fn *done;
     void *ctx;
     bool durable, lost, rest_due;
@@ -21,7 +21,7 @@ void store_trouble(struct store *s, const struct err *why)
         s->events.on_trouble(s->events.ctx, why);
 }
 
-/* No commit follows one that was not made. The first reason stays. */
+/* No commit may follow a failed one. The first reason is kept. */
 static void commits_end(struct store *s, const struct err *why)
 {
     pthread_mutex_lock(&s->lock);
@@ -31,7 +31,7 @@ static void commits_end(struct store *s, const struct err *why)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* What the driver's rest() and commit() say of a failure that cannot pass. */
+/* Handles a permanent failure of the driver's rest() or commit(). */
 static void end_by_failure(struct store *s, const struct err *why)
 {
     commits_end(s, why);
@@ -39,7 +39,7 @@ static void end_by_failure(struct store *s, const struct err *why)
         s->events.on_fatal(s->events.ctx, why);
 }
 
-/* The number of a new batch, or why there can be none. */
+/* Assigns the number of a new batch, or fails with the reason. */
 static int commit_begin(struct store *s, uint64_t *number, struct err *err)
 {
     int rc = 0;
@@ -69,7 +69,7 @@ static void pause_ms(struct store *s, long ms)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* One report of a trouble, and one more when its kind changes. */
+/* Reports a failure once, and again when its kind changes. */
 static void tell_repeating(struct store *s, int *told, const struct err *why)
 {
     if (*told == why->code)
@@ -89,7 +89,7 @@ static void tell_over(struct store *s, int told)
     store_trouble(s, &text);
 }
 
-/* 0, or why it will never be durable. */
+/* Returns 0, or the reason why the batch will never be durable. */
 static int commit_until_done(struct store *s, const struct store_batch *b, struct err *err)
 {
     uint64_t number = 0;
@@ -115,7 +115,7 @@ static int commit_until_done(struct store *s, const struct store_batch *b, struc
     return rc;
 }
 
-/* The driver's work that nobody waits for. */
+/* Runs the driver's work that no caller waits for. */
 static void do_rest(struct store *s)
 {
     struct err err = {0};
@@ -126,7 +126,7 @@ static void do_rest(struct store *s)
         end_by_failure(s, &err);
 }
 
-/* On the worker, or at once without a loop. */
+/* Runs on a worker, or at once without a loop. */
 static void task_run(void *arg)
 {
     struct task *t = arg;
@@ -170,7 +170,7 @@ static void task_done(void *arg)
 {
     struct task *t = arg;
     struct store *s = t->s;
-    /* A task of its own, so that the commit's messages need not wait for it. */
+    /* A separate task, so that the commit's done() need not wait for it. */
     if (t->rest_due && !s->closing)
         task_post(s, mem_new(struct task));
     struct task copy = *t;

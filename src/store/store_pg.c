@@ -7,8 +7,8 @@
 
 #include "base/url.h"
 
-/* The part of the schema's name that is the cluster's: in lower case, as Slurm compares clusters,
- * and without what would have to be quoted in SQL. */
+/* Makes the cluster's part of the schema's name: in lower case, because Slurm compares cluster
+ * names without case, and without characters that need quotes in SQL. */
 static int cluster_check(const char *cluster, char **out, struct err *err)
 {
     _cleanup_free_ char *lower = mem_strdup(cluster ? cluster : "");
@@ -58,7 +58,7 @@ static int pg_new(struct store *s, const struct store_where *where, struct err *
     return 0;
 }
 
-/* Needs no more than the URL; the link is the caller's to close. */
+/* Needs only the URL; the caller closes the link. */
 static int write_open(struct store *s, struct err *err)
 {
     struct store_pg *pg = s->own;
@@ -121,7 +121,7 @@ static int pg_open(struct store *s, const struct store_where *where, unsigned fl
     return rc ? err_set(err, why.code, "%s", why.text) : 0;
 }
 
-/* sign: NULL, or where to put the number of the last commit when somebody leads. */
+/* sign: NULL, or receives the number of the last commit if there is a leader. */
 static int look_for_lead(const struct store_where *where, uint64_t *epoch, char **holder,
                          uint64_t *sign, struct err *err)
 {
@@ -156,7 +156,7 @@ static int pg_lead_sign(const struct store_where *where, uint64_t *sign, struct 
     return look_for_lead(where, &epoch, &holder, sign, err);
 }
 
-/* The server's disk is the server's matter: a full one makes commits fail, and store_is_stuck(). */
+/* The server's disk space is unknown: if it is full, commits fail and store_is_stuck() is true. */
 static bool pg_low(const struct store *s, uint64_t more)
 {
     return false;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A batch as one transaction in one round trip. */
+/* Commits a batch as one transaction in one round trip. */
 #include <stdio.h>
 #include <string.h>
 
 #include "store/store_pg.h"
 
-/* Of one statement; more rows or bytes go into another one of the same transaction. */
+/* Limits of one statement; further rows or bytes go into another statement of the same
+   transaction. */
 #define ROWS_MAX 8192
 #define BYTES_MAX (16u << 20)
 
 #define OID_INT8 20
 #define OID_BYTEA 17
 
-/* Rows for one statement: arrays in the server's binary form, a column each. */
+/* The rows of one statement: one array per column, in the server's binary format. */
 struct rows {
     enum store_pg_statement statement;
     size_t columns, count, bytes;
@@ -26,7 +27,7 @@ static void put32(struct str *out, uint32_t n)
     str_append(out, bytes, 4);
 }
 
-/* One dimension, no NULLs; the number of elements is filled in when it is known. */
+/* One dimension, no NULLs; the number of elements is filled in later. */
 static void array_begin(struct str *out, uint32_t oid)
 {
     const uint32_t head[] = {1, 0, oid, 0, 1};
@@ -97,7 +98,7 @@ static int rows_send(struct store_link *l, struct rows *r, size_t *sent, struct 
     return store_link_send(l, r->statement, params, r->columns, err);
 }
 
-/* All changes of one sort: puts or deletions, of numbered or of named records. */
+/* Sends all changes of one sort: puts or deletions, of numbered or of named records. */
 static int changes_send(struct store_link *l, const struct store_batch *b, bool named, bool delete,
                         size_t *sent, struct err *err)
 {
@@ -151,7 +152,7 @@ static int batch_send(struct store_link *l, const struct store_batch *b, uint64_
 {
     size_t sent = 0;
     int rc = store_link_pipeline_begin(l, err);
-    if (rc == 0) /* an empty batch is the check alone, which may be repeated */
+    if (rc == 0) /* an empty batch is only the check, which may be repeated */
         rc = store_pg_batch_begin(l, store_batch_empty(b) ? 0 : number, &sent, err);
     for (int i = 0; rc == 0 && i < 4; i++)
         rc = changes_send(l, b, i & 2, i & 1, &sent, err);
@@ -164,8 +165,8 @@ static int batch_send(struct store_link *l, const struct store_batch *b, uint64_
     return rc;
 }
 
-/* A session of ours that was given up may still be at work: it is ended, and what it was at is then
- * either made or not. */
+/* An abandoned session of ours may still be active: it is ended, so that its work is either done
+ * or not. */
 static int link_again(struct store *s, struct store_pg *pg, struct err *err)
 {
     char purpose[24];
@@ -176,7 +177,8 @@ static int link_again(struct store *s, struct store_pg *pg, struct err *err)
         if (rc)
             store_link_close(&pg->write);
     }
-    if (rc == -ERR_CONFIG) /* the server forgets, until its settings are put right */
+    /* The server may lose confirmed data until its settings are corrected. */
+    if (rc == -ERR_CONFIG)
         return 1;
     return rc ? rc : store_link_prepare(&pg->write, err);
 }
@@ -191,7 +193,7 @@ static int attempt_commit(struct store *s, const struct store_batch *b, uint64_t
     bool repeated = pg->tried == number;
     pg->tried = number;
     rc = batch_send(&pg->write, b, number, err);
-    /* The first attempt's answer was lost; this is it. */
+    /* The first attempt's answer was lost, but the batch is committed. */
     if (rc == STORE_LINK_MADE)
         rc = repeated ? 0 : err->code;
     return rc;
@@ -202,13 +204,13 @@ int store_pg_commit(struct store *s, const struct store_batch *b, uint64_t numbe
     struct store_pg *pg = s->own;
     bool was_open = pg->write.conn != NULL;
     int rc = attempt_commit(s, b, number, err);
-    /* A connection that broke while nothing was asked of it is no trouble yet. */
+    /* A connection that broke while idle is not reported as a failure yet. */
     if (rc > 0 && was_open && pg->write.lost && !s->closing)
         rc = attempt_commit(s, b, number, err);
     return rc;
 }
 
-/* A connection for the reader, made where waiting does no harm. */
+/* Opens a connection for the reader here, where waiting is harmless. */
 bool store_pg_rest_due(const struct store *s)
 {
     const struct store_pg *pg = s->own;
@@ -230,5 +232,5 @@ int store_pg_rest(struct store *s, struct err *err)
         pthread_mutex_unlock(&pg->lock);
         store_link_close(&old);
     }
-    return 0; /* the reader will ask again */
+    return 0; /* the reader will request it again */
 }

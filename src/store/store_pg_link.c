@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A connection to the server: made, waited for, and closed at the first failure. */
+/* A connection to the server: opening, waiting, and closing at the first failure. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "store/store_pg.h"
 
-#define SLICE_MS 100      /* how soon a wait sees that the store closes */
-#define NAME_MAX_BYTES 63 /* of an application_name */
+#define SLICE_MS 100      /* milliseconds until a wait notices that the store closes */
+#define NAME_MAX_BYTES 63 /* bytes of an application_name */
 
 static const struct {
     const char *name, *sql;
@@ -29,7 +29,7 @@ static const struct store_pq *pq_of(const struct store_link *l)
     return pg_of(l)->pq;
 }
 
-/* libpq's texts are of several lines. */
+/* Joins the lines of libpq's messages. */
 static void text_flatten(const char *text, struct str *out)
 {
     for (bool gap = false; *text; text++) {
@@ -42,16 +42,16 @@ static void text_flatten(const char *text, struct str *out)
     }
 }
 
-/* What may pass: the server or the way to it has a trouble. The rest (a table is gone, a right was
- * taken away, a value does not fit) would fail again. */
+/* Whether the failure is temporary: the server or the network has a problem. Others (a missing
+ * table, a missing privilege, a value out of range) would occur again. */
 static bool may_pass(const char *state)
 {
     static const char classes[][3] = {"08", "25", "28", "40", "53", "55", "57", "58"};
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
         if (!strncmp(state, classes[i], 2))
             return true;
-    return !strcmp(state, "3D000") /* the database is being put back */ ||
-           !strcmp(state, "SL003") /* batch_begin(): synchronous_commit is off */;
+    return !strcmp(state, "3D000") /* the database is being restored */ ||
+           !strcmp(state, "SL003") /* raised by batch_begin() if synchronous_commit is off */;
 }
 
 static int code_of(const char *state)
@@ -71,7 +71,7 @@ int store_link_error(struct store_link *l, const PGresult *r, const char *doing,
     const char *state = r ? pq->PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
     const char *text = state ? pq->PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
     _cleanup_str_ struct str flat = STR_INIT;
-    if (!state) { /* libpq's own: the connection */
+    if (!state) { /* libpq's own error: the connection */
         l->lost = true;
         text_flatten(l->conn ? pq->PQerrorMessage(l->conn) : "out of memory", &flat);
         err_set(err, -ERR_STORE, "%s: cannot %s: %s", l->s->name, doing,
@@ -144,7 +144,7 @@ PGresult *store_link_next(struct store_link *l)
     while (pq->PQisBusy(l->conn)) {
         int left = pq->PQflush(l->conn);
         if (left < 0)
-            break; /* PQgetResult() says why */
+            break; /* PQgetResult() reports the reason */
         if (!link_wait(l, POLLIN | (left ? POLLOUT : 0))) {
             l->lost = true;
             return NULL;
@@ -217,7 +217,7 @@ int store_link_send(struct store_link *l, enum store_pg_statement st,
     return fail_link(l, NULL, "send to it", err);
 }
 
-/* One good result and the NULL behind it. */
+/* Expects one successful result and the NULL after it. */
 static int pipeline_result(struct store_link *l, const char *doing, struct err *err)
 {
     const struct store_pq *pq = pq_of(l);
@@ -239,7 +239,7 @@ int store_link_pipeline_end(struct store_link *l, size_t sent, struct err *err)
         if (rc)
             return rc;
     }
-    /* All that was asked for is done, whatever becomes of the connection now. */
+    /* All requests have been executed, whatever happens to the connection now. */
     PGresult *r = store_link_next(l);
     bool synced = r && pq->PQresultStatus(r) == PGRES_PIPELINE_SYNC;
     pq->PQclear(r);
@@ -282,13 +282,13 @@ int store_link_prepare(struct store_link *l, struct err *err)
     return rc;
 }
 
-/* Making it. */
+/* Opening. */
 
 static void notice_ignore(void *arg, const char *message)
 {
 }
 
-/* Waits at most so long; the connection may still be under way then. */
+/* Waits for at most this time; the connection may still be in progress afterwards. */
 static void connect_within(const struct store_pq *pq, PGconn *conn, int64_t ms)
 {
     int64_t end_ms = loop_mono_ms() + ms;
@@ -302,8 +302,8 @@ static void connect_within(const struct store_pq *pq, PGconn *conn, int64_t ms)
     }
 }
 
-/* Ours come first, so that the URL's override them. A server whose host is gone is noticed within
- * seconds; of several hosts the one that can be written to is chosen. */
+/* Our settings come first, so that those in the URL override them. A server whose host is gone is
+ * noticed within seconds; of several hosts the writable one is used. */
 static PGconn *connect_start(const struct store_pg *pg, int64_t within_ms)
 {
     static const char *const keys[] = {"connect_timeout",
@@ -323,14 +323,14 @@ static PGconn *connect_start(const struct store_pg *pg, int64_t within_ms)
     return conn;
 }
 
-/* What a session of that purpose calls itself; ended sessions are found by it. */
+/* The name of sessions with that purpose, by which old sessions are found. */
 static void application_name(const struct store_pg *pg, const char *purpose, char *out)
 {
     snprintf(out, NAME_MAX_BYTES + 1, "sluice/%s/%s", purpose, pg->cluster);
 }
 
-/* Plans are made once, for any number of rows, and go by the keys whatever the size of a table is
- * when they are made. The server notices a leader whose host is gone within seconds. */
+/* Plans are made once, for any number of rows, and use the keys whatever the table's present size
+ * is. The server notices within seconds if the leader's host is gone. */
 static const char settings_sql[] =
     "SELECT set_config('search_path', $1, false), set_config('application_name', $2, false),"
     " set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false),"
@@ -360,7 +360,7 @@ int store_link_name(struct store_link *l, const char *purpose, struct err *err)
                             "set the session up", NULL, err);
 }
 
-/* A server that may forget what it has confirmed is no place for records. */
+/* Refuses a server that may lose confirmed data. */
 static int durability_check(struct store_link *l, struct err *err)
 {
     static const char *const names[] = {"synchronous_commit", "fsync"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The driver's place in a build without PostgreSQL. */
+/* Replaces the driver in a build without PostgreSQL. */
 #include "store/store_internal.h"
 
 static int refuse_missing(struct err *err)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records read back, row by row as they arrive. */
+/* Reads records row by row as they arrive. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/store_pg.h"
 
-/* A row that failed its check, to be moved once the scan is over. */
+/* A row with a wrong checksum, which is moved after the scan. */
 struct damaged_row {
     uint64_t kind, number;
     char *name;
@@ -18,7 +18,7 @@ struct load {
     VEC(struct damaged_row) bad;
 };
 
-/* Columns kind, key, sum, data of a row. named: the key is a name. */
+/* The columns are kind, key, sum, data. named: the key is a name. */
 static void row_check(struct load *l, const PGresult *r, bool named)
 {
     uint32_t kind = (uint32_t)store_pg_get64(l->pq->PQgetvalue(r, 0, 0));
@@ -60,11 +60,11 @@ static int rows_read(struct load *l, enum store_pg_statement st, bool named, str
     return rc;
 }
 
-/* One snapshot. Named records first: what is numbered is read in their light. */
+/* Uses one snapshot. Named records come first, because numbered ones refer to them. */
 static int rows_read_all(struct load *l, struct err *err)
 {
     int rc = store_link_run(l->link, STORE_PG_LOAD_BEGIN, NULL, 0, NULL, err);
-    if (rc == 0) /* to compile the queries takes longer than to run them */
+    if (rc == 0) /* compiling the queries takes longer than running them */
         rc = store_link_run(l->link, STORE_PG_LOAD_PLAIN, NULL, 0, NULL, err);
     if (rc == 0)
         rc = rows_read(l, STORE_PG_LOAD_NAMED, true, err);
@@ -104,8 +104,8 @@ static int damaged_move_all(struct load *l, struct err *err)
     return rc ? rc : store_link_pipeline_end(l->link, sent + l->bad.len + 1, err);
 }
 
-/* A new connection when there is none: the one that rest() has made, or one of our own, which is
- * not tried again for a second after it has failed. */
+/* Opens a connection if there is none: uses the one that rest() has opened, or a new one, which is
+ * not retried for a second after a failure. */
 static int reader_open(struct store *s, struct err *err)
 {
     struct store_pg *pg = s->own;
@@ -205,7 +205,7 @@ int store_pg_get(struct store *s, uint32_t kind, uint64_t number, void **data, s
     PGresult *r = NULL;
     bool was_open = pg->read.conn != NULL;
     int code = 0, rc = get_once(s, kind, number, &r, &why);
-    if (rc > 0 && was_open && pg->read.lost) /* it broke while nothing was asked of it */
+    if (rc > 0 && was_open && pg->read.lost) /* it broke while idle */
         rc = get_once(s, kind, number, &r, &why);
     if (rc)
         return err_set(err, why.code, "%s", why.text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The schema of a cluster, made on first use, and the row that says who leads. */
+/* The schema of a cluster, created on first use, and the row with the lead. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,15 +8,15 @@
 #include "store/store_pg.h"
 
 #define LOCK_WAIT                                                                                  \
-    "250ms" /* for the last leader's commit under way, before its session is ended                 \
-             */
+    "250ms" /* time for the previous leader's running commit before its session is ended */
 #define TAKE_TRIES 20
-#define LOCK_NUMBER 1397509449 /* "SLUI": of the advisory lock while a schema is made */
+/* "SLUI": number of the advisory lock while the schema is created */
+#define LOCK_NUMBER 1397509449
 #define TEXT(x) TEXT_(x)
 #define TEXT_(x) #x
 
-/* 'lead' and 'last_batch' have one row each. 'about' holds the format. Of two controllers that
- * start at once one waits at the advisory lock. Names are bytes: a text would have to be valid in
+/* 'lead' and 'last_batch' have one row each. 'about' has the format. If two controllers start at
+ * once, one waits at the advisory lock. Names are stored as bytes, because a text must be valid in
  * the database's encoding. */
 static const char schema_sql[] =
     "CREATE TABLE about(format integer NOT NULL);"
@@ -43,8 +43,8 @@ static const char schema_sql[] =
                       "DEFAULT now());"
                       "END $f$;"
 
-                      /* Every transaction that writes begins with this. Number 0: it has none, or
-                         changes nothing. */
+                      /* Every writing transaction begins with this function. Number 0: no batch,
+                         or no changes. */
                       "CREATE FUNCTION batch_begin(my_epoch bigint, my_number bigint) RETURNS void"
                       " LANGUAGE plpgsql AS $f$"
                       "DECLARE now_leads lead;"
@@ -74,8 +74,9 @@ static const char schema_sql[] =
                       " END IF;"
                       "END $f$;"
 
-                      /* Waits for the leader's commit under way; later ones fail. 0: that takes
-                       * long. clean: the records go aside, the lead and its epochs stay. */
+                      /* Waits for the leader's running commit; later ones fail. Returns 0 if that
+                       * takes too long. clean: records are moved aside, the lead and its epochs
+                       * stay. */
                       "CREATE FUNCTION lead_take(new_holder text, clean boolean) RETURNS bigint"
                       " LANGUAGE plpgsql AS $f$"
                       "DECLARE new_epoch bigint; t text;"
@@ -112,7 +113,7 @@ static char *schema_name(const struct store_link *l)
     return mem_printf("sluice_%s", ((struct store_pg *)l->s->own)->cluster);
 }
 
-/* While opening nothing is repeated: a failure is a negative code. */
+/* Nothing is retried while opening: a failure is a negative code. */
 static int query_schema(struct store_link *l, const char *sql, const char *text, const char *doing,
                         PGresult **r, struct err *err)
 {
@@ -121,7 +122,8 @@ static int query_schema(struct store_link *l, const char *sql, const char *text,
     return rc ? err->code : 0;
 }
 
-/* Constant text, and an identifier that holds letters, digits, '-', '_' and '.' only. */
+/* The script is constant text with identifiers that consist of letters, digits, '-', '_' and '.'
+   only. */
 static int script_run(struct store_link *l, const char *sql, struct err *err)
 {
     const struct store_pq *pq = pq_of(l);
@@ -136,7 +138,7 @@ static int script_run(struct store_link *l, const char *sql, struct err *err)
     return good ? 0 : err->code;
 }
 
-/* 1: the name is there. */
+/* Returns 1 if the name exists. */
 static int is_there(struct store_link *l, const char *sql, const char *name, struct err *err)
 {
     PGresult *r = NULL;
@@ -201,7 +203,7 @@ int store_pg_schema_open(struct store_link *l, bool existing, struct err *err)
     return format_check(l, err);
 }
 
-/* holder NULL: nobody leads at present. */
+/* holder NULL: there is no leader at present. */
 static int lead_read(struct store_link *l, uint64_t *epoch, char **holder, struct err *err)
 {
     const struct store_pq *pq = pq_of(l);
@@ -225,7 +227,7 @@ static int lead_free_up(struct store_link *l, struct err *err)
     return rc ? rc : store_link_end_others(l, epoch, err) ? err->code : 0;
 }
 
-/* s->epoch stays 0 when the row is held. */
+/* s->epoch stays 0 if the row is locked. */
 static int lead_try(struct store_link *l, bool clean, struct err *err)
 {
     const struct store_pq *pq = pq_of(l);
@@ -241,7 +243,8 @@ static int lead_try(struct store_link *l, bool clean, struct err *err)
     if (rc == 0)
         l->s->epoch = strtoull(pq->PQgetvalue(r, 0, 0), NULL, 10);
     pq->PQclear(r);
-    l->s->settled = !last_holder && l->s->epoch == last_epoch + 1; /* nobody came in between */
+    /* There was no other leader in between. */
+    l->s->settled = !last_holder && l->s->epoch == last_epoch + 1;
     return rc ? err->code : 0;
 }
 

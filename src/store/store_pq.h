@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libpq, loaded at run time: a controller that keeps its state in a directory pays nothing for it,
- * and a host without it says what is missing.
+ * libpq, loaded at run time: a controller with its state in a directory does not need it, and a
+ * host without it gets a clear message.
  */
 #pragma once
 
@@ -15,5 +15,5 @@ struct store_pq {
 #undef PQ
 };
 
-/* From any thread. -ERR_NOT_SUPPORTED: it cannot be loaded. *pq lives for ever. */
+/* May be called from any thread. -ERR_NOT_SUPPORTED: it cannot be loaded. *pq is never freed. */
 int store_pq_get(const struct store_pq **pq, struct err *err);

@@ -39,7 +39,8 @@ int store_db_error(sqlite3 *db, int rc, const char *path, const char *doing, str
                    error ? ": " : "", error ? strerror(error) : "");
 }
 
-/* The format is read from the file's head, so that a file of a newer program is not even opened. */
+/* Reads the format from the file's header, so that a file of a newer version is not opened at
+   all. */
 static int format_check(const char *path, bool damage_is_ours, struct err *err)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -80,7 +81,8 @@ int store_db_number(sqlite3 *db, const char *sql, int *value)
     return sqlite3_finalize(st);
 }
 
-/* The format number goes into the file before the log is switched on: format_check() reads it. */
+/* The format number is written before the log is enabled, because format_check() reads the file
+   only. */
 static const char schema_sql[] = "PRAGMA application_id = " TEXT(
     APPLICATION_ID) ";"
                     "BEGIN;"
@@ -93,8 +95,8 @@ static const char schema_sql[] = "PRAGMA application_id = " TEXT(
                     "PRAGMA user_version = " TEXT(STORE_FORMAT) ";"
                                                                 "COMMIT;";
 
-/* secure_delete, which distributions build in, writes all of what is deleted into the log once
- * more, so that deleting would need the most space when there is none. */
+/* secure_delete, a compile-time default in distributions, writes all deleted bytes to the log, so
+ * that deleting would need the most space when there is none. */
 static int db_configure(sqlite3 *db)
 {
     sqlite3_extended_result_codes(db, 1);
@@ -124,8 +126,8 @@ static int db_configure(sqlite3 *db)
 
 int store_db_open(const char *path, sqlite3 **db, struct err *err)
 {
-    /* Made here, because SQLite would give the file, full of users' scripts, a mode by the umask.
-     */
+    /* The file is created here, because SQLite would use the umask for a file that has users'
+       scripts. */
     _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || fchmod(fd, 0600))
         return err_set(err, -errno, "%s: cannot open it: %s", path, strerror(errno));
@@ -156,8 +158,8 @@ int store_move_aside(const char *path, const char *to, struct err *err)
     _cleanup_free_ char *log = mem_printf("%s-wal", path), *log_to = mem_printf("%s-wal", to);
     _cleanup_free_ char *journal = mem_printf("%s-journal", path);
     (void)unlink(log_to);
-    /* The file goes before its log: left alone by a crash, a file would lose what the log holds,
-     * and a log beside a new file is dropped. */
+    /* The file is renamed before its log. After a crash in between, SQLite drops a log beside a
+     * new file; a file without its log would lose the log's content. */
     if (rename(path, to) && errno != ENOENT)
         return err_set(err, -errno, "%s: cannot rename it to %s: %s", path, to, strerror(errno));
     if (rename(log, log_to) && errno != ENOENT)
@@ -190,7 +192,7 @@ static int salvage_file(struct store *s, struct store_sqlite *q, struct err *err
     return 0;
 }
 
-/* Everything that can fail. What was reached is released by sqlite_free(). */
+/* Does everything that can fail. sqlite_free() releases what was acquired. */
 static int open_files(struct store *s, struct store_sqlite *q, const struct store_where *where,
                       unsigned flags, struct err *err)
 {
@@ -231,8 +233,8 @@ static void sqlite_free(struct store_sqlite *q)
         store_statements_free(q);
         if (q->space)
             store_space_free_statements(q->space);
-        /* After a failed sync the log is all that can be trusted. Who has only looked at what is
-         * another's leaves it as it was. */
+        /* After a failed sync only the log can be trusted. A process that has only read another's
+         * database leaves it unchanged. */
         if (q->dead || (!q->wrote && q->had_log))
             sqlite3_db_config(q->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_close(q->db);

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "store/store_sqlite.h"
 
-#define LOG_MARGIN 16 /* pages of a commit of a few records */
+#define LOG_MARGIN 16 /* log pages of a commit of a few records */
 
 int store_db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **st)
 {
@@ -20,7 +20,7 @@ int store_db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **st)
 
 static int prepare_kind(sqlite3 *db, const char *fmt, uint32_t kind, sqlite3_stmt **st)
 {
-    char sql[160]; /* the only part of a statement ever filled in, and it is a number */
+    char sql[160]; /* the only variable part of a statement, which is a number */
     snprintf(sql, sizeof(sql), fmt, kind);
     return store_db_prepare(db, sql, st);
 }
@@ -123,7 +123,7 @@ static int change_write_named(struct store_sqlite *q, const struct store_change 
     return step_statement(st);
 }
 
-/* Without a table of its kind there is no such record. */
+/* If its kind has no table, there is no such record. */
 static int change_set_aside(struct store_sqlite *q, const struct store_batch *b,
                             const struct store_change *c)
 {
@@ -151,14 +151,14 @@ static int batch_write(struct store_sqlite *q, const struct store_batch *b)
 
 static void batch_undo(struct store_sqlite *q)
 {
-    /* A table made in this transaction goes, and the statements prepared for it with it. */
+    /* Drops a table created in this transaction, and the statements prepared for it. */
     store_statements_free(q);
     if (!sqlite3_get_autocommit(q->db))
         sqlite3_exec(q->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-/* What may pass when space or access comes back. A failed sync is not among it: the kernel may
- * have dropped what it could not write, and would call the next sync a success. */
+/* Failures that may end when space or access returns. A failed sync is not one of them: the kernel
+ * may have dropped the data and would report success for the next sync. */
 static bool may_pass(int rc)
 {
     switch (rc) {
@@ -179,7 +179,7 @@ static bool may_pass(int rc)
     return false;
 }
 
-/* Reports each change between enough and too little space once. */
+/* Reports each change between sufficient and insufficient space once. */
 static void space_report(struct store *s, struct store_sqlite *q)
 {
     bool low = q->space->low;
@@ -196,8 +196,8 @@ static void space_report(struct store *s, struct store_sqlite *q)
     store_trouble(s, &why);
 }
 
-/* Brings the log's pages home; 'give_back': and its file's space, first of all what a transaction
- * without success has left behind its end. SQLite's code. */
+/* Moves the log's pages to the database. give_back: also returns the log file's space, first of
+ * all pages of a failed transaction beyond its end. Returns SQLite's code. */
 static int log_home(struct store_sqlite *q, bool give_back)
 {
     if (give_back) {
@@ -210,7 +210,7 @@ static int log_home(struct store_sqlite *q, bool give_back)
     int rc = sqlite3_wal_checkpoint_v2(
         q->db, NULL, give_back ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, NULL,
         NULL);
-    q->wal_pages = 0; /* so that a failure is repeated after the next commit that makes it grow */
+    q->wal_pages = 0; /* so that a failure is retried after the next commit that extends the log */
     if (rc == SQLITE_OK && give_back)
         q->log_pages = 0;
     if (give_back)
@@ -218,8 +218,8 @@ static int log_home(struct store_sqlite *q, bool give_back)
     return rc;
 }
 
-/* No space: the reserve's is given up, then the log's, however often that has failed before, and
- * the batch written once more. */
+/* There is no space: gives up the reserve's space, then the log's, however often that has failed
+ * before, and writes the batch once more. */
 static int write_with_less(struct store *s, struct store_sqlite *q, const struct store_batch *b)
 {
     batch_undo(q);
@@ -229,9 +229,9 @@ static int write_with_less(struct store *s, struct store_sqlite *q, const struct
     return rc == SQLITE_OK || may_pass(rc) ? batch_write(q, b) : rc;
 }
 
-/* A write behind the end of a file makes the sync wait for its new size, too. So the log has zeros
- * there, which SQLite takes for the end of the log; the sync of the next commit is theirs, too.
- * Large commits have little of it, and would write twice as much. */
+/* A write beyond the end of a file makes its sync wait for the new size as well. The log is
+ * therefore extended with zeros, which SQLite takes for the end of the log; the next commit's sync
+ * covers them. Large commits would gain little and write twice as much. */
 static void extend_log(struct store_sqlite *q, unsigned written)
 {
     static const char zeros[64u << 10];
@@ -247,7 +247,7 @@ static void extend_log(struct store_sqlite *q, unsigned written)
     q->log_size = st.st_size;
     if (needed <= st.st_size)
         return;
-    q->log_size += STORE_LOG_AHEAD; /* also after a failure, which is not repeated at once */
+    q->log_size += STORE_LOG_AHEAD; /* also after a failure, which is not retried at once */
     for (off_t at = st.st_size; at < q->log_size; at += (off_t)sizeof(zeros))
         if (pwrite(fd, zeros, sizeof(zeros), at) != (ssize_t)sizeof(zeros))
             return;
@@ -276,7 +276,7 @@ static int commit_locked(struct store *s, struct store_sqlite *q, const struct s
     return err->code;
 }
 
-/* The lock of the directory is the lead: it needs no check, and an answer is never lost. */
+/* The directory's lock is the lead: no check is needed, and no answer can be lost. */
 int store_sqlite_commit(struct store *s, const struct store_batch *b, uint64_t number,
                         struct err *err)
 {
@@ -297,7 +297,7 @@ bool store_sqlite_rest_due(const struct store *s)
     return q->wal_pages >= STORE_CHECKPOINT_PAGES;
 }
 
-/* 0: the caller need not hear of it, or not again. */
+/* Returns 0 if the caller need not be told, or not again. */
 static int rest_failed(struct store_sqlite *q, int rc, struct err *err)
 {
     store_db_error(q->db, rc, q->path, "move the log into it", err);
@@ -311,7 +311,7 @@ static int rest_failed(struct store_sqlite *q, int rc, struct err *err)
     return code;
 }
 
-/* SQLite's automatic checkpoint would keep a failed sync to itself. */
+/* SQLite's automatic checkpoint would hide a failed sync. */
 int store_sqlite_rest(struct store *s, struct err *err)
 {
     struct store_sqlite *q = s->own;

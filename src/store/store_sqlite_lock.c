@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The lock file of a state directory: its holder leads. The lock belongs to the open file, so that
- * two stores of one process exclude each other too, and it can be looked at without being taken. */
+/* The lock file of a state directory: its holder leads. The lock belongs to the open file
+ * description, so that two stores of one process exclude each other, too; it can be queried
+ * without being taken. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static char *lock_path(const char *dir)
     return mem_printf("%s/lock", dir);
 }
 
-/* What the holder wrote. */
+/* Reads the holder's text. */
 static char *holder_read(int fd)
 {
     char text[HOLDER_MAX] = "";
@@ -36,8 +37,8 @@ static int lock_held(const char *dir, int fd, struct err *err)
                    dir, holder, path);
 }
 
-/* Only a holder may touch what lies in the directory. The file stays when it is let go: removing it
- * could take it away from the next holder. */
+/* Only the holder may change files in the directory. The file is kept when the lock is released:
+ * removing it could take it away from the next holder. */
 int store_lock_take(const char *dir, const char *holder, int *lock_fd, struct err *err)
 {
     _cleanup_free_ char *path = lock_path(dir);

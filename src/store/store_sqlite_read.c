@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "store/store_sqlite.h"
 
-/* A row that failed its check, to be moved once the scan is over. */
+/* A row with a wrong checksum, which is moved after the scan. */
 struct damaged_row {
     uint32_t kind;
     uint64_t number;
@@ -55,9 +55,9 @@ static void row_check(struct load *l, sqlite3_stmt *st, int column, uint32_t kin
     vec_push(&l->bad, row);
 }
 
-/* A row's checksum does not tell that a row is missing: a flipped bit in a page's list of rows can
- * hide one. Scripts and free pages, which are not loaded, would stop a later commit. The check
- * takes 0.7 s for 1 GiB in the page cache. */
+/* Checksums of rows do not detect missing rows: a flipped bit in a page's row list can hide one.
+ * Damage in scripts and free pages, which are not loaded, would make a later commit fail. The
+ * check takes 0.7 s for 1 GiB in the page cache. */
 static int pages_check(sqlite3 *db)
 {
     sqlite3_stmt *st = NULL;
@@ -102,7 +102,7 @@ static int load_named(struct load *l, uint32_t skip_kind)
     return rc == SQLITE_OK ? end : rc;
 }
 
-/* ?1: its number or name, ?2 the kind (of a named one), ?3 why. */
+/* ?1: its number or name, ?2: the kind of a named record, ?3: the reason. */
 static int run_bound(sqlite3 *db, const char *sql, uint32_t kind, uint64_t number, const char *name,
                      const char *why)
 {
@@ -156,7 +156,7 @@ static int damaged_move_all(struct load *l)
     return rc;
 }
 
-/* Named records first: what is numbered is read in their light. */
+/* Named records come first, because numbered ones refer to them. */
 static int load_all(struct load *l, uint32_t skip_kind)
 {
     _cleanup_free_ uint32_t *kinds = NULL;

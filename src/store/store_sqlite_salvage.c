@@ -11,11 +11,11 @@
 struct salvage {
     sqlite3 *from, *to;
     size_t saved;
-    int write_rc; /* the first failure to write */
+    int write_rc; /* the first error of a write */
 };
 
-/* Whether SQLite finds the file damaged. What keeps it from looking (another user of the file) is
- * left for the opening to report. */
+/* Whether SQLite finds the file damaged. Errors that prevent the check (another user of the file)
+ * are reported when the file is opened. */
 static bool db_is_damaged(const char *path)
 {
     sqlite3 *db = NULL;
@@ -40,8 +40,8 @@ static bool db_is_damaged(const char *path)
     return damaged;
 }
 
-/* Copies the rows of a query as they are, checksums too: what is wrong shows when they are loaded.
- * Returns how the query ended; *last is the id (first column) of the last row. */
+/* Copies the rows of a query unchanged, with their checksums: errors are found when they are
+ * loaded. Returns SQLite's result of the query; *last is the id (first column) of the last row. */
 static int rows_copy(struct salvage *v, const char *query, sqlite3_int64 bound, sqlite3_stmt *put,
                      sqlite3_int64 *last)
 {
@@ -67,8 +67,8 @@ static int rows_copy(struct salvage *v, const char *query, sqlite3_int64 bound, 
     return rc;
 }
 
-/* A place to read on from behind a damaged stretch: looks ever farther until a seek succeeds.
- * False: there is none. */
+/* Finds an id from which reading is possible behind a damaged range: tries increasing distances
+ * until a seek succeeds. False: there is none. */
 static bool next_readable(struct salvage *v, uint32_t kind, sqlite3_int64 from, sqlite3_int64 *next)
 {
     char sql[96];
@@ -81,7 +81,7 @@ static bool next_readable(struct salvage *v, uint32_t kind, sqlite3_int64 from, 
     for (int i = 0; i < 62 && from <= INT64_MAX - (sqlite3_int64)(INT64_C(1) << i) && !found; i++) {
         sqlite3_bind_int64(st, 1, from + (sqlite3_int64)(INT64_C(1) << i));
         int rc = sqlite3_step(st);
-        if (rc == SQLITE_ROW) { /* of a damaged tree any row may come */
+        if (rc == SQLITE_ROW) { /* in a damaged tree any row may be returned */
             *next = sqlite3_column_int64(st, 0);
             found = *next > from;
         }
@@ -93,8 +93,8 @@ static bool next_readable(struct salvage *v, uint32_t kind, sqlite3_int64 from, 
     return found;
 }
 
-/* Ascends to the damage, finds a place behind it, comes back to the damage from there, and goes
- * on: all readable leaves are copied. */
+/* Reads in ascending order up to the damage, finds a place behind it, reads in descending order
+ * back to the damage, and continues from that place: all readable leaves are copied. */
 static void table_copy(struct salvage *v, uint32_t kind)
 {
     char up[96], down[96], put_sql[96];
@@ -111,7 +111,7 @@ static void table_copy(struct salvage *v, uint32_t kind)
     }
     sqlite3_int64 at = -1, next = 0, from = -1;
     while (v->write_rc == SQLITE_OK && rows_copy(v, up, at, put, &at) != SQLITE_DONE) {
-        /* Rows out of order must not lead back to where this has been. */
+        /* Rows out of order must not lead back to a range already copied. */
         from = at = at > from ? at : from + 1;
         if (!next_readable(v, kind, at, &next)) {
             rows_copy(v, down, INT64_MAX, put, NULL);
@@ -181,7 +181,7 @@ int store_salvage(const char *path, char **aside, size_t *saved, struct err *err
     if (v.write_rc != SQLITE_OK)
         rc = store_db_error(v.to, 0, path, "copy what can be read into it", err);
     sqlite3_close(v.to);
-    if (rc) { /* put it back, so that the next attempt finds it */
+    if (rc) { /* undo, so that the next attempt finds it */
         store_move_aside(to, path, NULL);
         return rc;
     }

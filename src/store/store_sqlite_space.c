@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "store/store_sqlite.h"
 
-/* Below it the log is kept small, bytes. */
+/* Free bytes below which the log is kept small. */
 #define STORE_SCARCE (32ull << 20)
 
 static uint64_t space_free(const struct store_space *sp)
@@ -30,7 +30,8 @@ static bool reserve_make(struct store_space *sp)
     if (!fstat(fd, &st) && (uint64_t)st.st_size == STORE_RESERVE &&
         (uint64_t)st.st_blocks * 512 >= STORE_RESERVE)
         return true;
-    /* Only out of plenty: a reserve that takes the last space would be given up at once. */
+    /* Only if there is plenty of space: a reserve that takes the last space would be given up at
+       once. */
     if (space_free(sp) >= 2 * (uint64_t)STORE_RESERVE && !posix_fallocate(fd, 0, STORE_RESERVE))
         return true;
     unlink(sp->reserve);
@@ -92,7 +93,7 @@ void store_space_free_statements(struct store_space *sp)
     sqlite3_finalize(take_ptr(sp->unused_count));
 }
 
-/* The statement is prepared once: its text takes longer to parse than the answer. */
+/* The statement is prepared once, since parsing it takes longer than executing it. */
 static int read_count(sqlite3 *db, sqlite3_stmt **prepared, const char *sql, int *count)
 {
     int rc = store_db_prepare(db, sql, prepared);
@@ -116,7 +117,8 @@ void store_space_measure(struct store_space *sp, sqlite3 *db, const char *path)
     sp->spare = (uint64_t)unused * STORE_PAGE;
 }
 
-/* Once in the log, and once in the database as far as nothing unused is there. */
+/* Counts the bytes once for the log, and once for the database as far as it has no unused
+   space. */
 static bool has_space(const struct store_space *sp, uint64_t more)
 {
     if (more == 0)
@@ -130,7 +132,8 @@ bool store_space_low(struct store_space *sp, uint64_t more)
 {
     if (!sp->low && has_space(sp, more))
         return false;
-    /* Nobody commits while submissions are refused, so the way back is looked for here. */
+    /* No commits occur while submissions are refused, so the end of the shortage is detected
+       here. */
     pthread_mutex_lock(&sp->lock);
     if (loop_mono_ms() - sp->checked_at_ms >= STORE_RETRY_MS)
         space_look(sp);

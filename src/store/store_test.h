@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the tests of this room share: a place of their own, and a store that is listed. A place is
- * named by a directory; with test_url set (the address of a PostgreSQL server) it is a schema on
- * that server instead. */
+/* Shared by the tests of this module: a private place, and a listing of a store. A place is named
+ * by a directory; if test_url is set (the address of a PostgreSQL server), it is a schema on that
+ * server instead. */
 #pragma once
 
 #include <ftw.h>
@@ -22,7 +22,7 @@
 
 static const char *test_url;
 
-struct seen { /* what a load said, a line per record: "2/17=bytes", "4:n1=bytes" */
+struct seen { /* the result of a load, one line per record: "2/17=bytes", "4:n1=bytes" */
     struct str records, damaged;
 };
 
@@ -103,7 +103,7 @@ static inline void commit_ok(struct store *s, struct store_batch *b)
         fail_msg("%s", err.text);
 }
 
-/* The records of the directory as they are on disk now. */
+/* Asserts the records of the directory as they are on disk. */
 static inline void assert_records(const char *dir, const char *expected)
 {
     struct store *s = open_ok(dir, 0);

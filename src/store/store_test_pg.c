@@ -52,7 +52,7 @@ static void give_up(const char *what)
     exit(1);
 }
 
-/* The newest installed server. */
+/* Finds the newest installed server. */
 static char *bin_find(void)
 {
     glob_t found = {0};
@@ -65,7 +65,7 @@ static char *bin_find(void)
     return bin;
 }
 
-/* The server refuses to run as root. */
+/* Finds an unprivileged user, because the server refuses to run as root. */
 static bool user_find(void)
 {
     server.uid = geteuid();
@@ -82,7 +82,7 @@ static bool user_find(void)
     return true;
 }
 
-/* In the child: the server ends with the test, whatever ends that. */
+/* In the child: the server ends with the test, however the test ends. */
 static void child_exec(char *const *argv)
 {
     _cleanup_free_ char *log = mem_printf("%s/log", server.dir);

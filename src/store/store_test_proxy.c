@@ -17,7 +17,7 @@
 #define CHUNK 65536
 
 struct pair {
-    int fd[STORE_PROXY_WAYS]; /* by where bytes come from: the store, the server */
+    int fd[STORE_PROXY_WAYS]; /* indexed by the sender: the store, the server */
 };
 
 static struct {
@@ -27,7 +27,7 @@ static struct {
     char path[108];
     struct pair pairs[PAIRS];
     size_t count;
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* protects the members below */
     bool armed;
     enum store_proxy_way way;
     size_t left, passed[STORE_PROXY_WAYS], cuts;
@@ -47,7 +47,7 @@ static void set_address(struct sockaddr_un *out, const char *dir, const char *na
         die_of(dir);
 }
 
-/* How many of these bytes may pass; *cut: and then no more. */
+/* Returns how many of these bytes may pass; *cut: the connection is cut after them. */
 static size_t count_allowed(enum store_proxy_way way, size_t len, bool *cut)
 {
     pthread_mutex_lock(&proxy.lock);
@@ -75,7 +75,7 @@ static bool pass_all(int fd, const char *data, size_t len)
     return true;
 }
 
-/* False: the pair is at its end. */
+/* Returns false if the pair has ended. */
 static bool pass_data(struct pair *p, enum store_proxy_way way)
 {
     static char data[CHUNK];
@@ -120,7 +120,7 @@ static void *serve_pairs(void *arg)
             die_of("poll");
         if (p[0].revents)
             return NULL;
-        /* From the last on, so that closing one moves none that is still to be looked at. */
+        /* Descending, so that closing a pair moves none that is still to be visited. */
         for (size_t i = pairs; i-- > 0;)
             if ((p[2 + 2 * i].revents && !pass_data(&proxy.pairs[i], STORE_PROXY_UP)) ||
                 (p[3 + 2 * i].revents && !pass_data(&proxy.pairs[i], STORE_PROXY_DOWN)))

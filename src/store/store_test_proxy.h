@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A proxy between a store and its server, on UNIX sockets, that cuts a connection on order: both
- * sides see an end after so many bytes have passed in one direction. What the server had got by
- * then it carries out; what it has answered beyond is lost.
+ * A proxy between a store and its server, on UNIX sockets, that cuts a connection on demand: both
+ * sides see an end of file after a number of bytes has passed in one direction. The server
+ * executes what it has received by then; the rest of its answers is lost.
  */
 #pragma once
 
@@ -10,13 +10,13 @@
 
 enum store_proxy_way { STORE_PROXY_UP, STORE_PROXY_DOWN, STORE_PROXY_WAYS };
 
-/* The socket 'name' is made in both directories. A thread of its own serves it. */
+/* Creates the socket 'name' in both directories. A separate thread serves it. */
 void store_test_proxy_start(const char *dir, const char *server_dir, const char *name);
 void store_test_proxy_stop(void);
 
-/* Cuts once, when 'after' more bytes have passed this way; a later order replaces an earlier one.
- */
+/* Cuts once, after 'after' further bytes in this direction; a later order replaces an earlier
+   one. */
 void store_test_proxy_cut(enum store_proxy_way way, size_t after);
-/* Bytes that have passed this way, and cuts made. */
+/* Number of bytes that have passed in this direction, and of cuts. */
 size_t store_test_proxy_passed(enum store_proxy_way way);
 size_t store_test_proxy_cuts(void);

@@ -9,10 +9,10 @@ struct fault {
     bool for_ever;
     int code;
 };
-struct file { /* ours, followed by the real VFS's own */
+struct file { /* our part, followed by the real VFS's file */
     sqlite3_file base;
     sqlite3_file *real;
-    const char *path; /* SQLite's, which keeps it while the file is open */
+    const char *path; /* owned by SQLite while the file is open */
 };
 
 static struct fault faults[TEST_VFS_OPS];
@@ -136,7 +136,7 @@ void store_test_vfs_install(void)
     shim.szOsFile = (int)sizeof(struct file) + real_vfs->szOsFile;
     shim.xOpen = on_open;
     shim.xDelete = on_delete;
-    /* Version 1: no shared memory and no mapping, which an exclusive log does without. */
+    /* Version 1: no shared memory and no mapping, which an exclusive log does not need. */
     methods = (sqlite3_io_methods){.iVersion = 1,
                                    .xClose = on_close,
                                    .xRead = on_read,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A VFS over the real one that fails on order, for tests: the Nth write or sync from now on, once
- * or for ever, with the given SQLite code. Registered as the default one.
+ * A VFS on top of the real one that fails on demand, for tests: the Nth write or sync from now on,
+ * once or always, with the given SQLite code. It is registered as the default VFS.
  */
 #pragma once
 
@@ -12,22 +12,22 @@
 enum test_vfs_op { TEST_VFS_WRITE, TEST_VFS_SYNC, TEST_VFS_OPS };
 enum test_vfs_change { TEST_VFS_WROTE, TEST_VFS_TRUNCATED, TEST_VFS_SYNCED, TEST_VFS_DELETED };
 
-/* What SQLite has done to a file. */
+/* An operation of SQLite on a file. */
 struct test_vfs_event {
     enum test_vfs_change change;
     const char *path;
-    const void *data; /* of a write */
-    size_t len;       /* of a write, or the file's new one */
+    const void *data; /* for a write */
+    size_t len;       /* of a write, or the new length of the file */
     int64_t at;
-    bool is_durable; /* of a deletion */
+    bool is_durable; /* for a deletion */
 };
 typedef void test_vfs_trace_fn(void *ctx, const struct test_vfs_event *event);
 
 void store_test_vfs_install(void);
-/* nth 1 is the next one; sqlite_code 0 disarms. */
+/* nth 1 is the next operation; sqlite_code 0 disarms. */
 void store_test_vfs_fail(enum test_vfs_op op, unsigned nth, bool for_ever, int sqlite_code);
 unsigned
 store_test_vfs_count(enum test_vfs_op op); /* since the last store_test_vfs_fail() of that op */
 
-/* Every change that succeeds, until it is called with NULL. */
+/* Calls fn for every successful change, until it is called with NULL. */
 void store_test_vfs_trace(test_vfs_trace_fn *fn, void *ctx);
