@@ -9,11 +9,11 @@
 
 #include "base/mem.h"
 
-#define KEPT 4 /* pieces: those who are fed are near each other */
+#define KEPT 4 /* pieces: the children are at similar positions */
 
 struct kept {
     uint64_t at;
-    size_t len, raw_len; /* raw_len 0: none */
+    size_t len, raw_len; /* raw_len 0: unused */
     bool packed;
     char *data;
 };
@@ -24,7 +24,7 @@ struct cast_blocks {
     cast_read_fn *read;
     void *ctx;
     size_t room, next;
-    char *raw;              /* before it is compressed */
+    char *raw;              /* uncompressed piece */
     struct cast_piece lent; /* len 0: none */
     uint64_t lent_at;
     struct kept kept[KEPT];
@@ -57,7 +57,7 @@ static size_t room_for(uint32_t block)
 #endif
 }
 
-/* The length that it has now; 0: it would not be shorter. */
+/* Returns the compressed length; 0: it would not be shorter. */
 static size_t compress_block(const char *raw, size_t len, char *out, size_t room)
 {
 #ifdef HAVE_LZ4
@@ -119,7 +119,7 @@ static struct kept *find_kept(struct cast_blocks *b, uint64_t at, size_t len)
     return NULL;
 }
 
-/* The oldest one's place. */
+/* Reuses the oldest entry. */
 static struct kept *take_place(struct cast_blocks *b)
 {
     struct kept *k = &b->kept[b->next];

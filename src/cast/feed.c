@@ -8,7 +8,7 @@
 #include "cast/tree.h"
 #include "rpc/session.h"
 
-/* One of the list. */
+/* One receiver of the list. */
 struct fed {
     Pb__CastNode node;
     Pb__CastPhase phase;
@@ -16,13 +16,14 @@ struct fed {
     char *text;
 };
 
-/* Whom we feed: the first of a range of the list; the others of it are below. */
+/* A receiver that we send to: the first of a range of the list; the others of the range are below
+   it. */
 struct child {
     struct cast_feed *feed;
     struct child *next;
     struct cast_range range;
     struct rpc_session *session;
-    bool ready; /* it has said where it stands */
+    bool ready; /* it has reported its position */
     uint64_t at;
     int64_t heard_at;
 };
@@ -41,8 +42,8 @@ struct cast_feed {
     uint32_t crc;
     struct loop_timer *beat, *step;
     int64_t beat_at;
-    VEC(struct cast_range) adopt; /* to be fed from here, in the next turn */
-    struct err failed;            /* to be told in the next turn */
+    VEC(struct cast_range) adopt; /* ranges to be served from here in the next turn */
+    struct err failed;            /* to be reported in the next turn */
 };
 
 bool cast_phase_is_failed(Pb__CastPhase phase)
@@ -72,8 +73,7 @@ static void fail_feed(struct cast_feed *f, const struct err *why)
     step_soon(f);
 }
 
-/* --- what is known ------------------------------------------------------------------------------
- */
+/* --- known states ----------------------------------------------------------------------------- */
 
 static void fill_state(const struct fed *one, Pb__CastState *m)
 {
@@ -96,7 +96,7 @@ void cast_feed_each(const struct cast_feed *f, cast_state_fn *fn, void *ctx)
         }
 }
 
-/* Phases only go on; who has placed the file is not lost any more. */
+/* Phases only advance; a receiver that has put the file in place is not lost any longer. */
 static void set_phase(struct cast_feed *f, struct fed *one, Pb__CastPhase phase, int code,
                       const char *text)
 {
@@ -120,8 +120,7 @@ static bool is_over(const struct cast_feed *f, struct cast_range r)
     return true;
 }
 
-/* --- the pieces ---------------------------------------------------------------------------------
- */
+/* --- the pieces ------------------------------------------------------------------------------- */
 
 static bool send_piece(struct child *c)
 {
@@ -174,8 +173,7 @@ static void send_order(struct child *c, Pb__CastVerdict verdict, const char *why
     rpc_session_send(c->session, RPC_CAST_ORDER, &m.base);
 }
 
-/* --- children -----------------------------------------------------------------------------------
- */
+/* --- children --------------------------------------------------------------------------------- */
 
 static void free_child(struct child *c)
 {
@@ -193,7 +191,7 @@ static void drop_child(struct child *c)
     free_child(c);
 }
 
-/* Those below one that is gone, from the next turn on. */
+/* Serves the receivers below a lost one, from the next turn on. */
 static void adopt_below(struct cast_feed *f, struct cast_range r)
 {
     struct cast_range below = {r.first + 1, r.count - 1};
@@ -255,7 +253,7 @@ static void on_feed_ready(struct child *c, uint64_t at)
     send_pieces(c);
 }
 
-/* NULL: it is not one of those below. */
+/* NULL: it is not below that child. */
 static struct fed *find_fed(const struct child *c, uint32_t index)
 {
     struct fed *list = c->feed->list + c->range.first;
@@ -272,7 +270,7 @@ static struct fed *find_fed(const struct child *c, uint32_t index)
     return low < c->range.count && list[low].node.index == index ? &list[low] : NULL;
 }
 
-/* Whoever has another one that feeds it: those above have given us up. */
+/* The child has another sender: the nodes above have replaced us. */
 static void on_deposed(struct child *c)
 {
     struct err why = {0};
@@ -350,8 +348,8 @@ static void feed_one(struct cast_feed *f, struct cast_range range)
     c->session = rpc_session_connect(f->loop, &f->plan.key, f->name, &to, 1, false, &events);
 }
 
-/* Divided as those above and below would; where the first one is gone, the rest of its group is
- * divided again. */
+/* Divides a range like the nodes above and below; if the first receiver of a group is lost, the
+ * rest of the group is divided again. */
 static void feed_range(struct cast_feed *f, struct cast_range r)
 {
     size_t groups = r.count ? cast_tree_groups(r.count, f->plan.width) : 0;
@@ -369,15 +367,14 @@ static void feed_range(struct cast_feed *f, struct cast_range r)
     }
 }
 
-/* --- all of it ----------------------------------------------------------------------------------
- */
+/* --- the whole feed --------------------------------------------------------------------------- */
 
 static void tell_end(struct cast_feed *f)
 {
     if (!f->ending || f->children || f->end_told)
         return;
     f->end_told = true;
-    f->events.on_end(f->events.ctx); /* f may be gone */
+    f->events.on_end(f->events.ctx); /* may free f */
 }
 
 static void on_feed_step(void *ctx)
@@ -395,7 +392,7 @@ static void on_feed_step(void *ctx)
         struct err why = f->failed;
 
         f->fail_told = true;
-        f->events.on_fail(f->events.ctx, &why); /* f may be gone */
+        f->events.on_fail(f->events.ctx, &why); /* may free f */
         return;
     }
     tell_end(f);
@@ -406,7 +403,8 @@ static void on_feed_beat(void *ctx)
     struct cast_feed *f = ctx;
     Pb__Empty m = PB__EMPTY__INIT;
     int64_t now = loop_mono_ms();
-    bool slept = now - f->beat_at > f->plan.timeout_ms / 2; /* stopped: it was us who was silent */
+    /* This process was stopped, so the silence was ours. */
+    bool slept = now - f->beat_at > f->plan.timeout_ms / 2;
     struct child *next;
 
     f->beat_at = now;

@@ -14,10 +14,9 @@
 #include "cast/tree.h"
 #include "rpc/tree.h"
 
-#define PROLOG_MS 300000 /* of a node's first launch, where the configuration sets no limit */
-#define UNSURE_MAX                                                                                 \
-    65536 /* bytes: a file without blocks that says it has no more may have others                 \
-           */
+/* Time for a node's first launch, if the configuration sets no prolog limit. */
+#define PROLOG_MS 300000
+#define UNSURE_MAX 65536     /* bytes: a file without blocks may be larger than its reported size */
 #define COPY_MAX (256 << 20) /* bytes */
 #define NS_PER_SEC INT64_C(1000000000)
 
@@ -33,16 +32,17 @@ struct cast_send {
     struct auth_key key;
     struct rpc_tree *tree;
     struct cast_feed *feed;
-    struct loop_timer *step; /* to what is to be done next, not from within a callback */
-    struct receiver *list;   /* as the grant has them */
+    /* Timer for the next action, so that it does not run inside a callback. */
+    struct loop_timer *step;
+    struct receiver *list; /* in the order of the grant */
     size_t count, answered, whole, placed, failed;
     bool refused, committed, ended;
-    uint64_t sum_at; /* so much is in crc */
+    uint64_t sum_at; /* number of bytes included in crc */
     uint32_t crc;
     struct err err;
 };
 
-/* All that can be read. */
+/* Copies all readable bytes. */
 static int copy_all(int from, int to, const char *path, struct err *err)
 {
     char buf[65536];
@@ -66,7 +66,7 @@ static int copy_all(int from, int to, const char *path, struct err *err)
     return 0;
 }
 
-/* What has it in memory, with the mode and the times of the file. */
+/* Copies a source into memory, with the mode and the times of the file. */
 static int copy_source(int fd, const char *path, const struct stat *st, struct cast_source *out,
                        struct err *err)
 {
@@ -96,7 +96,7 @@ int cast_source_open(const char *path, struct cast_source *out, struct err *err)
         return err_set(err, -errno, "Can't open `%s`: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return err_set(err, -EINVAL, "`%s` is not a regular file", path);
-    if (!st.st_blocks && st.st_size <= UNSURE_MAX) /* of /proc and /sys no size is true */
+    if (!st.st_blocks && st.st_size <= UNSURE_MAX) /* sizes in /proc and /sys are wrong */
         return copy_source(fd, path, &st, out, err);
     *out = (struct cast_source){take_fd(&fd), path, st};
     return 0;
@@ -109,8 +109,7 @@ void cast_source_close(struct cast_source *s)
     s->fd = -1;
 }
 
-/* --- the file -----------------------------------------------------------------------------------
- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static bool same_time(struct timespec a, struct timespec b)
 {
@@ -128,7 +127,7 @@ static int check_unchanged(const struct cast_send *s, struct err *err)
     return err_set(err, -ESTALE, "`%s` was changed while it was read", from->path);
 }
 
-/* The check sum grows with the first one who is fed; others are behind. */
+/* The checksum grows with the first child; other children are behind. */
 static int read_source(void *ctx, uint64_t at, void *buf, size_t len, struct err *err)
 {
     struct cast_send *s = ctx;
@@ -158,8 +157,7 @@ static int read_source(void *ctx, uint64_t at, void *buf, size_t len, struct err
     return rc;
 }
 
-/* --- the decision -------------------------------------------------------------------------------
- */
+/* --- the decision ----------------------------------------------------------------------------- */
 
 static void end_send(struct cast_send *s, const char *why)
 {
@@ -186,7 +184,7 @@ static void decide_end(struct cast_send *s)
     }
 }
 
-/* Not: it says no. It cannot be asked. */
+/* Whether the node is unreachable, as opposed to a node that refuses the file. */
 static bool is_gone(int code)
 {
     return code == ERR_CONNECT || code == ERR_TIMEOUT || code == ERR_CLOSED ||
@@ -239,8 +237,7 @@ static void on_fail(void *ctx, const struct err *why)
     end_send(s, why->text);
 }
 
-/* --- receivers ----------------------------------------------------------------------------------
- */
+/* --- receivers -------------------------------------------------------------------------------- */
 
 static void feed_receivers(struct cast_send *s)
 {
@@ -284,7 +281,7 @@ static void on_send_step(void *ctx)
     decide_end(s);
 }
 
-/* What is said of a node goes with its name anyway. */
+/* The node's name is printed separately. */
 static const char *without_node(const Pb__CastNode *n, const char *text)
 {
     _cleanup_free_ char *prefix = mem_printf("%s (%s:%u): ", n->node, n->addr, n->port);
@@ -295,7 +292,7 @@ static const char *without_node(const Pb__CastNode *n, const char *text)
 static void set_receiver(struct cast_send *s, size_t i, const Pb__CastReceiving *m)
 {
     s->list[i].node.port = m->port;
-    if (i < s->o.grant->n_bcast_addr) /* the network for files, if there is one */
+    if (i < s->o.grant->n_bcast_addr) /* the network for broadcasts, if there is one */
         s->list[i].node.addr = s->o.grant->bcast_addr[i];
 }
 

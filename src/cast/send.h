@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The one who has the file: starts a receiver on each node of a grant, feeds the first ones, and
- * decides. The file comes to its place everywhere or nowhere: when every node that is left has all
- * of it, they are told to commit. A node that cannot take it (its disk is full, a file is in the
- * way) keeps the others from getting it; one that is gone does not.
+ * The owner of the file: starts a receiver on each node of a grant, sends to the first ones, and
+ * decides. The file is put in place on all nodes or on none: when every remaining node has all of
+ * it, the nodes are told to commit. A node that cannot accept the file (its disk is full, another
+ * file is in the way) prevents the commit; a lost node does not.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct cast_source {
     const char *path;
     struct stat stat;
 };
-/* A regular file that we may read. */
+/* Opens a regular file that we may read. */
 int cast_source_open(const char *path, struct cast_source *out, struct err *err);
 void cast_source_close(struct cast_source *s);
 
@@ -30,25 +30,26 @@ struct cast_send_options {
     const struct conf *conf;
     const Pb__CastGrant *grant;
     const struct cast_source *source;
-    Pb__CastFile file; /* path and how; size, mode and times come from the source */
-    bool preserve;     /* times */
-    mode_t umask;      /* what is taken from the mode */
+    Pb__CastFile file; /* destination and options; size, mode and times come from the source */
+    bool preserve;     /* preserve the times */
+    mode_t umask;      /* bits removed from the mode */
     uint32_t width, block;
     bool pack;
     int64_t timeout_ms;
-    /* A node that does not have it, and why; each once. */
+    /* A node does not have the file, for this reason; called once per node. */
     void (*on_node)(void *ctx, const char *node, int code, const char *text);
-    /* The end: 0, or that of all that is not the fault of one node; 'failed' nodes do not have it,
-     * and where none was told to commit, nobody does. May free it. */
+    /* The end: err is 0, or an error that is not the fault of a single node. 'failed' nodes do not
+     * have the file; if nothing was committed, no node has it. May free the send. */
     void (*on_done)(void *ctx, size_t failed, bool committed, const struct err *err);
     void *ctx;
 };
 
 struct cast_send;
-/* What the options point to is borrowed until on_done(), which is never called from within this. */
+/* Data referenced by the options is borrowed until on_done(), which is never called from within
+   this function. */
 struct cast_send *cast_send_start(const struct cast_send_options *o);
-/* Adds the nodes that have said that it is in its place. */
+/* Adds the nodes that have confirmed that the file is in place. */
 void cast_send_placed(const struct cast_send *s, struct hostlist *nodes);
-void cast_send_free(struct cast_send *s); /* before the end: nobody gets it */
+void cast_send_free(struct cast_send *s); /* before the end: no node gets the file */
 
 #define CAST_TIMEOUT_MAX_MS INT64_C(3600000)

@@ -21,11 +21,11 @@
 
 struct cast_sink {
     char *path, *name; /* name: the last part of path */
-    char *temp;        /* in the same directory; NULL: it has no name */
+    char *temp;        /* in the same directory; NULL: the file has no name */
     int dir_fd, fd;
     uint64_t size, at;
     uint32_t crc;
-    bool force, promised, placed; /* promised: there is room for all of it */
+    bool force, promised, placed; /* promised: space is allocated for all of it */
     mode_t mode;
     struct timespec times[2];
 };
@@ -41,8 +41,7 @@ static const char *self_of(const struct cast_sink *s, char out[SELF_MAX])
     return out;
 }
 
-/* --- where --------------------------------------------------------------------------------------
- */
+/* --- the destination -------------------------------------------------------------------------- */
 
 static int find_path(const Pb__CastFile *file, const char *node, struct cast_sink *s,
                      struct err *err)
@@ -63,7 +62,8 @@ static int find_path(const Pb__CastFile *file, const char *node, struct cast_sin
     return 0;
 }
 
-/* Programs are to be loaded from it: nobody else may have made it, or put anything into it. */
+/* Programs are loaded from this directory: it must belong to the user, and no other user may write
+   to it. */
 static int check_own(const struct cast_sink *s, const char *dir, struct err *err)
 {
     struct stat st;
@@ -89,7 +89,7 @@ static int open_dir(struct cast_sink *s, bool make, struct err *err)
     return make ? check_own(s, dir, err) : 0;
 }
 
-/* In a directory like /tmp only its owner, or the directory's, replaces a file. */
+/* In a directory like /tmp, only the owner of a file or of the directory may replace the file. */
 static bool may_replace(const struct cast_sink *s, const struct stat *st)
 {
     struct stat dir;
@@ -111,8 +111,7 @@ static int check_place(const struct cast_sink *s, struct err *err)
     return may_replace(s, &st) ? 0 : fail_sink(err, EPERM, s->path);
 }
 
-/* --- the file -----------------------------------------------------------------------------------
- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static char *make_name(void)
 {
@@ -148,7 +147,7 @@ static int open_sink_file(struct cast_sink *s, struct err *err)
     return open_named(s, err);
 }
 
-/* The disk says now that it is too small, and not when half of it is there. */
+/* Detects a disk that is too small now, not after half of the transfer. */
 static int reserve_space(struct cast_sink *s, struct err *err)
 {
     int rc;
@@ -261,13 +260,13 @@ int cast_sink_read(struct cast_sink *s, uint64_t at, void *buf, size_t len, stru
     return rc ? fail_sink(err, -rc, s->path) : 0;
 }
 
-/* A program that somebody has open for writing cannot be run. */
+/* A program cannot be executed while it is open for writing. */
 static int stop_writing(struct cast_sink *s)
 {
     char self[SELF_MAX];
     int fd = open(self_of(s, self), O_RDONLY | O_NOATIME | O_CLOEXEC);
 
-    if (fd < 0 && errno == EPERM) /* a file system that gives files to others */
+    if (fd < 0 && errno == EPERM) /* a file system that changes the owner of files */
         fd = open(self_of(s, self), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -282,7 +281,8 @@ int cast_sink_check(struct cast_sink *s, uint32_t crc, struct err *err)
 
     if (s->at != s->size || s->crc != crc)
         return err_set(err, -EIO, "what has come is not what was sent: %s", s->path);
-    /* Where room was promised no later write fails for want of it; elsewhere this tells. */
+    /* With allocated space no later write fails for lack of space; otherwise the sync reports
+       it. */
     if (!s->promised && s->size && fsync(s->fd))
         return fail_sink(err, errno, s->path);
     rc = stop_writing(s);
@@ -293,10 +293,9 @@ int cast_sink_check(struct cast_sink *s, uint32_t crc, struct err *err)
     return 0;
 }
 
-/* --- its name -----------------------------------------------------------------------------------
- */
+/* --- its name --------------------------------------------------------------------------------- */
 
-/* A regular file of ours with the same bytes: another node has put it there. */
+/* Whether it is a regular file of ours with the same content, put there by another node. */
 static bool is_same(const struct cast_sink *s)
 {
     _cleanup_close_ int fd =
@@ -321,7 +320,7 @@ static bool is_same(const struct cast_sink *s)
     return crc == s->crc;
 }
 
-/* Gives the file a name that is not taken. */
+/* Gives the file an unused name. */
 static int link_as(struct cast_sink *s, const char *name)
 {
     char self[SELF_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How a list of receivers is divided up: whoever feeds it takes 'width' groups of neighbours; the
- * first of a group is fed, and feeds the rest of it in the same way. Everybody who divides the same
- * list comes to the same tree, so a group whose first one is lost can be fed from above, and those
- * in it go on as they were.
+ * Divides a list of receivers: the sender takes 'width' groups of neighbours; it sends to the
+ * first of each group, which serves the rest of the group in the same way. Every node that divides
+ * the same list gets the same tree, so a group whose first receiver is lost can be served from
+ * above, and its other receivers continue unchanged.
  */
 #pragma once
 
@@ -11,7 +11,9 @@
 
 #include "base/err.h"
 
-#define CAST_WIDTH 2 /* each further one takes its share of the sender's network, see ADR 0018 */
+#define CAST_WIDTH                                                                                 \
+    2 /* each further child takes its share of the sender's network, see ADR 0018                  \
+       */
 #define CAST_WIDTH_MAX 64
 #define CAST_NODES_MAX 100000
 
@@ -19,7 +21,7 @@ struct cast_range {
     size_t first, count;
 };
 
-/* How many groups 'count' receivers make. */
+/* Returns the number of groups of 'count' receivers. */
 size_t cast_tree_groups(size_t count, size_t width);
-/* The i-th of them; they differ in size by one at most. */
+/* Returns the i-th group; the sizes differ by at most one. */
 struct cast_range cast_tree_group(size_t count, size_t width, size_t i);
