@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * salloc: allocates nodes and runs a command, or a shell, while it has them.
+ * salloc: allocates nodes and runs a command or a shell in the allocation.
  */
 #include <pwd.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-/* Exits when there is nothing to do, or nothing can be done. */
+/* Exits on invalid options, and on options such as --help. */
 static void read_options(struct opt_components *options, const struct conf *conf,
                          struct plugins **plugins, struct filter **filter, int argc, char **argv)
 {
@@ -53,8 +53,8 @@ static char *user_shell(void)
     return shell != NULL && *shell != '\0' ? shell : "/bin/sh";
 }
 
-/* LaunchParameters=use_interactive_step: the shell is a step on the job's first node. The words of
- * InteractiveStepOptions are the shell's, which has to know $SHELL for them. */
+/* LaunchParameters=use_interactive_step: the shell runs as a step on the job's first node. The
+ * shell expands the words of InteractiveStepOptions, which may refer to $SHELL. */
 static char *interactive_step(const struct conf *conf)
 {
     char *prefix = path_prefix();
@@ -66,7 +66,7 @@ static char *interactive_step(const struct conf *conf)
     return words;
 }
 
-/* The steps of the job forward it: the display is theirs to reach. */
+/* The steps of the job forward X11: checks $DISPLAY, and passes --x11 on to them. */
 static int pass_x11(const struct opt *o, struct err *err)
 {
     const char *display = getenv("DISPLAY");
@@ -89,12 +89,12 @@ static int print_failure(const struct err *err)
     return 1;
 }
 
-/* What was asked for, and what is sent. */
+/* The options, and the request that is sent. */
 struct request {
     struct opt_components options;
     struct arena arena;
     struct Pb__JobSpec job;                      /* of the leader */
-    struct Pb__JobSpec *components[JOB_SET_MAX]; /* of the others */
+    struct Pb__JobSpec *components[JOB_SET_MAX]; /* of the other components */
     size_t component_count;
 };
 
@@ -124,7 +124,7 @@ static int make_specs(struct request *r, const struct conf *conf, int argc, char
     return rc;
 }
 
-/* What plugins have for the job, and what components have from the leader, in the end. */
+/* Adds the plugins' options to the job, and the leader's options to the components. */
 static void complete_specs(struct request *r, struct plugins *plugins)
 {
     plugins_ready(plugins, 0, NULL, &r->job);
@@ -138,7 +138,7 @@ static void complete_specs(struct request *r, struct plugins *plugins)
     plugins_export(plugins);
 }
 
-/* What is told filters when the job is there. */
+/* Data for the filters that run after the job was granted. */
 struct granted {
     struct filter *filter;
     size_t component_count;
@@ -154,14 +154,14 @@ static void on_salloc_granted(void *ctx, uint32_t job_id)
 
 int main(int argc, char **argv)
 {
-    static struct request request; /* what the environment names stays until the end */
+    static struct request request; /* static: texts of the environment are used until the end */
     struct err err = {0};
     struct conf *conf = NULL;
     struct plugins *plugins;
     struct filter *filter;
     struct Pb__JobSpec *job = &request.job;
     struct run_options run = {.job = job, .immediate_ms = -1};
-    int unread = conf_load_own(&conf, &err); /* said when the options are understood */
+    int unread = conf_load_own(&conf, &err); /* reported after the options are parsed */
     char *shell[] = {user_shell(), NULL}, *step[] = {"/bin/sh", "-c", NULL, NULL};
     int status;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The whole salloc, as a program, against a cluster that plays its part. */
+/* Tests the whole salloc, as a program, with a test cluster. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static void test_vectors(void **state)
     }
 }
 
-/* Without a command the shell runs; its status is salloc's. */
+/* Without a command the shell runs; salloc exits with its status. */
 static void test_shell(void **state)
 {
     struct test_play p;
@@ -84,7 +84,8 @@ static void test_shell(void **state)
     test_play_done(&p);
 }
 
-/* Without --kill-command the command outlives its allocation, and its status is salloc's. */
+/* Without --kill-command the command continues after its allocation, and salloc exits with its
+ * status. */
 static void test_command_outlives_allocation(void **state)
 {
     struct test_play p;
@@ -130,7 +131,7 @@ static void test_interrupt_in_the_queue(void **state)
     test_play_done(&p);
 }
 
-/* As a shell without job control starts it in the background. */
+/* SIGINT is ignored, as for a background job of a shell without job control. */
 static void test_interrupt_that_was_ignored(void **state)
 {
     struct test_play p;
@@ -151,7 +152,7 @@ static void test_interrupt_that_was_ignored(void **state)
     test_play_done(&p);
 }
 
-/* SIGTERM is the command's, SIGINT nobody's, SIGHUP ends the allocation. */
+/* SIGTERM goes to the command, SIGINT is ignored, SIGHUP ends the allocation. */
 static void test_signals(void **state)
 {
     static const struct {
@@ -173,8 +174,8 @@ static void test_signals(void **state)
     }
 }
 
-/* The controller is away when the command ends: the release waits for it, and a signal for nobody.
- */
+/* The controller is down when the command ends: the release waits for it, and a signal has no
+ * effect. */
 static void test_release_waits(void **state)
 {
     struct test_play p;
@@ -190,8 +191,8 @@ static void test_release_waits(void **state)
     test_play_done(&p);
 }
 
-/* Nobody reads what salloc says: the command runs on, and the allocation is released. A command
- * without a reader ends as in a shell. */
+/* Nobody reads the output of salloc: the command continues, and the allocation is released. A
+ * command whose output has no reader ends as in a shell. */
 static void test_no_reader(void **state)
 {
     struct test_play p;

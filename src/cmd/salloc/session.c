@@ -18,7 +18,7 @@ struct session {
     void *ctx;
     pid_t pid;
     bool terminal, ended;
-    struct termios modes; /* of the terminal, before */
+    struct termios modes; /* terminal modes before the command */
 };
 
 void session_wait_foreground(void)
@@ -27,8 +27,7 @@ void session_wait_foreground(void)
         kill(0, SIGTTIN);
 }
 
-/* A process group that is not in the foreground is stopped for this, unless the signal is blocked.
- */
+/* A background process group that does this is stopped by SIGTTOU, so the signal is blocked. */
 static void give_terminal(pid_t group)
 {
     sigset_t output, old;
@@ -52,7 +51,7 @@ static void take_terminal(struct session *s)
     sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* A program of the working directory needs no "./" before it, but those in PATH come first. */
+/* A program in the working directory needs no "./", but programs in PATH take precedence. */
 static void run_command(const struct session_options *o)
 {
     _cleanup_free_ char *here = mem_printf("./%s", o->argv[0]);
@@ -76,7 +75,7 @@ static _Noreturn void become_command(const struct session_options *o, const sigs
         if (sigismember(o->ignored, reset[i]) == 1)
             signal(reset[i], SIG_IGN);
         else if (sigaction(reset[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            signal(reset[i], SIG_DFL); /* what was ignored before salloc stays so */
+            signal(reset[i], SIG_DFL); /* signals that were ignored before salloc stay ignored */
     }
     if (o->terminal) {
         setpgid(0, 0);
@@ -104,7 +103,7 @@ static void on_child(void *ctx, pid_t pid, int wait_status)
     s->on_end(s->ctx, wait_status);
 }
 
-/* A command that stops (Ctrl-Z) stops salloc too, so that the shell behind it gets the terminal. */
+/* When the command stops (Ctrl-Z), salloc stops too, so that its shell gets the terminal. */
 static void on_sigchld(void *ctx, int signo)
 {
     struct session *s = ctx;
@@ -116,7 +115,7 @@ static void on_sigchld(void *ctx, int signo)
         return;
     take_terminal(s);
     kill(getpid(), SIGSTOP);
-    give_terminal(s->pid); /* continued: so is the command */
+    give_terminal(s->pid); /* salloc was continued, so the command continues */
     kill(-s->pid, SIGCONT);
 }
 
@@ -129,7 +128,7 @@ int session_start(struct loop *l, const struct session_options *o, session_end_f
     *s = (struct session){.loop = l, .on_end = on_end, .ctx = ctx, .terminal = o->terminal};
     if (s->terminal)
         tcgetattr(STDIN_FILENO, &s->modes);
-    sigfillset(&every); /* none must run into our handlers in the child */
+    sigfillset(&every); /* no signal may run salloc's handlers in the child */
     sigprocmask(SIG_BLOCK, &every, &old);
     s->pid = fork();
     if (s->pid == 0)
@@ -140,7 +139,7 @@ int session_start(struct loop *l, const struct session_options *o, session_end_f
         return err_set(err, -errno, "fork: %s", strerror(errno));
     }
     if (s->terminal) {
-        setpgid(s->pid, s->pid); /* both sides do it: whichever is first */
+        setpgid(s->pid, s->pid); /* parent and child both call setpgid(): the order is unknown */
         loop_signal(l, SIGCHLD, on_sigchld, s);
     }
     loop_child(l, s->pid, on_child, s);

@@ -31,14 +31,14 @@ struct attach {
     struct lines *lines[2];
     struct feed *feed;
     struct escape escape;
-    bool escapes; /* standard input is a terminal */
+    bool escapes; /* standard input is a terminal: escape commands are recognised */
     struct rawtty *tty;
     uint32_t here, over;
-    uint32_t known; /* nodes that are here, or never will be */
+    uint32_t known; /* number of nodes that are connected, or never will be */
     bool *is_known;
     bool leaving, failed;
-    bool told_file[2]; /* that a stream goes to files */
-    bool pty;          /* of the step */
+    bool told_file[2]; /* by stream: the user was told that it goes to files */
+    bool pty;          /* the step has a pseudo terminal */
     struct err refused;
     int64_t interrupted_ms;
 };
@@ -77,7 +77,7 @@ static void on_attach_drained(void *ctx)
     check_over(a);
 }
 
-/* Nobody reads any more: there is nothing to watch for. */
+/* The output has no reader: there is nothing left to watch. */
 static void on_broken(void *ctx, const struct err *why)
 {
     struct attach *a = ctx;
@@ -128,7 +128,7 @@ static void on_data(struct attach *a, uint32_t node, const Pb__IoData *m)
         nodes_pause(a->nodes, true);
 }
 
-/* A line of ours stands where the bytes would have been; in the stream that they are missing of. */
+/* Reports lost bytes at their place in the output, on standard error. */
 static void on_lost(struct attach *a, uint32_t node, const Pb__IoLost *m)
 {
     _cleanup_str_ struct str line = STR_INIT;
@@ -157,7 +157,7 @@ static void send_input(struct attach *a, const void *data, size_t len)
         feed_pause(a->feed, true);
 }
 
-/* The end of our input is not that of the tasks', which their srun has. */
+/* The end of sattach's input is not sent to the tasks: their srun controls it. */
 static void on_input(void *ctx, const void *data, size_t len)
 {
     struct attach *a = ctx;
@@ -182,7 +182,7 @@ static void on_room(void *ctx)
         feed_pause(a->feed, false);
 }
 
-/* /dev/null, or closed: nobody types. */
+/* /dev/null or closed: there is no input. */
 static bool is_nothing(int fd)
 {
     struct stat st;
@@ -190,7 +190,7 @@ static bool is_nothing(int fd)
     return fstat(fd, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3));
 }
 
-/* When every node that there is hears us: what is typed before would reach some of the tasks. */
+/* Starts when every available node is connected: earlier input would reach only some tasks. */
 static void start_input(struct attach *a, uint32_t node)
 {
     a->known += !a->is_known[node];
@@ -271,7 +271,7 @@ static void on_started(struct attach *a, uint32_t node, const Pb__TasksStarted *
         }
     if (proctable_check() && a->options->debugger_test)
         proctable_tell(cmd_say);
-    send_size(a); /* the shepherd hears us now */
+    send_size(a); /* the step daemon accepts messages now */
 }
 
 static void on_attach_message(void *ctx, uint32_t node, unsigned rpc, const ProtobufCMessage *body)
@@ -308,7 +308,7 @@ static void on_over(void *ctx, uint32_t node, const struct err *why)
     struct attach *a = ctx;
 
     if (why && why->code == -ERR_JOB_DONE) {
-        a->refused = *why; /* of several nodes some may be over */
+        a->refused = *why; /* if there are several nodes, some may be over */
     } else if (why) {
         cmd_error("Node %s: %s", a->step->layout[node]->node, why->text);
         a->failed = true;
@@ -359,7 +359,7 @@ static void say_state(void *ctx, bool failed, const char *text)
     cmd_say("%s", text);
 }
 
-/* As srun: once for a look at the tasks, twice for them. */
+/* As in srun: one Ctrl-C prints the tasks' states, two within a second signal the tasks. */
 static void on_interrupt(struct attach *a)
 {
     int64_t now = loop_mono_ms();
@@ -393,13 +393,13 @@ static void watch_signals(struct attach *a)
     for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
         struct sigaction now;
 
-        /* What was ignored when we were started stays so, as under nohup. */
+        /* Signals that were ignored at the start stay ignored, as under nohup. */
         if (sigaction(watched[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
             continue;
         loop_signal(a->loop, watched[i], on_attach_signal, a);
     }
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGTTIN, SIG_IGN); /* feed.h looks again when the terminal is ours */
+    signal(SIGTTIN, SIG_IGN); /* feed.h checks again when the terminal is in the foreground */
 }
 
 /* ---------------------------------------------------------------------------------------------- */

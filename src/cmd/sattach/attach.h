@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Watching a step until it ends or its watcher leaves. */
+/* Watching a step until the step ends or the user leaves. */
 #pragma once
 
 #include "cmd/sattach/layout.h"
 #include "cmd/sattach/options.h"
 
-/* Returns the exit status: that of the step, as srun has it, when it has ended; 0 when the watcher
- * left. */
+/* Returns the exit status: that of the step, as srun computes it, if the step has ended; 0 if the
+ * user left. */
 int attach_run(const struct options *o, const struct whole *whole);

@@ -4,7 +4,7 @@
 #include "base/hostlist.h"
 #include "cluster/job/step_nodes.h"
 
-/* Components and parts of a step may share a node: it has the tasks of all of them. */
+/* Components and parts of a step may share a node: the node lists the tasks of all of them. */
 static void put_node(const Pb__StepRecord *step, const struct step_nodes *nodes, size_t number,
                      struct str *out)
 {
@@ -38,7 +38,7 @@ void layout_format(const Pb__StepRecord *step, struct str *out)
         put_node(step, &nodes, i, out);
 }
 
-/* Ranks count the tasks of all parts, be they watched or not. */
+/* Ranks count the tasks of all parts, including parts that are not watched. */
 static uint32_t count_step_tasks(const Pb__StepRecord *r)
 {
     uint32_t all = 0;

@@ -9,15 +9,16 @@
 #include "base/str.h"
 #include "proto/step.pb-c.h"
 
-/* As Slurm's sattach --layout prints it. */
+/* In the format of Slurm's sattach --layout. */
 void layout_format(const Pb__StepRecord *step, struct str *out);
 
 /* A step of a job set, of which each component has a record. */
 struct whole {
-    Pb__StepRecord step; /* the first record, with the nodes of all; tasks are those of all parts */
-    const uint32_t *jobs; /* of each node of the layout the job that it is in */
+    /* The first record, with the nodes of all components; the task count is the total. */
+    Pb__StepRecord step;
+    const uint32_t *jobs; /* the job id of each node in the layout */
 };
 
-/* The records of one step; what is in *out lives in the arena. */
+/* Joins the records of one step; *out refers to memory of the arena. */
 void whole_join(Pb__StepRecord *const *records, size_t count, struct arena *arena,
                 struct whole *out);

@@ -32,7 +32,7 @@ static void test_text(void **state)
                                         "\tNode 0 (n1), 2 task(s): 0 2 \n"
                                         "\tNode 1 (n2), 1 task(s): 1 \n");
     nodes[1].node = n1;
-    nodes[1].part = 1; /* another component */
+    nodes[1].part = 1; /* of another component */
     str_clear(&out);
     layout_format(&step, &out);
     assert_string_equal(str_cstr(&out), "Job step layout:\n"

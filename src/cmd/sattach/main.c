@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sattach: watches a step that runs. The controller knows where it runs; its nodes let us see.
+ * sattach: watches a running step. The controller knows the step's nodes; the nodes grant access.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 struct found {
     struct arena arena;
-    bool any; /* no step was named: those that srun has started count */
+    bool any; /* no step was named: only steps started by srun count */
     VEC(Pb__StepRecord *) steps;
 };
 
@@ -58,7 +58,7 @@ static void refuse_several(const struct options *o, const struct found *f)
     cmd_error("Job %s runs several steps; name one of:%s", o->id_text, str_cstr(&list));
 }
 
-/* A step of a job set by the id of its leader. */
+/* Steps of the components of one job set, under the leader's id, count as one. */
 static bool is_one_step(const struct found *f)
 {
     const Pb__StepRecord *first = f->steps.data[0];
@@ -69,7 +69,8 @@ static bool is_one_step(const struct found *f)
     return one;
 }
 
-/* All components that have a part in it, or, where the site keeps that limit, the first one. */
+/* Joins all components that take part in the step; only the first one if the site keeps Slurm's
+ * limit of sattach. */
 static void join_parts(struct found *f, struct whole *out)
 {
     bool one = conf_sets_keep(cmd_conf(), CONF_SETS_sattach);
@@ -131,7 +132,7 @@ static int attach_to_step(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    static struct options o; /* also of an early exit: in use until the process ends */
+    static struct options o; /* static: lives until the process ends, also after an early return */
     int status;
 
     cmd_start("sattach");

@@ -20,11 +20,11 @@
 struct node {
     struct nodes *all;
     struct rpc_session *session; /* NULL: not connected */
-    bool asked;                  /* its daemon has said yes */
-    bool done, over;             /* done: the shepherd has said so */
+    bool asked;                  /* its daemon has accepted the request */
+    bool done, over;             /* done: the step daemon has reported the end */
 };
 
-/* A session that has not said hello. */
+/* A session before its hello. */
 struct guest {
     struct nodes *all;
     struct rpc_session *session;
@@ -35,13 +35,13 @@ struct request {
     struct nodes *all;
     struct rpc_fanout *fanout;
     struct rpc_node_target *targets;
-    uint32_t *index; /* of each target, in the layout */
+    uint32_t *index; /* index of each target in the layout */
 };
 
 struct nodes {
     struct loop *loop;
     const Pb__StepRecord *step;
-    const uint32_t *jobs; /* of each node */
+    const uint32_t *jobs; /* by node */
     struct nodes_events events;
     struct rpc_server *server;
     struct auth_key key;
@@ -51,7 +51,7 @@ struct nodes {
     uint32_t count;
     struct guest *guests;
     VEC(struct request *) requests;
-    VEC(uint32_t) again; /* those to be asked again */
+    VEC(uint32_t) again; /* nodes to be asked again */
     struct loop_timer *retry, *patience;
     int64_t give_up_at_ms;
     bool paused;
@@ -83,7 +83,7 @@ static void on_nodes_message(void *ctx, struct rpc_session *s, const struct rpc_
     struct node *n = ctx;
 
     if (rpc->number == RPC_STEP_DONE)
-        n->done = true; /* over when it closes */
+        n->done = true; /* over when the session closes */
     else if (!n->over)
         n->all->events.on_message(n->all->events.ctx, index_of(n), rpc->number, body);
 }
@@ -93,7 +93,7 @@ static void on_nodes_close(void *ctx, struct rpc_session *s, const struct err *w
     struct node *n = ctx;
 
     n->session = NULL;
-    n->all->events.on_drained(n->all->events.ctx); /* what it had not taken waits no more */
+    n->all->events.on_drained(n->all->events.ctx); /* the session's unsent input no longer counts */
     end_node(n, why);
 }
 
@@ -135,7 +135,7 @@ static void welcome_node(struct node *n, struct rpc_session *s, const Pb__IoHell
     rpc_session_send(s, RPC_IO_HELLO, &answer.base);
 }
 
-/* Two parts of a step may have the same node. NULL: it is not one that is expected. */
+/* Two parts of a step may share a node. NULL: the node is not expected. */
 static struct node *find_node(struct nodes *all, const Pb__IoHello *hello)
 {
     for (uint32_t i = 0; i < all->count; i++) {
@@ -204,8 +204,8 @@ static void on_patience(void *ctx)
             end_node(&all->list[i], &why);
 }
 
-/* The controller lists a step before its nodes have it: they have not heard of it while its srun
- * runs --prolog. */
+/* The controller lists a step before its nodes know it: they learn of the step only after srun's
+ * --prolog. */
 static bool may_come_soon(int code)
 {
     return code == -ERR_NO_STEP || code == -ERR_NO_JOB || code == -ERR_TRANSITION ||
@@ -235,7 +235,7 @@ static void on_nodes_answer(void *ctx, size_t index, int code, const ProtobufCMe
     end_node(n, err);
 }
 
-/* Of these nodes those that are in this job. */
+/* Asks those of the nodes that are in this job. */
 static void ask_job(struct nodes *all, uint32_t job_id, const uint32_t *index, size_t among)
 {
     struct request *r = mem_new(struct request);
@@ -265,7 +265,7 @@ static void ask_job(struct nodes *all, uint32_t job_id, const uint32_t *index, s
 static void request_nodes(struct nodes *all, const uint32_t *index, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        bool asked = false; /* with another node of the same job */
+        bool asked = false; /* already asked together with another node of the same job */
 
         for (size_t k = 0; k < i; k++)
             asked |= all->jobs[index[k]] == all->jobs[index[i]];
@@ -338,7 +338,8 @@ int nodes_open(struct loop *loop, const struct whole *whole, const struct nodes_
     all->retry = loop_timer_new(loop, on_nodes_retry, all);
     all->patience = loop_timer_new(loop, on_patience, all);
     all->give_up_at_ms = loop_mono_ms() + cmd_conf()->message_timeout_sec * 1000;
-    fd_raise_limit(4 * all->count + SPARE_DESCRIPTORS); /* strangers may call meanwhile */
+    /* With a reserve for unauthenticated connections. */
+    fd_raise_limit(4 * all->count + SPARE_DESCRIPTORS);
     all->server = rpc_server_new(&options, &server_events);
     port = ioport_listen(all->server, cmd_conf(), step->layout, step->n_layout, err);
     if (port < 0) {
@@ -363,7 +364,7 @@ void nodes_free(struct nodes *all)
     }
     vec_done(&all->requests);
     vec_done(&all->again);
-    rpc_server_free(all->server); /* its sessions too */
+    rpc_server_free(all->server); /* frees its sessions too */
     while (all->guests) {
         struct guest *g = all->guests;
         all->guests = g->next;

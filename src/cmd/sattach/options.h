@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What sattach was asked for. */
+/* The options of sattach. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,14 +12,14 @@
 
 struct options {
     struct args_common common;
-    bool as_srun; /* srun --attach: signals go to the tasks as srun sends them */
+    bool as_srun; /* srun --attach: signals are sent to the tasks, as srun sends them */
     bool label, layout, pty, quiet, debugger_test;
-    uint32_t filter[3]; /* of standard input, output and error: a task, or EVERY_TASK */
+    uint32_t filter[3]; /* for standard input, output and error: a task, or EVERY_TASK */
     const char *id_text;
-    Pb__StepId id; /* step absent: the only one of the job */
+    Pb__StepId id; /* step absent: the only step of the job */
 };
 
 extern const struct args_table options_table;
 
-/* 0; or the status to exit with, plus 1, after a message. */
+/* Returns 0; or, after a message, the exit status plus 1. */
 int options_parse(struct options *o, int argc, char **argv);

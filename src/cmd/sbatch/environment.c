@@ -11,8 +11,8 @@
 #include "cluster/job/job_set_env.h"
 #include "launch/origin.h"
 
-/* Variables that describe one job, step or task, beside those of cluster/job/job_env.def and of the
- * components of a job set. Prefixes end in '*'. */
+/* Variables that describe one job, step or task, in addition to those of cluster/job/job_env.def
+ * and of the components of a job set. A '*' at the end marks a prefix. */
 static const char *const of_a_job[] = {
     "PMI_*",
     "PMIX_*",
@@ -43,7 +43,7 @@ static const char *const of_a_job[] = {
     "SLURM_TOPOLOGY_*",
 };
 
-/* Without them hardly a program runs; --export=NIL and --export-file keep them. */
+/* Almost every program needs these; --export=NIL and --export-file keep them. */
 static const char *const always[] = {"HOME", "LOGNAME", "PATH", "SHELL", "USER", "SLURM_CONF"};
 
 static bool is_of_a_job(const char *var, size_t name_len)
@@ -88,7 +88,7 @@ void environment_make(struct envlist *e, const struct opt *o, char *const *from,
     export_variables(e, o->export_env, from, true);
     drop_outer_job(e);
     origin_forget_mask(e);
-    if (!environment_of_user(o)) /* whose shell has them */
+    if (!environment_of_user(o)) /* otherwise the user's shell on the node sets them */
         environment_keep_needed(e, from);
     envlist_replace(e, "SLURM_SUBMIT_DIR", cwd);
     envlist_replace(e, "SLURM_SUBMIT_HOST", host);

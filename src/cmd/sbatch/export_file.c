@@ -13,7 +13,7 @@
 
 #define FIRST_FD 3
 
-/* The descriptor that a text names; -1: it is the name of a file. */
+/* The descriptor number in the text; -1: the text is a file name. */
 static int parse_descriptor(const char *where)
 {
     size_t len = strlen(where);
@@ -76,7 +76,7 @@ static int add_all(struct envlist *e, const char *where, struct str *text, struc
     return r;
 }
 
-/* What --export leaves to every job. */
+/* Adds the variables that every --export value keeps. */
 static void add_slurm(struct envlist *e, char *const *from)
 {
     for (; *from; from++) {

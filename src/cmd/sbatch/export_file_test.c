@@ -17,7 +17,7 @@
 
 static char *const own[] = {"PATH=/bin", "FOO=mine", "SLURM_MINE=1", "HOME=/home/u", NULL};
 
-/* Loads this content from a descriptor; what is said goes to err. */
+/* Loads this content from a descriptor; errors go to err. */
 static int load(struct envlist *e, const char *data, size_t len, struct err *err)
 {
     _cleanup_close_ int fd = memfd_create("export", 0);

@@ -49,15 +49,15 @@ static void print_help_of_values(const struct opt_components *options)
             exit(0);
 }
 
-/* The options that say whether there is a script to read, and where; they are read once more, with
- * the rank that they have. Exits when there is nothing to submit. */
+/* Reads the options that select the script; they are parsed again later, with their proper
+ * precedence. Exits on invalid options, and on options such as --help. */
 static void read_options_of_script(struct setup *s, int argc, char **argv, bool *ignore_pbs)
 {
     struct opt_components first;
     struct opt_extras silent = {0};
     struct err err = {0};
     opt_components_init(&first, OPT_SBATCH);
-    if (s->opt->extras) { /* of plugins only the syntax */
+    if (s->opt->extras) { /* plugin options: only their syntax is checked */
         silent = (struct opt_extras){.list = s->opt->extras->list, .count = s->opt->extras->count};
         opt_offer(opt_components_leader(&first), &silent);
     }
@@ -73,7 +73,7 @@ static void read_options_of_script(struct setup *s, int argc, char **argv, bool 
     opt_components_done(&first);
 }
 
-/* The options of all sources; exits when there is nothing to submit. */
+/* Reads the options of all sources. Exits on invalid options, and on options such as --help. */
 static void read_options(struct setup *s, int argc, char **argv)
 {
     struct opt_components *options = &s->options;
@@ -111,7 +111,8 @@ static void read_options(struct setup *s, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static struct setup s; /* what the environment and the script are stays until the end */
+    /* Static: texts of the environment and the script are used until the end. */
+    static struct setup s;
     cmd_start("sbatch");
     arena_init(&s.arena, 0);
     read_options(&s, argc, argv);

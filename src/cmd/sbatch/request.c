@@ -72,7 +72,7 @@ void request_consult_plugins(struct setup *s)
     plugins_export(s->plugins);
 }
 
-/* The variables of the job, out of those of this process, or of --export-file. */
+/* Makes the job's environment from that of this process, or from --export-file. */
 static void make_environment(struct setup *s)
 {
     _cleanup_free_ char *cwd = getcwd(NULL, 0);

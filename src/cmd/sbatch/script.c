@@ -36,7 +36,7 @@ static bool is_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* As a shell would find it. NULL: nowhere. */
+/* Searches PATH like a shell. NULL: not found. */
 static char *find_in_path(const char *file)
 {
     const char *path = getenv("PATH");
@@ -52,7 +52,7 @@ static char *find_in_path(const char *file)
     return NULL;
 }
 
-/* NULL: where 'file' says. */
+/* NULL: use 'file' as it is. */
 static char *find_script(const char *file, const char *dir)
 {
     if (dir && *file != '/') {

@@ -10,22 +10,22 @@
 
 #define REPEATS_MAX 15
 
-/* The controller was there, and whether it has acted is not known: it may also have seen our
- * request twice, when it was repeated on its way, and refused the second. */
+/* Whether the request may have been executed without a reply. The controller may also have received
+ * a repeated request twice and rejected the second one. */
 static bool is_lost(int code)
 {
     return code == -ERR_CLOSED || code == -ERR_TIMEOUT || code == -ERR_REPLAY;
 }
 
-/* --test-only is answered when its turn comes. */
+/* The reply to --test-only may take longer: the controller answers in its queue. */
 static int call_submit(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct err *err)
 {
     return request->test_only ? cmd_call_long(RPC_SUBMIT, &request->base, reply, err)
                               : cmd_call(RPC_SUBMIT, &request->base, reply, err);
 }
 
-/* Submits. When the answer is lost the request is repeated: its request id makes the controller
- * answer with the same job. */
+/* Submits the job. If the reply is lost, the request is repeated: by the request id the controller
+ * recognises the job. */
 static int submit_job(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct err *err)
 {
     int r = call_submit(request, reply, err);
@@ -39,8 +39,8 @@ static int submit_job(const Pb__SubmitRequest *request, Pb__SubmitReply **reply,
     return r;
 }
 
-/* Waits for the job's end, through restarts of the controller; returns the status to exit with:
- * the job's, or 1 when a signal, a limit or a person ended it. */
+/* Waits for the job's end, across restarts of the controller. Returns the exit status: that of the
+ * job, or 1 if a signal, a limit or a user ended it. */
 static int submit_wait(uint32_t job_id)
 {
     Pb__JobIdRequest request = PB__JOB_ID_REQUEST__INIT;

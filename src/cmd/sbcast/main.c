@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sbcast: a file to all nodes of a job. The controller says that we may, and who the nodes are; the
- * file goes from here to some of them, and from there to the others.
+ * sbcast: copies a file to all nodes of a job. The controller checks the permission and names the
+ * nodes. This host sends the file to some of the nodes, which forward it to the others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +20,11 @@
 struct options {
     struct args_common common;
     struct bcast_settings settings;
-    bool no_allocation; /* to 'nodes', of no job */
+    bool no_allocation; /* copy to 'nodes', without a job */
     Pb__StepId id;
     const char *source;
     char *dest;        /* absolute */
-    const char *nodes; /* of the job; NULL: all */
+    const char *nodes; /* nodes of the job; NULL: all */
 };
 
 #define ARGS_DEF "cmd/sbcast/sbcast.def"
@@ -32,8 +32,8 @@ struct options {
 
 static const struct args_table options_table = ARGS_TABLE("sbcast", "SOURCE DEST");
 
-/* Options are looked at in two rounds: what they set comes after the configuration, which is not
- * read for --help. */
+/* Options are parsed in two rounds: the values that depend on the configuration are set later,
+ * since --help must not read it. */
 struct given {
     const char *value[sizeof(rows) / sizeof(rows[0])];
     bool has[sizeof(rows) / sizeof(rows[0])];
@@ -89,7 +89,7 @@ static int find_cast_job(struct options *o, const char *given)
     return 0;
 }
 
-/* Of the job that it is started in, --no-allocation knows nothing. */
+/* --no-allocation ignores the job in which sbcast runs. */
 static int find_target(struct options *o, const struct given *g)
 {
     o->nodes = g->value[ID_nodelist];
@@ -103,7 +103,7 @@ static int find_target(struct options *o, const struct given *g)
     return 2;
 }
 
-/* "DIR/" is the directory to put it in. */
+/* "DIR/" is the target directory. */
 static char *find_dest(const struct options *o, const char *dest)
 {
     const char *base = strrchr(o->source, '/');
@@ -115,7 +115,7 @@ static char *find_dest(const struct options *o, const char *dest)
     return path_absolute(full, *full == '/' ? NULL : o->settings.dest_dir);
 }
 
-/* 0; or the status to exit with, plus 1, after a message. */
+/* Returns 0; or, after a message, the exit status plus 1. */
 static int options_parse(struct options *o, int argc, char **argv)
 {
     struct given given = {0};
@@ -147,7 +147,7 @@ static void options_done(struct options *o)
     free(o->dest);
 }
 
-#define STATUS_SOURCE 255 /* as Slurm's */
+#define STATUS_SOURCE 255 /* as in Slurm */
 
 struct run {
     struct loop *loop;
@@ -211,7 +211,7 @@ static int send_all(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    static struct options o; /* also of an early exit: in use until the process ends */
+    static struct options o; /* static: lives until the process ends, also after an early return */
     int status;
 
     cmd_start("sbcast");

@@ -46,7 +46,7 @@ struct chosen {
     bool stop;
 };
 
-/* A line from standard input without its end; NULL at the end of input. */
+/* Reads a line from standard input without its newline; NULL at the end of input. */
 static char *read_line(char line[LINE_MAX_BYTES])
 {
     if (!fgets(line, LINE_MAX_BYTES, stdin))
@@ -87,7 +87,7 @@ static bool ask_user(const Pb__JobRecord *job, const Pb__StepId *id, bool *stop)
     }
 }
 
-/* Whether the request ends jobs, and is no mere signal to what runs of them. */
+/* Whether the request ends jobs, and does not only signal their processes. */
 static bool ends_jobs(const struct options *o)
 {
     return !o->has_signal || (o->signal == SIGKILL && !o->batch && !o->full);
@@ -109,8 +109,8 @@ static bool has_whole_id(const struct job_id_list *list, const Pb__StepId *whole
     return false;
 }
 
-/* The end of a job set's leader ends the other components: it stands for all of them
- * where nobody has named it as a component. False: it has done so for this one. */
+/* Ending the leader of a job set ends all components, so one target with the leader's id is used,
+ * unless a component was named explicitly. False: that target exists already. */
 static bool settle_component(const struct chosen *c, const Pb__JobLive *live, Pb__StepId *target)
 {
     if (!target->has_set_offset)
@@ -158,8 +158,8 @@ int choose_targets(struct options *o, struct choose_filter *f, struct err *err)
     return r;
 }
 
-/* Adds the ids of a line, which has commas or blanks between them; those in brackets belong to an
- * id, "7_[1,3]". */
+/* Adds the ids of a line, separated by commas or blanks; text in brackets belongs to an id,
+ * "7_[1,3]". */
 static int add_ids(struct options *o, char *line)
 {
     int status = 0;
@@ -173,7 +173,7 @@ static int add_ids(struct options *o, char *line)
     return status;
 }
 
-/* Nothing was selected: a person is asked, a script is told. */
+/* Nothing was selected: an interactive user is asked, a script gets an error. */
 int choose_ids(struct options *o)
 {
     char line[LINE_MAX_BYTES];

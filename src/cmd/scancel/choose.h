@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The jobs and steps that scancel ends or signals: by filters, by a question about each of them, or
- * by ids that are asked for. */
+/* The jobs and steps that scancel ends or signals: selected by filters, by a question about each of
+ * them, or by ids that the user enters. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "cmd/scancel/options.h"
 
-/* The filters for the controller; what is in them is borrowed from the options. */
+/* The filters for the controller; their texts are borrowed from the options. */
 struct choose_filter {
     Pb__JobFilter message;
     Pb__JobState states[PB__JOB_STATE__SUSPENDED + 1];
@@ -18,10 +18,10 @@ struct choose_filter {
 void choose_filter_init(const struct options *o, struct choose_filter *f);
 void choose_filter_done(struct choose_filter *f);
 
-/* Replaces the ids by those of the jobs that pass the filters, or of their steps that were named.
- * With -i the user is asked about each. */
+/* Replaces the ids by those of the jobs that pass the filters, or of their named steps. With -i the
+ * user confirms each one. */
 int choose_targets(struct options *o, struct choose_filter *f, struct err *err);
 
-/* Neither an id nor a filter was given: on a terminal the user is asked for ids. 0; or the status
- * to exit with, plus 1, after a message. */
+/* Without ids and filters, scancel asks for ids if standard input is a terminal. Returns 0; or,
+ * after a message, the exit status plus 1. */
 int choose_ids(struct options *o);

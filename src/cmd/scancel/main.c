@@ -9,7 +9,7 @@
 #include "cmd/scancel/options.h"
 #include "cmd/scancel/report.h"
 
-#define TARGETS_AT_ONCE 4096 /* what a request may name */
+#define TARGETS_AT_ONCE 4096 /* maximum number of targets of a request */
 
 static int send_request(const struct options *o, Pb__JobSignal *request, const Pb__StepId *ids,
                         size_t count)
@@ -21,7 +21,7 @@ static int send_request(const struct options *o, Pb__JobSignal *request, const P
     return report_results(o, reply);
 }
 
-/* Any number of jobs, as many at a time as a request may name. */
+/* Sends any number of targets, in requests of the maximum size. */
 static int send_targets(const struct options *o, Pb__JobSignal *request)
 {
     size_t count = o->ids.len;
@@ -78,7 +78,7 @@ static int cancel_jobs(struct options *o)
 
 int main(int argc, char **argv)
 {
-    static struct options o; /* also of an early exit: in use until the process ends */
+    static struct options o; /* static: lives until the process ends, also after an early return */
     cmd_start("scancel");
     int status = options_parse(&o, argc, argv);
     if (status == 0 && !args_is_info(&o.common) && !o.ids.len && !options_has_filter(&o))

@@ -61,7 +61,7 @@ static int set_user(struct options *o, const char *name)
     return 2;
 }
 
-/* A list, or the name of a file, which has a slash. */
+/* Sets a node list, or the name of a file, which has a slash. */
 static int set_nodes(struct options *o, const char *value)
 {
     _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
@@ -165,7 +165,7 @@ int options_parse(struct options *o, int argc, char **argv)
     *o = (struct options){0};
     int status = args_parse(&options_table, argc, argv, set_scancel_option, o, &o->common, &first);
     for (int i = first; status == 0 && i < argc; i++) {
-        /* "1,2" as well as "1 2" */
+        /* accepts "1,2" and "1 2" */
         for (const char *s = argv[i]; status == 0 && *s;) {
             size_t len = job_ids_word(s);
             _cleanup_free_ char *word = mem_strndup(s, len);
@@ -184,7 +184,7 @@ void options_done(struct options *o)
 
 bool options_needs_list(const struct options *o)
 {
-    bool by_filter = options_has_filter(o); /* the controller's means whole jobs */
+    bool by_filter = options_has_filter(o); /* the controller's filters apply to whole jobs */
     vec_foreach (&o->ids, id)
         if (id->has_step_id && by_filter)
             return true;
@@ -202,7 +202,7 @@ static bool is_value(const char *wanted, const char *value)
     return !wanted || str_eq(wanted, value);
 }
 
-/* One of several reservations that the job asked for, or the one that it is in. */
+/* Compares with the reservations that the job requested, or with the one that it uses. */
 static bool has_reservation(const char *wanted, const Pb__JobRecord *job)
 {
     const char *names = job->spec->reservation;

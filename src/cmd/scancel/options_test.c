@@ -94,14 +94,14 @@ static void test_a_file_of_nodes(void **state)
     assert_true(options_has_filter(&o));
     options_done(&o);
     unlink(path);
-    assert_int_equal(parse(&o, line), 2); /* and not: any node, or one of that name */
+    assert_int_equal(parse(&o, line), 2); /* not: any node, or a node with that name */
     options_done(&o);
     assert_int_equal(parse(&o, "-w n[1-2]"), 0);
     assert_string_equal(o.nodes, "n[1-2]");
     options_done(&o);
 }
 
-/* A job may ask for several reservations: each of them is its. */
+/* A job may request several reservations: the filter matches each of them. */
 static void test_one_of_several_reservations(void **state)
 {
     static const struct {

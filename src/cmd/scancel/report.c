@@ -24,7 +24,7 @@ void report_no_match(void)
 
 struct known {
     const struct job_id_list *ids;
-    bool *is_known; /* by the place of the id */
+    bool *is_known; /* by index of the id */
 };
 
 static int on_known_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -53,7 +53,7 @@ int report_unknown_ids(const struct options *o)
     arena_init(&arena, 0);
     job_ids_filter(o->ids.data, o->ids.len, &filter, &arena);
     if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_known_jobs, &known, &err) < 0)
-        return 0; /* the request itself meets the same failure */
+        return 0; /* the request itself will report the same failure */
     for (size_t i = 0; i < o->ids.len; i++) {
         if (is_known[i])
             continue;
@@ -90,9 +90,9 @@ static void print_refusal(const struct options *o, const Pb__JobSignalReply__Res
                    what, buf);
 }
 
-/* Whether the job was to be ended and has ended: that is no failure. The record of a job that ended
- * some time ago has been purged, so an unknown job is no failure either; a component that a known
- * job does not have, of which the reply says more, has never been. */
+/* Whether the job was to be ended and is over: that is not a failure. The record of a job that
+ * ended some time ago has been purged, so an unknown job is not a failure either. A component that
+ * an existing job does not have is a failure; the reply says more about it. */
 static bool is_done(const struct options *o, const Pb__JobSignalReply__Result *r)
 {
     bool ends = !o->batch && (!o->has_signal || o->signal == SIGKILL);
@@ -101,7 +101,7 @@ static bool is_done(const struct options *o, const Pb__JobSignalReply__Result *r
     return ends && !r->has_step_id && (code == ERR_JOB_DONE || (code == ERR_NO_JOB && !is_known));
 }
 
-/* Names the nodes that the signal did not reach. */
+/* Reports the nodes that the signal did not reach. */
 static int tell_unreached(const struct options *o, const Pb__JobSignalReply__Result *r)
 {
     _cleanup_str_ struct str name = STR_INIT;

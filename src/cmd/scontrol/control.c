@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What scontrol does besides showing and updating. */
+/* scontrol commands other than show and update. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,8 @@ int run_reconfigure(int argc, char **argv)
     return 0;
 }
 
-/* announce [TIME] | cancel | slurmctld | controller; 0, or the status after a message. */
+/* announce [TIME] | cancel | slurmctld | controller. Returns 0, or the exit status after a message.
+ */
 static int parse_shutdown(int argc, char **argv, Pb__ShutdownRequest *r)
 {
     bool announce = argc && str_case_eq(argv[0], "announce");
@@ -81,7 +82,8 @@ int run_abort(int argc, char **argv)
     Pb__ShutdownRequest request = PB__SHUTDOWN_REQUEST__INIT;
     struct err err = {0};
     request.has_abort = request.abort = true;
-    request.has_controller_only = request.controller_only = true; /* to one that cannot abort */
+    /* For a controller that does not know 'abort'. */
+    request.has_controller_only = request.controller_only = true;
     if (cmd_call(RPC_SHUTDOWN, &request.base, NULL, &err) < 0) {
         cmd_line("slurm_shutdown error: %s", err.text);
         return 1;
@@ -98,7 +100,7 @@ static int on_control_jobs(void *ctx, const ProtobufCMessage *message, struct er
     return 0;
 }
 
-/* Ids by job name. */
+/* Adds the ids of the jobs with this name. */
 static int add_named(struct job_id_list *jobs, char *name)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
@@ -201,7 +203,7 @@ int run_release(int argc, char **argv)
     return update_named(argc, argv, &change);
 }
 
-/* The words of the message are one line. */
+/* The words of the message are joined to one line. */
 int run_notify(int argc, char **argv)
 {
     Pb__JobNotify request = PB__JOB_NOTIFY__INIT;
@@ -251,7 +253,7 @@ int run_resume(int argc, char **argv)
     return suspend_jobs(argc, argv, true);
 }
 
-/* Their order matters: one request for all of them. */
+/* One request for all jobs, since their order matters. */
 int run_top(int argc, char **argv)
 {
     Pb__JobTop request = PB__JOB_TOP__INIT;
@@ -290,7 +292,8 @@ static int on_states(void *ctx, const ProtobufCMessage *message, struct err *err
     return 0;
 }
 
-/* Of those asked for only the jobs that run; unknown ones stay, to be refused by name. */
+/* Keeps the requested jobs that are not finished; unknown ids stay, so that the controller reports
+ * them. */
 static int keep_incomplete(struct job_id_list *jobs)
 {
     struct job_id_list kept = {0};
@@ -398,7 +401,7 @@ static int parse_next_state(const char *text, Pb__NodeUpdate *change)
     return change->next_state ? 0 : -1;
 }
 
-/* What stands before the nodes. */
+/* Parses the word before the nodes. */
 static int parse_word(const char *word, Pb__NodeUpdate *change)
 {
     const char *value;

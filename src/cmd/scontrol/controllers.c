@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests to one controller alone: whether it is there, and that it lead. */
+/* Requests to a single controller: pings and takeover. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 #include "show/show.h"
 
 #define PING_PATIENCE_SEC 1
-#define TAKEOVER_MS 20000 /* the controller gives up before */
+#define TAKEOVER_MS 20000 /* longer than the controller's own limit */
 
-/* A configuration with one of the controllers, by the address that is its own. */
+/* A configuration with only one of the controllers, at its own address. */
 struct alone {
     struct conf conf;
     struct conf_host host;
@@ -34,13 +34,13 @@ static void alone_init(struct alone *a, size_t rank)
     a->conf.controllers.len = 1;
 }
 
-/* All are asked at a time: one that hangs does not hold up the others. */
+/* All controllers are pinged at the same time: one that hangs does not delay the others. */
 struct pinged {
     pthread_t thread;
     struct alone alone;
     bool up;
-    int64_t latency_us; /* until it answered, or until it was given up */
-    char *leader;       /* whom it knows to lead, NULL: nobody */
+    int64_t latency_us; /* until the reply or the timeout */
+    char *leader;       /* the leader that it knows; NULL: none */
 };
 
 static int64_t monotonic_us(void)
@@ -68,7 +68,7 @@ static void *ping_controller(void *arg)
     return NULL;
 }
 
-/* Asks all controllers; the caller frees the leaders. */
+/* Pings all controllers; the caller frees the leader names. */
 static void ping_all(const struct conf *conf, struct pinged *all)
 {
     size_t count = conf->controllers.len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What scontrol says about errors, and how much the daemons say. */
+/* Error texts, and the log levels of the daemons. */
 #include <string.h>
 #include <strings.h>
 
@@ -35,7 +35,7 @@ struct daemons { /* of nodes */
     VEC(struct rpc_node_target) targets;
     size_t left;
     int status;
-    const char *what; /* failed */
+    const char *what; /* what failed */
 };
 
 static int add_daemons(void *ctx, const ProtobufCMessage *message, struct err *err)

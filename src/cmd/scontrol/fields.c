@@ -14,7 +14,7 @@
 #include "proto/part.pb-c.h"
 #include "proto/resv.pb-c.h"
 
-#define KEY_LEAST 3 /* letters of an abbreviated key */
+#define KEY_LEAST 3 /* minimum length of an abbreviated key */
 
 #define PLAIN(type, member) type, offsetof(struct MESSAGE, member), 0
 #define FLAGGED(type, member)                                                                      \
@@ -147,7 +147,7 @@ static int set_number(const struct field *f, const char *value, void *at)
     }
 }
 
-/* Without a time as long as the site lets jobs wait at the most. */
+/* Without a time, the site's maximum wait applies. */
 static int set_switches(const char *value, Pb__JobSpec *spec)
 {
     size_t len = strcspn(value, "@");
@@ -164,7 +164,7 @@ static int set_switches(const char *value, Pb__JobSpec *spec)
     return 0;
 }
 
-/* "+n1,-n2": the controller knows which nodes there are already. */
+/* "+n1,-n2": the controller applies the changes to its current list. */
 static bool is_edit_of_nodes(const char *value)
 {
     return *value == '+' || *value == '-';

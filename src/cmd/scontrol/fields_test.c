@@ -47,7 +47,7 @@ static void test_bad_values(void **state)
     }
 }
 
-/* What is planned is refused unless it changes nothing. */
+/* A planned option is rejected unless it changes nothing. */
 static void test_planned(void **state)
 {
     static const char *const keys[] = {"DenyAccounts", "DenyQos"};
@@ -113,7 +113,7 @@ static void test_values(void **state)
     set(fields_job, "SiteFactor", "-5", &job, &arena);
     set(fields_job, "TimeMin", "5", &job, &arena);
     set(fields_job, "BurstBuffer", "", &job, &arena);
-    set(fields_job, "Reboot", "yes", &job, &arena); /* has no effect, and says so */
+    set(fields_job, "Reboot", "yes", &job, &arena); /* has no effect, and prints a note */
     set(fields_job, "ReservationName", "", &job, &arena);
     set(fields_job, "ReservationName", "none", &job, &arena);
     set(fields_job, "Licenses", "a:1", &job, &arena);
@@ -148,7 +148,7 @@ static void test_values(void **state)
 #define ALWAYS(key) key, true
 struct row {
     const char *member, *key; /* key NULL: no key sets it */
-    bool may_change;          /* else the controller refuses the key by its name */
+    bool may_change;          /* otherwise the controller rejects the key by its name */
 };
 static const struct row job_rows[] = {
 #define JOB_LIVE(...)
@@ -184,7 +184,7 @@ static const char *find_key(const struct row *rows, const char *member)
     return NULL;
 }
 
-/* Each key that sets a member is of a field that is updated, and each field that is has a key. */
+/* Each key that sets a member belongs to a field that may change, and each such field has a key. */
 static int check_keys(const struct row *rows, const struct field *table,
                       const ProtobufCMessageDescriptor *type, const char *besides)
 {
@@ -216,14 +216,14 @@ static int check_keys(const struct row *rows, const struct field *table,
 static void test_fields_have_keys(void **state)
 {
     const ProtobufCMessageDescriptor *node = &pb__node_update__descriptor;
-    /* No command sends these three, and the names of things are words of their own. */
+    /* No command sends these three, and names of entities are separate words. */
     int wrong =
         check_keys(job_rows, fields_job, &pb__job_spec__descriptor, "Exclusive NoKill Overcommit") +
         check_keys(node_rows, fields_node, node, "") +
         check_keys(part_rows, fields_part, &pb__part_record__descriptor, "PartitionName") +
         check_keys(resv_rows, fields_resv, &pb__resv_record__descriptor, "");
     assert_int_equal(wrong, 0);
-    pb_each_field (node, m) { /* a message of its own */
+    pb_each_field (node, m) { /* a nested message */
         bool found = strstr("nodes create remove refused_field reboot_asap reboot_force next_state",
                             m->name) != NULL;
         for (const struct field *f = fields_node; f->key; f++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Host names: lists of hosts, which need no controller, addresses of nodes, and what this host is.
+/* Host names: host lists, which need no controller, addresses of nodes, and the role of this host.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -70,7 +70,8 @@ static int read_input(struct str *out, struct err *err)
     return n < 0 ? err_set(err, -errno, "standard input: %s", strerror(errno)) : 0;
 }
 
-/* Hosts out of an expression, of a file when it is a path, or "-": of standard input. */
+/* Reads hosts from an expression, from a file if the text is a path, or from standard input for
+ * "-". */
 static int read_hosts(const char *text, struct hostlist **hosts)
 {
     struct err err = {0};
@@ -145,10 +146,10 @@ static bool is_this_host(const char *name)
            ((!host[len] || !name[name_len]) && len == name_len && !strncasecmp(name, host, len));
 }
 
-/* Those that should run on this host. */
+/* The daemons that should run on this host. */
 int show_daemons(const char *id)
 {
-    struct conf *conf = NULL; /* that of a command has no nodes */
+    struct conf *conf = NULL; /* the configuration of a command has no nodes */
     struct err err = {0};
     bool controller = false, node = false;
     if (conf_load(cmd_conf()->path, CONF_FULL, NULL, &conf, NULL, &err) < 0) {
@@ -165,7 +166,7 @@ int show_daemons(const char *id)
     return 0;
 }
 
-/* The nodes whose NodeHostname this is; without one, those of this host. */
+/* The nodes with this NodeHostname; without an argument, those of this host. */
 int show_aliases(const char *id)
 {
     struct conf *conf = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "scontrol update license", "scontrol show resources" and "scontrol write resources": counts of
- * layers, changed, shown and written. */
+/* "scontrol update license", "scontrol show resources" and "scontrol write resources": changes,
+ * shows and writes the counts of layers. */
 #include <string.h>
 
 #include "base/path.h"
@@ -12,7 +12,7 @@
 #include "proto/license.pb-c.h"
 #include "show/hres.h"
 
-/* "flat(n[1-8])". Without nodes the controller names the layers that there are. */
+/* "flat(n[1-8])". Without nodes the controller names the existing layers. */
 static int set_layer(struct update *u, const char *text, Pb__LicenseUpdate *r)
 {
     const char *open = strchr(text, '('), *end = open ? strrchr(text, ')') : NULL;
@@ -76,7 +76,7 @@ int pool_update(struct update *u, const char *layer)
     return 0;
 }
 
-/* Leaves the layers of the resource 'name'; NULL: of all. */
+/* Keeps only the layers of the resource 'name'; NULL: keeps all. */
 static size_t keep_layers(Pb__LicenseList *l, const char *name)
 {
     size_t kept = 0;

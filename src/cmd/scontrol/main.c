@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scontrol: shows and changes the state of the cluster, one command at a time or in a dialogue.
+ * scontrol: shows and changes the state of the cluster, one command at a time or interactively.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define LINE_BYTES_MAX 65536
 #define WORDS_MAX 1024
 #define HELP_WIDTH 78
-#define WORD_LEAST 3 /* letters of an abbreviated command */
+#define WORD_LEAST 3 /* minimum length of an abbreviated command */
 
 struct scontrol scontrol;
 
@@ -31,8 +31,9 @@ static const struct command {
     const char *word;
     scontrol_run *run; /* NULL: not available */
     int least, most;
-    const char *arguments, *help; /* arguments of one that is not: what there is instead */
-    bool is_session;              /* when commands are read from standard input alone */
+    /* For an unavailable command, 'arguments' names the alternative. */
+    const char *arguments, *help;
+    bool is_session; /* only when commands are read from standard input */
 } commands[] = {
 #define COMMAND(id, word, least, most, arguments, help)                                            \
     {word, run_##id, least, most, arguments, help, false},
@@ -146,7 +147,7 @@ static int run_cluster(int argc, char **argv)
     return 1;
 }
 
-/* Only when there was no command before: the dialogue repeats the others. */
+/* Called only without an earlier command: the interactive loop repeats the others. */
 static int run_repeat(int argc, char **argv)
 {
     cmd_line("no previous command to repeat");
@@ -191,7 +192,7 @@ static int run_command(int argc, char **argv)
     return c->run(count, argv + 1);
 }
 
-/* --uid: the user who runs scontrol, and no other. */
+/* --uid: only the user who runs scontrol is accepted. */
 static int check_user(const char *name)
 {
     uint32_t uid;
@@ -243,7 +244,7 @@ static int set_scontrol_option(void *ctx, int id, const char *value)
     return 0;
 }
 
-/* Words of a line, quotes removed: "a b" is one. The line is changed. */
+/* Splits a line into words, without quotes: "a b" is one word. Changes the line. */
 static int split_words(char *line, char **words)
 {
     int count = 0;
@@ -296,7 +297,8 @@ static int run_dialogue(void)
     return status;
 }
 
-/* "setdebugflags -Backfill": what follows is no option. The words stay the caller's. */
+/* "setdebugflags -Backfill": the words after the command are no options. The texts stay the
+ * caller's. */
 static char **end_options_at_flags(int *argc, char **argv)
 {
     char **copy = mem_new_array(char *, (size_t)*argc + 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* "scontrol listjobs", "liststeps", "listpids", "getent", "pidinfo" and "show slurmd": what runs on
- * this host, as its node daemons know. */
+ * this host, according to its node daemons. */
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -21,10 +21,11 @@
 #include "show/job_state.h"
 #include "show/show.h"
 
-#define STATUS_MAX 65536                /* of /proc/PID/status */
-#define YEAR_SEC (INT64_C(365) * 86400) /* how long a job without a limit is said to take */
+#define STATUS_MAX 65536                /* bytes of /proc/PID/status */
+#define YEAR_SEC (INT64_C(365) * 86400) /* displayed duration of a job without a limit */
 
-/* The nodes to ask: this one, that whose job we are in, or all that have a daemon here. */
+/* The nodes to ask: the named one, the node of the job in which scontrol runs, or all nodes with a
+ * daemon on this host. */
 static void nodes_here(const char *node, struct rpc_names *out)
 {
     const char *own = getenv("SLURMD_NODENAME");
@@ -50,7 +51,7 @@ static int ask_node(const char *node, const Pb__NodePidsRequest *request, struct
     return rc;
 }
 
-/* How many steps there were. */
+/* Lists the steps; returns their number. */
 static size_t list_on(const struct rpc_names *nodes, const Pb__NodePidsRequest *request)
 {
     size_t steps = 0;
@@ -68,7 +69,7 @@ static size_t list_on(const struct rpc_names *nodes, const Pb__NodePidsRequest *
     return steps;
 }
 
-/* target: as it was asked for; NULL: every step. */
+/* target: the text of the argument; NULL: every step. */
 static void say_none(const Pb__NodePidsRequest *r, const char *target,
                      const struct rpc_names *nodes)
 {
@@ -86,7 +87,7 @@ static void say_none(const Pb__NodePidsRequest *r, const char *target,
         cmd_line("No job steps exist on this node.");
 }
 
-/* [JOB[.STEP]|*]; 0, or the status after a message. */
+/* [JOB[.STEP]|*]. Returns 0, or the exit status after a message. */
 static int parse_target(const char *text, Pb__NodePidsRequest *r)
 {
     _cleanup_free_ char *job = mem_strndup(text, strcspn(text, "."));
@@ -190,7 +191,7 @@ int run_liststeps(int argc, char **argv)
     return visit_steps(argc > 0 ? argv[0] : NULL, false, put_job_step) ? 0 : 1;
 }
 
-/* As in /etc/group: "staff:x:50:ann,bob". */
+/* Format of /etc/group: "staff:x:50:ann,bob". */
 static void put_group(gid_t gid)
 {
     const struct group *g = getgrgid(gid);
@@ -204,7 +205,7 @@ static void put_group(gid_t gid)
     str_putc(cmd_out(), '\n');
 }
 
-/* The numbers behind "Uid:" and the like in /proc/PID/status; NULL: the process has ended. */
+/* The numbers after "Uid:" and similar keys in /proc/PID/status; NULL: the process has ended. */
 static const char *find_ids(const char *status, const char *key)
 {
     const char *line = strstr(status, key);
@@ -297,7 +298,7 @@ int show_slurmd(const char *node)
     return status;
 }
 
-/* 0: no step's. */
+/* Returns 0 if the process belongs to no step. */
 static uint32_t job_of(uint32_t pid)
 {
     Pb__NodePidsRequest request = PB__NODE_PIDS_REQUEST__INIT;
@@ -331,7 +332,7 @@ static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
     for (size_t i = 0; i < part->n_jobs; i++) {
         int64_t start_at = job_state_start_at(part->jobs[i]);
         if (part->jobs[i]->live->job_id != end->job_id)
-            continue; /* another component of a job set */
+            continue; /* of another component of a job set */
         end->at = job_state_end_at(part->jobs[i]);
         if (!end->at && start_at)
             end->at = start_at + YEAR_SEC;

@@ -15,13 +15,13 @@
 
 #define ENTITY "reservation"
 #define NAME_KEY "ReservationName"
-#define LEAST 3 /* letters of an abbreviation */
+#define LEAST 3 /* minimum length of an abbreviation */
 
 struct request {
     Pb__ResvUpdate update;
     Pb__ResvRecord set;
     struct arena arena;
-    struct str given, edited; /* keys; of these, those with a sign */
+    struct str given, edited; /* keys of the request, and those of them with a sign */
     struct str add, take, cores, licenses, gres, gres_per_node;
     int changes;
 };
@@ -45,7 +45,7 @@ static int refuse_argument(const char *arg, const char *why)
 
 #define WHY_NO_NODES "not a number of nodes"
 
-/* "4", "2k", "2k,2k"; false: not that. */
+/* "4", "2k", "2k,2k"; false: invalid. */
 static bool take_node_count(struct request *r, const char *value)
 {
     uint64_t sum = 0;
@@ -127,10 +127,10 @@ static const char *take_gres_per_node(struct request *r, const char *name, const
     return NULL;
 }
 
-/* The kinds of resources that TRES= and TRESPerNode= name. NULL: not in that one. They say why the
- * number cannot be; NULL: it can. */
+/* The resource kinds of TRES= and TRESPerNode=. NULL: not supported there. Each function returns
+ * why the count is invalid, or NULL. */
 static const struct tres_kind {
-    const char *word; /* with a '/' at its end, a name follows */
+    const char *word; /* a '/' at the end: a name follows */
     const char *(*take)(struct request *r, const char *name, const char *number);
     const char *(*take_per_node)(struct request *r, const char *name, const char *number);
 } tres_kinds[] = {
@@ -175,8 +175,8 @@ static int take_tres(struct request *r, const char *word, bool per_node)
     return refuse_argument(given, why);
 }
 
-/* "cpu=2,2,1,node=4,license/iop1=2": numbers without a name belong to the cpu before. An empty one
- * of nodes clears what it wants of each. */
+/* "cpu=2,2,1,node=4,license/iop1=2": numbers without a name belong to the preceding cpu. An empty
+ * TRESPerNode clears the counts per node. */
 static int set_tres(struct request *r, const char *value, bool per_node)
 {
     bool of_cpu = false;
@@ -218,7 +218,7 @@ static void note_field(struct str *list, const char *field)
     str_printf(list, "%s%s", list->len ? "," : "", field);
 }
 
-/* "Users+=a": which field it is. */
+/* "Users+=a": sets the member for a change of the field. */
 static int set_sign(struct request *r, const char *arg, const struct field *f, char sign)
 {
     static const struct {
@@ -243,7 +243,7 @@ static bool has_key(const struct str *list, const char *key)
     return false;
 }
 
-/* A reservation has one change of each list: of two, one would be lost. */
+/* A reservation takes only one change of each list: of two, one would be lost. */
 static int check_repeated(struct request *r, const char *arg, const struct field *f, char sign)
 {
     bool is_lost = has_key(&r->given, f->key) && (sign || has_key(&r->edited, f->key));
@@ -293,7 +293,7 @@ static int set_one(struct request *r, const char *arg)
     return 0;
 }
 
-/* Every name is somebody's. */
+/* Checks that all names are users. */
 static int check_users(const char *list)
 {
     words_foreach (list, w) {

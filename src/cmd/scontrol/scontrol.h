@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the parts of scontrol share. */
+/* Declarations shared by the parts of scontrol. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@ struct scontrol {
 };
 extern struct scontrol scontrol;
 
-/* Commands: argv[0] is the first argument after the word. They print their errors and return the
- * status to exit with. */
+/* Commands: argv[0] is the first argument after the command word. They print their errors and
+ * return the exit status. */
 typedef int scontrol_run(int argc, char **argv);
 scontrol_run run_abort, run_check, run_create, run_delete, run_errnumstr, run_help, run_hold,
     run_ping, run_quit, run_reconfigure;
@@ -29,30 +29,31 @@ scontrol_run run_getaddrs, run_getent, run_listjobs, run_listpids, run_liststeps
 scontrol_run run_cancel_reboot, run_completing, run_reboot, run_resume, run_suspend, run_takeover,
     run_token, run_top, run_uhold, run_update, run_version, run_wait_job, run_write;
 
-/* "scontrol show": a function for each entity, of the word behind it, or NULL. */
+/* "scontrol show": one function for each entity; 'id' is the word after the entity, or NULL. */
 #define ENTITY(word, run, takes, help) int run(const char *id);
 #define PLANNED(word, instead)
 #include "cmd/scontrol/entities.def"
 #undef ENTITY
 #undef PLANNED
 struct str;
-void show_put_entities(struct str *out); /* the help */
-/* "Partition foo not found", where the entity would be; as an error beside JSON and YAML. Returns
- * the status to exit with. */
+void show_put_entities(struct str *out); /* the help text */
+/* Prints "Partition foo not found" in place of the entity; as an error with JSON and YAML. Returns
+ * the exit status. */
 int show_say_not_found(const char *what, const char *name);
 
-/* The text of resources.yaml, to that file; NULL or "-": to standard output. The status to exit
- * with. */
+/* Writes the text of resources.yaml to the file; NULL or "-": standard output. Returns the exit
+ * status. */
 int write_resources(const char *file);
 
-/* Whether the controllers answer, a line each; full: with the leader of several, or all as JSON or
- * YAML. 0: at least one controller answers; 1: none does. */
+/* Prints a line for each controller with its availability. full: also the leader of several
+ * controllers, or everything as JSON or YAML. Returns 0 if at least one controller answers,
+ * otherwise 1. */
 int ping_print(bool full);
 
-/* Jobs and elements of job arrays out of "1,2", "3", "4_[1-5,7]" and "JobName=NAME"; negative after
+/* Parses jobs and array elements such as "1,2", "3", "4_[1-5,7]" and "JobName=NAME"; negative after
  * a message. */
 int jobs_parse(int argc, char **argv, struct job_id_list *jobs);
-/* Asks for the same for each job; one that fails does not spare the others, unless the controller
- * is not there. The status to exit with, after messages. */
+/* Sends the same request for each job. A failure does not stop the loop, unless the controller
+ * cannot be reached. Returns the exit status, after messages. */
 int jobs_each(const struct job_id_list *jobs,
               int (*ask)(void *ctx, const Pb__StepId *job, struct err *err), void *ctx);

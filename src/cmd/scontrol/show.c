@@ -25,11 +25,11 @@
 #include "show/json_out.h"
 #include "show/show.h"
 
-#define ENTITY_LEAST 2 /* letters of an abbreviated entity */
+#define ENTITY_LEAST 2 /* minimum length of an abbreviated entity */
 
 #define STATUS_ARGS_MOST 64
 #define ASSOC_TYPES 3
-#define PLANS_MOST 200 /* pending jobs whose planned nodes are asked for */
+#define PLANS_MOST 200 /* maximum number of pending jobs whose planned nodes are requested */
 
 /* Record types of 'show assoc_mgr', in the order of the listing. */
 static const struct {
@@ -40,7 +40,7 @@ struct plan {
     uint32_t job_id;
     int64_t start_at; /* 0: unknown */
     char *nodes;      /* NULL: unknown */
-    bool is_known;    /* there is an answer */
+    bool is_known;    /* a reply was received */
 };
 
 struct show {
@@ -48,9 +48,9 @@ struct show {
     json_t *json; /* NULL: text */
     struct show_style style;
     size_t seen;
-    struct hostlist *wanted; /* nodes asked for by name and not seen yet; NULL: all */
-    const char *name;        /* the one partition; NULL: all */
-    struct job_id_list ids;  /* jobs, elements, components or steps; none: all */
+    struct hostlist *wanted; /* requested nodes that were not listed yet; NULL: all */
+    const char *name;        /* the requested partition; NULL: all */
+    struct job_id_list ids;  /* jobs, elements, components or steps; empty: all */
 };
 
 static void begin_output(struct show *s)
@@ -65,7 +65,7 @@ static void begin_output(struct show *s)
         s->json = json_array();
 }
 
-/* Prints what was gathered, or what went wrong. */
+/* Prints the collected output, or the error. */
 static int finish_output(struct show *s, const char *what, int r, const struct err *err)
 {
     if (r < 0) {
@@ -109,8 +109,8 @@ static int on_planned(void *ctx, const ProtobufCMessage *message, struct err *er
     return 0;
 }
 
-/* A pass of the planner keeps the expected start of some jobs. It knows the nodes, and the starts
- * of other jobs, when it is asked, which is done for jobs that are shown by number. */
+/* The planner stores the expected start of some jobs only. On request it computes the nodes, and
+ * the start of any job; that is done for jobs that are shown by id. */
 static int ask_plans(struct show *s, const Pb__JobFilter *chosen, struct err *err)
 {
     Pb__JobFilter filter = *chosen;
@@ -130,7 +130,7 @@ static int ask_plans(struct show *s, const Pb__JobFilter *chosen, struct err *er
         request.job_id = plan->job_id;
         if (cmd_call(RPC_JOB_WHY, &request.base, &reply, NULL) != 0 || !reply->has_start_at)
             continue;
-        bool in_set = reply->has_set_id; /* all components have one start */
+        bool in_set = reply->has_set_id; /* all components have the same start */
         plan->is_known = reply->sched_nodes || in_set;
         plan->nodes = reply->sched_nodes ? mem_strdup(reply->sched_nodes) : NULL;
         plan->start_at = plan->start_at && !in_set ? plan->start_at : reply->start_at;
@@ -278,7 +278,7 @@ int show_node(const char *expr)
         return 1;
     }
     if (wanted && node_names_have_function(wanted))
-        hostlist_free(take_ptr(wanted)); /* the controller knows what they are */
+        hostlist_free(take_ptr(wanted)); /* only the controller can expand it */
     if (wanted)
         hostlist_uniq(wanted);
     s.wanted = wanted;
@@ -433,8 +433,8 @@ int show_license(const char *name)
     return finish_output(&s, "licenses", r, &err);
 }
 
-/* [NAME] [unit=NAME] [node=NAME]: the topology, and a unit's or a node's part of it. Without a key
- * the name may be that of a unit or of nodes, too. Changes the words. */
+/* [NAME] [unit=NAME] [node=NAME]: the topology, or the part of a unit or a node. Without a key the
+ * name may be that of a unit or of nodes. Changes the words. */
 static void read_topology_words(char *words, Pb__ConfigRequest *request)
 {
     static const char *const keys[] = {"unit=", "switch=", "block=", "ring=", "torus=", "node="};
@@ -527,7 +527,7 @@ int show_burst(const char *id)
     return 0;
 }
 
-/* The words behind it are arguments of slurm_bb_get_status. */
+/* The words after the entity are arguments of slurm_bb_get_status. */
 int show_burst_status(const char *id)
 {
     char *args[STATUS_ARGS_MOST], *save = NULL;
@@ -566,7 +566,7 @@ static bool read_assoc_flags(const char *list, bool types[ASSOC_TYPES])
     return true;
 }
 
-/* There is no accounting yet: what Slurm prints without it. */
+/* Accounting is not available yet: prints what Slurm prints without it. */
 int show_assoc_mgr(const char *id)
 {
     static const char *const filters[] = {"users=", "accounts=", "qos="};
@@ -601,12 +601,12 @@ int show_nothing(const char *id)
 #define JSON 1u
 #define WORDS 2u
 
-/* In the order in which an abbreviation finds them. */
+/* In the order in which abbreviations are matched. */
 static const struct {
     const char *word;
     int (*run)(const char *id); /* NULL: not available */
     unsigned takes;
-    const char *help; /* "": not listed; of one that is not available: what there is instead */
+    const char *help; /* "": not listed; for an unavailable entity: the alternative */
 } entities[] = {
 #define ENTITY(word, run, takes, help) {word, run, takes, help},
 #define PLANNED(word, instead) {word, NULL, 0, instead},
@@ -625,7 +625,7 @@ void show_put_entities(struct str *out)
 
 int run_show(int argc, char **argv)
 {
-    /* "show job=5" is "show job 5". */
+    /* "show job=5" means "show job 5". */
     size_t len = strcspn(argv[0], "=");
     _cleanup_str_ struct str words = STR_INIT;
     const char *id = argv[0][len] ? argv[0] + len + 1 : argc > 1 ? argv[1] : NULL;

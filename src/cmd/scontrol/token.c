@@ -7,7 +7,7 @@
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
 
-/* 0, or the status after a message. */
+/* Returns 0, or the exit status after a message. */
 static int parse_argument(char *arg, Pb__TokenRequest *r)
 {
     long long sec;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "scontrol update": the key that names the thing decides what the others mean. */
+/* "scontrol update": the key that names the entity determines the meaning of the other keys. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -58,7 +58,7 @@ int update_check_any(const struct update *u)
     return -1;
 }
 
-/* States may be abbreviated; those that this version does not have are refused by name. */
+/* Expands abbreviated states; states that this version does not have are rejected by name. */
 static int complete_state(Pb__NodeUpdate *change)
 {
     static const char *const states[] = {"RESUME", "DRAIN", "UNDRAIN", "DOWN",
@@ -116,7 +116,8 @@ static int update_node(struct update *u, const char *names)
 
 enum part_how { PART_CHANGE, PART_CREATE, PART_DELETE };
 
-/* Key=NEW: out of another number the controller makes another key. 1: the argument is not that. */
+/* Key=NEW: a new number makes the controller generate a new key. Returns 1 if the argument has
+ * another key. */
 static int renew_key(struct update *u, const char *arg, Pb__PartRecord *set)
 {
     const char *value = update_value(arg, "Key", 3);
@@ -131,7 +132,7 @@ static int renew_key(struct update *u, const char *arg, Pb__PartRecord *set)
     return 0;
 }
 
-/* "DefCpuPerGPU=4,DefMemPerGPU=100"; without a value, neither. */
+/* "DefCpuPerGPU=4,DefMemPerGPU=100"; an empty value clears both. */
 static int set_job_defaults(struct update *u, const char *value, Pb__PartRecord *set)
 {
     static const char *const keys[] = {"DefCpuPerGPU", "DefMemPerGPU"};
@@ -183,7 +184,7 @@ static int set_part_nodes(struct update *u, const struct field *f, char sign, co
     return -1;
 }
 
-/* One Key=VALUE; keys that are not simply a member of the record first. */
+/* Sets one Key=VALUE, starting with the keys that are not plain members of the record. */
 static int set_part_key(struct update *u, const char *arg, Pb__PartRecord *set)
 {
     size_t len = strcspn(arg, "=");
@@ -230,7 +231,7 @@ static int update_part(struct update *u, const char *name, enum part_how how)
     return 0;
 }
 
-/* A node's line as the controller keeps it: values with blanks in quotes. */
+/* Appends a key of a node's line in the controller's format: values with blanks are quoted. */
 static void put_update_key(struct str *out, const char *arg)
 {
     size_t len = strcspn(arg, "=");
@@ -262,7 +263,7 @@ static int make_node(struct update *u, const char *names, enum part_how how)
     return 0;
 }
 
-/* Whether it is about a reservation: the word, or the key that names one. */
+/* Whether the command is about a reservation: by the word, or by a key that names one. */
 static bool means_resv(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)
@@ -271,7 +272,7 @@ static bool means_resv(int argc, char **argv)
     return false;
 }
 
-/* Which of the two it is says the key that is there; a partition's Nodes= is none. */
+/* NodeName= or PartitionName= decides which entity is meant; a partition's Nodes= does not. */
 static int make_one(int argc, char **argv, enum part_how how)
 {
     struct update u = {.argc = argc, .argv = argv};
@@ -305,7 +306,7 @@ int run_delete(int argc, char **argv)
     return make_one(argc, argv, PART_DELETE);
 }
 
-/* A word without a value of its own. */
+/* A word without a value. */
 static const char *find_flag_word(const char *arg)
 {
     static const char *const words[] = {"Nice", "ResetAccrueTime", "Skip"};
@@ -315,8 +316,8 @@ static const char *find_flag_word(const char *arg)
     return NULL;
 }
 
-/* "jobid 7 timelimit 5" is "jobid=7 timelimit=5", and "nice" is "nice=". The strings live in the
- * arena. */
+/* Converts "jobid 7 timelimit 5" to "jobid=7 timelimit=5", and "nice" to "nice=". The texts live in
+ * the arena. */
 static int join_words(int argc, char **argv, char **out, struct arena *arena)
 {
     int count = 0;
@@ -338,7 +339,7 @@ static int update_entity(struct update *u)
 {
     const char *value;
     int status = -1;
-    /* A job's Partition= is no partition, so jobs and nodes are looked for first. */
+    /* Partition= of a job names no partition, so jobs and nodes are checked first. */
     for (int i = 0; status < 0 && i < u->argc; i++) {
         if (update_value(u->argv[i], "JobId", 3))
             status = update_job(u, u->argv[i]);
@@ -401,7 +402,7 @@ static int parse_limit(const char *value, Pb__StepLimit *limit)
     return 0;
 }
 
-/* TimeLimit+=10 is TimeLimit=+10. */
+/* Treats TimeLimit+=10 as TimeLimit=+10. */
 static int read_argument(struct update *u, const char *arg, Pb__StepLimit *limit)
 {
     static const char key[] = "TimeLimit";
@@ -417,7 +418,7 @@ static int read_argument(struct update *u, const char *arg, Pb__StepLimit *limit
     return parse_limit(arena_printf(&u->arena, "%c%s", arg[len - 1], arg + len + 1), limit);
 }
 
-/* text: the id as it was given; NULL: it means several steps. */
+/* text: the id as entered; NULL: the id means several steps. */
 static int limit_step(const Pb__StepId *id, Pb__StepLimit *limit, const char *text)
 {
     Pb__JobUpdate change = PB__JOB_UPDATE__INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "scontrol update JobId=" and "JobName=": one change for each job that is named. */
+/* "scontrol update JobId=" and "JobName=": one change for each named job. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,10 +27,10 @@
 #include "show/job_state.h"
 #include "show/names.h"
 
-struct job_variable { /* a line of a script for shells */
+struct job_variable { /* a line of a shell script */
     struct str *out;
     bool csh;
-    const char *value; /* NULL: it is unset */
+    const char *value; /* NULL: unset the variable */
 };
 
 static void put_job_variable(void *ctx, const char *name)
@@ -42,8 +42,8 @@ static void put_job_variable(void *ctx, const char *name)
         str_printf(v->out, v->csh ? "unsetenv %s\n" : "unset %s\n", name);
 }
 
-/* What a step takes its size from; that the job asked for so many tasks is no longer so. In a
- * job set the plain names are those of component 0. */
+/* Variables that determine the size of a step. The requested task count is unset, since it no
+ * longer applies. In a job set the plain names describe component 0. */
 static void write_script(const Pb__JobRecord *job, bool csh, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -114,8 +114,8 @@ static int on_update_job_jobs(void *ctx, const ProtobufCMessage *message, struct
     return 0;
 }
 
-/* Writes slurm_job_<id>_resize.sh and .csh into the working directory and says on standard output
- * how a shell of the job reads them; of a job that does not run, nothing. 0, or -errno. */
+/* Writes slurm_job_<id>_resize.sh and .csh to the working directory and tells the user how to load
+ * them into a shell of the job; does nothing for a job that does not run. Returns 0 or -errno. */
 static int resize_tell(const Pb__StepId *job, struct err *err)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
@@ -126,12 +126,12 @@ static int resize_tell(const Pb__StepId *job, struct err *err)
 }
 
 #define PRIORITY_TOP 0xfffffffdu
-#define NICE_DEFAULT 100 /* of Nice= without a value */
+#define NICE_DEFAULT 100 /* value of Nice= without a number */
 
 struct job_change {
     Pb__JobUpdate update;
     Pb__JobSpec set;
-    const char *relative_limit; /* "+10": to the limit in force; NULL: none */
+    const char *relative_limit; /* "+10": relative to the current limit; NULL: none */
 };
 
 static int refuse_value(const char *key, const char *value)
@@ -141,9 +141,9 @@ static int refuse_value(const char *key, const char *value)
 }
 
 struct limits_in_force {
-    Pb__StepId job;          /* as it was named */
-    VEC(Pb__StepId) jobs;    /* the same, but each component of a job set of its own */
-    VEC(int64_t) limits_sec; /* theirs */
+    Pb__StepId job;          /* as entered */
+    VEC(Pb__StepId) jobs;    /* the same, with the components of a job set as separate entries */
+    VEC(int64_t) limits_sec; /* by entry of 'jobs' */
 };
 
 static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -158,7 +158,7 @@ static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
         if (live->has_set_id)
             job_ids_of(live, &id, NULL);
         else
-            vec_clear(&f->jobs), vec_clear(&f->limits_sec); /* of an array: any element's */
+            vec_clear(&f->jobs), vec_clear(&f->limits_sec); /* of an array: use any element */
         vec_push(&f->jobs, id);
         vec_push(&f->limits_sec, live->time_limit_sec);
     }
@@ -178,7 +178,7 @@ static int find_limits(struct limits_in_force *f, struct err *err)
     return code;
 }
 
-/* TimeLimit=+10: from the limit in force. */
+/* TimeLimit=+10: relative to the current limit. */
 static int resolve_limit(struct job_change *c, int64_t in_force_sec, struct err *err)
 {
     int64_t by;
@@ -280,7 +280,7 @@ static int set_time_limit(struct job_change *c, const char *key, const char *val
     return 0;
 }
 
-/* As sbatch --gres has it. "none" clears it. */
+/* Format of sbatch --gres. "none" clears it. */
 static int set_gres(struct update *u, struct job_change *c, const char *key, const char *value)
 {
     _cleanup_str_ struct str list = STR_INIT;
@@ -320,7 +320,7 @@ static int set_special(struct update *u, struct job_change *c, const struct fiel
     return -1;
 }
 
-/* "TimeLimit+=10" is "TimeLimit=+10". */
+/* Treats "TimeLimit+=10" as "TimeLimit=+10". */
 static int set_signed(struct update *u, struct job_change *c, const char *arg, size_t len)
 {
     const struct field *f = field_find(fields_job, arg, len - 1);
@@ -351,7 +351,7 @@ static int send_change(const Pb__StepId *job, struct job_change *c, struct err *
     return r;
 }
 
-/* Components of a job set have limits of their own. */
+/* Components of a job set have separate limits. */
 static int change_job(void *ctx, const Pb__StepId *job, struct err *err)
 {
     struct job_change *c = ctx;
@@ -369,7 +369,7 @@ static int change_job(void *ctx, const Pb__StepId *job, struct err *err)
     return r;
 }
 
-/* Components that a dependency names. */
+/* Replaces component names in a dependency by job ids. */
 static int number_dependency(struct update *u, struct job_change *c)
 {
     if (!c->set.dependency)

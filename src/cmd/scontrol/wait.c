@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs on their way: "scontrol wait_job" until one has begun, "completing" those that are ending.
- */
+/* "scontrol wait_job" waits until a job has started; "completing" lists jobs that are ending. */
 #include <poll.h>
 #include <string.h>
 #include <time.h>
@@ -21,7 +20,7 @@
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 2000
 
-/* Of several records the greatest counts: one that runs, else one that waits. */
+/* The highest value of several records counts: running before pending. */
 enum progress { UNKNOWN, OVER, WAITING, READY };
 
 static enum progress progress_of(const Pb__JobLive *live)
@@ -54,7 +53,7 @@ static int ask_progress(const struct job_id_list *ids, enum progress *progress, 
     return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, progress, err);
 }
 
-/* False after a message. */
+/* Returns false after a message. */
 static bool await_progress(const struct job_id_list *ids, enum progress *progress)
 {
     struct err err = {0};
@@ -67,7 +66,7 @@ static bool await_progress(const struct job_id_list *ids, enum progress *progres
             return false;
         }
         if (r < 0 && r != -ERR_NO_JOB) {
-            *progress = WAITING; /* a controller that is away comes back */
+            *progress = WAITING; /* the controller is down and may return */
             if (!told)
                 cmd_say("%s", err.text);
             told = true;
@@ -109,7 +108,7 @@ struct ending {
     uint32_t job_id;
     int64_t end_at;
     struct hostlist *nodes;
-    struct hostlist *completing, *down; /* of them */
+    struct hostlist *completing, *down; /* subsets of 'nodes' */
 };
 
 struct completing {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "scontrol write": what the controller has, as files. */
+/* "scontrol write": writes the controller's data to files. */
 #include <string.h>
 #include <time.h>
 
@@ -48,7 +48,7 @@ static int write_script(const char *job, const char *file)
 struct config {
     struct str nodes_text, parts_text, text;
     size_t node_count;
-    char *path; /* of the file the controller has read */
+    char *path; /* of the controller's configuration file */
     struct config_nodes nodes;
 };
 
@@ -105,7 +105,8 @@ static int load_config(struct config *c, const char *date, struct err *err)
     return 0;
 }
 
-/* Into FILE.DATE; without a FILE into that of SLURM_CONF_OUT, or beside the file that was read. */
+/* Writes to FILE.DATE; without a FILE to $SLURM_CONF_OUT, or to a dated file beside the
+ * controller's. */
 static int write_config(const char *file)
 {
     struct config c = {0};

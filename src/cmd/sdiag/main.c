@@ -50,7 +50,7 @@ static int set_sdiag_option(void *ctx, int id, const char *value)
     return 0;
 }
 
-/* 0, or the status to exit with, plus 1, after a message. */
+/* Returns 0; or, after a message, the exit status plus 1. */
 static int options_parse(struct options *o, int argc, char **argv)
 {
     *o = (struct options){0};
@@ -83,7 +83,7 @@ static int print_report(const struct options *o, struct err *err)
 
 int main(int argc, char **argv)
 {
-    static struct options o; /* also of an early exit: in use until the process ends */
+    static struct options o; /* static: lives until the process ends, also after an early return */
     struct err err = {0};
     cmd_start("sdiag");
     int status = options_parse(&o, argc, argv);

@@ -34,7 +34,7 @@ static void print_json(const struct resvs *all, bool yaml, struct str *out)
     json_out_print(cmd_source(), "reservations", list, yaml, out);
 }
 
-/* the status to exit with */
+/* Returns the exit status. */
 static int resvs_list(const struct options *o)
 {
     struct resvs all = {0};
@@ -102,7 +102,7 @@ typedef int list_fn(const struct options *o);
 
 int main(int argc, char **argv)
 {
-    static struct options o; /* also of an early exit: in use until the process ends */
+    static struct options o; /* static: lives until the process ends, also after an early return */
     cmd_start("sinfo");
     int status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))

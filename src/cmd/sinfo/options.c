@@ -115,7 +115,7 @@ static int set_sinfo_option(void *ctx, int id, const char *value)
     return set_value(o, id, value);
 }
 
-/* As in Slurm, the columns of --summarize, --Node and --list-reasons come before those of
+/* As in Slurm, the columns of --summarize, --Node and --list-reasons take precedence over those of
  * SINFO_FORMAT. */
 static void drop_columns_of_environment(struct options *o)
 {
@@ -131,7 +131,7 @@ int options_parse(struct options *o, int argc, char **argv)
     return status;
 }
 
-/* --list-reasons is about these nodes, unless --states names others. */
+/* --list-reasons lists these nodes, unless --states selects others. */
 static bool is_out_of_service(const Pb__NodeRecord *n)
 {
     return n->drain || n->fail || n->state == PB__NODE_BASE__NODE_DOWN ||

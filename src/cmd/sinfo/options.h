@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What sinfo was asked for. */
+/* The options of sinfo. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 struct options {
     bool all, dead, responding, exact, future, reasons, long_format, by_node, noheader, summarize;
     bool reservations, json, yaml, help_format;
-    bool format_of_environment; /* 'format' is SINFO_FORMAT */
+    bool format_of_environment; /* 'format' comes from SINFO_FORMAT */
     struct args_common common;
     const char *format, *format_long, *sort, *nodes, *partitions; /* borrowed */
     uint32_t iterate_sec;
@@ -20,8 +20,8 @@ struct options {
 
 extern const struct args_table options_table;
 
-/* 0; or the status to exit with, plus 1, after a message. */
+/* Returns 0; or, after a message, the exit status plus 1. */
 int options_parse(struct options *o, int argc, char **argv);
 
-/* Whether a node passes. */
+/* Whether a node passes the filters. */
 bool options_match(const struct options *o, const Pb__NodeRecord *node);

@@ -8,7 +8,7 @@
 #include "show/json_out.h"
 #include "show/show.h"
 
-/* "#": as wide as the widest value, at least the number that follows. */
+/* "#": as wide as the longest value, with the following number as the minimum. */
 #define FORMAT_DEFAULT "%#9P %.5a %.10l %.6D %.6t %N"
 #define FORMAT_SUMMARY "%#9P %.5a %.10l %.16F %N"
 #define FORMAT_LONG "%#9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %.11i %N"
@@ -30,7 +30,7 @@ static const char *format_of(const struct options *o)
     return o->long_format ? FORMAT_LONG : FORMAT_DEFAULT;
 }
 
-/* False after a message: a column or a sort key is unknown. */
+/* Returns false after a message: a column or a sort key is unknown. */
 static bool set_format(const struct options *o, struct listing *l)
 {
     listing_init(l, &node_columns);
@@ -77,7 +77,7 @@ static bool is_json(const struct table *t)
     return t->options->json || t->options->yaml;
 }
 
-/* Whether each node is to be a unit of its own. */
+/* Whether nodes are listed one by one. */
 static bool is_apart(const struct table *t)
 {
     return is_json(t) || t->options->by_node || node_rows_show_hosts(&t->listing);
@@ -115,7 +115,7 @@ static void add_apart(struct table *t, const Pb__NodeRecord *group, const struct
     }
 }
 
-/* 'node' stands for several. */
+/* Adds a record that stands for several nodes. */
 static int add_group(struct table *t, Pb__NodeRecord *node, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *names = NULL;
@@ -148,7 +148,7 @@ int table_take_nodes(struct table *t, const Pb__NodeList *list, struct err *err)
     return r;
 }
 
-/* Whether one of the partitions to be shown has the node. */
+/* Whether the node is in one of the listed partitions. */
 static bool is_in_a_partition(const struct table *t, const Pb__NodeRecord *node)
 {
     vec_foreach (&t->parts, p)
@@ -157,7 +157,7 @@ static bool is_in_a_partition(const struct table *t, const Pb__NodeRecord *node)
     return false;
 }
 
-/* The caller ends them. */
+/* The caller frees the rows. */
 static void make_rows(struct table *t, struct node_rows *r)
 {
     const struct options *o = t->options;
@@ -198,7 +198,7 @@ static void print_lines(struct table *t, struct str *out)
     node_rows_done(&r);
 }
 
-/* The nodes one by one, as older readers want them, and in the groups that sinfo is about. */
+/* Prints the nodes one by one, for older readers, and in sinfo's groups. */
 static void print_json(struct table *t, const char *cluster, struct str *out)
 {
     json_t *groups = json_array(), *nodes = json_array();

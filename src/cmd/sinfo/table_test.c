@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What sinfo prints of nodes that come in groups, with the fields it asks for and no more, is what
- * it prints of the same nodes one by one and whole: on drawn clusters, with all kinds of options.
- */
+/* The output of sinfo for grouped nodes with only the requested fields equals its output for the
+ * same nodes one by one with all fields: tested on random clusters with all kinds of options. */
 #include "cmd/sinfo/table.h"
 
 #include <unistd.h>
@@ -24,7 +23,7 @@ static bool chance(uint32_t percent)
     return between(1, 100) <= percent;
 }
 
-/* Blocks of nodes, some of them counted through, some told apart by features, ports or hosts. */
+/* Blocks of nodes; some are numbered, some have different features, ports or hosts. */
 static void draw_nodes(struct str *conf)
 {
     static const struct {
@@ -53,7 +52,7 @@ static void draw_nodes(struct str *conf)
     str_puts(conf, "NodeName=alone CPUs=2\n");
 }
 
-/* They share nodes; some nodes are in none. */
+/* Partitions share nodes; some nodes are in no partition. */
 static void draw_parts(struct str *conf)
 {
     static const char *const sets[] = {"ALL", "alone", "n[0-200]", "Nothing"};
@@ -127,7 +126,7 @@ static struct cluster *draw(void)
     return c;
 }
 
-/* The controller's answers, in parts of few bytes. */
+/* Takes the controller's replies, in small parts. */
 static size_t take(const struct cluster *c, struct table *t, bool grouped)
 {
     Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
@@ -175,7 +174,7 @@ static size_t print(const struct cluster *c, const struct options *o, bool group
     return elements;
 }
 
-/* As a line of words. */
+/* Options as a line of words. */
 static void check(const struct cluster *c, const char *line)
 {
     _cleanup_str_ struct str one_by_one = STR_INIT, in_groups = STR_INIT;
@@ -252,7 +251,8 @@ static void test_options(void **state)
     }
 }
 
-/* Each column says itself what it needs: alone, beside node names, and as the key that sorts. */
+/* Each column declares the fields that it needs: tested alone, with node names, and as the sort
+ * key. */
 static void test_every_column(void **state)
 {
     for (size_t i = 0; i < DRAWS; i++) {
@@ -272,14 +272,15 @@ static void test_every_column(void **state)
     }
 }
 
-/* That it is worth it: what is alike comes as one. */
+/* Equal nodes arrive as one group. */
 static void test_size(void **state)
 {
     struct cluster *c = test_cluster("NodeName=n[1-20000] CPUs=4\nPartitionName=a Nodes=ALL\n");
     struct options o = {0};
     _cleanup_str_ struct str out = STR_INIT;
     c->nodes.data[700]->drain = true;
-    assert_int_equal(print(c, &o, true, &out), 5 + 2); /* a few for the parts of the answer */
+    /* Some records more, for the parts of the reply. */
+    assert_int_equal(print(c, &o, true, &out), 5 + 2);
     assert_string_equal(str_cstr(&out),
                         "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
                         "a            up   infinite      1 drain* n701\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The daemons as processes: started, found again by their pid files, waited for, ended. */
+/* The daemons as processes: starting them, finding them by their pid files, waiting for them, and
+ * ending them. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +29,8 @@
 
 extern char **environ;
 
-/* The environment of a daemon: the user's, with our configuration and none of another cluster's. */
+/* A daemon's environment: the user's, with this cluster's configuration and no variable of another
+ * cluster. */
 static char **daemon_environment(const char *conf)
 {
     VEC(char *) env = {0};
@@ -136,7 +138,8 @@ char *daemon_log_tail(const char *dir, const char *node)
     return mem_printf("the end of %s:\n%s", path, at);
 }
 
-/* Whether the process runs this program of ours: also when the file was replaced under it. */
+/* Whether the process runs this program of the installation, even if the file was replaced since.
+ */
 static bool runs_program(pid_t pid, const char *program)
 {
     char link[64], exe[PATH_MAX];
@@ -152,8 +155,8 @@ static bool runs_program(pid_t pid, const char *program)
     return slash && str_eq(slash + 1, program);
 }
 
-/* The state letter of the process and its parent; a process that is gone is a zombie without one.
- */
+/* The state letter of the process, and its parent; a process that does not exist counts as a zombie
+ * without a parent. */
 static char read_state(pid_t pid, int *parent)
 {
     char path[64], letter = 'X';
@@ -173,7 +176,7 @@ static bool is_zombie(pid_t pid)
     return letter == 'Z' || letter == 'X';
 }
 
-/* Whether the command line or the environment of the process speaks of the directory. */
+/* Whether the command line or the environment of the process contains the directory. */
 static bool speaks_of(pid_t pid, const char *dir)
 {
     static const char *const files[] = {"cmdline", "environ"};
@@ -217,7 +220,7 @@ void daemon_list(const char *dir, struct daemon_list *list)
         closedir(d);
 }
 
-/* The process that listens at the socket; 0: none. */
+/* The process that listens on the socket; 0: none. */
 static pid_t find_listener(const char *path)
 {
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -241,8 +244,7 @@ static bool has_pid(const struct daemon_list *list, pid_t pid)
     return false;
 }
 
-/* Adds the children of those in the list, and theirs: the tasks of a step outlive its slurmstepd.
- */
+/* Adds all descendants of the processes in the list: the tasks of a step outlive its slurmstepd. */
 static void add_descendants(struct daemon_list *list)
 {
     size_t before;
@@ -261,7 +263,7 @@ static void add_descendants(struct daemon_list *list)
     } while (list->all.len > before);
 }
 
-/* A slurmstepd has the name of its step in its command line, and not the directory: it is found by
+/* The command line of a slurmstepd names its step and not the directory, so the daemon is found by
  * its socket. */
 void daemon_list_steps(const char *dir, struct daemon_list *list)
 {

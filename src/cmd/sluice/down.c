@@ -24,7 +24,7 @@ static int on_down_jobs(void *ctx, const ProtobufCMessage *part, struct err *err
     return 0;
 }
 
-/* Jobs that hold nodes: running ones, and those whose processes are being cleaned up. */
+/* Counts jobs that hold nodes: running ones and completing ones. */
 static int count_running(struct rpc_client *client, size_t *count, struct err *err)
 {
     Pb__JobState states[] = {PB__JOB_STATE__RUNNING, PB__JOB_STATE__SUSPENDED};
@@ -36,7 +36,7 @@ static int count_running(struct rpc_client *client, size_t *count, struct err *e
     return rpc_call_stream(client, RPC_JOB_LIST, &f.base, on_down_jobs, count, err);
 }
 
-/* Cancels what runs and waits until the nodes are free. Pending jobs stay in the saved state. */
+/* Cancels running jobs and waits until the nodes are free. Pending jobs stay in the saved state. */
 static int end_jobs(struct rpc_client *client, int64_t wait_ms, struct err *err)
 {
     size_t count = 0;
@@ -79,7 +79,7 @@ static void names_of(const struct daemon_list *list, struct str *out)
         str_printf(out, "%s%s (%d)", out->len ? ", " : "", d->name, (int)d->pid);
 }
 
-/* What does not go when asked: SIGTERM, then SIGKILL. False: something is left even so. */
+/* Ends the remaining processes: SIGTERM, then SIGKILL. Returns false if some are left even so. */
 static bool end_by_force(const struct daemon_list *list)
 {
     if (daemon_wait_gone(list, 0) == 0)
@@ -91,7 +91,7 @@ static bool end_by_force(const struct daemon_list *list)
     return daemon_wait_gone(list, SLUICE_KILL_MS) == 0;
 }
 
-/* What becomes of the jobs that run, which the controller does not end. */
+/* Tells what happens to the running jobs, which the controller cannot end. */
 static void say_no_controller(const struct sluice_options *o, const char *why)
 {
     cmd_say("the controller did not take the order to stop (%s); ending the daemons%s", why,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sluice events: transitions of jobs and nodes, a line each, or with --attempts rows of the
- * archive. What was printed is acknowledged with
- * the next request, so that an event comes twice rather than never.
+ * sluice events: transitions of jobs and nodes, one per line; with --attempts rows of the archive.
+ * Printed events are acknowledged with the next request, so an event may be printed twice but is
+ * never lost.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,12 +20,12 @@
 #include "show/show.h"
 
 #define AGAIN_SEC 1                     /* between two attempts to reach a controller */
-#define WAIT_MS (EVENT_WAIT_MS + 30000) /* for an answer that waits for an event */
+#define WAIT_MS (EVENT_WAIT_MS + 30000) /* for a reply that waits for an event */
 
 struct stream {
     const struct sluice_options *options;
     bool placed;    /* 'since' is known */
-    uint64_t since; /* all up to this number was printed */
+    uint64_t since; /* all events up to this number were printed */
     bool incomplete, unreachable;
 };
 
@@ -38,7 +38,7 @@ static void note_missing(struct stream *s, uint64_t from, uint64_t to)
               from, to);
 }
 
-/* Where the caller may not see all events, a missing number need not be a loss. */
+/* A missing number is a loss only if the caller may see all events. */
 static void look_for_gap(struct stream *s, const Pb__EventList *list, uint64_t last,
                          uint64_t number)
 {
@@ -80,7 +80,7 @@ static bool is_passing(int code)
            code == -ERR_STANDBY || code == -ERR_SHUTDOWN || code == -ERR_STORE;
 }
 
-/* 0, 1: there is more, 2: to be asked again, negative: it is over */
+/* Returns 0: done, 1: there are more events, 2: ask again, negative: error. */
 static int request_events(struct stream *s, bool wait)
 {
     const struct sluice_options *o = s->options;
@@ -143,7 +143,7 @@ int sluice_events(const struct sluice_options *o, const char *const *operand)
     do
         rc = request_events(&s, o->follow);
     while (rc > 0 || (rc == 0 && o->follow));
-    if (rc == 0) /* what was printed is acknowledged */
+    if (rc == 0) /* acknowledges the printed events */
         rc = request_events(&s, false);
     return rc < 0 || s.incomplete ? 1 : 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sluice gang: the rotation of gang scheduling, as scontrol show gang prints it; with -i again and
- * again. */
+/* sluice gang: the rotation of gang scheduling, like scontrol show gang; -i repeats it. */
 #include <unistd.h>
 
 #include "base/pb.h"

@@ -17,7 +17,7 @@ static const char help[] = {
 
 static const struct {
     const char *word;
-    unsigned operands; /* at most */
+    unsigned operands; /* maximum number */
     int (*run)(const struct sluice_options *o, const char *const *operand);
 } verbs[] = {
 #define VERB(name, operands) {#name, operands, sluice_##name},
@@ -84,7 +84,7 @@ static int parse_option_number(const char *option, const char *text, long long m
     return 0;
 }
 
-/* Values go into slurm.conf: a line break would be a line of its own there. */
+/* Values go into slurm.conf, so a line break would start another line there. */
 static int parse_set(const char *text, struct sluice_options *o)
 {
     const char *equals = strchr(text, '=');
@@ -214,7 +214,7 @@ static int refuse_verb(const char *word)
     return 1;
 }
 
-/* 'operand': what follows the verb, and NULL. */
+/* 'operand': the words after the verb, then NULL. */
 static int run_verb(const char *word, const char *const *operand, const struct sluice_options *o)
 {
     size_t at = 0;
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
     int opt;
     cmd_start("sluice");
     if (argc > 0)
-        argv[0] = (char *)"sluice"; /* what getopt puts before its messages */
+        argv[0] = (char *)"sluice"; /* getopt puts it before its messages */
     while ((opt = getopt_long(argc, argv, "N:c:d:fhi:m:qV", long_options, NULL)) != -1) {
         if (opt == 'h') {
             fputs(help, stdout);

@@ -123,7 +123,8 @@ int place_check_seen(const char *dir, struct err *err)
                    (unsigned)st.st_uid);
 }
 
-/* A file that nobody else may open: on the directory itself whoever reads it could hold a lock. */
+/* Only the owner can open this file. A lock on the directory itself could be held by anyone who can
+ * read the directory. */
 static int lock_open(const char *dir, int flags)
 {
     _cleanup_free_ char *path = place_path(dir, LOCK_NAME);
@@ -137,7 +138,7 @@ int place_lock(const char *dir, struct err *err)
     if (rc)
         return rc;
     int fd = lock_open(dir, O_CREAT | O_EXCL);
-    /* Root in another user's place: the next one there is that user. */
+    /* Root works in another user's directory: that user must be able to lock it next. */
     if (fd >= 0 && stat(dir, &place) == 0 && place.st_uid != geteuid() &&
         fchown(fd, place.st_uid, (gid_t)-1))
         cmd_error("%s/" LOCK_NAME ": %s", dir, strerror(errno));
@@ -164,7 +165,7 @@ void place_lock_remove(const char *dir)
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *place)
 {
     if (remove(path)) {
-        /* What cannot be removed stays visible in the directory. */
+        /* A file that cannot be removed stays visible in the directory. */
     }
     return 0;
 }
@@ -189,7 +190,7 @@ void place_remove(const char *dir, const char *made_from)
         _cleanup_free_ char *path = place_path(dir, names[i]);
         nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     }
-    /* A directory that somebody put a file into meanwhile is theirs, and ends the walk. */
+    /* A directory to which somebody has added a file is kept, and ends the loop. */
     _cleanup_free_ char *path = mem_strdup(dir);
     while (made_from && str_starts(path, made_from) && rmdir(path) == 0)
         *strrchr(path, '/') = '\0';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sluice record: what a running cluster is asked, as a trace that slurmsim replays. It is in the
- * Standard Workload Format, so that others read it too; what a job asked beyond that is in a
- * comment before it. Who asked is a number, and what was run is not in it.
+ * sluice record: records the workload of a running cluster as a trace that slurmsim replays. The
+ * trace is in the Standard Workload Format, for other programs too; a comment before each job has
+ * the rest of its request. Users are numbers, and programs are not recorded.
  */
 #include <assert.h>
 #include <signal.h>
@@ -20,10 +20,10 @@
 #include "cmd/sluice/sluice.h"
 #include "rpc/client.h"
 
-#define LOOK_SEC 5 /* ended jobs are shown for MinJobAge, which is longer */
+#define LOOK_SEC 5 /* ended jobs are listed for MinJobAge, which is longer */
 #define FILE_MODE 0600
 
-struct kept { /* of a job, as it was seen last */
+struct kept { /* a job as it was listed last */
     uint32_t id, user, group, part, procs, wanted;
     int64_t submit_at, start_at, end_at, limit_sec;
     uint64_t mem_kib;
@@ -32,14 +32,14 @@ struct kept { /* of a job, as it was seen last */
 };
 
 struct names {
-    VEC(char *) list; /* number: place + 1 */
+    VEC(char *) list; /* number: index + 1 */
 };
 
 struct record {
     VEC(struct kept) jobs;
-    struct idmap places; /* by job id */
+    struct idmap places; /* job id: index */
     struct names parts;
-    struct idmap users, groups; /* uid: number */
+    struct idmap users, groups; /* uid or gid: number */
     struct names user_names;
     bool names;
 };
@@ -160,7 +160,7 @@ static bool has_ended(const struct kept *k)
            k->state != PB__JOB_STATE__SUSPENDED;
 }
 
-/* In cancelled jobs that never began both times are the same, and nothing was allocated. */
+/* Cancelled jobs that never started have equal start and end times and no allocation. */
 static bool has_begun(const struct kept *k)
 {
     return k->state != PB__JOB_STATE__PENDING && k->start_at > 0 &&
@@ -235,7 +235,7 @@ static int follow_record(struct record *r, const char *path, unsigned for_sec)
         time_t left = end - time(NULL);
         struct timespec pause = {.tv_sec = left < LOOK_SEC ? left : LOOK_SEC};
         nanosleep(&pause, NULL);
-        read_jobs(r); /* the controller may be away for a while */
+        read_jobs(r); /* the controller may be down for a while */
         if (!str_eq(path, "-") && write_all(r, path) != 0)
             return -1;
     }

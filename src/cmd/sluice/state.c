@@ -25,7 +25,7 @@ static int say_failure(const struct err *err)
 /* --- who ---------------------------------------------------------------------------------------
  */
 
-/* The state is SlurmUser's: scripts and environments of all users are in it. */
+/* Only SlurmUser may access the state: it has scripts and environments of all users. */
 static int check_user(const struct conf *conf, struct err *err)
 {
     if (geteuid() == 0 || geteuid() == conf->slurm_uid)
@@ -34,7 +34,7 @@ static int check_user(const struct conf *conf, struct err *err)
                    conf->cluster_name, conf->slurm_user);
 }
 
-/* Root makes what the controller will write to its own user's. */
+/* If root creates the controller's directory, SlurmUser becomes its owner. */
 static int make_directory(const struct conf *conf, struct err *err)
 {
     const char *dir = conf->state_save_location;
@@ -77,8 +77,8 @@ static struct store_where where_of(const struct conf *conf)
 /* --- export ------------------------------------------------------------------------------------
  */
 
-/* What an export that failed may have left, when root had become SlurmUser: empty, and one's own.
- */
+/* Opens the leftover of an export that failed after root had become SlurmUser: an empty file of
+ * this user. */
 static int empty_open(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
@@ -92,7 +92,7 @@ static int empty_open(const char *path)
     return -1;
 }
 
-/* A name that is there is another's, or an older export: it stays. */
+/* An existing file belongs to somebody else or is an older export: it is kept. */
 static FILE *output_open(const char *path, struct err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
@@ -161,8 +161,8 @@ static const char *name_input(const char *path)
     return str_eq(path, "-") ? "standard input" : path;
 }
 
-/* What is read twice has to be a file. What does not begin as a saved state is refused before it
- * is copied: a device may never end. */
+/* The input is read twice, so it must be a file. An input that does not start like a saved state is
+ * rejected before it is copied: a device may never end. */
 static FILE *input_copy(FILE *from, const char *name, struct err *err)
 {
     char buffer[1 << 16];
@@ -202,7 +202,7 @@ static FILE *input_open(const char *path, struct err *err)
     return copy;
 }
 
-/* In a database the lead is not even taken from a controller whose state is there. */
+/* With a database, the lead must not be taken from the controller whose state it is. */
 static int check_source(const struct store_where *where, struct err *err)
 {
     struct store *s = NULL;

@@ -17,7 +17,7 @@ struct writer {
     struct state_count count;
     struct str text;
     size_t damaged;
-    struct err why; /* of the first damaged one */
+    struct err why; /* why the first damaged record is damaged */
 };
 
 static void write_state_line(struct writer *w, const struct state_line *line)
@@ -25,7 +25,7 @@ static void write_state_line(struct writer *w, const struct state_line *line)
     str_clear(&w->text);
     state_line_format(line, &w->text);
     w->sum = crc32c(w->sum, w->text.data, w->text.len);
-    (void)fwrite(w->text.data, 1, w->text.len, w->out); /* ferror() at the end */
+    (void)fwrite(w->text.data, 1, w->text.len, w->out); /* ferror() is checked at the end */
 }
 
 static void on_record(void *ctx, uint32_t kind, uint64_t number, const char *name, const void *data,
@@ -101,7 +101,7 @@ static int put_asides(struct writer *w, struct store *s, struct err *err)
 /* --- the whole ---------------------------------------------------------------------------------
  */
 
-/* The head tells the format of the records: of a newer one nothing is to be guessed. */
+/* The head has the format of the records. A newer format is rejected. */
 static int put_head(struct writer *w, struct store *s, const char *cluster, struct err *err)
 {
     _cleanup_arena_ struct arena arena;

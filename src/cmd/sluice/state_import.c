@@ -15,10 +15,10 @@ struct reader {
     FILE *in;
     char *text;
     size_t room, len;
-    unsigned long number; /* of the line, from 1 */
-    uint32_t sum;         /* of those before the last one read */
+    unsigned long number; /* line number, from 1 */
+    uint32_t sum;         /* checksum of the lines before the last one read */
     uint32_t sum_with;
-    struct arena arenas[2]; /* of this line and of the one before it */
+    struct arena arenas[2]; /* for this line and the one before */
     struct state_line line, before;
 };
 
@@ -37,7 +37,7 @@ static int reader_init(struct reader *r, FILE *in, struct err *err)
     return fseek(in, 0, SEEK_SET) ? err_set(err, -errno, "%s", strerror(errno)) : 0;
 }
 
-/* Positive: there is none. */
+/* Returns a positive number at the end of the file. */
 static int line_get(struct reader *r, struct err *err)
 {
     errno = 0;
@@ -53,7 +53,7 @@ static int line_get(struct reader *r, struct err *err)
     return 0;
 }
 
-/* The next line, and that it stands where it may. Positive: there is none. */
+/* Reads the next line and checks its order. Returns a positive number at the end of the file. */
 static int line_next(struct reader *r, struct err *err)
 {
     struct arena *arena = &r->arenas[r->number & 1];
@@ -184,7 +184,7 @@ int state_check_empty(struct store *s, struct err *err)
                    (unsigned long long)count.asides);
 }
 
-/* As it was: the record, and then what became of it. */
+/* Stores the record as it was, and then sets it aside with the reason. */
 static int import_aside(const struct state_line *l, struct store *s, struct err *err)
 {
     struct store_batch *b = store_batch_new();

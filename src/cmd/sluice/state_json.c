@@ -7,7 +7,7 @@
 
 #include "base/pb.h"
 
-#define UNKNOWN "@unknown" /* no field has such a name */
+#define UNKNOWN "@unknown" /* cannot be the name of a field */
 
 /* --- base64 ------------------------------------------------------------------------------------
  */
@@ -38,7 +38,7 @@ static int digit_value(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* One form for each value: nothing but digits, padded, and no bits left over. */
+/* Each value has one form: only digits, with padding, and without spare bits. */
 int state_json_read_bytes(const json_t *value, struct str *out)
 {
     const char *in = json_string_value(value);
@@ -83,14 +83,14 @@ static json_t *number_text(const char *fmt, ...)
     return json_string(text);
 }
 
-/* A number that has no name is a number. */
+/* A number without a name stays a number. */
 static json_t *enum_value(const ProtobufCFieldDescriptor *field, int number)
 {
     const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(field->descriptor, number);
     return v ? json_string(v->name) : json_integer(number);
 }
 
-/* Of the types that our messages have. */
+/* Only the types that the project's messages use. */
 static json_t *value_json(const ProtobufCFieldDescriptor *field, const void *at)
 {
     switch (field->type) {
@@ -158,7 +158,7 @@ json_t *state_json_message(const ProtobufCMessage *m)
 char *state_json_read_text(const json_t *value, struct arena *arena)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
-    if (json_is_string(value)) /* the reader refuses NUL in one */
+    if (json_is_string(value)) /* the JSON parser rejects NUL in texts */
         return arena_strdup(arena, json_string_value(value));
     if (!json_is_object(value) || json_object_size(value) != 1 ||
         state_json_read_bytes(json_object_get(value, "base64"), &bytes) ||
@@ -309,7 +309,7 @@ static int field_read(const json_t *value, const ProtobufCFieldDescriptor *field
     return rc;
 }
 
-/* By packing what is known, adding the rest, and unpacking all of it. */
+/* Packs the known fields, appends the unknown ones, and unpacks the result. */
 static int unknown_read(const json_t *value, struct arena *arena, ProtobufCMessage **m,
                         struct err *err)
 {

@@ -50,7 +50,7 @@ static int find_record_kind(uint32_t kind)
     return -1;
 }
 
-/* A kind that we do not know has its number. */
+/* An unknown kind is written as its number. */
 static void put_key(json_t *object, const struct state_line *l)
 {
     int k = find_record_kind(l->kind);
@@ -287,7 +287,7 @@ int state_line_order(const struct state_line *a, const struct state_line *b)
     if (!a->name != !b->name)
         return a->name ? 1 : -1;
     int by = a->name ? strcmp(a->name, b->name) : (a->number > b->number) - (a->number < b->number);
-    if (by || a->sort != STATE_ASIDE) /* one that was set aside may come again */
+    if (by || a->sort != STATE_ASIDE) /* several records set aside may have the same key */
         return by;
     by = strcmp(a->why, b->why);
     if (by == 0)

@@ -8,9 +8,10 @@
  *   {"kind":"job","number":42,"record":{...}}
  *   {"end":{"records":2,"aside":1,"crc32c":"89abcdef"}}
  *
- * Records set aside come first, then the named ones by kind and name, then the numbered ones by
- * kind and number, each once. What cannot be read as the message of its kind is "raw" instead of
- * "record": base64 of its bytes. The sum is of all bytes before the last line.
+ * Records set aside come first, then named records by kind and name, then numbered records by kind
+ * and number; each record occurs once. A record that cannot be decoded as the message of its kind
+ * has "raw" instead of "record": base64 of its bytes. The checksum covers all bytes before the last
+ * line.
  */
 #pragma once
 
@@ -31,11 +32,11 @@ struct state_line {
     /* STATE_HEAD */
     uint32_t format;
     const char *program, *cluster;
-    /* a record, set aside or not */
+    /* a record, or a record set aside */
     uint32_t kind;
     uint64_t number;
     const char *name; /* NULL: numbered */
-    const char *why;  /* it was set aside */
+    const char *why;  /* why the record was set aside */
     const void *data;
     size_t len;
     /* STATE_END */
@@ -43,11 +44,12 @@ struct state_line {
     uint32_t sum;
 };
 
-void state_line_format(const struct state_line *line, struct str *out); /* with its newline */
-/* A line without its newline; texts and bytes live in the arena. -ERR_PARSE; -ERR_VERSION. */
+void state_line_format(const struct state_line *line, struct str *out); /* including the newline */
+/* Parses a line without its newline; texts and bytes live in the arena. Returns -ERR_PARSE or
+ * -ERR_VERSION. */
 int state_line_parse(const char *text, size_t len, struct arena *arena, struct state_line *out,
                      struct err *err);
-/* Where a line stands: negative, when a is to come before b. 0: they are of the same record. */
+/* Order of two lines: negative if a must come before b; 0 if both are of the same record. */
 int state_line_order(const struct state_line *a, const struct state_line *b);
 /* "job 42", "node n1": for messages. */
 void state_line_name(const struct state_line *line, struct str *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A saved state as lines of JSON: what is refused, and that nothing is lost on the way and back. */
+/* A saved state as lines of JSON: rejected input, and round trips without loss. */
 #include <errno.h>
 #include <ftw.h>
 #include <setjmp.h>
@@ -117,7 +117,7 @@ static void foreign_lines_are_refused(void **state)
     assert_int_equal(check_text(HEAD JOB("1") END, true, &err), 0);
 }
 
-/* Values that no field of that kind has. */
+/* Values that are invalid for the type of the field. */
 static void wrong_values_are_refused(void **state)
 {
     static const char *const cases[] = {
@@ -162,7 +162,7 @@ static void wrong_values_are_refused(void **state)
 
 /* --- there and back --- */
 
-/* Its bytes again, by way of JSON text. */
+/* The same bytes after a conversion to JSON text and back. */
 static void assert_comes_back(const ProtobufCMessage *m)
 {
     _cleanup_arena_ struct arena arena;
@@ -205,7 +205,7 @@ static void the_ends_of_ranges_come_back(void **state)
     }
     Pb__JobLive live = PB__JOB_LIVE__INIT;
     live.job_id = 7;
-    for (int n = 0; n < 20; n++) { /* also states that have no name yet */
+    for (int n = 0; n < 20; n++) { /* includes states without a name */
         live.state = (Pb__JobState)n;
         assert_comes_back(&live.base);
     }
@@ -219,7 +219,7 @@ static uint64_t draw(uint64_t *random)
     return *random >> 11;
 }
 
-/* A message of random fields, by its descriptor. */
+/* Fills a message with random fields, by its descriptor. */
 static void put_random(const ProtobufCMessageDescriptor *type, uint64_t *random, int depth,
                        struct str *out)
 {
@@ -263,7 +263,7 @@ static void put_random(const ProtobufCMessageDescriptor *type, uint64_t *random,
         }
     }
     if (draw(random) % 4 == 0)
-        str_append(out, "\xc0\x3e\x2a\xca\x3e\x03new", 9); /* of no version */
+        str_append(out, "\xc0\x3e\x2a\xca\x3e\x03new", 9); /* an unknown field */
 }
 
 static void drawn_messages_come_back(void **state)
@@ -327,7 +327,7 @@ static void commit_ok(struct store *s, struct store_batch *b)
         fail_msg("%s", err.text);
 }
 
-/* Records of all kinds, some that do not decode, one of a kind to come, and some set aside. */
+/* Records of all kinds, some that do not decode, one of a future kind, and some set aside. */
 static void fill(struct store *s)
 {
     struct store_batch *b = store_batch_new();
@@ -352,7 +352,7 @@ static void fill(struct store *s)
     store_put(b, RECORD_PART, 0, "n1", "x", 1);
     store_put(b, 99, 7, NULL, "what", 4);
     commit_ok(s, b);
-    for (int i = 0; i < 2; i++) { /* the same record twice, and then there is a good one again */
+    for (int i = 0; i < 2; i++) { /* the same record twice, then a valid one again */
         b = store_batch_new();
         store_set_aside(b, RECORD_NODE, 0, "n1", i ? "again" : "checksum");
         store_set_aside(b, RECORD_JOB, 7 + (uint64_t)i, NULL, "contradicts itself");
@@ -407,7 +407,8 @@ static void stores_come_back(void **state)
     assert_string_equal(text, again);
 }
 
-/* Cut anywhere, a byte changed anywhere, a line taken out, doubled or swapped: always noticed. */
+/* A file that is cut anywhere, has one changed byte, or has a line that is missing, repeated or
+ * moved, is always rejected. */
 static void changed_files_are_refused(void **state)
 {
     size_t len = 0;
@@ -440,9 +441,9 @@ static void changed_files_are_refused(void **state)
             struct err err = {0};
             size_t before = (size_t)(how == 2 ? last - text : line - text);
             str_append(&other, text, before);
-            if (how == 1) /* twice */
+            if (how == 1) /* repeated */
                 str_append(&other, line, (size_t)(end - line));
-            if (how) /* 2: before the one before it */
+            if (how) /* 2: before the preceding line */
                 str_append(&other, line, (size_t)(end - line));
             if (how == 2)
                 str_append(&other, last, (size_t)(line - last));

@@ -24,9 +24,10 @@
 struct up {
     const struct sluice_options *o;
     struct conf *conf;
-    char *made_from; /* the first directory on the way that was not there; NULL: all were */
+    char *made_from; /* the first directory of the path that was missing; NULL: all existed */
     bool made_conf;
-    struct daemon_list before, running; /* before this call, without those that went since; now */
+    /* Before this call, without daemons that have ended since; now. */
+    struct daemon_list before, running;
     VEC(struct daemon_start) starts;
 };
 
@@ -66,7 +67,7 @@ static int wait_starts(struct up *u, struct err *err)
     return rc;
 }
 
-/* All the daemons that do not run yet: the controller first, since the nodes would only wait. */
+/* Starts all daemons that do not run yet, the controller first: the nodes would wait for it. */
 static int start_daemons(struct up *u, struct err *err)
 {
     daemon_list(u->o->dir, &u->running);
@@ -83,11 +84,11 @@ static int start_daemons(struct up *u, struct err *err)
     return rc ? rc : ended;
 }
 
-/* How many nodes serve, and how many have answered but are down for a reason. */
+/* The number of nodes in service, and of nodes that have registered but are down for a reason. */
 struct census {
     const struct conf *conf;
     size_t expected, ready, down;
-    char *missing, *why; /* one that does not serve, and the reason */
+    char *missing, *why; /* a node that is not in service, and the reason */
 };
 
 static void count_node(struct census *s, const Pb__NodeRecord *n)
@@ -126,13 +127,13 @@ static void census_done(struct census *s)
     free(s->why);
 }
 
-/* 1: to be asked again; 0: as good as it will get; negative: failed. */
+/* Returns 1: ask again; 0: final; negative: failed. */
 static int judge_census(const struct up *u, const struct census *s, int64_t waited_ms,
                         struct err *err)
 {
     if (s->ready == s->expected)
         return 0;
-    /* An old cluster may have nodes that somebody took down: they stay so, and are named. */
+    /* Nodes of an existing cluster that an operator has set down stay down, and are named. */
     bool settled = s->ready + s->down == s->expected && waited_ms > SLUICE_SETTLE_MS;
     if (settled && !u->made_conf) {
         cmd_say("%zu of %zu nodes are down, %s: %s", s->down, s->expected, s->missing, s->why);
@@ -144,7 +145,7 @@ static int judge_census(const struct up *u, const struct census *s, int64_t wait
     return err_set(err, -ERR_TIMEOUT, "node %s is not up: %s\n%s", s->missing, s->why, tail);
 }
 
-/* Asks until every node serves. */
+/* Asks until every node is in service. */
 static int wait_nodes(struct up *u, struct err *err)
 {
     struct rpc_client *client = rpc_client_new(u->conf);
@@ -171,7 +172,7 @@ static int wait_nodes(struct up *u, struct err *err)
     return rc;
 }
 
-/* The controller that was there was on its way out, as after a kill, and answers no more. */
+/* The existing controller was ending, as after a kill, and no longer answers. */
 static bool controller_went(struct up *u)
 {
     pid_t pid = daemon_find(&u->before, "slurmctld");
@@ -207,7 +208,7 @@ static int refuse_contradiction(const struct up *u, struct err *err, const char 
                    why.text);
 }
 
-/* Whether the file has this line of --set, as write_cluster() would have written it. */
+/* Whether the file has this line of --set in the form that write_cluster() writes. */
 static bool has_line(const char *text, const char *line)
 {
     size_t len = strlen(line);
@@ -227,7 +228,7 @@ static int check_lines(const struct up *u, struct err *err)
     return rc;
 }
 
-/* A cluster that is there is taken as it is; what the options say must not contradict it. */
+/* An existing cluster is used unchanged; options that contradict it are errors. */
 static int check_given(const struct up *u, struct err *err)
 {
     const struct sluice_options *o = u->o;
@@ -260,7 +261,7 @@ static void say_warnings(const struct conf_report *report)
             cmd_say("%s", line);
 }
 
-/* AuthAltTypes=auth/jwt. A file outside the directory is the user's to make. */
+/* For AuthAltTypes=auth/jwt. The user has to create a key file outside the directory. */
 static int make_jwt_key(const struct up *u, struct err *err)
 {
     const char *path = u->conf->auth_alt.jwt_key_path, *dir = u->o->dir;
@@ -290,7 +291,7 @@ static int prepare_place(struct up *u, struct err *err)
     return rc == 0 ? make_jwt_key(u, err) : rc;
 }
 
-/* Stops what this call started, and removes what it made. */
+/* Stops the daemons that this call started, and removes the files that it created. */
 static void undo_start(struct up *u)
 {
     struct daemon_list now = {0}, ours = {0};

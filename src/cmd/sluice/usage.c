@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sluice usage: what all processes of the nodes use, by user and by job, as the node daemons count.
- */
+/* sluice usage: resources used by all processes of the nodes, by user and by job, as counted by the
+ * node daemons. */
 #include "base/arena.h"
 #include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
@@ -14,7 +14,7 @@ struct question {
     struct arena arena;
     struct loop *loop;
     VEC(struct rpc_node_target) targets;
-    Pb__NodeUsage **answers; /* of each; NULL: none */
+    Pb__NodeUsage **answers; /* by node; NULL: no reply */
     size_t left, failed;
 };
 
@@ -46,7 +46,7 @@ static void on_usage_answer(void *ctx, size_t index, int code, const ProtobufCMe
         q->failed++;
         cmd_error("%s", err->text);
     } else {
-        pb_pack(reply, &bytes); /* it is gone when we return */
+        pb_pack(reply, &bytes); /* the reply is freed after this callback */
         q->answers[index] =
             arena_unpack(&q->arena, &pb__node_usage__descriptor, bytes.data, bytes.len);
     }
@@ -74,7 +74,7 @@ static void on_forgotten(void *ctx, size_t index, int code, const ProtobufCMessa
     loop_stop(q->loop);
 }
 
-/* It was printed: the nodes need not keep it. */
+/* The usage was printed: the nodes may reset their counters. */
 static void clear_usage(struct question *q)
 {
     for (size_t i = 0; i < q->targets.len; i++) {

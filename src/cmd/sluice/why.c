@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sluice why: of a pending job the controller is asked; all else is in its record, and in those of
- * the job's steps. Of several jobs there is one block for each, of elements of an array one for
- * each answer. */
+/* sluice why: asks the controller about a pending job. The answer about other jobs is in their
+ * records and in those of their steps. Several jobs get one block each, array elements one block
+ * per distinct answer. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -17,21 +17,21 @@
 #include "show/json_out.h"
 #include "show/show.h"
 
-#define TRIES 3 /* a job may start between two questions */
+#define TRIES 3 /* a job may start between two requests */
 
 struct found {
     struct arena arena;
-    const Pb__JobRecord *job; /* a pending one, if there is one */
+    const Pb__JobRecord *job; /* the pending one, if any */
     int64_t now;
-    struct str steps; /* what is said of the steps that were asked for */
-    json_t *json;     /* the same */
+    struct str steps; /* text about the requested steps */
+    json_t *json;     /* the same as JSON */
     bool is_suspended;
 };
 
 static const Pb__JobRecord *keep_record(struct arena *arena, const Pb__JobRecord *j)
 {
     struct str bytes = STR_INIT;
-    pb_pack(&j->base, &bytes); /* it is gone when the caller returns */
+    pb_pack(&j->base, &bytes); /* freed after the callback */
     const Pb__JobRecord *kept =
         arena_unpack(arena, &pb__job_record__descriptor, bytes.data, bytes.len);
     str_done(&bytes);
@@ -86,7 +86,7 @@ static int ask_why(struct found *f, const Pb__StepId *id, const Pb__WhyReply **w
     return rc;
 }
 
-/* Of a job set: the record of the component that the answer is about. */
+/* Of a job set: finds the record of the component that the reply is about. */
 static int find_answered_component(struct found *f, const Pb__WhyReply *why,
                                    const Pb__JobRecord **component, struct err *err)
 {
@@ -109,7 +109,8 @@ static void put_json(const struct found *f, const Pb__WhyReply *why, json_t *all
     json_array_append_new(all, answer);
 }
 
-/* Of steps that run the job is told when it is suspended: they are so with it. */
+/* Text about running steps includes the job if it is suspended, since the steps are suspended with
+ * it. */
 static int put_text(const struct found *f, const Pb__JobRecord *component, const Pb__WhyReply *why,
                     struct err *err)
 {
@@ -133,8 +134,8 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-/* A step that waits for resources of its job has no number before it has them, so that no id names
- * it. The job's end and its wait are those of its steps. */
+/* A step that waits for resources of its job has no number yet and cannot be named. For other
+ * steps, the end of the job and its wait apply to the steps. */
 static int find_steps(struct found *f, const char *text, Pb__StepId *id, struct err *err)
 {
     Pb__StepFilter filter = PB__STEP_FILTER__INIT;
@@ -158,8 +159,7 @@ static int find_steps(struct found *f, const char *text, Pb__StepId *id, struct 
     return 0;
 }
 
-/* Into the output, behind what was said of others, or as an element of 'all', unless that is NULL.
- */
+/* Appends the answer to the output after earlier ones, or to 'all' unless that is NULL. */
 static int explain_job(const char *text, const Pb__StepId *id, json_t *all, struct err *err)
 {
     struct found f = {.steps = STR_INIT};
@@ -189,17 +189,17 @@ static int explain_job(const char *text, const Pb__StepId *id, json_t *all, stru
  */
 
 #define NO_ELEMENTS 1
-#define SOME_MISSING 2 /* the others are explained */
+#define SOME_MISSING 2 /* some elements do not exist; the others are explained */
 
-struct answer { /* that holds for some elements */
-    char *text; /* without their ids */
+struct answer { /* one answer for several elements */
+    char *text; /* without the ids */
     struct idset tasks;
 };
 
 struct elements {
     struct found f;
     const Pb__StepId *id;
-    VEC(const Pb__JobRecord *) jobs; /* in the order of their numbers */
+    VEC(const Pb__JobRecord *) jobs; /* ordered by index */
     VEC(struct answer) answers;
 };
 
@@ -243,8 +243,8 @@ static bool waits_in_array(const Pb__JobLive *live, uint32_t array)
            live->array_job_id == array;
 }
 
-/* The leader stands for the components of an element that is a job set. The id of an
- * array stands for the elements that wait. */
+/* The leader stands for the components of an element that is a job set. The id of an array stands
+ * for its pending elements. */
 static int on_elements(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct elements *e = ctx;
@@ -298,8 +298,8 @@ static int explain_element(struct elements *e, json_t *all, struct err *err)
     return rc;
 }
 
-/* All elements as they are in one listing. NO_ELEMENTS: the id is that of a job, or of an array of
- * which no element waits. */
+/* Lists all elements at one moment. NO_ELEMENTS: the id is that of a job, or of an array without
+ * pending elements. */
 static int list_elements(struct elements *e, struct err *err)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
@@ -313,7 +313,7 @@ static int list_elements(struct elements *e, struct err *err)
     return rc;
 }
 
-/* An element that has just started is looked for again. */
+/* An element that has just started is looked up again. */
 static int explain_elements(struct elements *e, json_t *all, struct err *err)
 {
     int rc = list_elements(e, err);
@@ -324,7 +324,7 @@ static int explain_elements(struct elements *e, json_t *all, struct err *err)
     return rc;
 }
 
-/* Names the elements that were asked for and do not exist. 0, or SOME_MISSING. */
+/* Reports the requested elements that do not exist. Returns 0 or SOME_MISSING. */
 static int refuse_missing(const struct elements *e)
 {
     struct idset asked = {0}, known = {0}, both = {0};
@@ -363,7 +363,7 @@ static void put_answers(const struct elements *e)
     }
 }
 
-/* Each answer once, with the elements that it holds for. */
+/* Prints each answer once, with its elements. */
 static int explain_array(const Pb__StepId *id, json_t *all, struct err *err)
 {
     int rc = -ERR_TRANSITION;
@@ -383,7 +383,7 @@ static int explain_array(const Pb__StepId *id, json_t *all, struct err *err)
     return rc;
 }
 
-/* A step of each of these elements, as of jobs; elements that share a record wait together. */
+/* Explains the steps of these elements, as of jobs; elements that share a record are pending. */
 static int explain_steps(const Pb__StepId *id, json_t *all, struct err *err)
 {
     struct elements e;
@@ -429,7 +429,7 @@ static int explain_id(const char *text, const Pb__StepId *id, json_t *all, struc
     return rc == NO_ELEMENTS ? explain_job(text, id, all, err) : rc;
 }
 
-/* All that is wrong with the words is said before a question is asked. */
+/* Checks all words before the first request. */
 static int parse_ids(const char *const *operand, Pb__StepId *ids)
 {
     int status = 0;
@@ -452,7 +452,7 @@ int sluice_why(const struct sluice_options *o, const char *const *operand)
         cmd_error("why: a job id is needed");
         return 1;
     }
-    sluice_choose(o); /* names of components are looked up there */
+    sluice_choose(o); /* component names are looked up in this cluster */
     _cleanup_free_ Pb__StepId *ids = mem_new_array(Pb__StepId, count);
     int wrong = parse_ids(operand, ids), status = wrong;
     json_t *all = o->json ? json_array() : NULL;

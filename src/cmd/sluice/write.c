@@ -17,7 +17,7 @@
 #include "base/path.h"
 #include "cmd/sluice/sluice.h"
 
-/* Below the range that the kernel takes ports for outgoing connections from. */
+/* Below the kernel's range for outgoing connections. */
 #define PORT_FIRST 10000u
 #define PORT_LAST 32000u
 #define TRIES 200
@@ -48,7 +48,7 @@ static bool port_is_free(unsigned port)
            !bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 1);
 }
 
-/* The first taken one of a row; 0: all are free. */
+/* The first used port of a range; 0: all are free. */
 static unsigned taken_port(unsigned first, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -57,8 +57,8 @@ static unsigned taken_port(unsigned first, unsigned count)
     return 0;
 }
 
-/* The first of 'count' ports in a row that are free; base 0: anywhere. -ERR_BUSY names the taken
- * one. */
+/* Finds the first of 'count' free ports in a row; base 0: anywhere. -ERR_BUSY names the used one.
+ */
 static int machine_ports(unsigned base, unsigned count, unsigned *first, struct err *err)
 {
     if (base) {
@@ -74,7 +74,7 @@ static int machine_ports(unsigned base, unsigned count, unsigned *first, struct 
         return 0;
     }
     for (int i = 0; i < TRIES; i++) {
-        /* By chance, so that clusters that start at the same time do not meet. */
+        /* Random, so that clusters that start at the same time get different ports. */
         uint32_t random;
         auth_random(&random, sizeof(random));
         unsigned at = PORT_FIRST + random % (PORT_LAST - PORT_FIRST - count);
@@ -90,7 +90,7 @@ static int machine_ports(unsigned base, unsigned count, unsigned *first, struct 
 }
 
 #define NODE_MEMORY_MIN_MIB 64
-#define SOCKET_PATH_MAX 107 /* of the kernel */
+#define SOCKET_PATH_MAX 107 /* limit of the kernel */
 
 static char *user_name(void)
 {
@@ -150,7 +150,7 @@ static void format_nodes(const struct sluice_options *o, unsigned nodes, unsigne
     str_puts(out, "PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED State=UP\n");
 }
 
-/* The length of what a line of slurm.conf is about: its key; of a node or partition its name too.
+/* The length of the subject of a slurm.conf line: its key, for a node or partition with the name.
  */
 static size_t subject_len(const char *line)
 {
@@ -165,13 +165,13 @@ static bool same_subject(const char *a, const char *b)
     return len == subject_len(b) && !strncasecmp(a, b, len);
 }
 
-/* Of these two slurm.conf takes one. */
+/* Whether slurm.conf accepts only one of the two lines. */
 static bool excludes_line(const char *a, const char *b)
 {
     return same_subject(a, "DefMemPerNode=") && same_subject(b, "DefMemPerCPU=");
 }
 
-/* A line given takes the place of one that says otherwise; a further one goes to the end. */
+/* Replaces a line with the same subject by the given one, or appends the given one. */
 static void put_given(const char *given, struct str *text, bool *titled)
 {
     _cleanup_str_ struct str rest = STR_INIT;
@@ -205,7 +205,7 @@ static int write_directories(const char *dir, struct err *err)
     return rc;
 }
 
-/* In slurm.conf these would end a value, begin a comment or stand for something else. */
+/* In slurm.conf these characters would end a value, start a comment or be expanded. */
 static int check_name(const char *dir, struct err *err)
 {
     for (const char *s = dir; *s; s++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sprio: what the priorities of pending jobs are made of.
+ * sprio: the components of the priorities of pending jobs.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 struct list {
     const struct options *options;
     struct listing listing;
-    struct arena arena; /* of the weights, which come with the first part of the answer */
+    struct arena arena; /* for the weights, which are in the first part of the reply */
     Pb__PrioWeights *weights;
     bool bad_sort, bad_format;
     size_t seen;
@@ -52,7 +52,7 @@ static int on_part(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-/* An element of a job array has the priority of its array. */
+/* An array element has the priority of its array. */
 static void put_ids(struct list *l, Pb__JobFilter *jobs)
 {
     size_t count = l->options->ids.len;
@@ -69,7 +69,7 @@ static int load_lists(struct list *l, struct err *err)
     const struct options *o = l->options;
     Pb__PrioFilter filter = PB__PRIO_FILTER__INIT;
     Pb__JobFilter jobs = PB__JOB_FILTER__INIT;
-    uint32_t none = 0; /* a job that is never there: the weights are asked for alone */
+    uint32_t none = 0; /* no job has this id: only the weights are requested */
     put_ids(l, &jobs);
     filter.job_id = o->weights || o->nobody ? &none : jobs.job_id;
     filter.n_job_id = o->weights || o->nobody ? 1 : jobs.n_job_id;
@@ -114,7 +114,7 @@ static int show_list(struct list *l)
 
 int main(int argc, char **argv)
 {
-    static struct options o; /* also of an early exit: in use until the process ends */
+    static struct options o; /* static: lives until the process ends, also after an early return */
     struct err err = {0};
     cmd_start("sprio");
     int status = options_parse(&o, argc, argv);

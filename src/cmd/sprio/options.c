@@ -91,7 +91,7 @@ int options_parse(struct options *o, int argc, char **argv)
     int first;
     *o = (struct options){0};
     int status = args_parse(&options_table, argc, argv, set_sprio_option, o, &o->common, &first);
-    /* "sprio -j 5": the argument of an option that may have one, set apart from it. */
+    /* "sprio -j 5": the optional argument of an option as a separate word. */
     for (int i = first; status == 0 && i < argc; i++) {
         if (o->bare) {
             status = each_word(o, argv[i], add_id);

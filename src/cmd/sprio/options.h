@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What sprio was asked for. */
+/* The options of sprio. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 struct options {
     bool noheader, long_format, norm, weights, users;
     bool bare;   /* -j without a list, which may follow as an operand */
-    bool nobody; /* asked for users, none of whom is known */
+    bool nobody; /* users were named, and all of them are unknown */
     struct args_common common;
     const char *format, *sort; /* borrowed from argv */
     struct job_id_list ids;    /* jobs, and components of job sets */
@@ -23,6 +23,6 @@ struct options {
 
 extern const struct args_table options_table;
 
-/* 0; or the status to exit with, plus 1, after a message. */
+/* Returns 0; or, after a message, the exit status plus 1. */
 int options_parse(struct options *o, int argc, char **argv);
 void options_done(struct options *o);

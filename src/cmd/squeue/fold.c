@@ -27,7 +27,7 @@ static bool is_folded(const Pb__JobLive *live)
            !live->array_tasks;
 }
 
-/* All of the record that does not tell its element. */
+/* Packs all fields of the record that do not depend on the element. */
 static void pack_key(const Pb__JobRecord *job, struct str *out)
 {
     Pb__JobLive live = *job->live;

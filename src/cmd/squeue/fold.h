@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elements of an array of job sets that wait, shown as those of an ordinary array are: a
- * line for each component, "123_[0-9]+1". The controller has a record for each component of each
- * element; records that differ in nothing but the element are one line.
+ * Pending elements of an array of job sets, shown like those of an ordinary array: one line for
+ * each component, "123_[0-9]+1". The controller has a record for each component of each element;
+ * records that differ only in the element become one line.
  */
 #pragma once
 
@@ -14,12 +14,12 @@
 #include "proto/job.pb-c.h"
 
 struct fold_line {
-    Pb__JobRecord *job; /* in the arena; its text of elements is made by fold_finish() */
-    struct str key;     /* what the records have in common, packed */
+    Pb__JobRecord *job; /* in the arena; fold_finish() sets the text of its elements */
+    struct str key;     /* the packed fields that the records have in common */
     struct idset tasks;
 };
 
-struct fold { /* zeroed: empty, but for the arena */
+struct fold { /* all zero: empty; needs an arena */
     struct arena arena;
     VEC(struct fold_line) lines;
 };
@@ -27,8 +27,7 @@ struct fold { /* zeroed: empty, but for the arena */
 void fold_init(struct fold *f);
 void fold_done(struct fold *f);
 
-/* True: it is a component that waits, of an element of an array, and belongs to one of the lines.
- */
+/* Returns true if the job is a pending component of an array element and was added to a line. */
 bool fold_take(struct fold *f, const Pb__JobRecord *job);
-/* All records were taken: the lines are complete. */
+/* Completes the lines after the last record. */
 void fold_finish(struct fold *f);

@@ -17,7 +17,7 @@ struct row {
     const char *reason;
 };
 
-/* "5_[0-2]+0 5_3+0*": the lines, behind them what is listed by itself. */
+/* "5_[0-2]+0 5_3+0*": the folded lines, then the records that are listed separately. */
 static void expect(const struct row *rows, size_t count, const char *expected)
 {
     _cleanup_str_ struct str out = STR_INIT;
@@ -50,8 +50,8 @@ static void expect(const struct row *rows, size_t count, const char *expected)
     fold_done(&f);
 }
 
-/* HET-36: components of elements that wait are folded; what differs in anything else, runs or has
- * ended is a line of its own. */
+/* HET-36: components of pending elements are folded; a record that differs in another field, or
+ * that is running or has ended, has its own line. */
 static void waiting_components_are_folded(void **state)
 {
     const Pb__JobState wait = PB__JOB_STATE__PENDING, run = PB__JOB_STATE__RUNNING;

@@ -36,7 +36,7 @@ bool list_set_format(struct list *l)
            (l->listing.columns.len || !l->bad_format);
 }
 
-/* A line for each element of a record of several. */
+/* Adds one line for each element of a record of several. */
 static void add_each(struct list *l, struct job_columns_view *view)
 {
     struct idset tasks = {0};
@@ -78,7 +78,7 @@ static bool is_part_listed(const struct options *o, const char *part)
     return found;
 }
 
-/* With --priority a line for each of its partitions. */
+/* With --priority: adds one line for each partition of the job. */
 static void add_parts(struct list *l, struct job_columns_view *view)
 {
     Pb__JobLive *live = view->job->live;
@@ -88,7 +88,7 @@ static void add_parts(struct list *l, struct job_columns_view *view)
         size_t len = strcspn(names, ",");
         char *name = mem_strndup(names, len);
         live->partition = name;
-        live->priority = priority ? live->part_priority[i] : 0; /* 0: it is held */
+        live->priority = priority ? live->part_priority[i] : 0; /* 0: held */
         live->array_tasks = tasks;
         live->has_array_task_id = live->has_array_task_id && !tasks;
         if (is_part_listed(l->options, name))
@@ -98,8 +98,8 @@ static void add_parts(struct list *l, struct job_columns_view *view)
     }
 }
 
-/* A pass plans ahead for some jobs only, and takes a job without a limit to end after a year;
- * "sluice why" knows the start of the others, and says when none can be foreseen. */
+/* The planner plans ahead for some jobs only, and assumes one year for jobs without a limit.
+ * "sluice why" knows the start of the other jobs, or says that it is unpredictable. */
 static void set_start(const struct list *l, Pb__JobLive *live)
 {
     vec_foreach (&l->starts, s)

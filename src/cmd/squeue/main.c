@@ -51,7 +51,7 @@ static int list_once(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    static struct options o; /* also of an early exit: in use until the process ends */
+    static struct options o; /* static: lives until the process ends, also after an early return */
     cmd_start("squeue");
     int status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))

@@ -53,7 +53,7 @@ static int add_user(struct options *o, char *word)
     return 0;
 }
 
-/* Names of jobs may have blanks, and brackets. */
+/* Job names may have blanks and brackets. */
 static void add_names(struct options *o, const char *list)
 {
     words_foreach (list, w)
@@ -104,7 +104,7 @@ static int set_time(const char *name, const char *value, int64_t *sec)
     return 2;
 }
 
-/* Lists that replace what the environment said. */
+/* Sets a list, which replaces that of the environment. */
 static int set_list(struct options *o, int id, const char *value)
 {
     switch (id) {
@@ -177,8 +177,8 @@ static void set_text(struct options *o, int id, const char *value)
     }
 }
 
-/* --format and --Format exclude each other. SQUEUE_FORMAT comes before SQUEUE_FORMAT2, and an
- * option before both. */
+/* --format and --Format exclude each other. SQUEUE_FORMAT takes precedence over SQUEUE_FORMAT2, and
+ * an option over both. */
 static int set_columns(struct options *o, int id, const char *value)
 {
     bool is_long = id == ID_format_long;
@@ -252,7 +252,8 @@ static int set_squeue_option(void *ctx, int id, const char *value)
     return set_list(o, id, value);
 }
 
-/* As in Slurm, the columns of --long, --start and --steps come before those of a variable. */
+/* As in Slurm, the columns of --long, --start and --steps take precedence over those of a variable.
+ */
 static void drop_columns_of_environment(struct options *o)
 {
     if (o->has_format || o->has_format_long || !(o->long_format || o->start || o->steps))
@@ -266,7 +267,7 @@ int options_parse(struct options *o, int argc, char **argv)
     *o = (struct options){0};
     int status = args_parse(&options_table, argc, argv, set_squeue_option, o, &o->common, &first);
     drop_columns_of_environment(o);
-    /* "squeue -j 5": the argument of an option that may have one, set apart from it. */
+    /* "squeue -j 5": the optional argument of an option as a separate word. */
     for (int i = first; status == 0 && i < argc; i++) {
         if (o->bare) {
             status = each_word(o, argv[i], add_id);
@@ -278,7 +279,7 @@ int options_parse(struct options *o, int argc, char **argv)
     return status;
 }
 
-/* Whether one of the comma list's words is 'value'. */
+/* Whether a word of the comma-separated list equals 'value'. */
 static bool is_listed(const char *list, const char *value)
 {
     if (!list)
@@ -291,7 +292,7 @@ static bool is_listed(const char *list, const char *value)
     return false;
 }
 
-/* Whether one of the comma list's words is one of the names of "a:1,b". */
+/* Whether a word of the comma-separated list is one of the names in "a:1,b". */
 static bool one_listed(const char *list, const char *names)
 {
     for (const char *s = names ? names : ""; list && *s; s += strcspn(s, ",|;"), s += *s != 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What squeue was asked for. */
+/* The options of squeue. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,28 +15,28 @@ struct options {
     bool noheader, long_format, steps, start, not_me;
     bool json, yaml, help_format, expand_patterns;
     bool has_format, has_format_long; /* given on the command line */
-    int64_t over_sec, under_sec;      /* jobs that have run for longer, or less; 0: any */
-    bool priority;                    /* a line for each partition of a pending job */
-    bool each;                        /* element of an array on a line of its own */
+    int64_t over_sec, under_sec;      /* jobs with a longer, or shorter, run time; 0: any */
+    bool priority;                    /* one line for each partition of a pending job */
+    bool each;                        /* one line for each array element */
     bool bare;                        /* -j or -s without a list, which may follow as an operand */
     struct args_common common;
     const char *format, *format_long, *sort, *nodes;     /* borrowed from argv */
-    const char *accounts, *qos, *licenses, *reservation; /* comma lists; NULL: any */
+    const char *accounts, *qos, *licenses, *reservation; /* comma-separated lists; NULL: any */
     uint32_t iterate_sec;
     struct job_states states;
     struct job_id_list ids;
     VEC(uint32_t) uids;
     VEC(char *) names, partitions;
-    bool nobody; /* asked for users, none of whom is known */
+    bool nobody; /* users were named, and all of them are unknown */
 };
 
 extern const struct args_table options_table;
 
-/* 0; or the status to exit with, plus 1, after a message. */
+/* Returns 0; or, after a message, the exit status plus 1. */
 int options_parse(struct options *o, int argc, char **argv);
 void options_done(struct options *o);
 
-/* Whether a job passes the filters that the controller does not apply. */
+/* Whether a job passes the filters that the controller does not support. */
 bool options_match(const struct options *o, const Pb__JobRecord *job);
 /* --running-over and --running-under */
 bool options_match_time(const struct options *o, const Pb__JobLive *live, int64_t now);

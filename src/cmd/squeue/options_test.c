@@ -67,7 +67,7 @@ static void test_unknown_users_show_nothing(void **state)
     options_done(&o);
 }
 
-/* A job may ask for several reservations and licences: each of them is its. */
+/* A job may request several reservations and licences: the filter matches each of them. */
 static void test_one_of_several_names(void **state)
 {
     static const struct {

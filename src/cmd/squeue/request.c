@@ -10,7 +10,7 @@
 #include "show/job_columns.h"
 #include "show/job_ids.h"
 
-#define STARTS_MOST 200 /* questions of --start */
+#define STARTS_MOST 200 /* maximum number of requests for --start */
 
 static int on_pending(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
@@ -24,7 +24,7 @@ static int on_pending(void *ctx, const ProtobufCMessage *message, struct err *er
     return 0;
 }
 
-/* With --start: asks about each pending job, of those that filter chooses. */
+/* With --start: asks about each pending job that the filter selects. */
 static int ask_starts(struct list *l, const Pb__JobFilter *chosen, struct err *err)
 {
     Pb__JobFilter filter = *chosen;
@@ -34,7 +34,7 @@ static int ask_starts(struct list *l, const Pb__JobFilter *chosen, struct err *e
         Pb__WhyRequest request = PB__WHY_REQUEST__INIT;
         Pb__WhyReply *reply = NULL;
         request.job_id = s->job_id;
-        /* It may have started meanwhile, or be somebody's who keeps this to himself. */
+        /* The job may have started, or the caller may not be allowed to ask about it. */
         s->is_answered = cmd_call(RPC_JOB_WHY, &request.base, &reply, NULL) == 0;
         if (!s->is_answered)
             continue;
@@ -48,10 +48,10 @@ int request_tiers(struct list *l, struct err *err)
 {
     Pb__PartFilter filter = PB__PART_FILTER__INIT;
     int r = rpc_call_stream(cmd_client(), RPC_PART_LIST, &filter.base, list_on_parts, l, err);
-    return r == -ERR_ACCESS ? 0 : r; /* PrivateData=partitions: all are of one tier */
+    return r == -ERR_ACCESS ? 0 : r; /* PrivateData=partitions: all have the same tier */
 }
 
-/* The controller chooses by base states; what cannot be said so is chosen here, out of all. */
+/* The controller filters by base states; other states are filtered here, from all jobs. */
 static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobState *states)
 {
     for (unsigned i = 0; i <= PB__JOB_STATE__OUT_OF_MEMORY && !o->states.all; i++)
@@ -67,7 +67,7 @@ static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobSt
         filter->has_completing = filter->completing = 1;
 }
 
-/* A table needs little of each job. */
+/* A table needs only a few fields of each job. */
 static void put_needs(const struct list *l, struct job_needs *n, Pb__JobFilter *filter)
 {
     if (l->json || l->options->priority || l->options->over_sec || l->options->under_sec ||
@@ -104,13 +104,13 @@ int request_jobs(struct list *l, struct err *err)
         r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, list_on_jobs, l, err);
     list_add_folded(l);
     if (r == 0 && o->ids.len == 1 && l->seen == 0 && !o->states.all) {
-        /* Not among those wanted, or not there at all? */
+        /* Distinguishes jobs that are filtered out from unknown ones. */
         Pb__JobFilter exists = PB__JOB_FILTER__INIT;
         struct options any = {.states.wanted = 1u << 31};
         struct list nothing = {.options = &any};
         Pb__StepId whole = o->ids.data[0];
 
-        whole.array_tasks = NULL; /* of an array that is known every element may be asked for */
+        whole.array_tasks = NULL; /* any element of an existing array may be requested */
         fold_init(&nothing.fold);
         job_ids_filter(&whole, 1, &exists, &arena);
         exists.has_all_states = exists.all_states = 1;

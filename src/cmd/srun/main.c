@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * srun: runs tasks in parallel, in a job of their own or in the one it is started in.
+ * srun: runs tasks in parallel, in a job of their own or in the job in which it runs.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@
 
 extern char **environ;
 
-/* A closed standard descriptor would be taken by the first socket or file that is opened. */
+/* Opens closed standard descriptors: otherwise the first socket or file would get their numbers. */
 static void keep_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -35,7 +35,7 @@ static void keep_standard_descriptors(void)
             (void)!open("/dev/null", O_RDWR);
 }
 
-/* Exits when there is nothing to do, or nothing can be done. */
+/* Exits on invalid options, and on options such as --help. */
 static void read_options(struct setup *s, int argc, char **argv)
 {
     struct opt_components *all = &s->options;
@@ -70,7 +70,7 @@ static void consult_plugins(struct setup *s)
     plugins_export(s->plugins);
 }
 
-/* LaunchParameters=test_exec: better here than once for each task. */
+/* LaunchParameters=test_exec: one error here instead of one for each task. */
 static void check_program(const struct part *p)
 {
     _cleanup_free_ char *path = NULL;
@@ -97,7 +97,7 @@ static int submit_batch(struct setup *s)
     return become_sbatch(s->conf, p->opt, &p->job, &command);
 }
 
-/* Of the pending job that --jobid names; in an allocation, of a new job. */
+/* Estimates the start of the pending job that --jobid names; within an allocation, of a new job. */
 static int estimate_start(struct setup *s)
 {
     const struct Pb__StepSpec *step = &s->parts[0]->step;
@@ -108,7 +108,7 @@ static int estimate_start(struct setup *s)
     return become_estimate(s->conf, &s->parts[0]->job, part_list_jobs(s) + 1, s->part_count - 1);
 }
 
-/* The name is kept. Once a job was requested, srun-dynamic would request another one. */
+/* The name is cached. After a job was requested, srun-dynamic would request another one. */
 static void look_up_user(const struct setup *s)
 {
     for (size_t i = 0; i < s->part_count; i++) {
@@ -168,7 +168,7 @@ static void read_order(struct setup *s, int argc, char **argv)
     struct err err = {0};
 
     s->self_argv = arena_alloc(&s->arena, ((size_t)argc + 1) * sizeof(char *));
-    memcpy(s->self_argv, argv, (size_t)argc * sizeof(char *)); /* options are put in order */
+    memcpy(s->self_argv, argv, (size_t)argc * sizeof(char *)); /* getopt reorders the arguments */
     s->order = spawned_read(&s->arena, &err);
     if (err.code < 0)
         say_exit_with_error(err.text);

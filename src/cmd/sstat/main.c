@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sstat: what running steps use. The controller knows where a step runs; the nodes know the rest.
+ * sstat: resource usage of running steps. The controller knows the nodes of a step; the nodes know
+ * its usage.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -19,7 +20,7 @@
 #include "show/show.h"
 #include "show/usage_columns.h"
 
-/* One step, and what its nodes say. */
+/* One step, and the replies of its nodes. */
 struct asked {
     const struct options *options; /* NULL: nothing is printed */
     const Pb__StepRecord *step;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What sstat was asked for. */
+/* The options of sstat. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,11 +14,11 @@ struct options {
     struct args_common common;
     bool all_steps, no_header, no_convert, pids, help_format;
     struct usage_columns fields;
-    struct job_id_list ids; /* each once */
+    struct job_id_list ids; /* without duplicates */
 };
 
 extern const struct args_table options_table;
 
-/* 0; or the status to exit with, plus 1, after a message. */
+/* Returns 0; or, after a message, the exit status plus 1. */
 int options_parse(struct options *o, int argc, char **argv);
 void options_done(struct options *o);

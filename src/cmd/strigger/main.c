@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * strigger: programs that the controller runs when something happens.
+ * strigger: programs that the controller runs on events.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What strigger was asked for. */
+/* The options of strigger. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,10 +12,10 @@ struct options {
     bool set, get, clear, noheader, quiet;
     bool has_id, has_user;
     uint32_t id, user;
-    Pb__TriggerRecord ask; /* borrows the command line */
+    Pb__TriggerRecord ask; /* borrows texts of the command line */
 };
 
 extern const struct args_table options_table;
 
-/* 0; or the status to exit with, plus 1, after a message. */
+/* Returns 0; or, after a message, the exit status plus 1. */
 int options_parse(struct options *o, int argc, char **argv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whole commands against a controller that plays its part. Arguments: the directory the commands
- * were built in, each in a folder of its own name.
+ * Whole commands against a test controller. Arguments: the directory in which the commands were
+ * built, each in a folder of its own name.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static const char *build_dir;
 struct vector {
     const char *tool, *line;
     int status;
-    const char *out, *err; /* NULL: nothing at all; "~x": has x; else exactly this */
+    const char *out, *err; /* NULL: empty; "~x": contains x; otherwise an exact match */
 };
 
 static void check_vector(const char *what, const struct vector *v, const char *wanted,
@@ -226,7 +226,7 @@ static void test_scancel_asks(void **state)
     run_vector(&v, "y\n");
     expect_asked("targets=1 signal=-1 batch=0 full=0 filter=0 uids=0 names=0 states=0");
     run_vector(&v, "n\n");
-    run_vector(&v, ""); /* the end of input is a no */
+    run_vector(&v, ""); /* the end of input counts as no */
 }
 
 static void test_scontrol_show(void **state)

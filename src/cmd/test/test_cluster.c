@@ -46,7 +46,7 @@ struct shepherd {
     char waiting; /* the first letter of the word that waits for srun, or 0 */
 };
 
-/* A request that came down a tree, of which each node is a leaf. */
+/* A request of a tree, in which each node is a leaf. */
 struct leaf {
     uint64_t call;
     struct Pb__TreeRequest *request;

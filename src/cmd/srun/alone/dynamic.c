@@ -7,7 +7,7 @@
 void alone_begin(char **argv)
 {
     (void)argv;
-    prctl(PR_SET_NAME, "srun"); /* whatever its file is called */
+    prctl(PR_SET_NAME, "srun"); /* independent of the file's name */
 }
 
 void alone_check(const struct conf *conf)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Names of users, groups and hosts in the program without shared libraries. The C library's
- * functions are replaced by the linker (--wrap): the real ones look into files alone.
+ * Names of users, groups and hosts in the program without shared libraries. The linker replaces the
+ * C library's functions (--wrap) by these, which read only files.
  */
 #include "cmd/srun/alone/names.h"
 
@@ -22,7 +22,7 @@
 
 #define GETENT "/usr/bin/getent"
 #define NSSWITCH "/etc/nsswitch.conf"
-#define LINE_SIZE 1024 /* of either file; what is longer is cut */
+#define LINE_SIZE 1024 /* maximum length of a line in either file; longer lines are cut */
 
 extern char **environ;
 
@@ -45,7 +45,8 @@ int __wrap_getpwnam_r(const char *name, struct passwd *entry, char *buf, size_t 
                       struct passwd **out);
 int __wrap_getpwuid_r(uid_t uid, struct passwd *entry, char *buf, size_t size, struct passwd **out);
 
-/* Files that are not first in NSSWITCH are not used. The C library's own order begins with them. */
+/* A file is used only if NSSWITCH lists it first. The C library's default order starts with the
+ * files. */
 enum database { PASSWD, GROUP, HOSTS, DATABASES };
 static const char *const database_names[DATABASES] = {"passwd", "group", "hosts"};
 static bool has_files[DATABASES], order_is_known;
@@ -76,7 +77,7 @@ static void read_orders(void)
         has_files[i] = has_files[i] && __nss_configure_lookup(database_names[i], "files") == 0;
 }
 
-/* Most runs look up no name, and read nothing for it. */
+/* Reads NSSWITCH on the first look-up only: most runs do not look up a name. */
 static bool uses_files(enum database which)
 {
     if (!order_is_known)
@@ -101,7 +102,7 @@ static void *need_user(void *found)
     return found;
 }
 
-/* Other failures than a missing entry count as one, too. */
+/* Failures other than a missing entry also count as missing. */
 static int need_entry(int rc, struct passwd **out)
 {
     if (rc != 0)
@@ -182,7 +183,7 @@ static void wait_for_child(pid_t pid)
         continue;
 }
 
-/* A pipe from what "PROGRAM ahosts -- NAME" prints; NULL: it cannot be started. */
+/* A pipe with the output of "PROGRAM ahosts -- NAME"; NULL: the program cannot be started. */
 static FILE *start_getent(const char *program, const char *name, pid_t *pid)
 {
     char *const argv[] = {(char *)program, (char *)"ahosts", (char *)"--", (char *)name, NULL};
@@ -208,7 +209,7 @@ static FILE *start_getent(const char *program, const char *name, pid_t *pid)
     return f;
 }
 
-/* Lines are "ADDRESS TYPE [NAME]", each address once for each type of socket, the best first. */
+/* Lines are "ADDRESS TYPE [NAME]", each address once per socket type, in order of preference. */
 int names_ask(const char *program, const char *name, const char *port, const struct addrinfo *hints,
               struct addrinfo **out)
 {
@@ -228,7 +229,7 @@ int names_ask(const char *program, const char *name, const char *port, const str
             find_address(address, port, hints, end) != 0)
             continue;
         count++;
-        while (*end != NULL) /* each of the list is freed by itself */
+        while (*end != NULL) /* each entry of the list is freed separately */
             end = &(*end)->ai_next;
     }
     fclose(f);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What only the static program, which has one thread, has; see alone.h. */
+/* Functions of the static program only, which has one thread; see alone.h. */
 #pragma once
 
 #include <netdb.h>
 #include <stdbool.h>
 
-#define NAMES_ASKED_MAX 8 /* addresses of a host that are taken from getent(1) */
+/* Maximum number of addresses of a host that are taken from getent(1). */
+#define NAMES_ASKED_MAX 8
 
-/* From now on a user or group that the files do not have is unknown, and the process stays. */
+/* From now on users and groups that are in no file count as unknown, and the process is not
+ * replaced. */
 void names_forbid_leaving(void);
 
-/* Replaces the process; 'what' needs shared libraries, for the message of a failure. */
+/* Executes srun-dynamic; 'what' names the reason in the message of a failure. */
 _Noreturn void alone_leave(const char *what);
 
-/* True when it is an address, or /etc/hosts has it. */
+/* Whether the name is an address or is in /etc/hosts. */
 bool names_know_host(const char *name);
 
-/* As getaddrinfo(), by what "PROGRAM ahosts -- NAME" prints; 'port' is numeric. */
+/* Like getaddrinfo(), from the output of "PROGRAM ahosts -- NAME"; 'port' is numeric. */
 int names_ask(const char *program, const char *name, const char *port, const struct addrinfo *hints,
               struct addrinfo **out);

@@ -22,7 +22,7 @@
 static jmp_buf left;
 static char directory[] = "/tmp/names_test.XXXXXX", program[64];
 
-/* The process would be another program now. */
+/* The real function would replace the process. */
 _Noreturn void alone_leave(const char *what)
 {
     longjmp(left, 1);
@@ -115,7 +115,7 @@ static void addresses_and_names_of_files_need_nothing(void **state)
 enum ask { GETPWNAM, GETPWUID, GETGRNAM, GETGRGID, GETPWNAM_R, GETPWUID_R };
 enum answer { FOUND, UNKNOWN, LEFT };
 
-/* LEFT: shared libraries were needed. */
+/* LEFT: the look-up needed shared libraries. */
 static enum answer look_up(enum ask how, bool missing)
 {
     struct passwd entry, *found = &entry;
@@ -157,7 +157,7 @@ static void users_that_are_in_no_file_need_libraries(void **state)
     }
 }
 
-/* Also when the buffer is too small. */
+/* Also if the buffer is too small. */
 static void after_the_first_request_they_are_unknown(void **state)
 {
     struct passwd entry, *found = &entry;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The first instructions of the static program. Its addresses have to be relocated, and each page
- * with addresses would be a page fault of its own, which costs more than all else that a start
- * does, above all in virtual machines. One call of the kernel does the same for all of them. What
- * an older kernel refuses happens page by page. Code and constants are left to page faults, each
- * of which maps 16 pages: a start reads a fraction of them.
+ * with addresses would cause a separate page fault, which costs more than the rest of a start,
+ * above all in virtual machines. One system call maps all of them. If an older kernel rejects the
+ * call, the page faults happen. Code and constants are left to page faults, each of which maps 16
+ * pages: a start reads only a fraction of them.
  *
- * Nothing is relocated yet: no calls of other files, no tables with addresses, no stack protector.
+ * Nothing is relocated yet: no calls to other files, no tables with addresses, no stack protector.
  */
 #include <elf.h>
 #include <link.h>
@@ -22,7 +22,8 @@
 #define PAGE UINT64_C(4096)
 
 void start_populate(void);
-extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* by the linker */
+/* Defined by the linker. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 /* Of what the C library needs to begin: below this it crashes. The kernel itself ends a program
  * that has less than its sections. */
@@ -78,7 +79,7 @@ __attribute__((used, visibility("hidden"))) void start_populate(void)
             populate_pages(base + p[i].p_vaddr, base + p[i].p_vaddr + p[i].p_filesz);
 }
 
-/* %rdx is for the C library, and the stack as the kernel has made it. */
+/* %rdx is for the C library, and the stack must be as the kernel has set it up. */
 __asm__(".text\n"
         ".globl start_program\n"
         ".hidden start_program\n"

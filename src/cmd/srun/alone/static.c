@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The program without shared libraries becomes the one that has them. */
+/* The program without shared libraries executes the one that uses them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,8 @@ static char **copy_list(char **list)
     return copy;
 }
 
-/* It is in SRUN_SBINDIR, of the running installation unless that is absolute, or beside this
- * program where both were built. */
+/* srun-dynamic is in SRUN_SBINDIR, relative to the running installation unless that path is
+ * absolute, or beside this program in the build directory. */
 _Noreturn void alone_leave(const char *what)
 {
     _cleanup_free_ char *prefix = path_prefix();
@@ -58,7 +58,7 @@ static bool is_set(const char *name)
 
 void alone_begin(char **argv)
 {
-    first_argv = copy_list(argv); /* options are put in order */
+    first_argv = copy_list(argv); /* getopt reorders the arguments */
     first_environment = copy_list(environ);
     if (is_set("LD_PRELOAD") || is_set("LD_AUDIT") || access(PRELOAD_FILE, R_OK) == 0)
         alone_leave("a preloaded library");
@@ -69,7 +69,7 @@ void alone_forbid_leaving(void)
     names_forbid_leaving();
 }
 
-/* Whether the local socket of a controller is there, which is asked first. */
+/* Whether a controller's local socket exists; it is tried first. */
 static bool has_socket(const struct conf *conf)
 {
     vec_foreach (&conf->controllers, host) {
@@ -88,7 +88,7 @@ static bool has_socket(const struct conf *conf)
 void alone_check(const struct conf *conf)
 {
     struct plugstack rows = {0};
-    struct err err = {0}; /* which the other program finds, too */
+    struct err err = {0}; /* srun-dynamic will find the same error */
     bool has_plugins;
 
     if (conf == NULL)

@@ -19,10 +19,10 @@ struct group {
 
 struct gather {
     uint32_t nodes;
-    struct group *groups, *over; /* over: what the caller was given */
+    struct group *groups, *over; /* over: the group that was returned to the caller */
     struct Pb__PmixFence all;
     size_t bytes;
-    uint64_t meetings; /* that are over */
+    uint64_t meetings; /* number of finished meetings */
 };
 
 struct gather *gather_new(uint32_t nodes)

@@ -15,10 +15,10 @@ struct pair {
 struct kvs {
     uint32_t nodes, round, arrived;
     size_t bytes;
-    struct bitset *here; /* nodes of this round */
-    struct pair *pairs;  /* of this round, in order of arrival */
+    struct bitset *here; /* nodes that have joined this round */
+    struct pair *pairs;  /* pairs of this round, in order of arrival */
     struct Pb__KvsFence all;
-    bool complete; /* 'all' is out: begin anew at the next call */
+    bool complete; /* 'all' was returned: reset at the next call */
 };
 
 struct kvs *kvs_new(uint32_t nodes)

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-/* A fence with the pairs of "key=value key=value". */
+/* Sends a fence with the pairs of "key=value key=value". */
 static int fence(struct kvs *k, uint32_t node, uint32_t round, const char *pairs,
                  const struct Pb__KvsFence **all, struct err *err)
 {
@@ -52,7 +52,7 @@ static void test_refused(void **state)
     assert_int_equal(fence(k, 0, 1, "a=1", &all, &err), -ERR_PROTOCOL);
     assert_int_equal(fence(k, 1, 2, "a=1", &all, &err), -ERR_PROTOCOL);
     assert_null(all);
-    assert_int_equal(fence(k, 1, 1, "b=2", &all, &err), 1); /* the round survives */
+    assert_int_equal(fence(k, 1, 1, "b=2", &all, &err), 1); /* the error has not ended the round */
     assert_int_equal(all->n_put, 2);
     kvs_free(k);
 }
@@ -70,13 +70,13 @@ static void test_rounds(void **state)
     assert_int_equal(all->n_put, 3);
     assert_string_equal(value(all, "a"), "0");
     assert_string_equal(value(all, "b"), "1");
-    assert_string_equal(value(all, "same"), "y"); /* the last wins */
+    assert_string_equal(value(all, "same"), "y"); /* the last value wins */
 
     assert_int_equal(fence(k, 2, 6, "c=2", &all, NULL), 0);
     assert_int_equal(fence(k, 1, 6, "", &all, NULL), 0);
     assert_int_equal(fence(k, 0, 6, "", &all, NULL), 1);
     assert_int_equal(all->round, 6);
-    assert_int_equal(all->n_put, 1); /* only what is new */
+    assert_int_equal(all->n_put, 1); /* only new pairs */
     kvs_free(k);
 }
 

@@ -11,7 +11,7 @@ struct item {
     char *name;
     uint8_t *value;
     size_t len;
-    bool has_step; /* of a spawned step, or who has spawned this one */
+    bool has_step; /* set for a spawned step, or for the step that has spawned this one */
     uint32_t step, task;
 };
 

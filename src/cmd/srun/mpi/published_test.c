@@ -69,11 +69,11 @@ static void test_found(void **state)
     ask(p, 1, 2, PUBLISHED_FIND, "port", NULL, false);
     assert_string_equal(str_cstr(&said),
                         "2/1:yes=4711 of 10 0/1:yes 1/1:yes=4711 of 10 0/2:yes 1/2:no ");
-    published_free(p); /* with one that still waits */
+    published_free(p); /* while a lookup is waiting */
     str_done(&said);
 }
 
-/* Task 0 of a spawned step is not task 0 of who has spawned it. */
+/* Task 0 of a spawned step differs from task 0 of the spawning step. */
 static void test_steps(void **state)
 {
     struct str said = STR_INIT;

@@ -22,7 +22,7 @@
 #include "rpc/client.h"
 #include "show/show.h"
 
-/* That of our own installation, or whatever there is. */
+/* Executes the program of this installation, otherwise the one in PATH. */
 static _Noreturn void become_program(const char *name, char *const *words)
 {
     _cleanup_free_ char *prefix = path_prefix();
@@ -56,7 +56,7 @@ static void add_word(struct words *w, const char *word)
     vec_push(&w->list, mem_strdup(word));
 }
 
-/* --output=3 shows what task 3 writes. A file is none of a watcher's. */
+/* --output=3 shows the output of task 3. An attached srun does not write files. */
 static void add_filter(struct words *w, const char *name, const char *value)
 {
     long long task;
@@ -107,7 +107,7 @@ struct batch {
     VEC(char *) argv; /* owned strings */
 };
 
-/* Whether the operand is a script; its text is in b->script then. */
+/* Reads the operand into b->script and returns whether it is a script. */
 static bool read_script(struct batch *b, const char *file)
 {
     struct err err = {0};
@@ -134,7 +134,7 @@ static void add_text(struct batch *b, const char *name, const char *value)
         vec_push(&b->argv, mem_printf("--%s=%s", name, value));
 }
 
-/* What the srun in the job has to know and no variable of the job tells. */
+/* Adds the options that the srun in the job needs and no variable of the job has. */
 static void add_step_options(struct batch *b, const struct opt *o)
 {
     add_flag(b, o->label, "--label");
@@ -201,7 +201,7 @@ static void release_batch(struct batch *b)
     str_done(&b->script);
 }
 
-/* Refused for what it asks for, not because nobody could be asked. */
+/* Whether the request itself was rejected, as opposed to an unreachable controller. */
 static bool never_runs(int code)
 {
     return code != -ERR_CONNECT && code != -ERR_TIMEOUT && code != -ERR_CLOSED &&
@@ -241,7 +241,7 @@ int become_sbatch(const struct conf *conf, const struct opt *o, struct Pb__JobSp
 
 #define REPEATS_MAX 15
 
-/* It is answered in its turn. A controller that goes takes the question with it. */
+/* The controller answers in its queue. If the controller ends, the request is lost. */
 static int ask_controller(const struct conf *conf, const struct Pb__SubmitRequest *request,
                           struct arena *arena, struct Pb__SubmitReply **reply, struct err *err)
 {
@@ -283,7 +283,7 @@ int become_estimate(const struct conf *conf, struct Pb__JobSpec *spec,
 }
 
 struct pending_job {
-    Pb__SubmitReply reply; /* texts in the arena */
+    Pb__SubmitReply reply; /* texts are in the arena */
     struct arena *arena;
     bool is_pending;
 };
@@ -306,7 +306,7 @@ static int on_listed(void *ctx, const ProtobufCMessage *message, struct err *err
     return 0;
 }
 
-/* When and where it is expected to start, or its reason. */
+/* Gets the expected start and nodes of the job, or its reason. */
 static int ask_start(struct rpc_client *client, struct pending_job *p, struct err *err)
 {
     Pb__WhyRequest request = PB__WHY_REQUEST__INIT;

@@ -64,7 +64,7 @@ bool bind_spreads(const struct dist *d, const Pb__Bind *bind)
     return d->sockets != DIST_BLOCK || !bind || bind->kind != PB__BIND_KIND__BIND_THREADS;
 }
 
-/* "core", "sockets": one of a thing, or more, says the same. */
+/* "core" and "cores" mean the same. */
 static Pb__BindKind find_kind(const char *word, size_t len)
 {
     static const struct {
@@ -85,7 +85,7 @@ static Pb__BindKind find_kind(const char *word, size_t len)
     return PB__BIND_KIND__BIND_AUTO;
 }
 
-/* "verbose", "autobind=threads", or what find_kind() knows. */
+/* Handles "verbose", "autobind=threads", and the words of find_kind(). */
 static void settle_word(const char *word, size_t len, struct arena *arena, Pb__Bind **bind)
 {
     static const char automatic[] = "autobind=";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What tasks are bound to where --cpu-bind does not say: what other options imply; what CpuBind of
- * their nodes or partition says; TaskPluginParam; by themselves, in this order.
+ * The binding of tasks when --cpu-bind does not set it. In this order: other options imply it;
+ * CpuBind of the nodes or the partition; TaskPluginParam; the automatic binding.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 #include "proto/step.pb-c.h"
 
 /* By --hint, --threads-per-core, -B, --ntasks-per-core and --ntasks-per-socket. *bind may be NULL,
- * and stays so where nothing follows. Lives in the arena. */
+ * and stays NULL if no option implies a binding. Lives in the arena. */
 void bind_imply(const struct opt *o, struct arena *arena, Pb__Bind **bind);
 
-/* Whether cores are to be begun rather than used up, as far as is known when a step is asked for.
- */
+/* Whether tasks should be spread over cores instead of filling them, as far as this is known when
+ * the step is requested. */
 bool bind_spreads(const struct dist *d, const Pb__Bind *bind);
 
-/* cpu_bind: a word of CpuBind, or NULL; param: TaskPluginParam. Words that are not of theirs say
- * nothing: the daemons have told of them. */
+/* cpu_bind: a word of CpuBind, or NULL; param: TaskPluginParam. Unknown words are ignored: the
+ * daemons have reported them. */
 void bind_settle(const char *cpu_bind, const char *param, struct arena *arena, Pb__Bind **bind);

@@ -14,8 +14,8 @@
 
 static const struct {
     const char *line;             /* options of srun */
-    const char *cpu_bind, *param; /* of nodes, TaskPluginParam */
-    const char *expect;           /* kind, threads of a core, kind otherwise, v(erbose) */
+    const char *cpu_bind, *param; /* CpuBind of nodes, TaskPluginParam */
+    const char *expect;           /* kind, threads per core, otherwise the kind, v(erbose) */
 } rows[] = {
     {"", NULL, "", "nothing"},
     {"", "", "", "nothing"},

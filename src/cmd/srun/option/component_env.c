@@ -28,13 +28,14 @@ struct variables { /* borrowed, "NAME=value" or "NAME<group>n=value" */
     VEC(const char *) list;
 };
 
-/* Those of the environment by what their names say: of the thousands that a job of many components
- * has, few are looked at more than once. */
+/* The variables of the environment, sorted by name suffix. A job of many components has thousands
+ * of variables, and only few of them are compared repeatedly. */
 struct sorted {
-    struct variables plain, first, own; /* of no component, of component 0, of that one */
+    /* Without suffix, of component 0, of the requested component. */
+    struct variables plain, first, own;
 };
 
-/* Whether the name ends with the word and a number, as those of component 3 do. */
+/* Whether the name ends with the word and a number, as for component 3. */
 static bool has_number(const char *variable, const char *word, uint32_t *number)
 {
     const char *end = strchr(variable, '='), *at = strstr(variable, word);
@@ -66,8 +67,7 @@ static void free_sorted(struct sorted *s)
     vec_done(&s->own.list);
 }
 
-/* The value of the variable with this name, without what names a component; NULL: it is not there.
- */
+/* The value of the variable with this name, ignoring the component suffix; NULL: not found. */
 static const char *find_named(const struct variables *in, const char *name, size_t len)
 {
     vec_foreach (&in->list, variable) {
@@ -79,7 +79,7 @@ static const char *find_named(const struct variables *in, const char *name, size
     return NULL;
 }
 
-/* What only this component has, of that which each component may have. */
+/* Adds per-component variables that only this component has. */
 static void add_own(struct arena *arena, const struct sorted *s, char **chosen, size_t count)
 {
     vec_foreach (&s->own.list, variable) {

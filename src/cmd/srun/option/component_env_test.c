@@ -20,12 +20,12 @@ static char *const job[] = {
     (char *)"SLURM_NTASKS_HET_GROUP_0=4",
     (char *)"SLURM_NTASKS_HET_GROUP_1=2",
     (char *)"SLURM_NTASKS_HET_GROUP_11=9",
-    (char *)"SLURM_DISTRIBUTION=block", /* somebody has set it since */
+    (char *)"SLURM_DISTRIBUTION=block", /* changed by the user */
     (char *)"SLURM_DISTRIBUTION_HET_GROUP_0=cyclic",
     (char *)"SLURM_DISTRIBUTION_HET_GROUP_1=plane",
-    (char *)"SLURM_MEM_PER_CPU=100", /* of the first component alone */
+    (char *)"SLURM_MEM_PER_CPU=100", /* only for the first component */
     (char *)"SLURM_MEM_PER_CPU_HET_GROUP_0=100",
-    (char *)"SLURM_CPUS_PER_TASK_HET_GROUP_1=2", /* of the second one alone */
+    (char *)"SLURM_CPUS_PER_TASK_HET_GROUP_1=2", /* only for the second component */
     (char *)"=odd",
     (char *)"ODD",
     NULL,

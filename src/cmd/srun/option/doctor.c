@@ -15,14 +15,14 @@
 #include "cmd/srun/option/say.h"
 #include "launch/libs.h"
 
-#define SCAN_MAX (1ull << 30) /* bytes of a file that are looked through */
+#define SCAN_MAX (1ull << 30) /* maximum bytes of a file that are searched */
 #define MISSING_TOLD 5
 
 enum pmi { PMI_NONE, PMI_ONE, PMI_TWO, PMI_X, PMI_SLURM, PMI_MPIRUN };
 
 static const struct {
     const char *looks_for;
-    const char *kind; /* of --mpi; NULL: it is not served */
+    const char *kind; /* value of --mpi; NULL: unsupported */
 } pmis[] = {
     [PMI_NONE] = {"nothing", "none"},
     [PMI_ONE] = {"PMI-1", "pmi2"},
@@ -32,10 +32,11 @@ static const struct {
     [PMI_MPIRUN] = {"mpirun: it is older than PMIx", NULL},
 };
 
-/* One MPI: found by a library's name, and by a text in it, if there may be others of that name. */
+/* One MPI implementation: recognised by a library's name, and by a text in it if others use that
+ * name. */
 struct family {
     const char *name, *library, *text;
-    const char *with; /* another library that it needs then; NULL: any */
+    const char *with; /* another library that it then needs; NULL: none */
     enum pmi pmi;
 };
 
@@ -52,8 +53,8 @@ static const struct family families[] = {
     {"MPICH", "libmpich.so.", NULL, NULL, PMI_ONE},
 };
 
-/* In programs that have their MPI in themselves. Without the first letter of the text: this program
- * has none. */
+/* Texts in programs that are linked statically with MPI. The first letter is left out, so that
+ * srun's own program does not contain the text. */
 static const struct {
     struct family family;
     char first;
@@ -112,7 +113,7 @@ static const struct family *find_family(const struct libs *libs, const struct li
     return NULL;
 }
 
-/* A library for it, if the MPI was built with one, says more than the MPI's name. */
+/* A PMI library that the MPI is linked with says more than the MPI's name. */
 static enum pmi find_pmi(const struct libs *libs, const struct family *f, const struct lib *mpi)
 {
     if (libs_get(libs, "libpmix.so.") != NULL)
@@ -124,11 +125,11 @@ static enum pmi find_pmi(const struct libs *libs, const struct family *f, const 
     if (f == NULL)
         return PMI_NONE;
     if (f->pmi == PMI_ONE && mpi->path != NULL && has_text(mpi->path, "fullinit"))
-        return PMI_TWO; /* a command of its protocol */
+        return PMI_TWO; /* a command of the PMI-2 protocol */
     return f->pmi;
 }
 
-/* Returns whether all libraries are there. */
+/* Reports missing libraries; returns whether all were found. */
 static bool tell_missing(const struct libs *libs)
 {
     unsigned count = 0;
@@ -192,7 +193,7 @@ static int print_findings(const char *program, const struct libs *libs)
     return fit ? 0 : 1;
 }
 
-/* What to say of a file that is no program of the machine. */
+/* Reports why a file is not a program for this machine. */
 static void tell_why_not(const char *path, const struct err *why)
 {
     char head[2] = "";

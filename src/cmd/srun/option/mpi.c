@@ -15,7 +15,7 @@ extern char **environ;
 
 static const char *const kinds[] = {"none", "pmi1", "pmi2", "pmix", "pmix_v4", "pmix_v5"};
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
-#define EVERYWHERE 3 /* of them, whatever a host has */
+#define EVERYWHERE 3 /* number of kinds that every host supports */
 
 int mpi_choose(const char *given, const char *by_default, const char **kind, struct err *err)
 {
@@ -30,7 +30,7 @@ int mpi_choose(const char *given, const char *by_default, const char **kind, str
                    wanted);
 }
 
-/* The first line of what the program says with that operand; false: it failed. */
+/* Gets the first line of the program's output with this operand; false: the program failed. */
 static bool ask_program(const char *path, const char *word, char *line, size_t size)
 {
     char *const argv[] = {(char *)path, (char *)word, NULL};

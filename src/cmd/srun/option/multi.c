@@ -12,26 +12,26 @@
 #define PART_MAX (MULTI_SCRIPT_MAX / (MULTI_ARGV_MAX - MULTI_ARGV_HEAD) + 1)
 _Static_assert(PART_MAX < 131072, "the kernel takes so many bytes as one operand, with the NUL");
 
-/* One line of the file, at work. */
+/* The line of the file that is being processed. */
 struct row {
     int line;
-    const char *ranks, *command; /* the first word, and what follows it */
+    const char *ranks, *command; /* the first word, and the rest of the line */
     size_t ranks_len;
 };
 
-/* Tasks in a row; 'offset' is the place of the first among all of its row of the file. */
+/* Consecutive tasks; 'offset' is the index of the first one within the file's line. */
 struct tasks_of {
     int64_t first, last, offset;
 };
 
-/* The programs of single tasks, and of ranges. */
+/* Programs of single tasks, and of ranges. */
 struct arms {
     struct str single, range;
 };
 
-/* A program that is not there fails as one that slurmstepd starts itself: in its words, and with
- * the error number as exit code; a shell would say it is called "srun", and exit with 127. Neither
- * a variable is set, which the program might inherit, nor a process made. */
+/* A missing program fails like one that slurmstepd starts itself: with the same message, and with
+ * the error number as exit code. A plain shell would name itself "srun" and exit with 127. The
+ * function sets no variable that the program would inherit, and starts no process. */
 static const char prelude[] =
     "seek() {\n"
     "case $1 in\n"
@@ -40,14 +40,14 @@ static const char prelude[] =
     "[ -x \"$1\" ] && [ ! -d \"$1\" ] || return 13\n"
     "return 0;;\n"
     "esac\n"
-    "set -- \"$1\" \"${PATH-/usr/bin:/bin}:\" 2\n" /* what is left of it, and what it comes to */
+    "set -- \"$1\" \"${PATH-/usr/bin:/bin}:\" 2\n" /* the rest of PATH, and the exit code */
     "while [ -n \"$2\" ]; do\n"
     "set -- \"$1\" \"${2#*:}\" \"$3\" \"${2%%:*}\"\n"
     "[ -e \"${4:-.}/$1\" ] || continue\n"
     "[ -x \"${4:-.}/$1\" ] && [ ! -d \"${4:-.}/$1\" ] && return 0\n"
     "set -- \"$1\" \"$2\" 13\n"
     "done\n"
-    "[ -x \"./$1\" ] && [ ! -d \"./$1\" ] && return 4\n" /* of the working directory */
+    "[ -x \"./$1\" ] && [ ! -d \"./$1\" ] && return 4\n" /* in the working directory */
     "return $3\n"
     "}\n"
     "start() {\n"
@@ -62,7 +62,7 @@ static const char prelude[] =
     "exit \"$1\"\n"
     "}\n";
 
-/* A number that is by 'more' higher than the task's; of one task alone its digits. */
+/* The rank plus 'more' as shell text; for a single task the digits of the sum. */
 static void put_raised_number(const struct tasks_of *t, int64_t more, struct str *out)
 {
     if (t->first == t->last)
@@ -73,8 +73,8 @@ static void put_raised_number(const struct tasks_of *t, int64_t more, struct str
         str_printf(out, "'$(($SLURM_PROCID%+" PRId64 "))'", more);
 }
 
-/* Appends one word of the command, quoted for the shell, with %t and %o replaced. Returns what
- * follows it. */
+/* Appends one word of the command, quoted for the shell, with %t and %o replaced. Returns the text
+ * after the word. */
 static const char *put_word(const char *p, const struct tasks_of *t, struct str *out)
 {
     bool literal = false;
@@ -88,7 +88,7 @@ static const char *put_word(const char *p, const struct tasks_of *t, struct str 
         else if (!literal && p[0] == '%' && p[1] == 'o')
             put_raised_number(t, (int64_t)t->offset - t->first, out), p++;
         else if (!literal && p[0] == '\\' && p[1] == '\'')
-            str_puts(out, "'\\''"), p++; /* out of the quotes, a quote, and in again */
+            str_puts(out, "'\\''"), p++; /* ends the quotes, adds a quote, starts quotes again */
         else if (!literal && p[0] == '\\' && p[1] != '\0')
             str_putc(out, *++p);
         else
@@ -98,7 +98,7 @@ static const char *put_word(const char *p, const struct tasks_of *t, struct str 
     return p;
 }
 
-/* What these tasks run; of many it is said once, however many there are. */
+/* Appends the command of these tasks; a range needs only one entry. */
 static void put_arm(const char *command, const struct tasks_of *t, struct arms *arms)
 {
     struct str *out = t->first == t->last ? &arms->single : &arms->range;
@@ -116,7 +116,7 @@ static void put_arm(const char *command, const struct tasks_of *t, struct arms *
     str_puts(out, t->first == t->last ? " \"$@\";;\n" : " \"$@\"\n");
 }
 
-/* One "2" or "2-4" of a list of ranks; -1 at its end, -2 when it is none. */
+/* Parses one "2" or "2-4" of a list of ranks; returns -1 at its end, -2 if it is invalid. */
 static int next_range(const char **p, const char *end, uint32_t *first, uint32_t *last)
 {
     uint64_t numbers[2] = {0};
@@ -143,7 +143,7 @@ static int next_range(const char **p, const char *end, uint32_t *first, uint32_t
     return *first <= *last ? 0 : -2;
 }
 
-/* The tasks that no line before has named. */
+/* Adds the tasks that no earlier line has named. */
 static void put_rest(const struct row *row, struct bitset *done, struct arms *arms)
 {
     struct tasks_of t = {0};
@@ -189,7 +189,7 @@ static int put_row(const struct row *row, struct bitset *done, struct arms *arms
     return 0;
 }
 
-/* The next line in 'line', continuations joined; false at the end. */
+/* Reads the next line into 'line', with continuations joined; false at the end. */
 static bool next_line(const char **text, struct str *line, int *number, int *next_number)
 {
     str_clear(line);

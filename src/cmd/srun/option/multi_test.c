@@ -64,7 +64,8 @@ static void test_formats(void **state)
          "start 'a'$(($SLURM_PROCID+1))'' \"$@\"\n"},
         {1, "0 a\\'b 'c", "0) start 'a'\\''b' 'c' \"$@\";;\n"},
         {1, "0 a \\\"b\\\" \"c d\"",
-         "0) start 'a' '\"b\"' '\"c' 'd\"' \"$@\";;\n"}, /* \" is a quote; quotes group nothing */
+         /* \" is a quote; it does not group words. */
+         "0) start 'a' '\"b\"' '\"c' 'd\"' \"$@\";;\n"},
         {1, "0 a 'b \\\"c' \\\\d", "0) start 'a' 'b \\\"c' '\\d' \"$@\";;\n"},
         {1, "0 a $(b) `c` \"d", "0) start 'a' '$(b)' '`c`' '\"d' \"$@\";;\n"}, /* nothing expands */
     };
@@ -83,7 +84,7 @@ static void test_formats(void **state)
     }
 }
 
-/* Lines of so many bytes, a task each. */
+/* Lines of 'bytes' bytes, one per task. */
 static void put_lines(struct str *text, unsigned tasks, size_t bytes)
 {
     for (unsigned t = 0; t < tasks; t++) {
@@ -94,7 +95,8 @@ static void put_lines(struct str *text, unsigned tasks, size_t bytes)
     }
 }
 
-/* In words that the kernel takes, which are the text again; or it is said how much is too much. */
+/* Long text is split into words that the kernel accepts, and joins to the same text; too long a
+ * text is an error that states the limit. */
 static void test_long(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT, out = STR_INIT, again = STR_INIT;

@@ -23,7 +23,7 @@ enum names_kind names_kind(const char *spec, uint32_t *task)
     return pattern_scope(spec) == PATTERN_SAME ? NAMES_FILE : NAMES_ON_NODE;
 }
 
-/* Of the element of a job array that srun runs in; else 'none'. */
+/* The variable of the array element in which srun runs; otherwise 'none'. */
 static uint32_t of_array(const struct names_values *v, const char *name, uint32_t none)
 {
     const char *job = getenv("SLURM_JOB_ID"), *value = getenv(name);
@@ -41,7 +41,7 @@ bool names_need_user(const char *spec)
            strchr(spec, 'u') != NULL;
 }
 
-/* Looked up when a pattern may ask for it: that can take as long as all else together. */
+/* Looked up only if the pattern needs it: the look-up can take as long as the rest of the start. */
 static const char *user_of(const struct names_values *v, const char *pattern)
 {
     return v->user != NULL || !names_need_user(pattern) ? v->user : names_user(v->uid);

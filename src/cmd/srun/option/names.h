@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * File name patterns of --input, --output and --error, as far as srun deals with them: which files
- * are the nodes' (%t, %n, %N), and the names of those srun opens itself.
+ * File name patterns of --input, --output and --error, as far as srun handles them: which files the
+ * nodes open (%t, %n, %N), and the names of the files that srun opens.
  */
 #pragma once
 
@@ -14,21 +14,21 @@
 enum names_kind {
     NAMES_DEFAULT, /* absent or "all": srun's own stream */
     NAMES_NONE,    /* "none", or /dev/null */
-    NAMES_TASK,    /* the number of one task */
-    NAMES_FILE,    /* a file of srun's host */
+    NAMES_TASK,    /* the rank of one task */
+    NAMES_FILE,    /* a file on srun's host */
     NAMES_ON_NODE, /* files that the nodes open */
 };
 
-enum names_kind names_kind(const char *spec, uint32_t *task); /* *task only for NAMES_TASK */
+enum names_kind names_kind(const char *spec, uint32_t *task); /* sets *task only for NAMES_TASK */
 
 struct names_values {
     uint32_t job_id, step_id;
-    int64_t submit_at_sec;       /* of the job; 0: not known */
-    const char *user, *job_name; /* user NULL: the name of uid */
+    int64_t submit_at_sec;       /* of the job; 0: unknown */
+    const char *user, *job_name; /* user NULL: look up the name of uid */
     uint32_t uid;
 };
 
-/* Whether the name of a file of srun's host may have the name of the user in it. */
+/* Whether the name of a file on srun's host may contain the user's name. */
 bool names_need_user(const char *spec);
 
 /* Appends the name of a NAMES_FILE (base/pattern.h). */

@@ -4,11 +4,11 @@
 #include "base/str.h"
 #include "cmd/srun/option/say.h"
 
-/* Without the options that are errors there: --mpi, --pty, --multi-prog. */
+/* Without the options that are errors in later components: --mpi, --pty, --multi-prog. */
 static const struct whole_option {
     enum opt_id id;
     const char *name;
-    bool of_job; /* a component that makes a job of its own has it */
+    bool of_job; /* a component that creates a job of its own may set it */
 } options[] = {
     {OPT_ID_label, "label"},
     {OPT_ID_unbuffered, "unbuffered"},

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 
-#define DISPLAYS_MOST 59535 /* ports of TCP end there */
+#define DISPLAYS_MOST 59535 /* the highest display number with a TCP port */
 #define PORT_OF_DISPLAY_0 6000
 #define SOCKETS "/tmp/.X11-unix/X"
 
@@ -27,7 +27,7 @@ static void add_path(struct xauth_display *d, bool abstract, const char *path)
     memset(un, 0, sizeof(*un));
     un->sun_family = AF_UNIX;
     memcpy(un->sun_path + abstract, path, len);
-    /* With the zero before an abstract name, or after another. */
+    /* Includes the zero byte before an abstract name, or after another one. */
     d->addr_len[d->addr_count++] = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
 }
 
@@ -58,7 +58,7 @@ static int add_host(struct xauth_display *d, const char *host, struct err *err)
     return 0;
 }
 
-/* "10" or "10.1" at the end of the name. */
+/* Parses "10" or "10.1" at the end of the name. */
 static bool parse_numbers(const char *text, struct xauth_display *out)
 {
     _cleanup_free_ char *number = mem_strndup(text, strcspn(text, "."));
@@ -89,7 +89,7 @@ int xauth_parse_display(const char *name, struct xauth_display *out, struct err 
     assert(host != NULL);
     if (*host == '/') {
         out->local = true;
-        add_path(out, false, name); /* some have the number in the file's name */
+        add_path(out, false, name); /* some file names include the display number */
         add_path(out, false, host);
         return 0;
     }
@@ -97,7 +97,8 @@ int xauth_parse_display(const char *name, struct xauth_display *out, struct err 
         return add_host(out, host, err);
     out->local = true;
     path = mem_printf(SOCKETS "%u", out->number);
-    add_path(out, false, path); /* only its owner can make it; anyone the other */
+    /* Only its owner can create a file; anyone can create the abstract name. */
+    add_path(out, false, path);
     add_path(out, true, path);
     return 0;
 }
@@ -206,7 +207,7 @@ static void put_u16(uint8_t *at, bool big, size_t value)
     at[big ? 1 : 0] = (uint8_t)value;
 }
 
-/* Takes the same time wherever they differ. */
+/* Takes the same time for all inputs of this length. */
 static bool is_same(const uint8_t *a, const uint8_t *b, size_t len)
 {
     uint8_t differ = 0;

@@ -75,7 +75,7 @@ static void test_cookies(void **state)
         assert_int_equal(c.len, 4);
         assert_memory_equal(c.data, rows[i].cookie, 4);
     }
-    /* Wherever it ends, nothing behind the end is read. */
+    /* Wherever the text ends, nothing after the end is read. */
     assert_int_equal(xauth_parse_display(":77", &d, NULL), 0);
     for (size_t len = 0; len < sizeof(authority) - 1; len++) {
         char *part = test_malloc(len + 1);
@@ -90,7 +90,7 @@ static void test_cookies(void **state)
 
 static const uint8_t shown[] = "0123456789abcdef";
 
-/* As a client of that byte order sends it. */
+/* The first message of a client with that byte order. */
 static void hello(struct str *out, bool big, const char *name, size_t name_len, const void *cookie,
                   size_t cookie_len)
 {
@@ -160,7 +160,7 @@ static void test_wrong_cookies(void **state)
     }
     str_clear(&head);
     hello(&head, false, XAUTH_NAME, strlen(XAUTH_NAME), shown, 16);
-    head.data[0] = 'G'; /* of GET */
+    head.data[0] = 'G'; /* as in GET */
     assert_int_equal(xauth_replace(&head, shown, 16, &real), XAUTH_BAD);
     str_done(&head);
 }

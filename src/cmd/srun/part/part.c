@@ -25,7 +25,7 @@ void part_read_components(const struct setup *s, char **environment, struct opt_
         exit(opt_components_print_failure(out, &err));
 }
 
-/* The component of the command line for a part in that component of the job: in a job set, options
+/* The component of the command line for a part in that component of the job. In a job set, options
  * are read from the variables of the part's own component. */
 static struct opt_component *find_component(struct setup *s, size_t i, uint32_t group)
 {
@@ -37,7 +37,7 @@ static struct opt_component *find_component(struct setup *s, size_t i, uint32_t 
     if (all == NULL) {
         all = s->of_group[group] = mem_new(struct opt_components);
         opt_components_init(all, OPT_SRUN);
-        if (extras != NULL) { /* they have been set */
+        if (extras != NULL) { /* plugin options were set */
             s->known_extras = (struct opt_extras){.list = extras->list, .count = extras->count};
             opt_offer(opt_components_leader(all), &s->known_extras);
         }
@@ -106,8 +106,8 @@ void part_check_all(const struct setup *s)
     }
 }
 
-/* A pseudo terminal has no end that is not a key, which a program may read before it looks for
- * keys: tasks would wait for more when a pipe or a file has ended. */
+/* A pseudo terminal has no end of input except a key, which a program may read before it interprets
+ * keys: tasks would wait for more input when a pipe or a file has ended. */
 void part_disregard_pty(struct setup *s)
 {
     if (!s->opt->pty || isatty(STDIN_FILENO))
@@ -117,9 +117,9 @@ void part_disregard_pty(struct setup *s)
         s->parts[i]->opt->pty = false;
 }
 
-/* Names the component of each part when the command line does so for one. Otherwise the controller
- * decides: parts are in the components of a job set one after the other, and in another job all of
- * them are in that job, on different nodes. */
+/* Sets the component of each part if the command line names a component for any part. Otherwise the
+ * controller decides: in a job set, parts go to consecutive components; in another job, all parts
+ * are in that job, on different nodes. */
 void part_name_groups(struct setup *s)
 {
     const struct opt_components *all = &s->options;
@@ -166,7 +166,7 @@ void part_join_all(struct setup *s)
         steps[i] = &s->parts[i]->step;
         runs[i] = &s->parts[i]->run;
     }
-    /* Other sruns of the job may write to the same files, too. */
+    /* Other sruns of the job may write to the same files too. */
     for (size_t i = 0; i < s->part_count; i++)
         if (!opt_given(s->parts[i]->opt, OPT_ID_open_mode))
             s->parts[i]->run.append = true;

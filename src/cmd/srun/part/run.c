@@ -37,7 +37,7 @@ static const char *choose_mpi(const struct part *p)
     return kind;
 }
 
-/* --accel-bind is an older option for the binding to GPUs. */
+/* --accel-bind is an older option for GPU binding. */
 static void read_accelerators(struct part *p)
 {
     const char *word = p->opt->accel_bind;
@@ -70,7 +70,7 @@ static void read_gpu_binding(struct part *p)
         say_exit_with_bad_value(err.text);
 }
 
-/* Help that was asked for ends srun. */
+/* A request for help ends srun. */
 static void read_binding(struct part *p)
 {
     const struct opt *o = p->opt;
@@ -84,7 +84,7 @@ static void read_binding(struct part *p)
                      ? bind_read_memory(o->mem_bind, &p->setup->arena, &p->run.mem_bind, &err)
                      : 0;
 
-    if (cpu < 0) /* unlike other values that mean nothing, as with Slurm */
+    if (cpu < 0) /* as in Slurm, the exit status differs */
         say_exit_with_status(1, err.text);
     if (memory < 0)
         say_exit_with_bad_value(err.text);
@@ -111,7 +111,7 @@ static int before_launch(void *ctx, const struct Pb__StepReply *step, int argc, 
     return plugins_started(p->setup->plugins, p->number, step, argc, argv, err);
 }
 
-/* Warns of options that need --bcast. Their variables may be set for other commands. */
+/* Warns about options that need --bcast. Their variables may be meant for other commands. */
 static void check_no_bcast(const struct part *p)
 {
     static const struct {

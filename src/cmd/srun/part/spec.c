@@ -12,7 +12,7 @@
 #include "launch/origin.h"
 #include "rpc/mint.h"
 
-/* In an allocation, a list of nodes sets their number, unless the command line does. */
+/* In an allocation, a node list sets the node count unless the command line sets it. */
 static void count_named_nodes(struct part *p)
 {
     struct Pb__StepSpec *step = &p->step;
@@ -29,7 +29,7 @@ static void count_named_nodes(struct part *p)
     step->min_nodes = step->max_nodes = (uint32_t)count;
 }
 
-/* Fewer nodes follow --relative than --nodes asks for: --relative counts. */
+/* If fewer nodes follow --relative than --nodes requests, --relative wins. */
 static void fit_relative(struct part *p)
 {
     struct Pb__StepSpec *step = &p->step;
@@ -60,7 +60,7 @@ static void name_specs(struct part *p)
     p->job.command = p->argv[0];
 }
 
-/* Without a number of tasks --exclusive is for the job alone: its one task gets all CPUs. */
+/* Without a task count, --exclusive applies only to the job: its one task gets all CPUs. */
 static bool asks_for_tasks(const struct opt *o)
 {
     return opt_given(o, OPT_ID_ntasks) || opt_given(o, OPT_ID_ntasks_per_node) ||
@@ -68,7 +68,8 @@ static bool asks_for_tasks(const struct opt *o)
            opt_given(o, OPT_ID_ntasks_per_gpu);
 }
 
-/* As listings show the file of a stream. NULL: srun itself has the stream, or one task reads it. */
+/* The file of a stream as listings show it. NULL: srun itself handles the stream, or one task reads
+ * it. */
 static char *name_stream(struct part *p, const char *given)
 {
     const char *dir = p->job.work_dir;
@@ -96,7 +97,7 @@ static void fill_step(struct part *p)
     p->step.host = first->alloc_host;
     p->step.has_srun_pid = 1;
     p->step.srun_pid = (uint32_t)getpid();
-    p->step.has_srun_uid = rpc_jwt() != NULL; /* else the controller knows it */
+    p->step.has_srun_uid = rpc_jwt() != NULL; /* without a token the controller knows the uid */
     p->step.srun_uid = (uint32_t)getuid();
     p->step.submit_line = first->submit_line;
     p->step.std_in = name_stream(p, p->opt->std_in);
@@ -113,8 +114,9 @@ static void fill_step(struct part *p)
         fprintf(stderr, "srun: fatal: --relative option invalid for job allocation request\n");
         exit(1);
     } else if (s->order == NULL) {
+        /* The job may get more nodes than these, and the step has all of them. */
         if (!opt_is_arbitrary(p->opt) && !p->opt->no_allocate)
-            p->step.nodes = NULL; /* the job may get more than these, the step has them all */
+            p->step.nodes = NULL;
         p->step.has_exact = 1;
         p->step.exact =
             p->opt->exact || opt_given(p->opt, OPT_ID_cpus_per_task) ||

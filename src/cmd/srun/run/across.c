@@ -14,17 +14,17 @@
 #include "cmd/srun/run/spawned.h"
 #include "cmd/srun/run/spawns.h"
 
-#define STEPS_MAX 1024                     /* in one meeting */
-#define CONTEXT_ACROSS (UINT64_C(1) << 30) /* above the numbers of meetings of one step */
-#define NOT_FOUND (-46)                    /* as PMIx numbers it */
+#define STEPS_MAX 1024                     /* maximum number of steps in a meeting */
+#define CONTEXT_ACROSS (UINT64_C(1) << 30) /* above the meeting numbers of a single step */
+#define NOT_FOUND (-46)                    /* PMIx's number of this error */
 
-/* A meeting that some steps have come to; of the first srun. */
+/* A meeting that some steps have entered; exists in the first srun. */
 struct meeting {
     UT_hash_handle hh;
     char *name;
-    VEC(uint32_t) steps;     /* wanted */
-    VEC(Pb__PmixJob *) jobs; /* of those that have come */
-    size_t bytes;            /* of all that goes in one message */
+    VEC(uint32_t) steps;     /* the expected steps */
+    VEC(Pb__PmixJob *) jobs; /* of the steps that have entered */
+    size_t bytes;            /* size of the message to all */
     struct str data;
 };
 
@@ -35,8 +35,8 @@ struct route {
 struct across {
     struct run *run;
     struct meeting *meetings;
-    uint64_t over;            /* how many there were */
-    VEC(struct route) routes; /* to steps below */
+    uint64_t over;            /* number of finished meetings */
+    VEC(struct route) routes; /* routes to steps below */
     Pb__PmixJob *job;
 };
 
@@ -116,7 +116,7 @@ void across_on_gone(struct across *a, uint32_t link)
             vec_remove(&a->routes, i);
 }
 
-/* Towards a step that is not this one; false: nobody knows it. */
+/* Sends towards another step; false: the step is unknown. */
 static bool send_to_step(struct across *a, uint32_t step, enum rpc_number rpc,
                          const ProtobufCMessage *m)
 {
@@ -154,7 +154,7 @@ void across_got(struct across *a, const Pb__PmixGot *m)
 
 /* --- meetings --------------------------------------------------------------------------------- */
 
-/* Everybody below gets it: who does not wait for it takes no notice. */
+/* Sends to every step below; steps that do not wait for the fence ignore it. */
 static void send_fence(struct across *a, const Pb__PmixFence *all)
 {
     struct run *run = a->run;
@@ -198,8 +198,8 @@ static Pb__PmixJob *copy_job(const Pb__PmixJob *job)
     return pb_unpack(&pb__pmix_job__descriptor, bytes.data, bytes.len);
 }
 
-/* What comes of a step that has no part in it, comes twice, or is too much, is not taken: the
- * meeting does not end, and neither does it harm others. */
+/* Ignores the part of a step that is not a member, that is repeated, or that is too large: the
+ * meeting does not complete, and other meetings are not affected. */
 static bool add_fence_part(struct meeting *m, const Pb__PmixFence *part)
 {
     bool wanted = false, here = false;

@@ -11,7 +11,7 @@
 #include "cmd/srun/run/shared.h"
 #include "launch/bcast.h"
 
-/* A shell picks each task's program; the operands after the file's name are added to it. */
+/* A shell selects each task's program; the operands after the file's name are its arguments. */
 static int make_command(struct run *run, const struct run_options *o, struct run_command *out,
                         struct err *err)
 {
@@ -43,7 +43,7 @@ int command_make(struct run *run, struct err *err)
     return rc;
 }
 
-/* The program, by the name that the step daemon would give it. */
+/* Appends the program with the name that the step daemon would use. */
 static void put_program(const struct run_command *command, struct str *out)
 {
     str_put_quoted(out, command->argv[0]);
@@ -79,7 +79,7 @@ static void put_command_part(const struct run *run, uint32_t part, uint32_t othe
     str_putc(out, '\n');
 }
 
-/* What a node daemon is told of a step once. */
+/* Checks options that a node daemon gets only once per step. */
 static int check_options(const struct run *run, uint32_t part, uint32_t other, struct err *err)
 {
     const struct run_options *first = run->options->parts[part], *o = run->options->parts[other];

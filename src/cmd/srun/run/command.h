@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the tasks of each part run: run->commands. A shell picks each task's program where these
- * differ on a node, with --multi-prog or since parts have a node in common (shared.h).
+ * The commands of each part: run->commands. A shell selects each task's program if the programs
+ * differ on a node, with --multi-prog or because parts share a node (shared.h).
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 struct run;
 
-/* Of the options, or of the file of --multi-prog. */
+/* From the options, or from the file of --multi-prog. */
 int command_make(struct run *run, struct err *err);
-/* Behind the copying, which has given programs other names: a part whose nodes start tasks of other
- * parts, too, gets the command of all of these. -ERR_NOT_SUPPORTED: options of the parts do not go
- * together. */
+/* Call after copying, which renames programs. A part whose nodes also start tasks of other parts
+ * gets the commands of all of them. Returns -ERR_NOT_SUPPORTED if options of the parts are
+ * incompatible. */
 int command_join(struct run *run, struct err *err);

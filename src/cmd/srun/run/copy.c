@@ -14,7 +14,7 @@
 #include "cmd/srun/run/shared.h"
 #include "launch/bcast.h"
 
-/* One program under one name, for the parts of the step that run it. */
+/* A copy of one program to one path, for the parts of the step that run it. */
 struct copied {
     const struct bcast_settings *settings; /* of the first of these parts */
     char *source, *dest;
@@ -24,11 +24,11 @@ struct copied {
 
 struct copy {
     struct run *run;
-    struct bcast *bcast; /* of the present one */
+    struct bcast *bcast; /* the running copy */
     Pb__StepId id;
     VEC(struct copied) list;
     size_t at;
-    char *nodes; /* of the present one; NULL: those of the step */
+    char *nodes; /* nodes of the running copy; NULL: all nodes of the step */
 };
 
 bool copy_is_wanted(const struct run *run)
@@ -48,7 +48,7 @@ static void free_copied(struct copied *c)
     vec_done(&c->parts);
 }
 
-/* A directory gets a name for each node: it may be one for all of them. */
+/* In a directory the copy's name includes the node, since the directory may be shared. */
 static struct copied make_copied(const struct run *run, uint32_t part)
 {
     const struct run_options *o = run_part_options(run, part);
@@ -74,7 +74,7 @@ static bool is_same_copy(const struct copied *a, const struct copied *b)
            str_eq(a->settings->exclude, b->settings->exclude);
 }
 
-/* The name of a node that runs tasks of one of these parts, and of this part; NULL: none does. */
+/* The name of a node that runs tasks both of one of these parts and of this part; NULL: none. */
 static const char *find_common_node(const struct run *run, const struct copied *c, uint32_t part)
 {
     for (size_t i = 0; i < run->step->n_layout; i++) {
@@ -89,7 +89,7 @@ static const char *find_common_node(const struct run *run, const struct copied *
     return NULL;
 }
 
-/* A node that runs two programs has each under a name of its own. */
+/* If a node runs two programs, they get different names. */
 static int name_apart(struct copy *c, struct copied *made, uint32_t part)
 {
     vec_foreach (&c->list, other) {
@@ -139,7 +139,7 @@ static int list_copies(struct copy *c)
 
 /* --- one after the other ---------------------------------------------------------------------- */
 
-/* Where the parts run; NULL: on all nodes of the step. */
+/* The nodes of the parts; NULL: all nodes of the step. */
 static char *format_copy_nodes(const struct run *run, const struct copied *c)
 {
     _cleanup_hostlist_ struct hostlist *nodes = hostlist_new();
@@ -156,7 +156,7 @@ static char *format_copy_nodes(const struct run *run, const struct copied *c)
     return mem_strdup(str_cstr(&text));
 }
 
-/* Tasks run the copy, by its name. */
+/* Sets the command of the tasks to the copy. */
 static void set_program(struct run *run, const struct copied *c, bool has_libs)
 {
     vec_foreach (&c->parts, part) {
@@ -183,7 +183,7 @@ static void on_done(void *ctx, int status)
         if (++c->at < c->list.len && start_next_copy(c) == 0)
             return;
     }
-    run->on->copied(run, c->at == c->list.len); /* c is gone */
+    run->on->copied(run, c->at == c->list.len); /* frees c */
 }
 
 static int start_next_copy(struct copy *c)

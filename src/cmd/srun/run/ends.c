@@ -9,15 +9,15 @@
 #include "cmd/srun/run/run.h"
 #include "launch/tasks.h"
 
-#define TELL_MS 250         /* ends of tasks within this time make one message */
-#define WAIT_WARNING_SEC 60 /* --wait=0 */
+#define TELL_MS 250         /* ends of tasks within this time are reported in one message */
+#define WAIT_WARNING_SEC 60 /* with --wait=0 */
 
 struct ends {
     struct run *run;
     bool telling;                  /* tell_timer is armed */
-    int64_t first_ms;              /* 0: none yet */
-    struct loop_timer *wait_timer; /* --wait */
-    struct loop_timer *tell_timer; /* gathers exit messages */
+    int64_t first_ms;              /* end of the first task; 0: none has ended */
+    struct loop_timer *wait_timer; /* for --wait */
+    struct loop_timer *tell_timer; /* collects exit messages */
 };
 
 static bool is_terse(void)

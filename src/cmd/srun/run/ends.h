@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the end of a task brings about: srun says so, several in one message; with --wait, or after
- * a bad one with --kill-on-bad-exit, the others have to end too.
+ * Handling of a task's end: srun reports ends, several in one message; with --wait, or after a
+ * failure with --kill-on-bad-exit, it ends the other tasks.
  */
 #pragma once
 
@@ -10,13 +10,13 @@
 struct run;
 struct ends;
 
-struct ends *ends_new(struct run *run); /* run->tasks are there */
+struct ends *ends_new(struct run *run); /* run->tasks must be set */
 void ends_free(struct ends *e);
 
-/* A task has ended, in whatever way. */
+/* A task has ended; 'bad': with an error. */
 void ends_task(struct ends *e, bool bad);
-/* Nothing is left on the nodes: what was not said yet is. */
+/* All nodes are done: reports the remaining ends. */
 void ends_all(struct ends *e);
 
-/* How all tasks are; of no step, NULL: nothing. */
+/* Prints the states of all tasks; NULL: prints nothing. */
 void ends_tell_states(const struct ends *e);

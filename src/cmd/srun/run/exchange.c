@@ -67,8 +67,8 @@ static void on_abort(struct run *run, uint32_t node, const Pb__KvsAbort *m)
     run_abort_with(run, m->exit_code);
 }
 
-/* Of PMIx a shepherd does not see which of its tasks have come: a task that others wait for has
- * gone, and not all of its node have come. */
+/* With PMIx a step daemon does not see which of its tasks have called MPI_Init. If a task ends
+ * before all tasks of its node have, the others would wait for it in vain, so the step ends. */
 void exchange_task_ended(struct exchange *x, uint32_t node, uint32_t task)
 {
     struct run *run = x->run;
@@ -150,7 +150,7 @@ void exchange_name_reply(struct exchange *x, uint32_t node, const Pb__NameReply 
 
 /* --- from one node to another ----------------------------------------------------------------- */
 
-/* From the node that asks to the one of the task, and back; either may be of another step. */
+/* From the requesting node to the node of the task, and back; either may be in another step. */
 static void on_get(struct run *run, uint32_t node, const Pb__PmixGet *m)
 {
     Pb__PmixGet sent = *m;
@@ -187,7 +187,7 @@ void exchange_send_got(struct exchange *x, const Pb__PmixGot *m)
     peers_send(x->run->peers, m->node, RPC_PMIX_GOT, &m->base);
 }
 
-/* To the other nodes; a signal to all of them. */
+/* Forwards the event to the other nodes, and its signal to all nodes. */
 static void on_event(struct run *run, uint32_t node, const Pb__PmixEvent *m)
 {
     if (m->has_signal && m->signal > 0 && m->signal < NSIG)

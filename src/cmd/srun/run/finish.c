@@ -8,7 +8,7 @@
 #include "rpc/client.h"
 #include "show/job_ids.h"
 
-#define WATCH_AFTER_MS 1000 /* a short run does without */
+#define WATCH_AFTER_MS 1000 /* short runs do not subscribe */
 #define RETRY_MS 200
 
 struct finish {
@@ -16,13 +16,13 @@ struct finish {
     struct rpc_async *watch, *report;
     struct loop_timer *watch_timer, *retry_timer;
     int64_t give_up_at_ms;
-    uint64_t seen; /* the last message to us */
+    uint64_t seen; /* time of the last message to this srun */
     int wait_status;
     bool reporting;
 };
 
-/* An end that is not the step's own: with the step a job of ours has ended too, while its last
- * output may still be on its way. */
+/* The job has ended for a reason other than its tasks: srun's own job ends together with the step
+ * in the other states, while the last output may still be under way. */
 static bool is_violent(const struct Pb__JobEnd *end)
 {
     return end->state != PB__JOB_STATE__COMPLETED && end->state != PB__JOB_STATE__FAILED &&
@@ -102,7 +102,7 @@ static void on_report_reply(void *ctx, int code, const ProtobufCMessage *reply,
     }
     if (code < 0 && alloc_is_transient(code))
         say_debug("The controller could not be told: %s", err->text);
-    f->run->on->reported(f->run); /* refused: it knows of the end already */
+    f->run->on->reported(f->run); /* refused: the controller knows of the end already */
 }
 
 static void on_retry(void *ctx)
@@ -160,7 +160,7 @@ void finish_report(struct finish *f, int wait_status)
     f->wait_status = wait_status;
     f->give_up_at_ms = loop_mono_ms() + FINISH_TRY_MS;
     loop_timer_set(f->watch_timer, -1);
-    if (f->run->options->no_allocate) /* nobody waits for it */
+    if (f->run->options->no_allocate) /* the controller does not wait for it */
         loop_timer_set(f->retry_timer, 0);
     else
         send_report(f);

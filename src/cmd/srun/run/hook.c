@@ -42,7 +42,7 @@ static char **make_argv(const struct run *run, const char *program)
     return argv;
 }
 
-/* What srun ignores for itself is not ignored by the program. */
+/* Signals that srun ignores are not ignored by the program. */
 static int spawn_program(const char *program, char **argv, char **env, pid_t *pid)
 {
     posix_spawnattr_t attr;

@@ -20,24 +20,24 @@
 
 #define EVERY_TASK 0xffffffffu
 
-/* srun's standard input, or a file that srun opens: for the tasks of all parts that name it. */
+/* srun's standard input, or a file that srun opens, for the tasks of all parts that name it. */
 struct source {
     struct input *input;
-    char *name; /* of the file; NULL: srun's standard input */
-    int fd;     /* of the file; else -1 */
+    char *name; /* of a file; NULL: srun's standard input */
+    int fd;     /* of a file; otherwise -1 */
     struct feed *feed;
-    bool escapes; /* a terminal, where commands may be typed */
+    bool escapes; /* a terminal: escape commands are recognised */
     struct escape escape;
     bool started, ended;
     struct peers_takers takers;
 };
 
-/* What is asked for a part of the step. */
+/* The input of a part of the step. */
 struct asked {
     enum names_kind kind;
     const char *spec;
     uint32_t task; /* the only one with input, or EVERY_TASK */
-    char mode[16]; /* as LaunchTasks has it */
+    char mode[16]; /* as in LaunchTasks */
 };
 
 struct input {
@@ -45,7 +45,7 @@ struct input {
     VEC(struct source *) sources;
     struct asked *asked; /* by part */
     uint32_t parts;
-    struct peers_takers silent; /* their nodes await input, as other tasks there have some */
+    struct peers_takers silent; /* tasks without input on nodes where other tasks have input */
     bool paused;
 };
 
@@ -63,7 +63,7 @@ static void make_takers(const struct run *run, struct peers_takers *t)
     t->nodes = mem_new_array(enum peers_share, run->step->n_layout);
 }
 
-/* After the tasks are known. */
+/* Call when the layout of the tasks is known. */
 static void count_takers(const struct run *run, struct peers_takers *t)
 {
     for (size_t i = 0; i < run->step->n_layout; i++) {
@@ -84,7 +84,7 @@ static void drop_takers(struct peers_takers *t)
     free(t->nodes);
 }
 
-/* One for each file, and one for srun's standard input. */
+/* One source per file, and one for srun's standard input. */
 static struct source *get_source(struct input *in, const char *name)
 {
     struct source *s;
@@ -125,7 +125,7 @@ static int open_file(struct input *in, uint32_t part, struct source **out, struc
                                      str_cstr(&name), strerror(errno));
 }
 
-/* The tasks of the part that get input from srun get it from this source. */
+/* Adds the tasks of the part that read from srun to this source. */
 static void add_takers(struct input *in, uint32_t part, struct source *s)
 {
     const struct asked *a = &in->asked[part];
@@ -168,8 +168,8 @@ static int open_part(struct input *in, uint32_t part, struct err *err)
     return code;
 }
 
-/* Where parts that share nodes differ, all tasks there have a pipe; the input of those that get
- * nothing ends at once. */
+/* If parts that share nodes differ, all tasks on those nodes have a pipe; the pipes of tasks
+ * without input are closed at once. */
 static void find_silent(struct input *in)
 {
     const struct run *run = in->run;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the tasks read: srun's standard input or files, sent to all tasks or to one; each part of
- * the step has what it asks for, or what was handed on to it. Reading stops while a node does not
- * take more.
+ * The input of the tasks: srun's standard input or files, sent to all tasks or to one. Each part of
+ * the step has its own choice, or an input handed on to srun. Reading stops while a node accepts no
+ * more.
  */
 #pragma once
 
@@ -14,18 +14,19 @@
 struct run;
 struct input;
 
-/* Opens a file; run->step is there. Nothing is read before input_start(). -ERR_OPEN_IO, -ERR_RANGE.
- */
+/* Opens the files; run->step must be set. Reading starts with input_start(). Returns -ERR_OPEN_IO
+ * or -ERR_RANGE on failure. */
 int input_open(struct run *run, struct input **out, struct err *err);
 void input_free(struct input *in);
 
-void input_start(struct input *in);              /* every node has said hello */
+void input_start(struct input *in);              /* every node has connected */
 void input_pause(struct input *in, bool paused); /* a node's session is full */
-void input_stop(struct input *in);               /* nobody reads any more */
-/* Nobody types any more: the tasks' input ends. The terminal of --pty has no end; it is silent. */
+void input_stop(struct input *in);               /* no task reads input any longer */
+/* The terminal is gone: the tasks' input ends. With --pty the terminal has no end; it only stops
+ * sending. */
 void input_leave(struct input *in);
 
 /* For the launch of a part: "all", "none", "3". */
 const char *input_mode(const struct input *in, uint32_t part);
-/* What the nodes are to open for the tasks of a part, or NULL. */
+/* The file that the nodes open for the tasks of a part, or NULL. */
 const char *input_node_file(const struct input *in, uint32_t part);

@@ -38,37 +38,38 @@
 
 extern char **environ;
 
-/* The request to the nodes of one part of the step. */
+/* The launch request to the nodes of one part of the step. */
 struct part {
     struct attempt *attempt;
     struct rpc_tree *tree;
     struct rpc_node_target *targets;
-    uint32_t *nodes; /* of each target, the index in the step */
+    uint32_t *nodes; /* step index of each target */
     size_t count;
 };
 
-/* One round of requests: to all nodes, later to those that could not be reached. */
+/* One round of requests: first to all nodes, later to those that could not be reached. */
 struct attempt {
     struct launch *launch;
     struct attempt *next;
     struct part *parts;
-    size_t count, prepared; /* parts; those of which all nodes have prepared */
-    bool decided;           /* they have begun, or none does */
-    bool transient;         /* one could not be reached: none has begun, and all may another time */
+    size_t count, prepared; /* number of parts, and of those whose nodes are all prepared */
+    bool decided;           /* all parts have started, or none will */
+    /* A node could not be reached: no part has started, and a later attempt may succeed. */
+    bool transient;
 };
 
 struct launch {
     struct run *run;
-    struct Pb__LaunchTasks **requests; /* of each part, in the run's arena */
+    struct Pb__LaunchTasks **requests; /* by part, in the run's arena */
     struct attempt *attempts;
     struct loop_timer *retry_timer;
     int64_t give_up_at_ms;
-    bool here;           /* the step's nodes are this host; until one could not be reached */
+    bool here; /* all nodes of the step are on this host; cleared when one cannot be reached */
     VEC(uint32_t) again; /* nodes of the next attempt */
 };
 
-/* The kernel takes an address of this host for what goes there, and that address itself when it is
- * one of them. */
+/* For a destination on this host the kernel uses a local address, and the destination itself if it
+ * is one of the host's addresses. */
 static bool same_address(const struct sockaddr *to, const struct sockaddr_storage *own)
 {
     const void *a = own, *b = to;
@@ -80,7 +81,8 @@ static bool same_address(const struct sockaddr *to, const struct sockaddr_storag
                   &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-/* The address this host would use to reach another: a UDP socket knows it without sending. */
+/* The address from which this host would reach another: a UDP socket determines it without sending.
+ */
 static bool local_towards(const struct sockaddr *to, socklen_t to_len, char out[46], bool *here)
 {
     struct sockaddr_storage own = {0};
@@ -120,7 +122,7 @@ static bool local_towards_name(const char *addr, char out[46], bool *here)
     return found;
 }
 
-/* By which nodes reach this host. *all_here: they are this host. */
+/* The addresses at which nodes reach this host. *all_here: all nodes are on this host. */
 static unsigned local_addresses(const struct run *run, char (*out)[46], unsigned max,
                                 bool *all_here)
 {
@@ -143,7 +145,7 @@ static unsigned local_addresses(const struct run *run, char (*out)[46], unsigned
         while (k < count && strcmp(out[k], out[count]) != 0)
             k++;
         count += k == count;
-        if (i >= 16) /* the hosts of a cluster see us alike: a sample will do */
+        if (i >= 16) /* a sample is enough: all hosts reach us alike */
             break;
     }
     return count;
@@ -158,7 +160,7 @@ static void free_part(struct part *p)
     p->nodes = NULL;
 }
 
-/* None of the parts begins without the others. */
+/* No part starts if one of them fails. */
 static void abandon_others(struct attempt *a, const struct part *failed, const char *node,
                            const struct err *err)
 {
@@ -218,7 +220,7 @@ static void on_waits(void *ctx, const char *nodes)
              nodes);
 }
 
-/* The nodes among these that are of a part of the step. */
+/* Selects those of the nodes that belong to a part of the step. */
 static void choose_targets(struct part *p, uint32_t number, const uint32_t *nodes, size_t count)
 {
     struct launch *l = p->attempt->launch;
@@ -259,8 +261,8 @@ static size_t count_parts(const struct run *run)
     return run->step->n_parts ? run->step->n_parts : 1;
 }
 
-/* All of them or none: no task begins while a node can still refuse its part. No limit of time: a
- * prolog may take long, and a repeat gets the answer to the first. */
+/* Two phases: no task starts while a node can still reject its part. There is no time limit: a
+ * prolog may take long, and a repeated request gets the result of the first. */
 static void attempt_start(struct launch *l, const uint32_t *nodes, size_t count)
 {
     struct attempt *a = mem_new(struct attempt);
@@ -293,7 +295,7 @@ static void on_retry(void *ctx)
     vec_clear(&l->again);
 }
 
-/* --preserve-env: what the nodes then hand on as we found it. */
+/* --preserve-env: the nodes pass these variables on unchanged. */
 static void restore_counts(const struct run *run, struct envlist *env)
 {
     static const char *const names[] = {"SLURM_JOB_NUM_NODES",  "SLURM_NNODES", "SLURM_NTASKS",
@@ -301,7 +303,7 @@ static void restore_counts(const struct run *run, struct envlist *env)
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (getenv(names[i]) != NULL ||
-            run->alloc == NULL) /* of a job: what it has not is not there */
+            run->alloc == NULL) /* in a job of its own, srun sets the variables that were unset */
             envlist_replace(env, names[i], getenv(names[i]));
 }
 
@@ -312,7 +314,7 @@ static const struct Pb__StepSpec *spec_of_part(const struct run *run, uint32_t n
     return spec->n_parts ? spec->parts[number] : spec;
 }
 
-/* The CPUs of each task; 0: it is not said. */
+/* The CPUs of each task; 0: not set. */
 static uint32_t cpus_of_part(const struct run *run, uint32_t number)
 {
     if (run->step->n_parts)
@@ -320,7 +322,7 @@ static uint32_t cpus_of_part(const struct run *run, uint32_t number)
     return run->step->has_cpus_per_task ? run->step->cpus_per_task : 0;
 }
 
-/* As in Slurm, the tasks of a step without -m are told whether its layout is block or cyclic. */
+/* As in Slurm, the tasks of a step without -m see whether its layout is block or cyclic. */
 static void put_default_distribution(const struct run *run, uint32_t number, struct envlist *env)
 {
     const struct Pb__StepReply *step = run->step;
@@ -355,7 +357,7 @@ static void put_distribution(const struct run *run, uint32_t number, struct envl
         envlist_set(env, "SLURM_DIST_PLANESIZE", size + 1);
 }
 
-/* What was asked of the step, also where the job had asked for something else. */
+/* Sets the requested options of the step, which override those of the job. */
 static void put_requested(const struct run_options *o, const struct Pb__StepSpec *spec,
                           struct envlist *env)
 {
@@ -371,7 +373,7 @@ static void put_requested(const struct run_options *o, const struct Pb__StepSpec
         envlist_set(env, "SLURM_OVERCOMMIT", "1");
 }
 
-/* What each task of the step has; what the job has asked for stays where the step asks for none. */
+/* Sets the resources of each task; without such options of the step, the values of the job stay. */
 static void put_task_tres(const struct run *run, uint32_t number, struct envlist *env)
 {
     const struct Pb__StepSpec *spec = spec_of_part(run, number);
@@ -385,7 +387,8 @@ static void put_task_tres(const struct run *run, uint32_t number, struct envlist
         envlist_set(env, "SLURM_TRES_PER_TASK", str_cstr(&tres));
 }
 
-/* Of a job that srun makes: where srun was started, and not where the tasks start (--chdir). */
+/* In a job that srun creates: the directory where srun was started, not the one of the tasks
+ * (--chdir). */
 static void put_submit_directory(struct envlist *env)
 {
     _cleanup_free_ char *cwd = getcwd(NULL, 0);
@@ -427,8 +430,8 @@ static void build_env(const struct run *run, uint32_t number, const char *addres
         restore_counts(run, env);
 }
 
-/* Tasks that share a node and want different numbers of CPUs are bound to all that the step has
- * there, unless it is said otherwise. */
+/* Tasks that share a node and have different CPU counts are bound to all CPUs of the step there,
+ * unless an option sets the binding. */
 static void bind_shared(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
 {
     bool differ = false;
@@ -464,7 +467,8 @@ static void fill_request(struct run *run, uint32_t number, struct Pb__LaunchTask
     m->std_err = (char *)output_node_pattern(run->output, number, 2);
     m->has_open_append = 1;
     m->open_append = o->append;
-    m->mpi = (char *)run->options->mpi; /* one for all parts: their tasks are one application */
+    /* One value for all parts: their tasks form one application. */
+    m->mpi = (char *)run->options->mpi;
     m->x11 = x11_request(run->x11);
     m->job_name = (char *)o->job_name;
     m->has_kill_on_bad_exit = 1;
@@ -509,7 +513,7 @@ static void fill_request(struct run *run, uint32_t number, struct Pb__LaunchTask
     m->cpus_per_task = cpus > 0 ? cpus : 1;
 }
 
-/* ANY is how tasks go to sockets, and cores follow these. */
+/* ANY: tasks are distributed over sockets, and cores follow. */
 static void fill_orders(const struct dist *d, struct Pb__LaunchTasks *m)
 {
     m->has_socket_order = 1;
@@ -518,8 +522,8 @@ static void fill_orders(const struct dist *d, struct Pb__LaunchTasks *m)
     m->core_order = m->has_core_order ? d->cores - DIST_CYCLIC : 0;
 }
 
-/* A descriptor per node, and as many for strangers who call meanwhile: what we may have, after the
- * limits for the tasks were read. */
+/* One descriptor per node, and as many for unauthenticated connections. Call after the limits for
+ * the tasks were read. */
 static void raise_descriptor_limit(size_t nodes)
 {
     struct rlimit now;
@@ -530,7 +534,7 @@ static void raise_descriptor_limit(size_t nodes)
     setrlimit(RLIMIT_NOFILE, &now);
 }
 
-/* The request to the nodes of a part, kept in the run's arena for repeats. */
+/* Makes the request to the nodes of a part, which stays in the run's arena for repeats. */
 static struct Pb__LaunchTasks *make_request(struct run *run, uint32_t number, bool *here)
 {
     struct Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, *kept;
@@ -584,7 +588,7 @@ struct launch *launch_start(struct run *run)
     raise_descriptor_limit(count);
     report_launch(run);
     attempt_start(l, all, count);
-    if (*connection >= 0) /* nobody has taken it */
+    if (*connection >= 0) /* the connection was not taken over */
         close(take_fd(connection));
     return l;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tells the nodes of the step to run its tasks, all at a time, and gathers their answers.
+ * Sends the launch request to all nodes of the step at the same time and collects the replies.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 struct run;
 struct launch;
 
-/* The step, the streams and the I/O port (peers) are there. Failures go to
+/* The step, the streams and the I/O port (peers) must exist. Failures are reported by
  * run->on->launch_failed(), never from within this call. */
 struct launch *launch_start(struct run *run);
 void launch_free(struct launch *l);

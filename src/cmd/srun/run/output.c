@@ -13,20 +13,20 @@
 #include "cmd/srun/run/shared.h"
 #include "launch/sink.h"
 
-/* Where bytes go: a file, or srun's own stdout or stderr. */
+/* A destination: a file, or srun's own stdout or stderr. */
 struct place {
-    char *name; /* of a file; NULL: one of srun's own */
-    int number; /* 1, 2: of srun's own */
+    char *name; /* of a file; NULL: a stream of srun */
+    int number; /* 1 or 2, of srun's stream */
     struct sink *sink;
-    struct lines *lines[2]; /* of what tasks write to their stdout, to their stderr; or NULL */
+    struct lines *lines[2]; /* of the tasks' stdout and stderr; or NULL */
 };
 
-/* What the tasks of a part write to their stdout or stderr. */
+/* The stdout or stderr of a part's tasks. */
 struct stream {
     enum names_kind kind;
     const char *spec;
     uint32_t only_task;  /* NAMES_TASK */
-    struct place *place; /* NULL: nothing comes here */
+    struct place *place; /* NULL: srun gets no such output */
 };
 
 struct output {
@@ -86,7 +86,7 @@ static struct place *add_place(struct output *o, const char *name, int number, s
     return p;
 }
 
-/* Parts that name the same file have one. */
+/* Parts that name the same file share it. */
 static int open_file(struct output *o, uint32_t part, int number, const struct sink_events *events,
                      struct err *err)
 {
@@ -141,10 +141,11 @@ static int open_stream(struct output *o, uint32_t part, int number, const char *
     s->spec = spec;
     s->kind = names_kind(spec, &s->only_task);
     if (s->kind == NAMES_DEFAULT && o->run->options->pty)
-        s->kind = NAMES_TASK; /* task 0, who has the terminal */
+        s->kind = NAMES_TASK; /* task 0 has the terminal */
     if (s->kind == NAMES_NONE || s->kind == NAMES_ON_NODE)
         return 0;
-    /* Nobody would ever write there; that a spawned step has fewer tasks is no mistake. */
+    /* Such a task will never exist. In a spawned step, which may have fewer tasks, that is not an
+     * error. */
     if (s->kind == NAMES_TASK && s->only_task >= tasks && !o->run->options->order)
         return err_set(err, -ERR_RANGE, "Invalid value for --%s: there is no task %u of %u",
                        number == 1 ? "output" : "error", s->only_task, tasks);
@@ -161,7 +162,7 @@ static int open_stream(struct output *o, uint32_t part, int number, const char *
     return 0;
 }
 
-/* Without --error both streams go where --output says. */
+/* Without --error both streams go to --output. */
 static int open_streams(struct output *o, uint32_t part, struct err *err)
 {
     const struct run_options *options = run_part_options(o->run, part);

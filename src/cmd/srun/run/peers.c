@@ -20,8 +20,9 @@
 
 enum peer_state {
     PEER_AWAITED,
-    PEER_GREETED, /* its hello has an answer, which it may not have heard: it may come again */
-    PEER_HERE,    /* it has heard us, and its tasks begin */
+    /* The hello was answered, the answer may be lost, and the node may connect again. */
+    PEER_GREETED,
+    PEER_HERE, /* the answer has arrived, and the tasks start */
     PEER_DONE,
 };
 
@@ -29,11 +30,11 @@ struct peer {
     struct peers *peers;
     struct rpc_session *session; /* NULL: not connected */
     enum peer_state state;
-    bool launched;   /* its node daemon says so */
-    char *closed_by; /* why the session has ended before its node daemon said anything, or NULL */
+    bool launched;   /* the node daemon has confirmed the launch */
+    char *closed_by; /* why the session ended before the node daemon answered, or NULL */
 };
 
-/* A session that has not said hello. */
+/* A session before its hello. */
 struct guest {
     struct peers *peers;
     struct rpc_session *session;
@@ -51,14 +52,14 @@ struct peers {
     uint32_t count, awaited;
     struct peer *list; /* by node index */
     struct guest *guests;
-    struct loop_timer *patience; /* for shepherds to connect */
+    struct loop_timer *patience; /* limit for step daemons to connect */
     bool paused, killing, input_paused;
     char *kill_why;
 };
 
 static void set_guest_events(struct guest *g);
 
-/* Whether there is someone to send to. */
+/* Whether messages can be sent to the node. */
 static bool is_here(const struct peer *p)
 {
     return p->session != NULL && (p->state == PEER_HERE || p->state == PEER_GREETED);
@@ -80,7 +81,7 @@ static void send_kill(struct peers *p, struct rpc_session *s)
     rpc_session_send(s, RPC_IO_SIGNAL, &m.base);
 }
 
-/* After whatever makes a session full, or one that is not full, or not counted any more. */
+/* Call after a change of a session's backlog, or of the set of sessions. */
 static void check_input(struct peers *p)
 {
     bool full = false;
@@ -101,7 +102,7 @@ static void on_peers_drained(void *ctx, struct rpc_session *s)
     check_input(p->peers);
 }
 
-/* One more than before is here, or will not come. */
+/* One more node has connected, or never will. */
 static void await_less(struct peers *p)
 {
     if (--p->awaited > 0)
@@ -146,7 +147,7 @@ static void set_patience(struct peers *p)
     loop_timer_set(p->patience, p->run->conf->message_timeout_sec * 1000);
 }
 
-/* The session has ended, and there is no better reason than this. */
+/* The session has ended, and no better reason is known. */
 static void tell_closed(struct peer *p)
 {
     _cleanup_free_ char *text = take_ptr(p->closed_by);
@@ -170,7 +171,8 @@ static void on_peers_close(void *ctx, struct rpc_session *s, const struct err *w
         p->peers->run->on->node_lost(p->peers->run, index_of(p), why);
         return;
     }
-    /* The answer to the launch says more. Who has not heard us comes again before that. */
+    /* The launch reply has a better reason. A node without our answer connects again before that.
+     */
     p->state = p->state == PEER_GREETED ? PEER_AWAITED : PEER_DONE;
     free(p->closed_by);
     p->closed_by = mem_strdup(why->text);
@@ -187,7 +189,7 @@ static void welcome_node(struct peers *p, struct rpc_session *s, const struct Pb
                                               .on_close = on_peers_close,
                                               .ctx = &p->list[node]};
 
-    rpc_session_free(p->list[node].session); /* its end has not reached us */
+    rpc_session_free(p->list[node].session); /* the end of the old session was not noticed yet */
     free(take_ptr(p->list[node].closed_by));
     p->list[node].session = s;
     p->list[node].state = PEER_GREETED;
@@ -229,7 +231,7 @@ static void on_guest_message(void *ctx, struct rpc_session *s, const struct rpc_
         rpc_session_finish(s);
         return;
     }
-    if (p->list[hello->node_index].state > PEER_GREETED) { /* over, as far as we are concerned */
+    if (p->list[hello->node_index].state > PEER_GREETED) { /* this srun considers the node over */
         say_debug("Refused another connection from %s", rpc_session_peer(s));
         rpc_session_finish(s);
         return;
@@ -292,8 +294,7 @@ static void on_patience(void *ctx)
     }
 }
 
-/* The shepherd of a node that is reached by its local socket needs no TCP, which it falls back to.
- */
+/* If a node's step daemon is reached by its local socket, TCP is only its fallback. */
 static void listen_here(struct peers *p)
 {
     struct err err = {0};

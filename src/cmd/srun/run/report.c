@@ -10,7 +10,7 @@
 #include "cmd/srun/run/run.h"
 #include "launch/jobenv.h"
 
-/* As in variables, but that a count is never without its "(xN)". */
+/* As in variables, except that each count has its "(xN)". */
 static void put_counts(const uint32_t *cpus, size_t n, struct str *out)
 {
     for (size_t i = 0, same; i < n; i += same) {
@@ -43,7 +43,7 @@ void report_allocation(const struct run *run)
                 str_cstr(&counts));
 }
 
-/* Task numbers are a list of hosts without a name: "[0-1]", and "2" alone. */
+/* Task numbers are formatted like a host list without names: "[0-1]", or "2". */
 static void put_tasks(const struct Pb__StepNode *node, struct str *out)
 {
     _cleanup_hostlist_ struct hostlist *ids = hostlist_new();

@@ -12,8 +12,8 @@
 #include "rpc/client.h"
 #include "show/job_ids.h"
 
-#define TELL_AFTER_MS 1000 /* before srun says that it waits for other steps */
-#define TELL_MOST_MS 60000 /* between two messages that the job is still suspended */
+#define TELL_AFTER_MS 1000 /* until srun reports that it waits for other steps */
+#define TELL_MOST_MS 60000 /* longest time between messages that the job is still suspended */
 #define RETRY_MS 500
 #define PROBE_MS 2000
 
@@ -22,12 +22,12 @@ struct request {
     struct Pb__AllocRequest ask;
     struct alloc *alloc;
     struct rpc_async *step;
-    struct rpc_async *probe;  /* asks what the step waits for */
-    struct loop_timer *tell;  /* runs out when a step is not granted at once */
-    int64_t tell_ms;          /* until 'tell' runs out once more, while the job is suspended */
+    struct rpc_async *probe;  /* the request that asks what the step waits for */
+    struct loop_timer *tell;  /* expires if a step is not granted at once */
+    int64_t tell_ms;          /* next timeout of 'tell', while the job is suspended */
     struct loop_timer *retry; /* repeats the request while the controller does not answer */
     struct loop_timer *limit; /* --immediate=SECONDS */
-    int64_t give_up_at_ms;    /* when to stop asking a controller that does not answer */
+    int64_t give_up_at_ms;    /* when to give up a controller that does not answer */
     bool told, told_suspended, told_lost, queued, configuring, interrupted;
 };
 
@@ -79,7 +79,7 @@ static void on_configuring(void *ctx, const struct Pb__AllocReply *reply)
 
 static void ask_for_step(struct request *r);
 
-/* The job has its nodes, but its step has to wait: for ports, or for the job to be resumed. srun
+/* The job has its nodes, but the step has to wait: for ports, or until the job is resumed. srun
  * requests the step as in any job. */
 static void await_step(struct request *r)
 {
@@ -156,7 +156,7 @@ static void ask_for_job(struct request *r)
 
 static void send_step(struct request *r);
 
-/* "7+1": the component that alone was asked for; "7_2": the element. */
+/* "7+1" if only that component was requested; "7_2" for an array element. */
 static const char *put_asked_job(const struct request *r, struct str *out)
 {
     const Pb__StepSpec *step = r->run->options->step;
@@ -208,8 +208,7 @@ static void take_step(struct request *r, const ProtobufCMessage *reply)
     run->on->step(run);
 }
 
-/* In the words of Slurm's guides; each message comes after twice the time of the
- * one before. */
+/* In the words of Slurm's guides; the interval doubles with each message. */
 static void tell_suspended(struct request *r)
 {
     say_info(r->told_suspended ? "Job step creation still disabled, retrying"
@@ -257,7 +256,7 @@ static void on_tell(void *ctx)
     struct Pb__StepSpec now = *r->run->options->step;
 
     now.has_immediate = now.immediate = 1;
-    if (r->step == NULL) /* the controller is away, and the request will be repeated */
+    if (r->step == NULL) /* the controller is down, and the request will be repeated */
         loop_timer_set(r->tell, TELL_AFTER_MS);
     else
         r->probe = rpc_async_controller(r->run->loop, r->run->conf, RPC_STEP_CREATE, &now.base,
@@ -330,7 +329,7 @@ static void on_nodes(void *ctx, int code, const ProtobufCMessage *reply, const s
     run->on->step(run);
 }
 
-/* Asks for a step without a job. The controller grants such a step at once or refuses it. */
+/* Requests a step without a job. The controller grants it at once or rejects it. */
 static void ask_for_nodes(struct request *r)
 {
     const struct run_options *o = r->run->options;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Gets the step: with a job of its own in one request, or in the job srun runs in. Ends in
+ * Gets the step: with a job of its own in one request, or in the job in which srun runs. Ends with
  * run->on->step() or run->on->refused(), never from within request_start().
  */
 #pragma once
@@ -9,5 +9,6 @@ struct run;
 struct request;
 
 struct request *request_start(struct run *run);
-void request_interrupt(struct request *r); /* Ctrl-C while waiting: gives up, cancels its job */
+/* Ctrl-C while waiting: stops waiting and cancels srun's own job. */
+void request_interrupt(struct request *r);
 void request_free(struct request *r);

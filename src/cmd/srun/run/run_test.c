@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The whole srun, as a program, against a cluster that plays a script. */
+/* Tests the whole srun, as a program, with a test cluster that follows a script. */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static const struct vector {
     {"-J busy x", "", 1, "",
      "srun: error: Unable to allocate resources: Requested nodes are busy\n"},
     {"refuse exit:0:0 done", "", 1, "", REFUSED},
-    {"-N2 refuse wait", "", 1, "", REFUSED ABORTED}, /* CORE-227: no task has begun */
+    {"-N2 refuse wait", "", 1, "", REFUSED ABORTED}, /* CORE-227: no task has started */
     {"-N2 late 0.wait 1.vanish", "", 143, "",
      REVOKED ABORTED "srun: error: n1: task 0: Terminated\n"},
     {"failed:0 done", "", 2, "",
@@ -146,7 +146,7 @@ static void test_the_end_goes_over_the_connection_of_the_request(void **state)
     test_play_finish(&p);
     assert_string_equal(str_cstr(&p.err_text), "");
     assert_int_equal(p.status, 0);
-    assert_int_equal(access(socket, F_OK), 0); /* the controller has heard of the end */
+    assert_int_equal(access(socket, F_OK), 0); /* the controller has been told of the end */
     test_play_done(&p);
 }
 
@@ -184,7 +184,7 @@ static void test_interrupt_twice(void **state)
     test_play_done(&p);
 }
 
-/* The shepherd does not answer the end: the next Ctrl-C does not wait for it. */
+/* The step daemon does not confirm the end: the next Ctrl-C does not wait for it. */
 static void test_interrupt_forces(void **state)
 {
     struct test_play p;
@@ -258,7 +258,8 @@ static void test_immediate_seconds(void **state)
     test_play_done(&p);
 }
 
-/* The controller does not cancel what was not granted in time: a signal does not wait for it. */
+/* The controller does not cancel a request that was not granted in time: a signal does not wait for
+ * it. */
 static void test_interrupt_after_immediate(void **state)
 {
     struct test_play p;
@@ -272,7 +273,7 @@ static void test_interrupt_after_immediate(void **state)
     test_play_done(&p);
 }
 
-/* Nobody reads any more: the tasks are told as in a pipe. */
+/* The output has no reader: the tasks get SIGPIPE or EPIPE, as with a pipe. */
 static void test_no_reader(void **state)
 {
     struct test_play p;
@@ -287,7 +288,7 @@ static void test_no_reader(void **state)
     test_play_done(&p);
 }
 
-/* What srun writes is thrown away until this many lines have come. */
+/* Discards srun's output until it has printed this many lines. */
 static void skip_lines(struct test_play *p, int lines)
 {
     char data[4096];
@@ -301,7 +302,8 @@ static void skip_lines(struct test_play *p, int lines)
     }
 }
 
-/* Input, until srun has passed a signal on, which was answered, and taken none of it meanwhile. */
+/* Sends input until srun has forwarded a signal, which was answered, and has read no input
+ * meanwhile. */
 static void fill_input(struct test_play *p)
 {
     static const char block[4096];
@@ -316,7 +318,7 @@ static void fill_input(struct test_play *p)
     } while (poll(&room, 1, 0) == 1);
 }
 
-/* A node that takes no more input holds that of the others up; not when it has gone. */
+/* A node that accepts no more input delays the input of the others, but not after it has gone. */
 static void test_input_goes_on(void **state)
 {
     static const struct {
@@ -343,8 +345,9 @@ static void test_input_goes_on(void **state)
     }
 }
 
-/* Whoever has srun's output reads none of it, and a signal has to end srun: when the shepherd can
- * not tell of the end for it, and when only the last output waits, srun's own words with it. */
+/* srun's output has a reader that does not read, and a signal must end srun: both when the step
+ * daemon cannot report the end because of it, and when only the last output is left, including
+ * srun's own messages. */
 static void test_stuck_reader(void **state)
 {
     static const char *const lines[] = {"err:0:here\\n flood:1:4096 wait",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/srun/run/shared.h"
 
-/* The rank behind the last one of the part. */
+/* The rank after the last one of the part. */
 static uint32_t end_of(const struct run *run, uint32_t part)
 {
     uint32_t end = 0;

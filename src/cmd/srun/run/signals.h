@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Signals to srun. Waiting for resources, most of them give up. Later Ctrl-C says how the tasks
- * are; twice within a second it ends the step, once more and srun ends at once. SIGTERM, SIGHUP and
- * SIGQUIT end the step, what else can be caught goes to the tasks.
+ * Signals to srun. While srun waits for resources, most signals make it give up. Later Ctrl-C
+ * prints the states of the tasks; a second one within a second ends the step; a third one ends srun
+ * at once. SIGTERM, SIGHUP and SIGQUIT end the step; other signals that can be caught are forwarded
+ * to the tasks.
  */
 #pragma once
 

@@ -19,9 +19,9 @@
 
 struct spawned {
     struct run *run;
-    struct rpc_link *link; /* NULL: who has asked has gone */
-    struct bitset *begun;  /* nodes; NULL: none yet */
-    char *why;             /* it has to end; NULL: it has not */
+    struct rpc_link *link; /* NULL: the requesting srun is gone */
+    struct bitset *begun;  /* nodes on which MPI is initialised; NULL: none yet */
+    char *why;             /* why the step must end; NULL: it need not */
     bool answered;
 };
 
@@ -102,7 +102,7 @@ bool spawned_send(struct spawned *s, enum rpc_number rpc, const ProtobufCMessage
     return true;
 }
 
-/* Who has asked for us has gone without a word, and nobody has a use for what we do. */
+/* The requesting srun has gone, and nobody needs the step. */
 static void on_spawned_close(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct spawned *s = ctx;

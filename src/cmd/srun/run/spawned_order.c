@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an order for a spawned step means for its options. Pure. */
+/* Converts the order for a spawned step to options. Pure. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "cmd/srun/run/run.h"
 #include "cmd/srun/run/spawned.h"
 
-#define SCRIPT_MAX 131071 /* bytes that the kernel takes as one operand */
-#define PATIENCE_SEC 5    /* for CPUs that other steps of the job hold */
+#define SCRIPT_MAX 131071 /* maximum bytes that the kernel accepts as one operand */
+#define PATIENCE_SEC 5    /* wait for CPUs that other steps of the job hold */
 
 static const char *info_of(const Pb__SpawnCommand *c, const char *key)
 {
@@ -36,7 +36,7 @@ static uint32_t count_spawned_tasks(const Pb__Spawn *m)
     return tasks;
 }
 
-/* As many of them as there are tasks: no node without one is wanted. */
+/* At most as many nodes as tasks, so that no node is without a task. */
 static int put_nodes(const Pb__SpawnCommand *c, struct hostlist *list, struct arena *arena,
                      Pb__StepSpec *spec)
 {
@@ -59,7 +59,7 @@ static int read_hosts(const char *text, struct hostlist **list, struct err *err)
     return hostlist_count(*list) ? 0 : err_set(err, -ERR_PARSE, "info key host: no host in it");
 }
 
-/* Several commands with hosts of their own: each task is told its node, a command's go around. */
+/* Several commands with host lists of their own: each task gets a node, in round-robin order. */
 static int put_each(const Pb__Spawn *m, struct arena *arena, Pb__StepSpec *spec, struct err *err)
 {
     _cleanup_str_ struct str names = STR_INIT;
@@ -185,7 +185,7 @@ static bool is_plain(const Pb__Spawn *m)
     return m->n_command == 1 && !c->n_env && !info_of(c, "wdir") && !info_of(c, "path");
 }
 
-/* A shell picks each task's program. */
+/* Makes the shell script that selects each task's program. */
 static int put_script(const Pb__Spawn *m, struct str *out, struct err *err)
 {
     uint32_t end = 0;
@@ -233,7 +233,7 @@ int spawned_fill_run(const Pb__SpawnOrder *order, struct arena *arena, struct ru
     o->order = order;
     o->mpi = order->mpi;
     o->input = "none";
-    o->append = true; /* whoever has asked writes there, too */
+    o->append = true; /* the requesting step writes to the files too */
     o->prolog = o->epilog = NULL;
     o->multi_prog = NULL;
     o->bcast = NULL;

@@ -11,7 +11,7 @@
 #include "cmd/srun/run/run.h"
 #include "cmd/srun/run/spawned.h"
 
-/* An order of two commands at most, each with one info key. */
+/* An order of at most two commands, each with one info key. */
 struct order {
     Pb__SpawnOrder order;
     Pb__Spawn spawn;
@@ -63,7 +63,7 @@ static int fill(struct order *o, Pb__StepSpec *spec, struct err *err)
     return spawned_fill_step(&o->order, &o->arena, spec, err);
 }
 
-/* What is of the parent's size does not hold, how it shares does. */
+/* Options about the size of the parent step are dropped; options about sharing are kept. */
 static void test_step(void **state)
 {
     struct order o;
@@ -86,7 +86,7 @@ static void test_hosts(void **state)
     static const struct {
         const char *first, *second, *nodes;
     } vectors[] = {
-        {"n1", NULL, NULL}, /* of two commands one has hosts */
+        {"n1", NULL, NULL}, /* only one of two commands has hosts */
         {"n[1-2],n5", "n3", "n1,n2,n3,n3,n3"},
         {"n[", "n1", NULL},
         {",", "n1", NULL},
@@ -111,14 +111,15 @@ static void test_hosts(void **state)
         arena_done(&o.arena);
     }
     init(&o, 1);
-    info(&o, 0, "host", "n[4-9]"); /* no node is asked for that would have no task */
+    info(&o, 0, "host", "n[4-9]"); /* nodes that would have no task are not requested */
     assert_int_equal(fill(&o, &s, NULL), 0);
     assert_string_equal(s.nodes, "n4,n5");
     assert_int_equal(s.max_nodes, 2);
     arena_done(&o.arena);
 }
 
-/* One command as it is; several, a directory or variables by a shell that quotes all of them. */
+/* A single command stays as it is; several commands, a directory or variables need a shell, with
+ * all words quoted. */
 static void test_argv(void **state)
 {
     struct run_options r = {.pty = true};
@@ -141,7 +142,7 @@ static void test_argv(void **state)
                                    "export 'A=b c'\n"
                                    "exec '/bin/prog' 'it'\\''s'\n"
                                    "fi\n");
-    o.commands[0].n_env = 2; /* the second is none */
+    o.commands[0].n_env = 2; /* the second entry is invalid */
     assert_int_equal(spawned_fill_run(&o.order, &o.arena, &r, NULL), -ERR_PARSE);
     arena_done(&o.arena);
 

@@ -23,27 +23,27 @@
 #include "cmd/srun/run/spawned.h"
 #include "rpc/link.h"
 
-#define QUESTIONS_MAX 65536 /* names asked for and not answered yet */
-#define LOW_FD 16           /* what is handed on is above the numbers it gets */
+#define QUESTIONS_MAX 65536 /* maximum number of unanswered name requests */
+#define LOW_FD 16           /* inherited descriptors are moved above their final numbers */
 
 extern char **environ;
 
-/* One spawned step. It is over when its srun has ended and all it said has been read. */
+/* One spawned step. It is over when its srun has ended and all its messages have been read. */
 struct spawn {
     struct spawns *all;
     struct spawn *next;
     pid_t pid; /* 0: ended */
     int wait_status;
     struct rpc_link *link; /* NULL: closed */
-    uint32_t node, id;     /* of who has asked */
+    uint32_t node, id;     /* of the requesting task */
     uint32_t number;       /* of the link */
     bool begun, answered;
 };
 
-/* A name that a spawned step asks for. */
+/* A name request of a spawned step. */
 struct question {
     UT_hash_handle hh;
-    uint32_t id; /* ours */
+    uint32_t id; /* own request id */
     struct spawn *from;
     uint64_t link_id;
 };
@@ -151,7 +151,7 @@ static void begun_over(struct run *run, int exit_code)
         run->on->abort(run, NULL);
 }
 
-/* Of one that has not begun its request has failed, which is the program's to deal with. */
+/* If the step has not started, its request fails; the program has to handle that. */
 static void check_over(struct spawn *p)
 {
     struct spawns *s = p->all;
@@ -232,7 +232,7 @@ void spawns_name_reply(struct spawns *s, const Pb__NameReply *reply)
     free(q);
 }
 
-/* Who has asked would wait for it for ever. */
+/* The requesting task would wait for ever. */
 static void on_broken(struct run *run, const Pb__KvsAbort *why)
 {
     if (run->phase != RUN_RUNNING || run->aborting)
@@ -299,8 +299,8 @@ static int write_order(const struct run *run, const Pb__Spawn *m, struct err *er
     return above;
 }
 
-/* The same program with the same options; what is different is in the order. Ctrl-C is for this
- * srun, which passes on what it means. */
+/* Starts the same program with the same options; the order has the differences. Ctrl-C goes to this
+ * srun, which forwards its effect. */
 static int start_program(const struct run *run, int link_fd, int order_fd, pid_t *pid)
 {
     posix_spawn_file_actions_t files;

@@ -33,7 +33,7 @@ struct x11 {
     bool warned;
 };
 
-/* Reads the cookie of the display. A display without a cookie decides by other means. */
+/* Reads the cookie of the display. A display without a cookie uses another way to grant access. */
 static void read_cookie(struct x11 *x)
 {
     const char *given = getenv("XAUTHORITY"), *home = getenv("HOME");
