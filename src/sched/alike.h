@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs whose requests meet the same answer: what was found of one need not be looked for again.
- * Of a hundred thousand jobs in a thousand shapes a thousand are looked at.
+ * Sets of jobs whose requests have the same outcome, so that a result for one job is reused for the
+ * others. Of a hundred thousand jobs with a thousand different requests, a pass examines a
+ * thousand.
  */
 #pragma once
 
@@ -12,27 +13,28 @@
 
 struct job;
 
-/* Where 'b' does not fit 'a' does not: an equal request, which runs no shorter. */
+/* Whether 'b' cannot fit where 'a' does not: the requests are equal, and 'b' runs at least as
+ * long. */
 bool alike_covers(const struct job *a, const struct job *b);
 
 struct alike { /* zeroed: empty */
     VEC(struct alike_entry) list;
-    uint32_t *first;  /* by hash: the place in the list of the last one of that hash, and one */
-    size_t room;      /* of 'first', a power of two; 0: none was made */
-    bool by_licenses; /* requests of other licences have other answers */
+    uint32_t *first;  /* by hash: 1 + index in 'list' of the last entry with that hash */
+    size_t room;      /* size of 'first': a power of two; 0: not allocated */
+    bool by_licenses; /* requests with different licences have different outcomes */
 };
 
 struct alike_entry {
     const struct job *job;
     uint64_t hash;
-    uint32_t next; /* as in 'first'; 0: none */
+    uint32_t next; /* 1 + index of the next entry; 0: none */
 };
 
-/* 'of_user': only what was found of jobs of the same user counts. The hash is equal for jobs that
- * cover each other; whoever asks several sets makes it once. */
+/* 'of_user': only entries of jobs of the same user match. Jobs that cover each other have equal
+ * hashes; a caller that queries several sets computes the hash once. */
 uint64_t alike_hash(const struct job *j, bool of_user);
 bool alike_has(const struct alike *set, const struct job *j, bool of_user, uint64_t hash);
-/* One that is there and covered by it is not, from then on. */
+/* Adds a job. An entry that the job covers is replaced. */
 void alike_add(struct alike *set, const struct job *j, bool of_user, uint64_t hash);
 void alike_clear(struct alike *set);
 void alike_done(struct alike *set);

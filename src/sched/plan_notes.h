@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the planner remembers of a job in a partition from one pass to the next: that it does not
- * fit, when it is to start, that nobody can make room for it. All of it holds as long as no
- * resource becomes free (pool.freed) and the job's request is the same; after that the notes are
- * dropped.
+ * Results that the planner keeps for a job in a partition from one pass to the next: that it does
+ * not fit, its planned start, that preemption does not help. They are valid while no resource
+ * becomes free (pool.freed) and the job's request is unchanged; after that they are dropped.
  *
- * The notes belong to whoever makes the passes, never to the job. A query (sluice why, --test-only)
- * writes notes of its own and reads those of the planner under them, so that it sees what the
- * planner knows and changes nothing of it.
+ * The owner of the passes owns the notes, not the job. A query (sluice why, --test-only) writes
+ * notes of its own on top of the planner's notes, so that it sees the planner's results without
+ * changing them.
  */
 #pragma once
 
@@ -26,69 +25,72 @@ struct selection;
 struct plan_note {
     const struct part *part;
     uint32_t job_id;
-    uint32_t license;         /* the alternative that start_at is about */
-    uint32_t request_version; /* job.request_version; another one: the note says nothing */
-    int64_t start_at;         /* expected; 0: cannot be foreseen */
-    uint64_t before;          /* hash of the planned starts before it in its pass */
-    bool unfit;               /* it does not fit on what is free */
-    bool lacks_nodes;         /* a set with tied pools: it does not fit without licences either */
-    bool has_nodes; /* a set with tied pools: without licences it fits on the nodes that were free
-                       when pool.taken was nodes_taken */
+    uint32_t license;         /* the alternative licence for start_at */
+    uint32_t request_version; /* job.request_version; the note is invalid for another version */
+    int64_t start_at;         /* expected start; 0: unforeseeable */
+    uint64_t before;          /* hash of the preceding planned starts in the pass */
+    bool unfit;               /* it does not fit on the free resources */
+    bool lacks_nodes;         /* a set with tied pools does not fit even without its licences */
+    /* A set with tied pools fits, without its licences, on the nodes that were free when pool.taken
+     * was nodes_taken. */
+    bool has_nodes;
     uint64_t nodes_taken;
-    bool has_start;     /* start_at was looked for */
-    bool has_no_victim; /* no preemption makes room for it */
+    bool has_start;     /* start_at was computed */
+    bool has_no_victim; /* preemption cannot help it */
 };
 
-/* The nodes of a planned start, for a job that needs tied pools: they decide which ones it uses.
+/* The nodes of a planned start for a job that needs tied pools: they decide which pools it uses.
  * For a job set with tied pools or alternative licences, also the nodes and the alternatives of its
  * components. */
 struct plan_note_place {
     const struct part *part;
     uint32_t job_id;
-    uint64_t taken;          /* pool.taken when the pass began that found it */
-    struct selection *where; /* owned; of the leader */
-    struct placements *more; /* owned; of the other components; NULL: of an ordinary job */
+    uint64_t taken;          /* pool.taken at the begin of the pass that found it */
+    struct selection *where; /* owned; the leader's */
+    struct placements *more; /* owned; the other components'; NULL: an ordinary job */
 };
 
-/* Of passes in two modes (two_mode.h): when the last component of a set is to start. Holds from a
- * pass in mode 1 to the end of the next one in mode 2, whatever becomes free. */
+/* For passes in two modes (two_mode.h): the latest start of a component of a set. Valid from a pass
+ * in mode 1 to the end of the next pass in mode 2, even if resources become free. */
 struct plan_set_start {
     uint32_t set_id;
     int64_t latest_at;
 };
 
 struct plan_notes {                 /* zeroed: empty */
-    const struct plan_notes *under; /* read where these say nothing; NULL: nothing is under them */
-    VEC32(struct plan_note) list;   /* as they were first written: in the order of the queue */
-    uint32_t *index; /* open addressing, at most half full: place in the list, from 1; 0: free */
-    size_t room;     /* of the index: a power of two, or 0 */
+    const struct plan_notes *under; /* notes to read where these have none; NULL: none */
+    VEC32(struct plan_note) list;   /* in the order of the queue, as first written */
+    uint32_t *index; /* open addressing, at most half full: 1 + index in 'list'; 0: free */
+    size_t room;     /* size of 'index': a power of two, or 0 */
     VEC(struct plan_note_place) places;
-    uint64_t freed; /* pool.freed when they were written */
-    unsigned mode;  /* of the last pass that was completed in one; 0: none was */
+    uint64_t freed; /* pool.freed at the time of writing */
+    unsigned mode;  /* mode of the last completed pass that had one; 0: none */
     VEC(struct plan_set_start) set_starts;
 };
 
-void plan_notes_clear(struct plan_notes *n); /* what is under them stays */
+void plan_notes_clear(struct plan_notes *n); /* does not clear 'under' */
 void plan_notes_done(struct plan_notes *n);
 
-/* Of the job in job.part; all false when there is none that holds. Valid until the next change. */
+/* Returns the note of the job in job.part; all false if there is no valid note. Valid until the
+ * next change. */
 const struct plan_note *plan_note_read(const struct plan_notes *n, const struct cluster *c,
                                        const struct job *j);
-/* The same, of the job in another partition. */
+/* Like plan_note_read(), for the job in another partition. */
 const struct plan_note *plan_note_read_in(const struct plan_notes *n, const struct cluster *c,
                                           const struct job *j, const struct part *part);
-/* Of jobs in the order of the queue: the note is looked for after the one of the call before, for
- * which 'next' is kept; at first it is 0. */
+/* Like plan_note_read(), for jobs in the order of the queue: the search starts behind the note of
+ * the previous call, whose position is kept in 'next'; initially 0. */
 const struct plan_note *plan_note_read_next(const struct plan_notes *n, const struct cluster *c,
                                             const struct job *j, uint32_t *next);
-/* The nodes of the planned start that is noted for the job. NULL: none are noted, or nodes were
- * allocated since the pass began that noted them, so that others may be better now. */
+/* Returns the noted nodes of the job's planned start. NULL: none are noted, or nodes were allocated
+ * since the pass that noted them, so that other nodes may be better now. */
 const struct plan_note_place *plan_note_read_place(const struct plan_notes *n,
                                                    const struct cluster *c, const struct job *j);
-/* 'more': of the other components of a job set; NULL: the job is an ordinary one. */
+/* 'more': the placements of the other components of a job set; NULL: an ordinary job. */
 void plan_note_write_place(struct plan_notes *n, const struct cluster *c, const struct job *j,
                            uint64_t taken, const struct selection *where,
                            const struct placements *more);
-/* To be changed; valid until the next call. It begins with what plan_note_read() returns. */
+/* Returns the note for changes, valid until the next call. It starts as a copy of what
+ * plan_note_read() returns. */
 struct plan_note *plan_note_write(struct plan_notes *n, const struct cluster *c,
                                   const struct job *j);

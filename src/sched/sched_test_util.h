@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For the tests of this room: jobs that run where a text says, and choices as texts. */
+/* Helpers for the tests of this room: jobs that run on nodes given as text, and selections as
+ * text. */
 #pragma once
 
 #include "cluster/cluster_test_util.h"
@@ -7,7 +8,7 @@
 #include "sched/plan/timeline.h"
 #include "sched/select/resv.h"
 
-/* Has the job hold "n1:2/100 n2:4" (cores, and MiB when given), running until then. */
+/* Makes the job hold "n1:2/100 n2:4" (cores, and MiB if given) and run until 'end_at'. */
 static inline void test_run_job(struct cluster *c, struct job *j, const char *where, int64_t end_at)
 {
     struct err err = {0};
@@ -30,7 +31,7 @@ static inline void test_run_job(struct cluster *c, struct job *j, const char *wh
     order_insert(&c->ends, &attempt_make(j)->ends, end_at, j->id);
 }
 
-/* The same of a choice, with its devices and pools. */
+/* Like test_run_job(), with a selection and its devices and pools. */
 static inline void test_run_selection(struct cluster *c, struct job *j,
                                       const struct selection *where, int64_t end_at)
 {
@@ -53,8 +54,8 @@ static inline struct job *test_run(struct cluster *c, uint32_t id, const char *w
     return j;
 }
 
-/* The job of a decision, as whoever asked for it has it: what is to be stored in it is, and it is
- * in the partition where it starts. */
+/* Returns the job of a decision after it has been carried out as the controller does: values to be
+ * stored are stored, and the partition of the start is selected. */
 static inline struct job *test_follow(const struct cluster *c, const struct decision *d)
 {
     struct job *j = cluster_find_job(c, d->job->id);
@@ -72,8 +73,8 @@ static inline struct job *test_follow(const struct cluster *c, const struct deci
     return j;
 }
 
-/* "n1:2/100 n2:4/0": what test_run() reads; "+gpu=2" behind it when there are such. The caller
- * frees. */
+/* Returns a selection in the form that test_run() reads, "n1:2/100 n2:4/0", with GRES as "+gpu=2".
+ * The caller frees the text. */
 static inline char *test_selection(const struct cluster *c, const struct selection *s)
 {
     struct str out = STR_INIT;
@@ -93,8 +94,8 @@ static inline char *test_selection(const struct cluster *c, const struct selecti
     return text;
 }
 
-/* Where nobody else waits: its first start (CLUSTER_NO_LIMIT_SEC beyond now when none is
- * foreseeable), and where. */
+/* Returns the first start of the job if no other job waits, and its nodes. The start is
+ * CLUSTER_NO_LIMIT_SEC beyond now if none is foreseeable. */
 static inline int64_t test_earliest(const struct cluster *c, const struct job *j,
                                     const struct bitset *allowed, int64_t now_sec,
                                     struct selection *where)
@@ -123,7 +124,8 @@ static inline int64_t test_earliest(const struct cluster *c, const struct job *j
     return first < now_sec + CLUSTER_NO_LIMIT_SEC ? first : now_sec + CLUSTER_NO_LIMIT_SEC;
 }
 
-/* The nodes that are chosen for the job now, of the first 32, as a set of bits; 0: it waits. */
+/* Returns the nodes selected for the job now as a bit mask of the first 32 nodes; 0: the job
+ * waits. */
 static inline uint32_t test_choose_set(const struct cluster *c, const struct job *j)
 {
     _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
@@ -137,7 +139,7 @@ static inline uint32_t test_choose_set(const struct cluster *c, const struct job
     return set;
 }
 
-/* The names of the nodes that are chosen for the job now; "": it waits. */
+/* Returns the names of the nodes selected for the job now; "": the job waits. */
 static inline char *test_choose_names(const struct cluster *c, const struct job *j)
 {
     _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
@@ -154,10 +156,11 @@ static inline char *test_choose_names(const struct cluster *c, const struct job 
 }
 
 struct test_choice {
-    const char *words, *names; /* of a request, and of the nodes for it; "": it waits */
+    const char *words, *names; /* the words of a request, and the expected nodes; "": it waits */
 };
 
-/* The choice for each row on nodes of which some are busy, as test_run() says; NULL: none. */
+/* Checks the selection for each row while the nodes in 'busy' (as for test_run(); NULL: none) are
+ * in use. */
 static inline void test_check_choices(const char *conf, const char *busy,
                                       const struct test_choice *rows, size_t count)
 {
@@ -174,7 +177,7 @@ static inline void test_check_choices(const char *conf, const char *busy,
     test_cluster_free(c);
 }
 
-/* Whether the reservation has its nodes at that time, as it looks at 'now'. */
+/* Whether the reservation has its nodes at that time, as seen at 'now'. */
 static inline bool test_is_reserved(const struct resv *r, int64_t at, int64_t now)
 {
     int64_t length = r->end_at - r->start_at, since = at - r->start_at;
@@ -185,7 +188,7 @@ static inline bool test_is_reserved(const struct resv *r, int64_t at, int64_t no
     return since >= 0 && since < length;
 }
 
-/* Makes some of the nodes busy, which have so many CPUs each; the set of the others. */
+/* Makes random nodes busy, each with this number of CPUs. Returns the mask of the other nodes. */
 static inline uint32_t test_draw_busy(struct cluster *c, uint64_t *at, uint32_t nodes,
                                       uint32_t cpus)
 {
@@ -201,7 +204,7 @@ static inline uint32_t test_draw_busy(struct cluster *c, uint64_t *at, uint32_t 
     return fits;
 }
 
-/* Sometimes adds two nodes that the job requires to its words; the set of them, or 0. */
+/* Adds two random required nodes to the words with some probability. Returns their mask, or 0. */
 static inline uint32_t test_draw_required(uint64_t *at, uint32_t nodes, struct str *words)
 {
     if (test_between(at, 0, 2) != 0)
@@ -211,7 +214,7 @@ static inline uint32_t test_draw_required(uint64_t *at, uint32_t nodes, struct s
     return 1u << (one - 1) | 1u << (other - 1);
 }
 
-/* holds: the set is one that the job may have; could: there is one among those that fit. */
+/* holds: the selected set satisfies the request; could: some set of the free nodes does. */
 static inline void test_compare_choice(uint64_t seed, const char *words, uint32_t set,
                                        uint32_t fits, bool holds, bool could)
 {

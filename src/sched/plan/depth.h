@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How much of its queues a pass looks at, and who is given a place on the timeline, as
- * SchedulerParameters says: a long queue of jobs that cannot start is not looked at in every pass.
+ * The limits of a pass by SchedulerParameters: how many jobs of each queue it examines, and which
+ * jobs get a planned start. They keep a pass from examining a long queue of jobs that cannot start.
  */
 #pragma once
 
 #include "sched/plan.h"
 
-/* The rest of the present partition's queue is not looked at. */
+/* Whether the rest of the present partition's queue is skipped. */
 bool depth_is_reached(const struct plan *p);
-/* Of a job behind one that waits: it is looked at, and counts. False: there were enough of its
- * user's. */
+/* Counts a job behind a waiting job. False: the job is skipped, because enough jobs of its user
+ * were examined. */
 bool depth_takes(struct plan *p, const struct job *j);
-/* It keeps others back, and may have a place. */
+/* Whether the job blocks jobs behind it and may get a planned start. */
 bool depth_is_served(const struct plan *p, const struct job *j);
-/* There is one more place for it in the present partition. 'first': nobody before it waits for
- * nodes there. Those that need licences have places beside the others', whatever they wait for at
- * present: so nobody comes to lose one to a job that has had its own before it. */
+/* Whether the present partition has a planned start left for the job. 'first': no job before it
+ * waits for nodes there. Jobs that need licences have a count of their own, whatever they wait for
+ * at present, so that no such job loses its planned start to a job that had one before. */
 bool depth_has_place(const struct plan *p, const struct job *j, bool first);
 void depth_count_place(struct plan *p, const struct job *j);
-/* Such a start is too far away for a place. */
+/* Whether the start is too far in the future for a planned start. */
 bool depth_is_beyond(const struct plan *p, int64_t at_sec);
-void depth_enter_part(struct plan *p); /* counts of a partition begin again */
+void depth_enter_part(struct plan *p); /* resets the counts of the partition */
 void depth_done(struct plan *p);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The elements of an array that wait in one record. */
+/* Pending array elements that share one record. */
 #pragma once
 
 #include "cluster/cluster.h"
 
-/* So many of them may start now, as far as the array and what it waits for go; of another job 1. */
+/* Returns the number of elements that may start now as far as the array and its dependencies
+ * permit; 1 for a job that is not an array. */
 uint32_t elements_may_start(const struct job *j);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is free on a node in some view or span of time: of every kind of resource that nodes have
- * for themselves, cores, amounts and generic resources. The tentative ledger, both calendars and
- * the search for victims change it by these functions alone, and name no kind.
+ * The free resources of a node in a view or a time span: all kinds of per-node resources, that is
+ * cores, amounts and generic resources. The tentative ledger, both calendars and the search for
+ * victims change them only through these functions and so do not depend on the kinds.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 struct node_free {
     uint32_t *units;
     struct amounts *amounts;
-    uint64_t *gres; /* by kind of generic resource; NULL: the cluster knows none */
+    uint64_t *gres; /* by kind of generic resource; NULL: the cluster has none */
 };
 
 static inline struct node_free node_free_in(const struct free_view *v, uint32_t node, size_t kinds)
@@ -30,7 +30,7 @@ static inline void node_free_copy(struct node_free to, struct node_free from, si
         to.gres[k] = from.gres[k];
 }
 
-/* Of each the smaller one of the two. */
+/* Sets each resource to the smaller one of the two. */
 static inline void node_free_limit(struct node_free to, struct node_free most, size_t kinds)
 {
     *to.units = *most.units < *to.units ? *most.units : *to.units;
@@ -39,8 +39,8 @@ static inline void node_free_limit(struct node_free to, struct node_free most, s
         to.gres[k] = most.gres[k] < to.gres[k] ? most.gres[k] : to.gres[k];
 }
 
-/* A job takes its share. Units and devices may be taken twice, where jobs share them: none are left
- * then. */
+/* Subtracts a job's share. Units and devices that jobs share may be subtracted twice; the result is
+ * at least 0. */
 static inline void node_free_take(struct node_free f, const struct selection *of,
                                   const struct share *share)
 {
@@ -54,7 +54,7 @@ static inline void node_free_take(struct node_free f, const struct selection *of
     }
 }
 
-/* A job has the node alone: the units and devices that it does not use are nobody's. */
+/* A job takes the whole node: units and devices that it does not use are not free either. */
 static inline void node_free_close(struct node_free f, size_t kinds)
 {
     *f.units = 0;
@@ -62,7 +62,7 @@ static inline void node_free_close(struct node_free f, size_t kinds)
         f.gres[k] = 0;
 }
 
-/* The opposite: all units are free, and all devices but those of jobs. */
+/* The reverse of node_free_close(): all units are free, and all devices that no job holds. */
 static inline void node_free_open(struct node_free f, const struct node *n)
 {
     *f.units = n->units;
@@ -72,7 +72,7 @@ static inline void node_free_open(struct node_free f, const struct node *n)
     }
 }
 
-/* A job gives back what it holds, but for its units, which others may have too. */
+/* Adds the resources that a job releases, except its units, which other jobs may share. */
 static inline void node_free_give_back(struct node_free f, const struct node *n,
                                        const struct alloc_node *a)
 {
@@ -81,7 +81,7 @@ static inline void node_free_give_back(struct node_free f, const struct node *n,
         gres_held_give_back(n, held, f.gres);
 }
 
-/* A node has no more than it is configured to have. */
+/* Limits the free resources to the configured ones. */
 static inline void node_free_bound(struct node_free f, const struct node *n)
 {
     *f.units = *f.units < n->units ? *f.units : n->units;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The order of pending jobs: what a job's priority is made of. Pure: the configuration's weights
- * are read once into a rule, which knows the sums over nodes that factors are shares of, so that a
- * job's priority costs no walk over nodes. Formulas: sprio(1).
+ * The order of pending jobs: the computation of priorities. Pure: the weights of the configuration
+ * are read once into a rule, which also has the sums over nodes that size factors are relative to,
+ * so that a job's priority needs no loop over nodes. The formulas are in sprio(1).
  *
- * A rule is made again after nodes, partitions or the configuration changed.
+ * A rule must be recreated after changes of nodes, partitions or the configuration.
  */
 #pragma once
 
 #include "cluster/cluster.h"
 #include "conf/conf_tres.h"
 
-#define PRIO_TOP 4294901760u      /* of the first job, under priority/basic */
-#define PRIO_NICE_MOST 2147483645 /* and least: of nice values and site factors */
+#define PRIO_TOP 4294901760u      /* priority of the first job under priority/basic */
+#define PRIO_NICE_MOST 2147483645 /* absolute limit of nice values and site factors */
 
 enum prio_tres_kind { PRIO_CPU, PRIO_MEM, PRIO_NODE, PRIO_GRES, PRIO_OTHER };
 
@@ -24,7 +24,7 @@ struct prio_tres {
 struct prio_part {
     const struct part *part;
     double cpus, mem_mib, nodes, factor;
-    double gres[CONF_TRES_MAX]; /* by weight */
+    double gres[CONF_TRES_MAX]; /* by index of the weight */
 };
 
 struct prio_rule {
@@ -34,30 +34,31 @@ struct prio_rule {
     double age, assoc, fairshare, size, part, qos; /* weights */
     struct prio_tres tres[CONF_TRES_MAX];
     size_t n_tres;
-    double nodes, cpus;          /* of the cluster */
-    VEC(struct prio_part) parts; /* by address */
+    double nodes, cpus;          /* totals of the cluster */
+    VEC(struct prio_part) parts; /* sorted by address */
 };
 
 struct prio_factors {
-    bool given; /* not made of factors: somebody has set it; the others are 0 */
+    bool given; /* set by a person, not computed: the other factors are 0 */
     double age, assoc, fairshare, size, part, qos; /* from 0 to 1 */
-    double tres[CONF_TRES_MAX];                    /* as in the rule */
+    double tres[CONF_TRES_MAX];                    /* by index as in the rule */
     int32_t site, nice;
-    double sum;        /* of what they weigh */
-    uint32_t priority; /* 1 and above; of a job under priority/basic, and of one that is given, the
-                          one it has */
+    double sum; /* the weighted sum */
+    /* At least 1; under priority/basic, or if given, the job's present priority. */
+    uint32_t priority;
 };
 
 void prio_rule_init(struct prio_rule *r, const struct cluster *c);
 void prio_rule_done(struct prio_rule *r);
 
-/* Ages are those of 'at_sec', which is common to all jobs that are compared. */
+/* 'at_sec' is the common time at which the ages of all compared jobs are taken. */
 void prio_find(const struct prio_rule *r, const struct job *j, int64_t at_sec,
                struct prio_factors *out);
 
-/* Seconds that count as its age: those it has waited when it could have started. */
+/* Returns the seconds that count as the job's age: its waiting time while it was eligible. */
 int64_t prio_age_sec(const struct job *j, int64_t at_sec);
 
-/* The priority of a job under priority/basic that has none yet: less than those before it. */
+/* Returns the priority for a new job under priority/basic: lower than the priorities of all earlier
+ * jobs. */
 uint32_t prio_by_id(const struct job *j);
 int64_t prio_unbounded_by_id(const struct job *j);

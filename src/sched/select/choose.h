@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The choice among nodes that fit: lowest weight first, then the fewest and tightest runs of
- * consecutive nodes (CORE-137 to 142). It finds nodes whenever there are enough: when the orderly
- * choice is too small within the maximum of nodes, those that take the most tasks are taken.
+ * consecutive nodes (CORE-137 to 142). It succeeds whenever there are enough nodes: if the
+ * preferred choice is too small within the maximum number of nodes, the nodes that take the most
+ * tasks are chosen instead.
  */
 #pragma once
 
@@ -14,11 +15,11 @@
 
 #define CHOOSE_COUNTS_MAX 8
 
-/* Of the chosen nodes so many must be of this sort, and so many of that one. */
+/* Requires a number of nodes of each sort among the chosen nodes. */
 struct choose_counts {
     uint32_t sorts, nodes[CHOOSE_COUNTS_MAX];
-    bool apart;           /* a node counts for one sort, not for each that it is of */
-    const uint8_t *of;    /* by kind: bit i: of sort i */
+    bool apart;           /* a node counts for one sort only, not for each of its sorts */
+    const uint8_t *of;    /* by kind; bit i: the kind belongs to sort i */
     const uint32_t *kind; /* by node */
 };
 
@@ -26,77 +27,80 @@ struct topo;
 
 struct chooser {
     const struct bitset *required; /* NULL: none */
-    const struct topo *topo;       /* the network to choose by; NULL: nodes in a row */
-    uint32_t max_leaves;           /* of it; 0: any number */
-    uint32_t segment;              /* nodes of a segment, unless the network is a tree; 0: any */
-    bool segments_apart, segments_together; /* one of a block; all in one block of blocks */
-    bool spread;                            /* over many nodes: within a fabric it does not count */
-    const uint32_t *idle; /* by node: those with the most idle CPUs first; NULL: runs of nodes */
-    bool from_end;        /* the last ones first, in the place of runs */
+    const struct topo *topo;       /* the network to use for the choice; NULL: nodes in a row */
+    uint32_t max_leaves;           /* maximum leaves of the network; 0: any number */
+    uint32_t segment;              /* nodes of a segment, except in a tree; 0: none */
+    /* One segment per block; all segments in one block of blocks. */
+    bool segments_apart, segments_together;
+    bool spread; /* use many nodes: ignore the network within a fabric */
+    /* By node: idle CPUs, nodes with the most first; NULL: choose runs of nodes. */
+    const uint32_t *idle;
+    bool from_end;                      /* prefer the last nodes instead of runs */
     const struct choose_counts *counts; /* NULL: none */
     bool contiguous;
-    bool any_will_do;          /* the question is whether there is a choice, not which */
-    const struct idset *sizes; /* the numbers of nodes that are allowed; NULL: all */
+    bool any_will_do;          /* any choice will do: only its existence matters */
+    const struct idset *sizes; /* permitted node counts; NULL: all */
     uint32_t min, max,
-        good;            /* nodes; good: the number to take when that many fit, from min to max */
-    uint32_t need;       /* tasks in all */
-    struct bitset *fits; /* nodes that take at least a task; may be narrowed by the choice */
-    uint32_t *tasks;     /* by node: how many it takes */
-    uint64_t need_more;  /* generic resources in all; 0: none */
-    uint64_t *more;      /* by node: how many of those it has */
+        good;               /* nodes; good: the number to choose from min to max if that many fit */
+    uint32_t need;          /* total tasks */
+    struct bitset *fits;    /* nodes that take at least one task; the choice may remove nodes */
+    uint32_t *tasks;        /* by node: number of tasks that it takes */
+    uint64_t need_more;     /* total generic resources; 0: none */
+    uint64_t *more;         /* by node: its part of 'need_more' */
     const uint32_t *weight; /* by node */
 
-    struct bitset *chosen; /* empty; the result */
+    struct bitset *chosen; /* the result, initially empty */
     uint32_t count;
-    uint64_t sum; /* of tasks of the chosen */
+    uint64_t sum; /* tasks on the chosen nodes */
     uint64_t sum_more;
-    uint64_t steps; /* that a search for segments took */
+    uint64_t steps; /* steps of the search for segments */
 };
 
 bool choose_nodes(struct chooser *ch); /* false: no choice satisfies the bounds */
-/* Lowers the maximum to the largest number of nodes that is allowed, of at most 'most'. */
+/* Lowers the maximum to the largest permitted node count that is at most 'most'. */
 bool choose_largest(struct chooser *ch, uint32_t most);
 
-/* --- choose_counts.c: with counts, for choose_nodes() ------------------------------------------
+/* --- choose_counts.c: choice with counts, for choose_nodes() ------------------------------------
  */
 bool choose_counted(struct chooser *ch);
 
-/* How many nodes of a set, for each set of sorts, are of one of them. */
+/* For each set of sorts, the number of nodes that belong to at least one of the sorts. */
 struct choose_tally {
     uint32_t hits[1u << CHOOSE_COUNTS_MAX];
 };
 void choose_tally_add(struct choose_tally *t, const struct chooser *ch, size_t node, bool add);
-/* Whether nodes that were counted like this satisfy all counts. */
+/* Whether the tallied nodes satisfy all counts. */
 bool choose_tally_does(const struct choose_tally *t, const struct chooser *ch);
 
-/* By the network, all nodes in one segment. */
+/* Chooses by the network. The nodes form one segment. */
 bool choose_in_network(struct chooser *ch);
 
-/* --- choose_topo.c: by the network, for choose_nodes() -----------------------------------------
+/* --- choose_topo.c: choice by the network, for choose_nodes() -----------------------------------
  */
 bool choose_by_topo(struct chooser *ch);
-/* choose_segments.c: the same in whole segments. */
+/* choose_segments.c: the same choice in whole segments. */
 bool choose_segments(struct chooser *ch);
-/* choose_ring.c: in a network of rings. */
+/* choose_ring.c: choice in a network of rings. */
 bool choose_in_ring(struct chooser *ch);
-/* The fewest segments with all required nodes of a ring, and the most that it has room for; false:
- * some required nodes fit in none. */
+/* Returns the least number of segments that contain all required nodes of a ring, and the greatest
+ * number that fits into it. False: some required nodes fit into no segment. */
 bool choose_ring_room(const struct chooser *ch, uint32_t leaf, uint32_t *least, uint32_t *most);
-/* Adds the nodes of 'count' segments of the ring. */
+/* Adds the nodes of 'count' segments of the ring to the choice. */
 void choose_ring_add(struct chooser *ch, uint32_t leaf, uint32_t count, bool capable);
-/* choose_torus.c: a sub-cube of a torus. */
+/* choose_torus.c: choice of a sub-cube of a torus. */
 bool choose_in_torus(struct chooser *ch);
 /* choose_torus_segments.c: tries 'good' segments first, then fewer down to 'least', then more up to
  * 'most'. The steps of all these searches have a limit, beside the work to list and sort the spots.
  */
 #define TORUS_STEPS_MOST 500000
 bool choose_torus_segments(struct chooser *ch, uint32_t least, uint32_t good, uint32_t most);
-/* Without a look at switches, and yet all within one fabric. */
+/* Chooses nodes of one fabric without regard to its switches. */
 bool choose_in_fabric(struct chooser *ch);
 
-/* For these files. The choice becomes empty, or has the required nodes alone; it gets a node; it
- * satisfies the bounds; it gets the lightest nodes of a set until it satisfies them and has 'good'
- * nodes, where the set has them. */
+/* Internal functions of these files. choose_nothing() empties the choice; choose_start() leaves
+ * only the required nodes; choose_add() adds a node; choose_enough() tests the bounds;
+ * choose_light() adds the lightest nodes of a set until the choice satisfies the bounds and has
+ * 'good' nodes, if the set has as many. */
 void choose_nothing(struct chooser *ch);
 void choose_start(struct chooser *ch);
 void choose_add(struct chooser *ch, size_t node);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Memory: --mem for each node, --mem-per-cpu or --mem-per-gpu. The functions of the row MEMORY of
- * cluster/resource/resource_kind.def, for select.c, which calls those of all rows.
+ * Memory: --mem per node, --mem-per-cpu or --mem-per-gpu. The functions of the row MEMORY of
+ * cluster/resource/resource_kind.def, for select.c, which calls the functions of all rows.
  */
 #pragma once
 
 #include "sched/select/select.h"
 
-/* MiB that each CPU of a node of one's own may have. A larger --mem-per-cpu is beyond the node. */
+/* Returns the MiB per CPU of a whole node. A larger --mem-per-cpu does not fit on the node. */
 static inline uint64_t select_whole_mem_per_cpu(const struct request *r, const struct node_kind *k)
 {
     uint64_t cpus = (uint64_t)k->units * select_cpus_used(r, k);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Toruses as a choice of nodes sees them, and their spots: a spot is a placement at one corner. */
+/* Toruses during a choice of nodes, and their spots: a spot is a placement at one corner. */
 #pragma once
 
 #include "base/vec.h"
@@ -43,8 +43,8 @@ void torus_views_init(struct torus_views *c, const struct chooser *ch);
 void torus_views_done(struct torus_views *c);
 /* The free spots of at least 'min' and at most 'max' nodes, in the order of the file. */
 void torus_views_list(struct torus_views *c, uint32_t min, uint32_t max, struct torus_spots *out);
-/* The same up to the first spot that passes the test, which is the last one listed. False: none
- * does. */
+/* Like torus_views_list(), up to the first spot that passes the test; this spot is the last one in
+ * the list. False: no spot passes. */
 typedef bool torus_spot_test(void *ctx, const struct torus_spot *s);
 bool torus_views_find(struct torus_views *c, uint32_t min, uint32_t max, torus_spot_test *is_last,
                       void *ctx, struct torus_spots *out);

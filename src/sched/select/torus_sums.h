@@ -18,11 +18,11 @@ struct torus_sums {
     uint64_t *sum; /* by (x, y, z), x fastest: of all cells below x, y and z */
 };
 
-/* values: by cell. Sums may overflow: what torus_sums_of() subtracts wraps around, too. */
+/* values: by cell. Sums may overflow: the subtraction in torus_sums_of() wraps around, too. */
 void torus_sums_init(struct torus_sums *s, const uint32_t dims[CONF_AXES], const uint64_t *values);
 void torus_sums_done(struct torus_sums *s);
 uint64_t torus_sums_of(const struct torus_sums *s, const struct torus_box *box);
 
-/* Cell number i of the box. */
+/* Returns the cell with number i of the box. */
 uint32_t torus_box_cell(const uint32_t dims[CONF_AXES], const struct torus_box *b, uint32_t i);
 uint32_t torus_box_size(const struct torus_box *b);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For the tests of this room: jobs in the queue, and why one of them waits. */
+/* Helpers for the tests of this room: queued jobs, and the reason why one of them waits. */
 #pragma once
 
 #include "sched/sched_test_util.h"
 #include "sched/why/why.h"
 
-/* Those with lower ids come first. Its limit is 1000 seconds. */
+/* Queues a job with a limit of 1000 seconds. Jobs with lower ids come first. */
 static inline struct job *test_queue_job(struct cluster *c, uint32_t id, const char *words)
 {
     _cleanup_arena_ struct arena arena;
@@ -20,7 +20,7 @@ static inline struct job *test_queue_job(struct cluster *c, uint32_t id, const c
     return j;
 }
 
-/* The answer lives as long as *w, which the caller frees. */
+/* Returns the answer about a job. It lives as long as *w, which the caller frees. */
 static inline const Pb__WhyReply *test_ask_why(struct cluster *c, uint32_t id, int64_t now_sec,
                                                struct why **w)
 {
