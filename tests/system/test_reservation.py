@@ -325,6 +325,24 @@ def test_programs_of_a_reservation(make_cluster, tmp_path):
     eventually(lambda: f"reservation two: ResvProlog {tmp_path}/begin exited with status 3" in c.tail("slurmctld", 200), "it is told")
 
 
+def test_only_configured_nodes_are_shown(make_cluster):
+    """A node that leaves slurm.conf is kept for its return, and meanwhile neither named nor counted."""
+    c = make_cluster(nodes=3)
+    for name, more in ("whole", ""), ("cores", "CoreCnt=1,2"):
+        c.run(f"scontrol create reservation ReservationName={name} {LATER} Duration=60 Users=root Flags=OVERLAP Nodes=n[2-3] {more}").ok()
+        all_nodes = show(c, name)
+        assert "Nodes=n[2-3] NodeCnt=2" in all_nodes and ("NodeName=n3" in all_nodes) == bool(more)
+    text = c.conf_file.read_text()
+    for gone, shown in ("3", "Nodes=n2 NodeCnt=1"), ("23", "Nodes=(null) NodeCnt=0"):
+        c.conf_file.write_text(re.sub(rf"(?m)^NodeName=n[{gone}] .*\n", "", text))
+        c.run("scontrol reconfigure").ok()
+        for name in "whole", "cores":
+            assert shown in show(c, name) and "n3" not in show(c, name), show(c, name)
+    c.conf_file.write_text(text)
+    c.run("scontrol reconfigure").ok()
+    assert show(c, "cores") == all_nodes
+
+
 def test_features_with_counts(make_cluster):
     """So many nodes of each sort, as with --constraint; how many in all follows when it is not said."""
     c = make_cluster(nodes=5)

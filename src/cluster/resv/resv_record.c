@@ -95,6 +95,32 @@ void resv_pack(const struct resv *r, struct str *out)
     str_append(out, r->newer.data, r->newer.len);
 }
 
+/* Leaves nodes out that are no longer configured; the reservation keeps them if they return. */
+static void leave_out_unknown_nodes(const struct cluster *c, Pb__ResvRecord *m, struct arena *arena)
+{
+    _cleanup_hostlist_ struct hostlist *names = NULL, *known = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    char name[HOSTLIST_NAME_MAX + 1];
+    size_t cores = 0, gres = 0;
+    if (!m->nodes || hostlist_parse(m->nodes, &names, NULL) != 0)
+        return;
+    for (size_t i = 0; i < hostlist_count(names); i++)
+        if (cluster_find_node(c, hostlist_nth(names, i, name)))
+            hostlist_push(known, name);
+    if (hostlist_count(known) == hostlist_count(names))
+        return;
+    hostlist_format(known, &text);
+    m->nodes = arena_strdup(arena, str_cstr(&text));
+    for (size_t i = 0; i < m->n_cores; i++)
+        if (cluster_find_node(c, m->cores[i]->node))
+            m->cores[cores++] = m->cores[i];
+    m->n_cores = cores;
+    for (size_t i = 0; i < m->n_node_gres; i++)
+        if (cluster_find_node(c, m->node_gres[i]->node))
+            m->node_gres[gres++] = m->node_gres[i];
+    m->n_node_gres = gres;
+}
+
 void resv_pack_shown(const struct cluster *c, const struct resv *r, int64_t now, struct str *out)
 {
     _cleanup_arena_ struct arena arena;
@@ -105,6 +131,7 @@ void resv_pack_shown(const struct cluster *c, const struct resv *r, int64_t now,
     describe_reservation(r, &m, &arena);
     describe_cores(r, &m, &arena);
     describe_gres(r, &m, &arena);
+    leave_out_unknown_nodes(c, &m, &arena);
     if (resv_occurs(r, now, &t)) {
         SET(&m, start_at, t.begin);
         SET(&m, end_at, t.end);
