@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The configuration: slurm.conf (with its Include files) as one typed, validated, read-only object.
+ * The configuration: slurm.conf with its Include files, as one typed, validated, read-only object.
  *
- * Every scalar key is a row of conf.def; the struct below, the parser, "scontrol show config", the
- * man page and the nearest-name hints all come from it. Node and partition rows have tables of
- * their own (conf_node.def, conf_part.def).
+ * Every scalar key is a row of conf.def, which generates the struct below, the parser, "scontrol
+ * show config", the man page and the suggestions for mistyped names. Node and partition rows have
+ * tables of their own (conf_node.def, conf_part.def).
  *
- * An unknown key is a warning with file, line and the nearest known name; a wrong value is an error
- * with file and line. A key that is accepted for compatibility and has no effect says so once, as a
- * warning. Keys and enumerated values are case-insensitive. The file is found by conf_path().
+ * An unknown key is a warning with file, line and the nearest known name; an invalid value is an
+ * error with file and line. A key that is accepted for compatibility and has no effect causes one
+ * warning. Keys and enumerated values are case-insensitive. conf_path() finds the file.
  */
 #pragma once
 
@@ -37,33 +37,36 @@ enum conf_cr {
     CONF_CR_CORE = 2,
     CONF_CR_SOCKET = 4,
     CONF_CR_MEMORY = 8,
-    CONF_CR_LLN = 16,              /* the least loaded nodes first */
-    CONF_CR_PACK = 32,             /* tasks fill one node before the next */
-    CONF_CR_ONE_TASK = 64,         /* of a core, unless the job says */
-    CONF_CR_NEAR_GRES = 256,       /* --gres-flags=enforce-binding, unless the job says */
-    CONF_CR_LL_SHARED = 512,       /* parts of the GPU that is used least */
+    CONF_CR_LLN = 16,      /* prefer the least loaded nodes */
+    CONF_CR_PACK = 32,     /* fill one node with tasks before the next */
+    CONF_CR_ONE_TASK = 64, /* one task per core, unless the job specifies otherwise */
+    /* --gres-flags=enforce-binding, unless the job specifies otherwise */
+    CONF_CR_NEAR_GRES = 256,
+    CONF_CR_LL_SHARED = 512,       /* allocate shared GPUs on the least used GPU */
     CONF_CR_SEVERAL_SHARED = 1024, /* a job may have parts of several GPUs of a node */
-    CONF_CR_BLOCK = 128 /* cores of one socket before those of the next, unless the job says */
-};                      /* bits */
+    /* Fill the cores of one socket before the next, unless the job specifies otherwise. */
+    CONF_CR_BLOCK = 128
+}; /* bit mask */
 
-struct conf_keepalive { /* of TCP, by CommunicationParameters; 0: the program's own values */
+struct conf_keepalive { /* TCP keep-alive by CommunicationParameters; 0: the program's defaults */
     uint32_t idle_sec, every_sec, probes;
 };
 
-struct conf_rate { /* of a user's requests */
+struct conf_rate { /* rate limit of a user's requests */
     bool enable;
     uint32_t bucket, refill, period_sec, users;
 };
 
 struct conf_host {
-    const char *name, *addr; /* SlurmctldHost=name(addr); addr defaults to name, and SlurmctldAddr,
-                                an address that moves with the lead, comes before both */
-    const char *own_addr;    /* of this host alone: as in brackets, or the name */
-    bool in_brackets;        /* own_addr was given */
-    unsigned rank;           /* place in conf.controllers; 0: the primary */
+    /* SlurmctldHost=name(addr); addr defaults to name. SlurmctldAddr, an address that moves with
+       the lead, precedes both. */
+    const char *name, *addr;
+    const char *own_addr; /* this host's own address: the one in parentheses, or the name */
+    bool in_brackets;     /* own_addr was given in parentheses */
+    unsigned rank;        /* index in conf.controllers; 0: the primary */
 };
 
-struct conf_node_set { /* NodeSet: a name for nodes */
+struct conf_node_set { /* NodeSet: a name for a set of nodes */
     const char *name;
     struct bitset *nodes;
 };
@@ -83,14 +86,15 @@ enum conf_value_type {
     CONF_T_PERCENT /* "101.5" or "101.5%" */
 };
 
-/* What a member of each type is. */
+/* The C type of the member for each key type. */
 #define CONF_MEMBER_CONF_T_STR const char *
 #define CONF_MEMBER_CONF_T_PATH const char *
 #define CONF_MEMBER_CONF_T_URL const char *
 #define CONF_MEMBER_CONF_T_BOOL bool
 #define CONF_MEMBER_CONF_T_U32 uint32_t
 #define CONF_MEMBER_CONF_T_SEC int64_t
-#define CONF_MEMBER_CONF_T_MIN int64_t /* seconds too; bare numbers are minutes in the file */
+/* In seconds, too; a bare number in the file is in minutes. */
+#define CONF_MEMBER_CONF_T_MIN int64_t
 #define CONF_MEMBER_CONF_T_MIB uint64_t
 #define CONF_MEMBER_CONF_T_PORT uint16_t
 #define CONF_MEMBER_CONF_T_LEVEL uint32_t
@@ -102,13 +106,14 @@ enum conf_value_type {
 #include "conf/conf_hres.h"
 
 struct conf {
-    const char *path;     /* of the main file, absolute */
-    int64_t read_at;      /* wall seconds */
-    uint32_t next_job_id; /* of the controller that shows it; 0: not known */
-    int64_t boot_at; /* read_at, until a daemon that reads again copies the value of its first */
-    uint64_t hash;   /* of everything read; node daemons report it */
+    const char *path;     /* absolute path of the main file */
+    int64_t read_at;      /* wall-clock seconds */
+    uint32_t next_job_id; /* of the controller that shows the configuration; 0: unknown */
+    /* Equal to read_at; a daemon that reads again copies the value of its first configuration. */
+    int64_t boot_at;
+    uint64_t hash; /* hash of all text read; node daemons report it */
 
-    /* Scalars, one member per row of conf.def. */
+    /* Scalars: one member per row of conf.def. */
 #define CONF(key, member, type, def, min, max, effect, help) CONF_MEMBER_##type member;
 #include "conf/conf.def"
 #undef CONF
@@ -116,158 +121,164 @@ struct conf {
     /* Derived and validated. */
     VEC(struct conf_host)
     controllers; /* SlurmctldHost, or ControlMachine and BackupController; at least one */
-    uid_t slurm_uid, slurmd_uid; /* of SlurmUser and SlurmdUser */
+    uid_t slurm_uid, slurmd_uid; /* uids of SlurmUser and SlurmdUser */
     enum conf_select select;
     unsigned cr;                               /* CONF_CR_* bits */
-    uint64_t debug;                            /* DebugFlags: bits of enum conf_debug */
+    uint64_t debug;                            /* DebugFlags as bits of enum conf_debug */
     uint16_t slurmctld_port_last;              /* SlurmctldPort=6817-6818 */
     const char *socket_dirs[CONF_SOCKET_DIRS]; /* see conf_socket_path() */
     size_t socket_dir_count;
-    bool config_overrides;                /* SlurmdParameters=config_overrides */
-    bool schedule_actual;                 /* FastSchedule=0: by what nodes report */
-    bool enable_configless;               /* SlurmctldParameters=enable_configless */
-    bool allow_user_triggers;             /* SlurmctldParameters=allow_user_triggers */
-    double node_reg_mem_percent;          /* SlurmctldParameters=node_reg_mem_percent=; 100 */
-    int64_t job_acct_gather_sec;          /* of tasks, in JobAcctGatherFrequency; 0: none */
+    bool config_overrides;    /* SlurmdParameters=config_overrides */
+    bool schedule_actual;     /* FastSchedule=0: use what nodes report */
+    bool enable_configless;   /* SlurmctldParameters=enable_configless */
+    bool allow_user_triggers; /* SlurmctldParameters=allow_user_triggers */
+    /* SlurmctldParameters=node_reg_mem_percent=; default 100 */
+    double node_reg_mem_percent;
+    int64_t job_acct_gather_sec;          /* task interval in JobAcctGatherFrequency; 0: none */
     uint32_t mpi_port_low, mpi_port_high; /* MpiParams=ports=LOW-HIGH; 0: none */
-    bool gang;                            /* PreemptMode has GANG: jobs that share take turns */
-    bool
-        gang_counts; /* then the CPUs of a node are interchangeable: CR_CPU without task/affinity */
-    bool over_memory_kill; /* JobAcctGatherParams; there is memory to be over, too */
+    /* PreemptMode has GANG: jobs on shared resources are time-sliced */
+    bool gang;
+    bool gang_counts;      /* gang scheduling by CPU count: CR_CPU without task/affinity */
+    bool over_memory_kill; /* JobAcctGatherParams, with memory as an allocated resource */
     struct conf_auth_alt auth_alt;
     struct conf_rate rate;           /* SlurmctldParameters=rl_... */
     struct conf_keepalive keepalive; /* between srun and slurmstepd */
-    bool prolog_at_alloc;            /* PrologFlags=Alloc, or what implies it */
-    bool prolog_contain;             /* PrologFlags=Contain, or what implies it */
+    bool prolog_at_alloc;            /* PrologFlags=Alloc, or a flag that implies it */
+    bool prolog_contain;             /* PrologFlags=Contain, or a flag that implies it */
     bool prolog_serial;              /* PrologFlags=Serial */
     uint32_t set_limits;             /* bits of enum conf_sets_limit, see conf/conf_sets.h */
 
     VEC(struct conf_node_row) node_rows;
-    VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */
+    /* In the order of the file; CONF_NODE: the requested one; CONF_CLIENT: empty. */
+    VEC(struct conf_node) nodes;
     VEC(struct conf_node_set) node_sets;
     VEC(struct conf_part) parts;
     struct conf_sched sched;           /* SchedulerParameters */
-    VEC(struct conf_network) networks; /* CONF_FULL: one at least */
-    uint32_t default_network;          /* of partitions without Topology */
+    VEC(struct conf_network) networks; /* CONF_FULL: at least one */
+    uint32_t default_network;          /* network of partitions without Topology */
     struct conf_hres_list hres;        /* CONF_FULL */
     struct conf_cgroup cgroup;
     struct conf_burst burst;             /* CONF_FULL */
-    VEC(struct conf_gres_set) gres_sets; /* nodes that have the same have the same one */
+    VEC(struct conf_gres_set) gres_sets; /* shared by nodes with equal resources */
 
-    struct conf_private *priv; /* strings' memory, name tables */
+    struct conf_private *priv; /* memory of strings, name tables */
 };
 
 enum conf_scope {
     CONF_FULL,   /* everything (controller, checks) */
-    CONF_CLIENT, /* scalars only: cheap, whatever the size of the cluster */
+    CONF_CLIENT, /* scalars only: cheap for a cluster of any size */
     CONF_NODE,   /* scalars and the row of one node (node daemon) */
 };
 
 struct conf_warning {
-    char *place; /* "FILE:LINE" or "FILE:LINE:COLUMN"; NULL: 'text' says where */
+    char *place; /* "FILE:LINE" or "FILE:LINE:COLUMN"; NULL: 'text' has the place */
     int line;
     char *text;
-    bool no_effect; /* of a key that is known, and not used */
-    bool fault;     /* a check of the file fails for it; a daemon does without it */
+    bool no_effect; /* about a known key without effect */
+    bool fault;     /* a check of the file fails because of it; a daemon runs without it */
 };
-struct conf_report { /* what to tell the administrator besides the first error */
+struct conf_report { /* messages for the administrator besides the first error */
     VEC(struct conf_warning) warnings;
-    /* Set by the caller: reading goes on after an error, which is noted here as a fault. The caller
-     * gets the configuration as far as it could be read, and the first error. */
+    /* Set by the caller: continues after an error and records it here as a fault. The caller gets
+     * the configuration as far as it is readable, and the first error. */
     bool every_error;
 };
 void conf_report_done(struct conf_report *report);
-/* Notes a fault that a check has found besides; at NULL: 'text' says where. */
+/* Adds a fault found by a further check; at NULL: 'text' has the place. */
 void conf_report_add(struct conf_report *report, bool fault, const char *text);
-bool conf_report_fails(const struct conf_report *report); /* any of them is a fault */
-/* A line each, "warning: FILE:LINE: text"; keys without effect are one line together. */
+bool conf_report_fails(const struct conf_report *report); /* whether any entry is a fault */
+/* Prints one line per entry, "warning: FILE:LINE: text"; keys without effect share one line. */
 void conf_report_format(const struct conf_report *report, struct str *out);
 
-/* The file a program started now would use: SLURM_CONF, PREFIX/etc/slurm.conf of the running
- * program, /etc/slurm/slurm.conf or (CORE-059) /etc/slurm.conf; without any, what a configless node
- * daemon keeps under /run/slurm/conf. The caller frees. */
+/* Returns the file that a program started now would use: SLURM_CONF, PREFIX/etc/slurm.conf of the
+ * running program, /etc/slurm/slurm.conf or (CORE-059) /etc/slurm.conf; if none exists, the file
+ * of a configless node daemon under /run/slurm/conf. The caller frees it. */
 char *conf_path(void);
 
-/* What a command needs of it (CONF_CLIENT). When there is none, err says where it was looked for
- * and what to do. */
+/* Loads the configuration for a command (CONF_CLIENT). If there is none, err names the searched
+ * places and the remedy. */
 int conf_load_own(struct conf **out, struct err *err);
 
-/* The same for a daemon, which follows no other daemon's, and reads /etc/slurmctld.conf or
- * /etc/slurmd.conf when there is no other (CORE-025, CORE-042). The caller frees. */
+/* The same for a daemon, which does not use another daemon's file, and which falls back to
+ * /etc/slurmctld.conf or /etc/slurmd.conf (CORE-025, CORE-042). The caller frees it. */
 char *conf_path_daemon(const char *daemon);
 
-/* Reads and validates. node_name is for CONF_NODE only: a NodeName, or NULL for the row whose
- * NodeHostname is this host's name. On failure err says "FILE:LINE: what, and what to do"; nothing
- * is returned. */
+/* Reads and validates a file. node_name is for CONF_NODE only: a NodeName, or NULL for the row
+ * whose NodeHostname is this host's name. On failure nothing is returned and err has "FILE:LINE:
+ * problem, and remedy". */
 int conf_load(const char *path, enum conf_scope scope, const char *node_name, struct conf **out,
               struct conf_report *report, struct err *err);
-/* The same with more NodeName lines behind the file's. A node that the file defines, too, is as
- * there. 'made' NULL: none. */
+/* The same with additional NodeName lines after the file's. The file takes precedence for a node
+ * that it defines as well. 'made' NULL: none. */
 int conf_load_with(const char *path, const char *made, enum conf_scope scope, const char *node_name,
                    struct conf **out, struct conf_report *report, struct err *err);
-/* As it was read, with other such lines: a conf_flat_text(). The hash is that of the file alone. */
+/* Loads a conf_flat_text() again with other additional lines. The hash covers the file's text
+   only. */
 int conf_load_again(const char *text, size_t len, const char *path, const char *made,
                     enum conf_scope scope, const char *node_name, struct conf **out,
                     struct err *err);
-/* The same of a text in memory, whose Include lines are refused; 'name' is what messages call it.
- */
+/* The same for a text in memory, in which Include lines are refused; messages call it 'name'. */
 int conf_load_text(const char *text, size_t len, const char *name, enum conf_scope scope,
                    const char *node_name, struct conf **out, struct conf_report *report,
                    struct err *err);
-/* Every line of the files, Include files in their places, comments gone: as a text it means the
- * same and has the same hash. Kept with CONF_FULL only, and only with enable_configless,
- * MaxNodeCount or made lines; else NULL. */
+/* Returns every line of the files, with Include files inserted and comments removed; parsed again,
+ * the text has the same meaning and the same hash. Kept with CONF_FULL only, and only with
+ * enable_configless, MaxNodeCount or additional lines; otherwise NULL. */
 const char *conf_flat_text(const struct conf *c, size_t *len);
-/* Files that other rooms read beside slurm.conf, as the controller sends them with it to configless
- * nodes: the name of one of CONF_EXTRA_FILES, and its text (NULL: it is not there), which stays
- * with the configuration. plugstack.conf has what it includes by relative names. */
+/* Files beside slurm.conf that other modules read, as the controller sends them to configless
+ * nodes: the name of one of CONF_EXTRA_FILES, and its text (NULL: it does not exist), owned by the
+ * configuration. plugstack.conf refers to its included files by relative names. */
 enum { CONF_EXTRA_PLUGSTACK, CONF_EXTRA_CONTAINER, CONF_EXTRA_FILES };
 const char *conf_extra_file(const struct conf *c, size_t which, const char **text, size_t *len);
-/* For daemons of root: refuses what others than root, SlurmUser and SlurmdUser can change (see
- * base/trust.h), the files that it was read from, or a program or directory that it names (NULL: no
- * such is set). -ERR_ACCESS; nothing is asked of a daemon of another user. */
+/* For daemons running as root: refuses the configuration files, or programs and directories named
+ * in them, if users other than root, SlurmUser and SlurmdUser can change them (see base/trust.h).
+ * NULL: not set. Returns -ERR_ACCESS; daemons of other users accept everything. */
 int conf_trust_files(const struct conf *c, struct err *err);
 int conf_trust_path(const struct conf *c, const char *key, const char *path, struct err *err);
 
-/* The next program of Prolog, Epilog, PrologSlurmctld or EpilogSlurmctld, whose lines accumulate,
- * allocated; NULL at the end. */
+/* Returns the next program of Prolog, Epilog, PrologSlurmctld or EpilogSlurmctld, whose lines
+ * accumulate; NULL at the end. The caller frees it. */
 char *conf_script_next(const char **rest);
 void conf_free(struct conf *c);
 void conf_freep(struct conf **c);
 
 long conf_find_node(const struct conf *c, const char *name); /* index or -1 */
-/* What the node has. */
+/* The generic resources of the node. */
 const struct conf_gres_set *conf_gres_of(const struct conf *c, uint32_t node);
 long conf_find_part(const struct conf *c, const char *name);
 
-/* NULL: SlurmctldHost does not name it. */
-const struct bitset *conf_find_node_set(const struct conf *c, const char *name); /* or NULL */
-/* Adds the nodes of a function in a host list, as block{NAME}. 1: done; 0: the word is no function;
- * -ERR_NO_NODE: its argument is unknown. Features are those of the file. */
+/* NULL: it is not listed in SlurmctldHost. */
+/* NULL: unknown */
+const struct bitset *conf_find_node_set(const struct conf *c, const char *name);
+/* Adds the nodes of a function in a host list, for example block{NAME}. 1: done; 0: the word is no
+ * function; -ERR_NO_NODE: unknown argument. Features are those in the file. */
 int conf_add_function(const struct conf *c, const char *word, struct bitset *out, struct err *err);
-/* "x" of "feature{x}", the caller frees; NULL: the word is another one. */
+/* Returns "x" of "feature{x}", which the caller frees; NULL: another word. */
 char *conf_function_argument(const char *word, const char *function);
 const struct conf_host *conf_find_controller(const struct conf *c, const char *name);
 
-/* PluginDir; unset, the directory "sluice" among the libraries of the running program's prefix. The
- * caller frees. */
+/* Returns PluginDir; if it is unset, the directory "sluice" among the libraries of the running
+ * program's prefix. The caller frees it. */
 char *conf_plugin_dirs(const struct conf *c);
-/* That directory, whatever PluginDir is: modules of Sluice itself are there. The caller frees. */
+/* Returns that directory regardless of PluginDir: Sluice's own modules are in it. The caller frees
+   it. */
 char *conf_installed_plugin_dir(void);
 
 #define CONF_GATHER_MAX_SEC 86400
-/* "30" or "task=30,energy=60", of which the seconds for tasks are set, if they are there.
- * -ERR_PARSE names the wrong word. */
+/* Parses "30" or "task=30,energy=60"; sets *sec to the task interval if given. -ERR_PARSE names
+ * the invalid word. */
 int conf_gather_parse(const char *text, int64_t *sec, struct err *err);
 
-/* Whether a comma list such as SchedulerParameters holds the word, and the value of "word=value"
- * (caller frees). */
+/* Whether a comma-separated list such as SchedulerParameters has the word; and the value of
+ * "word=value", which the caller frees. */
 bool conf_list_has(const char *list, const char *word);
-#define CONF_PART_OVER_UNSET (-1) /* OverTimeLimit of a partition: that of the cluster */
+/* OverTimeLimit of a partition is unset: the cluster's value applies */
+#define CONF_PART_OVER_UNSET (-1)
 #define CONF_PART_OVER_MAX_SEC (65533 * 60)
 bool conf_offers_http(const struct conf *c); /* CommunicationParameters=disable_http is not set */
 char *conf_list_value(const char *list, const char *word);
-/* PrivateData: whether ordinary users are not to see this of others: "jobs", "usage"... */
+/* PrivateData: whether ordinary users may not see this information of other users: "jobs",
+   "usage"... */
 bool conf_is_private(const struct conf *c, const char *what);
 bool conf_hides_anything(const struct conf *c);
 
@@ -275,26 +286,27 @@ bool conf_hides_anything(const struct conf *c);
 bool conf_encrypts(const struct conf *c);
 
 /*
- * A daemon's local socket lies in the first of socket_dirs that the daemon can write to, and its
- * clients try all of them. With AuthInfo=socketdir=DIR there is DIR only. Otherwise the first is
- * /run/sluice/CLUSTER-PORT, which needs root; the others are sluice-CLUSTER-PORT beside
- * SlurmctldPidFile, SlurmdPidFile and StateSaveLocation, and "sockets" in StateSaveLocation.
- * Who listens in any of them proves nothing: a client asks the kernel for the uid behind a socket.
+ * A daemon's local socket is in the first of socket_dirs that the daemon can write to; its clients
+ * try all of them. With AuthInfo=socketdir=DIR there is only DIR. Otherwise the first is
+ * /run/sluice/CLUSTER-PORT, which only root can create; the others are sluice-CLUSTER-PORT beside
+ * SlurmctldPidFile, SlurmdPidFile and StateSaveLocation, and "sockets" in StateSaveLocation. The
+ * directory does not authenticate the daemon: a client asks the kernel for the uid behind a
+ * socket.
  */
-/* The name of a daemon's socket there: "slurmd-NODE". The caller frees. */
+/* Returns the name of a daemon's socket there, "slurmd-NODE". The caller frees it. */
 char *conf_socket_node(const char *node);
-/* Of a controller: "slurmctld", of the backups "slurmctld-RANK". */
+/* The name of a controller's socket: "slurmctld", for backups "slurmctld-RANK". */
 char *conf_socket_controller(const struct conf_host *host);
-/* The path of such a name in one of the directories. The caller frees. */
+/* Returns the path of that socket in one of the directories. The caller frees it. */
 char *conf_socket_path(const struct conf *c, size_t dir, const char *name);
 
-/* "Key                     = value" lines of every key, sorted as Slurm does, and of SLURM_CONF,
- * SLURM_VERSION and BOOT_TIME; only the named one when key != NULL (-ERR_CONFIG: unknown). */
+/* Prints "Key                     = value" lines of every key, in Slurm's order, and of
+ * SLURM_CONF, SLURM_VERSION and BOOT_TIME; key != NULL: only that key (-ERR_CONFIG: unknown). */
 int conf_format(const struct conf *c, const char *key, struct str *out, struct err *err);
 
-/* What changed from one configuration to another, a line each: "MaxJobCount: 10 -> 20", "node n5:
+/* Prints the changes between two configurations, one per line: "MaxJobCount: 10 -> 20", "node n5:
  * added". */
 void conf_diff(const struct conf *from, const struct conf *to, struct str *out);
-/* Of the files beside slurm.conf, a line each, or nothing; and "slurm.conf: 3 nodes, ..." */
+/* Prints one line per file beside slurm.conf, if any, and "slurm.conf: 3 nodes, ..." */
 void conf_summarise(const struct conf *c, struct str *out);
 void conf_put_counts(const struct conf *c, const char *path, size_t warnings, struct str *out);

@@ -59,7 +59,7 @@ static int take_user_claim(const struct conf_value *v, const char *value, struct
     return 0;
 }
 
-/* "name" or "name=value". */
+/* Handles "name" or "name=value". */
 static int take_parameter(struct conf_loader *l, const struct conf_value *v, char *word,
                           struct conf_auth_alt *a, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Further ways to authenticate: AuthAltTypes and AuthAltParameters. */
+/* Additional authentication methods: AuthAltTypes and AuthAltParameters. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 struct conf_auth_alt {
     bool jwt, disable_token_creation;
-    int64_t max_token_lifespan_sec; /* 0: any */
+    int64_t max_token_lifespan_sec; /* 0: unlimited */
     const char *jwt_key_path;
     const char *user_claim; /* NULL: "sun" or "username" */
 };

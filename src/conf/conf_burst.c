@@ -9,7 +9,7 @@
 #include "conf/conf_internal.h"
 
 #define DIRECTIVE_MAX 32
-#define SEPARATORS ",:" /* the manual has commas for AllowUsers, and colons for DenyUsers */
+#define SEPARATORS ",:" /* the manual uses commas for AllowUsers, and colons for DenyUsers */
 
 static const struct {
     const char *word;
@@ -39,8 +39,7 @@ void conf_burst_format_flags(const struct conf_burst *b, struct str *out)
             str_printf(out, "%s%s", out->len > before ? "," : "", flags[i].word);
 }
 
-/* --- values ------------------------------------------------------------------------------------
- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static int check_directive(const struct conf_burst *b, const struct conf_value *v, struct err *err)
 {
@@ -77,7 +76,7 @@ static int take_flags(struct conf_burst *b, const struct conf_value *v, struct e
         b->flags |= flags[i].flag;
         list += len + (list[len] == ',');
     }
-    if (!(b->flags & CONF_BURST_ENABLE_PERSISTENT)) /* as Slurm shows it */
+    if (!(b->flags & CONF_BURST_ENABLE_PERSISTENT)) /* as shown by Slurm */
         b->flags |= CONF_BURST_DISABLE_PERSISTENT;
     if (b->private_data)
         b->flags |= CONF_BURST_PRIVATE_DATA;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* burst_buffer.conf, beside slurm.conf on the controller's hosts: how BurstBufferType works. */
+/* burst_buffer.conf, beside slurm.conf on the controllers' hosts: settings of BurstBufferType. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 struct conf;
 struct str;
 
-#define CONF_BURST_TEARDOWN_FAILURE 1u /* Flags */
+#define CONF_BURST_TEARDOWN_FAILURE 1u /* bits of Flags */
 #define CONF_BURST_DISABLE_PERSISTENT 2u
 #define CONF_BURST_ENABLE_PERSISTENT 4u
 #define CONF_BURST_EMULATE_CRAY 8u
@@ -24,9 +24,9 @@ struct conf_burst {
     unsigned flags;     /* CONF_BURST_* */
     const uid_t *users; /* of AllowUsers or DenyUsers */
     size_t n_users;
-    const char *script; /* burst_buffer.lua, absolute: also without BurstBufferType */
+    const char *script; /* absolute path of burst_buffer.lua; set even without BurstBufferType */
 };
 
-/* Whether AllowUsers and DenyUsers let this user have burst buffers. */
+/* Whether AllowUsers and DenyUsers permit this user to use burst buffers. */
 bool conf_burst_may_use(const struct conf_burst *b, uid_t uid);
 void conf_burst_format_flags(const struct conf_burst *b, struct str *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reader of burst_buffer.conf, for the rest of this room. */
+/* The reader of burst_buffer.conf. Private to src/conf. */
 #pragma once
 
 #include "conf/conf_beside.h"
@@ -11,8 +11,8 @@ enum conf_burst_key {
 #undef BURST
     CONF_BURST_KEYS
 };
-extern const struct conf_key conf_burst_keys[CONF_BURST_KEYS]; /* the mark first */
+extern const struct conf_key conf_burst_keys[CONF_BURST_KEYS]; /* the first key marks the row */
 
-/* Of the controller alone: not in the hash that nodes compare. */
+/* Prefix of lines for the controller only, which are not in the hash that nodes compare. */
 #define CONF_BURST_PREFIX "BurstBufferConf=1 "
-int conf_burst_build(struct conf_loader *l, struct err *err); /* conf->burst */
+int conf_burst_build(struct conf_loader *l, struct err *err); /* sets conf->burst */

@@ -34,7 +34,7 @@ static int take_plugin(struct conf_cgroup *c, const struct conf_value *v, struct
                      c->cgroup_plugin ? c->cgroup_plugin : "");
 }
 
-/* Words between dashes, and at the end ".slice", as systemd has names of slices. */
+/* Whether it is a slice name of systemd: words between dashes, and ".slice" at the end. */
 static bool is_slice(const char *name)
 {
     const char *end = name ? strstr(name, ".slice") : NULL;
@@ -43,7 +43,7 @@ static bool is_slice(const char *name)
            name[0] != '.' && !strchr(name, '/') && !strstr(name, "--");
 }
 
-/* slurmd knows them by the kernel's names. */
+/* slurmd uses the kernel's names of the controllers. */
 static void check_controllers(struct conf_loader *l, const struct conf_value *v)
 {
     static const char *const known[] = {"all", "io", "pids", "rdma", "hugetlb", "misc"};
@@ -59,7 +59,7 @@ static void check_controllers(struct conf_loader *l, const struct conf_value *v)
     }
 }
 
-/* What is asked for and cannot be: better said by the check of the file than found out. */
+/* Reports impossible requests when the file is checked, rather than at run time. */
 static int check_cgroup(struct conf_loader *l, const struct conf_value *written, struct err *err)
 {
     struct conf_cgroup *c = &l->conf->cgroup;
@@ -107,7 +107,7 @@ int conf_cgroup_read(struct conf_loader *l, const char *path, struct err *err)
     return conf_lines_read_beside(l, path, "cgroup.conf", CONF_CGROUP_PREFIX, err);
 }
 
-/* As Slurm shows them. */
+/* Formats the value as shown by Slurm. */
 static void value_text(const struct conf_cgroup *c, size_t id, struct str *out)
 {
     size_t before = out->len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cgroup.conf, and what slurm.conf says of cgroups: what is to be done by them. Rows with percents
- * are in hundredths of one (10000: all). */
+/* cgroup.conf, and the keys of slurm.conf about cgroups. Percentages are in hundredths of a
+ * percent (10000: all). */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,8 @@ struct conf_cgroup {
 #define CGROUP(key, member, type, def, min, max, effect, help) CONF_MEMBER_##type member;
 #include "conf/conf_cgroup.def"
 #undef CGROUP
-    bool given;                /* there is such a file */
+    bool given;                /* the file exists */
     bool disabled;             /* CgroupPlugin */
-    unsigned version;          /* 1 or 2; 0: as it looks */
+    unsigned version;          /* 1 or 2; 0: as mounted */
     bool track, limit, gather; /* proctrack/cgroup, task/cgroup, jobacct_gather/cgroup */
 };

@@ -17,14 +17,14 @@
 
 #define GATHER_DEFAULT_SEC 30
 #define HEALTH_TIMEOUT_SEC 60
-#define SOCKET_DIR_MAX 90 /* bytes: with "/slurmd-NODE" it must fit a socket address */
+#define SOCKET_DIR_MAX 90 /* bytes: with "/slurmd-NODE" it must fit in a socket address */
 
 static const struct conf_value *written_value(const struct conf_loader *l, enum conf_key_id key)
 {
     return &l->priv->written[key];
 }
 
-/* "name(addr)" or "name". */
+/* Parses "name(addr)" or "name". */
 static int host_parse(struct conf_loader *l, const char *key, const struct conf_value *v,
                       struct conf_host *out, struct err *err)
 {
@@ -71,7 +71,7 @@ static int host_add(struct conf_loader *l, const char *key, const struct conf_va
     return 0;
 }
 
-/* ControlMachine and BackupController with their addresses. */
+/* Handles ControlMachine and BackupController with their addresses. */
 static int hosts_old(struct conf_loader *l, struct err *err)
 {
     static const char *const keys[] = {"ControlMachine", "BackupController"};
@@ -105,13 +105,13 @@ static int hosts_check(struct conf_loader *l, struct err *err)
     if (!l->conf->controllers.len)
         return conf_fail((struct conf_place){l->conf->path, 1}, err,
                          "no SlurmctldHost line; it names the host of the controller");
-    if (l->conf->slurmctld_addr) /* an address that moves with the controller */
+    if (l->conf->slurmctld_addr) /* an address that moves with the lead */
         vec_foreach (&l->conf->controllers, host)
             host->addr = l->conf->slurmctld_addr;
     return 0;
 }
 
-/* A user by number or name. root is known without asking. */
+/* Parses a user name or number. root needs no lookup. */
 static int user_check(struct conf_loader *l, enum conf_key_id key, const char *user, uid_t *uid,
                       const char **name, struct err *err)
 {
@@ -146,7 +146,8 @@ static int user_check(struct conf_loader *l, enum conf_key_id key, const char *u
     return 0;
 }
 
-/* A user may be added to the host later: the others of the list may read metrics all the same. */
+/* An unknown user is only a warning, because it may be added to the host later; the other users in
+   the list may read metrics anyway. */
 static void check_metrics_users(struct conf_loader *l)
 {
     const struct conf_value *v = written_value(l, CONF_KEY_metrics_auth_users);
@@ -176,7 +177,7 @@ static int users_check(struct conf_loader *l, struct err *err)
                                &l->priv->slurmd_user_name, err);
 }
 
-/* "0-0", which is any, or two ports. */
+/* Accepts "0-0", meaning any port, or two ports. */
 static int srun_ports_check(struct conf_loader *l, struct err *err)
 {
     const struct conf_value *v = written_value(l, CONF_KEY_srun_port_range);
@@ -195,7 +196,7 @@ static int srun_ports_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* SlurmctldPort=FIRST-LAST; SlurmdPort takes no range. */
+/* SlurmctldPort=FIRST-LAST; SlurmdPort accepts no range. */
 static int ports_check(struct conf_loader *l, struct err *err)
 {
     static const enum conf_key_id single[] = {CONF_KEY_slurmd_port,
@@ -245,8 +246,8 @@ static int select_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* One that is too long for a socket's address is left out, and so is one that depends on the node:
- * a client on its host cannot know it. */
+/* Skips a directory that is too long for a socket address, or that depends on the node, since a
+ * client on the node's host cannot know it. */
 static void socket_dir_add(struct conf_loader *l, const char *dir)
 {
     struct conf *c = l->conf;
@@ -297,7 +298,7 @@ static int socket_dir_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* Scripts that may lie beside slurm.conf. */
+/* Resolves scripts that may be beside slurm.conf. */
 static void resolve_scripts(struct conf_loader *l)
 {
     static const enum conf_key_id keys[] = {CONF_KEY_prolog, CONF_KEY_epilog, CONF_KEY_task_prolog,
@@ -336,7 +337,7 @@ static bool is_absolute(const char *paths)
     return all;
 }
 
-/* Daemons run as root in any directory: a path that is used must not depend on it. */
+/* Daemons run as root in any directory: relative paths are refused. */
 static int paths_check(struct conf_loader *l, struct err *err)
 {
     resolve_scripts(l);
@@ -350,7 +351,7 @@ static int paths_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* Everyone who may run a command may read the file. */
+/* Every user who runs commands can read the file, so a password in it causes a warning. */
 static int state_store_check(struct conf_loader *l, struct err *err)
 {
     static const char *const schemes[] = {"postgresql://", "postgres://", NULL};
@@ -369,7 +370,7 @@ static int state_store_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* "1-9,18": exit codes that make a job be queued again. */
+/* Parses "1-9,18": exit codes after which a job is requeued. */
 static int exit_codes_check(struct conf_loader *l, struct err *err)
 {
     static const enum conf_key_id keys[] = {CONF_KEY_requeue_exit, CONF_KEY_requeue_exit_hold};
@@ -412,7 +413,7 @@ static int gather_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* "ports=12000-12999"; options of other MPIs are known and have no effect. */
+/* Accepts "ports=12000-12999"; options of other MPI plugins have no effect. */
 static int mpi_params_check(struct conf_loader *l, struct err *err)
 {
     const struct conf_value *v = written_value(l, CONF_KEY_mpi_params);
@@ -448,7 +449,7 @@ static int cluster_check(struct conf_loader *l, struct err *err)
         return conf_fail(v->at, err, "ClusterName is empty");
     if (strlen(name) > 40)
         return conf_fail(v->at, err, "ClusterName=%s: longer than 40 bytes", name);
-    for (const char *p = name; *p; p++) /* it is part of paths */
+    for (const char *p = name; *p; p++) /* the name is used in paths */
         if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
             return conf_fail(v->at, err, "ClusterName=%s: letters, digits, - _ . only", name);
     return 0;
@@ -485,7 +486,7 @@ static int limits_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* What a node reports and what its line says: which of them holds. */
+/* Decides whether a node's registration or its line takes precedence. */
 static void overrides_check(struct conf_loader *l)
 {
     struct conf *c = l->conf;
@@ -542,7 +543,7 @@ static int propagation_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* Defaults that depend on other keys, or on this host. */
+/* Sets defaults that depend on other keys, or on this host. */
 static int defaults_check(struct conf_loader *l, struct err *err)
 {
     struct conf *c = l->conf;
@@ -574,7 +575,7 @@ static int freq_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-struct number { /* WORD=NUMBER of a list */
+struct number { /* a WORD=NUMBER entry of a list */
     const char *word;
     uint32_t *to, min, max, fallback;
 };
@@ -594,7 +595,7 @@ static int read_numbers(struct conf_loader *l, enum conf_key_id key, const char 
     return 0;
 }
 
-/* The greatest numbers that the kernel takes. */
+/* Checks against the kernel's maximum values. */
 static int keepalive_check(struct conf_loader *l, struct err *err)
 {
     struct conf_keepalive *k = &l->conf->keepalive;
@@ -624,7 +625,7 @@ static int rate_check(struct conf_loader *l, struct err *err)
                         sizeof(numbers) / sizeof(numbers[0]), err);
 }
 
-/* Slurm's name for it: the lifetime of a credential, and the default delay of a requeued job. */
+/* cred_expire in Slurm: the lifetime of a credential, and the default delay of a requeued job. */
 static int cred_expire_check(struct conf_loader *l, struct err *err)
 {
     struct conf *c = l->conf;
@@ -643,7 +644,7 @@ static int cred_expire_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* Weights of factors that are 0 without accounting. */
+/* Warns of weights of factors that are 0 without accounting. */
 static void weights_check(struct conf_loader *l)
 {
     static const enum conf_key_id keys[] = {CONF_KEY_priority_weight_assoc,
@@ -665,7 +666,7 @@ static int sched_check(struct conf_loader *l, struct err *err)
     return rc == 0 ? cred_expire_check(l, err) : rc;
 }
 
-/* SLURM_DEBUG_FLAGS comes before the file. */
+/* SLURM_DEBUG_FLAGS overrides the file. */
 static int debug_check(struct conf_loader *l, struct err *err)
 {
     const struct conf_value *v = written_value(l, CONF_KEY_debug_flags);
@@ -685,7 +686,7 @@ static int debug_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* As in Slurm, 0 is the default. */
+/* As in Slurm, 0 means the default. */
 static int health_check(struct conf_loader *l, struct err *err)
 {
     struct conf *c = l->conf;
@@ -717,7 +718,7 @@ static int job_comp_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* node_reg_mem_percent=90 */
+/* Parses node_reg_mem_percent=90. */
 static int reg_mem_check(struct conf_loader *l, struct err *err)
 {
     _cleanup_free_ char *text =

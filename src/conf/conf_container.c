@@ -48,8 +48,7 @@ void conf_container_done(struct conf_container *c)
     *c = (struct conf_container){0};
 }
 
-/* --- values ------------------------------------------------------------------------------------
- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static int take_path(const struct reader *r, const char *key, const char *value, char **out,
                      struct err *err)
@@ -92,7 +91,7 @@ static bool has_dir(const struct conf_container *c, const char *dir)
     return false;
 }
 
-/* Normalised, so that what is below what can be told. */
+/* Paths are normalised, to detect directories inside others. */
 static int take_dirs(const struct reader *r, const char *list, struct err *err)
 {
     struct conf_container *c = r->out;
@@ -148,10 +147,9 @@ static int take_key(const struct reader *r, const char *key, const char *value, 
     return fail(r, err, "unknown key %s", key);
 }
 
-/* --- lines -------------------------------------------------------------------------------------
- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
-/* 1: the line is for this node, 0: it is for others. */
+/* Returns 1 if the line applies to this node, 0 if not. */
 static int is_for(const struct reader *r, const char *list, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *nodes = NULL;
@@ -162,7 +160,7 @@ static int is_for(const struct reader *r, const char *list, struct err *err)
     return hostlist_find(nodes, r->node) >= 0;
 }
 
-/* The next "Key=Value" of the line, taken apart in place; 0: none is left. */
+/* Splits off the next "Key=Value" of the line in place; 0: none is left. */
 static int next_word(const struct reader *r, char **at, char **value, struct err *err)
 {
     char *key = *at + strspn(*at, " \t\r"), *end;
@@ -203,7 +201,9 @@ static int read_line(struct reader *r, char *line, struct err *err)
             rc = first ? is_for(r, value, err)
                        : fail(r, err, "NodeName has to be the first key of its line");
             mine = rc > 0;
-        } else { /* what is for others is read as well: a mistake there is said everywhere */
+            /* Lines for other nodes are parsed as well, so that an error is reported on every node.
+             */
+        } else {
             other.out = mine ? r->out : &unused;
             rc = take_key(&other, key, value, err);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* DebugFlags: subsystems that log in detail, each a bit. */
+/* DebugFlags: one bit per subsystem that logs in detail. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,9 +19,9 @@ enum conf_debug {
 /* The flag of a word of so many bytes, in any case; -1: there is no such flag. */
 int conf_debug_find(const char *word, size_t len);
 bool conf_debug_has_effect(int flag);
-/* "NAME,NAME" to bits; -ERR_PARSE names the unknown word. */
+/* Parses "NAME,NAME" to bits; -ERR_PARSE names the unknown word. */
 int conf_debug_parse(const char *list, uint64_t *bits, struct err *err);
 /* "Backfill,Priority"; nothing for 0. */
-/* "+steps", "-steps": each change is made to *bits, or none is: -ERR_PARSE. */
+/* Applies "+steps" or "-steps" to *bits: all changes or none. -ERR_PARSE: an unknown word. */
 int conf_debug_change(char *const *changes, size_t count, uint64_t *bits, struct err *err);
 void conf_debug_format(uint64_t bits, struct str *out);

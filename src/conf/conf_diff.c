@@ -4,7 +4,7 @@
 #include "conf/conf_burst_file.h"
 #include "conf/conf_internal.h"
 
-/* "what KEY: old -> new" for each key whose members differ. */
+/* Prints "what KEY: old -> new" for each key whose members differ. */
 static void keys_diff(const struct conf_key *keys, size_t count, const char *what, const void *from,
                       const void *to, struct str *out)
 {
@@ -54,7 +54,7 @@ static void scalars_diff(const struct conf *from, const struct conf *to, struct 
                 out);
 }
 
-/* The names in 'of' that 'in' does not have, on one line. */
+/* Prints the names in 'of' that 'in' does not have, on one line. */
 static void nodes_missing(const struct conf *of, const struct conf *in, const char *what,
                           struct str *out)
 {
@@ -84,7 +84,7 @@ static void row_diff(const struct conf_node_row *a, const struct conf_node_row *
                        conf_node_state_text(b->state), out);
 }
 
-/* A node that both have, and how its row and its places changed. */
+/* A node in both configurations, and the changes of its row and its addresses. */
 struct change {
     uint32_t from_row, to_row, node; /* node: index in 'to' */
 };
@@ -100,7 +100,7 @@ static int by_rows(const void *x, const void *y)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* Rows are shared, so nodes whose rows went from one to the same other are told of together. */
+/* Rows are shared, so nodes whose rows changed in the same way are reported together. */
 static void rows_diff(const struct conf *from, const struct conf *to, struct change *changes,
                       size_t count, struct str *out)
 {

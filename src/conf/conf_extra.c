@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Files beside slurm.conf that other rooms read, on their way to configless nodes: each of their
- * lines is one of the flat text, behind the file's name. A node writes them beside its slurm.conf
- * again. What the text has is not read a second time, so the hash is the same everywhere.
+ * Files beside slurm.conf that other modules read, sent to configless nodes: each of their lines
+ * becomes a line of the flat text, after the file's name. A node writes them beside its
+ * slurm.conf. Files that are in the text are not read again, so the hash is equal everywhere.
  */
 #include <ctype.h>
 #include <glob.h>
@@ -13,7 +13,7 @@
 #include "conf/conf_extra.h"
 
 #define EXTRA_MAX (1u << 20)
-#define NEST_MAX 8 /* files of plugstack.conf that include one another */
+#define NEST_MAX 8 /* nested includes of plugstack.conf */
 
 static const char *const names[CONF_EXTRA_FILES] = {"plugstack.conf", "job_container.conf"};
 
@@ -22,7 +22,7 @@ static bool is_plain_char(char c)
     return isgraph((unsigned char)c) && !strchr("%#\\", c);
 }
 
-/* Blanks within stay readable; at the end they would be lost. */
+/* Blanks inside a line stay readable; at its end they would be lost. */
 static void put_escaped(const char *line, size_t len, struct str *out)
 {
     for (size_t i = 0; i < len; i++)
@@ -70,14 +70,13 @@ int conf_extra_line(struct conf_loader *l, const char *line, struct conf_place a
                      names[1]);
 }
 
-/* --- at the controller -------------------------------------------------------------------------
- */
+/* --- on the controller ------------------------------------------------------------------------ */
 
 static int read_into(struct conf_loader *l, const char *path, size_t which, int depth,
                      struct err *err);
 
-/* "include PATTERN" of plugstack.conf, where the pattern is of a place beside it; others are for
- * the node to find. */
+/* Handles "include PATTERN" of plugstack.conf if the pattern is relative; other patterns are
+ * resolved on the node. */
 static char *find_included(const char *path, const char *line, size_t len)
 {
     _cleanup_free_ char *copy = mem_strndup(line, len);
@@ -143,7 +142,7 @@ static int read_into(struct conf_loader *l, const char *path, size_t which, int 
     return rc;
 }
 
-/* Lines of a configuration that has enable_configless, unless its text had them. */
+/* Adds the lines if enable_configless is set, unless the text already has them. */
 int conf_extra_read(struct conf_loader *l, const char *path, struct err *err)
 {
     const char *slash = strrchr(path, '/');

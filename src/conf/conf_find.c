@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "conf/conf_internal.h"
 
-#define CACHED "/run/slurm/conf/slurm.conf" /* of a node daemon with --conf-server */
+#define CACHED "/run/slurm/conf/slurm.conf" /* written by a node daemon with --conf-server */
 
 static char *installed_path(void)
 {
@@ -35,7 +35,7 @@ char *conf_path(void)
     return mem_strdup(CACHED);
 }
 
-/* A command run by somebody who has not said which cluster is meant. */
+/* The command was run without specifying a cluster. */
 static int none_found(struct err *err)
 {
     const char *env = getenv("SLURM_CONF");

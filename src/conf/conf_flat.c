@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All that was read as one text: what configless nodes are sent, and what a configuration with
- * other nodes is made from. */
+/* The whole input as one text, which is sent to configless nodes, and from which a configuration
+ * with other nodes is built. */
 #include <string.h>
 
 #include "conf/conf_internal.h"
 
-/* Comments and continuations are gone; what is left is written so that it is read the same again.
- */
+/* The line has no comments and continuations; it is escaped so that it parses to the same line. */
 void conf_flat_line(struct conf_loader *l, const char *line, size_t len)
 {
     struct str *flat = &l->priv->flat;
@@ -20,7 +19,7 @@ void conf_flat_line(struct conf_loader *l, const char *line, size_t len)
         str_puts(flat, mark ? "\\#" : "");
         at = end + 1;
     }
-    /* A comment behind it keeps a backslash from joining the next line. */
+    /* A comment at the end keeps a backslash from joining the next line. */
     str_puts(flat, len && line[len - 1] == '\\' ? " #\n" : "\n");
 }
 

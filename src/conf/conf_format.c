@@ -8,9 +8,10 @@
 #include "conf/conf_beside.h"
 #include "conf/conf_internal.h"
 
-#define KEY_WIDTH 23 /* and a blank before the '=' */
+#define KEY_WIDTH 23 /* followed by a blank before '=' */
 
-/* Units that "scontrol show config" prints after numbers, where the type alone does not say it. */
+/* Units that "scontrol show config" prints after numbers, where they do not follow from the
+   type. */
 static const struct {
     enum conf_key_id key;
     const char *unit;
@@ -40,7 +41,7 @@ static void puts_upper(struct str *out, const char *text)
         str_putc(out, (char)toupper((unsigned char)*text));
 }
 
-/* Minutes where Slurm counts them, else the form of a time limit. */
+/* Prints minutes if Slurm counts minutes, otherwise the format of a time limit. */
 static void minutes_text(size_t id, int64_t sec, struct str *out)
 {
     char buf[TIME_TEXT_MAX];
@@ -53,7 +54,7 @@ static void minutes_text(size_t id, int64_t sec, struct str *out)
         str_puts(out, time_format_limit(sec < 0 ? 0 : sec, buf));
 }
 
-/* The keys that are not shown as their type would be. False: it is like any other. */
+/* Prints keys that are not shown by their type. False: the key has no special format. */
 static bool special_text(const struct conf *c, size_t id, struct str *out)
 {
     switch (id) {
@@ -74,10 +75,10 @@ static bool special_text(const struct conf *c, size_t id, struct str *out)
         else
             str_puts(out, c->select == CONF_SELECT_CONS ? "CR_CORE_MEMORY" : "NONE");
         return true;
-    case CONF_KEY_preempt_mode: /* spelled as that of partitions */
+    case CONF_KEY_preempt_mode: /* spelled like that of partitions */
         str_puts(out, conf_preempt_word(c->preempt_mode));
         return true;
-    case CONF_KEY_max_node_count: /* 0: as many as there are */
+    case CONF_KEY_max_node_count: /* 0: the present number of nodes */
         str_printf(out, "%zu", c->max_node_count ? (size_t)c->max_node_count : c->nodes.len);
         return true;
     case CONF_KEY_accounting_storage_pass:
@@ -110,7 +111,7 @@ static void value_text(const struct conf *c, size_t id, struct str *out)
     }
 }
 
-/* Of two keys that exclude each other, one is. */
+/* Hides one of two keys that exclude each other. */
 static bool is_shown(const struct conf *c, size_t id)
 {
     switch (id) {
@@ -122,7 +123,7 @@ static bool is_shown(const struct conf *c, size_t id)
         return c->max_mem_per_cpu_mib;
     case CONF_KEY_max_mem_per_node_mib:
         return !c->max_mem_per_cpu_mib;
-    case CONF_KEY_fast_schedule: /* of an earlier release: only where it says something */
+    case CONF_KEY_fast_schedule: /* of an earlier release: shown only if it has an effect */
         return c->fast_schedule != 1;
     default:
         return true;
@@ -169,7 +170,7 @@ static void put_hosts(const struct conf *c, struct str *out)
     }
 }
 
-/* Lines that are no rows of conf.def, in the order of their names among them. */
+/* Lines without a row in conf.def, at their place in the order of names. */
 static const struct {
     const char *name;
     void (*put)(const struct conf *c, struct str *out);
@@ -179,7 +180,7 @@ static const struct {
 };
 #define EXTRAS (sizeof(extras) / sizeof(extras[0]))
 
-/* Programs of several lines are several lines. */
+/* A key with several programs is printed on several lines. */
 static void put_key(const struct conf *c, size_t id, struct str *out)
 {
     _cleanup_str_ struct str value = STR_INIT;

@@ -50,7 +50,7 @@ static uint32_t frequency_of(const char *text)
     return str_parse_i64(text, 1, KHZ_MAX, &khz) ? 0 : (uint32_t)khz;
 }
 
-/* Of a number and a word only a node knows. */
+/* The order of a number and a word is known on a node only. */
 static bool is_range(uint32_t min, uint32_t max)
 {
     return (min ^ max) & CONF_FREQ_WORD || min < max;
@@ -61,7 +61,7 @@ static int refuse_text(const char *text, struct err *err)
     return err_set(err, -ERR_PARSE, "'%.64s': " VALID, text);
 }
 
-/* "P1" or "P1:UserSpace". */
+/* Parses "P1" or "P1:UserSpace". */
 static bool parse_one(const char *first, const char *governor, struct conf_freq *f)
 {
     f->max = frequency_of(first);
@@ -73,7 +73,7 @@ static bool parse_one(const char *first, const char *governor, struct conf_freq 
     return f->max || f->governor;
 }
 
-/* "P1-P2" or "P1-P2:P3". UserSpace keeps one speed, and has no range. */
+/* Parses "P1-P2" or "P1-P2:P3". UserSpace means a fixed frequency, without a range. */
 static bool parse_range(const char *first, const char *second, const char *governor,
                         struct conf_freq *f)
 {

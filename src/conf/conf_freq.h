@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What --cpu-freq, CpuFreqDef and CpuFreqGovernors say: a speed, a governor of the kernel, or a
- * range with or without one. Texts only; src/cpufreq has the files of the kernel.
+ * Parses --cpu-freq, CpuFreqDef and CpuFreqGovernors: a frequency, a governor of the kernel, or a
+ * range with or without a governor. Text only; src/cpufreq accesses the kernel's files.
  */
 #pragma once
 
@@ -22,34 +22,36 @@ enum conf_governor {
     CONF_GOVERNORS
 };
 
-/* A frequency: kHz, or one of these, which mean something on a node only. 0: none. In this order
- * they rise. */
+/* A frequency in kHz, or one of these words, which a node resolves. 0: none. In ascending order. */
 #define CONF_FREQ_WORD 0x80000000u
 #define CONF_FREQ_LOW (CONF_FREQ_WORD + 1)
 #define CONF_FREQ_MEDIUM (CONF_FREQ_WORD + 2)
-#define CONF_FREQ_HIGHM1 (CONF_FREQ_WORD + 3) /* the next to the highest */
+#define CONF_FREQ_HIGHM1 (CONF_FREQ_WORD + 3) /* the second highest */
 #define CONF_FREQ_HIGH (CONF_FREQ_WORD + 4)
-#define CONF_FREQ_TEXT_MAX 64 /* bytes of a request as conf_freq_format() has it */
+#define CONF_FREQ_TEXT_MAX 64 /* bytes of the text made by conf_freq_format() */
 
-/* One of: max alone, a speed to be kept, with UserSpace between limits of the same speed; governor
- * alone; min and max, with another governor than UserSpace or without. */
+/* One of: max alone, a fixed frequency, with UserSpace between equal limits; governor alone; min
+ * and max, without a governor or with one other than UserSpace. */
 struct conf_freq {
     uint32_t min, max;
     enum conf_governor governor;
 };
 
-/* P1[-P2][:P3] in any case. -ERR_PARSE, with what is valid; *out is untouched then. */
+/* Parses P1[-P2][:P3], case-insensitive. -ERR_PARSE lists the valid forms, and *out is
+   unchanged. */
 int conf_freq_parse(const char *text, struct conf_freq *out, struct err *err);
-void conf_freq_format(const struct conf_freq *f, struct str *out); /* in one spelling */
-void conf_freq_put(uint32_t frequency, struct str *out);           /* one of them; 0: nothing */
+void conf_freq_format(const struct conf_freq *f, struct str *out); /* in canonical form */
+/* Formats one frequency; 0: nothing. */
+void conf_freq_put(uint32_t frequency, struct str *out);
 
-const char *conf_governor_name(enum conf_governor g); /* "OnDemand"; the kernel has no capitals */
-enum conf_governor conf_governor_find(const char *word); /* any case; NONE: there is none */
+/* "OnDemand"; the kernel's names are in lower case */
+const char *conf_governor_name(enum conf_governor g);
+enum conf_governor conf_governor_find(const char *word); /* case-insensitive; NONE: unknown */
 
-/* The governor of CpuFreqDef is that of a range that has none. False: that names none that a range
- * can have. */
+/* Sets the governor of a range without one to that of CpuFreqDef. False: CpuFreqDef has no
+ * governor that a range can have. */
 bool conf_freq_complete(struct conf_freq *f, const char *fallback);
 
-/* Whether it sets governors of this list of CpuFreqGovernors only: a speed is kept by UserSpace.
- * -ERR_ACCESS, naming them. */
+/* Checks that it sets only governors in this CpuFreqGovernors list; a fixed frequency needs
+ * UserSpace. -ERR_ACCESS names the allowed ones. */
 int conf_freq_allowed(const struct conf_freq *f, const char *governors, struct err *err);

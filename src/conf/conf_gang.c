@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the keys that begin with Gang, and OverSubscribe, say together with PreemptMode=GANG. */
+/* Consistency of the Gang* keys and OverSubscribe with PreemptMode=GANG. */
 #include "conf/conf_gang.h"
 
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "base/size.h"
 #include "conf/conf_internal.h"
 
-#define GRACE_SEC 2 /* of suspend_grace_time, where it is not given */
+#define GRACE_SEC 2 /* default of suspend_grace_time */
 
-/* Values that are the default say nothing: "scontrol write config" writes them. */
+/* Default values cause no warning, because "scontrol write config" writes them. */
 static void warn_of_idle_keys(struct conf_loader *l)
 {
     const struct conf *c = l->conf;
@@ -27,7 +27,7 @@ static void warn_of_idle_keys(struct conf_loader *l)
                       "%s has no effect: PreemptMode has no GANG", keys[i].name);
 }
 
-/* A job runs on for the grace time after its turn. */
+/* A job continues for the grace time after its time slice. */
 static int grace_check(struct conf_loader *l, struct err *err)
 {
     const struct conf *c = l->conf;
@@ -80,7 +80,7 @@ static bool is_shared(const struct conf_part *p)
     return p->share == CONF_SHARE_FORCE || p->share == CONF_SHARE_YES;
 }
 
-/* With FORCE:1 and YES:1 jobs share with none, of whatever partition. */
+/* With FORCE:1 and YES:1 jobs do not share, in any partition. */
 static bool takes_turns(const struct conf_part *p)
 {
     return is_shared(p) && p->share_max > 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "conf/conf_internal.h"
 
-/* What is written of a node's processors; 0: nothing. */
+/* The processor counts in a line; 0: not given. */
 struct geometry {
     uint32_t cpus, boards, sockets, per_board, cores, threads;
 };
@@ -11,7 +11,7 @@ static uint32_t read_geometry_number(const struct conf_row *row, enum conf_node_
     const struct conf_value *v = &row->value[key];
     long long n = 0;
 
-    if (v->text) /* checked when the line was read */
+    if (v->text) /* was checked when the line was read */
         (void)str_parse_i64(v->text, 0, UINT32_MAX, &n);
     return (uint32_t)n;
 }
@@ -21,8 +21,7 @@ static bool is_own_value(const struct conf_row *row, enum conf_node_key key)
     return row->value[key].text && !row->value[key].inherited;
 }
 
-/* What the line itself says of the shape goes before a count of CPUs from DEFAULT, and the other
- * way round. */
+/* The line's own shape overrides a CPU count from a DEFAULT line, and vice versa. */
 static struct geometry read_geometry(const struct conf_row *row)
 {
     bool shape = is_own_value(row, CONF_NODE_SOCKETS) ||
@@ -49,7 +48,7 @@ static bool fits_u32(uint64_t n)
     return n <= UINT32_MAX / 2;
 }
 
-/* Fills in the one factor that CPUs and the others determine: sockets first, then cores. */
+/* Computes the missing factor from CPUs and the other factors: sockets first, then cores. */
 static int infer_factor(const struct conf_row *row, struct geometry *g, struct err *err)
 {
     uint32_t boards = g->boards ? g->boards : 1, threads = g->threads ? g->threads : 1;
@@ -92,7 +91,7 @@ static int sockets_total(const struct conf_row *row, struct geometry *g, struct 
     }
     if (g->per_board)
         g->sockets = g->per_board;
-    if (g->boards && g->sockets) { /* with Boards, Sockets is SocketsPerBoard */
+    if (g->boards && g->sockets) { /* with Boards, Sockets means SocketsPerBoard */
         uint64_t total = (uint64_t)g->sockets * g->boards;
         if (!fits_u32(total))
             return conf_fail(row->at, err, "Boards=%u with %u sockets each: too many sockets",
@@ -120,7 +119,7 @@ int conf_geometry_derive(const struct conf_row *row, struct conf_node_row *out, 
         return conf_fail(row->at, err, "Sockets=%u CoresPerSocket=%u ThreadsPerCore=%u: too many",
                          out->sockets, out->cores, out->threads);
     out->cpus = g.cpus ? g.cpus : (uint32_t)(cores * out->threads);
-    /* CPUs may count threads, cores or (select/linear) sockets. */
+    /* CPUs may be the number of threads, cores or (select/linear) sockets. */
     if (out->cpus != cores * out->threads && out->cpus != cores && out->cpus != out->sockets)
         return conf_fail(row->at, err,
                          "CPUs=%u contradicts Sockets*CoresPerSocket*ThreadsPerCore=%u*%u*%u=%u; "

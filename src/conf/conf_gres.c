@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Generic resources: how many of each kind a node has (Gres= of its NodeName line), and which files
- * and cores go with them (gres.conf, beside slurm.conf). Nodes that have the same share a set.
+ * Generic resources: the count of each kind on a node (Gres= of its NodeName line), and their
+ * files and cores (gres.conf, beside slurm.conf). Nodes with equal resources share a set.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -14,20 +14,19 @@
 #include "conf/conf_beside.h"
 #include "conf/conf_internal.h"
 
-#define FILES_MAX 1024                /* of a kind on a node */
-#define COUNT_MAX (UINT64_C(1) << 50) /* sums of nodes do not wrap */
-#define KINDS_MAX 64                  /* on a node */
-#define LINKS_MAX 1000000             /* of two devices; sums do not wrap */
+#define FILES_MAX 1024                /* per kind and node */
+#define COUNT_MAX (UINT64_C(1) << 50) /* sums over nodes do not overflow */
+#define KINDS_MAX 64                  /* per node */
+#define LINKS_MAX 1000000             /* between two devices; sums do not overflow */
 
-/* --- lines of gres.conf ------------------------------------------------------------------------
- */
+/* --- lines of gres.conf ----------------------------------------------------------------------- */
 
-struct gres_line { /* in the loader's scratch */
+struct gres_line { /* in the loader's scratch arena */
     const struct conf_row *row;
     const char *name, *type; /* type NULL: none */
     uint64_t count;
     const char **files;
-    uint32_t n_files, n_also; /* also: those behind the first that belong to the same device */
+    uint32_t n_files, n_also; /* also: files after the first that belong to the same device */
     const char *cores;
     const int32_t *links;
     uint32_t n_links, number;
@@ -70,8 +69,8 @@ static int check_cores(const struct conf_value *v, struct err *err)
     return 0;
 }
 
-/* Each path is one device's; a name in a path is not a host's, so brackets stand at its end only.
- */
+/* Each path belongs to one device; brackets are expanded only at the end of a path, because it is
+   not a host name. */
 static int parse_files(struct conf_loader *l, const struct conf_value *v, struct gres_line *g,
                        struct err *err)
 {
@@ -108,7 +107,7 @@ static bool is_type(const struct conf *c, const char *name)
     return name && *name && conf_list_has(c->gres_types, name);
 }
 
-/* Resources whose entries are parts of GPUs. */
+/* Whether the entries of the resource are parts of GPUs. */
 static bool is_shared(const char *name)
 {
     return strcasecmp(name, "mps") == 0 || strcasecmp(name, "shard") == 0;
@@ -136,7 +135,7 @@ static int line_counts(struct conf_loader *l, struct gres_line *g, struct err *e
     return 0;
 }
 
-/* Links=: "-1,16,0", the device itself is the -1. */
+/* Parses Links=, "-1,16,0"; -1 is the device itself. */
 static int parse_links(struct conf_loader *l, const struct conf_value *v, struct gres_line *g,
                        struct err *err)
 {
@@ -170,7 +169,7 @@ static int parse_links(struct conf_loader *l, const struct conf_value *v, struct
     return 0;
 }
 
-/* The nodes of a line that there are; other clusters' may be in the same file. */
+/* Finds the existing nodes of a line; the file may have nodes of other clusters. */
 static int line_nodes(struct conf_loader *l, struct gres_line *g, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *list = NULL;
@@ -190,7 +189,7 @@ static int line_nodes(struct conf_loader *l, struct gres_line *g, struct err *er
     return 0;
 }
 
-/* 1: a line that gives nodes something. */
+/* Returns 1 for a line that adds resources to nodes. */
 static int line_read(struct conf_loader *l, const struct conf_row *row, struct gres_line *g,
                      struct err *err)
 {
@@ -208,7 +207,7 @@ static int line_read(struct conf_loader *l, const struct conf_row *row, struct g
     if (!is_type(l->conf, g->name))
         return conf_fail(v[CONF_GRES_NAME].at, err, "Name=%s is not in GresTypes of slurm.conf",
                          g->name);
-    if (!is_shared(g->name)) { /* parts of a GPU have its type and its cores */
+    if (!is_shared(g->name)) { /* parts of a GPU have the GPU's type and cores */
         g->type = v[CONF_GRES_TYPE].text && *v[CONF_GRES_TYPE].text ? v[CONF_GRES_TYPE].text : NULL;
         g->cores =
             v[CONF_GRES_CORES].text && *v[CONF_GRES_CORES].text ? v[CONF_GRES_CORES].text : NULL;
@@ -224,8 +223,7 @@ static int line_read(struct conf_loader *l, const struct conf_row *row, struct g
     return rc == 0 ? 1 : rc;
 }
 
-/* --- what a node has ---------------------------------------------------------------------------
- */
+/* --- resources of a node ---------------------------------------------------------------------- */
 
 struct items {
     VEC(struct conf_gres) list;
@@ -256,7 +254,7 @@ static int add_item(struct conf_loader *l, struct items *items, const char *name
     return 0;
 }
 
-/* "name[:type][:no_consume][:count]" */
+/* Parses "name[:type][:no_consume][:count]". */
 static int take_word(struct conf_loader *l, struct items *items, char *word, struct conf_place at,
                      struct err *err)
 {
@@ -264,7 +262,7 @@ static int take_word(struct conf_loader *l, struct items *items, char *word, str
     size_t n = 0;
     uint64_t count = 1;
     for (char *p = strtok_r(word, ":", &save); p; p = strtok_r(NULL, ":", &save)) {
-        char *socket = strchr(p, '('); /* what scontrol shows: "gpu:2(S:0)" */
+        char *socket = strchr(p, '('); /* output of scontrol: "gpu:2(S:0)" */
         if (socket)
             *socket = 0;
         if (n == 4)
@@ -296,7 +294,7 @@ static int take_text(struct conf_loader *l, struct items *items, const char *tex
     return rc;
 }
 
-/* A line of gres.conf says the types of what slurm.conf gives without: its share of the count. */
+/* A line of gres.conf assigns a type to its share of an untyped count in slurm.conf. */
 static struct conf_gres *item_of_line(struct conf_loader *l, struct items *items,
                                       const struct gres_line *g)
 {
@@ -311,7 +309,7 @@ static struct conf_gres *item_of_line(struct conf_loader *l, struct items *items
     return &vec_last(&items->list);
 }
 
-/* All devices of the name, of any type: they are numbered together. */
+/* Returns the number of devices with that name, of any type: they are numbered together. */
 static uint64_t count_named(const struct items *items, const char *name)
 {
     uint64_t count = 0;
@@ -366,10 +364,10 @@ struct lines {
     VEC(struct gres_line) list;
 };
 
-/* --- links ---------------------------------------------------------------------------------------
- */
+/* --- links ------------------------------------------------------------------------------------ */
 
-/* Why what two devices say of their connections cannot be; NULL: it can. */
+/* Returns the reason why the connections of two devices are inconsistent; NULL: they are
+   consistent. */
 static const char *find_link_fault(const struct conf_gres_device *a,
                                    const struct conf_gres_device *b)
 {
@@ -399,15 +397,14 @@ static void check_links(struct conf_loader *l, const struct conf_gres *item, con
     }
 }
 
-/* --- parts of GPUs -----------------------------------------------------------------------------
- */
+/* --- parts of GPUs ---------------------------------------------------------------------------- */
 
 static bool is_of_node(const struct gres_line *g, size_t node)
 {
     return !g->nodes || bitset_test(g->nodes, node);
 }
 
-/* A line that describes GPUs of the node names this file. The node may have fewer GPUs. */
+/* Whether a line that describes GPUs of the node names this file. The node may have fewer GPUs. */
 static bool is_gpu_file(const struct lines *lines, size_t node, const char *file)
 {
     vec_foreach (&lines->list, g)
@@ -417,7 +414,8 @@ static bool is_gpu_file(const struct lines *lines, size_t node, const char *file
     return false;
 }
 
-/* Index of the file's device among the GPUs of the node; -1: no GPU of the node has this file. */
+/* Returns the index of the file's device among the GPUs of the node; -1: no GPU of the node has
+   this file. */
 static long find_gpu(const struct items *items, const char *file)
 {
     uint64_t first = 0;
@@ -432,7 +430,7 @@ static long find_gpu(const struct items *items, const char *file)
     return -1;
 }
 
-/* The share of the i-th of n GPUs: equal shares, and the remainder goes to the first GPUs. */
+/* Returns the share of the i-th of n GPUs: equal shares, with the remainder on the first GPUs. */
 static uint64_t divide_count(uint64_t count, size_t n, size_t i)
 {
     return count / n + (i < count % n);
@@ -453,7 +451,7 @@ static void spread_line(struct conf_loader *l, const struct items *items, const 
     }
 }
 
-/* The last GPUs lose what Gres= does not have. */
+/* Reduces the entries to the count in Gres=, beginning with the last GPU. */
 static void trim_parts(struct conf_gres *item)
 {
     uint64_t left = item->count;
@@ -463,7 +461,7 @@ static void trim_parts(struct conf_gres *item)
     }
 }
 
-/* Spreads the entries over the GPUs of the node: as the lines say, without lines evenly. */
+/* Distributes the entries over the GPUs of the node: as in the lines, or evenly without lines. */
 static void spread_item(struct conf_loader *l, const struct items *items, const struct lines *lines,
                         size_t node, struct conf_place at, struct conf_gres *item)
 {
@@ -533,7 +531,7 @@ static int build_set(struct conf_loader *l, struct lines *lines, size_t node, st
     return rc;
 }
 
-/* Which lines go with a node, as a number: nodes of a row that have the same have the same set. */
+/* Numbers the combinations of lines per node: nodes of a row with the same number share a set. */
 static uint64_t *sign_nodes(const struct conf *c, const struct lines *lines)
 {
     uint64_t *sign = mem_new_array(uint64_t, c->nodes.len + 1), number = 1;
@@ -575,7 +573,7 @@ static int build_sets(struct conf_loader *l, struct lines *lines, struct err *er
     return rc;
 }
 
-/* These flags are global, whichever line of the name has them. */
+/* These flags are global, even if only one line of the name has them. */
 static int check_sharing(const struct lines *lines, struct err *err)
 {
     unsigned both = CONF_GRES_ONE_SHARING | CONF_GRES_ALL_SHARING;
@@ -622,8 +620,7 @@ const struct conf_gres_set *conf_gres_of(const struct conf *c, uint32_t node)
     return &c->gres_sets.data[c->nodes.data[node].gres];
 }
 
-/* --- reading it --------------------------------------------------------------------------------
- */
+/* --- reading it ------------------------------------------------------------------------------- */
 
 int conf_gres_read(struct conf_loader *l, const char *path, struct err *err)
 {

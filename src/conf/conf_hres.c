@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hierarchical resources: what their lines say, and whether their layers are what their mode needs.
- */
+/* Hierarchical resources: parses their lines, and checks that the layers have the shape that their
+   mode requires. */
 #include "conf/conf_hres.h"
 
 #include <stdlib.h>
@@ -85,8 +85,7 @@ bool conf_hres_is_name(const char *text)
            !str_case_eq(text, "DEFAULT");
 }
 
-/* --- lines -------------------------------------------------------------------------------------
- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static bool given(const struct conf_row *row, enum conf_hres_key key)
 {
@@ -103,7 +102,7 @@ static struct conf_place place_of_layer(const struct conf_hres_layer *layer)
     return (struct conf_place){layer->file, layer->line, layer->column};
 }
 
-/* "NAME:VALUE,..." */
+/* Parses "NAME:VALUE,...". */
 static int read_amounts(struct conf_loader *l, const struct conf_value *v, const char *key,
                         struct conf_hres_layer *layer, struct conf_hres *h, struct err *err)
 {
@@ -206,13 +205,14 @@ static int add_layer(struct conf_loader *l, const struct conf_row *row, struct e
     return read_amounts(l, &v[CONF_HRES_BASE], "Base", &vec_last(&h->layers), h, err);
 }
 
-/* --- their shape -------------------------------------------------------------------------------
- * Names of nodes are numbered, those that do not exist too: a dynamic node has its layers before it
- * is there. */
+/* --- shape of the layers ---------------------------------------------------------------------- */
 
-struct named { /* conf_index wants the name first */
+/* Node names are numbered, including those of nodes that do not exist yet, so that a dynamic node
+ * has its layers from the start. */
+
+struct named { /* conf_index requires the name first */
     const char *name;
-    uint32_t top; /* the largest layer so far that has it, + 1 */
+    uint32_t top; /* index of its largest layer so far, + 1 */
 };
 
 struct shape {
@@ -222,18 +222,19 @@ struct shape {
     struct conf_index index;
     struct members {
         VEC32(uint32_t) names;
-        uint32_t level, parent; /* 0: no layer is below it; parent + 1, 0: none */
+        uint32_t level, parent; /* level 0: lowest layer; parent: index + 1, 0: none */
     } * of;                     /* by layer */
 };
 
 static int compare_layers(const void *a, const void *b)
 {
     const struct conf_hres_layer *one = a, *other = b;
-    size_t n = (size_t)one->base, m = (size_t)other->base; /* so many names for now */
+    /* 'base' is the number of names at this stage */
+    size_t n = (size_t)one->base, m = (size_t)other->base;
     return n != m ? (n > m) - (n < m) : strcmp(one->nodes, other->nodes);
 }
 
-/* By the number of names, then by the names: whatever the order of the file. */
+/* Sorts by the number of names, then by the names, independent of the order in the file. */
 static void sort_layers(struct conf_hres *h)
 {
     vec_foreach (&h->layers, layer) {
@@ -305,7 +306,7 @@ static int check_same(const struct shape *s, struct err *err)
     return 0;
 }
 
-/* The layer becomes the parent of those that are all within it, and have no parent yet. */
+/* Makes the layer the parent of all layers inside it that have no parent yet. */
 static int join_below(struct shape *s, size_t i, struct err *err)
 {
     const struct conf_hres_layer *layers = s->h->layers.data, *layer = &layers[i];
@@ -356,7 +357,7 @@ static int check_tree(struct shape *s, struct err *err)
     return rc;
 }
 
-/* Whether all names of the layer are in the other one, which is marked. */
+/* Whether all names of the layer are in the other one, whose names are marked. */
 static bool is_within(const struct shape *s, size_t i, const struct bitset *other)
 {
     vec_foreach (&s->of[i].names, number)
@@ -365,7 +366,7 @@ static bool is_within(const struct shape *s, size_t i, const struct bitset *othe
     return true;
 }
 
-/* What a layer always uses is used of all layers around it, too; in mode 1 of itself alone. */
+/* The base use of a layer is also used in all layers around it; in mode 1 in itself only. */
 static void add_bases(struct shape *s)
 {
     struct conf_hres_layer *layers = s->h->layers.data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What changed in hierarchical resources from one configuration to another. */
+/* The changes of hierarchical resources between two configurations. */
 #include "conf/conf_hres.h"
 #include "conf/conf_internal.h"
 
@@ -26,7 +26,7 @@ static void put_amounts(const struct conf_hres_amount *list, size_t len, struct 
         str_printf(out, "%s%s:%llu", i ? "," : "", list[i].name, (unsigned long long)list[i].value);
 }
 
-/* "WHAT: FROM -> TO" of variables or base amounts that differ. */
+/* Prints "WHAT: FROM -> TO" for variables or base amounts that differ. */
 static void amounts_diff(const char *what, const char *key, const struct conf_hres_amount *from,
                          size_t from_len, const struct conf_hres_amount *to, size_t to_len,
                          struct str *out)

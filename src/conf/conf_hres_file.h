@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reader of resources.yaml, for the rest of this room. */
+/* The reader of resources.yaml. Private to src/conf. */
 #pragma once
 
 #include "conf/conf_internal.h"
@@ -15,5 +15,6 @@ enum conf_hres_key {
     CONF_HRES_KEYS
 };
 
-/* A whole number of 0 to CONF_HRES_COUNT_MAX; "-1" and "INFINITE", where that may be. */
+/* Parses an integer from 0 to CONF_HRES_COUNT_MAX; with may_be_unlimited also "-1" and
+   "INFINITE". */
 int conf_hres_parse_count(const char *text, bool may_be_unlimited, uint64_t *out);

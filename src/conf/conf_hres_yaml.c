@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* resources.yaml as lines of the configuration, each with its place in the file. */
+/* Converts resources.yaml to lines of the configuration, each with its place in the file. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,11 +22,11 @@ struct resource {
     VEC(struct layer) layers;
 };
 
-/* A list of pairs of a name and a number, as "NAME:NUMBER,...". */
+/* A list of name and number pairs, as "NAME:NUMBER,...". */
 struct amounts {
-    const char *what; /* a key of the list's items, for messages */
+    const char *what; /* name of the list's key, for messages */
     struct str *out;
-    uint64_t most; /* of a value */
+    uint64_t most; /* maximum value */
     bool are_variables;
     const char *name, *value;
 };
@@ -39,8 +39,7 @@ static void free_resource(struct resource *r)
     str_done(&r->variables);
 }
 
-/* --- values ------------------------------------------------------------------------------------
- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static int read_word(struct conf_yaml *y, const char *key, const yaml_node_t *value,
                      const char *expected, const char **out, struct err *err)
@@ -84,7 +83,7 @@ static int read_number(struct conf_yaml *y, const char *key, const yaml_node_t *
     return rc;
 }
 
-/* Whether the list has an item of that name. */
+/* Whether the list has an item with that name. */
 static bool has_amount(const struct str *list, const char *name)
 {
     size_t len = strlen(name);
@@ -95,7 +94,7 @@ static bool has_amount(const struct str *list, const char *name)
     return false;
 }
 
-/* A request has the name of a variable where it may have a number. */
+/* A variable must not look like a number, because a request may have either. */
 static int read_amount_name(struct conf_yaml *y, struct amounts *a, const yaml_node_t *value,
                             struct err *err)
 {
@@ -135,7 +134,7 @@ static int read_amount(struct conf_yaml *y, void *ctx, const yaml_node_t *node, 
     return 0;
 }
 
-/* Variables are counts of requests, base amounts are parts of the counts of layers. */
+/* Variables are counts of requests; base amounts are parts of layers' counts. */
 static int read_amounts(struct conf_yaml *y, const char *what, const yaml_node_t *node,
                         bool are_variables, struct str *out, struct err *err)
 {
@@ -149,8 +148,7 @@ static int read_amounts(struct conf_yaml *y, const char *what, const yaml_node_t
     return conf_yaml_sequence(y, node, read_amount, &a, err);
 }
 
-/* --- layers ------------------------------------------------------------------------------------
- */
+/* --- layers ----------------------------------------------------------------------------------- */
 
 static int read_nodes(struct conf_yaml *y, const yaml_node_t *value, const char **out,
                       struct err *err)
@@ -196,8 +194,7 @@ static int read_layer(struct conf_yaml *y, void *ctx, const yaml_node_t *node, s
     return rc;
 }
 
-/* --- resources ---------------------------------------------------------------------------------
- */
+/* --- resources -------------------------------------------------------------------------------- */
 
 static int read_mode(struct conf_yaml *y, const yaml_node_t *value, const char **out,
                      struct err *err)
@@ -233,7 +230,7 @@ static int read_resource_key(struct conf_yaml *y, void *ctx, const char *key, st
         key, r->name);
 }
 
-/* The lines that say the same. */
+/* Takes the equivalent lines. */
 static int take_resource(struct conf_yaml *y, const struct resource *r, struct err *err)
 {
     _cleanup_str_ struct str line = STR_INIT;

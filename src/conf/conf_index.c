@@ -20,7 +20,7 @@ static size_t hash_name(const char *name)
     return (size_t)(h ^ (h >> 32));
 }
 
-/* The slot of the name, or the empty one where it would be. */
+/* Returns the slot of the name, or the empty slot for it. */
 static size_t slot_of(const struct conf_index *index, const void *base, size_t size,
                       const char *name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names to numbers: a hash table with open addressing over the elements of an array, each of which
- * begins with its name. The names stay with their owner. */
+/* Maps names to numbers: a hash table with open addressing over the elements of an array, each of
+ * which begins with its name. The index does not own the names. */
 #pragma once
 
 #include <stddef.h>
@@ -11,10 +11,10 @@ struct conf_index {
     size_t mask;
 };
 
-/* base: the array, of elements of this size. */
+/* base is the array, with elements of this size. */
 void conf_index_done(struct conf_index *index);
-void conf_index_reserve(struct conf_index *index, size_t count); /* empties it, too */
-/* Adds element 'number'. -1, or the number that has this name already. */
+void conf_index_reserve(struct conf_index *index, size_t count); /* also empties it */
+/* Adds element 'number'. Returns -1, or the number that already has this name. */
 long conf_index_add(struct conf_index *index, const void *base, size_t size, size_t number);
 long conf_index_find(const struct conf_index *index, const void *base, size_t size,
                      const char *name);

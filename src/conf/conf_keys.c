@@ -6,7 +6,7 @@
 #include "conf/conf_burst_file.h"
 #include "conf/conf_internal.h"
 
-/* A member must have the type that its row states: what is written through it depends on it. */
+/* A member must have the type in its row, because values are written through that type. */
 #define CHECK_MEMBER(in, member, type)                                                             \
     _Static_assert(                                                                                \
         __builtin_types_compatible_p(typeof(((struct in *)0)->member), CONF_MEMBER_##type),        \
@@ -198,7 +198,7 @@ long conf_key_find(const struct conf_key *keys, size_t count, const char *name)
     return -1;
 }
 
-/* str_distance() minds the case, a configuration does not. */
+/* str_distance() is case-sensitive, the configuration is not. */
 static void copy_lower(const char *from, char *to, size_t room)
 {
     size_t i = 0;
@@ -215,7 +215,7 @@ const char *conf_key_near(const struct conf_key *keys, size_t count, const char 
     char a[80], b[80];
 
     copy_lower(name, a, sizeof(a));
-    unsigned third = (unsigned)strlen(a) / 3 + 1; /* of a short word most letters must be right */
+    unsigned third = (unsigned)strlen(a) / 3 + 1; /* most letters of a short word must match */
     if (*distance > third)
         *distance = third;
     for (size_t i = 0; i < count; i++) {

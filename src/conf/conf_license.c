@@ -33,7 +33,7 @@ static void add_count(struct conf_licenses *l, struct conf_license *new)
     vec_push(&l->list, *new);
 }
 
-/* Behind the name. False: it is neither. */
+/* Parses the text after the name. False: neither a count nor a variable. */
 static bool read_count(const char *text, bool may_be_variable, struct conf_license *one)
 {
     long long count;
@@ -68,7 +68,7 @@ static bool read_one(struct conf_licenses *l, char *word, bool item)
     return true;
 }
 
-/* Up to the next comma or | that is not within brackets. */
+/* Returns the length up to the next comma or | outside of parentheses. */
 static size_t item_length(const char *s)
 {
     size_t len = 0;

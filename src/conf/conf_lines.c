@@ -13,21 +13,21 @@
 #include "conf/conf_burst_file.h"
 #include "conf/conf_extra.h"
 
-/* Whether a '"' at 'quote' opens a quoted value: it is closed on the same line. */
+/* Whether the '"' at 'quote' opens a quoted value, which must be closed on the same line. */
 static bool quote_closes(const char *quote, const char *end)
 {
     return memchr(quote + 1, '"', (size_t)(end - quote - 1)) != NULL;
 }
 
-/* Moves one physical line to 'to' without its comment, "\#" becoming "#". Returns the end of what
- * was written; *more says that the line goes on (it ended with a backslash). */
+/* Copies one physical line to 'to' without its comment, and replaces "\#" by "#". Returns the end
+ * of the copy; *more: the line ended with a backslash and continues. */
 static char *line_strip(const char *from, const char *end, char *to, bool *more)
 {
     bool quoted = false, comment = false;
     const char *start = to;
     size_t len = (size_t)(end - from);
 
-    if (!memchr(from, '#', len) && !memchr(from, '\\', len)) { /* most lines */
+    if (!memchr(from, '#', len) && !memchr(from, '\\', len)) { /* true for most lines */
         memmove(to, from, len);
         to += len;
         from = end;
@@ -51,7 +51,7 @@ static char *line_strip(const char *from, const char *end, char *to, bool *more)
     return to;
 }
 
-/* Mixes a line into the hash of everything read, eight bytes at a time. */
+/* Adds a line to the hash of all text read, eight bytes at a time. */
 void conf_line_hash(struct conf *c, const char *line, size_t len)
 {
     const uint64_t prime = UINT64_C(0x9e3779b97f4a7c15);
@@ -68,7 +68,7 @@ void conf_line_hash(struct conf *c, const char *line, size_t len)
     c->hash = h ^ (h >> 32);
 }
 
-/* "Include" with %c (cluster name) replaced, relative to the directory of the including file. */
+/* Resolves "Include" with %c (cluster name), relative to the directory of the including file. */
 static char *include_path(struct conf_loader *l, const char *name, const char *file)
 {
     const char *cluster = l->priv->written[CONF_KEY_cluster_name].text;
@@ -105,7 +105,7 @@ static int include_line(struct conf_loader *l, char *name, struct conf_place at,
         return conf_fail(at, err, "Include %s: not allowed here", name);
     path = include_path(l, name, at.file);
     int rc = conf_lines_read(l, path, &inner);
-    if (rc < 0 && rc != -ERR_CONFIG) /* of the file itself: its place is this line */
+    if (rc < 0 && rc != -ERR_CONFIG) /* an error of the file itself: its place is this line */
         return conf_fail(at, err, "Include: %s", inner.text);
     if (rc < 0 && err)
         *err = inner;
@@ -138,7 +138,7 @@ static int line_done(struct conf_loader *l, char *line, char *end, struct conf_p
         return 0;
     if (is_include(line))
         return include_line(l, line + 7, at, err);
-    if (l->prefix) { /* as it would be in a flat text */
+    if (l->prefix) { /* as in a flat text */
         size_t len = strlen(l->prefix) + (size_t)(end - line);
         char *whole = arena_alloc(&l->priv->arena, len + 1);
         snprintf(whole, len + 1, "%s%s", l->prefix, line);
@@ -179,8 +179,8 @@ int conf_lines_text(struct conf_loader *l, char *text, size_t len, const char *f
             to = line_strip(from, end, to, &more);
             from = newline ? newline + 1 : stop;
         } while (more && from < stop);
-        /* What was written is never longer than what was read: *to is the line's newline at most,
-         * or the byte after the text. */
+        /* The output is never longer than the input: *to is at most the line's newline, or the
+         * byte after the text. */
         int rc = conf_go_on(l, line_done(l, line, to, at, err), err);
         if (rc < 0)
             return rc;
@@ -188,7 +188,8 @@ int conf_lines_text(struct conf_loader *l, char *text, size_t len, const char *f
     return 0;
 }
 
-/* Notes the file as being read; fails when it is so already, or too deep. */
+/* Marks the file as being read; fails if it is being read already, or if files are nested too
+   deeply. */
 static int file_enter(struct conf_loader *l, const char *path, struct err *err)
 {
     struct stat st;
@@ -220,7 +221,8 @@ int conf_lines_read(struct conf_loader *l, const char *path, struct err *err)
     rc = path_read_file(path, CONF_FILE_MAX - l->bytes, &text, err);
     if (rc == 0) {
         size_t len = text.len;
-        char *buffer = str_take(&text); /* terminated, so that line_done() may write at its end */
+        /* NUL-terminated, so that line_done() may write at its end */
+        char *buffer = str_take(&text);
         const char *file = arena_strdup(&l->priv->arena, path);
         vec_push(&l->priv->buffers, buffer);
         vec_push(&l->priv->files, file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Values that are lists of words and numbers. */
+/* Parses lists of words and numbers. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "conf/conf_internal.h"
 
-/* The element "word" or "word=value" of a comma list; *len is its length. */
+/* Finds the element "word" or "word=value" of a comma-separated list; *len is its length. */
 static const char *element_find(const char *list, const char *word, size_t *len)
 {
     size_t n = strlen(word);

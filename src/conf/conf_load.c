@@ -67,7 +67,7 @@ int conf_go_on(struct conf_loader *l, int rc, struct err *err)
     if (rc >= 0 || !l->report || !l->report->every_error)
         return rc;
     if (l->first.code && str_eq(vec_last(&l->report->warnings).text, err->text))
-        return 1; /* a step fails since one of its items did */
+        return 1; /* the step fails because one of its items did */
     conf_report_add(l->report, true, err->text);
     if (!l->first.code)
         l->first = *err;
@@ -115,8 +115,8 @@ void conf_report_done(struct conf_report *report)
     vec_done(&report->warnings);
 }
 
-/* Lines that begin with one of these keys are rows; a client needs none of them, a node daemon only
- * those of nodes. */
+/* Returns the kind of a line that begins with one of these keys. A client needs no such lines, and
+ * a node daemon only those of nodes. */
 static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *skip)
 {
     const struct {
@@ -141,7 +141,7 @@ static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *
     return NULL;
 }
 
-/* Kinds of lines that are known, and have no effect. */
+/* Whether the kind of line is known and has no effect. */
 static bool is_ignored(struct conf_loader *l, const char *line, struct conf_place at)
 {
     static const struct {
@@ -206,7 +206,7 @@ static void loader_done(struct conf_loader *l)
     vec_done(&l->hosts);
 }
 
-/* What needs several lines. */
+/* Builds what depends on several lines. */
 static int build_conf(struct conf_loader *l, const char *node_name, struct err *err)
 {
     int rc = conf_scalar_finish(l, err);
@@ -231,7 +231,7 @@ static int build_conf(struct conf_loader *l, const char *node_name, struct err *
     return rc;
 }
 
-/* After all lines are read. */
+/* Called after all lines are read. */
 static int finish_load(struct conf_loader *l, const char *node_name, struct err *err)
 {
     int rc = conf_go_on(l, build_conf(l, node_name, err), err);
@@ -242,7 +242,7 @@ static int finish_load(struct conf_loader *l, const char *node_name, struct err 
     return err->code;
 }
 
-/* Lines that are in no file, after all that are. */
+/* Takes the additional lines, after all files. */
 static int take_made(struct conf_loader *l, const char *made, struct err *err)
 {
     char *copy;

@@ -13,7 +13,7 @@ static const struct {
     const char *word;
     enum conf_node_state state;
 } state_words[] = {
-    /* the first word of a state is the one that is printed */
+    /* printed: the first word of a state */
     {"UNKNOWN", CONF_NODE_UNKNOWN}, {"DOWN", CONF_NODE_DOWN},     {"DRAIN", CONF_NODE_DRAIN},
     {"FAIL", CONF_NODE_FAIL},       {"FUTURE", CONF_NODE_FUTURE}, {"CLOUD", CONF_NODE_CLOUD},
     {"IDLE", CONF_NODE_UNKNOWN},    {"UP", CONF_NODE_UNKNOWN},    {"DRAINED", CONF_NODE_DRAIN},
@@ -39,9 +39,9 @@ static int state_parse(const struct conf_value *v, enum conf_node_state *out, st
                      v->text);
 }
 
-/* The names that one line gives to its nodes, in parallel. */
+/* The names of the nodes of one line, as parallel lists. */
 struct names {
-    struct hostlist *name, *host, *addr, *bcast, *port; /* all but name: NULL when not given */
+    struct hostlist *name, *host, *addr, *bcast, *port; /* all except name: NULL if not given */
 };
 
 static void names_done(struct names *n)
@@ -66,7 +66,7 @@ static int list_parse(const struct conf_row *row, enum conf_node_key key, struct
     return 0;
 }
 
-/* "6821-6823" and "6821,6825-6827" are as good as the same in brackets. */
+/* Accepts "6821-6823" and "6821,6825-6827" without brackets. */
 static int ports_parse(const struct conf_row *row, struct hostlist **out, struct err *err)
 {
     const struct conf_value *v = &row->value[CONF_NODE_PORT];
@@ -126,7 +126,7 @@ static int names_parse(const struct conf_row *row, struct names *n, struct err *
     return rc;
 }
 
-/* Names go into paths (%n) and onto lines: letters, digits and - _ . only. */
+/* Names are used in paths (%n) and on lines: letters, digits and - _ . only. */
 static int name_check(const struct conf_row *row, const char *name, struct err *err)
 {
     if (!strcasecmp(name, "ALL") || !strcasecmp(name, "DEFAULT"))
@@ -145,13 +145,13 @@ static const char *nth_name(const struct hostlist *list, size_t i, char buf[HOST
     return hostlist_nth(list, hostlist_count(list) == 1 ? 0 : i, buf);
 }
 
-/* The text in the arena, or 'same' when it is that already. */
+/* Returns a copy of text in the arena, or 'same' if that is equal. */
 static const char *keep_text(struct conf_loader *l, const char *text, const char *same)
 {
     return same && !strcmp(text, same) ? same : arena_strdup(&l->priv->arena, text);
 }
 
-/* Node number i of the line, which is row number 'number'. */
+/* Adds node number i of the line, which is row number 'number'. */
 static int node_add(struct conf_loader *l, const struct conf_row *row, const struct names *n,
                     size_t i, uint32_t number, struct err *err)
 {
@@ -179,7 +179,8 @@ static int node_add(struct conf_loader *l, const struct conf_row *row, const str
     return 0;
 }
 
-/* How many cores the CPUs of the list belong to; -1: not all CPUs are of the node. */
+/* Returns the number of cores that have the CPUs in the list; -1: a CPU does not belong to the
+   node. */
 static long count_spec_cores(const struct conf_node_row *out)
 {
     uint32_t threads = out->cpus > out->sockets * out->cores ? out->threads : 1;
@@ -193,7 +194,7 @@ static long count_spec_cores(const struct conf_node_row *out)
     return (long)bitset_count(cores);
 }
 
-/* What is kept for the system must leave something. */
+/* The CPUs and memory reserved for the system must leave some for jobs. */
 static int spec_check(const struct conf_row *row, struct conf_node_row *out, struct err *err)
 {
     const struct conf_value *list = &row->value[CONF_NODE_KEY_cpu_spec_list];
@@ -216,7 +217,7 @@ static int spec_check(const struct conf_row *row, struct conf_node_row *out, str
     return 0;
 }
 
-/* What the nodes of a line have in common. */
+/* Builds the properties shared by the nodes of a line. */
 static int row_build(struct conf_loader *l, const struct conf_row *row, struct err *err)
 {
     struct conf_node_row out = {
@@ -287,8 +288,8 @@ static int by_address(const void *x, const void *y)
     return order ? order : (int)(*a)->port - (int)(*b)->port;
 }
 
-/* Two node daemons cannot have one port of one address. Addresses that are the names of their
- * nodes differ as these do; nodes of the future and of clouds have none yet. */
+/* Two node daemons cannot use the same port at the same address. Addresses equal to their node
+ * names differ like the names; FUTURE and CLOUD nodes have no address yet. */
 static void addresses_check(struct conf_loader *l)
 {
     struct conf *c = l->conf;
@@ -309,12 +310,12 @@ static void addresses_check(struct conf_loader *l)
         conf_warn(l, (struct conf_place){row->file, row->line},
                   "nodes %s and %s both have address %s and port %u; give each a Port", a->name,
                   b->name, b->addr, b->port);
-        break; /* the first is enough */
+        break; /* one warning is sufficient */
     }
     vec_done(&given);
 }
 
-/* Files or made lines. Of made ones each names one node. */
+/* Expands the lines of files, or the additional lines, each of which names one node. */
 static int expand_rows(struct conf_loader *l, bool made, struct err *err)
 {
     bool complete = true;
@@ -343,7 +344,7 @@ int conf_node_build(struct conf_loader *l, struct err *err)
     return rc;
 }
 
-/* Which of the line's nodes has the name, or runs on the host; -1: none. */
+/* Returns which node of the line has the name, or runs on the host; -1: none. */
 static long row_find(const struct names *n, const char *node_name, const char *host)
 {
     const struct hostlist *hosts = n->host ? n->host : n->name;
@@ -353,7 +354,7 @@ static long row_find(const struct names *n, const char *node_name, const char *h
     return hostlist_find(hosts, host);
 }
 
-/* Looks through the lines for a node; 1: found and built. */
+/* Searches the lines for a node; 1: found and built. */
 static int pick_node(struct conf_loader *l, const char *node_name, const char *host,
                      struct err *err)
 {
@@ -407,15 +408,16 @@ int conf_node_pick(struct conf_loader *l, const char *node_name, struct err *err
     return 0;
 }
 
-/* A copy of each row that the line's nodes have, in the new state: rows are shared by nodes that
- * the line does not name. */
+/* Copies each row used by the line's nodes, with the new state, because a row may be shared with
+ * nodes that the line does not name. */
 static int down_apply(struct conf_loader *l, const struct conf_row *down,
                       const struct hostlist *list, struct err *err)
 {
     struct conf *c = l->conf;
     char buf[HOSTLIST_NAME_MAX + 1];
     size_t rows = c->node_rows.len, count = hostlist_count(list);
-    _cleanup_free_ uint32_t *copy = mem_new_array(uint32_t, rows ? rows : 1); /* 0: none yet */
+    /* 0: not copied yet */
+    _cleanup_free_ uint32_t *copy = mem_new_array(uint32_t, rows ? rows : 1);
     enum conf_node_state state = CONF_NODE_DOWN;
     int rc = state_parse(&down->value[CONF_DOWN_STATE], &state, err);
 
@@ -426,7 +428,7 @@ static int down_apply(struct conf_loader *l, const struct conf_row *down,
                              "DownNodes: node %s is not defined by any NodeName line", buf);
         struct conf_node *node = &c->nodes.data[found];
         if (node->row >= rows)
-            continue; /* named twice on this line */
+            continue; /* listed twice on this line */
         if (!copy[node->row]) {
             struct conf_node_row changed = c->node_rows.data[node->row];
             changed.state = state;

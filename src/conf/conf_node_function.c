@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions in host lists: feature{NAME}, and of the networks block{NAME}, switch{NAME},
- * ring{NAME}, torus{NAME}, blockwith{NODE}, switchwith{NODE}, ringwith{NODE} and toruswith{NODE}.
- */
+/* Functions in host lists: feature{NAME}, and for networks block{NAME}, switch{NAME}, ring{NAME},
+   torus{NAME}, blockwith{NODE}, switchwith{NODE}, ringwith{NODE} and toruswith{NODE}. */
 #include <string.h>
 
 #include "conf/conf_internal.h"
@@ -30,7 +29,7 @@ char *conf_function_argument(const char *word, const char *function)
     return mem_strndup(word + len + 1, all - len - 2);
 }
 
-/* The leaf with the node, or the unit of that name. */
+/* Returns the leaf that has the node, or the unit with that name. */
 static const struct conf_switch *find_unit(const struct conf *c, const struct conf_network *net,
                                            const struct function *f, const char *argument)
 {
@@ -44,7 +43,7 @@ static const struct conf_switch *find_unit(const struct conf *c, const struct co
     return NULL;
 }
 
-/* The cluster's default network comes before the others. */
+/* Searches the cluster's default network first. */
 static const struct conf_switch *find_anywhere(const struct conf *c, const struct function *f,
                                                const char *argument)
 {

@@ -137,7 +137,7 @@ static int sets_build(struct conf_loader *l, struct err *err)
     return 0;
 }
 
-/* Lists of who may use it: ALL is no limit. */
+/* Lists of allowed users and groups: ALL means no restriction. */
 static void lists_normalize(struct conf_part *p)
 {
     const char **const lists[] = {&p->allow_groups, &p->allow_accounts, &p->allow_qos,
@@ -148,7 +148,7 @@ static void lists_normalize(struct conf_part *p)
             *lists[i] = NULL;
 }
 
-/* Exclusive is the newer spelling of three keys, and comes before them. */
+/* Exclusive is the newer spelling of three keys and overrides them. */
 static int exclusive_parse(const struct conf_value *v, struct conf_part *p, struct err *err)
 {
     if (!v->text || !*v->text || !strcasecmp(v->text, "NO") || !strcasecmp(v->text, "NONE"))
@@ -182,7 +182,7 @@ static int members_parse(struct conf_loader *l, const struct conf_row *row, stru
         if (rc < 0)
             return rc;
     }
-    if (p->over_time_limit_sec == INT64_MAX) /* UNLIMITED: none of its own */
+    if (p->over_time_limit_sec == INT64_MAX) /* UNLIMITED: the partition has no limit of its own */
         p->over_time_limit_sec = CONF_PART_OVER_UNSET;
     if (p->over_time_limit_sec > CONF_PART_OVER_MAX_SEC)
         return conf_fail(row->value[CONF_PART_KEY_over_time_limit_sec].at, err,
@@ -219,7 +219,7 @@ static int name_check(const struct conf_row *row, const char *name, struct err *
     return fault ? conf_fail(row->at, err, "PartitionName=%s: %s", name, fault) : 0;
 }
 
-/* Whether it is one of the four values that a partition may have. */
+/* Whether it is one of the four values that are valid for a partition. */
 static bool is_part_select_value(int bits)
 {
     unsigned units = CONF_CR_CORE | CONF_CR_SOCKET;
@@ -235,7 +235,7 @@ const char *conf_part_select_parameters(const struct conf *c, const struct conf_
     return is_part_select_value(bits) ? own : NULL;
 }
 
-/* Its own SelectTypeParameters, or those of the cluster. */
+/* Returns the partition's SelectTypeParameters, or the cluster's. */
 static unsigned find_cr(const struct conf *c, const struct conf_part *p)
 {
     const char *own = conf_part_select_parameters(c, p);
@@ -253,7 +253,7 @@ bool conf_part_gives_sockets(const struct conf *c, const struct conf_part *p)
     return c->cr & CONF_CR_CORE && find_cr(c, p) & CONF_CR_SOCKET;
 }
 
-/* Which of it does not replace what the cluster says. */
+/* Warns of words that do not override the cluster's value. */
 static int check_select_parameters(struct conf_loader *l, const struct conf_value *v,
                                    const struct conf_part *p, struct err *err)
 {
@@ -295,7 +295,7 @@ static int check_select_parameters(struct conf_loader *l, const struct conf_valu
     return 0;
 }
 
-/* What two keys of a partition say together. */
+/* Checks keys of a partition against each other. */
 static int part_check(struct conf_loader *l, const struct conf_row *row, struct conf_part *p,
                       struct err *err)
 {
@@ -332,7 +332,7 @@ static int part_check(struct conf_loader *l, const struct conf_row *row, struct 
         if (rc < 0)
             return rc;
     }
-    p->job_defaults = NULL; /* the two keys have it now */
+    p->job_defaults = NULL; /* now stored in the two keys */
     return check_select_parameters(l, &row->value[CONF_PART_KEY_select_type_parameters], p, err);
 }
 
@@ -353,11 +353,11 @@ static int part_add(struct conf_loader *l, const struct conf_row *row, struct er
         return rc;
     lists_normalize(&p);
     p.node_set = bitset_new(l->conf->nodes.len);
-    vec_push(&l->conf->parts, p); /* now conf_free() frees the set */
+    vec_push(&l->conf->parts, p); /* from now on conf_free() frees the set */
     return *p.nodes ? nodes_add(l, true, "Nodes", nodes, p.node_set, err) : 0;
 }
 
-/* At most one default: the last. */
+/* At most one default partition: the last. */
 static void default_settle(struct conf_loader *l)
 {
     struct conf_part *chosen = NULL;

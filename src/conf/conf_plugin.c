@@ -10,7 +10,7 @@
 struct plugin {
     enum conf_key_id key;
     const char *value;
-    const char *same; /* what is used for it; NULL: the default, with a warning */
+    const char *same; /* the plugin used instead; NULL: the default, with a warning */
 };
 
 static const struct plugin plugins[] = {
@@ -32,7 +32,7 @@ bool conf_plugin_is(size_t key)
     return false;
 }
 
-/* "cgroup" for "task/cgroup" is understood. */
+/* Accepts "cgroup" for "task/cgroup". */
 static bool name_is(const char *full, const char *text, size_t len)
 {
     const char *slash = strchr(full, '/');
@@ -49,7 +49,7 @@ static const struct plugin *plugin_find(size_t key, const char *text, size_t len
     return NULL;
 }
 
-/* What can be written here, for the message on an unknown name. */
+/* Lists the valid names, for the message about an unknown name. */
 static void known_names(size_t key, struct str *out)
 {
     for (size_t i = 0; i < PLUGINS; i++)
@@ -57,14 +57,14 @@ static void known_names(size_t key, struct str *out)
             str_printf(out, "%s%s", out->len ? ", " : "", plugins[i].value);
 }
 
-/* Each name of the list has a say of its own: those that can be had keep theirs. */
+/* Whether each name of the list takes effect separately, so that known names are kept. */
 static bool is_list_of_plugins(size_t key)
 {
     return key == CONF_KEY_cli_filter_plugins || key == CONF_KEY_job_submit_plugins ||
            key == CONF_KEY_task_plugin;
 }
 
-/* One name of a key's list. Returns what is to be used for it, or NULL for the default. */
+/* Checks one name of a key's list. Returns the name to be used, or NULL for the default. */
 static const char *name_check(struct conf_loader *l, size_t key, const char *name, size_t len)
 {
     const struct conf_key *k = &conf_keys[key];
@@ -86,7 +86,7 @@ static const char *name_check(struct conf_loader *l, size_t key, const char *nam
     return NULL;
 }
 
-/* The names of a key, separated by commas: with one that cannot be had, the default holds. */
+/* Checks the names of a key, separated by commas: if one is unavailable, the default applies. */
 static void key_check(struct conf_loader *l, size_t key, const char **member)
 {
     const char *name = *member, *used = NULL;
@@ -115,7 +115,7 @@ static bool is_name(const char *text, size_t len)
     return len > 0 && len < SITE_NAME_MAX;
 }
 
-/* "job_submit/NAME" of the site's own plugin, whose file the controller looks for. */
+/* Handles "job_submit/NAME" of a site's plugin, whose file the controller searches for. */
 static const char *site_plugin(struct conf_loader *l, size_t key, const char *name, size_t len)
 {
     static const char prefix[] = "job_submit/";
@@ -138,7 +138,7 @@ static bool is_none(const char *full)
     return slash && !strcmp(slash, "/none");
 }
 
-/* The list in full names, in its order. */
+/* Replaces the list by full names, in the same order. */
 static void filters_check(struct conf_loader *l, size_t key, const char **member)
 {
     _cleanup_str_ struct str all = STR_INIT;
@@ -164,7 +164,7 @@ void conf_plugin_check(struct conf_loader *l)
         size_t key = plugins[i].key;
         const char **member = (const char **)(void *)((char *)l->conf + conf_keys[key].offset);
         if (i > 0 && plugins[i - 1].key == key)
-            continue; /* rows of a key stand together */
+            continue; /* rows of a key are adjacent */
         if (l->priv->written[key].text && *member)
             (is_list_of_plugins(key) ? filters_check : key_check)(l, key, member);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the keys of preemption say together. */
+/* Consistency of the keys about preemption. */
 #include <string.h>
 #include <strings.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Topology=NAME:RING:POSITION of nodes. A node comes between the nodes that a ring has, at the
- * position that its list names, or begins a ring. Nodes are placed in the order of their positions,
- * so that nodes at 4 and 5 of a ring of four nodes become its last two, in whatever order they are
- * configured. Nodes with the same position follow one another.
+ * Topology=NAME:RING:POSITION of nodes. A node is inserted into the ring at that position, or
+ * starts a new ring. Nodes are inserted in the order of their positions, so that nodes at 4 and 5
+ * of a ring of four nodes become its last two, in whatever order they are configured. Nodes with
+ * the same position follow each other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct ring_place {
     uint32_t position;
 };
 
-/* Of the path RING:POSITION, which is cut. */
+/* Parses a path RING:POSITION, and modifies it. */
 static int read_place(char *path, const char *list, struct ring_place *out, struct err *err)
 {
     char *colon = strchr(path, ':');
@@ -80,8 +80,8 @@ static int compare_placements(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Collects the positions that Topology= names, and removes these nodes from the places of the file.
- */
+/* Collects the positions in Topology= values, and removes these nodes from their places in the
+   file. */
 static void collect_placements(struct conf_loader *l, struct conf_network *net,
                                const char *const *placed, struct conf_index *index,
                                struct bitset *taken, struct placements *out)
@@ -130,7 +130,7 @@ void conf_ring_move_nodes(struct conf_loader *l, struct conf_network *net,
                           const char *const *placed, struct conf_index *index, struct bitset *taken)
 {
     struct placements places = {0};
-    size_t before = 0; /* with the same ring and position */
+    size_t before = 0; /* number of nodes with the same ring and position */
     collect_placements(l, net, placed, index, taken, &places);
     vec_foreach (&net->switches, s)
         leave_out_moved(s);
@@ -154,7 +154,7 @@ void conf_ring_move_nodes(struct conf_loader *l, struct conf_network *net,
     vec_done(&places.list);
 }
 
-/* The digits of its position in the list; NULL: the list names no ring of the network. */
+/* Returns the digits of its position in the list; NULL: the list names no ring of the network. */
 static const char *find_digits(const struct conf_network *net, const char *list, size_t *len)
 {
     size_t name = strlen(net->name);

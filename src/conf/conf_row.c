@@ -39,7 +39,7 @@ static void warn_unknown(struct conf_loader *l, const struct conf_kind *kind, co
         conf_warn(l, at, "unknown key %s of %s is ignored", key, kind->keys[0].name);
 }
 
-/* Checks a value that no member will hold, so that a wrong one is found all the same. */
+/* Checks a value that no member stores, so that an invalid one is reported. */
 static int value_check(const struct conf_key *key, const struct conf_value *v, struct err *err)
 {
     union {
@@ -91,7 +91,7 @@ int conf_row_take(struct conf_loader *l, struct conf_rows *rows, char *line, str
                   struct err *err)
 {
     struct conf_row row = {.at = at, .value = values_new(l, rows)};
-    bool several = rows->kind != &conf_kind_cgroup && /* there each has a line of its own */
+    bool several = rows->kind != &conf_kind_cgroup && /* there each key has its own line */
                    rows->kind != &conf_kind_burst;
     char *key, *text;
     int rc;

@@ -20,7 +20,7 @@ static const struct conf_alias *old_find(const char *key)
     return NULL;
 }
 
-/* SlurmctldHost and what it was before: their meaning is a list, made by conf_check(). */
+/* SlurmctldHost and its predecessors form a list, which conf_check() builds. */
 static bool take_host(struct conf_loader *l, const char *key, struct conf_value v)
 {
     struct {
@@ -73,7 +73,7 @@ static void warn_unknown(struct conf_loader *l, const char *key, struct conf_pla
         conf_warn(l, at, "unknown key %s is ignored", key);
 }
 
-/* Each line of these keys adds a program. */
+/* Whether each line of the key adds a program. */
 static bool is_accumulated(long id)
 {
     return id == CONF_KEY_prolog || id == CONF_KEY_epilog || id == CONF_KEY_prolog_slurmctld ||
@@ -114,8 +114,8 @@ void conf_scalar_take(struct conf_loader *l, const char *key, const char *value,
     *written = v;
 }
 
-/* A key without effect is worth a word when it asks for something else than what is done anyway;
- * conf_plugin_check() says it of plugins. */
+/* A key without effect causes a warning only if its value differs from the actual behaviour;
+ * conf_plugin_check() does this for plugins. */
 static void warn_effect(struct conf_loader *l, size_t id, const struct conf *defaults)
 {
     const struct conf_key *key = &conf_keys[id];

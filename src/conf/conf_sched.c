@@ -40,7 +40,7 @@ static const struct param *find_parameter(const char *name, size_t len)
     return NULL;
 }
 
-/* The number of the word in "a|b|c"; 0: it is none of them. */
+/* Returns the number of the word in "a|b|c"; 0: not found. */
 static int64_t find_word(const char *words, const char *text)
 {
     int64_t n = 1;

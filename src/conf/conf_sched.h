@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* SchedulerParameters as it is read: conf_sched.def has a row for each. */
+/* Typed SchedulerParameters: conf_sched.def has a row for each. */
 #pragma once
 
 #include <stdbool.h>

@@ -19,7 +19,7 @@ static bool is_word(const char *word, size_t len, const char *name)
     return strlen(name) == len && !strncasecmp(word, name, len);
 }
 
-/* The bits that the word sets; false: it is unknown. */
+/* Sets the bits of the word; false: unknown. */
 static bool read_word(const char *word, size_t len, uint32_t *bits)
 {
     if (is_word(word, len, "none"))

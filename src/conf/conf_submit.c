@@ -10,7 +10,7 @@
 
 #define SCRIPT "job_submit/lua"
 
-/* NULL: it is in none of the directories. */
+/* NULL: not found in any directory. */
 static char *find_file(const char *dirs, const char *name)
 {
     while (*dirs) {
@@ -36,7 +36,7 @@ static int find_plugin(const struct conf *c, struct conf_submit *s, struct err *
 
     if (str_eq(s->plugin, SCRIPT)) {
         s->path = script_path(c);
-        return 0; /* it may come and change while the controller runs */
+        return 0; /* the script may appear and change while the controller runs */
     }
     _cleanup_free_ char *dirs = conf_plugin_dirs(c);
     s->path = find_file(dirs, name);

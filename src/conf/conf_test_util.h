@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For the tests of this room: configurations out of strings, and what to say of them. */
+/* For the tests of this module: builds configurations from strings. */
 #pragma once
 
 #include <setjmp.h>
@@ -13,9 +13,9 @@
 
 #include "conf/conf_internal.h"
 
-#define HEAD "SlurmctldHost=ctl\n" /* the least a configuration must say: one line */
+#define HEAD "SlurmctldHost=ctl\n" /* the minimal configuration: one line */
 
-/* Loads a text called t.conf, which must be valid. */
+/* Loads a valid text under the name t.conf. */
 static inline struct conf *test_load(const char *text, struct conf_report *report)
 {
     struct conf *c = NULL;
@@ -28,14 +28,14 @@ static inline struct conf *test_load(const char *text, struct conf_report *repor
     return c;
 }
 
-/* A text that is refused, and what the message must hold. */
+/* A text that is refused, and what the message must contain. */
 struct test_refusal {
     const char *text;
     const char *place; /* "t.conf:2: " */
     const char *says;
 };
 
-/* Reading on after the error finds that one, too. */
+/* Continuing after the error must report that error as well. */
 static inline void test_every_error(const char *text, size_t len, const struct err *first)
 {
     struct conf_report report = {.every_error = true};
@@ -67,7 +67,7 @@ static inline void test_refused(const struct test_refusal *cases, size_t count)
     }
 }
 
-/* A text that is accepted with exactly one warning, and what that holds. */
+/* A text that is accepted with exactly one warning, and what the warning contains. */
 static inline void test_warned(const struct test_refusal *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -87,7 +87,7 @@ static inline void test_warned(const struct test_refusal *cases, size_t count)
     }
 }
 
-/* Texts that are accepted in silence. */
+/* Texts that are accepted without a warning. */
 static inline void test_silent(const char *const *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -100,7 +100,7 @@ static inline void test_silent(const char *const *texts, size_t count)
     }
 }
 
-/* Checks the difference that conf_diff() reports. */
+/* Asserts the difference reported by conf_diff(). */
 static inline void test_differs(const char *from, const char *to, const char *expect)
 {
     struct conf *a = test_load(from, NULL), *b = test_load(to, NULL);

@@ -23,7 +23,7 @@ static char *word_end(char *s)
     return s;
 }
 
-/* Whether a word is "Name=...", so that the key before it was left empty. */
+/* Whether a word is "Name=...", which means that the key before it has an empty value. */
 static bool begins_pair(const char *s)
 {
     const char *p = s;
@@ -33,7 +33,7 @@ static bool begins_pair(const char *s)
     return p > s && *p == '=';
 }
 
-/* The value at s; *next is where to go on. Returns what is wrong with it, or NULL. */
+/* Parses the value at s; *next is the position after it. Returns the error, or NULL. */
 static const char *value_take(char *s, char **value, char **next)
 {
     char *end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Switches and blocks of nodes: by topology.yaml if it is there, else by topology.conf, which is
- * read when TopologyPlugin asks for it. What of them names nodes that there are not is left out
- * with a warning, for files are often ahead of clusters; what makes no network is an error.
+ * Switches and blocks of nodes: from topology.yaml if it exists, otherwise from topology.conf if
+ * TopologyPlugin requires it. Unknown nodes are ignored with a warning, because files are often
+ * ahead of clusters; an inconsistent network is an error.
  */
 #include <string.h>
 #include <strings.h>
@@ -11,7 +11,7 @@
 #include "base/path.h"
 #include "conf/conf_topo_file.h"
 
-#define DEFAULT_NAME "default" /* of the network of topology.conf */
+#define DEFAULT_NAME "default" /* name of the network in topology.conf */
 
 static const struct conf_topo_words kinds[] = {
     [CONF_TOPO_TREE] = {"topology/tree", "tree", "SwitchName", "switch", "switches"},
@@ -26,8 +26,7 @@ const struct conf_topo_words *conf_topo_words(enum conf_topo kind)
     return kind < KINDS && kinds[kind].kind ? &kinds[kind] : NULL;
 }
 
-/* --- lines -------------------------------------------------------------------------------------
- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static bool has_value(const struct conf_row *row, enum conf_topo_key key)
 {
@@ -41,7 +40,7 @@ int conf_topo_check_name(const struct conf_value *v, const char *key, struct err
     return 0;
 }
 
-/* The nodes of a leaf that there are, less those of another leaf. */
+/* Returns the existing nodes of a leaf, except those of another leaf. */
 static int leaf_nodes(struct conf_loader *l, struct conf_switch *s, const struct conf_value *v,
                       struct bitset *taken, struct err *err)
 {
@@ -129,7 +128,7 @@ static int add_switch(struct conf_loader *l, struct conf_network *net, const str
     return rc;
 }
 
-/* Each one a power of two of the one before. */
+/* Each size must be a power of two times the previous one. */
 static int read_sizes(struct conf_network *net, const struct conf_value *v, struct err *err)
 {
     for (const char *at = v->text; *at;) {
@@ -150,8 +149,8 @@ static int read_sizes(struct conf_network *net, const struct conf_value *v, stru
     return 0;
 }
 
-/* The kind of network that the line is of, by the key that it begins with; CONF_TOPO_FLAT: it has
- * none of them, or several. */
+/* Returns the kind of network of the line, by its first key; CONF_TOPO_FLAT: it has no such key,
+ * or several. */
 static enum conf_topo find_row_kind(const struct conf_row *row)
 {
     static const struct {
@@ -190,8 +189,7 @@ static int take_row(struct conf_loader *l, struct conf_network *net, const struc
                                            : add_switch(l, net, row, taken, err);
 }
 
-/* --- the trees ---------------------------------------------------------------------------------
- */
+/* --- the trees -------------------------------------------------------------------------------- */
 
 static struct conf_place get_switch_place(const struct conf_switch *s)
 {
@@ -235,7 +233,7 @@ static int join_children(struct conf_loader *l, struct conf_network *net,
     return 0;
 }
 
-/* Levels and nodes of all above a leaf; in a circle this would never end. */
+/* Sets levels and nodes of all switches above a leaf; fails for a cycle. */
 static int note_levels(struct conf_network *net, const struct conf_switch *leaf, struct err *err)
 {
     uint32_t level = 0;
@@ -265,7 +263,7 @@ static void warn_unconnected(struct conf_loader *l, const struct conf_network *n
                                                : "each is alone");
 }
 
-/* What the file alone says. */
+/* Records the state defined by the file alone. */
 static void note_file(struct conf_network *net, size_t nodes)
 {
     net->file_count = net->switches.len;
@@ -280,7 +278,7 @@ static void note_file(struct conf_network *net, size_t nodes)
     }
 }
 
-/* The network is again as note_file() has found it. */
+/* Restores the state recorded by note_file(). */
 static void reset_network(struct conf_network *net, size_t nodes)
 {
     while (net->switches.len > net->file_count) {
@@ -389,15 +387,14 @@ static int build_conf_network(struct conf_loader *l, struct err *err)
     return rc;
 }
 
-/* --- the topologies of topology.yaml -------------------------------------------------------------
- */
+/* --- the topologies of topology.yaml ---------------------------------------------------------- */
 
 static bool begins_topology(const struct conf_row *row)
 {
     return strcmp(row->value[CONF_TOPO_MARK].text, CONF_TOPO_MARK_LINE) != 0;
 }
 
-/* By its first row, "TopologyConf=NAME:KIND[:default]"; then its other rows. */
+/* Builds a topology from its first row, "TopologyConf=NAME:KIND[:default]", and its other rows. */
 static int build_topology(struct conf_loader *l, const struct conf_row *rows, size_t count,
                           bool *has_default, struct err *err)
 {
@@ -502,8 +499,7 @@ const struct conf_network *conf_default_network(const struct conf *c)
     return &c->networks.data[c->default_network];
 }
 
-/* --- reading it --------------------------------------------------------------------------------
- */
+/* --- reading it ------------------------------------------------------------------------------- */
 
 static int read_topologies(struct conf_loader *l, const char *path, struct err *err)
 {

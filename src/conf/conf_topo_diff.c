@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a new configuration changes of the topologies. Where scontrol has put nodes is no part of
+/* The changes of topologies between two configurations. Nodes moved by scontrol are not part of
  * the files. */
 #include "conf/conf_internal.h"
 #include "conf/conf_topo.h"
 
-#define NO_FILE "default" /* the flat topology of a cluster without a file */
+#define NO_FILE "default" /* the flat topology of a cluster without a topology file */
 
 static void put_numbers(const uint32_t numbers[CONF_AXES], struct str *out)
 {
@@ -27,7 +27,7 @@ static void put_unit(const struct conf *c, const struct conf_switch *s, struct s
     str_putc(out, '\n');
 }
 
-/* All that its file says of it, with names of nodes: their numbers may differ. */
+/* Prints the content of the file with node names, because node numbers may differ. */
 static void put_file(const struct conf *c, const struct conf_network *net, struct str *out)
 {
     vec_foreach (&net->block_sizes, size)
@@ -61,7 +61,7 @@ static void compare_networks(const struct conf *from, const struct conf_network 
         str_printf(out, "%s: its %s have changed\n", what, words->units);
 }
 
-/* Whether a file defines the topology. */
+/* Whether the topology is defined in a file. */
 static bool is_defined(const struct conf_network *net)
 {
     return net->kind != CONF_TOPO_FLAT || !str_eq(net->name, NO_FILE);

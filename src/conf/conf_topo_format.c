@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What "scontrol show topology" shows. */
+/* Output of "scontrol show topology". */
 #include <string.h>
 
 #include "conf/conf_topo_file.h"
@@ -52,7 +52,7 @@ static void put_ring(const struct conf *c, const struct conf_switch *s, size_t n
     str_printf(out, " RingSize=%zu\n", bitset_count(s->node_set));
 }
 
-/* Of that name, or one that reaches all of the nodes. */
+/* Whether the switch has that name, or reaches all of the nodes. */
 static bool is_wanted(const struct conf_switch *s, const char *of, const struct bitset *nodes)
 {
     return !of || strcmp(s->name, of) == 0 || (nodes && bitset_contains(s->node_set, nodes));

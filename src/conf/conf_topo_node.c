@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Topology=NAME:UNIT,... of nodes replaces what the lines of the networks say of the node: it is
- * where the list says, and in no other network. A unit that no line has is added, with the switches
- * above it (NAME:TOP:LEAF). Whatever is wrong with the list is told and left out: a dynamic node
- * must not keep the controller from starting.
+ * Topology=NAME:UNIT,... of nodes overrides the lines of the networks: the node is in the listed
+ * units, and in no other network. A unit without a line is added, with the switches above it
+ * (NAME:TOP:LEAF). Errors in the list are reported and ignored, because a dynamic node must not
+ * keep the controller from starting.
  */
 #include <string.h>
 
 #include "conf/conf_topo_file.h"
 
-#define FIRST_UNIT -2 /* of a path: no unit is named before it */
+#define FIRST_UNIT -2 /* of a path: no unit precedes */
 
 struct conf_place conf_topo_place_of_row(const struct conf_node_row *row)
 {
     return (struct conf_place){row->file, row->line};
 }
 
-/* The next "NAME:PATH" of the list, of *len bytes; NULL: none. */
+/* Returns the next "NAME:PATH" of the list, with *len bytes; NULL: none. */
 static const char *next_pair(const char **list, size_t *len)
 {
     *list += strspn(*list, ",");
@@ -69,7 +69,7 @@ static void add_child(struct conf_loader *l, struct conf_switch *above, const ch
                           : name;
 }
 
-/* 'found': the unit of that name, or -1; 'last': the node is to be on it. */
+/* 'found': the unit with that name, or -1; 'last': the unit that gets the node. */
 static int check_unit(const struct conf_network *net, long found, const char *name, bool last,
                       const char *list, struct err *err)
 {
@@ -85,7 +85,7 @@ static int check_unit(const struct conf_network *net, long found, const char *na
                    net->name);
 }
 
-/* The leaf at the end of the path; CONF_NO_SWITCH: 'err' says what is wrong. */
+/* Returns the leaf at the end of the path; CONF_NO_SWITCH: 'err' has the error. */
 static uint32_t find_leaf(struct conf_loader *l, struct conf_network *net, struct conf_index *index,
                           const struct conf_node_row *row, const char *list, char *path,
                           struct err *err)
@@ -114,7 +114,8 @@ void conf_topo_take_off(struct conf_network *net, struct bitset *taken, size_t n
     bitset_unset(taken, node);
 }
 
-/* The number of nodes from this one on that have its line and its list. */
+/* Returns the number of consecutive nodes, from this one on, with the same line and the same
+   list. */
 static size_t count_alike(const struct conf *c, const char *const *placed, size_t node)
 {
     size_t end = node;
@@ -161,7 +162,7 @@ void conf_topo_move_nodes(struct conf_loader *l, struct conf_network *net,
     }
 }
 
-/* A colon comes before each unit. */
+/* Each unit is preceded by a colon. */
 size_t conf_topo_units_most(const struct conf *c, const char *const *placed)
 {
     size_t most = 0;
@@ -171,7 +172,7 @@ size_t conf_topo_units_most(const struct conf *c, const char *const *placed)
     return most;
 }
 
-/* The first pair of a network counts. */
+/* Only the first pair of a network counts. */
 static bool is_named_before(const char *list, const char *pair, const char *network)
 {
     size_t len, name = strlen(network);
@@ -181,7 +182,7 @@ static bool is_named_before(const char *list, const char *pair, const char *netw
     return false;
 }
 
-/* The network that a pair of the list begins with; -1: it was told what is wrong. */
+/* Returns the network of a pair of the list; -1: an error was reported. */
 static long find_pair_network(const struct conf *c, const char *pair, size_t len, const char *list,
                               struct err *err)
 {
@@ -199,7 +200,7 @@ static long find_pair_network(const struct conf *c, const char *pair, size_t len
     return found;
 }
 
-/* 'found' is below 'above', or either of them is added. */
+/* Checks that 'found' is below 'above', unless one of them is new. */
 static int check_above(const struct conf_network *net, long above, long found, const char *list,
                        struct err *err)
 {
@@ -245,7 +246,7 @@ static int check_path(const struct conf_network *net, char *path, const char *li
     return rc;
 }
 
-/* Several nodes are not in one cell, and a cell has one node. */
+/* Several nodes cannot share a cell. */
 static int check_cell(const struct conf *c, const struct conf_network *net, char *path,
                       const char *list, size_t count, struct err *err)
 {

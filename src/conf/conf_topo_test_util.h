@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For the tests of networks: files beside slurm.conf. */
+/* For tests of networks: creates files beside slurm.conf. */
 #pragma once
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "conf/conf_test_util.h"
 
-/* A slurm.conf with nodes n1 to n8, and a file of its topology. */
+/* A slurm.conf with nodes n1 to n8, and a topology file. */
 struct test_files {
     char dir[64];
     struct conf *conf;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* topology.yaml as lines of topology.conf, each with its place in the file. A line with the name of
- * a topology comes before those of its switches, blocks, rings or toruses. */
+/* Converts topology.yaml to lines of topology.conf, each with its place in the file. A line with
+ * the name of a topology precedes the lines of its switches, blocks, rings or toruses. */
 #include <string.h>
 
 #include "conf/conf_topo_yaml.h"
@@ -13,8 +13,8 @@ struct item { /* a switch, a block or a ring */
 struct topology {
     struct conf_place at, sizes_at;
     const char *name, *sizes;
-    const char *kind; /* "tree", "block", "ring", "torus3d", "flat"; NULL: none yet */
-    const struct conf_topo_words *words; /* NULL: it is flat */
+    const char *kind; /* "tree", "block", "ring", "torus3d", "flat"; NULL: not set yet */
+    const struct conf_topo_words *words; /* NULL: flat */
     bool is_default;
     VEC(struct item) items;
     struct conf_topo_lines toruses;
@@ -45,7 +45,7 @@ static int read_item(struct conf_yaml *y, void *ctx, const yaml_node_t *node, st
     return rc;
 }
 
-/* Of "tree:", "block:", "ring:" or "torus3d:". */
+/* Reads the value of "tree:", "block:", "ring:" or "torus3d:". */
 static int read_kind_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
                          const yaml_node_t *value, struct err *err)
 {
@@ -74,7 +74,7 @@ static int read_flat_key(struct conf_yaml *y, void *ctx, const char *key, struct
     return rc;
 }
 
-/* The words of the kind of that name; NULL: there is none. */
+/* Returns the words of that kind; NULL: unknown. */
 static const struct conf_topo_words *find_words(const char *key)
 {
     for (enum conf_topo kind = CONF_TOPO_FLAT + 1; conf_topo_words(kind); kind++)
@@ -124,8 +124,7 @@ static int read_topology_key(struct conf_yaml *y, void *ctx, const char *key, st
     return conf_fail(at, err, "unknown key %s", key);
 }
 
-/* --- lines of topology.conf ----------------------------------------------------------------------
- */
+/* --- lines of topology.conf ------------------------------------------------------------------- */
 
 static int take_topology(struct conf_yaml *y, const struct topology *t, struct err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Toruses of topology.yaml: cells in three dimensions, a node in each or none, and the shapes that
- * jobs may have there. A cell whose node slurm.conf does not have is empty, so that the nodes after
- * it stay where they are. Topology=NAME:TORUS:X:Y:Z of nodes moves them from cell to cell.
+ * Toruses of topology.yaml: cells in three dimensions, each with at most one node, and the shapes
+ * that jobs may have. A cell whose node is not in slurm.conf is empty, so that the following nodes
+ * keep their cells. Topology=NAME:TORUS:X:Y:Z of nodes moves them between cells.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 #define PLACEMENTS_MAX 64
 
-struct box { /* cells of a torus */
+struct box { /* a box of cells in a torus */
     uint32_t first[CONF_AXES], dims[CONF_AXES];
 };
 
@@ -32,10 +32,9 @@ static uint64_t count_cells(const uint32_t dims[CONF_AXES])
     return (uint64_t)dims[0] * dims[1] * dims[2];
 }
 
-/* --- numbers -------------------------------------------------------------------------------------
- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
-/* "4x4x2"; false: it is something else, or a number is out of bounds. */
+/* Parses "4x4x2"; false: malformed, or a number out of range. */
 static bool parse_axes(const char *text, char separator, long long least, uint32_t out[CONF_AXES])
 {
     for (size_t i = 0; i < CONF_AXES; i++) {
@@ -65,8 +64,7 @@ static int read_axes(const struct conf_row *row, enum conf_topo_key key, long lo
     return 0;
 }
 
-/* --- nodes of a torus ----------------------------------------------------------------------------
- */
+/* --- nodes of a torus ------------------------------------------------------------------------- */
 
 static struct hostlist *list_all(const struct conf *c)
 {
@@ -79,14 +77,14 @@ static struct hostlist *list_all(const struct conf *c)
 static uint32_t find_cell(const struct conf_switch *s, const struct box *b, size_t number)
 {
     size_t plane = (size_t)b->dims[0] * b->dims[1];
-    assert(plane); /* parse_axes() wants 1 at least */
+    assert(plane); /* parse_axes() requires at least 1 */
     uint32_t at[CONF_AXES] = {b->first[0] + (uint32_t)(number % b->dims[0]),
                               b->first[1] + (uint32_t)(number % plane / b->dims[0]),
                               b->first[2] + (uint32_t)(number / plane)};
     return conf_torus_cell(s->dims, at);
 }
 
-/* What was wrong with names of a list; the first of them. */
+/* The errors in the names of a list; the first name of each. */
 struct slips {
     size_t unknown, twice;
     char first[HOSTLIST_NAME_MAX + 1], again[HOSTLIST_NAME_MAX + 1];
@@ -158,10 +156,9 @@ static int map_nodes(struct conf_loader *l, struct conf_switch *s, const struct 
     return 0;
 }
 
-/* --- rows ----------------------------------------------------------------------------------------
- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
-/* The cells of all toruses of the network, with those of one more. */
+/* Returns the number of cells of all toruses of the network, including another one. */
 static uint64_t count_all_cells(const struct conf_network *net, const uint32_t dims[CONF_AXES])
 {
     uint64_t sum = count_cells(dims);
@@ -264,8 +261,7 @@ void conf_torus_warn(struct conf_loader *l, const struct conf_network *net)
                       "torus %s has no placements: no job gets nodes of it", s->name);
 }
 
-/* --- Topology= of nodes --------------------------------------------------------------------------
- */
+/* --- Topology= of nodes ----------------------------------------------------------------------- */
 
 void conf_torus_reset(struct conf_switch *s)
 {
@@ -317,7 +313,7 @@ static struct conf_place find_node_place(const struct conf *c, size_t node)
     return (struct conf_place){row->file, row->line};
 }
 
-/* The cells of nodes as in the file. */
+/* Returns the cells of nodes as in the file. */
 static uint32_t *list_cells(const struct conf_network *net, size_t nodes)
 {
     uint32_t *cell = mem_new_array(uint32_t, nodes + 1);
@@ -347,7 +343,7 @@ static void put_torus_node(struct conf_network *net, const struct conf_torus_pla
     s->cells.data[place->cell] = (uint32_t)node;
 }
 
-/* All nodes leave their cells before one takes another: nodes may change places. */
+/* All nodes leave their cells before any enters another cell, because nodes may swap. */
 void conf_torus_move_nodes(struct conf_loader *l, struct conf_network *net,
                            const char *const *placed, struct bitset *taken)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Toruses for "scontrol show topology" and "scontrol show topoconf". */
+/* Output of toruses for "scontrol show topology" and "scontrol show topoconf". */
 #include "conf/conf_topo_file.h"
 
-/* The nodes of 'count' cells from number 'first' on, in the order of the cells; empty cells are
- * left out. */
+/* Prints the nodes of 'count' cells from number 'first' on, in the order of the cells; empty cells
+ * are skipped. */
 static void put_cell_nodes(const struct conf *c, const struct conf_switch *s, size_t first,
                            size_t count, struct str *out)
 {
@@ -36,15 +36,14 @@ void conf_torus_format(const struct conf *c, const struct conf_switch *s, size_t
     str_putc(out, '\n');
 }
 
-/* --- topology.yaml -------------------------------------------------------------------------------
- */
+/* --- topology.yaml ---------------------------------------------------------------------------- */
 
 static void put_object(const char *key, const uint32_t axes[CONF_AXES], struct str *out)
 {
     str_printf(out, "%s: {x: %u, y: %u, z: %u}\n", key, axes[0], axes[1], axes[2]);
 }
 
-/* Nodes of a row of cells that follow one another. */
+/* Prints consecutive nodes of a row of cells. */
 static void put_region(const struct conf *c, const struct conf_switch *s, size_t first,
                        size_t count, struct str *out)
 {
@@ -60,7 +59,7 @@ static void put_region(const struct conf *c, const struct conf_switch *s, size_t
     str_puts(out, "\"\n");
 }
 
-/* A torus with empty cells as rows of cells, each up to the next empty one. */
+/* Prints a torus with empty cells as rows of cells, each up to the next empty cell. */
 static void put_regions(const struct conf *c, const struct conf_switch *s, struct str *out)
 {
     str_puts(out, "        regions:\n");

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "toruses:" of topology.yaml as lines: a torus, then its regions and its placements. */
+/* Converts "toruses:" of topology.yaml to lines: a torus, then its regions and its placements. */
 #include <string.h>
 
 #include "conf/conf_topo_yaml.h"
 
-struct reader { /* of an item of a list, which becomes a line */
+struct reader { /* reads an item of a list, which becomes a line */
     struct conf_topo_lines *lines;
     const char *name, *nodes, *dims, *anchor, *seed, *spacing;
     const yaml_node_t *regions, *placements;
     struct conf_place regions_at;
 };
 
-/* --- x, y and z ----------------------------------------------------------------------------------
- */
+/* --- x, y and z ------------------------------------------------------------------------------- */
 
 struct axes {
     const char *key;
@@ -51,8 +50,7 @@ static int read_axes(struct conf_yaml *y, const char *key, const yaml_node_t *va
     return rc;
 }
 
-/* --- lines ---------------------------------------------------------------------------------------
- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void add_line(struct conf_yaml *y, const struct reader *r, struct conf_place at,
                      struct str *line)
@@ -67,8 +65,7 @@ static void put_pair(struct str *line, const char *key, const char *value)
         str_printf(line, " %s=%s", key, value);
 }
 
-/* --- regions and placements ----------------------------------------------------------------------
- */
+/* --- regions and placements ------------------------------------------------------------------- */
 
 static int read_region_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
                            const yaml_node_t *value, struct err *err)
@@ -135,8 +132,7 @@ static int read_placement(struct conf_yaml *y, void *ctx, const yaml_node_t *nod
     return 0;
 }
 
-/* --- toruses -------------------------------------------------------------------------------------
- */
+/* --- toruses ---------------------------------------------------------------------------------- */
 
 static int read_torus_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
                           const yaml_node_t *value, struct err *err)

@@ -11,7 +11,8 @@ static int check_owner(const struct conf *c, const char *path, struct err *err)
     return trust_check(path, owners, 2, err);
 }
 
-/* Root itself, or a controller whose configuration root's node daemons get from it. */
+/* Whether a root process uses the configuration: this process, or node daemons that fetch it from
+   this controller. */
 static bool root_follows(const struct conf *c)
 {
     return geteuid() == 0 || (geteuid() == c->slurm_uid && c->slurmd_uid == 0);

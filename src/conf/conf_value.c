@@ -47,7 +47,7 @@ static int parse_bool(const struct conf_key *key, const struct conf_value *v, bo
     return 0;
 }
 
-/* A number within the key's range, where max 0 is 'most'. */
+/* Parses a number in the key's range; max 0 means 'most'. */
 static int parse_number(const struct conf_key *key, const struct conf_value *v, const char *text,
                         long long most, long long *out, struct err *err)
 {
@@ -68,7 +68,7 @@ static int parse_u32(const struct conf_key *key, const struct conf_value *v, uin
     long long n = 0;
     bool flag = false;
 
-    if (key->max == 1 && key->min == 0) { /* a switch that Slurm writes as a number */
+    if (key->max == 1 && key->min == 0) { /* a boolean that Slurm writes as a number */
         int rc = parse_bool(key, v, &flag, err);
         if (rc == 0)
             *out = flag;
@@ -136,7 +136,7 @@ static int parse_mib(const struct conf_key *key, const struct conf_value *v, uin
     return 0;
 }
 
-/* A port, or the first of FIRST-LAST; conf_check.c looks at the last. */
+/* Parses a port, or the first of FIRST-LAST; conf_check.c checks the last. */
 static int parse_port(const struct conf_key *key, const struct conf_value *v, uint16_t *out,
                       struct err *err)
 {
@@ -171,7 +171,7 @@ static int parse_level(const struct conf_key *key, const struct conf_value *v, u
     return 0;
 }
 
-/* Hundredths of a percent. */
+/* Parses a percentage into hundredths of a percent. */
 static int parse_percent(const struct conf_key *key, const struct conf_value *v, uint32_t *out,
                          struct err *err)
 {
@@ -212,7 +212,8 @@ int conf_value_parse(const struct conf_key *key, const struct conf_value *v, voi
         return parse_u32(key, v, member, err);
     case CONF_T_SEC:
     case CONF_T_MIN:
-        if (is_default && !strcmp(key->def, "-1")) { /* "not set" of this key, not "unlimited" */
+        /* Means "not set" for this key, not "unlimited" */
+        if (is_default && !strcmp(key->def, "-1")) {
             *(int64_t *)member = -1;
             return 0;
         }

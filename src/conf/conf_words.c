@@ -6,19 +6,19 @@
 #include "base/words.h"
 #include "conf/conf_internal.h"
 
-/* Names of resource limits, each of them also with RLIMIT_ before it. */
+/* Names of resource limits, each also valid with the prefix RLIMIT_. */
 #define LIMITS                                                                                     \
     "ALL NONE AS CORE CPU DATA FSIZE MEMLOCK NOFILE NPROC RSS STACK RLIMIT_AS RLIMIT_CORE "        \
     "RLIMIT_CPU RLIMIT_DATA RLIMIT_FSIZE RLIMIT_MEMLOCK RLIMIT_NOFILE RLIMIT_NPROC RLIMIT_RSS "    \
     "RLIMIT_STACK"
 
-/* Keys whose value is one of some words, or a comma list of them. Words of PREFIX:... forms are not
- * listed here: such keys take any text. */
+/* Keys whose value is a word, or a comma-separated list of words, from a fixed set. Keys with
+ * words of the form PREFIX:... are not listed here: they accept any text. */
 static const struct {
     enum conf_key_id key;
     bool list;
-    const char *words; /* separated by blanks, as Slurm writes them */
-    const char *idle;  /* those of them without effect, told once; NULL: none */
+    const char *words; /* separated by blanks, in Slurm's spelling */
+    const char *idle;  /* words without effect, which cause one warning; NULL: none */
 } word_keys[] = {
     {CONF_KEY_accounting_storage_enforce, true,
      "none associations limits nojobs nosteps qos safe wckeys all 0 1", NULL},
@@ -60,7 +60,7 @@ static const struct {
     {CONF_KEY_x11_parameters, true, "home_xauthority", NULL},
 };
 
-/* Whether the word (len bytes, any case) is among words separated by blanks. */
+/* Whether the word (len bytes, case-insensitive) is among words separated by blanks. */
 static bool word_known(const char *words, const char *word, size_t len)
 {
     while (*words) {
@@ -90,8 +90,8 @@ static int words_check(struct conf_loader *l, size_t i, const struct conf_value 
     return 0;
 }
 
-/* Keys that take any options, NAME or NAME=VALUE: those that are read. What else is given has no
- * effect, and is told once. */
+/* Keys that accept any options, NAME or NAME=VALUE: the options that are used. Other options have
+ * no effect and cause one warning. */
 static const struct {
     enum conf_key_id key;
     const char *words;
@@ -243,7 +243,7 @@ int conf_cr_parse(const char *list, struct conf_place at, struct err *err)
     return (int)bits;
 }
 
-/* One word of JobDefaults: "DefCpuPerGPU=2". */
+/* Parses one word of JobDefaults: "DefCpuPerGPU=2". */
 static int default_parse(const char *word, uint32_t *cpus, uint64_t *mem_mib, struct err *err)
 {
     static const char cpu_key[] = "DefCpuPerGPU=", mem_key[] = "DefMemPerGPU=";

@@ -6,12 +6,11 @@
 #include "base/path.h"
 #include "conf/conf_yaml.h"
 
-#define DEPTH_MAX 32 /* of lists and mappings; a topology has 6 */
+#define DEPTH_MAX 32 /* nesting depth of lists and mappings; a topology has 6 */
 #define KEY_MAX 64   /* characters */
 #define BOM "\xef\xbb\xbf"
 
-/* --- what libyaml says ---------------------------------------------------------------------------
- */
+/* --- parsing with libyaml --------------------------------------------------------------------- */
 
 static struct conf_place place_of_mark(const struct conf_yaml *y, yaml_mark_t mark)
 {
@@ -23,7 +22,7 @@ struct conf_place conf_yaml_place(const struct conf_yaml *y, const yaml_node_t *
     return place_of_mark(y, node->start_mark);
 }
 
-/* In characters, as libyaml counts them. */
+/* Columns are in characters, as counted by libyaml. */
 static struct conf_place place_of_byte(const struct conf_yaml *y, size_t offset)
 {
     struct conf_place at = {y->file, 1, 1};
@@ -63,7 +62,7 @@ static int fail_parser(const struct conf_yaml *y, const yaml_parser_t *p, struct
 static void open_parser(const struct conf_yaml *y, yaml_parser_t *p)
 {
     if (!yaml_parser_initialize(p))
-        abort(); /* out of memory, as mem.h has it */
+        abort(); /* out of memory, as in mem.h */
     yaml_parser_set_encoding(p, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(p, (const unsigned char *)y->text, y->len);
 }
@@ -132,8 +131,7 @@ static int load_document(struct conf_yaml *y, struct err *err)
     return rc;
 }
 
-/* --- nodes of the document -----------------------------------------------------------------------
- */
+/* --- nodes of the document -------------------------------------------------------------------- */
 
 static yaml_node_t *get_node(struct conf_yaml *y, int number)
 {
@@ -150,7 +148,7 @@ static bool is_empty(const yaml_node_t *node)
     return node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0;
 }
 
-/* The key of the pair stands for the first time in its mapping. */
+/* Checks that the key occurs only once in its mapping. */
 static int check_new_key(struct conf_yaml *y, const yaml_node_t *node, const yaml_node_pair_t *pair,
                          struct err *err)
 {
@@ -208,7 +206,7 @@ int conf_yaml_sequence(struct conf_yaml *y, const yaml_node_t *node, conf_yaml_i
     return 0;
 }
 
-/* A word is added to the list without its blanks. */
+/* Adds a word to the list, without blanks. */
 static int add_word(struct conf_yaml *y, void *ctx, const yaml_node_t *node, struct err *err)
 {
     struct str *list = ctx;
@@ -258,7 +256,7 @@ int conf_yaml_line(struct conf_yaml *y, struct str *line, struct conf_place at, 
     return conf_go_on(y->l, conf_lines_take(y->l, text, at, err), err);
 }
 
-/* Leaves out the byte order mark that editors of some systems put before UTF-8. */
+/* Skips the byte order mark that some editors write before UTF-8. */
 static int check_bytes(struct conf_yaml *y, struct err *err)
 {
     if (str_starts(y->text, "\xff\xfe") || str_starts(y->text, "\xfe\xff"))
