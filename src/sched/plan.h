@@ -14,6 +14,7 @@
 #include "cluster/cluster.h"
 #include "sched/alike.h"
 #include "sched/license.h"
+#include "sched/plan_depth.h"
 #include "sched/plan_notes.h"
 
 #define PLAN_RESERVATIONS 16        /* planned starts in one pass */
@@ -21,6 +22,7 @@
 #define PLAN_DEPTH 200 /* jobs behind one that waits that a pass looks at, per partition */
 
 struct joint_choice;
+struct set_turns;
 struct shadow;
 struct timeline;
 struct resv_plan;
@@ -103,19 +105,6 @@ struct plan_head { /* a planned start, see planned_start.c */
     struct placements more; /* of the other components of a job set */
 };
 
-struct plan_part_depth { /* what was looked at in a partition behind jobs that wait, see depth.c */
-    uint64_t looks;
-    size_t places[2];   /* on the timeline, of the partition's jobs; [1]: that need licences */
-    struct idmap users; /* uids to how many of theirs */
-};
-
-struct plan_depth {
-    struct plan_part_depth in_part; /* the present one */
-    uint64_t all;                   /* looks in all partitions */
-    size_t licensed;                /* places of jobs that need licences, in all partitions */
-    struct idmap users;
-};
-
 struct plan_set {              /* in a pass of two modes: what was found of its components so far */
     uint32_t id, count, found; /* found: components that have a start */
     int64_t latest_at;         /* of the starts; 0: none was found */
@@ -124,28 +113,6 @@ struct plan_set {              /* in a pass of two modes: what was found of its 
     bool tried;                /* all components had a start now, in this pass, */
     bool started;              /* and the set has started */
     bool backfilled;
-};
-
-struct plan_look { /* at a component of a set, in the turn of the set, see set_turn.h */
-    uint32_t id;
-    const struct part *part; /* as the component is in this partition, */
-    size_t walk_index;       /* which has this index in the order of the pass */
-    uint32_t priority;
-};
-
-struct plan_looks {
-    VEC(struct plan_look) list;
-};
-
-struct plan_walk { /* of a partition, from the first time that the pass leaves one in the middle */
-    bool is_over;  /* the pass is through with the queue */
-    bool is_left;  /* the pass left it in the middle, with: */
-    bool blocked;  /* these are as in struct plan */
-    uint32_t blocked_by;
-    struct order_place at;
-    struct plan_part_depth depth;
-    uint32_t waits_for; /* id of the set to which the pass has to come in other partitions before it
-                           goes on here; 0: none */
 };
 
 /* A question about a job set that is not about all of it as it is. */
@@ -181,10 +148,7 @@ struct plan {
     bool afresh;         /* starts that earlier passes found do not hold for this queue */
     unsigned mode; /* of a pass in two modes, two_mode.h: 1 or 2; 0: sets are placed jointly */
     VEC(struct plan_set) sets;   /* in such a pass, in the order in which they were come to */
-    struct plan_looks looks;     /* of the set whose turn it is */
-    size_t look_at;              /* the next of them */
-    VEC(struct plan_walk) walks; /* as 'order'; empty: no partition was left in the middle */
-    struct idmap had_turn;       /* ids of sets */
+    struct set_turns *turns;     /* set_turn.h; NULL: no set has had a turn */
     struct joint_choice *choice; /* of alternative licences, for the set that is being looked at;
                                     NULL: its components are as they are */
     bool asks;                   /* the present look is a query: the pass does not change by it */

@@ -112,7 +112,7 @@ def test_the_tables_are_complete():
 
 
 def test_options_of_batch_jobs(het):
-    """HET-P01 to HET-P59, as far as sbatch has them: component 1 has each one that component 0 has, and a job without has none. --ntasks and
+    """HET-09, HET-P01 to HET-P59, as far as sbatch has them: component 1 has each one that component 0 has, and a job without has none. --ntasks and
     --mem-per-cpu are not handed on."""
     jobs = []
     for what, words, name, value, fields in BATCH:

@@ -3,6 +3,37 @@
 
 #include <stdlib.h>
 
+#include "base/mem.h"
+
+struct look { /* at a component of a set, in the turn of the set */
+    uint32_t id;
+    const struct part *part; /* as the component is in this partition, */
+    size_t walk_index;       /* which has this index in the order of the pass */
+    uint32_t priority;
+};
+
+struct looks {
+    VEC(struct look) list;
+};
+
+struct walk {     /* of a partition, from the first time that the pass leaves one in the middle */
+    bool is_over; /* the pass is through with the queue */
+    bool is_left; /* the pass left it in the middle, with: */
+    bool blocked; /* these are as in struct plan */
+    uint32_t blocked_by;
+    struct order_place at;
+    struct plan_part_depth depth;
+    uint32_t waits_for; /* id of the set to which the pass has to come in other partitions before it
+                           goes on here; 0: none */
+};
+
+struct set_turns {
+    struct looks looks;     /* of the set whose turn it is */
+    size_t look_at;         /* the next of them */
+    VEC(struct walk) walks; /* as plan.order; empty: no partition was left in the middle */
+    struct idmap had_turn;  /* ids of sets */
+};
+
 static bool has_common_place(const struct job *j)
 {
     return j->set && j->set->rule != CONF_RANK_OWN;
@@ -32,7 +63,7 @@ static const struct part *partition_at(const struct job *j, uint32_t at)
 
 static int compare_looks(const void *a, const void *b)
 {
-    const struct plan_look *x = a, *y = b;
+    const struct look *x = a, *y = b;
     if (x->walk_index != y->walk_index)
         return x->walk_index < y->walk_index ? -1 : 1;
     if (x->priority != y->priority)
@@ -42,9 +73,9 @@ static int compare_looks(const void *a, const void *b)
 
 /* Looks at the first 'count' components in all of their partitions, in the order in which the pass
  * would come to them if they had no common place: by tier, then by priority. */
-static struct plan_looks list_looks(const struct plan *p, const struct job *j, uint32_t count)
+static struct looks list_looks(const struct plan *p, const struct job *j, uint32_t count)
 {
-    struct plan_looks looks = {0};
+    struct looks looks = {0};
     struct job_copy room;
     for (uint32_t i = 0; i < count; i++) {
         const struct job *component = job_set_component(j, i);
@@ -56,7 +87,7 @@ static struct plan_looks list_looks(const struct plan *p, const struct job *j, u
             size_t at = find_walk_index(p, part);
             if (at < p->order.len)
                 vec_push(&looks.list,
-                         ((struct plan_look){
+                         ((struct look){
                              .id = component->id,
                              .part = part,
                              .walk_index = at,
@@ -69,7 +100,7 @@ static struct plan_looks list_looks(const struct plan *p, const struct job *j, u
 }
 
 /* Of the partitions of these looks, which fall in tier. */
-static int64_t choose_tier(const struct plan *p, const struct plan_looks *looks,
+static int64_t choose_tier(const struct plan *p, const struct looks *looks,
                            enum conf_sets_rank rule)
 {
     size_t count = looks->list.len;
@@ -89,7 +120,7 @@ static int64_t choose_tier(const struct plan *p, const struct plan_looks *looks,
 /* The turn of the set is in the tier of the partition that the pass walks. */
 static bool is_in_this_tier(const struct plan *p, const struct job *j)
 {
-    struct plan_looks looks = list_looks(p, j, job_set_count(j));
+    struct looks looks = list_looks(p, j, job_set_count(j));
     bool in_tier = looks.list.len && choose_tier(p, &looks, j->set->rule) == tier_at(p, p->part);
     vec_done(&looks.list);
     return in_tier;
@@ -101,7 +132,8 @@ bool set_turn_passes_over(const struct plan *p, const struct job *j)
     if (j->id == p->without)
         return true;
     if (has_common_place(j))
-        return idmap_get(&p->had_turn, job_set_id(j), &had_turn) || !is_in_this_tier(p, j);
+        return (p->turns && idmap_get(&p->turns->had_turn, job_set_id(j), &had_turn)) ||
+               !is_in_this_tier(p, j);
     return !p->mode && !job_set_is_leader(j);
 }
 
@@ -110,9 +142,10 @@ bool set_turn_passes_over(const struct plan *p, const struct job *j)
 
 static void save_walk(struct plan *p, const struct order_place *at)
 {
-    while (p->walks.len < p->order.len)
-        vec_push(&p->walks, ((struct plan_walk){.is_over = p->walks.len < p->part}));
-    struct plan_walk *walk = &p->walks.data[p->part];
+    p->turns = p->turns ? p->turns : mem_new(struct set_turns);
+    while (p->turns->walks.len < p->order.len)
+        vec_push(&p->turns->walks, ((struct walk){.is_over = p->turns->walks.len < p->part}));
+    struct walk *walk = &p->turns->walks.data[p->part];
     walk->is_left = true;
     walk->blocked = p->blocked;
     walk->blocked_by = p->blocked_by;
@@ -124,7 +157,7 @@ static void save_walk(struct plan *p, const struct order_place *at)
 /* False: the partition has not been walked yet. */
 static bool resume_walk(struct plan *p, size_t walk_index)
 {
-    struct plan_walk *walk = &p->walks.data[walk_index];
+    struct walk *walk = &p->turns->walks.data[walk_index];
     p->part = walk_index;
     walk->waits_for = 0;
     if (!walk->is_left)
@@ -144,7 +177,8 @@ static bool resume_walk(struct plan *p, size_t walk_index)
  * turn of another set. */
 static bool has_reached(const struct plan *p, size_t walk_index, const struct job *component)
 {
-    const struct plan_walk *walk = p->walks.len ? &p->walks.data[walk_index] : NULL;
+    const struct walk *walk =
+        p->turns && p->turns->walks.len ? &p->turns->walks.data[walk_index] : NULL;
     const struct part *part = p->order.data[walk_index];
     struct job_copy room;
     if (walk && (walk->is_over || walk->waits_for))
@@ -162,8 +196,8 @@ static bool has_reached(const struct plan *p, size_t walk_index, const struct jo
 /* A partition that waits until the pass has come to this set in another one. */
 static bool find_waiting(const struct plan *p, uint32_t set_id, size_t *walk_index)
 {
-    for (size_t i = 0; i < p->walks.len; i++) {
-        if (p->walks.data[i].waits_for != set_id)
+    for (size_t i = 0; p->turns && i < p->turns->walks.len; i++) {
+        if (p->turns->walks.data[i].waits_for != set_id)
             continue;
         *walk_index = i;
         return true;
@@ -172,7 +206,7 @@ static bool find_waiting(const struct plan *p, uint32_t set_id, size_t *walk_ind
 }
 
 /* A partition of the same tier in which the pass has not come to the set. */
-static bool find_behind(const struct plan *p, const struct plan_looks *looks, size_t *walk_index)
+static bool find_behind(const struct plan *p, const struct looks *looks, size_t *walk_index)
 {
     vec_foreach (&looks->list, look) {
         size_t at = look->walk_index;
@@ -191,14 +225,14 @@ static bool change_part(struct plan *p, const struct job *j, const struct order_
 {
     size_t to = p->part;
     uint32_t set_id = job_set_id(j);
-    struct plan_looks looks = list_looks(p, j, job_set_count(j));
+    struct looks looks = list_looks(p, j, job_set_count(j));
     bool back = find_waiting(p, set_id, &to);
     bool changes = back || find_behind(p, &looks, &to);
     vec_done(&looks.list);
     if (!changes)
         return false;
     save_walk(p, before);
-    p->walks.data[p->part].waits_for = back ? 0 : set_id;
+    p->turns->walks.data[p->part].waits_for = back ? 0 : set_id;
     if (!resume_walk(p, to))
         plan_enter_part(p);
     return true;
@@ -206,13 +240,13 @@ static bool change_part(struct plan *p, const struct job *j, const struct order_
 
 bool set_turn_leave_part(struct plan *p)
 {
-    if (!p->walks.len) {
+    if (!p->turns || !p->turns->walks.len) {
         p->part++;
         return false;
     }
     size_t next = 0;
-    p->walks.data[p->part].is_over = true;
-    while (next < p->order.len && p->walks.data[next].is_over)
+    p->turns->walks.data[p->part].is_over = true;
+    while (next < p->order.len && p->turns->walks.data[next].is_over)
         next++;
     p->part = next;
     return next < p->order.len && resume_walk(p, next);
@@ -220,11 +254,14 @@ bool set_turn_leave_part(struct plan *p)
 
 void set_turn_done(struct plan *p)
 {
-    vec_foreach (&p->walks, walk)
+    if (!p->turns)
+        return;
+    vec_foreach (&p->turns->walks, walk)
         idmap_done(&walk->depth.users);
-    vec_done(&p->walks);
-    vec_done(&p->looks.list);
-    idmap_done(&p->had_turn);
+    vec_done(&p->turns->walks);
+    vec_done(&p->turns->looks.list);
+    idmap_done(&p->turns->had_turn);
+    free(p->turns);
 }
 
 /* --- the turn ------------------------------------------------------------------------------------
@@ -237,39 +274,43 @@ const struct job *set_turn_begin(struct plan *p, const struct job *j,
         return j;
     if (change_part(p, j, before))
         return NULL;
-    vec_done(&p->looks.list);
-    p->looks = list_looks(p, j, p->mode ? job_set_count(j) : 1);
-    p->look_at = 0;
-    idmap_set(&p->had_turn, job_set_id(j), 1);
+    p->turns = p->turns ? p->turns : mem_new(struct set_turns);
+    vec_done(&p->turns->looks.list);
+    p->turns->looks = list_looks(p, j, p->mode ? job_set_count(j) : 1);
+    p->turns->look_at = 0;
+    idmap_set(&p->turns->had_turn, job_set_id(j), 1);
     return set_turn_next(p, in);
 }
 
 /* A set that waits is before the jobs that follow it in each of its partitions. */
 static void end_turn(struct plan *p)
 {
-    const struct job *j = cluster_find_job(p->cluster, p->looks.list.data[0].id);
+    const struct job *j = cluster_find_job(p->cluster, p->turns->looks.list.data[0].id);
     bool waits = p->blocked && j && job_partitions_is_queued(j);
-    struct plan_looks looks = {0};
-    if (waits && p->walks.len)
+    struct looks looks = {0};
+    if (waits && p->turns->walks.len)
         looks = list_looks(p, j, job_set_count(j));
     vec_foreach (&looks.list, look) {
-        struct plan_walk *walk = &p->walks.data[look->walk_index];
+        struct walk *walk = &p->turns->walks.data[look->walk_index];
         if (!walk->is_left || walk->blocked)
             continue;
         walk->blocked = true;
         walk->blocked_by = p->mode ? job_set_id(j) : 0;
     }
     vec_done(&looks.list);
-    vec_clear(&p->looks.list);
-    p->look_at = 0;
+    vec_clear(&p->turns->looks.list);
+    p->turns->look_at = 0;
 }
 
 const struct job *set_turn_next(struct plan *p, const struct part **in)
 {
-    bool once_more = p->look_at && p->again && p->looks.list.data[p->look_at - 1].id == p->again;
-    p->look_at -= once_more;
-    while (p->look_at < p->looks.list.len) {
-        const struct plan_look *look = &p->looks.list.data[p->look_at++];
+    if (!p->turns)
+        return NULL;
+    bool once_more = p->turns->look_at && p->again &&
+                     p->turns->looks.list.data[p->turns->look_at - 1].id == p->again;
+    p->turns->look_at -= once_more;
+    while (p->turns->look_at < p->turns->looks.list.len) {
+        const struct look *look = &p->turns->looks.list.data[p->turns->look_at++];
         const struct job *j = cluster_find_job(p->cluster, look->id);
         if (j && job_partitions_is_queued(j) && job_partitions_has(j, look->part)) {
             p->again = 0;
@@ -277,12 +318,12 @@ const struct job *set_turn_next(struct plan *p, const struct part **in)
             return j;
         }
     }
-    if (p->looks.list.len)
+    if (p->turns->looks.list.len)
         end_turn(p);
     return NULL;
 }
 
 bool set_turn_lasts(const struct plan *p)
 {
-    return p->look_at < p->looks.list.len;
+    return p->turns && p->turns->look_at < p->turns->looks.list.len;
 }

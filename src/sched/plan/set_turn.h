@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The turn of a job set in a pass. Without bf_hetjob_prio a pass looks at a set when it comes to
- * the leader, in two modes at each component in the queue of its own partition. With bf_hetjob_prio
- * all components are looked at one after the other, whatever their partitions are: in the highest
- * PriorityTier of these partitions (max), in the lowest one (min), or in the lowest one that is not
- * below their mean (avg).
+ * The turn of a job set in a pass. Where each component is queued by its own priority, a pass looks
+ * at a set when it comes to the leader, in two modes at each component in the queue of its own
+ * partition. Where all components have a common place (enum conf_sets_rank) they are looked at one
+ * after the other, whatever their partitions are: in the highest PriorityTier of these partitions
+ * (CONF_RANK_MOST), in the lowest one (CONF_RANK_LEAST), or in the lowest one that is not below
+ * their mean (CONF_RANK_MEAN).
  *
  * A pass walks partitions of the same tier one after the other. Before the turn of such a set it
  * leaves the present partition for the others that components wait in, and walks these up to the
