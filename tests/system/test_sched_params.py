@@ -88,7 +88,7 @@ def test_what_is_told(cluster):
     done = c.run("scontrol check")
     assert done.returncode == 1
     assert "'defer' has no effect: a pass begins at once" in done.stderr
-    assert "'bf_resolution' has no effect: the timeline is exact to the second" in done.stderr
+    assert "'bf_resolution' has no effect: the timeline has a resolution of one second" in done.stderr
     line = next(x for x in done.stderr.splitlines() if "bf_max_jobs_test" in x)
     assert "error" in line and "slurm.conf:" in line and "unknown parameter" in line
     log = (c.dir / "slurmctld.log").read_text()
