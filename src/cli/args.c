@@ -10,7 +10,7 @@
 #include "cli/cmd.h"
 #include "show/json_out.h"
 
-#define FIRST_VALUE 512 /* what getopt_long() returns for row 0: above every letter */
+#define FIRST_VALUE 512 /* value of getopt_long() for row 0: above every letter */
 #define HELP_COLUMN 34
 #define ITERATE_MAX 86400 /* seconds */
 
@@ -18,8 +18,8 @@ struct args {
     const struct args_table *table;
     int argc;
     char **argv;
-    size_t env_at;              /* next row whose variable is to be looked at */
-    const struct args_row *row; /* of the last option */
+    size_t env_at;              /* index of the next row whose variable is checked */
+    const struct args_row *row; /* row of the last option */
     const char *value;          /* its argument; NULL: none */
     struct option *options;
     struct str letters;
@@ -40,11 +40,11 @@ static void init_args(struct args *a, const struct args_table *t, int argc, char
                        : row->argument == ARGS_MAY ? "::"
                                                    : "");
     }
-    argv[0] = (char *)cmd_name(); /* what getopt_long() puts before its messages */
-    optind = 0;                   /* starts afresh */
+    argv[0] = (char *)cmd_name(); /* getopt_long() puts it before its messages */
+    optind = 0;                   /* restarts getopt_long() */
 }
 
-/* Of a flag's variable. What it is set to otherwise does not matter, as with Slurm's commands. */
+/* For the variable of a flag. As with Slurm's commands, any other value enables the flag. */
 static bool says_no(const char *value)
 {
     static const char *const words[] = {"no", "n", "false", "f", "off"};
@@ -56,7 +56,7 @@ static bool says_no(const char *value)
     return str_parse_i64(value, 0, 0, &number) == 0;
 }
 
-/* A variable that is set and not empty; flags may be empty. */
+/* The next variable that is set and not empty; variables of flags may be empty. */
 static bool next_env(struct args *a)
 {
     while (a->env_at < a->table->count) {
@@ -73,7 +73,8 @@ static bool next_env(struct args *a)
     return false;
 }
 
-/* 1: there is another option; 0: there is none; -1: a bad one, after a message. */
+/* Returns 1 if there is another option, 0 if there is none, -1 after a message about an invalid
+ * one. */
 static int next_option(struct args *a)
 {
     if (next_env(a))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The options of one command out of its .def file, see args.h. For its one .c file that parses
- * them, which says before
+ * Defines the options of one command from its .def file, see args.h. The .c file that parses the
+ * options includes this header once, after
  *
  *   #define ARGS_DEF "cmd/tool/tool.def"
  *
- * and gets ID_<id> of each row, and 'rows' for its table.
+ * and gets ID_<id> for each row, and 'rows' for its table.
  */
 #pragma once
 

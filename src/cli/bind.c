@@ -7,11 +7,11 @@
 
 #include "base/str.h"
 
-#define LIST_MAX 65536 /* entries, repetitions counted */
+#define LIST_MAX 65536 /* maximum number of entries, including repetitions */
 
 struct word {
     const char *name;
-    size_t least; /* letters that are enough */
+    size_t least; /* minimum length of an abbreviation */
     enum { IS_KIND, IS_VERBOSE, IS_QUIET, IS_PREFER, IS_SORT, IS_NOTHING, IS_HELP } is;
     Pb__BindKind kind;
     bool list;

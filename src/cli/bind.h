@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --cpu-bind and --mem-bind: words into what the nodes are told. */
+/* Parses --cpu-bind and --mem-bind into messages for the nodes. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,11 +8,11 @@
 #include "base/err.h"
 #include "proto/step.pb-c.h"
 
-/* "[quiet|verbose,]TYPE[:LIST]". Lives in the arena. -ERR_BIND names what is not understood; 1:
- * help was asked for. */
+/* "[quiet|verbose,]TYPE[:LIST]". *out lives in the arena. Returns -ERR_BIND for invalid text, 1 if
+ * help was requested. */
 int bind_read_cpu(const char *text, struct arena *arena, Pb__Bind **out, struct err *err);
 int bind_read_memory(const char *text, struct arena *arena, Pb__Bind **out, struct err *err);
 
-/* "0x0f*4,3": each entry as often as it says. False: an invalid repetition, or too many.
- */
+/* "0x0f*4,3": an entry with "*N" is repeated N times. False: an invalid repetition, or too many
+ * entries. */
 bool bind_read_list(const char *text, struct arena *arena, char ***list, size_t *count);

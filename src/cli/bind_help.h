@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What --cpu-bind=help, --mem-bind=help, --gpu-bind=help, --gres=help and --hint=help print. */
+/* Help texts of --cpu-bind, --mem-bind, --gpu-bind, --gres and --hint. */
 #pragma once
 
 #include "cli/opt.h"
@@ -7,6 +7,6 @@
 const char *bind_help_cpu(void);
 const char *bind_help_memory(void);
 
-/* Prints the help that one of these options asks for; true: exit with 0. gres_types: GresTypes of
- * the configuration, NULL: there is none. */
+/* Prints the help that one of these options requests; true: exit with 0. gres_types: GresTypes of
+ * the configuration; NULL: there is none. */
 bool bind_help_print(const struct opt *o, const char *gres_types);

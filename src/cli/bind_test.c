@@ -11,7 +11,7 @@
 
 static const struct {
     bool memory;
-    const char *text, *expect; /* expect NULL: refused */
+    const char *text, *expect; /* expect NULL: rejected */
 } rows[] = {
     {false, "none", "1"},
     {false, "no", "1"},

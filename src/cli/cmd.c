@@ -15,8 +15,8 @@
 #include "cli/opt.h"
 #include "show/json_out.h"
 
-#define LINE_MOST 1000 /* bytes of a line that is said, */
-#define LINE_HEAD 400  /* of which so many are its first ones when it is longer */
+#define LINE_MOST 1000 /* maximum bytes of a printed line */
+#define LINE_HEAD 400  /* bytes kept at the start of a longer line */
 
 static struct {
     const char *name;
@@ -34,7 +34,7 @@ void cmd_start(const char *name)
     cmd.name = name;
     arena_init(&cmd.arena, 0);
     time_set_date_format(getenv("SLURM_TIME_FORMAT"));
-    /* A closed standard descriptor would be taken by the first socket that is opened. */
+    /* Otherwise the first socket would get the number of a closed standard descriptor. */
     do
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     while (fd >= 0 && fd <= STDERR_FILENO);
@@ -59,7 +59,7 @@ void cmd_set_level(bool quiet, unsigned verbose)
     rpc_on_backoff(tell_backoff);
 }
 
-/* Of a line that repeats long input its beginning and its end are enough. */
+/* A long line, which repeats long input, is shortened in the middle. */
 static void put_line(const char *text, size_t len, struct str *out)
 {
     if (len <= LINE_MOST) {
@@ -78,7 +78,8 @@ static void print_message(const char *prefix, const char *fmt, va_list ap)
     str_vprintf(&raw, fmt, ap);
     if (prefix)
         str_printf(&line, "%s: %s", cmd.name, prefix);
-    for (const char *s = str_cstr(&raw);;) { /* lines of ours are kept, controls within are not */
+    /* Keeps the message's own line breaks and escapes control characters within lines. */
+    for (const char *s = str_cstr(&raw);;) {
         size_t len = strcspn(s, "\n");
         put_line(s, len, &line);
         s += len;

@@ -17,7 +17,8 @@ static const char *value_in(char *const *from, const char *name)
     return NULL;
 }
 
-/* The next item of a comma list, quotes removed and commas within them kept; NULL at the end. */
+/* The next item of a comma-separated list, without quotes; commas within quotes are kept. NULL at
+ * the end. */
 static char *next_item(const char **list, struct str *item)
 {
     char quote = '\0';
@@ -34,7 +35,7 @@ static char *next_item(const char **list, struct str *item)
             str_putc(item, **list);
     }
     *list = **list == ',' ? *list + 1 : NULL;
-    str_putc(item, '\0'); /* so that data is there for an empty item too */
+    str_putc(item, '\0'); /* allocates data for an empty item too */
     return item->data;
 }
 
@@ -59,7 +60,7 @@ void export_variables(struct envlist *e, const char *spec, char *const *from, bo
     for (char *const *var = from; *var != NULL; var++) {
         const char *eq = strchr(*var, '=');
 
-        /* A token that identifies the caller is for jobs only when it is named. */
+        /* SLURM_JWT, a token that identifies the caller, is exported only if it is named. */
         if (eq != NULL && !str_starts(*var, "SLURM_JWT=") &&
             (all || strncmp(*var, "SLURM_", 6) == 0))
             envlist_load(e, var, 1);
@@ -75,7 +76,7 @@ void export_variables(struct envlist *e, const char *spec, char *const *from, bo
         const char *own = value_in(from, word);
         if (!eq)
             envlist_default(e, word, own);
-        else if (!all || values_first || !own) /* which is there already */
+        else if (!all || values_first || !own) /* otherwise the variable exists already */
             envlist_set(e, word, eq + 1);
     }
     str_done(&item);

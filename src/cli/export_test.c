@@ -23,7 +23,7 @@ static char *joined(const struct envlist *e, struct str *out)
 static void test_export(void **state)
 {
     static const struct {
-        const char *spec, *expect, *values_first; /* NULL: the same */
+        const char *spec, *expect, *values_first; /* values_first NULL: equal to expect */
     } vectors[] = {
         {NULL, "PATH=/bin|EDITOR=vi|SLURM_JOB_ID=7|SLURMISH=no|A=1,2"},
         {"ALL", "PATH=/bin|EDITOR=vi|SLURM_JOB_ID=7|SLURMISH=no|A=1,2"},

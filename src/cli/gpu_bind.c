@@ -94,7 +94,7 @@ int gpu_bind_read(const char *text, struct arena *arena, Pb__GpuBind **out, stru
     return refuse_gpu_bind(text, "not a type", err);
 }
 
-/* Of "gpu", "gpu:2", "gpu:a100:2": how many; 0: it is not of GPUs. */
+/* The count in "gpu", "gpu:2", "gpu:a100:2"; 0: not GPUs. */
 static uint32_t gpus_in(const char *entry)
 {
     const char *last = strrchr(entry, ':');
@@ -103,7 +103,7 @@ static uint32_t gpus_in(const char *entry)
     if (strncasecmp(entry, "gpu", 3) != 0 || (entry[3] != '\0' && entry[3] != ':'))
         return 0;
     if (last && str_parse_i64(last + 1, 0, COUNT_MAX, &count) < 0)
-        count = 1; /* the type alone */
+        count = 1; /* only a type */
     return (uint32_t)count;
 }
 

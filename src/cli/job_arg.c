@@ -17,19 +17,19 @@
 #include "rpc/client.h"
 #include "show/job_ids.h"
 
-struct element { /* a job set: an element of a job array, or the job itself */
+struct element { /* of a job set: an array element, or the job itself */
     uint32_t leader_id, task;
-    bool found;                /* it has a component of the name, */
-    uint32_t offset, found_id; /* this one */
+    bool found;                /* it has a component with the name: */
+    uint32_t offset, found_id; /* the offset and id of that component */
 };
 
 struct search {
     uint32_t job_id;   /* of a leader, or of a job array */
-    const char *tasks; /* of the job array these elements; NULL: it is none */
-    const char *name;  /* of the component; NULL: its number is known */
-    struct str known;  /* of the first element: "0 (main), 1" */
+    const char *tasks; /* elements of the job array; NULL: not an array */
+    const char *name;  /* name of the component; NULL: its offset is known */
+    struct str known;  /* component names of the first element: "0 (main), 1" */
     bool is_job;
-    uint32_t other_leader_id; /* of the job set that it is a component of; 0: none */
+    uint32_t other_leader_id; /* leader of the job set of which it is a component; 0: none */
     VEC(struct element) elements;
 };
 
@@ -72,11 +72,11 @@ static int on_components(void *ctx, const ProtobufCMessage *message, struct err 
 
 struct sluid_search {
     uint32_t job_id;
-    int64_t submit_at_sec; /* of the job, once it is found */
+    int64_t submit_at_sec; /* of the job, once it was found */
     bool found;
 };
 
-/* A job array has several records: the job's own one counts. */
+/* A job array has several records: only the job's own one counts. */
 static int on_sluid(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct sluid_search *s = ctx;
@@ -160,7 +160,7 @@ int job_arg_find_component(uint32_t leader_id, const char *name, uint32_t *offse
     return rc;
 }
 
-/* What stands before the '+', and behind it to the end of the id; 'text' is for messages. */
+/* Parses the id before the '+', and the component after it; 'text' is for messages. */
 static int read_id(const char *text, const char *job, const char *component, struct search *s,
                    long long *number, struct err *err)
 {
@@ -175,10 +175,10 @@ static int read_id(const char *text, const char *job, const char *component, str
 }
 
 struct record_search {
-    uint32_t job_id, offset; /* 0: none is found yet */
+    uint32_t job_id, offset; /* 0: not found yet */
 };
 
-/* Of several components the first one, in whatever order they come. */
+/* Of several components the one with the lowest offset counts; they come in any order. */
 static int on_record(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct record_search *s = ctx;
@@ -218,7 +218,7 @@ int job_arg_find_record(const Pb__StepId *id, uint32_t *job_id, struct err *err)
     return 0;
 }
 
-/* "123_4+1", "123_[4-5]+1" and "123+io" as "125+1": the leaders' ids and a number. */
+/* Resolves "123_4+1", "123_[4-5]+1" and "123+io" to "125+1": the leaders' ids and an offset. */
 static int number_ids(const char *text, const char *plus, struct job_id_list *out, struct err *err)
 {
     size_t len = strcspn(plus + 1, ".");
@@ -246,7 +246,8 @@ static int number_ids(const char *text, const char *plus, struct job_id_list *ou
     return rc;
 }
 
-/* "s035AFRG000001.0" as "1.0". The controller says whether the job of this id has this SLUID. */
+/* Converts "s035AFRG000001.0" to "1.0". The controller checks that the job with this id has this
+ * SLUID. */
 static int number_sluid(const char *text, uint32_t job_id, int64_t submit_at_sec, char **out,
                         struct err *err)
 {
@@ -263,7 +264,7 @@ static int number_sluid(const char *text, uint32_t job_id, int64_t submit_at_sec
     return rc < 0 ? rc : 0;
 }
 
-/* Appends what the text means, with numbers for what has other names. */
+/* Appends the ids in the text, with numbers in place of names. */
 static int parse_ids(const char *text, struct job_id_list *out, struct err *err)
 {
     const char *plus = strchr(text, '+'), *element = strchr(text, '_');
@@ -283,8 +284,8 @@ static int parse_ids(const char *text, struct job_id_list *out, struct err *err)
     return rc;
 }
 
-/* Says why there is no such component where the caller does not; an id that is none at all is left
- * to the caller's own words. */
+/* Reports why the component does not exist if the caller does not; invalid ids are reported by the
+ * caller. */
 static int report_parse_failure(int rc, const struct err *why, struct err *err)
 {
     if (err)
@@ -325,7 +326,7 @@ static bool has_job(const struct job_id_list *jobs, uint32_t job_id)
     return false;
 }
 
-/* By its own id a component means itself alone, and the leader all of them. */
+/* The id of a component means only that component; the id of the leader means all of them. */
 static void remember_name(const Pb__JobLive *live)
 {
     _cleanup_str_ struct str name = STR_INIT;
@@ -338,7 +339,7 @@ static void remember_name(const Pb__JobLive *live)
 
 void job_arg_add(struct job_id_list *jobs, const Pb__JobLive *live)
 {
-    static struct arena kept; /* until the end */
+    static struct arena kept; /* lives until the process ends */
     Pb__StepId id;
     job_ids_of(live, &id, &kept);
     if (live->has_set_id) {

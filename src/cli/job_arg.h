@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Ids of jobs as the arguments of commands have them: of jobs, job arrays and their elements,
- * components of job sets, by their numbers and names (sbatch --component=io: "123+io"
- * means what "123+1" does), and SLUIDs. The controller has the names; commands ask for them when a
- * name is used, and pass numbers on.
+ * Job ids as arguments of commands: ids of jobs, job arrays and their elements, components of job
+ * sets by offset or name (sbatch --component=io: "123+io" means "123+1"), and SLUIDs. Only the
+ * controller knows names; commands ask for them when a name is used, and send numbers.
  */
 #pragma once
 
@@ -14,8 +13,8 @@
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
 
-/* The number of the component of this name. -ERR_COMPONENT: the job has none such, with those that
- * it has; -ERR_NO_JOB. Asks the controller. */
+/* Finds the offset of the component with this name. Returns -ERR_COMPONENT, listing the existing
+ * components, or -ERR_NO_JOB. Sends a request to the controller. */
 int job_arg_find_component(uint32_t leader_id, const char *name, uint32_t *offset, struct err *err);
 
 struct job_id_list { /* used as a VEC */
@@ -23,29 +22,29 @@ struct job_id_list { /* used as a VEC */
     size_t len, room;
 };
 
-/* Parses an id as job_ids_parse() does, and replaces names in it by numbers:
- *   - a SLUID (base/sluid.h) by the number of its job; a job with another SLUID is refused;
- *   - the name of a component by the component's number;
- *   - "123_4" in "123_4+1" (a component of an element of a job array) by the number of the
- *     element's leader, which job_ids_put_asked() writes as "123_4".
- * err NULL: why the component does not exist is said on standard error. */
+/* Parses an id like job_ids_parse(), and replaces names in it by numbers:
+ *   - a SLUID (base/sluid.h) by the id of its job; a job with another SLUID is rejected;
+ *   - the name of a component by the component's offset;
+ *   - "123_4" in "123_4+1" (a component of an array element) by the id of the element's
+ *     leader, which job_ids_put_asked() writes as "123_4".
+ * err NULL: reports on standard error why the component does not exist. */
 int job_arg_parse(const char *text, Pb__StepId *id, struct err *err);
 
-/* The same, and appends: "123_[4-5]+1" means a component of each of these elements that exists.
- * What it has appended before a failure stays. */
+/* Like job_arg_parse(), and appends: "123_[4-5]+1" means a component of each of these elements that
+ * exists. Entries that were appended before a failure stay. */
 int job_arg_parse_list(const char *text, struct job_id_list *out, struct err *err);
 
-/* Appends the id of a job that was found otherwise than by its id. Components of a job set are left
- * to their leader where that is in the list before. */
+/* Appends the id of a job that was found by other means than its id. A component of a job set is
+ * skipped if its leader is in the list. */
 void job_arg_add(struct job_id_list *jobs, const Pb__JobLive *live);
 
-/* The id of the record that an id of job_arg_parse() means: of a component or an element its
- * own, of an element that is a job set its leader's, of elements that still share a
- * record the record's, of a plain number that. job_ids_put_asked() writes that of an element as the
- * element from then on. -ERR_NO_JOB. */
+/* Finds the id of the record for an id of job_arg_parse(): the own id of a component or an element;
+ * the leader's id for an element that is a job set; the record's id for elements that share a
+ * record; a plain id stays as it is. job_ids_put_asked() writes the id of an element as the element
+ * from then on. Returns -ERR_NO_JOB. */
 int job_arg_find_record(const Pb__StepId *id, uint32_t *job_id, struct err *err);
 
-/* Of a list as "afterok:123+io,after:5+10": the own job id of each component that is named replaces
- * the id; that of component 0 means the whole job, as in all dependencies. Numbers stay, since
- * "5+10" may mean minutes. */
+/* In a list such as "afterok:123+io,after:5+10": replaces each named component by its own job id;
+ * component 0 stands for the whole job, as in all dependencies. Numbers stay, since "5+10" may mean
+ * minutes. */
 int job_arg_name_dependency(char **list, struct err *err);

@@ -7,10 +7,10 @@
 #include "show/job_ids.h"
 
 struct count {
-    uint32_t job_id; /* that is asked about */
+    uint32_t job_id; /* the requested id */
     bool is_known;
-    uint32_t components; /* 0: it is not the leader of a job set */
-    uint32_t leader_id;  /* of what it is a component of; 0: of none */
+    uint32_t components; /* 0: not the leader of a job set */
+    uint32_t leader_id;  /* leader of the set of which it is a component; 0: none */
 };
 
 static int note_listed_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)

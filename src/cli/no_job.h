@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A listing that has no job with the id that was asked for. */
+/* Reports that a listing has no job with the requested id. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,11 +7,12 @@
 #include "base/err.h"
 #include "proto/step.pb-c.h"
 
-/* Whether the controller lists a job with this id to this user. True also without an answer. */
+/* Whether the controller lists a job with this id to this user. Also true if the controller does
+ * not answer. */
 bool no_job_is_known(const Pb__StepId *id);
 
-/* -ERR_NO_JOB, in words that others than the controller can find where the job has no such
- * component: the controller is asked how many it has. */
+/* Returns -ERR_NO_JOB. If the job exists without the requested component, the text says how many
+ * components it has, as the controller reports. */
 int no_job_refuse(const Pb__StepId *id, struct err *err);
-/* The same of an id with a component; false, and no words, of any other one. */
+/* The same for an id with a component; returns false without a text for other ids. */
 bool no_job_explain(const Pb__StepId *id, struct err *err);

@@ -39,11 +39,11 @@ int node_names_check(const char *list, struct err *err)
         return 0;
     hostlist_uniq(unknown);
     filter.nodes = (char *)list;
-    uint64_t none = 0; /* the names are enough */
+    uint64_t none = 0; /* only the names are needed */
     filter.fields = &none;
     filter.n_fields = 1;
     int r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_nodes, unknown, err);
-    if (r == -ERR_ACCESS) /* PrivateData=nodes: the names are hidden from this user */
+    if (r == -ERR_ACCESS) /* PrivateData=nodes hides the names from this user */
         return 0;
     if (r == 0 && hostlist_count(unknown))
         r = err_set(err, -ERR_NO_NODE, "Invalid node name %s", hostlist_nth(unknown, 0, name));

@@ -173,7 +173,7 @@ int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, c
     return -ERR_PARSE;
 }
 
-/* A syntax failure has the form of getopt_long()'s. */
+/* A syntax error with getopt_long()'s message. */
 static int bad_syntax(struct opt *o, struct err *err, const char *fmt, const char *a, const char *b)
 {
     opt_fail(o, OPT_FAIL_SYNTAX, 255, err, fmt, a, b);
@@ -188,7 +188,8 @@ static const struct opt_row *find_letter(const struct opt *o, char letter)
     return NULL;
 }
 
-/* All names of this command's options: rows, aliases, those of plugins; NULL after the last. */
+/* The names of all options of this command: rows, aliases, those of plugins; NULL after the last.
+ */
 static const char *nth_name(const struct opt *o, size_t i, const struct opt_row **row)
 {
     if (i < opt_row_count) {
@@ -224,7 +225,7 @@ bool opt_knows(enum opt_command command, const char *name)
     return opt_find_row(command, name) != NULL;
 }
 
-/* By its whole name, or by a beginning that only one option has. */
+/* Finds an option by its full name or by a unique abbreviation. */
 static int find_name(struct opt *o, const char *name, size_t len, const struct opt_row **found,
                      struct err *err)
 {
@@ -338,7 +339,7 @@ int opt_scan_words(struct opt *o, struct opt_cursor *c, struct err *err)
             break;
         }
         if (o->help || o->usage || o->version)
-            return 0; /* printed at once, whatever follows */
+            return 0; /* printed at once, independent of later options */
     }
     return r;
 }
@@ -367,7 +368,7 @@ int opt_apply_argv(struct opt *o, int argc, char *const argv[], struct err *err)
     return r;
 }
 
-/* Input variables of flags: set and empty, "yes" or a number other than 0 enables. */
+/* For input variables of flags: empty, "yes" or a nonzero number enables the flag. */
 static bool env_enables(const char *value)
 {
     long long number;
@@ -382,15 +383,16 @@ static unsigned env_command(const char *name)
     if (str_starts(name, "SALLOC_"))
         return OPT_SALLOC;
     if (str_starts(name, "SLURM_HINT") || str_starts(name, "SLURM_CLUSTERS"))
-        return OPT_ALL; /* sbatch and salloc read them as well */
+        return OPT_ALL; /* sbatch and salloc read them too */
     return OPT_SRUN;
 }
 
-/* Of those that may be an option's, with the length of each name: hundreds are asked for. */
+/* Environment variables that may be options, with the set of name lengths, since hundreds of names
+ * are looked up. */
 struct env {
     VEC(const char *) vars;
     VEC(size_t) lens;
-    uint64_t has_length; /* bit N: a name has N modulo 64 characters */
+    uint64_t has_length; /* bit N: some name has N modulo 64 characters */
 };
 
 static void env_open(struct env *e, char *const envp[])
@@ -434,7 +436,7 @@ static int apply_variable(struct opt *o, const struct opt_row *row, const char *
         return env_enables(value) ? opt_set(o, row, NULL, err) : 0;
     if (row->argument == OPT_ARG_MAY && !*value)
         value = NULL;
-    /* An empty value of what needs one is as good as none: launchers export such. */
+    /* An empty value of an option that needs one is ignored: launchers export empty variables. */
     if (row->argument == OPT_ARG_REQ && !*value)
         return 0;
     return opt_set(o, row, value, err);
@@ -490,8 +492,8 @@ int opt_apply_env(struct opt *o, char *const envp[], struct err *err)
     return r;
 }
 
-/* --- a command line of one command as another takes it ------------------------------------------
- */
+/* --- converting the command line of one command to that of another
+ * --------------------------------- */
 
 static char *format_word(const struct opt_word *word)
 {
@@ -519,7 +521,7 @@ char **opt_translate(struct opt *o, enum opt_id because, enum opt_command to, in
     memset(o->told, 0, sizeof(o->told));
     vec_push(&words, mem_strdup(opt_program(&(struct opt){.command = to})));
     while ((r = opt_next(o, &c, &word, err)) > 0) {
-        if (word.row->id == OPT_ID_debug) /* an older word for another option */
+        if (word.row->id == OPT_ID_debug) /* an older name of another option */
             word.row = &opt_rows[OPT_ID_verbose];
         if (word.row->id == because)
             continue;

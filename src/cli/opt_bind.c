@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --tres-bind, the general form of --gpu-bind; and --gpu-freq, of which the form is checked. */
+/* --tres-bind, the general form of --gpu-bind; and --gpu-freq, of which only the syntax is checked.
+ */
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static bool is_count(const char *text, size_t len)
     return str_parse_i64(copy, 1, COUNT_MAX, &count) == 0;
 }
 
-/* "0,1*4", or of masks "0x3,c". */
+/* Whether the text is a list such as "0,1*4", or of masks such as "0x3,c". */
 static bool is_list(const char *text, bool mask)
 {
     for (;;) {
@@ -74,7 +75,7 @@ static bool is_name(const char *name, size_t len)
     return len > 0;
 }
 
-/* As --gpu-bind has it. */
+/* Converts to the form of --gpu-bind. */
 static char *for_gpus(const char *bind)
 {
     size_t verbose = strncasecmp(bind, VERBOSE, strlen(VERBOSE)) ? 0 : strlen(VERBOSE);
@@ -102,9 +103,9 @@ static bool read_part(struct opt *o, char *part)
         return false;
     if (len == 3 && !strncmp(name, "gpu", 3)) {
         if (o->tres_bind_gpu)
-            return false; /* twice */
+            return false; /* given twice */
         o->tres_bind_gpu = for_gpus(bind);
-    } else if (!(o->in_job && o->source == OPT_FROM_ENV)) { /* there it was told before */
+    } else if (!(o->in_job && o->source == OPT_FROM_ENV)) { /* reported for the job */
         opt_note(o, OPT_ID_tres_bind,
                  "option --tres-bind=%s has no effect: tasks can have GPUs of their own, and "
                  "nothing else",
@@ -139,7 +140,7 @@ const char *opt_gpu_bind(const struct opt *o)
     return rather || !o->gpu_bind ? o->tres_bind_gpu : o->gpu_bind;
 }
 
-/* srun reads them for itself. The help that was asked for is printed behind opt_finish(). */
+/* srun reads the bindings itself. Requested help is printed after opt_finish(). */
 int opt_check_binding(struct opt *o, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
@@ -176,7 +177,7 @@ static bool is_speed(const char *text)
     return str_parse_i64(text, 1, INT32_MAX, &mhz) == 0;
 }
 
-/* Each of GPU, memory and verbose once; verbose is not alone. */
+/* GPU, memory and verbose at most once each; verbose must not be alone. */
 static bool is_gpu_freq(char *text)
 {
     unsigned gpu = 0, memory = 0, verbose = 0;

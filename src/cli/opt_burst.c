@@ -5,7 +5,7 @@
 
 #define FILE_MAX (256u << 10)
 
-/* --bbf: the lines of the file, as if they were given with --bb. */
+/* --bbf: treats the lines of the file like the value of --bb. */
 int opt_set_bbf(struct opt *o, const char *arg, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;

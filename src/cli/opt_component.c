@@ -23,7 +23,7 @@ static struct opt_component *add_component(struct opt_components *cs, enum opt_c
     return c;
 }
 
-/* One more than there are; its command line is empty. */
+/* Adds a component to the end of the list; its command line is empty. */
 static struct opt_component *add_later_component(struct opt_components *cs)
 {
     const struct opt_component *leader = cs->list[0];
@@ -50,7 +50,7 @@ void opt_components_done(struct opt_components *cs)
     cs->count = 0;
 }
 
-/* Remembers where it was, and names the component. Returns 'code'. */
+/* Records the failed component and names it in the message. Returns 'code'. */
 static int fail_component(struct opt_components *cs, size_t offset, int code, struct err *err)
 {
     cs->failed = offset;
@@ -64,7 +64,8 @@ static int fail_component(struct opt_components *cs, size_t offset, int code, st
 /* --- the command line --------------------------------------------------------------------------
  */
 
-/* Where the component ends that begins at 'at': at ":" or at argc. *operands is its first one. */
+/* Finds the end of the component that starts at 'at': a ":" or argc. *operands is its first
+ * operand. */
 static int find_end(struct opt *o, int argc, char *const argv[], int at, int *operands, int *end,
                     struct err *err)
 {
@@ -92,7 +93,7 @@ static void keep_words(struct opt_component *c, const char *program, char *const
     c->command_argv = c->argv + 1 + operands;
 }
 
-/* Of argv[begin]: nothing stands between two ":", or behind the last one. */
+/* Rejects an empty component at argv[begin]: between two ":", or after the last one. */
 static int refuse_empty(struct opt_components *cs, int argc, int begin, struct err *err)
 {
     struct opt *o = opt_components_leader(cs);
@@ -114,7 +115,7 @@ static int refuse_count(struct opt *o, struct err *err, const char *what)
     return opt_fail(o, OPT_FAIL_ERROR, 1, err, JOB_SET_TEXT_EXCESS, JOB_SET_MAX, what);
 }
 
-/* srun's components without a program have that of the next one with a program. */
+/* In srun a component without a program uses the program of the next component that has one. */
 static int share_commands(struct opt_components *cs, struct err *err)
 {
     const struct opt_component *next = NULL;
@@ -186,7 +187,7 @@ static void free_propagated(struct opt_propagated *p)
     vec_done(&p->list);
 }
 
-/* What one component was told of an option is not told the next one. */
+/* A note that was written for one component is not repeated for the next. */
 static void copy_told(struct opt_components *cs, size_t offset)
 {
     struct opt *o = &cs->list[offset]->opt;
@@ -194,8 +195,8 @@ static void copy_told(struct opt_components *cs, size_t offset)
         o->told[id] |= cs->list[offset - 1]->opt.told[id];
 }
 
-/* To all components in their order; they may become more on the way. before: as what a component
- * inherits of this source; OPT_FROM_NONE: nothing. */
+/* Applies a source to all components in order; it may add components. before: the source of the
+ * values that a component inherits in this pass; OPT_FROM_NONE: nothing is inherited. */
 static int apply_source(struct opt_components *cs, enum opt_source before, apply_source_fn *apply,
                         void *ctx, struct err *err)
 {
@@ -218,11 +219,11 @@ struct script_reader {
     struct opt_components *cs;
     struct opt_place place;
     bool ended;
-    const char *name; /* of the component that follows; NULL: none was said */
-    int excess_line;  /* that begins one component too many; 0: none does */
+    const char *name; /* of the next component; NULL: not given */
+    int excess_line;  /* the line that starts one component too many; 0: none */
 };
 
-/* The name that the line before the section of the component had. */
+/* Sets the name that was given on the line before the component's section. */
 static int name_section(struct script_reader *s, struct opt *o, struct err *err)
 {
     const char *name = s->name;
@@ -253,7 +254,7 @@ void opt_components_restart(struct opt_components *cs)
         opt_restart(&cs->list[i]->opt);
 }
 
-/* The script begins a component that the command line does not have, or has one too many. */
+/* The script starts a component that is missing in the command line, or one too many. */
 static int begin_section(struct script_reader *s, const struct opt *o, struct err *err)
 {
     const size_t offset = s->cs->count;
@@ -269,7 +270,8 @@ static int begin_section(struct script_reader *s, const struct opt *o, struct er
     return 0;
 }
 
-/* Of the job, not of its last component, which is right. */
+/* Reports one component too many as an error of the job, since the last component itself is valid.
+ */
 static int refuse_excess(const struct script_reader *s, struct err *err)
 {
     struct opt *leader = opt_components_leader(s->cs);
@@ -324,7 +326,7 @@ static int apply_argv(struct opt_component *c, void *ctx, struct err *err)
 /* --- the job as a whole ------------------------------------------------------------------------
  */
 
-/* What the command does with the job: it may stand in any component. */
+/* Options of the command as a whole, which may be given in any component. */
 static const struct {
     enum opt_id id;
     unsigned commands;
@@ -339,8 +341,8 @@ static const struct {
     {OPT_ID_quiet, OPT_ALL, false},           {OPT_ID_verbose, OPT_ALL, false},
 };
 
-/* What only the leader's script or command has: an own value of another component has no effect.
- * Mail is about the leader, too, but nothing is said about --mail-type. */
+/* Options that only the leader's script or command uses: another value in a later component has no
+ * effect. Mail is also sent for the leader only, but there is no note about --mail-type. */
 static const struct {
     enum opt_id id;
     unsigned commands;
@@ -357,7 +359,7 @@ static bool is_own(const struct opt *o, enum opt_id id)
     return o->from[id] == OPT_FROM_ARGV || o->from[id] == OPT_FROM_SCRIPT;
 }
 
-/* An option of the command in a later component is the leader's. */
+/* Moves an option of the command from a later component to the leader. */
 static int promote_to_leader(struct opt_components *cs, struct err *err)
 {
     struct opt *leader = opt_components_leader(cs);
@@ -391,7 +393,7 @@ static void note_options_of_script(struct opt_components *cs, size_t offset)
     }
 }
 
-/* Slurm has them in component 0 alone. */
+/* Slurm accepts licences only in component 0. */
 static void note_licenses(struct opt_components *cs, size_t offset)
 {
     struct opt *o = &cs->list[offset]->opt;
@@ -411,7 +413,7 @@ int opt_components_apply_argv(struct opt_components *cs, struct err *err)
 /* --- groups ------------------------------------------------------------------------------------
  */
 
-/* the text of --het-group */
+/* %s is the text of --het-group. */
 #define NO_JOB                                                                                     \
     "--het-group=%s names a component of a heterogeneous job: start srun in one, or name one "     \
     "with --jobid"
@@ -444,7 +446,7 @@ static int read_component_number(const char **text, uint32_t *out)
     return 0;
 }
 
-/* A name of --component, which the controller knows. */
+/* Parses a name of --component, which the controller resolves. */
 static int read_component_name(struct opt *o, const char **text, uint32_t *out, struct err *err)
 {
     size_t len = strcspn(*text, ",");
@@ -461,7 +463,7 @@ static int read_component_name(struct opt *o, const char **text, uint32_t *out, 
     return 0;
 }
 
-/* "2", "2-4" or "io". */
+/* Parses "2", "2-4" or "io". */
 static int read_range(struct opt *o, const char **text, uint32_t *first, uint32_t *last,
                       struct err *err)
 {
@@ -478,7 +480,7 @@ static int read_range(struct opt *o, const char **text, uint32_t *first, uint32_
     return 0;
 }
 
-/* taken[]: the groups of this and earlier components. */
+/* taken[]: groups of this and earlier components. */
 static int add_group(struct opt *o, uint32_t group, bool taken[], struct err *err)
 {
     if (taken[group])
@@ -506,7 +508,8 @@ static int read_groups(struct opt *o, bool taken[], struct err *err)
     }
 }
 
-/* Behind --jobid=JOB+OFFSET: in the component that this names, which is the job of the step. */
+/* With --jobid=JOB+OFFSET, a later component without --het-group runs in the named component too.
+ */
 static void share_group(struct opt_component *c, const struct opt_component *leader)
 {
     c->opt.component_list = mem_strdup(leader->opt.component_list);
@@ -523,7 +526,7 @@ static int find_groups(struct opt_components *cs, size_t offset, bool taken[], s
         return 0;
     }
     if (!c->opt.job_id)
-        c->opt.job_id = leader->opt.job_id; /* of the whole step */
+        c->opt.job_id = leader->opt.job_id; /* applies to the whole step */
     memcpy(before, taken, sizeof before);
     int r = c->opt.component_list ? read_groups(&c->opt, taken, err)
                                   : add_group(&c->opt, (uint32_t)offset, taken, err);
@@ -545,7 +548,7 @@ static int check_names(struct opt *o, struct err *err)
     return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "%s", why.text);
 }
 
-/* Of one component of srun. */
+/* Checks one component of srun. */
 static int check_step(struct opt_components *cs, struct opt *o, struct err *err)
 {
     if (o->no_allocate && (cs->count > 1 || o->component_list))

@@ -31,7 +31,7 @@ static struct line line_split(const char *text)
     return l;
 }
 
-struct run { /* an options' life; the words live as long */
+struct run { /* options of one run; the words live equally long */
     struct opt_components cs;
     struct line argv, env;
     struct err err;
@@ -185,7 +185,7 @@ static void test_where_components_end(void **state)
         enum opt_command command;
         const char *argv;
         size_t count;
-        const char *commands; /* of each, separated by '|' */
+        const char *commands; /* of each component, separated by '|' */
     } v[] = {
         {OPT_SBATCH, "sbatch", 1, ""},
         {OPT_SBATCH, "sbatch x.sh a : b", 1, "x.sh a : b"},
@@ -217,7 +217,7 @@ static void test_where_components_end(void **state)
     }
 }
 
-/* The value that component 1 has of each option in the table, when component 0 alone names it. */
+/* The value that component 1 has of each option of the table if only component 0 sets it. */
 static const char *find_value(const struct opt_row *row, enum opt_command command)
 {
     static const char *const values[] = {"5",
@@ -286,7 +286,7 @@ static void check_inherited(enum opt_command command, const struct opt_row *row)
     run_done(&r);
 }
 
-/* What is refused for components is refused without them. */
+/* A value that is rejected for components is also rejected without them. */
 static void check_refused(enum opt_command command, const struct opt_row *row, const char *line)
 {
     struct run alone;
@@ -296,7 +296,7 @@ static void check_refused(enum opt_command command, const struct opt_row *row, c
     run_done(&alone);
 }
 
-/* HET-09: an inherited option makes the request that it makes in component 0, another one the
+/* HET-09: an inherited option makes the same request as in component 0; another option leaves the
  * request of a component without options. */
 static void check_request(enum opt_command command, const struct opt_row *row)
 {
@@ -383,7 +383,7 @@ static void test_values_by_rank(void **state)
     }
 }
 
-/* --mem is inherited, --mem-per-cpu is not, and a component's own one replaces an inherited one. */
+/* --mem is inherited, --mem-per-cpu is not; a component's own option replaces an inherited one. */
 static void test_memory(void **state)
 {
     struct run r;
@@ -456,7 +456,7 @@ static void test_script_and_command_line_are_equal(void **state)
     run_done(&line);
 }
 
-/* What sbatch and salloc do with the job may be said in any component. */
+/* Options of sbatch and salloc as a whole may be given in any component. */
 static void test_options_of_the_command(void **state)
 {
     struct run r;
@@ -478,19 +478,19 @@ static void test_notes(void **state)
     static const struct {
         const char *argv, *first, *second;
     } v[] = {
-        /* an output file is the script's, which the leader runs (HET-12) */
+        /* an output file belongs to the script, which the leader runs (HET-12) */
         {"sbatch -n1 : -o second.out x.sh", "",
          "warning: option --output has no effect here: use it in component 0\n"},
         {"sbatch -o first.out : -n1 x.sh", "", ""},
-        /* mail is about the leader, without a word (HET-47) */
+        /* mail is sent for the leader, without a note (HET-47) */
         {"sbatch --mail-type=END : --mail-type=END x.sh", "", ""},
-        /* licences are counted, which Slurm does in component 0 alone (HET-102) */
+        /* licences are counted; Slurm counts them only in component 0 (HET-102) */
         {"sbatch -L a -n1 : -n1 x.sh", "", ""},
         {"sbatch -L a -n1 : -L b -n1 x.sh", "",
          "warning: option --licenses beyond component 0: the licenses of all components are "
          "counted "
          "together, and HetLimits=licenses in slurm.conf refuses them here\n"},
-        /* one note is enough */
+        /* only one note */
         {"sbatch --qos=a : --qos=b x.sh", "warning: option --qos is accepted and has no effect\n",
          ""},
         {"sbatch -n1 : --qos=b x.sh", "", "warning: option --qos is accepted and has no effect\n"},
@@ -544,8 +544,8 @@ static void note_environment(void *ctx, size_t component, char *const *envp)
     str_printf(ctx, " %zu:env", component);
 }
 
-/* HET-114: each component has the options of plugins that are given for it, and no other one
- * inherits them. */
+/* HET-114: plugin options apply to the component for which they are given, and are not inherited.
+ */
 static void test_options_of_plugins(void **state)
 {
     struct opt_extra list[] = {{.name = "renice", .has_arg = 1}, {.name = "quick", .has_arg = 0}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options that contradict each other: which of them counts, and which are refused together. */
+/* Options that contradict each other: which one is used, and which combinations are rejected. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +8,12 @@
 
 #define AND_VARIABLE " is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"
 
-/* Pairs of options that exclude each other. Of two sources the higher one counts; from one source
- * --hint gives way, and others are refused, in Slurm's words where it has its own. */
+/* Pairs of options that exclude each other. Of two sources the higher one is used; within one
+ * source --hint is dropped, and other pairs are rejected, with Slurm's message if it has one. */
 static const struct conflict {
     enum opt_id one, other;
     enum opt_failure how;
-    const char *text; /* NULL: that they are mutually exclusive */
+    const char *text; /* NULL: the message says that they are mutually exclusive */
 } conflicts[] = {
     {OPT_ID_hint, OPT_ID_ntasks_per_core, 0, NULL},
     {OPT_ID_hint, OPT_ID_threads_per_core, 0, NULL},
@@ -36,7 +36,7 @@ static const struct conflict {
      "--ntasks-per-node" AND_VARIABLE},
 };
 
-/* "verbose" and "quiet" are no binding. */
+/* "verbose" and "quiet" do not request a binding. */
 static bool says_something(const struct opt *o, enum opt_id id)
 {
     const char *text = o->given[id];
@@ -45,7 +45,7 @@ static bool says_something(const struct opt *o, enum opt_id id)
            !(id == OPT_ID_cpu_bind && text && strchr("qQvV", *text) && !strchr(text, ','));
 }
 
-/* With what followed from it. */
+/* Drops --hint and the values derived from it. */
 static void drop_hint(struct opt *o)
 {
     o->from[OPT_ID_hint] = OPT_FROM_NONE;
@@ -115,7 +115,7 @@ static int refuse_both(struct opt *o, const struct conflict *c, struct err *err)
                     opt_rows[c->one].name, opt_rows[c->other].name);
 }
 
-/* Two variables are a job's own and what its user has set: no contradiction. */
+/* Two variables are no contradiction: one may be the job's and the other one the user's. */
 static int settle_conflict(struct opt *o, const struct conflict *c, struct err *err)
 {
     uint8_t one = o->from[c->one], other = o->from[c->other];
@@ -133,7 +133,7 @@ static int settle_conflict(struct opt *o, const struct conflict *c, struct err *
     return 0;
 }
 
-/* Of memory, two variables are refused as well: none of them is more the user's wish. */
+/* Two variables about memory are rejected: neither of them takes precedence. */
 static int check_memory_variables(struct opt *o, struct err *err)
 {
     static const enum opt_id ways[] = {OPT_ID_mem, OPT_ID_mem_per_cpu, OPT_ID_mem_per_gpu};
@@ -148,7 +148,7 @@ static int check_memory_variables(struct opt *o, struct err *err)
                     "exclusive.");
 }
 
-/* Of two sources the lower one gives way: a variable of the job, for example. */
+/* Of two sources the lower one is dropped: a variable of the job, for example. */
 static int check_tasks_per_core(struct opt *o, struct err *err)
 {
     const uint8_t tasks = o->from[OPT_ID_ntasks_per_core];
@@ -169,7 +169,7 @@ static int check_tasks_per_core(struct opt *o, struct err *err)
     return 0;
 }
 
-/* A range of nodes, and -N with a list that says which nodes run which task. */
+/* Rejects a range of nodes, or -N, together with a list that assigns tasks to nodes. */
 static int check_nodes(struct opt *o, struct err *err)
 {
     const uint8_t nodes = o->from[OPT_ID_nodes];
@@ -196,7 +196,7 @@ static int check_times(struct opt *o, struct err *err)
                     "Incompatible begin and deadline time specification");
 }
 
-/* A pseudo terminal has one input and one output. */
+/* A pseudo terminal has only one input and one output. */
 static int check_terminal(struct opt *o, struct err *err)
 {
     const bool redirected = o->from[OPT_ID_std_in] == OPT_FROM_ARGV ||

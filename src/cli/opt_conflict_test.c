@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each sentence of srun(1), sbatch(1) and salloc(1) that says that options exclude each other. */
+/* Tests each sentence of srun(1), sbatch(1) and salloc(1) about options that exclude each other. */
 #include "cli/opt_test_util.h"
 
 #define BESIDE " is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"
@@ -54,11 +54,11 @@ static void options_of_one_source_are_refused(void **state)
     expect_refusals(v, sizeof(v) / sizeof(v[0]));
 }
 
-/* GPUs of the job, of its nodes, sockets and tasks are the same ones. */
+/* GPUs per job, node, socket and task describe the same GPUs. */
 static void numbers_of_gpus_that_do_not_agree_are_refused(void **state)
 {
     static const struct {
-        const char *argv, *text; /* NULL: they agree */
+        const char *argv, *text; /* text NULL: accepted */
     } v[] = {
         {"sbatch|--gpus-per-task=1",
          GRES "validate job spec. --gpus-per-task used without either --gpus or -n/--ntasks is not "
@@ -115,7 +115,7 @@ static void numbers_of_gpus_that_do_not_agree_are_refused(void **state)
     }
 }
 
-/* In a job its own variables are there as well: what is said to srun counts. */
+/* In a job the job's variables are set too: options of srun take precedence. */
 static void the_option_of_the_lower_source_is_dropped(void **state)
 {
     struct opt o;

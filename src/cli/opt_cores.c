@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options about the sockets, cores and threads of nodes. */
+/* Options about sockets, cores and threads of nodes. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "cli/opt_priv.h"
 
-/* "N" or "MIN-MAX", of which the minimum counts; "*" is any. */
+/* "N" or "MIN-MAX", of which the minimum is used; "*": any. */
 static int parse_min(const char *text, size_t len, uint32_t *out)
 {
     _cleanup_free_ char *word = mem_strndup(text, len);
@@ -56,7 +56,7 @@ int opt_set_extra_node_info(struct opt *o, const char *arg, struct err *err)
     return opt_bad_spec(o, "extra-node-info", arg, err);
 }
 
-/* Of the hints, one says what to allocate; the others are about binding. */
+/* One of the hints changes the allocation; the others only set the binding. */
 int opt_set_hint(struct opt *o, const char *arg, struct err *err)
 {
     bool memory = str_case_eq(arg, "memory_bound");
@@ -79,8 +79,8 @@ int opt_set_hint(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Whether -B says how many tasks there are. A step needs all three numbers for that; a step that
- * its allocation gives the nodes has the tasks of the allocation. */
+/* Whether -B determines the task count. A step needs all three numbers for that; a step whose nodes
+ * come from its allocation uses the allocation's task count. */
 static bool counts_tasks(const struct opt *o)
 {
     bool step = o->command == OPT_SRUN;
@@ -94,7 +94,7 @@ static bool counts_tasks(const struct opt *o)
     return !opt_given(o, OPT_ID_ntasks_per_node);
 }
 
-/* -B without a number of tasks: one task for each thread that -B requests, on the least number of
+/* -B without a task count: one task for each thread that -B requests, on the minimum number of
  * nodes. */
 int opt_count_tasks_of_cores(struct opt *o, struct err *err)
 {

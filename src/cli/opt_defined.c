@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "defined options": what was asked for, in the words and numbers it was understood as. */
+/* "defined options": the given options with their parsed values. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #define LINE "-------------------- --------------------"
 
-/* "2G", "1500": MiB need no letter. */
+/* "2G", "1500": MiB have no suffix. */
 static void put_mib(uint64_t mib, struct str *out)
 {
     char text[SIZE_TEXT_MAX];
@@ -43,7 +43,7 @@ static void put_path(const struct opt *o, const char *path, struct str *out)
     str_puts(out, path);
 }
 
-/* Options with a function of their own, where the argument is not what they were taken for. */
+/* Options with their own format, whose value differs from the argument. */
 static bool put_special(const struct opt *o, const struct opt_row *row, struct str *out)
 {
     char date[TIME_TEXT_MAX];

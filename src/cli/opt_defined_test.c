@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The block of defined options: names and values as Slurm prints them. */
+/* The block of defined options: names and values in Slurm's format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The options that set each field of a job's request, as proto/job_field.def has them; and which
- * options a component of a heterogeneous job has from the one before it.
+ * Checks which options set each field of a job's request, against proto/job_field.def; and which
+ * options a component of a heterogeneous job inherits from the preceding one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,8 @@ static const struct {
 #include "proto/job_field.def"
 };
 
-/* Of sbatch, salloc and srun themselves, or checked and without effect: no field of a request. */
+/* Options of the commands themselves, or options that are only checked: they set no field of a
+ * request. */
 static const char of_commands[] =
     "allocate attach batch bell clusters delay_boot export export_file get_user_env help "
     "ignore_pbs jobid kill_command no_bell parsable profile propagate quiet test_only usage "
@@ -64,7 +65,7 @@ static const char *find_options(const char *member)
     return NULL;
 }
 
-/* The request that one option makes; false: it cannot have this value. */
+/* Makes the request with a single option; false: the option rejects this value. */
 static bool make_spec(enum opt_command command, const struct opt_row *row, const char *value,
                       struct opt *o, Pb__JobSpec *spec)
 {
@@ -81,7 +82,7 @@ static bool make_spec(enum opt_command command, const struct opt_row *row, const
     return good;
 }
 
-/* The number of fields that the option sets without being named in their rows. */
+/* Counts the fields that the option sets although their rows do not name it. */
 static int check_option(enum opt_command command, const struct opt_row *row)
 {
     static const char *const values[] = {NULL,
@@ -183,7 +184,7 @@ static void test_named_options_exist(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* HET-P01 to HET-P59: Slurm's list, in its guide for heterogeneous jobs; --workdir is --chdir. */
+/* HET-P01 to HET-P59: the list in Slurm's guide for heterogeneous jobs; --workdir is --chdir. */
 static void test_what_components_have_from_the_one_before(void **state)
 {
     static const char list[] =
@@ -209,8 +210,8 @@ static void test_what_components_have_from_the_one_before(void **state)
     assert_int_equal(count, 59);
 }
 
-/* HET-10: of that list these are options of srun alone, which sbatch and salloc do not know;
- * --open-mode is sbatch's, too. */
+/* HET-10: options of that list that only srun has, and that sbatch and salloc reject; --open-mode
+ * is also an option of sbatch. */
 static void test_inherited_options_of_srun_alone(void **state)
 {
     static const char list[] = "epilog kill-on-bad-exit label msg-timeout no-allocate prolog pty "
@@ -229,7 +230,7 @@ static void test_inherited_options_of_srun_alone(void **state)
     assert_int_equal(count, 12);
 }
 
-/* opt_apply_env() looks at no other variables. */
+/* opt_apply_env() reads only such variables. */
 static void test_variables_of_options_begin_with_s(void **state)
 {
     for (size_t i = 0; i < opt_row_count; i++)

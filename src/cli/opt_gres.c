@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options about generic resources; GPUs are written as what they are short for: "gres:gpu:2". */
+/* Options about generic resources; GPU options are converted to their long form: "gres:gpu:2". */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ int opt_set_gres(struct opt *o, const char *arg, struct err *err)
     return set_list(o, "gres", arg, &o->gres, err);
 }
 
-/* "license/ansys=2" and "license/ansys:2" as "ansys:2" */
+/* Converts "license/ansys=2" and "license/ansys:2" to "ansys:2". */
 static bool put_license(char *part, struct str *out)
 {
     char *name = part + strlen("license/"), *sign = strpbrk(name, "=:");
@@ -72,7 +72,7 @@ static void join_resources(struct opt *o)
     opt_set_string(&o->resources, "");
 }
 
-/* Licences of each task are licences of the job, as many as its tasks need. */
+/* Licences per task are multiplied by the task count and added to the job's licences. */
 int opt_count_licenses(struct opt *o, struct err *err)
 {
     _cleanup_str_ struct str all = STR_INIT;
@@ -117,7 +117,7 @@ int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
                             part);
         } else {
             char *equals = strrchr(part, '=');
-            if (equals) /* as --gres and --gpus-per-task have it */
+            if (equals) /* the form of --gres and --gpus-per-task */
                 *equals = ':';
             str_printf(&gres, "%s%s", gres.len ? "," : "", part);
         }
@@ -132,7 +132,7 @@ int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
     return set_list(o, "tres-per-task", gres.len ? str_cstr(&gres) : arg, &o->tres_per_task, err);
 }
 
-/* CPUs of each task by two options: of two sources the higher one counts. */
+/* CPUs per task from two options: the higher source wins. */
 int opt_fit_task_cpus(struct opt *o, struct err *err)
 {
     uint8_t *tres = &o->from[OPT_ID_tres_per_task], *cpus = &o->from[OPT_ID_cpus_per_task];
@@ -198,7 +198,8 @@ int opt_set_cpus_per_gpu(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Tasks see all devices of their step, and no generic resource is a share of another one. */
+/* Tasks see all devices of their step, and no generic resource is a share of another one, so the
+ * flags have no effect. */
 int opt_set_gres_flags(struct opt *o, const char *arg, struct err *err)
 {
     static const char *const words[] = {"enforce-binding",      "disable-binding",
@@ -217,7 +218,7 @@ int opt_set_gres_flags(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-struct gpus { /* of a part of a list, "gres:gpu[:type][:count]" */
+struct gpus { /* an entry of a list, "gres:gpu[:type][:count]" */
     bool any;
     char *type; /* "": any */
     uint64_t count;
@@ -238,7 +239,7 @@ static struct gpus gpus_of(const char *part, size_t len)
     return g;
 }
 
-/* What of the list is about the same GPUs. */
+/* The entry of the list about the same GPUs. */
 static struct gpus same_gpus(const char *list, const struct gpus *g)
 {
     for (const char *at = list; *at && g->any;) {
@@ -252,8 +253,8 @@ static struct gpus same_gpus(const char *list, const struct gpus *g)
     return (struct gpus){0};
 }
 
-/* The parts of a list but for GPUs that the other says as well: those are of the one that names a
- * type, or else of the first. false: they are not as many. */
+/* Appends the list without GPUs that 'other' has too; those are taken from the list that names a
+ * type, otherwise from the first one. Returns false if their counts differ. */
 static bool put_list(const char *list, const char *other, bool first, struct str *out)
 {
     bool agree = true;
@@ -270,7 +271,7 @@ static bool put_list(const char *list, const char *other, bool first, struct str
     return agree;
 }
 
-/* As they were given, without the prefix that a request has. */
+/* Appends the list without the prefix of requests, as the user typed it. */
 static void put_given(const char *list, const char *prefix, struct str *out)
 {
     words_foreach (list, w) {
@@ -307,7 +308,7 @@ int opt_join_gres(struct opt *o, const struct opt_lists *l, char **out, struct e
     return 0;
 }
 
-/* Takes the GPUs out of a list. */
+/* Removes the GPUs from a list. */
 static void drop_gpus(char **list)
 {
     _cleanup_str_ struct str rest = STR_INIT;
@@ -322,7 +323,7 @@ static void drop_gpus(char **list)
     *list = rest.len ? mem_strdup(str_cstr(&rest)) : NULL;
 }
 
-/* Those of the environment, often the job's, give way. */
+/* Drops GPU options of the environment, which often come from the job. */
 static void prefer_task_gres(struct opt *o)
 {
     uint8_t tres = o->from[OPT_ID_tres_per_task], gpus = o->from[OPT_ID_gpus_per_task];
@@ -345,12 +346,13 @@ static uint64_t count_gpus(const char *list)
     return count;
 }
 
-/* GPUs of all options as far as they are of one type; 0: not asked for so, or of several types. */
+/* GPU counts of all options if they have the same type; 0: not given, or of several types. */
 struct gpu_counts {
     uint64_t job, node, socket, task;
 };
 
-/* false: of several types, or of another one than 'type', which the first typed list sets. */
+/* Returns false if the list has several types, or a type other than 'type', which the first list
+ * with a type sets. */
 static bool read_single_count(const char *list, char **type, uint64_t *count)
 {
     size_t found = 0;
@@ -379,7 +381,7 @@ static bool read_gpu_counts(const struct opt *o, struct gpu_counts *g)
            read_single_count(o->task_gres, &type, &g->task);
 }
 
-/* Why these numbers cannot all hold; NULL: they can. */
+/* Why these counts contradict each other; NULL: they do not. */
 static const char *find_gpu_mismatch(const struct opt *o, const struct gpu_counts *g)
 {
     const uint64_t per_gpu = opt_given(o, OPT_ID_ntasks_per_gpu) ? o->ntasks_per_gpu : 0;
@@ -425,7 +427,7 @@ static const char *find_gpu_mismatch(const struct opt *o, const struct gpu_count
     return NULL;
 }
 
-/* A step takes of its job's GPUs what it says of its own tasks. */
+/* A step's counts refer to its own tasks and select from the job's GPUs. */
 int opt_check_gpus(struct opt *o, struct err *err)
 {
     struct gpu_counts g;
@@ -438,7 +440,7 @@ int opt_check_gpus(struct opt *o, struct err *err)
     return opt_fail(o, OPT_FAIL_ERROR, 1, err, "%s: %s", err_text(ERR_GRES), why);
 }
 
-/* The controller counts alike; the job's environment has the number. */
+/* The controller computes the same number, and the job's environment has it. */
 void opt_count_tasks_of_gpus(struct opt *o)
 {
     uint64_t gpus = count_gpus(o->gpus);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the option table says to people: help, usage, notes and failures. */
+/* Texts of the option table for users: help, usage, notes and failures. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes by name: out of an argument or a file, and as many as the counts of the request allow. */
+/* Node lists from an argument or a file, and their adjustment to the requested counts. */
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -20,7 +20,7 @@ static int set_hosts(struct opt *o, const char *name, const char *arg, char **me
     return 0;
 }
 
-/* As Slurm has it: the order of names in a file does not matter, nor how often they are there. */
+/* As in Slurm, the order of names in a file and repetitions do not matter. */
 static int set_hosts_file(struct opt *o, const char *what, const char *path, char **member,
                           struct err *err)
 {
@@ -78,7 +78,7 @@ void opt_inherit_list(struct opt *o)
     }
 }
 
-/* The first of the list; an index list ("[0,2]") stays one. */
+/* Keeps the first nodes of the list; an index list ("[0,2]") stays one. */
 static void cut_hosts(struct opt *o, struct hostlist *hosts, size_t count)
 {
     _cleanup_hostlist_ struct hostlist *kept = hostlist_new();
@@ -92,7 +92,7 @@ static void cut_hosts(struct opt *o, struct hostlist *hosts, size_t count)
     opt_set_string(&o->nodelist, text);
 }
 
-/* A task for each name in turn: as many as there are names, or are asked for. */
+/* One task per name in turn: as many tasks as names, or as requested. */
 int opt_fit_arbitrary(struct opt *o, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *hosts = NULL;
@@ -103,7 +103,7 @@ int opt_fit_arbitrary(struct opt *o, struct err *err)
     if (hostlist_parse(o->nodelist, &hosts, err) < 0)
         return -ERR_PARSE;
     size_t count = hostlist_count(hosts);
-    /* As with nodes below: what is inherited from the allocation is no wish. */
+    /* As for nodes below: a count inherited from the allocation is only a default. */
     bool given =
         opt_given(o, OPT_ID_ntasks) && !(o->from[OPT_ID_ntasks] == OPT_FROM_ENV && o->in_job);
     if (given && o->ntasks > count)
@@ -129,9 +129,9 @@ int opt_set_exclude(struct opt *o, const char *arg, struct err *err)
     return set_hosts(o, "exclude", arg, &o->exclude, err);
 }
 
-#define REPEATS_MAX 65535 /* of one name */
+#define REPEATS_MAX 65535 /* maximum repetitions of one name */
 
-/* The length of the first piece of a host list, up to a comma outside brackets. */
+/* The length of the first entry of a host list, up to a comma outside brackets. */
 static size_t piece_length(const char *text)
 {
     size_t len = 0;
@@ -140,7 +140,7 @@ static size_t piece_length(const char *text)
     return len;
 }
 
-/* "n1*2,n3" is "n1,n1,n3". False: a count is invalid. */
+/* Expands "n1*2,n3" to "n1,n1,n3". False: a count is invalid. */
 static bool repeat_hosts(const char *arg, struct str *out)
 {
     while (*arg) {
@@ -200,7 +200,8 @@ int opt_fit_nodelist(struct opt *o, struct err *err)
         count = o->max_nodes;
     }
     if (opt_given(o, OPT_ID_ntasks) && count > o->ntasks) {
-        if (!limited || o->min_nodes <= o->ntasks) /* else that is told of the node count */
+        /* Otherwise the message about the node count is printed. */
+        if (!limited || o->min_nodes <= o->ntasks)
             str_printf(&o->notes,
                        "Warning: can't run %u processes on %zu nodes, setting nnodes to %u\n",
                        o->ntasks, count, o->ntasks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Node lists and node files, and what the counts of a request make of them. */
+/* Node lists and node files, and their adjustment to the counts of a request. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 
 static char dir[] = "/tmp/sluice-hosts.XXXXXX";
 
-/* Words separated by blanks; "@" is the file of the test. */
+/* Words separated by blanks; "@" stands for the test's file. */
 static int run(struct opt *o, enum opt_command command, const char *line, char *const envp[],
                struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the parts of the option parser share: the table at run time. */
+/* Declarations shared by the parts of the option parser: the table at run time. */
 #pragma once
 
 #include "base/vec.h"
@@ -19,14 +19,15 @@ enum opt_type {
     OPT_T_IGNORED,
     OPT_T_REFUSED,
     OPT_T_PLANNED,
-    OPT_T_EXTRA, /* of a plugin: its id is OPT_ID_COUNT, its offset the place in the list */
+    /* Of a plugin: id is OPT_ID_COUNT, offset is the index in the list of extra options. */
+    OPT_T_EXTRA,
 };
 
 #define OPT_ALL (OPT_SRUN | OPT_SBATCH | OPT_SALLOC)
-#define OPT_OLD 8         /* spelling of 2002 */
+#define OPT_OLD 8         /* spelling of Slurm's first version (2002) */
 #define OPT_TERMINAL 16   /* on the command line only: --help */
-#define OPT_INERT 32      /* without effect, which the user is told */
-#define OPT_PROPAGATED 64 /* from a component of a job set to the next */
+#define OPT_INERT 32      /* without effect; the user gets a note */
+#define OPT_PROPAGATED 64 /* inherited by the next component of a job set */
 
 typedef int opt_call_fn(struct opt *o, const char *arg, struct err *err);
 
@@ -36,7 +37,7 @@ struct opt_row {
     char letter;
     enum opt_argument argument;
     enum opt_type type;
-    size_t offset;     /* of the member, for the types that have one */
+    size_t offset;     /* of the member, for types with a member */
     opt_call_fn *call; /* OPT_T_CALL */
     unsigned commands;
     const char *env, *metavar, *help;
@@ -51,10 +52,10 @@ struct opt_alias {
 extern const struct opt_alias opt_aliases[];
 extern const size_t opt_alias_count;
 
-/* By its whole name, or another one that it has; NULL: the command has no such option. */
+/* Finds an option by its full name or an alias; NULL: the command has no such option. */
 const struct opt_row *opt_find_row(enum opt_command command, const char *name);
 
-/* One option of a command line or script. row NULL: none left. */
+/* One option of a command line or script. row NULL: the options have ended. */
 struct opt_word {
     const struct opt_row *row;
     const char *arg; /* NULL: none */
@@ -62,14 +63,14 @@ struct opt_word {
 struct opt_cursor {
     char *const *argv;
     int argc, at;
-    const char *cluster; /* what is left of "-abc" */
+    const char *cluster; /* the rest of "-abc" */
 };
 
-/* The next option; -ERR_PARSE with getopt's message. When there is none left, c->at is the first
- * operand. */
+/* Reads the next option; -ERR_PARSE with getopt's message. At the end of the options c->at is the
+ * first operand. */
 int opt_next(struct opt *o, struct opt_cursor *c, struct opt_word *word, struct err *err);
 
-/* The options of a component, and of those before it, that the next one inherits. */
+/* An option that the next component inherits from this component or an earlier one. */
 struct opt_inherited {
     const struct opt_row *row;
     char *arg; /* NULL: none */
@@ -78,81 +79,82 @@ struct opt_propagated {
     VEC(struct opt_inherited) list;
 };
 
-/* Checks the options up to the first operand, where the cursor is then; see opt_scan(). */
+/* Checks the options up to the first operand, at which the cursor then points; see opt_scan(). */
 int opt_scan_words(struct opt *o, struct opt_cursor *c, struct err *err);
 
-/* A place in a script: the beginning, or behind a line that begins a component. */
+/* A position in a script: the start, or after a line that separates components. */
 struct opt_place {
     const struct opt_script *script;
     size_t at;
-    int line; /* the last one that was read */
+    int line; /* number of the last line read */
 };
-/* The "#SBATCH" lines of one component. 1: the last line that was read begins another component;
- * 0: there is none. */
+/* Applies the "#SBATCH" lines of one component. Returns 1 if the last line starts another
+ * component, 0 at the end. */
 int opt_apply_section(struct opt *o, struct opt_place *place, struct err *err);
-/* All "#PBS" lines, in what has a meaning here; what has none is told once, as are "#BSUB" lines.
- * Options that are given already stay. */
+/* Applies all "#PBS" lines that have an equivalent; there is one note about the others, and one
+ * about "#BSUB" lines. Options that are already set stay. */
 int opt_apply_pbs(struct opt *o, const struct opt_script *script, struct err *err);
 
 /* Sets one option from o->source. */
 int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct err *err);
 
-/* A failure: what is printed how, with which status. Returns -ERR_PARSE. */
+/* Sets the failure: the message, its form, and the exit status. Returns -ERR_PARSE. */
 int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* A warning for the user, of an option's that has none yet. */
+/* Writes a warning for the user, once per option. */
 void opt_note(struct opt *o, enum opt_id id, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* "Invalid --NAME specification: ARGUMENT". */
 int opt_bad_spec(struct opt *o, const char *name, const char *arg, struct err *err);
-/* The same, and what would be good. */
+/* Like opt_bad_spec(), and adds which values are valid. */
 int opt_bad_value(struct opt *o, const char *name, const char *arg, const char *good,
                   struct err *err);
-/* "Invalid numeric value "ARGUMENT" for NAME.", where NAME is as Slurm has it: "--switches". */
+/* "Invalid numeric value "ARGUMENT" for NAME."; NAME has Slurm's form: "--switches". */
 int opt_bad_number(struct opt *o, const char *name, const char *arg, struct err *err);
-/* "0" or "1"; a size, in MiB. */
+/* opt_read_switch() parses "0" or "1", opt_read_size() a size in MiB. */
 int opt_read_switch(struct opt *o, const char *name, const char *arg, bool *out, struct err *err);
 int opt_read_size(struct opt *o, const char *name, const char *arg, uint64_t *mib, struct err *err);
 
-/* Who says --gres himself does not mean what the environment of the job has of GPUs, too. */
+/* CPUs per task from --cpus-per-task and --tres-per-task: the higher source wins. */
 int opt_fit_task_cpus(struct opt *o, struct err *err);
-/* Whether the numbers of GPUs, tasks, sockets and nodes of a job can all be had together. */
+/* Checks that the counts of GPUs, tasks, sockets and nodes of a job are compatible. */
 int opt_check_gpus(struct opt *o, struct err *err);
 void opt_count_tasks_of_gpus(struct opt *o);
-int opt_count_licenses(struct opt *o, struct err *err); /* when tasks are counted */
+int opt_count_licenses(struct opt *o, struct err *err); /* call after tasks were counted */
+/* If --gres is given, drops GPU options of the job's environment. */
 void opt_prefer_gres(struct opt *o);
-/* Tells once that the option has no effect with this argument. */
+/* Writes once a note that the option has no effect with this argument. */
 void opt_note_ignored(struct opt *o, enum opt_id id, const char *arg);
-/* Two lists of generic resources, as "gres:gpu:2", of options of these names; NULL: not given. */
+/* Two lists of generic resources in the form "gres:gpu:2", and the names of their options; NULL:
+ * not given. */
 struct opt_lists {
     const char *list, *gpus, *list_name, *gpus_name;
 };
-/* '*out', which is freed first, gets them as one: "none" adds nothing to the other, and GPUs that
- * both say are said once. NULL: none is given. They fail when they say different numbers. */
+/* Replaces '*out' by the combined list: "none" adds nothing, and GPUs in both lists are counted
+ * once. NULL: neither is given. Fails if the lists have different counts. */
 int opt_join_gres(struct opt *o, const struct opt_lists *l, char **out, struct err *err);
 
 /* Replaces an owned string by a copy. */
 void opt_set_string(char **member, const char *value);
 
-/* Cuts --nodelist to what the counts of nodes and tasks leave room for, and tells. */
+/* Cuts --nodelist to the counts of nodes and tasks, with a note. */
 int opt_fit_nodelist(struct opt *o, struct err *err);
-/* Of options that contradict each other, those of the lower source are dropped; of one source they
- * are refused (opt_conflict.c). */
+/* Of two options that contradict each other, the one from the lower source is dropped; if both come
+ * from one source, they are rejected (opt_conflict.c). */
 int opt_settle_conflicts(struct opt *o, struct err *err);
-/* The tasks that follow from -B. */
+/* Derives the task count from -B. */
 int opt_count_tasks_of_cores(struct opt *o, struct err *err);
 /* --mem-bind and --gpu-bind of sbatch and salloc, which only the srun in the job applies. */
 int opt_check_binding(struct opt *o, struct err *err);
-/* -m arbitrary: tasks in the order of a list of nodes, or of the file that SLURM_HOSTFILE names. */
+/* -m arbitrary: tasks in the order of a node list, or of the file in SLURM_HOSTFILE. */
 int opt_fit_arbitrary(struct opt *o, struct err *err);
 int opt_apply_hostfile(struct opt *o, const char *path, struct err *err);
-/* srun in a job with -m arbitrary: takes the list of the job, unless the command line chooses its
- * nodes. */
+/* srun in a job with -m arbitrary: uses the job's list, unless the command line selects nodes. */
 void opt_inherit_list(struct opt *o);
 
-/* The functions of CALL rows. */
+/* Declares the functions of CALL rows. */
 #define FLAG(member)
 #define TRUE(member)
 #define COUNT(member)

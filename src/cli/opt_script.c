@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * "#SBATCH" and "#PBS" lines: options between the interpreter line and the first command of a
- * script. Words are split as a shell does: blanks, single and double quotes, backslash; "#" begins
- * a comment. Of qsub's options those are known that mean the same as one of ours.
+ * script. Words are split as in a shell: blanks, single and double quotes, backslash; "#" starts a
+ * comment. Options of qsub are accepted if they have an equivalent.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 #define SBATCH_PREFIX "#SBATCH"
 #define PBS_PREFIX "#PBS"
 #define BSUB_PREFIX "#BSUB"
-#define NO_ARGUMENT "hVzIX" /* letters of qsub that stand alone; all others have an argument */
+#define NO_ARGUMENT "hVzIX" /* letters of qsub without an argument; all others have one */
 
-/* 1: no further line is read. */
+/* Returns 1 to stop reading lines. */
 typedef int apply_words_fn(struct opt *o, int argc, char *const *argv, struct err *err);
 
 struct words {
@@ -32,8 +32,8 @@ static void free_words(struct words *w)
     vec_done(&w->list);
 }
 
-/* Splits in place: the text written is never longer than the text read. Returns the quote that was
- * not closed, or 0. */
+/* Splits in place: the result is never longer than the text. Returns a quote that was not closed,
+ * or 0. */
 static char split_words(char *text, struct words *w)
 {
     char *in = text, *out = text;
@@ -101,14 +101,14 @@ static int apply_line(struct opt *o, const char *line, size_t len, apply_words_f
     char quote = split_words(w.text, &w);
     if (quote) {
         int number = o->line;
-        o->line = 0; /* the text says the place itself */
+        o->line = 0; /* the text already has the position */
         return opt_fail(o, OPT_FAIL_FATAL, 1, err, "%s: line %d: Unmatched `%c` in [%s]", o->script,
                         number, quote, whole);
     }
     return apply(o, (int)w.list.len, w.list.data, err);
 }
 
-/* Lines for another batch system: that they do nothing is said once. */
+/* Writes one note that lines for another batch system have no effect. */
 static int note_foreign_line(struct opt *o, const char *prefix)
 {
     opt_note(o, OPT_ID_ignore_pbs,
@@ -117,7 +117,7 @@ static int note_foreign_line(struct opt *o, const char *prefix)
     return 0;
 }
 
-/* For each line that begins with 'prefix', up to the first command. 'apply' NULL: it is a line for
+/* Applies each line that starts with 'prefix', up to the first command. 'apply' NULL: lines of
  * another batch system. */
 static int apply_directives(struct opt *o, struct opt_place *place, const char *prefix,
                             apply_words_fn *apply, struct err *err)
@@ -164,13 +164,13 @@ static void note_without_effect(struct opt *o, const char *letter, const char *a
                arg ? " " : "", arg ? arg : "", o->script, o->line);
 }
 
-/* Unless a line of ours, or an earlier one of these, has set it. */
+/* Sets the option unless a "#SBATCH" line, or an earlier "#PBS" line, has set it. */
 static int set_unless_given(struct opt *o, enum opt_id id, const char *arg, struct err *err)
 {
     return o->from[id] > OPT_FROM_DEFAULTS ? 0 : opt_set(o, &opt_rows[id], arg, err);
 }
 
-/* "4gb" as "4g"; a number alone, or with "b", counts bytes. */
+/* "4gb" becomes "4g"; a plain number, or one with "b", is in bytes. */
 static int set_memory(struct opt *o, enum opt_id id, const char *arg, struct err *err)
 {
     size_t digits = strspn(arg, "0123456789"), len = strlen(arg);
@@ -216,8 +216,8 @@ static int set_resource(struct opt *o, const char *name, const char *value, stru
     return 0;
 }
 
-/* "nodes=2:ppn=4,walltime=1:00:00": commas between, and colons where a resource of its own name
- * follows; those of a time stay. */
+/* "nodes=2:ppn=4,walltime=1:00:00": commas separate resources, and a colon does if the name of a
+ * resource follows; colons in a time stay. */
 static int set_resources(struct opt *o, const char *list, struct err *err)
 {
     _cleanup_free_ char *copy = mem_strdup(list);
@@ -310,13 +310,13 @@ static int apply_letter(struct opt *o, char letter, const char *arg, struct err 
         return set_unless_given(o, OPT_ID_chdir, arg, err);
     case 'v':
         return set_variables(o, arg, err);
-    case 'j': /* one file for both is what a job has anyway */
+    case 'j': /* a job has one file for both by default */
         if (!str_eq(arg, "oe"))
             note_without_effect(o, word, arg);
         return 0;
     case 'W':
         return set_attribute(o, arg, err);
-    case 'V': /* all variables come along anyway */
+    case 'V': /* all variables are exported by default */
         return 0;
     default:
         note_without_effect(o, word, *arg ? arg : NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Setting one option: values by type, and what is said of those without effect. Options that need
- * a function of their own are in opt_set_job.c and opt_set_step.c. */
+/* Sets one option: values by type, and notes about options without effect. Options with a function
+ * of their own are in opt_set_job.c and opt_set_step.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static int set_number(struct opt *o, const struct opt_row *row, long long min, c
     return 0;
 }
 
-/* Writes once for each option; the place is named where the user may not think of it. */
+/* Writes one note per option; a note about an environment variable names the variable. */
 void opt_note(struct opt *o, enum opt_id id, const char *fmt, ...)
 {
     if (o->told[id])
@@ -76,7 +76,7 @@ void opt_note_ignored(struct opt *o, enum opt_id id, const char *arg)
     opt_note(o, id, "option --%s=%s is accepted and has no effect", opt_rows[id].name, arg);
 }
 
-/* What asks for nothing is done as it is asked. */
+/* A value that requests nothing needs no note. */
 static void note_ignored(struct opt *o, const struct opt_row *row, const char *arg)
 {
     const char *instead = strchr(row->help, ';');
@@ -150,10 +150,10 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
     case OPT_T_IGNORED:
         note_ignored(o, row, arg);
         return 0;
-    case OPT_T_EXTRA: /* has its own way */
+    case OPT_T_EXTRA: /* handled elsewhere */
         return 0;
     case OPT_T_PLANNED:
-    case OPT_T_REFUSED: /* an empty value asks for nothing */
+    case OPT_T_REFUSED: /* an empty value requests nothing */
         return row->argument == OPT_ARG_REQ && !*arg ? 0 : refuse_option(o, row, err);
     }
     return 0;
@@ -181,7 +181,7 @@ int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct er
     return 0;
 }
 
-/* A variable holds the level that each -v adds to. */
+/* The variable has a level, to which each -v adds one. */
 int opt_set_verbose(struct opt *o, const char *arg, struct err *err)
 {
     long long level;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The options of a job's request that need a function of their own. */
+/* Options of a job's request with a function of their own. */
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
@@ -45,7 +45,7 @@ int opt_set_clusters(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* "plane": its size is in the environment. */
+/* For "plane": the size is in the environment. */
 static uint32_t plane_of_environment(void)
 {
     const char *text = getenv("SLURM_DIST_PLANESIZE");
@@ -110,14 +110,14 @@ int opt_set_oversubscribe(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Minutes, as a time limit has them; nodes do not boot for a job here. */
+/* Minutes, in the format of a time limit; nodes are never booted for a job. */
 int opt_set_delay_boot(struct opt *o, const char *arg, struct err *err)
 {
     int64_t sec;
     return time_parse_limit(arg, &sec, NULL) < 0 ? opt_bad_spec(o, "delay-boot", arg, err) : 0;
 }
 
-/* Types of data; "all" and "none" stand alone. */
+/* Types of profile data; "all" and "none" must be alone. */
 int opt_set_profile(struct opt *o, const char *arg, struct err *err)
 {
     static const char *const types[] = {"all",    "none",       "energy", "task",
@@ -168,8 +168,9 @@ int opt_set_kill_command(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Three ways to say how much memory: the one from the highest source counts, two from one are an
- * error; of two variables only when nothing else says how much (opt_conflict.c). */
+/* Memory can be requested in three ways: the one from the highest source is used; two from the same
+ * source are an error, but two variables only if no other source requests memory (opt_conflict.c).
+ */
 static int set_memory(struct opt *o, enum opt_id id, const char *name, const char *arg,
                       uint64_t *member, struct err *err)
 {
@@ -261,7 +262,7 @@ static int bad_node_count(struct opt *o, const char *text, const char *arg, stru
                     "\"%s\" is not a valid node count (-N %s)", text, arg);
 }
 
-/* One word of a list: "3", "5-9" or "1-15:4", in which k and m may stand. */
+/* Parses an entry of a list: "3", "5-9" or "1-15:4"; numbers may have the suffixes k and m. */
 static int read_node_counts(const char *word, struct str *out)
 {
     _cleanup_free_ char *first = mem_strndup(word, strcspn(word, "-:"));
@@ -356,7 +357,7 @@ static int set_switch_wait(struct opt *o, const char *text, const char *arg, str
     return 0;
 }
 
-/* "count[@time]"; of SLURM_WAIT4SWITCH and its like the time alone. */
+/* "count[@time]"; variables such as SLURM_WAIT4SWITCH have only the time. */
 int opt_set_switches(struct opt *o, const char *arg, struct err *err)
 {
     static const char wait[] = "WAIT4SWITCH";

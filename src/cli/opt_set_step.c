@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The options that say how a step is run, and need a function of their own. */
+/* Options of a step with a function of their own. */
 #include <signal.h>
 #include <string.h>
 
@@ -21,8 +21,7 @@ int opt_set_bcast(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* JOB+OFFSET names the component of a job set; JOB_ELEMENT is known by the id of its record from
- * here on. */
+/* JOB+OFFSET names the component of a job set; JOB_ELEMENT is replaced by the id of its record. */
 int opt_set_jobid(struct opt *o, const char *arg, struct err *err)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
@@ -69,7 +68,7 @@ int opt_set_kill_bad_exit(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* An IP network has nothing to allocate. Further commands of a job do not say it again. */
+/* An IP network has nothing to allocate. Later commands of the job do not repeat the note. */
 int opt_set_network(struct opt *o, const char *arg, struct err *err)
 {
     if (strlen(arg) > NETWORK_MAX)
@@ -92,7 +91,7 @@ int opt_set_oom_kill_step(struct opt *o, const char *arg, struct err *err)
     return opt_read_switch(o, "oom-kill-step", arg ? arg : "1", &o->oom_kill_step, err);
 }
 
-/* Kept in one spelling. Which governors the site lets be set, the controller says. */
+/* Stored in one spelling. The controller checks which governors the site allows. */
 int opt_set_cpu_freq(struct opt *o, const char *arg, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -107,7 +106,7 @@ int opt_set_cpu_freq(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Those that srun minds otherwise. */
+/* Signals that srun would otherwise handle. */
 int opt_set_ignore_signals(struct opt *o, const char *arg, struct err *err)
 {
     static const int known[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
@@ -162,7 +161,7 @@ int opt_set_resv_ports(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* 0 and "off": nobody passes anything on. */
+/* 0 and "off": no forwarding. */
 int opt_set_tree_width(struct opt *o, const char *arg, struct err *err)
 {
     long long width = 0;
@@ -182,7 +181,7 @@ int opt_set_x11(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Whatever the job's variables say; options behind it do as they say. */
+/* Overrides the job's variables; later options override it. */
 int opt_set_interactive(struct opt *o, const char *arg, struct err *err)
 {
     o->overlap = o->interactive = true;

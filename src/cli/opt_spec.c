@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the options say together, and as the messages of a job and a step. */
+/* Checks combinations of options, and converts the options to the messages of a job and a step. */
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -7,8 +7,7 @@
 #include "base/pb.h"
 #include "cli/opt_priv.h"
 
-/* A job cannot have no nodes. Of the environment 0 says nothing, and to a step it does not either.
- */
+/* A job cannot have 0 nodes. From the environment, and for a step, 0 is ignored. */
 static int check_node_count(struct opt *o, struct err *err)
 {
     static const char *const failures[] = {[OPT_SRUN] = "Unable to allocate resources",
@@ -29,14 +28,15 @@ static void fewer_nodes_than_tasks(struct opt *o)
 {
     if (!opt_given(o, OPT_ID_ntasks) || !opt_given(o, OPT_ID_nodes) || o->ntasks >= o->min_nodes)
         return;
-    /* A node count inherited from the allocation is a default, not a wish. */
+    /* A node count inherited from the allocation is only a default. */
     if (o->from[OPT_ID_nodes] != OPT_FROM_ENV)
         str_printf(&o->notes, "Warning: can't run %u processes on %u nodes, setting nnodes to %u\n",
                    o->ntasks, o->min_nodes, o->ntasks);
     o->min_nodes = o->max_nodes = o->ntasks;
 }
 
-/* Two numbers of tasks, one of them often the allocation's: the total holds. */
+/* Two contradicting task counts, of which one often comes from the allocation: the total is used.
+ */
 static void more_tasks_than_per_node(struct opt *o)
 {
     uint64_t most = (uint64_t)o->max_nodes * o->ntasks_per_node;
@@ -51,7 +51,7 @@ static void more_tasks_than_per_node(struct opt *o)
     o->from[OPT_ID_ntasks_per_node] = OPT_FROM_NONE;
 }
 
-/* -Z: on named nodes; of the job that it is started in it knows nothing. */
+/* -Z: runs on named nodes; ignores the job in which srun runs. */
 static int check_unallocated(struct opt *o, struct err *err)
 {
     if (o->from[OPT_ID_jobid] == OPT_FROM_ARGV || o->batch || o->allocate)
@@ -81,7 +81,7 @@ int opt_finish(struct opt *o, struct err *err)
                         "don't specify both --verbose (-v) and --quiet (-Q)");
     if (o->command == OPT_SRUN && opt_given(o, OPT_ID_jobid) &&
         o->from[OPT_ID_job_name] == OPT_FROM_ENV) {
-        /* The job's name is not the name of each of its steps. */
+        /* A step does not inherit the job's name. */
         free(o->job_name);
         o->job_name = NULL;
         o->from[OPT_ID_job_name] = OPT_FROM_NONE;
@@ -125,7 +125,7 @@ int opt_finish(struct opt *o, struct err *err)
     return opt_count_licenses(o, err);
 }
 
-/* Presence follows the option's, strings the pointer's. */
+/* has_ is set if the option is given; strings are set if they are not NULL. */
 #define PUT(field, id, value)                                                                      \
     do {                                                                                           \
         if (opt_given(o, OPT_ID_##id)) {                                                           \
@@ -146,7 +146,7 @@ int opt_finish(struct opt *o, struct err *err)
         }                                                                                          \
     } while (0)
 
-/* The options whose values are fields as they are. */
+/* Options that map directly to fields. */
 static void put_fields(const struct opt *o, Pb__JobSpec *spec)
 {
     for (size_t i = 0; i < opt_row_count; i++) {
@@ -182,7 +182,7 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
     spec->std_in = o->std_in;
     spec->std_out = o->std_out;
     spec->std_err = o->std_err;
-    spec->burst_buffer = o->job.burst_buffer; /* of --bb or --bbf */
+    spec->burst_buffer = o->job.burst_buffer; /* from --bb or --bbf */
 }
 
 static void put_gres(const struct opt *o, Pb__JobSpec *spec)
@@ -201,7 +201,7 @@ static void put_gres(const struct opt *o, Pb__JobSpec *spec)
     PUT(mem_per_gpu_mib, mem_per_gpu, o->mem_per_gpu_mib);
 }
 
-/* What is left of a list, when something else says how many nodes. */
+/* The allowed node counts; NULL if the options fix the node count. */
 static char *node_counts(const struct opt *o)
 {
     return opt_given(o, OPT_ID_nodes) && o->min_nodes < o->max_nodes ? o->node_counts : NULL;
@@ -284,7 +284,7 @@ static int put_relative_list(const struct opt *o, struct arena *arena, Pb__StepS
     return 0;
 }
 
-/* -r N: the nodes that follow node N, as many as the step has. */
+/* -r N: the nodes from node N on, as many as the step has. */
 static int put_relative(const struct opt *o, struct arena *arena, Pb__StepSpec *spec,
                         struct err *err)
 {

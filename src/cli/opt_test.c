@@ -95,7 +95,7 @@ static void test_refused(void **state)
     expect_refusals(v, sizeof(v) / sizeof(v[0]));
 }
 
-/* What would be valid is said, and one status is that of all of them. */
+/* The message lists the valid values, and all of them have the same exit status. */
 static void test_bad_values(void **state)
 {
     static const struct refusal v[] = {
@@ -226,7 +226,7 @@ static void test_cores(void **state)
     }
 }
 
-/* What a job's environment says gives way to an option of its srun. */
+/* A variable of the job gives way to an option of its srun. */
 static void test_option_beside_contrary_variable(void **state)
 {
     static const struct {
@@ -325,7 +325,7 @@ static void test_operands_end_the_options(void **state)
     }
 }
 
-/* As many as the tasks need, beside those of --licenses. */
+/* As many as the tasks need, in addition to --licenses. */
 static void test_licenses_of_tasks(void **state)
 {
     static const struct {
@@ -422,7 +422,7 @@ static void test_inside_an_allocation(void **state)
     opt_done(&o);
 }
 
-/* The number of tasks may be the allocation's: what contradicts it yields, and says so. */
+/* The task count may come from the allocation: then it gives way, with a note. */
 static void test_tasks_per_node(void **state)
 {
     static const struct {
@@ -470,7 +470,7 @@ static void test_job_spec(void **state)
     opt_to_job_spec(&o, &spec);
     assert_int_equal(spec.min_nodes, 2);
     assert_int_equal(spec.max_nodes, 4);
-    assert_int_equal(spec.num_tasks, 0); /* as many as the nodes that the job gets have */
+    assert_int_equal(spec.num_tasks, 0); /* depends on the node count of the job */
     assert_true(spec.time_limit_sec == TIME_UNLIMITED);
     assert_int_equal(spec.mem_per_node_mib, 2048);
     assert_int_equal(spec.tmp_per_node_mib, 1);
@@ -484,7 +484,7 @@ static void test_job_spec(void **state)
     opt_done(&o);
 }
 
-/* JOB+OFFSET chooses a component as --het-group does, which comes before it. */
+/* JOB+OFFSET selects a component like --het-group, which takes precedence. */
 static void a_job_id_names_a_component(void **state)
 {
     struct opt o;
@@ -551,7 +551,7 @@ static void test_table(void **state)
     }
 }
 
-/* A value that the option takes. */
+/* A value that the option accepts. */
 static const char *sample(const struct opt_row *row)
 {
     bool number = row->type == OPT_T_COUNT || row->type == OPT_T_NUMBER || row->type == OPT_T_LIMIT;
@@ -572,7 +572,7 @@ static unsigned notes_of(const struct opt *o)
     return count;
 }
 
-/* One option of one command, from one place: as an option, a line of a script, or a variable. */
+/* One option of one command from one source: an option, a script line, or a variable. */
 static void check_told(const struct opt_row *row, enum opt_command command, const char *script,
                        const char *env, const char *argv, const char *named)
 {
@@ -609,7 +609,7 @@ static void check_variables(const struct opt_row *row, enum opt_command command)
 static void test_binding_of_resources(void **state)
 {
     static const struct {
-        const char *text, *gpus; /* gpus NULL: refused */
+        const char *text, *gpus; /* gpus NULL: rejected */
     } cases[] = {{"gres/gpu:closest", "closest"},
                  {"GRES/gpu:verbose,single:2", "verbose,single:2"},
                  {"gres/gpu:per_task:1", "per_task:1"},
@@ -671,8 +671,8 @@ static void test_frequency_of_gpus(void **state)
     }
 }
 
-/* No option is taken without a word that does nothing: every row that has no effect says so once,
- * or is refused, wherever it comes from. */
+/* No option is silently ignored: every row without effect writes one note, or is rejected, in every
+ * source. */
 static void test_what_has_no_effect_says_so(void **state)
 {
     static const enum opt_command commands[] = {OPT_SRUN, OPT_SBATCH, OPT_SALLOC};
@@ -716,7 +716,8 @@ static void test_what_asks_for_nothing(void **state)
     }
 }
 
-/* --gres and --gpus-per-node, --tres-per-task and --gpus-per-task: GPUs of both are said once. */
+/* --gres and --gpus-per-node, --tres-per-task and --gpus-per-task: GPUs in both are counted once.
+ */
 static void test_gpus_of_two_options(void **state)
 {
     static const struct {
@@ -757,7 +758,7 @@ static void test_gpus_of_two_options(void **state)
     }
 }
 
-/* CPUs and GPUs of each task, by two options: of two sources the higher one counts. */
+/* CPUs and GPUs per task from two options: the higher source wins. */
 static void test_tres_of_each_task(void **state)
 {
     static const struct {
@@ -805,7 +806,7 @@ static void test_tres_of_each_task(void **state)
     }
 }
 
-/* --ntasks-per-gpu with a number of GPUs says how many tasks there are. */
+/* --ntasks-per-gpu with a GPU count determines the task count. */
 static void test_tasks_of_gpus(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What tests of options share: a command line from all sources, and tables of refusals. */
+/* Shared by tests of options: a command line from all sources, and tables of errors. */
 #pragma once
 
 #include <setjmp.h>

@@ -12,7 +12,7 @@
 
 #define WORDS_MAX 32
 
-/* The translation of a line whose words are divided by '|', in the same form; "" when it failed. */
+/* The translated command line, with words separated by '|'; "" on failure. */
 static void translate(struct opt *o, const char *line, struct str *out)
 {
     _cleanup_free_ char *text = mem_strdup(line);
@@ -40,7 +40,7 @@ static void test_words(void **state)
         {"srun|--allocate|--timelimit=5|--cddir|/tmp|--nprocs=2|--debug",
          "salloc|--time=5|--chdir=/tmp|--ntasks=2|--verbose", ""},
         {"srun|-vvN2-3|--alloc|-Jx", "salloc|--verbose|--verbose|--nodes=2-3|--job-name=x", ""},
-        /* -K is another option of salloc's. */
+        /* -K is another option in salloc */
         {"srun|-lK|--allocate|--label|-n1|sh|-c|exit", "salloc|--ntasks=1|sh|-c|exit",
          "warning: option --label has no effect with --allocate\n"
          "warning: option --kill-on-bad-exit has no effect with --allocate\n"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Values that are refused: with which status, and with the beginning of which message. Both are
- * those of Slurm 22.05, run beside this. */
+/* Rejected values: the exit status, and the start of the message. Both are those of Slurm 22.05,
+ * compared by running it. */
 #include "cli/opt_test_util.h"
 
 #define NUMBER "Invalid numeric value \""
@@ -10,7 +10,7 @@ static const struct {
     enum opt_command commands;
     const char *option;
     int status;
-    const char *text; /* where it begins */
+    const char *text; /* start of the message */
 } values[] = {
     {OPT_ALL, "--acctg-freq=task=-1", 255, SPEC "acctg-freq specification"},
     {OPT_ALL, "--acctg-freq=x", 255, SPEC "acctg-freq specification"},
