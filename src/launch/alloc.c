@@ -19,11 +19,11 @@ struct alloc {
     struct loop_timer *retry; /* the pause before the next attempt */
     struct loop_timer *limit; /* wait_ms */
     int64_t pause_ms;
-    uint32_t job_id; /* 0: not known yet */
+    uint32_t job_id; /* 0: unknown yet */
     bool may_exist;  /* the controller may know the job although job_id is 0 */
-    bool allocated;  /* it has its nodes, which are being configured */
+    bool allocated;  /* the job has its nodes, which are being configured */
     bool told_lost, over;
-    bool giving_up; /* for one of these: */
+    bool giving_up; /* set together with the cause: */
     bool timed_out, interrupted;
 };
 
@@ -33,7 +33,7 @@ static void send_cancel(struct alloc *a);
 const char *alloc_notice(const char *reason)
 {
     static const struct {
-        const char *reason, *notice; /* the reason may go on */
+        const char *reason, *notice; /* 'reason' is a prefix of the job's reason */
     } rows[] = {
         {"PartitionDown", "Partition in DOWN state"},
         {"PartitionInactive", "Required partition not available (inactive or drain)"},
@@ -50,7 +50,7 @@ const char *alloc_notice(const char *reason)
 
 bool alloc_is_transient(int code)
 {
-    /* Our tokens are fresh: one that is refused as seen before was repeated on its way. */
+    /* Our tokens are always new: a token rejected as used was repeated by the network. */
     return code == -ERR_CONNECT || code == -ERR_CLOSED || code == -ERR_TIMEOUT ||
            code == -ERR_REPLAY || code == -ERR_STANDBY || code == -ERR_SHUTDOWN ||
            code == -ERR_BUSY || code == -ECONNREFUSED || code == -ECONNRESET || code == -EPIPE ||
@@ -98,7 +98,7 @@ static void on_cancelled(void *ctx, int code, const ProtobufCMessage *reply, con
     if (alloc_is_transient(code))
         pause_and_retry(a, err);
     else
-        gave_up(a); /* a job that is not known any more is as good */
+        gave_up(a); /* an unknown job needs no cancellation */
 }
 
 static void send_cancel(struct alloc *a)
@@ -193,7 +193,7 @@ static void give_up_allocation(struct alloc *a)
         return;
     a->giving_up = true;
     if (a->job_id == 0)
-        return; /* the answer that is on its way has the number to cancel */
+        return; /* the reply under way has the job id to cancel */
     rpc_async_drop(a->call);
     a->call = NULL;
     loop_timer_set(a->retry, -1);
@@ -231,7 +231,8 @@ void alloc_give_up(struct alloc *a)
 {
     if (a->over)
         return;
-    /* A controller that is being asked already, because of the limit, is about to answer. */
+    /* If the time limit has started the cancellation and the controller is reachable, its reply is
+     * near: only a second interrupt gives up without it. */
     if (a->interrupted || (a->giving_up && a->told_lost)) {
         gave_up(a);
         return;

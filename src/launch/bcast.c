@@ -18,8 +18,8 @@
 #include "show/job_ids.h"
 
 #define HOST_MAX 256
-#define RETRY_MS 1000     /* of a job that takes no files now */
-#define STATUS_SOURCE 255 /* as Slurm's, of a file that cannot be read */
+#define RETRY_MS 1000     /* for a job that accepts no files at the moment */
+#define STATUS_SOURCE 255 /* as in Slurm, for a file that cannot be read */
 
 /* --- settings -----------------------------------------------------------------------------------
  */
@@ -159,7 +159,7 @@ struct item {
     bool in_dir;
 };
 
-/* What went wrong, and where, in the order of the first nodes. */
+/* Failures and their nodes, in the order of the first node. */
 struct failures {
     VEC(struct failure {
         char *text;
@@ -171,15 +171,15 @@ struct failures {
 struct bcast {
     struct bcast_request r;
     struct bcast_settings settings;
-    VEC(struct item) items; /* the program last */
+    VEC(struct item) items; /* the program is last */
     size_t next;
     struct cast_source source;
     struct rpc_async *ask;
-    struct loop_timer *retry; /* NULL: the job has not made it wait */
+    struct loop_timer *retry; /* NULL: no wait so far */
     struct arena arena;
-    Pb__CastGrant *grant; /* for the present one */
+    Pb__CastGrant *grant; /* for the current item */
     struct cast_send *send;
-    struct failures failures; /* of the present one */
+    struct failures failures; /* for the current item */
     mode_t umask;
 };
 
@@ -222,7 +222,7 @@ static void report_failures(struct failures *g,
     drop_failures(g);
 }
 
-/* The last part of its name, under which the loader looks for it. */
+/* The last component of the name, by which the loader searches. */
 static const char *base_of(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -280,7 +280,7 @@ bool bcast_has_libs(const struct bcast *b)
 /* --- one after the other ------------------------------------------------------------------------
  */
 
-/* The node goes with it anyway, and its address would make a line of its own for each. */
+/* The node is printed anyway, and with its address each message would be different. */
 static const char *without_address(const char *text)
 {
     const char *behind = str_starts(text, "session with ") ? strstr(text, "): ") : NULL;
@@ -306,10 +306,11 @@ static void ask_next(struct bcast *b);
 
 static void finish_bcast(struct bcast *b, int status)
 {
-    b->r.done(b->r.ctx, status); /* b may be gone */
+    b->r.done(b->r.ctx, status); /* b may have been freed */
 }
 
-/* A copy that is not on all nodes: whoever goes on without the others has to know where it is. */
+/* Reports a copy that is not on all nodes, with its path, so that a caller can continue without the
+ * other nodes. */
 static void tell_where(const struct item *item, bool committed, const struct hostlist *nodes)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -343,7 +344,7 @@ static void on_bcast_done(void *ctx, size_t failed, bool committed, const struct
 {
     struct bcast *b = ctx;
     const struct item *item = &b->items.data[b->next];
-    const struct err why = *err; /* it goes with what is sent */
+    const struct err why = *err; /* the text is freed with the item */
     _cleanup_hostlist_ struct hostlist *placed = hostlist_new();
 
     cast_send_placed(b->send, placed);
@@ -399,7 +400,7 @@ static void send_next(struct bcast *b)
     b->send = cast_send_start(&o);
 }
 
-/* --nodelist: the others are taken out of the grant. */
+/* --nodelist: removes the other nodes from the grant. */
 static int keep_nodes(Pb__CastGrant *grant, const char *nodes, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *wanted = NULL;
@@ -426,7 +427,7 @@ static int keep_nodes(Pb__CastGrant *grant, const char *nodes, struct err *err)
 
 static void request_grant(void *ctx);
 
-/* A job that is suspended, or whose nodes are still being configured, takes files later. */
+/* A suspended job, or one whose nodes are being configured, accepts files later. */
 static void wait_for_job(struct bcast *b, const struct err *why)
 {
     if (!b->retry)
@@ -457,7 +458,7 @@ static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const s
         return;
     }
     arena_reset(&b->arena, 0);
-    pb_pack(reply, &bytes); /* it is gone when we return */
+    pb_pack(reply, &bytes); /* freed after the callback */
     b->grant = arena_unpack(&b->arena, &pb__cast_grant__descriptor, bytes.data, bytes.len);
     if (b->r.id && b->r.nodes && keep_nodes(b->grant, b->r.nodes, &why) < 0) {
         cmd_error("%s", why.text);
@@ -497,7 +498,7 @@ static void ask_next(struct bcast *b)
     request_grant(b);
 }
 
-/* It goes last; that it cannot be read is told first. */
+/* The program is sent last, but an unreadable file is reported first. */
 static int check_copied_program(const struct bcast *b)
 {
     struct cast_source source;

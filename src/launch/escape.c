@@ -32,8 +32,8 @@ void escape_end(struct escape *e, struct str *out)
     e->state = ESCAPE_INSIDE;
 }
 
-/* Behind the escape character: whether it is a command, which on a terminal with lines has to be
- * alone on its own. */
+/* Handles a character after the escape character: returns whether it completes a command. On a
+ * line-buffered terminal a command must be alone on its line. */
 static bool is_command(struct escape *e, char c, struct str *out)
 {
     if (e->state == ESCAPE_HELD && c == e->key) {

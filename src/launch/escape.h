@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Commands typed on a terminal between what goes to the tasks, as ssh has them: the escape
- * character at the beginning of a line and a command behind it. Twice, it is itself once; before
- * anything else it is nothing special. A terminal that hands on whole lines has a command as a line
+ * Commands typed on a terminal between the tasks' input, as in ssh: the escape character at the
+ * start of a line, followed by a command. The escape character twice sends it once; before any
+ * other character it has no special meaning. On a line-buffered terminal a command must be a line
  * of its own.
  */
 #pragma once
@@ -18,19 +18,20 @@
 #define ESCAPE_BACKGROUND_ONLY "&"
 
 struct escape {
-    char key; /* 0: there are no commands */
-    bool raw; /* bytes come as they are typed */
+    char key; /* 0: commands are disabled */
+    bool raw; /* bytes arrive as they are typed */
     const char *commands;
     enum { ESCAPE_AT_START, ESCAPE_INSIDE, ESCAPE_HELD, ESCAPE_READY } state;
     char command;
 };
 
-/* '~', or as SLUICE_ESCAPE_CHAR says: another character, or "none". commands is borrowed. */
+/* The escape character is '~', or the one in SLUICE_ESCAPE_CHAR, which may be "none". commands is
+ * borrowed. */
 void escape_init(struct escape *e, const char *commands, bool raw);
 
-/* Appends to 'out' what is not for us. Returns the command that was typed, or 0; what is behind a
- * command is not looked at. */
+/* Appends the tasks' input to 'out'. Returns the command that was typed, or 0; the data after a
+ * command is not examined. */
 char escape_take(struct escape *e, const char *data, size_t len, struct str *out);
 
-/* What is held back, at the end of the input. */
+/* Appends the characters that were held back; call at the end of the input. */
 void escape_end(struct escape *e, struct str *out);

@@ -12,11 +12,11 @@
 #include "base/mem.h"
 
 #define SEGMENTS_MAX 128
-#define DYNAMIC_MAX 65536       /* entries */
-#define STRINGS_MAX (16u << 20) /* bytes */
+#define DYNAMIC_MAX 65536       /* maximum number of entries */
+#define STRINGS_MAX (16u << 20) /* maximum bytes */
 #define NEEDED_MAX 1024
 
-/* The constants of this machine, as this program was built for it. */
+/* The constants of the machine for which this program was built. */
 #if __SIZEOF_POINTER__ == 8
 #define OUR_CLASS ELFCLASS64
 #else
@@ -62,7 +62,7 @@ static int read_at(int fd, uint64_t offset, void *to, size_t len, struct err *er
     return 0;
 }
 
-/* The machine that this very program is for. */
+/* The ELF machine number of this program. */
 static unsigned our_machine(void)
 {
     ElfW(Ehdr) head = {0};
@@ -101,7 +101,7 @@ static int read_head(struct file *f, struct err *err)
                    err);
 }
 
-/* Where in the file what is at an address comes from. */
+/* Finds the file offset of the data at an address. */
 static int find_offset(const struct file *f, ElfW(Addr) address, uint64_t *offset, struct err *err)
 {
     for (unsigned i = 0; i < f->head.e_phnum; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the dynamic section of a program or library says that it needs. The file is read, not mapped
- * and not run; whatever is in it, reading is bounded.
+ * The dependencies that the dynamic section of a program or library lists. The file is read, not
+ * mapped and not run; reading is bounded for any content.
  */
 #pragma once
 
@@ -13,11 +13,11 @@
 struct exe {
     VEC(char *) needed;    /* DT_NEEDED, in order; owned */
     char *rpath, *runpath; /* NULL: none */
-    bool dynamic;          /* false: a static program */
+    bool dynamic;          /* false: statically linked */
 };
 
-/* -ERR_PARSE: not an ELF file; -ERR_NOT_SUPPORTED: one for another machine; -ERR_PROTOCOL: broken.
- * On failure *out is empty. */
+/* Returns -ERR_PARSE: not an ELF file; -ERR_NOT_SUPPORTED: for another machine; -ERR_PROTOCOL:
+ * damaged. On failure *out is empty. */
 int exe_read(const char *path, struct exe *out, struct err *err);
 int exe_read_fd(int fd, struct exe *out, struct err *err);
 void exe_done(struct exe *e);

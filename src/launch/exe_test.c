@@ -16,7 +16,7 @@
 #include "base/path.h"
 #include "base/str.h"
 
-#define HEAD 64 /* of a file */
+#define HEAD 64 /* bytes of the ELF header */
 
 static struct str ours; /* this program */
 
@@ -45,8 +45,8 @@ static void test_not_a_program(void **state)
     assert_null(e.needed.data);
 }
 
-/* Cut anywhere in its head and its segments; and each byte of the head changed: an error, or at
- * least an end. */
+/* Truncated at any byte of the header and the segments, or with any byte of the header changed:
+ * reading fails, or at least terminates. */
 static void test_broken(void **state)
 {
     struct exe e = {0};

@@ -20,15 +20,15 @@ struct feed {
     feed_data_fn *fn;
     void *ctx;
     int fd;
-    bool own_fd;    /* opened here: close it */
-    bool is_socket; /* MSG_DONTWAIT does what O_NONBLOCK does elsewhere */
+    bool own_fd;    /* opened here: must be closed */
+    bool is_socket; /* uses MSG_DONTWAIT in place of O_NONBLOCK */
     bool ended, paused;
-    struct loop_fd *watch;    /* what can be waited for */
-    struct loop_timer *timer; /* files, and a terminal that is not ours now */
+    struct loop_fd *watch;    /* for descriptors that can be polled */
+    struct loop_timer *timer; /* for files, and for a terminal that is not in the foreground now */
     bool pollable;
 };
 
-/* Regular files and some devices are always ready; epoll refuses them. */
+/* Regular files and some devices are always ready; epoll rejects them. */
 static bool can_poll(int fd)
 {
     struct epoll_event e = {.events = EPOLLIN};
@@ -43,10 +43,10 @@ static bool can_poll(int fd)
 }
 
 /*
- * Who else reads this may have taken what was there, and the read would wait. O_NONBLOCK belongs to
- * the open file, which the others share and may change: the same pipe or terminal opened again is
- * an open file of our own. Not a regular file, which has its place. (5, 2) is the device that makes
- * terminals: opened again it makes another one.
+ * Another reader may take the available bytes first, and then a read would block. O_NONBLOCK is a
+ * property of the open file, which other processes share and may change; opening the same pipe or
+ * terminal again gives an own open file. A regular file must not be opened again, since its
+ * position is shared. Device (5, 2) creates terminals: opening it again creates another one.
  */
 static void make_nonblocking(struct feed *f)
 {
@@ -61,7 +61,7 @@ static void make_nonblocking(struct feed *f)
         return;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
     fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0) /* another user's, say */
+    if (fd < 0) /* for example, it belongs to another user */
         return;
     f->fd = fd;
     f->own_fd = true;
@@ -83,7 +83,8 @@ static ssize_t read_input(struct feed *f, char *data, size_t len)
 
     if (f->is_socket)
         return recv(f->fd, data, len, MSG_DONTWAIT);
-    if (f->pollable && !f->own_fd && poll(&from, 1, 0) == 0) { /* the best that can be had */
+    /* A small race remains: another reader may come first. */
+    if (f->pollable && !f->own_fd && poll(&from, 1, 0) == 0) {
         errno = EAGAIN;
         return -1;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Standard input, or a file instead of it, in pieces as they come. Never blocks the loop, also
- * where other programs read the same, and leaves the flags of the descriptor alone, which they
- * share.
+ * Standard input, or a file in its place, in pieces as they arrive. Never blocks the loop, even if
+ * other programs read the same file, and does not change the descriptor's flags, which those
+ * programs share.
  */
 #pragma once
 
@@ -17,6 +17,6 @@
 typedef void feed_data_fn(void *ctx, const void *data, size_t len);
 
 struct feed;
-struct feed *feed_new(struct loop *l, int fd, feed_data_fn *fn, void *ctx); /* begins paused */
+struct feed *feed_new(struct loop *l, int fd, feed_data_fn *fn, void *ctx); /* starts paused */
 void feed_pause(struct feed *f, bool paused);
 void feed_free(struct feed *f);

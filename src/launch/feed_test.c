@@ -44,8 +44,8 @@ static void on_next(void *ctx)
         close(r->out);
 }
 
-/* Two that wait for the same bytes, as programs do that share a standard input: one gets them, and
- * the other goes on waiting. */
+/* Two readers wait for the same bytes, like programs with a common standard input: one gets the
+ * bytes, and the other one keeps waiting. */
 static void read_twice(int in, int out)
 {
     struct reader r = {.loop = loop_new(0), .out = out, .running = 2, .lines = 3};
@@ -61,7 +61,7 @@ static void read_twice(int in, int out)
     assert_string_equal(str_cstr(&r.text), "line\nline\nline\n");
     for (int i = 0; i < 2; i++)
         feed_free(r.feed[i]);
-    assert_int_equal(fcntl(in, F_GETFL), flags); /* it stays the caller's, as it was */
+    assert_int_equal(fcntl(in, F_GETFL), flags); /* the caller's flags are unchanged */
     close(in);
     str_done(&r.text);
     loop_timer_free(r.next);
@@ -95,7 +95,7 @@ static void test_terminal(void **state)
     read_twice(slave, master);
 }
 
-/* Its place is the open file's, which others read on from. */
+/* The position belongs to the open file; other readers continue there. */
 static void test_file(void **state)
 {
     struct reader r = {.loop = loop_new(0), .running = 1};

@@ -15,16 +15,16 @@
 #include "cli/opt_priv.h"
 #include "launch/filter_plugin.h"
 
-#define SLURM_TEXT "cli_filter plugin terminated with error" /* as Slurm says it */
+#define SLURM_TEXT "cli_filter plugin terminated with error" /* Slurm's text */
 
 struct change {
     const struct opt_row *row;
-    char *value; /* NULL: the option is not given */
+    char *value; /* NULL: the option is unset */
 };
 
 struct answers {
     bool has_defaults;
-    VEC(struct change) defaults, changes; /* in the order in which they were made */
+    VEC(struct change) defaults, changes; /* in the order in which they were set */
 };
 
 struct loaded {
@@ -38,14 +38,14 @@ struct filter {
     char *script_path;
     VEC(struct loaded) filters; /* in the order of CliFilterPlugins */
     VEC(struct answers) components;
-    bool is_decided; /* the request was shown to all filters */
+    bool is_decided; /* all filters have seen the request */
 };
 
 enum phase { PHASE_EARLY, PHASE_DEFAULTS, PHASE_SUBMIT };
 
-/* A question about one component. */
+/* A call of the filters for one component. */
 struct question {
-    struct filter_options options; /* first */
+    struct filter_options options; /* must be the first member */
     struct opt *opt;
     struct answers *answers;
     enum phase phase;
@@ -83,7 +83,7 @@ static const struct question *question_of(const struct filter_options *options)
     return (const struct question *)(const void *)options;
 }
 
-/* NULL: this command has no such option, or one that only prints. */
+/* NULL: the command has no such option, or the option only prints. */
 static const struct opt_row *find_option(const struct question *q, const char *name)
 {
     const struct opt_row *row = opt_find_row(q->opt->command, name);
@@ -180,7 +180,7 @@ static struct answers *answers_of(struct filter *f, size_t component)
 /* --- questions ---------------------------------------------------------------------------------
  */
 
-/* 'answers' are kept; of an early question they are not. */
+/* Collects the filters' changes in 'answers'; an early call does not keep them. */
 static int ask_filters(struct filter *f, const struct opt_component *c, struct answers *answers,
                        enum phase phase, struct err *err)
 {
@@ -212,7 +212,7 @@ static int ask_filters(struct filter *f, const struct opt_component *c, struct a
     return 0;
 }
 
-/* The component that has these options: its first member is what defaults are applied to. */
+/* The component of these options, which are its first member. */
 static const struct opt_component *component_of(const struct opt *o)
 {
     return (const struct opt_component *)(const void *)o;
@@ -271,7 +271,7 @@ static int apply_sources(struct filter *f, struct opt_components *cs,
     return rc;
 }
 
-/* 1: a filter has changed something, 0: none has. */
+/* Returns 1 if a filter has changed something, otherwise 0. */
 static int decide_request(struct filter *f, struct opt_components *cs, struct err *err)
 {
     bool has_changes = false;
@@ -287,7 +287,8 @@ static int decide_request(struct filter *f, struct opt_components *cs, struct er
     return has_changes;
 }
 
-/* The sources once more, without what filters have decided, and then that. */
+/* Applies the sources again, without the options that filters have set, and then the filters'
+ * values. */
 static int apply_decisions(struct filter *f, struct opt_components *cs,
                            const struct opt_script *script, char *const envp[], struct err *err)
 {
@@ -338,7 +339,7 @@ void filter_submitted(struct filter *f, size_t component, uint32_t job_id, uint3
 /* --- start and end -----------------------------------------------------------------------------
  */
 
-/* The script is run as the caller: nobody else but the site may have written it. */
+/* The script runs as the caller, so only the site's administrators may be able to write it. */
 static int check_script(const struct conf *conf, const char *path, struct err *err)
 {
     const uid_t owners[] = {conf->slurm_uid, conf->slurmd_uid, getuid()};
@@ -395,7 +396,7 @@ struct filter *filter_begin(const struct conf *conf, const struct opt *leader)
                                    .script_path = f->script_path,
                                    .say = say_to_user,
                                    .ctx = f};
-    while (*list) { /* full names, each of which is known */
+    while (*list) { /* full names, which the configuration has validated */
         size_t len = strcspn(list, ",");
         _cleanup_free_ char *full = mem_strndup(list, len);
         const char *name = strchr(full, '/') + 1;

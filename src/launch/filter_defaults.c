@@ -2,8 +2,7 @@
 /* cli_filter/user_defaults: the user's own defaults, in ~/.slurm/defaults, read line by line:
  *
  *   OPTION=VALUE
- *   COMMAND:CLUSTER:OPTION=VALUE      COMMAND is salloc, sbatch, srun or *, CLUSTER a name or *
- */
+ *   COMMAND:CLUSTER:OPTION=VALUE      COMMAND is salloc, sbatch, srun or *, CLUSTER a name or * */
 #include <errno.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@ struct user_defaults {
 struct line {
     const char *path;
     unsigned number;
-    char *command, *cluster, *option, *value; /* command NULL: of every command and cluster */
+    char *command, *cluster, *option, *value; /* command NULL: for every command and cluster */
 };
 
 /* NULL: there is none. */
@@ -69,8 +68,8 @@ static char *trim_blanks(char *text)
     return text;
 }
 
-/* Splits the line in place. false: it says nothing. With one colon all before the value is the
- * option, which no command knows. */
+/* Splits the line in place. Returns false for an empty line. With only one colon, the text before
+ * the value is taken as the option, which no command knows. */
 static bool split_line(char *text, struct line *l)
 {
     char *equals, *colon, *second;
@@ -102,7 +101,7 @@ static void say_of_line(const struct user_defaults *d, const struct line *l, con
     d->site->say(d->site->ctx, FILTER_ERROR, filter_user_defaults.name, text);
 }
 
-/* Whether the line is for this command and cluster. */
+/* Whether the line applies to this command and cluster. */
 static bool is_for_us(const struct user_defaults *d, const struct line *l)
 {
     static const char *const commands[] = {"*", "salloc", "sbatch", "srun"};
@@ -118,8 +117,8 @@ static bool is_for_us(const struct user_defaults *d, const struct line *l)
            (str_eq(l->cluster, "*") || str_eq(l->cluster, d->site->cluster));
 }
 
-/* A wrong line is told, and the others count, as in Slurm: none of them is the command line's. An
- * option that another command has is no mistake. */
+/* As in Slurm, an invalid line is reported and the others apply. An option that only another
+ * command has is not an error. */
 static int apply_lines(void *state, struct filter_options *o, bool early, struct err *err)
 {
     const struct user_defaults *d = state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The interpreter of cli_filter.lua is a module: commands do not need Lua. */
+/* The interpreter of cli_filter.lua is a module, so that the commands do not depend on Lua. */
 #include <dlfcn.h>
 
 #include "base/mem.h"

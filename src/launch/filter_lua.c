@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cli_filter/lua: the functions slurm_cli_setup_defaults(), slurm_cli_pre_submit() and
- * slurm_cli_post_submit() of the site's cli_filter.lua. The script runs as the user who submits, in
- * the command's process, with all libraries of Lua. A module, loaded when it is configured. */
+/* cli_filter/lua: calls slurm_cli_setup_defaults(), slurm_cli_pre_submit() and
+ * slurm_cli_post_submit() of the site's cli_filter.lua. The script runs as the submitting user, in
+ * the command's process, with all of Lua's libraries. This is a module, which is loaded if it is
+ * configured. */
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
@@ -20,7 +21,7 @@
 struct script {
     lua_State *L;
     const struct filter_site *site;
-    struct filter_options *options; /* during a question */
+    struct filter_options *options; /* set during a call */
 };
 
 static struct script *script_of(lua_State *L)
@@ -31,7 +32,7 @@ static struct script *script_of(lua_State *L)
 /* --- slurm.* -----------------------------------------------------------------------------------
  */
 
-/* The upvalue is the level. */
+/* The upvalue is the log level. */
 static int log_message(lua_State *L)
 {
     const struct script *s = script_of(L);
@@ -74,7 +75,7 @@ static int format_environment(lua_State *L)
     return push_text(L, &text);
 }
 
-/* What slurm_cli_pre_submit() keeps for slurm_cli_post_submit(), by a number or a name. */
+/* Stores a value of slurm_cli_pre_submit() for slurm_cli_post_submit(), by a number or a name. */
 static int store_value(lua_State *L)
 {
     luaL_checkany(L, 2);
@@ -166,7 +167,7 @@ static void push_words(lua_State *L, const struct filter_options *o)
     }
 }
 
-/* nil: it is not given, or the command has no such option. */
+/* nil: the option is unset, or the command has no such option. */
 static int get_option(lua_State *L)
 {
     const struct filter_options *o = options_of(L);
@@ -270,7 +271,7 @@ static int open_script(const struct filter_site *site, void **state, struct err 
     return rc;
 }
 
-/* The hook and its 'count' arguments are on the stack. */
+/* Calls a hook; the hook and its 'count' arguments are on the stack. */
 static int call_hook(struct script *s, const char *hook, int count, struct err *err)
 {
     lua_State *L = s->L;
@@ -283,7 +284,7 @@ static int call_hook(struct script *s, const char *hook, int count, struct err *
         rc = err_set(err, -ERR_GENERIC, "%s: %s() returns no number, as slurm.SUCCESS is",
                      s->site->script_path, hook);
     else if (result != 0)
-        rc = -ERR_GENERIC; /* the script has said why */
+        rc = -ERR_GENERIC; /* the script has reported the reason */
     lua_settop(L, 0);
     return rc;
 }
@@ -330,7 +331,7 @@ static int after_submit(void *state, uint32_t component, uint32_t job_id, uint32
     lua_pushinteger(s->L, job_id);
     lua_pushinteger(s->L, step_id);
     int rc = call_hook(s, hook, 3, err);
-    return rc < 0 && *err->text ? rc : 0; /* the job is there, whatever it returns */
+    return rc < 0 && *err->text ? rc : 0; /* the job exists, whatever the function returns */
 }
 
 __attribute__((visibility("default"))) const struct filter_plugin sluice_cli_filter_lua = {

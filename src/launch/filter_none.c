@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In a program without modules, which gives way to one that has them with CliFilterPlugins. */
+/* For a program without modules, which executes one with modules if CliFilterPlugins is set. */
 #include "launch/filter_plugin.h"
 
 int filter_load_lua(const struct filter_plugin **out, struct err *err)

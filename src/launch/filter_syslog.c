@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cli_filter/syslog: one line of JSON in the system log for each component that was submitted. */
+/* cli_filter/syslog: writes one line of JSON to the system log for each submitted component. */
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
@@ -11,7 +11,7 @@
 
 struct notes {
     const struct filter_site *site;
-    VEC(char *) options; /* of each component, as JSON */
+    VEC(char *) options; /* by component, as JSON */
 };
 
 static int open_notes(const struct filter_site *site, void **state, struct err *err)

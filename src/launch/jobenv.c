@@ -38,7 +38,8 @@ static void put_variable(void *ctx, const char *name, const char *value)
     envlist_replace(ctx, name, value);
 }
 
-/* Memory is requested in one way. The other two of the job around this command do not stay. */
+/* Only one of the three memory variables may be set: the others of a surrounding job are removed.
+ */
 static void drop_other_memory(struct envlist *e, const struct Pb__JobSpec *spec)
 {
     static const char *const names[] = {"SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU",
@@ -50,7 +51,7 @@ static void drop_other_memory(struct envlist *e, const struct Pb__JobSpec *spec)
         envlist_unset(e, names[i]);
 }
 
-/* The nodes of the list of the job around this command are no nodes of the new job. */
+/* The node list of a surrounding job does not apply to the new job. */
 static void drop_other_list(struct envlist *e)
 {
     if (envlist_get(e, JOB_ENV_LIST) == NULL)
@@ -85,7 +86,7 @@ void jobenv_cluster(struct envlist *e, const struct conf *conf)
                  RPC_VERSION);
 }
 
-/* Times of the job that this command was started in, if any, do not stay. */
+/* Removes the times of a surrounding job, if any. */
 static void set_times(struct envlist *e, const struct Pb__AllocReply *alloc)
 {
     envlist_unset(e, "SLURM_JOB_START_TIME");
@@ -96,7 +97,7 @@ static void set_times(struct envlist *e, const struct Pb__AllocReply *alloc)
         envlist_setf(e, "SLURM_JOB_END_TIME", "%lld", (long long)alloc->end_at_sec);
 }
 
-/* What one job was given, be it a component. */
+/* Sets the variables of one allocation, of a job or a component. */
 static void set_allocation(struct envlist *e, const struct Pb__AllocReply *alloc)
 {
     const struct Pb__JobSpec none = PB__JOB_SPEC__INIT;
@@ -137,7 +138,7 @@ void jobenv_components(struct envlist *e, struct Pb__AllocReply *const *componen
     struct envlist *own = mem_new_array(struct envlist, count);
     struct job_set_env *lists = mem_new_array(struct job_set_env, count);
 
-    envlist_unset_if(e, job_set_env_has); /* of the job that this command was started in */
+    envlist_unset_if(e, job_set_env_has); /* of a surrounding job */
     for (size_t i = 0; i < count; i++) {
         if (components[i]->granted)
             set_allocation(&own[i], components[i]);

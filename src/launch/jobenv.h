@@ -14,28 +14,29 @@
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
 
-/* Numbers per node, equal neighbours together: "2(x3),1". */
+/* Appends counts per node, with equal neighbours combined: "2(x3),1". */
 void jobenv_counts(const uint32_t *counts, size_t n, struct str *out);
 
-/* "CLUSTER:HOST:PORT:VERSION": where the cluster is that the job is of. */
+/* Sets "CLUSTER:HOST:PORT:VERSION" of the job's cluster. */
 void jobenv_cluster(struct envlist *e, const struct conf *conf);
 
-/* Of the job: what salloc gives to its command, and srun of a new job to its tasks. Of a
- * job set: of the first component, which 'alloc' is, and then of all of them, as
- * jobenv_components() does. */
+/* Variables of the job, for the command of salloc, and for the tasks of srun with a new job. For a
+ * job set: those of the first component, which is 'alloc', and then those of all components, as by
+ * jobenv_components(). */
 void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf);
 
-/* The number of components, and of each component by its offset what jobenv_alloc() would set for
- * it alone: see cluster/job/job_set_env.h for the names, and for what is left out of very large
- * jobs. Those of another job set go away; one component is an ordinary job, and gets none. */
+/* Sets the number of components, and for each component, by its offset, the variables that
+ * jobenv_alloc() sets: see cluster/job/job_set_env.h for the names, and for the variables that very
+ * large jobs lack. Variables of another job set are removed; a single component is an ordinary job
+ * and gets none. */
 void jobenv_components(struct envlist *e, struct Pb__AllocReply *const *components, size_t count);
 
-/* Of the step, over those of the job; a new job's tasks get both. */
+/* Variables of the step, which override those of the job; tasks of a new job get both. */
 void jobenv_step(struct envlist *e, const struct Pb__StepReply *step);
 
-/* Which attempt of this job this process is part of, as SLUICE_ATTEMPT says; false: of none, or of
+/* The attempt of the job in which this process runs, by SLUICE_ATTEMPT; false: in no job, or in
  * another job. */
 bool jobenv_attempt(uint32_t job_id, uint32_t *restarts);
 
-/* The nodes of a step as a host list expression. */
+/* Appends the nodes of a step as a host list expression. */
 void jobenv_step_nodes(const struct Pb__StepReply *step, struct str *out);

@@ -93,7 +93,7 @@ static void test_alloc(void **state)
     reply.start_at_sec = 1700000000;
     spec.has_num_tasks = 1;
     spec.num_tasks = 5;
-    envlist_set(&e, "SLURM_JOB_END_TIME", "12"); /* of the job round this command */
+    envlist_set(&e, "SLURM_JOB_END_TIME", "12"); /* of a surrounding job */
     jobenv_alloc(&e, &reply, &conf);
     assert_string_equal(envlist_get(&e, "SLURM_JOB_START_TIME"), "1700000000");
     assert_null(envlist_get(&e, "SLURM_JOB_END_TIME"));
@@ -115,7 +115,7 @@ static void test_alloc(void **state)
     envlist_done(&e);
 }
 
-/* --mem and its like exclude each other: the variable of another way is not inherited. */
+/* --mem and similar options exclude each other: the variable of another one is not inherited. */
 static void memory_is_told_in_one_way(void **state)
 {
     static const char *const names[] = {"SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU",
@@ -139,7 +139,7 @@ static void memory_is_told_in_one_way(void **state)
         for (size_t i = 0; i < 3; i++) {
             const char *value = envlist_get(&e, names[i]);
 
-            if (way == 3) /* none is requested: they stay */
+            if (way == 3) /* nothing is requested: the variables stay */
                 assert_string_equal(value, "7");
             else if (i == way)
                 assert_string_equal(value, "300");
@@ -226,7 +226,7 @@ static void each_component_has_variables_of_its_own(void **state)
         {"SLURM_NTASKS_HET_GROUP_1", "3"},
         {"SLURM_TASKS_PER_NODE_HET_GROUP_1", "2,1"},
         {"SLURM_CONF_HET_GROUP_0", NULL},
-        {"SLURM_JOB_ID_HET_GROUP_2", NULL}, /* of the job round this command */
+        {"SLURM_JOB_ID_HET_GROUP_2", NULL}, /* of a surrounding job */
     };
     struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
     struct envlist e = {0};
@@ -246,7 +246,7 @@ static void each_component_has_variables_of_its_own(void **state)
     envlist_done(&e);
 }
 
-/* Whatever a job of the component alone has. */
+/* All variables of a job that has only the component. */
 static void no_variable_of_a_component_is_forgotten(void **state)
 {
     static const char *const of_all[] = {"SLURM_CLUSTER_NAME", "SLURM_CONF"};
@@ -275,7 +275,7 @@ static void no_variable_of_a_component_is_forgotten(void **state)
     envlist_done(&e);
 }
 
-/* An ordinary job that is started by a heterogeneous one. */
+/* An ordinary job that a heterogeneous one starts. */
 static void an_ordinary_job_has_no_variables_of_components(void **state)
 {
     struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
@@ -318,7 +318,7 @@ static void nothing_is_left_of_the_job_around(void **state)
     }
 }
 
-/* One whose record is gone, and one that has no nodes. */
+/* A component whose record was purged, and one without nodes. */
 static void a_component_without_nodes_has_an_id_at_most(void **state)
 {
     struct Pb__AllocReply gone = PB__ALLOC_REPLY__INIT, *list[] = {&leader, &gone, &second};

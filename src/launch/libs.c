@@ -23,10 +23,10 @@ struct search {
     struct str cache;
     const char *lib_path;
     struct utsname host;
-    const char *lib; /* what $LIB is */
+    const char *lib; /* value of $LIB */
 };
 
-/* ld.so.cache: a head, then entries with offsets of their names and paths. */
+/* ld.so.cache: a header, then entries with offsets of their names and paths. */
 struct cache_head {
     char magic[20];
     uint32_t count, strings;
@@ -56,7 +56,7 @@ const struct lib *libs_get(const struct libs *l, const char *prefix)
     return NULL;
 }
 
-/* Takes the file when it is one for this machine. */
+/* Uses the file if it is a library for this machine. */
 static bool try_file(char *path, struct lib *lib)
 {
     if (exe_read(path, &lib->exe, NULL) == 0) {
@@ -67,7 +67,7 @@ static bool try_file(char *path, struct lib *lib)
     return false;
 }
 
-/* $ORIGIN, $LIB and $PLATFORM in a directory of an object; the caller frees. */
+/* Expands $ORIGIN, $LIB and $PLATFORM in a directory of an object; the caller frees it. */
 static char *expand_dir(const struct search *s, const char *dir, size_t len, const char *origin)
 {
     struct str out = STR_INIT;
@@ -110,7 +110,7 @@ static bool try_list(const struct search *s, const char *list, const char *of, s
     return false;
 }
 
-/* Text at an offset of the cache; NULL: it is not in it. */
+/* The text at an offset of the cache; NULL: the offset is invalid. */
 static const char *cache_text(const struct search *s, uint32_t offset)
 {
     return offset < s->cache.len ? s->cache.data + offset : NULL;
@@ -141,7 +141,7 @@ static bool try_cache(const struct search *s, struct lib *lib)
     return false;
 }
 
-/* DT_RPATH counts where there is no DT_RUNPATH, and for what is needed further down, too. */
+/* DT_RPATH is used if there is no DT_RUNPATH, and also for indirect dependencies. */
 static bool try_rpaths(const struct search *s, size_t by, struct lib *lib)
 {
     const struct lib *of = &s->libs->list.data[by];

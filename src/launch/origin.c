@@ -19,7 +19,7 @@
 #define HOST_MAX 255
 #define DIGITS_MAX 4 /* "0022" */
 
-/* An absolute path does without a working directory. */
+/* An absolute path does not need the working directory. */
 int origin_work_dir(struct arena *a, const char *chdir, char **out, struct err *err)
 {
     _cleanup_free_ char *cwd = NULL, *path = NULL;
@@ -36,7 +36,7 @@ int origin_work_dir(struct arena *a, const char *chdir, char **out, struct err *
     return 0;
 }
 
-/* Keys of partitions, one of each component. */
+/* Partition keys, one per component. */
 struct keys {
     const char *leader;
     struct Pb__JobSpec *const *components;
@@ -53,7 +53,7 @@ static bool is_key(const struct keys *keys, const char *text)
     return found;
 }
 
-/* An argument, without the key of a partition: the line is shown to everybody. */
+/* Appends an argument without a partition's key, since everybody can read the line. */
 static void put_argument(struct str *line, const char *text, const struct keys *keys)
 {
     const char *value = text[0] == '-' ? strchr(text, '=') : NULL;
@@ -82,7 +82,8 @@ static char *format_submit_line(struct arena *a, int argc, char *const argv[],
     return copy;
 }
 
-/* The job and its programs are the user's, who has no right to the key. */
+/* Removes the keys from the environment: the user of the job and its programs may not have the key.
+ */
 static void forget_keys(void)
 {
     static const char *const names[] = {"SBATCH_PARTITION_KEY", "SALLOC_PARTITION_KEY",
@@ -129,7 +130,7 @@ int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir
     return origin_fill_set(a, argc, argv, chdir, spec, NULL, 0, err);
 }
 
-/* Of this process; NULL: none that its user wants. */
+/* The mask that the user has set for this process; NULL: none. */
 static const char *find_wanted_mask(void)
 {
     const char *text = getenv("SLURM_UMASK"), *told = getenv(ORIGIN_MASK_TOLD);

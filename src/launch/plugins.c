@@ -14,13 +14,13 @@
 #include "cluster/job/step_nodes.h"
 #include "spank/stack.h"
 
-#define VARIABLE "_SLURM_SPANK_OPTION_" /* in the names of all variables with options */
+#define VARIABLE "_SLURM_SPANK_OPTION_" /* part of the names of all variables with options */
 
-/* What a component of the command line says, in the order in which it counts. */
+/* The options of a component of the command line, in order of precedence. */
 struct said {
     const char *arg; /* NULL: none */
     size_t option;
-    char *const *environment; /* not NULL: those that it has, and no option */
+    char *const *environment; /* not NULL: an environment with options, and not an option */
 };
 struct words {
     VEC(struct said) list;
@@ -35,10 +35,11 @@ struct part {
 struct plugins {
     struct stack *stack;
     struct opt *opt;
-    struct arena arena; /* of all that is kept */
+    struct arena arena; /* for all stored texts */
     struct opt_extras extras;
     gid_t *groups;
-    VEC(struct words) components; /* of the command line; those that say nothing may be missing */
+    /* By component of the command line; components without options may be missing. */
+    VEC(struct words) components;
     VEC(struct part) parts;
     VEC(char *) exported; /* NAME=value */
 };
@@ -80,7 +81,8 @@ static void on_option(void *ctx, size_t component, size_t index, const char *arg
              ((struct said){.option = index, .arg = arg ? arena_strdup(&p->arena, arg) : NULL}));
 }
 
-/* The variables that may have options; others may change, or move, before they are looked at. */
+/* Copies the variables that may be options; the environment may change or move before they are
+ * read. */
 static char **copy_options(struct plugins *p, char *const *envp)
 {
     size_t count = 0, kept = 0;
@@ -209,7 +211,7 @@ void plugins_ready(struct plugins *p, size_t component, char *const *environment
 
 static void export_variable(struct plugins *p, char *variable)
 {
-    putenv(variable); /* until plugins_end() */
+    putenv(variable); /* owned by the environment until plugins_end() */
     vec_push(&p->exported, variable);
 }
 

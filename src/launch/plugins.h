@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * SPANK plugins in srun, sbatch and salloc (X-32): loaded before the options are read, since they
- * have some of their own. Where plugstack.conf names none, all of this is nothing.
+ * SPANK plugins in srun, sbatch and salloc (X-32). They are loaded before the options are read,
+ * since they define options. If plugstack.conf names no plugin, these functions do nothing.
  *
  *   plugins_begin, opt_scan... opt_finish, for each part: plugins_ready, plugins_export,
  *   [for each part: plugins_started,] plugins_end
  *
- * A part is a component of a job set, or of a step. Options are recorded while they are
- * read, and handed to their plugins part by part: a part has the options of its component
- * of the command line, and no others.
+ * A part is a component of a job set, or of a step. Options are recorded when they are read, and
+ * passed to their plugins part by part: a part has only the options of its component of the command
+ * line.
  */
 #pragma once
 
@@ -19,32 +19,32 @@
 
 struct plugins;
 
-/* Loads them, and gives 'o' their options. conf NULL: it cannot be read, which is said elsewhere.
- * Ends the process when a required plugin fails. */
+/* Loads the plugins, and adds their options to 'o'. conf NULL: it cannot be read, which the caller
+ * reports. Ends the process if a required plugin fails. */
 struct plugins *plugins_begin(const struct conf *conf, struct opt *o);
 
-/* The next part, whose options are those of this component of the command line, all of which are
- * known: init_post_opt. 'environment': that of the part, in the place of the one that its options
- * were read from; NULL: that one. What the plugins have for the part's job is put into 'spec'. Ends
- * the process when an option is invalid, or a required plugin fails. NULL is fine, here and below.
- */
+/* Starts the next part (init_post_opt), with the options of this component of the command line, all
+ * of which must have been read. 'environment': environment of the part, from which options are read
+ * in place of the original one; NULL: the original one. The plugins' settings for the part's job
+ * are stored in 'spec'. Ends the process if an option is invalid, or a required plugin fails. p may
+ * be NULL, here and below. */
 void plugins_ready(struct plugins *p, size_t component, char *const *environment,
                    Pb__JobSpec *spec);
-/* All parts are ready: puts the options into the environment, where commands within the job find
- * them. Not in srun, and with several parts: each part's, too, with JOB_SET_ENV_GROUP and
- * its number behind the name. */
+/* Call when all parts are ready: sets environment variables with the options, for commands within
+ * the job. Not in srun. With several parts, also the variables of each part, with JOB_SET_ENV_GROUP
+ * and its number as a suffix. */
 void plugins_export(struct plugins *p);
 
-/* For the message to the nodes of a part; borrowed. */
+/* For the launch request of a part; borrowed. */
 Pb__SpankOption **plugins_options(const struct plugins *p, size_t part, size_t *count);
-/* NAME=value that a command within the job takes its options from, whatever --export says. */
+/* NAME=value variables with the options for commands within the job, independent of --export. */
 char **plugins_env(const struct plugins *p, size_t *count);
-/* The environment of a part's tasks, made of this one; in p. */
+/* The environment of a part's tasks, made from this one; owned by p. */
 char **plugins_choose_env(struct plugins *p, size_t part, char *const *environment);
 
-/* srun: the job and the step are there, tasks of the part are not: local_user_init. */
+/* srun: the job and the step exist, and the tasks of the part do not (local_user_init). */
 int plugins_started(struct plugins *p, size_t part, const Pb__StepReply *step, int argc,
                     char **argv, struct err *err);
 
-/* exit; what was borrowed of them goes. */
+/* Calls exit of the plugins; borrowed data becomes invalid. */
 void plugins_end(struct plugins *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In a program that loads no plugins: the same as where plugstack.conf names none. */
+/* For a program that loads no plugins: behaves as if plugstack.conf named none. */
 #include <stddef.h>
 
 #include "launch/plugins.h"

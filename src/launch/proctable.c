@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* Names, types and values are the interface's. */
+/* The MPIR interface defines the names, types and values. */
 #define FOR_DEBUGGERS __attribute__((used, retain, visibility("default")))
 enum { MPIR_NULL, MPIR_DEBUG_SPAWNED, MPIR_DEBUG_ABORTING };
 
@@ -20,17 +20,19 @@ FOR_DEBUGGERS int MPIR_proctable_size;
 FOR_DEBUGGERS volatile int MPIR_debug_state;
 FOR_DEBUGGERS volatile int MPIR_being_debugged;
 FOR_DEBUGGERS char *MPIR_debug_abort_string;
-FOR_DEBUGGERS int MPIR_i_am_starter;      /* no task of the program itself */
-FOR_DEBUGGERS int MPIR_acquired_pre_main; /* tasks stand before main */
-FOR_DEBUGGERS int MPIR_partial_attach_ok; /* those that it does not attach to go on by us */
-FOR_DEBUGGERS int MPIR_force_to_main;     /* its user need not see what comes before it */
+FOR_DEBUGGERS int MPIR_i_am_starter;      /* this process is not a task of the program */
+FOR_DEBUGGERS int MPIR_acquired_pre_main; /* tasks are stopped before main */
+/* Tasks without a debugger attached are continued by srun. */
+FOR_DEBUGGERS int MPIR_partial_attach_ok;
+FOR_DEBUGGERS int MPIR_force_to_main; /* the debugger need not stop before main */
 FOR_DEBUGGERS char *totalview_jobid;
 
 FOR_DEBUGGERS void MPIR_Breakpoint(void);
 
 FOR_DEBUGGERS __attribute__((noinline)) void MPIR_Breakpoint(void)
 {
-    __asm__ volatile("" ::: "memory"); /* a debugger stops here; the call must not go */
+    /* A debugger stops here; the call must not be optimised away. */
+    __asm__ volatile("" ::: "memory");
 }
 
 static char *program_name;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The terminal of standard input while a terminal somewhere else does what it usually does. */
+/* Sets the terminal of standard input to raw mode, while a remote terminal does the line handling.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,8 +8,8 @@
 
 struct rawtty;
 
-struct rawtty *rawtty_begin(void);    /* NULL: there is no terminal */
-void rawtty_end(struct rawtty *t);    /* as it was before; NULL is fine */
-void rawtty_forget(struct rawtty *t); /* frees it and leaves the terminal alone */
+struct rawtty *rawtty_begin(void);    /* NULL: not a terminal */
+void rawtty_end(struct rawtty *t);    /* restores the modes; t may be NULL */
+void rawtty_forget(struct rawtty *t); /* frees t and does not restore the modes */
 
-bool rawtty_size(uint32_t *rows, uint32_t *columns); /* false: it has none */
+bool rawtty_size(uint32_t *rows, uint32_t *columns); /* false: no size */

@@ -18,22 +18,22 @@ struct sink {
     struct sink_events events;
     char *name;
     int fd;
-    bool own_fd;    /* opened here: close it */
-    bool is_socket; /* MSG_DONTWAIT does what O_NONBLOCK does elsewhere */
-    bool may_block; /* O_NONBLOCK could not be had: write only what surely fits */
+    bool own_fd;    /* opened here: must be closed */
+    bool is_socket; /* uses MSG_DONTWAIT in place of O_NONBLOCK */
+    bool may_block; /* O_NONBLOCK is not possible: write only as much as fits for sure */
     bool broken, above_high;
-    struct loop_fd *watch; /* while bytes wait */
+    struct loop_fd *watch; /* while bytes are waiting */
     struct str queue;
-    size_t done; /* of the queue, written */
+    size_t done; /* written bytes of the queue */
 };
 
-/* What a pipe or a terminal takes without blocking once it is writable. */
+/* The number of bytes that a writable pipe or terminal takes without blocking. */
 #define SURE_BYTES 4096
 
 /*
- * O_NONBLOCK belongs to the open file, which srun shares with the shell and other programs: set on
- * a terminal it would break them. The same pipe or terminal opened again is an open file of our
- * own.
+ * O_NONBLOCK is a property of the open file, which srun shares with the shell and other programs;
+ * set on a terminal it would break them. Opening the same pipe or terminal again gives an own open
+ * file.
  */
 static void make_nonblocking(struct sink *s)
 {
@@ -103,7 +103,7 @@ static void break_off(struct sink *s, int code)
     s->events.on_broken(s->events.ctx, &why);
 }
 
-/* Bytes written, 0 when it does not take any now, -errno. */
+/* Returns the number of bytes written, 0 if the descriptor would block, or -errno. */
 static ssize_t write_some(struct sink *s, const void *data, size_t len)
 {
     ssize_t n;
@@ -131,7 +131,7 @@ static void on_writable(void *ctx, int fd, unsigned ready)
         return;
     }
     s->done += (size_t)n;
-    if (s->done * 2 > s->queue.len) { /* so each byte moves once, however slow they are taken */
+    if (s->done * 2 > s->queue.len) { /* moves each byte only once, even for a slow reader */
         str_consume(&s->queue, s->done);
         s->done = 0;
     }

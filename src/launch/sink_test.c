@@ -42,7 +42,7 @@ static void on_broken(void *ctx, const struct err *why)
     w->broken_code = why->code;
 }
 
-/* The reading end: takes everything until the end of file. */
+/* The reader: takes everything up to the end of file. */
 static void on_data(void *ctx, const void *data, size_t len)
 {
     struct world *w = ctx;
@@ -78,7 +78,8 @@ static void fill(char *data)
         data[i] = (char)(i * 31 + i / 4096);
 }
 
-/* More than a pipe or a socket holds goes through whole, in order, without blocking. */
+/* More bytes than a pipe or a socket buffers pass through completely, in order, without blocking.
+ */
 static void through(int fds[2])
 {
     struct world w;
@@ -91,7 +92,7 @@ static void through(int fds[2])
     w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
     sink_write(w.sink, data, BYTES);
     assert_true(sink_backlog(w.sink) > SINK_HIGH);
-    assert_int_equal(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0); /* shared flags stay */
+    assert_int_equal(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0); /* shared flags are unchanged */
     w.feed = feed_new(w.loop, fds[0], on_data, &w);
     feed_pause(w.feed, false);
     loop_run(w.loop);
@@ -137,7 +138,7 @@ static void test_no_reader(void **state)
     sink_write(w.sink, "x", 1);
     assert_int_equal(w.broken_code, -EPIPE);
     w.broken_code = 0;
-    sink_write(w.sink, "x", 1); /* dropped, told once */
+    sink_write(w.sink, "x", 1); /* dropped, and reported once */
     assert_int_equal(w.broken_code, 0);
     assert_int_equal(sink_backlog(w.sink), 0);
     end(&w);
@@ -169,7 +170,7 @@ static void test_files(void **state)
         sink_free(w.sink);
         w.sink = NULL;
     }
-    w.feed = feed_new(w.loop, open(path, O_RDONLY), on_data, &w); /* a file as input, to its end */
+    w.feed = feed_new(w.loop, open(path, O_RDONLY), on_data, &w); /* reads a file to its end */
     feed_pause(w.feed, false);
     loop_run(w.loop);
     assert_true(w.ended);
@@ -183,7 +184,7 @@ static void test_files(void **state)
     close(fd);
 }
 
-/* What a pipe has not taken is in the file, and what comes after. */
+/* Bytes that a pipe has not taken are written to the file, followed by later ones. */
 static void test_move(void **state)
 {
     static char path[] = "/tmp/sink_move.XXXXXX";

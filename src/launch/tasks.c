@@ -21,7 +21,7 @@ struct tasks {
     char **node_names;
     uint8_t *state; /* enum tasks_state */
     int worst_status;
-    bool once, told; /* once: not again what was told last */
+    bool once, told; /* once: do not repeat the last message */
     int told_status;
     VEC(struct end) untold;
 };
@@ -163,7 +163,7 @@ void tasks_describe(int status, struct str *out)
     }
 }
 
-/* Numbers that rise, as "task 3" or "tasks 0-2,5". */
+/* Ascending numbers, formatted as "task 3" or "tasks 0-2,5". */
 struct ranges {
     struct str text;
     uint32_t first, last, count;
@@ -201,7 +201,8 @@ void tasks_tell_once(struct tasks *t)
     t->once = true;
 }
 
-/* Of this one and those that ended like it on the same node, unless the last line said the same. */
+/* Reports the ends with the same status on one node, unless the last message had the same status.
+ */
 static void tell_end(struct tasks *t, const struct end *head, const char *numbers, uint32_t count,
                      tasks_say_fn *say, void *ctx)
 {

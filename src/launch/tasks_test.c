@@ -78,14 +78,14 @@ static void test_ends(void **state)
         struct tasks *t = two_nodes();
 
         print_message("%s\n", vectors[i].what);
-        for (uint32_t task = 6; task-- > 0;) /* the order of the messages does not matter */
+        for (uint32_t task = 6; task-- > 0;) /* the messages may arrive in any order */
             assert_true(tasks_exited(t, task, vectors[i].status[task]));
         tasks_tell_ends(t, collect, &got);
         assert_string_equal(str_cstr(&got), vectors[i].expect);
         assert_int_equal(tasks_exit_code(t), vectors[i].code);
         assert_true(tasks_all_ended(t));
         str_clear(&got);
-        tasks_tell_ends(t, collect, &got); /* once */
+        tasks_tell_ends(t, collect, &got); /* reported only once */
         assert_string_equal(str_cstr(&got), "");
         tasks_free(t);
     }
