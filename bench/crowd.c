@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Plays the node daemons of a large cluster to a real controller, for measurements: each has its
- * session, says that it has what it should have, that a script has begun as soon as it is told to
- * begin it, and that nothing is left as soon as it is told to end it. Nothing runs.
+ * Acts as the node daemons of a large cluster towards a real controller, for measurements. Each
+ * node has a session, registers with its configured resources, reports a script as started as soon
+ * as it is ordered to start it, and as gone as soon as it is ordered to end it. No script runs.
  *
- * usage: crowd KEY ADDRESS PORT NODES CPUS MEMORY      of the cluster; of each node: CPUs and MiB
+ *   usage: crowd KEY ADDRESS PORT NODES CPUS MEMORY      CPUS and MEMORY (MiB) are per node
  *
- * "ready" on its output once each has been welcomed; it ends by SIGTERM or with its parent.
+ * Prints "ready" when every node has been welcomed; ends on SIGTERM or with its parent.
  */
 #include <signal.h>
 #include <stdio.h>

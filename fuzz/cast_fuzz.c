@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A compressed piece of a file, as another node sends it: how long it is said to be, then its
- * bytes. */
+/* Input: a compressed block of a file as another node sends it: the claimed length, then the bytes.
+ */
 #include <stdlib.h>
 #include <string.h>
 

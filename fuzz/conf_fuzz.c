@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as a slurm.conf. Whatever they are, a load ends with a configuration that can be printed,
- * compared and freed, or with an error that begins with the place.
+ * Input: a slurm.conf. For any input, a load results in a configuration that can be printed,
+ * compared and freed, or in an error that starts with the file and line.
  */
 #include <stdint.h>
 #include <stdlib.h>

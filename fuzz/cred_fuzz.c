@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as a job credential and as a token. The first byte says how:
+ * Input: a job credential or a token. The first byte selects:
  *
- *   0  a credential with 64 bytes of signature before it: never good
- *   1  a credential that the controller has signed: what is good names this node and cluster
- *   2  a token: never good
+ *   0  a credential after 64 bytes of signature: never valid
+ *   1  a credential that the controller has signed: if valid, it names this node and cluster
+ *   2  a token: never valid
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs every file of the folders named as arguments through a fuzz target once, where libFuzzer is
- * not there to do it. Needs none of our own code, so that it can not share its faults. A target
- * fails by dying; this fails when it found nothing to run.
+ * Runs every file of the directories in the arguments through a fuzz target once, for builds
+ * without libFuzzer. It uses no code of the project, so that it cannot share its defects. A target
+ * fails by aborting; the driver fails if it finds no input.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ static int run_file(const char *path)
         fclose(file);
         return 0;
     }
-    /* Exactly as large as the input: a sanitizer sees a read past its end. */
+    /* Allocates exactly the size of the input, so that a sanitizer detects a read past its end. */
     size_t size = (size_t)st.st_size;
     uint8_t *data = malloc(size ? size : 1);
     if (!data || fread(data, 1, size, file) != size) {

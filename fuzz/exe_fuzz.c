@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes as a program that srun --mpi=doctor is asked about: whatever they are, reading has an end.
- */
+/* Input: a program for srun --mpi=doctor. For any input, reading it terminates. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

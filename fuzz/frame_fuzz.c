@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as what arrives at a server. The first byte says how:
+ * Input: bytes that arrive at a server. The first byte selects:
  *
- *   0  a header and its body, unpacked by the table
- *   1  a body for the RPC that the second byte names: a request, and an answer
- *   2  a stream on the local socket, from root: every right, so that bodies are unpacked
+ *   0  a header and its body, unpacked by the RPC table
+ *   1  a body of the RPC in the second byte: as a request, and as a reply
+ *   2  a stream on the local socket, from root: with all permissions, so that bodies are unpacked
  *   3  a stream over TCP
- *   4  as 3, but each frame gets a good token: the second byte is the RPC, the rest the body
+ *   4  like 3, but each frame gets a valid token: the second byte is the RPC, the rest the body
  *   5  a stream into an open session, sealed like 4
- *   6  the beginning of an encrypted connection
- *   7  a stream in an encrypted connection, then the same bytes in the place of records
- *   8  the answer to a hello of ours, from a listener without the key
- *   9  records for a caller, of which those that were sealed are cut and altered
+ *   6  the start of an encrypted connection
+ *   7  a stream in an encrypted connection, then the same bytes in place of records
+ *   8  the reply to our hello, from a listener without the key
+ *   9  records for a caller: valid sealed records that are cut and modified
  *
- * A stream comes in two pieces. Whatever it is, the server closes it, forgets it, and never handles
- * what the caller has no right to.
+ * A stream is sent in two pieces. For any input, the server closes and frees the connection, and
+ * never handles a request without permission.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@
 #include "rpc/server_priv.h"
 
 #define TURNS_MAX 200
-#define STREAM_MAX 65536 /* what a socket takes without being read */
+#define STREAM_MAX 65536 /* a socket's buffer takes this much without a reader */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,7 +48,7 @@ static void require(bool holds)
         abort();
 }
 
-/* The loop. */
+/* The event loop. */
 
 static void on_turn(void *ctx)
 {
@@ -70,7 +70,7 @@ static void run(bool until_gone)
     loop_run(loop);
 }
 
-/* The server: a handler that answers what it likes, and checks what it is given. */
+/* The server: a handler that sends any reply, and checks its requests. */
 
 static void on_request(void *ctx, const struct rpc_request *r)
 {
@@ -156,9 +156,9 @@ static void close_caller(int fd)
     require(!server->calls && !server->callers && !server->users && !server->addresses);
 }
 
-/* The ways. */
+/* The input modes. */
 
-/* What is taken as a whole is taken without a copy of what is long, and is the same. */
+/* A message that is unpacked without copying long fields equals a normal unpacked one. */
 static void unpack_lent(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t size,
                         const struct str *same)
 {
@@ -187,7 +187,7 @@ static void unpack_both(const struct rpc_info *rpc, const uint8_t *data, size_t 
         if (m) {
             _cleanup_str_ struct str out = STR_INIT;
             require(m->descriptor == types[i]);
-            pb_pack(m, &out); /* whatever was taken can be sent on */
+            pb_pack(m, &out); /* every unpacked message can be packed again */
             unpack_lent(types[i], data, size, &out);
         }
         arena_done(&arena);
@@ -279,7 +279,7 @@ static void in_session(const uint8_t *data, size_t size)
     h.body_len = (uint32_t)size - 1;
     rpc_seal_sign(&seal, &h, data + 1, mac);
     rpc_frame_append(&out, &h, mac, data + 1);
-    str_append(&out, data, size); /* and something that is no frame */
+    str_append(&out, data, size); /* plus bytes that are not a frame */
     feed(fd, out.data, out.len);
     run(false);
     close_caller(fd);
@@ -310,7 +310,7 @@ static void in_channel(const uint8_t *data, size_t size)
     rpc_channel_free(ch);
 }
 
-/* It is too little, or an error with a text, and never proves the key. */
+/* The reply is incomplete, or an error with a text, and never proves the key. */
 static void answer_to_hello(const uint8_t *data, size_t size)
 {
     _cleanup_str_ struct str hello = STR_INIT;
@@ -326,8 +326,8 @@ static void answer_to_hello(const uint8_t *data, size_t size)
     rpc_channel_free(ch);
 }
 
-/* Bytes 0 and 1: where the sealed stream is altered, and by what; 2: where it is cut in two reads.
- * What the receiver gets is a beginning of what was sent. */
+/* Bytes 0 and 1: where and how the sealed stream is modified; 2: where it is split into two reads.
+ * The receiver gets a prefix of the sent data. */
 static void altered_records(const uint8_t *data, size_t size)
 {
     _cleanup_str_ struct str hello = STR_INIT, in = STR_INIT;

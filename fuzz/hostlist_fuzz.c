@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as a host list. Whatever is taken keeps its promises: every name is found, and the
- * formatted text gives the same names again.
+ * Input: a host list. In every accepted list each name is found, and the formatted text gives the
+ * same names again.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,8 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 
-/* A list may have a million names; thousands of small lists find more than one large. */
+/* A list may have a million names; thousands of small lists find more defects than one large list.
+ */
 #define NAMES_CHECKED 2000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as an HTTP request to the port of a daemon. What is not complete stays so until it is as
- * long as a request may be, what is accepted is printable and within its bounds, and what is
- * complete means the same with more bytes behind it.
+ * Input: an HTTP request to the port of a daemon. An incomplete request stays incomplete up to the
+ * maximum length; an accepted request is printable and within its bounds; a complete request keeps
+ * its meaning if more bytes follow.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes as a line of an exported state. A line that is taken is written so that it is taken again
- * as the same. */
+/* Input: a line of an exported state. An accepted line is formatted to a line that parses to the
+ * same record. */
 #include <stdint.h>
 #include <stdlib.h>
 

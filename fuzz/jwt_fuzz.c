@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as a JSON Web Token. The first byte says how:
+ * Input: a JSON Web Token. The first byte selects:
  *
  *   0  a token as a user has it
- *   1  what is signed of a token whose signature was proved
- *   2  the same, of which the bytes are header and claims before base64url, separated by a NUL
- *   3  the first bytes of a connection to a controller that accepts tokens: never proved
+ *   1  the signed part of a token whose signature was verified
+ *   2  the same, with header and claims before base64url encoding, separated by a NUL
+ *   3  the first bytes of a connection to a controller that accepts tokens: never authenticated
  */
 #include <stdbool.h>
 #include <stdint.h>

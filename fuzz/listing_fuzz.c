@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as what -o, -O and --sort of squeue are given: the first byte says which, and a NUL ends
- * the text; the rest is the job's name. Rows have no control character but the newline at the end
- * of each.
+ * Input: the argument of -o, -O or --sort of squeue: the first byte selects the option, and a NUL
+ * ends the text; the rest is the job's name. Rows contain no control character except the newline
+ * at the end of each.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Unknown fields are reported on standard error, a line each. */
+/* Unknown fields are reported on standard error, one per line. */
 static void set_quietly(struct listing *l, unsigned how, const char *text)
 {
     int kept = dup(STDERR_FILENO);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes as a file name pattern, a NUL before a job's name. The name is bounded or refused. */
+/* Input: a file name pattern, a NUL, and a job's name. The resulting name is bounded, or the
+ * pattern is rejected. */
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (out.len >= PATH_MAX)
         abort();
-    /* What makes no difference by its letters makes none in the name. */
+    /* A pattern without task fields gives the same name for every task. */
     if (pattern_scope(pattern) != PATTERN_PER_TASK && out.len) {
         _cleanup_str_ struct str other = STR_INIT;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as what two tasks say to their shepherd over PMI_FD, in PMI-1 or PMI-2. The first byte of
- * each piece says who speaks and how long. Whatever they say, each answer is one line or command
- * within its size, and a barrier ends only when both wait.
+ * Input: messages of two tasks to their step daemon over PMI_FD, in PMI-1 or PMI-2. The first byte
+ * of each piece selects the task and the length. For any input, each reply is one line or command
+ * within its maximum size, and a barrier ends only when both tasks wait.
  */
 #include <stdint.h>
 #include <stdlib.h>

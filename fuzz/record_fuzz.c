@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as the records of a saved state: a byte for the kind, a byte for the number, two for the
- * length, the record; and again. Each is restored or refused; the controller that starts with what
- * was restored is consistent.
+ * Input: records of a saved state: a byte for the kind, a byte for the number, two for the length,
+ * the record; repeated. Each record is restored or rejected, and the controller that starts with
+ * the restored records is consistent.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Records of these kinds are found by their names. */
+/* The name of a record; only these kinds have names. */
 static const char *name_of(unsigned kind, unsigned number)
 {
     static const char *const nodes[] = {"n1", "n2", "n9"}, *const parts[] = {"p", "q", "none"};

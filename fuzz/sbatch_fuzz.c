@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bytes as a batch script: its first line as words of a command line, the rest as "#SBATCH" lines.
- * Whatever they are, there is a request or a message.
+ * Input: a batch script: its first line is a command line, the rest are "#SBATCH" lines. Any input
+ * results in a request or an error message.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int split(char *line, char **words)
     words[0] = "sbatch";
     for (char *save = NULL, *w = strtok_r(line, " ", &save); w && count < WORDS_MAX;
          w = strtok_r(NULL, " ", &save)) {
-        /* Files are not what is tested here. */
+        /* Options with file names are skipped. */
         if (!strchr(w, '/'))
             words[count++] = w;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes as a time limit and as a date. What is taken is in range, and a limit that is printed is
- * taken again as the same. */
+/* Input: a time limit and a date. Accepted values are in range, and a printed limit parses to the
+ * same value. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

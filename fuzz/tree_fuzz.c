@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whom a node is to pass a request on to, as a caller lists them, against a credential that the
- * controller has signed: each is passed on or refused, once, and goes to the signed address alone.
+ * Input: the nodes to which a node forwards a request, as a caller lists them, against a credential
+ * that the controller has signed: each node is forwarded to or rejected, once, and requests go only
+ * to the signed address.
  */
 #include <assert.h>
 #include <stdlib.h>
