@@ -38,7 +38,7 @@ static void put_buffers(const Pb__BurstList *l, struct str *out)
     }
 }
 
-/* A line for each user, in the order of their first buffers. */
+/* Prints a line for each user, in the order of their first buffers. */
 static void put_users(const Pb__BurstList *l, struct str *out)
 {
     if (l->n_buffers)

@@ -66,7 +66,7 @@ static const struct key *find_key(const char *name)
     return NULL;
 }
 
-/* As it is written in a file: without the unit, the user's number. */
+/* Converts a shown value to its form in a file: removes the unit, and the number of a user. */
 static void strip_unit(const struct key *key, char *value)
 {
     char *blank = strchr(value, ' '), *bracket = strchr(value, '(');
@@ -76,7 +76,7 @@ static void strip_unit(const struct key *key, char *value)
         *blank = 0;
 }
 
-/* Shown where it was not given, as what follows from the rest. */
+/* Whether the shown value is derived from other keys and was not configured. */
 static bool is_derived(const struct key *key, const char *value, size_t nodes)
 {
     return (str_eq(key->name, "MaxNodeCount") && strtoull(value, NULL, 10) == nodes) ||
@@ -112,9 +112,10 @@ void config_file_put_keys(const char *shown, size_t nodes, struct str *out)
             put_value("SlurmctldHost", line.value, out);
         } else if (key && (line.is_null || str_eq(line.value, "(hidden)"))) {
             str_printf(out, "#%s=\n", line.key);
-        } else if (key) { /* what is no key is for the eye alone: BOOT_TIME */
+        } else if (key) { /* other names, such as BOOT_TIME, are shown only for information */
             strip_unit(key, line.value);
-            bool unset = !key->effect || *key->def == '-'; /* -1 is shown as another value is */
+            /* A default of -1 is shown as another value. */
+            bool unset = !key->effect || *key->def == '-';
             if (is_derived(key, line.value, nodes) || (unset && is_default(key, line.value)))
                 str_putc(out, '#');
             put_value(line.key, line.value, out);
@@ -131,7 +132,7 @@ static void put_text(struct str *out, const char *key, const char *value)
     str_printf(out, " %s=%s%s%s", key, quote, value, quote);
 }
 
-/* All of a node's line but its name and port. */
+/* Appends the node's configuration line without the name and port. */
 static void put_node(const Pb__NodeRecord *n, struct str *out)
 {
     if (n->hostname && !str_eq(n->hostname, n->name))
@@ -186,7 +187,7 @@ void config_file_end_nodes(struct config_nodes *n, struct str *out)
     *n = (struct config_nodes){0};
 }
 
-/* One port for all, or a port each, one after the other. */
+/* The nodes of a line have either one common port or consecutive ports. */
 static bool port_fits(const struct config_nodes *n, uint32_t port)
 {
     if (n->first_port == n->last_port && port == n->first_port)
@@ -236,7 +237,7 @@ static void put_part_access(const Pb__PartRecord *p, bool root_jobs_disabled, st
     put_flag(out, "Hidden", p->hidden);
     put_flag(out, "Key", p->key);
     put_flag(out, "ReqResv", p->req_resv);
-    put_flag(out, "RootOnly", p->root_only && !p->key); /* a key implies it */
+    put_flag(out, "RootOnly", p->root_only && !p->key); /* a partition key implies RootOnly */
 }
 
 static void put_part_limits(const Pb__PartRecord *p, struct str *out)

@@ -16,7 +16,7 @@
 
 #define RECORDS "NodeName=n1\nPartitionName=p Nodes=n1\n"
 
-/* Reads a configuration out of a text; how many warnings there were. */
+/* Reads a configuration from a text; returns the number of warnings. */
 static size_t load(const char *text, struct conf **out)
 {
     char path[] = "/tmp/sluice-config-test.XXXXXX";

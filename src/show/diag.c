@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Statistics of the controller: the order of their lists, text and JSON. */
+/* Statistics of the controller: order of the lists, text and JSON. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -93,7 +93,7 @@ static void put_line(const char *label, uint64_t value, struct str *out)
 
 static void put_mean(const char *label, uint64_t sum, uint64_t count, struct str *out)
 {
-    if (count) /* as in Slurm: there is no line before the first one */
+    if (count) /* as in Slurm: no line before the first one */
         put_line(label, sum / count, out);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Transitions of jobs and nodes, a line each. */
+/* Transitions of jobs and nodes, one per line. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -226,7 +226,7 @@ static json_t *node_object(const Pb__NodeTransition *n)
                      text_or_null(n->reason));
 }
 
-/* Of all that a job's attempt used on its nodes, as far as they told. */
+/* Usage of a job's attempt on its nodes, as far as the nodes reported it. */
 static json_t *usage_object(const Pb__Usage *u)
 {
     return json_pack("{s:I, s:I, s:I}", "user_usec", (json_int_t)(u ? u->user_usec : 0),
@@ -234,7 +234,7 @@ static json_t *usage_object(const Pb__Usage *u)
                      (json_int_t)(u ? u->max_rss_kib : 0));
 }
 
-/* The members of a job in a listing, and those that only a row of the archive has. */
+/* The members of a job in a listing, and those that only rows of the archive have. */
 static json_t *attempt_object(const Pb__JobRecord *job)
 {
     const Pb__JobLive *live = job->live;
@@ -260,7 +260,7 @@ static json_t *step_object(const Pb__StepRecord *step)
     return o;
 }
 
-/* An object in a line. */
+/* Appends an object on one line. */
 void show_event_json(const Pb__Event *e, struct str *out)
 {
     json_t *o =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The tables proto/..._field.def and what is printed. Each field of a message has a row; what the
- * row names is what changes in text, JSON and columns when the field does, and each member of JSON
- * and each column that works is some field's.
+ * Compares the tables proto/..._field.def with the output. Each field of a message has a row; a
+ * change of the field changes exactly the text, JSON and columns that the row names; and each JSON
+ * member and working column depends on some field.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,13 +26,13 @@
 struct row {
     const char *name, *text, *json, *columns, *why;
     bool is_seen;
-    const char *sstat; /* of steps alone */
+    const char *sstat; /* only of steps */
 };
-struct name { /* of a member or a column */
+struct name { /* name of a member or a column */
     const char *name;
     bool works;
 };
-static json_t *seen; /* what some field changes: "json NAME" */
+static json_t *seen; /* names that some field changes: "json NAME" */
 
 #define NEVER
 #define FIXED(key)
@@ -127,7 +127,7 @@ static const struct name job_members[] =
 /* --- what is printed of a record, as an object -------------------------------------------------
  */
 
-/* "text KEY" of "KEY=value KEY=value"; of a key that stands there several times all values. */
+/* Adds "text KEY" for "KEY=value KEY=value"; a repeated key has all of its values. */
 static void add_text(json_t *out, const struct str *text)
 {
     _cleanup_arena_ struct arena a;
@@ -239,7 +239,7 @@ static json_t *print_resv(const void *record)
     return out;
 }
 
-/* A step, and the usage that its nodes report. */
+/* A step with the usage that its nodes report. */
 struct step_view {
     const Pb__StepRecord *step;
     const Pb__Usage *usage;
@@ -281,7 +281,7 @@ static json_t *print_step(const void *record)
 /* --- fields -------------------------------------------------------------------------------------
  */
 
-/* Notes in 'found' what differs. */
+/* Adds the differences to 'found'. */
 static void compare(json_t *before, json_t *after, json_t *found)
 {
     const char *key;
@@ -299,12 +299,12 @@ static void compare(json_t *before, json_t *after, json_t *found)
 }
 
 struct record {
-    const void *whole;   /* what is printed */
-    ProtobufCMessage *m; /* it, or the part of it whose fields are changed */
+    const void *whole;   /* the printed object */
+    ProtobufCMessage *m; /* 'whole', or the part of it whose fields are changed */
     json_t *(*print)(const void *whole);
 };
 
-/* What changes in one of the records with one of the candidates. */
+/* Finds what changes in one of the records with one of the candidate values. */
 static json_t *find_changes(const struct record *records, size_t count,
                             const ProtobufCFieldDescriptor *f, struct arena *a)
 {
@@ -327,7 +327,7 @@ static json_t *find_changes(const struct record *records, size_t count,
     return found;
 }
 
-/* The names of one kind, with blanks between them. */
+/* The names of one kind, separated by blanks. */
 static const char *list_names(json_t *found, const char *kind, struct arena *a)
 {
     const char *key, *list = "";
@@ -356,7 +356,7 @@ static struct row *find_row(struct row *rows, const char *name)
     return NULL;
 }
 
-/* 0: each field has a row that names what is changed by it. */
+/* Returns 0 if each field has a row that names what the field changes. */
 static int check_fields(struct row *rows, const char *table, const struct record *records,
                         size_t count)
 {
@@ -392,7 +392,7 @@ static int check_fields(struct row *rows, const char *table, const struct record
     return wrong;
 }
 
-/* 0: each of these that works is changed by some field, but for one. */
+/* Returns 0 if each working name is changed by some field, except the name 'besides'. */
 static int check_names(const struct name *names, const char *kind, const char *besides)
 {
     int wrong = 0;
@@ -494,7 +494,8 @@ static void test_parts(void **state)
     part.name = (char *)"p";
     assert_int_equal(check_fields(part_rows, "proto/part_field.def", &record, 1), 0);
     assert_int_equal(check_names(part_members, "json", "cluster"), 0);
-    json_object_set_new(seen, "column PartitionOrder", json_true()); /* of the list, not of one */
+    /* Depends on the list, not on a record. */
+    json_object_set_new(seen, "column PartitionOrder", json_true());
     assert_int_equal(check_names(node_names, "column", "Nodes"), 0);
 }
 
@@ -507,7 +508,7 @@ static void test_resvs(void **state)
     assert_int_equal(check_names(resv_members, "json", ""), 0);
 }
 
-/* A mark of each kind. */
+/* Sets a value of each kind. */
 static void set_marks(Pb__Usage *usage, struct arena *a)
 {
     size_t count = pb__usage_kind__descriptor.n_values;
@@ -533,7 +534,7 @@ static void test_steps(void **state)
     struct record records[3], parts[2];
     _cleanup_arena_ struct arena a;
     arena_init(&a, 0);
-    json_object_clear(seen); /* names of other records are no names of steps */
+    json_object_clear(seen); /* removes the names of other records */
     for (size_t i = 0; i < 3; i++) {
         pb__step_record__init(&steps[i]);
         steps[i].job_id = 7;

@@ -9,13 +9,13 @@
 #include "base/str.h"
 #include "proto/gang.pb-c.h"
 
-/* Of all partitions, or of one. False: no job of it takes part, or shares with nobody although its
- * partition lets jobs share. */
+/* Prints the rotation of all partitions, or of one. Returns false if no job of the partition takes
+ * part, or no job shares although the partition allows sharing. */
 bool show_gang_text(const Pb__GangReply *gang, const char *partition, struct str *out);
-/* The answer when show_gang_text() is false, without a newline. */
+/* The text for the case that show_gang_text() returns false, without a newline. */
 void show_gang_none(const Pb__GangReply *gang, const char *partition, struct str *out);
 /* Whether the cluster has the partition; NULL: true. */
 bool show_gang_has_partition(const Pb__GangReply *gang, const char *partition);
-/* Of a suspended job, or of the job set with this leader: when its turn comes. */
+/* Prints when the suspended job, or the job set with this leader, will run again. */
 void show_gang_turn(const Pb__GangReply *gang, uint32_t job, struct str *out);
 json_t *show_gang_json(const Pb__GangReply *gang, const char *partition);

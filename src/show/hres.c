@@ -67,8 +67,8 @@ static void take_resource(const Pb__LicenseList *list, size_t *at, struct resour
     find_around(r);
 }
 
-/* The same of the hierarchical resource of that name, or of any; false: the next record is of
- * another. */
+/* Like take_resource(), for the hierarchical resource of that name (NULL: any); false: the next
+ * record is of another one. */
 static bool take_chosen(const Pb__LicenseList *list, size_t *at, const char *name,
                         struct resource *r)
 {

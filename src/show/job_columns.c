@@ -30,7 +30,7 @@
         .kind = LISTING_SHORT, .number = (value), .whole = (value) < TIME_UNLIMITED                \
     }
 #define LIMIT(known, value) ((known) ? ELAPSED(value) : RANKED("NOT_SET", 0))
-/* Of a job beyond its limit nothing is left, and Slurm says so with this word. */
+/* A job beyond its limit has no time left; as in Slurm the value is then INVALID. */
 #define LEFT(known, value) ((known) && (value) < 0 ? RANKED("INVALID", value) : LIMIT(known, value))
 #define HOSTS(value) make_hosts_value(value)
 #define EXPECTED(value)                                                                            \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs and steps as columns, and what of a job's record they need. */
+/* Jobs and steps as columns, and the fields of a job's record that the columns need. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,17 +10,17 @@
 #include "proto/step.pb-c.h"
 #include "show/listing.h"
 
-/* A record of a listing: the message and what is the same for all of them. */
+/* A record of a listing: the message and data common to all records. */
 struct job_columns_view {
-    const Pb__JobRecord *job; /* spec and live are there */
+    const Pb__JobRecord *job; /* has both spec and live */
     const Pb__StepRecord *step;
     int64_t now;
     const char *cluster;
-    uint32_t tier;        /* with --priority: its partition's, by which it is sorted first */
-    bool expand_patterns; /* in names of files */
+    uint32_t tier;        /* with --priority: tier of the partition, the first sort key */
+    bool expand_patterns; /* in file names */
 };
 
-/* --noconvert: sizes stay in MiB from now on. */
+/* --noconvert: from now on sizes are in MiB. */
 void job_columns_keep_units(void);
 
 extern const struct listing_table job_columns, step_columns;
@@ -28,6 +28,6 @@ extern const struct listing_table job_columns, step_columns;
 struct job_needs {
     struct pb_fields spec, live; /* of JobSpec, of JobLive */
 };
-/* Of the columns and sort keys of a listing of jobs, so that the controller sends no more than
- * that; false: some column may need any of them. */
+/* Sets the fields that the columns and sort keys of a listing of jobs need, so that the controller
+ * sends no others; false: a column may need any field. */
 bool job_columns_needs(const struct listing *l, struct job_needs *out);

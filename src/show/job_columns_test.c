@@ -94,7 +94,7 @@ static void test_absent_values(void **state)
     expect("%l|%L", "UNLIMITED|UNLIMITED\n");
 }
 
-/* As Slurm 22.05 has them. */
+/* The titles of Slurm 22.05. */
 static const struct title letters[] = {
     {"a", "ACCOUNT"},
     {"A", "JOBID"},
@@ -270,8 +270,8 @@ static void test_titles(void **state)
     check_titles(&step_columns, step_letters, sizeof(step_letters) / sizeof(step_letters[0]), true);
 }
 
-/* Justified right, hosts and durations are whole; justified left, all is cut, and of "(null)" is
- * nothing left. */
+/* Right-justified host lists and durations are not cut; left-justified values are all cut, and
+ * "(null)" becomes empty. */
 static void test_widths(void **state)
 {
     spec.req_nodes = "n[1-2]";
@@ -344,7 +344,7 @@ static void test_order(void **state)
         {"t", "3 2 1 4 "},  {"-T", "1 4 2 3 "}, {"S", "2 3 1 4 "},
         {"-S", "1 3 2 4 "}, {"N", "3 1 2 4 "},  {"-N", "1 2 3 4 "},
     };
-    /* Running on n10, failed on n10, completed on n9, and running but nowhere and never. */
+    /* Running on n10, failed on n10, completed on n9, and running without nodes and start. */
     static const Pb__JobState states[] = {PB__JOB_STATE__RUNNING, PB__JOB_STATE__FAILED,
                                           PB__JOB_STATE__COMPLETED, PB__JOB_STATE__RUNNING};
     static char *const nodes[] = {"n10", "n10", "n9", NULL};

@@ -146,7 +146,7 @@ static struct asked {
     uint32_t job_id;
     char *name;
     UT_hash_handle hh;
-} * asked_names; /* of one command, to its end */
+} * asked_names; /* lives until the command ends */
 
 static const struct asked *find_asked(uint32_t job_id)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ids of jobs, of elements of job arrays and of components of job sets, as people write
- * and read them. */
+/* Ids of jobs, of elements of job arrays and of components of job sets, as users write and read
+ * them. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,48 +14,48 @@
 #include "proto/step.pb-c.h"
 
 #define JOB_IDS_TASKS_BELOW                                                                        \
-    4000001u /* above all numbers of elements: the largest MaxArraySize is 4000001 */
+    4000001u /* above all element numbers: the largest MaxArraySize is 4000001 */
 
-/* Bytes of the first id of a list: to the next comma or blank that is not in brackets. */
+/* Returns the length of the first id of a list: up to a comma or blank outside brackets. */
 size_t job_ids_word(const char *list);
 
-/* A job, step or tasks as commands name them: "7", "7.2", "7.batch", and of a job array "7_4",
- * "7_[1-5,8]", "7_4.0", of a job set "7+2", "7+2.0". has_step_id, has_set_offset and
- * array_tasks, whose text lives as long as the process, tell which. */
+/* Parses a job, a step or elements as in arguments of commands: "7", "7.2", "7.batch"; of a job
+ * array "7_4", "7_[1-5,8]", "7_4.0"; of a job set "7+2", "7+2.0". has_step_id, has_set_offset and
+ * array_tasks, whose text lives as long as the process, tell the form. */
 int job_ids_parse(const char *text, Pb__StepId *id, struct err *err);
 
-/* "123", "123_4", "123+4", "123_4+1", "123_[5-20%3]", "123_[5-20%3]+1": the last ones are cut at
- * SLURM_BITSTR_LEN bytes of numbers. */
+/* Appends "123", "123_4", "123+4", "123_4+1", "123_[5-20%3]" or "123_[5-20%3]+1"; a list of
+ * elements is cut at SLURM_BITSTR_LEN bytes. */
 void job_ids_put(const Pb__JobLive *live, struct str *out);
-/* The same without an offset: all components. */
+/* Like job_ids_put(), without the offset: means all components. */
 void job_ids_put_whole(const Pb__JobLive *live, struct str *out);
-/* The part behind the "_" without brackets, "5-20%3"; false, nothing: it is in no array. */
+/* Appends the part after "_" without brackets, "5-20%3"; returns false, without text, if the job is
+ * in no array. */
 bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out);
-/* From now on job_ids_put_asked() writes this job id as 'name': "6_2", for the id of the job that a
- * command was given by that name. */
+/* From now on job_ids_put_asked() writes this job id as 'name': "6_2", for the job that a command
+ * was given by that name. */
 void job_ids_remember(uint32_t job_id, const char *name);
-/* As it was asked for: "123", "123_4", "123_[1-5,7]", "123+4", ".STEP" behind it when it has one.
- */
+/* Appends the id as the user wrote it: "123", "123_4", "123_[1-5,7]", "123+4", each with ".STEP" if
+ * it has one. */
 void job_ids_put_asked(const Pb__StepId *id, struct str *out);
-/* The id of the job's set: of an ordinary job its own. */
+/* The id of the job's set; of an ordinary job its own id. */
 uint32_t job_ids_set_id(const Pb__JobLive *live);
-/* The job stands for its set, as an ordinary job does. */
+/* Whether the job is the leader of its set, or an ordinary job. */
 bool job_ids_is_leader(const Pb__JobLive *live);
-/* The id that means all components of the job's set: of an element of a job array its own, since
- * the leader's may be that of the array; in the arena. */
+/* The id that means all components of the job's set. For an array element it is the element's own
+ * id, since the leader's id may be that of the array. In the arena. */
 Pb__StepId job_ids_make_whole(const Pb__JobLive *live, struct arena *arena);
-/* The id that means this record and no other, however its job id is the array's; in the arena. */
+/* The id that means only this record, even if its job id is that of the array; in the arena. */
 void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena);
 /* Appends the SLUID of the job (base/sluid.h); returns the text of 'out'. */
 const char *job_ids_sluid(uint32_t job_id, int64_t submit_at_sec, struct str *out);
-/* For sorting: by array or job set, then by element or component. */
+/* Sort key: by array or job set, then by element or component. */
 int64_t job_ids_rank(const Pb__JobLive *live);
 
-/* Whether both name the same, in the same words. */
+/* Whether both ids name the same object in the same form. */
 bool job_ids_are_equal(const Pb__StepId *a, const Pb__StepId *b);
-/* Copies what names a job, or a component of a job set, between a Pb__StepId and a
- * message with the same fields, of whatever type; JOB_IDS_COPY() the elements of a job array, too.
- */
+/* Copies the members that name a job or a component between a Pb__StepId and any message with the
+ * same fields; JOB_IDS_COPY() also copies the elements of a job array. */
 #define JOB_IDS_COPY_NUMBERS(to, from)                                                             \
     do {                                                                                           \
         (to)->job_id = (from)->job_id;                                                             \
@@ -68,17 +68,17 @@ bool job_ids_are_equal(const Pb__StepId *a, const Pb__StepId *b);
         (to)->array_tasks = (from)->array_tasks;                                                   \
     } while (0)
 
-/* Of an id with an offset; in the arena. */
+/* The component of an id with an offset; in the arena. */
 Pb__JobComponent *job_ids_component(const Pb__StepId *id, struct arena *arena);
-/* A filter for these jobs, elements and components; lives in the arena. */
+/* Makes a filter for these jobs, elements and components; lives in the arena. */
 void job_ids_filter(const Pb__StepId *ids, size_t count, Pb__JobFilter *f, struct arena *arena);
-/* Of a record of several elements those that were asked for; the texts live in the arena. */
+/* Keeps only the requested elements of a record of several; the texts live in the arena. */
 void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena);
-/* What of a record was asked for, one id for each, in the arena: the record, trimmed, when there
- * are no ids or any of them means all of it or elements, else the steps of it that are named; a
- * step of all components of a job set comes with the leader. Their number; 0: the ids
- * name other jobs. */
+/* The ids of the requested parts of a record, in the arena: the trimmed record, if there are no ids
+ * or one of them means the whole record or elements of it; otherwise its requested steps. A step of
+ * all components of a job set is listed with the leader. Returns the number of ids; 0: the record
+ * was not requested. */
 size_t job_ids_targets(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena,
                        Pb__StepId **out);
-/* Whether job_ids_targets() finds anything for this id alone. Allocates nothing that stays. */
+/* Whether job_ids_targets() finds anything for this id alone. Keeps no memory. */
 bool job_ids_has_target(const Pb__StepId *id, const Pb__JobLive *live);

@@ -153,7 +153,7 @@ static void shown(void **state)
     }
 }
 
-/* Those that were asked for are left, of this array and no other. */
+/* The requested elements stay, of this array only. */
 static void trimmed(void **state)
 {
     static const struct {
@@ -183,8 +183,8 @@ static void trimmed(void **state)
     }
 }
 
-/* A step is never taken for its job; elements that have a whole of their own asked for have no
- * steps beside it. */
+/* A step is never taken for its job; if an element is requested as a whole, its steps are not
+ * listed separately. */
 static void targets(void **state)
 {
     static const struct {
@@ -241,8 +241,8 @@ static void targets(void **state)
     }
 }
 
-/* Components 93+0 to 93+2 of a heterogeneous job: 94 is the job id of the second one. It is element
- * 4 of the job array 'array'; 0: of none. */
+/* Components 93+0 to 93+2 of a heterogeneous job: 94 is the job id of the second one. The job is
+ * element 4 of the job array 'array'; 0: no array. */
 static void components(void **state)
 {
     static const struct {
@@ -260,7 +260,7 @@ static void components(void **state)
         {"94", 1, "93+1 "},
         {"94", 0, ""},
         {"94+1", 1, ""},
-        {"93.0", 0, "93.0 "}, /* of all components, and so named once */
+        {"93.0", 0, "93.0 "}, /* of all components, and so listed once */
         {"93.0", 1, ""},
         {"93+0.0", 0, "93+0.0 "},
         {"93+1.0", 1, "93+1.0 "},
@@ -318,7 +318,7 @@ static void components(void **state)
 static void a_whole_set_has_the_id_of_its_leader_or_of_the_element(void **state)
 {
     static const struct {
-        uint32_t set, offset, array; /* 0: it is in none */
+        uint32_t set, offset, array; /* 0: in none */
         const char *whole;
         uint32_t set_id;
         bool is_leader;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every column shows the same of a record that holds no more than what it needs. */
+/* Every column shows the same for a record with only the fields that the column needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "base/pb.h"
 #include "show/job_columns.h"
 
-/* Each field gets a value of its own: its number. */
+/* Gives each field a unique value: its number. */
 static void fill(ProtobufCMessage *m, struct arena *a)
 {
     pb_each_field (m->descriptor, field) {
@@ -64,7 +64,7 @@ static unsigned check_letter(const Pb__JobRecord *full, const struct listing_fie
     listing_set_letters(&l, format);
     bool known = job_columns_needs(&l, &n);
     if (known) {
-        pb_fields_put(&n.live, 1, true); /* as the controller adds what must be there */
+        pb_fields_put(&n.live, 1, true); /* the controller always adds this field */
         pb_fields_put(&n.live, 2, true);
         Pb__JobRecord small = PB__JOB_RECORD__INIT;
         small.spec = picked(&full->spec->base, &n.spec, &a);

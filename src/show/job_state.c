@@ -142,7 +142,7 @@ void job_states_list(struct str *out)
     for (size_t i = 0; i < STATE_COUNT; i++)
         str_printf(out, "%s,", states[i].word);
     for (size_t i = 0; i < sizeof(empty_states) / sizeof(empty_states[0]); i++)
-        if (strlen(empty_states[i]) > 2) /* not abbreviated */
+        if (strlen(empty_states[i]) > 2) /* must not be abbreviated */
             str_printf(out, "%s,", empty_states[i]);
     str_puts(out, "COMPLETING,CONFIGURING,SPECIAL_EXIT,STAGE_OUT,STOPPED");
 }
@@ -454,7 +454,7 @@ bool job_state_put_step_tres(const Pb__StepRecord *step, struct str *out)
     return true;
 }
 
-/* As its job, where that was ended before the step. */
+/* A step that ended with its job has the word of the job's state. */
 static const char *get_ended_word(const Pb__StepRecord *step)
 {
     uint32_t with = step->ended_with_job;
@@ -521,9 +521,8 @@ static bool has_sum(const struct sums *s, const char *name)
     return false;
 }
 
-/* A total counts where nothing else says how many there are. A job that asks for no GPUs has as
- * many as
- * --ntasks-per-gpu makes of its tasks. */
+/* A total counts if no other option sets the number. For a job without a GPU request,
+ * --ntasks-per-gpu and the task count give the number of GPUs. */
 static void sum_wanted(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks, struct sums *s)
 {
     struct sums total = {0};
@@ -548,7 +547,8 @@ uint64_t job_state_count_gpus(const Pb__JobSpec *spec, uint32_t nodes, uint32_t 
     return 0;
 }
 
-/* The nodes that a total takes by so many on each; 1: nothing says. */
+/* The number of nodes needed for a total of generic resources at the requested count per node; 1:
+ * not determined. */
 static uint64_t count_nodes_of_total(const struct sums *each, const struct sums *total)
 {
     uint64_t most = 1;
@@ -563,7 +563,7 @@ static uint64_t count_nodes_of_total(const struct sums *each, const struct sums 
     return most;
 }
 
-/* The same of the totals that a request names, and of those that its tasks make. */
+/* The same for the totals of the request, and for those that follow from its tasks. */
 static uint32_t count_nodes_of_gres(const Pb__JobSpec *spec)
 {
     struct sums each = {0}, total = {0}, of_tasks = {0};
@@ -578,9 +578,9 @@ static uint32_t count_nodes_of_gres(const Pb__JobSpec *spec)
     return nodes < UINT32_MAX ? (uint32_t)nodes : UINT32_MAX;
 }
 
-/* A pending job that names no number of nodes asks for those that it names or that its generic
- * resources take, or for one. As in Slurm, the nodes that its CPUs fill, its --ntasks-per-node or
- * the counts of its features are no request. */
+/* A pending job without a node count requests the nodes that it names or that its generic resources
+ * need, at least one. As in Slurm, its CPUs, --ntasks-per-node and feature counts do not count as a
+ * request for nodes. */
 static uint32_t count_wanted_nodes(const Pb__JobRecord *job)
 {
     const Pb__JobSpec *spec = job->spec;

@@ -89,7 +89,7 @@ static void test_states(void **state)
     }
 }
 
-/* GPUs that a job asks for, by the options of its request. */
+/* GPUs that the options of a request ask for. */
 static void test_gpus_that_a_request_asks_for(void **state)
 {
     static const struct {
@@ -183,7 +183,7 @@ static void test_times(void **state)
     assert_int_equal(job_state_end_at(&job), 1500);
     live.state = PB__JOB_STATE__SUSPENDED;
     live.suspended_at = 950;
-    live.suspended_sec = 20; /* of earlier suspensions */
+    live.suspended_sec = 20; /* from earlier suspensions */
     assert_int_equal(job_state_end_at(&job), 1520);
     live.state = PB__JOB_STATE__RUNNING;
     live.suspended_sec = 0;
@@ -202,11 +202,11 @@ static void test_step_limit(void **state)
     step.has_time_limit_sec = 1;
     step.time_limit_sec = 60;
     assert_int_equal(job_state_step_limit_sec(&step), 60);
-    step.step_id = 0xfffffffb; /* the batch script has its job's */
+    step.step_id = 0xfffffffb; /* the batch script has the job's limit */
     assert_true(job_state_step_limit_sec(&step) == TIME_UNLIMITED);
 }
 
-/* GANG-39: TIME of a step is what it has run. */
+/* GANG-39: TIME of a step is its run time. */
 static void test_step_time(void **state)
 {
     Pb__StepRecord step = PB__STEP_RECORD__INIT;
@@ -225,12 +225,12 @@ static void test_step_time(void **state)
     assert_int_equal(job_state_step_used_sec(&step, 1000), 0);
 }
 
-/* A row of the archive has the state in which the step ended: its own, or that of its job. */
+/* A row of the archive has the state in which the step ended: its own state, or that of its job. */
 static void test_states_of_ended_steps(void **state)
 {
     static const struct {
         int32_t status;
-        int with; /* -1: it ended before its job */
+        int with; /* -1: the step ended before its job */
         const char *word;
     } v[] = {
         {0, -1, "COMPLETED"},
@@ -255,8 +255,8 @@ static void test_states_of_ended_steps(void **state)
     }
 }
 
-/* What the request says, unless the controller says otherwise: also of a suspended job, and that it
- * holds nothing. */
+/* The licences of the request, unless the controller reports others: also of a suspended job, and
+ * also that it holds none. */
 static void test_licenses(void **state)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
@@ -291,7 +291,7 @@ static void test_paths(void **state)
         const char *out, *err;
         int stream;
         enum job_path how;
-        const char *tasks; /* of an array */
+        const char *tasks; /* elements of an array */
         const char *path;
     } v[] = {
         {NULL, NULL, 0, JOB_PATH_KNOWN, NULL, "/dev/null"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Licences as text and as JSON; one that is tied to nodes has more to say. */
+/* Licences as text and as JSON; licences that are tied to nodes have more members. */
 #include "show/show.h"
 
 static int64_t count_free(const Pb__LicenseRecord *l)

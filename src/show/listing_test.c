@@ -80,7 +80,7 @@ static void test_formats(void **state)
         listing_add(&l, &items[0]);
         listing_print_rows(&l, &rows);
         if (v[i].letters && strchr(v[i].letters, '#')) {
-            /* "(null)" is wider still */
+            /* "(null)" is wider */
             assert_string_equal(str_cstr(&header), "NAME  |\n");
             assert_string_equal(str_cstr(&rows), "beta  |\n");
         } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the rows of a table of fields say of their values, for files that include such a table. */
+/* Macros for the values in tables of fields, for files that include such a table. */
 #pragma once
 
 #include "show/listing.h"

@@ -42,7 +42,7 @@ static void put_node_state(const Pb__NodeRecord *n, struct show_style style, str
     }
 }
 
-/* What is kept for the system. */
+/* Resources reserved for the system. */
 static void put_specialized(const Pb__NodeRecord *n, struct show_style style, struct str *out)
 {
     uint32_t threads = n->threads ? n->threads : 1;

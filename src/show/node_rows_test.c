@@ -84,17 +84,18 @@ static void test_lines(void **state)
            "long|2/1/2/5|2/10/12/24|m1,n[1-4]\n");
     expect("%R|%c|%z", false, false, "debug|4|4:1:1\nlong|4+|4+:1:1\n");
     expect("%R|%c|%N", false, true, "debug|4|n[1-4]\nlong|8|m1\nlong|4|n[1-4]\n");
-    /* Partitions that look alike share a line, each node in it counts once. */
+    /* Partitions with equal columns share a line, and each node counts once in it. */
     expect("%D", false, false, "5\n");
     expect("%a|%D|%N|%C", false, false, "up|5|m1,n[1-4]|2/10/12/24\n");
     expect("%l|%D", false, false, "1:00:00|4\ninfinite|5\n");
-    /* By the state of the first node, though it is not shown; host names apart. */
+    /* Sorted by the state of the first node, even if the state is not shown; host names are
+     * separate. */
     expect("%E|%u|%N", false, false, "loose cable|root|n4\nnone|Unknown|m1,n[1-3]\n");
     expect("%R|%n", false, false,
            "debug|n4\ndebug|n1\ndebug|n2\ndebug|n3\nlong|m1\nlong|n4\nlong|n1\nlong|n2\nlong|n3\n");
     /* A line for each node and partition. */
     expect("%N", true, false, "n4\nn1\nn2\nn3\nm1\nn4\nn1\nn2\nn3\n");
-    /* The star stays. */
+    /* The star is not cut. */
     expect("%3P|%.3P|%.7P", false, false, "de*|de*| debug*\nlon|lon|   long\n");
 }
 
@@ -116,7 +117,7 @@ static void test_partition_without_nodes(void **state)
     listing_done(&l);
 }
 
-/* As Slurm 22.05 has them. */
+/* The titles of Slurm 22.05. */
 static const struct title letters[] = {
     {"a", "AVAIL"},
     {"A", "NODES(A/I)"},

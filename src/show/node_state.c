@@ -64,7 +64,7 @@ static bool is_reserved(const Pb__NodeRecord *n)
     return n->reserved && !n->no_respond && is_plainly_idle(n);
 }
 
-/* Nothing starts there, because a job on other nodes has the block or switch alone. */
+/* Nothing starts on the node, because a job on other nodes has the block or switch exclusively. */
 static bool is_blocked(const Pb__NodeRecord *n)
 {
     return n->blocked && is_plainly_idle(n);
@@ -75,7 +75,7 @@ static bool is_planned(const Pb__NodeRecord *n)
     return n->planned && is_plainly_idle(n);
 }
 
-/* The word of the state stays, with "-" behind it. */
+/* The word of the state stays, followed by "-". */
 static bool is_planned_mixed(const Pb__NodeRecord *n)
 {
     return n->planned && !n->completing && n->state == PB__NODE_BASE__NODE_MIXED;
@@ -304,7 +304,7 @@ enum wanted {
     WANT_REBOOT_ISSUED = 1 << 19,
     WANT_BLOCKED = 1 << 20,
     WANT_PLANNED = 1 << 21,
-    WANT_NOTHING = 1 << 14, /* states that nodes of Sluice never have */
+    WANT_NOTHING = 1 << 14, /* states that nodes never have in Sluice */
 };
 
 static const struct {

@@ -9,28 +9,29 @@
 #include "base/str.h"
 #include "proto/node.pb-c.h"
 
-/* "drained", "mixed", "down*": sinfo's long form; short: "drain", "mix", "down*". In lower case. */
+/* sinfo's words in lower case, long: "drained", "mixed", "down*"; short: "drain", "mix", "down*".
+ */
 void node_state_put_long(const Pb__NodeRecord *node, struct str *out);
 void node_state_put_short(const Pb__NodeRecord *node, struct str *out);
 /* "IDLE+DRAIN": scontrol's form. */
 void node_state_put_flags(const Pb__NodeRecord *node, struct str *out);
-/* Its features that jobs can ask for; NULL: none. */
+/* The features that jobs can request; NULL: none. */
 const char *node_state_active_features(const Pb__NodeRecord *node);
 const char *node_state_base(const Pb__NodeRecord *node); /* "IDLE" */
 
-/* For sorting and grouping: equal for equal words. */
+/* For sorting and grouping: equal states have the same rank. */
 int64_t node_state_rank(const Pb__NodeRecord *node);
 
-/* "cpu=4,mem=8000M,billing=4": all of it, or what is in use (empty: nothing). */
+/* Appends "cpu=4,mem=8000M,billing=4": the total, or the part in use (empty: nothing). */
 void node_state_put_tres(const Pb__NodeRecord *node, bool in_use, struct str *out);
 
-/* "6-7": the CPUs that are kept for the system. */
+/* Appends "6-7": the CPUs reserved for the system. */
 void node_state_put_spec_cpus(const Pb__NodeRecord *node, struct str *out);
 
 bool node_state_is_allocated(const Pb__NodeRecord *node); /* some or all CPUs in use */
 bool node_state_is_usable(const Pb__NodeRecord *node);    /* not down, drained, future */
 
-/* What sinfo --states asks for. */
+/* The filter of sinfo --states. */
 struct node_states {
     uint32_t wanted;   /* bits of node_state.c */
     uint32_t unwanted; /* "~idle" */

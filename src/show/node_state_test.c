@@ -54,7 +54,7 @@ static void test_words(void **state)
     }
 }
 
-/* As Slurm 22.05 shows nodes in a reservation, with the flag MAINT and without it. */
+/* As in Slurm 22.05: nodes in a reservation, with and without the flag MAINT. */
 static void test_reserved_nodes(void **state)
 {
     static const struct {
@@ -113,7 +113,7 @@ static void test_filters(void **state)
     assert_non_null(strstr(err.text, "Bad state string: \"foo\"\nvalid states: "));
     assert_true(node_states_parse("~", &s, NULL) < 0);
 
-    /* As Slurm 22.05 answers: the nodes that each word lists, by their place below. */
+    /* The results of Slurm 22.05: the nodes that each word lists, by their index below. */
     static const struct {
         Pb__NodeBase base;
         bool drain, completing, fail, no_respond;

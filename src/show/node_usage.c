@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What all processes of a node use, by user and by job, as text. */
+/* Usage of all processes of a node, by user and by job, as text. */
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 #include "base/timefmt.h"
 #include "show/show.h"
 
-#define OTHERS ((uint32_t)-2) /* users beyond those a node counts apart */
+#define OTHERS ((uint32_t)-2) /* users beyond those that a node counts separately */
 #define KIB_SEC_PER_MIB_HOUR (1024.0 * 3600)
 
-/* Each user, and under it its jobs. */
+/* Each user is followed by the user's jobs. */
 static int compare_rows(const void *a, const void *b)
 {
     const Pb__NodeUsageRow *x = *(Pb__NodeUsageRow *const *)a, *y = *(Pb__NodeUsageRow *const *)b;

@@ -23,7 +23,7 @@ static void put_count(struct str *out, const char *key, bool known, uint32_t n)
         str_printf(out, "%s=UNLIMITED", key);
 }
 
-/* "DefCpuPerGPU=2,DefMemPerGPU=100"; nothing where there are none. */
+/* Appends "DefCpuPerGPU=2,DefMemPerGPU=100"; nothing if there are no defaults. */
 static void put_job_defaults(const Pb__PartRecord *p, struct str *out)
 {
     if (p->def_cpu_per_gpu)
@@ -153,7 +153,7 @@ static json_t *part_tres(const Pb__PartRecord *p)
                      TEXT(str_cstr(&tres)));
 }
 
-/* A limit of memory of zero is none. */
+/* A memory limit of 0 means no limit. */
 static void put_json_memory(json_t *o, uint64_t cpu_mib, uint64_t node_mib)
 {
     json_object_set_new(o, "memory_per_cpu", INT((int64_t)(cpu_mib ? cpu_mib : node_mib)));
@@ -172,7 +172,7 @@ static json_t *part_defaults(const Pb__PartRecord *p)
     return o;
 }
 
-/* At most so many, or infinitely many. */
+/* A maximum, or infinite. */
 static json_t *at_most(uint32_t count)
 {
     return json_out_number(true, count == 0 || count == UINT32_MAX, count);

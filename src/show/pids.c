@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What runs on a node and its daemon, as text. */
+/* Processes on a node and its daemon, as text. */
 #include <string.h>
 
 #include "base/step_id.h"

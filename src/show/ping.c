@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whether a controller answers, as text and as JSON. */
+/* The availability of a controller, as text and as JSON. */
 #include <stdio.h>
 
 #include "show/json_out.h"
@@ -7,7 +7,7 @@
 
 #define MODE_MAX 32
 
-/* "primary", "backup", or "backup2" of several. */
+/* "primary", "backup", or "backup2" if there are several. */
 static const char *format_mode(const struct show_ping *p, char mode[MODE_MAX])
 {
     if (p->rank == 0)

@@ -13,6 +13,6 @@ struct prio_columns_view {
 
 extern const struct listing_table prio_columns;
 
-/* The format that shows each factor that has a weight ('all': and the others). */
+/* The format with every factor that has a weight ('all': and the other factors). */
 void prio_columns_format(const Pb__PrioWeights *w, bool normalised, bool all, bool users,
                          struct str *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The lines that Slurm prints for the same jobs, to the blank. */
+/* The output is identical to Slurm's for the same jobs, including blanks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -209,7 +209,7 @@ static void normalised_priority_is_between_0_and_1(void **state)
     }
 }
 
-/* More factors than names must not be read. */
+/* Factors without a name must not be read. */
 static void test_mismatch(void **state)
 {
     double tres[] = {0.5, 0.5};

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the renderers of records share; for the files behind show.h.
+ * Shared by the renderers of records; only for the files behind show.h.
  */
 #pragma once
 
 #include "show/json_out.h"
 #include "show/show.h"
 
-/* Between lines of a record, and after it. */
+/* Call between the lines of a record, and after the last one. */
 void record_break(struct show_style style, struct str *out);
 void record_end(struct show_style style, struct str *out);
-/* "KEY=value", NULL being "(null)", control characters escaped. */
+/* Appends "KEY=value", with NULL as "(null)" and control characters escaped. */
 void record_pair(struct str *out, const char *key, const char *value);
-/* zero: what stands for no time. */
+/* zero: the text for an unset time. */
 void record_date(struct str *out, const char *key, int64_t at, const char *zero);
 
 /* Values of MEMBER() rows. */
@@ -26,6 +26,6 @@ void record_date(struct str *out, const char *key, int64_t at, const char *zero)
 /* A time limit, in minutes as Slurm counts. */
 json_t *record_limit(bool set, int64_t sec);
 
-/* One number of --cpu-freq, as slurm.h has it; text may be NULL. */
+/* One number of --cpu-freq, in the encoding of slurm.h; text may be NULL. */
 enum record_freq { RECORD_FREQ_MIN, RECORD_FREQ_MAX, RECORD_FREQ_GOVERNOR };
 json_t *record_freq(const char *text, enum record_freq which);

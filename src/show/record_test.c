@@ -88,7 +88,7 @@ static void test_running_job(void **state)
         "\n");
 }
 
-/* The lines that are there only when they say something, in their places. */
+/* Optional lines, in their positions. */
 static void test_job_with_wishes(void **state)
 {
     Pb__JobRecord job;
@@ -155,7 +155,7 @@ static void test_shares(void **state)
     c.cores.data = cores;
     c.cores.len = 1;
     c.cpus = 3;
-    d = c; /* the same bits, of cores with two CPUs each */
+    d = c; /* the same bits, for cores with two CPUs each */
     d.node = "n4";
     d.has_cpus_per_core = 1;
     d.cpus_per_core = 2;
@@ -215,7 +215,7 @@ static void test_node(void **state)
     str_clear(&out);
     show_node_text(&n, lines, &out);
     assert_non_null(strstr(str_cstr(&out), " Version=26.05.0\n   BcastAddr=ib4\n   RealMemory="));
-    n.partitions = ""; /* of a node in state FUTURE */
+    n.partitions = ""; /* a node in state FUTURE */
     n.gres_used = "gpu:1(IDX:0)";
     str_clear(&out);
     show_node_text(&n, details, &out);
@@ -267,7 +267,7 @@ static void test_partition(void **state)
     assert_non_null(strstr(str_cstr(&out), "\n   TRES=(null)\n"));
 }
 
-/* Members that no line of text has, or that the text has as another one. */
+/* Members that are not in the text, or that differ from the text. */
 static void test_members(void **state)
 {
     Pb__NodeRecord node = PB__NODE_RECORD__INIT;
@@ -301,7 +301,7 @@ static void test_step(void **state)
     s.srun_pid = 5184;
     s.distribution = "cyclic";
     static const char *const names[] = {"6.0", "6.0", "3_7.0", "3_7+1.0"};
-    for (int i = 0; i < 4; i++) { /* of a job, a component, an element, a component of one */
+    for (int i = 0; i < 4; i++) { /* of a job, a component, an element, a component of an element */
         _cleanup_str_ struct str name = STR_INIT;
         Pb__StepRecord other = s;
         other.has_array_job_id = i >= 2;
@@ -322,7 +322,7 @@ static void test_step(void **state)
                         "   CPUFreqReq=Default Dist=Cyclic\n"
                         "   SrunHost:Pid=vm:5184\n"
                         "\n");
-    /* Without --distribution it depends on the number of tasks. */
+    /* Without --distribution the value depends on the number of tasks. */
     static const struct {
         uint32_t tasks;
         const char *shown;

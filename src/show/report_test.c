@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records that are not of jobs, nodes or partitions, as text and as JSON, without a command. */
+/* Records other than jobs, nodes and partitions, as text and as JSON, without a command. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "show/hres.h"
 #include "show/show.h"
 
-/* Ends 'out', which has the text. */
+/* Frees 'out' after the comparison with the text. */
 static void expect_text(struct str *out, const char *text)
 {
     assert_string_equal(str_cstr(out), text);
@@ -110,7 +110,7 @@ static void usage_of_a_node_is_ordered_by_user_and_job(void **state)
     usage.user_usec = 61000000;
     usage.rss_kib = 2048;
     usage.rss_kib_sec = UINT64_C(1024) * 3600;
-    rows[0].uid = UINT32_MAX - 1; /* the users that the node does not count apart */
+    rows[0].uid = UINT32_MAX - 1; /* the users that the node does not count separately */
     rows[0].usage = rows[1].usage = rows[2].usage = &usage;
     rows[1].uid = rows[2].uid = 4000000000u;
     SET(&rows[1], job_id, 7);
@@ -175,7 +175,7 @@ static void burst_buffers_are_summed_for_each_user(void **state)
     Pb__BurstList list = PB__BURST_LIST__INIT;
     struct str out = STR_INIT;
     show_burst_text(&list, &out);
-    expect_text(&out, ""); /* there is no plugin */
+    expect_text(&out, ""); /* no plugin is configured */
     for (size_t i = 0; i < 2; i++) {
         buffers[i].job_id = (uint32_t)i + 1;
         buffers[i].uid = 5;

@@ -15,7 +15,7 @@ static void put_time(struct str *out, const char *key, int64_t at)
                at >= TIME_UNLIMITED ? "UNLIMITED" : time_format_date(at, "Unknown", text));
 }
 
-/* Some cores of a node: which ones they are is not fixed. */
+/* Some cores of a node; only their number is fixed. */
 static void put_core_ids(const Pb__ResvCores *c, struct str *out)
 {
     str_putc(out, '0');
@@ -29,8 +29,7 @@ static void put_gres(const Pb__ResvGres *g, char before_count, struct str *out)
                before_count, (unsigned long long)g->count);
 }
 
-/* The devices of the node; of one without cores, the line for the node, too. Returns how many
- * elements are of this node. */
+/* Appends the reserved devices of the node. Returns the number of its elements in the list. */
 static size_t put_node_gres(const Pb__ResvRecord *r, size_t at, struct str *out)
 {
     size_t n = 0;
@@ -43,7 +42,7 @@ static size_t put_node_gres(const Pb__ResvRecord *r, size_t at, struct str *out)
     return n;
 }
 
-/* Both lists are in the order of the nodes; a node may be in one of them alone. */
+/* Both lists are sorted by node; a node may be in only one of them. */
 static void put_parts(const Pb__ResvRecord *r, struct show_style style, struct str *out)
 {
     size_t at = 0;
@@ -66,7 +65,7 @@ static bool is_same_gres(const Pb__ResvGres *a, const Pb__ResvGres *b)
            (a->type ? b->type && strcmp(a->type, b->type) == 0 : !b->type);
 }
 
-/* "cpu=4,gres/gpu:a100=2": of all nodes. */
+/* "cpu=4,gres/gpu:a100=2": the sum over all nodes. */
 static void put_tres(const Pb__ResvRecord *r, struct str *out)
 {
     if (r->total_cpus)
@@ -87,7 +86,7 @@ static void put_tres(const Pb__ResvRecord *r, struct str *out)
     }
 }
 
-/* "cpu=2,gres/gpu:a100=2", as it was asked for. */
+/* "cpu=2,gres/gpu:a100=2", as requested. */
 static void put_wanted_per_node(const Pb__ResvRecord *r, struct str *out)
 {
     if (r->cores_per_node)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A cluster at one glance, as text. */
+/* A summary of a cluster, as text. */
 #include "show/show.h"
 
 static void put_controller(const struct show_status *s, struct str *out)

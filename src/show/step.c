@@ -99,7 +99,7 @@ static json_t *cpu_time(uint64_t usec)
                      (json_int_t)(usec % 1000000));
 }
 
-/* CPU time: of the nodes where the step has ended. The limit is in minutes. */
+/* CPU time on the nodes where the step has ended. The limit is in minutes. */
 static json_t *step_time(const Pb__StepRecord *step, int64_t now)
 {
     const Pb__Usage *usage = step->usage;
@@ -153,7 +153,7 @@ static json_t *step_statistics(void)
                      json_out_number(false, false, 0));
 }
 
-/* "5.0" as its parts: {"job_id": ..., "step_id": "0"}. */
+/* "5.0" split into {"job_id": ..., "step_id": "0"}. */
 static json_t *step_id(const Pb__StepRecord *step)
 {
     char id[STEP_ID_TEXT_MAX];
@@ -194,7 +194,7 @@ static json_t *tres_item(const char *item)
                      json_out_text(name), "id", id, "count", (json_int_t)count);
 }
 
-/* What the step uses is in the node daemons: sstat asks them. */
+/* The node daemons have the usage of a step: sstat asks them. */
 static json_t *step_tres(const Pb__StepRecord *step)
 {
     _cleanup_str_ struct str tres = STR_INIT;

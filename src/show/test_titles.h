@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For tests of listings: each field's title, alone, cut to three columns, and so justified right.
+/* For tests of listings: the title of each field, alone and cut to three columns, right-justified.
  */
 #pragma once
 
@@ -9,7 +9,7 @@ struct title {
     const char *field, *title;
 };
 
-/* Those of host lists are whole where they are justified right. */
+/* Right-justified titles of host lists are not cut. */
 static bool is_whole(const char *title)
 {
     static const char *const whole[] = {"NODELIST", "NODELIST(REASON)", "SCHEDNODES", "HOSTNAMES",

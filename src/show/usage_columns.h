@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What steps use as columns: which there are, and a step as a line of them. */
+/* Usage of steps as columns: the available columns, and a line for a step. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,25 +26,25 @@ struct usage_columns_view {
     const Pb__StepRecord *step;
     const Pb__Usage *usage;
     const char *nodes, *pids;
-    const char *first_node; /* of what has none of its own */
+    const char *first_node; /* for values without a node of their own */
     bool no_convert;
 };
 
 struct usage_field;
 struct usage_columns_column {
     const struct usage_field *field;
-    int width; /* negative: left justified */
+    int width; /* negative: left-justified */
 };
 struct usage_columns {
     VEC(struct usage_columns_column) columns;
-    bool divided, closed; /* by '|', and with one at the end */
+    bool divided, closed; /* separated by '|', and ended by '|' */
 };
 
-/* Adds a comma list; -ERR_PARSE names the unknown one. */
+/* Adds the columns of a comma-separated list; -ERR_PARSE names an unknown one. */
 int usage_columns_add(struct usage_columns *f, const char *list, struct err *err);
 void usage_columns_done(struct usage_columns *f);
 
 void usage_columns_print_header(const struct usage_columns *f, struct str *out);
 void usage_columns_print(const struct usage_columns *f, const struct usage_columns_view *v,
                          struct str *out);
-void usage_columns_print_names(struct str *out); /* --helpformat */
+void usage_columns_print_names(struct str *out); /* for --helpformat */

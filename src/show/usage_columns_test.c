@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "show/usage_columns.h"
 
-/* What sstat of Slurm 22.05.8 prints of a step of three tasks on two nodes; but for the task with
- * the most and the least CPU time, which it prints as a time, and the frequency, which it measures.
- */
+/* The output of sstat of Slurm 22.05.8 for a step of three tasks on two nodes; except the tasks
+ * with the highest and lowest CPU time, for which Slurm prints a time, and the frequency, which
+ * Slurm measures. */
 static const char title[] =
     "JobID|MaxVMSize|MaxVMSizeNode|MaxVMSizeTask|AveVMSize|MaxRSS|MaxRSSNode|MaxRSSTask|AveRS"
     "S|MaxPages|MaxPagesNode|MaxPagesTask|AvePages|MinCPU|MinCPUNode|MinCPUTask|AveCPU|NTasks"
@@ -183,7 +183,7 @@ static void test_sizes(void **state)
     }
 }
 
-/* A node that has not looked yet knows of no task. */
+/* A node that has not sampled yet reports no task. */
 static void test_nothing_is_known(void **state)
 {
     struct usage_columns f = {.divided = true};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Explains as text and as JSON what a job does and why the job waits. */
+/* Explains the state of a job and the reason of its wait, as text and as JSON. */
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/size.h"
@@ -37,7 +37,7 @@ static void put_date(const char *before, int64_t at, struct str *out)
     str_printf(out, "%s%s", before, time_format_date(at, "Unknown", date));
 }
 
-/* Without its id. */
+/* Appends the title without the job's id. */
 static void put_title(const Pb__JobRecord *job, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -104,7 +104,7 @@ static const char *size_text(uint64_t mib, char buf[SIZE_TEXT_MAX])
     return size_format_mib(mib, buf);
 }
 
-/* Writes what the record of the job has about the rule. */
+/* Appends the facts about the rule from the job's record. */
 static void put_facts(const Pb__JobRecord *job, const Pb__WhyReply *why, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -176,7 +176,7 @@ static void put_need(const Pb__JobRecord *job, const Pb__WhyReply *why, struct s
         str_printf(out, ", licences %s", job->spec->licenses);
     if (job->spec->features && *job->spec->features)
         str_printf(out, ", constraint %s", job->spec->features);
-    if (job->spec->req_nodes && *job->spec->req_nodes) { /* the other nodes may be any */
+    if (job->spec->req_nodes && *job->spec->req_nodes) { /* the other nodes are arbitrary */
         str_puts(out, ", on ");
         put_node_names(job->spec->req_nodes, out);
     }
@@ -204,7 +204,7 @@ static const char *cause_text(const char *cause)
     return cause;
 }
 
-/* "16_3" of an element of an array; of others the id. */
+/* "16_3" for an array element; otherwise the id. */
 static void put_job_name(const Pb__WhyReply *why, uint32_t job_id, struct str *out)
 {
     for (size_t i = 0; i < why->n_elements; i++)
@@ -333,7 +333,7 @@ static const char *sentence_of(const Pb__JobRecord *job, const Pb__WhyReply *why
     return find_sentence(why->rule);
 }
 
-/* The lines that follow concern this component of the job set. */
+/* States that the following lines concern this component of the job set. */
 static void put_component(const Pb__JobRecord *component, const Pb__WhyReply *why, struct str *out)
 {
     _cleanup_str_ struct str whole = STR_INIT;
