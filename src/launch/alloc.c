@@ -22,7 +22,7 @@ struct alloc {
     uint32_t job_id; /* 0: unknown yet */
     bool may_exist;  /* the controller may know the job although job_id is 0 */
     bool allocated;  /* the job has its nodes, which are being configured */
-    bool told_lost, over;
+    bool has_reported_loss, over;
     bool giving_up; /* set together with the cause: */
     bool timed_out, interrupted;
 };
@@ -71,7 +71,7 @@ static void gave_up(struct alloc *a)
 {
     struct err why = {0};
 
-    if (a->timed_out && a->told_lost)
+    if (a->timed_out && a->has_reported_loss)
         err_set(&why, -ERR_CONNECT, "%s", err_text(ERR_CONNECT));
     else if (a->timed_out)
         err_set(&why, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
@@ -82,9 +82,9 @@ static void gave_up(struct alloc *a)
 
 static void pause_and_retry(struct alloc *a, const struct err *err)
 {
-    if (!a->told_lost && a->events.on_lost != NULL)
+    if (!a->has_reported_loss && a->events.on_lost != NULL)
         a->events.on_lost(a->events.ctx, err);
-    a->told_lost = true;
+    a->has_reported_loss = true;
     loop_timer_set(a->retry, a->pause_ms);
     a->pause_ms = a->pause_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : a->pause_ms * 2;
 }
@@ -143,7 +143,7 @@ static void on_reply(void *ctx, int code, const ProtobufCMessage *message, const
         return;
     }
     a->pause_ms = RETRY_MIN_MS;
-    a->told_lost &= a->giving_up;
+    a->has_reported_loss &= a->giving_up;
     a->job_id = reply->job_id;
     if (a->giving_up) {
         send_cancel(a);
@@ -233,7 +233,7 @@ void alloc_give_up(struct alloc *a)
         return;
     /* If the time limit has started the cancellation and the controller is reachable, its reply is
      * near: only a second interrupt gives up without it. */
-    if (a->interrupted || (a->giving_up && a->told_lost)) {
+    if (a->interrupted || (a->giving_up && a->has_reported_loss)) {
         gave_up(a);
         return;
     }

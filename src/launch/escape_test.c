@@ -11,7 +11,8 @@
 #include "launch/escape.h"
 
 /* In one piece, and byte by byte. */
-static void expect(const char *key, bool raw, const char *typed, const char *passed, char command)
+static void expect_passed(const char *key, bool raw, const char *typed, const char *passed,
+                          char command)
 {
     for (int whole = 0; whole < 2; whole++) {
         struct escape e;
@@ -55,7 +56,7 @@ static void test_raw(void **state)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        expect(NULL, true, cases[i].typed, cases[i].passed, cases[i].command);
+        expect_passed(NULL, true, cases[i].typed, cases[i].passed, cases[i].command);
 }
 
 static void test_lines(void **state)
@@ -75,16 +76,16 @@ static void test_lines(void **state)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        expect(NULL, false, cases[i].typed, cases[i].passed, cases[i].command);
+        expect_passed(NULL, false, cases[i].typed, cases[i].passed, cases[i].command);
 }
 
 static void test_other_keys(void **state)
 {
-    expect("%", true, "~.%.", "~.%.", 0);
-    expect("%", true, "~.\r%.", "~.\r", '.');
-    expect("none", true, "~.\r~&", "~.\r~&", 0);
-    expect("", true, "~.", "", '.');
-    expect("long", true, "~.", "", '.');
+    expect_passed("%", true, "~.%.", "~.%.", 0);
+    expect_passed("%", true, "~.\r%.", "~.\r", '.');
+    expect_passed("none", true, "~.\r~&", "~.\r~&", 0);
+    expect_passed("", true, "~.", "", '.');
+    expect_passed("long", true, "~.", "", '.');
 }
 
 int main(void)

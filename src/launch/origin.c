@@ -133,8 +133,8 @@ int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir
 /* The mask that the user has set for this process; NULL: none. */
 static const char *find_wanted_mask(void)
 {
-    const char *text = getenv("SLURM_UMASK"), *told = getenv(ORIGIN_MASK_TOLD);
-    return text && (!*text || (told && str_eq(text, told))) ? NULL : text;
+    const char *text = getenv("SLURM_UMASK"), *marked = getenv(ORIGIN_MASK_TOLD);
+    return text && (!*text || (marked && str_eq(text, marked))) ? NULL : text;
 }
 
 int origin_take_mask(struct err *err)

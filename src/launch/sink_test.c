@@ -53,13 +53,13 @@ static void on_data(void *ctx, const void *data, size_t len)
         loop_stop(w->loop);
 }
 
-static void begin(struct world *w)
+static void init_sink_world(struct world *w)
 {
     memset(w, 0, sizeof(*w));
     w->loop = loop_new(0);
 }
 
-static void end(struct world *w)
+static void free_sink_world(struct world *w)
 {
     sink_free(w->sink);
     feed_free(w->feed);
@@ -72,7 +72,7 @@ static struct sink_events events_of(struct world *w)
     return (struct sink_events){.on_drained = on_drained, .on_broken = on_broken, .ctx = w};
 }
 
-static void fill(char *data)
+static void fill_pattern(char *data)
 {
     for (size_t i = 0; i < BYTES; i++)
         data[i] = (char)(i * 31 + i / 4096);
@@ -80,15 +80,15 @@ static void fill(char *data)
 
 /* More bytes than a pipe or a socket buffers pass through completely, in order, without blocking.
  */
-static void through(int fds[2])
+static void pass_bytes_through(int fds[2])
 {
     struct world w;
     struct sink_events events;
     _cleanup_free_ char *data = mem_alloc(BYTES);
 
-    begin(&w);
+    init_sink_world(&w);
     events = events_of(&w);
-    fill(data);
+    fill_pattern(data);
     w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
     sink_write(w.sink, data, BYTES);
     assert_true(sink_backlog(w.sink) > SINK_HIGH);
@@ -100,7 +100,7 @@ static void through(int fds[2])
     assert_memory_equal(w.got.data, data, BYTES);
     assert_int_equal(sink_backlog(w.sink), 0);
     assert_true(w.drained >= 1);
-    end(&w);
+    free_sink_world(&w);
     close(fds[0]);
     close(fds[1]);
 }
@@ -111,7 +111,7 @@ static void test_pipe(void **state)
 
     (void)state;
     assert_int_equal(pipe(fds), 0);
-    through(fds);
+    pass_bytes_through(fds);
 }
 
 static void test_socket(void **state)
@@ -120,7 +120,7 @@ static void test_socket(void **state)
 
     (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-    through(fds);
+    pass_bytes_through(fds);
 }
 
 static void test_no_reader(void **state)
@@ -131,7 +131,7 @@ static void test_no_reader(void **state)
 
     (void)state;
     assert_int_equal(pipe(fds), 0);
-    begin(&w);
+    init_sink_world(&w);
     events = events_of(&w);
     w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
     close(fds[0]);
@@ -141,7 +141,7 @@ static void test_no_reader(void **state)
     sink_write(w.sink, "x", 1); /* dropped, and reported once */
     assert_int_equal(w.broken_code, 0);
     assert_int_equal(sink_backlog(w.sink), 0);
-    end(&w);
+    free_sink_world(&w);
     close(fds[1]);
 }
 
@@ -154,7 +154,7 @@ static void test_files(void **state)
     int fd = mkstemp(path);
 
     (void)state;
-    begin(&w);
+    init_sink_world(&w);
     events = events_of(&w);
     assert_int_equal(
         sink_of_file(w.loop, "/no/such/place/x", "stderr", false, &events, &w.sink, &err),
@@ -179,7 +179,7 @@ static void test_files(void **state)
     assert_int_equal(sink_of_file(w.loop, "/dev/full", "stderr", false, &events, &w.sink, &err), 0);
     sink_write(w.sink, "x", 1);
     assert_int_equal(w.broken_code, -ENOSPC);
-    end(&w);
+    free_sink_world(&w);
     unlink(path);
     close(fd);
 }
@@ -195,9 +195,9 @@ static void test_move(void **state)
     size_t taken;
 
     (void)state;
-    begin(&w);
+    init_sink_world(&w);
     events = events_of(&w);
-    fill(data);
+    fill_pattern(data);
     assert_int_equal(pipe(fds), 0);
     w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
     sink_write(w.sink, data, BYTES - 5);
@@ -215,7 +215,7 @@ static void test_move(void **state)
     }
     assert_int_equal(pread(file, back + taken, BYTES - taken, 0), BYTES - taken);
     assert_memory_equal(back, data, BYTES);
-    end(&w);
+    free_sink_world(&w);
     unlink(path);
     close(file);
     close(fds[0]);

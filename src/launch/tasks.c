@@ -12,7 +12,7 @@ struct end {
     uint32_t task;
     uint32_t node;
     int status;
-    bool told;
+    bool is_reported;
 };
 
 struct tasks {
@@ -21,9 +21,10 @@ struct tasks {
     char **node_names;
     uint8_t *state; /* enum tasks_state */
     int worst_status;
-    bool once, told; /* once: do not repeat the last message */
-    int told_status;
-    VEC(struct end) untold;
+    bool reports_once; /* do not repeat the last message */
+    bool has_reported;
+    int reported_status;
+    VEC(struct end) unreported;
 };
 
 struct tasks *tasks_new(uint32_t count, const uint32_t *node_of, const char *const *node_names,
@@ -66,7 +67,7 @@ void tasks_free(struct tasks *t)
     free(t->node_names);
     free(t->node_of);
     free(t->state);
-    vec_done(&t->untold);
+    vec_done(&t->unreported);
     free(t);
 }
 
@@ -92,7 +93,7 @@ static bool end_task(struct tasks *t, uint32_t task, int wait_status, enum tasks
     if (status_weight(wait_status) > status_weight(t->worst_status))
         t->worst_status = wait_status;
     if (state != TASKS_LOST)
-        vec_push(&t->untold, ((struct end){task, t->node_of[task], wait_status, false}));
+        vec_push(&t->unreported, ((struct end){task, t->node_of[task], wait_status, false}));
     return true;
 }
 
@@ -198,48 +199,48 @@ static int by_task(const void *a, const void *b)
 
 void tasks_tell_once(struct tasks *t)
 {
-    t->once = true;
+    t->reports_once = true;
 }
 
 /* Reports the ends with the same status on one node, unless the last message had the same status.
  */
-static void tell_end(struct tasks *t, const struct end *head, const char *numbers, uint32_t count,
-                     tasks_say_fn *say, void *ctx)
+static void tell_task_ends(struct tasks *t, const struct end *head, const char *numbers,
+                           uint32_t count, tasks_say_fn *say, void *ctx)
 {
     _cleanup_str_ struct str text = STR_INIT;
 
-    if (t->once && t->told && t->told_status == head->status)
+    if (t->reports_once && t->has_reported && t->reported_status == head->status)
         return;
     str_printf(&text, "%s: task%s %s: ", t->node_names[head->node], count > 1 ? "s" : "", numbers);
     tasks_describe(head->status, &text);
     say(ctx, head->status != 0, text.data);
-    t->told = true;
-    t->told_status = head->status;
+    t->has_reported = true;
+    t->reported_status = head->status;
 }
 
 void tasks_tell_ends(struct tasks *t, tasks_say_fn *say, void *ctx)
 {
-    if (t->untold.len > 1)
-        qsort(t->untold.data, t->untold.len, sizeof(t->untold.data[0]), by_task);
-    for (size_t i = 0; i < t->untold.len; i++) {
-        const struct end *head = &t->untold.data[i];
+    if (t->unreported.len > 1)
+        qsort(t->unreported.data, t->unreported.len, sizeof(t->unreported.data[0]), by_task);
+    for (size_t i = 0; i < t->unreported.len; i++) {
+        const struct end *head = &t->unreported.data[i];
         struct ranges tasks = {0};
 
-        if (head->told)
+        if (head->is_reported)
             continue;
-        for (size_t k = i; k < t->untold.len; k++) {
-            struct end *e = &t->untold.data[k];
+        for (size_t k = i; k < t->unreported.len; k++) {
+            struct end *e = &t->unreported.data[k];
 
-            if (!e->told && e->node == head->node && e->status == head->status) {
+            if (!e->is_reported && e->node == head->node && e->status == head->status) {
                 ranges_add(&tasks, e->task);
-                e->told = true;
+                e->is_reported = true;
             }
         }
         ranges_close(&tasks);
-        tell_end(t, head, str_cstr(&tasks.text), tasks.count, say, ctx);
+        tell_task_ends(t, head, str_cstr(&tasks.text), tasks.count, say, ctx);
         str_done(&tasks.text);
     }
-    vec_clear(&t->untold);
+    vec_clear(&t->unreported);
 }
 
 void tasks_tell_states(const struct tasks *t, const char *step, tasks_say_fn *say, void *ctx)

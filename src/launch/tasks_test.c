@@ -12,7 +12,7 @@
 #define EXIT(code) ((code) << 8)
 #define CORE 0x80
 
-static void collect(void *ctx, bool failed, const char *text)
+static void collect_message(void *ctx, bool failed, const char *text)
 {
     str_printf(ctx, "%s%s\n", failed ? "! " : "", text);
 }
@@ -80,12 +80,12 @@ static void test_ends(void **state)
         print_message("%s\n", vectors[i].what);
         for (uint32_t task = 6; task-- > 0;) /* the messages may arrive in any order */
             assert_true(tasks_exited(t, task, vectors[i].status[task]));
-        tasks_tell_ends(t, collect, &got);
+        tasks_tell_ends(t, collect_message, &got);
         assert_string_equal(str_cstr(&got), vectors[i].expect);
         assert_int_equal(tasks_exit_code(t), vectors[i].code);
         assert_true(tasks_all_ended(t));
         str_clear(&got);
-        tasks_tell_ends(t, collect, &got); /* reported only once */
+        tasks_tell_ends(t, collect_message, &got); /* reported only once */
         assert_string_equal(str_cstr(&got), "");
         tasks_free(t);
     }
@@ -101,7 +101,7 @@ static void test_told_once(void **state)
     tasks_tell_once(t);
     for (uint32_t task = 0; task < 6; task++) {
         tasks_exited(t, task, status[task]);
-        tasks_tell_ends(t, collect, &got);
+        tasks_tell_ends(t, collect_message, &got);
     }
     assert_string_equal(str_cstr(&got), "! n1: task 0: Exited with exit code 3\n"
                                         "! n1: task 3: Killed\n"
@@ -121,7 +121,7 @@ static void test_states(void **state)
     tasks_exited(t, 1, 0);
     tasks_failed(t, 2, 2);
     tasks_lost(t, 5, SIGKILL);
-    tasks_tell_states(t, "StepId=7.0", collect, &got);
+    tasks_tell_states(t, "StepId=7.0", collect_message, &got);
     assert_string_equal(str_cstr(&got), "StepId=7.0 task 3: unknown\n"
                                         "StepId=7.0 tasks 0,4: running\n"
                                         "StepId=7.0 task 2: failed to start\n"
