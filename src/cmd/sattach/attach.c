@@ -37,8 +37,8 @@ struct attach {
     uint32_t known; /* number of nodes that are connected, or never will be */
     bool *is_known;
     bool leaving, failed;
-    bool told_file[2]; /* by stream: the user was told that it goes to files */
-    bool pty;          /* the step has a pseudo terminal */
+    bool has_reported_file[2]; /* by stream: the user was told that it goes to files */
+    bool pty;                  /* the step has a pseudo terminal */
     struct err refused;
     int64_t interrupted_ms;
 };
@@ -235,9 +235,9 @@ static void start_terminal(struct attach *a)
 
 static void tell_file(struct attach *a, int stream, const char *file)
 {
-    if (!file || a->told_file[stream - 1])
+    if (!file || a->has_reported_file[stream - 1])
         return;
-    a->told_file[stream - 1] = true;
+    a->has_reported_file[stream - 1] = true;
     cmd_say("standard %s of the tasks goes to a file on their nodes, and is not shown: %s",
             stream == 1 ? "output" : "error", file);
 }

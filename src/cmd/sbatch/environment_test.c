@@ -24,7 +24,7 @@ static char *const outer[] = {"PATH=/bin",
                               NULL};
 static char *const plain[] = {"PATH=/bin", "FOO=1", "SLURM_NTASKS=9", NULL};
 
-static void make(struct envlist *e, const char *export_env, char *const *from)
+static void make_job_environment(struct envlist *e, const char *export_env, char *const *from)
 {
     struct opt o;
     opt_init(&o, OPT_SBATCH);
@@ -36,7 +36,7 @@ static void make(struct envlist *e, const char *export_env, char *const *from)
 static void test_outer_job_is_left_behind(void **state)
 {
     struct envlist e = {0};
-    make(&e, NULL, outer);
+    make_job_environment(&e, NULL, outer);
     assert_null(envlist_get(&e, "SLURM_JOB_ID"));
     assert_null(envlist_get(&e, "SLURM_NTASKS"));
     assert_null(envlist_get(&e, "PMI_RANK"));
@@ -45,7 +45,7 @@ static void test_outer_job_is_left_behind(void **state)
     assert_string_equal(envlist_get(&e, "SLURM_SUBMIT_DIR"), "/work");
     assert_string_equal(envlist_get(&e, "SLURM_SUBMIT_HOST"), "login1");
     envlist_done(&e);
-    make(&e, NULL, plain);
+    make_job_environment(&e, NULL, plain);
     assert_string_equal(envlist_get(&e, "SLURM_NTASKS"), "9");
     envlist_done(&e);
 }
@@ -53,7 +53,7 @@ static void test_outer_job_is_left_behind(void **state)
 static void test_export_nil_keeps_what_programs_need(void **state)
 {
     struct envlist e = {0};
-    make(&e, "NIL", outer);
+    make_job_environment(&e, "NIL", outer);
     assert_null(envlist_get(&e, "FOO"));
     assert_string_equal(envlist_get(&e, "PATH"), "/bin");
     assert_string_equal(envlist_get(&e, "SLURM_CONF"), "/c/s");
@@ -64,7 +64,7 @@ static void test_export_nil_keeps_what_programs_need(void **state)
 static void test_export_none_leaves_the_rest_to_the_shell_of_the_user(void **state)
 {
     struct envlist e = {0};
-    make(&e, "NONE", outer);
+    make_job_environment(&e, "NONE", outer);
     assert_null(envlist_get(&e, "FOO"));
     assert_null(envlist_get(&e, "PATH"));
     assert_string_equal(envlist_get(&e, "SLURM_CONF"), "/c/s");
@@ -94,7 +94,7 @@ static void test_exports_that_imply_the_environment_of_the_user(void **state)
 static void test_export_list(void **state)
 {
     struct envlist e = {0};
-    make(&e, "BAR=2,FOO", outer);
+    make_job_environment(&e, "BAR=2,FOO", outer);
     assert_string_equal(envlist_get(&e, "BAR"), "2");
     assert_string_equal(envlist_get(&e, "FOO"), "1");
     envlist_done(&e);

@@ -18,7 +18,7 @@
 static char *const own[] = {"PATH=/bin", "FOO=mine", "SLURM_MINE=1", "HOME=/home/u", NULL};
 
 /* Loads this content from a descriptor; errors go to err. */
-static int load(struct envlist *e, const char *data, size_t len, struct err *err)
+static int load_export_file(struct envlist *e, const char *data, size_t len, struct err *err)
 {
     _cleanup_close_ int fd = memfd_create("export", 0);
     assert_return_code(path_write_all(fd, data, len), 0);
@@ -43,7 +43,7 @@ static void test_what_is_wrong_is_named(void **state)
     struct envlist e = {0};
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct err err = {0};
-        assert_int_equal(load(&e, v[i].data, v[i].len, &err), -ERR_PARSE);
+        assert_int_equal(load_export_file(&e, v[i].data, v[i].len, &err), -ERR_PARSE);
         assert_non_null(strstr(err.text, v[i].said));
         assert_null(e.vars.data);
     }
@@ -66,16 +66,16 @@ static void test_limits(void **state)
     struct err err = {0};
     memset(data, 'A', len);
     data[1] = '=';
-    assert_int_equal(load(&e, data, len, &err), -ERR_TOO_BIG);
+    assert_int_equal(load_export_file(&e, data, len, &err), -ERR_TOO_BIG);
     assert_non_null(strstr(err.text, "more than 4194304 bytes"));
-    assert_int_equal(load(&e, data, EXPORT_FILE_VAR_MAX + 1, &err), -ERR_TOO_BIG);
+    assert_int_equal(load_export_file(&e, data, EXPORT_FILE_VAR_MAX + 1, &err), -ERR_TOO_BIG);
     assert_non_null(strstr(err.text, "longer than 131071 bytes"));
-    assert_int_equal(load(&e, data, EXPORT_FILE_VAR_MAX, &err), 0);
+    assert_int_equal(load_export_file(&e, data, EXPORT_FILE_VAR_MAX, &err), 0);
     envlist_done(&e);
     size_t at = 0;
     for (int i = 0; i <= EXPORT_FILE_VARS_MAX; i++)
         at += (size_t)snprintf(data + at, 16, "V%d=", i) + 1;
-    assert_int_equal(load(&e, data, at, &err), -ERR_TOO_BIG);
+    assert_int_equal(load_export_file(&e, data, at, &err), -ERR_TOO_BIG);
     assert_non_null(strstr(err.text, "more than 16384 variables"));
 }
 
@@ -84,7 +84,7 @@ static void test_what_is_taken(void **state)
     static const char data[] = "FOO=two\nlines\0EMPTY=\0A=b=c\0FOO=last\nof=two\0PATH=/opt\0\0";
     struct envlist e = {0};
     struct err err = {0};
-    assert_int_equal(load(&e, data, sizeof(data), &err), 0);
+    assert_int_equal(load_export_file(&e, data, sizeof(data), &err), 0);
     assert_string_equal(envlist_get(&e, "FOO"), "last\nof=two");
     assert_string_equal(envlist_get(&e, "EMPTY"), "");
     assert_string_equal(envlist_get(&e, "A"), "b=c");
@@ -93,7 +93,7 @@ static void test_what_is_taken(void **state)
     assert_string_equal(envlist_get(&e, "HOME"), "/home/u");
     assert_int_equal(e.vars.len, 6);
     envlist_done(&e);
-    assert_int_equal(load(&e, "", 0, &err), 0);
+    assert_int_equal(load_export_file(&e, "", 0, &err), 0);
     assert_null(envlist_get(&e, "FOO"));
     envlist_done(&e);
 }

@@ -16,7 +16,7 @@
 
 #define WORDS_MAX 32
 
-static int parse(struct options *o, const char *line)
+static int parse_scancel_line(struct options *o, const char *line)
 {
     static char text[256];
     static char *argv[WORDS_MAX + 1];
@@ -38,7 +38,7 @@ static void test_refused(void **state)
         "5 6 x"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct options o;
-        assert_int_equal(parse(&o, bad[i]), 2);
+        assert_int_equal(parse_scancel_line(&o, bad[i]), 2);
         options_done(&o);
     }
 }
@@ -46,17 +46,17 @@ static void test_refused(void **state)
 static void test_accepted(void **state)
 {
     struct options o;
-    assert_int_equal(parse(&o, "7 -s sigusr1 8.1 -b 9,10 -v"), 0);
+    assert_int_equal(parse_scancel_line(&o, "7 -s sigusr1 8.1 -b 9,10 -v"), 0);
     assert_int_equal(o.ids.len, 4);
     assert_int_equal(o.ids.data[1].step_id, 1);
     assert_int_equal(o.signal, SIGUSR1);
     assert_true(o.has_signal && o.batch && !o.full);
     assert_false(options_has_filter(&o));
     options_done(&o);
-    assert_int_equal(parse(&o, "-n job -p main -t run,PD --me"), 0);
+    assert_int_equal(parse_scancel_line(&o, "-n job -p main -t run,PD --me"), 0);
     assert_true(options_has_filter(&o) && !options_needs_list(&o) && o.has_uid);
     options_done(&o);
-    assert_int_equal(parse(&o, "-A acct"), 0);
+    assert_int_equal(parse_scancel_line(&o, "-A acct"), 0);
     assert_true(options_has_filter(&o) && options_needs_list(&o));
     options_done(&o);
 }
@@ -74,7 +74,7 @@ static void test_flags_of_the_environment(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct options o;
         setenv("SCANCEL_BATCH", rows[i].value, 1);
-        assert_int_equal(parse(&o, "7"), 0);
+        assert_int_equal(parse_scancel_line(&o, "7"), 0);
         assert_int_equal(o.batch, rows[i].set);
         options_done(&o);
     }
@@ -89,14 +89,14 @@ static void test_a_file_of_nodes(void **state)
     assert_true(dprintf(fd, "n2 # two\nn[3-4],n1\nn2\n") > 0);
     close(fd);
     snprintf(line, sizeof(line), "-w %s", path);
-    assert_int_equal(parse(&o, line), 0);
+    assert_int_equal(parse_scancel_line(&o, line), 0);
     assert_string_equal(o.nodes, "n[1-4]");
     assert_true(options_has_filter(&o));
     options_done(&o);
     unlink(path);
-    assert_int_equal(parse(&o, line), 2); /* not: any node, or a node with that name */
+    assert_int_equal(parse_scancel_line(&o, line), 2); /* not: any node, or a node with that name */
     options_done(&o);
-    assert_int_equal(parse(&o, "-w n[1-2]"), 0);
+    assert_int_equal(parse_scancel_line(&o, "-w n[1-2]"), 0);
     assert_string_equal(o.nodes, "n[1-2]");
     options_done(&o);
 }
@@ -117,7 +117,7 @@ static void test_one_of_several_reservations(void **state)
     live.reservation = (char *)"t";
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct options o;
-        assert_int_equal(parse(&o, v[i].line), 0);
+        assert_int_equal(parse_scancel_line(&o, v[i].line), 0);
         assert_int_equal(options_match(&o, &job), v[i].matches);
         options_done(&o);
     }

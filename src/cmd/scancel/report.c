@@ -58,9 +58,9 @@ int report_unknown_ids(const struct options *o)
         if (is_known[i])
             continue;
         status = 1;
-        bool told = no_job_explain(&o->ids.data[i], &err);
+        bool is_explained = no_job_explain(&o->ids.data[i], &err);
         if (!o->quiet)
-            print_error(&o->ids.data[i], told ? err.text : err_text(ERR_NO_JOB));
+            print_error(&o->ids.data[i], is_explained ? err.text : err_text(ERR_NO_JOB));
     }
     return status;
 }

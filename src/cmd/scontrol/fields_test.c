@@ -95,8 +95,8 @@ static void test_keys(void **state)
     }
 }
 
-static void set(const struct field *table, const char *key, const char *value, void *message,
-                struct arena *arena)
+static void set_table_field(const struct field *table, const char *key, const char *value,
+                            void *message, struct arena *arena)
 {
     assert_int_equal(field_set(field_find(table, key, strlen(key)), value, message, arena, NULL),
                      0);
@@ -109,15 +109,16 @@ static void test_values(void **state)
     Pb__PartRecord part = PB__PART_RECORD__INIT;
     Pb__NodeUpdate node = PB__NODE_UPDATE__INIT;
     arena_init(&arena, 0);
-    set(fields_job, "JobName", "a b", &job, &arena);
-    set(fields_job, "SiteFactor", "-5", &job, &arena);
-    set(fields_job, "TimeMin", "5", &job, &arena);
-    set(fields_job, "BurstBuffer", "", &job, &arena);
-    set(fields_job, "Reboot", "yes", &job, &arena); /* has no effect, and prints a note */
-    set(fields_job, "ReservationName", "", &job, &arena);
-    set(fields_job, "ReservationName", "none", &job, &arena);
-    set(fields_job, "Licenses", "a:1", &job, &arena);
-    set(fields_job, "MinMemoryNode", "2G", &job, &arena);
+    set_table_field(fields_job, "JobName", "a b", &job, &arena);
+    set_table_field(fields_job, "SiteFactor", "-5", &job, &arena);
+    set_table_field(fields_job, "TimeMin", "5", &job, &arena);
+    set_table_field(fields_job, "BurstBuffer", "", &job, &arena);
+    set_table_field(fields_job, "Reboot", "yes", &job,
+                    &arena); /* has no effect, and prints a note */
+    set_table_field(fields_job, "ReservationName", "", &job, &arena);
+    set_table_field(fields_job, "ReservationName", "none", &job, &arena);
+    set_table_field(fields_job, "Licenses", "a:1", &job, &arena);
+    set_table_field(fields_job, "MinMemoryNode", "2G", &job, &arena);
     assert_string_equal(job.name, "a b");
     assert_true(job.has_site_factor && job.site_factor == -5);
     assert_true(job.has_time_min_sec && job.time_min_sec == 300);
@@ -125,16 +126,16 @@ static void test_values(void **state)
     assert_false(job.has_hold || job.has_contiguous);
     assert_string_equal(job.licenses, "a:1");
     assert_string_equal(job.reservation, "none");
-    set(fields_part, "MaxTime", "UNLIMITED", &part, &arena);
-    set(fields_part, "MaxNodes", "INFINITE", &part, &arena);
-    set(fields_part, "Default", "yes", &part, &arena);
-    set(fields_part, "State", "drain", &part, &arena);
+    set_table_field(fields_part, "MaxTime", "UNLIMITED", &part, &arena);
+    set_table_field(fields_part, "MaxNodes", "INFINITE", &part, &arena);
+    set_table_field(fields_part, "Default", "yes", &part, &arena);
+    set_table_field(fields_part, "State", "drain", &part, &arena);
     assert_true(part.has_max_time_sec && part.max_time_sec == TIME_UNLIMITED);
     assert_true(part.has_max_nodes && part.max_nodes == UINT32_MAX);
     assert_true(part.has_is_default && part.is_default);
     assert_string_equal(part.state, "DRAIN");
-    set(fields_node, "State", "resume", &node, &arena);
-    set(fields_node, "Weight", "7", &node, &arena);
+    set_table_field(fields_node, "State", "resume", &node, &arena);
+    set_table_field(fields_node, "Weight", "7", &node, &arena);
     assert_string_equal(node.state, "RESUME");
     assert_true(node.has_weight && node.weight == 7);
 }

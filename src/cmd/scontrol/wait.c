@@ -57,7 +57,7 @@ static int ask_progress(const struct job_id_list *ids, enum progress *progress, 
 static bool await_progress(const struct job_id_list *ids, enum progress *progress)
 {
     struct err err = {0};
-    bool told = false;
+    bool is_reported = false;
     *progress = WAITING;
     for (int pause_ms = PAUSE_MIN_MS; *progress == WAITING;) {
         int r = ask_progress(ids, progress, &err);
@@ -67,9 +67,9 @@ static bool await_progress(const struct job_id_list *ids, enum progress *progres
         }
         if (r < 0 && r != -ERR_NO_JOB) {
             *progress = WAITING; /* the controller is down and may return */
-            if (!told)
+            if (!is_reported)
                 cmd_say("%s", err.text);
-            told = true;
+            is_reported = true;
         }
         if (*progress == WAITING)
             poll(NULL, 0, pause_ms);

@@ -113,7 +113,7 @@ static void draw_node(struct node *n)
     }
 }
 
-static struct cluster *draw(void)
+static struct cluster *draw_cluster(void)
 {
     _cleanup_str_ struct str conf = STR_INIT;
     draw_nodes(&conf);
@@ -127,7 +127,7 @@ static struct cluster *draw(void)
 }
 
 /* Takes the controller's replies, in small parts. */
-static size_t take(const struct cluster *c, struct table *t, bool grouped)
+static size_t take_node_replies(const struct cluster *c, struct table *t, bool grouped)
 {
     Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
     struct node_query query = {.fields = PB_ALL_FIELDS};
@@ -164,18 +164,19 @@ static size_t take(const struct cluster *c, struct table *t, bool grouped)
     return elements;
 }
 
-static size_t print(const struct cluster *c, const struct options *o, bool grouped, struct str *out)
+static size_t print_table(const struct cluster *c, const struct options *o, bool grouped,
+                          struct str *out)
 {
     struct table t;
     table_init(&t, o);
-    size_t elements = take(c, &t, grouped);
+    size_t elements = take_node_replies(c, &t, grouped);
     table_print(&t, "test", out);
     table_done(&t);
     return elements;
 }
 
 /* Options as a line of words. */
-static void check(const struct cluster *c, const char *line)
+static void check_output(const struct cluster *c, const char *line)
 {
     _cleanup_str_ struct str one_by_one = STR_INIT, in_groups = STR_INIT;
     _cleanup_free_ char *copy = mem_printf("sinfo %s", line);
@@ -187,8 +188,8 @@ static void check(const struct cluster *c, const char *line)
             argv[argc++] = word;
     argv[argc] = NULL;
     assert_int_equal(options_parse(&o, argc, argv), 0);
-    size_t all = print(c, &o, false, &one_by_one);
-    size_t sent = print(c, &o, true, &in_groups);
+    size_t all = print_table(c, &o, false, &one_by_one);
+    size_t sent = print_table(c, &o, true, &in_groups);
     assert_true(sent <= all);
     if (!str_eq(str_cstr(&one_by_one), str_cstr(&in_groups)))
         fail_msg("sinfo %s: one by one\n%s\nin groups\n%s", line, str_cstr(&one_by_one),
@@ -244,9 +245,9 @@ static void test_options(void **state)
         "-a -N -O all",
     };
     for (size_t i = 0; i < DRAWS; i++) {
-        struct cluster *c = draw();
+        struct cluster *c = draw_cluster();
         for (size_t k = 0; k < COUNT(lines); k++)
-            check(c, lines[k]);
+            check_output(c, lines[k]);
         test_cluster_free(c);
     }
 }
@@ -256,17 +257,17 @@ static void test_options(void **state)
 static void test_every_column(void **state)
 {
     for (size_t i = 0; i < DRAWS; i++) {
-        struct cluster *c = draw();
+        struct cluster *c = draw_cluster();
         for (size_t k = 0; k < node_columns.count; k++) {
             const char *name = node_columns.fields[k].name;
             _cleanup_free_ char *alone = mem_printf("-a -h -O %s:60", name);
             _cleanup_free_ char *both = mem_printf("-a -e -h -O NodeList:90,%s:60", name);
             _cleanup_free_ char *sorted = mem_printf("-a -h -O NodeList:90,Partition -S -%s", name);
             _cleanup_free_ char *by_node = mem_printf("-a -N -h -O %s:60", name);
-            check(c, alone);
-            check(c, both);
-            check(c, sorted);
-            check(c, by_node);
+            check_output(c, alone);
+            check_output(c, both);
+            check_output(c, sorted);
+            check_output(c, by_node);
         }
         test_cluster_free(c);
     }
@@ -280,7 +281,7 @@ static void test_size(void **state)
     _cleanup_str_ struct str out = STR_INIT;
     c->nodes.data[700]->drain = true;
     /* Some records more, for the parts of the reply. */
-    assert_int_equal(print(c, &o, true, &out), 5 + 2);
+    assert_int_equal(print_table(c, &o, true, &out), 5 + 2);
     assert_string_equal(str_cstr(&out),
                         "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
                         "a            up   infinite      1 drain* n701\n"

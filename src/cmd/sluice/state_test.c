@@ -211,7 +211,7 @@ static void the_ends_of_ranges_come_back(void **state)
     }
 }
 
-static uint64_t draw(uint64_t *random)
+static uint64_t draw_random(uint64_t *random)
 {
     *random ^= *random << 13;
     *random ^= *random >> 7;
@@ -225,16 +225,17 @@ static void put_random(const ProtobufCMessageDescriptor *type, uint64_t *random,
 {
     pb_each_field (type, field) {
         bool must = field->label == PROTOBUF_C_LABEL_REQUIRED;
-        size_t count = must ? 1 : draw(random) % 2;
+        size_t count = must ? 1 : draw_random(random) % 2;
         if (field->label == PROTOBUF_C_LABEL_REPEATED)
-            count = draw(random) % 3;
+            count = draw_random(random) % 3;
         for (size_t i = 0; i < count; i++) {
             _cleanup_str_ struct str inner = STR_INIT;
             bool plain = field->type != PROTOBUF_C_TYPE_MESSAGE &&
                          field->type != PROTOBUF_C_TYPE_STRING &&
                          field->type != PROTOBUF_C_TYPE_BYTES;
             if (plain) {
-                uint64_t n = draw(random) % 3 ? draw(random) % 9 : draw(random);
+                uint64_t n =
+                    draw_random(random) % 3 ? draw_random(random) % 9 : draw_random(random);
                 if (field->type == PROTOBUF_C_TYPE_BOOL)
                     n %= 2;
                 if (field->type == PROTOBUF_C_TYPE_UINT32 || field->type == PROTOBUF_C_TYPE_INT32 ||
@@ -257,12 +258,13 @@ static void put_random(const ProtobufCMessageDescriptor *type, uint64_t *random,
             }
             if (field->type == PROTOBUF_C_TYPE_MESSAGE)
                 put_random(field->descriptor, random, depth + 1, &inner);
-            for (size_t k = draw(random) % 6; k > 0 && field->type != PROTOBUF_C_TYPE_MESSAGE; k--)
-                str_putc(&inner, (char)(1 + draw(random) % 255));
+            for (size_t k = draw_random(random) % 6;
+                 k > 0 && field->type != PROTOBUF_C_TYPE_MESSAGE; k--)
+                str_putc(&inner, (char)(1 + draw_random(random) % 255));
             pb_pack_field(field->id, inner.data, inner.len, out);
         }
     }
-    if (draw(random) % 4 == 0)
+    if (draw_random(random) % 4 == 0)
         str_append(out, "\xc0\x3e\x2a\xca\x3e\x03new", 9); /* an unknown field */
 }
 
@@ -328,7 +330,7 @@ static void commit_ok(struct store *s, struct store_batch *b)
 }
 
 /* Records of all kinds, some that do not decode, one of a future kind, and some set aside. */
-static void fill(struct store *s)
+static void fill_store(struct store *s)
 {
     struct store_batch *b = store_batch_new();
     _cleanup_str_ struct str meta = STR_INIT, job = STR_INIT;
@@ -385,7 +387,7 @@ static void stores_come_back(void **state)
     struct state_count count;
     struct err err = {0};
     struct store *s = open_in(*state, "a", STORE_TAKE_LEAD);
-    fill(s);
+    fill_store(s);
     _cleanup_free_ char *text = export_text(s, &len);
     assert_int_equal(state_check_empty(s, &err), -ERR_STORE);
     assert_non_null(strstr(err.text, "not empty (45 records, 4 set aside)"));
@@ -413,7 +415,7 @@ static void changed_files_are_refused(void **state)
 {
     size_t len = 0;
     struct store *s = open_in(*state, "a", STORE_TAKE_LEAD);
-    fill(s);
+    fill_store(s);
     _cleanup_free_ char *text = export_text(s, &len);
     store_close(s);
     for (size_t i = 0; i < len; i += 11) {

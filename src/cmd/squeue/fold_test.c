@@ -18,7 +18,7 @@ struct row {
 };
 
 /* "5_[0-2]+0 5_3+0*": the folded lines, then the records that are listed separately. */
-static void expect(const struct row *rows, size_t count, const char *expected)
+static void expect_folded(const struct row *rows, size_t count, const char *expected)
 {
     _cleanup_str_ struct str out = STR_INIT;
     struct fold f;
@@ -56,23 +56,23 @@ static void waiting_components_are_folded(void **state)
 {
     const Pb__JobState wait = PB__JOB_STATE__PENDING, run = PB__JOB_STATE__RUNNING;
     (void)state;
-    expect((const struct row[]){{0, 0, wait, "Priority"},
-                                {0, 1, wait, "Priority"},
-                                {1, 0, wait, "Priority"},
-                                {1, 1, wait, "Priority"},
-                                {2, 0, wait, "Priority"},
-                                {2, 1, wait, "Priority"}},
-           6, "5_[0-2]+0 5_[0-2]+1 ");
-    expect((const struct row[]){{0, 0, run, NULL},
-                                {0, 1, run, NULL},
-                                {1, 0, wait, "Resources"},
-                                {1, 1, wait, "Resources"},
-                                {2, 0, wait, "JobHeldUser"},
-                                {2, 1, wait, "Dependency"},
-                                {3, 0, wait, "Resources"},
-                                {3, 1, wait, "Resources"}},
-           8, "5_0+0* 5_0+1* 5_[1,3]+0 5_[1,3]+1 5_2+0 5_2+1 ");
-    expect(NULL, 0, "");
+    expect_folded((const struct row[]){{0, 0, wait, "Priority"},
+                                       {0, 1, wait, "Priority"},
+                                       {1, 0, wait, "Priority"},
+                                       {1, 1, wait, "Priority"},
+                                       {2, 0, wait, "Priority"},
+                                       {2, 1, wait, "Priority"}},
+                  6, "5_[0-2]+0 5_[0-2]+1 ");
+    expect_folded((const struct row[]){{0, 0, run, NULL},
+                                       {0, 1, run, NULL},
+                                       {1, 0, wait, "Resources"},
+                                       {1, 1, wait, "Resources"},
+                                       {2, 0, wait, "JobHeldUser"},
+                                       {2, 1, wait, "Dependency"},
+                                       {3, 0, wait, "Resources"},
+                                       {3, 1, wait, "Resources"}},
+                  8, "5_0+0* 5_0+1* 5_[1,3]+0 5_[1,3]+1 5_2+0 5_2+1 ");
+    expect_folded(NULL, 0, "");
 }
 
 int main(void)

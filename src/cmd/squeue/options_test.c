@@ -14,7 +14,7 @@
 
 #define WORDS_MAX 32
 
-static int parse(struct options *o, const char *line)
+static int parse_squeue_line(struct options *o, const char *line)
 {
     static char text[256];
     static char *argv[WORDS_MAX + 1];
@@ -34,7 +34,7 @@ static void test_refused(void **state)
                                       "-o",    "-o %i -O JobID", "-O JobID -o %i"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct options o;
-        assert_int_equal(parse(&o, bad[i]), 2);
+        assert_int_equal(parse_squeue_line(&o, bad[i]), 2);
         options_done(&o);
     }
 }
@@ -42,7 +42,8 @@ static void test_refused(void **state)
 static void test_accepted(void **state)
 {
     struct options o;
-    assert_int_equal(parse(&o, "-h -j 1,2 -t RUN,pd -n a,b --name c -p x -u 0 -o %i -S -i"), 0);
+    assert_int_equal(
+        parse_squeue_line(&o, "-h -j 1,2 -t RUN,pd -n a,b --name c -p x -u 0 -o %i -S -i"), 0);
     assert_true(o.noheader);
     assert_int_equal(o.ids.len, 2);
     assert_int_equal(o.states.wanted, 1u << PB__JOB_STATE__RUNNING | 1u << PB__JOB_STATE__PENDING);
@@ -51,10 +52,10 @@ static void test_accepted(void **state)
     assert_int_equal(o.uids.len, 1);
     assert_string_equal(o.sort, "-i");
     options_done(&o);
-    assert_int_equal(parse(&o, "-j5 -s"), 0);
+    assert_int_equal(parse_squeue_line(&o, "-j5 -s"), 0);
     assert_true(o.steps && o.ids.len == 1 && o.ids.data[0].job_id == 5);
     options_done(&o);
-    assert_int_equal(parse(&o, "--jobs=3 --steps=4.1 --json"), 0);
+    assert_int_equal(parse_squeue_line(&o, "--jobs=3 --steps=4.1 --json"), 0);
     assert_true(o.json && o.ids.len == 2 && o.ids.data[1].step_id == 1);
     options_done(&o);
 }
@@ -62,7 +63,7 @@ static void test_accepted(void **state)
 static void test_unknown_users_show_nothing(void **state)
 {
     struct options o;
-    assert_int_equal(parse(&o, "-u no_such_user_here"), 0);
+    assert_int_equal(parse_squeue_line(&o, "-u no_such_user_here"), 0);
     assert_true(o.nobody);
     options_done(&o);
 }
@@ -86,7 +87,7 @@ static void test_one_of_several_names(void **state)
     spec.licenses = (char *)"a:2,b";
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct options o;
-        assert_int_equal(parse(&o, v[i].line), 0);
+        assert_int_equal(parse_squeue_line(&o, v[i].line), 0);
         assert_int_equal(options_match(&o, &job), v[i].matches);
         options_done(&o);
     }

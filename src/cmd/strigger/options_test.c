@@ -14,7 +14,7 @@
 
 #define WORDS_MAX 32
 
-static int parse(struct options *o, const char *line)
+static int parse_strigger_line(struct options *o, const char *line)
 {
     static char text[256];
     static char *argv[WORDS_MAX + 1];
@@ -64,7 +64,7 @@ static void test_refused(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct options o;
-        if (parse(&o, bad[i]) != 2)
+        if (parse_strigger_line(&o, bad[i]) != 2)
             fail_msg("%s is taken", bad[i]);
     }
 }
@@ -102,7 +102,7 @@ static void test_events(void **state)
         char line[64];
         struct options o;
         snprintf(line, sizeof line, "--set -p /p %s", good[i].line);
-        if (parse(&o, line) != 0 || o.ask.types != good[i].types)
+        if (parse_strigger_line(&o, line) != 0 || o.ask.types != good[i].types)
             fail_msg("%s", line);
     }
 }
@@ -110,16 +110,17 @@ static void test_events(void **state)
 static void test_the_rest(void **state)
 {
     struct options o;
-    assert_int_equal(parse(&o, "--set -d -nn[1-2] -o -30 --flags=perm --program=/p"), 0);
+    assert_int_equal(parse_strigger_line(&o, "--set -d -nn[1-2] -o -30 --flags=perm --program=/p"),
+                     0);
     assert_string_equal(o.ask.nodes, "n[1-2]");
     assert_string_equal(o.ask.program, "/p");
     assert_int_equal(o.ask.offset_sec, -30);
     assert_int_equal(o.ask.flags, TRIGGER_PERM);
-    assert_int_equal(parse(&o, "--set -d -n -p /p"), 0);
+    assert_int_equal(parse_strigger_line(&o, "--set -d -n -p /p"), 0);
     assert_null(o.ask.nodes);
-    assert_int_equal(parse(&o, "--get -N --id=7 --user=0 -d"), 0);
+    assert_int_equal(parse_strigger_line(&o, "--get -N --id=7 --user=0 -d"), 0);
     assert_true(o.get && o.noheader && o.has_id && o.has_user && o.id == 7 && o.user == 0);
-    assert_int_equal(parse(&o, "--clear -j 5 -Q"), 0);
+    assert_int_equal(parse_strigger_line(&o, "--clear -j 5 -Q"), 0);
     assert_true(o.clear && o.quiet && o.ask.has_job_id && o.ask.job_id == 5);
 }
 

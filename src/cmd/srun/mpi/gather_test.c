@@ -11,8 +11,8 @@
 
 #include "base/mem.h"
 
-static int part(struct gather *g, uint32_t node, const char *group, uint32_t *nodes, size_t count,
-                const char *data, const struct Pb__PmixFence **all)
+static int add_fence_data(struct gather *g, uint32_t node, const char *group, uint32_t *nodes,
+                          size_t count, const char *data, const struct Pb__PmixFence **all)
 {
     struct Pb__PmixFence m = PB__PMIX_FENCE__INIT;
 
@@ -32,14 +32,14 @@ static void test_refused(void **state)
     const struct Pb__PmixFence *all = NULL;
 
     (void)state;
-    assert_int_equal(part(g, 0, "a", twice, 2, "", &all), -ERR_PROTOCOL);
-    assert_int_equal(part(g, 0, "a", beyond, 2, "", &all), -ERR_PROTOCOL);
-    assert_int_equal(part(g, 2, "a", ok, 2, "", &all), -ERR_PROTOCOL);
-    assert_int_equal(part(g, 9, "a", ok, 2, "", &all), -ERR_PROTOCOL);
-    assert_int_equal(part(g, 0, "a", ok, 2, "x", &all), 0);
-    assert_int_equal(part(g, 0, "a", ok, 2, "x", &all), -ERR_PROTOCOL);
-    assert_int_equal(part(g, 1, "a", others, 2, "x", &all), -ERR_PROTOCOL);
-    assert_int_equal(part(g, 1, "a", ok, 1, "x", &all), -ERR_PROTOCOL);
+    assert_int_equal(add_fence_data(g, 0, "a", twice, 2, "", &all), -ERR_PROTOCOL);
+    assert_int_equal(add_fence_data(g, 0, "a", beyond, 2, "", &all), -ERR_PROTOCOL);
+    assert_int_equal(add_fence_data(g, 2, "a", ok, 2, "", &all), -ERR_PROTOCOL);
+    assert_int_equal(add_fence_data(g, 9, "a", ok, 2, "", &all), -ERR_PROTOCOL);
+    assert_int_equal(add_fence_data(g, 0, "a", ok, 2, "x", &all), 0);
+    assert_int_equal(add_fence_data(g, 0, "a", ok, 2, "x", &all), -ERR_PROTOCOL);
+    assert_int_equal(add_fence_data(g, 1, "a", others, 2, "x", &all), -ERR_PROTOCOL);
+    assert_int_equal(add_fence_data(g, 1, "a", ok, 1, "x", &all), -ERR_PROTOCOL);
     assert_null(all);
     gather_free(g);
 }
@@ -51,14 +51,14 @@ static void test_groups_meet_apart(void **state)
     const struct Pb__PmixFence *all = NULL;
 
     (void)state;
-    assert_int_equal(part(g, 2, "two", two, 2, "c", &all), 0);
-    assert_int_equal(part(g, 0, "three", three, 3, "A", &all), 0);
-    assert_int_equal(part(g, 0, "two", two, 2, "a", &all), 1);
+    assert_int_equal(add_fence_data(g, 2, "two", two, 2, "c", &all), 0);
+    assert_int_equal(add_fence_data(g, 0, "three", three, 3, "A", &all), 0);
+    assert_int_equal(add_fence_data(g, 0, "two", two, 2, "a", &all), 1);
     assert_string_equal(all->group, "two");
     assert_int_equal(all->n_node, 2);
     assert_memory_equal(all->data.data, "ca", 2);
-    assert_int_equal(part(g, 1, "three", three, 3, "", &all), 0);
-    assert_int_equal(part(g, 2, "three", three, 3, "C", &all), 1);
+    assert_int_equal(add_fence_data(g, 1, "three", three, 3, "", &all), 0);
+    assert_int_equal(add_fence_data(g, 2, "three", three, 3, "C", &all), 1);
     assert_int_equal(all->data.len, 2);
     assert_memory_equal(all->data.data, "AC", 2);
     gather_free(g);
@@ -73,9 +73,9 @@ static void test_limit(void **state)
 
     (void)state;
     memset(much, 'x', GATHER_GROUP_MAX - 1);
-    assert_int_equal(part(g, 0, "a", two, 2, much, &all), 0);
-    assert_int_equal(part(g, 1, "a", two, 2, "yy", &all), -ERR_LIMIT);
-    assert_int_equal(part(g, 1, "a", two, 2, "y", &all), 1);
+    assert_int_equal(add_fence_data(g, 0, "a", two, 2, much, &all), 0);
+    assert_int_equal(add_fence_data(g, 1, "a", two, 2, "yy", &all), -ERR_LIMIT);
+    assert_int_equal(add_fence_data(g, 1, "a", two, 2, "y", &all), 1);
     free(much);
     gather_free(g);
 }

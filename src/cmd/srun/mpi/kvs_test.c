@@ -11,8 +11,8 @@
 #include "base/mem.h"
 
 /* Sends a fence with the pairs of "key=value key=value". */
-static int fence(struct kvs *k, uint32_t node, uint32_t round, const char *pairs,
-                 const struct Pb__KvsFence **all, struct err *err)
+static int send_kvs_fence(struct kvs *k, uint32_t node, uint32_t round, const char *pairs,
+                          const struct Pb__KvsFence **all, struct err *err)
 {
     struct Pb__KvsFence part = PB__KVS_FENCE__INIT;
     struct Pb__KvsEntry entries[8], *put[8];
@@ -32,7 +32,7 @@ static int fence(struct kvs *k, uint32_t node, uint32_t round, const char *pairs
     return kvs_fence(k, node, &part, all, err);
 }
 
-static const char *value(const struct Pb__KvsFence *all, const char *key)
+static const char *find_value_of_key(const struct Pb__KvsFence *all, const char *key)
 {
     for (size_t i = 0; i < all->n_put; i++)
         if (strcmp(all->put[i]->key, key) == 0)
@@ -47,12 +47,13 @@ static void test_refused(void **state)
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(fence(k, 2, 1, "", &all, &err), -ERR_PROTOCOL);
-    assert_int_equal(fence(k, 0, 1, "a=1", &all, &err), 0);
-    assert_int_equal(fence(k, 0, 1, "a=1", &all, &err), -ERR_PROTOCOL);
-    assert_int_equal(fence(k, 1, 2, "a=1", &all, &err), -ERR_PROTOCOL);
+    assert_int_equal(send_kvs_fence(k, 2, 1, "", &all, &err), -ERR_PROTOCOL);
+    assert_int_equal(send_kvs_fence(k, 0, 1, "a=1", &all, &err), 0);
+    assert_int_equal(send_kvs_fence(k, 0, 1, "a=1", &all, &err), -ERR_PROTOCOL);
+    assert_int_equal(send_kvs_fence(k, 1, 2, "a=1", &all, &err), -ERR_PROTOCOL);
     assert_null(all);
-    assert_int_equal(fence(k, 1, 1, "b=2", &all, &err), 1); /* the error has not ended the round */
+    assert_int_equal(send_kvs_fence(k, 1, 1, "b=2", &all, &err),
+                     1); /* the error has not ended the round */
     assert_int_equal(all->n_put, 2);
     kvs_free(k);
 }
@@ -63,18 +64,18 @@ static void test_rounds(void **state)
     const struct Pb__KvsFence *all = NULL;
 
     (void)state;
-    assert_int_equal(fence(k, 1, 5, "b=1 same=x", &all, NULL), 0);
-    assert_int_equal(fence(k, 0, 5, "a=0 same=y", &all, NULL), 0);
-    assert_int_equal(fence(k, 2, 5, "", &all, NULL), 1);
+    assert_int_equal(send_kvs_fence(k, 1, 5, "b=1 same=x", &all, NULL), 0);
+    assert_int_equal(send_kvs_fence(k, 0, 5, "a=0 same=y", &all, NULL), 0);
+    assert_int_equal(send_kvs_fence(k, 2, 5, "", &all, NULL), 1);
     assert_int_equal(all->round, 5);
     assert_int_equal(all->n_put, 3);
-    assert_string_equal(value(all, "a"), "0");
-    assert_string_equal(value(all, "b"), "1");
-    assert_string_equal(value(all, "same"), "y"); /* the last value wins */
+    assert_string_equal(find_value_of_key(all, "a"), "0");
+    assert_string_equal(find_value_of_key(all, "b"), "1");
+    assert_string_equal(find_value_of_key(all, "same"), "y"); /* the last value wins */
 
-    assert_int_equal(fence(k, 2, 6, "c=2", &all, NULL), 0);
-    assert_int_equal(fence(k, 1, 6, "", &all, NULL), 0);
-    assert_int_equal(fence(k, 0, 6, "", &all, NULL), 1);
+    assert_int_equal(send_kvs_fence(k, 2, 6, "c=2", &all, NULL), 0);
+    assert_int_equal(send_kvs_fence(k, 1, 6, "", &all, NULL), 0);
+    assert_int_equal(send_kvs_fence(k, 0, 6, "", &all, NULL), 1);
     assert_int_equal(all->round, 6);
     assert_int_equal(all->n_put, 1); /* only new pairs */
     kvs_free(k);
@@ -90,10 +91,10 @@ static void test_limit(void **state)
     (void)state;
     memset(big, 'x', KVS_ROUND_MAX + 2);
     big[1] = '=';
-    assert_int_equal(fence(k, 0, 1, big, &all, &err), -ERR_LIMIT); /* one byte too many */
+    assert_int_equal(send_kvs_fence(k, 0, 1, big, &all, &err), -ERR_LIMIT); /* one byte too many */
     big[KVS_ROUND_MAX + 1] = '\0';
-    assert_int_equal(fence(k, 0, 1, big, &all, &err), 0);
-    assert_int_equal(fence(k, 1, 1, "y=", &all, &err), -ERR_LIMIT);
+    assert_int_equal(send_kvs_fence(k, 0, 1, big, &all, &err), 0);
+    assert_int_equal(send_kvs_fence(k, 1, 1, "y=", &all, &err), -ERR_LIMIT);
     kvs_free(k);
 }
 

@@ -20,8 +20,8 @@ static void on_answer(void *ctx, uint32_t node, const struct Pb__NameReply *m)
     str_putc(ctx, ' ');
 }
 
-static void ask(struct published *p, uint32_t node, uint32_t id, uint32_t op, const char *name,
-                const char *value, bool wait)
+static void send_name_request(struct published *p, uint32_t node, uint32_t id, uint32_t op,
+                              const char *name, const char *value, bool wait)
 {
     struct Pb__NameRequest m = PB__NAME_REQUEST__INIT;
 
@@ -43,13 +43,13 @@ static void test_refused(void **state)
     struct published *p = published_new(on_answer, &said);
 
     (void)state;
-    ask(p, 0, 1, PUBLISHED_FIND, "a", NULL, false);
-    ask(p, 0, 2, PUBLISHED_REMOVE, "a", NULL, false);
-    ask(p, 0, 3, 0, "a", "b", false);
-    ask(p, 0, 4, 99, "a", "b", false);
-    ask(p, 0, 5, PUBLISHED_ADD, "a", "mine", false);
-    ask(p, 1, 6, PUBLISHED_ADD, "a", "hers", false);
-    ask(p, 1, 7, PUBLISHED_REMOVE, "a", NULL, false);
+    send_name_request(p, 0, 1, PUBLISHED_FIND, "a", NULL, false);
+    send_name_request(p, 0, 2, PUBLISHED_REMOVE, "a", NULL, false);
+    send_name_request(p, 0, 3, 0, "a", "b", false);
+    send_name_request(p, 0, 4, 99, "a", "b", false);
+    send_name_request(p, 0, 5, PUBLISHED_ADD, "a", "mine", false);
+    send_name_request(p, 1, 6, PUBLISHED_ADD, "a", "hers", false);
+    send_name_request(p, 1, 7, PUBLISHED_REMOVE, "a", NULL, false);
     assert_string_equal(str_cstr(&said), "0/1:no 0/2:no 0/3:no 0/4:no 0/5:yes 1/6:no 1/7:no ");
     published_free(p);
     str_done(&said);
@@ -61,12 +61,12 @@ static void test_found(void **state)
     struct published *p = published_new(on_answer, &said);
 
     (void)state;
-    ask(p, 2, 1, PUBLISHED_FIND, "port", NULL, true); /* waits */
-    ask(p, 3, 1, PUBLISHED_FIND, "other", NULL, true);
-    ask(p, 0, 1, PUBLISHED_ADD, "port", "4711", false);
-    ask(p, 1, 1, PUBLISHED_FIND, "port", NULL, false);
-    ask(p, 0, 2, PUBLISHED_REMOVE, "port", NULL, false);
-    ask(p, 1, 2, PUBLISHED_FIND, "port", NULL, false);
+    send_name_request(p, 2, 1, PUBLISHED_FIND, "port", NULL, true); /* waits */
+    send_name_request(p, 3, 1, PUBLISHED_FIND, "other", NULL, true);
+    send_name_request(p, 0, 1, PUBLISHED_ADD, "port", "4711", false);
+    send_name_request(p, 1, 1, PUBLISHED_FIND, "port", NULL, false);
+    send_name_request(p, 0, 2, PUBLISHED_REMOVE, "port", NULL, false);
+    send_name_request(p, 1, 2, PUBLISHED_FIND, "port", NULL, false);
     assert_string_equal(str_cstr(&said),
                         "2/1:yes=4711 of 10 0/1:yes 1/1:yes=4711 of 10 0/2:yes 1/2:no ");
     published_free(p); /* while a lookup is waiting */
@@ -106,7 +106,7 @@ static void test_limit(void **state)
         str_puts(&value, "0123456789abcdef");
     for (uint32_t i = 0; i < 5; i++) {
         snprintf(name, sizeof(name), "n%u", i);
-        ask(p, 0, i, PUBLISHED_ADD, name, str_cstr(&value), false);
+        send_name_request(p, 0, i, PUBLISHED_ADD, name, str_cstr(&value), false);
     }
     assert_string_equal(str_cstr(&said), "0/0:yes 0/1:yes 0/2:yes 0/3:no 0/4:no ");
     published_free(p);

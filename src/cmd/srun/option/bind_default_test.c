@@ -52,7 +52,7 @@ static const struct {
     {"--ntasks-per-socket=2|--cpu-bind=none", NULL, "", "1"},
 };
 
-static void show(const Pb__Bind *b, struct str *out)
+static void format_default_bind(const Pb__Bind *b, struct str *out)
 {
     if (!b) {
         str_puts(out, "nothing");
@@ -87,7 +87,7 @@ static void test_rows(void **state)
             assert_int_equal(bind_read_cpu(o.cpu_bind, &arena, &bind, NULL), 0);
         bind_imply(&o, &arena, &bind);
         bind_settle(rows[i].cpu_bind, rows[i].param, &arena, &bind);
-        show(bind, &got);
+        format_default_bind(bind, &got);
         if (strcmp(str_cstr(&got), rows[i].expect) != 0)
             fail_msg("%s, %s, %s: %s", rows[i].line, rows[i].cpu_bind, rows[i].param,
                      str_cstr(&got));

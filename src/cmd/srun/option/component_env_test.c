@@ -31,7 +31,7 @@ static char *const job[] = {
     NULL,
 };
 
-static void expect(uint32_t component, const char *const *expected)
+static void expect_environment(uint32_t component, const char *const *expected)
 {
     struct arena arena;
     size_t count = 0;
@@ -49,14 +49,14 @@ static void a_part_has_the_variables_of_its_component(void **state)
 {
     (void)state;
     assert_true(component_env_is_given(job));
-    expect(0, (const char *const[]){"HOME=/root", "SLURM_HET_SIZE=3", "SLURM_JOB_ID=7",
-                                    "SLURM_NTASKS=4", "SLURM_DISTRIBUTION=block",
-                                    "SLURM_MEM_PER_CPU=100", "=odd", "ODD", NULL});
-    expect(1, (const char *const[]){"HOME=/root", "SLURM_HET_SIZE=3", "SLURM_JOB_ID=7",
-                                    "SLURM_NTASKS=2", "SLURM_DISTRIBUTION=block", "=odd", "ODD",
-                                    "SLURM_CPUS_PER_TASK=2", NULL});
-    expect(2, (const char *const[]){"HOME=/root", "SLURM_HET_SIZE=3", "SLURM_JOB_ID=7",
-                                    "SLURM_DISTRIBUTION=block", "=odd", "ODD", NULL});
+    expect_environment(0, (const char *const[]){"HOME=/root", "SLURM_HET_SIZE=3", "SLURM_JOB_ID=7",
+                                                "SLURM_NTASKS=4", "SLURM_DISTRIBUTION=block",
+                                                "SLURM_MEM_PER_CPU=100", "=odd", "ODD", NULL});
+    expect_environment(1, (const char *const[]){"HOME=/root", "SLURM_HET_SIZE=3", "SLURM_JOB_ID=7",
+                                                "SLURM_NTASKS=2", "SLURM_DISTRIBUTION=block",
+                                                "=odd", "ODD", "SLURM_CPUS_PER_TASK=2", NULL});
+    expect_environment(2, (const char *const[]){"HOME=/root", "SLURM_HET_SIZE=3", "SLURM_JOB_ID=7",
+                                                "SLURM_DISTRIBUTION=block", "=odd", "ODD", NULL});
 }
 
 static void an_ordinary_environment_stays_as_it_is(void **state)

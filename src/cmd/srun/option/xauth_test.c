@@ -91,8 +91,8 @@ static void test_cookies(void **state)
 static const uint8_t shown[] = "0123456789abcdef";
 
 /* The first message of a client with that byte order. */
-static void hello(struct str *out, bool big, const char *name, size_t name_len, const void *cookie,
-                  size_t cookie_len)
+static void make_client_hello(struct str *out, bool big, const char *name, size_t name_len,
+                              const void *cookie, size_t cookie_len)
 {
     uint8_t head[12] = {big ? 'B' : 'l'};
 
@@ -113,8 +113,8 @@ static void test_replace(void **state)
     for (int big = 0; big < 2; big++) {
         struct str whole = STR_INIT, wanted = STR_INIT, head = STR_INIT;
 
-        hello(&whole, big, XAUTH_NAME, strlen(XAUTH_NAME), shown, 16);
-        hello(&wanted, big, XAUTH_NAME, strlen(XAUTH_NAME), real.data, real.len);
+        make_client_hello(&whole, big, XAUTH_NAME, strlen(XAUTH_NAME), shown, 16);
+        make_client_hello(&wanted, big, XAUTH_NAME, strlen(XAUTH_NAME), real.data, real.len);
         str_puts(&wanted, "more");
         for (size_t len = 0; len < whole.len; len++) {
             str_clear(&head);
@@ -155,11 +155,12 @@ static void test_wrong_cookies(void **state)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         str_clear(&head);
-        hello(&head, false, rows[i].name, strlen(rows[i].name), rows[i].cookie, rows[i].len);
+        make_client_hello(&head, false, rows[i].name, strlen(rows[i].name), rows[i].cookie,
+                          rows[i].len);
         assert_int_equal(xauth_replace(&head, shown, 16, &real), XAUTH_BAD);
     }
     str_clear(&head);
-    hello(&head, false, XAUTH_NAME, strlen(XAUTH_NAME), shown, 16);
+    make_client_hello(&head, false, XAUTH_NAME, strlen(XAUTH_NAME), shown, 16);
     head.data[0] = 'G'; /* as in GET */
     assert_int_equal(xauth_replace(&head, shown, 16, &real), XAUTH_BAD);
     str_done(&head);

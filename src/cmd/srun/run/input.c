@@ -45,7 +45,8 @@ struct input {
     VEC(struct source *) sources;
     struct asked *asked; /* by part */
     uint32_t parts;
-    struct peers_takers silent; /* tasks without input on nodes where other tasks have input */
+    /* Tasks without input on nodes where other tasks have input. */
+    struct peers_takers without_input;
     bool paused;
 };
 
@@ -170,19 +171,19 @@ static int open_part(struct input *in, uint32_t part, struct err *err)
 
 /* If parts that share nodes differ, all tasks on those nodes have a pipe; the pipes of tasks
  * without input are closed at once. */
-static void find_silent(struct input *in)
+static void find_tasks_without_input(struct input *in)
 {
     const struct run *run = in->run;
 
-    make_takers(run, &in->silent);
+    make_takers(run, &in->without_input);
     for (uint32_t task = 0; in->parts > 1 && task < run->step->num_tasks; task++) {
         bool takes = false;
 
         vec_foreach (&in->sources, s)
             takes |= (*s)->takers.tasks[task];
-        in->silent.tasks[task] = !takes;
+        in->without_input.tasks[task] = !takes;
     }
-    count_takers(run, &in->silent);
+    count_takers(run, &in->without_input);
 }
 
 int input_open(struct run *run, struct input **out, struct err *err)
@@ -197,7 +198,7 @@ int input_open(struct run *run, struct input **out, struct err *err)
         code = open_part(in, part, err);
     vec_foreach (&in->sources, s)
         count_takers(run, &(*s)->takers);
-    find_silent(in);
+    find_tasks_without_input(in);
     if (code < 0) {
         input_free(in);
         return code;
@@ -221,7 +222,7 @@ void input_free(struct input *in)
         free(s);
     }
     vec_done(&in->sources);
-    drop_takers(&in->silent);
+    drop_takers(&in->without_input);
     free(in->asked);
     free(in);
 }
@@ -271,7 +272,7 @@ static void start_source(struct source *s)
 
 void input_start(struct input *in)
 {
-    peers_send_input(in->run->peers, &in->silent, NULL, 0);
+    peers_send_input(in->run->peers, &in->without_input, NULL, 0);
     vec_foreach (&in->sources, s)
         start_source(*s);
 }

@@ -209,7 +209,7 @@ static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *r
     peers_expect(l->run->peers, node);
 }
 
-static void on_told(void *ctx, const char *text)
+static void on_launch_message(void *ctx, const char *text)
 {
     say_debug("%s", text);
 }
@@ -249,7 +249,7 @@ static void start_part(struct part *p, struct Pb__LaunchTasks *message)
                                        .timeout_ms = RPC_WAIT_FOREVER,
                                        .commit = RPC_TREE_TOGETHER,
                                        .width = run->options->tree_width,
-                                       .tell = on_told,
+                                       .tell = on_launch_message,
                                        .waits = on_waits,
                                        .prepared = p->attempt->count > 1 ? on_prepared : NULL};
 

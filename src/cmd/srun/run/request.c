@@ -28,7 +28,8 @@ struct request {
     struct loop_timer *retry; /* repeats the request while the controller does not answer */
     struct loop_timer *limit; /* --immediate=SECONDS */
     int64_t give_up_at_ms;    /* when to give up a controller that does not answer */
-    bool told, told_suspended, told_lost, queued, configuring, interrupted;
+    bool has_reported_wait, has_reported_suspension, has_reported_loss, queued, configuring,
+        interrupted;
 };
 
 /* A copy in the run's arena: replies live only until their callback returns. */
@@ -185,7 +186,7 @@ static void step_refused(struct request *r, const struct err *err)
 }
 
 /* Stops the messages about waiting. */
-static void stop_telling(struct request *r)
+static void stop_wait_messages(struct request *r)
 {
     loop_timer_set(r->tell, -1);
     if (r->probe != NULL)
@@ -198,22 +199,22 @@ static void take_step(struct request *r, const ProtobufCMessage *reply)
     struct run *run = r->run;
     _cleanup_str_ struct str job = STR_INIT;
 
-    stop_telling(r);
+    stop_wait_messages(r);
     loop_timer_set(r->limit, -1);
-    if (r->told)
+    if (r->has_reported_wait)
         say_info("Step created for job %s", put_asked_job(r, &job));
-    else if (r->told_suspended)
+    else if (r->has_reported_suspension)
         say_info("Job step created");
     run->step = copy_message(run, reply);
     run->on->step(run);
 }
 
 /* In the words of Slurm's guides; the interval doubles with each message. */
-static void tell_suspended(struct request *r)
+static void report_suspension(struct request *r)
 {
-    say_info(r->told_suspended ? "Job step creation still disabled, retrying"
-                               : "Job step creation temporarily disabled, retrying");
-    r->told_suspended = true;
+    say_info(r->has_reported_suspension ? "Job step creation still disabled, retrying"
+                                        : "Job step creation temporarily disabled, retrying");
+    r->has_reported_suspension = true;
     r->tell_ms = r->tell_ms < TELL_MOST_MS / 2 ? r->tell_ms * 2 : TELL_MOST_MS;
     loop_timer_set(r->tell, r->tell_ms);
 }
@@ -226,20 +227,20 @@ static void on_probe(void *ctx, int code, const ProtobufCMessage *reply, const s
 
     r->probe = NULL;
     if (code < 0 && alloc_is_transient(code)) {
-        if (!r->told_lost)
+        if (!r->has_reported_loss)
             on_lost(r, err);
-        r->told_lost = true;
+        r->has_reported_loss = true;
         loop_timer_set(r->tell, TELL_AFTER_MS);
         return;
     }
     if (code == -ERR_JOB_SUSPENDED) {
-        tell_suspended(r);
+        report_suspension(r);
         return;
     }
     if (code < 0) { /* the waiting request reports permanent errors */
         _cleanup_str_ struct str job = STR_INIT;
-        r->told_lost = false;
-        r->told = true;
+        r->has_reported_loss = false;
+        r->has_reported_wait = true;
         say_info("Job %s step creation temporarily disabled, retrying (%s)", put_asked_job(r, &job),
                  err->text);
         return;
@@ -269,9 +270,9 @@ static void on_step(void *ctx, int code, const ProtobufCMessage *reply, const st
 
     r->step = NULL;
     if (code < 0 && alloc_is_transient(code) && loop_mono_ms() < r->give_up_at_ms) {
-        if (!r->told_lost)
+        if (!r->has_reported_loss)
             on_lost(r, err);
-        r->told_lost = true;
+        r->has_reported_loss = true;
         loop_timer_set(r->retry, RETRY_MS);
         return;
     }
@@ -279,7 +280,7 @@ static void on_step(void *ctx, int code, const ProtobufCMessage *reply, const st
         take_step(r, reply);
         return;
     }
-    stop_telling(r);
+    stop_wait_messages(r);
     loop_timer_set(r->limit, -1);
     step_refused(r, err);
 }
@@ -304,9 +305,9 @@ static void on_limit(void *ctx)
     if (r->step != NULL)
         rpc_async_drop(r->step);
     r->step = NULL;
-    stop_telling(r);
+    stop_wait_messages(r);
     loop_timer_set(r->retry, -1);
-    if (r->told_lost)
+    if (r->has_reported_loss)
         err_set(&why, -ERR_CONNECT, "%s", err_text(ERR_CONNECT));
     else
         err_set(&why, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
@@ -391,7 +392,7 @@ void request_interrupt(struct request *r)
     if (r->step != NULL)
         rpc_async_drop(r->step);
     r->step = NULL;
-    stop_telling(r);
+    stop_wait_messages(r);
     loop_timer_set(r->retry, -1);
     loop_timer_set(r->limit, -1);
     err_set(&why, -ECANCELED, "interrupted");

@@ -21,7 +21,7 @@ struct order {
     struct arena arena;
 };
 
-static void init(struct order *o, size_t count)
+static void init_order(struct order *o, size_t count)
 {
     memset(o, 0, sizeof(*o));
     arena_init(&o->arena, 0);
@@ -47,14 +47,14 @@ static void init(struct order *o, size_t count)
     }
 }
 
-static void info(struct order *o, size_t i, const char *key, const char *value)
+static void set_info_key(struct order *o, size_t i, const char *key, const char *value)
 {
     o->infos[i].key = (char *)key;
     o->infos[i].value = (char *)value;
     o->commands[i].n_info = 1;
 }
 
-static int fill(struct order *o, Pb__StepSpec *spec, struct err *err)
+static int fill_from_order(struct order *o, Pb__StepSpec *spec, struct err *err)
 {
     pb__step_spec__init(spec);
     spec->has_overlap = spec->overlap = 1;
@@ -69,8 +69,8 @@ static void test_step(void **state)
     struct order o;
     Pb__StepSpec s;
 
-    init(&o, 2);
-    assert_int_equal(fill(&o, &s, NULL), 0);
+    init_order(&o, 2);
+    assert_int_equal(fill_from_order(&o, &s, NULL), 0);
     assert_int_equal(s.job_id, 7);
     assert_int_equal(s.num_tasks, 5);
     assert_int_equal(s.spawned_by, 2);
@@ -97,11 +97,11 @@ static void test_hosts(void **state)
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         struct err err = {0};
 
-        init(&o, 2);
-        info(&o, 0, "host", vectors[i].first);
+        init_order(&o, 2);
+        set_info_key(&o, 0, "host", vectors[i].first);
         if (vectors[i].second)
-            info(&o, 1, "hosts", vectors[i].second);
-        assert_int_equal(fill(&o, &s, &err), vectors[i].nodes ? 0 : -ERR_PARSE);
+            set_info_key(&o, 1, "hosts", vectors[i].second);
+        assert_int_equal(fill_from_order(&o, &s, &err), vectors[i].nodes ? 0 : -ERR_PARSE);
         if (vectors[i].nodes) {
             assert_string_equal(s.nodes, vectors[i].nodes);
             assert_string_equal(s.distribution, "arbitrary");
@@ -110,9 +110,9 @@ static void test_hosts(void **state)
         }
         arena_done(&o.arena);
     }
-    init(&o, 1);
-    info(&o, 0, "host", "n[4-9]"); /* nodes that would have no task are not requested */
-    assert_int_equal(fill(&o, &s, NULL), 0);
+    init_order(&o, 1);
+    set_info_key(&o, 0, "host", "n[4-9]"); /* nodes that would have no task are not requested */
+    assert_int_equal(fill_from_order(&o, &s, NULL), 0);
     assert_string_equal(s.nodes, "n4,n5");
     assert_int_equal(s.max_nodes, 2);
     arena_done(&o.arena);
@@ -126,13 +126,13 @@ static void test_argv(void **state)
     char *env[] = {(char *)"A=b c", (char *)"9=x"};
     struct order o;
 
-    init(&o, 1);
+    init_order(&o, 1);
     assert_int_equal(spawned_fill_run(&o.order, &o.arena, &r, NULL), 0);
     assert_int_equal(r.argc, 2);
     assert_string_equal(r.argv[1], "it's");
     assert_null(r.argv[2]);
     assert_false(r.pty);
-    info(&o, 0, "wdir", "/a dir");
+    set_info_key(&o, 0, "wdir", "/a dir");
     o.commands[0].env = env;
     o.commands[0].n_env = 1;
     assert_int_equal(spawned_fill_run(&o.order, &o.arena, &r, NULL), 0);
@@ -146,7 +146,7 @@ static void test_argv(void **state)
     assert_int_equal(spawned_fill_run(&o.order, &o.arena, &r, NULL), -ERR_PARSE);
     arena_done(&o.arena);
 
-    init(&o, 2);
+    init_order(&o, 2);
     assert_int_equal(spawned_fill_run(&o.order, &o.arena, &r, NULL), 0);
     assert_non_null(strstr(r.argv[2], "elif [ \"$SLURM_PROCID\" -lt 5 ]; then\n"));
     arena_done(&o.arena);
@@ -161,7 +161,7 @@ static void test_too_long(void **state)
 
     memset(big, 'x', 139999);
     big[139999] = '\0';
-    init(&o, 2);
+    init_order(&o, 2);
     o.argv[1][1] = big;
     assert_int_equal(spawned_fill_run(&o.order, &o.arena, &r, &err), -ERR_LIMIT);
     assert_non_null(strstr(err.text, "131071 are the most"));
