@@ -57,7 +57,7 @@ static const struct {
     {true, "map_cpu:1", NULL},
 };
 
-static void show(const Pb__Bind *b, struct str *out)
+static void format_bind(const Pb__Bind *b, struct str *out)
 {
     str_printf(out, "%d", (int)b->kind);
     str_puts(out, b->verbose ? " verbose" : b->quiet ? " quiet" : "");
@@ -85,7 +85,7 @@ static void test_words(void **state)
         if (rc == 1)
             str_puts(&got, "help");
         else
-            show(b, &got);
+            format_bind(b, &got);
         assert_string_equal(str_cstr(&got), rows[i].expect);
     }
 }

@@ -13,7 +13,7 @@
 static char *const user[] = {"PATH=/bin", "EDITOR=vi", "SLURM_JOB_ID=7",   "SLURMISH=no",
                              "broken",    "A=1,2",     "SLURM_JWT=secret", NULL};
 
-static char *joined(const struct envlist *e, struct str *out)
+static char *join_variables(const struct envlist *e, struct str *out)
 {
     for (size_t i = 0; i < e->vars.len; i++)
         str_printf(out, "%s%s", i > 0 ? "|" : "", e->vars.data[i]);
@@ -50,7 +50,7 @@ static void test_export(void **state)
         if (i % 2 && vectors[i / 2].values_first)
             expect = vectors[i / 2].values_first;
         export_variables(&e, vectors[i / 2].spec, user, i % 2);
-        assert_string_equal(joined(&e, &got), expect);
+        assert_string_equal(join_variables(&e, &got), expect);
         assert_null(envlist_argv(&e)[e.vars.len]);
         envlist_done(&e);
     }

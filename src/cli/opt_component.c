@@ -188,7 +188,7 @@ static void free_propagated(struct opt_propagated *p)
 }
 
 /* A note that was written for one component is not repeated for the next. */
-static void copy_told(struct opt_components *cs, size_t offset)
+static void copy_note_marks(struct opt_components *cs, size_t offset)
 {
     struct opt *o = &cs->list[offset]->opt;
     for (size_t id = 0; offset && id < OPT_ID_COUNT; id++)
@@ -204,7 +204,7 @@ static int apply_source(struct opt_components *cs, enum opt_source before, apply
     cs->failed = 0;
     for (size_t i = 0; i < cs->count; i++) {
         struct opt_component *c = cs->list[i];
-        copy_told(cs, i);
+        copy_note_marks(cs, i);
         int r = before ? inherit_options(&c->opt, before, &propagated, err) : 0;
         c->opt.propagated = before ? &propagated : NULL;
         r = r < 0 ? r : apply(c, ctx, err);

@@ -63,7 +63,7 @@ static void run_done(struct run *r)
     free(r->env.text);
 }
 
-static const struct opt *component(const struct run *r, size_t offset)
+static const struct opt *options_of_component(const struct run *r, size_t offset)
 {
     assert_true(offset < r->cs.count);
     return &r->cs.list[offset]->opt;
@@ -134,15 +134,15 @@ static void test_refused(void **state)
         int rc = run_line(&r, v[i].command, v[i].script, NULL, v[i].argv);
         if (rc >= 0 || strncmp(r.err.text, v[i].said, strlen(v[i].said)))
             fail_msg("%s: %d \"%s\"", v[i].argv, rc, r.err.text);
-        const struct opt *o = component(&r, r.cs.failed);
+        const struct opt *o = options_of_component(&r, r.cs.failed);
         assert_true(o->failure != OPT_FAIL_NONE && o->exit_status);
         run_done(&r);
     }
 }
 
 /* "sbatch -n1 : -n1 ... x.sh" */
-static char *repeat(const char *program, const char *word, const char *between, size_t count,
-                    const char *last)
+static char *repeat_component(const char *program, const char *word, const char *between,
+                              size_t count, const char *last)
 {
     struct str line = STR_INIT;
     str_puts(&line, program);
@@ -156,8 +156,8 @@ static void test_most_components(void **state)
 {
     static const char said[] = "a heterogeneous job has at most 128 components: ";
     struct run r;
-    _cleanup_free_ char *most = repeat("sbatch", " -n1", " :", JOB_SET_MAX, " x.sh"),
-                        *more = repeat("sbatch", " -n1", " :", JOB_SET_MAX + 1, " x.sh");
+    _cleanup_free_ char *most = repeat_component("sbatch", " -n1", " :", JOB_SET_MAX, " x.sh"),
+                        *more = repeat_component("sbatch", " -n1", " :", JOB_SET_MAX + 1, " x.sh");
     assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL, most), 0);
     assert_int_equal(r.cs.count, 128);
     assert_string_equal(r.cs.list[0]->command_argv[0], "x.sh");
@@ -167,12 +167,12 @@ static void test_most_components(void **state)
                         "':' (word 256 of the command line) begins one more");
     run_done(&r);
     _cleanup_free_ char *script =
-        repeat("#!/bin/sh\n", "#SBATCH hetjob\n", "", JOB_SET_MAX - 1, "true\n");
+        repeat_component("#!/bin/sh\n", "#SBATCH hetjob\n", "", JOB_SET_MAX - 1, "true\n");
     assert_int_equal(run_line(&r, OPT_SBATCH, script, NULL, "sbatch x.sh"), 0);
     assert_int_equal(r.cs.count, 128);
     run_done(&r);
     _cleanup_free_ char *longer =
-        repeat("#!/bin/sh\n", "#SBATCH hetjob\n", "", JOB_SET_MAX, "true\n");
+        repeat_component("#!/bin/sh\n", "#SBATCH hetjob\n", "", JOB_SET_MAX, "true\n");
     assert_true(run_line(&r, OPT_SBATCH, longer, NULL, "sbatch x.sh") < 0);
     assert_string_equal(r.err.text + sizeof said - 1,
                         "this line begins one more (job.sh, line 129)");
@@ -271,18 +271,21 @@ static void check_inherited(enum opt_command command, const struct opt_row *row)
     assert_int_equal(opt_components_scan(&r.cs, r.argv.count, r.argv.word, &r.err), 0);
     assert_int_equal(opt_components_apply_argv(&r.cs, &r.err), 0);
     bool is_inherited = row->commands & OPT_PROPAGATED;
-    assert_int_equal(component(&r, 0)->from[row->id], OPT_FROM_ARGV);
-    if (component(&r, 1)->from[row->id] != (is_inherited ? OPT_FROM_ARGV_BEFORE : OPT_FROM_NONE))
-        fail_msg("%s: from %u", line, component(&r, 1)->from[row->id]);
+    assert_int_equal(options_of_component(&r, 0)->from[row->id], OPT_FROM_ARGV);
+    if (options_of_component(&r, 1)->from[row->id] !=
+        (is_inherited ? OPT_FROM_ARGV_BEFORE : OPT_FROM_NONE))
+        fail_msg("%s: from %u", line, options_of_component(&r, 1)->from[row->id]);
     if (is_inherited && value)
-        assert_string_equal(component(&r, 1)->given[row->id], value);
+        assert_string_equal(options_of_component(&r, 1)->given[row->id], value);
     if (is_inherited && row->type == OPT_T_FLAG)
-        assert_true(*(const bool *)((const char *)component(&r, 1) + row->offset));
+        assert_true(*(const bool *)((const char *)options_of_component(&r, 1) + row->offset));
     if (is_inherited && row->type == OPT_T_TRUE)
-        assert_true(*(const protobuf_c_boolean *)((const char *)component(&r, 1) + row->offset));
+        assert_true(
+            *(const protobuf_c_boolean *)((const char *)options_of_component(&r, 1) + row->offset));
     if (is_inherited && row->type == OPT_T_STRING)
-        assert_string_equal(*(char *const *)((const char *)component(&r, 1) + row->offset), value);
-    assert_int_equal(component(&r, 1)->cpus_per_task, 3);
+        assert_string_equal(
+            *(char *const *)((const char *)options_of_component(&r, 1) + row->offset), value);
+    assert_int_equal(options_of_component(&r, 1)->cpus_per_task, 3);
     run_done(&r);
 }
 
@@ -309,9 +312,9 @@ static void check_request(enum opt_command command, const struct opt_row *row)
     _cleanup_free_ char *plain = mem_printf("%s x", program);
     assert_int_equal(run_line(&empty, command, NULL, NULL, plain), 0);
     if (run_line(&r, command, NULL, NULL, line) == 0) {
-        opt_to_job_spec(component(&r, 0), &first);
-        opt_to_job_spec(component(&r, 1), &second);
-        opt_to_job_spec(component(&empty, 0), &third);
+        opt_to_job_spec(options_of_component(&r, 0), &first);
+        opt_to_job_spec(options_of_component(&r, 1), &second);
+        opt_to_job_spec(options_of_component(&empty, 0), &third);
         const Pb__JobSpec *expected = row->commands & OPT_PROPAGATED ? &first : &third;
         pb_each_field (&pb__job_spec__descriptor, f)
             if (f->label != PROTOBUF_C_LABEL_REPEATED &&
@@ -374,7 +377,7 @@ static void test_values_by_rank(void **state)
         if (run_line(&r, OPT_SBATCH, v[i].script, v[i].env, v[i].argv) < 0)
             fail_msg("%s: %s", v[i].argv, r.err.text);
         for (size_t k = 0; k < r.cs.count; k++) {
-            const char *account = component(&r, k)->job.account;
+            const char *account = options_of_component(&r, k)->job.account;
             str_printf(&accounts, "%s%s", k ? " " : "", account ? account : "-");
         }
         if (strcmp(str_cstr(&accounts), v[i].accounts))
@@ -400,7 +403,7 @@ static void test_memory(void **state)
                     {true, false, 5, 0}};
     for (size_t i = 0; i < 5; i++) {
         Pb__JobSpec spec = PB__JOB_SPEC__INIT;
-        opt_to_job_spec(component(&r, i), &spec);
+        opt_to_job_spec(options_of_component(&r, i), &spec);
         assert_int_equal(spec.has_mem_per_node_mib, expected[i].has_node);
         assert_int_equal(spec.has_mem_per_cpu_mib, expected[i].has_cpu);
         assert_int_equal(spec.mem_per_node_mib, expected[i].node);
@@ -415,7 +418,7 @@ static void test_defaults_of_later_components(void **state)
     assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL,
                               "sbatch -n4 --mem-per-cpu=100 -J z -t5 --begin=now+60 -vv : -N1 x"),
                      0);
-    const struct opt *o = component(&r, 1);
+    const struct opt *o = options_of_component(&r, 1);
     assert_int_equal(o->ntasks, 0);
     assert_int_equal(o->mem_per_cpu_mib, 0);
     assert_int_equal(o->min_nodes, 1);
@@ -444,8 +447,8 @@ static void test_script_and_command_line_are_equal(void **state)
     assert_int_equal(line.cs.count, 2);
     for (size_t i = 0; i < 2; i++) {
         Pb__JobSpec a = PB__JOB_SPEC__INIT, b = PB__JOB_SPEC__INIT;
-        opt_to_job_spec(component(&script, i), &a);
-        opt_to_job_spec(component(&line, i), &b);
+        opt_to_job_spec(options_of_component(&script, i), &a);
+        opt_to_job_spec(options_of_component(&line, i), &b);
         pb_each_field (&pb__job_spec__descriptor, f)
             if (f->label != PROTOBUF_C_LABEL_REPEATED && !pb_same_field(&a.base, &b.base, f))
                 fail_msg("component %zu: %s differs", i, f->name);
@@ -463,13 +466,13 @@ static void test_options_of_the_command(void **state)
     assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL,
                               "sbatch -n1 : -n2 : --test-only --parsable -W -Q --wrap=true"),
                      0);
-    const struct opt *o = component(&r, 0);
+    const struct opt *o = options_of_component(&r, 0);
     assert_true(o->test_only && o->parsable && o->wait_end && o->quiet);
     assert_string_equal(o->wrap, "true");
     run_done(&r);
     assert_int_equal(run_line(&r, OPT_SALLOC, NULL, NULL, "salloc -n1 : -n1 --no-shell -I5"), 0);
-    assert_true(component(&r, 0)->no_shell);
-    assert_int_equal(component(&r, 0)->immediate_sec, 5);
+    assert_true(options_of_component(&r, 0)->no_shell);
+    assert_int_equal(options_of_component(&r, 0)->immediate_sec, 5);
     run_done(&r);
 }
 
@@ -498,8 +501,8 @@ static void test_notes(void **state)
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         struct run r;
         assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL, v[i].argv), 0);
-        assert_string_equal(str_cstr(&component(&r, 0)->notes), v[i].first);
-        assert_string_equal(str_cstr(&component(&r, 1)->notes), v[i].second);
+        assert_string_equal(str_cstr(&options_of_component(&r, 0)->notes), v[i].first);
+        assert_string_equal(str_cstr(&options_of_component(&r, 1)->notes), v[i].second);
         run_done(&r);
     }
 }

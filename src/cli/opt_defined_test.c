@@ -16,7 +16,7 @@
 #define WORDS_MAX 16
 
 /* Words separated by '|'. */
-static void format(enum opt_command command, const char *line, struct str *out)
+static void format_defined(enum opt_command command, const char *line, struct str *out)
 {
     _cleanup_free_ char *text = mem_strdup(line);
     char *word[WORDS_MAX + 1] = {"test"}, *const nothing[] = {NULL};
@@ -36,7 +36,7 @@ static void format(enum opt_command command, const char *line, struct str *out)
 static void test_whole_block(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    format(OPT_SRUN, "-v|-N2|-n3|-t5|-l|-J|nm|hostname", &text);
+    format_defined(OPT_SRUN, "-v|-N2|-n3|-t5|-l|-J|nm|hostname", &text);
     assert_string_equal(str_cstr(&text), "srun: defined options\n"
                                          "srun: -------------------- --------------------\n"
                                          "srun: job-name            : nm\n"
@@ -103,7 +103,7 @@ static void test_values(void **state)
     setenv("TZ", "UTC", 1);
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         _cleanup_str_ struct str text = STR_INIT;
-        format(v[i].command, v[i].line, &text);
+        format_defined(v[i].command, v[i].line, &text);
         if (!strstr(str_cstr(&text), v[i].has))
             fail_msg("%s: %s", v[i].line, str_cstr(&text));
     }

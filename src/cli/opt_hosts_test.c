@@ -22,8 +22,8 @@
 static char dir[] = "/tmp/sluice-hosts.XXXXXX";
 
 /* Words separated by blanks; "@" stands for the test's file. */
-static int run(struct opt *o, enum opt_command command, const char *line, char *const envp[],
-               struct err *err)
+static int parse_host_options(struct opt *o, enum opt_command command, const char *line,
+                              char *const envp[], struct err *err)
 {
     _cleanup_free_ char *text = mem_strdup(line), *file = mem_printf("%s/hosts", dir);
     char *word[WORDS_MAX + 1] = {"test"};
@@ -53,7 +53,7 @@ static void expect_bad(enum opt_command command, const char *line, int status, c
     char *const nothing[] = {NULL};
     struct opt o;
     struct err err = {0};
-    if (run(&o, command, line, nothing, &err) == 0)
+    if (parse_host_options(&o, command, line, nothing, &err) == 0)
         fail_msg("%s: taken", line);
     if (!strstr(err.text, has))
         fail_msg("%s: %s", line, err.text);
@@ -109,7 +109,7 @@ static void test_repeated_names(void **state)
     char *const nothing[] = {NULL};
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct opt o;
-        assert_int_equal(run(&o, OPT_SRUN, v[i].line, nothing, NULL), 0);
+        assert_int_equal(parse_host_options(&o, OPT_SRUN, v[i].line, nothing, NULL), 0);
         assert_string_equal(o.nodelist, v[i].list);
         opt_done(&o);
     }
@@ -133,13 +133,13 @@ static void test_files(void **state)
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct opt o;
         write_hosts(v[i].text, strlen(v[i].text));
-        assert_int_equal(run(&o, OPT_SRUN, "-F @", nothing, NULL), 0);
+        assert_int_equal(parse_host_options(&o, OPT_SRUN, "-F @", nothing, NULL), 0);
         assert_string_equal(o.nodelist, v[i].list);
         opt_done(&o);
-        assert_int_equal(run(&o, OPT_SBATCH, "-w @", nothing, NULL), 0);
+        assert_int_equal(parse_host_options(&o, OPT_SBATCH, "-w @", nothing, NULL), 0);
         assert_string_equal(o.nodelist, v[i].list);
         opt_done(&o);
-        assert_int_equal(run(&o, OPT_SALLOC, "-x @", nothing, NULL), 0);
+        assert_int_equal(parse_host_options(&o, OPT_SALLOC, "-x @", nothing, NULL), 0);
         assert_string_equal(o.exclude, v[i].list);
         opt_done(&o);
     }
@@ -176,7 +176,7 @@ static void test_counts(void **state)
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct opt o;
-        assert_int_equal(run(&o, v[i].command, v[i].line, v[i].envp, NULL), 0);
+        assert_int_equal(parse_host_options(&o, v[i].command, v[i].line, v[i].envp, NULL), 0);
         assert_string_equal(o.nodelist, v[i].list);
         assert_string_equal(str_cstr(&o.notes), v[i].notes);
         opt_done(&o);
@@ -198,10 +198,11 @@ static void test_arbitrary(void **state)
             "-w option");
         expect_bad(all[i], "-m Arbitrary -w n2,n1 -n3", 1,
                    "--distribution=arbitrary: 3 tasks, and the list names 2 nodes for them");
-        assert_true(run(&o, all[i], "-n1", host_file, &err) < 0);
+        assert_true(parse_host_options(&o, all[i], "-n1", host_file, &err) < 0);
         assert_non_null(strstr(err.text, "Invalid SLURM_HOSTFILE: "));
         opt_done(&o);
-        assert_int_equal(run(&o, all[i], "-m arbitrary -w n2,n1,n2,n2", NULL, &err), 0);
+        assert_int_equal(parse_host_options(&o, all[i], "-m arbitrary -w n2,n1,n2,n2", NULL, &err),
+                         0);
         assert_int_equal(o.ntasks, 4);
         assert_int_equal(o.min_nodes, 2);
         assert_int_equal(o.max_nodes, 2);
@@ -232,7 +233,7 @@ static void test_srun_follows_the_list_of_its_job_unless_it_chooses_nodes(void *
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct opt o;
         struct err err = {0};
-        assert_int_equal(run(&o, OPT_SRUN, v[i].line, in_job, &err), 0);
+        assert_int_equal(parse_host_options(&o, OPT_SRUN, v[i].line, in_job, &err), 0);
         if (!str_eq(o.nodelist, v[i].nodes))
             fail_msg("%s: %s", v[i].line, o.nodelist ? o.nodelist : "none");
         assert_true(str_eq(o.distribution, v[i].distribution));
@@ -241,12 +242,12 @@ static void test_srun_follows_the_list_of_its_job_unless_it_chooses_nodes(void *
     }
 }
 
-static int start(void **state)
+static int make_directory_for_files(void **state)
 {
     return mkdtemp(dir) ? 0 : -1;
 }
 
-static int stop(void **state)
+static int remove_directory_of_files(void **state)
 {
     _cleanup_free_ char *file = mem_printf("%s/hosts", dir);
     unlink(file);
@@ -263,5 +264,5 @@ int main(void)
         cmocka_unit_test(test_arbitrary),
         cmocka_unit_test(test_srun_follows_the_list_of_its_job_unless_it_chooses_nodes),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, make_directory_for_files, remove_directory_of_files);
 }

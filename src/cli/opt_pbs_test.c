@@ -9,7 +9,7 @@
 
 #include "cli/opt_priv.h"
 
-static int apply(struct opt *o, const char *script, struct err *err)
+static int apply_pbs_script(struct opt *o, const char *script, struct err *err)
 {
     opt_init(o, OPT_SBATCH);
     const struct opt_script text = {"job.sh", script, strlen(script), false};
@@ -32,7 +32,7 @@ static void test_what_is_wrong(void **state)
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct opt o;
         struct err err = {0};
-        assert_true(apply(&o, v[i].line, &err) < 0);
+        assert_true(apply_pbs_script(&o, v[i].line, &err) < 0);
         if (!strstr(err.text, v[i].said))
             fail_msg("\"%s\" does not have \"%s\"", err.text, v[i].said);
         opt_done(&o);
@@ -43,13 +43,14 @@ static void test_what_is_taken(void **state)
 {
     struct opt o;
     struct err err = {0};
-    assert_int_equal(apply(&o,
-                           "#!/bin/sh\n#PBS -N name -q long@server -Aacct\n"
-                           "#PBS -l nodes=2:ppn=4,walltime=1:02:03,mem=4gb\n"
-                           "#PBS -o host:/out -m ae -M me -r n -h -V\n#PBS -t 1-3 -v A=1\n"
-                           "#PBS -W depend=afterok:7\ntrue\n#PBS -d /late\n",
-                           &err),
-                     0);
+    assert_int_equal(
+        apply_pbs_script(&o,
+                         "#!/bin/sh\n#PBS -N name -q long@server -Aacct\n"
+                         "#PBS -l nodes=2:ppn=4,walltime=1:02:03,mem=4gb\n"
+                         "#PBS -o host:/out -m ae -M me -r n -h -V\n#PBS -t 1-3 -v A=1\n"
+                         "#PBS -W depend=afterok:7\ntrue\n#PBS -d /late\n",
+                         &err),
+        0);
     assert_string_equal(o.job_name, "name");
     assert_string_equal(o.partition, "long");
     assert_string_equal(o.job.account, "acct");
@@ -73,8 +74,8 @@ static void test_lines_of_ours_come_first(void **state)
 {
     struct opt o;
     struct err err = {0};
-    assert_int_equal(apply(&o, "#PBS -N theirs -l pmem=100,walltime=60\n#SBATCH -J ours\n", &err),
-                     0);
+    assert_int_equal(
+        apply_pbs_script(&o, "#PBS -N theirs -l pmem=100,walltime=60\n#SBATCH -J ours\n", &err), 0);
     assert_string_equal(o.job_name, "ours");
     assert_int_equal(o.mem_per_cpu_mib, 1);
     assert_int_equal(o.time_limit_sec, 60);
@@ -85,7 +86,8 @@ static void test_what_has_no_effect_is_told(void **state)
 {
     struct opt o;
     struct err err = {0};
-    assert_int_equal(apply(&o, "#PBS -j oe -k oe\n#PBS -l software=x\n#PBS -X\n", &err), 0);
+    assert_int_equal(apply_pbs_script(&o, "#PBS -j oe -k oe\n#PBS -l software=x\n#PBS -X\n", &err),
+                     0);
     assert_string_equal(str_cstr(&o.notes),
                         "warning: #PBS -k oe has no effect (job.sh, line 1)\n"
                         "warning: #PBS -l software=x has no effect (job.sh, line 2)\n"
@@ -98,7 +100,9 @@ static void lines_of_lsf_are_told_once(void **state)
     struct opt o;
     struct err err = {0};
     assert_int_equal(
-        apply(&o, "#BSUB -J it's\n#SBATCH -J x\n#BSUB -q main\ntrue\n#BSUB -n 2\n", &err), 0);
+        apply_pbs_script(&o, "#BSUB -J it's\n#SBATCH -J x\n#BSUB -q main\ntrue\n#BSUB -n 2\n",
+                         &err),
+        0);
     assert_string_equal(o.job_name, "x");
     assert_string_equal(str_cstr(&o.notes), "warning: #BSUB lines have no effect: write them as "
                                             "#SBATCH lines (job.sh, line 1)\n");

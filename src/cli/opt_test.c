@@ -552,7 +552,7 @@ static void test_table(void **state)
 }
 
 /* A value that the option accepts. */
-static const char *sample(const struct opt_row *row)
+static const char *sample_value(const struct opt_row *row)
 {
     bool number = row->type == OPT_T_COUNT || row->type == OPT_T_NUMBER || row->type == OPT_T_LIMIT;
     if (row->argument == OPT_ARG_NO || number)
@@ -573,7 +573,7 @@ static unsigned notes_of(const struct opt *o)
 }
 
 /* One option of one command from one source: an option, a script line, or a variable. */
-static void check_told(const struct opt_row *row, enum opt_command command, const char *script,
+static void check_note(const struct opt_row *row, enum opt_command command, const char *script,
                        const char *env, const char *argv, const char *named)
 {
     struct opt o;
@@ -597,11 +597,11 @@ static void check_variables(const struct opt_row *row, enum opt_command command)
         [OPT_SRUN] = "SRUN_", [OPT_SBATCH] = "SBATCH_", [OPT_SALLOC] = "SALLOC_"};
     for (const char *s = row->env; *s; s += strspn(s, " ")) {
         _cleanup_free_ char *name = mem_strndup(s, strcspn(s, " "));
-        _cleanup_free_ char *env = mem_printf("%s=%s", name, sample(row));
+        _cleanup_free_ char *env = mem_printf("%s=%s", name, sample_value(row));
         s += strlen(name);
         if (str_starts(name, owner[command]) || str_starts(name, "SLURM_HINT") ||
             (command == OPT_SRUN && str_starts(name, "SLURM")))
-            check_told(row, command, NULL, env, opt_program(&(struct opt){.command = command}),
+            check_note(row, command, NULL, env, opt_program(&(struct opt){.command = command}),
                        name);
     }
 }
@@ -686,13 +686,13 @@ static void test_what_has_no_effect_says_so(void **state)
             continue;
         bool plain = row->argument == OPT_ARG_NO;
         _cleanup_free_ char *word =
-            mem_printf("--%s%s%s", row->name, plain ? "" : "=", plain ? "" : sample(row));
+            mem_printf("--%s%s%s", row->name, plain ? "" : "=", plain ? "" : sample_value(row));
         _cleanup_free_ char *argv = mem_printf("command|%s|%s|x", word, word);
-        check_told(row, command, NULL, "", argv, "");
+        check_note(row, command, NULL, "", argv, "");
         check_variables(row, command);
         if (command == OPT_SBATCH) {
             _cleanup_free_ char *script = mem_printf("#!/bin/sh\n#SBATCH %s\n", word);
-            check_told(row, command, script, "", "sbatch|x", "");
+            check_note(row, command, script, "", "sbatch|x", "");
         }
         checked++;
     }

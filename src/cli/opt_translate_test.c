@@ -13,7 +13,7 @@
 #define WORDS_MAX 32
 
 /* The translated command line, with words separated by '|'; "" on failure. */
-static void translate(struct opt *o, const char *line, struct str *out)
+static void translate_line(struct opt *o, const char *line, struct str *out)
 {
     _cleanup_free_ char *text = mem_strdup(line);
     char *argv[WORDS_MAX + 1] = {0};
@@ -52,7 +52,7 @@ static void test_words(void **state)
         struct opt o;
         opt_init(&o, OPT_SRUN);
         str_puts(&o.notes, "warning: said before\n");
-        translate(&o, v[i].line, &out);
+        translate_line(&o, v[i].line, &out);
         assert_string_equal(str_cstr(&out), v[i].wanted);
         assert_string_equal(str_cstr(&o.notes), v[i].notes);
         opt_done(&o);
