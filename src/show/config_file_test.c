@@ -17,7 +17,7 @@
 #define RECORDS "NodeName=n1\nPartitionName=p Nodes=n1\n"
 
 /* Reads a configuration from a text; returns the number of warnings. */
-static size_t load(const char *text, struct conf **out)
+static size_t load_conf_text(const char *text, struct conf **out)
 {
     char path[] = "/tmp/sluice-config-test.XXXXXX";
     struct conf_report report = {0};
@@ -54,11 +54,11 @@ static void test_keys_mean_the_same_when_read(void **state)
         _cleanup_str_ struct str difference = STR_INIT;
         struct conf *before = NULL, *after = NULL;
         str_printf(&given, "SlurmctldHost=a\nClusterName=c\n%s" RECORDS, keys[i]);
-        size_t warnings = load(str_cstr(&given), &before);
+        size_t warnings = load_conf_text(str_cstr(&given), &before);
         assert_int_equal(conf_format(before, NULL, &shown, NULL), 0);
         config_file_put_keys(str_cstr(&shown), 1, &text);
         str_puts(&text, RECORDS);
-        assert_int_equal(load(str_cstr(&text), &after), warnings);
+        assert_int_equal(load_conf_text(str_cstr(&text), &after), warnings);
         conf_diff(before, after, &difference);
         assert_string_equal(str_cstr(&difference), "");
         conf_free(before);
@@ -66,7 +66,7 @@ static void test_keys_mean_the_same_when_read(void **state)
     }
 }
 
-static Pb__NodeRecord node(const char *name, uint32_t port)
+static Pb__NodeRecord make_node_record(const char *name, uint32_t port)
 {
     Pb__NodeRecord n = PB__NODE_RECORD__INIT;
     n.name = (char *)name;
@@ -86,9 +86,11 @@ static void test_nodes(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
     struct config_nodes lines = {0};
-    Pb__NodeRecord n[] = {node("a1", 7),   node("a2", 7),   node("a3", 8),   node("b1", 20),
-                          node("b2", 21),  node("b3", 22),  node("b4", 24),  node("c", 24),
-                          node("d1", 100), node("d2", 100), node("d3", 101), node("e", 101)};
+    Pb__NodeRecord n[] = {
+        make_node_record("a1", 7),   make_node_record("a2", 7),   make_node_record("a3", 8),
+        make_node_record("b1", 20),  make_node_record("b2", 21),  make_node_record("b3", 22),
+        make_node_record("b4", 24),  make_node_record("c", 24),   make_node_record("d1", 100),
+        make_node_record("d2", 100), make_node_record("d3", 101), make_node_record("e", 101)};
     config_file_end_nodes(&lines, &out);
     assert_int_equal(out.len, 0);
     n[7].features = "fast,big";

@@ -282,7 +282,7 @@ static json_t *print_step(const void *record)
  */
 
 /* Adds the differences to 'found'. */
-static void compare(json_t *before, json_t *after, json_t *found)
+static void compare_outputs(json_t *before, json_t *after, json_t *found)
 {
     const char *key;
     json_t *value;
@@ -316,7 +316,7 @@ static json_t *find_changes(const struct record *records, size_t count,
         json_t *before = records[r].print(records[r].whole);
         for (size_t i = 0; pb_test_set(m, f, i, a); i++) {
             json_t *after = records[r].print(records[r].whole);
-            compare(before, after, found);
+            compare_outputs(before, after, found);
             json_decref(after);
             memcpy(m, kept, m->descriptor->sizeof_message);
         }

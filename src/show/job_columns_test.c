@@ -35,7 +35,7 @@ static int setup(void **state)
     return 0;
 }
 
-static void expect(const char *format, const char *line)
+static void expect_job_line(const char *format, const char *line)
 {
     _cleanup_str_ struct str rows = STR_INIT;
     struct job_columns_view view = {.job = &job, .now = 1000, .cluster = "c"};
@@ -50,15 +50,16 @@ static void expect(const char *format, const char *line)
 
 static void test_default_columns(void **state)
 {
-    expect("%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R",
-           "                 7      main  sleeper      ann PD       0:00      2 (Resources)\n");
+    expect_job_line(
+        "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R",
+        "                 7      main  sleeper      ann PD       0:00      2 (Resources)\n");
     live.state = PB__JOB_STATE__RUNNING;
     live.start_at = 998;
     live.nodes = "n[1-2]";
-    expect("%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R",
-           "                 7      main  sleeper      ann  R       0:02      2 n[1-2]\n");
-    expect("%i|%j|%u|%T|%t|%D|%N|%P|%C|%l|%L",
-           "7|sleeper|ann|RUNNING|R|2|n[1-2]|main|2|10:00|9:58\n");
+    expect_job_line("%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R",
+                    "                 7      main  sleeper      ann  R       0:02      2 n[1-2]\n");
+    expect_job_line("%i|%j|%u|%T|%t|%D|%N|%P|%C|%l|%L",
+                    "7|sleeper|ann|RUNNING|R|2|n[1-2]|main|2|10:00|9:58\n");
 }
 
 static void test_reason_or_nodes(void **state)
@@ -79,19 +80,20 @@ static void test_reason_or_nodes(void **state)
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         live.state = v[i].state;
         live.completing = v[i].completing;
-        expect("%R", v[i].text);
+        expect_job_line("%R", v[i].text);
     }
 }
 
 static void test_absent_values(void **state)
 {
-    expect("%a|%B|%E|%f|%k|%m|%n|%N|%o|%q|%S|%v|%Y|%z", "(null)|n/a|(null)|(null)|(null)|0|||(null)"
-                                                        "|(null)|N/A|(null)|(null)|*:*:*\n");
+    expect_job_line("%a|%B|%E|%f|%k|%m|%n|%N|%o|%q|%S|%v|%Y|%z",
+                    "(null)|n/a|(null)|(null)|(null)|0|||(null)"
+                    "|(null)|N/A|(null)|(null)|*:*:*\n");
     live.has_time_limit_sec = 0;
-    expect("%l", "NOT_SET\n");
+    expect_job_line("%l", "NOT_SET\n");
     live.has_time_limit_sec = 1;
     live.time_limit_sec = TIME_UNLIMITED;
-    expect("%l|%L", "UNLIMITED|UNLIMITED\n");
+    expect_job_line("%l|%L", "UNLIMITED|UNLIMITED\n");
 }
 
 /* The titles of Slurm 22.05. */
@@ -281,20 +283,20 @@ static void test_widths(void **state)
     live.nodes = "n[1-2]";
     live.batch_host = "n1";
     live.time_limit_sec = 86400;
-    expect("%.3l|%.3L|%.3M|%.3N|%.3n|%.3R|%.3Y|%.3B",
-           "1-00:00:00|23:51:40|8:20|n[1-2]|n[1-2]|n[1-2]|(null)| n1\n");
-    expect("%3l|%3L|%3M|%3N|%3n|%3R|%3Y|%3a|%.3a|%6a",
-           "1-0|23:|8:2|n[1|n[1|n[1|   |   |(nu|(null)\n");
+    expect_job_line("%.3l|%.3L|%.3M|%.3N|%.3n|%.3R|%.3Y|%.3B",
+                    "1-00:00:00|23:51:40|8:20|n[1-2]|n[1-2]|n[1-2]|(null)| n1\n");
+    expect_job_line("%3l|%3L|%3M|%3N|%3n|%3R|%3Y|%3a|%.3a|%6a",
+                    "1-0|23:|8:2|n[1|n[1|n[1|   |   |(nu|(null)\n");
     live.time_limit_sec = 500;
-    expect("%L", "0:00\n");
+    expect_job_line("%L", "0:00\n");
     live.time_limit_sec = 499;
-    expect("%L|%l", "INVALID|8:19\n");
+    expect_job_line("%L|%l", "INVALID|8:19\n");
     live.time_limit_sec = TIME_UNLIMITED;
-    expect("%.3l|%.3L|%e|%.3S|%3j", "UNL|UNL|NONE|197|sle\n");
+    expect_job_line("%.3l|%.3L|%e|%.3S|%3j", "UNL|UNL|NONE|197|sle\n");
     live.state = PB__JOB_STATE__PENDING;
     live.start_at = 0;
     live.nodes = NULL;
-    expect("%.3R|%.3M|%.1N|%B", "(Re|0:00| |n1\n");
+    expect_job_line("%.3R|%.3M|%.1N|%B", "(Re|0:00| |n1\n");
 }
 
 static void test_interactive(void **state)
@@ -303,14 +305,14 @@ static void test_interactive(void **state)
     live.start_at = 500;
     live.state = PB__JOB_STATE__RUNNING;
     live.batch_host = "n1";
-    expect("%B", "login1\n");
+    expect_job_line("%B", "login1\n");
     live.script_host = "n2"; /* a component of a batch job */
     live.script_of_leader = 1;
-    expect("%B", "n2\n");
+    expect_job_line("%B", "n2\n");
     live.script_of_leader = 0;
     live.script_host = NULL;
     spec.batch = 1;
-    expect("%B", "n1\n");
+    expect_job_line("%B", "n1\n");
 }
 
 static void test_max_nodes(void **state)

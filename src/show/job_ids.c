@@ -344,7 +344,7 @@ static bool names_whole_set(const Pb__StepId *id, const Pb__JobLive *live)
 }
 
 /* The leader's record reports a step of all components, and the records of the others do not. */
-static bool is_told_by_leader(const Pb__StepId *id, const Pb__JobLive *live)
+static bool is_reported_by_leader(const Pb__StepId *id, const Pb__JobLive *live)
 {
     return names_whole_set(id, live) && !job_ids_is_leader(live);
 }
@@ -367,7 +367,7 @@ static Pb__StepId step_target(const Pb__StepId *asked, const Pb__JobLive *live, 
 
 bool job_ids_has_target(const Pb__StepId *id, const Pb__JobLive *live)
 {
-    return is_named(id, live) && !(id->has_step_id && is_told_by_leader(id, live));
+    return is_named(id, live) && !(id->has_step_id && is_reported_by_leader(id, live));
 }
 
 size_t job_ids_targets(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena,

@@ -104,7 +104,7 @@ static void good_ids(void **state)
     }
 }
 
-static void words(void **state)
+static void a_word_ends_outside_brackets(void **state)
 {
     assert_int_equal(job_ids_word(""), 0);
     assert_int_equal(job_ids_word(",1"), 0);
@@ -114,7 +114,7 @@ static void words(void **state)
     assert_int_equal(job_ids_word("1_[1,2"), 6);
 }
 
-static void shown(void **state)
+static void ids_are_shown_as_users_write_them(void **state)
 {
     static const struct {
         const char *tasks;
@@ -154,7 +154,7 @@ static void shown(void **state)
 }
 
 /* The requested elements stay, of this array only. */
-static void trimmed(void **state)
+static void only_requested_elements_stay(void **state)
 {
     static const struct {
         const char *asked, *more, *left;
@@ -185,7 +185,7 @@ static void trimmed(void **state)
 
 /* A step is never taken for its job; if an element is requested as a whole, its steps are not
  * listed separately. */
-static void targets(void **state)
+static void requested_parts_of_a_record_are_found(void **state)
 {
     static const struct {
         const char *asked, *tasks, *targets;
@@ -243,7 +243,7 @@ static void targets(void **state)
 
 /* Components 93+0 to 93+2 of a heterogeneous job: 94 is the job id of the second one. The job is
  * element 4 of the job array 'array'; 0: no array. */
-static void components(void **state)
+static void ids_of_components_select_their_records(void **state)
 {
     static const struct {
         const char *asked;
@@ -371,11 +371,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_ids),
         cmocka_unit_test(good_ids),
-        cmocka_unit_test(words),
-        cmocka_unit_test(shown),
-        cmocka_unit_test(trimmed),
-        cmocka_unit_test(targets),
-        cmocka_unit_test(components),
+        cmocka_unit_test(a_word_ends_outside_brackets),
+        cmocka_unit_test(ids_are_shown_as_users_write_them),
+        cmocka_unit_test(only_requested_elements_stay),
+        cmocka_unit_test(requested_parts_of_a_record_are_found),
+        cmocka_unit_test(ids_of_components_select_their_records),
         cmocka_unit_test(a_whole_set_has_the_id_of_its_leader_or_of_the_element),
         cmocka_unit_test(a_filter_names_components),
     };

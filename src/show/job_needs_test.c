@@ -12,7 +12,7 @@
 #include "show/job_columns.h"
 
 /* Gives each field a unique value: its number. */
-static void fill(ProtobufCMessage *m, struct arena *a)
+static void fill_fields(ProtobufCMessage *m, struct arena *a)
 {
     pb_each_field (m->descriptor, field) {
         void *at = (char *)m + field->offset;
@@ -32,7 +32,8 @@ static void fill(ProtobufCMessage *m, struct arena *a)
     }
 }
 
-static void *picked(const ProtobufCMessage *m, const struct pb_fields *wanted, struct arena *a)
+static void *copy_needed_fields(const ProtobufCMessage *m, const struct pb_fields *wanted,
+                                struct arena *a)
 {
     _cleanup_str_ struct str whole = STR_INIT, part = STR_INIT;
     pb_pack(m, &whole);
@@ -67,8 +68,8 @@ static unsigned check_letter(const Pb__JobRecord *full, const struct listing_fie
         pb_fields_put(&n.live, 1, true); /* the controller always adds this field */
         pb_fields_put(&n.live, 2, true);
         Pb__JobRecord small = PB__JOB_RECORD__INIT;
-        small.spec = picked(&full->spec->base, &n.spec, &a);
-        small.live = picked(&full->live->base, &n.live, &a);
+        small.spec = copy_needed_fields(&full->spec->base, &n.spec, &a);
+        small.live = copy_needed_fields(&full->live->base, &n.live, &a);
         expect_same(&l, field, full, &small);
     }
     listing_done(&l);
@@ -85,8 +86,8 @@ static void test_columns(void **state)
     Pb__JobRecord full = PB__JOB_RECORD__INIT;
     unsigned known = 0;
     arena_init(&a, 0);
-    fill(&spec.base, &a);
-    fill(&live.base, &a);
+    fill_fields(&spec.base, &a);
+    fill_fields(&live.base, &a);
     full.spec = &spec;
     full.live = &live;
     for (size_t s = 0; s < 2 * sizeof(states) / sizeof(states[0]); s++) {

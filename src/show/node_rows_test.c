@@ -42,7 +42,7 @@ static int setup(void **state)
     return 0;
 }
 
-static void expect(const char *format, bool by_node, bool exact, const char *text)
+static void expect_node_rows(const char *format, bool by_node, bool exact, const char *text)
 {
     _cleanup_str_ struct str out = STR_INIT;
     struct node_rows_unit units[NODES];
@@ -71,32 +71,33 @@ static void expect(const char *format, bool by_node, bool exact, const char *tex
 
 static void test_lines(void **state)
 {
-    expect("%#9P %.5a %.10l %.6D %.6t %N", false, false,
-           "debug*       up    1:00:00      1  drain n4\n"
-           "debug*       up    1:00:00      2    mix n[1-2]\n"
-           "debug*       up    1:00:00      1   idle n3\n"
-           "long         up   infinite      1  down* m1\n"
-           "long         up   infinite      1  drain n4\n"
-           "long         up   infinite      2    mix n[1-2]\n"
-           "long         up   infinite      1   idle n3\n");
-    expect("%R|%F|%C|%N", false, false,
-           "debug|2/1/1/4|2/10/4/16|n[1-4]\n"
-           "long|2/1/2/5|2/10/12/24|m1,n[1-4]\n");
-    expect("%R|%c|%z", false, false, "debug|4|4:1:1\nlong|4+|4+:1:1\n");
-    expect("%R|%c|%N", false, true, "debug|4|n[1-4]\nlong|8|m1\nlong|4|n[1-4]\n");
+    expect_node_rows("%#9P %.5a %.10l %.6D %.6t %N", false, false,
+                     "debug*       up    1:00:00      1  drain n4\n"
+                     "debug*       up    1:00:00      2    mix n[1-2]\n"
+                     "debug*       up    1:00:00      1   idle n3\n"
+                     "long         up   infinite      1  down* m1\n"
+                     "long         up   infinite      1  drain n4\n"
+                     "long         up   infinite      2    mix n[1-2]\n"
+                     "long         up   infinite      1   idle n3\n");
+    expect_node_rows("%R|%F|%C|%N", false, false,
+                     "debug|2/1/1/4|2/10/4/16|n[1-4]\n"
+                     "long|2/1/2/5|2/10/12/24|m1,n[1-4]\n");
+    expect_node_rows("%R|%c|%z", false, false, "debug|4|4:1:1\nlong|4+|4+:1:1\n");
+    expect_node_rows("%R|%c|%N", false, true, "debug|4|n[1-4]\nlong|8|m1\nlong|4|n[1-4]\n");
     /* Partitions with equal columns share a line, and each node counts once in it. */
-    expect("%D", false, false, "5\n");
-    expect("%a|%D|%N|%C", false, false, "up|5|m1,n[1-4]|2/10/12/24\n");
-    expect("%l|%D", false, false, "1:00:00|4\ninfinite|5\n");
+    expect_node_rows("%D", false, false, "5\n");
+    expect_node_rows("%a|%D|%N|%C", false, false, "up|5|m1,n[1-4]|2/10/12/24\n");
+    expect_node_rows("%l|%D", false, false, "1:00:00|4\ninfinite|5\n");
     /* Sorted by the state of the first node, even if the state is not shown; host names are
      * separate. */
-    expect("%E|%u|%N", false, false, "loose cable|root|n4\nnone|Unknown|m1,n[1-3]\n");
-    expect("%R|%n", false, false,
-           "debug|n4\ndebug|n1\ndebug|n2\ndebug|n3\nlong|m1\nlong|n4\nlong|n1\nlong|n2\nlong|n3\n");
+    expect_node_rows("%E|%u|%N", false, false, "loose cable|root|n4\nnone|Unknown|m1,n[1-3]\n");
+    expect_node_rows(
+        "%R|%n", false, false,
+        "debug|n4\ndebug|n1\ndebug|n2\ndebug|n3\nlong|m1\nlong|n4\nlong|n1\nlong|n2\nlong|n3\n");
     /* A line for each node and partition. */
-    expect("%N", true, false, "n4\nn1\nn2\nn3\nm1\nn4\nn1\nn2\nn3\n");
+    expect_node_rows("%N", true, false, "n4\nn1\nn2\nn3\nm1\nn4\nn1\nn2\nn3\n");
     /* The star is not cut. */
-    expect("%3P|%.3P|%.7P", false, false, "de*|de*| debug*\nlon|lon|   long\n");
+    expect_node_rows("%3P|%.3P|%.7P", false, false, "de*|de*| debug*\nlon|lon|   long\n");
 }
 
 static void test_partition_without_nodes(void **state)

@@ -41,8 +41,8 @@ static Pb__PrioJob make_job(double *tres)
     return j;
 }
 
-static void prints(const Pb__PrioWeights *w, const Pb__PrioJob *j, bool norm, bool all,
-                   const char *header, const char *row)
+static void expect_priority_line(const Pb__PrioWeights *w, const Pb__PrioJob *j, bool norm,
+                                 bool all, const char *header, const char *row)
 {
     struct listing l;
     _cleanup_str_ struct str format = STR_INIT, out = STR_INIT;
@@ -73,18 +73,22 @@ static void test_as_slurm(void **state)
     double tres[] = {0.375, 0.01875};
     Pb__PrioWeights w = make_weights();
     Pb__PrioJob j = make_job(tres);
-    prints(&w, &j, false, false, HEAD,
-           "              2 main            1564          0          0        688        500       "
-           "   0        cpu=375,mem=9\n");
-    prints(&w, &j, true, false, NORM,
-           "              2 main      0.00000036 0.0000000  0.6875000  0.5000000  0.0000000  "
-           "cpu=0.38,mem=0.02   \n");
-    prints(&w, NULL, false, false, HEAD,
-           "        Weights                               1       1000       1000       1000       "
-           " 100     CPU=1000,Mem=500\n");
-    prints(&w, NULL, true, false, NORM,
-           "        Weights                      1000       1000       1000       100              "
-           "              \n");
+    expect_priority_line(
+        &w, &j, false, false, HEAD,
+        "              2 main            1564          0          0        688        500       "
+        "   0        cpu=375,mem=9\n");
+    expect_priority_line(
+        &w, &j, true, false, NORM,
+        "              2 main      0.00000036 0.0000000  0.6875000  0.5000000  0.0000000  "
+        "cpu=0.38,mem=0.02   \n");
+    expect_priority_line(
+        &w, NULL, false, false, HEAD,
+        "        Weights                               1       1000       1000       1000       "
+        " 100     CPU=1000,Mem=500\n");
+    expect_priority_line(
+        &w, NULL, true, false, NORM,
+        "        Weights                      1000       1000       1000       100              "
+        "              \n");
 }
 
 static void test_given(void **state)
@@ -96,7 +100,7 @@ static void test_given(void **state)
     j.priority = 123;
     j.account = "physics";
     j.qos_name = "normal";
-    prints(
+    expect_priority_line(
         &w, &j, false, true,
         "          JOBID PARTITION     USER  ACCOUNT   PRIORITY       SITE        AGE      ASSOC  "
         "FAIRSHARE    JOBSIZE  PARTITION    QOSNAME        QOS        NICE                 TRES\n",
@@ -109,8 +113,8 @@ static void test_nothing_has_a_weight(void **state)
     Pb__PrioWeights w = PB__PRIO_WEIGHTS__INIT;
     Pb__PrioJob j = make_job(NULL);
     j.n_tres = 0;
-    prints(&w, &j, false, false, "          JOBID PARTITION   PRIORITY       SITE\n",
-           "              2 main            1564          0\n");
+    expect_priority_line(&w, &j, false, false, "          JOBID PARTITION   PRIORITY       SITE\n",
+                         "              2 main            1564          0\n");
 }
 
 static void each_column_prints_its_value(void **state)

@@ -32,7 +32,8 @@ static const char line[] =
     "457375|energy=0,fs/disk=31457375|energy=n1,fs/disk=n1|fs/disk=0|energy=0,fs/disk=3145737"
     "5|energy=n1,fs/disk=n1|fs/disk=0|energy=0,fs/disk=94372125";
 
-static Pb__UsageMark mark(enum _Pb__UsageKind kind, uint64_t value, uint32_t task, char *node)
+static Pb__UsageMark make_usage_mark(enum _Pb__UsageKind kind, uint64_t value, uint32_t task,
+                                     char *node)
 {
     Pb__UsageMark m = PB__USAGE_MARK__INIT;
 
@@ -52,15 +53,17 @@ struct fixture {
     struct usage_columns_view view;
 };
 
-static void make(struct fixture *f)
+static void make_usage_fixture(struct fixture *f)
 {
     static char n1[] = "n1", n2[] = "n2";
-    const Pb__UsageMark most[] = {mark(0, 4000000, 2, n2),  mark(1, 4864, 2, n2),
-                                  mark(2, 8112, 0, n1),     mark(3, 0, 0, n1),
-                                  mark(4, 31540949, 0, n1), mark(5, 31457375, 0, n1)};
-    const Pb__UsageMark least[] = {mark(0, 2000000, 1, n1),  mark(1, 4792, 1, n1),
-                                   mark(2, 8112, 0, n1),     mark(3, 0, 0, n1),
-                                   mark(4, 31540949, 0, n1), mark(5, 31457375, 0, n1)};
+    const Pb__UsageMark most[] = {
+        make_usage_mark(0, 4000000, 2, n2),  make_usage_mark(1, 4864, 2, n2),
+        make_usage_mark(2, 8112, 0, n1),     make_usage_mark(3, 0, 0, n1),
+        make_usage_mark(4, 31540949, 0, n1), make_usage_mark(5, 31457375, 0, n1)};
+    const Pb__UsageMark least[] = {
+        make_usage_mark(0, 2000000, 1, n1),  make_usage_mark(1, 4792, 1, n1),
+        make_usage_mark(2, 8112, 0, n1),     make_usage_mark(3, 0, 0, n1),
+        make_usage_mark(4, 31540949, 0, n1), make_usage_mark(5, 31457375, 0, n1)};
 
     pb__step_record__init(&f->step);
     f->step.job_id = 1;
@@ -90,14 +93,14 @@ static void make(struct fixture *f)
                                           .first_node = "n1"};
 }
 
-static void expect(const char *format, bool divided, bool closed, const char *head,
-                   const char *want, bool no_convert)
+static void expect_usage_line(const char *format, bool divided, bool closed, const char *head,
+                              const char *want, bool no_convert)
 {
     struct usage_columns f = {.divided = divided, .closed = closed};
     _cleanup_str_ struct str out = STR_INIT;
     struct fixture x;
 
-    make(&x);
+    make_usage_fixture(&x);
     x.view.no_convert = no_convert;
     assert_int_equal(usage_columns_add(&f, format, NULL), 0);
     if (head) {
@@ -136,26 +139,28 @@ static void test_everything(void **state)
     _cleanup_free_ char *want = mem_printf("%s\n", line), *head = mem_printf("%s\n", title);
     _cleanup_free_ char *closed = mem_printf("%s|\n", line), *both = mem_printf("%s|\n", title);
 
-    expect(USAGE_COLUMNS_DEFAULT, true, false, head, want, false);
-    expect(USAGE_COLUMNS_DEFAULT, true, true, both, closed, false);
+    expect_usage_line(USAGE_COLUMNS_DEFAULT, true, false, head, want, false);
+    expect_usage_line(USAGE_COLUMNS_DEFAULT, true, true, both, closed, false);
 }
 
 static void test_columns(void **state)
 {
-    expect("jobid%30,ntasks%-9,maxrss%3", false, false,
-           "                         JobID NTasks    Max \n"
-           "------------------------------ --------- --- \n",
-           "                           1.0 3         48+ \n", false);
-    expect("jobi,ntask", false, false, "JobID          NTasks \n------------ -------- \n",
-           "1.0                 3 \n", false);
-    expect("jobid%,,ntasks%0", false, false, NULL, "1.0                 3 \n", false);
-    expect("jobid%abc,ntasks%99999", false, false, NULL, "1.0                 3 \n", false);
-    expect(USAGE_COLUMNS_PIDS, false, false,
-           "JobID                    Nodelist                 Pids \n"
-           "------------ -------------------- -------------------- \n",
-           "1.0                        n[1-2]    30310,30309,30063 \n", false);
-    expect("AveRSS,MaxRSS,MaxVMSize,AvePages,MaxDiskWrite", true, false, NULL,
-           "3284992|4980736|8306688|0|31457375\n", true);
+    expect_usage_line("jobid%30,ntasks%-9,maxrss%3", false, false,
+                      "                         JobID NTasks    Max \n"
+                      "------------------------------ --------- --- \n",
+                      "                           1.0 3         48+ \n", false);
+    expect_usage_line("jobi,ntask", false, false,
+                      "JobID          NTasks \n------------ -------- \n",
+                      "1.0                 3 \n", false);
+    expect_usage_line("jobid%,,ntasks%0", false, false, NULL, "1.0                 3 \n", false);
+    expect_usage_line("jobid%abc,ntasks%99999", false, false, NULL, "1.0                 3 \n",
+                      false);
+    expect_usage_line(USAGE_COLUMNS_PIDS, false, false,
+                      "JobID                    Nodelist                 Pids \n"
+                      "------------ -------------------- -------------------- \n",
+                      "1.0                        n[1-2]    30310,30309,30063 \n", false);
+    expect_usage_line("AveRSS,MaxRSS,MaxVMSize,AvePages,MaxDiskWrite", true, false, NULL,
+                      "3284992|4980736|8306688|0|31457375\n", true);
 }
 
 static void test_sizes(void **state)
@@ -173,7 +178,7 @@ static void test_sizes(void **state)
         _cleanup_str_ struct str out = STR_INIT;
         struct fixture x;
 
-        make(&x);
+        make_usage_fixture(&x);
         x.usage.tasks = 1;
         x.usage.rss_kib = cases[i].kib;
         assert_int_equal(usage_columns_add(&f, "AveRSS", NULL), 0);
@@ -190,7 +195,7 @@ static void test_nothing_is_known(void **state)
     _cleanup_str_ struct str out = STR_INIT;
     struct fixture x;
 
-    make(&x);
+    make_usage_fixture(&x);
     pb__usage__init(&x.usage);
     x.step.step_id = 0xfffffffb;
     x.step.num_tasks = 0;
@@ -204,10 +209,11 @@ static void test_nothing_is_known(void **state)
 
 static void test_columns_beyond_the_default(void **state)
 {
-    expect("AveDiskWrite,ConsumedEnergyRaw,MaxDiskReadNode,TRESUsageInMin", true, false,
-           "AveDiskWrite|ConsumedEnergyRaw|MaxDiskReadNode|TRESUsageInMin\n",
-           "31457375|0|n1|cpu=00:00:02,energy=0,fs/disk=31540949,mem=4792K,pages=0,vmem=8112K\n",
-           false);
+    expect_usage_line(
+        "AveDiskWrite,ConsumedEnergyRaw,MaxDiskReadNode,TRESUsageInMin", true, false,
+        "AveDiskWrite|ConsumedEnergyRaw|MaxDiskReadNode|TRESUsageInMin\n",
+        "31457375|0|n1|cpu=00:00:02,energy=0,fs/disk=31540949,mem=4792K,pages=0,vmem=8112K\n",
+        false);
 }
 
 static void test_names(void **state)

@@ -61,10 +61,10 @@ static void put_suspended(const Pb__JobRecord *job, int64_t now, struct str *out
     char left[TIME_TEXT_MAX];
     put_date("\n  It began ", live->start_at, out);
     str_printf(out, " on %s.\n  ", live->nodes ? live->nodes : "no node");
-    bool told = show_put_turn(live, out);
-    if (!told && live->yielded)
+    bool has_turn = show_put_turn(live, out);
+    if (!has_turn && live->yielded)
         str_puts(out, "It is suspended for a job of a higher tier, and goes on behind it.\n");
-    else if (!told)
+    else if (!has_turn)
         put_resume(live, out);
     int64_t sec = job_state_left_sec(live, now);
     if (sec != TIME_UNLIMITED)
