@@ -39,7 +39,7 @@ struct book {
 /* --- drawn traces ------------------------------------------------------------------------------
  */
 
-static uint64_t drawn(uint64_t *seed, uint64_t below)
+static uint64_t draw_number(uint64_t *seed, uint64_t below)
 {
     uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -48,17 +48,19 @@ static uint64_t drawn(uint64_t *seed, uint64_t below)
 }
 
 /* Most jobs are small and short; bursts of jobs overload the machine for a while. */
-static void draw(struct book *b, uint64_t seed)
+static void draw_book(struct book *b, uint64_t seed)
 {
     int64_t at = 0;
     for (int i = 0; i < JOBS; i++) {
         struct book_job *j = &b->jobs[i];
-        at += drawn(&seed, 4) ? (int64_t)drawn(&seed, 150) : (int64_t)drawn(&seed, 1500);
+        at += draw_number(&seed, 4) ? (int64_t)draw_number(&seed, 150)
+                                    : (int64_t)draw_number(&seed, 1500);
         *j = (struct book_job){.submit = at, .start = -1};
-        j->nodes = 1 << drawn(&seed, 6);
-        j->nodes -= drawn(&seed, 3) ? 0 : (int)drawn(&seed, (uint64_t)j->nodes);
-        j->run = (int64_t)(drawn(&seed, 3) ? 5 + drawn(&seed, 600) : 600 + drawn(&seed, 6000));
-        j->limit = j->run * (int64_t)(1 + drawn(&seed, 6)) + 60;
+        j->nodes = 1 << draw_number(&seed, 6);
+        j->nodes -= draw_number(&seed, 3) ? 0 : (int)draw_number(&seed, (uint64_t)j->nodes);
+        j->run = (int64_t)(draw_number(&seed, 3) ? 5 + draw_number(&seed, 600)
+                                                 : 600 + draw_number(&seed, 6000));
+        j->limit = j->run * (int64_t)(1 + draw_number(&seed, 6)) + 60;
     }
 }
 
@@ -75,12 +77,12 @@ static char *as_trace(const struct book *b)
 /* --- the books ---------------------------------------------------------------------------------
  */
 
-static bool runs(const struct book_job *j)
+static bool is_job_running(const struct book_job *j)
 {
     return j->start >= 0 && !j->over;
 }
 
-static bool waits(const struct book *b, const struct book_job *j)
+static bool is_job_waiting(const struct book *b, const struct book_job *j)
 {
     return j->start < 0 && j->submit <= b->now;
 }
@@ -89,11 +91,11 @@ static int free_now(const struct book *b)
 {
     int left = NODES;
     for (int i = 0; i < JOBS; i++)
-        left -= runs(&b->jobs[i]) ? b->jobs[i].nodes : 0;
+        left -= is_job_running(&b->jobs[i]) ? b->jobs[i].nodes : 0;
     return left;
 }
 
-static void begin(struct book *b, struct book_job *j)
+static void start_book_job(struct book *b, struct book_job *j)
 {
     j->start = b->now;
     j->end = b->now + j->limit;
@@ -107,25 +109,25 @@ static int64_t free_at(const struct book *b, int nodes, int *there)
     while (*there < nodes) {
         int64_t next = INT64_MAX;
         for (int i = 0; i < JOBS; i++)
-            if (runs(&b->jobs[i]) && b->jobs[i].end > at && b->jobs[i].end < next)
+            if (is_job_running(&b->jobs[i]) && b->jobs[i].end > at && b->jobs[i].end < next)
                 next = b->jobs[i].end;
         at = next;
         for (int i = 0; i < JOBS; i++)
-            *there += runs(&b->jobs[i]) && b->jobs[i].end == at ? b->jobs[i].nodes : 0;
+            *there += is_job_running(&b->jobs[i]) && b->jobs[i].end == at ? b->jobs[i].nodes : 0;
     }
     return at;
 }
 
-static void easy(struct book *b)
+static void plan_easy(struct book *b)
 {
     int first = 0, extra;
     for (; first < JOBS; first++) { /* starts jobs in queue order */
         struct book_job *j = &b->jobs[first];
-        if (!waits(b, j))
+        if (!is_job_waiting(b, j))
             continue;
         if (j->nodes > free_now(b))
             break;
-        begin(b, j);
+        start_book_job(b, j);
     }
     if (first == JOBS)
         return;
@@ -133,13 +135,13 @@ static void easy(struct book *b)
     extra -= b->jobs[first].nodes;
     for (int i = first + 1; i < JOBS; i++) { /* backfills jobs that do not delay the first one */
         struct book_job *j = &b->jobs[i];
-        if (!waits(b, j) || j->nodes > free_now(b))
+        if (!is_job_waiting(b, j) || j->nodes > free_now(b))
             continue;
         bool short_enough = b->now + j->limit <= shadow;
         if (!short_enough && j->nodes > extra)
             continue;
         extra -= short_enough ? 0 : j->nodes;
-        begin(b, j);
+        start_book_job(b, j);
     }
 }
 
@@ -149,7 +151,7 @@ static int taken_at(const struct book *b, const int64_t *planned, int64_t at)
     int taken = 0;
     for (int i = 0; i < JOBS; i++) {
         const struct book_job *j = &b->jobs[i];
-        if (runs(j) && j->end > at)
+        if (is_job_running(j) && j->end > at)
             taken += j->nodes;
         else if (planned[i] >= 0 && planned[i] <= at && planned[i] + j->limit > at)
             taken += j->nodes;
@@ -170,36 +172,38 @@ static bool fits_from(const struct book *b, const int64_t *planned, const struct
 }
 
 /* Plans all jobs anew, in queue order. */
-static void conservative(struct book *b)
+static void plan_conservatively(struct book *b)
 {
     static int64_t planned[JOBS];
     for (int i = 0; i < JOBS; i++)
         planned[i] = -1;
     for (int i = 0; i < JOBS; i++) {
         struct book_job *j = &b->jobs[i];
-        if (!waits(b, j))
+        if (!is_job_waiting(b, j))
             continue;
         int64_t best = fits_from(b, planned, j, b->now) ? b->now : INT64_MAX;
         for (int k = 0; k < JOBS && best > b->now; k++) {
             const struct book_job *o = &b->jobs[k];
-            int64_t at = runs(o) ? o->end : planned[k] >= 0 ? planned[k] + o->limit : -1;
+            int64_t at = is_job_running(o) ? o->end : planned[k] >= 0 ? planned[k] + o->limit : -1;
             if (at > b->now && at < best && fits_from(b, planned, j, at))
                 best = at;
         }
         if (best == b->now)
-            begin(b, j);
+            start_book_job(b, j);
         else
             planned[i] = best;
     }
 }
 
-static void play(struct book *b, void (*plan)(struct book *))
+static void play_book(struct book *b, void (*plan)(struct book *))
 {
     for (;;) {
         int64_t next = INT64_MAX;
         for (int i = 0; i < JOBS; i++) {
             struct book_job *j = &b->jobs[i];
-            int64_t at = runs(j) ? j->start + j->run : j->start < 0 ? j->submit : INT64_MAX;
+            int64_t at = is_job_running(j) ? j->start + j->run
+                         : j->start < 0    ? j->submit
+                                           : INT64_MAX;
             if (at > b->now && at < next)
                 next = at;
         }
@@ -207,7 +211,7 @@ static void play(struct book *b, void (*plan)(struct book *))
             return;
         b->now = next;
         for (int i = 0; i < JOBS; i++)
-            if (runs(&b->jobs[i]) && b->jobs[i].start + b->jobs[i].run <= b->now)
+            if (is_job_running(&b->jobs[i]) && b->jobs[i].start + b->jobs[i].run <= b->now)
                 b->jobs[i].over = true;
         plan(b);
     }
@@ -267,7 +271,7 @@ static void add_ours(struct sums *s, const struct book *b, unsigned places)
     unlink(path);
 }
 
-static void tell(const char *than, const struct sums *ours, const struct sums *theirs)
+static void print_comparison(const char *than, const struct sums *ours, const struct sums *theirs)
 {
     print_message("%s: mean bounded slowdown %.2f, ours %.2f; utilisation %.4f, ours %.4f\n", than,
                   theirs->slowdown / SEEDS, ours->slowdown / SEEDS, theirs->used / SEEDS,
@@ -280,20 +284,20 @@ static void beside_the_books(void **state)
     struct book *b = mem_new(struct book);
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        draw(b, seed);
+        draw_book(b, seed);
         add_ours(&ours, b, 1);
         add_ours(&many, b, 16);
         b->now = -1;
-        play(b, easy);
+        play_book(b, plan_easy);
         add_book(&first, b);
-        draw(b, seed);
+        draw_book(b, seed);
         b->now = -1;
-        play(b, conservative);
+        play_book(b, plan_conservatively);
         add_book(&all, b);
     }
     free(b);
-    tell("EASY", &ours, &first);
-    tell("conservative", &many, &all);
+    print_comparison("EASY", &ours, &first);
+    print_comparison("conservative", &many, &all);
     assert_true(ours.slowdown <= first.slowdown * SAME && ours.used >= first.used / SAME);
     assert_true(many.slowdown <= all.slowdown * CLOSE && many.used >= all.used / SAME);
 }

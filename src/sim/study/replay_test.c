@@ -32,7 +32,7 @@ struct play {
 #number " " #submit " -1 " #run " " #procs " -1 -1 " #procs " " #limit                         \
             " -1 1 1 1 -1 -1 -1 -1 -1\n"
 
-static void play(struct play *p, const char *conf, const char *jobs, bool think)
+static void play_trace(struct play *p, const char *conf, const char *jobs, bool think)
 {
     struct err err = {0};
     struct replay_options o = {.think = think, .places = true, .path = p->path};
@@ -86,7 +86,7 @@ struct expected {
     uint32_t nodes;
 };
 
-static void expect(const struct play *p, const struct expected *rows, size_t count)
+static void expect_replayed(const struct play *p, const struct expected *rows, size_t count)
 {
     assert_int_equal(p->trace.jobs.len, count);
     for (size_t i = 0; i < count; i++) {
@@ -101,7 +101,7 @@ static void expect(const struct play *p, const struct expected *rows, size_t cou
 
 /* The second job wants all nodes; the third one ends before the second can start, the fourth one
  * does not. */
-static void backfills(void **state)
+static void short_jobs_are_backfilled(void **state)
 {
     struct play p;
     static const struct expected rows[] = {{0, 100, REPLAY_ENDED, 1},
@@ -109,10 +109,11 @@ static void backfills(void **state)
                                            {10, 60, REPLAY_ENDED, 1},
                                            {110, 610, REPLAY_ENDED, 1}};
     (void)state;
-    play(&p, TWO_NODES,
-         JOB(1, 0, 100, 120, 4) JOB(2, 5, 10, 60, 8) JOB(3, 10, 50, 60, 4) JOB(4, 11, 500, 600, 4),
-         false);
-    expect(&p, rows, 4);
+    play_trace(&p, TWO_NODES,
+               JOB(1, 0, 100, 120, 4) JOB(2, 5, 10, 60, 8) JOB(3, 10, 50, 60, 4)
+                   JOB(4, 11, 500, 600, 4),
+               false);
+    expect_replayed(&p, rows, 4);
     play_done(&p);
 }
 
@@ -122,9 +123,9 @@ static void builtin_lets_nobody_past(void **state)
     static const struct expected rows[] = {
         {0, 100, REPLAY_ENDED, 1}, {100, 110, REPLAY_ENDED, 2}, {110, 160, REPLAY_ENDED, 1}};
     (void)state;
-    play(&p, TWO_NODES "SchedulerType=sched/builtin\n",
-         JOB(1, 0, 100, 120, 4) JOB(2, 5, 10, 60, 8) JOB(3, 10, 50, 60, 4), false);
-    expect(&p, rows, 3);
+    play_trace(&p, TWO_NODES "SchedulerType=sched/builtin\n",
+               JOB(1, 0, 100, 120, 4) JOB(2, 5, 10, 60, 8) JOB(3, 10, 50, 60, 4), false);
+    expect_replayed(&p, rows, 3);
     play_done(&p);
 }
 
@@ -134,8 +135,8 @@ static void limits_hold(void **state)
     struct play p;
     static const struct expected rows[] = {{0, 60, REPLAY_KILLED, 1}, {0, 60, REPLAY_ENDED, 1}};
     (void)state;
-    play(&p, TWO_NODES, JOB(1, 0, 100, 60, 1) JOB(2, 0, 60, 60, 1), false);
-    expect(&p, rows, 2);
+    play_trace(&p, TWO_NODES, JOB(1, 0, 100, 60, 1) JOB(2, 0, 60, 60, 1), false);
+    expect_replayed(&p, rows, 2);
     play_done(&p);
 }
 
@@ -148,10 +149,11 @@ static void who_does_not_run(void **state)
                                            {0, 0, REPLAY_WAITS, 0}};
     struct figures f;
     (void)state;
-    play(&p, TWO_NODES,
-         JOB(1, 0, 10, 60, 9) JOB(2, 1, 10, 7200, 1) JOB(3, 2, 10, 60, 1) JOB(4, 2, 10, 60, 10),
-         false);
-    expect(&p, rows, 4);
+    play_trace(&p, TWO_NODES,
+               JOB(1, 0, 10, 60, 9) JOB(2, 1, 10, 7200, 1) JOB(3, 2, 10, 60, 1)
+                   JOB(4, 2, 10, 60, 10),
+               false);
+    expect_replayed(&p, rows, 4);
     figures_make(&p.r, "c", &f);
     assert_int_equal(f.refused, 0);
     assert_int_equal(f.waiting, 3);
@@ -162,15 +164,15 @@ static void who_does_not_run(void **state)
 }
 
 /* The header names the queue as slurm.conf names its partition. */
-static void queues(void **state)
+static void header_names_map_queues_to_partitions(void **state)
 {
     struct play p;
     (void)state;
-    play(&p, TWO_NODES,
-         "; Queue: 1 q\n; Queue: 2 other\n"
-         "1 0 -1 10 1 -1 -1 1 60 -1 1 1 1 -1 1 -1 -1 -1\n"
-         "2 0 -1 10 1 -1 -1 1 60 -1 1 1 1 -1 2 -1 -1 -1\n",
-         false);
+    play_trace(&p, TWO_NODES,
+               "; Queue: 1 q\n; Queue: 2 other\n"
+               "1 0 -1 10 1 -1 -1 1 60 -1 1 1 1 -1 1 -1 -1 -1\n"
+               "2 0 -1 10 1 -1 -1 1 60 -1 1 1 1 -1 2 -1 -1 -1\n",
+               false);
     assert_int_equal(p.r.attempts.len, 2);
     vec_foreach (&p.r.attempts, a)
         assert_int_equal(p.r.spans.data[a->first_span].first, a->job == 0 ? 1 : 0);
@@ -178,42 +180,42 @@ static void queues(void **state)
 }
 
 /* The trace's memory is per processor. */
-static void memory(void **state)
+static void memory_is_per_processor(void **state)
 {
     struct play p;
     static const struct expected rows[] = {
         {0, 10, REPLAY_ENDED, 1}, {0, 10, REPLAY_ENDED, 1}, {10, 20, REPLAY_ENDED, 1}};
     (void)state;
-    play(&p, TWO_NODES,
-         "1 0 -1 10 1 -1 -1 1 60 3072000 1 1 1 -1 -1 -1 -1 -1\n"
-         "2 0 -1 10 1 -1 -1 1 60 3072000 1 1 1 -1 -1 -1 -1 -1\n"
-         "3 0 -1 10 1 -1 -1 1 60 3072000 1 1 1 -1 -1 -1 -1 -1\n",
-         false);
-    expect(&p, rows, 3);
+    play_trace(&p, TWO_NODES,
+               "1 0 -1 10 1 -1 -1 1 60 3072000 1 1 1 -1 -1 -1 -1 -1\n"
+               "2 0 -1 10 1 -1 -1 1 60 3072000 1 1 1 -1 -1 -1 -1 -1\n"
+               "3 0 -1 10 1 -1 -1 1 60 3072000 1 1 1 -1 -1 -1 -1 -1\n",
+               false);
+    expect_replayed(&p, rows, 3);
     play_done(&p);
 }
 
 /* A recording has the request of a job in a comment, which applies to that job only. */
-static void shapes(void **state)
+static void a_comment_has_the_request_of_a_job(void **state)
 {
     struct play p;
     static const struct expected rows[] = {
         {0, 10, REPLAY_ENDED, 2}, {10, 20, REPLAY_ENDED, 1}, {10, 20, REPLAY_ENDED, 1}};
     (void)state;
-    play(&p, TWO_NODES,
-         "; JobSpec: 1 min_nodes=2 max_nodes=2 exclusive=1\n" JOB(
-             1, 0, 10, 60,
-             1) "; JobSpec: 9 min_nodes=2\n" JOB(2, 0, 10, 60,
-                                                 1) "; JobSpec: 3 num_tasks=2\n" JOB(3, 0, 10, 60,
-                                                                                     100),
-         false);
-    expect(&p, rows, 3);
+    play_trace(&p, TWO_NODES,
+               "; JobSpec: 1 min_nodes=2 max_nodes=2 exclusive=1\n" JOB(
+                   1, 0, 10, 60,
+                   1) "; JobSpec: 9 min_nodes=2\n" JOB(2, 0, 10, 60,
+                                                       1) "; JobSpec: 3 num_tasks=2\n" JOB(3, 0, 10,
+                                                                                           60, 100),
+               false);
+    expect_replayed(&p, rows, 3);
     assert_int_equal(p.r.jobs[0].cpus, 8);
     assert_int_equal(p.r.jobs[2].cpus, 2);
     play_done(&p);
 }
 
-static void thinking(void **state)
+static void jobs_follow_after_their_think_time(void **state)
 {
     static const char jobs[] =
         JOB(1, 0, 100, 120, 8) "2 50 -1 10 8 -1 -1 8 60 -1 1 1 1 -1 -1 -1 1 7\n";
@@ -221,22 +223,23 @@ static void thinking(void **state)
     static const struct expected late[] = {{0, 100, REPLAY_ENDED, 2}, {107, 117, REPLAY_ENDED, 2}};
     struct play p;
     (void)state;
-    play(&p, TWO_NODES, jobs, false);
-    expect(&p, soon, 2);
+    play_trace(&p, TWO_NODES, jobs, false);
+    expect_replayed(&p, soon, 2);
     play_done(&p);
-    play(&p, TWO_NODES, jobs, true);
-    expect(&p, late, 2);
+    play_trace(&p, TWO_NODES, jobs, true);
+    expect_replayed(&p, late, 2);
     assert_int_equal(p.r.jobs[1].submit_sec, 107);
     play_done(&p);
 }
 
-static void figures(void **state)
+static void figures_sum_up_a_replay(void **state)
 {
     struct play p;
     struct figures f;
     (void)state;
     /* 1: 0-100 on a node. 2: waits 95, runs 10 on two. 3: 10-60 beside the first. */
-    play(&p, TWO_NODES, JOB(1, 0, 100, 120, 4) JOB(2, 5, 10, 60, 8) JOB(3, 10, 50, 60, 4), false);
+    play_trace(&p, TWO_NODES, JOB(1, 0, 100, 120, 4) JOB(2, 5, 10, 60, 8) JOB(3, 10, 50, 60, 4),
+               false);
     figures_make(&p.r, "c", &f);
     assert_int_equal(f.makespan_sec, 110);
     assert_int_equal((int)(f.used * 1e6), (int)((400 + 80 + 200) / (8 * 110.0) * 1e6));
@@ -269,13 +272,14 @@ static void size_classes(void **state)
 
 /* Every job is in the picture, in its colour and with a title; a large schedule becomes a raster.
  */
-static void pictures(void **state)
+static void a_picture_has_every_job_or_a_raster(void **state)
 {
     struct play p;
     struct figures f;
     struct str out = STR_INIT, again = STR_INIT;
     (void)state;
-    play(&p, TWO_NODES, JOB(1, 0, 100, 120, 4) JOB(2, 5, 10, 60, 8) JOB(3, 10, 50, 60, 1), false);
+    play_trace(&p, TWO_NODES, JOB(1, 0, 100, 120, 4) JOB(2, 5, 10, 60, 8) JOB(3, 10, 50, 60, 1),
+               false);
     figures_make(&p.r, "a<b", &f);
     picture_svg(&f, &out);
     picture_svg(&f, &again);
@@ -288,10 +292,11 @@ static void pictures(void **state)
     figures_done(&f);
     play_done(&p);
     str_clear(&out);
-    play(&p,
-         HEAD "SelectType=select/cons_tres\nNodeName=n[1-5000] CPUs=2\nPartitionName=p Nodes=ALL "
-              "Default=YES\n",
-         JOB(1, 0, 100, 120, 4) JOB(2, 5, 10, 60, 9000), false);
+    play_trace(&p,
+               HEAD
+               "SelectType=select/cons_tres\nNodeName=n[1-5000] CPUs=2\nPartitionName=p Nodes=ALL "
+               "Default=YES\n",
+               JOB(1, 0, 100, 120, 4) JOB(2, 5, 10, 60, 9000), false);
     figures_make(&p.r, "c", &f);
     picture_svg(&f, &out);
     assert_non_null(strstr(str_cstr(&out), "paler: only partly in use"));
@@ -306,17 +311,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_such_configuration),
-        cmocka_unit_test(backfills),
+        cmocka_unit_test(short_jobs_are_backfilled),
         cmocka_unit_test(builtin_lets_nobody_past),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(who_does_not_run),
-        cmocka_unit_test(queues),
-        cmocka_unit_test(memory),
-        cmocka_unit_test(shapes),
-        cmocka_unit_test(thinking),
-        cmocka_unit_test(figures),
+        cmocka_unit_test(header_names_map_queues_to_partitions),
+        cmocka_unit_test(memory_is_per_processor),
+        cmocka_unit_test(a_comment_has_the_request_of_a_job),
+        cmocka_unit_test(jobs_follow_after_their_think_time),
+        cmocka_unit_test(figures_sum_up_a_replay),
         cmocka_unit_test(size_classes),
-        cmocka_unit_test(pictures),
+        cmocka_unit_test(a_picture_has_every_job_or_a_raster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #define GOOD "1 0 -1 10 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1\n"
 
-static int parse(const char *text, struct trace *t, struct err *err)
+static int parse_trace_text(const char *text, struct trace *t, struct err *err)
 {
     _cleanup_free_ char *copy = mem_strdup(text);
     return trace_parse("t.swf", copy, t, err);
@@ -33,7 +33,7 @@ static void nothing_to_run(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct trace t;
         struct err err = {0};
-        assert_int_equal(parse(rows[i].text, &t, &err), -ERR_PARSE);
+        assert_int_equal(parse_trace_text(rows[i].text, &t, &err), -ERR_PARSE);
         if (!str_starts(err.text, rows[i].said))
             fail_msg("'%s' is not '%s'", err.text, rows[i].said);
     }
@@ -72,7 +72,7 @@ static void bad_lines(void **state)
         struct trace t;
         struct err err = {0};
         _cleanup_free_ char *text = mem_printf("%s%s\n", GOOD, rows[i].line);
-        assert_int_equal(parse(text, &t, &err), 0);
+        assert_int_equal(parse_trace_text(text, &t, &err), 0);
         assert_int_equal(t.jobs.len, 1);
         assert_int_equal(t.bad, 1);
         assert_int_equal(t.faults.data[0].line, 2);
@@ -91,7 +91,7 @@ static void many_bad_lines(void **state)
     str_puts(&text, GOOD);
     for (int i = 0; i < 2 * TRACE_TOLD; i++)
         str_puts(&text, "bad\n");
-    assert_int_equal(parse(str_cstr(&text), &t, &err), 0);
+    assert_int_equal(parse_trace_text(str_cstr(&text), &t, &err), 0);
     assert_int_equal(t.faults.len, TRACE_TOLD);
     assert_int_equal(t.bad, 2 * TRACE_TOLD);
     trace_done(&t);
@@ -120,7 +120,7 @@ static void what_is_left_out(void **state)
         struct trace t;
         struct err err = {0};
         _cleanup_free_ char *text = mem_printf("%s%s\n", GOOD, rows[i].line);
-        assert_int_equal(parse(text, &t, &err), 0);
+        assert_int_equal(parse_trace_text(text, &t, &err), 0);
         assert_int_equal(t.bad, 0);
         assert_int_equal(t.left[rows[i].why], rows[i].why == TRACE_USED ? 2 : 1);
         assert_int_equal(t.jobs.len, rows[i].why == TRACE_USED ? 2 : 1);
@@ -133,11 +133,12 @@ static void every_field(void **state)
     struct trace t;
     struct err err = {0};
     (void)state;
-    assert_int_equal(parse("; UnixStartTime: 1000\r\n; Queue: 2 long\n;Partition: 7 gpu nodes\n"
-                           "  9 50.9 3 10.2 4 1.5 200 8 60 2048 0 3 5 6 2 7 8 30 \r\n"
-                           "8 20 -1 10 4 -1 300 -1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1",
-                           &t, &err),
-                     0);
+    assert_int_equal(
+        parse_trace_text("; UnixStartTime: 1000\r\n; Queue: 2 long\n;Partition: 7 gpu nodes\n"
+                         "  9 50.9 3 10.2 4 1.5 200 8 60 2048 0 3 5 6 2 7 8 30 \r\n"
+                         "8 20 -1 10 4 -1 300 -1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1",
+                         &t, &err),
+        0);
     assert_int_equal(t.begins_at, 1000);
     assert_string_equal(trace_name(&t, false, 2), "long");
     assert_string_equal(trace_name(&t, true, 7), "gpu");

@@ -23,7 +23,7 @@ static void wake_client(struct sim *s, const struct sim_event *e)
         sim_client_act(s, e->index);
 }
 
-static void begin_again(struct sim *s, unsigned index)
+static void flush_or_start_node(struct sim *s, unsigned index)
 {
     if (s->nodes.data[index].up)
         sim_node_flush(s, index);
@@ -156,7 +156,7 @@ static int run_event(struct sim *s, struct sim_event *e, struct err *err)
         sim_node_hangup(s, e);
         break;
     case SIM_NODE_UP:
-        begin_again(s, e->index);
+        flush_or_start_node(s, e->index);
         break;
     case SIM_NODE_WORK:
         sim_order_work(s, e);

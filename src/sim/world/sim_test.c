@@ -16,7 +16,7 @@
 
 static const struct sim_options options;
 
-static int run(const struct sim_plan *plan, struct sim_result *result, struct err *err)
+static int run_checked(const struct sim_plan *plan, struct sim_result *result, struct err *err)
 {
     *err = (struct err){0};
     return sim_run(plan, &options, result, err);
@@ -50,7 +50,7 @@ static struct sim_result run_drawn(void (*draw)(struct sim_plan *, uint64_t), co
         struct sim_result r;
         struct err err;
         draw(&plan, seed);
-        if (run(&plan, &r, &err) != 0)
+        if (run_checked(&plan, &r, &err) != 0)
             fail_msg("slurmsim %s --seed=%llu: %s", how, (unsigned long long)seed, err.text);
         sum.acknowledged += r.acknowledged;
         sum.refused += r.refused;
@@ -175,7 +175,7 @@ static void simple_worlds_under_many_faults(void **state)
         struct sim_result r;
         struct err err;
         sim_plan_draw_simple(&plan, seed, &size);
-        if (run(&plan, &r, &err) != 0)
+        if (run_checked(&plan, &r, &err) != 0)
             fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
         assert_int_equal(r.refused, 0);
         assert_int_equal(r.acknowledged, 40);
@@ -190,7 +190,7 @@ static void without_faults_all_is_quick(void **state)
     struct sim_result r;
     struct err err;
     sim_plan_draw_simple(&plan, 5, &size);
-    assert_int_equal(run(&plan, &r, &err), 0);
+    assert_int_equal(run_checked(&plan, &r, &err), 0);
     assert_int_equal(r.ended, 300);
     assert_int_equal(r.crashes + r.reboots + r.kills + r.breaks, 0);
     sim_plan_done(&plan);
@@ -215,13 +215,13 @@ static void a_plan_is_its_text_and_runs_the_same_again(void **state)
         read_plan(&again, str_cstr(&text));
         sim_plan_format(&again, &text_again);
         assert_string_equal(str_cstr(&text), str_cstr(&text_again));
-        assert_int_equal(run(&plan, &a, &err), 0);
-        assert_int_equal(run(&plan, &b, &err), 0);
-        assert_int_equal(run(&again, &c, &err), 0);
+        assert_int_equal(run_checked(&plan, &a, &err), 0);
+        assert_int_equal(run_checked(&plan, &b, &err), 0);
+        assert_int_equal(run_checked(&again, &c, &err), 0);
         assert_true(a.trace == b.trace && a.events == b.events);
         assert_true(a.trace == c.trace && a.events == c.events);
         again.seed++;
-        assert_int_equal(run(&again, &c, &err), 0);
+        assert_int_equal(run_checked(&again, &c, &err), 0);
         assert_true(a.trace != c.trace || a.attempts == 0);
         sim_plan_done(&plan);
         sim_plan_done(&again);
@@ -274,13 +274,13 @@ static void bad_plans_are_refused_by_line(void **state)
 
 #define WORLD "run seed=1\nnode id=1 count=3 cores=4\npart part=a nodes=ALL options=Default=YES\n"
 
-static void finds(const char *promise, const char *text)
+static void assert_breach_is_found(const char *promise, const char *text)
 {
     struct sim_plan plan = {0};
     struct sim_result r;
     struct err err;
     read_plan(&plan, text);
-    if (run(&plan, &r, &err) == 0)
+    if (run_checked(&plan, &r, &err) == 0)
         fail_msg("nothing was found: %s", promise);
     assert_string_equal(r.promise, promise);
     sim_plan_done(&plan);
@@ -288,13 +288,13 @@ static void finds(const char *promise, const char *text)
 
 static void what_no_controller_can_keep_is_found(void **state)
 {
-    finds("a payload was started before that was on disk",
-          WORLD "fault what=lose at=50\njob id=1 kind=batch at=200\n");
-    finds("a job was acknowledged and is not on disk",
-          WORLD "fault what=lose at=50\njob id=1 kind=batch at=200 hold=1\n");
-    finds("an attempt was started twice",
-          WORLD "job id=1 kind=batch at=200 run=60000\nfault what=forget node=1 at=210\n"
-                "fault what=repeat node=1 at=1 for=90000\n");
+    assert_breach_is_found("a payload was started before that was on disk",
+                           WORLD "fault what=lose at=50\njob id=1 kind=batch at=200\n");
+    assert_breach_is_found("a job was acknowledged and is not on disk",
+                           WORLD "fault what=lose at=50\njob id=1 kind=batch at=200 hold=1\n");
+    assert_breach_is_found("an attempt was started twice", WORLD
+                           "job id=1 kind=batch at=200 run=60000\nfault what=forget node=1 at=210\n"
+                           "fault what=repeat node=1 at=1 for=90000\n");
 }
 
 /* All ways to another leader, and back to a primary that returns. */
@@ -324,7 +324,7 @@ static void the_lead_goes_to_who_can_have_it(void **state)
             str_printf(&text, "job id=%u kind=batch at=%u run=3000\n", id, id * 1000);
         str_puts(&text, rows[i].fault);
         read_plan(&plan, str_cstr(&text));
-        if (run(&plan, &r, &err) != 0)
+        if (run_checked(&plan, &r, &err) != 0)
             fail_msg("%s: %s", rows[i].fault, err.text);
         if (r.takes != rows[i].takes)
             fail_msg("%s: the lead was taken %u times", rows[i].fault, r.takes);
@@ -334,7 +334,7 @@ static void the_lead_goes_to_who_can_have_it(void **state)
     }
 }
 
-static size_t count(const struct sim_plan *plan, enum sim_item_kind kind)
+static size_t count_items(const struct sim_plan *plan, enum sim_item_kind kind)
 {
     size_t n = 0;
     vec_foreach (&plan->items, item)
@@ -353,16 +353,17 @@ static void a_failing_plan_shrinks_to_what_it_takes(void **state)
     lose.what = SIM_FAULT_LOSE;
     lose.at_ms = 5000;
     vec_push(&plan.items, lose);
-    assert_int_equal(run(&plan, &a, &err), -ERR_INTERNAL);
-    assert_int_equal(run(&plan, &b, &err), -ERR_INTERNAL);
+    assert_int_equal(run_checked(&plan, &a, &err), -ERR_INTERNAL);
+    assert_int_equal(run_checked(&plan, &b, &err), -ERR_INTERNAL);
     assert_true(a.trace == b.trace && a.events == b.events);
     sim_minimise(&plan, 2000);
-    assert_int_equal(run(&plan, &b, &err), -ERR_INTERNAL);
+    assert_int_equal(run_checked(&plan, &b, &err), -ERR_INTERNAL);
     assert_string_equal(a.promise, b.promise);
-    assert_true(count(&plan, SIM_ITEM_JOB) <= 1);
-    assert_int_equal(count(&plan, SIM_ITEM_FAULT), 1);
-    assert_true(count(&plan, SIM_ITEM_CONF) <= 1); /* for a promise about the configured feature */
-    assert_true(plan.items.len - count(&plan, SIM_ITEM_CONF) <= 4);
+    assert_true(count_items(&plan, SIM_ITEM_JOB) <= 1);
+    assert_int_equal(count_items(&plan, SIM_ITEM_FAULT), 1);
+    assert_true(count_items(&plan, SIM_ITEM_CONF) <=
+                1); /* for a promise about the configured feature */
+    assert_true(plan.items.len - count_items(&plan, SIM_ITEM_CONF) <= 4);
     sim_plan_done(&plan);
 }
 
