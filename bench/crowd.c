@@ -57,7 +57,7 @@ static void on_open(void *ctx, struct rpc_session *s)
     rpc_session_send(s, RPC_NODE_REGISTER, &m.base);
 }
 
-static void report(struct node *n, Pb__NodeEvent *e)
+static void send_node_event(struct node *n, Pb__NodeEvent *e)
 {
     Pb__NodeReport m = PB__NODE_REPORT__INIT;
     e->seq = ++n->seq;
@@ -75,12 +75,12 @@ static void take_order(struct node *n, const Pb__NodeOrder *o)
         launched.job_id = o->launch->job_id;
         launched.restarts = o->launch->restarts;
         e.launched = &launched;
-        report(n, &e);
+        send_node_event(n, &e);
     } else if (o->terminate && !o->terminate->has_step_id) {
         gone.job_id = o->terminate->job_id;
         gone.restarts = o->terminate->restarts;
         e.job_gone = &gone;
-        report(n, &e);
+        send_node_event(n, &e);
     }
 }
 

@@ -62,7 +62,7 @@ static void on_turn(void *ctx)
 static void on_tick(void *ctx)
 {
 }
-static void run(bool until_gone)
+static void run_loop(bool until_gone)
 {
     turns = 0;
     want_gone = until_gone;
@@ -110,7 +110,7 @@ static void on_http(void *ctx, const struct rpc_http *request, struct rpc_http_a
     a->status = 200;
 }
 
-static void begin(void)
+static void start_fuzz_server(void)
 {
     struct rpc_server_options o = {.audience = "slurmctld"};
     struct rpc_server_events e = {.on_request = on_request,
@@ -139,7 +139,7 @@ static int open_caller(bool local)
     return fds[1];
 }
 
-static void feed(int fd, const void *data, size_t size)
+static void write_input(int fd, const void *data, size_t size)
 {
     if (size)
         send(fd, data, size, MSG_NOSIGNAL);
@@ -152,7 +152,7 @@ static void close_caller(int fd)
     while (recv(fd, drain, sizeof(drain), 0) > 0)
         continue;
     close(fd);
-    run(true);
+    run_loop(true);
     require(!server->calls && !server->callers && !server->users && !server->addresses);
 }
 
@@ -217,15 +217,15 @@ static void header_and_body(const uint8_t *data, size_t size)
         unpack_both(rpc_find(h.rpc), data + RPC_HEADER_SIZE, size - RPC_HEADER_SIZE);
 }
 
-static void stream(bool local, const uint8_t *data, size_t size)
+static void feed_stream(bool local, const uint8_t *data, size_t size)
 {
     size_t cut = size ? data[0] * size / 256 : 0;
     int fd = open_caller(local);
 
-    feed(fd, data, cut);
-    run(false);
-    feed(fd, data + cut, size - cut);
-    run(false);
+    write_input(fd, data, cut);
+    run_loop(false);
+    write_input(fd, data + cut, size - cut);
+    run_loop(false);
     close_caller(fd);
 }
 
@@ -244,8 +244,8 @@ static void with_token(const uint8_t *data, size_t size)
     rpc_frame_hash(&h, data + 1, hash);
     auth_token_mint(&key, &who, "slurmctld", hash, loop_wall_ms(), 60000, token);
     rpc_frame_append(&out, &h, token, data + 1);
-    feed(fd, out.data, out.len);
-    run(false);
+    write_input(fd, out.data, out.len);
+    run_loop(false);
     close_caller(fd);
 }
 
@@ -265,8 +265,8 @@ static void in_session(const uint8_t *data, size_t size)
 
     rpc_hello_make("fuzz", &t.connecting);
     rpc_frame_append(&out, &h, NULL, &t.connecting);
-    feed(fd, out.data, out.len);
-    run(false);
+    write_input(fd, out.data, out.len);
+    run_loop(false);
     require(recv(fd, &in, sizeof(in), 0) == sizeof(in));
     t.accepting = in.reply.hello;
     rpc_seal_proof(&key, &t, true, mac);
@@ -280,8 +280,8 @@ static void in_session(const uint8_t *data, size_t size)
     rpc_seal_sign(&seal, &h, data + 1, mac);
     rpc_frame_append(&out, &h, mac, data + 1);
     str_append(&out, data, size); /* plus bytes that are not a frame */
-    feed(fd, out.data, out.len);
-    run(false);
+    write_input(fd, out.data, out.len);
+    run_loop(false);
     close_caller(fd);
 }
 
@@ -295,8 +295,8 @@ static void in_channel(const uint8_t *data, size_t size)
 
     auth_noise_key_make(&key, &k);
     ch = rpc_channel_call(&k, NULL, &out);
-    feed(fd, out.data, out.len);
-    run(false);
+    write_input(fd, out.data, out.len);
+    run_loop(false);
     require(recv(fd, reply, sizeof(reply), 0) == sizeof(reply));
     require(rpc_channel_answered(ch, reply, sizeof(reply), NULL) == sizeof(reply));
     str_clear(&out);
@@ -304,8 +304,8 @@ static void in_channel(const uint8_t *data, size_t size)
     rpc_channel_seal(ch, data, size, (uint8_t *)out.data);
     out.len = rpc_channel_sealed_size(size);
     str_append(&out, data, size);
-    feed(fd, out.data, out.len < STREAM_MAX ? out.len : STREAM_MAX);
-    run(false);
+    write_input(fd, out.data, out.len < STREAM_MAX ? out.len : STREAM_MAX);
+    run_loop(false);
     close_caller(fd);
     rpc_channel_free(ch);
 }
@@ -372,7 +372,7 @@ static void altered_records(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!server)
-        begin();
+        start_fuzz_server();
     if (size < 2 || size > STREAM_MAX)
         return 0;
     rpc_set_encryption(data[0] >= 6);
@@ -386,7 +386,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 2:
     case 3:
-        stream(data[0] == 2, data + 1, size - 1);
+        feed_stream(data[0] == 2, data + 1, size - 1);
         break;
     case 4:
         with_token(data + 1, size - 1);
@@ -395,7 +395,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         in_session(data + 1, size - 1);
         break;
     case 6:
-        stream(false, data + 1, size - 1);
+        feed_stream(false, data + 1, size - 1);
         break;
     case 7:
         in_channel(data + 1, size - 1);

@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int split(char *line, char **words)
+static int split_command_words(char *line, char **words)
 {
     int count = 1;
     words[0] = "sbatch";
@@ -27,7 +27,7 @@ static int split(char *line, char **words)
     return count;
 }
 
-static void check(const struct opt *o)
+static void check_spec(const struct opt *o)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     Pb__StepSpec step = PB__STEP_SPEC__INIT;
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < 3; i++) {
         char *words[WORDS_MAX];
         _cleanup_free_ char *line = mem_strndup((const char *)data, line_len);
-        int count = split(line, words);
+        int count = split_command_words(line, words);
         struct opt_components cs;
         struct err err = {0};
         opt_components_init(&cs, commands[i]);
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (r == 0)
             r = opt_components_finish(&cs, &err);
         for (size_t k = 0; k < cs.count && r == 0; k++)
-            check(&cs.list[k]->opt);
+            check_spec(&cs.list[k]->opt);
         const struct opt *failed = &cs.list[cs.failed]->opt;
         if (r < 0 && (!err.text[0] || failed->failure == OPT_FAIL_NONE || !failed->exit_status))
             abort();

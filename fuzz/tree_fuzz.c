@@ -20,18 +20,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void on_refused(void *ctx, uint32_t index, const struct err *err)
 {
-    unsigned *told = ctx;
+    unsigned *results = ctx;
 
     assert(err->code < 0 && err->text[0]);
-    told[index - 1]++;
+    results[index - 1]++;
 }
 
-static void check(const Pb__TreePart *m, const Pb__Cred *cred)
+static void check_tree_part(const Pb__TreePart *m, const Pb__Cred *cred)
 {
-    _cleanup_free_ unsigned *told = mem_new_array(unsigned, m->n_targets + 1);
+    _cleanup_free_ unsigned *results = mem_new_array(unsigned, m->n_targets + 1);
     struct tree_part part = {0};
 
-    tree_part_read(m, cred, SELF, on_refused, told, &part);
+    tree_part_read(m, cred, SELF, on_refused, results, &part);
     for (size_t i = 0; i < part.count; i++) {
         const struct rpc_relay_target *to = &part.targets[i];
         bool is_first = to->addr == cred->nodes[0]->addr;
@@ -39,10 +39,10 @@ static void check(const Pb__TreePart *m, const Pb__Cred *cred)
         assert(is_first || to->addr == cred->nodes[1]->addr);
         assert(to->port == cred->nodes[is_first ? 0 : 1]->port);
         assert(strcmp(to->node, m->targets[part.index[i] - 1]->node) == 0);
-        told[part.index[i] - 1]++;
+        results[part.index[i] - 1]++;
     }
     for (size_t i = 0; i < m->n_targets; i++)
-        assert(told[i] == 1);
+        assert(results[i] == 1);
     assert(part.count <= 2);
     tree_part_done(&part);
 }
@@ -67,6 +67,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cred.nodes = list;
     cred.n_nodes = 4;
     if (m)
-        check((const Pb__TreePart *)m, &cred);
+        check_tree_part((const Pb__TreePart *)m, &cred);
     return 0;
 }
