@@ -231,7 +231,7 @@ static void start_terminal(struct attach *a)
         loop_signal(a->loop, SIGWINCH, on_resize, a);
 }
 
-/* --- what nodes say --------------------------------------------------------------------------- */
+/* --- messages of nodes ------------------------------------------------------------------------ */
 
 static void tell_file(struct attach *a, int stream, const char *file)
 {

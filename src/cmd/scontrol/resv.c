@@ -68,8 +68,7 @@ static int set_node_count(struct request *r, const char *value)
     return take_node_count(r, value) ? 0 : refuse_argument(value, WHY_NO_NODES);
 }
 
-/* --- TRES
- * -----------------------------------------------------------------------------------------
+/* --- TRES ------------------------------------------------------------------------------------
  */
 
 static void put_word(struct str *list, const char *name, const char *number)

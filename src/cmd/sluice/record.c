@@ -52,7 +52,7 @@ static void on_stop(int sig)
     stopped = 1;
 }
 
-/* --- what is kept ------------------------------------------------------------------------------
+/* --- stored records ----------------------------------------------------------------------------
  */
 
 static uint32_t number_of_name(struct names *n, const char *name)
@@ -143,7 +143,7 @@ static int read_jobs(struct record *r)
     return 0;
 }
 
-/* --- what is written ---------------------------------------------------------------------------
+/* --- output ------------------------------------------------------------------------------------
  */
 
 static int by_submission(const void *a, const void *b)

@@ -22,7 +22,7 @@ static int say_failure(const struct err *err)
     return 1;
 }
 
-/* --- who ---------------------------------------------------------------------------------------
+/* --- users ---------------------------------------------------------------------------------------
  */
 
 /* Only SlurmUser may access the state: it has scripts and environments of all users. */
@@ -202,7 +202,8 @@ static FILE *input_open(const char *path, struct err *err)
     return copy;
 }
 
-/* With a database, the lead must not be taken from the controller whose state it is. */
+/* Rejects a store that has a state before the lead is taken: the lead of a database may belong to a
+ * running controller. */
 static int check_source(const struct store_where *where, struct err *err)
 {
     struct store *s = NULL;

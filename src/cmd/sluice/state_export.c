@@ -51,7 +51,7 @@ static void on_damaged(void *ctx, uint32_t kind, uint64_t number, const char *na
         err_set(&w->why, -ERR_STORE_DAMAGED, "%s: %s", str_cstr(&who), why);
 }
 
-/* --- what was set aside ------------------------------------------------------------------------
+/* --- records set aside -------------------------------------------------------------------------
  */
 
 struct asides {

@@ -28,7 +28,7 @@
     "}}}\n"
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* --- lines that are refused --- */
+/* --- rejected lines --- */
 
 static FILE *file_of(const char *text, size_t len)
 {
@@ -160,7 +160,7 @@ static void wrong_values_are_refused(void **state)
     }
 }
 
-/* --- there and back --- */
+/* --- round trips --- */
 
 /* The same bytes after a conversion to JSON text and back. */
 static void assert_comes_back(const ProtobufCMessage *m)

@@ -55,7 +55,7 @@ static int set_trigger(struct options *o)
     return 0;
 }
 
-/* --- which -------------------------------------------------------------------------------------
+/* --- selection ---------------------------------------------------------------------------------
  */
 
 static void make_filter(struct options *o, Pb__TriggerFilter *f)

@@ -99,7 +99,7 @@ Pb__PmixJob *across_job(struct across *a)
     return a->job;
 }
 
-/* --- ways ------------------------------------------------------------------------------------- */
+/* --- routes ----------------------------------------------------------------------------------- */
 
 static void learn_route(struct across *a, uint32_t step, uint32_t link)
 {

@@ -39,7 +39,7 @@ bool copy_is_wanted(const struct run *run)
     return false;
 }
 
-/* --- what is copied --------------------------------------------------------------------------- */
+/* --- the copies ------------------------------------------------------------------------------- */
 
 static void free_copied(struct copied *c)
 {
@@ -137,7 +137,7 @@ static int list_copies(struct copy *c)
     return rc;
 }
 
-/* --- one after the other ---------------------------------------------------------------------- */
+/* --- the sequence ----------------------------------------------------------------------------- */
 
 /* The nodes of the parts; NULL: all nodes of the step. */
 static char *format_copy_nodes(const struct run *run, const struct copied *c)

@@ -50,7 +50,7 @@ void exchange_free(struct exchange *x)
     free(x);
 }
 
-/* --- the end of all --------------------------------------------------------------------------- */
+/* --- aborts ----------------------------------------------------------------------------------- */
 
 static void on_abort(struct run *run, uint32_t node, const Pb__KvsAbort *m)
 {

@@ -22,8 +22,8 @@ void input_free(struct input *in);
 void input_start(struct input *in);              /* every node has connected */
 void input_pause(struct input *in, bool paused); /* a node's session is full */
 void input_stop(struct input *in);               /* no task reads input any longer */
-/* The terminal is gone: the tasks' input ends. With --pty the terminal has no end; it only stops
- * sending. */
+/* srun moves to the background: the tasks' input ends. With --pty the terminal has no end; it only
+ * stops sending. */
 void input_leave(struct input *in);
 
 /* For the launch of a part: "all", "none", "3". */

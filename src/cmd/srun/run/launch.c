@@ -302,8 +302,8 @@ static void restore_counts(const struct run *run, struct envlist *env)
                                         "SLURM_TASKS_PER_NODE", "SLURM_NPROCS", "SLURM_NODELIST"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (getenv(names[i]) != NULL ||
-            run->alloc == NULL) /* in a job of its own, srun sets the variables that were unset */
+        /* In an existing job, unset variables stay unset. */
+        if (getenv(names[i]) != NULL || run->alloc == NULL)
             envlist_replace(env, names[i], getenv(names[i]));
 }
 

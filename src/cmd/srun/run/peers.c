@@ -22,7 +22,7 @@ enum peer_state {
     PEER_AWAITED,
     /* The hello was answered, the answer may be lost, and the node may connect again. */
     PEER_GREETED,
-    PEER_HERE, /* the answer has arrived, and the tasks start */
+    PEER_HERE, /* the node has received the answer, and its tasks start */
     PEER_DONE,
 };
 
@@ -231,7 +231,7 @@ static void on_guest_message(void *ctx, struct rpc_session *s, const struct rpc_
         rpc_session_finish(s);
         return;
     }
-    if (p->list[hello->node_index].state > PEER_GREETED) { /* this srun considers the node over */
+    if (p->list[hello->node_index].state > PEER_GREETED) { /* already connected, or over */
         say_debug("Refused another connection from %s", rpc_session_peer(s));
         rpc_session_finish(s);
         return;

@@ -184,7 +184,7 @@ static void on_spawned_exit(void *ctx, pid_t pid, int wait_status)
         }
 }
 
-/* --- from its srun ---------------------------------------------------------------------------- */
+/* --- messages of the spawned srun ------------------------------------------------------------- */
 
 static void on_spawned(struct spawn *p, const Pb__Spawned *m)
 {
