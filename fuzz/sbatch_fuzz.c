@@ -20,7 +20,7 @@ static int split_command_words(char *line, char **words)
     words[0] = "sbatch";
     for (char *save = NULL, *w = strtok_r(line, " ", &save); w && count < WORDS_MAX;
          w = strtok_r(NULL, " ", &save)) {
-        /* Options with file names are skipped. */
+        /* Words with a slash, which may name files, are skipped. */
         if (!strchr(w, '/'))
             words[count++] = w;
     }

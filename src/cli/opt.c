@@ -492,8 +492,8 @@ int opt_apply_env(struct opt *o, char *const envp[], struct err *err)
     return r;
 }
 
-/* --- converting the command line of one command to that of another
- * --------------------------------- */
+/* --- converting the command line of one command to that of another ---------------------------
+ */
 
 static char *format_word(const struct opt_word *word)
 {

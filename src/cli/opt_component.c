@@ -580,7 +580,7 @@ int opt_components_finish(struct opt_components *cs, struct err *err)
     return 0;
 }
 
-/* --- people ------------------------------------------------------------------------------------
+/* --- messages to the user ----------------------------------------------------------------------
  */
 
 int opt_components_print_failure(const struct opt_components *cs, const struct err *err)

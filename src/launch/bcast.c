@@ -151,7 +151,7 @@ bool bcast_is_excluded(const char *list, const char *path)
     return false;
 }
 
-/* --- what is sent -------------------------------------------------------------------------------
+/* --- the items to send --------------------------------------------------------------------------
  */
 
 struct item {
@@ -277,7 +277,7 @@ bool bcast_has_libs(const struct bcast *b)
     return b->items.len > 1;
 }
 
-/* --- one after the other ------------------------------------------------------------------------
+/* --- the sequence -------------------------------------------------------------------------------
  */
 
 /* The node is printed anyway, and with its address each message would be different. */

@@ -75,7 +75,7 @@ static void say_failure(struct filter *f, const char *filter, const struct err *
     say_to_user(f, FILTER_ERROR, filter, why->text);
 }
 
-/* --- what filters ask about options ------------------------------------------------------------
+/* --- filters' access to options ----------------------------------------------------------------
  */
 
 static const struct question *question_of(const struct filter_options *options)

@@ -124,7 +124,7 @@ static const struct name job_members[] =
                              {0}};
 #undef FIELD
 
-/* --- what is printed of a record, as an object -------------------------------------------------
+/* --- the output of a record, as an object ------------------------------------------------------
  */
 
 /* Adds "text KEY" for "KEY=value KEY=value"; a repeated key has all of its values. */

@@ -45,7 +45,7 @@ static void put_title(const Pb__JobRecord *job, struct str *out)
                live->partition ? live->partition : "(null)", job_state_word(live));
 }
 
-/* --- a job that does not wait --------------------------------------------------------------------
+/* --- a job that is not pending ---------------------------------------------------------------
  */
 
 static void put_resume(const Pb__JobLive *live, struct str *out)
@@ -96,7 +96,7 @@ static void put_ended(const Pb__JobRecord *job, struct str *out)
     str_puts(out, live->completing ? ". Its nodes are still being cleaned up.\n" : ".\n");
 }
 
-/* --- one that waits ------------------------------------------------------------------------------
+/* --- a pending job ------------------------------------------------------------------------------
  */
 
 static const char *size_text(uint64_t mib, char buf[SIZE_TEXT_MAX])

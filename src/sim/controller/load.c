@@ -139,7 +139,7 @@ void sim_load_registrant(struct sim *s, unsigned node, const Pb__NodeRegister *r
     begin_load(s, (unsigned)s->loads.len - 1);
 }
 
-/* --- what was read ------------------------------------------------------------------------------
+/* --- the configuration that was read ------------------------------------------------------------
  */
 
 /* The node connects again: it is configured then, or registers once more. */

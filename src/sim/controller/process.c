@@ -11,7 +11,7 @@
 
 #define AGAIN_MS 50 /* delay before it starts again in standby */
 
-/* --- its end ------------------------------------------------------------------------------------
+/* --- the end of the process ---------------------------------------------------------------------
  */
 
 /* The helper that runs the scripts ends with its controller. */
@@ -105,7 +105,7 @@ static bool reach_point(struct sim *s, enum sim_point point)
     return true;
 }
 
-/* --- its turns and commits ----------------------------------------------------------------------
+/* --- turns and commits --------------------------------------------------------------------------
  */
 
 /* All messages have left. First the nodes get their orders; then a commit records that the shutdown

@@ -129,7 +129,7 @@ void sim_node_break(struct sim *s, unsigned index, int64_t node_ms, int64_t cont
                  .kind = SIM_LOST, .index = index, .ctl = n->ctl + 1, .generation = n->session});
 }
 
-/* --- life and death -----------------------------------------------------------------------------
+/* --- start and end of the daemon ----------------------------------------------------------------
  */
 
 static void forget_everything(struct sim_node *n)

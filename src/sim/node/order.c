@@ -304,7 +304,7 @@ static void step_ends(struct sim *s, unsigned index, struct sim_node_job *j, uin
         }
 }
 
-/* --- orders to stop and to go on ----------------------------------------------------------------
+/* --- orders to suspend and resume ---------------------------------------------------------------
  */
 
 /* Running processes are stopped, and new ones wait. */

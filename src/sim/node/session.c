@@ -135,7 +135,7 @@ void sim_node_start(struct sim *s, unsigned index)
     sim_node_connect(s, index);
 }
 
-/* --- what controllers send ----------------------------------------------------------------------
+/* --- messages of controllers --------------------------------------------------------------------
  */
 
 static void remember_over(struct sim *s, unsigned index, const struct sim_event *kept)

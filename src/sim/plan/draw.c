@@ -29,7 +29,7 @@ void sim_plan_draw_toruses(struct sim_plan *p, uint64_t seed)
     draw_plan(p, seed, true);
 }
 
-/* --- one kind of world --------------------------------------------------------------------------
+/* --- worlds of one kind -------------------------------------------------------------------------
  */
 
 #define SIMPLE_SPAN_MS 120000

@@ -36,7 +36,7 @@ void sim_end_done(struct sim *s)
     }
 }
 
-/* --- what is reported ---------------------------------------------------------------------------
+/* --- reports ------------------------------------------------------------------------------------
  */
 
 static void add_status(struct sim_attempt *e, int status)
@@ -79,7 +79,7 @@ void sim_end_node_lost(struct sim *s, unsigned node)
     s->nodes.data[node].lost_at_ms = s->now_ms;
 }
 
-/* --- what records say ---------------------------------------------------------------------------
+/* --- contents of records ------------------------------------------------------------------------
  */
 
 static bool was_reported(const struct sim_attempt *e, int status)
@@ -160,7 +160,7 @@ static bool may_be_missing_node(const struct sim *s, const struct sim_watch *w,
            (status == LAUNCH_STATUS && c->item->no_kill && (!is_known(w) || has_lost_node(s, w)));
 }
 
-/* --- of a job set, of which one end may be the end of all */
+/* --- of a job set, whose components may end together */
 
 static const struct sim_watch *find_watched_component(const struct sim *s,
                                                       const struct sim_watch *w, uint32_t n)

@@ -245,7 +245,7 @@ void sim_turn_check(struct sim *s)
     }
 }
 
-/* --- what is asked of jobs that share ------------------------------------------------------------
+/* --- options about sharing -----------------------------------------------------------------------
  */
 
 void sim_turn_note(struct sim *s, const struct sim_item *item)

@@ -93,7 +93,7 @@ static double bounded_slowdown(const struct replay_job *j)
     return slow > 1 ? slow : 1;
 }
 
-/* --- why some did not run ----------------------------------------------------------------------
+/* --- reasons of jobs that did not run ----------------------------------------------------------
  */
 
 /* Reasons that differ only after the colon, in numbers and names, are counted as one; the first

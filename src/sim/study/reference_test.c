@@ -74,7 +74,7 @@ static char *as_trace(const struct book *b)
     return str_take(&out);
 }
 
-/* --- the books ---------------------------------------------------------------------------------
+/* --- the textbook planners ---------------------------------------------------------------------
  */
 
 static bool is_job_running(const struct book_job *j)
@@ -217,7 +217,7 @@ static void play_book(struct book *b, void (*plan)(struct book *))
     }
 }
 
-/* --- side by side ------------------------------------------------------------------------------
+/* --- comparison --------------------------------------------------------------------------------
  */
 
 struct sums {

@@ -33,7 +33,7 @@ static int write_file(const char *path, const struct str *text)
     return path_write_file(path, text->data, text->len, FILE_MODE, &err) == 0 ? 0 : say_error(&err);
 }
 
-/* --- what is told ------------------------------------------------------------------------------
+/* --- reports ------------------------------------------------------------------------------
  */
 
 static void print_json(const struct figures *f, unsigned count)
