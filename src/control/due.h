@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What becomes due with time. */
+/* Actions that become due. */
 #pragma once
 
 struct control;
 
-/* Finds out whether this process or the machine was stopped, because the timer came too late: the
- * silence of nodes in that time does not count. To be called before wake_at_ms is set again. */
+/* Detects by a late timer that this process or the machine was suspended: unresponsiveness of nodes
+ * in that time does not count. To be called before wake_at_ms is set again. */
 void control_note_awake(struct control *c);

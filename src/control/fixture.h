@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A world for the tests of this room: records in memory, a clock that moves when told, and what was
- * replied and ordered, to look at. A restart makes a new machine out of the records alone.
+ * A world for the tests of this room: records in memory, a clock that the test moves, and the
+ * recorded replies and orders. A restart creates a new machine from the records alone.
  */
 #pragma once
 
@@ -41,14 +41,14 @@ struct fixture_order {
     Pb__NodeOrders *orders;
 };
 
-struct fixture_script { /* that control asked for */
+struct fixture_script { /* a script that control requested */
     int kind;
     uint32_t job_id, restarts;
     int64_t limit_sec, uid; /* -1: none */
     bool stopped;
     char *path, *function; /* function NULL: a program */
-    struct str argv, env;  /* a line each */
-    struct str script;     /* of the job, in the message */
+    struct str argv, env;  /* one entry per line */
+    struct str script;     /* the job's script in the message */
 };
 
 struct fixture {
@@ -57,36 +57,38 @@ struct fixture {
     int64_t wall_ms, mono_ms, wake_ms;
     uint64_t last_call, last_seq, boot;
     char path[64];    /* of its slurm.conf */
-    bool has_damaged; /* records that cannot be restored are set aside by a restart */
-    uint32_t rank;    /* of the controller, for the next restart */
+    bool has_damaged; /* a restart sets records aside that cannot be restored */
+    uint32_t rank;    /* of the controller, used by the next restart */
     VEC(struct fixture_record) records;
-    size_t puts, put_bytes; /* of records, since the start */
+    size_t puts, put_bytes; /* number and bytes of record writes since the start */
     VEC(struct fixture_reply) replies;
     VEC(struct fixture_order *) orders;
     VEC(struct fixture_script) scripts;
     VEC(uint64_t) acks;
-    VEC(char *) closed; /* nodes whose session was ended */
+    VEC(char *) closed; /* nodes whose session was closed */
 };
 
-/* A cluster of these lines of slurm.conf; its nodes are not registered yet. Requeued jobs may start
- * at once, unless a line has AuthInfo=cred_expire= or requeue_delay=. */
+/* Creates a cluster with these lines of slurm.conf; its nodes are not registered yet. Requeued jobs
+ * may start at once, unless a line has AuthInfo=cred_expire= or requeue_delay=. */
 struct fixture *fixture_new(const char *lines);
-/* The same with so many of its nodes, n1 and on, registered. */
+/* Like fixture_new(), with this number of nodes, from n1 on, registered. */
 struct fixture *fixture_new_up(const char *lines, unsigned nodes);
 void fixture_free(struct fixture *f);
 void fixture_restart(struct fixture *f); /* as after a crash */
-/* Reads other lines; what the reply says, good until the next clear. 'preview': changes nothing. */
+/* Reconfigures with other lines. Returns the reply, valid until the next fixture_clear().
+ * 'preview': changes nothing. */
 const char *fixture_reread(struct fixture *f, const char *lines, bool preview);
-void fixture_reconfigure(struct fixture *f, const char *lines); /* reads other lines */
-/* "n1,n3": what scontrol show topology says of a switch, block or ring. */
+void fixture_reconfigure(struct fixture *f, const char *lines); /* reconfigures with other lines */
+/* Expects these nodes ("n1,n3") for a switch, block or ring in scontrol show topology. */
 void fixture_expect_unit(struct fixture *f, const char *name, const char *nodes);
-void fixture_pass(struct fixture *f, int64_t ms); /* time, with its ticks and turns */
-void fixture_turn(struct fixture *f);             /* and checks every invariant */
+void fixture_pass(struct fixture *f, int64_t ms); /* advances the clock, with ticks and turns */
+void fixture_turn(struct fixture *f);             /* also checks every invariant */
 
 void fixture_register(struct fixture *f, const char *node, const char *incarnation);
-/* It has the job, and the job's step 0 or no step. The turn is the caller's. */
+/* The node registers with the job, and with the job's step 0 or without a step. The caller does the
+ * turn. */
 void fixture_register_job(struct fixture *f, const char *node, uint32_t job, bool has_step);
-/* is_old: its daemon is older than the messages Prepared and NodeAttempt. */
+/* is_old: the node's daemon is older than the messages Prepared and NodeAttempt. */
 void fixture_register_as(struct fixture *f, const char *node, const char *incarnation, bool is_old);
 void fixture_event(struct fixture *f, const char *node, Pb__NodeEvent *event);
 void fixture_launched(struct fixture *f, const char *node, uint32_t job, uint32_t restarts);
@@ -96,14 +98,16 @@ void fixture_batch_ended(struct fixture *f, const char *node, uint32_t job, uint
                          int exit_status);
 void fixture_gone(struct fixture *f, const char *node, uint32_t job, uint32_t restarts);
 
-/* Submits a batch job of this spec (NULL: one CPU) as 'who': its id, or a negative error code. */
+/* Submits a batch job of this spec (NULL: one CPU) as 'who'. Returns its id, or a negative error
+ * code. */
 int64_t fixture_submit(struct fixture *f, const struct caller *who, const Pb__JobSpec *spec);
-/* A job set: a spec for each component. */
+/* Submits a job set with one spec for each component. */
 int64_t fixture_submit_set(struct fixture *f, const struct caller *who, const Pb__JobSpec *specs,
                            size_t count);
-/* A job with so many nodes, one task on each, and CPUs for each task. */
+/* Returns a spec with this number of nodes, one task on each, and this number of CPUs for each
+ * task. */
 Pb__JobSpec fixture_spec(uint32_t nodes, uint32_t cpus);
-/* "R R PD": fails unless the components of the set have these states; CG is a component that has
+/* Expects the components of the set to have these states: "R R PD"; CG is a component that has
  * ended and is not gone from all of its nodes. */
 void fixture_expect_set(struct fixture *f, int64_t leader, const char *expected);
 size_t fixture_count_jobs(struct fixture *f);
@@ -113,38 +117,39 @@ size_t fixture_count_jobs(struct fixture *f);
     "Licenses=a:3\nPartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=100\n"            \
     "PartitionName=b Nodes=n[3-4] MaxTime=30\n"
 
-/* The reply to a call: 0, or its error's code; -1: none yet. */
+/* Returns the result of a call: 0, or its error code; -1: no reply yet. */
 int fixture_code(const struct fixture *f, uint64_t call);
-const char *fixture_text(const struct fixture *f, uint64_t call); /* of the error */
-/* Calls, one turn, and the code of the reply. */
+const char *fixture_text(const struct fixture *f, uint64_t call); /* error text of the reply */
+/* Make a call and one turn; return the code of the reply. */
 int fixture_suspend(struct fixture *f, int64_t id, bool resume);
 int fixture_update_job(struct fixture *f, const struct caller *who, const Pb__JobUpdate *r);
 int fixture_update_part(struct fixture *f, const Pb__PartRecord *set);
 int fixture_update_node(struct fixture *f, const char *nodes, const char *state,
                         const char *reason);
 
-/* What a listing says of it, in the arena; NULL: nothing. */
+/* Return what a listing shows, in the arena; NULL: no record. */
 const Pb__JobRecord *fixture_job(struct fixture *f, struct arena *arena, uint32_t id);
 const Pb__PartRecord *fixture_part(struct fixture *f, struct arena *arena, const char *name);
 const Pb__NodeRecord *fixture_node(struct fixture *f, struct arena *arena, const char *name);
 enum _Pb__JobState fixture_state(struct fixture *f, uint32_t id);
 
-/* The script that control asked for last ends so, and is forgotten; it must be of this kind. */
+/* Ends the last requested script with this status and removes it; it must be of this kind. */
 void fixture_script_ended(struct fixture *f, int kind, uint32_t job, int wait_status);
 
-/* Ends a job, or signals it (signal not 0), or these elements of an array (tasks NULL: all): the
- * code of the result; -1: there was none. */
+/* Ends or signals (signal not 0) a job, or these elements of an array (tasks NULL: all). Returns
+ * the code of the result; -1: none. */
 int fixture_cancel(struct fixture *f, const struct caller *who, int64_t id, const char *tasks,
                    int signal);
-/* A batch job that was launched ends with this status on each of n1 to n9 that it was launched on.
- */
+/* A launched batch job ends with this status on each of the nodes n1 to n9 on which it was
+ * launched. */
 void fixture_end(struct fixture *f, uint32_t id, int wait_status);
 
-/* How many orders of a kind the node was given about the job since the last call of clear. */
+/* Return the number of orders of a kind about the job to the node since the last
+ * fixture_clear(). */
 size_t fixture_launches(const struct fixture *f, const char *node, uint32_t job);
 size_t fixture_terminates(const struct fixture *f, const char *node, uint32_t job);
 void fixture_clear(struct fixture *f);
-/* The node has carried out this order to stop the job, or to let it go on. */
+/* The node confirms this order to suspend or resume the job. */
 void fixture_halted(struct fixture *f, const char *node, uint32_t job, uint32_t number);
-/* The nodes carry out the orders of this kind that they were given since the last clear. */
+/* The nodes confirm all orders of this kind since the last fixture_clear(). */
 void fixture_obey(struct fixture *f);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The machine's state, which every file of this room knows. What a file offers to others is in its
- * own header. What belongs to one file is a pointer to a struct of that file's header, which
- * control_new() makes: this header is below all others. */
+/* The state of the machine, visible to every file of this room. The functions of a file are
+ * declared in its own header. Private state of a file is a pointer to a struct of that file's
+ * header, which control_new() allocates: this header includes no other header of the room. */
 #pragma once
 
 #include "cluster/cluster.h"
 #include "control/control.h"
 #include "sched/plan.h"
 
-#define CONTROL_REPEAT_MS 5000      /* unanswered orders to nodes are repeated */
-#define CONTROL_REPEAT_STEP_MS 1000 /* to end a step that may only be starting */
-#define CONTROL_WAITER_MS 30000     /* a pending allocation outlives its command by so much */
-#define CONTROL_CRED_MS 120000      /* a credential may be used to start for so long */
+#define CONTROL_REPEAT_MS 5000 /* period of repeating unconfirmed orders to nodes */
+/* The same for ending a step that may still be starting. */
+#define CONTROL_REPEAT_STEP_MS 1000
+/* Time that a pending allocation survives its command. */
+#define CONTROL_WAITER_MS 30000
+#define CONTROL_CRED_MS 120000 /* validity of a credential for a start */
 
 struct burst_desk;
 struct counters;
@@ -23,7 +25,7 @@ struct step_owner;
 struct triggers;
 struct why_line;
 
-struct node_dynamic { /* created by scontrol, not in slurm.conf; see admin/node_dynamic.c */
+struct node_dynamic { /* created by scontrol, see admin/node_dynamic.c */
     char *name, *keys;
     bool dynamic;
 };
@@ -31,19 +33,19 @@ struct node_dynamic { /* created by scontrol, not in slurm.conf; see admin/node_
 struct fresh {
     uint32_t job_id;
     uint64_t pass; /* control.passes when it was requested */
-    char *said;    /* messages for its user, with the first answer; NULL: none */
+    char *said;    /* messages for its user, sent with the first reply; NULL: none */
 };
 
 struct aside { /* a job whose record was set aside */
     uint32_t job_id;
-    bool given_up; /* nodes are told to end what is left of it */
+    bool given_up; /* nodes are ordered to end what is left of it */
 };
 
 struct control {
     struct conf *conf;
     const struct env *env;
     struct cluster *cluster;
-    uint32_t next_id, reserved_id;  /* ids below reserved_id may be given */
+    uint32_t next_id, reserved_id;  /* ids below reserved_id may be assigned */
     uint32_t given_id;              /* next_id in the last RECORD_META */
     uint64_t store_free;            /* see control_set_store_free() */
     int64_t largest_logged_mono_ms; /* see user_share.c; 0: never */
@@ -51,31 +53,33 @@ struct control {
     uint64_t epoch, turns;
     bool store_low, plan_wanted, started;
     bool preview;   /* a new configuration is only checked: nothing is written */
-    size_t reboots; /* nodes with a reboot that is requested */
-    int64_t wake_at_ms, resume_look_ms; /* given to env; for ResumeAfter; INT64_MAX: never */
+    size_t reboots; /* number of nodes with a requested reboot */
+    /* wake_at_ms: given to env; resume_look_ms: for ResumeAfter; INT64_MAX: never. */
+    int64_t wake_at_ms, resume_look_ms;
     const struct step_owner *step_owner;
-    struct idmap calls;                 /* calls that wait, to the ids of their jobs */
-    struct waiting_user *waiting_users; /* of steps, see step.c; a hash table by uid */
-    struct plan plan;                   /* while 'planning': a pass that takes several turns */
-    struct plan_notes plan_notes;       /* from one pass to the next */
-    struct plan_starts planned;         /* of the last pass that came to its end */
-    uint64_t debug;                     /* bits of enum conf_debug */
-    bool sched_log;                     /* decisions go to SlurmSchedLogFile */
-    bool planning, plan_again;          /* plan_again: restarted once, so it runs to its end */
-    int64_t next_mode_ms; /* of two_mode.h: the next pass on the monotonic clock; 0: none */
-    uint64_t passes, passes_done, plan_freed;   /* plan_freed: pool.freed when it began */
-    bool forgetful;                             /* records of jobs are not written */
-    void (*on_plan_dropped)(struct control *c); /* queries about the queue begin again */
-    uint64_t plan_work;                         /* a turn's share of a pass, in looks at a node */
-    VEC(struct fresh) fresh; /* new requests for allocations: answered after the next pass */
+    struct idmap calls; /* waiting calls, to the ids of their jobs */
+    /* Users of waiting steps, see step.c; a hash table by uid. */
+    struct waiting_user *waiting_users;
+    struct plan plan;             /* while 'planning': a pass that takes several turns */
+    struct plan_notes plan_notes; /* kept from one pass to the next */
+    struct plan_starts planned;   /* of the last complete pass */
+    uint64_t debug;               /* bits of enum conf_debug */
+    bool sched_log;               /* decisions go to SlurmSchedLogFile */
+    bool planning, plan_again;    /* plan_again: restarted once, so it runs to its end */
+    int64_t next_mode_ms;         /* of two_mode.h: the next pass on the monotonic clock; 0: none */
+    uint64_t passes, passes_done, plan_freed; /* plan_freed: pool.freed at the begin of the pass */
+    bool forgetful;                           /* records of jobs are not written */
+    void (*on_plan_dropped)(struct control *c); /* restarts queries about the queue */
+    uint64_t plan_work;                         /* share of a pass per turn, in visited nodes */
+    VEC(struct fresh) fresh; /* new requests for allocations, answered after the next pass */
     struct ranking *ranking;
     struct why_line *why;
-    struct str said; /* messages of job_submit for the user of the present request */
-    const struct job_set *set_ending; /* its components are being ended with one of them */
+    struct str said; /* messages of job_submit to the user of the present request */
+    const struct job_set *set_ending; /* a set whose components are being ended together */
     const char *failed_node;          /* the node whose failure ends the present job; NULL: none */
     uint64_t nonce;                   /* of signals */
-    bool announced;                   /* a shutdown is announced: */
-    int64_t shutdown_mono_ms;         /* jobs are ended for it then */
+    bool announced;                   /* a shutdown is announced */
+    int64_t shutdown_mono_ms;         /* time at which jobs are ended for it */
     bool shutdown_passed;             /* they were ended */
     bool shutdown_over;               /* it is complete, its record is deleted */
     int64_t start_mono_ms;            /* of this controller */
@@ -90,14 +94,14 @@ struct control {
     struct burst_desk *burst;
     struct gang *gang;
     struct event_log *events, *attempts; /* attempts: the archive */
-    bool meta_read, lost;                /* RECORD_META was restored; unknown records were lost */
-    size_t records;                      /* other records that were restored */
-    struct log_limits log_limits;        /* see control_log_limited() */
-    struct str newer;                    /* fields of StoreMeta that only a newer version knows */
-    struct arena restored; /* of the stored job being read; kept from one to the next */
+    bool meta_read, lost; /* meta_read: RECORD_META was restored; lost: unknown records were lost */
+    size_t records;       /* number of other restored records */
+    struct log_limits log_limits; /* see control_log_limited() */
+    struct str newer;             /* fields of StoreMeta that only a newer version knows */
+    struct arena restored;        /* for the stored job being read; reused */
 };
 
-/* A job with --immediate that has not started: it is neither stored nor shown. */
+/* Whether the job has --immediate and has not started: it is neither stored nor shown. */
 static inline bool control_is_on_trial(const struct job *j)
 {
     return j->trial && j->state == PB__JOB_STATE__PENDING;

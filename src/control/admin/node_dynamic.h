@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes that are in no file. */
+/* Dynamic nodes, which no configuration file defines. */
 #pragma once
 
 #include "cluster/cluster.h"
@@ -9,5 +9,6 @@ struct control;
 
 void node_dynamic_free(struct control *c);
 int node_dynamic_restore(struct control *c, const void *data, size_t len, struct err *err);
-/* After c->cluster was made: what the file has come to define is its own. report may be NULL. */
+/* After c->cluster was created: drops dynamic nodes that the file defines now. report may be
+ * NULL. */
 void node_dynamic_settle(struct control *c, struct str *report);

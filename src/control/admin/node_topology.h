@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scontrol update NodeName= Topology=: where nodes are in the networks. */
+/* scontrol update NodeName= Topology=: the places of nodes in the networks. */
 #pragma once
 
 #include "cluster/cluster.h"
@@ -7,15 +7,16 @@
 
 struct control;
 
-/* topology: what the nodes of the set get, "": they are in no network. -ERR_PARSE: a unit that they
- * cannot be on; nothing has changed then. The caller stores the nodes. */
+/* Sets the topology of the nodes in the set; "": in no network. -ERR_PARSE: the nodes cannot be in
+ * the unit, and nothing is changed. The caller stores the nodes. */
 int node_topology_update(struct control *c, const struct bitset *set, const char *topology,
                          struct err *err);
-/* After the records of the nodes were taken into a cluster of this configuration. */
+/* Called after the records of the nodes were moved to a cluster of this configuration. */
 void node_topology_settle(struct control *c, struct cluster *cluster, struct conf *conf);
-/* After a reconfiguration from 'old', when c->cluster and c->conf are the new ones. Where only the
- * nodes have changed (for_node), nodes keep their order in rings. */
+/* Called after a reconfiguration from 'old', when c->cluster and c->conf are new. If only nodes
+ * have changed (for_node), nodes keep their order in rings. */
 void node_topology_carry(struct control *c, const struct conf *old, bool for_node,
                          struct str *report);
-/* Nodes are told where they are now: those whose units scontrol or their lines name, or all. */
+/* Sends nodes their present place: the nodes with a place from scontrol or their own line, or all
+ * nodes. */
 void node_topology_tell(struct control *c, bool all);

@@ -4,5 +4,5 @@
 
 struct control;
 
-void update_node_resume_due(struct control *c);  /* when ResumeAfter of a node is over */
-void update_node_resume_look(struct control *c); /* nodes and their dates are others */
+void update_node_resume_due(struct control *c);  /* when ResumeAfter of a node has expired */
+void update_node_resume_look(struct control *c); /* nodes or their ResumeAfter times have changed */

@@ -7,10 +7,10 @@
 
 struct control;
 
-/* Its record was set aside: it starts nothing until somebody has looked at it. */
+/* The partition's record was set aside: it starts no job until an administrator has checked it. */
 void update_part_down(struct control *c, const char *name);
 int update_restore_part(struct control *c, const Pb__PartChange *r);
-/* What was changed live, after a reconfiguration: all of it, or what ReconfigFlags keeps. Adds to
- * the report what the file overruled. */
+/* Carries runtime changes over a reconfiguration: all of them, or those that ReconfigFlags keeps.
+ * Adds changes that the file overrules to the report. */
 void update_carry_parts(struct control *c, const struct cluster *from, bool keep_all,
                         struct str *report);

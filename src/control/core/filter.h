@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which jobs a request means: made once per answer, so that a long filter costs its length and not
- * its length for every job. */
+/* The jobs that a request selects. The filter is built once per answer, so that its length does not
+ * multiply with the number of jobs. */
 #pragma once
 
 #include "cluster/cluster.h"
@@ -10,27 +10,28 @@
 struct filter {
     const Pb__JobFilter *f;
     struct idmap ids, uids;
-    struct idset *tasks;  /* for each f->array */
+    struct idset *tasks;  /* one for each f->array */
     struct bitset *nodes; /* NULL: any */
 };
 
 void filter_init(struct filter *filter, const struct cluster *c, const Pb__JobFilter *f);
 void filter_done(struct filter *filter);
-bool filter_matches(const struct filter *filter, const struct job *j); /* all but its state */
+bool filter_matches(const struct filter *filter, const struct job *j); /* ignores the state */
 
-/* Whether the job, its array, its element of it, its job set or its component is meant.
- */
+/* Whether the id names the job, its array, its array element, its job set or its component. */
 bool filter_names(const Pb__StepId *id, const struct job *j);
 
-/* Whether the job is named by its own id, that of its leader, or as a component; a filter without
- * ids has all. */
+/* Whether the filter has the job's id, the id of its leader, or its component; a filter without ids
+ * matches all jobs. */
 bool filter_has_id(const Pb__PrioFilter *f, const struct job *j);
 
-bool filter_has_part(char *const *names, size_t count, const struct job *j); /* any of its */
-bool filter_has_word(char *const *list, size_t n, const char *word); /* an empty list has all */
+/* Any of its partitions. */
+bool filter_has_part(char *const *names, size_t count, const struct job *j);
+/* An empty list matches all words. */
+bool filter_has_word(char *const *list, size_t n, const char *word);
 
-/* The nodes an expression names, unknown ones left out; NULL without an expression. */
+/* Returns the nodes of an expression without unknown ones; NULL if there is no expression. */
 struct bitset *filter_nodes(const struct cluster *c, const char *expr);
-bool filter_uses(const struct job *j, const struct bitset *nodes); /* NULL: yes */
-/* The place of the first job of an id at or after the cursor. */
+bool filter_uses(const struct job *j, const struct bitset *nodes); /* nodes NULL: true */
+/* Returns the index of the first job with an id at or after the cursor. */
 size_t filter_first_job(const struct cluster *c, uint64_t cursor);

@@ -5,6 +5,6 @@
 #include "control/internal.h"
 
 bool private_shows_job(const struct control *c, const struct caller *who, const struct job *j);
-/* The code for a caller who may not touch the job: ERR_ACCESS, or ERR_NO_JOB as though the job did
- * not exist where the caller may not know of it. */
+/* Returns the error for a caller who may not access the job: ERR_ACCESS, or ERR_NO_JOB if the
+ * caller may not know that the job exists. */
 int private_denial(const struct control *c, const struct caller *who, const struct job *j);

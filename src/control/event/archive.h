@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The archive of attempts and steps that have ended, from which accounting is fed: rows of the
- * second log of event.h, each put in the commit of the change that completes it. A row has the
- * record as it was then, whatever becomes of the job: a requeue, a purge, another configuration.
+ * The archive of ended attempts and steps, the input of accounting: rows of the second log of
+ * event.h. Each row is written in the commit of the change that completes it. A row has the record
+ * of that time, whatever happens to the job later: a requeue, a purge, another configuration.
  */
 #pragma once
 
@@ -10,8 +10,8 @@ struct control;
 struct job;
 struct step;
 
-/* The attempt has ended, and its nodes are clean: what they used, exit codes and times are final.
- */
+/* Archives an attempt that has ended and whose nodes are clean: its usage, exit codes and times are
+ * final. */
 void archive_attempt(struct control *c, struct job *j);
-/* It is about to be removed from its job. */
+/* Archives a step that is about to be removed from its job. */
 void archive_step(struct control *c, const struct job *j, const struct step *s);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * --reboot: the nodes of a job run RebootProgram before the job begins. The job is configuring
- * until all of its nodes have registered with another incarnation, and its time begins then. A node
- * that does not within ResumeTimeout is DOWN, which ends the attempt (finish_node_failed()).
+ * until all of its nodes have registered with another incarnation; its run time begins then. A node
+ * that does not register within ResumeTimeout becomes DOWN, which ends the attempt
+ * (finish_node_failed()).
  */
 #pragma once
 
@@ -13,17 +14,17 @@
 struct caller;
 struct control;
 
-/* Only administrators may ask for it. 'spec': of a request or of a change. -ERR_ACCESS. */
+/* Only administrators may request a reboot. 'spec': of a submission or of a change. -ERR_ACCESS. */
 int boot_authorise(const struct caller *who, const Pb__JobSpec *spec, struct err *err);
 /* -ERR_CONFIG: RebootProgram is not set. */
 int boot_check_program(const struct control *c, const Pb__JobSpec *spec, struct err *err);
 
-/* At the job's start; false: there is no reboot to wait for. */
+/* Called at the job's start; false: there is no reboot to wait for. */
 bool boot_begin(struct control *c, struct job *j);
-/* A node of the job is being rebooted for it. */
+/* Whether a node of the job is being rebooted for it. */
 bool boot_is_pending(const struct control *c, const struct job *j);
-/* Of a job that has begun to reboot its nodes and is configuring: goes on when all are back. */
+/* For a configuring job that has begun to reboot its nodes: continues when all nodes are back. */
 void boot_look(struct control *c, struct job *j);
-/* The node has come back from a reboot that this job waits for. */
+/* Whether the node has returned from a reboot that this job waits for. */
 bool boot_awaits(const struct job *j, const struct node *n);
 void boot_take_incarnation(struct control *c, struct job *j, const struct node *n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Signals, and the end of jobs and steps by request. */
+/* Signals to jobs and steps, and cancellation by request. */
 #pragma once
 
 #include "cluster/cluster.h"
@@ -7,11 +7,11 @@
 
 struct control;
 
-void cancel_notify(struct control *c, struct job *j, int signo); /* all its steps */
-void cancel_warn(struct control *c, struct job *j);              /* --signal: its time has come */
-/* What is left of it ends everywhere. */
+void cancel_notify(struct control *c, struct job *j, int signo); /* signals all of its steps */
+void cancel_warn(struct control *c, struct job *j); /* sends the --signal that is due */
+/* Ends the step on all of its nodes. */
 void cancel_step(struct control *c, struct job *j, struct step *s);
 void cancel_repeat_steps(struct control *c,
-                         struct job *j); /* ending steps, and scripts, are ordered to end again */
-bool cancel_is_pending(const struct job *j);            /* there are such */
-void cancel_restored(struct control *c, struct job *j); /* the same, after a restart */
+                         struct job *j); /* repeats unconfirmed orders to end steps and scripts */
+bool cancel_is_pending(const struct job *j);            /* whether such orders are unconfirmed */
+void cancel_restored(struct control *c, struct job *j); /* sends the orders again after a restart */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --deadline: when a job is of no use any longer. */
+/* --deadline: the time after which a job is useless. */
 #pragma once
 
 #include "cluster/cluster.h"
@@ -7,10 +7,10 @@
 
 struct control;
 
-int64_t deadline_needed_sec(const struct job *j); /* the least time that is of use to it */
-/* Too late even for a start now. */
+int64_t deadline_needed_sec(const struct job *j); /* the shortest useful run time of the job */
+/* Whether even a start now would be too late. */
 bool deadline_missed(const struct control *c, const struct job *j);
-int64_t deadline_due_ms(const struct control *c, const struct job *j); /* when to look again */
-/* A job that begins has no more time than is left. */
+int64_t deadline_due_ms(const struct control *c, const struct job *j); /* time of the next check */
+/* Limits the run time of a starting job to the time that is left. */
 void deadline_limit(const struct control *c, struct job *j);
 int deadline_check(const struct control *c, const struct job *j, struct err *err);

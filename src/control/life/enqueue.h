@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A pending job in the queues of its partitions, and out of them. */
+/* Entry of pending jobs into the queues of their partitions, and removal. */
 #pragma once
 
 #include "cluster/job/transition.h"
@@ -7,7 +7,7 @@
 struct control;
 struct job;
 
-/* Pending: into its queue, or out of it with a reason. */
+/* Puts a pending job into its queues, or removes it with a reason. */
 void enqueue_job(struct control *c, struct job *j);
-/* It has ended. */
+/* Removes a job that has ended. */
 void enqueue_leave(struct control *c, const struct transition *t);

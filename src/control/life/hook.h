@@ -8,17 +8,17 @@
 
 struct control;
 
-/* At its start; false: there is none to wait for. */
+/* Called at the job's start; false: there is no hook to wait for. */
 bool hook_start(struct control *c, struct job *j);
 void hook_resume(struct control *c, struct job *j); /* after a restart */
-static inline bool hook_holds(const struct job *j)  /* it is completing, or configuring */
+static inline bool hook_holds(const struct job *j)  /* keeps it completing or configuring */
 {
     return attempt_of(j)->script || attempt_of(j)->epilog_due || burst_stages_out(j->burst);
 }
 
 /* hook_env.c */
-/* The environment of a program of the site's that runs for a job, in the arena; 'more' is room for
- * so many further entries. Returns how many there are. */
+/* Builds the environment of a site program for a job, in the arena, with space for 'more' further
+ * entries. Returns the number of entries. */
 size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind, size_t more,
                      char ***env, struct arena *arena);
 

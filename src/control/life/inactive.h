@@ -7,5 +7,6 @@
 
 struct control;
 
-void inactive_look(struct control *c, struct job *j); /* who listens to it may be another */
+/* Called when its listeners may have changed. */
+void inactive_look(struct control *c, struct job *j);
 int64_t inactive_due_ms(const struct control *c, const struct job *j); /* INT64_MAX: never */

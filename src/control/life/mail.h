@@ -9,10 +9,10 @@
 struct control;
 struct job;
 
-/* What was given of it; has_valid_type: --mail-type could be parsed, or was not given. */
+/* Checks the mail options. has_valid_type: --mail-type is valid or was not given. */
 int mail_check(const Pb__JobSpec *spec, bool has_valid_type, struct err *err);
 void mail_event(struct control *c, struct job *j, unsigned mail); /* JOB_MAIL_* */
-void mail_schedule(struct control *c, struct job *j);             /* shares of its time limit */
+void mail_schedule(struct control *c, struct job *j); /* schedules the TIME_LIMIT_xx mails */
 void mail_due(struct control *c, struct job *j);
 
 /* Subscribers of transitions: life/transition.def. */

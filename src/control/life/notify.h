@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Messages to those who wait for a job. */
+/* Messages to the clients that wait for a job. */
 #pragma once
 
 #include "cluster/cluster.h"
@@ -7,7 +7,9 @@
 
 struct control;
 
-/* One who waits for the job's end hears messages until then, when it asks for them. */
+/* The call waits for the job's end; it also gets messages until then if it requests them. */
 void notify_await(struct control *c, struct job *j, uint64_t call, const Pb__JobIdRequest *r);
-bool notify_listens(const struct job *j, uint64_t call); /* who waits by this call is such a one */
-void notify_held_up(struct control *c, struct job *j);   /* what holds it up, while one waits */
+/* Whether the waiting call gets messages. */
+bool notify_listens(const struct job *j, uint64_t call);
+/* Sends what delays the job to waiting clients. */
+void notify_held_up(struct control *c, struct job *j);

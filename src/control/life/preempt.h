@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that make room for others. */
+/* Preemption of jobs: the transitions of victims. */
 #pragma once
 
 #include "cluster/cluster.h"
@@ -7,7 +7,8 @@
 
 struct control;
 
-/* It makes room for the other one. */
+/* Preempts the job for 'by'. */
 void preempt_displace(struct control *c, struct job *j, const struct job *by);
 void preempt_resume(struct control *c, struct job *j);
-void preempt_restored(struct control *c, struct job *j); /* after a restart: its time of grace */
+/* Restores its GraceTime after a restart. */
+void preempt_restored(struct control *c, struct job *j);

@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The priorities of pending jobs: who may give them, what ages, and when they are made anew
- * (docs/adr/0012). The queues are ordered by them, which enqueue_job() does.
+ * The priorities of pending jobs: the right to set them, ageing, and recomputation (docs/adr/0012).
+ * The queues are ordered by priority; enqueue_job() inserts jobs.
  */
 #pragma once
 
 #include "control/control.h"
 #include "sched/plan/prio.h"
 
-struct ranking { /* of pending jobs, priority.c */
+struct ranking { /* state of priority.c for pending jobs */
     struct prio_rule rule;
-    bool known;     /* the rule is that of the present configuration */
-    int64_t at_sec; /* the ages of all are those of then */
-    int64_t due_ms; /* they are next made later; INT64_MAX: never */
-    bool moving;    /* the queues are gone through: */
-    size_t part;    /* in the queue of this one, behind this place */
+    bool known;     /* the rule is valid for the present configuration */
+    int64_t at_sec; /* common time for the ages of all jobs */
+    int64_t due_ms; /* next recomputation; INT64_MAX: never */
+    bool moving;    /* the queues are being recomputed: position in the walk */
+    size_t part;    /* in the queue of this partition, behind (key, tie) */
     bool looked, moved;
     int64_t key;
     uint64_t tie;
 };
 
-/* Of what is given or changed: its range, and who may. */
+/* Checks the range of given or changed values, and the caller's right to set them. */
 int priority_check(const struct caller *who, const Pb__JobSpec *spec, struct err *err);
 void priority_start(struct control *c);
 void priority_done(struct control *c);
 void priority_forget(struct control *c); /* partitions or the configuration have changed */
-void priority_set(struct control *c, struct job *j);     /* of a pending job, before it is queued */
+void priority_set(struct control *c, struct job *j); /* for a pending job, before it is queued */
 void priority_set_all(struct control *c, struct job *j); /* in each of its partitions */
-/* What its factors make of it, before it is bounded by 1 and UINT32_MAX. */
+/* Returns the priority by its factors, before it is bounded by 1 and UINT32_MAX. */
 int64_t priority_unbounded(struct control *c, const struct job *j);
-/* It is as somebody says from now on, until it is held and released (priority/multifactor). */
+/* Sets the priority explicitly, until the job is held and released (priority/multifactor). */
 void priority_give(struct job *j, uint32_t priority);
-/* Whether this priority is higher than what it has in a partition, also later, when the nice value
- * that is set with it is taken back. */
+/* Whether this priority is higher than the job's present one in a partition, also later when the
+ * nice value that is set with it is changed back. */
 bool priority_would_rise(struct control *c, const struct job *j, uint32_t priority, int32_t nice);
 void priority_released(struct control *c, struct job *j);
-void priority_nice(struct control *c, struct job *j, int32_t before); /* its nice has changed */
-void priority_set_nice(struct job *j, int32_t nice); /* in its request; no more than that */
-/* Whether the time that passes counts as its age. */
+/* Its nice value has changed. */
+void priority_nice(struct control *c, struct job *j, int32_t before);
+void priority_set_nice(struct job *j, int32_t nice); /* sets the request only */
+/* Sets whether passing time counts for its age. */
 void priority_accrue(struct control *c, struct job *j, bool counts);
-void priority_turn(struct control *c); /* goes on with the queues */
+void priority_turn(struct control *c); /* continues the recomputation of the queues */
 void priority_tick(struct control *c);
 int64_t priority_due_ms(const struct control *c); /* INT64_MAX: never */

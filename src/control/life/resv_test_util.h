@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For the tests of reservations: a cluster of five nodes, requests as words, and what came of them.
- */
+/* Helpers for the tests of reservations: a cluster of five nodes, requests as words, and their
+ * results. */
 #pragma once
 
 #include <stdio.h>
@@ -93,7 +93,7 @@ static inline int resv_test_delete(struct fixture *f, const struct caller *who, 
     return fixture_code(f, f->last_call);
 }
 
-/* Sends a request given as words, and returns the code of the answer. */
+/* Sends a request given as words, and returns the code of the reply. */
 static inline int resv_test_request(struct fixture *f, const char *words)
 {
     struct caller root = FIXTURE_ROOT;
@@ -133,7 +133,7 @@ static inline void resv_test_apply(struct fixture *f, const char *words)
         fail_msg("%s: %s", words, fixture_text(f, f->last_call));
 }
 
-/* The record that a listing has; NULL: the reservation does not exist. */
+/* Returns the record from a listing; NULL: the reservation does not exist. */
 static inline const Pb__ResvRecord *resv_test_find(struct fixture *f, struct arena *arena,
                                                    const char *name)
 {
@@ -156,7 +156,7 @@ static inline bool resv_test_exists(struct fixture *f, const char *name)
     return resv_test_find(f, &arena, name) != NULL;
 }
 
-/* Checks what a listing says of the reservation; NULL: any value. */
+/* Checks the listing of the reservation; NULL: any value. */
 static inline void resv_test_check(struct fixture *f, const char *name, const char *nodes,
                                    const char *flags, const char *users)
 {
@@ -171,7 +171,7 @@ static inline void resv_test_check(struct fixture *f, const char *name, const ch
         assert_string_equal(r->users, users);
 }
 
-/* Checks the cores that the reservation keeps of each node: "n3:1 n4:2". */
+/* Checks the cores that the reservation has on each node: "n3:1 n4:2". */
 static inline void resv_test_check_cores(struct fixture *f, const char *name, const char *expected)
 {
     _cleanup_arena_ struct arena arena;
@@ -183,8 +183,8 @@ static inline void resv_test_check_cores(struct fixture *f, const char *name, co
     assert_string_equal(str_cstr(&text), expected);
 }
 
-/* Submits a batch job that asks for the reservation, with a limit in minutes. Returns its id, or
- * the negative code. */
+/* Submits a batch job in the reservation with a limit in minutes. Returns its id, or the negative
+ * code. */
 static inline int64_t resv_test_submit(struct fixture *f, const struct caller *who,
                                        const char *resv, int minutes, const char *nodes)
 {

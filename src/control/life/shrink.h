@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A running job gives nodes back. */
+/* A running job releases nodes. */
 #pragma once
 
 #include "cluster/cluster.h"
@@ -7,8 +7,9 @@
 
 struct control;
 
-/* The places in the allocation of a running job that go when it keeps these nodes, or (nodes: NULL)
- * the first 'count'; to be freed. Or why it cannot be. */
+/* Returns the allocation indexes that a running job releases if it keeps these nodes, or (nodes:
+ * NULL) the first 'count' nodes; the caller frees the set. An error tells why this is
+ * impossible. */
 int shrink_find(const struct control *c, struct job *j, const char *nodes, uint32_t count,
                 struct bitset **out, struct err *err);
 void shrink_job(struct control *c, struct job *j, const struct bitset *dropped);

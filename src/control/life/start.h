@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From pending to running. */
+/* The start of jobs: from pending to running. */
 #pragma once
 
 #include "cluster/cluster.h"
@@ -11,24 +11,24 @@ struct control;
 
 void start_plan(struct control *c);
 int64_t start_due_ms(const struct control *c); /* INT64_MAX: no pass is wanted */
-bool start_backfills(const struct control *c); /* jobs may start before one that waits */
-/* Before partitions, reservations, counts of licences or the configuration change: the pass begins
- * anew, and its planned starts are forgotten. */
+bool start_backfills(const struct control *c); /* jobs may start before a waiting job */
+/* Called before partitions, reservations, counts of licences or the configuration change: the pass
+ * restarts, and its planned starts are dropped. */
 void start_drop_plan(struct control *c);
-/* On the nodes that somebody has chosen. The decision stays the caller's. */
+/* Starts a job on nodes that the caller has chosen. The caller keeps the decision. */
 int start_placed(struct control *c, const struct decision *d, struct err *err);
 void start_answer_fresh(struct control *c);
 void start_send_batch(struct control *c, struct job *j);
 void start_send_prepare(struct control *c, struct job *j,
                         const struct alloc_node *a); /* with PrologFlags=Alloc */
 void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool granted);
-/* It has its nodes and may use them. */
+/* The job has its nodes and may use them. */
 void start_ready(struct control *c, struct job *j);
-void start_configured(struct control *c, struct job *j); /* PrologSlurmctld ended well */
+void start_configured(struct control *c, struct job *j); /* PrologSlurmctld has succeeded */
 void start_booted(struct control *c, struct job *j);     /* its nodes have rebooted */
-/* The component is configured, or is over: the leader may have waited for it alone. */
+/* The component is configured or has ended: the leader may have waited for it. */
 void start_component_changed(struct control *c, struct job *j);
-/* The first step of srun's own allocation, when there is none yet. False: the job has ended. */
+/* Starts the first step of srun's own allocation if there is none yet. False: the job has ended. */
 bool start_step(struct control *c, struct job *j);
 
 /* Subscribers of transitions: life/transition.def. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the controller tells monitoring systems; the families are rows of metric.def. */
+/* The metrics of the controller for monitoring systems; the families are rows of metric.def. */
 #pragma once
 
 struct control;
@@ -11,8 +11,8 @@ enum control_metrics {
     METRICS_NODES,
     METRICS_PARTITIONS,
     METRICS_SCHEDULER,
-    METRICS_LICENSES, /* what nodes have in common */
+    METRICS_LICENSES, /* resources that nodes share */
 };
 
-/* Appends the text of OpenMetrics. */
+/* Appends the metrics in OpenMetrics format. */
 void control_metrics(const struct control *c, enum control_metrics what, struct str *out);

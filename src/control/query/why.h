@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Questions why a job waits, and when one would start that is not there. They cost what a look at
- * the queue costs, so that one is answered after the other, a share of each in a turn, and a user
- * has few of them in the line.
+ * Queries why a job waits, and when a hypothetical job would start. A query costs as much as a scan
+ * of the queue. Queries are therefore answered one after the other, a share in each turn, and the
+ * number of queued queries per user is limited.
  */
 #pragma once
 
@@ -15,22 +15,23 @@ struct trial;
 
 struct why_call {
     uint64_t call;
-    struct trial *trial; /* test_only.h; NULL: job_id is asked about */
+    struct trial *trial; /* test_only.h; NULL: a query about job_id */
     uint32_t uid, gid, job_id;
     bool is_operator, is_admin;
     char *host, *user_name;
 };
 
 struct why_line {
-    VEC(struct why_call) calls; /* the first one is being looked at */
-    struct why *now;            /* its question; NULL: not begun */
-    uint32_t waited;            /* turns, for the planner to have seen the queue */
+    VEC(struct why_call) calls; /* the first one is being answered */
+    struct why *now;            /* its query; NULL: not begun */
+    uint32_t waited;            /* turns, until the planner has seen the queue */
 };
 
-/* Into the line, or a refusal: the same one may ask when others are answered. Takes what it has. */
+/* Adds a call to the queue, or rejects it while the user has too many. Takes ownership of its
+ * data. */
 void why_enter(struct control *c, const struct why_call *call);
 void why_turn(struct control *c);
-bool why_is_due(const struct control *c);             /* in the next turn */
-void why_begin_anew(struct control *c);               /* partitions or the configuration change */
-bool why_call_gone(struct control *c, uint64_t call); /* false: it is of no question */
+bool why_is_due(const struct control *c); /* in the next turn */
+void why_begin_anew(struct control *c);   /* when partitions or the configuration change */
+bool why_call_gone(struct control *c, uint64_t call); /* false: not a call of this queue */
 void why_done(struct control *c);
