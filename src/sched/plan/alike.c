@@ -52,7 +52,8 @@ static bool same_licenses(const struct license_needs *a, const struct license_ne
     return same;
 }
 
-/* Of numbers that differ between most requests; equal for those that cover each other. */
+/* Mixes fields that differ between most requests; requests that cover each other have equal
+ * hashes. */
 static uint64_t mix_hash(uint64_t hash, uint64_t with)
 {
     hash = (hash ^ with) * UINT64_C(0x9e3779b97f4a7c15);
@@ -71,7 +72,7 @@ uint64_t alike_hash(const struct job *j, bool of_user)
     return of_user || r->user_alone ? mix_hash(hash, j->uid) : hash;
 }
 
-/* By which the set finds the job. */
+/* Adds the licences if the set distinguishes them. */
 static uint64_t add_licenses(const struct alike *set, const struct job *j, uint64_t hash)
 {
     if (set->by_licenses)

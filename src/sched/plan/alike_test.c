@@ -69,7 +69,7 @@ static void covers(void **state)
     test_cluster_free(c);
 }
 
-/* The shortest of a shape stands for all of it. */
+/* The shortest job represents all jobs with an equal request. */
 static void one_of_a_shape(void **state)
 {
     struct cluster *c = test_cluster(conf);
@@ -99,7 +99,7 @@ static void of_a_user(void **state)
     test_cluster_free(c);
 }
 
-/* As if each had been held against all before it. */
+/* The result equals a comparison of each job with all before it. */
 static void many(void **state)
 {
     struct cluster *c = test_cluster(conf);
@@ -147,7 +147,7 @@ static bool may_be_apart(const char *member)
     return false;
 }
 
-/* Values of each kind; 0 and false are among them. */
+/* Sets a field to one of several values of its kind, including 0 and false. */
 static bool set_value(Pb__JobSpec *s, const ProtobufCFieldDescriptor *f, size_t i)
 {
     static const char *const texts[] = {"a",     "n[1-2]",          "1,3",    "q",
@@ -182,7 +182,7 @@ static struct job *job_of_spec(struct cluster *c, uint32_t id, const Pb__JobSpec
     return NULL;
 }
 
-/* Of two jobs that differ in one field alone. */
+/* Whether two jobs that differ in this field only are distinguished. */
 static bool are_apart(struct cluster *c, const Pb__JobSpec *base, const ProtobufCFieldDescriptor *f)
 {
     bool apart = false;
@@ -199,7 +199,7 @@ static bool are_apart(struct cluster *c, const Pb__JobSpec *base, const Protobuf
     }
 }
 
-/* As the table of fields has it. */
+/* Compares with the table of fields. */
 static void field_by_field(void **state)
 {
     struct cluster *c = test_cluster(conf);

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "sched/select/resv.h"
 
-/* "ReqNodeNotAvail, UnavailableNodes:n[1-2]" */
+/* Writes "ReqNodeNotAvail, UnavailableNodes:n[1-2]". */
 static char *say_unavailable(const struct plan *p, const struct job *j)
 {
     _cleanup_hostlist_ struct hostlist *list = hostlist_new();
@@ -32,8 +32,9 @@ const char *blocked_find_refusal(const struct plan *p, const struct job *j)
     return job_is_to_share(j) && !j->want.shared ? job_sharing_refusal(p->cluster->conf, j) : NULL;
 }
 
-/* Of the jobs on these nodes one that shares with nobody, as its partition would have it. The
- * reason does not name the job: whoever reads the reason may not be allowed to see the job. */
+/* Finds a job on these nodes that does not share although its partition would make it share. The
+ * reason does not name the job, because a reader of the reason may not be permitted to see the
+ * job. */
 static char *say_unshared_by(const struct plan *p, const struct bitset *set)
 {
     const struct cluster *c = p->cluster;
@@ -47,8 +48,8 @@ static char *say_unshared_by(const struct plan *p, const struct bitset *set)
     return NULL;
 }
 
-/* Of a job that fits on these nodes with other jobs, if it shared with them, or they with it; NULL:
- * it does not. */
+/* Returns the reason if the job would fit on these nodes by sharing with other jobs; NULL: it would
+ * not. */
 static char *say_not_shared(const struct plan *p, const struct job *j, const struct bitset *set)
 {
     const char *why = blocked_find_refusal(p, j);
@@ -57,7 +58,7 @@ static char *say_not_shared(const struct plan *p, const struct job *j, const str
     return j->want.shared ? say_unshared_by(p, set) : NULL;
 }
 
-/* With one of these alternatives. */
+/* Whether the job is possible with one of these alternatives. */
 static bool is_possible(const struct plan *p, const struct job *j, const struct license_needs *all)
 {
     struct job_copy any, one;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* SchedulerParameters: how much of a queue is looked at, and who has a place on the timeline. */
+/* SchedulerParameters: how much of a queue is examined, and which jobs get a planned start. */
 #include "sched/sched_test_util.h"
 
 enum { NOW = 1000 };
@@ -9,17 +9,18 @@ static const struct queued {
     const char *part, *words;
     int64_t limit_sec, eligible_at;
 } queue[] = {
+    /* Does not fit either, and has its planned start behind job 2. */
     {2, 1, "p", "N=2 exclusive", 60, NOW - 10}, /* does not fit */
-    {3, 1, "p", "N=2 exclusive", 70, NOW - 50}, /* nor this one, and it would be behind 2 */
-    {4, 1, "p", "", 20, NOW},                   /* fits, and is over before 2 */
-    {5, 2, "p", "", 90, NOW},                   /* fits, and would not be */
+    {3, 1, "p", "N=2 exclusive", 70, NOW - 50},
+    {4, 1, "p", "", 20, NOW}, /* fits and ends before the start of job 2 */
+    {5, 2, "p", "", 90, NOW}, /* fits but would delay job 2 */
     {6, 1, "p", "", 30, NOW},
     {7, 2, "p", "", 30, NOW},
-    {8, 1, "q", "N=1 exclusive", 60, NOW}, /* does not fit, too */
+    {8, 1, "q", "N=1 exclusive", 60, NOW}, /* does not fit */
     {9, 2, "q", "", 10, NOW},
 };
 
-/* What a pass does with them: who starts, and who has a place, "2@100", or was looked at, "5". */
+/* Returns the result of a pass: started jobs, planned starts ("2@100") and examined jobs ("5"). */
 static char *plan_with(const char *parameters, bool backfill)
 {
     _cleanup_free_ char *conf =
@@ -66,11 +67,12 @@ static void parameters(void **state)
     static const struct {
         const char *parameters, *plan;
     } cases[] = {
+        /* The first job of q does not depend on the depth. */
         {"", "2@40 3 +4 5 +6 +7 8@40 +9"},
         {"bf_max_job_part=2", "2@40 3 +4 8@40 +9"},
         {"partition_job_depth=1", "2@40 3 8@40 +9"},
         {"bf_max_job_part=3,partition_job_depth=1", "2@40 3 +4 5 8@40 +9"},
-        {"bf_max_job_test=3", "2@40 3 +4 5 8@40"}, /* the first of q is no matter of depth */
+        {"bf_max_job_test=3", "2@40 3 +4 5 8@40"},
         {"bf_max_job_test=5", "2@40 3 +4 5 +6 +7 8@40"},
         {"default_queue_depth=3", "2@40 3 +4 5 8@40"},
         {"bf_max_job_test=6,default_queue_depth=1", "2@40 3 +4 5 +6 +7 8@40 +9"},
@@ -94,7 +96,7 @@ static void parameters(void **state)
     }
 }
 
-/* Without backfill, too, a job that is too young keeps nobody back. */
+/* Without backfill, too, a job that is too young blocks no other job. */
 static void in_order(void **state)
 {
     (void)state;
@@ -104,7 +106,7 @@ static void in_order(void **state)
     assert_string_equal(young, "2 3 8 +9");
 }
 
-/* A place behind the window is none: who would have been in its way starts. */
+/* A start beyond the window is not planned: jobs that it would block start. */
 static void window(void **state)
 {
     static const struct {
@@ -143,7 +145,7 @@ static void window(void **state)
     }
 }
 
-/* Of a job that may run in two partitions. */
+/* For a job that may run in two partitions. */
 static void one_place(void **state)
 {
     (void)state;

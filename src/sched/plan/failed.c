@@ -51,16 +51,16 @@ void failed_forget_licenses(struct plan *p)
     alike_clear(&p->failures.closed);
 }
 
-/* Licences of the cluster are asked for at the gate. What is looked for behind the gate depends on
- * pools that are tied to nodes, and on reservations, each of which has licences of its own. */
+/* Licences of the cluster are checked at the gate. Searches behind the gate depend on pools that
+ * are tied to nodes, and on reservations, each of which has licences of its own. */
 static bool depends_on_licenses(const struct plan *p, const struct job *j)
 {
     return j->want.licenses.list.len &&
            (p->cluster->resvs.len || license_needs_tied(p->cluster, j));
 }
 
-/* In each of its partitions a job is another one. Its claims in one partition may have made its
- * like fail for licences, and do not keep them from the job itself in the other. */
+/* A job of several partitions differs between them. Its own claims in one partition may have caused
+ * the failure of an equal job, and do not apply to the job itself in another partition. */
 void failed_add(struct plan *p, const struct job *j)
 {
     if (!j->partitions)
@@ -70,7 +70,7 @@ void failed_add(struct plan *p, const struct job *j)
 
 bool failed_has(const struct plan *p, const struct job *j)
 {
-    if (j->time_min_sec) /* it may be shorter than the other one */
+    if (j->time_min_sec) /* its run time may be shorter than that of the failed job */
         return false;
     return is_failure_known(p, &p->failures.by_nodes, j) ||
            (!j->partitions && is_failure_known(p, &p->failures.by_licenses, j));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a pass remembers of jobs that need layers, or licences that reservations keep, changes no
- * decision: on drawn clusters with queues of jobs in few shapes, some of them of two partitions, a
- * pass decides as one that remembers nothing of them.
+ * Failures that a pass records for jobs with layers, or with licences that reservations hold back,
+ * change no decision: on random clusters with queues of similar jobs, some of them in two
+ * partitions, a pass decides like a pass that records no failures.
  */
 #include "sched/plan/failed.h"
 
@@ -20,7 +20,7 @@ struct shape {
     const char *words, *licenses;
 };
 
-struct known { /* failures that passes remembered, counted after each decision */
+struct known { /* failures recorded by passes, counted after each decision */
     size_t by_licenses, closed;
 };
 
@@ -55,7 +55,7 @@ static void start_job(struct cluster *c, const struct decision *d)
     test_run_selection(c, j, &d->where, NOW + job_limit_sec(j));
 }
 
-/* It keeps licences from jobs that run into its time. */
+/* Reserves licences, which jobs that run into the reservation's time cannot get. */
 static void draw_reservation(struct cluster *c, uint64_t *chance)
 {
     static const char *const licenses[] = {"x:1", "x:2", "flat:1", "one:1"};
@@ -69,7 +69,7 @@ static void draw_reservation(struct cluster *c, uint64_t *chance)
     resv_add(c, r);
 }
 
-/* Of the jobs in a partition's queue another one may come first in the next partition. */
+/* The order of the jobs may differ between the queues of two partitions. */
 static void queue_job(struct job *j, uint64_t *chance)
 {
     for (uint32_t i = 0; i < job_partitions_count(j); i++) {
@@ -111,7 +111,7 @@ static void describe_decision(const struct cluster *c, const struct decision *d,
                (long long)d->start_at, d->kind == PLAN_START ? where : "");
 }
 
-/* The decisions of two passes, the second one over what the first one left. */
+/* Writes the decisions of two passes; the second one continues with the result of the first. */
 static void run_passes(uint64_t seed, bool remembers, struct str *out, struct known *known)
 {
     uint64_t chance = seed;

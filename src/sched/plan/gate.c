@@ -4,14 +4,14 @@
 #include "sched/plan.h"
 #include "sched/select/select.h"
 
-/* Nodes that it requires are not configured any more: nobody waits for it. */
+/* Required nodes are no longer configured: the job waits, and blocks no other job. */
 static enum reason gate_required_nodes(const struct plan *p, const struct job *j)
 {
     (void)p;
     return j->want.req_gone ? REASON_REQ_NODE_NOT_AVAIL : REASON_NONE;
 }
 
-/* Of a job that was accepted for nodes with the features that may come. */
+/* For a job that was accepted although the nodes with its features do not exist yet. */
 static enum reason gate_constraint(const struct plan *p, const struct job *j)
 {
     const struct cluster *c = p->cluster;
@@ -28,7 +28,7 @@ static enum reason gate_array_throttle(const struct plan *p, const struct job *j
     return array_has_room(j->array) ? REASON_NONE : REASON_JOB_ARRAY_TASK_LIMIT;
 }
 
-#define REASONS_MOST 2 /* that a gate can give */
+#define REASONS_MOST 2 /* maximum reasons of one gate */
 
 static const struct {
     const char *name;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Alternative licences (-L a|b) of the components of a job set: one of each is chosen so that all
- * components have theirs together. The alternatives of the components are tried one after the other
- * in the order in which they are named, those of the last component first, and a choice for some
- * components that has too few licences is not continued. Only a choice of tied pools has influence
- * on the nodes.
+ * Alternative licences (-L a|b) of the components of a job set: the search chooses one alternative
+ * of each component so that all components have their licences together. Combinations are tried in
+ * the order in which the alternatives are named, varying the last component first; a choice for
+ * some components that exceeds the licences is not continued. Only the choice of tied pools affects
+ * the nodes.
  */
 #include <string.h>
 
@@ -13,36 +13,37 @@
 #include "sched/plan/planned_start.h"
 #include "sched/select/resv.h"
 
-#define TRIES 1000        /* of a search */
-#define TRIES_PASS 100000 /* of all searches of a pass; beyond, a search is short: */
+#define TRIES 1000        /* maximum of a search */
+#define TRIES_PASS 100000 /* maximum of all searches of a pass; then a search is limited to */
 #define TRIES_SHORT (2 * JOB_SET_MAX)
-#define STARTS_MOST 64 /* ways to choose tied pools with which a start is tried in a search */
+#define STARTS_MOST 64 /* maximum ways to choose tied pools for which a search tries a start */
 
-/* Which tied pools are chosen: those of one alternative of one component, or none (tied false), and
- * that component has this alternative. */
+/* A choice of tied pools: one component uses this alternative with tied pools; or no component uses
+ * tied pools (tied false). */
 struct way {
     uint32_t of, alternative;
     bool tied;
 };
 
-struct chooser { /* a search */
+struct chooser { /* state of a search */
     const struct cluster *cluster;
     struct plan *plan; /* NULL: at submission */
     const struct job *leader;
-    struct joint_choice *choice, *present; /* found, and of the present look */
-    struct job_copy sum;                   /* the leader with the licences that are chosen so far */
-    uint32_t tied;                         /* components that have chosen tied pools */
+    /* The result, and the choice of the present evaluation. */
+    struct joint_choice *choice, *present;
+    struct job_copy sum; /* the leader with the licences chosen so far */
+    uint32_t tied;       /* number of components with tied pools chosen */
     uint32_t tries;
-    /* Whether the sum so far will do: false, no larger one will. And whether that of all components
-     * is what is looked for. */
+    /* will_do: whether the sum so far can succeed; if not, no larger sum can. accept: whether the
+     * sum over all components is the wanted result. */
     bool (*will_do)(struct chooser *s);
     bool (*accept)(struct chooser *s);
     bool has_best;
     uint32_t best[JOB_SET_MAX];
-    int64_t at, best_at;    /* when the licences of the sum are free; 0: none has been found */
-    bool has_tied;          /* some alternatives are tied pools */
-    const struct way *only; /* the choices of this way; NULL: all */
-    VEC(struct way) failed; /* with which the set does not start */
+    int64_t at, best_at;    /* time when the licences of the sum are free; 0: no result yet */
+    bool has_tied;          /* some alternatives have tied pools */
+    const struct way *only; /* only choices of this way; NULL: all */
+    VEC(struct way) failed; /* ways with which the set does not start */
 };
 
 const struct job *joint_view(struct joint_choice *c, const struct job *j, uint32_t offset)
@@ -89,7 +90,7 @@ bool joint_has_alternatives(const struct job *j)
     return has;
 }
 
-/* --- the sum -------------------------------------------------------------------------------------
+/* --- the sum ------------------------------------------------------------------------------------
  */
 
 static void add_need(struct license_needs *sum, const struct license_need *need)
@@ -130,7 +131,8 @@ const struct selection *joint_tied_nodes(const struct cluster *c, const struct j
     return where;
 }
 
-/* Places of components are found one by one: of tied pools that several use they have none. */
+/* Components are placed one by one, which is impossible for tied pools that several components
+ * use. */
 static void deny_tied(const struct cluster *c, struct license_needs *sum)
 {
     vec_foreach (&sum->list, need)
@@ -166,7 +168,7 @@ void joint_licenses_done(struct job_copy *copy)
     license_needs_done(&copy->job.want.licenses);
 }
 
-/* The needs of the sum that are not tied to nodes. */
+/* Keeps the needs of the sum that are not tied to nodes. */
 static void keep_untied(const struct cluster *c, const struct license_needs *sum,
                         struct license_needs *out)
 {
@@ -189,7 +191,7 @@ enum reason joint_gate_of_start(const struct plan *p, const struct job *sum, boo
     return closed;
 }
 
-/* --- a search ------------------------------------------------------------------------------------
+/* --- the search ---------------------------------------------------------------------------------
  */
 
 static const struct job *component_of(const struct chooser *s, uint32_t offset)
@@ -207,7 +209,7 @@ static bool are_alike(const struct license_needs *a, const struct license_needs 
     return alike;
 }
 
-/* The next component with alternatives; the number of components: none. */
+/* Returns the next component with alternatives; the number of components: none. */
 static uint32_t find_next(const struct chooser *s, uint32_t offset)
 {
     uint32_t count = job_set_count(s->leader);
@@ -229,8 +231,8 @@ static bool is_of_way(const struct chooser *s, uint32_t offset, uint32_t n)
 static bool search_from(struct chooser *s, uint32_t offset, const struct license_needs *before,
                         uint32_t least);
 
-/* The component with alternative n, and all choices of those behind it. 'least': as of
- * search_from(), for the next one. */
+/* Tries alternative n of the component with all choices of the following components. 'least':
+ * argument of search_from() for the next component. */
 static bool search_with(struct chooser *s, uint32_t offset, uint32_t n, uint32_t least)
 {
     const struct job *j = component_of(s, offset);
@@ -248,9 +250,9 @@ static bool search_with(struct chooser *s, uint32_t offset, uint32_t n, uint32_t
     return found;
 }
 
-/* Components that are alike one after the other do not choose the same licences in another order,
- * but for pools that are tied to nodes: 'before' are those of the component before, and 'least'
- * is the last alternative of these that has none. */
+/* Identical consecutive components do not try permutations of the same licences, except for pools
+ * tied to nodes: 'before' has the alternatives of the preceding component, and 'least' is its last
+ * alternative without tied pools. */
 static bool search_from(struct chooser *s, uint32_t offset, const struct license_needs *before,
                         uint32_t least)
 {
@@ -279,9 +281,9 @@ static bool has_tied_alternatives(const struct plan *p, const struct job *j)
     return has_alternatives(j) && license_needs_tied(p->cluster, j);
 }
 
-/* The components with tied pools among their alternatives have these ways: each alternative of the
- * first one, and the tied pools of each other one. Returns their number; 'way' (NULL: not asked
- * for): the one with this number. */
+/* Enumerates the ways to choose tied pools: each alternative of the first component with tied
+ * pools, and the tied pools of each other component. Returns their number; 'way' (may be NULL)
+ * receives the way with this number. */
 static uint32_t find_ways(const struct plan *p, const struct job *leader, uint32_t number,
                           struct way *way)
 {
@@ -304,7 +306,7 @@ static uint32_t find_ways(const struct plan *p, const struct job *leader, uint32
     return found;
 }
 
-/* Of the components as they are, whatever the present look has chosen. */
+/* Searches the components without the present choice. */
 static struct chooser begin_search(struct plan *p, const struct job *leader, struct joint_choice *c)
 {
     struct joint_choice *present = p->choice;
@@ -356,7 +358,7 @@ static void end_search(struct chooser *s)
     s->plan->choice = s->present;
 }
 
-/* --- now -----------------------------------------------------------------------------------------
+/* --- start now ----------------------------------------------------------------------------------
  */
 
 static bool may_start(struct chooser *s)
@@ -378,7 +380,7 @@ static bool starts_with(struct chooser *s)
     return starts;
 }
 
-/* Of the present choice. */
+/* Returns the way of the present choice. */
 static struct way find_way_of(const struct chooser *s)
 {
     for (uint32_t i = 0; i < job_set_count(s->leader); i++) {
@@ -399,7 +401,7 @@ static bool has_failed(const struct chooser *s, const struct way *way)
     return s->failed.len >= STARTS_MOST;
 }
 
-/* The gates of the sum, and of another component whose tied pools are chosen. */
+/* Whether the gates of the sum, and of another component with chosen tied pools, are open. */
 static bool are_gates_open(const struct chooser *s, const struct way *way)
 {
     bool keeps_place, own = chooses_tied(s->cluster, s->leader, s->choice->of[0]);
@@ -413,7 +415,7 @@ static bool are_gates_open(const struct chooser *s, const struct way *way)
                           &keeps_place);
 }
 
-/* The gates are open. Which tied pools are chosen decides where there are nodes. */
+/* Called with open gates. The chosen tied pools decide on which nodes a start is possible. */
 static bool accept_open(struct chooser *s)
 {
     struct way way = s->has_tied ? find_way_of(s) : (struct way){0};
@@ -431,7 +433,7 @@ static bool accept_open(struct chooser *s)
     return false;
 }
 
-/* --- later ---------------------------------------------------------------------------------------
+/* --- start later --------------------------------------------------------------------------------
  */
 
 static bool is_earlier(struct chooser *s)
@@ -486,7 +488,7 @@ void joint_choose(struct plan *p, const struct job *leader, struct joint_choice 
         joint_choose_earliest(p, leader, UINT32_MAX, c);
 }
 
-/* --- at submission -------------------------------------------------------------------------------
+/* --- at submission ------------------------------------------------------------------------------
  */
 
 static bool is_possible(struct chooser *s)

@@ -10,7 +10,7 @@ enum { POOLS = 3, COMPONENTS = 4, ALTERNATIVES = 3, WORLDS = TEST_DRAWN(5000) };
 
 #define NODES CONS "NodeName=n[1-4] CPUs=8\nPartitionName=p Nodes=ALL\n"
 
-/* A queued set with the ids from 'first' on. */
+/* Queues a set with the ids from 'first' on. */
 static void queue_set(struct cluster *c, uint32_t first, size_t count, const char *const *words)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -28,7 +28,7 @@ static void run_with(struct cluster *c, uint32_t id, const char *words, int64_t 
     test_run_job(c, j, "n1:1", end_at);
 }
 
-/* "1: 0 2" starts with these alternatives, "1: Licenses@1050" waits. */
+/* Writes "1: 0 2" for a start with these alternatives, "1: Licenses@1050" for a waiting set. */
 static void describe(const struct decision *d, struct str *out)
 {
     str_printf(out, "%s%u:", out->len ? ", " : "", d->job->id);
@@ -43,7 +43,7 @@ static void describe(const struct decision *d, struct str *out)
         str_printf(out, "@%lld", (long long)d->start_at);
 }
 
-/* One pass; what starts is not committed, so that only its claims are seen by those behind it. */
+/* Runs one pass without committing starts, so that jobs behind them only see their claims. */
 static char *pass(struct cluster *c, struct plan_notes *notes)
 {
     struct plan p;
@@ -66,8 +66,9 @@ static char *pass(struct cluster *c, struct plan_notes *notes)
  */
 
 struct world {
-    uint32_t total[POOLS], held[2][POOLS]; /* by the job that ends first, and the other one */
-    uint32_t count;                        /* of components */
+    /* Held by the job that ends first, and by the other job. */
+    uint32_t total[POOLS], held[2][POOLS];
+    uint32_t count; /* of components */
     uint32_t ways[COMPONENTS];
     uint32_t need[COMPONENTS][ALTERNATIVES][POOLS];
 };
@@ -132,7 +133,7 @@ static struct cluster *draw_world(struct world *w, uint64_t *seed)
     return c;
 }
 
-/* Whether there are enough while these of the two jobs run. */
+/* Whether the licences suffice while these of the two jobs run. */
 static bool are_enough(const struct world *w, const uint32_t *choice, uint32_t running)
 {
     for (uint32_t k = 0; k < POOLS; k++) {
@@ -147,7 +148,7 @@ static bool are_enough(const struct world *w, const uint32_t *choice, uint32_t r
     return true;
 }
 
-/* The next choice in the order of preference. */
+/* Steps to the next choice in the order of preference. */
 static bool step_choice(const struct world *w, uint32_t *choice)
 {
     for (uint32_t i = w->count; i-- > 0;) {
@@ -177,8 +178,8 @@ static char *search(const struct world *w)
     return mem_strdup("1: Licenses");
 }
 
-/* The set starts with the first choice, in the order in which alternatives are named, that is free;
- * else it is planned for the moment at which one is free. */
+/* The set starts with the first free choice in the order of the alternatives; otherwise it is
+ * planned for the first time at which a choice is free. */
 static void exhaustive_search_finds_the_same_choice(void **state)
 {
     uint64_t seed = 1;
@@ -208,7 +209,7 @@ static void exhaustive_search_finds_the_same_choice(void **state)
 /* --- cases --------------------------------------------------------------------------------------
  */
 
-/* A planned start keeps the licences of the choice that it was found with, and no others. */
+/* A planned start reserves the licences of its choice, and no others. */
 static void planned_start_keeps_what_it_chose(void **state)
 {
     struct cluster *c = test_cluster("Licenses=a:3,b:3\n" NODES);
@@ -231,7 +232,7 @@ static void add_layer(struct cluster *c, uint32_t node, uint64_t total)
     license_add_layer(c, "power", CONF_HRES_EACH_LAYER, nodes, total);
 }
 
-/* An alternative that is tied to nodes is taken where the set finds these nodes, else the next. */
+/* An alternative tied to nodes is used if the set finds these nodes, otherwise the next one. */
 static void layers_are_an_alternative(void **state)
 {
     static const struct {
@@ -258,7 +259,7 @@ static void layers_are_an_alternative(void **state)
     }
 }
 
-/* An alternative that never fits says nothing of the other one. */
+/* An alternative that never fits does not exclude the other one. */
 static void other_alternative_is_awaited(void **state)
 {
     struct cluster *c = test_cluster("Licenses=a:1\n" NODES);
@@ -274,8 +275,8 @@ static void other_alternative_is_awaited(void **state)
     test_cluster_free(c);
 }
 
-/* A set whose layer is free, on a node that is busy, is planned with another alternative: it has a
- * claim on that one. */
+/* A set whose layer is free, but on a busy node, is planned with another alternative and claims
+ * that one. */
 static void planned_start_claims_no_layer_instead(void **state)
 {
     struct cluster *c = test_cluster("Licenses=a:2\n" NODES);
@@ -292,8 +293,9 @@ static void planned_start_claims_no_layer_instead(void **state)
     test_cluster_free(c);
 }
 
-/* Component 1 has its layer on n2, and the leader its node in another one: a job that would keep
- * the layer on n2 beyond the planned start waits, and one that wants the other layer starts. */
+/* Component 1 has its layer on n2, and the leader has its node in another layer: a job that
+ * would hold the layer on n2 beyond the planned start waits, and a job that needs the other
+ * layer starts. */
 static void planned_start_claims_the_layers_of_its_components(void **state)
 {
     (void)state;
@@ -313,7 +315,7 @@ static void planned_start_claims_the_layers_of_its_components(void **state)
     }
 }
 
-/* A pass in which nothing starts, with all claims; *found: a planned start was searched. */
+/* Runs a pass in which no job starts; *found: a planned start was searched. */
 static char *run_waiting_pass(struct cluster *c, struct plan_notes *notes, bool *found)
 {
     struct plan p;
@@ -382,7 +384,7 @@ static struct cluster *draw_layered(uint64_t *seed, struct str *text)
     return c;
 }
 
-/* Of one choice: whether the set starts with it, or when. */
+/* Returns whether the set starts with this choice, or when. */
 static int64_t find_start_with(struct cluster *c, const uint32_t *of, bool *starts)
 {
     struct plan p;
@@ -413,8 +415,8 @@ static int64_t find_start_with(struct cluster *c, const uint32_t *of, bool *star
     return at;
 }
 
-/* The first choice that starts, "1: 0 1"; else the earliest start of all choices, "@1050", or "".
- */
+/* Returns the first choice that starts, "1: 0 1"; otherwise the earliest start over all choices,
+ * "@1050", or "". */
 static char *search_layered(struct cluster *c)
 {
     uint32_t count = job_set_count(cluster_find_job(c, 1));
@@ -441,7 +443,7 @@ static char *search_layered(struct cluster *c)
     return earliest ? mem_printf("@%lld", (long long)earliest) : mem_strdup("");
 }
 
-/* While nothing changes the planned start is not searched again, and claims the same. */
+/* While nothing changes, the planned start is not searched again, and its claims stay the same. */
 static void expect_remembered(struct cluster *c, const char *expected, const char *text)
 {
     struct plan_notes notes = {0};
@@ -454,8 +456,8 @@ static void expect_remembered(struct cluster *c, const char *expected, const cha
     plan_notes_done(&notes);
 }
 
-/* Whichever component has the layers: the set starts with the first choice that starts, else the
- * planned start is the earliest one of all choices. */
+/* Whichever component has the layers: the set starts with the first choice that can start;
+ * otherwise the planned start is the earliest one over all choices. */
 static void layers_of_several_components_are_searched(void **state)
 {
     uint64_t seed = 5;
@@ -481,10 +483,10 @@ static void layers_of_several_components_are_searched(void **state)
     assert_true(starts > ROUNDS / 10 && later > ROUNDS / 10);
 }
 
-/* --- what is remembered --------------------------------------------------------------------------
+/* --- notes --------------------------------------------------------------------------------------
  */
 
-/* 'layered': the first component of a set, and no other, has layers or alternatives with layers. */
+/* 'layered': only the first component of a set has layers, or alternatives with layers. */
 static struct cluster *draw_queue(uint64_t *seed, uint32_t sets, bool layered)
 {
     static const char *const licenses[] = {"", " L=a:1", " L=a:2|b:1", " L=b:2|a:1", " L=a:1,b:1"};
@@ -527,7 +529,7 @@ static void change_something(struct cluster *c, uint64_t *seed, uint32_t id)
     }
 }
 
-/* Without planned starts, which hold while nothing becomes free. */
+/* Runs a pass without planned starts, which are kept while nothing becomes free. */
 static char *pass_counting(struct cluster *c, struct plan_notes *notes, uint64_t *looks)
 {
     struct plan p;
@@ -539,7 +541,7 @@ static char *pass_counting(struct cluster *c, struct plan_notes *notes, uint64_t
         describe(&d, &out);
         free(d.detail);
         plan_decision_done(&d);
-        if (d.kind == PLAN_START) /* nobody starts it: those behind it are not looked at */
+        if (d.kind == PLAN_START) /* not committed: the jobs behind it are not examined */
             break;
     }
     *looks = p.joint_choices;
@@ -547,8 +549,8 @@ static char *pass_counting(struct cluster *c, struct plan_notes *notes, uint64_t
     return str_take(&out);
 }
 
-/* What a pass remembers of sets with licences changes no decision, and while nothing changes the
- * places of those that do not fit are not searched again. */
+/* Notes of a pass about sets with licences change no decision; while nothing changes, placements of
+ * sets that do not fit are not searched again. */
 static void live_with_notes(bool layered)
 {
     uint64_t seed = 9, searched = 0, repeated = 0;
@@ -587,7 +589,7 @@ static void remembered_sets_with_layers_are_decided_the_same(void **state)
     live_with_notes(true);
 }
 
-/* Each node runs a job that ends later; a job may hold a licence. */
+/* Runs a job on each node that ends later; each job may hold a licence. */
 static void fill_nodes(struct cluster *c, uint64_t *seed)
 {
     static const char *const words[] = {"", "L=a:1", "L=b:1"}, *const nodes[] = {"n1", "n2", "n3",
@@ -600,8 +602,7 @@ static void fill_nodes(struct cluster *c, uint64_t *seed)
 }
 
 /* While nothing changes, planned starts of sets with layers or alternatives are not searched again,
- * and keep the licences and layers of all components that they were found with.
- */
+ * and keep the licences and layers of all components. */
 static void planned_starts_with_choices_are_remembered(void **state)
 {
     uint64_t seed = 5;
@@ -631,7 +632,7 @@ static void planned_starts_with_choices_are_remembered(void **state)
     assert_true(later > TEST_DRAWN(400) / 2);
 }
 
-/* Components that are alike cost no exponential search. */
+/* Identical components do not cause an exponential search. */
 static void many_components_choose_quickly(void **state)
 {
     static const char *words[JOB_SET_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whether the components of a set could be divided among the fabrics and blocks of a network: a
- * component has all of its nodes in one fabric, and each segment of it all of its nodes in one
- * block. Every division is tried, as far as what is in a fabric or block has enough there.
+ * Whether the components of a set can be divided among the fabrics and blocks of a network: all
+ * nodes of a component must be in one fabric, and all nodes of a segment in one block. Every
+ * division is tried, and a fabric or block must have enough for everything in it.
  */
 #include <assert.h>
 
@@ -12,8 +12,9 @@
 #include "cluster/node/topo.h"
 #include "sched/plan/joint_demand.h"
 
-#define CHECKS_MOST 2000 /* of a piece in a bin; the search is given up beyond */
-#define PIECES_MOST 256  /* a set with more of them is not searched */
+/* Checks of a piece in a bin; beyond this the search is given up. */
+#define CHECKS_MOST 2000
+#define PIECES_MOST 256 /* a set with more pieces is not searched */
 
 struct piece { /* a component, or a segment of one */
     const struct demand *of;
@@ -28,14 +29,14 @@ struct division {
     const struct topo *topo;
     VEC(struct bitset *) bins; /* nodes of fabrics, then those of blocks */
     uint32_t fabrics;
-    struct bitset *taken; /* nodes that demands need which are bound to no bin */
+    struct bitset *taken; /* nodes required by demands that are bound to no bin */
     VEC(struct piece) pieces;
-    VEC(struct demand) placed; /* the demands that are bound to no bin, then the first pieces */
-    VEC(uint32_t) at;          /* bin of each piece that is placed */
+    VEC(struct demand) placed; /* the demands bound to no bin, then the first pieces */
+    VEC(uint32_t) at;          /* bin of each placed piece */
     uint32_t checks;
 };
 
-/* --- what there is to divide ---------------------------------------------------------------------
+/* --- the pieces ---------------------------------------------------------------------------------
  */
 
 static void add_bin(struct division *d, uint32_t first_leaf, uint32_t end_leaf)
@@ -57,7 +58,7 @@ static void add_bins(struct division *d)
         add_bin(d, i, i + 1);
 }
 
-/* As many segments as it needs at least. */
+/* Adds the minimum number of its segments. */
 static void add_segments(struct division *d, const struct demand *of)
 {
     uint64_t count = (of->least_nodes + of->segment - 1) / of->segment;
@@ -88,7 +89,7 @@ static void add_pieces(struct division *d)
 /* --- the search ----------------------------------------------------------------------------------
  */
 
-/* What the piece needs in that bin. The caller frees the nodes. */
+/* Returns the demand of the piece in that bin. The caller frees the nodes. */
 static struct demand demand_in(const struct division *d, const struct piece *piece,
                                const struct bitset *bin)
 {
@@ -105,7 +106,7 @@ static struct demand demand_in(const struct division *d, const struct piece *pie
     return in;
 }
 
-/* The last piece has room in its bin beside all that are placed. */
+/* Whether the last piece fits into its bin beside all placed pieces. */
 static bool last_fits(const struct division *d, const struct bitset *bin)
 {
     uint32_t count = (uint32_t)d->placed.len;
@@ -132,7 +133,7 @@ static bool are_alike(const struct piece *a, const struct piece *b)
            bitset_equal(x->nodes, y->nodes);
 }
 
-/* Pieces that are alike are placed in the order of the bins. */
+/* Identical pieces are placed in the order of the bins. */
 static uint32_t find_first_bin(const struct division *d, size_t at)
 {
     const struct piece *piece = &d->pieces.data[at], *before = at ? piece - 1 : NULL;
@@ -150,7 +151,8 @@ static bool holds_nothing(const struct division *d, uint32_t bin)
     return true;
 }
 
-/* Nodes of one kind each, of which every demand may have all or none. */
+/* Whether the nodes of each bin have the same kind, and every demand can use either both bins or
+ * none. */
 static bool bins_are_alike(const struct division *d, const struct bitset *a, const struct bitset *b)
 {
     const uint32_t *kind = d->cluster->pool.kind;
@@ -172,7 +174,7 @@ static bool bins_are_alike(const struct division *d, const struct bitset *a, con
     return true;
 }
 
-/* It would be the same as one before it. */
+/* Whether the bin would give the same result as an earlier one. */
 static bool repeats_earlier_bin(const struct division *d, const struct piece *piece, uint32_t bin)
 {
     if (bin == piece->first_bin || !holds_nothing(d, bin))
@@ -218,7 +220,7 @@ static bool can_divide_by(const struct cluster *c, const struct topo *topo,
                          .topo = topo,
                          .taken = bitset_new(c->nodes.len)};
     add_bins(&d);
-    assert(d.bins.len && d.bins.data); /* each node is in a fabric */
+    assert(d.bins.len && d.bins.data); /* every node is in a fabric */
     add_pieces(&d);
     bool can = d.pieces.len > PIECES_MOST || place_from(&d, 0);
     vec_foreach (&d.bins, bin)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The look of a pass at a job set. 'sum' is its leader with the licences of all components.
+ * The decision of a pass about a job set. 'sum' is its leader with the licences of all components.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,8 @@
 #include "sched/plan/preempt.h"
 #include "sched/select/resv.h"
 
-/* Why one of its components may not start, whatever nodes are free. REASON_NONE: all may. */
+/* Returns the reason why a component must not start, whatever nodes are free. REASON_NONE: all may
+ * start. */
 static enum reason find_closed_gate(const struct plan *p, const struct job *leader,
                                     const struct job *sum, bool *keeps_place)
 {
@@ -31,7 +32,7 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *lead
     return joint_gate_of_start(p, sum, license_needs_tied(p->cluster, leader), keeps_place);
 }
 
-/* All components have begun; the pass reckons with what they have. */
+/* Records in the pass that all components have begun. */
 static void begin_jointly(struct plan *p, const struct job *leader, const struct decision *d)
 {
     planned_start_remove(p, leader);
@@ -45,7 +46,7 @@ static void begin_jointly(struct plan *p, const struct job *leader, const struct
     }
 }
 
-/* The first thing that is to be said of one of the components. True: see blocked_explain(). */
+/* Sets the first reason found for one of the components. True: see blocked_explain(). */
 static bool explain_blocked_set(const struct plan *p, const struct job *leader, bool first,
                                 struct decision *d)
 {
@@ -69,7 +70,7 @@ static bool explain_blocked_set(const struct plan *p, const struct job *leader, 
     return kept_out;
 }
 
-/* The planned start was found with a choice of alternatives of its own. */
+/* The planned start has its own choice of alternatives. */
 static int64_t keep_licenses_of_set(struct plan *p, const struct job *leader, const struct job *sum,
                                     bool placed, int64_t start_at)
 {
@@ -101,7 +102,7 @@ static void wait_jointly(struct plan *p, const struct job *leader, const struct 
         keep_licenses_of_set(p, leader, sum, place, d->start_at);
 }
 
-/* It waits for others to make room. */
+/* Whether the set starts by preemption. */
 static bool displace_for_set(struct plan *p, const struct job *leader, const struct job *sum,
                              struct decision *d)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The joint placement against exhaustive search: on small drawn clusters of cores with two threads,
- * with overlapping partitions, one of which lets jobs share cores, running jobs, and sets of which
- * each component may name several partitions.
+ * Compares the joint placement with an exhaustive search: on small random clusters of cores with
+ * two threads, with overlapping partitions (one of which lets jobs share cores), running jobs, and
+ * sets whose components may name several partitions.
  */
 #include "sched/plan/joint.h"
 #include "sched/sched_test_util.h"
@@ -27,7 +27,7 @@ struct core {
 struct host {
     struct core cores[CORES];
     uint32_t mem;
-    bool empty, closed; /* closed: one job has all of it */
+    bool empty, closed; /* closed: one job has the whole node */
 };
 
 struct need {       /* of a component */
@@ -57,7 +57,7 @@ static uint32_t count_tasks(const struct host *h, const struct need *n, bool sha
     return count_cores(h, sharing) * THREADS / n->cpus;
 }
 
-/* A job does not have a core twice: the cores that it shares are others than those of its own. */
+/* A job has each core at most once: the cores that it shares differ from its own. */
 static void take_cores(struct host *h, uint32_t count, bool shared)
 {
     struct host before = *h;
@@ -75,8 +75,8 @@ static void take_cores(struct host *h, uint32_t count, bool shared)
     assert_int_equal(count, 0);
 }
 
-/* The next way to deal the tasks to the nodes of the set, at least one for each and no more than
- * fit. 'way' counts them all, those that do not do included. */
+/* Tries the next way to deal the tasks to the nodes of the set: at least one task on each node, and
+ * no more than fit. 'way' counts all ways, including impossible ones. */
 static bool deal_tasks(const struct need *n, uint32_t set, const uint32_t *most, uint32_t way,
                        uint32_t *got)
 {
@@ -102,8 +102,8 @@ static uint32_t count_ways(const struct need *n, uint32_t set)
     return ways;
 }
 
-/* Whether the tasks fit without one of the nodes: a component that leaves the number of nodes open
- * does not have such a node. */
+/* Whether the tasks fit without one of the nodes: a component without a node count does not get
+ * such a node. */
 static bool has_spare_node(const struct need *n, const uint32_t *most)
 {
     uint32_t sum = 0, least = UINT32_MAX;
@@ -156,7 +156,7 @@ static bool search_with(const struct need *need, uint32_t left, uint32_t at, uin
     return false;
 }
 
-/* Whether the components in 'left' fit, in whatever order they are placed. */
+/* Whether the components in 'left' fit in any order of placement. */
 static bool search(const struct need *need, uint32_t left, const struct host *hosts)
 {
     if (!left)
@@ -241,7 +241,7 @@ static void start_all(struct cluster *c, const struct joint *joint)
     test_sound(c);
 }
 
-/* The pass looks at a set in each partition of its leader. */
+/* The pass examines a set in each partition of its leader. */
 static bool starts(struct cluster *c, const struct job *leader)
 {
     struct plan p;
@@ -264,8 +264,8 @@ static bool starts(struct cluster *c, const struct job *leader)
     return fits;
 }
 
-/* HET-95, HET-97, HET-115: whenever there is a joint start, it is found; and what is found can be
- * allocated. */
+/* HET-95, HET-97, HET-115: every possible joint start is found, and every start that is found can
+ * be allocated. */
 static void what_exhaustive_search_finds_is_found(void **state)
 {
     uint64_t seed = 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whether the components of a set could ever start beside each other: what they need at least is
- * compared with what is configured, for all components that may have no other nodes than these, for
- * each two of them, and for each division among fabrics and blocks of the network. What is not
- * proved so may fit.
+ * Whether the components of a set could ever start together: their minimum demands are compared
+ * with the configuration, for all components that are limited to the same nodes, for each pair of
+ * components, and for each division among fabrics and blocks of the network. Everything that is not
+ * disproved may fit.
  */
 #include <assert.h>
 
@@ -17,7 +17,7 @@ static uint64_t most_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The network binds it where it has several fabrics, or where the component has segments. */
+/* The network restricts a component if it has several fabrics, or if the component has segments. */
 static void find_bounds(const struct cluster *c, const struct job *j, struct demand *d)
 {
     const struct topo *topo = select_topo(c, j);
@@ -28,13 +28,14 @@ static void find_bounds(const struct cluster *c, const struct job *j, struct dem
     d->topo = topo && (topo->roots > 1 || d->segment) ? topo : NULL;
 }
 
-/* In several partitions the component may have other properties: less is known. */
+/* In several partitions the component may have different properties, so the demand is weaker. */
 static struct demand find_demand(const struct cluster *c, const struct job *j, bool in_one)
 {
     const struct request *r = &j->want;
     bool known = in_one || !j->partitions, alone = known && !r->shared;
     bool counts = alone && !r->overcommit;
-    bool named = r->req && bitset_count(r->req) >= r->max_nodes; /* it has no others */
+    /* The component uses no other nodes. */
+    bool named = r->req && bitset_count(r->req) >= r->max_nodes;
     struct demand d = {.nodes = named ? bitset_dup(r->req) : joint_candidates(c, j, in_one),
                        .least_nodes = known ? plan_need(j).nodes : r->min_nodes,
                        .cpus = counts ? (uint64_t)r->tasks * r->cpus_per_task : 0,
@@ -52,7 +53,7 @@ static struct demand find_demand(const struct cluster *c, const struct job *j, b
     return d;
 }
 
-/* --- all together --------------------------------------------------------------------------------
+/* --- all components -----------------------------------------------------------------------------
  */
 
 static uint64_t count_on(const struct node_kind *k, uint64_t mask, size_t kinds)
@@ -63,7 +64,7 @@ static uint64_t count_on(const struct node_kind *k, uint64_t mask, size_t kinds)
     return sum;
 }
 
-/* Of these generic resources, or some of them. */
+/* Returns the wanted count of generic resources whose kinds are within the mask. */
 static uint64_t count_wanted(const struct demand *d, uint64_t mask, bool on_a_node)
 {
     uint64_t sum = 0;
@@ -89,7 +90,7 @@ static bool has_gres(const struct cluster *c, const struct bitset *nodes,
     return want <= have;
 }
 
-/* No component before it asks for the same ones. */
+/* Whether no earlier component is limited to the same nodes. */
 static bool is_first_of(const struct bitset *nodes, const struct demand *demands, uint32_t at,
                         uint64_t mask)
 {
@@ -134,7 +135,7 @@ bool joint_has_enough(const struct cluster *c, const struct bitset *nodes,
            amounts_are_within(&wanted, &have);
 }
 
-/* --- two of them --------------------------------------------------------------------------------
+/* --- pairs --------------------------------------------------------------------------------------
  */
 
 static bool share_kind(const struct cluster *c, const struct node_kind *k, const struct demand *a,
@@ -166,7 +167,7 @@ bool joint_fits_beside(const struct cluster *c, const struct demand *a, const st
     return a->least_nodes + b->least_nodes <= bitset_count(all) + shared;
 }
 
-/* Another one before it may have the same nodes. */
+/* Whether no earlier component may use the same nodes. */
 static bool has_own_nodes(const struct demand *demands, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
@@ -175,7 +176,7 @@ static bool has_own_nodes(const struct demand *demands, uint32_t at)
     return true;
 }
 
-/* The first ones, and no more. */
+/* Whether the first 'count' components could fit together. */
 static bool could_fit_first(const struct cluster *c, const struct demand *demands, uint32_t count)
 {
     _cleanup_bitset_ struct bitset *all = bitset_new(c->nodes.len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a view foresees of nodes is what the books have when it has come true. */
+/* The forecast of a view for nodes equals the ledger when that time has come. */
 #include "sched/plan/node_free.h"
 #include "sched/sched_test_util.h"
 
@@ -104,7 +104,7 @@ static void a_view_agrees_with_the_books_when_jobs_begin_and_end(void **state)
     }
 }
 
-/* Units and devices that jobs share are given back by each of them. */
+/* Each of the sharing jobs returns shared units and devices. */
 static void a_node_has_no_more_than_it_is_configured_to_have(void **state)
 {
     (void)state;

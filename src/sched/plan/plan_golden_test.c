@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cases as texts that a person can read and add: see tests/plans/README.md. Its argument is their
+/* Cases as texts that people can read and add: see tests/plans/README.md. The argument is their
  * directory. */
 #include <dirent.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static const char *const heads[] = {"", "cluster", "running", "queue", "plan"};
 
 struct golden {
     const char *file;
-    struct str conf, plan; /* plan: as it is expected, a line for each decision */
+    struct str conf, plan; /* plan: the expected decisions, one per line */
     VEC(char *) running;
     VEC(char *) queue;
     bool builtin;
@@ -77,8 +77,9 @@ static void read_golden(struct golden *g, char *text)
         wrong(g, "a queue and a plan are needed", "");
 }
 
-/* "7 n1:2 n2:2/100 until 50": cores of nodes, with MiB, and the end from now on; then perhaps
- * " part=q since=20 L=x:1", its partition, for how long it has run, and its licences. */
+/* Parses "7 n1:2 n2:2/100 until 50": cores of nodes, with MiB, and the end relative to now;
+ * optionally followed by " part=q since=20 L=x:1": its partition, its run time so far, and its
+ * licences. */
 static void add_running(const struct golden *g, struct cluster *c, char *line)
 {
     char *where, *until = strstr(line, " until ");
@@ -101,7 +102,8 @@ static void add_running(const struct golden *g, struct cluster *c, char *line)
     test_run_job(c, j, where + 1, end_at);
 }
 
-/* "8 part=q time=100 N=2 n=4": what is not of this list is a word of sched_test_util.h. */
+/* Parses "8 part=q time=100 N=2 n=4"; words that are not in this list are words of
+ * sched_test_util.h. */
 static void add_waiting(const struct golden *g, struct cluster *c, char *line)
 {
     struct str words = STR_INIT;

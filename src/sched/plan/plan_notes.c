@@ -10,7 +10,7 @@
 #define ROOM_FIRST 64
 #define PLACES_MOST (2 * PLAN_RESERVATIONS_MOST)
 
-/* By the golden ratio: successive ids lie far from one another, and evenly. */
+/* Multiplies by the golden ratio, which spreads successive ids evenly. */
 static size_t first_slot(const struct plan_notes *n, uint32_t job_id, const struct part *part)
 {
     uint64_t key = (uint64_t)(uintptr_t)part / sizeof(*part) + job_id;
@@ -22,7 +22,7 @@ static bool is_note_of(const struct plan_note *note, uint32_t job_id, const stru
     return note->job_id == job_id && note->part == part;
 }
 
-/* The slot of the note in the index, or the free one where it would be. */
+/* Returns the slot of the note in the index, or the free slot for it. */
 static uint32_t *find_slot(const struct plan_notes *n, uint32_t job_id, const struct part *part)
 {
     size_t i = first_slot(n, job_id, part);
@@ -59,7 +59,7 @@ static void clear_places(struct plan_notes *n)
 void plan_notes_clear(struct plan_notes *n)
 {
     clear_places(n);
-    if (n->room > ROOM_FIRST && n->list.len < n->room / 16) { /* far more than is needed */
+    if (n->room > ROOM_FIRST && n->list.len < n->room / 16) { /* much larger than needed */
         free(take_ptr(n->index));
         n->room = 0;
     }
@@ -79,7 +79,7 @@ void plan_notes_done(struct plan_notes *n)
     *n = (struct plan_notes){0};
 }
 
-/* The place in the list, from 1; 0: there is none. */
+/* Returns 1 + the index in the list; 0: there is no note. */
 static uint32_t find_note_place(const struct plan_notes *n, const struct cluster *c,
                                 const struct job *j, const struct part *part)
 {
@@ -167,7 +167,7 @@ void plan_note_write_place(struct plan_notes *n, const struct cluster *c, const 
         new.more = mem_new(struct placements);
         plan_placements_copy(new.more, more);
         vec_foreach (&new.more->list, at)
-            at->in = NULL; /* a reservation may end before the note is read */
+            at->in = NULL; /* the reservation may end before the note is read */
     }
     drop_old_notes(n, c);
     if (n->places.len >= PLACES_MOST)

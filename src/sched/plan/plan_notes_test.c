@@ -6,12 +6,12 @@
 #define JOBS 150
 #define PARTS 2
 #define ROUNDS 4000
-#define HELD 7 /* of ten jobs, so many get a note at all */
+#define HELD 7 /* of ten jobs, the number with a note */
 
 static const char conf[] = "NodeName=n1 CPUs=4 RealMemory=1000\n"
                            "PartitionName=p Nodes=ALL Default=YES\nPartitionName=q Nodes=ALL\n";
 
-/* What was written last of a job in a partition, and with which request; 0: nothing. */
+/* The last note for a job in a partition, and the version of its request; 0: none. */
 struct model {
     int64_t start_at[PARTS];
     uint32_t version[PARTS];
@@ -21,7 +21,7 @@ struct world {
     struct cluster *c;
     struct job *jobs[JOBS];
     struct model planner[JOBS], query[JOBS];
-    struct plan_notes notes, asked; /* asked: of a query, over those of the planner */
+    struct plan_notes notes, asked; /* asked: notes of a query on top of the planner's notes */
     uint64_t chance;
 };
 
@@ -52,7 +52,7 @@ static void write_note(struct world *w, bool query)
     m->version[part] = j->request_version;
 }
 
-/* Each of them in the order of a queue, by each way to read. */
+/* Reads all notes in the order of a queue, in each way to read. */
 static void read_all(struct world *w, bool query)
 {
     const struct plan_notes *n = query ? &w->asked : &w->notes;
@@ -81,7 +81,7 @@ static void change_job(struct world *w)
         j->part = w->c->parts.data[test_between(&w->chance, 0, PARTS - 1)];
 }
 
-/* As a table without order, without hashes and without a guess would have it. */
+/* Reads equal those of a plain table without order, hashes and prediction. */
 static void reads_follow_the_model(void **state)
 {
     struct world w = {.c = test_cluster(conf), .chance = 3};
@@ -107,7 +107,7 @@ static void reads_follow_the_model(void **state)
     test_cluster_free(w.c);
 }
 
-/* In the order in which they were written, the index is not asked: it may be empty. */
+/* Reads in the order of writing do not use the index, which may be empty. */
 static void notes_in_order_need_no_index(void **state)
 {
     struct cluster *c = test_cluster(conf);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whole lives of random queues, planned pass by pass while time goes on: what a waiting head was
- * told to be its start never gets later because of jobs behind it, nothing is over-allocated, and
- * every job gets its turn.
+ * Complete lives of random queues, planned pass by pass while time passes: jobs behind the first
+ * waiting job never delay its announced start, nothing is over-allocated, and every job runs
+ * eventually.
  */
 #include "base/test_drawn.h"
 #include "cluster/job/license_layer.h"
@@ -22,14 +22,14 @@ struct life {
     uint64_t seed;
     int64_t now_sec;
     bool backfill, rests, several; /* several: jobs may run in more than one partition */
-    bool shorter;                  /* some may be shorter than they ask to be */
+    bool shorter;                  /* some may run shorter than requested */
     bool licensed;                 /* some need licences */
-    bool layered;                  /* some need resources that are tied to nodes */
-    bool either;                   /* some need one of several licences, or of these */
+    bool layered;                  /* some need resources tied to nodes */
+    bool either;                   /* some need one of several licences or tied resources */
     size_t parts, backfilled, shortened, ended;
-    size_t second;              /* started with another than the first of their alternatives */
-    int64_t promised[JOBS + 1]; /* to job i; 0: nothing yet */
-    struct order_link last[3];  /* the last that was started, by partition */
+    size_t second;              /* number of starts with another than the first alternative */
+    int64_t promised[JOBS + 1]; /* announced start of job i; 0: none yet */
+    struct order_link last[3];  /* the last started job, by partition */
 };
 
 static void wrong(const struct life *l, uint32_t id, const char *what)
@@ -38,7 +38,8 @@ static void wrong(const struct life *l, uint32_t id, const char *what)
              (long long)l->now_sec, what);
 }
 
-/* Two thirds of the jobs may run in others too, in any order; in one of them for less time. */
+/* Two thirds of the jobs may run in other partitions too, in any order; in one of them with a
+ * shorter limit. */
 static struct job *with_parts(struct life *l, uint64_t *chance, struct job *j, const char *words)
 {
     struct str all = STR_INIT;
@@ -58,8 +59,8 @@ static struct job *with_parts(struct life *l, uint64_t *chance, struct job *j, c
     return j;
 }
 
-/* Two resources; every job has its count once of each layer of the one, and of the other for each
- * of its nodes. */
+/* Two resources: every job holds its count once per layer of the first resource, and once per node
+ * of the second. */
 static void add_layers(struct cluster *c)
 {
     static const struct {
@@ -94,7 +95,7 @@ static void add_job(struct life *l, uint64_t *chance, uint32_t id)
     struct job *j;
     const char *words;
 
-    for (;;) { /* one that its partition can hold */
+    for (;;) { /* until the partition can hold it */
         words = specs[test_between(chance, 0, COUNT(specs) - 1)];
         j = test_job(l->c, id, words);
         j->part = l->c->parts.data[test_between(chance, 0, (uint32_t)l->parts - 1)];
@@ -120,7 +121,7 @@ static void add_job(struct life *l, uint64_t *chance, uint32_t id)
     job_partitions_select_first(j);
 }
 
-/* Without backfill a partition's jobs start in the order of its queue. */
+/* Without backfill the jobs of a partition start in the order of its queue. */
 static void keep_order(struct life *l, const struct job *j)
 {
     for (size_t i = 0; i < l->parts; i++) {
@@ -147,23 +148,23 @@ static void start(struct life *l, struct decision *d)
     l->second += d->license > 0;
     _cleanup_free_ char *where = test_selection(l->c, &d->where);
 
-    if (!l->backfill && !l->layered) /* who waits for licences is passed */
+    if (!l->backfill && !l->layered) /* jobs that wait for licences may be overtaken */
         keep_order(l, j);
     job_partitions_end(j);
     test_run_job(l->c, j, where, l->now_sec + limit);
     l->backfilled += d->backfilled;
 }
 
-/* A start that is half a year away or more waits for licences of a job without a time limit:
- * nothing is reserved for it. */
+/* Whether a start is half a year away or more: the job waits for licences of a job without a time
+ * limit, and nothing is reserved for it. */
 static bool is_far(const struct life *l, const struct decision *d)
 {
     return l->licensed && d->start_at - l->now_sec >= CLUSTER_NO_LIMIT_SEC / 2;
 }
 
-/* A job of a higher tier may come before a promise to one of a lower: no promise is held to that,
- * and one that starts in another partition makes room for such. 'first':
- * nobody before it waits; who does may come to start earlier, and move it. */
+/* A job of a higher tier may delay a job of a lower tier: no announced start excludes that, and a
+ * job that starts in another partition makes place for such a job. 'first': no job before it waits;
+ * a waiting job may start earlier than announced and move this one. */
 static void keep_promise(struct life *l, const struct decision *d, bool first)
 {
     int64_t *promised = &l->promised[d->job->id];
@@ -177,7 +178,7 @@ static void keep_promise(struct life *l, const struct decision *d, bool first)
     *promised = first ? d->start_at : *promised;
 }
 
-/* In any of its partitions. */
+/* Returns the earliest start in any of its partitions. */
 static int64_t earliest(struct life *l, struct job *j)
 {
     int64_t first = INT64_MAX;
@@ -198,8 +199,8 @@ static int64_t earliest(struct life *l, struct job *j)
     return first;
 }
 
-/* A job that is far has none, and so has one of many that wait for licences: it is told when it is
- * to have these. */
+/* Whether the job has a planned start. A job with a distant start has none; a job among many that
+ * wait for licences has one, and is told when it gets the licences. */
 static bool has_place(const struct life *l, const struct decision *d)
 {
     if (l->either && d->reason == REASON_LICENSES)
@@ -211,7 +212,7 @@ static void pass(struct life *l)
 {
     struct plan p;
     struct decision d;
-    uint32_t heads[JOBS * 3]; /* looked at in each partition */
+    uint32_t heads[JOBS * 3]; /* examined in each partition */
     int64_t told[JOBS * 3];
     size_t n = 0;
     bool first = true;
@@ -241,15 +242,16 @@ static void pass(struct life *l)
     vec_foreach (&l->c->licenses.list, of)
         assert_true(of->used <= of->total);
     assert_int_equal(resource_license.check(l->c, NULL), 0);
-    for (size_t i = 0; i < n; i++) { /* what started after the promise has not moved it */
+    for (size_t i = 0; i < n; i++) { /* jobs started after the announcement have not delayed it */
         struct job *j = cluster_find_job(l->c, heads[i]);
         if (j->state == PB__JOB_STATE__PENDING && earliest(l, j) > told[i])
             wrong(l, j->id, "is delayed by a job behind it");
     }
 }
 
-/* What is remembered from look to look hides nothing: who is looked at anew does not start either.
- * Of several places in a row one may be found earlier anew, and move those behind it. */
+/* Notes of earlier passes hide no possible start: a pass without notes starts no other job. Of
+ * several planned starts in a row one may be found earlier without notes, and then moves those
+ * behind it. */
 static void nothing_overlooked(struct life *l)
 {
     struct plan p;
@@ -260,7 +262,7 @@ static void nothing_overlooked(struct life *l)
     while (plan_next(&p, &d)) {
         if (d.kind == PLAN_START)
             wrong(l, d.job->id, "was overlooked");
-        told[d.job->id] = d.start_at; /* the last one is that of all its partitions */
+        told[d.job->id] = d.start_at; /* the last one applies to all of its partitions */
         free(d.detail);
     }
     plan_end(&p);
@@ -270,7 +272,7 @@ static void nothing_overlooked(struct life *l)
             wrong(l, (*at)->id, "was told another start");
 }
 
-/* To the next end of a job: at its limit, or before. */
+/* Passes the time to the next end of a job: at its limit or earlier. */
 static bool pass_time(struct life *l, uint64_t *chance)
 {
     struct order_link *first = order_first(&l->c->ends);
@@ -278,7 +280,7 @@ static bool pass_time(struct life *l, uint64_t *chance)
         return false;
     struct job *j = job_of_end(first);
     int64_t left = first->key - l->now_sec;
-    if (left > 0 && test_between(chance, 0, 2) == 0) { /* any running job ends early */
+    if (left > 0 && test_between(chance, 0, 2) == 0) { /* a random running job ends early */
         for (uint32_t skip = test_between(chance, 0, 3); skip && order_next(&j->attempt->ends);
              skip--)
             j = job_of_end(order_next(&j->attempt->ends));
@@ -293,8 +295,8 @@ static bool pass_time(struct life *l, uint64_t *chance)
     return true;
 }
 
-/* As after a submission. A start can leave a job before it without its layers: without backfill
- * those behind it may pass it then. */
+/* Runs passes as after a submission. A start can take the layers of a job before it: without
+ * backfill the jobs behind that one may then overtake it. */
 static void pass_until_nothing_changes(struct life *l)
 {
     const struct pool *pool = &l->c->pool;
@@ -341,7 +343,7 @@ static void one_partition(void **state)
         live(&l);
         backfilled += l.backfilled;
     }
-    assert_true(backfilled > TEST_DRAWN(150) * JOBS / 20); /* holes were filled */
+    assert_true(backfilled > TEST_DRAWN(150) * JOBS / 20); /* gaps were filled */
 }
 
 static void three_partitions(void **state)
@@ -367,7 +369,7 @@ static void of_several_partitions(void **state)
     assert_true(backfilled > TEST_DRAWN(300) * JOBS / 20);
 }
 
-/* What lets a job be shorter is no harm to those before it. */
+/* Jobs that accept a shorter run time do not delay the jobs before them. */
 static void shorter(void **state)
 {
     size_t shortened = 0;
@@ -386,7 +388,7 @@ static void shorter(void **state)
     assert_true(shortened > TEST_DRAWN(200));
 }
 
-/* Who waits for licences is not put off either, by those who need none of them. */
+/* Jobs that need no licences do not delay jobs that wait for licences. */
 static void with_licenses(void **state)
 {
     (void)state;
@@ -401,7 +403,7 @@ static void with_licenses(void **state)
     }
 }
 
-/* The same with resources that are tied to nodes. */
+/* The same with resources tied to nodes. */
 static void with_layers(void **state)
 {
     size_t backfilled = 0;
@@ -420,7 +422,7 @@ static void with_layers(void **state)
     assert_true(backfilled > TEST_DRAWN(600) * JOBS / 40);
 }
 
-/* And where one of several is enough. */
+/* The same with alternative licences. */
 static void with_alternatives(void **state)
 {
     size_t second = 0;

@@ -30,7 +30,8 @@ static void commit(struct cluster *c, const struct decision *d)
     test_run_job(c, j, where, job_ends_at(j, NOW));
 }
 
-/* "3: n1:2/0 n2:1/0" starts, "3: +n1:2/0" is backfilled, "3: Resources@1100" waits. */
+/* Writes "3: n1:2/0 n2:1/0" for a start, "3: +n1:2/0" for a backfilled job, "3: Resources@1100" for
+ * a waiting job. */
 static void describe(const struct cluster *c, const struct decision *d, struct str *out)
 {
     str_printf(out, "%s%u: ", out->len ? ", " : "", d->job->id);
@@ -50,7 +51,8 @@ static void describe(const struct cluster *c, const struct decision *d, struct s
         str_printf(out, " (%s)", d->detail);
 }
 
-/* A pass, each decision committed before the next; all of them as one text. The caller frees. */
+/* Runs a pass and commits each decision before the next. Returns all decisions as one text, which
+ * the caller frees. */
 static char *pass(struct cluster *c, bool backfill)
 {
     struct plan p;
@@ -87,8 +89,8 @@ static struct cluster *cluster_up(const char *text)
     return c;
 }
 
-/* Jobs that differ in one thing are not taken for equal: what keeps the first does not keep the
- * second. */
+/* Jobs that differ in one property are not treated as equal: the failure of the first one does not
+ * stop the second. */
 static void not_alike(void **state)
 {
     struct cluster *c = cluster_up("GresTypes=gpu\n" CONS "NodeName=n1 CPUs=8 Gres=gpu:2\n"
@@ -117,9 +119,9 @@ static void nothing(void **state)
 
     (void)state;
     expect(c, true, "");
-    plan_begin(&p, c, NULL, NOW, true); /* ended before it was asked anything */
+    plan_begin(&p, c, NULL, NOW, true); /* ended before any query */
     plan_end(&p);
-    test_job(c, 1, ""); /* held, or its time has not come: it is in no queue */
+    test_job(c, 1, ""); /* held or not yet eligible: it is in no queue */
     test_run(c, 2, "n1:1", NOW + 10);
     expect(c, true, "");
     queue(c, 3, 60, "");
@@ -129,7 +131,7 @@ static void nothing(void **state)
     test_cluster_free(c);
 }
 
-/* What says that a partition takes no jobs, and what does not. */
+/* States in which a partition starts no jobs, and states in which it does. */
 static void states_of_partitions(void **state)
 {
     static const struct {
@@ -174,7 +176,7 @@ static void reasons(void **state)
     test_cluster_free(c);
 }
 
-/* The layer has enough, were all nodes up: the nodes are the reason. */
+/* The layer would suffice if all nodes were up: the reason is the nodes. */
 static void layer_with_enough_is_no_reason(void **state)
 {
     static const struct {
@@ -201,7 +203,7 @@ static void layer_with_enough_is_no_reason(void **state)
     }
 }
 
-/* A node that a job requires is configured no more: it waits, and nobody waits for it. */
+/* A required node is no longer configured: the job waits, and blocks no other job. */
 static void required_node_is_gone(void **state)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
@@ -234,7 +236,7 @@ static void first_in_first_out(void **state)
     test_cluster_free(c);
 }
 
-/* After the first that does not fit, nobody of its partition is looked at (CORE-055). */
+/* Behind the first job that does not fit, no job of its partition is examined (CORE-055). */
 static void without_backfill(void **state)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=n[1-2]\nPartitionName=q "
@@ -271,7 +273,7 @@ static void tiers(void **state)
 
 /* --- backfill --- */
 
-/* n1 and n2 are taken until 1100, and the head wants three nodes. */
+/* n1 and n2 are busy until 1100, and the first job needs three nodes. */
 static struct cluster *blocked_cluster(void)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=ALL\n");
@@ -290,7 +292,7 @@ static void holes(void **state)
         {100, "", "2: Resources@1100, 3: +n3:1/0"},
         {100, "N=2 n=4", "2: Resources@1100, 3: +n3:2/0 n4:2/0"},
         {101, "N=2 n=4", "2: Resources@1100, 3: Priority"},
-        {101, "", "2: Resources@1100, 3: +n4:1/0"}, /* the head does not need it */
+        {101, "", "2: Resources@1100, 3: +n4:1/0"}, /* the first job does not need this node */
         {INT64_MAX, "", "2: Resources@1100, 3: +n4:1/0"},
         {101, "w=n3", "2: Resources@1100, 3: Priority"},
         {100, "w=n3", "2: Resources@1100, 3: +n3:1/0"},
@@ -308,7 +310,8 @@ static void holes(void **state)
     }
 }
 
-/* Its place is kept against other partitions, too; of a higher tier they come first. */
+/* Its planned start is protected against other partitions, too; partitions of a higher tier come
+ * first. */
 static void across_partitions(void **state)
 {
     struct cluster *c = blocked_cluster();
@@ -342,7 +345,7 @@ static void without_limits(void **state)
     test_cluster_free(c);
 }
 
-/* A head that nobody can give a time keeps nothing from others. */
+/* A first job whose start is unforeseeable reserves nothing. */
 static void unforeseeable(void **state)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
@@ -358,7 +361,8 @@ static void unforeseeable(void **state)
     test_cluster_free(c);
 }
 
-/* Behind a blocked head only so many are looked at; before it, all that fit are. */
+/* Behind a blocked first job only a limited number of jobs is examined; before it, all jobs that
+ * fit. */
 static void depth(void **state)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=n[1-3]\nPartitionName=q Nodes=n4\n");
@@ -374,7 +378,7 @@ static void depth(void **state)
     queue(c, 100 + PLAN_DEPTH, 1, "");
     queue_in(c, 1, 5000, 60, "");
     queue_in(c, 1, 5001, 60, "w=n4 n=3 N=1");
-    queue_in(c, 1, 5002, 1, ""); /* each partition is looked into as deeply */
+    queue_in(c, 1, 5002, 1, ""); /* the depth is counted for each partition */
     plan_begin(&p, c, NULL, NOW, true);
     while (plan_next(&p, &d)) {
         looked++;
@@ -388,7 +392,7 @@ static void depth(void **state)
     test_cluster_free(c);
 }
 
-/* So many heads are told when they may start, and kept a place. */
+/* A limited number of first jobs get a planned start. */
 static void many_heads(void **state)
 {
     enum { PARTS = PLAN_RESERVATIONS + 2 };
@@ -408,7 +412,7 @@ static void many_heads(void **state)
     plan_begin(&p, c, NULL, NOW, true);
     while (plan_next(&p, &d)) {
         assert_int_equal(d.reason, REASON_RESOURCES);
-        /* Two at a time, each for a minute. */
+        /* Two jobs at a time, each for one minute. */
         assert_int_equal(d.start_at,
                          heads < PLAN_RESERVATIONS ? NOW + 100 + (int64_t)heads / 2 * 60 : 0);
         heads++;
@@ -421,8 +425,8 @@ static void many_heads(void **state)
     test_cluster_free(c);
 }
 
-/* The second pass knows the starts by the notes of the first, and has no use for their nodes. Each
- * call with a small budget finds those of one more. */
+/* The second pass takes the starts from the notes of the first and does not need their nodes. Each
+ * call with a small budget finds the nodes of one more start. */
 static void planned_starts_outlive_their_pass(void **state)
 {
     static const char *const found[] = {"1100", "1111", "1111"};
@@ -460,7 +464,7 @@ static void planned_starts_outlive_their_pass(void **state)
     test_cluster_free(c);
 }
 
-/* A decision that its caller could not make good is no start: the others are still looked at. */
+/* A decision that the caller cannot carry out is not a start: the other jobs are still examined. */
 static void refused_by_the_caller(void **state)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
@@ -485,9 +489,9 @@ static void refused_by_the_caller(void **state)
 
 /* --- equal requests --- */
 
-/* Of requests that are not equal, the second runs though the first does not. */
-/* An array of which an element has started in its second partition is held while the pass rests: it
- * has its first one again. */
+/* If requests differ, the second job runs although the first one does not. */
+/* An array of which an element has started in its second partition is held between two parts of a
+ * pass: its first partition is selected again. */
 static void held_between_elements(void **state)
 {
     struct cluster *c = test_cluster(FOUR "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=ALL\n");
@@ -560,7 +564,7 @@ static void unequal_requests(void **state)
     }
 }
 
-/* A shorter job of the same shape may fit where the longer did not, not the other way round. */
+/* A shorter job with an equal request may fit where a longer one did not, but not vice versa. */
 static void equal_requests(void **state)
 {
     struct cluster *c = blocked_cluster();
@@ -578,7 +582,7 @@ static void equal_requests(void **state)
         assert_int_equal(d.kind, id == 6 ? PLAN_START : PLAN_WAIT);
         plan_decision_done(&d);
     }
-    assert_int_equal(p.failures.by_nodes.list.len, 2); /* the head, and one of the three */
+    assert_int_equal(p.failures.by_nodes.list.len, 2); /* the first job, and one of the three */
     plan_end(&p);
     test_cluster_free(c);
 }

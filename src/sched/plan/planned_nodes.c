@@ -16,7 +16,7 @@ static void count_node(const struct cluster *c, const struct spare_need *need,
     n->tasks += tasks;
 }
 
-/* As few as will do of those with something free now. */
+/* Adds as few as possible of the nodes with free resources. */
 static void add_open(const struct cluster *c, const struct spare_need *need,
                      const struct free_view *view, const struct bitset *open, struct count n,
                      struct bitset *set)

@@ -8,8 +8,9 @@
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
 
-#define LAY_WORK 20 /* of a place on the timeline, or of a shadow, for each node */
-/* Jobs without a limit count as if they had CLUSTER_NO_LIMIT_SEC; so far nobody waits for them. */
+/* Work per node for a planned start on the timeline, or for a shadow. */
+#define LAY_WORK 20
+/* Jobs without a limit count with CLUSTER_NO_LIMIT_SEC; no job waits for licences that long. */
 #define LICENSED_SEC (CLUSTER_NO_LIMIT_SEC / 2)
 
 const struct job *planned_start_job(const struct plan *p, const struct plan_head *h,
@@ -40,7 +41,8 @@ static void reserve_place(struct calendar *cal, const struct plan *p, const stru
     }
 }
 
-/* What those before it keep, without what the job keeps itself. */
+/* Puts the reservations of earlier planned starts on the timeline, without those of the job
+ * itself. */
 static void lay_out_others(struct plan *p, struct timeline *t, uint32_t id, size_t count)
 {
     timeline_init(t, p->cluster, p->now_sec);
@@ -73,7 +75,7 @@ static void clear_place(struct plan_head *h)
     h->more = (struct placements){0};
 }
 
-/* Of the set, only those of the selection are left. */
+/* Removes from the set all nodes that are not in the selection. */
 static void keep_noted_nodes(const struct selection *noted, struct bitset *set)
 {
     _cleanup_bitset_ struct bitset *nodes = bitset_new(set->size);
@@ -82,7 +84,8 @@ static void keep_noted_nodes(const struct selection *noted, struct bitset *set)
     bitset_and(set, nodes);
 }
 
-/* In this way to choose tied pools, if that is earlier than what was found. */
+/* Searches the start of the set with this choice of tied pools; kept if it is earlier than the best
+ * one. */
 static void find_set_in(struct plan *p, struct timeline *t, const struct job *leader, uint32_t way,
                         struct plan_head *h)
 {
@@ -104,7 +107,7 @@ static void find_set_in(struct plan *p, struct timeline *t, const struct job *le
     joint_choice_end(&choice, p);
 }
 
-/* Of a job set: one start for all of its components. */
+/* Finds one common start for all components of a job set. */
 static void find_set(struct plan *p, struct timeline *t, const struct job *leader,
                      struct plan_head *h)
 {
@@ -114,9 +117,9 @@ static void find_set(struct plan *p, struct timeline *t, const struct job *leade
         find_set_in(p, t, leader, way, h);
 }
 
-/* Searches the planned start among the nodes that an earlier pass noted, where the licenses of the
- * job are claimed. False: it cannot start there at the noted time; the nodes and the claims are
- * removed. */
+/* Searches the planned start among the nodes that an earlier pass noted, where the licences of the
+ * job are claimed. False: the job cannot start there at the noted time; the nodes and the claims
+ * are removed. */
 static bool find_recalled(struct plan *p, struct timeline *t, const struct job *j,
                           const struct bitset *allowed, int64_t due, struct plan_head *h)
 {
@@ -144,14 +147,14 @@ static void keep_licenses(struct plan *p, const struct job *j, const struct plan
         plan_note_write_place(p->notes, p->cluster, j, p->taken, &h->where, NULL);
 }
 
-/* It has others later, without anything becoming free. */
+/* The job accepts other nodes later, without anything becoming free. */
 static bool waits_for_switches(const struct plan *p, const struct job *j)
 {
     return j->want.switches && !j->switches_waived && select_topo(p->cluster, j);
 }
 
-/* The shadow says from which moment on the job fits as far as running jobs go, which the timeline
- * would take many looks to find. */
+/* The shadow gives the first time at which running jobs leave enough for the job, which would cost
+ * the timeline many steps. */
 static int64_t find_on(struct plan *p, struct timeline *t, const struct job *j,
                        const struct bitset *allowed, int64_t due, struct selection *where)
 {
@@ -225,8 +228,8 @@ static void find_planned_place(struct plan *p, struct plan_head *h)
         calendar_done(&t->calendar);
 }
 
-/* What p->timeline keeps of the next one that is not laid out yet, and when that one starts; 0: it
- * cannot be foreseen, because it waits for nodes that are down, and it keeps nothing. */
+/* Puts the next planned start on p->timeline, and returns it; 0: it is unforeseeable, because the
+ * job waits for unavailable nodes, and it reserves nothing. */
 static int64_t lay_out_next(struct plan *p)
 {
     struct plan_head *h = &p->heads.data[p->laid];
@@ -256,8 +259,9 @@ static void begin_timeline(struct plan *p)
     }
 }
 
-/* The timeline with all heads on it, and when the last one is to start. It is made when something
- * could touch what they need: a full cluster has many looks at its queue, and few of them do. */
+/* Returns the last planned start after putting all of them on the timeline. The timeline is created
+ * only when a job could conflict with planned starts: a pass over a full cluster examines many
+ * jobs, and few of them can. */
 int64_t planned_start_lay_out(struct plan *p)
 {
     int64_t at = 0;
@@ -267,8 +271,9 @@ int64_t planned_start_lay_out(struct plan *p)
     return at;
 }
 
-/* Of the only head. Its nodes decide which tied pools it has a claim on: they stay with the head. A
- * head that has nodes, which an earlier pass noted, keeps them and its time, or gets no shadow. */
+/* Creates the shadow of the only planned start. Its nodes decide which tied pools it claims, so
+ * they are stored with the entry. An entry with nodes that an earlier pass noted keeps them and its
+ * time, or gets no shadow. */
 static void make_shadow(struct plan *p, const struct job *j, struct plan_head *h)
 {
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
@@ -296,7 +301,7 @@ static void make_shadow(struct plan *p, const struct job *j, struct plan_head *h
     select_done(&where);
 }
 
-/* One head casts a shadow; more need the timeline. */
+/* A single planned start becomes a shadow; several need the timeline. */
 int64_t planned_start_lay_out_or_shadow(struct plan *p)
 {
     struct job_copy room;
@@ -401,7 +406,7 @@ void planned_start_remove(struct plan *p, const struct job *j)
     p->gave_up = true;
 }
 
-/* The last moment before 'until' at which somebody's place begins; INT64_MIN: none. */
+/* Returns the last time before 'until' at which a planned start begins; INT64_MIN: none. */
 static int64_t place_before(const struct plan *p, int64_t until)
 {
     int64_t last = INT64_MIN;
@@ -413,8 +418,8 @@ static int64_t place_before(const struct plan *p, int64_t until)
     return last;
 }
 
-/* What others keep begins at few moments, and less of it is touched the sooner it is over: so one
- * of these moments is the end of the longest limit. */
+/* Planned starts begin at few points in time, and a shorter run time conflicts with fewer of them.
+ * So the longest possible limit ends at one of these points. */
 int64_t planned_start_shorten(struct plan *p, const struct job *j, const struct resv *in,
                               const struct bitset *allowed, struct selection *where)
 {
@@ -464,7 +469,8 @@ bool planned_start_is_known(struct plan *p, const struct job *j, int64_t *start_
     return h->is_known;
 }
 
-/* The nodes of its components decide which tied pools or alternative licences the set uses. */
+/* Whether the nodes of the components decide which tied pools or alternative licences the set
+ * uses. */
 static bool is_set_tied(const struct plan *p, const struct job *leader)
 {
     bool tied = joint_has_alternatives(leader);
@@ -543,7 +549,7 @@ static void add_nodes(const struct selection *where, struct bitset *nodes)
             bitset_set(nodes, share->node);
 }
 
-/* Only idle and mixed nodes show PLANNED. */
+/* Only idle and mixed nodes are displayed as PLANNED. */
 static bool has_idle_or_mixed_node(const struct cluster *c)
 {
     for (size_t i = 0; i < c->nodes.len; i++)

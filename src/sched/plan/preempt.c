@@ -10,8 +10,8 @@
 #include "sched/plan/victims.h"
 #include "sched/select/resv.h"
 
-#define VICTIM_SEARCHES_MOST 32 /* in vain, in one pass */
-#define ELEMENTS_MOST 64        /* of an array that have room made, in one pass */
+#define VICTIM_SEARCHES_MOST 32 /* maximum unsuccessful searches in one pass */
+#define ELEMENTS_MOST 64        /* maximum elements of one array with victims in one pass */
 #define EXEMPT_PRIORITY_NONE UINT64_MAX
 
 /* --- rules -------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ enum preempt_mode preempt_mode_in(const struct plan *p, const struct part *part)
     return p->preempt_modes.data[part->at];
 }
 
-/* By tier, and in a tier by priority. */
+/* Orders by tier, then by priority. */
 static int by_precedence(const void *a, const void *b)
 {
     const struct job *x = *(const struct job *const *)a, *y = *(const struct job *const *)b;
@@ -94,7 +94,7 @@ static void sort_yielded(struct plan *p)
     vec_done(&jobs);
 }
 
-/* Also when all that make room are on their way out: whom they do it for has their nodes kept. */
+/* A preemptor keeps its nodes while all of its victims are exiting. */
 static void find_room_tier(struct plan *p)
 {
     struct order_link *l = order_first(&p->cluster->ends);
@@ -138,7 +138,7 @@ void preempt_end(struct plan *p)
     vec_done(&p->preempt_modes);
 }
 
-/* Nobody who comes later in this pass gets it. */
+/* Reserves the node against all later jobs of this pass. */
 static void keep_node(struct plan *p, uint32_t node)
 {
     if (!p->kept)
@@ -146,7 +146,7 @@ static void keep_node(struct plan *p, uint32_t node)
     bitset_set(p->kept, node);
 }
 
-/* With the rest of leaves that the job has alone. */
+/* Also reserves the rest of leaves that the job uses exclusively. */
 static void keep_nodes(struct plan *p, const struct job *j, const struct selection *where)
 {
     _cleanup_(select_done) struct selection wide = {0};
@@ -155,10 +155,10 @@ static void keep_nodes(struct plan *p, const struct job *j, const struct selecti
         keep_node(p, share->node);
 }
 
-/* --- for a job that waits ----------------------------------------------------------------------
+/* --- for a pending job --------------------------------------------------------------------------
  */
 
-/* It must not be in the way of those before it that wait for their time. */
+/* Whether the job ends before the planned starts of earlier jobs that would need its nodes. */
 static bool is_over_before(const struct plan *p, const struct job *j)
 {
     return p->head_at == INT64_MAX || job_ends_at(j, p->now_sec) <= p->head_at;
@@ -172,8 +172,8 @@ static bool has_none(const struct plan *p, const struct job *j)
     return false;
 }
 
-/* Of which sockets are free when others have gone nothing is known; and who wants to start at once
- * does not wait for that. */
+/* The sockets that will be free after the victims have ended are unknown; a job that must start at
+ * once cannot wait for victims. */
 static bool may_look(const struct plan *p, const struct job *j)
 {
     return preempt_tier(j) > p->room_tier && !plan_note(p, j)->has_no_victim &&
@@ -181,7 +181,7 @@ static bool may_look(const struct plan *p, const struct job *j)
            !j->trial && is_over_before(p, j) && !has_none(p, j);
 }
 
-/* Whether each of the nodes has room for one such part only. */
+/* Whether each of the nodes can hold only one such share. */
 static bool takes_most(const struct plan *p, const struct selection *where)
 {
     vec_foreach (&where->shares, s)
@@ -207,7 +207,7 @@ bool preempt_goes_on(struct plan *p, const struct job *j)
     return p->room_for == j->id && p->room < may_start(j);
 }
 
-/* Whether j is one of the copies in the plan, which are overwritten for the next job. */
+/* Whether 'j' is one of the copies in the plan, which are overwritten for the next job. */
 static bool is_copy(const struct plan *p, const struct job *j)
 {
     return (p->changed && j == &p->changed->job) || (p->either && j == &p->either->job);
@@ -232,12 +232,12 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
     bool found = (reclaims || license_may_start(&p->claims, p->cluster, j, in, p->now_sec)) &&
                  resv_narrow(p->resv, j, in, p->now_sec, allowed) &&
                  victims_find(p, j, allowed, reclaims, &where, look_at);
-    /* A job that starts meanwhile may hold licences that this one lacks. */
+    /* A job that starts meanwhile may take licences that this one lacks. */
     if (!p->asks)
         plan_note_change(p, j)->has_no_victim = !found && !*look_at && !p->kept && !j->partitions &&
                                                 !reclaims && !p->cluster->resvs.len;
     p->reclaim_searches += reclaims && !found;
-    if (!found && !j->partitions && !reclaims) /* it is another one in each partition */
+    if (!found && !j->partitions && !reclaims) /* the job differs between its partitions */
         vec_push(&p->preempted_in_vain, is_copy(p, j) ? p->changed_of : j);
     if (found)
         keep_nodes(p, j, &where);
@@ -248,7 +248,7 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
     return found;
 }
 
-/* Of which sockets are free when others have gone nothing is known. */
+/* The sockets that will be free after the victims have ended are unknown. */
 static bool may_look_for_set(const struct plan *p, const struct joint *joint)
 {
     vec_foreach (&joint->parts, part) {
@@ -284,7 +284,7 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
     return found;
 }
 
-/* --- and back ----------------------------------------------------------------------------------
+/* --- resuming victims ---------------------------------------------------------------------------
  */
 
 static bool has_units(const struct job *j, uint32_t node)
@@ -295,7 +295,7 @@ static bool has_units(const struct job *j, uint32_t node)
     return false;
 }
 
-/* Whether jobs of higher tiers have its nodes: they will for long, and it waits for them. */
+/* Whether jobs of higher tiers hold its nodes: they run long, and it waits for them. */
 static bool is_under(const struct plan *p, const struct job *j)
 {
     vec_foreach (&attempt_of(j)->alloc, a) {
@@ -317,7 +317,7 @@ static bool is_kept(const struct plan *p, const struct job *j)
     return false;
 }
 
-/* Whether its nodes are reserved for others until its limit. */
+/* Whether its nodes are reserved for other jobs before its limit. */
 static bool is_reserved(const struct plan *p, const struct job *j)
 {
     _cleanup_bitset_ struct bitset *set = bitset_new(p->cluster->nodes.len);
@@ -336,13 +336,13 @@ static void keep_nodes_of(struct plan *p, const struct job *j)
             keep_node(p, a->node);
 }
 
-/* Not one that waits for its turn until its time of grace is over. */
+/* Excludes a job that still runs in its GraceTime. */
 static bool is_suspended(const struct job *j)
 {
     return j && j->yielded && attempt_is_parked(j);
 }
 
-/* A job set goes on as a whole. */
+/* A job set resumes as a whole. */
 static bool can_go_on(struct plan *p, const struct job *leader)
 {
     bool can = true, under = false;

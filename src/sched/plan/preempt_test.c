@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who makes room, over thousands of random states: only jobs of a lower tier that may be displaced,
- * enough of them, and none who could be spared. And what a pass keeps for whom.
+ * The choice of victims over thousands of random states: victims are preemptible jobs of a lower
+ * tier, they suffice, and none of them is unnecessary. Also the nodes that a pass reserves.
  */
 #include "cluster/resv/license_kept.h"
 #include "sched/plan/preempt.h"
@@ -25,11 +25,11 @@ static const char *const specs[] = {"",          "n=2",     "n=4",           "c=
 
 struct world {
     struct cluster *c;
-    struct job *j; /* it waits */
-    uint32_t last; /* the jobs from 1 on run */
+    struct job *j; /* the pending job */
+    uint32_t last; /* jobs 1 to 'last' run */
 };
 
-/* Where the cluster has licences, some jobs need them. */
+/* If the cluster has licences, some jobs need them. */
 static void draw_licenses(struct cluster *c, uint64_t *chance, struct job *j)
 {
     static const char *const needs[] = {NULL,    "lic:1",  "lic:2", "lic:1,other:1",
@@ -41,14 +41,14 @@ static void draw_licenses(struct cluster *c, uint64_t *chance, struct job *j)
         assert_int_equal(license_read(c, text, &j->want.licenses, NULL), 0);
 }
 
-/* Where the cluster has switches, some jobs have those of their nodes alone. */
+/* If the cluster has switches, some jobs use the switches of their nodes exclusively. */
 static void draw_leaves(const struct cluster *c, uint64_t *chance, struct job *j)
 {
     if (c->topos[0] && test_between(chance, 0, 3) == 0)
         j->want.topo_alone = j->want.exclusive = true;
 }
 
-/* Runs where there is room for it, or is not there. */
+/* Starts the job if it fits, otherwise removes it. */
 static void place(struct world *w, uint64_t *chance, uint32_t id)
 {
     struct selection where = {0};
@@ -92,7 +92,7 @@ static struct world make_world(uint64_t seed, const char *more)
     return w;
 }
 
-/* As preempted jobs do; suspended ones when their nodes have said so. */
+/* Ends or suspends a victim; a suspended job counts when its nodes have confirmed. */
 static void leave(struct cluster *c, uint32_t id)
 {
     struct job *j = cluster_find_job(c, id);
@@ -108,7 +108,7 @@ static void leave(struct cluster *c, uint32_t id)
     alloc_clear(c, j);
 }
 
-/* Whether the waiting job fits when all of these but one have left. */
+/* Whether the pending job fits when all of these victims but one have ended. */
 static bool fits_without(uint64_t seed, const char *more, const uint32_t *ids, size_t count,
                          size_t spared)
 {
@@ -135,7 +135,7 @@ static void check_victim(uint64_t seed, const struct world *w, uint32_t id)
         fail_msg("seed %llu: job %u must not be displaced", (unsigned long long)seed, id);
 }
 
-/* 'licensed': counts those who had to go for their licences alone. */
+/* 'licensed': counts victims that are needed for their licences only. */
 static size_t try_seed(uint64_t seed, const char *more, size_t *licensed)
 {
     struct world w = make_world(seed, more);
@@ -219,7 +219,8 @@ static void resume(struct cluster *c, struct job *j)
     job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
 }
 
-/* "7 waits", "7 waits for 1,2", "7 starts", "7 goes on", by blanks. */
+/* Compares a pass with "7 waits", "7 waits for 1,2", "7 starts", "7 goes on", separated by
+ * blanks. */
 static void pass(struct cluster *c, bool commits, const char *expected)
 {
     struct str out = STR_INIT;
@@ -246,7 +247,7 @@ static void pass(struct cluster *c, bool commits, const char *expected)
     str_done(&out);
 }
 
-/* While who was chosen leaves, nobody else is chosen, and nobody slips in. */
+/* While victims end, no other job becomes a victim, and no other job takes their resources. */
 static void one_round(void **state)
 {
     struct cluster *c = test_cluster(TWO);
@@ -260,14 +261,14 @@ static void one_round(void **state)
     struct job *chosen = cluster_find_job(c, 2);
     job_set_state(c, chosen, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
     park_yield(c, chosen, true);
-    pass(c, false, "3 waits 4 waits"); /* it has not stopped yet */
+    pass(c, false, "3 waits 4 waits"); /* it is not suspended yet */
     park_leave(c, chosen, &attempt_of(chosen)->alloc.data[0]);
-    pass(c, true, "3 starts 4 waits"); /* nor does the suspended one go on before */
+    pass(c, true, "3 starts 4 waits"); /* the suspended job does not resume before it either */
     test_cluster_free(c);
 }
 
-/* Each element has its nodes kept, as many as there are elements; where two share a node one has.
- */
+/* Each element has nodes reserved, as long as there are elements; if two elements share a node,
+ * only one has. */
 static void elements_have_room_made(void **state)
 {
     static const struct {
@@ -294,7 +295,7 @@ static void elements_have_room_made(void **state)
     }
 }
 
-/* Who is suspended comes before who waits in its tier, once nobody of a higher one is there. */
+/* Suspended jobs precede pending jobs of their tier, once no job of a higher tier is there. */
 static void goes_on_first(void **state)
 {
     struct cluster *c = test_cluster(TWO);
@@ -308,13 +309,13 @@ static void goes_on_first(void **state)
     above->part = cluster_find_part(c, "high");
     test_run_job(c, above, "n1:1", NOW + 100);
     waits(c, 3, "low", "w=n1");
-    pass(c, false, "3 starts"); /* the job above will be there for long */
+    pass(c, false, "3 starts"); /* the job of the higher tier runs long */
     job_set_state(c, above, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
     alloc_clear(c, above);
     order_remove(&c->ends, &above->attempt->ends);
     pass(c, false, "1 goes on 3 starts");
     test_run(c, 5, "n1:1", NOW + 100); /* of its own tier */
-    pass(c, false, "3 waits");         /* the rest of the node is kept */
+    pass(c, false, "3 waits");         /* the rest of the node is reserved */
     test_cluster_free(c);
 }
 
@@ -350,8 +351,8 @@ static struct job *start_with_devices(struct cluster *c, uint32_t id, const char
     return j;
 }
 
-/* A suspended job that was cancelled gives its devices back, and so does the job that has the node
- * alone meanwhile: the devices of both are there for the one that waits. */
+/* A cancelled suspended job returns its devices, and so does the job that has the node exclusively
+ * meanwhile: the pending job can use the devices of both. */
 static void devices_of_all_that_leave_a_node_count(void **state)
 {
     struct cluster *c = test_cluster("GresTypes=gpu\n" CONS
@@ -375,7 +376,8 @@ static void devices_of_all_that_leave_a_node_count(void **state)
     test_cluster_free(c);
 }
 
-/* Job 2 has threads of both cores: with either of the others it leaves a whole one. */
+/* Job 2 has threads of both cores: together with either of the other jobs it leaves a whole
+ * core. */
 static void a_job_of_whole_cores_preempts_jobs_that_share_a_core(void **state)
 {
     struct cluster *c = test_cluster("SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define GRES "gres/"
-#define PRIO_MIN_SEC 60 /* between two calculations */
+#define PRIO_MIN_SEC 60 /* minimum time between two calculations */
 
 /* --- the rule ------------------------------------------------------------------------------------
  */
@@ -55,7 +55,7 @@ static void read_weights(struct prio_rule *r, const struct conf *conf)
         r->tres[i] = (struct prio_tres){find_tres_kind(tres[i].name), tres[i]};
 }
 
-/* Whether "gres/gpu" or "gres/gpu:a100" means it. */
+/* Whether "gres/gpu" or "gres/gpu:a100" matches the weight. */
 static bool is_gres(const struct prio_tres *t, const char *name, const char *type)
 {
     const char *wanted = t->of.name + strlen(GRES);
@@ -165,7 +165,7 @@ static const struct prio_part *find_prio_part(const struct prio_rule *r, const s
     return bsearch(&key, r->parts.data, r->parts.len, sizeof key, by_address);
 }
 
-/* --mem=0 is the memory of whole nodes: as much as one has on the average. */
+/* --mem=0 requests the memory of whole nodes: the average memory of a node counts. */
 static double wanted_mem(const struct job *j, const struct prio_part *p)
 {
     const struct request *w = &j->want;
@@ -239,8 +239,8 @@ int64_t prio_age_sec(const struct job *j, int64_t at_sec)
 
 int64_t prio_unbounded_by_id(const struct job *j)
 {
-    /* Older jobs have lower ids and so the higher priority: first in, first out. Elements of an
-     * array are as old as the array. */
+    /* Older jobs have lower ids and so a higher priority: first in, first out. Elements of an array
+     * are as old as the array. */
     uint32_t id = j->array ? j->array->id : j->id;
 
     return (int64_t)PRIO_TOP - id - j->nice;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Priorities, by the formulas of the multifactor manual; the numbers are those that Slurm shows. */
+/* Priorities by the formulas of the multifactor manual; the numbers are those that Slurm shows. */
 #include "sched/plan/prio.h"
 
 #include <math.h>
 
 #include "cluster/cluster_test_util.h"
 
-/* Two nodes of four CPUs and 8000 MiB: in 'main' both, in 'b' and 'down' the first. */
+/* Two nodes with four CPUs and 8000 MiB each: 'main' has both, 'b' and 'down' have the first. */
 #define CLUSTER                                                                                    \
     "NodeName=n[1-2] CPUs=4 RealMemory=8000\n" CONS "DefMemPerCPU=100\n"                           \
     "PartitionName=main Nodes=ALL Default=YES PriorityJobFactor=5\n"                               \
@@ -52,15 +52,16 @@ static void check(const char *lines, const struct row *rows, size_t count)
 static void test_weighted_sums(void **state)
 {
     static const struct row rows[] = {
+        /* A job that is not held has at least 1. */
         {"n=8", "main", 2275, .75, .5, 1, .05},
         {"N=2 n=3 nice=7", "main", 1564, .6875, .5, .375, .01875},
         {"n=2 mem-per-cpu=1000", "main", 1187, .375, .5, .25, .125},
         {"n=1", "main", 940, .3125, .5, .125, .00625},
         {"n=1", "b", 1568, .3125, 1, .25, .0125},
         {"n=1", "down", 668, .3125, .1, .25, .0125},
-        {"n=1 nice=10000", "main", 1, .3125, .5, .125, .00625}, /* a job that is not held has one */
+        {"n=1 nice=10000", "main", 1, .3125, .5, .125, .00625},
         {"n=1 nice=-2147483645", "b", 2147485213u, .3125, 1, .25, .0125},
-        {"n=100000 mem-per-cpu=100000", "main", 2750, .75, .5, 1, 1}, /* no factor is above 1 */
+        {"n=100000 mem-per-cpu=100000", "main", 2750, .75, .5, 1, 1}, /* factors are at most 1 */
     };
     check(MULTI WEIGHTS, rows, sizeof rows / sizeof rows[0]);
 }
@@ -70,7 +71,7 @@ static void test_sizes(void **state)
     static const struct row small[] = {
         {"N=2 n=8", "main", 1, 0, .5, 0, 0},
         {"n=1", "main", 687, .6875, .5, 0, 0}, /* (1/2 + 7/8) / 2 */
-        {"n=9", "main", 250, .25, .5, 0, 0},   /* more than there are */
+        {"n=9", "main", 250, .25, .5, 0, 0},   /* more than the cluster has */
     };
     static const struct row by_time[] = {
         {"n=8", "main", 200, .2, .5, 0, 0, 300}, /* 8 CPUs / 5 minutes / 8 CPUs */
@@ -134,7 +135,7 @@ static void test_ages(void **state)
         uint32_t priority;
     } rows[] = {
         {1000, 0, 1000, 1},    {1000, 0, 1060, 500}, {1000, 0, 1120, 1000}, {1000, 0, 9999, 1000},
-        {1000, 30, 1030, 500}, {0, 30, 5000, 250}, /* what it has stays while it does not age */
+        {1000, 30, 1030, 500}, {0, 30, 5000, 250}, /* it keeps its age while it does not accrue */
         {1000, 0, 900, 1},                         /* the clock was set back */
     };
     struct cluster *c = test_cluster(CLUSTER MULTI "PriorityWeightAge=1000\n"
@@ -165,7 +166,7 @@ static void test_what_others_say_of_it(void **state)
 
     prio_rule_init(&r, c);
     prio_find(&r, j, 0, &f);
-    assert_int_equal(f.priority, 1); /* nobody has said anything */
+    assert_int_equal(f.priority, 1); /* nothing was set explicitly */
     j->rank.fairshare = 0.5;
     j->rank.assoc = 0.25;
     j->rank.qos = 1;

@@ -9,7 +9,8 @@
 #include "sched/plan/timeline.h"
 #include "sched/select/resv.h"
 
-#define TRIES 12 /* moments at which there is enough in all, and yet no choice does */
+/* Maximum times with enough resources in total but without a possible choice. */
+#define TRIES 12
 #define FORESEEN_TRIES 4
 
 bool shadow_serves(const struct cluster *c, const struct job *j)
@@ -20,10 +21,10 @@ bool shadow_serves(const struct cluster *c, const struct job *j)
            j->part->conf.max_cpus_per_socket == UINT32_MAX;
 }
 
-/* --- what is free later ------------------------------------------------------------------------
+/* --- free resources later -----------------------------------------------------------------------
  */
 
-/* False: others have the same units. */
+/* Returns false if other jobs share the same units. */
 static bool give_back(struct shadow *s, const struct alloc_node *a)
 {
     const struct cluster *c = s->cluster;
@@ -45,7 +46,8 @@ static bool give_back(struct shadow *s, const struct alloc_node *a)
     return true;
 }
 
-/* What all jobs give back that end in the same second as this one; NULL: see give_back(). */
+/* Releases the resources of all jobs that end in the same second as this one; NULL: see
+ * give_back(). */
 static struct order_link *pass_moment(struct shadow *s, struct order_link *l, int64_t now_sec,
                                       int64_t *at, bool *shared)
 {
@@ -59,7 +61,7 @@ static struct order_link *pass_moment(struct shadow *s, struct order_link *l, in
     return l;
 }
 
-/* --- the other job's place ---------------------------------------------------------------------
+/* --- the planned start --------------------------------------------------------------------------
  */
 
 static void take_shares(const struct cluster *c, struct free_view *v, const struct selection *where)
@@ -68,7 +70,8 @@ static void take_shares(const struct cluster *c, struct free_view *v, const stru
         node_free_take(node_free_in(v, share->node, c->pool.gres_kinds), where, share);
 }
 
-/* It fits then as far as running jobs go. False: reservations keep it from there. */
+/* Places the job, for which running jobs leave enough at that time. False: reservations exclude
+ * it. */
 static bool place_job(struct shadow *s, const struct job *j, const struct bitset *allowed,
                       struct selection *where)
 {
@@ -85,12 +88,12 @@ static bool place_job(struct shadow *s, const struct job *j, const struct bitset
         if (select_nodes(c, j, set, view, where) != 0)
             return false;
     }
-    if (!view->pools) /* other nodes may draw from other pools, which leaves others more or less */
+    if (!view->pools) /* other nodes may draw from other pools, which changes what is left */
         planned_nodes_choose(c, j, set, view, where);
     return true;
 }
 
-/* At that moment, as far as running jobs go. */
+/* Whether running jobs leave enough for the job at that time. */
 static bool is_foreseen(const struct shadow *s, const struct job *j, const struct bitset *allowed,
                         int64_t at, struct selection *where)
 {
@@ -103,8 +106,8 @@ static bool is_foreseen(const struct shadow *s, const struct job *j, const struc
     return select_nodes(s->cluster, j, open, view, where) == 0;
 }
 
-/* s->at_sec is the first of the ends from 'l' on at which it fits as far as running jobs go;
- * CALENDAR_NEVER: it does at none. False: it cannot say. */
+/* Sets s->at_sec to the first end from 'l' on at which running jobs leave enough; CALENDAR_NEVER:
+ * there is none. False: no answer is possible. */
 static bool find_moment(struct shadow *s, const struct job *j, const struct bitset *allowed,
                         struct order_link *l, int64_t not_before, unsigned tries,
                         struct selection *where)
@@ -151,7 +154,7 @@ bool shadow_foresee(const struct cluster *c, const struct job *j, const struct b
     return found && *at_sec != CALENDAR_NEVER;
 }
 
-/* A node that has 'less' units than it has now. */
+/* Counts a node with 'less' units fewer than now. */
 static void count_least(struct shadow *s, uint32_t node, uint32_t less)
 {
     const struct cluster *c = s->cluster;
@@ -161,7 +164,7 @@ static void count_least(struct shadow *s, uint32_t node, uint32_t less)
     spare_set(&s->spare, node, units * k->cpus_per_unit, units == k->units);
 }
 
-/* What is left of now beside the other job. */
+/* Computes what is free now beside the planned job. */
 static void see_beside(struct shadow *s)
 {
     spare_done(&s->spare);
@@ -215,7 +218,7 @@ static void end_shadow(struct calendar *cal)
     *s = (struct shadow){0};
 }
 
-/* --- jobs beside it ----------------------------------------------------------------------------
+/* --- jobs beside the planned start --------------------------------------------------------------
  */
 
 static bool touches_plan(const struct shadow *s, const struct job *j, int64_t now_sec)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Both calendars answer alike in thousands of random states: the shadow as the timeline does. */
+/* Both calendars give the same answers in thousands of random states. */
 #include "cluster/job/license_layer.h"
 #include "sched/plan/shadow.h"
 
@@ -36,7 +36,7 @@ static const char *const specs[] = {"",
                                     "c=2 N=3"};
 static const char *const needs[] = {"L=once:1", "L=each:1", "L=each:2", "L=one:2", ""};
 
-/* Three resources whose layers divide the nodes, each in a mode of its own. */
+/* Three resources whose layers divide the nodes, each in a different mode. */
 static void add_layers(struct cluster *c)
 {
     static const struct {
@@ -70,7 +70,7 @@ static struct job *draw(struct cluster *c, uint64_t *chance, uint32_t id)
     }
 }
 
-/* Some of them run, to any moment, some of those beyond their limits. */
+/* Runs some of the jobs until random times, some of them beyond their limits. */
 static void fill(struct cluster *c, uint64_t *chance)
 {
     for (uint32_t id = 1; id <= JOBS; id++) {
@@ -95,12 +95,12 @@ struct both {
     struct resv_plan resv;
     struct shadow shadow;
     struct timeline timeline;
-    struct calendar *fast, *full; /* of these */
+    struct calendar *fast, *full; /* the two calendars of the same jobs */
     struct license_claims claims;
     uint64_t seed;
     size_t yes, no, foreseen;
-    bool reserved; /* where there are reservations, both were asked */
-    bool layered;  /* the head needs layers */
+    bool reserved; /* reservations existed, and both calendars were queried */
+    bool layered;  /* the planned job needs layers */
 };
 
 static void wrong(const struct both *b, const struct job *j, const char *what)
@@ -108,7 +108,7 @@ static void wrong(const struct both *b, const struct job *j, const char *what)
     fail_msg("seed %llu, job %u: %s", (unsigned long long)b->seed, j->id, what);
 }
 
-/* Of whole nodes or of parts, with begins and ends among those of the jobs. */
+/* Reserves whole or partial nodes; begins and ends coincide with those of jobs. */
 static void reserve(struct cluster *c, uint64_t *chance)
 {
     char name[] = "r0";
@@ -125,7 +125,7 @@ static void reserve(struct cluster *c, uint64_t *chance)
     }
 }
 
-/* The same question to both; who may begin does, in both. */
+/* Asks both calendars the same question; a job that may begin is started in both. */
 static void ask(struct both *b, struct job *j)
 {
     _cleanup_bitset_ struct bitset *allowed = select_candidates(b->c, j);
@@ -164,8 +164,8 @@ static void ask(struct both *b, struct job *j)
     select_done(&other);
 }
 
-/* No start beside the head is before the moment that the shadow names, and the search from there
- * finds what the whole search finds. */
+/* No start beside the planned job is before the time given by shadow_foresee(), and a search from
+ * there finds the result of a complete search. */
 static void compare_foreseen(struct both *b, const struct job *j)
 {
     _cleanup_bitset_ struct bitset *allowed = select_candidates(b->c, j);
@@ -187,7 +187,7 @@ static void compare_foreseen(struct both *b, const struct job *j)
     select_done(&other);
 }
 
-/* The same start in both, and on nodes where the timeline has room, too. */
+/* Both calendars give the same start, on nodes that are also possible on the timeline. */
 static void compare_starts(struct both *b, const struct job *head, const struct bitset *allowed,
                            const struct selection *where, int64_t at)
 {
@@ -281,7 +281,7 @@ static void as_the_timeline(void **state)
                 layered > STATES / 20 && foreseen > STATES / 5);
 }
 
-/* Where jobs share cores it does not know. */
+/* The shadow does not serve jobs that share cores. */
 static void leaves_sharing_alone(void **state)
 {
     struct cluster *c = test_cluster(CONS "NodeName=n1 CPUs=4\n"

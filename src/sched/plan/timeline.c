@@ -10,10 +10,10 @@
 static const struct calendar_ops timeline_ops;
 
 #define FILL_STEP 256    /* nodes of jobs */
-#define COMPLETE_MOST 64 /* nodes that are completed one by one */
-#define SPANS_FREE 2     /* room for a reservation's ends, beyond those of running jobs */
+#define COMPLETE_MOST 64 /* maximum nodes that are completed individually */
+#define SPANS_FREE 2     /* extra spans for the ends of reservations */
 
-/* --- making it ---------------------------------------------------------------------------------
+/* --- construction -------------------------------------------------------------------------------
  */
 
 static const struct node_kind *find_node_kind(const struct timeline *t, uint32_t node)
@@ -22,7 +22,7 @@ static const struct node_kind *find_node_kind(const struct timeline *t, uint32_t
     return &p->kinds.data[p->kind[node]];
 }
 
-/* Room for this number of further spans; the place of the first one. */
+/* Allocates this number of spans; returns the index of the first one. */
 static uint32_t add_spans(struct timeline *t, uint32_t count)
 {
     uint32_t first = t->spans_len;
@@ -36,7 +36,7 @@ static uint32_t add_spans(struct timeline *t, uint32_t count)
     return first;
 }
 
-/* What the span has of generic resources; its kinds twice, see timeline.h. */
+/* Returns the generic resources of the span; each kind twice, see timeline.h. */
 static uint64_t *gres_of(const struct timeline *t, const struct timeline_span *s)
 {
     return t->kinds ? t->gres + (size_t)(s - t->spans) * 2 * t->kinds : NULL;
@@ -47,7 +47,7 @@ static struct node_free free_in(const struct timeline *t, struct timeline_span *
     return (struct node_free){&s->units, &s->amounts, gres_of(t, s)};
 }
 
-/* As far as running jobs go. */
+/* Returns the foreseen resources, which consider running jobs only. */
 static struct node_free foreseen_in(const struct timeline *t, struct timeline_span *s)
 {
     uint64_t *gres = gres_of(t, s);
@@ -61,7 +61,7 @@ static void copy_gres(struct timeline *t, const struct timeline_span *to,
         memmove(gres_of(t, to), gres_of(t, from), count * 2 * t->kinds * sizeof(*t->gres));
 }
 
-/* Gives the node its first span, which is what the view has of it. */
+/* Creates the first span of the node from the view. */
 static void lay_out_node(struct timeline *t, uint32_t node)
 {
     struct timeline_node *n = &t->nodes[node];
@@ -78,7 +78,7 @@ static void lay_out_node(struct timeline *t, uint32_t node)
     bitset_set(t->open, node);
 }
 
-/* Whether finish_view() would change what the view has of the node. */
+/* Whether finish_view() would change the node in the view. */
 static bool needs_finish(const struct timeline *t, uint32_t node)
 {
     const struct free_view *v = &t->view;
@@ -86,8 +86,7 @@ static bool needs_finish(const struct timeline *t, uint32_t node)
     return v->whole[node] != is_full || (is_full && v->users[node].who != USERS_NONE);
 }
 
-/* A node stays in the view as it is now, without spans, until something becomes free or is taken
- * there. */
+/* A node stays in the view as it is now, without spans, until something is freed or taken there. */
 static void begin_view(struct timeline *t)
 {
     const struct cluster *c = t->cluster;
@@ -101,7 +100,7 @@ static void begin_view(struct timeline *t)
     }
 }
 
-/* A unit that several jobs have is free when the last of them has ended. */
+/* A shared unit is free when the last of its jobs has ended. */
 static uint32_t units_freed(struct unit_use **use, const struct node *n, const struct alloc_node *a)
 {
     uint32_t freed = 0;
@@ -117,7 +116,7 @@ static uint32_t units_freed(struct unit_use **use, const struct node *n, const s
     return freed;
 }
 
-/* Room for another span of the node: its spans move to the end when there is none. */
+/* Makes space for another span of the node: its spans move to the end if necessary. */
 static void make_room(struct timeline *t, struct timeline_node *n)
 {
     if (n->len < n->room)
@@ -129,7 +128,8 @@ static void make_room(struct timeline *t, struct timeline_node *n)
     n->room *= 2;
 }
 
-/* What a running job holds of a node becomes free: jobs come in the order of their ends. */
+/* Releases the resources that a running job holds on a node: jobs come in the order of their
+ * ends. */
 static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at)
 {
     const struct node *n = t->cluster->nodes.data[a->node];
@@ -145,7 +145,7 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
         node->len++;
     }
     struct node_free left = free_in(t, last);
-    if (n->exclusive && !a->parked) /* what suspended jobs have of it is theirs */
+    if (n->exclusive && !a->parked) /* suspended jobs keep their part of it */
         node_free_open(left, n);
     else
         *left.units += units_freed(&t->filled_use[a->node], n, a);
@@ -251,7 +251,7 @@ bool timeline_is_stale(const struct timeline *t)
                           t->taken != c->pool.taken);
 }
 
-struct node_end { /* of a job on a node */
+struct node_end { /* the end of a job on a node */
     const struct order_link *link;
     const struct alloc_node *a;
 };
@@ -270,7 +270,7 @@ static bool is_filled_in(const struct timeline *t, const struct order_link *l)
     return t->filling && (l->key < t->last.key || (l->key == t->last.key && l->tie <= t->last.tie));
 }
 
-/* Gives back what all jobs of the node hold. */
+/* Releases the resources of all jobs on the node. */
 static void complete_node(struct timeline *t, uint32_t node)
 {
     const struct node *n = t->cluster->nodes.data[node];
@@ -292,7 +292,7 @@ static void complete_node(struct timeline *t, uint32_t node)
     t->nodes[node].complete = true;
 }
 
-/* A reservation may follow only after all ends on its nodes. */
+/* A reservation may be added only after all ends on its nodes. */
 static void prepare_nodes(struct timeline *t, const struct selection *where)
 {
     if (where->shares.len > COMPLETE_MOST)
@@ -307,7 +307,8 @@ void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
     timeline_fill(t, SIZE_MAX);
 }
 
-/* Their next begins and ends, of those that repeat some more: a start lies at one of these. */
+/* Adds the begins and ends of the reservations' next occurrences, several for a repeating one: a
+ * start can only be at one of these times. */
 void timeline_set_resv(struct timeline *t, struct resv_plan *resv)
 {
     t->resv = resv;
@@ -358,7 +359,7 @@ void timeline_done(struct timeline *t)
     free(t->gres);
 }
 
-/* --- looking -----------------------------------------------------------------------------------
+/* --- queries ------------------------------------------------------------------------------------
  */
 
 static struct timeline_span *span_at(const struct timeline *t, uint32_t node, int64_t at)
@@ -369,8 +370,8 @@ static struct timeline_span *span_at(const struct timeline *t, uint32_t node, in
     return s;
 }
 
-/* What is free is in the view: the rest follows. 'now': a job that was suspended and is completing
- * holds no units, and yet the node is not empty. */
+/* Derives the other fields of the view from the free resources. 'now': a job that is completing
+ * after a suspension holds no units, but the node is not empty. */
 static void finish_view(struct timeline *t, uint32_t node, bool now)
 {
     t->view.whole[node] = t->view.units[node] == find_node_kind(t, node)->units &&
@@ -379,8 +380,8 @@ static void finish_view(struct timeline *t, uint32_t node, bool now)
     t->view.users[node] = empty ? (struct node_users){0} : t->cluster->pool.now.users[node];
 }
 
-/* What is free all the time from 'from' to 'until'. It is found in variables of this function, as
- * most of the time of a search goes by here. */
+/* Computes what is free all the time from 'from' to 'until', in local variables, because searches
+ * spend most of their time here. */
 static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_t until)
 {
     const size_t kinds = t->kinds;
@@ -399,7 +400,7 @@ static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_
     finish_view(t, node, from == TIMELINE_NOW);
 }
 
-/* What is free then as far as running jobs go. */
+/* Computes what is free at that time if only running jobs count. */
 static void view_foreseen(struct timeline *t, uint32_t node, int64_t at)
 {
     node_free_copy(node_free_in(&t->view, node, t->kinds), foreseen_in(t, span_at(t, node, at)),
@@ -407,7 +408,7 @@ static void view_foreseen(struct timeline *t, uint32_t node, int64_t at)
     finish_view(t, node, false);
 }
 
-/* A node of which a part was placed in the trial: units that it has may be shared, too. */
+/* A part was placed on the node in the trial: its units may be shared, too. */
 static void suppose_use(struct timeline *t, const struct timeline_placed *placed)
 {
     uint32_t node = placed->node;
@@ -420,7 +421,7 @@ static void suppose_use(struct timeline *t, const struct timeline_placed *placed
     free(before);
 }
 
-/* Units that others have then, for a job that may share them. */
+/* Adds units that other jobs use at that time, for a job that may share them. */
 static void view_shared(struct timeline *t, const struct job *j, int64_t at)
 {
     const struct cluster *c = t->cluster;
@@ -506,10 +507,10 @@ bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bit
     return timeline_fits_from(t, j, allowed, TIMELINE_NOW, where);
 }
 
-/* --- reserving ---------------------------------------------------------------------------------
+/* --- reservations -------------------------------------------------------------------------------
  */
 
-/* A span of the node begins then. */
+/* Makes a span of the node begin at that time. */
 static void split_span(struct timeline *t, uint32_t node, int64_t at)
 {
     struct timeline_node *n = &t->nodes[node];
@@ -556,7 +557,7 @@ void timeline_begin_trial(struct timeline *t)
         vec_push(&t->trial.moments, *at);
 }
 
-/* The node may have moved meanwhile, to where there is more room. */
+/* The spans of the node may have moved meanwhile. */
 static void restore_node(struct timeline *t, const struct timeline_saved *saved)
 {
     struct timeline_node *n = &t->nodes[saved->node];
@@ -578,7 +579,7 @@ void timeline_end_trial(struct timeline *t, bool keep)
     }
     vec_clear(&t->trial.nodes);
     vec_clear(&t->trial.placed);
-    if (!keep) { /* what a reservation added is no moment any more */
+    if (!keep) { /* times added by reservations are removed */
         vec_clear(&t->moments);
         vec_foreach (&t->trial.moments, at)
             vec_push(&t->moments, *at);
@@ -632,7 +633,7 @@ void timeline_start(struct timeline *t, const struct job *j, const struct select
     timeline_add_moment(t, job_ends_at(j, t->calendar.now_sec));
 }
 
-/* --- as a calendar -----------------------------------------------------------------------------
+/* --- the calendar interface ---------------------------------------------------------------------
  */
 
 static bool serve_any(const struct cluster *c, const struct job *j)

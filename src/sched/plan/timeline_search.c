@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The earliest moment of a timeline at which a job fits, found in steps of a look at each node. */
+/* Search of the earliest time on a timeline at which a job fits, in steps of one check of the
+ * nodes. */
 #include "sched/plan/timeline_priv.h"
 #include "sched/select/select.h"
 
-#define TRIES 32 /* moments behind the first possible one that are looked at one by one */
+/* Maximum times after the first possible one that are checked one by one. */
+#define TRIES 32
 
-/* The first moment when it fits as far as running jobs go is searched first. Once it fits it does
- * so from then on, for nothing but ends is foreseen: so the steps double, and the last one is
- * halved.
- */
+/* First finds the first time at which running jobs leave enough. The job fits from then on, because
+ * only ends of jobs are foreseen: so the step doubles until the job fits, and the last step is
+ * bisected. */
 static void double_step(struct timeline_search *s, bool fits, size_t last)
 {
     if (fits) {
@@ -32,7 +33,8 @@ static void halve_step(struct timeline_search *s, bool fits)
         s->phase = SEARCH_AGAIN;
 }
 
-/* Reservations may keep it from there. It fits at the last moment: all of them are over. */
+/* Reservations may exclude a start there. The job fits at the last time, when all of them have
+ * ended. */
 static void again_step(struct timeline_search *s, bool fits, size_t last)
 {
     if (fits) {
@@ -45,7 +47,7 @@ static void again_step(struct timeline_search *s, bool fits, size_t last)
     }
 }
 
-/* The furthest moment that this step may come to, were there enough of them. */
+/* Returns the furthest time that this step may reach. */
 static size_t next_moment(const struct timeline_search *s)
 {
     if (s->phase == SEARCH_DOUBLE)
@@ -53,7 +55,8 @@ static size_t next_moment(const struct timeline_search *s)
     return s->phase == SEARCH_AGAIN ? s->high + 1 + s->step * 2 : s->high;
 }
 
-/* The first moment that is not before. There are all up to then, or the last one is before. */
+/* Returns the first time at or after 'from', or the number of times. The timeline is filled up to
+ * there. */
 static size_t find_moment(const struct timeline *t, int64_t from)
 {
     size_t low = 0, high = t->moments.len - 1;
@@ -67,7 +70,8 @@ static size_t find_moment(const struct timeline *t, int64_t from)
     return low;
 }
 
-/* The first moment at which its licences are due, and it has waited for switches. */
+/* Returns the first time at which the job's licences are available and it has waited for
+ * switches. */
 static size_t first_moment(struct timeline *t, const struct timeline_search *s)
 {
     int64_t from = s->switches == SWITCHES_WAITED ? s->waits_until : t->calendar.now_sec;
@@ -78,7 +82,7 @@ static size_t first_moment(struct timeline *t, const struct timeline_search *s)
     return find_moment(t, from);
 }
 
-/* From there to its limit, beside what others have a claim on. */
+/* Whether its licences are free from that time to its limit, beside the claims of other jobs. */
 static bool has_licenses(struct timeline *t, const struct job *j, int64_t from)
 {
     uint64_t work = 0;
@@ -114,7 +118,7 @@ static bool step_of_search(struct timeline *t, const struct job *j, const struct
     return s->phase != SEARCH_FOUND && s->phase != SEARCH_NONE;
 }
 
-/* When it could begin on any number of switches is looked for first, unless that is known. */
+/* First searches the start on any number of switches, unless it is known. */
 static void begin_switches(const struct timeline *t, const struct job *j, struct timeline_search *s)
 {
     if (!j->want.switches || j->switches_waived || !select_topo(t->cluster, j)) {
@@ -125,8 +129,8 @@ static void begin_switches(const struct timeline *t, const struct job *j, struct
     s->switches = s->waits_until ? SWITCHES_FEW : SWITCHES_ANY;
 }
 
-/* The search of one number of switches is over. True: one of another number follows. Those that it
- * asks for are in what is searched last, too. */
+/* Ends the search for one number of switches. True: a search for another number follows. The last
+ * search includes the requested number. */
 static bool next_switches(struct timeline *t, const struct job *j, struct timeline_search *s)
 {
     bool found = s->phase == SEARCH_FOUND;

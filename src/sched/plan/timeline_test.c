@@ -17,7 +17,7 @@ static struct bitset *all_up(const struct cluster *c, const struct job *j)
     return allowed;
 }
 
-/* When and where the job could start; 'at' NEVER: nobody can tell. */
+/* Expects this start and these nodes; 'at' NEVER: unforeseeable. */
 static void expect(const struct cluster *c, const struct job *j, int64_t at, const char *where)
 {
     _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
@@ -61,7 +61,7 @@ static void in_steps(void **state)
     assert_int_equal(once.moments.len, t.moments.len);
     timeline_done(&t);
     timeline_done(&once);
-    /* Others come in between, and more of them than there was room for. */
+    /* Other jobs are inserted, more than there was space for. */
     timeline_begin(&t, c, NOW);
     assert_true(timeline_fill(&t, 1));
     alloc_clear(c, cluster_find_job(c, 2));
@@ -71,7 +71,7 @@ static void in_steps(void **state)
         test_run(c, id, "n3:1", NOW + 60 + id);
     while (timeline_fill(&t, 1))
         ;
-    j->want.tasks = 5; /* of one node, which none will ever have */
+    j->want.tasks = 5; /* more than any node will ever have */
     j->want.min_nodes = j->want.max_nodes = 1;
     assert_int_equal(timeline_find(&t, j, allowed, &s), NOW + CLUSTER_NO_LIMIT_SEC);
     timeline_done(&t);
@@ -134,7 +134,8 @@ static void releases(void **state)
     test_cluster_free(c);
 }
 
-/* What ends at one time is free together; what is late is expected any moment. */
+/* Resources that are released at the same time are free together; a late job is expected to end
+ * now. */
 static void at_the_same_time(void **state)
 {
     struct cluster *c = cluster_up();
@@ -156,7 +157,7 @@ static void at_the_same_time(void **state)
     test_cluster_free(c);
 }
 
-/* A job without a limit ends in a year, as far as anybody knows. */
+/* A job without a limit is assumed to end in a year. */
 static void infinite(void **state)
 {
     struct cluster *c = cluster_up();
@@ -169,7 +170,7 @@ static void infinite(void **state)
     test_cluster_free(c);
 }
 
-/* Alone on a node: not before the last of its jobs has gone. */
+/* Exclusive node: not before the last of its jobs has ended. */
 static void exclusive(void **state)
 {
     struct cluster *c = cluster_up();
@@ -188,12 +189,12 @@ static void exclusive(void **state)
     test_run_job(c, test_job(c, 1, "exclusive"), "n1:1 n2:4", NOW + 100);
     test_run(c, 2, "n3:4 t:2", NOW + 200);
     expect(c, test_job(c, 11, ""), NOW + 100, "n1:1/0");
-    expect(c, test_job(c, 12, "n=4 N=1"), NOW + 100, "n1:4/0"); /* all of it was one job's */
+    expect(c, test_job(c, 12, "n=4 N=1"), NOW + 100, "n1:4/0"); /* one job had the whole node */
     test_cluster_free(c);
 }
 
-/* A job that ends while it is suspended holds no units, and its node is not empty before the node
- * has said that the job is gone. */
+/* A job that is cancelled while suspended holds no units, but its node is not empty before the node
+ * has reported the end of the job. */
 static void suspended_job_that_is_completing_holds_its_node(void **state)
 {
     static const struct {
@@ -231,7 +232,7 @@ static void parts_released(void **state)
     struct job *j = test_run(c, 1, "n1:3 n2:4 n3:4 t:2", NOW + 100);
 
     (void)state;
-    alloc_release(c, j, alloc_find(j, 0)); /* is free already, and not freed twice */
+    alloc_release(c, j, alloc_find(j, 0)); /* already free, and not freed twice */
     expect(c, test_job(c, 11, "N=1 n=4"), NOW, "n1:4/0");
     expect(c, test_job(c, 12, "N=2 n=8"), NOW + 100, "n1:4/0 n2:4/0");
     expect(c, test_job(c, 13, "N=1 n=5"), NEVER, "");
@@ -250,7 +251,7 @@ static void memory(void **state)
     expect(c, test_job(c, 13, "mem=401"), NOW + 200, "n1:1/401");
     expect(c, test_job(c, 14, "mem=0 w=n1"), NOW + 200, "n1:1/1000");
     expect(c, test_job(c, 15, "mem=1001"), NEVER, "");
-    c->nodes.data[0]->amounts.mem_mib = 500; /* made smaller under its jobs */
+    c->nodes.data[0]->amounts.mem_mib = 500; /* reduced while jobs run there */
     test_changed(c);
     expect(c, test_job(c, 16, "w=n1"), NOW + 200, "n1:1/0");
     expect(c, test_job(c, 17, "w=n1 mem=500"), NOW + 200, "n1:1/500");
@@ -258,7 +259,7 @@ static void memory(void **state)
     test_cluster_free(c);
 }
 
-/* --- against time itself: jobs end one after the other, and each time the choice is tried --- */
+/* --- against real time: jobs end one after the other, and each time the selection is tried --- */
 
 static void random_running(struct cluster *c, uint64_t *seed)
 {
@@ -285,7 +286,7 @@ static int64_t by_waiting(struct cluster *c, const struct job *j, struct selecti
         struct order_link *l = order_first(&c->ends);
         if (!l)
             return NOW + CLUSTER_NO_LIMIT_SEC;
-        at = l->key > NOW ? l->key : NOW; /* those that are late end at once */
+        at = l->key > NOW ? l->key : NOW; /* late jobs end at once */
         while ((l = order_first(&c->ends)) && l->key <= at) {
             alloc_clear(c, job_of_end(l));
             order_remove(&c->ends, l);
@@ -338,7 +339,7 @@ static void comes_true(void **state)
         one_future(seed);
 }
 
-/* --- against a list of who has what when --- */
+/* --- against a list of claims --- */
 
 struct claim {
     uint32_t node, units;
@@ -369,7 +370,7 @@ static void claim_running(const struct cluster *c, struct claims *all)
             }
 }
 
-/* What of the node is left at that instant. */
+/* Returns what is free on the node at that time. */
 static bool left_at(const struct cluster *c, const struct claims *all, uint32_t node, int64_t at,
                     int64_t *units, int64_t *mem_mib)
 {
@@ -383,8 +384,7 @@ static bool left_at(const struct cluster *c, const struct claims *all, uint32_t 
     return *units >= 0 && *mem_mib >= 0;
 }
 
-/* Whether the job fits from then on, by the list: the least that is left at any begin of a claim.
- */
+/* Whether the job fits from that time on by the list: the minimum over all begins of claims. */
 static bool fits_by_list(const struct cluster *c, const struct claims *all, const struct job *j,
                          const struct bitset *allowed, int64_t from)
 {
@@ -477,7 +477,7 @@ static void reservations(void **state)
         one_row_of_reservations(seed);
 }
 
-/* Of any kind, on cores that several have, with devices, to any moment. */
+/* Runs random jobs of all kinds, with shared cores and devices, until random times. */
 static void run_drawn_jobs(struct cluster *c, uint64_t *chance)
 {
     static const char *const specs[] = {"n=2",         "N=2 n=4", "exclusive", "p=f n=3",
@@ -495,7 +495,7 @@ static void run_drawn_jobs(struct cluster *c, uint64_t *chance)
     }
 }
 
-/* The same question to both. */
+/* Asks both timelines the same question. */
 static void compare_answers(struct timeline *some, struct timeline *all, const struct job *j,
                             bool now, uint64_t seed)
 {
@@ -525,7 +525,7 @@ static void compare_answers(struct timeline *some, struct timeline *all, const s
     select_done(&other);
 }
 
-/* One that is filled as far as it is asked answers as one that is filled. */
+/* A timeline that is filled on demand gives the same answers as a complete one. */
 static void answers_do_not_depend_on_how_much_is_filled(void **state)
 {
     static const char *const specs[] = {"n=3",     "N=2",     "exclusive", "mem=700",
@@ -560,7 +560,7 @@ static void answers_do_not_depend_on_how_much_is_filled(void **state)
     assert_true(partly > TEST_DRAWN(2000) / 4);
 }
 
-/* What runs has changed: one that is not filled cannot tell any more what ends when. */
+/* After a change of running jobs an incomplete timeline is invalid. */
 static void is_stale_after_a_change_until_it_is_filled(void **state)
 {
     struct cluster *c = cluster_up();
@@ -577,7 +577,7 @@ static void is_stale_after_a_change_until_it_is_filled(void **state)
     test_cluster_free(c);
 }
 
-/* A reserved core leaves the rest of its node to others. */
+/* A reserved core leaves the rest of its node available. */
 static void part_of_a_node(void **state)
 {
     struct cluster *c = cluster_up();
@@ -594,15 +594,15 @@ static void part_of_a_node(void **state)
     timeline_reserve(&t, head, &s, NOW + 100);
     assert_true(timeline_fits_now(&t, small, n1, &s));
     timeline_start(&t, small, &s);
-    assert_false(timeline_fits_now(&t, small, n1, &s)); /* the head needs the other three */
+    assert_false(timeline_fits_now(&t, small, n1, &s)); /* the planned job needs the other three */
     small->limit_sec = 100;
-    assert_true(timeline_fits_now(&t, small, n1, &s)); /* over before it does */
+    assert_true(timeline_fits_now(&t, small, n1, &s)); /* ends before the planned start */
     select_done(&s);
     timeline_done(&t);
     test_cluster_free(c);
 }
 
-/* A unit that several have is free when the last of them ends; it may be shared before. */
+/* A shared unit is free when its last job ends; it may be shared before. */
 static void shared(void **state)
 {
     struct cluster *c = test_cluster(CONS "NodeName=n[1-2] CPUs=4 RealMemory=1000\n"
@@ -613,8 +613,8 @@ static void shared(void **state)
     test_run_job(c, a, "n1:4", NOW + 50);
     test_run_job(c, b, "n1:3", NOW + 80);
     struct job *j = test_job(c, 3, "n=2");
-    expect(c, j, NOW, "n2:2/0");      /* what is free comes first */
-    test_run(c, 4, "n2:4", NOW + 60); /* shares, for it is in the first partition */
+    expect(c, j, NOW, "n2:2/0");      /* free units come first */
+    test_run(c, 4, "n2:4", NOW + 60); /* shares because it is in the first partition */
     expect(c, j, NOW, "n2:2/0");
     j = test_job(c, 5, "p=p w=n1 n=1");
     expect(c, j, NOW + 50, "n1:1/0");
@@ -626,7 +626,7 @@ static void shared(void **state)
     test_cluster_free(c);
 }
 
-/* A look at a large cluster goes over the nodes where something ends, not over all of them. */
+/* A search on a large cluster visits the nodes on which something ends, not all nodes. */
 static void only_nodes_where_something_ends_are_laid_out(void **state)
 {
     struct cluster *c = cluster_up();
@@ -637,7 +637,7 @@ static void only_nodes_where_something_ends_are_laid_out(void **state)
     test_run(c, 1, "n2:4", NOW + 50);
     timeline_init(&t, c, NOW);
     assert_int_equal(bitset_count(t.laid_out), 1);
-    assert_int_equal(t.nodes[1].len, 2); /* n2, now and when its job has ended */
+    assert_int_equal(t.nodes[1].len, 2); /* now, and after the end of its job */
     assert_int_equal(bitset_count(t.open), 4);
     struct job *j = test_job(c, 2, "w=n3 n=4");
     j->limit_sec = 60;

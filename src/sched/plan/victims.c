@@ -10,22 +10,22 @@
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
 
-#define LEAVING_SEC 60 /* beyond KillWait: who takes longer to end may never do */
-#define SPARED_MOST 64 /* of those that were found, so many are tried without */
-#define IDEAL_MOST 64  /* of those who are alone enough, so many youngest are looked at */
-#define FEW 3          /* while so many do that have their share, or three times as many, */
-#define FEW_MOST 9     /* nobody is looked at who has less */
-#define SINGLES_MOST 8 /* of those that come first, so many are tried alone */
-#define TRY_WORK 200   /* besides the nodes that are looked at */
-#define GATHER_WORK 2  /* for each job that runs, in looks at a node */
+#define LEAVING_SEC 60 /* beyond KillWait: a job that takes longer to end may never end */
+#define SPARED_MOST 64 /* maximum victims that are tried to be spared */
+#define IDEAL_MOST 64  /* number of youngest jobs examined among those that suffice alone */
+#define FEW 3          /* while FEW jobs have a share of 1/FEW, or three times as many, */
+#define FEW_MOST 9     /* jobs with less than the share are not examined */
+#define SINGLES_MOST 8 /* number of first candidates that are tried alone */
+#define TRY_WORK 200   /* besides the visited nodes */
+#define GATHER_WORK 2  /* per running job, in visited nodes */
 
 struct victim {
     const struct job *job;
     int64_t tier, start_at;
     uint32_t priority;
-    uint64_t useful; /* CPUs that are there for the other job when it has gone */
-    uint32_t cpus;   /* that it began with */
-    bool licensed;   /* it returns licences that the other job lacks */
+    uint64_t useful; /* CPUs that the preemptor can use after its end */
+    uint32_t cpus;   /* at its start */
+    bool licensed;   /* it returns licences that the preemptor lacks */
     bool spared;
 };
 
@@ -33,30 +33,31 @@ struct victim_search {
     struct plan *p;
     const struct cluster *c;
     const struct job *j;
-    struct joint *joint; /* its set; NULL: it is an ordinary job */
-    int64_t tier;        /* only jobs of a lower one make room */
+    struct joint *joint; /* of the preemptor's set; NULL: an ordinary job */
+    int64_t tier;        /* only jobs of a lower tier can be victims */
     const struct bitset *allowed;
-    const struct bitset *scope; /* allowed, and what decides beside it: the rest of their leaves */
-    struct bitset *leaves;      /* that is scope; NULL: no leaf matters */
-    struct free_view view;      /* what is free when some have gone */
-    struct unit_use **use;      /* by node: what view.use holds of its own */
-    struct bitset **busy;       /* by node: the same of view.busy */
-    uint32_t *gone;             /* by node: how many of its jobs are counted as gone */
-    uint64_t *returned;    /* by pool: licences that those have; NULL: these are not reclaimed */
-    VEC(uint32_t) touched; /* nodes where the view is not the present; of all others, */
-    struct bitset *useful; /* those where a task of the job fits; NULL: not looked at */
+    const struct bitset *scope; /* allowed nodes and the rest of their leaves, which matter too */
+    struct bitset *leaves;      /* owned if it is 'scope'; NULL: leaves do not matter */
+    struct free_view view;      /* free resources after the end of the victims */
+    struct unit_use **use;      /* by node: the copies that view.use points to */
+    struct bitset **busy;       /* by node: the copies that view.busy points to */
+    uint32_t *gone;             /* by node: number of its jobs that count as ended */
+    uint64_t *returned;         /* by pool: licences of these jobs; NULL: they are not reclaimed */
+    /* Nodes on which the view differs from the present; among all other nodes,. */
+    VEC(uint32_t) touched;
+    struct bitset *useful; /* those on which a task of the job fits; NULL: not computed */
     VEC(const struct job *) leaving;
     VEC(struct victim) victims;
-    size_t seen, ideal; /* of those that run, the youngest first; and good ones among them */
-    uint32_t
-        least_cpus;  /* who has less is passed by, as is who is not of the lowest tier; 0: none */
-    int64_t look_at; /* somebody may be chosen only from then on; 0: nobody */
+    size_t seen, ideal; /* number of running jobs examined, youngest first; number of ideal ones */
+    /* Candidates with fewer CPUs, or not of the lowest tier, are skipped; 0: none. */
+    uint32_t least_cpus;
+    int64_t look_at; /* time from which more jobs can be victims; 0: none */
 };
 
-/* --- what would be free ------------------------------------------------------------------------
+/* --- hypothetical free resources ----------------------------------------------------------------
  */
 
-/* Whether jobs have leaves of the network alone, or the job is to have some. */
+/* Whether a job has exclusive leaves of the network, or this job needs some. */
 static bool depends_on_leaves(const struct victim_search *h)
 {
     bool depends = leaf_matters(h->c, h->j);
@@ -81,7 +82,7 @@ static void init_victim_search(struct victim_search *h, struct plan *p, const st
     *h = (struct victim_search){
         .p = p, .c = p->cluster, .j = j, .tier = preempt_tier(j), .allowed = allowed};
     pool_view_copy(&h->view, &p->cluster->pool.now, n, p->cluster->pool.gres_kinds);
-    h->view.present = true; /* its own partition's jobs stay */
+    h->view.present = true; /* jobs of its own partition stay */
     h->use = mem_new_array(struct unit_use *, n + 1);
     h->view.busy = h->busy = mem_new_array(struct bitset *, n + 1);
     h->gone = mem_new_array(uint32_t, n + 1);
@@ -128,7 +129,7 @@ static struct bitset *busy_of(struct victim_search *h, const struct node *n)
     return h->busy[n->index];
 }
 
-/* A unit that several jobs have is free when the last of them has gone. Returns how many are. */
+/* A shared unit is free when its last job has ended. Returns how many units become free. */
 static uint32_t free_units(struct victim_search *h, const struct node *n,
                            const struct alloc_node *a)
 {
@@ -156,7 +157,7 @@ static enum preempt_mode mode_of(const struct victim_search *h, const struct job
     return v->set ? preempt_mode_of_job(h->c->conf, v) : preempt_mode_in(h->p, v->part);
 }
 
-/* The component with this offset, if it still has nodes to make room with; of an ordinary job, the
+/* Returns the component with this offset if it still has nodes to release; for an ordinary job the
  * job itself. */
 static const struct job *find_component(const struct job *v, uint32_t offset)
 {
@@ -164,7 +165,7 @@ static const struct job *find_component(const struct job *v, uint32_t offset)
     return j && !job_is_final(j) ? j : NULL;
 }
 
-/* Whether its memory and devices stay its own when it has made room. */
+/* Whether the victim keeps its memory and devices. */
 static bool keeps_memory(const struct victim_search *h, const struct job *v)
 {
     bool halts = attempt_has_units(v) && !attempt_of(v)->preempted_at && v->part &&
@@ -178,7 +179,7 @@ static void give_back(struct victim_search *h, const struct job *v, const struct
     size_t kinds = h->c->pool.gres_kinds;
     struct node_free left = node_free_in(&h->view, a->node, kinds);
     vec_push(&h->touched, a->node);
-    if (n->exclusive && !a->parked) { /* beside what others on the node have given back */
+    if (n->exclusive && !a->parked) { /* in addition to what other jobs on the node have returned */
         node_free_open(left, n);
         bitset_zero(busy_of(h, n));
     } else if (!a->parked) {
@@ -193,7 +194,7 @@ static void give_back(struct victim_search *h, const struct job *v, const struct
         h->view.users[a->node] = (struct node_users){0};
 }
 
-/* Whether the job can have licences of it when it has made room: who is suspended keeps them. */
+/* Whether the job can get licences of the victim: a suspended victim keeps them. */
 static bool add_licenses(const struct victim_search *h, const struct job *v, uint64_t *returned)
 {
     return h->returned && attempt_has_units(v) && v->part && mode_of(h, v) != PREEMPT_SUSPEND &&
@@ -208,7 +209,7 @@ static void give_back_all(struct victim_search *h, const struct job *v)
             give_back(h, v, a);
 }
 
-/* All components make room, or none does. */
+/* All components are preempted, or none. */
 static void return_resources_of_set(struct victim_search *h, const struct job *leader)
 {
     for (uint32_t i = 0; i < job_set_count(leader); i++)
@@ -216,8 +217,8 @@ static void return_resources_of_set(struct victim_search *h, const struct job *l
             give_back_all(h, find_component(leader, i));
 }
 
-/* Nodes that it may have and where a task fits as it is. Most of a full cluster has nothing to give
- * in any of the many tries, but for the nodes of those who are to go. */
+/* Returns the nodes that the job may use and on which a task fits at present. On a full cluster
+ * most nodes contribute nothing to the many tries, except the nodes of victims. */
 static struct bitset *useful_nodes(const struct victim_search *h)
 {
     const struct pool *pool = &h->c->pool;
@@ -247,8 +248,8 @@ static bool fits_jointly(struct victim_search *h, struct selection *where)
     return true;
 }
 
-/* Whether it fits when those that leave have left, and the first ones of the victim that are not
- * spared. */
+/* Whether the job fits when all leaving jobs, and the first 'count' victims that are not spared,
+ * have ended. */
 static bool fits_without(struct victim_search *h, size_t count, struct selection *where)
 {
     reset_view(h);
@@ -277,7 +278,7 @@ static bool fits_without(struct victim_search *h, size_t count, struct selection
     return select_nodes(h->c, h->j, set, view, where) == 0;
 }
 
-/* --- who ---------------------------------------------------------------------------------------
+/* --- candidates ---------------------------------------------------------------------------------
  */
 
 static bool is_on(const struct job *v, const struct bitset *nodes)
@@ -288,7 +289,7 @@ static bool is_on(const struct job *v, const struct bitset *nodes)
     return false;
 }
 
-/* It is on its way out, and will be gone soon. */
+/* Whether the job is ending and will be gone soon. */
 static bool is_leaving(const struct victim_search *h, const struct job *v)
 {
     if (attempt_of(v)->completing)
@@ -312,7 +313,7 @@ static bool is_exempt(struct victim_search *h, const struct job *v)
     return true;
 }
 
-/* One component, or an ordinary job. */
+/* For one component, or an ordinary job. */
 static bool may_be_displaced(struct victim_search *h, const struct job *v)
 {
     if (!attempt_has_units(v) || attempt_of(v)->preempted_at || !v->part ||
@@ -339,7 +340,7 @@ static bool is_set_licensed(const struct victim_search *h, const struct job *lea
     return false;
 }
 
-/* A job set is considered with its leader, and when all of its components may be. */
+/* A job set is considered with its leader, if all of its components may be preempted. */
 static bool may_be_victim(struct victim_search *h, const struct job *v)
 {
     if (!job_set_is_leader(v) || job_is_final(v) ||
@@ -354,7 +355,7 @@ static bool may_be_victim(struct victim_search *h, const struct job *v)
     return true;
 }
 
-/* What its nodes have for the other job when it has gone; no more than that one wants. */
+/* Adds what its nodes can contribute to the preemptor, limited to what the preemptor needs. */
 static void add_gain_of_component(const struct victim_search *h, const struct job *v,
                                   struct victim *victim)
 {
@@ -392,7 +393,7 @@ static void compute_gain(const struct victim_search *h, struct victim *victim)
     }
 }
 
-/* Alone enough, as far as can be seen, and of the lowest tier. */
+/* Whether it seems to suffice alone and is of the lowest tier. */
 static bool is_ideal(const struct victim_search *h, const struct victim *victim)
 {
     const struct request *r = &h->j->want;
@@ -416,7 +417,7 @@ static void consider_victim(struct victim_search *h, const struct job *v, uint32
     vec_push(&h->victims, victim);
 }
 
-/* Who leaves: those that have ended come first among those that hold nodes. */
+/* Gathers the leaving jobs: ended jobs come first among those that hold nodes. */
 static void gather_leaving(struct victim_search *h)
 {
     struct order_link *l = order_first(&h->c->ends);
@@ -434,7 +435,7 @@ static void gather_leaving(struct victim_search *h)
     }
 }
 
-/* From the youngest on, until there are enough to choose from. */
+/* Gathers candidates from the youngest on, until there are enough to choose from. */
 static void gather_victims(struct victim_search *h, size_t ideal)
 {
     const struct begun *begun = &h->c->begun;
@@ -449,9 +450,9 @@ static void gather_victims(struct victim_search *h, size_t ideal)
     }
 }
 
-/* Those of whom so many would do come before all others of the lowest tier, in the order that is to
- * be kept when nothing else is asked for: who has less than a share of these CPUs is not looked at
- * as long as they do. */
+/* Returns the share of CPUs for 'few' victims. If that many candidates suffice, they precede all
+ * others of the lowest tier, in the order that applies by default; candidates with less than a
+ * share are then not examined. */
 static uint32_t share_of(const struct victim_search *h, uint32_t few)
 {
     const struct request *r = &h->j->want;
@@ -475,8 +476,8 @@ static int by_youth(const struct victim *x, const struct victim *y)
     return x->job->id > y->job->id ? -1 : x->job->id < y->job->id;
 }
 
-/* In a tier those whose licences are needed come first, then the most useful ones, so that few are
- * needed; of those the ones that lose least, and then the youngest. */
+/* Orders within a tier: candidates whose licences are needed first, then the most useful ones, so
+ * that few are needed; then those that lose least, then the youngest. */
 static int most_useful(const void *a, const void *b)
 {
     const struct victim *x = a, *y = b;
@@ -516,8 +517,8 @@ static void sort_victims(struct victim_search *h)
                   : most_useful);
 }
 
-/* So many of the first ones are enough, 0: all are not: the number doubles, and the last step is
- * halved. */
+/* Returns how many of the first candidates suffice, 0: not even all. The number doubles, and the
+ * last step is bisected. */
 static size_t find_enough_victims(struct victim_search *h, struct selection *where)
 {
     size_t low = 1, high = 1;
@@ -537,7 +538,7 @@ static size_t find_enough_victims(struct victim_search *h, struct selection *whe
     return high;
 }
 
-/* Where several would do, perhaps one of the first does, too: then it is put before them. */
+/* If several victims suffice, one of the first may suffice alone: it is then moved before them. */
 static size_t prefer_single_victim(struct victim_search *h, size_t count, struct selection *where)
 {
     struct victim first = h->victims.data[0];
@@ -552,7 +553,7 @@ static size_t prefer_single_victim(struct victim_search *h, size_t count, struct
     return count;
 }
 
-/* Those that are not needed go on, the last chosen ones first. */
+/* Spares victims that are not needed, the last chosen ones first. */
 static void spare_victims(struct victim_search *h, size_t count, struct selection *where)
 {
     _cleanup_bitset_ struct bitset *nodes = bitset_new(h->c->nodes.len);
@@ -564,7 +565,7 @@ static void spare_victims(struct victim_search *h, size_t count, struct selectio
     }
     vec_foreach (&where->shares, share)
         bitset_set(nodes, share->node);
-    for (size_t i = 0; i < count; i++) /* one beside these nodes may keep a leaf from being free */
+    for (size_t i = 0; i < count; i++) /* a job beside these nodes may block a leaf */
         h->victims.data[i].spared =
             !h->leaves && !h->victims.data[i].licensed && !is_set_on(h->victims.data[i].job, nodes);
     for (size_t i = count; i-- > 0;) {
@@ -580,7 +581,7 @@ static void spare_victims(struct victim_search *h, size_t count, struct selectio
             vec_push(&h->p->victims, h->victims.data[i].job->id);
 }
 
-/* Those of the victim that are chosen; 0: all of it is not enough. */
+/* Returns the number of chosen victims; 0: even all do not suffice. */
 static size_t choose_victims(struct victim_search *h, struct selection *where)
 {
     if (!h->victims.len)
@@ -604,7 +605,7 @@ static bool find_room(struct victim_search *h, struct selection *where)
     bool known = plan_note(h->p, j)->unfit;
     h->p->work += h->c->nodes.len;
     if (!known &&
-        fits_without(h, 0, where)) /* nobody has left in it yet: something else keeps it */
+        fits_without(h, 0, where)) /* the job fits without victims: something else blocks it */
         return false;
     gather_leaving(h);
     if (h->leaving.len && fits_without(h, 0, where))
@@ -638,7 +639,7 @@ bool victims_find(struct plan *p, const struct job *j, const struct bitset *allo
     return found;
 }
 
-/* Each component may displace only what its own partition may: the lowest tier counts for all. */
+/* Each component may preempt only what its own partition may: the lowest tier applies to all. */
 static int64_t find_tier(const struct joint *joint)
 {
     int64_t lowest = INT64_MAX;
