@@ -21,7 +21,7 @@ bool choose_enough(const struct chooser *ch)
     return ch->count >= ch->min && ch->sum >= ch->need && ch->sum_more >= ch->need_more;
 }
 
-/* More would not be taken: -N 2-4 takes four nodes when they are free. */
+/* Whether the choice has 'good' nodes: -N 2-4 takes four nodes if they are free. */
 static bool is_full(const struct chooser *ch)
 {
     return ch->count >= ch->max || (choose_enough(ch) && ch->count >= ch->good);
@@ -34,7 +34,7 @@ void choose_nothing(struct chooser *ch)
     ch->sum = ch->sum_more = 0;
 }
 
-/* Back to the required nodes alone. */
+/* Reduces the choice to the required nodes. */
 void choose_start(struct chooser *ch)
 {
     choose_nothing(ch);
@@ -44,7 +44,7 @@ void choose_start(struct chooser *ch)
         choose_add(ch, (size_t)i);
 }
 
-/* --- the most capable nodes, kept for the last places --------------------------------------------
+/* --- reserve of the most capable nodes ----------------------------------------------------------
  */
 
 struct capable {
@@ -53,13 +53,13 @@ struct capable {
     uint32_t weight;
 };
 
-/* Where the maximum of nodes is what is scarce, a node may be taken only if the places that are
- * left then can hold the rest of the tasks: those of the most capable other nodes. */
+/* If the maximum number of nodes is the limit, a node may be chosen only if the remaining places
+ * can hold the rest of the tasks with the most capable of the other nodes. */
 struct reserve {
-    const struct capable *list; /* the most capable first */
-    size_t *rank;               /* by node: its place in the list */
-    size_t edge;                /* nodes before this place that are not chosen are kept back */
-    uint64_t tasks;             /* of these */
+    const struct capable *list; /* most capable first */
+    size_t *rank;               /* by node: its index in the list */
+    size_t edge;                /* nodes before this index that are not chosen are reserved */
+    uint64_t tasks;             /* their tasks */
 };
 
 static void init_reserve(struct reserve *r, const struct chooser *ch, const struct capable *list,
@@ -72,7 +72,7 @@ static void init_reserve(struct reserve *r, const struct chooser *ch, const stru
         r->tasks += list[r->edge].tasks;
 }
 
-/* The least capable one of the nodes that are kept. */
+/* Returns the index of the least capable reserved node. */
 static size_t find_last_kept(const struct reserve *r, const struct chooser *ch)
 {
     size_t last = r->edge;
@@ -82,7 +82,7 @@ static size_t find_last_kept(const struct reserve *r, const struct chooser *ch)
     return last - 1;
 }
 
-/* Takes the node unless the rest would not fit then. */
+/* Chooses the node unless the rest of the tasks would not fit then. */
 static bool take_reserved(struct reserve *r, struct chooser *ch, size_t node)
 {
     size_t gone = r->rank[node] < r->edge ? r->rank[node] : find_last_kept(r, ch);
@@ -100,15 +100,16 @@ static bool take_reserved(struct reserve *r, struct chooser *ch, size_t node)
 
 struct run {
     uint32_t first, len;
-    uint64_t amount; /* of what the job wants in all: generic resources, or tasks; counted only
-                      * until it is all that was missing when the runs were listed */
-    bool adjoins;    /* a chosen node is next to it */
+    /* The job's total request (generic resources, or tasks) that it holds; counted only up to what
+     * was missing when the runs were listed. */
+    uint64_t amount;
+    bool adjoins; /* it is next to a chosen node */
 };
 
 struct runs {
-    VEC(struct run) list; /* those not taken yet */
+    VEC(struct run) list; /* runs that are not taken yet */
     enum { IN_PLACE, BY_LENGTH, BY_AMOUNT } order;
-    struct reserve *reserve; /* NULL: any node may be taken */
+    struct reserve *reserve; /* NULL: any node may be chosen */
 };
 
 static uint64_t get_node_amount(const struct chooser *ch, size_t node)
@@ -157,8 +158,8 @@ static int by_amount(const void *a, const void *b)
     return by_length(a, b);
 }
 
-/* The run closest in size to what is missing, of those that have all of it: one at a chosen node
- * before others, then the shortest. Else the length of the list. */
+/* Returns the index of the best run with all that is missing: a run next to a chosen node, then the
+ * shortest one. If no run suffices, returns the length of the list. */
 static size_t find_run(const struct runs *runs, const struct chooser *ch, size_t wanted,
                        uint64_t missing)
 {
@@ -172,13 +173,13 @@ static size_t find_run(const struct runs *runs, const struct chooser *ch, size_t
             (run->adjoins == than->adjoins && by_length(run, than) < 0))
             best = i;
         if (run->len == wanted && (run->adjoins || !ch->count))
-            break; /* none is closer */
+            break; /* no run is better */
     }
     return best;
 }
 
-/* Where no run has all that is missing, the largest ones are taken, and in the end the smallest one
- * that is enough. With that order one look through the runs does for all of them. */
+/* If no run has all that is missing, the largest runs are taken, and finally the smallest one that
+ * suffices. This order needs only one pass over the runs. */
 static size_t best_run(struct runs *runs, const struct chooser *ch, size_t wanted, uint64_t missing)
 {
     size_t best = runs->order == IN_PLACE ? find_run(runs, ch, wanted, missing) : runs->list.len;
@@ -199,7 +200,7 @@ static size_t best_run(struct runs *runs, const struct chooser *ch, size_t wante
                    : vec_lower(&runs->list, run, run->amount < last.amount);
 }
 
-/* The node of the run that has all that is missing and the least beyond; or -1. */
+/* Returns the node of the run that has all that is missing with the least excess; or -1. */
 static long find_best_fit(const struct chooser *ch, const struct run *run)
 {
     uint64_t missing = ch->need > ch->sum ? ch->need - ch->sum : 0;
@@ -225,7 +226,7 @@ static void take_node(struct chooser *ch, struct runs *runs, size_t node)
         choose_add(ch, node);
 }
 
-/* One node where one is enough, else one after the other, from a chosen neighbour on. */
+/* Takes one node if one suffices, otherwise one after the other, from a chosen neighbour on. */
 static void take_run(struct chooser *ch, struct runs *runs, const struct run *run, size_t wanted)
 {
     long single = wanted <= 1 && !run->adjoins ? find_best_fit(ch, run) : -1;
@@ -262,7 +263,7 @@ struct weights {
     VEC(uint32_t) list;
 };
 
-/* Of the nodes of the set, rising; some come several times. */
+/* Lists the weights of the nodes in the set, rising, possibly with duplicates. */
 static void list_weights(const struct chooser *ch, const struct bitset *among, struct weights *w)
 {
     bitset_foreach (among, i)
@@ -272,7 +273,7 @@ static void list_weights(const struct chooser *ch, const struct bitset *among, s
         qsort(w->list.data, w->list.len, sizeof *w->list.data, by_number);
 }
 
-/* Those of this weight that are not chosen. */
+/* Selects the nodes of this weight that are not chosen. */
 static void of_weight(const struct chooser *ch, const struct bitset *among, uint32_t weight,
                       bool all, struct bitset *set)
 {
@@ -287,7 +288,7 @@ static void of_weight(const struct chooser *ch, const struct bitset *among, uint
 
 struct ranked {
     uint32_t node, weight;
-    uint64_t rank; /* low ones first */
+    uint64_t rank; /* low ranks first */
 };
 
 static int by_rank(const void *a, const void *b)
@@ -300,7 +301,7 @@ static int by_rank(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* One by one: the least loaded, or the last. */
+/* Chooses nodes one by one: the least loaded ones, or the last ones. */
 static void choose_ranked(struct chooser *ch, const struct bitset *among)
 {
     struct ranked *list = mem_new_array(struct ranked, bitset_count(among) + 1);
@@ -352,7 +353,7 @@ static bool choose_by_weight(struct chooser *ch)
  */
 
 struct window {
-    size_t first, len, run; /* run: the length of the run it lies in */
+    size_t first, len, run; /* run: length of the run that contains it */
 };
 
 static bool better_window(const struct chooser *ch, const struct window *a, const struct window *b)
@@ -363,9 +364,9 @@ static bool better_window(const struct chooser *ch, const struct window *a, cons
     return a->run != b->run ? a->run < b->run : a->len < b->len;
 }
 
-struct growing { /* a window, and what it holds */
+struct growing { /* a window and its sums */
     size_t first, end, need_end;
-    uint64_t sum, more; /* of tasks; of what the job wants in all */
+    uint64_t sum, more; /* sum: tasks; more: part of the job's total request */
     struct choose_tally tally;
 };
 
@@ -384,7 +385,8 @@ static void count_growth(const struct chooser *ch, struct growing *w, size_t nod
         choose_tally_add(&w->tally, ch, node, add);
 }
 
-/* The smallest windows of a run that hold what is required and enough tasks, one per first node. */
+/* Tries the smallest windows of a run that contain the required nodes and enough tasks, one for
+ * each first node. */
 static void try_run(const struct chooser *ch, size_t begin, size_t run, size_t need_first,
                     size_t need_end, struct window *best)
 {
@@ -429,7 +431,7 @@ static bool choose_contiguous(struct chooser *ch)
     return best.len > 0;
 }
 
-/* --- the most capable nodes --------------------------------------------------------------------
+/* --- choice of the most capable nodes -----------------------------------------------------------
  */
 
 static int more_capable(const void *a, const void *b)
@@ -442,8 +444,8 @@ static int more_capable(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* The most capable ones that are not heavier. When they are not enough, nothing that is no heavier
- * is, within the maximum of nodes. */
+/* Takes the most capable nodes within the weight limit. If they do not suffice, no choice within
+ * the weight limit and the maximum number of nodes does. */
 static bool take_most_capable(struct chooser *ch, const struct capable *list, size_t n,
                               uint32_t heaviest)
 {
@@ -454,7 +456,7 @@ static bool take_most_capable(struct chooser *ch, const struct capable *list, si
     return choose_enough(ch);
 }
 
-/* As many light nodes as leave places for the rest of the tasks, of those that are no heavier. */
+/* Takes as many light nodes within the weight limit as leave places for the rest of the tasks. */
 static void take_light_first(struct chooser *ch, const struct capable *list, size_t n,
                              uint32_t heaviest)
 {
@@ -474,7 +476,7 @@ static void take_light_first(struct chooser *ch, const struct capable *list, siz
     assert(choose_enough(ch));
 }
 
-/* Nodes of one weight, the lightest, that follow one another. */
+/* Takes consecutive nodes of the lightest possible weight. */
 static bool choose_light_window(struct chooser *ch, uint32_t heaviest)
 {
     _cleanup_bitset_ struct bitset *all = bitset_dup(ch->fits);
@@ -492,8 +494,8 @@ static bool choose_light_window(struct chooser *ch, uint32_t heaviest)
     return found;
 }
 
-/* With the least bound on the weight that does. 'by_more': those nodes that have most of what the
- * job wants in all. */
+/* Chooses with the lowest sufficient weight limit. 'by_more': prefers nodes with the largest part
+ * of the job's total request. */
 static bool choose_capable(struct chooser *ch, bool by_more)
 {
     struct capable *list = mem_new_array(struct capable, bitset_count(ch->fits) + 1);
@@ -567,7 +569,7 @@ static bool choose_some(struct chooser *ch)
     return in_row && by_switches ? choose_in_fabric(ch) : choose_in_network(ch);
 }
 
-/* With exactly so many nodes. */
+/* Chooses exactly 'size' nodes. */
 static bool choose_size(struct chooser *ch, const struct bitset *fits, uint32_t size)
 {
     bitset_copy(ch->fits, fits);
@@ -578,7 +580,7 @@ static bool choose_size(struct chooser *ch, const struct bitset *fits, uint32_t 
     return choose_some(ch);
 }
 
-/* The largest one up to what is good to have, or the smallest one above that. */
+/* Chooses the largest permitted number up to 'good', otherwise the smallest one above it. */
 static bool choose_among(struct chooser *ch, const struct bitset *fits, uint32_t good)
 {
     VEC(uint32_t) list = {0};
@@ -604,7 +606,7 @@ bool choose_nodes(struct chooser *ch)
         return choose_some(ch);
     uint32_t min = ch->min, max = ch->max, good = ch->good;
     _cleanup_bitset_ struct bitset *fits = bitset_dup(ch->fits);
-    bool found = choose_some(ch); /* in vain, then with fewer nodes as well */
+    bool found = choose_some(ch); /* if it fails, fewer nodes fail as well */
     if (!found || idset_has(ch->sizes, ch->count))
         return found;
     ch->min = min;

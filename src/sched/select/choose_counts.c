@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The choice when so many of the nodes must be of this sort and so many of that one.
+ * The choice if given numbers of nodes must be of given sorts.
  *
- * Where each node counts once, the sets of a size that hold the counts are the bases of a matroid:
- * nodes are taken in any order of preference, each if it raises the rank or if one that need not is
- * left, and what comes out is best in that order. The rank of a set S is the least, over the sets T
- * of sorts, of the nodes of S that are of T and the counts of the other sorts (Koenig, Ore).
+ * If each node counts once, the sets of a size that satisfy the counts are the bases of a matroid:
+ * nodes are taken in any order of preference, each if it raises the rank or if the choice has space
+ * for a node that does not; the result is optimal in that order. The rank of a set S is the
+ * minimum, over the sets T of sorts, of the number of nodes in S of a sort in T plus the counts of
+ * the other sorts (Koenig, Ore).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "base/mem.h"
 #include "sched/select/choose.h"
 
-#define TRIES 32 /* of how many nodes count twice */
+#define TRIES 32 /* maximum numbers of nodes that count twice */
 
 static unsigned sort_sets(const struct choose_counts *counts)
 {
@@ -55,17 +56,18 @@ bool choose_tally_does(const struct choose_tally *t, const struct chooser *ch)
 
 struct item {
     uint32_t node, weight;
-    uint64_t has; /* tasks, or of what the job wants in all */
+    uint64_t has; /* tasks, or part of the job's total request */
 };
 
 struct trial {
     struct chooser *ch;
     struct choose_counts counts;
-    struct item *items; /* those that are not required */
+    struct item *items; /* nodes that are not required */
     size_t len;
-    uint64_t asked;                                /* nodes, by all counts */
-    uint64_t rank, bound[1u << CHOOSE_COUNTS_MAX]; /* bound: by set of sorts; the least: the rank */
-    uint64_t spare; /* so many more may be taken that do not raise the rank */
+    uint64_t asked; /* nodes, over all counts */
+    /* Bound: by set of sorts; the minimum is the rank. */
+    uint64_t rank, bound[1u << CHOOSE_COUNTS_MAX];
+    uint64_t spare; /* number of nodes left that need not raise the rank */
 };
 
 static bool raises_rank(const struct trial *t, unsigned sorts)
@@ -92,7 +94,7 @@ static bool take_node(struct trial *t, uint32_t node)
     return true;
 }
 
-/* As many as 'size' nodes, none heavier, those first in the list that stand first there. */
+/* Takes up to 'size' nodes within the weight limit in the order of the list. */
 static bool take_all(struct trial *t, uint64_t size, uint32_t heaviest)
 {
     struct chooser *ch = t->ch;
@@ -133,8 +135,8 @@ static uint64_t at_least(const struct trial *t, uint64_t nodes)
     return nodes > t->asked ? nodes : t->asked;
 }
 
-/* The most capable nodes: none heavier than needed, then no more of them. 'by_more': those that
- * have most of what the job wants in all. */
+/* Takes the most capable nodes, with the lowest weight limit and then the fewest nodes. 'by_more':
+ * prefers nodes with the largest part of the job's total request. */
 static bool take_capable(struct trial *t, bool by_more)
 {
     uint64_t size = t->ch->max < t->ch->fits->size ? t->ch->max : t->ch->fits->size;
@@ -165,7 +167,7 @@ static bool take_capable(struct trial *t, bool by_more)
     return take_all(t, size, (uint32_t)high);
 }
 
-/* Light nodes, as many as are good to have, or else those that take the most tasks. */
+/* Takes 'good' light nodes, or else the nodes that take the most tasks. */
 static bool choose_apart(struct trial *t)
 {
     struct chooser *ch = t->ch;
@@ -182,7 +184,7 @@ static bool choose_apart(struct trial *t)
 
 enum { BOTH, ONE, OTHER };
 
-struct cost { /* of a choice; what is required is in all */
+struct cost { /* cost of a choice; required nodes are in all choices */
     uint32_t nodes, heaviest;
     uint64_t sum;
 };
@@ -206,7 +208,7 @@ static bool is_less(struct cost a, struct cost b)
     return a.heaviest != b.heaviest ? a.heaviest < b.heaviest : a.sum < b.sum;
 }
 
-/* If as many as that count twice, the rest is apart. */
+/* Chooses with 'twice' nodes that count twice; the other nodes count once. */
 static bool choose_twice(struct trial *t, const struct choose_counts *given, uint32_t twice)
 {
     t->counts.nodes[BOTH] = twice;

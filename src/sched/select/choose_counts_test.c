@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Constraints that all nodes of a job have to do with: by a table, and against an oracle that tries
- * every set of nodes on small clusters.
+ * Constraints over all nodes of a job: by a table, and against an oracle that tries every set of
+ * nodes on small clusters.
  */
 #include "base/test_drawn.h"
 #include "sched/sched_test_util.h"
@@ -28,7 +28,7 @@ static void table(void **state)
         {"C=gpu*2", "n3:1/0 n4:1/0", 0},
         {"N=4 C=gpu*3", "", -ERR_NODE_CONFIG},
         {"C=fs1*2&fs2*2", "n3:1/0 n4:1/0", 0},
-        {"N=2-3 C=fs1*2&fs2*2", "n1:1/0 n2:1/0 n3:1/0", 0}, /* three may be had: light ones */
+        {"N=2-3 C=fs1*2&fs2*2", "n1:1/0 n2:1/0 n3:1/0", 0}, /* three are possible: light ones */
         {"C=[fs1*2&fs2*2]", "n1:1/0 n2:1/0 n3:1/0 n4:1/0", 0},
         {"C=[fs1*3&fs2*2]", "", -ERR_NODE_CONFIG},
         {"C=[(1200MHz|16GB_Swap)*1&gpu*1]", "n1:1/0 n3:1/0", 0},
@@ -56,7 +56,7 @@ static void table(void **state)
         struct err err = {0};
         int rc = select_nodes(c, j, allowed, NULL, &s);
         _cleanup_free_ char *text = test_selection(c, &s);
-        if (v[i].possible == -1) { /* n2 is of no sort: it cannot stand between */
+        if (v[i].possible == -1) { /* n2 is of no sort: it cannot be in between */
             assert_int_not_equal(rc, 0);
             continue;
         }
@@ -68,7 +68,7 @@ static void table(void **state)
     test_cluster_free(c);
 }
 
-/* Too few such nodes are told by their number. */
+/* The error names the number of missing nodes. */
 static void says_how_many(void **state)
 {
     struct cluster *c = test_cluster(conf);
@@ -84,14 +84,14 @@ static void says_how_many(void **state)
 /* --- the oracle --- */
 
 struct sort {
-    unsigned any; /* features, by bit: one of them will do */
+    unsigned any; /* features, by bit: any of them suffices */
     uint32_t nodes;
 };
 
 struct asked {
     struct str words;
-    unsigned filter; /* each node has one of these; 0: any node will do */
-    bool same;       /* all nodes have one and the same of the filter's */
+    unsigned filter; /* each node has one of these; 0: any node */
+    bool same;       /* all nodes have the same one of the filter's features */
     bool apart;
     struct sort sorts[2];
     unsigned n_sorts;
@@ -168,7 +168,7 @@ static bool of_sort(const struct world *w, uint32_t node, unsigned sort)
     return w->features[node] & w->asked.sorts[sort].any;
 }
 
-/* Every way to have each of the nodes count once. */
+/* Tries every way in which each node counts once. */
 static bool deals(const struct world *w, uint32_t set, uint32_t node, uint32_t first,
                   uint32_t second)
 {
@@ -249,7 +249,7 @@ static uint32_t heaviest(const struct world *w, uint32_t set)
     return most;
 }
 
-/* Of the sets of at most so many nodes that hold the request, whether one has lighter nodes. */
+/* Whether a set of at most this many nodes satisfies the request with lighter nodes. */
 static bool is_lighter_possible(const struct world *w, uint32_t chosen)
 {
     for (uint32_t set = 1; set < 1u << NODES; set++)
@@ -331,7 +331,8 @@ static void oracle(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= CASES; seed++)
         found += one_trial(seed);
-    assert_in_range(found, CASES / 5, CASES * 4 / 5); /* the requests are worth asking */
+    /* The requests are neither trivial nor hopeless. */
+    assert_in_range(found, CASES / 5, CASES * 4 / 5);
 }
 
 int main(void)

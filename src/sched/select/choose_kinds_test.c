@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Requests on an idle cluster whose nodes differ: which nodes are chosen (CORE-137 to 142). The
- * rows of the first test have the answers of Slurm 22.05. Those of the second one differ from
- * Slurm's, for the reason that each has.
+ * Requests on an idle cluster with different nodes: the chosen nodes (CORE-137 to 142). The rows of
+ * the first test have the results of Slurm 22.05. The rows of the second test differ from Slurm,
+ * for the reason given with each.
  */
 #include "sched/sched_test_util.h"
 
@@ -14,7 +14,7 @@ static const char conf[] =
     "NodeName=n[11-12] Sockets=1 CoresPerSocket=2 ThreadsPerCore=2 RealMemory=8000 Feature=a\n"
     "PartitionName=p Nodes=ALL Default=YES\n";
 
-/* Each on nodes of its own. */
+/* Checks each row on a new cluster. */
 static void check_rows(const struct test_choice *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -68,7 +68,7 @@ static void nodes_are_those_that_slurm_chooses(void **state)
 static void fewer_runs_are_chosen_than_by_slurm(void **state)
 {
     static const struct test_choice rows[] = {
-        /* Slurm has two runs of nodes, one is possible */
+        /* Slurm uses two runs of nodes, one is possible */
         {"N=2-4 n=4", "n[1-4]"},                           /* n[1-2,11-12] */
         {"N=1-3", "n[1-3]"},                               /* n[1,11-12] */
         {"n=6 w=n3", "n[2-3]"},                            /* n[3,11] */

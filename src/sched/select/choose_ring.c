@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The choice in a network of rings: nodes that follow one another in one ring, also over its end.
- * With --segment each segment is such a run, and segments may be in several rings. Of the runs that
- * do, the lightest is taken, of these the shortest, and then the one that leaves the least of what
- * is free around it and does not split it.
+ * The choice in a network of rings: consecutive nodes of one ring, which may wrap around. With
+ * --segment each segment is such a run, and segments may be in several rings. Of the possible runs
+ * the lightest is taken, of these the shortest, and then the one that leaves the fewest free nodes
+ * around it and does not split them.
  */
 #include "base/mem.h"
 #include "cluster/node/topo.h"
@@ -12,12 +12,12 @@
 struct run {
     uint32_t leaf, first, len;
     uint32_t heaviest; /* weight of its nodes */
-    uint32_t asked;    /* required nodes in it */
-    uint32_t spare;    /* nodes that are free around it */
-    bool splits;       /* on both of its sides */
+    uint32_t asked;    /* number of required nodes in it */
+    uint32_t spare;    /* free nodes around it */
+    bool splits;       /* free nodes on both of its sides */
 };
 
-struct growing { /* a run that is made longer */
+struct growing { /* a run that is being extended */
     uint64_t sum, sum_more;
     struct choose_tally tally;
     struct run run;
@@ -50,7 +50,7 @@ static void extend_run(const struct chooser *ch, struct growing *g)
         choose_tally_add(&g->tally, ch, node, true);
 }
 
-/* Free nodes before the place, or from it on, of so many at most. */
+/* Counts free nodes before the place, or from it on, up to a maximum. */
 static uint32_t count_free(const struct chooser *ch, uint32_t leaf, uint32_t place, bool before,
                            uint32_t most)
 {
@@ -69,7 +69,7 @@ static void count_around(const struct chooser *ch, struct run *r)
     r->splits = before && behind;
 }
 
-/* As many nodes as are good to have, and then as few as will do. */
+/* Prefers 'good' nodes, then as few as suffice. */
 static bool is_better(const struct chooser *ch, const struct run *a, const struct run *b)
 {
     uint32_t good = a->len < ch->good ? a->len : ch->good;
@@ -100,8 +100,7 @@ static bool is_enough(const struct chooser *ch, const struct growing *g, uint32_
            g->run.asked == required && (!ch->counts || choose_tally_does(&g->tally, ch));
 }
 
-/* The shortest one from there that does; with as many nodes as are good to have, where they are
- * free. */
+/* Finds the shortest sufficient run from there; with 'good' nodes if they are free. */
 static void find_run_from(const struct chooser *ch, uint32_t leaf, uint32_t first,
                           uint32_t required, struct run *best)
 {
@@ -136,14 +135,14 @@ bool choose_in_ring(struct chooser *ch)
 #define PLACES (CONF_RING_NODES_MAX + 1)
 #define NEVER UINT64_MAX
 
-/* The cheapest ways to place segments in a ring. The ring is cut open, so that its nodes are in a
- * row, and the row is solved from its beginning by dynamic programming. */
+/* The cheapest placements of segments in a ring. The ring is cut into a row of nodes, which is
+ * solved from its beginning by dynamic programming. */
 struct layout {
-    uint32_t cut; /* place in the ring of the first node of the row */
-    /* [p][n]: the least cost of n segments on the first p nodes of the row, where a segment covers
-     * each required node; NEVER: there is no way. */
+    uint32_t cut; /* place in the ring of the row's first node */
+    /* [p][n]: least cost of n segments on the first p nodes of the row, such that segments cover
+     * all required nodes; NEVER: impossible. */
     uint64_t cost[PLACES][PLACES];
-    bool ends[PLACES][PLACES]; /* the last of these segments ends with node p */
+    bool ends[PLACES][PLACES]; /* whether the last of these segments ends with node p */
 };
 
 static bool is_required(const struct chooser *ch, uint32_t node)
@@ -151,7 +150,7 @@ static bool is_required(const struct chooser *ch, uint32_t node)
     return ch->required && bitset_test(ch->required, node);
 }
 
-/* Of a segment from there on: light nodes, or those that take the most tasks, cost little. */
+/* Cost of a segment from there on: low for light nodes, or for nodes that take the most tasks. */
 static uint64_t cost_of(const struct chooser *ch, uint32_t leaf, uint32_t place, bool capable)
 {
     uint64_t cost = 0;
@@ -213,7 +212,7 @@ bool choose_ring_room(const struct chooser *ch, uint32_t leaf, uint32_t *least, 
     return *least != UINT32_MAX;
 }
 
-/* From the last place on. */
+/* Adds the segments from the last place back to the first. */
 static void add_laid_out(struct chooser *ch, uint32_t leaf, const struct layout *l, uint32_t count)
 {
     for (uint32_t place = ring_size(ch->topo, leaf); place > 0;) {
@@ -228,8 +227,8 @@ static void add_laid_out(struct chooser *ch, uint32_t leaf, const struct layout 
     }
 }
 
-/* Where it costs the least. The last segment is at the end of a layout, which is better where the
- * node behind it is not free: what is free is not split then. */
+/* Places the segments at the least cost. The last segment is at the end of the layout, which is
+ * better if the node behind it is not free: free nodes are then not split. */
 void choose_ring_add(struct chooser *ch, uint32_t leaf, uint32_t count, bool capable)
 {
     uint32_t size = ring_size(ch->topo, leaf);

@@ -8,7 +8,7 @@
 enum { NODES = 12, CASES = 3000 };
 
 #define T "TopologyConf=1 "
-/* The second ring begins with n12, and goes backwards. */
+/* The second ring begins with n12 and runs backwards. */
 static const char conf[] =
     CONS "TopologyPlugin=topology/ring\nNodeName=n[1-11] CPUs=2\nNodeName=n12 CPUs=2 Weight=5\n"
          "PartitionName=p Nodes=ALL\n" T "RingName=r1 Nodes=n[1-6]\n" T
@@ -16,15 +16,15 @@ static const char conf[] =
 static const uint32_t rings[][6] = {{0, 1, 2, 3, 4, 5}, {11, 10, 9, 8, 7}, {6}};
 static const uint32_t sizes[] = {6, 5, 1};
 
-/* n3 is busy: of the first ring n4, n5, n6, n1, n2 follow one another. */
+/* n3 is busy: in the first ring n4, n5, n6, n1, n2 are consecutive. */
 static void tightest_run_of_a_ring_is_chosen(void **state)
 {
     static const struct test_choice v[] = {
-        {"N=1", "n7"}, /* what fits most tightly, and is no heavier */
+        {"N=1", "n7"}, /* the tightest fit among equal weights */
         {"N=2", "n[1-2]"},
         {"N=3", "n[4-6]"},
         {"N=4", "n[1,4-6]"},
-        {"N=5", "n[1-2,4-6]"}, /* over the end of the ring; n12 is heavier */
+        {"N=5", "n[1-2,4-6]"}, /* wraps around; n12 is heavier */
         {"N=6", ""},
         {"N=2 w=n2", "n[1-2]"},
         {"N=2 w=n2,n4", ""},
@@ -45,10 +45,10 @@ static void tightest_run_of_a_ring_is_chosen(void **state)
 }
 
 struct wish {
-    uint32_t nodes, segment, required; /* required: a set */
+    uint32_t nodes, segment, required; /* required: a mask */
 };
 
-/* Whether what it has of the ring are whole segments; of a ring that is chosen as a whole, too. */
+/* Whether the nodes in a ring form whole segments, also if the whole ring is chosen. */
 static bool is_in_segments(uint32_t ring, uint32_t set, uint32_t segment, uint32_t *runs)
 {
     uint32_t size = sizes[ring], count = 0, begin = size;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The choice of a job with --segment in a network of blocks (of rings: choose_ring.c; of
- * toruses: choose_torus_segments.c): all nodes of
- * a segment are in one block. The lowest block of blocks that has room for all segments is taken,
- * of those the one that is left with the least; there the fewest blocks, the last of them the one
- * that fits most tightly.
+ * The choice for a job with --segment in a network of blocks (rings: choose_ring.c; toruses:
+ * choose_torus_segments.c): all nodes of a segment are in one block. The lowest block of blocks
+ * with space for all segments is taken, of those the one with the least left; in it the fewest
+ * blocks, the last of them the tightest fit.
  */
 #include <stdlib.h>
 
@@ -15,14 +14,14 @@
 struct segments {
     struct chooser *ch;
     const struct topo *t;
-    uint32_t *room;              /* by leaf: segments that it has nodes for, at most */
-    uint32_t *asked;             /* by leaf: segments that its required nodes need */
-    uint32_t *given;             /* by leaf: segments that it gets */
-    uint32_t req_first, req_end; /* leaves of what is required; end 0: nothing is */
+    uint32_t *room;              /* by leaf: maximum segments for which it has nodes */
+    uint32_t *asked;             /* by leaf: segments needed for its required nodes */
+    uint32_t *given;             /* by leaf: segments assigned to it */
+    uint32_t req_first, req_end; /* leaves of the required nodes; end 0: none */
 };
 
 struct segment_node {
-    uint32_t node, rank; /* required ones first, then by rising rank */
+    uint32_t node, rank; /* required nodes first, then by rising rank */
     bool required;
 };
 
@@ -31,7 +30,7 @@ static uint32_t round_up(uint32_t nodes, uint32_t size)
     return (nodes + size - 1) / size;
 }
 
-/* --- what there is -----------------------------------------------------------------------------
+/* --- leaves -------------------------------------------------------------------------------------
  */
 
 static uint32_t room_of(const struct chooser *ch, uint32_t nodes)
@@ -83,7 +82,7 @@ static uint64_t room_below(const struct segments *s, const struct topo_switch *s
     return room;
 }
 
-/* All blocks together are one block of blocks only where BlockSizes has one so large. */
+/* All blocks together are a block of blocks only if BlockSizes has a size that large. */
 static bool is_block(const struct topo *t, const struct topo_switch *sw)
 {
     const struct conf_network *net = t->net;
@@ -94,7 +93,7 @@ static bool is_block(const struct topo *t, const struct topo_switch *sw)
 
 static bool may_hold(const struct segments *s, const struct topo_switch *sw)
 {
-    bool apart = sw->root && sw->level == 0 && s->t->roots > 1; /* a node that is in no block */
+    bool apart = sw->root && sw->level == 0 && s->t->roots > 1; /* a node without a block */
     return !apart && (!s->ch->segments_together || is_block(s->t, sw)) &&
            (!s->req_end || (sw->first <= s->req_first && s->req_end <= sw->end));
 }
@@ -102,7 +101,8 @@ static bool may_hold(const struct segments *s, const struct topo_switch *sw)
 /* --- the blocks --------------------------------------------------------------------------------
  */
 
-/* The one that has room for all that is left and the least of it; else the one with the most. */
+/* Returns the tightest leaf with space for all remaining segments; otherwise the leaf with the most
+ * space. */
 static uint32_t next_leaf(const struct segments *s, const struct topo_switch *sw, uint32_t left)
 {
     uint32_t best = sw->end, most = 0;
@@ -117,7 +117,7 @@ static uint32_t next_leaf(const struct segments *s, const struct topo_switch *sw
     return best;
 }
 
-/* Blocks of required nodes first. */
+/* Assigns segments, to blocks of required nodes first. */
 static bool give_segments(struct segments *s, const struct topo_switch *sw, uint32_t count)
 {
     for (uint32_t i = 0; i < s->t->leaves; i++) {
@@ -144,7 +144,7 @@ static bool give_segments(struct segments *s, const struct topo_switch *sw, uint
     return true;
 }
 
-/* --- their nodes -------------------------------------------------------------------------------
+/* --- nodes of the segments ----------------------------------------------------------------------
  */
 
 static int by_rank(const void *a, const void *b)
@@ -157,7 +157,7 @@ static int by_rank(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Light nodes, or those that take the most tasks. */
+/* Adds light nodes, or the nodes that take the most tasks. */
 static void add_nodes(struct segments *s, uint32_t leaf, bool capable)
 {
     struct chooser *ch = s->ch;
@@ -225,7 +225,7 @@ static bool take_segments(struct segments *s, uint32_t count)
     return false;
 }
 
-/* As many segments as are good to have, or fewer, or more. */
+/* Tries 'good' segments, then fewer, then more. */
 static bool take_any(struct segments *s, uint32_t from)
 {
     const struct chooser *ch = s->ch;
@@ -250,7 +250,7 @@ bool choose_segments(struct chooser *ch)
     struct segments s = {.ch = ch, .t = t};
     uint32_t max = ch->max, good = ch->good;
     bool found = false;
-    if (ch->min <= ch->segment) { /* all nodes may be in one segment, to which nothing applies */
+    if (ch->min <= ch->segment) { /* all nodes may be in one segment, which is not restricted */
         ch->max = max < ch->segment ? max : ch->segment;
         ch->good = good < ch->max ? good : ch->max;
         found = choose_in_network(ch);

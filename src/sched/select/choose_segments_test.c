@@ -13,7 +13,7 @@ enum { NODES = 12, BLOCK = 4, BLOCKS = NODES / BLOCK, CASES = 3000 };
          "BlockName=b1 Nodes=n[1-4]\n" T "BlockName=b2 Nodes=n[5-8]\n" T                           \
          "BlockName=b3 Nodes=n[9-12]\n" T "BlockName=b4 Nodes=n[13-16]\n" T
 
-/* Two nodes of the first block are busy, and a core of n12. */
+/* Two nodes of the first block and a core of n12 are busy. */
 static void segments_lie_within_blocks(void **state)
 {
     static const struct test_choice v[] = {
@@ -27,7 +27,7 @@ static void segments_lie_within_blocks(void **state)
         {"N=12 segment=4 together", ""},
         {"N=6 segment=2 together", "n[1-2,5-8]"},
         {"N=8 segment=2 apart", "n[1-2,5-6,9-10,13-14]"},
-        {"N=3 segment=4", "n[5-7]"}, /* all in one segment: as without it */
+        {"N=3 segment=4", "n[5-7]"}, /* one segment holds all nodes: like without --segment */
         {"N=4 segment=2 w=n2,n12", "n[1-2,9,12]"},
         {"N=4 segment=2 w=n1,n5", "n[1-2,5-6]"},
         {"N=2-5 segment=2", "n[1-2]"},
@@ -77,13 +77,13 @@ static void refused(void **state)
 /* --- the oracle --- */
 
 struct wish {
-    uint32_t nodes, segment, required; /* required: a set */
+    uint32_t nodes, segment, required; /* required: a mask */
     bool apart, together;
 };
 
 static bool holds(const struct wish *w, uint32_t fits, uint32_t set)
 {
-    uint32_t pairs = 0; /* of blocks */
+    uint32_t pairs = 0; /* pairs of blocks */
     if ((uint32_t)__builtin_popcount(set) != w->nodes || (set & fits) != set ||
         (set & w->required) != w->required)
         return false;

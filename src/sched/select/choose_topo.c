@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The choice by the network: none heavier than needed, below the lowest switch that has enough, of
- * those the one that is left with the least; there on the fewest leaves, the last of them the one
- * that fits most tightly. What is free is summed up by leaf once, and a switch is a range of
- * leaves.
+ * The choice by the network: within the lowest sufficient weight limit, below the lowest switch
+ * with enough nodes, of those the one with the least left; there on the fewest leaves, the last of
+ * them the tightest fit. Free resources are summed by leaf once, and a switch is a range of leaves.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,24 +11,25 @@
 #include "cluster/node/topo.h"
 #include "sched/select/choose.h"
 
-#define SWITCHES_TRIED 8 /* of a network, where the first one does not do, or not on one leaf */
+/* Maximum switches tried if the first one fails, or does not suffice on one leaf. */
+#define SWITCHES_TRIED 8
 
-struct sums { /* of a leaf, or of all leaves before one */
+struct sums { /* of one leaf, or of all leaves before one */
     uint64_t nodes, tasks, more;
 };
 
 struct pick {
     struct chooser *ch;
     const struct topo *t;
-    uint32_t heaviest;   /* heavier nodes are not looked at */
-    struct sums *leaf;   /* what fits there */
-    struct sums *before; /* of each leaf: what the leaves before it have; one more at the end */
-    bool *used;          /* leaves */
-    uint32_t req_first, req_end; /* leaves of what is required; end 0: nothing is */
+    uint32_t heaviest;   /* heavier nodes are ignored */
+    struct sums *leaf;   /* fitting nodes of each leaf */
+    struct sums *before; /* for each leaf the sum of the leaves before it; one more at the end */
+    bool *used;          /* by leaf */
+    uint32_t req_first, req_end; /* leaves of the required nodes; end 0: none */
     struct bitset *set;          /* scratch */
 };
 
-/* --- what there is -----------------------------------------------------------------------------
+/* --- sums ---------------------------------------------------------------------------------------
  */
 
 static void sum_pick(struct pick *p)
@@ -57,7 +57,7 @@ static struct sums sums_of(const struct pick *p, const struct topo_switch *s)
     return (struct sums){b->nodes - a->nodes, b->tasks - a->tasks, b->more - a->more};
 }
 
-/* Whether it has enough in all: with a maximum of nodes it may turn out not to. */
+/* Whether its total suffices; with a maximum of nodes the choice may still fail. */
 static bool has_enough(const struct pick *p, const struct topo_switch *s)
 {
     struct sums sums = sums_of(p, s);
@@ -81,7 +81,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The least bound on the weight of nodes with which there is enough. False: there is not. */
+/* Finds the lowest weight limit with which there is enough. False: there is none. */
 static bool bound_weight(struct pick *p)
 {
     VEC(uint32_t) weights = {0};
@@ -130,7 +130,7 @@ static bool is_enough(const struct sums *s, const struct missing *m)
 
 struct ordered {
     uint32_t leaf;
-    uint64_t rank; /* high ones first */
+    uint64_t rank; /* high ranks first */
 };
 
 static int by_rank(const void *a, const void *b)
@@ -142,10 +142,10 @@ static int by_rank(const void *a, const void *b)
 }
 
 struct leaves {
-    VEC(uint32_t) list; /* to be taken in this order */
+    VEC(uint32_t) list; /* in the order of use */
 };
 
-/* The one that is enough and has the fewest nodes; CONF_NO_SWITCH: none is. */
+/* Returns the sufficient leaf with the fewest nodes; CONF_NO_SWITCH: none suffices. */
 static uint32_t find_tightest(const struct pick *p, const struct topo_switch *s,
                               const struct missing *m)
 {
@@ -162,7 +162,7 @@ static uint64_t rank_of(const struct sums *s, unsigned by)
     return by == 0 ? s->nodes : by == 1 ? s->tasks : s->more;
 }
 
-/* Those with most of it first, until one is enough for the rest. */
+/* Orders leaves with the most first, until one suffices for the rest. */
 static void line_up(struct pick *p, const struct topo_switch *s, unsigned by, struct leaves *out)
 {
     struct missing m = what_misses(p->ch);
@@ -200,7 +200,7 @@ static void take_leaf(struct pick *p, uint32_t leaf)
     choose_light(ch, p->set);
 }
 
-/* Leaves that have required nodes are used anyway. */
+/* Leaves with required nodes are used in any case. */
 static void take_used(struct pick *p)
 {
     struct chooser *ch = p->ch;
@@ -232,7 +232,7 @@ static bool few_enough(struct pick *p)
     return !p->ch->max_leaves || leaves_of(p) <= p->ch->max_leaves;
 }
 
-/* Any choice below it. */
+/* Tries any choice below the switch. */
 static bool pick_anyhow(struct pick *p, const struct topo_switch *s)
 {
     struct chooser *ch = p->ch;
@@ -287,8 +287,8 @@ static int by_nodes(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Of the switches, those with least to spare first; of equal ones in leaves, which are what counts.
- */
+/* Tries the switches with the least left first; among equal ones the switch with the fewest
+ * leaves. */
 static bool pick_best(struct pick *p, const struct candidate *list, size_t n, unsigned *tried)
 {
     const struct topo_switch *best = NULL, *last = NULL;
@@ -305,7 +305,7 @@ static bool pick_best(struct pick *p, const struct candidate *list, size_t n, un
     return best && (best == last || pick_from(p, best));
 }
 
-/* Of the switches of a level, which begin at *at. */
+/* Tries the switches of one level, which begins at *at. */
 static bool pick_level(struct pick *p, size_t *at, unsigned *tried)
 {
     const struct topo *t = p->t;
@@ -353,7 +353,7 @@ bool choose_by_topo(struct chooser *ch)
     p.used = mem_new_array(bool, t->leaves + 1);
     see_required(&p);
     bool there = bound_weight(&p), found = there && pick_lowest(&p);
-    if (there && !found) { /* a maximum of nodes may need heavier ones */
+    if (there && !found) { /* a maximum of nodes may need heavier nodes */
         some_fabric_has(&p, UINT32_MAX);
         found = pick_lowest(&p);
     }
@@ -391,7 +391,7 @@ static void add_below(const struct chooser *ch, const struct topo_switch *s, str
             bitset_set(set, t->nodes[i]);
 }
 
-/* Nodes that are connected to nothing: one of them at most. */
+/* Chooses an unconnected node, at most one. */
 static bool choose_alone(struct chooser *ch, struct bitset *set)
 {
     uint32_t max = ch->max, good = ch->good;
@@ -420,7 +420,8 @@ static bool on_few_leaves(const struct chooser *ch)
     return count <= ch->max_leaves;
 }
 
-/* Below the lowest switch where a choice without a look at them is yet on so few of the leaves. */
+/* Chooses below the lowest switch at which a choice without regard to leaves uses few enough
+ * leaves. */
 static bool choose_few_leaves(struct chooser *ch, struct bitset *set)
 {
     const struct topo *t = ch->topo;

@@ -9,15 +9,15 @@
 enum { NODES = 8, CASES = 4000 };
 
 #define T "TopologyConf=1 "
-#define TREE                                                                                       \
-    CONS "TopologyPlugin=topology/tree\nNodeName=n[1-12] CPUs=4\nPartitionName=p Nodes=ALL\n"
-/* Two halves: leaves of 3, 2 and 1 nodes, and one of 5; n12 is connected to nothing. */
+#define TREE CONS "TopologyPlugin=topology/tree\nNodeName=n[1-12] CPUs=4\nPartitionName=p Nodes=ALL\n"
+/* Two halves: leaves of 3, 2 and 1 nodes, and a leaf of 5; n12 is unconnected. */
 #define HALVES                                                                                     \
     T "SwitchName=a Nodes=n[1-3]\n" T "SwitchName=b Nodes=n[4-5]\n" T "SwitchName=c Nodes=n6\n" T  \
       "SwitchName=d Nodes=n[7-11]\n" T "SwitchName=left Switches=a,b,c\n"
 #define WHOLE T "SwitchName=top Switches=left,d\n"
 
-static char *choose(struct cluster *c, uint32_t id, const char *words)
+    static char *
+    choose(struct cluster *c, uint32_t id, const char *words)
 {
     struct job *j = test_job(c, id, words);
     _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
@@ -49,23 +49,23 @@ static void try_all(const char *conf, const struct row *v, size_t n)
 static void tree(void **state)
 {
     static const struct row v[] = {
-        {"N=1", "n6:1/0"}, /* the leaf with least to spare */
+        {"N=1", "n6:1/0"}, /* the leaf with the least left */
         {"N=2", "n4:1/0 n5:1/0"},
         {"N=3", "n1:1/0 n2:1/0 n3:1/0"},
         {"N=4", "n7:1/0 n8:1/0 n9:1/0 n10:1/0"},              /* one leaf, not the two of 'left' */
         {"N=6", "n1:1/0 n2:1/0 n3:1/0 n4:1/0 n5:1/0 n6:1/0"}, /* below 'left' */
         {"N=7", "n4:1/0 n5:1/0 n7:1/0 n8:1/0 n9:1/0 n10:1/0 n11:1/0"}, /* two leaves of 'top' */
         {"w=n4 N=2", "n4:1/0 n5:1/0"},
-        {"w=n6,n1 N=3", "n1:1/0 n2:1/0 n6:1/0"}, /* leaves that are used anyway */
+        {"w=n6,n1 N=3", "n1:1/0 n2:1/0 n6:1/0"}, /* leaves that are used in any case */
         {"n=20", "n7:4/0 n8:4/0 n9:4/0 n10:4/0 n11:4/0"},
         {"n=22", "n1:4/0 n2:4/0 n3:4/0 n4:4/0 n5:4/0 n6:2/0"},
-        {"N=12", ""}, /* no switch reaches n12 */
+        {"N=12", ""}, /* n12 is below no switch */
         {"N=2 w=n12", ""},
         {"w=n12", "n12:1/0"},
         {"N=3 contiguous", "n1:1/0 n2:1/0 n3:1/0"},
         {"N=12 contiguous", ""},
         {"n=3 spread", "n1:1/0 n2:1/0 n3:1/0"},
-        {"N=2-4", "n4:1/0 n5:1/0"}, /* few leaves come before many nodes */
+        {"N=2-4", "n4:1/0 n5:1/0"}, /* few leaves precede many nodes */
         {"switches=1 N=5", "n7:1/0 n8:1/0 n9:1/0 n10:1/0 n11:1/0"},
         {"switches=1 N=6", ""},
         {"switches=2 N=6", "n6:1/0 n7:1/0 n8:1/0 n9:1/0 n10:1/0 n11:1/0"},
@@ -75,7 +75,7 @@ static void tree(void **state)
     try_all(TREE HALVES WHOLE, v, COUNT(v));
 }
 
-/* Without a switch above both halves no job is on both. */
+/* Without a switch above both halves no job spans both. */
 static void fabrics(void **state)
 {
     static const struct row v[] = {
@@ -97,7 +97,7 @@ static void fabrics(void **state)
     test_cluster_free(c);
 }
 
-/* Only who asks for switches is placed by them, and others reach everything. */
+/* Only jobs that request switches are placed by them; other jobs may span everything. */
 static void optional(void **state)
 {
     static const struct row v[] = {
@@ -129,7 +129,7 @@ static void blocks(void **state)
     test_cluster_free(c);
 }
 
-/* The least loaded first, and single tasks at the end. */
+/* The least loaded nodes first, and single tasks at the end. */
 static void loads(void **state)
 {
     static const char nodes[] = "NodeName=n[1-4] CPUs=4 RealMemory=100\n"
@@ -137,7 +137,7 @@ static void loads(void **state)
     static const struct {
         const char *more, *words, *where;
     } v[] = {
-        {"", "n=1", "n4:1/0"}, /* the best fit */
+        {"", "n=1", "n4:1/0"}, /* the tightest fit */
         {"SelectTypeParameters=CR_Core,CR_LLN\n", "n=1", "n3:1/0"},
         {"SelectTypeParameters=CR_Core,CR_LLN\n", "N=2", "n2:1/0 n3:1/0"},
         {"SelectTypeParameters=CR_LLN\n", "n=1", "n3:1/0"},
@@ -165,7 +165,7 @@ static void loads(void **state)
     test_cluster_free(c);
 }
 
-/* When a pass at that time decides about the one job: whether it starts. */
+/* Whether a pass at that time starts the only job. */
 static bool starts(struct cluster *c, int64_t now_sec)
 {
     struct plan p;
@@ -182,7 +182,8 @@ static bool starts(struct cluster *c, int64_t now_sec)
     return start;
 }
 
-/* So few switches are waited for from the moment at which more would have done, and so long. */
+/* A job waits for few switches from the first time at which more would have sufficed, for the given
+ * time. */
 static void waiting(void **state)
 {
     static const struct {
@@ -201,11 +202,11 @@ static void waiting(void **state)
         struct job *j = test_job(c, 1, v[i].words);
         j->limit_sec = 60;
         order_insert(&j->part->queue, &j->queued, 0, 1);
-        assert_false(starts(c, 900)); /* no node is up: this is no time of waiting */
+        assert_false(starts(c, 900)); /* no node is up: this is not waiting time */
         assert_int_equal(plan_switches_until(c, j), 0);
         test_up(c);
         if (v[i].wait) {
-            assert_false(starts(c, 1000000)); /* and the clock is set back then */
+            assert_false(starts(c, 1000000)); /* the clock is set back */
             assert_false(starts(c, 1000));
             assert_int_equal(plan_switches_until(c, j), 1000 + v[i].wait);
             assert_false(starts(c, 1000 + v[i].wait - 1));
@@ -216,7 +217,7 @@ static void waiting(void **state)
     }
 }
 
-/* What a pass tells of the one job's start; 0: that it cannot be foreseen. */
+/* Returns the start that a pass announces for the only job; 0: unforeseeable. */
 static int64_t told(struct cluster *c, int64_t now_sec)
 {
     struct plan p;
@@ -244,7 +245,8 @@ static int64_t foreseen(struct cluster *c, struct job *j, int64_t now_sec, size_
     return at;
 }
 
-/* The end of that time is foreseen, and nothing where no number of switches would do. */
+/* The end of the waiting time is foreseen; nothing is foreseen if no number of switches
+ * suffices. */
 static void waiting_is_foreseen(void **state)
 {
     static const struct {
@@ -362,7 +364,7 @@ static uint32_t leaves_of(const struct world *w, uint32_t set)
     return (uint32_t)__builtin_popcount(leaves);
 }
 
-/* Of the lowest switch above them; 9: there is none. */
+/* Returns the level of the lowest switch above the nodes; 9: none. */
 static uint32_t level_of(const struct world *w, uint32_t set)
 {
     uint32_t halves = 0;
@@ -373,7 +375,8 @@ static uint32_t level_of(const struct world *w, uint32_t set)
     return halves != 3 ? 1 : w->joined ? 2 : 9;
 }
 
-/* The lowest level at which a set holds the request, and the fewest leaves below a switch of it. */
+/* Returns the lowest level at which a set satisfies the request, and the fewest leaves below such a
+ * switch. */
 static uint32_t best(const struct world *w, uint32_t *leaves)
 {
     uint32_t level = 9;
@@ -389,7 +392,7 @@ static uint32_t best(const struct world *w, uint32_t *leaves)
     return level;
 }
 
-/* A bound on nodes, or on tasks: then the number of leaves is the fewest that there is. */
+/* Limits the nodes, or the tasks: then the number of leaves is minimal. */
 static bool one_trial(uint64_t seed)
 {
     struct world w = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The choice in a network of toruses: a sub-cube of one torus, of a shape and at a place that its
- * placements allow. Every such spot is looked at. Of those that do, the one with the lightest nodes
- * is taken, of these the one that leaves most of the other spots free, and then one in the torus
+ * placements permit. Every such spot is examined. Of the sufficient spots the one with the lightest
+ * nodes is taken, of these the one that leaves the most other spots free, and then one in the torus
  * with the fewest free nodes.
  */
 #include "sched/select/torus_spots.h"
@@ -17,7 +17,7 @@ static bool has_counts(const struct chooser *ch, const struct torus_spot *s)
 
 struct demand {
     const struct chooser *ch;
-    uint64_t required; /* nodes that the job requires */
+    uint64_t required; /* number of the job's required nodes */
 };
 
 static bool is_spot_enough(void *ctx, const struct torus_spot *s)
@@ -28,7 +28,7 @@ static bool is_spot_enough(void *ctx, const struct torus_spot *s)
            has_counts(ch, s);
 }
 
-/* More nodes are better up to 'good', then nodes of a low weight, then fewer nodes. */
+/* Prefers more nodes up to 'good', then nodes of a low weight, then fewer nodes. */
 static bool is_better(const struct chooser *ch, struct torus_spot *a, struct torus_spot *b)
 {
     uint32_t good = a->size < ch->good ? a->size : ch->good;
@@ -43,7 +43,7 @@ static bool is_better(const struct chooser *ch, struct torus_spot *a, struct tor
     return cost != other_cost ? cost < other_cost : a->view->free < b->view->free;
 }
 
-/* Where any spot will do, those behind the first one that does are not listed. */
+/* If any spot suffices, the list ends with the first sufficient one. */
 static struct torus_spot *find_spot(const struct chooser *ch, struct torus_views *c,
                                     struct torus_spots *spots)
 {

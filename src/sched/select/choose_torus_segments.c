@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The choice of several segments in a network of toruses: spots of the size of a segment, in any
- * torus, no two of which have a node in common. Where the spots of the placements overlap this
- * is a search. It is complete on small toruses. On large ones all numbers of segments and all
- * orders of the spots share TORUS_STEPS_MOST steps. An order begins with the spots that leave most
- * other spots free, that pack densely, or that take most tasks. When the steps are used up, each
- * order is tried once more without backtracking, in a few steps for each corner of a placement. So
- * any number of spots that do not overlap is found.
+ * torus, without common nodes. If spots of the placements overlap, this is a search. It is complete
+ * on small toruses. On large ones all numbers of segments and all orders of the spots share
+ * TORUS_STEPS_MOST steps. An order begins with the spots that leave the most other spots free, that
+ * pack densely, or that take the most tasks. When the steps are used up, each order is tried once
+ * more without backtracking, in a few steps for each corner of a placement. So any number of spots
+ * that do not overlap is found.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -14,19 +14,19 @@
 #include "base/mem.h"
 #include "sched/select/torus_spots.h"
 
-struct order { /* of the spots */
+struct order { /* an order of the spots */
     int (*compare)(const void *, const void *);
     const struct torus_spot **list; /* NULL: not sorted yet */
-    uint32_t *rank;                 /* by number of a spot: where it is in the list */
+    uint32_t *rank;                 /* by number of a spot: its index in the list */
 };
 enum { ORDERS = 4 };
 
-struct step { /* a chosen spot, and what was before it */
+struct step { /* a chosen spot, and the state before it */
     uint32_t rank, open;
     long missing;
 };
 
-struct place { /* of a node; without a view: none */
+struct place { /* place of a node; without a view: none */
     struct torus_view *view;
     uint32_t cell;
 };
@@ -34,23 +34,23 @@ struct place { /* of a node; without a view: none */
 struct search {
     struct chooser *ch;
     struct torus_spot *spots;
-    uint32_t count; /* of them */
+    uint32_t count; /* number of spots */
     struct order orders[ORDERS];
-    uint64_t most_tasks, most_more; /* of any spot */
+    uint64_t most_tasks, most_more; /* maximum over all spots */
     struct place *places;           /* by node; NULL: no node is required */
 
-    const struct order *order; /* the one of this search */
+    const struct order *order; /* the order of this search */
     uint32_t wanted;
     struct step *chosen;
     uint32_t len;
-    uint64_t tasks, more; /* of the chosen ones */
-    uint32_t *blocked; /* by spot: the number of chosen ones that have a node in common with it */
-    uint32_t open;     /* spots that are not blocked and not given up */
-    uint32_t from;     /* those before it in the order are given up */
-    struct bitset *required; /* nodes that are in no chosen spot */
-    long missing;            /* the first of them; below 0: none */
-    uint64_t steps;          /* of all searches; a spot or a corner that is looked at */
-    bool cut;                /* a search was ended by that */
+    uint64_t tasks, more;    /* sums over the chosen spots */
+    uint32_t *blocked;       /* by spot: number of chosen spots with a common node */
+    uint32_t open;           /* number of spots neither blocked nor given up */
+    uint32_t from;           /* spots before it in the order are given up */
+    struct bitset *required; /* required nodes in no chosen spot */
+    long missing;            /* the first of 'required'; negative: none */
+    uint64_t steps;          /* over all searches; each examined spot or corner is one step */
+    bool cut;                /* a search was ended by the step limit */
 };
 
 /* --- orders --------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ static const struct torus_spot *get_sorted_spot(const void *item)
     return *(const struct torus_spot *const *)item;
 }
 
-/* As they are listed. */
+/* Orders the spots as they are listed. */
 static int by_place(const void *a, const void *b)
 {
     const struct torus_spot *x = get_sorted_spot(a), *y = get_sorted_spot(b);
@@ -163,7 +163,8 @@ static void take_spot(struct search *s, uint32_t rank)
     s->from = s->chosen[s->len - 1].missing < 0 ? rank + 1 : 0;
 }
 
-/* It is given up, unless it was for a required node: then the others with that node come next. */
+/* Gives up the spot, unless it was chosen for a required node: then the other spots with this node
+ * follow. */
 static void drop_spot(struct search *s)
 {
     assert(s->len);
@@ -178,7 +179,7 @@ static void drop_spot(struct search *s)
     s->from = last->missing < 0 ? last->rank + 1 : 0;
 }
 
-struct nearest { /* the first spot, from this one of the order on, that is not blocked */
+struct nearest { /* the first unblocked spot from this one of the order on */
     const struct search *s;
     uint32_t from, best;
 };
@@ -207,7 +208,7 @@ static uint32_t find_spot_of_missing(struct search *s, uint32_t from)
     return n.best;
 }
 
-/* The first spot, from this one of the order on, that has the missing node when there is one; the
+/* Returns the first spot from this one of the order on, with the missing node if there is one; the
  * number of spots: none. */
 static uint32_t find_spot(struct search *s, uint32_t from)
 {
@@ -219,7 +220,7 @@ static uint32_t find_spot(struct search *s, uint32_t from)
     return from;
 }
 
-/* What is still wanted could be there. */
+/* Whether the remaining spots can still satisfy the job. */
 static bool may_succeed(const struct search *s)
 {
     uint64_t left = s->wanted - s->len;
@@ -248,11 +249,11 @@ static void start_search(struct search *s, struct order *o, uint32_t wanted)
     s->len = s->from = 0;
     s->open = s->count;
     s->tasks = s->more = 0;
-    s->steps += s->count / 16; /* as long as that takes */
+    s->steps += s->count / 16; /* the approximate cost */
 }
 
-/* Spots of required nodes first, then others as they follow in the order. False: there are none, or
- * the steps have reached the end. */
+/* Chooses spots of required nodes first, then the others in order. False: there are none, or the
+ * step limit is reached. */
 static bool search_in_order(struct search *s, struct order *o, uint32_t wanted, uint64_t end)
 {
     uint32_t at = 0;
@@ -276,7 +277,7 @@ static bool search_in_order(struct search *s, struct order *o, uint32_t wanted, 
     return false;
 }
 
-/* False: 'count' spots do not exist, or were not found. */
+/* False: there are no 'wanted' spots, or they were not found. */
 static bool search_count(struct search *s, uint32_t wanted)
 {
     for (size_t i = 0; i < ORDERS && s->steps < TORUS_STEPS_MOST; i++) {
@@ -292,7 +293,7 @@ static bool search_count(struct search *s, uint32_t wanted)
     return false;
 }
 
-/* Takes spots without a step back: the least number, then more until the job fits. */
+/* Takes spots without backtracking: the least number, then more until the job fits. */
 static bool take_spots(struct search *s, struct order *o, uint32_t least, uint32_t good,
                        uint32_t most)
 {
@@ -306,7 +307,7 @@ static bool take_spots(struct search *s, struct order *o, uint32_t least, uint32
     return s->len && s->len >= least && are_spots_enough(s);
 }
 
-/* There are steps enough left for one more number of segments. */
+/* Whether enough steps are left for another number of segments. */
 static bool may_search(const struct search *s)
 {
     return s->steps < TORUS_STEPS_MOST - TORUS_STEPS_MOST / 8;

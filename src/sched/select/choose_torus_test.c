@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The choice in a network of toruses: by a table, and on drawn toruses against an oracle that lays
- * every placement at every corner, one cell after another; on large ones by the steps it takes.
+ * The choice in a network of toruses: by a table, and on random toruses against an oracle that
+ * tries every placement at every corner, cell by cell; on large ones by the number of steps.
  */
 #include "sched/sched_test_util.h"
 #include "sched/select/choose.h"
@@ -25,13 +25,13 @@ static void placement_that_costs_fewest_others_is_chosen(void **state)
         "Placement=2x2x2 AnchorSeed=1x0x0\n" T "TorusName=b Dims=2x2x1 Nodes=n[17-20]\n" T
         "Placement=2x2x1\n";
     static const struct test_choice v[] = {
-        {"N=1", "n4"}, /* most other spots with it are not free either way */
+        {"N=1", "n4"}, /* most other spots with it are blocked anyway */
         {"N=1 w=n20", ""},
         {"N=2", ""},
         {"N=4", "n[2-3,6-7]"},      /* n20 is heavy */
         {"N=4 w=n4", "n[3-4,7-8]"}, /* 2x2x1; 4x1x1 would need n1 */
         {"N=4 w=n2", "n[2-3,6-7]"},
-        {"N=4 w=n9,n12,n13", "n[9,12-13,16]"}, /* over the end of the first axis */
+        {"N=4 w=n9,n12,n13", "n[9,12-13,16]"}, /* wraps around on the first axis */
         {"N=4 w=n4,n5", ""},
         {"N=4 w=n17", "n[17-20]"},
         {"N=8", "n[9-16]"},
@@ -53,7 +53,7 @@ static void placement_that_costs_fewest_others_is_chosen(void **state)
     test_check_choices(conf, "n1:2", v, COUNT(v));
 }
 
-/* --- drawn toruses -------------------------------------------------------------------------------
+/* --- random toruses ------------------------------------------------------------------------------
  */
 
 struct shape {
@@ -129,7 +129,7 @@ static void draw_world(uint64_t *at, struct world *w)
     str_printf(&w->conf, "PartitionName=p Nodes=ALL\n" TORUS "%s", str_cstr(&toruses));
 }
 
-/* The nodes of the shape from the corner on; 0: a cell is empty. */
+/* Returns the nodes of the shape from the corner on; 0: a cell is empty. */
 static uint32_t lay_shape(const struct drawn_torus *t, const struct shape *s,
                           const uint32_t corner[CONF_AXES])
 {
@@ -155,7 +155,7 @@ static void list_shape(const struct drawn_torus *t, const struct shape *s, uint3
                        struct sets *out)
 {
     uint32_t at[CONF_AXES], step[CONF_AXES];
-    for (size_t i = 0; i < CONF_AXES; i++) /* as long as the axis: the same from each cell */
+    for (size_t i = 0; i < CONF_AXES; i++) /* as long as the axis: equal from each cell */
         step[i] = s->dims[i] == t->dims[i] ? t->dims[i] : s->spacing[i];
     for (uint32_t x = 0; x < t->dims[0]; x += step[0])
         for (uint32_t y = 0; y < t->dims[1]; y += step[1])
@@ -169,7 +169,7 @@ static void list_shape(const struct drawn_torus *t, const struct shape *s, uint3
             }
 }
 
-/* All free spots of 'size' nodes. */
+/* Lists all free spots of 'size' nodes. */
 static struct sets list_spots(const struct world *w, uint32_t size, uint32_t fits)
 {
     struct sets out = {0};
@@ -182,7 +182,8 @@ static struct sets list_spots(const struct world *w, uint32_t size, uint32_t fit
     return out;
 }
 
-/* Whether this number of spots, from the given one on, completes the set. "exact": to that set. */
+/* Whether this number of spots, from the given one on, can be added to the set without overlap.
+ * "exact": giving exactly that set. */
 static bool can_pack(const struct sets *spots, size_t from, uint32_t count, uint32_t set,
                      uint32_t required, uint32_t exact)
 {
@@ -203,7 +204,7 @@ static uint32_t weigh(const struct world *w, uint32_t set)
     return sum;
 }
 
-/* Nodes of all free spots that have a node of the set. */
+/* Counts the nodes of all free spots with a node of the set. */
 static uint32_t count_cost(const struct sets *all, uint32_t set)
 {
     uint32_t cost = 0;
@@ -212,8 +213,8 @@ static uint32_t count_cost(const struct sets *all, uint32_t set)
     return cost;
 }
 
-/* Of one spot: of those that hold what is required none is lighter, and none of the same weight
- * takes away fewer others. */
+/* Checks one spot: no other spot with all required nodes is lighter, or of the same weight and
+ * blocks fewer other spots. */
 static void check_best(const struct world *w, const struct sets *spots, uint32_t fits, uint32_t set,
                        uint32_t required)
 {
@@ -256,7 +257,7 @@ static void one_trial(uint64_t seed, uint32_t counts[2][2])
     uint32_t required = size * segments > 1 ? test_draw_required(&at, w.nodes, &words) : 0;
     uint32_t set = test_choose_set(c, test_job(c, 1, str_cstr(&words)));
     struct sets spots = list_spots(&w, size, fits);
-    uint32_t most = segments; /* as many of them as there can be */
+    uint32_t most = segments; /* the maximum possible number */
     while (most > least && !can_pack(&spots, 0, most, 0, required, 0))
         most--;
     bool could = can_pack(&spots, 0, most, 0, required, 0);
@@ -287,18 +288,18 @@ enum { SIDE = 40, CELLS = SIDE * SIDE * SIDE };
 
 struct large {
     const char *placements;
-    uint32_t kinds; /* of placements */
+    uint32_t kinds; /* number of placements */
     uint32_t segment, least, good, most;
-    uint32_t busy;     /* each busy-th node is busy; 0: none */
-    uint32_t required; /* the number of required nodes, from the last one down */
-    uint32_t need;     /* tasks; each second node takes two of them, and one otherwise */
+    uint32_t busy;     /* every busy-th node is busy; 0: none */
+    uint32_t required; /* number of required nodes, from the last one down */
+    uint32_t need;     /* tasks; every second node takes two of them, the others one */
     bool found;
 };
 
 static void check_large(const struct large *v, const struct chooser *ch, bool found)
 {
-    /* Of a way without a step back: a look at each spot and back, a spot of d nodes on an axis
-     * reaches 2d - 1 corners on it, so at most eight for each cell, and its required nodes. */
+    /* Without backtracking, each spot is examined twice; a spot of d nodes on an axis reaches 2d -
+     * 1 corners on it, so at most eight for each cell; and its required nodes. */
     uint64_t most = TORUS_STEPS_MOST + (uint64_t)4 * 12 * CELLS * v->kinds;
     if (found != v->found || ch->steps > most)
         fail_msg("%s: %u to %u segments of %u, every %u busy: %s after %llu steps", v->placements,
@@ -356,7 +357,7 @@ static void steps_on_large_toruses_are_bounded(void **state)
         {one, 1, 1, CELLS, CELLS, CELLS, 0, 0, 0, true},
         {one, 1, 1, CELLS, CELLS, CELLS, 0, CELLS, 0, true},
         {one, 1, 1, CELLS, CELLS, CELLS, 9, 0, 0, false},
-        {one, 1, 1, 1, CELLS, CELLS, 9, 9, 0, false}, /* the last node that is required is busy */
+        {one, 1, 1, 1, CELLS, CELLS, 9, 9, 0, false}, /* the last required node is busy */
         {one, 1, 1, 1, CELLS, CELLS, 9, 0, CELLS, true},
         {one, 1, 1, CELLS / 2, CELLS / 2, CELLS / 2, 0, 0, CELLS, true},
         {one, 1, 1, CELLS / 2, CELLS / 2, CELLS / 2, 0, 0, CELLS + 1, false},

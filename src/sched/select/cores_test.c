@@ -22,7 +22,7 @@ static char *given(struct cluster *c, const char *words)
         text = select_nodes(c, j, set, NULL, &s) == 0 ? test_selection(c, &s) : mem_strdup("busy");
         vec_foreach (&s.shares, at) {
             const struct alloc_want want = share_want(&s, at);
-            assert_int_equal(alloc_place(c, j, &want, NULL), 0); /* what is planned holds */
+            assert_int_equal(alloc_place(c, j, &want, NULL), 0); /* a selection can be allocated */
         }
         bitset_free(set);
     }
@@ -49,8 +49,8 @@ static void by_core(void **state)
 {
     (void)state;
     static const char *const conf = CONF("CR_Core");
-    expect(conf, "", "n=4 x=b[1-2]", "a1:2/0");           /* a thread each */
-    expect(conf, "", "n=4 threads=1 x=b[1-2]", "a1:4/0"); /* a core each */
+    expect(conf, "", "n=4 x=b[1-2]", "a1:2/0");           /* one thread each */
+    expect(conf, "", "n=4 threads=1 x=b[1-2]", "a1:4/0"); /* one core each */
     expect(conf, "", "n=4 tasks-per-core=1 x=b[1-2]", "a1:4/0");
     expect(conf, "", "n=16", "a1:8/0");
     expect(conf, "", "n=16 tasks-per-core=1", "a1:8/0 a2:8/0");
@@ -67,7 +67,7 @@ static void by_core(void **state)
     expect(conf, "", "threads=2 w=b1", "never");
     expect(conf, "", "core-spec=1 n=14", "a1:8/0");
     expect(conf, "", "core-spec=1 n=15 N=1", "never");
-    /* one socket is full: with one task each, there is room for one */
+    /* one socket is full: with one task each, one task fits */
     static const char *const block = CONF("CR_Core,CR_CORE_DEFAULT_DIST_BLOCK");
     expect(block, "a1:4", "n=2 tasks-per-socket=1 w=a1 N=1", "busy");
     expect(conf, "a1:4", "n=2 tasks-per-socket=1 w=a1 N=1", "a1:2/0");
@@ -83,7 +83,7 @@ static void by_cpu(void **state)
     expect(conf, "", "n=4 tasks-per-socket=2", "a1:4/0");
 }
 
-/* Of CPUs, those that leave threads of their cores unused take whole cores. */
+/* With CPUs as units, jobs that leave threads of their cores unused take whole cores. */
 static void jobs_that_leave_threads_unused_get_whole_cores(void **state)
 {
     (void)state;
@@ -102,12 +102,12 @@ static void jobs_that_leave_threads_unused_get_whole_cores(void **state)
     expect(conf, "", "n=3 threads=1 tasks-per-socket=1 w=a1 N=1", "never");
     expect(conf, "", "n=3 threads=1 tasks-per-core=1 w=a1", "a1:6/0");
     expect(conf, "", "threads=1 mincpus=3 w=a1", "a1:6/0");
-    expect(conf, "", "n=2 threads=1 w=b1", "b1:2/0"); /* cores of one thread */
+    expect(conf, "", "n=2 threads=1 w=b1", "b1:2/0"); /* cores with one thread */
     expect(CONF("CR_CPU_Memory"), "", "n=4 threads=1 mem-per-cpu=100 w=a1", "a1:8/400");
 }
 
-/* A socket of four cores of two threads gives a partition with MaxCPUsPerSocket=3 one whole core.
- */
+/* On a socket of four cores with two threads, MaxCPUsPerSocket=3 gives a partition one whole
+ * core. */
 static void whole_cores_of_a_share_of_sockets(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void whole_cores_of_a_share_of_sockets(void **state)
     expect(conf, "", "p=p n=7", "never");
 }
 
-/* CPUs that are for no task, of --mincpus and --cpus-per-gpu, are of any socket. */
+/* CPUs without a task (--mincpus, --cpus-per-gpu) may be on any socket. */
 static void beyond_tasks(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void beyond_tasks(void **state)
     expect(core, "", "tasks-per-socket=1 gres=gpu:3 cpus-per-gpu=1", "b1:3/0+gpu=3");
     expect(core, "", "tasks-per-socket=1 per-job=gpu:2 cpus-per-gpu=2", "b1:4/0+gpu=2");
     expect(core, "", "tasks-per-socket=1 gres=gpu:3 cpus-per-gpu=3", "never");
-    /* a core each: two of one socket and one of the other are three tasks, not four */
+    /* one core each: two on one socket and one on the other are three tasks, not four */
     expect(core, "b1:5", "n=3 tasks-per-socket=2 tasks-per-core=1 w=b1", "b1:3/0");
 }
 
@@ -151,7 +151,7 @@ static void by_socket(void **state)
     expect(conf, "a1:1", "n=9 w=a1 N=1 mem=1", "busy");
 }
 
-/* A partition gives whole sockets to its jobs, where the cluster gives cores. */
+/* A partition allocates whole sockets to its jobs; the cluster allocates cores. */
 static void jobs_of_a_partition_have_whole_sockets(void **state)
 {
     (void)state;
@@ -165,21 +165,22 @@ static void jobs_of_a_partition_have_whole_sockets(void **state)
         "PartitionName=p Nodes=ALL SelectTypeParameters=CR_Socket\n";
     expect(conf, "", "p=p n=1 x=b1,s1", "a1:4/0");
     expect(conf, "", "p=p n=9 x=b1,s1", "a1:8/0");
-    expect(conf, "", "p=p n=5 threads=1 w=a1", "a1:8/0"); /* four of a socket */
+    expect(conf, "", "p=p n=5 threads=1 w=a1", "a1:8/0"); /* four per socket */
     expect(conf, "a1:1", "p=p n=8 w=a1 N=1", "a1:4/0");
     expect(conf, "a1:1", "p=p n=9 w=a1 N=1", "busy");
-    expect(conf, "a1:5", "p=p n=1 w=a1", "busy"); /* of each socket one at least */
+    expect(conf, "a1:5", "p=p n=1 w=a1", "busy"); /* at least one in use on each socket */
     expect(conf, "", "p=p n=3 w=b1 x=a[1-2]", "b1:4/0");
     expect(conf, "b1:5", "p=p n=2 w=b1", "b1:2/0");
     expect(conf, "", "p=p n=2 tasks-per-socket=1 w=b1 N=1", "b1:4/0");
     expect(conf, "b1:3", "p=p n=3 tasks-per-socket=1 w=b1 N=1", "busy");
     expect(conf, "", "p=p gres=gpu:3 cpus-per-gpu=1", "b1:4/0+gpu=3");
     expect(conf, "", "p=p exclusive w=b1", "b1:8/0+gpu=3");
-    expect(conf, "s1:1", "p=p n=3 w=s1", "s1:3/0"); /* cores where a socket is not whole */
+    expect(conf, "s1:1", "p=p n=3 w=s1", "s1:3/0"); /* cores if a socket is not whole */
     expect(conf, "", "p=p n=33 N=1", "never");
 }
 
-/* A planned start waits until so few cores are in use that a socket is free wherever they are. */
+/* A planned start waits until so few cores are in use that a socket is free whichever cores they
+ * are. */
 static void a_socket_is_planned_for_when_it_is_surely_free(void **state)
 {
     (void)state;
@@ -188,7 +189,7 @@ static void a_socket_is_planned_for_when_it_is_surely_free(void **state)
                                      "PartitionName=q Nodes=ALL\n"
                                      "PartitionName=p Nodes=ALL SelectTypeParameters=CR_Socket\n");
     test_up(c);
-    test_run(c, 1, "n1:5", 300); /* both sockets */
+    test_run(c, 1, "n1:5", 300); /* on both sockets */
     test_run(c, 2, "n1:2", 400);
     test_run(c, 3, "n1:1", 500);
     struct job *one = test_job(c, 4, "p=p n=1"), *both = test_job(c, 5, "p=p n=5");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Generic resources in the choice of nodes, now and on the timeline. */
+/* Generic resources in the selection of nodes, now and on the timeline. */
 #include "sched/plan/shadow.h"
 #include "sched/plan/timeline.h"
 #include "sched/sched_test_util.h"
@@ -16,7 +16,8 @@
     "GresConf=1 NodeName=a[1-2] Name=gpu Type=a100 File=/dev/g[0-1] Cores=0-3\n"                   \
     "GresConf=1 NodeName=a[1-2] Name=gpu Type=a100 File=/dev/g[2-3] Cores=4-7\n"
 
-/* What the job gets now, or "busy", or why it never will; then it is forgotten. */
+/* Expects the job's allocation, or "busy", or the reason why it never fits; then removes the
+ * job. */
 static void given(struct cluster *c, const char *words, const char *expected)
 {
     struct selection s = {0};
@@ -41,7 +42,7 @@ static void given(struct cluster *c, const char *words, const char *expected)
     cluster_remove_job(c, j);
 }
 
-/* SelectTypeParameters=ENFORCE_BINDING_GRES: as with the flag, unless the job says otherwise. */
+/* SelectTypeParameters=ENFORCE_BINDING_GRES: like the flag, unless the job says otherwise. */
 static void binding_is_the_default(void **state)
 {
     static const struct {
@@ -62,7 +63,7 @@ static void binding_is_the_default(void **state)
     test_cluster_free(c);
 }
 
-/* What option stands in the way, as the options are written. */
+/* The error names the option that prevents the job, as users write it. */
 static void explained(void **state)
 {
     static const char fits[] = "it would fit with ";
@@ -103,7 +104,7 @@ static void explained(void **state)
     test_cluster_free(c);
 }
 
-/* Starts it where it fits now. */
+/* Starts the job if it fits now. */
 static struct job *start(struct cluster *c, uint32_t id, const char *words, int64_t end_at)
 {
     struct selection s = {0};
@@ -180,7 +181,7 @@ static void choices(void **state)
         {"gres=gpu:4 per-task=gpu:2 per-job=gpu:8", "a1:2/0+gpu:a100=4 a2:2/0+gpu:a100=4"},
         {"gres=gpu:2 per-task=gpu:1 cpus-per-gpu=4", "a1:8/0+gpu:a100=2"},
         {"gres=gpu:2 per-task=gpu:v100:1", "b1:2/0+gpu:v100=2"},
-        {"gres=gpu:a100:2 per-task=gpu:v100:1", "never"}, /* not the same GPUs */
+        {"gres=gpu:a100:2 per-task=gpu:v100:1", "never"}, /* different GPUs */
         {"gres=gpu:1 per-task=gpu:2", "refused"},
         {"gres=gpu:3 per-task=gpu:2", "refused"},
         {"gres=gpu:1 per-job=gpu:3", "a1:1/0+gpu:a100=1 a2:1/0+gpu:a100=1 b1:1/0+gpu:v100=1"},
@@ -254,15 +255,15 @@ static void devices(void **state)
     test_up(c);
     struct job *one = start(c, 1, "w=a1 c=4 gres=gpu:1", 100);
     held(c, one, "gpu:a100:1(IDX:0)");
-    /* its cores are the last four: so are its devices' */
+    /* its cores are the last four, and so are those near its devices */
     struct job *two = start(c, 2, "w=a1 c=4 gres=gpu:2", 200);
     held(c, two, "gpu:a100:2(IDX:2-3)");
-    given(c, "w=a1 gres=gpu:1", "busy"); /* no core */
+    given(c, "w=a1 gres=gpu:1", "busy"); /* no free core */
     cluster_remove_job(c, one);
     test_sound(c);
     given(c, "w=a1 gres=gpu:2", "a1:1/0+gpu:a100=2");
     given(c, "w=a1 gres=gpu:3", "busy");
-    start(c, 3, "w=a1 gres=gpu:2", 300); /* the near one, and the one that is left */
+    start(c, 3, "w=a1 gres=gpu:2", 300); /* the near one and the remaining one */
     given(c, "w=a1 gres=gpu:1", "busy");
     given(c, "gres=gpu:a100:1", "a2:1/0+gpu:a100=1");
     struct str out = STR_INIT;
@@ -275,7 +276,7 @@ static void devices(void **state)
     test_cluster_free(c);
 }
 
-/* A record brings back what it held, and no more than the node has. */
+/* A record restores what the job held, at most what the node has. */
 static void records(void **state)
 {
     (void)state;
@@ -330,16 +331,16 @@ static void ahead(void **state)
     assert_int_equal(timeline_find(&t, j, set, &s), 100);
     timeline_reserve(&t, j, &s, 100);
     select_clear(&s);
-    /* a2 has two now, and its four when job 2 is over; a1 is kept from 100 to 150 */
+    /* a2 has two now, and four when job 2 has ended; a1 is reserved from 100 to 150 */
     assert_int_equal(timeline_find(&t, k, set, &s), 150);
     select_clear(&s);
     struct job *small = test_job(c, 5, "gres=gpu:a100:1 w=a1");
     small->limit_sec = 50;
     assert_true(timeline_fits_now(&t, small, set, &s));
-    small->limit_sec = 91; /* until 101: it would be in the way */
+    small->limit_sec = 91; /* until 101: it would delay the reservation */
     assert_false(timeline_fits_now(&t, small, set, &s));
     struct job *plain = test_job(c, 6, "w=a1");
-    plain->limit_sec = 1000; /* needs no card: nothing is in its way */
+    plain->limit_sec = 1000; /* needs no card: nothing blocks it */
     assert_true(timeline_fits_now(&t, plain, set, &s));
     timeline_start(&t, small, &s);
     select_done(&s);
@@ -348,7 +349,7 @@ static void ahead(void **state)
     test_cluster_free(c);
 }
 
-/* A suspended job keeps its cards beside a job that has the node for itself, and when that ends. */
+/* A suspended job keeps its cards beside a job with the whole node, and when that job ends. */
 static void beside_a_suspended_job(void **state)
 {
     static const struct {
@@ -389,8 +390,8 @@ static void beside_a_suspended_job(void **state)
     }
 }
 
-/* Chance: what is chosen is free, is enough, and the ledger agrees; what is refused does not fit.
- */
+/* Random jobs: a selection is free and sufficient, and the ledger agrees; a rejected request does
+ * not fit. */
 static void never_twice(void **state)
 {
     (void)state;
@@ -487,7 +488,7 @@ static void parts_are_of_one_gpu(void **state)
     given(c, "gres=gpu:1", "busy");
     given(c, "gres=mps:51", "busy");
     cluster_remove_job(c, cluster_find_job(c, 4));
-    given(c, "gres=mps:51", "busy"); /* entries of mps are of one GPU at a time */
+    given(c, "gres=mps:51", "busy"); /* mps parts are on one GPU at a time */
     given(c, "gres=gpu:1 gres-flags=enforce-binding", "s1:1/0+gpu:b=1+gpu lock=1");
     held(c, start(c, 6, "gres=gpu:1 gres-flags=enforce-binding", 500), "gpu:b:1(IDX:1)");
     test_cluster_free(c);
@@ -506,7 +507,7 @@ static void parts_by_parameters(void **state)
     c = test_cluster("SelectTypeParameters=CR_Core,MULTIPLE_SHARING_GRES_PJ\n" PARTS_NODES);
     test_up(c);
     held(c, start(c, 1, "gres=shard:6", 100), "shard:4(IDX:0),shard:2(IDX:1)");
-    given(c, "gres=mps:150", "never"); /* of one GPU all the same */
+    given(c, "gres=mps:150", "never"); /* also limited to one GPU */
     test_cluster_free(c);
     c = test_cluster(PARTS "GresConf=1 Name=mps Count=300 Flags=all_sharing\n"
                            "GresConf=1 Name=shard Count=12 Flags=one_sharing\n");
@@ -519,7 +520,7 @@ static void parts_by_parameters(void **state)
     test_cluster_free(c);
 }
 
-/* The calendar knows which GPU is free, and from when on. */
+/* The calendar knows which GPU is free, and from which time on. */
 static void parts_ahead(void **state)
 {
     (void)state;
@@ -592,8 +593,8 @@ static void parts_in_records(void **state)
     test_cluster_free(c);
 }
 
-/* Of each GPU either one job has all, or jobs have parts of one name, and no more than there are.
- */
+/* Checks each GPU: one job has all of it, or jobs have parts of one name, at most as many as there
+ * are. */
 static void check_gpus(const struct cluster *c)
 {
     uint64_t whole[3] = {0}, shards[3] = {0}, mps[3] = {0};

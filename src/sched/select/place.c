@@ -32,7 +32,7 @@ static int check_nodes(const struct cluster *c, const struct job *j, const struc
     return 0;
 }
 
-/* In a reservation of its, or outside: where it may have all of these nodes now, and fits. */
+/* Finds a reservation of the job, or none, in which it may use all of these nodes now and fits. */
 static int find_place(const struct cluster *c, const struct job *j, const struct bitset *nodes,
                       struct resv_plan *resv, struct selection *out, const struct resv **into,
                       struct err *err)
@@ -58,7 +58,7 @@ static int find_place(const struct cluster *c, const struct job *j, const struct
 int place_find(const struct cluster *c, const struct job *j, struct bitset *nodes, int64_t now_sec,
                struct selection *out, const struct resv **into, struct err *err)
 {
-    struct job there = *j; /* as though it asked for these nodes */
+    struct job there = *j; /* as if it required these nodes */
     struct resv_plan resv;
     int rc = check_nodes(c, j, nodes, err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whole passes over random queues, each decision against a model that tries everything: a job that
- * is told to wait could not have started, for the reason that it is told; one that starts delays no
- * start that was promised before it; and what is promised is the earliest. The model knows sizes of
- * nodes and jobs, and nothing of how the planner finds them out.
+ * Complete passes over random queues, each decision compared with a model that tries everything: a
+ * waiting job could not have started, for its stated reason; a starting job delays no announced
+ * start of a job before it; and announced starts are the earliest ones. The model knows the sizes
+ * of nodes and jobs, and none of the planner's methods.
  */
 #include "base/test_drawn.h"
 #include "sched/sched_test_util.h"
@@ -24,15 +24,15 @@ static const char conf[] = CONS "Licenses=lic:2\nNodeName=n[1-5] CPUs=4 RealMemo
                                 "PriorityTier=2\nPartitionName=r Nodes=n[1-3]\n";
 static const uint32_t part_nodes[PARTS] = {0x1f, 0x1c, 0x07};
 
-struct need { /* of a job: it takes the same of each of its nodes */
+struct need { /* of a job: the same on each of its nodes */
     uint32_t count, cpus, mem, licences;
-    uint32_t required, excluded; /* sets of nodes */
+    uint32_t required, excluded; /* masks of nodes */
     bool whole;
     int64_t limit;
     uint32_t part, priority;
 };
 
-struct held { /* by a job that runs, or from then on by one that waits */
+struct held { /* held by a running job, or from a time on by a waiting one */
     uint32_t id, nodes;
     int64_t from, until;
 };
@@ -44,13 +44,14 @@ struct world {
     bool backfill;
     uint32_t usable;
     VEC(struct need) needs; /* by job id - 1 */
-    VEC(struct held) held;  /* by those that run */
-    VEC(struct held) heads; /* promises, in their order; nodes: not known */
-    VEC(uint32_t) waiting;  /* ids that were told to, in the order of the pass */
+    VEC(struct held) held;  /* by running jobs */
+    VEC(struct held) heads; /* announced starts in their order; nodes: unknown */
+    VEC(uint32_t) waiting;  /* ids of waiting jobs in the order of the pass */
     bool blocked[PARTS];
 };
 
-static size_t seen_starts, seen_behind, seen_kept; /* of all worlds: decisions of each sort */
+/* Over all worlds: number of decisions of each kind. */
+static size_t seen_starts, seen_behind, seen_kept;
 static struct {
     enum reason reason;
     size_t seen;
@@ -71,8 +72,7 @@ static const struct need *need_of(const struct world *w, uint32_t id)
     return &w->needs.data[id - 1];
 }
 
-/* --- the model: what is free, and every choice of nodes
- * -------------------------------------------
+/* --- the model: free resources, and every choice of nodes ---------------------------------------
  */
 
 static bool fits_at(const struct world *w, const struct held *more, size_t n_more, uint32_t node,
@@ -91,7 +91,7 @@ static bool fits_at(const struct world *w, const struct held *more, size_t n_mor
     return cpus + (need->whole ? CPUS : need->cpus) <= CPUS && mem + need->mem <= MEM;
 }
 
-/* All the time: what is held changes where something begins. */
+/* Whether it fits all the time: usage changes only when something begins. */
 static bool fits_during(const struct world *w, const struct held *more, size_t n_more,
                         uint32_t node, const struct held *h)
 {
@@ -138,7 +138,7 @@ static bool is_choice(const struct need *need, uint32_t set, uint32_t among)
            (uint32_t)__builtin_popcount(set) == need->count;
 }
 
-/* Whether it can be there from then to its limit. 'among': where it would fit. */
+/* Whether it can run from that time to its limit. 'among': where it would fit. */
 static bool can_be(const struct world *w, const struct held *more, size_t n_more, struct held *h)
 {
     const struct need *need = need_of(w, h->id);
@@ -153,7 +153,7 @@ static bool can_be(const struct world *w, const struct held *more, size_t n_more
     return (need->required & ~among) == 0 && (uint32_t)__builtin_popcount(among) >= need->count;
 }
 
-/* Whether some way to keep all promises satisfies 'good'. */
+/* Whether some placement of all announced starts satisfies 'good'. */
 static bool some_keeping(const struct world *w, struct held *placed, size_t n, const struct held *j,
                          bool beside)
 {
@@ -182,7 +182,7 @@ static bool promises_can_be_kept(const struct world *w)
     return some_keeping(w, placed, 0, &(struct held){0}, true);
 }
 
-/* Whether promises may be kept in such a way that it does not fit beside them now. */
+/* Whether the announced starts may be placed so that the job does not fit beside them now. */
 static bool may_be_in_the_way(const struct world *w, uint32_t id)
 {
     struct held placed[HEADS + 1];
@@ -194,7 +194,7 @@ static bool fits_now(const struct world *w, uint32_t id)
     return can_be(w, NULL, 0, &(struct held){.id = id, .from = NOW});
 }
 
-/* By ends of running jobs alone; 0: never. */
+/* Returns the earliest start by ends of running jobs only; 0: never. */
 static int64_t earliest(const struct world *w, uint32_t id)
 {
     int64_t best = 0;
@@ -211,8 +211,7 @@ static uint32_t licences_free(const struct world *w)
     return LICENCES - licences_at(w, NULL, 0, NOW);
 }
 
-/* --- each decision
- * ---------------------------------------------------------------------------------
+/* --- each decision ------------------------------------------------------------------------------
  */
 
 static void check_start(struct world *w, const struct decision *d)
@@ -248,7 +247,7 @@ static bool earlier_needs_licences(const struct world *w)
     return false;
 }
 
-/* It waits for what it needs: it does not fit, or what it would take may be kept for others. */
+/* The job waits for resources: it does not fit, or its resources may be reserved for others. */
 static void check_needs(const struct world *w, uint32_t id, enum reason reason)
 {
     bool fits = fits_now(w, id);
@@ -275,11 +274,11 @@ static void promise(struct world *w, const struct decision *d)
         wrong(w, id, d->reason, "is told a start that is another's");
 }
 
-/* The first that waits in a partition keeps the others behind it. */
+/* The first waiting job of a partition blocks those behind it. */
 static void block(struct world *w, const struct decision *d, uint32_t part)
 {
     w->blocked[part] = true;
-    if (w->backfill && !d->start_at) /* the others see check_wait() */
+    if (w->backfill && !d->start_at) /* the others are in check_wait() */
         promise(w, d);
 }
 
@@ -327,8 +326,7 @@ static void check_wait(struct world *w, const struct decision *d)
     vec_push(&w->waiting, id);
 }
 
-/* --- random worlds
- * ---------------------------------------------------------------------------------
+/* --- random worlds ------------------------------------------------------------------------------
  */
 
 static struct need random_need(uint64_t *chance, bool runs)
@@ -374,7 +372,7 @@ static struct job *make_job(struct world *w, uint32_t id)
     return j;
 }
 
-/* Runs where it fits in the model, if it does. */
+/* Runs the job if it fits in the model. */
 static void run_job(struct world *w, uint32_t id, uint64_t *chance)
 {
     struct held h = {.id = id, .from = NOW};
@@ -402,7 +400,7 @@ static void put_running(struct world *w, const struct held *h)
     order_insert(&w->c->ends, &attempt_make(j)->ends, h->until, j->id);
 }
 
-/* What runs and what waits, put together in that order, or the other way round. */
+/* Adds running and waiting jobs in that order, or in reverse. */
 static void build(struct world *w, bool backwards)
 {
     w->c = test_cluster(conf);
@@ -453,7 +451,7 @@ static void commit(struct world *w, struct decision *d)
     order_insert(&w->c->ends, &attempt_make(j)->ends, NOW + j->limit_sec, j->id);
 }
 
-/* A pass, and all that it says. */
+/* Runs a pass and writes all of its decisions. */
 static char *pass(struct world *w, bool check)
 {
     struct str said = STR_INIT;
@@ -505,7 +503,7 @@ static void reasons_are_true(void **state)
                      seen_reasons[i].seen);
 }
 
-/* The same state gives the same decisions, in whatever order it came to be. */
+/* Equal states give equal decisions, in whatever order they were reached. */
 static void equal_states(void **state)
 {
     (void)state;

@@ -65,7 +65,8 @@ static int by_begin(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* What is taken whole, by the time from which it is: a job that ends before needs not ask each. */
+/* Lists whole-node reservations by their begin, so that a job that ends earlier need not check each
+ * one. */
 static void make_times(struct resv_plan *p)
 {
     struct resv_time t;
@@ -82,13 +83,13 @@ static void make_times(struct resv_plan *p)
     p->made = true;
 }
 
-/* How many of them begin before. */
+/* Counts the begins before that time. */
 static size_t count_begun(const struct resv_plan *p, int64_t until)
 {
     return vec_lower(&p->begins, b, b->at < until);
 }
 
-/* Whether what is free now might do, outside of all reservations. */
+/* Whether the presently free resources might suffice, outside of all reservations. */
 static bool glance_at_spare(struct resv_plan *p, const struct spare_need *need)
 {
     const struct pool *pool = &p->cluster->pool;
@@ -100,7 +101,7 @@ static bool glance_at_spare(struct resv_plan *p, const struct spare_need *need)
     return g->might_do;
 }
 
-/* What is free gets less while jobs start, and is counted anew when something has become free. */
+/* Free resources only shrink while jobs start, and are recounted when something has become free. */
 bool resv_might_fit(struct resv_plan *p, const struct job *j, const struct spare_need *need)
 {
     const struct pool *pool = &p->cluster->pool;
@@ -123,7 +124,7 @@ bool resv_is_over(const struct resv *r, const struct resv *in)
     return r != in && (!in || (r->flags & RESV_FIRST && !(in->flags & RESV_FIRST)));
 }
 
-/* The nodes that others have whole at some time between. */
+/* Removes the nodes that other reservations have whole at some time in between. */
 static void take_reserved(struct resv_plan *p, const struct resv *in, int64_t from, int64_t until,
                           struct bitset *set)
 {
@@ -151,7 +152,7 @@ static bool narrow_nodes(struct resv_plan *p, const struct job *j, const struct 
         return true;
     if (in && !(in->flags & RESV_FLEX) &&
         (!resv_occurs(in, from, &t) || from < t.begin || from >= t.end))
-        return false; /* a job that ends later is ended by ResvOverRun */
+        return false; /* a later end is cut off by ResvOverRun */
     if (in || from != p->now_sec) {
         take_reserved(p, in, from, until, set);
         return true;
@@ -177,15 +178,15 @@ bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in
     return narrow_nodes(p, j, in, from, set);
 }
 
-/* --- nodes that are reserved in parts ----------------------------------------------------------
+/* --- nodes that are reserved in part ------------------------------------------------------------
  */
 
-/* What reservations keep of a node. */
+/* What reservations withhold on a node. */
 struct kept {
     uint64_t units, gres[GRES_KINDS_MAX];
 };
 
-/* Adds what a job holds there. */
+/* Adds the job's share of the node. */
 static void add_held(const struct job *j, uint32_t node, struct kept *sum)
 {
     vec_foreach (&attempt_of(j)->alloc, a) {
@@ -197,7 +198,7 @@ static void add_held(const struct job *j, uint32_t node, struct kept *sum)
     }
 }
 
-/* Adds what the reservation keeps of the node beside what its jobs have of it then. */
+/* Adds what the reservation withholds on the node beyond what its own jobs hold at that time. */
 static void add_left(const struct cluster *c, const struct resv *r, uint32_t node, int64_t at,
                      struct kept *sum)
 {
@@ -226,11 +227,12 @@ static void bound_gres(struct resv_plan *p, uint32_t node, size_t kind, uint64_t
 {
     uint64_t *at = &p->gres[node * p->cluster->gres_kinds.len + kind];
     *at = most < *at ? most : *at;
-    p->whole[node] = false; /* a job that has the node alone would have all of them */
+    p->whole[node] = false; /* a job with the whole node would hold all of them */
 }
 
-/* A job of it has what others of its do not have. Of what it keeps nothing of, a job has what is
- * free: of cores when it keeps none, and of resources of other names. */
+/* A job in the reservation may use what other jobs of the reservation do not. Resources that the
+ * reservation does not have are limited to the free ones: cores if it has none, and GRES of other
+ * names. */
 static void bound_inside(struct resv_plan *p, const struct resv *r, int64_t from)
 {
     bitset_foreach (r->nodes, i) {
@@ -244,8 +246,8 @@ static void bound_inside(struct resv_plan *p, const struct resv *r, int64_t from
     }
 }
 
-/* A job of another, or of none, leaves it that, and to the others what they keep at the same time.
- */
+/* A job in another reservation, or in none, leaves this reservation and all simultaneous ones their
+ * amounts. */
 static void bound_outside(struct resv_plan *p, const struct resv *r, int64_t from, int64_t at,
                           const struct free_view *view, bool with_gres)
 {
@@ -272,7 +274,7 @@ static void bound_outside(struct resv_plan *p, const struct resv *r, int64_t fro
     vec_done(&others);
 }
 
-/* Most is kept when one of them begins. */
+/* The most is withheld when one of the reservations begins. */
 static void bound_times(struct resv_plan *p, const struct resv *r, int64_t from, int64_t until,
                         const struct free_view *view, bool with_gres)
 {
@@ -285,7 +287,7 @@ static void bound_times(struct resv_plan *p, const struct resv *r, int64_t from,
     }
 }
 
-/* Bounds that leave everything to the job. */
+/* Starts with bounds that leave everything to the job. */
 static void start_bounds(struct resv_plan *p, bool with_gres, const struct free_view *view)
 {
     size_t nodes = p->cluster->nodes.len, rows = nodes * p->cluster->gres_kinds.len;
@@ -331,8 +333,7 @@ const struct free_view *resv_view(struct resv_plan *p, const struct job *j, cons
     return &p->view;
 }
 
-/* The view of nodes on which nothing runs, with no more units and generic resources than the
- * reservation keeps. */
+/* Returns the view of idle nodes, limited to the units and generic resources of the reservation. */
 static bool fits_shares(const struct cluster *c, const struct job *j, const struct resv *r,
                         const struct bitset *set)
 {
@@ -369,12 +370,12 @@ bool resv_could_serve(const struct cluster *c, const struct job *j, const struct
     resv_restrict(r, set);
     if (!select_fits_idle(c, j, set))
         return false;
-    /* In blocks and rings what runs beside counts, and that is not known of a later time. */
+    /* In blocks and rings running neighbours matter, which are unknown for a later time. */
     bool is_counted = resv_in_parts(r) && !reaches_out(r) && !leaf_matters(c, j);
     return !is_counted || fits_shares(c, j, r, set);
 }
 
-/* --- those that wait ---------------------------------------------------------------------------
+/* --- waiting jobs -------------------------------------------------------------------------------
  */
 
 bool resv_same_places(const struct job *a, const struct job *b)
@@ -404,7 +405,7 @@ bool resv_block(struct resv_plan *p, const struct job *j)
     return true;
 }
 
-/* Of those asked for, one whose time is long enough is there. */
+/* Whether one of the requested reservations lasts long enough. */
 static bool has_time(struct resv_plan *p, const struct job *j)
 {
     _cleanup_bitset_ struct bitset *set = bitset_new(p->cluster->nodes.len);
@@ -414,7 +415,7 @@ static bool has_time(struct resv_plan *p, const struct job *j)
     return false;
 }
 
-/* Whether nodes that it could have are reserved for that within its time. */
+/* Whether nodes that it could use are reserved for maintenance within its time. */
 static bool is_for_maint(const struct resv_plan *p, const struct job *j, const struct bitset *set)
 {
     vec_foreach (&p->cluster->resvs, r)

@@ -53,13 +53,13 @@ void resv_stock_done(struct resv_stock *s)
     free(take_ptr(s->gres));
 }
 
-/* What of it number 'at' of 'count' nodes is to have. */
+/* Returns the share of number 'at' of 'count' nodes. */
 static uint64_t divide_want(const struct gres_want *w, uint32_t at, uint32_t count)
 {
     return w->per_node + (count ? w->per_job / count + (at < w->per_job % count) : 0);
 }
 
-/* False: the node has too little. 'taken' gets what it has, by kind. */
+/* Takes a node's share; 'taken' receives the counts by kind. False: the node has too little. */
 static bool take_share(const struct resv_wish *w, const struct resv_stock *s, size_t node,
                        uint32_t at, uint32_t count, uint64_t *taken)
 {
@@ -130,8 +130,8 @@ bool resv_wish_deal_some(const struct cluster *c, const struct resv_wish *w,
     return !missing;
 }
 
-/* What the wish wants of each node, of the first stock that has it; what none has it keeps by the
- * name alone, for when the node gets it. */
+/* Gives the node its share from the first stock that covers it; otherwise the share is reserved by
+ * name only, for when the node gets the GRES. */
 static void deal_node(const struct cluster *c, const struct resv_wish *w,
                       const struct resv_stock *stocks, size_t count, size_t node, size_t at,
                       struct resv *r)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reservations of generic resources: which nodes have them for one, and what is left beside them.
- */
+/* Reservations of generic resources: the nodes that they get, and what they leave to others. */
 #include "sched/sched_test_util.h"
 #include "sched/select/resv.h"
 #include "sched/select/resv_pick.h"
@@ -49,7 +48,7 @@ static struct resv *draft(struct cluster *c, const struct wish *w)
     return r;
 }
 
-/* The reservation, which is the cluster's then; NULL: 'rc' says why it has none. */
+/* Creates the reservation in the cluster; NULL: 'rc' says why this is impossible. */
 static struct resv *make(struct cluster *c, const struct wish *w, int *rc)
 {
     struct resv_pick p = {c, NULL, NOW, false};
@@ -64,7 +63,7 @@ static struct resv *make(struct cluster *c, const struct wish *w, int *rc)
     return NULL;
 }
 
-/* "n1 gpu:a:2 nic:1 n2 ...": what it keeps. The caller frees. */
+/* Returns "n1 gpu:a:2 nic:1 n2 ...": the reserved GRES. The caller frees the text. */
 static char *text_of(const struct cluster *c, const struct resv *r)
 {
     struct str out = STR_INIT;
@@ -125,7 +124,7 @@ static void a_reservation_gets_nodes_with_what_it_wants(void **state)
     }
 }
 
-/* Of reservations without these flags. */
+/* Counts the GRES of reservations without these flags. */
 static uint64_t kept_at(const struct cluster *c, int64_t at, size_t node, size_t kind,
                         uint32_t flags)
 {
@@ -152,9 +151,8 @@ static struct wish draw_wish(uint64_t *chance)
     return w;
 }
 
-/* Reservations by chance never keep more than there is at one time; those that float are never
- * there. What they leave a job is what is left at the worst moment of its time.
- */
+/* Random reservations never reserve more than exists at one time; floating ones never become
+ * active. They leave a job the minimum over its run time. */
 static void reservations_never_keep_more_than_nodes_have(void **state)
 {
     size_t refused = 0, made = 0, bound = 0;
@@ -195,8 +193,8 @@ static void reservations_never_keep_more_than_nodes_have(void **state)
     assert_true(refused > 500 && made > 3000 && bound > 3000);
 }
 
-/* Jobs of it have what it keeps and no more of that name; others leave it that, and what its jobs
- * have does not count twice. */
+/* Jobs in a reservation get its GRES and no more of that name; other jobs leave them to it, and
+ * GRES held by its jobs do not count twice. */
 static void its_jobs_have_what_it_keeps(void **state)
 {
     struct cluster *c = cluster_up();
@@ -209,7 +207,7 @@ static void its_jobs_have_what_it_keeps(void **state)
     j->limit_sec = 60;
     const struct free_view *view = resv_view(&plan, j, r, NOW, &c->pool.now);
     assert_int_equal(view->gres[GPU_A], 2);
-    assert_int_equal(view->gres[GPU_B], 0); /* it is a GPU, and not reserved */
+    assert_int_equal(view->gres[GPU_B], 0); /* a GPU that is not reserved */
     assert_int_equal(view->gres[NIC], 4);
     assert_false(view->whole[0]);
     view = resv_view(&plan, j, NULL, NOW, &c->pool.now);
@@ -217,14 +215,14 @@ static void its_jobs_have_what_it_keeps(void **state)
     assert_int_equal(view->gres[GPU_B], 1);
     assert_int_equal(view->units[0], 4);
     assert_false(view->whole[0]);
-    r->flags |= RESV_FLEX; /* its jobs have all */
+    r->flags |= RESV_FLEX; /* its jobs may use everything */
     assert_ptr_equal(resv_view(&plan, j, r, NOW, &c->pool.now), &c->pool.now);
     resv_plan_done(&plan);
     test_cluster_free(c);
 }
 
-/* Nodes come and go: each of the partition keeps what the reservation wants of each, those that
- * stay what they had, and a node that has too little what it has. */
+/* Nodes are added and removed: the reservation gets its share on each node of the partition, keeps
+ * its share on nodes that stay, and gets what there is on a node with too little. */
 static void it_follows_its_partition(void **state)
 {
     static const struct {
@@ -244,7 +242,7 @@ static void it_follows_its_partition(void **state)
     struct wish w = {"r", "n[1-3]", "gpu:1,nic:2", NULL, 3, 1, 0, 600, RESV_PART_NODES};
     int rc;
     (void)state;
-    assert_non_null(make(c, &other, &rc)); /* n2 has only a GPU of type b to give */
+    assert_non_null(make(c, &other, &rc)); /* n2 has only a GPU of type b left */
     struct resv *r = make(c, &w, &rc);
     assert_non_null(r);
     r->part = mem_strdup("p");

@@ -10,13 +10,13 @@
 #include "sched/select/resv_deal.h"
 #include "sched/select/select.h"
 
-#define LOOK_AHEAD 16 /* occurrences that are compared, of two reservations that repeat */
+#define LOOK_AHEAD 16 /* number of compared occurrences of two repeating reservations */
 #define CORES_MAX 1000000
 
-/* --- others --------------------------------------------------------------------------------------
+/* --- other reservations -------------------------------------------------------------------------
  */
 
-/* Both move with the time, and keep their distance. */
+/* Two floating reservations keep their distance. */
 static bool meet_floating(const struct resv *a, const struct resv *b, int64_t now)
 {
     struct resv_time s, t;
@@ -43,18 +43,18 @@ static bool may_overlap(const struct resv *a, const struct resv *b)
     return (a->flags | b->flags) & RESV_FIRST;
 }
 
-/* Whether it stands in the way of the new one, in time and in kind. */
+/* Whether it conflicts with the new one by time and kind. */
 static bool is_beside(const struct resv_pick *p, const struct resv *r, const struct resv *other)
 {
     return other != p->self && !may_overlap(other, r) &&
            (meets_in_time(r, other, p->now_sec) || meets_in_time(other, r, p->now_sec));
 }
 
-struct beside { /* others that have some of the nodes in parts */
+struct beside { /* other reservations of parts of the same nodes */
     VEC(const struct resv *) list;
 };
 
-/* What those of them keep of generic resources that are there then, by kind. */
+/* Adds the generic resources, by kind, that those of them reserve which are active then. */
 static void add_kept(const struct beside *there, const struct cluster *c, size_t node,
                      uint64_t *sum)
 {
@@ -90,7 +90,7 @@ static struct beside find_there(const struct resv_pick *p, const struct beside *
     return there;
 }
 
-/* With all that are there then. */
+/* Whether it fits beside all that are active then. */
 static bool fits_at(const struct resv_pick *p, const struct resv *r, const struct beside *others,
                     int64_t at)
 {
@@ -102,7 +102,8 @@ static bool fits_at(const struct resv_pick *p, const struct resv *r, const struc
     return fits;
 }
 
-/* The next time after 'at' when 'one' begins while 'r' is there. False: none is looked at. */
+/* Finds the next time after 'at' at which 'one' begins while 'r' is active. False: none is
+ * considered. */
 struct begins {
     const struct resv *r, *one;
     int64_t at;
@@ -122,7 +123,7 @@ static bool next_begin(const struct resv_pick *p, struct begins *b, int64_t *beg
     return false;
 }
 
-/* Whether all of them have what they keep at once: most is wanted when one of them begins. */
+/* Whether they all get their amounts at once: demand is greatest when one of them begins. */
 static bool fits_beside(const struct resv_pick *p, const struct resv *r,
                         const struct beside *others, const struct resv *one)
 {
@@ -134,7 +135,7 @@ static bool fits_beside(const struct resv_pick *p, const struct resv *r,
     return true;
 }
 
-/* The first other one with which it would have more of a node of the set than there is. */
+/* Returns the first reservation with which it would exceed a node of the set. */
 static const struct resv *find_conflict(const struct resv_pick *p, const struct resv *r,
                                         const struct bitset *nodes)
 {
@@ -155,7 +156,7 @@ static const struct resv *find_conflict(const struct resv_pick *p, const struct 
     return found;
 }
 
-/* Whether it and those that are there then keep more of a node than it has: the first such. */
+/* Whether it and the reservations active then exceed the node; returns the first such kind. */
 static bool exceeds_at(const struct resv_pick *p, const struct beside *others, int64_t at,
                        struct resv_excess *out)
 {
@@ -213,8 +214,8 @@ static bool wants_cores(const struct resv *r)
     return r->core_count || r->cores_per_node;
 }
 
-/* Those of which others have something; where it wants generic resources, those that others have
- * whole, or of which both have cores. */
+/* Removes nodes that are reserved for others; if it requests generic resources, only nodes that
+ * others have whole, or of which both request cores. */
 static void remove_taken(const struct resv_pick *p, const struct resv *r, struct bitset *set)
 {
     vec_foreach (&p->cluster->resvs, other)
@@ -223,7 +224,7 @@ static void remove_taken(const struct resv_pick *p, const struct resv *r, struct
             bitset_andnot(set, (*other)->nodes);
 }
 
-struct held { /* by jobs, by node; members may be NULL */
+struct held { /* held by jobs, by node; members may be NULL */
     uint32_t *units;
     uint64_t *gres;
 };
@@ -237,7 +238,7 @@ static void add_held(const struct cluster *c, const struct alloc_node *a, struct
             held->gres[a->node * c->gres_kinds.len + g->kind] += g->count;
 }
 
-/* Nodes where a job may still run when it begins. 'held': what such jobs have, is added. */
+/* Returns the nodes on which a job may still run at its begin. Adds their holdings to 'held'. */
 static struct bitset *busy_nodes(const struct resv_pick *p, const struct resv *r, struct held *held)
 {
     const struct cluster *c = p->cluster;
@@ -268,7 +269,7 @@ static uint32_t cores_of(const struct cluster *c, long node)
     return cores ? cores : 1;
 }
 
-/* The total dealt out evenly, unless each node has its own number. */
+/* Deals the total evenly, unless each node has its own number. */
 static void deal_cores(struct resv *r, uint32_t nodes)
 {
     if (!r->cores.len || r->cores.len == nodes)
@@ -279,10 +280,10 @@ static void deal_cores(struct resv *r, uint32_t nodes)
         vec_push(&r->cores, total / nodes + (i < total % nodes));
 }
 
-/* --- what nodes have for it ----------------------------------------------------------------------
+/* --- stock of the nodes -------------------------------------------------------------------------
  */
 
-/* Of what stands in the way of a reservation, what is taken into account. */
+/* The conflicts that are considered. */
 enum regard { REGARD_NOTHING, REGARD_RESVS, REGARD_JOBS };
 
 static void take_off(uint64_t *from, const uint64_t *what, size_t count)
@@ -291,7 +292,7 @@ static void take_off(uint64_t *from, const uint64_t *what, size_t count)
         from[i] -= what[i] < from[i] ? what[i] : from[i];
 }
 
-/* What others keep at most at a time when it is there. */
+/* Subtracts the most that other reservations have at one time while it is active. */
 static void take_off_kept(const struct resv_pick *p, const struct resv *r, struct resv_stock *s)
 {
     const struct cluster *c = p->cluster;
@@ -324,7 +325,7 @@ static void take_off_kept(const struct resv_pick *p, const struct resv *r, struc
     vec_done(&times.list);
 }
 
-/* The caller ends it. */
+/* The caller ends the stock. */
 static struct resv_stock find_stock(const struct resv_pick *p, const struct resv *r,
                                     enum regard regard)
 {
@@ -369,7 +370,7 @@ static void format_wish(const struct resv *r, struct str *out)
 /* --- named nodes -------------------------------------------------------------------------------
  */
 
-/* Whether the named nodes, or enough of what it wants of them, are free of other jobs. */
+/* Whether the named nodes, or enough of their resources, are not used by other jobs. */
 static int check_busy(const struct resv_pick *p, const struct resv *r, struct err *err)
 {
     size_t nodes = p->cluster->nodes.len, kinds = p->cluster->gres_kinds.len, at = 0;
@@ -399,8 +400,8 @@ static int check_busy(const struct resv_pick *p, const struct resv *r, struct er
     return 0;
 }
 
-/* As what jobs and other reservations leave, if that does; else the checks that follow name what is
- * in the way. */
+/* Deals what jobs and other reservations leave, if that suffices; otherwise the following checks
+ * name the obstacle. */
 static int deal_named(const struct resv_pick *p, struct resv *r, struct err *err)
 {
     struct resv_wish wish;
@@ -458,7 +459,7 @@ static int check_named(const struct resv_pick *p, struct resv *r, struct err *er
 /* --- any nodes ---------------------------------------------------------------------------------
  */
 
-/* Of its partition. A count of nodes of its own it has when its features say how many. */
+/* Reads the features, which may give the number of nodes. */
 static int read_features(const struct resv_pick *p, struct resv *r, const struct part *part,
                          struct constraint **out, struct err *err)
 {
@@ -479,7 +480,7 @@ static int read_features(const struct resv_pick *p, struct resv *r, const struct
     return rc;
 }
 
-/* What it could have, of its partition. */
+/* Finds the candidate nodes of its partition. */
 static int find_candidates(const struct resv_pick *p, struct resv *r, struct bitset **out,
                            struct constraint **con, struct err *err)
 {
@@ -503,7 +504,7 @@ static int find_candidates(const struct resv_pick *p, struct resv *r, struct bit
     return 0;
 }
 
-/* So many cores, on as few nodes as it takes from the first on. */
+/* Takes this number of cores, on as few nodes as possible from the first one on. */
 static bool take_cores(const struct resv_pick *p, struct resv *r, const struct bitset *from,
                        struct bitset *chosen)
 {
@@ -521,7 +522,7 @@ static bool take_cores(const struct resv_pick *p, struct resv *r, const struct b
     return left == 0;
 }
 
-/* Lightest nodes, and such that lie together. */
+/* Takes the lightest nodes that are close together. */
 static bool take_nodes(const struct resv_pick *p, uint32_t count, const struct bitset *keep,
                        const struct choose_counts *counts, const struct bitset *from,
                        struct bitset *chosen)
@@ -546,7 +547,7 @@ static bool take_nodes(const struct resv_pick *p, uint32_t count, const struct b
     return found;
 }
 
-/* What it wants of each node, or in all. */
+/* Reads the requested cores, per node or in total. */
 static int read_cores(const struct resv_pick *p, struct resv *r, struct err *err)
 {
     size_t nodes = p->cluster->nodes.len;
@@ -564,14 +565,14 @@ static int read_cores(const struct resv_pick *p, struct resv *r, struct err *err
     return 0;
 }
 
-struct search { /* for nodes */
+struct search { /* a search for nodes */
     const struct resv_pick *p;
     struct resv *r;
     const struct bitset *keep;
     const struct choose_counts *counts;
-    struct resv_wish wish;   /* of generic resources; empty: it wants none */
+    struct resv_wish wish;   /* requested generic resources; empty: none */
     struct resv_stock stock; /* for the wish */
-    uint32_t *held;          /* units of jobs, by node; NULL: no candidate has jobs */
+    uint32_t *held;          /* units held by jobs, by node; NULL: no candidate has jobs */
 };
 
 static int begin_resv_search(struct search *s, struct err *err)
@@ -596,7 +597,7 @@ static void end_search(struct search *s)
     free(s->held);
 }
 
-/* Whether the node has 'cores' cores, and the share of the wish that a node gets. */
+/* Whether the node has 'cores' cores and a node's share of the GRES request. */
 static bool may_take(const struct search *s, size_t node, uint32_t cores)
 {
     const struct node *n = s->p->cluster->nodes.data[node];
@@ -608,7 +609,7 @@ static bool may_take(const struct search *s, size_t node, uint32_t cores)
            (!wants_gres(s->r) || resv_wish_fits(&s->wish, &s->stock, node, 0, s->r->node_count));
 }
 
-/* As many nodes as it wants. */
+/* Takes the requested number of nodes. */
 static bool take_count(const struct search *s, struct bitset *from, struct bitset *chosen)
 {
     struct resv *r = s->r;
@@ -651,12 +652,12 @@ static bool take_wanted(const struct search *s, struct bitset *from, struct bits
     return found && (!wants_gres(r) || resv_wish_deal(c, &s->wish, &s->stock, chosen, r, &node));
 }
 
-/* --- what is missing -----------------------------------------------------------------------------
+/* --- shortages ----------------------------------------------------------------------------------
  */
 
-#define LATER_LOOKS 64 /* later times that are looked at */
+#define LATER_LOOKS 64 /* number of later times that are tried */
 
-struct shortage { /* of nodes, or of cores where no number of nodes is wanted */
+struct shortage { /* in nodes, or in cores if no number of nodes is requested */
     uint64_t wanted, free;
     bool of_cores;
 };
@@ -669,10 +670,10 @@ static uint32_t find_most_cores(const struct resv *r)
     return most;
 }
 
-/* Counts what the reservation would have if it began 'later_sec' later. False: unknown. */
+/* Counts what the reservation would get if it began 'later_sec' later. False: unknown. */
 static bool find_shortage(const struct search *s, int64_t later_sec, struct shortage *out)
 {
-    struct resv later = *s->r; /* of its members only the times are changed */
+    struct resv later = *s->r; /* only its times are changed */
     struct search at = {.p = s->p, .r = &later};
     struct constraint *con = NULL;
     _cleanup_bitset_ struct bitset *from = NULL, *good = bitset_new(s->p->cluster->nodes.len);
@@ -701,7 +702,7 @@ static bool find_shortage(const struct search *s, int64_t later_sec, struct shor
     return known;
 }
 
-/* The first end of a job, or of another reservation, later than 'after'; RESV_NEVER: none. */
+/* Returns the first end of a job, or of another reservation, after 'after'; RESV_NEVER: none. */
 static int64_t find_next_end(const struct resv_pick *p, const struct resv *r, int64_t after)
 {
     int64_t next = RESV_NEVER;
@@ -718,7 +719,7 @@ static int64_t find_next_end(const struct resv_pick *p, const struct resv *r, in
     return next;
 }
 
-/* Appends when there would be enough, if that is foreseen. */
+/* Appends the time at which there would be enough, if it is foreseeable. */
 static void put_later(const struct search *s, struct str *out)
 {
     char text[TIME_TEXT_MAX];
@@ -752,7 +753,7 @@ static int refuse_busy(const struct search *s, struct err *err)
                        "%s: too few nodes of partition %s%s are free at the start",
                        err_text(ERR_NODES_BUSY), r->part, str_cstr(&what));
     }
-    if (now.free >= now.wanted) /* not those that Features asks for, or not together */
+    if (now.free >= now.wanted) /* the obstacle is Features, or the combination */
         return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
     put_later(s, &later);
     return err_set(err, -ERR_NODES_BUSY,
@@ -781,7 +782,7 @@ static int find_nodes(const struct resv_pick *p, struct resv *r, const struct bi
         _cleanup_bitset_ struct bitset *same = bitset_dup(from);
         select_keep_matching(c, con, i, same);
         bitset_zero(chosen);
-        if (i > 0) /* which the last one may have dealt out */
+        if (i > 0) /* which the previous try may have dealt */
             rc = read_cores(p, r, err);
         found = rc == 0 && take_wanted(&s, same, chosen);
     }
@@ -847,8 +848,8 @@ bool resv_parse_cores(const char *text, struct resv *r)
     return r->cores.len > 0;
 }
 
-/* Whether jobs are on the node that have something of the reservation: any of its jobs, where it
- * has some generic resources of the node. */
+/* Whether its jobs use the node: jobs with a part of the reservation; any of its jobs if it has
+ * generic resources of the node. */
 static bool is_used(const struct cluster *c, const struct resv *r, size_t node)
 {
     const struct node *n = c->nodes.data[node];

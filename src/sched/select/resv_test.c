@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What reservations do to a plan, as texts: the reservations, the queue, what is decided. A job is
- * "ID LIMIT WORDS [in NAME|near NAME]": one that asks for a reservation, or is drawn by it.
+ * The effect of reservations on a plan, as texts: the reservations, the queue, the decisions. A job
+ * is "ID LIMIT WORDS [in NAME|near NAME]": it requests a reservation, or is attracted by it.
  */
 #include "sched/sched_test_util.h"
 #include "sched/select/resv.h"
@@ -60,7 +60,7 @@ static void commit(struct cluster *c, struct decision *d, struct str *out)
     test_run_job(c, j, where, job_ends_at(j, NOW));
 }
 
-/* "1: r/n1:1/0" starts in r, "2: Reservation@60" waits until then. */
+/* Expects "1: r/n1:1/0" for a start in r, "2: Reservation@60" for a job that waits until then. */
 static void expect(struct cluster *c, bool backfill, const char *decisions)
 {
     struct plan p;
@@ -107,10 +107,10 @@ static struct cluster *with(const struct given *g)
 static void not_into_its_time(void **state)
 {
     struct cluster *c = with((struct given[]){{"r", 600, 1200, 0, "n[1-2]", NULL}, {0}});
-    queue(c, 1, 600, "w=n1 n=4", NULL, false); /* ends as it begins */
-    queue(c, 2, 601, "n=4", NULL, false);      /* elsewhere */
-    queue(c, 3, 601, "w=n2 n=1", NULL, false); /* must wait until it is over */
-    queue(c, 4, 60, "w=n2 n=4", NULL, false);  /* passes it */
+    queue(c, 1, 600, "w=n1 n=4", NULL, false); /* ends when the reservation begins */
+    queue(c, 2, 601, "n=4", NULL, false);      /* on other nodes */
+    queue(c, 3, 601, "w=n2 n=1", NULL, false); /* must wait until the reservation has ended */
+    queue(c, 4, 60, "w=n2 n=4", NULL, false);  /* overtakes it */
     expect(c, true,
            "1: n1:4/0, 2: n3:4/0, 3: ReqNodeNotAvail, May be reserved for other job@1200, "
            "4: n2:4/0");
@@ -129,7 +129,7 @@ static void maintenance_is_named(void **state)
     queue(c, 1, 3600, "n=1", NULL, false);
     queue(c, 2, 60, "n=1", NULL, false);
     expect(c, false,
-           "1: ReqNodeNotAvail, Reserved for maintenance, 2: n1:1/0"); /* not in its way */
+           "1: ReqNodeNotAvail, Reserved for maintenance, 2: n1:1/0"); /* not blocked by it */
     test_cluster_free(c);
 }
 
@@ -148,11 +148,11 @@ static void it_comes_again(void **state)
 {
     struct cluster *c =
         with((struct given[]){{"r", -3600, -1800, RESV_HOURLY, "n[1-4]", NULL}, {0}});
-    queue(c, 1, 1801, "n=1", NULL, false); /* half an hour is left each time */
+    queue(c, 1, 1801, "n=1", NULL, false); /* half an hour is free each time */
     queue(c, 2, 60, "n=1", NULL, false);
     expect(c, true,
            "1: Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority "
-           "partitions, 2: Priority"); /* it is now */
+           "partitions, 2: Priority"); /* the reservation is active */
     test_cluster_free(c);
     c = with((struct given[]){{"r", -1800, -900, RESV_DAILY, "n[1-4]", NULL}, {0}});
     queue(c, 1, 84600, "n=1", NULL, false);
@@ -181,7 +181,8 @@ static void inside_its_nodes_and_time(void **state)
 {
     struct cluster *c = with((struct given[]){{"r", -600, 600, 0, "n[2-3]", NULL}, {0}});
     queue(c, 1, 600, "n=4", "r", true);
-    queue(c, 2, 601, "n=1", "r", true); /* longer than what is left: it is ended then */
+    /* Longer than the rest of the reservation: it is ended then. */
+    queue(c, 2, 601, "n=1", "r", true);
     queue(c, 3, 60, "N=2 n=8", "r", true);
     queue(c, 4, 60, "n=4", "r", true);
     queue(c, 5, 60, "N=3 n=3", NULL, false); /* there are two */
@@ -192,7 +193,7 @@ static void inside_its_nodes_and_time(void **state)
     test_cluster_free(c);
 }
 
-/* Those before it in its reservation, and nobody else, stand in a job's way. */
+/* Only jobs before it in its reservation block a job. */
 static void the_queue_of_a_reservation(void **state)
 {
     struct cluster *c = with((struct given[]){
@@ -213,7 +214,8 @@ static void the_queue_of_a_reservation(void **state)
     c = with((struct given[]){{"r", -600, 6000, 0, "n1", NULL}, {0}});
     queue(c, 1, 60, "n=3", "r", true);
     queue(c, 2, 60, "n=2", "r", true);
-    queue(c, 3, 60, "n=1", "r", true); /* first in, first out: not past the second */
+    /* First in, first out: it does not overtake the second job. */
+    queue(c, 3, 60, "n=1", "r", true);
     queue(c, 4, 60, "n=1", NULL, false);
     expect(c, false, "1: r/n1:3/0, 2: Resources, 3: Priority, 4: n2:1/0");
     test_cluster_free(c);
@@ -223,7 +225,8 @@ static void flex_reaches_out(void **state)
 {
     struct cluster *c = with((struct given[]){
         {"f", 600, 1200, RESV_FLEX, "n1", NULL}, {"r", 0, 6000, 0, "n4", NULL}, {0}});
-    queue(c, 1, 3600, "N=3 n=12", "f", true); /* before, after and beyond; not into another */
+    /* Before, after and beyond the reservation; not into another one. */
+    queue(c, 1, 3600, "N=3 n=12", "f", true);
     queue(c, 2, 3600, "N=4 n=4", "f", true);
     expect(c, true, "1: f/n1:4/0 n2:4/0 n3:4/0, 2: Resources@6000");
     test_cluster_free(c);
@@ -233,7 +236,7 @@ static void magnets_draw(void **state)
 {
     struct cluster *c = with((struct given[]){{"m", -60, 6000, RESV_MAGNETIC, "n3", NULL}, {0}});
     queue(c, 1, 60, "n=3", "m", false);
-    queue(c, 2, 60, "n=2", "m", false); /* no room there */
+    queue(c, 2, 60, "n=2", "m", false); /* no space there */
     queue(c, 3, 60, "n=1", "m", false);
     queue(c, 4, 60, "n=1", NULL, false);
     expect(c, true, "1: m/n3:3/0, 2: n4:2/0, 3: m/n3:1/0, 4: n4:1/0");
@@ -252,7 +255,7 @@ static void several_are_tried_in_order(void **state)
     test_cluster_free(c);
 }
 
-/* Maintenance goes before what was reserved there, unless that overlaps too. */
+/* Maintenance overrides other reservations, unless these overlap too. */
 static void one_over_another(void **state)
 {
     struct cluster *c = with((struct given[]){
@@ -292,14 +295,14 @@ static void no_more_than_its_cores_later(void **state)
 {
     struct cluster *c = with((struct given[]){{"r", 600, 6000, 0, "n[1-4]", "1,1,1,1"}, {0}});
     queue(c, 1, 601, "n=3", NULL, false);
-    queue(c, 2, 601, "w=n1 n=1", NULL, false); /* into its time with its core */
+    queue(c, 2, 601, "w=n1 n=1", NULL, false); /* its core would overlap the reservation */
     queue(c, 3, 60, "w=n1 n=1", NULL, false);
-    queue(c, 4, 601, "N=1 n=4", NULL, false); /* a whole node: when it is over */
+    queue(c, 4, 601, "N=1 n=4", NULL, false); /* a whole node: after the reservation */
     expect(c, true, "1: n1:3/0, 2: Resources@601, 3: n1:1/0, 4: Priority");
     test_cluster_free(c);
 }
 
-/* Who is outside leaves all of them what they keep at one time, and no more than that. */
+/* Jobs outside leave all simultaneous reservations their amounts, and no more. */
 static void cores_of_several(void **state)
 {
     struct cluster *c =
@@ -319,18 +322,18 @@ static void cores_of_several_that_repeat(void **state)
     struct cluster *c = with((struct given[]){
         {"a", -3600, -1800, RESV_DAILY, "n1", "2"}, {"b", -7200, 600, RESV_DAILY, "n1", "2"}, {0}});
     queue(c, 1, 7200, "N=1 w=n1 n=2", NULL, false);
-    queue(c, 2, 79200, "w=n1 n=1", NULL, false); /* they meet tomorrow, from 82800 to 84600 */
+    queue(c, 2, 79200, "w=n1 n=1", NULL, false); /* both are active tomorrow from 82800 to 84600 */
     expect(c, true, "1: n1:2/0, 2: Resources@84600");
     test_cluster_free(c);
     c = with((struct given[]){
         {"a", 600, 1200, RESV_TIME_FLOAT, "n1", "2"}, {"b", 900, 1000, 0, "n1", "2"}, {0}});
-    queue(c, 1, 901, "w=n1 n=1", NULL, false); /* they meet at 900, or at 1500 not any more */
+    queue(c, 1, 901, "w=n1 n=1", NULL, false); /* both are active at 900, no longer at 1500 */
     queue(c, 2, 900, "N=1 w=n1 n=2", NULL, false);
     expect(c, true, "1: Resources@900, 2: n1:2/0");
     test_cluster_free(c);
 }
 
-/* What is left beside reservations by chance is what is left at the worst moment of the job. */
+/* Random reservations leave a job the minimum over its run time. */
 static void cores_at_any_moment(void **state)
 {
     static const uint32_t kinds[] = {0, 0, RESV_HOURLY, RESV_TIME_FLOAT};
@@ -373,8 +376,8 @@ static void cores_at_any_moment(void **state)
 
 /* --- licences --- */
 
-/* Again and again it keeps so many that the job can never begin: that is seen after some of them.
- */
+/* A repeating reservation takes so many licences that the job can never begin: this is detected
+ * after some occurrences. */
 static void licences_that_are_never_free(void **state)
 {
     struct cluster *c = test_cluster("Licenses=lic:10\n" CONF);
@@ -392,7 +395,7 @@ static void licences_that_are_never_free(void **state)
     test_cluster_free(c);
 }
 
-/* Jobs give them back at their ends, and a reservation that comes again takes some for a while. */
+/* Jobs return licences at their ends, and a repeating reservation takes some for a time. */
 static void licences_between(void **state)
 {
     struct cluster *c = test_cluster("Licenses=lic:10\n" CONF);
@@ -414,8 +417,8 @@ static void licences_between(void **state)
         int64_t limit_sec, at;
     } cases[] = {
         {"lic:4", 100, 0},       {"lic:5", 100, 3000},
-        {"lic:8", 540, 3000},    {"lic:8", 541, -NOW}, /* never for so long */
-        {"lic:9", 540, 363000},  /* after the end of the first one that has some */
+        {"lic:8", 540, 3000},    {"lic:8", 541, -NOW}, /* never free for that long */
+        {"lic:9", 540, 363000},  /* after the end of the first reservation with some */
         {"lic:10", 540, 723000}, /* and of the second one */
         {"lic:6", 3600, 719990}, /* beside it */
         {"nosuch:1", 100, -NOW},
@@ -429,7 +432,7 @@ static void licences_between(void **state)
     test_cluster_free(c);
 }
 
-/* --- what is chosen for one --- */
+/* --- nodes chosen for a reservation --- */
 
 static void pick(struct cluster *c, struct resv *r, const char *nodes, int code)
 {
@@ -463,7 +466,7 @@ static void nodes_for_one(void **state)
 {
     struct cluster *c =
         with((struct given[]){{"r", 0, 101, 0, "n1", NULL}, {"s", 200, 300, 0, "n2", NULL}, {0}});
-    test_run(c, 1, "n3:1", NOW + 101); /* it may still run */
+    test_run(c, 1, "n3:1", NOW + 101); /* it may still run then */
     pick(c, draft(c, 2, NULL, NULL), "n[2,4]", 0);
     pick(c, draft(c, 3, NULL, NULL), NULL, ERR_NODES_BUSY);
     struct resv *r = draft(c, 3, NULL, NULL);
@@ -477,10 +480,10 @@ static void nodes_for_one(void **state)
     pick(c, draft(c, 2, "1,2,3", NULL), NULL, ERR_RESV_INVALID);
     pick(c, draft(c, 0, "1,2", NULL), NULL, ERR_RESV_INVALID);
     pick(c, draft(c, 5, NULL, NULL), NULL, ERR_NODE_COUNT);
-    pick(c, draft(c, UINT32_MAX, "1", NULL), NULL, ERR_NODE_COUNT); /* none is dealt out to */
+    pick(c, draft(c, UINT32_MAX, "1", NULL), NULL, ERR_NODE_COUNT); /* no core is left to deal */
     pick(c, draft(c, 0, "6", NULL), "n[2,4]", 0);
     pick(c, draft(c, 0, "9", NULL), NULL, ERR_NODES_BUSY);
-    pick(c, draft(c, 0, NULL, NULL), "n[2,4]", 0); /* all that is left */
+    pick(c, draft(c, 0, NULL, NULL), "n[2,4]", 0); /* all remaining nodes */
     pick(c, draft(c, 1, NULL, "n1"), NULL, ERR_RESV_OVERLAP);
     pick(c, draft(c, 1, NULL, "n2"), "n2", 0);
     pick(c, draft(c, 1, NULL, "n3"), NULL, ERR_NODES_BUSY);
@@ -495,7 +498,7 @@ static void nodes_for_one(void **state)
     test_cluster_free(c);
 }
 
-/* All that are there at one time count together. */
+/* All simultaneous reservations count together. */
 static void cores_for_one_beside_others(void **state)
 {
     struct cluster *c = with((struct given[]){{"a", 0, 150, 0, "n[1-2]", "2,1"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which nodes a request fits on: candidates by configuration, what each of them could take, a
- * choice among them (choose.c), and how the tasks are dealt out to the chosen ones.
+ * The nodes on which a request fits: candidates by configuration, the capacity of each node, a
+ * choice among them (choose.c), and the deal of tasks to the chosen nodes.
  */
 #include <string.h>
 
@@ -33,8 +33,8 @@ void select_copy(struct selection *to, const struct selection *from)
         vec_push(&to->payers, *payer);
 }
 
-/* --- configuration
- * --------------------------------------------------------------------------------- */
+/* --- configuration ------------------------------------------------------------------------------
+ */
 
 struct amounts select_least(const struct request *r, uint64_t cpus)
 {
@@ -45,7 +45,7 @@ struct amounts select_least(const struct request *r, uint64_t cpus)
     return least;
 }
 
-/* On a node of the kind where tasks may use so many CPUs and GPUs. */
+/* Returns the amounts wanted on a node of the kind for this number of CPUs and GPUs in use. */
 static struct amounts find_wanted(const struct request *r, const struct node_kind *k, uint32_t cpus,
                                   uint64_t gpus)
 {
@@ -56,7 +56,7 @@ static struct amounts find_wanted(const struct request *r, const struct node_kin
     return wanted;
 }
 
-/* False: there is too little of some for any task. */
+/* Returns false if some amount does not suffice for any task. */
 static bool find_served(const struct request *r, const struct node_kind *k,
                         const struct amounts *amounts, struct select_served *served)
 {
@@ -68,9 +68,8 @@ static bool find_served(const struct request *r, const struct node_kind *k,
     return fits;
 }
 
-/* The fewest CPUs the request takes of any node. With --ntasks, --ntasks-per-node is a maximum;
- * with
- * --overcommit a node has the CPUs of one task. */
+/* Returns the fewest CPUs that the request takes on any node. With --ntasks, --ntasks-per-node is a
+ * maximum; with --overcommit a node has the CPUs of one task. */
 static uint32_t least_cpus(const struct request *r)
 {
     uint32_t tasks = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;
@@ -87,7 +86,7 @@ const uint64_t *select_gres_room(const struct request *r, const struct node_kind
     return out;
 }
 
-/* Whether a node that has all of its generic resources could give what the job wants of a node. */
+/* Whether a node with all of its generic resources free satisfies the request per node. */
 static bool kind_has_gres(const struct request *r, const struct node_kind *k, size_t gres_kinds)
 {
     uint64_t left[GRES_KINDS_MAX];
@@ -136,12 +135,12 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j)
     return set;
 }
 
-/* --- capacity
- * -------------------------------------------------------------------------------------- */
-
-/* CPUs of 'units' free units that tasks may use: whole units, whose usable CPUs count for memory
- * and the like. Of a node of one's own all CPUs are taken, and memory bounds those that get tasks.
+/* --- capacity -----------------------------------------------------------------------------------
  */
+
+/* Returns the CPUs of 'units' free units that tasks may use. Units are whole, and their usable CPUs
+ * count for memory and similar amounts. On a whole node all CPUs are taken, and memory limits the
+ * CPUs with tasks. */
 static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
                          const struct select_room *room, const struct select_served *served)
 {
@@ -149,7 +148,8 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
     if (r->exclusive) {
         uint32_t cpus = k->units * select_cpus_used(r, k);
         uint64_t spec = (uint64_t)r->spec * (r->spec_in_threads ? 1 : k->threads);
-        uint64_t more = spec > k->spec_cpus ? spec - k->spec_cpus : 0; /* than are kept anyway */
+        /* Beyond the reserved ones. */
+        uint64_t more = spec > k->spec_cpus ? spec - k->spec_cpus : 0;
         cpus = cpus > more ? cpus - (uint32_t)more : 0;
         cpus = served->cpus < cpus ? (uint32_t)served->cpus : cpus;
         return room->cpus_left < k->cpus ? 0 : cpus;
@@ -163,7 +163,7 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
     return units * select_cpus_used(r, k);
 }
 
-/* GPUs that so many CPUs, and what else the node has, go with. */
+/* Returns the GPUs for which this number of CPUs, and the other resources of the node, suffice. */
 static uint64_t gpus_served(const struct request *r, uint32_t cpus,
                             const struct select_served *served)
 {
@@ -177,7 +177,7 @@ static uint64_t limit_by_gpus(const struct request *r, uint64_t tasks, uint64_t 
     return r->tasks_per_gpu && most < tasks ? most : tasks;
 }
 
-/* Tasks that its generic resources, and what comes with GPUs, hold; 0: none. */
+/* Returns the tasks for which its generic resources, and resources per GPU, suffice; 0: none. */
 static uint32_t gres_fit(const struct cluster *c, const struct request *r,
                          const struct node_kind *n, const struct select_room *room, uint32_t cpus,
                          const struct select_served *with, uint64_t *more)
@@ -206,8 +206,8 @@ static uint32_t gres_fit(const struct cluster *c, const struct request *r,
     return (uint32_t)limit_by_gpus(r, most < tasks ? most : tasks, per_node + job);
 }
 
-/* Sockets that are surely free beside units in use of which only the number is known. So a planned
- * start is one that other jobs cannot prevent by their choice of cores. */
+/* Returns the sockets that are certainly free when only the number of units in use is known, so
+ * that other jobs cannot prevent a planned start by their choice of cores. */
 static uint32_t count_sure_sockets(const struct node_kind *k, const struct select_room *room,
                                    uint32_t sockets)
 {
@@ -215,8 +215,8 @@ static uint32_t count_sure_sockets(const struct node_kind *k, const struct selec
     return used < sockets ? sockets - used : 0;
 }
 
-/* The same room with whole cores, or sockets, for units. Of a node in another view than the present
- * one it is not known which cores are free as a whole. */
+/* Converts the free resources to whole cores, or sockets, as units. In another view than the
+ * present one it is unknown which cores are entirely free. */
 static struct select_room find_room_of_cores(const struct cluster *c, const struct job *j,
                                              const struct node_kind *k,
                                              const struct select_room *room, uint32_t together)
@@ -306,8 +306,8 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
     return room;
 }
 
-/* How many tasks fit on the node in this view; 0: none. 'sharing': units that so many others have
- * at most, too. */
+/* Returns how many tasks fit on the node in this view; 0: none. Includes units in use by at most
+ * 'sharing' jobs. */
 static uint32_t tasks_on(const struct cluster *c, const struct job *j, const struct free_view *view,
                          uint32_t node, uint32_t sharing, uint64_t *more)
 {
@@ -318,12 +318,12 @@ static uint32_t tasks_on(const struct cluster *c, const struct job *j, const str
     return select_tasks_fit(c, j, k, &room, more);
 }
 
-struct parcel { /* for one node */
+struct parcel { /* the share of one node */
     uint32_t node, tasks;
-    uint64_t more; /* of what the job wants in all */
+    uint64_t more; /* part of the job's total request */
 };
 
-/* What a job with the node of its own gets: everything but what only those get who ask for it. */
+/* Gives a job with a whole node all GRES except those that must be requested explicitly. */
 static void fill_whole(const struct cluster *c, const uint64_t *have,
                        const struct gres_amount *asked, size_t n, uint64_t *out)
 {
@@ -336,7 +336,7 @@ static void fill_whole(const struct cluster *c, const uint64_t *have,
             out[asked[i].kind] = asked[i].count;
 }
 
-/* All of it goes with a node of one's own. */
+/* A whole node includes all of it. */
 static uint32_t add_gres(const struct cluster *c, const struct request *r,
                          const struct free_view *view, const struct parcel *p,
                          struct selection *out)
@@ -370,7 +370,7 @@ static uint32_t add_gres(const struct cluster *c, const struct request *r,
     return (uint32_t)n;
 }
 
-/* GPUs that the request asks for there. */
+/* Returns the GPUs that the request has there. */
 static uint64_t gpus_of(const struct request *r, const struct parcel *p)
 {
     return p->more + gres_wanted(&r->gres, "gpu", GRES_PER_NODE) +
@@ -400,8 +400,8 @@ static bool add_share(const struct cluster *c, const struct job *j, const struct
     return !request_is_bound(r) || select_is_bound(c, j, view, &s, out);
 }
 
-/* What the job wants in all: something of every node, then as much as it has. GPUs with tasks of
- * their own (--ntasks-per-gpu) are had first where the node takes these tasks. */
+/* Deals the job's total request: something to every node, then as much as each has. GPUs with tasks
+ * of their own (--ntasks-per-gpu) are dealt first where the node takes these tasks. */
 static void deal_more(const struct chooser *ch, const struct request *r, uint64_t *give)
 {
     uint64_t left = ch->need_more;
@@ -421,8 +421,7 @@ static void deal_more(const struct chooser *ch, const struct request *r, uint64_
         }
 }
 
-/* Leaves each node the tasks of the GPUs that the job gets there, where the nodes hold all tasks
- * so. */
+/* Limits each node to the tasks of the GPUs that it gets, if the nodes can hold all tasks then. */
 static void limit_tasks_by_given(const struct chooser *ch, const struct request *r,
                                  const uint64_t *give)
 {
@@ -448,9 +447,9 @@ static uint32_t fill_nodes(const struct chooser *ch, uint32_t most, uint32_t lef
     return left;
 }
 
-/* Gives every chosen node a task, and the tasks that its --mincpus hold. The other tasks fill one
- * node before the next; with --spread-job, and where jobs share CPUs, they go to the nodes in turn:
- * so that more jobs fit beside each other. */
+/* Gives every chosen node a task, and the tasks for its --mincpus. The other tasks fill one node
+ * before the next; with --spread-job, and if jobs share CPUs, they are dealt in turn, so that more
+ * jobs fit beside each other. */
 static void count_tasks_of_nodes(const struct chooser *ch, const struct request *r, uint32_t *got)
 {
     uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
@@ -467,7 +466,7 @@ static void count_tasks_of_nodes(const struct chooser *ch, const struct request 
     fill_nodes(ch, UINT32_MAX, left, got);
 }
 
-/* Turns the choice of nodes into shares of them. */
+/* Turns the chosen nodes into shares. */
 static int deal_tasks(const struct chooser *ch, const struct cluster *c, const struct job *j,
                       const struct free_view *view, struct selection *out)
 {
@@ -506,19 +505,19 @@ void select_bounds(const struct job *j, struct chooser *ch)
     ch->need_more = 0;
     vec_foreach (&r->gres.list, w)
         ch->need_more += w->per_job;
-    vec_foreach (&r->gres.list, w) /* each node has one at least */
+    vec_foreach (&r->gres.list, w) /* each node has at least one */
         ch->max = w->per_job && w->per_job < ch->max ? (uint32_t)w->per_job : ch->max;
     ch->good = ch->good < ch->max ? ch->good : ch->max;
 }
 
-struct neighbour { /* what the last node had, when that is all there is to it, and what it takes */
+struct neighbour { /* the input of the previous node, if it determines the result, and the result */
     bool known;
     uint32_t kind, units, most, tasks;
     struct amounts amounts;
     bool whole;
 };
 
-/* Whether nodes with the same numbers take the same number of tasks. They do not where it matters
+/* Whether nodes with the same numbers take the same number of tasks, which is false if it matters
  * which of their cores are free. */
 static bool neighbours_take_the_same(const struct job *j)
 {
@@ -528,7 +527,7 @@ static bool neighbours_take_the_same(const struct job *j)
            j->part->conf.max_cpus_per_socket == UINT32_MAX;
 }
 
-/* Neighbours are often alike: a node is not examined if the one before it had the same numbers. */
+/* Neighbours are often equal: a node with the same numbers as the one before it is not examined. */
 static uint32_t tasks_again(struct neighbour *last, const struct cluster *c, const struct job *j,
                             const struct free_view *view, uint32_t node)
 {
@@ -586,7 +585,7 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
     return rc;
 }
 
-/* So many jobs have the unit of these nodes that most have, of those that may be shared. */
+/* Returns the greatest number of jobs on a shareable unit of these nodes. */
 static uint32_t most_shared(const struct cluster *c, const struct job *j,
                             const struct bitset *allowed, const struct free_view *view)
 {
@@ -602,8 +601,8 @@ static uint32_t most_shared(const struct cluster *c, const struct job *j,
     return most;
 }
 
-/* What is free first; units that others have already only when that does not do, and those that the
- * fewest have before others. */
+/* Selects free units first, shared units only if those do not suffice, and then units with the
+ * fewest jobs first. */
 static int select_shared(const struct cluster *c, const struct job *j, const struct bitset *allowed,
                          const struct choose_counts *counts, const struct free_view *view,
                          struct selection *out)
@@ -615,8 +614,7 @@ static int select_shared(const struct cluster *c, const struct job *j, const str
     return rc;
 }
 
-/* With each alternative of the constraint in turn. 'narrow': some of the nodes may not satisfy it.
- */
+/* Tries each alternative of the constraint in turn. 'narrow': some of the nodes may not match. */
 static int select_constrained(const struct cluster *c, const struct job *j,
                               const struct constraint *con, bool narrow,
                               const struct bitset *allowed, const struct free_view *view,

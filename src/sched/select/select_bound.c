@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --gres-flags=enforce-binding in the choice of nodes. Of a node in another view than the present
- * one it is only asked whether it could, were it idle: which of its CPUs will be free is not known.
- */
+/* --gres-flags=enforce-binding in the selection of nodes. For a node in another view than the
+ * present one it is only tested whether an idle node would do: the CPUs that will be free are
+ * unknown. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What all jobs of a partition together may have of a node: MaxCPUsPerNode, MaxCPUsPerSocket. */
+/* Limits for all jobs of a partition together on a node: MaxCPUsPerNode, MaxCPUsPerSocket. */
 #include <stdlib.h>
 
 #include "cluster/resource/cores.h"
 #include "sched/select/select.h"
 
-/* A job that gets whole cores gets none of which a socket's share has only some CPUs. */
+/* A job with whole cores gets no core that is only partly within a socket's share. */
 uint32_t select_part_cpus(const struct conf_part *p, const struct request *r,
                           const struct node_kind *k)
 {
@@ -16,8 +16,8 @@ uint32_t select_part_cpus(const struct conf_part *p, const struct request *r,
     return cpus < p->max_cpus_per_node ? (uint32_t)cpus : p->max_cpus_per_node;
 }
 
-/* CPUs of the node that the job's partition may still use: MaxCPUsPerNode counts all its jobs. What
- * they will have given back in another view is not known by partition. */
+/* Returns the CPUs of the node that the job's partition may still use: MaxCPUsPerNode counts all of
+ * its jobs. What they will have released in another view is not known per partition. */
 uint32_t select_part_cpus_left(const struct job *j, const struct node_kind *k,
                                const struct free_view *view, uint32_t node)
 {
@@ -27,7 +27,7 @@ uint32_t select_part_cpus_left(const struct job *j, const struct node_kind *k,
     return most > used ? most - used : 0;
 }
 
-/* With MaxCPUsPerSocket. */
+/* Applies MaxCPUsPerSocket. */
 uint32_t select_part_units_left(const struct cluster *c, const struct job *j, uint32_t node,
                                 const struct bitset *busy, uint32_t units)
 {

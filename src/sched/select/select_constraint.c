@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a constraint means for a choice of nodes: asked once a kind, not for each node. */
+/* The effect of a constraint on a selection: evaluated once per kind of node. */
 #include <stdlib.h>
 
 #include "sched/select/select.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The planner against the ledger: what is chosen for random requests about tasks, sockets, CPUs and
- * GPUs can be had, and on idle nodes something is chosen for whatever is not refused at once.
+ * The planner against the ledger: selections for random requests about tasks, sockets, CPUs and
+ * GPUs can be allocated, and on idle nodes every request that is not rejected gets a selection.
  */
 #include "base/test_drawn.h"
 #include "sched/sched_test_util.h"
@@ -61,7 +61,7 @@ static void random_request(struct str *words, uint64_t *seed)
     }
 }
 
-/* Some cores of some nodes are taken. */
+/* Marks some cores of some nodes as used. */
 static void random_state(struct cluster *c, uint64_t *seed)
 {
     uint32_t jobs = test_between(seed, 1, 6);
@@ -80,7 +80,7 @@ static void random_state(struct cluster *c, uint64_t *seed)
     }
 }
 
-/* The present state, in which reservations leave some nodes fewer units. */
+/* Returns the present state, with fewer units on some nodes because of reservations. */
 static struct free_view reserved_view(const struct cluster *c, uint32_t *most, uint64_t *seed)
 {
     struct free_view view = c->pool.now;
@@ -148,7 +148,8 @@ static void what_is_chosen_holds(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= CASES; seed++)
         one_trial(seed, &found);
-    assert_in_range(found, CASES / 5, CASES * 4 / 5); /* the requests are worth asking */
+    /* The requests are neither trivial nor hopeless. */
+    assert_in_range(found, CASES / 5, CASES * 4 / 5);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Choices against an oracle that tries every set of nodes: on small clusters in random states, a
- * request gets nodes exactly when a set of them can hold it, and what it gets is such a set.
+ * Selections against an oracle that tries every set of nodes: on small clusters in random states, a
+ * request gets nodes exactly if a set of them satisfies it, and the result is such a set.
  */
 #include "base/test_drawn.h"
 #include "sched/sched_test_util.h"
@@ -82,7 +82,7 @@ static void random_request(struct str *words, uint64_t *seed)
         str_puts(words, " contiguous");
 }
 
-/* Limits of the partition, as often as not. */
+/* Sets limits of the partition in half of the cases. */
 static void random_limits(struct cluster *c, uint64_t *seed)
 {
     struct part *p = c->parts.data[0];
@@ -96,7 +96,7 @@ static void random_limits(struct cluster *c, uint64_t *seed)
     alloc_count_part(c, p);
 }
 
-/* Some nodes partly or wholly taken, some out of service. */
+/* Makes some nodes partly or wholly used, and some unusable. */
 static void random_state(struct cluster *c, uint64_t *seed)
 {
     uint32_t busy = test_between(seed, 0, 5), id = 1;
@@ -127,7 +127,7 @@ static void random_state(struct cluster *c, uint64_t *seed)
 struct space { /* of a node */
     uint32_t units;
     uint64_t mem;
-    uint32_t cpus_of_part; /* what MaxCPUsPerNode leaves of it */
+    uint32_t cpus_of_part; /* rest of MaxCPUsPerNode */
     bool idle;
 };
 
@@ -179,7 +179,7 @@ static bool suits(const struct cluster *c, const struct job *j, const struct nod
            c->nodes.data[n->index] == n;
 }
 
-/* How many tasks fit; 0: none. */
+/* Returns how many tasks fit; 0: none. */
 static uint32_t capacity(const struct job *j, const struct node *n, struct space s)
 {
     const struct request *r = &j->want;
@@ -196,7 +196,7 @@ static uint32_t capacity(const struct job *j, const struct node *n, struct space
                     (!r->exclusive || s.idle);
         tasks = room ? t : tasks;
     }
-    bool all = r->ntasks_per_node && !r->tasks_given; /* not one less on any node */
+    bool all = r->ntasks_per_node && !r->tasks_given; /* the full number on every node */
     return all && tasks < r->ntasks_per_node ? 0 : tasks;
 }
 
@@ -234,7 +234,7 @@ static uint32_t find_set(const struct job *j, const uint32_t fit[NODES])
     return 0;
 }
 
-/* --- a choice is checked --- */
+/* --- checks of a selection --- */
 
 static uint32_t heaviest(const struct cluster *c, const struct request *r, uint32_t set)
 {
@@ -245,7 +245,7 @@ static uint32_t heaviest(const struct cluster *c, const struct request *r, uint3
     return most;
 }
 
-/* Of the sets that hold the request, the one with the lightest heaviest node. */
+/* Returns the set that satisfies the request with the lightest heaviest node. */
 static uint32_t lightest(const struct cluster *c, const struct job *j, const uint32_t fit[NODES])
 {
     uint32_t least = UINT32_MAX;
@@ -285,7 +285,7 @@ static void check_share(const struct trial *t, const struct share *s)
         WRONG(t, "fewer CPUs than --mincpus");
 }
 
-/* The nodes hold the request, and no lighter node was passed over without need. */
+/* Checks that the nodes satisfy the request, and that no lighter node was skipped without need. */
 static void check_set(const struct trial *t, const struct selection *s)
 {
     const struct request *r = &t->j->want;
@@ -301,7 +301,7 @@ static void check_set(const struct trial *t, const struct selection *s)
         WRONG(t, "a set of nodes that does not hold it");
     if (!r->overcommit && tasks < r->tasks)
         WRONG(t, "too few CPUs for its tasks");
-    /* More nodes than needed may be heavier, and a run of neighbours takes what is there. */
+    /* More nodes than needed may be heavier, and a run of neighbours takes the nodes in it. */
     bool exact = !r->contiguous && r->good_nodes <= r->min_nodes;
     if (exact && heaviest(t->c, r, set) > lightest(t->c, t->j, t->fit))
         WRONG(t, "lighter nodes would do");
@@ -318,7 +318,7 @@ static void one_trial(uint64_t seed, uint32_t *found)
     random_request(&words, &seed);
     t.words = str_cstr(&words);
     t.j = test_try_job(t.c, 100, t.words);
-    if (!t.j) { /* as "N=1 w=a1,a2" */
+    if (!t.j) { /* such as "N=1 w=a1,a2" */
         str_done(&words);
         test_cluster_free(t.c);
         return;
@@ -350,7 +350,8 @@ static void choices(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= CASES; seed++)
         one_trial(seed, &found);
-    assert_in_range(found, CASES / 5, CASES * 4 / 5); /* the requests are worth asking */
+    /* The requests are neither trivial nor hopeless. */
+    assert_in_range(found, CASES / 5, CASES * 4 / 5);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What of the network, of loads and of places a choice of nodes for a job looks at. */
+/* The network, load and position of nodes in the selection for a job. */
 #include <stdlib.h>
 
 #include "cluster/node/topo.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What could never run is refused at once, and told why (CORE-084). */
+/* Requests that could never run are rejected at once, with the reason (CORE-084). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "sched/select/select_memory.h"
 #include "sched/select/torus_spots.h"
 
-#define NUMBERS_SHOWN 16 /* of placements, in a message */
+#define NUMBERS_SHOWN 16 /* maximum placements listed in a message */
 
-struct most { /* of what nodes of a partition have */
+struct most { /* the maximum over the nodes of a partition */
     uint64_t nodes, cpus, cpus_per_node, mem_mib, mem_per_cpu_mib, tmp_mib;
     uint32_t sockets, cores, threads;
 };
@@ -52,7 +52,7 @@ static int no_node(struct err *err, const char *what, uint64_t asked, const char
                    (unsigned long long)most, unit, p->conf.name);
 }
 
-/* What no single node can give. */
+/* Checks what no single node can satisfy. */
 static int check_one_node(const struct job *j, const struct most *most, struct err *err)
 {
     const struct request *r = &j->want;
@@ -84,12 +84,12 @@ static int check_one_node(const struct job *j, const struct most *most, struct e
     return 0;
 }
 
-/* --- the whole request, on nodes where nothing runs --------------------------------------------
+/* --- the whole request on idle nodes ------------------------------------------------------------
  */
 
-struct idle {       /* a node of a kind on which nothing runs */
-    uint32_t tasks; /* that it takes */
-    uint64_t more;  /* that it has, besides, of what the job wants in all */
+struct idle {       /* an idle node of a kind */
+    uint32_t tasks; /* number of tasks that fit */
+    uint64_t more;  /* rest for the job's total request */
 };
 
 static const struct node *first_of(const struct cluster *c, size_t kind)
@@ -100,7 +100,8 @@ static const struct node *first_of(const struct cluster *c, size_t kind)
     return NULL;
 }
 
-/* By kind, when the constraint's brackets stand for their alternative number 'which'. */
+/* Computes the values by kind if the brackets of the constraint stand for alternative number
+ * 'which'. */
 static void look_idle(const struct cluster *c, const struct job *j, const struct constraint *con,
                       uint32_t which, struct idle *idle)
 {
@@ -115,7 +116,7 @@ static void look_idle(const struct cluster *c, const struct job *j, const struct
     }
 }
 
-/* Where they lie matters. */
+/* Used if the position of nodes matters. */
 static bool fits_in_row(const struct cluster *c, const struct job *j, struct chooser *ch,
                         const struct bitset *set, const struct idle *idle)
 {
@@ -141,7 +142,7 @@ static bool fits_in_row(const struct cluster *c, const struct job *j, struct cho
     return found;
 }
 
-struct lot { /* nodes of a kind that are to be had */
+struct lot { /* available nodes of a kind */
     struct idle each;
     uint32_t count;
 };
@@ -187,7 +188,7 @@ static bool enough(const struct chooser *ch)
     return ch->count >= ch->min && ch->sum >= ch->need && ch->sum_more >= ch->need_more;
 }
 
-/* Nodes of a kind are as good as each other: they are counted, not chosen. */
+/* Nodes of a kind are equivalent: they are counted, not chosen. */
 static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const struct bitset *set,
                            const struct idle *idle)
 {
@@ -215,7 +216,7 @@ static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const st
     return enough(&again);
 }
 
-/* On the nodes that license_narrow() leaves: fast, and sure only when it finds some. */
+/* Tries the nodes that license_narrow() leaves: fast, but only a positive result is certain. */
 static bool fits_counted(const struct cluster *c, const struct job *j, const struct chooser *given,
                          const struct bitset *set, const struct idle *idle)
 {
@@ -234,7 +235,7 @@ static bool fits_counted(const struct cluster *c, const struct job *j, const str
     return payable && fits_somewhere(c, &ch, left, idle);
 }
 
-/* Jobs have shapes in the network, which not every set of nodes is. */
+/* Whether jobs have shapes in the network, so that not every set of nodes is possible. */
 static bool has_placements(const struct topo *t)
 {
     return t && t->net->kind == CONF_TOPO_TORUS;
@@ -265,7 +266,7 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
     return fits;
 }
 
-/* Of alternative licences one is enough: tied pools decide about the nodes. */
+/* One of the alternative licences suffices: tied pools decide about the nodes. */
 bool select_fits_idle(const struct cluster *c, const struct job *j, const struct bitset *set)
 {
     _cleanup_free_ struct job_copy *room = mem_new(struct job_copy);
@@ -279,8 +280,8 @@ bool select_fits_idle(const struct cluster *c, const struct job *j, const struct
     return fits;
 }
 
-/* On the empty cluster, every node up. What its partition allows may change: until then it waits.
- */
+/* Checks the request on the empty cluster with every node up. Limits of the partition may change:
+ * until then the job waits. */
 static int check_together(const struct cluster *c, const struct job *j, struct err *err)
 {
     if (j->want.min_nodes > j->part->conf.max_nodes || j->want.max_nodes < j->part->conf.min_nodes)
@@ -334,7 +335,7 @@ struct numbers {
     VEC(uint32_t) list;
 };
 
-/* Nodes of the placements of all toruses, each number once. */
+/* Lists the node counts of the placements of all toruses, each number once. */
 static void list_placements(const struct topo *t, struct numbers *out)
 {
     size_t n = 0;
@@ -349,7 +350,7 @@ static void list_placements(const struct topo *t, struct numbers *out)
     out->list.len = n;
 }
 
-/* The job may have a number of nodes that is a placement's, or that segments have. */
+/* Whether the job may have the node count of a placement, or of several segments. */
 static bool is_placement(const struct request *r, const struct numbers *numbers)
 {
     bool in_segments = r->segment && r->max_nodes > r->segment;
@@ -363,7 +364,8 @@ static bool is_placement(const struct request *r, const struct numbers *numbers)
     return false;
 }
 
-/* Whether one placement has all required nodes; several segments have them in several. */
+/* Whether one placement has all required nodes; several segments have them in several
+ * placements. */
 static int check_required(const struct cluster *c, const struct job *j, const struct topo *t,
                           struct err *err)
 {
@@ -418,7 +420,7 @@ static int check_placements(const struct cluster *c, const struct job *j, struct
                    list.len ? str_cstr(&list) : "no nodes");
 }
 
-/* ignore_constraint_validation: nodes with the features may come. */
+/* ignore_constraint_validation: nodes with the features may be added later. */
 static bool ignores_constraint(const struct cluster *c, const struct job *j)
 {
     return c->conf->sched.ignore_constraint_validation && j->want.constraint;

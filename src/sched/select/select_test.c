@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/sched_test_util.h"
 
-/* n: one thread a core; m: two; big: what the others lack; out: of another partition. */
+/* n: one thread per core; m: two; big: larger than the others; out: of another partition. */
 static const char mixed[] =
     CONS "NodeName=n[1-4] CPUs=4 RealMemory=1000 TmpDisk=500 Feature=a,x\n"
          "NodeName=m[1-2] Sockets=1 CoresPerSocket=2 ThreadsPerCore=2 RealMemory=1000 "
@@ -12,7 +12,7 @@ static const char mixed[] =
          "PartitionName=p Nodes=n[1-4],m[1-2],f1,big Default=YES\n"
          "PartitionName=q Nodes=out\n";
 
-/* What is chosen for the request among all nodes that are up, as a text; NULL: nothing is. */
+/* Returns the selection for the request among all nodes that are up, as a text; NULL: none. */
 static char *choice(const struct cluster *c, const struct job *j)
 {
     _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
@@ -31,12 +31,12 @@ static char *choice(const struct cluster *c, const struct job *j)
 }
 
 struct choice_case {
-    const char *holds; /* of a job that runs, or NULL */
+    const char *holds; /* held by a running job, or NULL */
     const char *spec;
     const char *where; /* NULL: it waits */
 };
 
-/* What is chosen can be had: the ledger takes it. */
+/* A selection can be allocated in the ledger. */
 static void check_choice(const char *conf, const struct choice_case *at)
 {
     struct cluster *c = test_cluster(conf);
@@ -115,7 +115,7 @@ static void never_runs(void **state)
         {"N=2-6 sizes=2-6:4 n=2 mem=8000", ERR_NODE_CONFIG, ""},
         {"N=1-9 sizes=1,9 n=33", ERR_NODE_CONFIG, ""},
         {"N=1-9 sizes=1,9 n=9", ERR_NODE_CONFIG,
-         ""}, /* too few tasks for the one, nodes for the other */
+         ""}, /* too few tasks for the first, too few nodes for the second */
         {"N=1 n=2 mem-per-cpu=4001", ERR_NODE_CONFIG, ""},
         {"n=2 mem-per-cpu=4001 exclusive", ERR_NODE_CONFIG, "4001M for each CPU of a node asked"},
         {"mem-per-cpu=1001 exclusive", ERR_NODE_CONFIG,
@@ -142,7 +142,7 @@ static void never_runs(void **state)
     test_cluster_free(c);
 }
 
-/* What could run one day is not refused because it cannot now. */
+/* A request that could run later is not rejected because it cannot run now. */
 static void possible(void **state)
 {
     static const char *const specs[] = {
@@ -225,7 +225,7 @@ static void counts(void **state)
     check_choices(mixed, cases, COUNT(cases));
 }
 
-/* GANG-54: the tasks of jobs that share CPUs are dealt out in turn. */
+/* GANG-54: tasks of jobs that share CPUs are dealt in turn. */
 static void shared_cpus(void **state)
 {
     static const char conf[] = CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL "
@@ -239,7 +239,7 @@ static void shared_cpus(void **state)
     check_choices(conf, cases, COUNT(cases));
 }
 
-/* Cores of two threads are handed out whole, and paid for. */
+/* Cores with two threads are allocated whole, and their CPUs count. */
 static void threads(void **state)
 {
     static const struct choice_case cases[] = {
@@ -254,7 +254,7 @@ static void threads(void **state)
         {"m1:1", "N=1 w=m1 n=3", NULL},
         {"m1:1/850", "w=m1 N=1 mem-per-cpu=75", "m1:1/150"},
         {"m1:1/851", "w=m1 N=1 mem-per-cpu=75", NULL},
-        {NULL, "w=m1 n=2 threads=1 mem-per-cpu=100", "m1:2/200"}, /* of the CPUs that are used */
+        {NULL, "w=m1 n=2 threads=1 mem-per-cpu=100", "m1:2/200"}, /* for the CPUs in use */
         {NULL, "w=m1 n=2 threads=2 mem-per-cpu=100", "m1:1/200"},
         {NULL, "w=m1 threads=1 mem-per-cpu=1000", "m1:1/1000"},
         {NULL, "w=m1 threads=1 mem-per-cpu=400 exclusive", "m1:2/800"},
@@ -292,7 +292,7 @@ static void memory(void **state)
     check_choices(mixed, cases, COUNT(cases));
 }
 
-/* --nodes=1,3: as many of them as there are nodes for; never a number that is not listed. */
+/* --nodes=1,3: as many of them as there are nodes for; only listed numbers. */
 static void listed_node_counts(void **state)
 {
     static const struct choice_case cases[] = {
@@ -340,7 +340,7 @@ static void names_and_features(void **state)
     check_choices(mixed, cases, COUNT(cases));
 }
 
-/* The lightest first, whatever their place. */
+/* The lightest nodes first, wherever they are. */
 static void weights(void **state)
 {
     static const char conf[] = CONS "NodeName=a[1-2] CPUs=2 Weight=30\nNodeName=b[1-2] CPUs=2\n"
@@ -360,7 +360,7 @@ static void weights(void **state)
     check_choices(conf, cases, COUNT(cases));
 }
 
-/* Runs of nodes that are neighbours: few, and no larger than needed. */
+/* Runs of neighbouring nodes: few, and as small as possible. */
 static void runs(void **state)
 {
     static const char conf[] = CONS "NodeName=l[01-12] CPUs=1\nPartitionName=p Nodes=ALL\n";
@@ -429,7 +429,7 @@ static void exclusive(void **state)
     check_choices(mixed, cases, COUNT(cases));
     test_up(c);
     struct job *alone = test_job(c, 1, "exclusive"), *other = test_job(c, 2, "w=n1");
-    test_run_job(c, alone, "n1:1", 100); /* all of it is its own, whatever it was given */
+    test_run_job(c, alone, "n1:1", 100); /* it has the whole node, whatever it was allocated */
     assert_null(choice(c, other));
     alloc_release(c, alone, alloc_find(alone, 0));
     _cleanup_free_ char *where = choice(c, other);
@@ -437,7 +437,7 @@ static void exclusive(void **state)
     test_cluster_free(c);
 }
 
-/* What the partition says of numbers goes before what the job does not say. */
+/* Defaults of the partition apply if the job does not specify a number. */
 static void of_the_partition(void **state)
 {
     static const char nodes[] =
@@ -489,7 +489,7 @@ static void of_the_partition(void **state)
     check_choices(cpus, cpus_of_nodes, COUNT(cpus_of_nodes));
 }
 
-/* A node configured smaller than what runs on it has nothing to give, and is not endless. */
+/* A node configured smaller than its running jobs has nothing left, and no negative amounts. */
 static void shrunk(void **state)
 {
     struct cluster *c = test_cluster(mixed);
@@ -506,7 +506,7 @@ static void shrunk(void **state)
     test_cluster_free(c);
 }
 
-/* Only nodes that are in service, by each thing that takes them out of it. */
+/* Only usable nodes, for each reason that makes a node unusable. */
 static void in_service(void **state)
 {
     struct cluster *c = test_cluster(mixed);
@@ -520,7 +520,7 @@ static void in_service(void **state)
     vec_push(&c->nodes.data[4]->orphans, ((struct node_orphan){.job_id = 9}));
     c->nodes.data[5]->connected = false;
     test_changed(c);
-    assert_int_equal(bitset_count(c->pool.usable), 6); /* not f1: it is of the future */
+    assert_int_equal(bitset_count(c->pool.usable), 6); /* not f1: a FUTURE node */
     for (size_t i = 0; i < COUNT(flags); i++)
         *flags[i] = true;
     c->nodes.data[7]->registered = false;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How many units of a node tasks take, and how many tasks its units hold. */
+/* The number of units that tasks take on a node, and the number of tasks that its units hold. */
 #include <stdlib.h>
 
 #include "cluster/job/whole_cores.h"
 #include "cluster/resource/cores.h"
 #include "sched/select/select.h"
 
-/* Of a unit's CPUs, those that tasks may use: --threads-per-core. */
+/* Returns the CPUs of a unit that tasks may use: --threads-per-core. */
 uint32_t select_cpus_used(const struct request *r, const struct node_kind *k)
 {
     if (!r->use_threads || r->use_threads >= k->threads || k->cpus_per_unit < k->threads)
@@ -35,8 +35,8 @@ uint32_t select_count_cpus_used(const struct request *r, const struct node_kind 
     return units / select_units_together(r, k) * select_cpus_used(r, &cores);
 }
 
-/* Units that tasks with 'cpus' CPUs in all take of one socket, or of a node where sockets do not
- * matter. */
+/* Returns the units that tasks with 'cpus' CPUs in total take of one socket, or of a node if
+ * sockets do not matter. */
 static uint64_t count_units_of_socket(const struct request *r, const struct node_kind *k,
                                       uint64_t tasks, uint64_t cpus)
 {
@@ -46,7 +46,7 @@ static uint64_t count_units_of_socket(const struct request *r, const struct node
     return units > by_core ? units : by_core;
 }
 
-/* Units of a socket that has as many tasks as one may have; 0: any number. */
+/* Returns the units of a socket with its maximum number of tasks; 0: any number. */
 static uint32_t count_units_per_socket(const struct request *r, const struct node_kind *k)
 {
     uint64_t tasks = r->tasks_per_socket;
@@ -54,7 +54,7 @@ static uint32_t count_units_per_socket(const struct request *r, const struct nod
     return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
-/* Units that the tasks take of a node. */
+/* Returns the units that the tasks take on a node. */
 static uint64_t count_units_of_node(const struct request *r, const struct node_kind *k,
                                     uint64_t tasks)
 {
@@ -65,7 +65,7 @@ static uint64_t count_units_of_node(const struct request *r, const struct node_k
            (rest ? count_units_of_socket(r, k, rest, rest * r->cpus_per_task) : 0);
 }
 
-/* Of the tasks that an idle socket may have, those that it has the units for. */
+/* Returns how many of a socket's permitted tasks fit on its units when it is idle. */
 static uint64_t count_tasks_of_socket(const struct job *j, const struct node_kind *k)
 {
     const struct request *r = &j->want;
@@ -78,15 +78,15 @@ static uint64_t count_tasks_of_socket(const struct job *j, const struct node_kin
     return tasks;
 }
 
-/* Tasks that --ntasks-per-core and --ntasks-per-socket allow. Of sockets in another view it is only
- * known how many there are. */
+/* Returns the tasks that --ntasks-per-core and --ntasks-per-socket permit. In another view only the
+ * number of sockets is known. */
 uint32_t select_tasks_by_cores(const struct cluster *c, const struct job *j,
                                const struct node_kind *k, const struct select_room *room)
 {
     const struct request *r = &j->want;
     uint64_t per_unit = (uint64_t)r->tasks_per_core * (k->cpus_per_unit / k->threads);
     uint64_t tasks = per_unit ? per_unit * room->units : UINT32_MAX;
-    if (r->tasks_per_core && k->cpus_per_unit < k->threads) /* CPUs are handed out */
+    if (r->tasks_per_core && k->cpus_per_unit < k->threads) /* units are CPUs */
         tasks = (uint64_t)r->tasks_per_core * room->units / k->threads;
     if (r->tasks_per_socket) {
         uint64_t by_socket = count_tasks_of_socket(j, k) * k->sockets;
@@ -105,7 +105,7 @@ uint32_t select_tasks_by_cores(const struct cluster *c, const struct job *j,
     return tasks < UINT32_MAX ? (uint32_t)tasks : UINT32_MAX;
 }
 
-/* Free units of which no socket gives more than its tasks may have. */
+/* Returns the free units, limited on each socket to the units of its permitted tasks. */
 static uint32_t count_spread_units(const struct cluster *c, const struct job *j,
                                    const struct node_kind *k, const struct select_room *room)
 {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "cluster/node/topo.h"
 
-/* --- what is known of a torus --------------------------------------------------------------------
+/* --- properties of a torus ----------------------------------------------------------------------
  */
 
 static bool is_fit(const struct chooser *ch, uint32_t node)
@@ -51,7 +51,8 @@ static uint64_t get_figure(const struct chooser *ch, uint32_t node, enum figure 
     }
 }
 
-/* Whether spots differ in it, as far as the job minds: a node takes one task at least. */
+/* Whether spots differ in this figure as far as the job is concerned: a node takes at least one
+ * task. */
 static bool is_minded(const struct torus_view *v, enum figure what)
 {
     switch (what) {
@@ -83,7 +84,7 @@ static void sum_cells(struct torus_view *v, enum figure what)
     torus_sums_init(get_sums(v, what), v->unit->dims, values);
 }
 
-/* 'otherwise': what it has where nobody minds. */
+/* 'otherwise': the result if the figure does not matter. */
 static uint64_t sum_figure(struct torus_view *v, const struct torus_box *b, enum figure what,
                            uint64_t otherwise)
 {
@@ -128,12 +129,12 @@ void torus_views_done(struct torus_views *c)
 /* --- spots ---------------------------------------------------------------------------------------
  */
 
-struct grid { /* the corners at which a placement may be */
+struct grid { /* the corners of a placement */
     const struct conf_placement *placement;
     uint32_t counts[CONF_AXES], spots;
 };
 
-/* A placement that is as long as the axis is the same from each cell of it. */
+/* A placement as long as the axis is equal from each of its cells. */
 static struct grid make_grid(const struct conf_switch *unit, const struct conf_placement *p)
 {
     struct grid g = {.placement = p, .spots = 1};
@@ -164,7 +165,7 @@ static bool is_box_free(const struct torus_view *v, const struct torus_box *b)
     return torus_sums_of(&v->is_free, b) == torus_box_size(b);
 }
 
-/* False: some of its nodes are not free. */
+/* Adds the spot; false: some of its nodes are not free. */
 static bool add_spot(struct torus_view *v, const struct grid *g, uint32_t corner,
                      struct torus_spots *out)
 {
@@ -186,7 +187,7 @@ static bool add_spot(struct torus_view *v, const struct grid *g, uint32_t corner
     return true;
 }
 
-/* True: one of the spots of the placement is the last one. */
+/* Returns true when one of the spots of the placement is the last one. */
 static bool list_placement(struct torus_view *v, const struct conf_placement *p,
                            torus_spot_test *is_last, void *ctx, struct torus_spots *out)
 {
@@ -217,7 +218,7 @@ void torus_views_list(struct torus_views *c, uint32_t min, uint32_t max, struct 
     torus_views_find(c, min, max, NULL, NULL, out);
 }
 
-/* By cell: 1 where its node is one of the set. */
+/* Sums by cell: 1 if its node is in the set. */
 static void sum_set(const struct conf_switch *unit, const struct bitset *set,
                     struct torus_sums *out)
 {
@@ -260,7 +261,7 @@ uint32_t torus_spot_node(const struct torus_spot *s, uint32_t i)
 /* --- fragmentation -------------------------------------------------------------------------------
  */
 
-/* By corner, counted as in make_box(). */
+/* By corner, numbered as in make_box(). */
 static void look_at_corners(struct torus_view *v)
 {
     size_t count = v->unit->placements.len;
@@ -278,13 +279,13 @@ static void look_at_corners(struct torus_view *v)
     }
 }
 
-/* The number of corners among the first 'cells' cells from the seed on. */
+/* Returns the number of corners among the first 'cells' cells from the seed on. */
 static uint32_t count_corners(const struct conf_placement *p, size_t axis, uint32_t cells)
 {
     return (uint32_t)(((uint64_t)cells + p->spacing[axis] - 1) / p->spacing[axis]);
 }
 
-/* The corners from which a placement would reach the box. False: none. */
+/* Finds the corners from which a placement would reach the box. False: none. */
 static bool find_corners_around(const struct torus_view *v, const struct torus_box *box,
                                 size_t placement, struct torus_box *out)
 {
@@ -325,7 +326,7 @@ uint64_t torus_spot_cost(struct torus_spot *s)
     return s->cost;
 }
 
-/* --- spots by where they are ---------------------------------------------------------------------
+/* --- spots by position --------------------------------------------------------------------------
  */
 
 void torus_views_number(struct torus_views *c, const struct torus_spots *list)
@@ -347,7 +348,7 @@ void torus_views_number(struct torus_views *c, const struct torus_spots *list)
     }
 }
 
-/* 'numbers' are those of a placement with 'counts' corners on the axes. */
+/* 'numbers' belongs to a placement with 'counts' corners on the axes. */
 static void visit_corners(const uint32_t *numbers, const uint32_t counts[CONF_AXES],
                           const struct torus_box *around, torus_spot_visit *visit, void *ctx)
 {

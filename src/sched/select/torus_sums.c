@@ -37,11 +37,11 @@ void torus_sums_done(struct torus_sums *s)
     s->sum = NULL;
 }
 
-struct span { /* of an axis; end: behind its last cell */
+struct span { /* of an axis; end: one past its last cell */
     size_t first, end;
 };
 
-/* One, or two where the box reaches over the end of the axis. */
+/* Returns one span, or two if the box wraps around on the axis. */
 static size_t split_axis(size_t size, size_t first, size_t len, struct span spans[2])
 {
     bool wraps = first + len > size;
