@@ -7,7 +7,7 @@
 
 #define TURNS_FIRST 4
 
-struct moment { /* of a member, when a round began */
+struct moment { /* state of a member at the begin of a round */
     uint32_t id;
     bool runs;
     int64_t left_ms;
@@ -15,21 +15,21 @@ struct moment { /* of a member, when a round began */
 
 struct forecast {
     struct rotation *all;
-    struct rotation r; /* connected members; their ids are their places in 'all' */
-    uint32_t *numbers; /* by node, its number in 'r' + 1 */
+    struct rotation r; /* connected members; their ids are their indexes in 'all' */
+    uint32_t *numbers; /* by node: 1 + its number in 'r' */
     int64_t now_ms, switch_ms, slice_ms;
     size_t looks;
-    VEC(struct moment) round; /* the queue when it began; empty: none has begun */
+    VEC(struct moment) round; /* the queue at the begin of the round; empty: no round has begun */
     int64_t round_ms;
-    size_t turns, turns_most; /* of the round: after so many another one begins */
+    size_t turns, turns_most; /* turns_most: after this number of turns a new round begins */
 };
 
 /* --- connected members ---------------------------------------------------------------------------
  */
 
-struct groups { /* of members that have nodes in common, directly or by others */
+struct groups { /* groups of members with common nodes, directly or through others */
     size_t *parent;
-    size_t *head, *next; /* of a group, by its first member: a list of members + 1 */
+    size_t *head, *next; /* head: of a group, by its first member; lists contain 1 + member */
 };
 
 static size_t find_first(size_t *parent, size_t i)
@@ -41,7 +41,7 @@ static size_t find_first(size_t *parent, size_t i)
 
 static void connect_members(struct groups *g, const struct rotation *r)
 {
-    size_t *by_node = mem_new_array(size_t, r->nodes + 1); /* a member + 1 */
+    size_t *by_node = mem_new_array(size_t, r->nodes + 1); /* 1 + member */
     for (size_t i = 0; i < r->members.len; i++)
         g->parent[i] = i;
     for (size_t i = 0; i < r->members.len; i++)
@@ -87,7 +87,7 @@ static void begin_round(struct forecast *f)
     f->turns = 0;
 }
 
-/* The queue is as it was when the round began: what followed then follows again. */
+/* The queue equals the one at the begin of the round, so the same turns will follow again. */
 static bool is_round_over(const struct forecast *f)
 {
     bool over = f->round.len == f->r.members.len;
@@ -97,7 +97,7 @@ static bool is_round_over(const struct forecast *f)
     return over;
 }
 
-/* As many as pass before the one in which a member ends. */
+/* Skips as many rounds as pass before the round in which a member ends. */
 static void skip_rounds(struct forecast *f)
 {
     int64_t rounds = INT64_MAX, round_ms = f->now_ms - f->round_ms;
@@ -126,16 +126,16 @@ static void begin_slice(struct forecast *f)
     } else if (!f->round.len) {
         f->turns_most = TURNS_FIRST;
         begin_round(f);
-    } else if (f->turns == f->turns_most) { /* the queue may never be that one again */
+    } else if (f->turns == f->turns_most) { /* the same queue may never recur */
         f->turns_most *= 2;
         begin_round(f);
     }
 }
 
-/* --- ahead of time -------------------------------------------------------------------------------
+/* --- simulation ---------------------------------------------------------------------------------
  */
 
-/* Until a member ends, but not beyond the next switch. */
+/* Returns the time until a member ends, but not beyond the next switch. */
 static int64_t count_steady_ms(const struct forecast *f)
 {
     int64_t steady_ms = f->switch_ms - f->now_ms;
@@ -175,7 +175,8 @@ static void run_slice(struct forecast *f)
         rotation_settle(&f->r);
 }
 
-/* While nobody waits, each ends after what it has left. Otherwise no more may be looked at. */
+/* While no member waits, each ends after its remaining time. Otherwise the limit of turns is
+ * reached. */
 static void set_other_ends(struct forecast *f)
 {
     bool waits = rotation_waits(&f->r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The ends that are foreseen are those at which a plain rotation arrives, second by second. */
+/* The forecast ends equal the ends in a plain rotation that is simulated second by second. */
 #define NODES 6
 #define UNITS 4
 #define MEMBERS 12
@@ -23,7 +23,7 @@ static int64_t end_sec(const struct bench *b, uint32_t id)
     return 0;
 }
 
-/* The others wait while one runs: the short one ends first, the long one after all. */
+/* One job runs while the others wait: the short job ends first, the long one last. */
 static void jobs_on_the_same_nodes_end_later(void **state)
 {
     struct bench b = {0};
@@ -39,7 +39,7 @@ static void jobs_on_the_same_nodes_end_later(void **state)
     bench_done(&b);
 }
 
-/* Without a limit, that is 365 days: after few looks. */
+/* Without a limit, that is 365 days: needs few turns. */
 static void long_jobs_are_foreseen_without_many_looks(void **state)
 {
     struct bench b = {0};
@@ -57,7 +57,7 @@ static void long_jobs_are_foreseen_without_many_looks(void **state)
     bench_done(&b);
 }
 
-/* What is pinned ends soon, and takes no turns. */
+/* Pinned members end soon and take no turns. */
 static void pinned_members_are_left_out(void **state)
 {
     struct bench b = {0};
@@ -70,7 +70,7 @@ static void pinned_members_are_left_out(void **state)
     bench_done(&b);
 }
 
-/* --- drawn rotations -----------------------------------------------------------------------------
+/* --- random rotations ----------------------------------------------------------------------------
  */
 
 static uint64_t draw(uint64_t *chance, uint64_t below)
@@ -90,7 +90,7 @@ static void draw_members(struct bench *b, uint64_t *chance, int64_t most_sec)
     rotation_settle(&b->r);
 }
 
-/* Removes what has nothing left; returns whether there was such. */
+/* Removes members without remaining time; returns whether there were any. */
 static bool end_members(struct rotation *r, int64_t at_sec, int64_t *ends)
 {
     bool ended = false;
@@ -106,7 +106,7 @@ static bool end_members(struct rotation *r, int64_t at_sec, int64_t *ends)
     return ended;
 }
 
-/* The ends of all members, by running the rotation. */
+/* Computes the ends of all members by running the rotation. */
 static void run_plainly(struct rotation *r, int64_t switch_sec, int64_t slice_sec, int64_t *ends)
 {
     for (int64_t at_sec = 0; r->members.len; at_sec++) {
@@ -117,14 +117,14 @@ static void run_plainly(struct rotation *r, int64_t switch_sec, int64_t slice_se
         } else if (ended) {
             rotation_settle(r);
         }
-        while (end_members(r, at_sec, ends)) /* those that had nothing left from the start */
+        while (end_members(r, at_sec, ends)) /* members without remaining time at the start */
             rotation_settle(r);
         vec_foreach (&r->members, m)
             m->left_ms -= m->runs ? 1000 : 0;
     }
 }
 
-/* The forecast is neither too early nor too late. With few looks it is too late at most. */
+/* The forecast is exact. With a low limit of turns it is never too early. */
 static void drawn_forecast_is_what_comes(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * GANG-28 to GANG-36, GANG-47, GANG-48, GANG-54 to GANG-57: the rotation shows the sequences of the
- * guide to gang scheduling, agrees with a plain model, starves nobody and divides time evenly.
+ * guide to gang scheduling, agrees with a plain model, starves no job and divides time evenly.
  */
 #define NODES 5
 #define UNITS 8
@@ -22,7 +22,7 @@ static int by_number(const void *a, const void *b)
     return (int)*(const uint32_t *)a - (int)*(const uint32_t *)b;
 }
 
-/* "51 52 | 53": those that run, and those that are suspended, as squeue sorts them. */
+/* Expects "51 52 | 53": running and suspended jobs, in the order of squeue. */
 static void expect(const struct bench *b, const char *states)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -115,7 +115,7 @@ static void counted_cpus_are_shared_by_all(void **state)
     bench_done(&b);
 }
 
-/* A job has more CPUs than others have left to the rotation: it takes its turn alone. */
+/* A job has more CPUs than others leave to the rotation: it takes its turn alone. */
 static void job_with_more_cpus_than_are_left_runs_alone(void **state)
 {
     struct bench b = {.r.counts = true};
@@ -132,7 +132,7 @@ static void job_with_more_cpus_than_are_left_runs_alone(void **state)
     bench_done(&b);
 }
 
-/* Components of a heterogeneous job have CPUs of the same node: all of them count. */
+/* Components of a heterogeneous job may have CPUs of the same node: all of them count. */
 static void components_on_a_node_count_together(void **state)
 {
     struct bench b = {.r.counts = true};
@@ -149,7 +149,7 @@ static void components_on_a_node_count_together(void **state)
     bench_done(&b);
 }
 
-/* GANG-32: a job that is still stopping does not wait: no slice is needed for it. */
+/* GANG-32: a job that is still stopping does not wait: it needs no slice. */
 static void pinned_member_does_not_wait(void **state)
 {
     struct bench b = {0};
@@ -161,7 +161,7 @@ static void pinned_member_does_not_wait(void **state)
     bench_done(&b);
 }
 
-/* GANG-06: and a pinned member, whose job is ending, keeps its resources until it is removed. */
+/* GANG-06: a pinned member, whose job is ending, keeps its resources until it is removed. */
 static void waiting_job_runs_when_the_other_one_is_gone(void **state)
 {
     struct bench b = {0};
@@ -184,7 +184,7 @@ static void waiting_job_runs_when_the_other_one_is_gone(void **state)
     bench_done(&b);
 }
 
-/* After a change of the configuration more may run than the slot allows. */
+/* After a change of the configuration more jobs may run than the slot permits. */
 static void of_too_many_running_jobs_the_first_goes_on(void **state)
 {
     struct bench b = {0};
@@ -230,7 +230,7 @@ static uint64_t draw(uint64_t *chance, uint64_t below)
     return (*chance >> 33) % below;
 }
 
-/* The queue of the model: ids in order, and for each whether it runs. */
+/* The queue of the model: ids in order, and whether each runs. */
 struct model {
     uint32_t queue[32];
     bool runs[32];
@@ -246,7 +246,7 @@ static const struct rotation_member *find(const struct rotation *r, uint32_t id)
     return NULL;
 }
 
-/* Looks at each node and unit that the member has: whether the members in 'active' leave it. */
+/* Whether the members in 'active' leave all nodes and units of the member free. */
 static bool model_fits(const struct rotation *r, const uint32_t *active, size_t n, uint32_t id)
 {
     for (uint32_t node = 0; node < NODES; node++) {

@@ -9,15 +9,15 @@
 enum { NODES = 8, CASES = 4000 };
 
 #define T "TopologyConf=1 "
-#define TREE CONS "TopologyPlugin=topology/tree\nNodeName=n[1-12] CPUs=4\nPartitionName=p Nodes=ALL\n"
+#define TREE                                                                                       \
+    CONS "TopologyPlugin=topology/tree\nNodeName=n[1-12] CPUs=4\nPartitionName=p Nodes=ALL\n"
 /* Two halves: leaves of 3, 2 and 1 nodes, and a leaf of 5; n12 is unconnected. */
 #define HALVES                                                                                     \
     T "SwitchName=a Nodes=n[1-3]\n" T "SwitchName=b Nodes=n[4-5]\n" T "SwitchName=c Nodes=n6\n" T  \
       "SwitchName=d Nodes=n[7-11]\n" T "SwitchName=left Switches=a,b,c\n"
 #define WHOLE T "SwitchName=top Switches=left,d\n"
 
-    static char *
-    choose(struct cluster *c, uint32_t id, const char *words)
+static char *choose(struct cluster *c, uint32_t id, const char *words)
 {
     struct job *j = test_job(c, id, words);
     _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Queries (sluice why, --test-only) change nothing: the cluster and the notes of the planner are
- * the same bytes before and after 10,000 of them, on drawn clusters with switches, several
+ * Queries (sluice why, --test-only) change nothing: the bytes of the cluster and of the planner's
+ * notes are equal before and after 10,000 queries, on random clusters with switches, several
  * partitions, preemption, licences, arrays and reservations.
  */
 #include "base/test_drawn.h"
@@ -83,8 +83,8 @@ static void put_job(struct str *out, const struct job *j)
     job_pack_record(j, out);
 }
 
-/* All that a query could reach, as bytes: also what only pointers show, such as a link of a queue
- * that was taken out and put back elsewhere. */
+/* Dumps everything that a query could reach as bytes, including state that only pointers show, such
+ * as a queue link that was removed and inserted elsewhere. */
 static void dump_cluster(const struct life *l, struct str *out)
 {
     const struct cluster *c = l->c;
@@ -150,7 +150,7 @@ static void add_job(struct life *l, uint32_t id)
 static void start_job(struct life *l, const struct decision *d)
 {
     struct job *j = test_follow(l->c, d);
-    if (j->tasks.count) /* not all of an array start at once: it stays in the queue */
+    if (j->tasks.count) /* part of an array starts: the rest stays in the queue */
         return;
     job_partitions_end(j);
     vec_foreach (&d->where.shares, share) {

@@ -26,13 +26,13 @@ static const struct {
 /* --- gres ----------------------------------------------------------------------------------------
  */
 
-/* A word of "gpu:a100:2": its name, its type, where there is one, and its count. */
+/* A word of "gpu:a100:2": its name, its type (if any) and its count. */
 struct gres_word {
     char name[64], type[64];
     uint64_t count;
 };
 
-/* As gres_parse() does. False: not such a word. */
+/* Parses like gres_parse(). False: not such a word. */
 static bool read_gres(const char *text, size_t len, struct gres_word *w)
 {
     char copy[192], *save = NULL;
@@ -131,7 +131,7 @@ bool relax_by_operator(enum relax_kind kind)
     return kinds[kind].by_operator;
 }
 
-/* --- which there are -----------------------------------------------------------------------------
+/* --- possible changes ---------------------------------------------------------------------------
  */
 
 static void offer_change(struct relax_list *out, enum relax_kind kind)
@@ -139,7 +139,7 @@ static void offer_change(struct relax_list *out, enum relax_kind kind)
     vec_push(&out->list, ((struct relax){.kind = kind}));
 }
 
-/* A number below what was asked for. */
+/* Offers numbers below the requested one. */
 static void offer_less(struct relax_list *out, enum relax_kind kind, uint64_t least, uint64_t asked)
 {
     if (asked <= least)
@@ -188,7 +188,7 @@ static void find_memory(const struct cluster *c, const struct job *j, const Pb__
                                               : 0;
     if (!conf_part_counts_memory(c->conf, &j->part->conf))
         return;
-    if (s->has_mem_per_node_mib && asked == 0) /* all that a node has */
+    if (s->has_mem_per_node_mib && asked == 0) /* all memory of a node */
         vec_foreach (&c->pool.kinds, k)
             if (k->nodes && (uint64_t)k->amounts.mem_mib > asked)
                 asked = (uint64_t)k->amounts.mem_mib;
@@ -228,7 +228,7 @@ static void find_texts(const struct job *j, const Pb__JobSpec *s, struct relax_l
         offer_change(out, RELAX_GRES_TYPE);
     if (relax_gres_count(s->gres, &count))
         offer_less(out, RELAX_GRES, 1, count);
-    if (relax_gres_count(s->tres_per_job, &count)) /* each of its nodes has one at least */
+    if (relax_gres_count(s->tres_per_job, &count)) /* each of its nodes has at least one */
         offer_less(out, RELAX_GPUS, s->min_nodes > 1 ? s->min_nodes : 1, count);
     if (relax_gres_count(s->tres_per_task, &count))
         offer_less(out, RELAX_TASK_GRES, 1, count);
@@ -274,7 +274,7 @@ void relax_find(const struct cluster *c, const struct job *j, const Pb__JobSpec 
     out->list.len = left;
 }
 
-/* --- the job as it would be ----------------------------------------------------------------------
+/* --- the changed job ----------------------------------------------------------------------------
  */
 
 static bool relax_counts_tasks(const Pb__JobSpec *spec)
@@ -288,7 +288,7 @@ static uint32_t relax_tasks(const struct job *j, const Pb__JobSpec *spec, uint64
     return (uint32_t)((tasks + of - 1) / of);
 }
 
-/* What goes altogether; false: it is none of these. */
+/* Removes the constraint entirely; false: the kind has a number. */
 static bool leave_out(Pb__JobSpec *s, enum relax_kind kind)
 {
     switch (kind) {
@@ -373,7 +373,7 @@ static void change_request(const struct job *j, Pb__JobSpec *s, const struct rel
     case RELAX_PARTITION:
         s->partition = (char *)r->part->conf.name;
         break;
-    default: /* not of the request, or its limit */
+    default: /* not a part of the request, or its limit */
         break;
     }
 }
@@ -396,12 +396,13 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
     arena_init(&arena, 0);
     Pb__JobSpec changed = *spec;
     enum reason reason;
+    /* The set may be the reason why the job does not share. */
     copy->job = (struct job){.id = j->id,
                              .uid = j->uid,
                              .gid = j->gid,
                              .array = j->array,
                              .part = j->part,
-                             .set = j->set, /* it may be why the job shares nothing */
+                             .set = j->set,
                              .rank = j->rank,
                              .priority = j->priority,
                              .switches_since = j->switches_since,
@@ -439,7 +440,8 @@ void relax_done(struct job_copy *copy)
 /* --- fit -----------------------------------------------------------------------------------------
  * Which option stands in the way of a request that fits on no nodes, whatever runs on them. */
 
-#define MAKES_MOST 64 /* requests that are tried for one answer: it is given to whoever asks */
+/* Maximum requests tried for one answer, because any user can ask. */
+#define MAKES_MOST 64
 
 struct fit {
     const struct cluster *c;
@@ -457,7 +459,7 @@ static bool fits_number(struct fit *f, const struct relax *r, uint64_t number)
     return true;
 }
 
-/* The number nearest to what was asked for that fits. */
+/* Finds the fitting number that is nearest to the requested one. */
 static bool find_number(struct fit *f, const struct relax *r, uint64_t *number)
 {
     uint64_t low = r->least, high = r->most;
@@ -474,7 +476,7 @@ static bool find_number(struct fit *f, const struct relax *r, uint64_t *number)
     return true;
 }
 
-/* The first that does, as relax_say() says it. */
+/* Finds the first change that helps, in the words of relax_say(). */
 static bool find_first(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
                        struct str *out)
 {
@@ -499,8 +501,8 @@ static int refuse_exclude(const struct cluster *c, const struct job *j, struct e
 {
     const struct part *part = j->part;
     const struct topo *topo = select_topo(c, j);
-    bool torus =
-        topo && topo->net->kind == CONF_TOPO_TORUS; /* nodes that are left may be no placement */
+    /* The remaining nodes may not form a placement. */
+    bool torus = topo && topo->net->kind == CONF_TOPO_TORUS;
     size_t has = bitset_count(part->nodes), left = has;
     bitset_foreach (part->nodes, i)
         left -= bitset_test(j->want.exc, i);
@@ -534,10 +536,10 @@ int relax_explain_misfit(const struct cluster *c, const struct job *j, const Pb_
 /* --- say -----------------------------------------------------------------------------------------
  * A change of a job as people say it, and the command that makes it. */
 
-#define TASKS_SHOWN 64 /* bytes of the elements of an array in a command */
+#define TASKS_SHOWN 64 /* bytes of the array elements in a command */
 
-/* Whether the change is to be made to all components of the job's set: what is handed on from one
- * component to the next would keep the set waiting in another one. */
+/* Whether the change applies to all components of the job's set: if components were changed one by
+ * one, another one would still block the set. */
 static bool is_of_whole_set(const struct job *j, enum relax_kind kind)
 {
     bool all = j->set && is_of_rules(kind);
@@ -616,13 +618,13 @@ static void say_number(const struct job *j, const Pb__JobSpec *spec, const struc
     }
 }
 
-/* Its words from there on without "gpu:", as the options for GPUs have them. */
+/* Returns the rest of a list without "gpu:", as options for GPUs write it. */
 static const char *of_gpus(const char *text)
 {
     return str_starts(text, "gpu:") ? text + 4 : text;
 }
 
-/* As the options have it that it came from: --gpus-per-node is behind what --gres says. */
+/* Writes the option from which the GRES come: --gpus-per-node follows the GRES of --gres. */
 static void say_node_gres(const Pb__JobSpec *spec, const char *text, struct str *what)
 {
     const char *gpus = spec->gpus_per_node && *spec->gpus_per_node ? relax_gres_last(text) : NULL;
@@ -669,7 +671,7 @@ static void say_partition(const struct job *j, const Pb__JobSpec *spec, const st
     str_printf(command, " TimeLimit=%s", limit);
 }
 
-/* What has no number. */
+/* Changes without a number. */
 static const struct saying sayings[RELAX_KINDS] = {
     [RELAX_HOLD] = {NULL, NULL, "a release"},
     [RELAX_BEGIN] = {"StartTime", "now", "no time to begin at"},
@@ -684,7 +686,7 @@ static const struct saying sayings[RELAX_KINDS] = {
     [RELAX_TASKS_PER] = {NULL, NULL, "any number of tasks on a node, a socket and a core"},
 };
 
-/* The shape that was asked for; --hint=nomultithread is one thread of a core. */
+/* Writes the requested shape; --hint=nomultithread means one thread per core. */
 static void say_shape(const Pb__JobSpec *spec, struct str *what)
 {
     const struct {

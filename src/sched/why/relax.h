@@ -19,11 +19,11 @@ enum relax_kind {
 #define RELAX_BIT(id) (UINT32_C(1) << RELAX_##id)
 /* The kinds that change the request itself. */
 #define RELAX_OF_REQUEST                                                                           \
+    (RELAX_BIT(TIME_LIMIT) | RELAX_BIT(CONTIGUOUS) | RELAX_BIT(SWITCHES) | RELAX_BIT(NODELIST) |   \
+     RELAX_BIT(EXCLUDE) | RELAX_BIT(GRES_TYPE) | RELAX_BIT(EXCLUSIVE) | RELAX_BIT(FEATURES) |      \
+     RELAX_BIT(LICENSES) | RELAX_BIT(MEMORY) | RELAX_BIT(CPUS) | RELAX_BIT(TASKS) |                \
+     RELAX_BIT(NODES) | RELAX_BIT(GRES))
 /* The kinds by which a request may fit on no node at all; the last ones have no command. */
-(RELAX_BIT(TIME_LIMIT) | RELAX_BIT(CONTIGUOUS) | RELAX_BIT(SWITCHES) | RELAX_BIT(NODELIST) |
- RELAX_BIT(EXCLUDE) | RELAX_BIT(GRES_TYPE) | RELAX_BIT(EXCLUSIVE) | RELAX_BIT(FEATURES) |
- RELAX_BIT(LICENSES) | RELAX_BIT(MEMORY) | RELAX_BIT(CPUS) | RELAX_BIT(TASKS) | RELAX_BIT(NODES) |
- RELAX_BIT(GRES))
 #define RELAX_OF_FIT                                                                               \
     ((RELAX_OF_REQUEST & ~(RELAX_BIT(TIME_LIMIT) | RELAX_BIT(LICENSES))) | RELAX_BIT(GPUS) |       \
      RELAX_BIT(TASK_GRES) | RELAX_BIT(GPU_CPUS) | RELAX_BIT(SHAPE) | RELAX_BIT(CORE_SPEC) |        \
@@ -32,7 +32,7 @@ enum relax_kind {
 /* A shorter limit must still serve this many seconds later. */
 #define RELAX_SLACK_SEC 30
 
-    struct relax {
+struct relax {
     enum relax_kind kind;
     /* Range of the new value; 'most' is nearest to the request; both 0: the kind has no value.
      * TIME_LIMIT: minutes. */

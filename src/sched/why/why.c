@@ -5,13 +5,13 @@
 #include "sched/plan/prio.h"
 #include "sched/why/why_state.h"
 
-#define STEP_JOBS 100 /* looks at jobs in a step */
-#define LAY_MOST 50   /* jobs before it that get a place on the timeline; more: none is told */
-#define PARTS_MOST 8  /* other partitions that are tried */
-#define TRIES 3       /* to find the cluster the same at the end as at the begin */
+#define STEP_JOBS 100 /* jobs examined in a step */
+/* Maximum jobs before it that are laid out; with more, no start is predicted. */
+#define LAY_MOST 50
+#define PARTS_MOST 8 /* other partitions that are tried */
+#define TRIES 3      /* to find the cluster unchanged at the end */
 
-/* --- a question begins, perhaps anew
- * --------------------------------------------------------------
+/* --- the begin of a query, possibly repeated ----------------------------------------------------
  */
 
 static void forget_place(struct why *w)
@@ -85,8 +85,7 @@ static void begin_answer(struct why *w, const struct job *j)
         w->phase = j->in_set ? FIND : ARRIVE;
 }
 
-/* --- the walk to a place in a queue
- * ----------------------------------------------------------------
+/* --- the walk to a place in a queue -------------------------------------------------------------
  */
 
 static void note_head(struct why *w, const struct decision *d, const struct part *part)
@@ -97,7 +96,7 @@ static void note_head(struct why *w, const struct decision *d, const struct part
     w->head_priority = d->job->priority;
 }
 
-/* One that would start takes what it needs, too: it has a place, from now on. */
+/* A job that would start also takes its resources from now on. */
 static void pass_by(struct why *w, struct decision *d)
 {
     if (d->kind == PLAN_START)
@@ -106,8 +105,8 @@ static void pass_by(struct why *w, struct decision *d)
     free(d->detail);
 }
 
-/* The job itself is out of the way: at its own place it is asked about, and elsewhere it leaves its
- * own to those behind it. */
+/* The job itself is left out: at its own place it is examined, and elsewhere its resources are
+ * available to the jobs behind it. */
 static bool walk_queue(struct why *w)
 {
     const struct why_place *to = &w->places.data[w->place];
@@ -118,7 +117,7 @@ static bool walk_queue(struct why *w)
         plan_resume(&w->plan, w->now_sec);
     w->walking = true;
     w->plan.without = w->q.guest ? 0 : why_id(w);
-    w->plan.afresh = w->place > 0; /* the job is missing from its own place */
+    w->plan.afresh = w->place > 0; /* the job is missing at its own place */
     for (int i = 0; i < STEP_JOBS; i++) {
         if (!plan_is_before(&w->plan, to->part, to->key, why_tie(w)))
             return false;
@@ -129,18 +128,16 @@ static bool walk_queue(struct why *w)
         if (!blocked && w->plan.blocked)
             note_head(w, &d, to->part);
         pass_by(w, &d);
-        if (w->plan.work - work >= w->cluster->nodes.len) /* it looked at nodes */
+        if (w->plan.work - work >= w->cluster->nodes.len) /* nodes were visited */
             return true;
     }
     return true;
 }
 
-/* --- what is tried
- * ---------------------------------------------------------------------------------
+/* --- trials -------------------------------------------------------------------------------------
  */
 
-/* Where it would be in a queue once it is changed: what a job asks for may have a share in its
- * priority. */
+/* Returns the queue key of the changed job: the request may influence its priority. */
 static int64_t key_of(const struct why *w, const struct job *j, const struct relax *r,
                       uint64_t number, int64_t own)
 {
@@ -156,7 +153,7 @@ static int64_t key_of(const struct why *w, const struct job *j, const struct rel
     return kept ? own : -(int64_t)f.priority;
 }
 
-/* It is tried once more where it would be. */
+/* Repeats the trial at the place that the changed job would have. */
 static void move_trial(struct why *w, const struct job *j, struct why_trial *t)
 {
     const struct why_place at = w->places.data[t->place];
@@ -177,7 +174,7 @@ static void try_place(struct why *w, const struct relax *r, const struct part *p
     vec_push(&w->places, ((struct why_place){part, key}));
 }
 
-/* Moved to another partition a component keeps the place of its leader. */
+/* A component that moves to another partition keeps the place of its leader. */
 static void try_part(struct why *w, const struct job *j, const struct part *part, int64_t own_key)
 {
     struct relax r = {.kind = RELAX_PARTITION, .part = part};
@@ -192,7 +189,7 @@ static void try_part(struct why *w, const struct job *j, const struct part *part
 static void find_trials(struct why *w, const struct job *j)
 {
     uint32_t kinds = why_kinds(w->rule);
-    if (!job_set_is_leader(j)) /* those of all components are the leader's */
+    if (!job_set_is_leader(j)) /* trials for all components belong to the leader */
         kinds &= ~RELAX_BIT(LICENSES);
     const struct why_place own = w->places.data[0];
     struct relax_list found = {0};
@@ -212,7 +209,7 @@ static void find_trials(struct why *w, const struct job *j)
             try_part(w, j, w->q.may.data[i], own.key);
 }
 
-/* It has come to the job's own place: all that is to be seen there without a look at nodes. */
+/* Called at the job's own place: collects all results that need no visit of nodes. */
 static void arrive_at_job(struct why *w, const struct job *leader, const struct job *j)
 {
     if (j != leader)
@@ -245,7 +242,7 @@ static bool starts_with(struct why *w, const struct job *leader, const struct wh
     return yes;
 }
 
-/* One look: at what asks for least first, then between that and what was asked for. */
+/* Tries one value: the lowest one first, then values between it and the requested one. */
 static void query_planner(struct why *w, const struct job *j, struct why_trial *t)
 {
     if (t->placed) {
@@ -274,7 +271,7 @@ static void query_planner(struct why *w, const struct job *j, struct why_trial *
     t->done = t->low > t->high;
 }
 
-/* The next trial at this place, from w->at on; NULL: no more. */
+/* Returns the next trial at this place, from w->at on; NULL: no more. */
 static struct why_trial *next_trial(struct why *w)
 {
     while (w->at < w->trials.len && w->trials.data[w->at].place != w->place)
@@ -282,8 +279,7 @@ static struct why_trial *next_trial(struct why *w)
     return w->at < w->trials.len ? &w->trials.data[w->at] : NULL;
 }
 
-/* --- step by step
- * ------------------------------------------------------------------------------------
+/* --- steps --------------------------------------------------------------------------------------
  */
 
 static enum why_phase step_estimate(struct why *w, const struct job *j)
@@ -358,7 +354,7 @@ static enum why_phase step_search(struct why *w, const struct job *j)
     return OVER;
 }
 
-/* Of a job of several partitions the first one in whose queue it is speaks for all. */
+/* For a job of several partitions the first one in whose queue it is counts. */
 static const struct job *view_queued(struct why *w, const struct job *j)
 {
     uint32_t i = 0;
@@ -371,8 +367,8 @@ static const struct job *view_queued(struct why *w, const struct job *j)
     return job_partitions_view(j, j->partitions->of[i].part, w->view);
 }
 
-/* The job with the alternative licence that it waits for, which is known once the pass has reached
- * the job. */
+/* Returns the job with the alternative licence that it waits for, which is known when the pass has
+ * reached the job. */
 static const struct job *view_awaited(struct why *w, const struct job *j)
 {
     if (!j->want.licenses.any || w->phase < ARRIVE || j->in_set) /* a set has a joint_choice */

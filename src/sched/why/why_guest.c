@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When and where a job would start that is not there: what the planner says of it at its place, and
- * what the timeline does when that says nothing. */
+/* When and where a hypothetical job would start: the planner's decision at its place, otherwise the
+ * timeline's. */
 #include "sched/plan/gate.h"
 #include "sched/plan/planned_start.h"
 #include "sched/select/select.h"
@@ -20,7 +20,7 @@ static void keep_found(struct why *w, int64_t at_sec, struct selection *where)
     *where = (struct selection){0};
 }
 
-/* By a gate behind which nothing is planned. */
+/* Whether a gate keeps the job out and nothing is planned behind it. */
 static bool is_kept_out(const struct why *w, const struct job *j, enum why_rule *rule)
 {
     bool keeps_place;
@@ -28,7 +28,7 @@ static bool is_kept_out(const struct why *w, const struct job *j, enum why_rule 
     return !keeps_place && why_rule_of_reason(closed, rule);
 }
 
-/* No node could serve it as things are, however long it waits. */
+/* Whether no node can serve it in the present configuration. */
 static bool is_hopeless(struct why *w, const struct job *j)
 {
     const struct cluster *c = w->cluster;
@@ -44,7 +44,7 @@ static bool is_hopeless(struct why *w, const struct job *j)
     return true;
 }
 
-/* The planner has the guest as its last one, and it is not to be in its own way later. */
+/* Removes the guest's planned start, the last one, so that it does not block the guest itself. */
 static void take_head(struct why *w, int64_t at_sec)
 {
     struct plan *p = &w->plan;
@@ -82,7 +82,8 @@ bool why_guest_visit(struct why *w, const struct job *j)
     return !w->found.at_sec;
 }
 
-/* A place on the timeline now is none: something else keeps the job, that is, jobs before it. */
+/* A place on the timeline at the present time does not count: jobs before it still block the
+ * job. */
 void why_guest_found(struct why *w, int64_t at_sec)
 {
     bool any = w->where.shares.len;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that wait for what reservations keep: which one is named, and who has what it keeps. */
+/* Jobs that wait for reserved resources: the named reservation, and the jobs that hold its
+ * resources. */
 #include "sched/select/resv.h"
 #include "sched/why/why_test_util.h"
 
@@ -9,7 +10,7 @@ enum { NOW = 100000 };
 
 struct kept {
     const char *nodes;
-    uint32_t cores, gpus; /* of each node; both 0: the whole nodes */
+    uint32_t cores, gpus; /* on each node; both 0: whole nodes */
 };
 
 static struct resv *reserve(struct cluster *c, const char *name, const struct kept *k)
@@ -18,7 +19,7 @@ static struct resv *reserve(struct cluster *c, const char *name, const struct ke
     r->start_at = NOW - 10;
     r->end_at = NOW + 7200;
     r->node_names = mem_strdup(k->nodes);
-    for (size_t at = 0; at < 2; at++) { /* it has no more nodes */
+    for (size_t at = 0; at < 2; at++) { /* the reservation has no more nodes */
         if (k->cores)
             vec_push(&r->cores, k->cores);
         if (k->gpus)
@@ -40,8 +41,8 @@ static void confine(struct job *j, struct resv *r)
     resv_bind(j, r);
 }
 
-/* Job 1 has all that the reservation keeps of n4, and the job that is asked about is confined to
- * it. Job 3 is outside, and another reservation keeps the rest of the node. */
+/* Job 1 holds all of n4 that the reservation has, and the queried job is confined to the
+ * reservation. Job 3 is outside, and another reservation has the rest of the node. */
 static void holder_of_what_a_reservation_keeps_is_named(void **state)
 {
     static const struct {
@@ -89,7 +90,7 @@ static void holder_of_what_a_reservation_keeps_is_named(void **state)
     }
 }
 
-/* Of six nodes two are busy; the others are reserved, or the rest of them is too small. */
+/* Of six nodes two are busy; the others are reserved, or their rest is too small. */
 static void nodes_that_are_reserved_for_others_are_not_free(void **state)
 {
     static const struct {
@@ -137,7 +138,8 @@ static void nodes_that_are_reserved_for_others_are_not_free(void **state)
     }
 }
 
-/* What other jobs have of it does not count, and neither does the rest of its nodes. */
+/* Resources that other jobs hold in the reservation do not count, nor does the rest of its
+ * nodes. */
 static void job_could_run_in_a_reservation_that_keeps_enough_for_it(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which rule keeps a job from its start. */
+/* The rule that keeps a job from starting. */
 #include "sched/common.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/preempt.h"
@@ -67,7 +67,7 @@ struct bitset *why_allowed_nodes(const struct why *w, const struct job *j)
     return set;
 }
 
-/* It fits on these nodes. What keeps it are reservations, or it is something else. */
+/* The job fits on these nodes. Either reservations block it or something else. */
 static enum why_rule rule_of_reservations(const struct why *w, const struct job *j,
                                           struct bitset *allowed, enum why_rule otherwise)
 {
@@ -82,15 +82,15 @@ static enum why_rule rule_of_reservations(const struct why *w, const struct job 
     return fits ? otherwise : WHY_RESERVED;
 }
 
-/* Whether others make room for it, or would: the planner is asked as for a job that waits in its
- * place, and keeps nothing of the answer. */
+/* Whether the job starts, or would start, by preemption: asks the planner about a job waiting in
+ * its place, without keeping the result. */
 static bool rule_of_room(struct why *w, const struct job *j, enum why_rule *rule)
 {
     struct plan *p = &w->plan;
     struct bitset *kept = p->kept ? bitset_dup(p->kept) : NULL;
     size_t in_vain = p->preempted_in_vain.len;
     int64_t look_at = 0;
-    p->asks = true; /* nothing that is remembered of the job is of this request */
+    p->asks = true; /* notes about the job belong to another request */
     bool found = depth_is_served(p, j) && preempt_look(p, j, &look_at);
     p->asks = false;
     bitset_free(p->kept);
@@ -101,7 +101,7 @@ static bool rule_of_room(struct why *w, const struct job *j, enum why_rule *rule
     return found || look_at;
 }
 
-/* Of one that waits for what it needs, and for nothing else. */
+/* For a job that waits for resources only. */
 static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_set)
 {
     const struct plan *p = &w->plan;
@@ -116,7 +116,7 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
         return WHY_ORDER;
     if (p->backfill && depth_is_reached(p))
         return WHY_DEPTH;
-    if (!of_set && rule_of_room(w, j, &room)) /* nobody makes room for a set */
+    if (!of_set && rule_of_room(w, j, &room)) /* sets do not preempt */
         return room;
     if (!select_fits_idle(w->cluster, j, allowed))
         return select_possible(w->cluster, j, NULL) != 0 ? WHY_BAD_CONSTRAINTS : WHY_UNUSABLE;
@@ -124,7 +124,7 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
         return WHY_TOGETHER;
     const struct resv *home = resv_home(j);
     const struct free_view *now = &w->cluster->pool.now, *view = now;
-    if (home && resv_in_parts(home)) /* others of its jobs may have what it keeps of nodes */
+    if (home && resv_in_parts(home)) /* other jobs of the reservation may hold its parts of nodes */
         view = resv_view(w->plan.resv, j, home, w->now_sec, now);
     bool fits = select_nodes(w->cluster, j, allowed, view, &where) == 0;
     struct job any = *j;
@@ -147,7 +147,7 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
     return w->head ? WHY_BEHIND : WHY_RESOURCES;
 }
 
-/* Of a job that waits for licences: whether it would have them if no job held any. */
+/* For a job that waits for licences: whether it would have them if no job held any. */
 static enum why_rule rule_of_licenses(const struct why *w, const struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
@@ -180,7 +180,7 @@ enum why_rule why_find_rule(struct why *w, const struct job *leader, const struc
     struct job_copy same;
     struct decision d;
     if (why_rule_of_reason(j->reason, &rule) && !job_partitions_is_queued(j) &&
-        j->state == PB__JOB_STATE__PENDING) /* a guest has one only then */
+        j->state == PB__JOB_STATE__PENDING) /* otherwise a guest has no reason */
         return rule == WHY_PARTITION_DOWN && !j->part ? WHY_PART_GONE : rule;
     if (w->q.announced)
         return WHY_SHUTDOWN;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which component of a job set keeps all of them, by looks of the planner at some of them: the
- * first that is not in the queue; else the first that could not start by itself; else the first for
- * which there is no room beside those before it; else the first that would delay other jobs.
+ * The component that blocks a job set, found by decisions of the planner about some of the
+ * components: the first one that is not in the queue; else the first one that could not start
+ * alone; else the first one that does not fit beside the preceding ones; else the first one that
+ * would delay other jobs.
  */
 #include "base/pb.h"
 #include "sched/plan/gate.h"
 #include "sched/plan/joint.h"
 #include "sched/why/why_state.h"
 
-#define ESTIMATE_LOOKS 200000 /* at a node, of each component: a larger set is told no start */
+/* Visited nodes, for each component: larger sets get no predicted start. */
+#define ESTIMATE_LOOKS 200000
 
 const struct job *why_leader(const struct why *w, const struct job *j)
 {
@@ -24,7 +26,7 @@ const struct job *why_subject(const struct why *w, const struct job *leader)
     return component ? job_set_component(leader, w->set.at) : leader;
 }
 
-/* Of a set, with these of its components alone; 'as' is one of them, or NULL. */
+/* Asks about a set with only these of its components; 'as' is one of them, or NULL. */
 static void ask_set(struct why *w, const struct job *leader, const struct plan_variant *variant,
                     struct decision *d)
 {
@@ -33,7 +35,7 @@ static void ask_set(struct why *w, const struct job *leader, const struct plan_v
     w->plan.variant = (struct plan_variant){0};
 }
 
-/* The copy is of a component, so it is one as well. */
+/* Makes the copy of a component a member of the set. */
 static void enter_set(const struct job *subject, struct job_copy *as)
 {
     as->job.set = subject->set;
@@ -63,13 +65,14 @@ static bool fits_set(struct why *w, const struct job *leader, struct plan_varian
     return yes;
 }
 
-/* By itself, with the alternative licence that it would wait for. */
+/* Returns the component alone, with the alternative licence that it would wait for. */
 static const struct job *view_awaited(struct why *w, const struct job *j, struct job_copy *room)
 {
     return license_view_alternative(j, why_choose_awaited(w, j), room);
 }
 
-/* The first that is kept out of the queue, or has a closed gate; the number of components: none. */
+/* Returns the first component that is not queued or has a closed gate; the number of components:
+ * none. */
 static uint32_t find_closed(struct why *w, const struct job *leader)
 {
     bool keeps_place;
@@ -83,7 +86,7 @@ static uint32_t find_closed(struct why *w, const struct job *leader)
     return job_set_count(leader);
 }
 
-/* True: it is to be looked at which of them. */
+/* Returns true if the blocking component must be searched. */
 static bool look_at_whole(struct why *w, const struct job *leader)
 {
     struct why_set *set = &w->set;
@@ -114,7 +117,7 @@ static bool look_at_one(struct why *w, const struct job *leader, bool now)
     return true;
 }
 
-/* So many of the first ones have room together, and one more has not. */
+/* Finds how many leading components fit together, so that one more does not. */
 static bool look_beside(struct why *w, const struct job *leader, bool now)
 {
     struct why_set *set = &w->set;
@@ -146,7 +149,7 @@ bool why_set_find(struct why *w, const struct job *leader)
             return true;
         set->at = 0;
         set->together = !fits_set(w, leader, (struct plan_variant){.now = true});
-        set->low = set->together; /* each fits by itself now */
+        set->low = set->together; /* each one fits alone now */
         set->high = count;
         set->look = set->together ? SET_BESIDE : SET_KEPT;
         return true;
@@ -158,7 +161,7 @@ bool why_set_find(struct why *w, const struct job *leader)
     return false;
 }
 
-/* The first moment at which all of its components may begin. */
+/* Returns the first time at which all components may begin. */
 static int64_t find_begin(const struct plan *p, const struct job *leader)
 {
     int64_t latest = 0;
@@ -169,7 +172,7 @@ static int64_t find_begin(const struct plan *p, const struct job *leader)
     return latest;
 }
 
-/* The nodes of the component that was asked for. */
+/* Copies the nodes of the queried component. */
 static void take_own_nodes(struct why *w, struct joint *joint)
 {
     select_done(&w->where);
@@ -187,7 +190,7 @@ struct way {
     struct joint_choice choice;
 };
 
-/* The earliest start from then on; 0: none. */
+/* Returns the earliest start from that time on; 0: none. */
 static int64_t begin_way(struct way *way, uint32_t number, struct plan *p, struct timeline *t,
                          const struct job *leader, int64_t from, bool queued)
 {

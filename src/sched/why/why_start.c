@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When a job would start that cannot start now: on a timeline with those before it. */
+/* The predicted start of a job that cannot start now: on a timeline with the jobs before it. */
 #include <stdlib.h>
 
 #include "base/hostlist.h"
@@ -9,10 +9,11 @@
 #include "sched/plan/gate.h"
 #include "sched/why/why_state.h"
 
-#define FILL_NODES 1000    /* of running jobs, put on the timeline in a step */
-#define LAY_MOST 50        /* jobs before it that get a place on the timeline; more: none is told */
-#define GUEST_MOST 1000    /* the same of a guest, */
-#define GUEST_LOOKS 500000 /* on so many nodes together */
+#define FILL_NODES 1000 /* nodes of running jobs added to the timeline in a step */
+/* Maximum jobs before it that are laid out; with more, no start is predicted. */
+#define LAY_MOST 50
+#define GUEST_MOST 1000    /* the same for a guest, */
+#define GUEST_LOOKS 500000 /* with this maximum of nodes visited together */
 
 void why_start_forget(struct why *w)
 {
@@ -35,14 +36,15 @@ bool why_is_foreseeable(const struct why *w)
            w->rule == WHY_BEGIN_TIME;
 }
 
-/* About a guest nothing else is asked: on a small machine more is looked at for it. */
+/* Nothing else is computed for a guest: on a small cluster more jobs are laid out for it. */
 static size_t lay_most(const struct why *w)
 {
     size_t most = w->q.guest ? GUEST_LOOKS / (w->cluster->nodes.len + 1) : LAY_MOST;
     return most < LAY_MOST ? LAY_MOST : most > GUEST_MOST ? GUEST_MOST : most;
 }
 
-/* In its turn, each element of an array that may start; others follow when these have ended. */
+/* Adds the job in its order, once for each array element that may start; further elements follow
+ * when these have ended. */
 static void list_job(struct why *w, const struct job *j, const struct part *part, bool known)
 {
     uint32_t n = elements_may_start(j);
@@ -60,7 +62,7 @@ static void list_before(struct why *w)
     vec_foreach (&w->plan.heads, head)
         vec_push(&w->lay, ((struct why_laid){head->id, head->part, head->license}));
     size_t heads = w->lay.len;
-    if (!w->plan.blocked) /* it is the first there, and those that wait otherwise block nobody */
+    if (!w->plan.blocked) /* first in its queue; other waiting jobs block no job */
         return;
     for (struct order_link *l = order_first(&at->part->queue); l && !w->too_many;
          l = order_next(l)) {
@@ -86,8 +88,8 @@ bool why_start_is_needed(const struct why *w)
     return needs && w->places.data[w->place].part;
 }
 
-/* The planner takes a job without a time limit to end after a year. A start that waits for such an
- * end is no prediction. */
+/* The planner assumes that a job without a time limit ends after a year. A start that depends on
+ * such an end is not a prediction. */
 static bool waits_for_endless(const struct why *w, int64_t at)
 {
     for (struct order_link *l = order_first(&w->cluster->ends); l && (int64_t)l->key <= at;
@@ -108,7 +110,7 @@ static bool has_node_of(const struct job *j, const struct bitset *nodes)
     return false;
 }
 
-#define ENDLESS_MOST 4 /* jobs that are named */
+#define ENDLESS_MOST 4 /* maximum jobs that are named */
 
 static void name_endless(struct why *w, uint32_t id)
 {
@@ -120,7 +122,7 @@ static void name_endless(struct why *w, uint32_t id)
         m->without_limit[m->n_without_limit++] = id;
 }
 
-/* Those that run on these nodes; NULL: on any. */
+/* Names running jobs on these nodes; NULL: on any. */
 static void name_running_endless(struct why *w, const struct bitset *nodes, int64_t at)
 {
     for (struct order_link *l = order_first(&w->cluster->ends); l && (int64_t)l->key <= at;
@@ -131,7 +133,7 @@ static void name_running_endless(struct why *w, const struct bitset *nodes, int6
     }
 }
 
-/* Those that hold the licence or the like that the job waits for. */
+/* Names the holders of the licence or other shared resource that the job waits for. */
 static void name_endless_holders(struct why *w, const struct job *j, int64_t at)
 {
     struct common_short s;
@@ -148,9 +150,9 @@ static void name_endless_holders(struct why *w, const struct job *j, int64_t at)
     }
 }
 
-/* Names the jobs without a time limit whose ends such a start waits for: those that hold the
- * licences that it waits for, or those on nodes that the job could have; and those before it in the
- * queue. Else all, if there is a start that waits for one of them. */
+/* Names the jobs without a time limit on whose end the start depends: the holders of the licences
+ * that it waits for, or jobs on nodes that the job could use; and the jobs before it in the queue.
+ * If there are none but the start depends on one, names all. */
 static void put_endless(struct why *w, const struct job *j, int64_t at)
 {
     w->answer->without_limit =
@@ -195,8 +197,8 @@ static bool begin_search(struct why *w, const struct job *j)
     return due;
 }
 
-/* One look for its place, as the planner lays it. True: there are more to come; else it has
- * w->where from *at on. */
+/* Does one step of the search as the planner would. True: there are more steps; otherwise the job
+ * has w->where from *at on. */
 static bool search_place(struct why *w, const struct job *j, int64_t *at)
 {
     _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
@@ -215,7 +217,7 @@ static void note_laid(struct why *w, const struct job *j, int64_t at)
         w->not_before = at > w->not_before ? at : w->not_before;
     if (at > w->now_sec && (!w->first_laid || at < w->first_laid))
         w->first_laid = at;
-    bool first = !w->laid || w->lay.data[w->laid - 1].id != j->id; /* of an array */
+    bool first = !w->laid || w->lay.data[w->laid - 1].id != j->id; /* first element of an array */
     if (w->place == 0 && !w->q.guest && first)
         put_ahead(w, j, at);
     if (at && j->limit_sec == INT64_MAX)
@@ -238,8 +240,7 @@ static bool lay_job(struct why *w, const struct job *j)
     return false;
 }
 
-/* The planner has given it a place in this pass: that one, though a timeline might choose others.
- */
+/* Uses the planned start of this pass, although a timeline might choose other nodes. */
 static bool lay_known(struct why *w, const struct job *j)
 {
     const struct plan_head *head =
@@ -302,14 +303,14 @@ bool why_start_estimate(struct why *w, const struct job *leader, const struct jo
     if (more || (!j->in_set && !w->where.shares.len))
         *at = 0;
     relax_done(&as);
-    if (*at <= w->now_sec) /* what keeps it now is nothing that a timeline knows */
+    if (*at <= w->now_sec) /* the timeline does not know what blocks it now */
         *at = 0;
     if (*at && r && !w->q.guest && waits_for_endless(w, *at))
         *at = 0;
     return more;
 }
 
-/* The nodes of w->where. */
+/* Returns the nodes of w->where. */
 static char *name_nodes(struct why *w)
 {
     _cleanup_hostlist_ struct hostlist *list = hostlist_new();
@@ -320,7 +321,7 @@ static char *name_nodes(struct why *w)
     return text.len ? arena_strdup(&w->arena, str_cstr(&text)) : NULL;
 }
 
-/* The planner's own time is told while nothing became free; the nodes are those of the search, when
+/* The planner's own start is reported while nothing became free; with the nodes of the search if
  * the search finds the same time. */
 bool why_start_own(struct why *w, const struct job *leader, const struct job *j)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random clusters and queues: every change that is proposed for a waiting job is made, by what its
- * command says, and the planner starts the job when that was promised, and tells the start that was
- * told.
+ * Random clusters and queues: every change proposed for a waiting job is made with the proposed
+ * command, and the planner then starts the job when promised and announces the predicted start.
  */
 #include "sched/why/why.h"
 
@@ -75,7 +74,7 @@ static void add_job(struct life *l, uint32_t id)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    for (;;) { /* one that its partition can hold */
+    for (;;) { /* until the partition can hold it */
         const char *words = specs[test_between(&l->chance, 0, COUNT(specs) - 1)];
         Pb__JobSpec spec = test_spec(&arena, words);
         struct job *j = test_job(l->c, id, words);
@@ -115,14 +114,15 @@ static void run_decision(struct life *l, const struct decision *d)
     order_insert(&l->c->ends, &attempt_make(j)->ends, NOW + j->limit_sec, j->id);
 }
 
-/* What was found for them is not what would be: others may be before them now, or not any more. */
+/* Drops announced starts, which other jobs may have changed. */
 static void forget_starts(struct life *l)
 {
     vec_foreach (&l->notes.list, note)
         note->has_start = false;
 }
 
-/* A pass; the decision about 'id'. 'starts': what starts does; 'change': by it others may start. */
+/* Runs a pass; returns the decision about 'id'. 'starts': starts are carried out; 'change': the
+ * change may start other jobs. */
 static struct decision pass(struct life *l, uint32_t id, bool starts, bool change)
 {
     struct plan p;
@@ -170,7 +170,7 @@ static struct why *ask(struct life *l, const struct job *j)
     return w;
 }
 
-struct made { /* a job as it was */
+struct made { /* a job before a change */
     Pb__JobSpec spec;
     struct part *part;
     int64_t limit_sec;
@@ -218,7 +218,7 @@ static void put_key(struct life *l, struct job *j, Pb__JobSpec *s, char *key, ch
     }
 }
 
-/* What the command says, by another hand than that which wrote it. */
+/* Carries out the command by independent code. */
 static void obey(struct life *l, struct job *j, Pb__JobSpec *s, char *command)
 {
     char *save = NULL;
@@ -241,7 +241,7 @@ static void place(struct life *l, struct job *j, const Pb__JobSpec *s)
     order_insert(&j->part->queue, &j->queued, -(int64_t)j->priority, j->id);
 }
 
-/* The planner has foreseen its start. */
+/* The planner has predicted its start. */
 static bool is_head(const struct decision *d)
 {
     return d->job && d->start_at && d->reason == REASON_RESOURCES;
@@ -341,13 +341,13 @@ static void in_order(void **state)
     promises(state, false, false);
 }
 
-/* With less of something a job may be behind others, and in another partition before them. */
+/* A reduced request may put the job behind others, and in another partition before them. */
 static void with_priorities(void **state)
 {
     promises(state, true, true);
 }
 
-/* A job that is not there any more, or that starts. */
+/* A job that has ended or been purged, or that starts. */
 static void ended(void **state)
 {
     struct cluster *c = test_cluster(conf);
@@ -376,7 +376,7 @@ static void ended(void **state)
     test_cluster_free(c);
 }
 
-/* It is taken out of its queues while they are walked, and is then where it was. */
+/* The job is removed from its queues during the walk, and is back in its place afterwards. */
 static void in_several_partitions(void **state)
 {
     struct cluster *c = test_cluster(conf);
