@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs whose records were set aside and that still run. */
+/* Running jobs whose records were set aside. */
 #include "control/life/aside_job.h"
 
 #include "control/core/aside.h"
@@ -22,7 +22,8 @@ void aside_keep(struct control *c, struct node *n, uint32_t job_id)
     node_drain(c, n, str_cstr(&reason));
 }
 
-/* The node is as it was before it, unless somebody has changed that, or there is another one. */
+/* Restores the node to its former state, unless the state was changed meanwhile or another such job
+ * is there. */
 void aside_lift(struct control *c, struct node *n, uint32_t job_id)
 {
     _cleanup_str_ struct str reason = STR_INIT;
@@ -40,7 +41,7 @@ void aside_lift(struct control *c, struct node *n, uint32_t job_id)
         }
 }
 
-/* What is left of it on its nodes is ended. */
+/* Ends what is left of the job on its nodes. */
 static void give_up_job(struct control *c, uint32_t job_id)
 {
     aside_add(c, job_id, true);

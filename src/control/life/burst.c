@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The life of a burst buffer. Only enter_phase() moves a buffer, along a column of burst.def. What
- * is stored is the phase: after a restart its function runs again, or what the row says instead.
- * The function of a job that ends is stopped, and the next one begins when the first is over, so
- * that two functions of one buffer never run at a time.
+ * The life of a burst buffer. Only enter_phase() changes the phase, along a column of burst.def.
+ * The phase is stored: after a restart its function runs again, or the action in the row is done
+ * instead. When a job ends, its function is stopped, and the next one begins when the first has
+ * ended, so that two functions of one buffer never run at the same time.
  */
 #include "control/life/burst.h"
 
@@ -57,7 +57,7 @@ static int check_pool(struct control *c, const char *name, size_t len, uint64_t 
     return 0;
 }
 
-/* One line at least begins with '#' and the directive. */
+/* Whether a line begins with '#' and the directive. */
 static bool has_directive(const struct control *c, const char *lines)
 {
     const char *word = c->conf->burst.directive;
@@ -89,7 +89,7 @@ int burst_check(struct control *c, const struct job *j, const Pb__JobSpec *spec,
     return rc == 0 && len ? check_pool(c, pool, len, size, err) : rc;
 }
 
-/* The buffer that the lines ask for, which were checked; NULL: none. */
+/* Creates the buffer that the checked lines request; NULL: none. */
 static struct job_burst *make_buffer(const char *lines)
 {
     const char *pool = NULL;
@@ -118,10 +118,9 @@ void burst_admit(struct control *c, struct job *j)
 
 /* --- arrays ------------------------------------------------------------------------------------
  *
- * A buffer belongs to one element, which therefore has a record of its own before its data are
- * staged in: so many elements at a time as bb_array_stage_cnt says, in their order. The others wait
- * in the records that they share.
- */
+ * A buffer belongs to one element. An element therefore gets a record of its own before its data
+ * are staged in: at most bb_array_stage_cnt elements at a time, in their order. The other elements
+ * wait in their shared records. */
 
 static struct array *array_of(const struct job *j)
 {
@@ -129,7 +128,7 @@ static struct array *array_of(const struct job *j)
     return leader ? leader->array : NULL;
 }
 
-/* Its data are staged in, or are next when its pool has room. */
+/* Whether its data are staged in, or are next when its pool has space. */
 static bool is_staged(const struct job *j)
 {
     const struct job_burst *b = j->burst;
@@ -138,8 +137,8 @@ static bool is_staged(const struct job *j)
     return b->phase != BURST_PENDING || j->reason == REASON_BURST_BUFFER_RESOURCES;
 }
 
-/* Another element of its array may have its data staged in; of a job set each component
- * is counted with those of the same offset. */
+/* Whether another element of its array may have its data staged in; in job sets each component
+ * counts with the components of the same offset. */
 static bool array_may_stage(const struct control *c, const struct job *j)
 {
     const struct array *a = array_of(j);
@@ -151,7 +150,7 @@ static bool array_may_stage(const struct control *c, const struct job *j)
     return left > 0;
 }
 
-/* An element that is alone in its record waits only when enough others are before it. */
+/* An element that is alone in its record waits only if enough others are before it. */
 static bool waits_for_elements(const struct control *c, const struct job *j)
 {
     return j->burst->phase == BURST_PENDING && array_of(j) &&
@@ -200,10 +199,10 @@ void burst_turn(struct control *c)
     vec_done(&ids);
 }
 
-/* --- what follows from the end of a function ---------------------------------------------------
+/* --- the end of a function ----------------------------------------------------------------------
  */
 
-/* The job waits until an administrator releases it. */
+/* Holds the job until an administrator releases it. */
 static void hold_job(struct control *c, struct job *j, const char *text)
 {
     j->admin_hold = true;
@@ -215,7 +214,7 @@ static void hold_job(struct control *c, struct job *j, const char *text)
     job_touch(c->cluster, j);
 }
 
-/* As one whose PrologSlurmctld fails: a batch job returns to the queue, held. */
+/* Like a failure of PrologSlurmctld: a batch job is requeued and held. */
 static void fail_start(struct control *c, struct job *j, const char *text)
 {
     if (job_is_final(j))
@@ -234,7 +233,7 @@ static void fail_start(struct control *c, struct job *j, const char *text)
                again ? 1 << 8 : SIGKILL, REASON_JOB_LAUNCH_FAILURE, NULL);
 }
 
-/* Data stay where they are until scancel --hurry. */
+/* Data stay in the buffer until scancel --hurry. */
 static void keep_failed_stage_out(struct control *c, struct job *j, const char *text)
 {
     j->burst->failed = true;
@@ -284,7 +283,7 @@ static void fail_phase(struct control *c, struct job *j, const char *what, bool 
     }
 }
 
-/* The test functions say so while data move. */
+/* The test functions return this while data are moving. */
 static bool is_busy(const struct job *j, const Pb__ScriptEnded *m)
 {
     bool tests = j->burst->phase == BURST_TEST_IN || j->burst->phase == BURST_TEST_OUT;
@@ -352,7 +351,7 @@ void burst_due(struct control *c, struct job *j)
 /* --- phases ------------------------------------------------------------------------------------
  */
 
-/* Of a job that waits, as its request says now: it may have been changed meanwhile. */
+/* Recreates the buffer of a pending job from its request, which may have been changed. */
 static void renew_buffer(struct job *j)
 {
     _cleanup_arena_ struct arena arena;
@@ -365,7 +364,7 @@ static void renew_buffer(struct job *j)
     j->burst = next;
 }
 
-/* The buffer is gone. One of a job that runs again is set up again. */
+/* The buffer is gone. The buffer of a job that runs again is set up again. */
 static void end_buffer(struct control *c, struct job *j)
 {
     struct job_burst *b = j->burst;
@@ -397,7 +396,7 @@ static void go_on_starting(struct control *c, struct job *j)
         start_configured(c, j);
 }
 
-/* What a job was waiting for when its buffer comes to a phase. */
+/* Continues what the job was waiting for when its buffer reaches a phase. */
 static void tell_job(struct control *c, struct job *j)
 {
     switch (j->burst->phase) {
@@ -409,7 +408,7 @@ static void tell_job(struct control *c, struct job *j)
         go_on_starting(c, j);
         break;
     case BURST_TEARDOWN:
-        if (attempt_of(j)->completing) /* until its data were staged out */
+        if (attempt_of(j)->completing) /* it waited for the stage-out */
             finish_clean(c, j);
         break;
     default:
@@ -417,7 +416,7 @@ static void tell_job(struct control *c, struct job *j)
     }
 }
 
-/* Without BurstBufferType what there is is torn down, and nothing else is done. */
+/* Without BurstBufferType existing buffers are torn down, and nothing else is done. */
 static bool may_call(const struct control *c, enum burst_phase phase)
 {
     bool is_on = burst_is_on(c) || (phase == BURST_TEARDOWN && c->env->run);
@@ -485,7 +484,7 @@ void burst_job_over(struct control *c, const struct transition *t)
     }
 }
 
-/* Towards the teardown: what runs for the phase is told to end first. */
+/* Moves towards the teardown: stops the running function of the phase first. */
 static void end_phase(struct control *c, struct job *j)
 {
     struct job_burst *b = j->burst;
@@ -532,8 +531,9 @@ bool burst_hurry(struct control *c, struct job *j)
     return true;
 }
 
-/* What ran was ended with the controller before. What runs already was begun because another job
- * was resumed: a component, say, whose leader has lost its nodes. */
+/* The functions of the previous controller were ended with it. A function that runs already was
+ * started because another job was resumed before, for example a component whose leader has lost its
+ * nodes. */
 void burst_resume(struct control *c, struct job *j)
 {
     struct job_burst *b = j->burst;
@@ -547,7 +547,7 @@ void burst_resume(struct control *c, struct job *j)
     bool ending = b->ending;
     b->ending = false;
     if (b->failed && !ending && b->phase != BURST_TEARDOWN)
-        return; /* as it was left */
+        return; /* unchanged */
     enum burst_phase next = ending ? row_of(j)->ended : row_of(j)->again;
     if (next == b->phase && may_call(c, next))
         burst_call(c, j);
@@ -576,7 +576,7 @@ enum reason burst_failed_reason(const struct control *c, const struct job *j)
                                                          : REASON_NONE;
 }
 
-/* Jobs before it that wait for the same pool come first. */
+/* Whether no earlier job waits for the same pool. */
 static bool is_first_for_pool(const struct control *c, const struct job *j)
 {
     vec_foreach (&c->burst->jobs, id) {
@@ -591,7 +591,7 @@ static bool is_first_for_pool(const struct control *c, const struct job *j)
     return true;
 }
 
-/* The pool has room for it. *size: of the buffer, rounded up to what the pool hands out. */
+/* Whether the pool has space. *size: size of the buffer, rounded up to the granularity. */
 static bool has_room(const struct control *c, const struct job *j, uint64_t *size)
 {
     const struct job_burst *b = j->burst;
@@ -619,11 +619,11 @@ static void begin_again(struct control *c, struct job *j)
         burst_admit(c, j);
 }
 
-/* Its data are to be staged in before it can be queued, and nothing is done for that yet. */
+/* Whether staging in is required before the job can be queued, and has not begun. */
 static bool may_stage_in(const struct control *c, const struct job *j)
 {
     bool awaits = j->burst && j->burst->phase == BURST_PENDING && burst_is_on(c);
-    return awaits && !j->trial; /* --immediate */
+    return awaits && !j->trial; /* not with --immediate */
 }
 
 void burst_begin_stage_in(struct control *c, struct job *j)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The functions of the site's burst_buffer.lua: what they are told, and which pools there are. */
+/* The functions of the site's burst_buffer.lua: their arguments, and the pools. */
 #include <string.h>
 
 #include "base/pb.h"
@@ -11,8 +11,9 @@
 #include "control/life/burst.h"
 #include "control/life/split.h"
 
-#define POOLS_EVERY_MS 30000 /* they are asked for again, while there are buffers */
-#define STATUS_MOST 16       /* scontrol show bbstat at a time */
+/* Period of reading the pools again while there are buffers. */
+#define POOLS_EVERY_MS 30000
+#define STATUS_MOST 16 /* maximum simultaneous calls of scontrol show bbstat */
 #define STATUS_ARGS_MOST 64
 
 bool burst_is_on(const struct control *c)
@@ -20,7 +21,7 @@ bool burst_is_on(const struct control *c)
     return c->conf->burst.enabled && c->env->run;
 }
 
-/* --- what a function is told -------------------------------------------------------------------
+/* --- arguments of a function --------------------------------------------------------------------
  */
 
 struct texts {
@@ -42,7 +43,7 @@ static void put_call_number(struct texts *t, const char *name, long long value)
 
 #define INFO_MOST 40
 
-/* Named as Slurm's Lua interface names the fields of a job. */
+/* Uses the field names of Slurm's Lua interface. */
 static void put_request(struct texts *t, const struct control *c, const struct job *j,
                         const Pb__JobSpec *spec)
 {
@@ -113,7 +114,8 @@ static Pb__ScriptRun *make_run(const struct control *c, enum _Pb__ScriptKind kin
     return m;
 }
 
-/* The letters of burst.def; the path of a file, and the table, are made where the function runs. */
+/* Formats the letters of burst.def; the path of a file, and the table, are created where the
+ * function runs. */
 static char *format_arg(char letter, const struct job *j, struct arena *arena)
 {
     const struct job_burst *b = j->burst;
@@ -242,7 +244,7 @@ static void ask_pools(struct control *c)
     c->env->run(c->env->ctx, m);
 }
 
-/* "NAME QUANTITY GRANULARITY", a line for each pool. */
+/* Parses "NAME QUANTITY GRANULARITY", one line per pool. */
 static void read_pools(struct burst_desk *d, const char *text)
 {
     clear_pools(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scancel: a job, a step, everything that matches; to end it or to signal it. */
+/* scancel: ends or signals a job, a step, or everything that matches. */
 #include <signal.h>
 #include <string.h>
 
@@ -24,9 +24,10 @@
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
-#define UNREACHED_BYTES 1024          /* of one job's nodes, */
-#define UNREACHED_BYTES_ALL (1 << 20) /* and of all in an answer; more are counted */
-#define TASKS_BYTES 1024              /* of the elements of a job array in one result */
+#define UNREACHED_BYTES 1024 /* maximum bytes for the nodes of one job, */
+/* And for all nodes in a reply; further nodes are counted. */
+#define UNREACHED_BYTES_ALL (1 << 20)
+#define TASKS_BYTES 1024 /* for the elements of a job array in one result */
 
 struct results {
     VEC(Pb__JobSignalReply__Result) list;
@@ -35,11 +36,11 @@ struct results {
     uint32_t matched;
 };
 
-/* Whoever signals very many jobs gets an answer all the same. */
+/* Limits the list, so that a caller who signals many jobs gets a reply in any case. */
 static char *put_missed(struct results *r, struct hostlist *missed)
 {
     _cleanup_str_ struct str nodes = STR_INIT;
-    hostlist_uniq(missed); /* of several elements of an array */
+    hostlist_uniq(missed); /* duplicates from several elements of an array */
     hostlist_format(missed, &nodes);
     if (nodes.len > UNREACHED_BYTES || r->unreached_bytes + nodes.len > UNREACHED_BYTES_ALL)
         return arena_printf(&r->arena, "%zu nodes", hostlist_count(missed));
@@ -47,8 +48,8 @@ static char *put_missed(struct results *r, struct hostlist *missed)
     return arena_printf(&r->arena, "%s", str_cstr(&nodes));
 }
 
-/* text: what is wrong; NULL: as the code says. missed: the nodes that a signal did not reach; NULL:
- * none. */
+/* Adds a result. text: the error message; NULL: the text of the code. missed: nodes that a signal
+ * did not reach; NULL: none. */
 static void note_result(struct results *r, uint32_t job_id, const Pb__StepId *step, int code,
                         const char *text, struct hostlist *missed)
 {
@@ -66,7 +67,8 @@ static void note_result(struct results *r, uint32_t job_id, const Pb__StepId *st
     vec_push(&r->list, m);
 }
 
-/* False: the node is away. Nobody keeps a signal for it: whoever sent it is told, by 'missed'. */
+/* Sends the signal. False: the node is not connected. The signal is not kept; 'missed' reports the
+ * node to the sender. */
 static bool send_signal(struct control *c, struct job *j, const struct alloc_node *a,
                         const Pb__JobSignal *r, const Pb__StepId *step, uint64_t nonce,
                         struct hostlist *missed)
@@ -112,8 +114,8 @@ static const char *step_end_reason(const struct step *s)
     return s->timed_out ? "TIME LIMIT" : "CANCELLED";
 }
 
-/* The order may meet a step that is only being launched, so it is said until its nodes say that it
- * has ended. */
+/* The order may reach a step that is still being launched, so it is repeated until its nodes report
+ * the end. */
 void cancel_repeat_steps(struct control *c, struct job *j)
 {
     vec_foreach (&attempt_of(j)->steps, s) {
@@ -165,7 +167,8 @@ void cancel_step(struct control *c, struct job *j, struct step *s)
     repeat_soon(c, j);
 }
 
-/* Its node may be away, or be launching it: said until it has ended, as with steps. */
+/* The node may be disconnected, or be launching the script: the order is repeated until the script
+ * has ended, like for steps. */
 static void cancel_script(struct control *c, struct job *j)
 {
     end_step(c, j, job_host(j), STEP_ID_BATCH, "CANCELLED");
@@ -175,8 +178,8 @@ static void cancel_script(struct control *c, struct job *j)
     repeat_soon(c, j);
 }
 
-/* The processes of a suspended job that keeps its units get a signal when the job goes on. SIGCONT
- * would end what was ordered, and the next resumption would end a stop. */
+/* The processes of a suspended job that keeps its units get a signal when the job resumes. SIGCONT
+ * would undo the suspension, and the next resume would undo a stop signal. */
 static bool may_signal(const struct job *j, int32_t signo)
 {
     bool stops_or_continues = signo == SIGCONT || signo == SIGSTOP || signo == SIGTSTP ||
@@ -184,7 +187,7 @@ static bool may_signal(const struct job *j, int32_t signo)
     return j->state != PB__JOB_STATE__SUSPENDED || (!attempt_is_parked(j) && !stops_or_continues);
 }
 
-/* A step that the request names, or the batch script. */
+/* Cancels or signals a step that the request names, or the batch script. */
 static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
                       const Pb__StepId *id, struct hostlist *missed)
 {
@@ -212,13 +215,13 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
     }
     bool sent = false;
     vec_foreach (&s->nodes, n)
-        if (!n->ended) /* the others have nothing of it */
+        if (!n->ended) /* the other nodes run nothing of it */
             sent = send_signal(c, j, &attempt_of(j)->alloc.data[n->at], r, id, 0, missed) || sent;
     return sent ? 0 : ERR_NODES_DOWN;
 }
 
-/* To the nodes where something of it may run; for the script, to its node alone: the others would
- * keep it until theirs begins. */
+/* Signals the nodes on which the job may run; for the script, only its node: the other nodes would
+ * keep the signal until their parts begin. */
 static int signal_job(struct control *c, struct job *j, const Pb__JobSignal *r,
                       struct hostlist *missed)
 {
@@ -233,7 +236,7 @@ static int signal_job(struct control *c, struct job *j, const Pb__JobSignal *r,
     return meant && !sent ? ERR_NODES_DOWN : 0;
 }
 
-/* Whether it ends the job, and is no mere signal to what runs of it. */
+/* Whether the request ends the job instead of signalling its processes. */
 static bool ends_job(const Pb__JobSignal *r)
 {
     bool script_only = OR(r, batch_only, false) || OR(r, full, false);
@@ -281,8 +284,8 @@ void cancel_notify(struct control *c, struct job *j, int signo)
     (void)signal_job(c, j, &r, NULL);
 }
 
-/* A node that does not answer now may be told later: the number of the signal stays the same, so
- * that nobody gets it twice. */
+/* A node that does not answer now may get the signal later: the number of the signal stays the
+ * same, so that no process gets it twice. */
 void cancel_warn(struct control *c, struct job *j)
 {
     uint64_t nonce = UINT64_C(1) << 63 | (uint64_t)j->id << 24 | j->restarts;
@@ -312,8 +315,8 @@ static bool state_matches(const struct job *j, const Pb__JobFilter *f)
     return ok;
 }
 
-/* The elements of a record of a job array, of a list longer than TASKS_BYTES the first ones and
- * "..."; NULL: it is in none. */
+/* Returns the elements of a record of a job array; if the list exceeds TASKS_BYTES, the first ones
+ * and "..."; NULL: not in an array. */
 static char *put_tasks(struct results *r, const struct job *j)
 {
     _cleanup_str_ struct str tasks = STR_INIT;
@@ -331,12 +334,11 @@ static char *put_tasks(struct results *r, const struct job *j)
     return arena_strdup(&r->arena, str_cstr(&tasks));
 }
 
-/* By the id that listings have, without an offset where all components of a job set are
- * ended. */
+/* Uses the id that listings show; without an offset if all components of a job set are ended. */
 static void note_job(struct results *out, const struct job *j, const Pb__JobSignal *r, int code,
                      struct hostlist *missed)
 {
-    const struct job *leader = job_set_component(j, 0); /* it alone is in the array */
+    const struct job *leader = job_set_component(j, 0); /* only the leader is in the array */
     Pb__StepId id = PB__STEP_ID__INIT;
     id.job_id = leader && leader->array ? leader->array->id : job_set_id(j);
     id.array_tasks = leader ? put_tasks(out, leader) : NULL;
@@ -374,7 +376,7 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
             if (parts.data[k].job_id == j->id)
                 split_settle(c, &parts.data[k], true), parts.data[k].from = 0;
     }
-    vec_foreach (&parts, part) /* made for nothing */
+    vec_foreach (&parts, part) /* splits that were not needed */
         split_settle(c, part, false);
     vec_done(&parts);
     filter_done(&filter);
@@ -388,8 +390,8 @@ static int refuse_caller(struct control *c, const struct caller *who, const stru
     return private_shows_job(c, who, j) ? ERR_ACCESS : ERR_NO_JOB;
 }
 
-/* Elements that are cancelled by name before they start leave no record while others of the array
- * wait: the list of those that wait is enough, as in Slurm. */
+/* Elements that are cancelled by name before they start leave no record while other elements are
+ * pending: the list of pending elements suffices, as in Slurm. */
 static void drop_record(struct control *c, struct job *j)
 {
     bool ran = j->past || attempt_of(j)->alloc.len || j->restarts;
@@ -399,7 +401,8 @@ static void drop_record(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
-/* What a target means: a job, or elements of an array. It is done when any of them could be. */
+/* Cancels or signals one target: a job, or elements of an array. It succeeds if it succeeds for one
+ * of them. */
 static int touch_parts(struct control *c, const struct caller *who, const Pb__JobSignal *r,
                        const Pb__StepId *id, const struct split_list *parts,
                        struct hostlist *missed)
@@ -422,7 +425,8 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
     return any ? 0 : first;
 }
 
-/* A job is cancelled, or its steps are: set_is_meant_whole() is about jobs. */
+/* Finds the records for cancelling a job, or for a step: set_is_meant_whole() is about jobs
+ * only. */
 static int find_targets(struct control *c, const Pb__StepId *id, struct split_list *parts,
                         struct err *err)
 {

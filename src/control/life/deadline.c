@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --deadline: a job that could not end before it is not begun any more, and one that begins late
- * has the time that is left. It goes by the clock, never by an estimate: a job is given up when
- * even a start at this moment would be too late, whatever the plan foresees.
+ * --deadline: a job that could not end before its deadline is not started, and a job that starts
+ * late gets only the time that is left. Only the clock decides, never an estimate: a job is
+ * cancelled when even a start at this moment would be too late, whatever start is planned.
  */
 #include "control/life/deadline.h"
 #include "base/timefmt.h"
 #include "control/internal.h"
 
-#define LOOK_SEC 3600 /* the wall clock may be set: it is looked at again */
+#define LOOK_SEC 3600 /* the wall clock may be set: check again */
 
 int64_t deadline_needed_sec(const struct job *j)
 {

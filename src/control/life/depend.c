@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that wait for others (--dependency): what is asked for, and what it has come to.
- * depend_notify.c has how they hear of it.
+ * Dependencies of jobs (--dependency): the requests and the states of their items. depend_notify.c
+ * delivers changes to dependents.
  */
 #include <assert.h>
 #include <string.h>
@@ -17,18 +17,19 @@
 #include "control/life/enqueue.h"
 #include "control/life/mail.h"
 
-#define ITEMS_MOST 1000 /* that a job may name */
-#define CORR_MOST 16    /* of them job arrays whose elements are waited for one by one */
-#define USER_SHARE 20   /* items of a user's jobs, in jobs that there may be (MaxJobCount), */
+#define ITEMS_MOST 1000 /* maximum items of a job */
+#define CORR_MOST 16    /* maximum items of a job that are arrays with dependencies by element */
+#define USER_SHARE 20   /* items of a user's jobs, relative to MaxJobCount */
 #define USER_MOST 1000000
-#define ALL_SHARES 4 /* of all users, in such shares */
-#define APART                                                                                      \
-    50 /* records of several elements of an array, that failed elements make one more of */
-#define DEPTH 1000 /* of a search for circles, in jobs, when DependencyParameters says nothing */
-#define SEARCH_MOST 20000 /* items that a search looks at */
+#define ALL_SHARES 4 /* items of all users, in such shares */
+/* Maximum group records of an array for which a failed element gets a record of its own. */
+#define APART 50
+/* Maximum jobs in a search for circles if DependencyParameters has no limit. */
+#define DEPTH 1000
+#define SEARCH_MOST 20000 /* maximum items in a search */
 
-/* Names the job as the request did: "20", "20_3", "20+1", "20_3+1". c NULL: by no more than the
- * request says, when its user may not know of the job. */
+/* Names the job as in the request: "20", "20_3", "20+1", "20_3+1". c NULL: with nothing beyond the
+ * request, because its user may not know about the job. */
 static int refuse_item(const struct control *c, const struct depend_item *item, const char *what,
                        struct err *err)
 {
@@ -46,7 +47,7 @@ static int refuse_item(const struct control *c, const struct depend_item *item, 
                    what);
 }
 
-/* --- what is asked for -------------------------------------------------------------------------
+/* --- requests -----------------------------------------------------------------------------------
  */
 
 static int check_item(const struct control *c, const struct caller *who, const struct job *j,
@@ -122,7 +123,8 @@ int depend_check_room(const struct control *c, const struct job *j, size_t more,
                    (unsigned long long)(room ? most : most * ALL_SHARES));
 }
 
-/* What an offset is counted in: the job of the id, or of a job array the element's set. */
+/* Returns the job to which an offset applies: the job with the id, or for a job array the element's
+ * set. */
 static struct job *find_offset_base(const struct control *c, const struct depend_item *item)
 {
     const struct array *a = array_find(c->cluster, item->job_id);
@@ -131,8 +133,8 @@ static struct job *find_offset_base(const struct control *c, const struct depend
     return a ? array_element(c->cluster, a, item->element) : NULL;
 }
 
-/* "20+1" and "20_3+1" become the job id of that component; of component 0, which stands for all of
- * its set, the id of the set. -ERR_DEPENDENCY. */
+/* Replaces "20+1" and "20_3+1" by the job id of that component; component 0, which stands for its
+ * whole set, by the id of the set. -ERR_DEPENDENCY. */
 static int name_component(const struct control *c, const struct caller *who, const struct job *j,
                           struct depend_item *item, struct err *err)
 {
@@ -142,7 +144,7 @@ static int name_component(const struct control *c, const struct caller *who, con
     bool is_known =
         cluster_find_job(c->cluster, item->job_id) || array_find(c->cluster, item->job_id);
     if (!is_known && depend_is_met_by_unknown(item) && !control_hides(c, who, "jobs")) {
-        item->has_offset = false; /* as any other purged job */
+        item->has_offset = false; /* like any other purged job */
         return 0;
     }
     if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
@@ -206,7 +208,7 @@ static size_t search_depth(const struct control *c)
     return other ? (size_t)other : DEPTH;
 }
 
-/* A search for a circle; what it has found is looked at once. */
+/* A search for a circle; each record is examined once. */
 struct search {
     VEC(uint32_t) todo; /* records */
     struct idmap seen, arrays;
@@ -222,7 +224,7 @@ static void find_record(struct search *s, const struct job *j)
     vec_push(&s->todo, j->id);
 }
 
-/* Of an array all records, or the one of the element. */
+/* Adds all records of an array, or the record of the element. */
 static void find_records(struct search *s, const struct control *c, const struct depend_item *item)
 {
     const struct array *a = array_find(c->cluster, item->job_id);
@@ -241,7 +243,7 @@ static void find_records(struct search *s, const struct control *c, const struct
     }
 }
 
-/* Whether the item names the job, or an array or an element that it has a part in. */
+/* Whether the item names the job, or an array or an element in which it has a part. */
 static bool names_job(const struct depend_item *item, const struct job *j)
 {
     bool of_array = j->array && j->array->id == item->job_id;
@@ -267,7 +269,7 @@ int depend_check_circle(const struct control *c, const struct job *j, const stru
                              job_set_is_leader(j) ? NAMED_SET_TEXT(j) : JOB_ID_TEXT(j));
             find_records(&s, c, item);
         }
-        do { /* the next one that waits for something */
+        do { /* the next record with dependencies */
             const struct job *next = at < s.todo.len && at < s.most
                                          ? cluster_find_job(c->cluster, s.todo.data[at])
                                          : NULL;
@@ -280,10 +282,10 @@ int depend_check_circle(const struct control *c, const struct job *j, const stru
     return rc;
 }
 
-/* --- what became of it -------------------------------------------------------------------------
+/* --- states of the items ------------------------------------------------------------------------
  */
 
-/* What was found of job arrays as a whole: many items may name one of many records. */
+/* Outcomes of whole job arrays, cached because many items may name an array with many records. */
 struct finds {
     struct idmap at;
     VEC(struct depend_outcome) of;
@@ -307,7 +309,7 @@ static bool find_outcome(const struct control *c, const struct depend_item *item
     return known;
 }
 
-/* Looks at the jobs it names as they are now. */
+/* Updates the items from the present states of the jobs that they name. */
 static bool look_at_jobs(struct control *c, struct job *j)
 {
     bool changed = false;
@@ -370,7 +372,7 @@ static bool is_alone(const struct control *c, struct job *j)
     return !depend_is_singleton(j->waits.on) || depend_is_first_like(c->cluster, j);
 }
 
-/* True: it is now known that the job can never start. */
+/* Returns true if it is now certain that the job can never start. */
 static bool update_state(struct control *c, struct job *j)
 {
     if (!j->waits.on)
@@ -439,8 +441,9 @@ bool depend_is_doomed(const struct control *c, const struct job *j)
 /* --- elements that can never start -------------------------------------------------------------
  */
 
-/* Those that are ended, in any case; else while that makes few records. The others are with what
- * still waits, and say that they never can when nothing else is left there. */
+/* Splits off elements that will be cancelled in any case; otherwise only while this creates few
+ * records. Other elements stay with the pending ones, and are reported as never satisfied when
+ * nothing else is left in the record. */
 bool depend_has_doomed_part(const struct control *c, const struct job *j)
 {
     const struct depend *d = j->waits.on;
@@ -461,7 +464,7 @@ void depend_part(struct control *c, struct job *j)
     if (e) {
         burst_join_split(c, j, e);
         enqueue_job(c, e);
-    } else { /* they stay, until more is known */
+    } else { /* they stay until more is known */
         control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
         idset_done(&j->waits.on->failed);
     }
@@ -481,7 +484,7 @@ void depend_resume(struct control *c, struct job *j)
         job_touch(c->cluster, j);
 }
 
-/* As it was when it was ended before it began; else what a singleton waits for, again. */
+/* Restores the states of a job that ended before it began; otherwise what a singleton waits for. */
 static bool take_back(const struct job *j, struct depend *d)
 {
     if (j->waits.kept)
@@ -509,7 +512,7 @@ void depend_requeue(struct control *c, struct job *j)
     depend_free(d);
 }
 
-/* What is over is known of each of its elements. */
+/* Sets the known outcome of each ended element. */
 static int check_numbers(const struct control *c, const struct job *j,
                          const struct depend_item *item, struct err *err)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How jobs that wait for others (--dependency) hear of them. depend.c has what is asked for, and
- * what it has come to.
+ * The delivery of changes to dependents (--dependency). depend.c handles requests and states.
  *
- * A change of a job is told to those that wait for it, so many in a turn, out of what was true of
- * it then: it may be queued again, or be changed once more, before the last of them has heard. It
- * is not purged before, so a restart finds it as it ended. Who hears looks at the item that names
- * the job and at nothing else. A job with a long list is neither shown nor written anew for each of
- * them, but some time later for all that it has heard until then; so long those jobs are not purged
- * either (depend_is_telling()).
+ * A change of a job is delivered to its dependents, a limited number per turn, with the outcome at
+ * the time of the change: the job may be requeued or change again before the last dependent is
+ * notified. It is not purged before, so that a restart finds its final state. A dependent updates
+ * only the item that names the job. The text and the record of a job with a long list are not
+ * updated for each item, but some time later for all items updated until then; the named jobs are
+ * not purged until then either (depend_is_telling()).
  */
 #include "control/event/job_event.h"
 #include "control/internal.h"
@@ -16,11 +15,11 @@
 #include "control/life/enqueue.h"
 #include "control/life/schedule.h"
 
-#define SHARE 2000   /* of a turn: items told, */
-#define LETS_GO 10   /* as many more for a job that is queued, */
-#define SHOWN 10     /* and one for so many items that are shown and written */
-#define SETS 64      /* and one for so many words and runs of sets that are gone through; */
-#define LATE_MS 1000 /* after the first that it has heard */
+#define SHARE 2000   /* per turn: delivered items, */
+#define LETS_GO 10   /* additional cost of a job that is queued, */
+#define SHOWN 10     /* one more per this number of items shown and written, */
+#define SETS 64      /* and one more per this number of words and runs of sets visited */
+#define LATE_MS 1000 /* after the first delivered item */
 
 /* --- a job has changed -------------------------------------------------------------------------
  */
@@ -46,7 +45,7 @@ static void hold_named(struct control *c, struct job *j)
         enqueue_job(c, next);
 }
 
-/* 't' is taken. */
+/* Takes ownership of 't'. */
 static void announce_outcome(struct control *c, struct told t)
 {
     uint32_t count = 0;
@@ -70,7 +69,7 @@ static void tell_of(struct control *c, const struct job *j, uint32_t element)
     announce_outcome(c, (struct told){.outcome = depend_outcome_of_element(j, element)});
 }
 
-/* Those of the record that are waited for by their numbers. */
+/* Delivers to dependents on elements of the record by number. */
 static void tell_of_elements(struct control *c, const struct job *j)
 {
     uint32_t element = DEPEND_WHOLE;
@@ -84,7 +83,7 @@ static void tell_of_elements(struct control *c, const struct job *j)
             tell_of(c, j, element);
 }
 
-/* To those whose elements wait each for its own number. */
+/* Delivers to arrays whose elements depend on the elements with the same numbers. */
 static void tell_of_numbers(struct control *c, const struct job *j)
 {
     struct told t = {.outcome = depend_outcome_of_element(j, DEPEND_CORR)};
@@ -96,8 +95,8 @@ static void tell_of_numbers(struct control *c, const struct job *j)
     announce_outcome(c, t);
 }
 
-/* To those that wait for all of it: its records are looked at when the last element has begun, or
- * no other one runs. */
+/* Delivers to dependents on the whole array: its records are examined when the last element has
+ * begun, or no other one runs. */
 static void tell_of_whole(struct control *c, const struct job *j)
 {
     const struct array *a = j->array;
@@ -106,8 +105,8 @@ static void tell_of_whole(struct control *c, const struct job *j)
         announce_outcome(c, (struct told){.outcome = depend_outcome_of_array(a)});
 }
 
-/* To those that wait for the leader of a job set, which is all of it; NULL: its record is
- * gone. */
+/* Delivers to dependents on the leader of a job set, which stands for the whole set; NULL: its
+ * record is purged. */
 static void tell_of_set(struct control *c, const struct job *leader)
 {
     if (leader && depend_is_awaited(c->cluster, leader->id, DEPEND_WHOLE))
@@ -122,7 +121,7 @@ void depend_changed(struct control *c, struct job *j)
         hold_named(c, j);
     else
         tell_next(c, depend_first_like(c->cluster, j));
-    bool of_array = j->array && j->array->id == j->id; /* its number is the array's */
+    bool of_array = j->array && j->array->id == j->id; /* its id is the array's id */
     if (!of_array && depend_is_awaited(c->cluster, j->id, DEPEND_WHOLE))
         announce_outcome(c, (struct told){.outcome = depend_outcome_of(j)});
     if (!job_set_is_leader(j))
@@ -135,7 +134,7 @@ void depend_changed(struct control *c, struct job *j)
         tell_of_whole(c, j);
 }
 
-/* A job that runs waits for no other one. */
+/* A running job has no dependencies. */
 void depend_job_started(struct control *c, const struct transition *t)
 {
     depend_set(c->cluster, t->job, NULL);
@@ -149,10 +148,10 @@ void depend_renamed(struct control *c, struct job *j, const char *before)
     hold_named(c, j);
 }
 
-/* --- those that hear it ------------------------------------------------------------------------
+/* --- dependents ---------------------------------------------------------------------------------
  */
 
-/* Its record and what is shown of it are to follow: now, or with what else it hears meanwhile. */
+/* Schedules the update of its record and its text: now, or together with later deliveries. */
 static void note_late(struct control *c, struct job *j)
 {
     if (j->waits.late)
@@ -161,7 +160,8 @@ static void note_late(struct control *c, struct job *j)
     vec_push(&c->news->late, ((struct late){j->id, control_mono(c) + LATE_MS}));
 }
 
-/* To one that waits for the same numbers. What failed is stored, and what is met is found again. */
+/* Delivers to an array with dependencies by number. Failed elements are stored; fulfilled ones are
+ * recomputed. */
 static size_t tell_numbers(struct control *c, struct job *j, struct depend_item *item,
                            const struct told *t)
 {
@@ -203,7 +203,7 @@ static size_t decide_item(struct control *c, struct job *j, struct depend_item *
             control_schedule(c, j);
         return 1;
     }
-    size_t work = LETS_GO + d->items.len / SHOWN; /* it may be gone then */
+    size_t work = LETS_GO + d->items.len / SHOWN; /* the job may be gone then */
     enqueue_job(c, j);
     return work;
 }
@@ -229,7 +229,7 @@ static void write_late(struct control *c, size_t most)
         if (l->due_ms > control_mono(c))
             break;
         struct job *j = cluster_find_job(c->cluster, l->job_id);
-        if (!j || !j->waits.late) /* it was let go, or has other items now */
+        if (!j || !j->waits.late) /* it was released, or has other items now */
             continue;
         work += 1 + j->waits.on->items.len / SHOWN;
         depend_show(c, j);
@@ -261,7 +261,8 @@ int64_t depend_due_ms(const struct control *c)
                                : INT64_MAX;
 }
 
-/* Of the last record of an array: who waits for its elements by their numbers does not know all. */
+/* For the last record of an array: whether dependents by number have not been notified of
+ * everything. */
 static bool is_owed_by_number(const struct control *c, const struct job *j)
 {
     struct job *dependent;

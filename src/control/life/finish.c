@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The end of a job. It reaches its final state at once and is 'completing' while nodes still hold
- * something of it; each node is free for others as soon as it says that nothing is left there and
+ * The end of a job. The job reaches its final state at once and is 'completing' while nodes still
+ * hold resources of it; each node becomes free when it reports that nothing of the job is left and
  * its epilog is done (CORE-100, CORE-219).
  */
 #include <stdlib.h>
@@ -40,8 +40,8 @@ void finish_send_terminate(struct control *c, struct job *j, const struct alloc_
     finish_send_terminate_to(c, j, c->cluster->nodes.data[a->node], why, grace_sec);
 }
 
-/* What the user is told when nodes end a job that has reached its final state. An order that is
- * repeated, to a node that was away for example, says the same as the first one. */
+/* Returns the message for the user when nodes end a job in its final state. A repeated order, for
+ * example to a node that was disconnected, has the same message as the first one. */
 static const char *find_end_reason(const struct job *j)
 {
     switch (j->state) {
@@ -99,9 +99,9 @@ static void end_steps(struct control *c, struct job *j)
     }
 }
 
-/* sbatch --wait: when a job was ended, its last processes, and what slurmstepd says of the end, may
- * still write to its output, and its burst buffer may be staged out. Who wants notices, as srun and
- * salloc, hears of the end at once. */
+/* sbatch --wait: after a job was ended, its last processes and slurmstepd's message may still be
+ * written to its output, and its burst buffer may be staged out. Calls that want notices, of srun
+ * and salloc, are answered at once. */
 static void answer_end_calls(struct control *c, struct job *j)
 {
     Pb__JobEnd end = PB__JOB_END__INIT;
@@ -174,14 +174,15 @@ void finish_clean(struct control *c, struct job *j)
     order_remove(&c->cluster->ends, &attempt->ends);
     job_touch(c->cluster, j);
     c->plan_wanted = true;
-    depend_shelve(c->cluster, j); /* what it waited for it waits for again when it is requeued */
+    depend_shelve(c->cluster, j); /* if requeued, it waits again for the same dependencies */
     depend_reindex(c->cluster, j);
     depend_changed(c, j);
     if (attempt_of(j)->requeue_after) {
         finish_requeue(c, j);
         return;
     }
-    struct job *leader = job_set_component(j, 0); /* whose waiters wait for its components, too */
+    /* Calls that wait for the leader wait for its components, too. */
+    struct job *leader = job_set_component(j, 0);
     if (leader && job_is_final(leader) && !attempt_of(leader)->requeue_after)
         answer_end_calls(c, leader);
     if (leader && leader->array)
@@ -189,7 +190,8 @@ void finish_clean(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
-/* Nodes where nothing can have run and nothing is to be run are free without asking them. */
+/* Nodes on which nothing can have run, and nothing will run, are freed without a request to
+ * them. */
 void finish_release_untouched(struct control *c, struct job *j)
 {
     if ((c->conf->epilog && *c->conf->epilog) ||
@@ -240,7 +242,7 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     attempt->boot = control_boot(c);
     if (!ran)
         attempt->start_at = attempt->end_at;
-    if (reason || attempt->requeue_after || ran) /* else it shows what it waited for */
+    if (reason || attempt->requeue_after || ran) /* otherwise the reason stays why it was pending */
         j->reason = reason ? reason : attempt->requeue_after ? REASON_CLEANING : REASON_NONE;
     job_set_state(c->cluster, j, state, find_cause(j, state), why);
 }
@@ -250,7 +252,7 @@ void finish_steps(struct control *c, const struct transition *t)
     end_steps(c, t->job);
 }
 
-/* Nodes are released now where nothing of the job can be on them; the others end what is left. */
+/* Nodes on which nothing of the job can be are released now; the others end what is left. */
 void finish_release_nodes(struct control *c, const struct transition *t)
 {
     struct job *j = t->job;
@@ -267,7 +269,7 @@ void finish_release_nodes(struct control *c, const struct transition *t)
     control_schedule(c, j);
 }
 
-/* Not of a job that returns to the queue, or is there already. */
+/* Not for a job that is being requeued or is already requeued. */
 void finish_tell_waiters(struct control *c, const struct transition *t)
 {
     if (job_is_final(t->job) && !attempt_of(t->job)->requeue_after)
@@ -322,7 +324,7 @@ void finish_without(struct control *c, struct job *j, bool host)
     finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, REASON_NODE_DOWN, "NODE FAILURE");
 }
 
-/* The request has the begin time, too: the request is read again when the job is queued, changed or
+/* Also sets the begin time in the request, which is read again when the job is queued, changed or
  * restored. */
 static void delay_begin(struct control *c, struct job *j, int64_t sec)
 {
@@ -344,7 +346,7 @@ void finish_requeue_later(struct control *c, struct job *j, int64_t sec)
         delay_begin(c, j, sec);
 }
 
-/* Its limit before it was shortened. */
+/* Returns the limit before it was shortened. */
 static int64_t limit_asked(const struct job *j, const Pb__JobSpec *spec)
 {
     if (spec->has_time_limit_sec)
@@ -355,8 +357,8 @@ static int64_t limit_asked(const struct job *j, const Pb__JobSpec *spec)
     return p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
 }
 
-/* It waits for all the partitions that it was submitted to again, as they are now, and for its
- * licences as its request names them. */
+/* The job waits again for all partitions of its submission, as they are now, and for the licences
+ * of its request. */
 static void reopen_choices(struct control *c, struct job *j)
 {
     _cleanup_arena_ struct arena arena;
@@ -370,14 +372,14 @@ static void reopen_choices(struct control *c, struct job *j)
     if (!spec->partition || !strchr(spec->partition, ',') ||
         !job_partitions_resolve(c->cluster, j, spec->partition))
         return;
-    if (job_read_spec(c->cluster, j, spec, &err) != 0) { /* it asks for what it had */
+    if (job_read_spec(c->cluster, j, spec, &err) != 0) { /* it keeps its present request */
         control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
         job_partitions_end(j);
     }
     free(take_ptr(j->part_name));
 }
 
-/* MaxBatchRequeue. Requeues by scontrol and for preemptors do not count. */
+/* MaxBatchRequeue. Requeues by scontrol and by preemption do not count. */
 static void count_auto_requeue(struct control *c, struct job *j, enum _Pb__JobState ended_as)
 {
     if (!j->batch || ended_as == PB__JOB_STATE__CANCELLED || ended_as == PB__JOB_STATE__PREEMPTED)
@@ -386,7 +388,7 @@ static void count_auto_requeue(struct control *c, struct job *j, enum _Pb__JobSt
         j->admin_hold = true;
 }
 
-/* Back to the queue as a new attempt: a node that knows the old one starts it no more. */
+/* Requeues the job as a new attempt: a node that knows the old attempt does not start it again. */
 void finish_requeue(struct control *c, struct job *j)
 {
     _cleanup_free_ char *attempt = job_event_describe_attempt(c, j);
@@ -401,7 +403,7 @@ void finish_requeue(struct control *c, struct job *j)
     j->restarts = set_find_next_restarts(j);
     attempt_drop(c->cluster, j);
     delay_begin(c, j, c->conf->sched.requeue_delay);
-    j->eligible_at = control_wall(c); /* a begin time that is still to come holds */
+    j->eligible_at = control_wall(c); /* a later begin time still applies */
     if (j->begin_at > j->eligible_at)
         j->eligible_at = j->begin_at;
     bool launch_failed = j->reason == REASON_JOB_LAUNCH_FAILURE;
@@ -412,14 +414,14 @@ void finish_requeue(struct control *c, struct job *j)
     enqueue_job(c, j);
     if (j->burst && j->burst->failed && why)
         j->reason_detail = mem_strdup(why);
-    else if (j->held && why && launch_failed) /* Slurm's words, and what happened */
+    else if (j->held && why && launch_failed) /* Slurm's words, and the cause */
         j->reason_detail = mem_printf("launch failed requeued held: %s", why);
     else if (j->held || j->admin_hold)
         j->reason_detail = mem_strdup("job requeued in held state");
     free(why);
 }
 
-/* "1-9,18", which the configuration has checked. */
+/* Parses "1-9,18", which the configuration has checked. */
 static bool lists_code(const char *codes, int code)
 {
     for (const char *s = codes; s && *s; s += *s == ',') {
@@ -432,7 +434,7 @@ static bool lists_code(const char *codes, int code)
     return false;
 }
 
-/* By the wait status of what it ran. */
+/* Ends the job by the wait status of its script or step. */
 void finish_ran(struct control *c, struct job *j, int status)
 {
     if (status_is_out_of_memory(status))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * PrologSlurmctld and EpilogSlurmctld. A job with its nodes is 'configuring' until the prolog has
- * ended; one that has ended is 'completing' until the epilog has. Both are in its record, so that
- * after a restart, when what ran has been ended with the controller, the script is run again: each
- * runs at least once for an attempt, never two at a time, and none of an attempt begins while one
- * of the attempt before goes on.
+ * PrologSlurmctld and EpilogSlurmctld. A job with nodes is 'configuring' until the prolog has
+ * ended; an ended job is 'completing' until the epilog has ended. Both states are in its record. A
+ * restart of the controller ends running scripts; they are then run again: each runs at least once
+ * per attempt, never two at the same time, and none begins while a script of the previous attempt
+ * still runs.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@
 #include "control/life/resv.h"
 #include "control/life/start.h"
 
-#define RETRY_SEC 120       /* an attempt whose prolog failed is not followed by the next at once */
-#define UNLIMITED_SEC 65534 /* as slurm.conf writes it */
+#define RETRY_SEC 120       /* delay before the next attempt after a failed prolog */
+#define UNLIMITED_SEC 65534 /* the value in slurm.conf */
 
 static const char *path_of(const struct control *c, enum _Pb__ScriptKind kind)
 {
@@ -80,7 +80,7 @@ void hook_job_ended(struct control *c, const struct transition *t)
     attempt->configuring = attempt->rebooting = attempt->readying = false;
     attempt->epilog_due = path_of(c, PB__SCRIPT_KIND__SCRIPT_EPILOG) != NULL;
     if (attempt->script)
-        stop_hooks(c, j); /* the prolog: the epilog follows when it is over */
+        stop_hooks(c, j); /* the prolog: the epilog follows when it has ended */
     else if (attempt->epilog_due)
         run_hook(c, j, PB__SCRIPT_KIND__SCRIPT_EPILOG);
 }
@@ -91,8 +91,9 @@ void hook_resume(struct control *c, struct job *j)
     enum _Pb__ScriptKind kind = attempt_of(j)->configuring ? PB__SCRIPT_KIND__SCRIPT_PROLOG
                                                            : PB__SCRIPT_KIND__SCRIPT_EPILOG;
     if (burst_is_starting(j->burst) && !job_is_final(j))
-        return;                /* the prolog comes behind that */
-    if (attempt_of(j)->script) /* the epilog: it was ended just now, for it had lost its nodes */
+        return; /* the prolog follows after that */
+    /* The epilog: the attempt has just ended because it lost its nodes. */
+    if (attempt_of(j)->script)
         return;
     if (attempt_of(j)->readying && !job_is_final(j)) {
         ready_ask_again(c, j);
@@ -106,7 +107,7 @@ void hook_resume(struct control *c, struct job *j)
         return;
     if (path_of(c, kind)) {
         run_hook(c, j, kind);
-    } else if (attempt_of(j)->configuring) { /* the configuration has it no more */
+    } else if (attempt_of(j)->configuring) { /* no longer configured */
         start_configured(c, j);
     } else {
         attempt_make(j)->epilog_due = false;
@@ -114,7 +115,7 @@ void hook_resume(struct control *c, struct job *j)
     }
 }
 
-/* Back to the queue, for what a batch script is; what a person waits for is over. */
+/* Requeues a batch job; ends an interactive one. */
 static void prolog_failed(struct control *c, struct job *j, const char *text)
 {
     control_log_limited(c, j->uid, LOG_LVL_ERROR, "job %u: %s", j->id, text);
@@ -140,7 +141,7 @@ static void prolog_ended(struct control *c, struct job *j, const Pb__ScriptEnded
         run_hook(c, j, PB__SCRIPT_KIND__SCRIPT_EPILOG);
     if (!attempt_of(j)->completing)
         return;
-    finish_release_untouched(c, j); /* they were the prolog's */
+    finish_release_untouched(c, j); /* the prolog needed them */
     finish_clean(c, j);
 }
 
@@ -180,11 +181,11 @@ void control_script_ended(struct control *c, const Pb__ScriptEnded *m)
 }
 
 /* --- env -----------------------------------------------------------------------------------------
- * What programs that run beside the controller are told of a job: the variables of Slurm's guide to
- * prologs and epilogs. Nothing is inherited. */
+ * The environment of programs that run beside the controller for a job: the variables of Slurm's
+ * guide to prologs and epilogs. Nothing is inherited. */
 
 #define PATH "/usr/sbin:/usr/bin:/sbin:/bin"
-#define VARIABLES 52 /* room for all that follow */
+#define VARIABLES 52 /* space for all variables below */
 
 struct list {
     char **at;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * InactiveLimit: an allocation ends whose srun or salloc is gone. While one runs it holds the call
- * by which it hears messages (notify.c); a connection that ends, and one of a host that is silent,
- * ends that. Sruns of steps count as well. After a restart each has the whole time to come back.
+ * InactiveLimit: an allocation ends when its srun or salloc is gone. A running client holds the
+ * call through which it gets messages (notify.c); the call ends with the connection, also when the
+ * host is unresponsive. Sruns of steps count as well. After a restart each client has the whole
+ * time to reconnect.
  */
 #include "control/life/inactive.h"
 #include "control/internal.h"
 
-#define SLACK_MS 5000 /* for a command that asks again, or only begins to */
+#define SLACK_MS 5000 /* for a client that is reconnecting or just starting */
 
 static bool is_meant(const struct control *c, const struct job *j)
 {
     return c->conf->inactive_limit_sec > 0 && !j->batch && !j->want.unattended &&
            job_set_is_leader(j) &&
-           !(j->part && j->part->conf.root_only); /* who started it there looks after it */
+           !(j->part && j->part->conf.root_only); /* the user who started it there is responsible */
 }
 
 void inactive_look(struct control *c, struct job *j)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --mail-type and --mail-user: MailProg is run as "PROGRAM -s SUBJECT USER" at what happens to a
- * job, with the environment of a prolog and more. Nobody waits for it; a crash may lose it.
+ * --mail-type and --mail-user: MailProg is run as "PROGRAM -s SUBJECT USER" on events of a job,
+ * with the environment of a prolog and more. Nothing waits for it; a crash may lose a mail.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "control/life/hook.h"
 #include "control/life/mail.h"
 
-#define LIMIT_SEC 300 /* for a mail program that hangs */
+#define LIMIT_SEC 300 /* for a hanging mail program */
 
 static const struct {
     unsigned mail, percent;
@@ -42,8 +42,8 @@ static const char *const states[] = {
     [PB__JOB_STATE__DEADLINE] = "DEADLINE",   [PB__JOB_STATE__OUT_OF_MEMORY] = "OUT_OF_MEMORY",
 };
 
-/* Mail programs take some words for options, files to append to, or commands to run; they run as
- * SlurmUser. */
+/* Mail programs interpret some words as options, files to append to, or commands to run; they run
+ * as SlurmUser. */
 static bool is_address(const char *text, size_t len)
 {
     unsigned char first = len ? (unsigned char)text[0] : 'a';
@@ -87,7 +87,7 @@ static char *run_time(const struct control *c, const struct job *j, struct arena
         arena, attempt_of(j)->start_mono_ms ? (until - attempt_of(j)->start_mono_ms) / 1000 : 0);
 }
 
-/* The users of a list, with the domain at those that are no addresses. */
+/* Returns the users of a list, with the domain appended to those that are not addresses. */
 static char *find_receiver(const struct control *c, const Pb__JobSpec *spec, struct arena *arena)
 {
     const char *domain = c->conf->mail_domain, *comma = "";
@@ -104,7 +104,8 @@ static char *find_receiver(const struct control *c, const Pb__JobSpec *spec, str
     return arena_strdup(arena, str_cstr(&list));
 }
 
-/* "COMPLETED", of an array whose elements did not all end so "Mixed", and the exit codes. */
+/* Writes "COMPLETED", or "Mixed" for an array whose elements ended differently, and the exit
+ * codes. */
 static char *format_outcome(const struct job *j, bool whole, struct arena *arena)
 {
     int code = WIFEXITED(attempt_of(j)->exit_status) ? WEXITSTATUS(attempt_of(j)->exit_status) : 0;
@@ -118,7 +119,7 @@ static char *format_outcome(const struct job *j, bool whole, struct arena *arena
         most = code > most ? code : most;
         same = same && k->state == j->state;
     }
-    if (j->array->gone_well) /* of those that are purged the highest code is known */
+    if (j->array->gone_well) /* the highest code of purged elements is known */
         least = 0;
     if (WIFEXITED(j->array->gone_exit) && WEXITSTATUS(j->array->gone_exit) > most)
         most = WEXITSTATUS(j->array->gone_exit);
@@ -156,7 +157,7 @@ static void send_mail(struct control *c, struct job *j, size_t event, bool whole
                                  events[event].word, begins ? "Queued" : "Run", took, end);
     char *argv[] = {(char *)"-s", subject, user};
     for (char *s = subject; *s; s++)
-        if (iscntrl((unsigned char)*s)) /* a line of its own would be a header */
+        if (iscntrl((unsigned char)*s)) /* a line break would start a header */
             *s = '?';
     Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
     if (!user || !*user)
@@ -182,13 +183,14 @@ static void send_mail(struct control *c, struct job *j, size_t event, bool whole
     c->env->run(c->env->ctx, &m);
 }
 
-/* Of a job set only the leader, whatever a change of the others says. */
+/* For a job set only the leader sends mail, whatever the other components request. */
 static bool wants_mail(const struct job *j, unsigned mail)
 {
     return j->mail & mail && job_set_is_leader(j);
 }
 
-/* Of an array as a whole: its first start, and the end of all. False: this is not the moment. */
+/* Mail about an array as a whole: at its first start, and at the end of all elements. False: not
+ * now. */
 static bool is_whole_due(struct control *c, struct job *j, unsigned mail)
 {
     if (mail != JOB_MAIL_BEGIN)
@@ -223,7 +225,7 @@ static bool has_failed(const struct array *a)
     return false;
 }
 
-/* One mail: of a failure, where that was asked for, else of an end. */
+/* Sends one mail: about a failure if requested, otherwise about the end. */
 void mail_job_over(struct control *c, const struct transition *t)
 {
     struct job *j = t->job;
@@ -249,7 +251,7 @@ static bool is_share(const struct job *j, size_t event)
     return j->mail & events[event].mail && events[event].percent > 0 && events[event].percent < 100;
 }
 
-/* When the next share of its limit is reached; one that was reached before is not told. */
+/* Computes when the next share of its limit is reached; shares that have passed are skipped. */
 void mail_schedule(struct control *c, struct job *j)
 {
     struct attempt *attempt = attempt_make(j);

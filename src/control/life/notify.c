@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scontrol notify: a line for whoever looks at a running job. A batch script's goes to its node and
- * into the file of its standard error; that of salloc and srun is the early answer to the call by
- * which they wait for the job's end, after which they ask again.
+ * scontrol notify: a message to the user of a running job. For a batch script it goes to its node
+ * and into the file of its standard error; for salloc and srun it is the early reply to the call
+ * that waits for the job's end, after which they call again.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@
 
 #define TEXT_MAX 1024
 
-/* It goes to terminals: one line, and nothing in it that a terminal obeys. */
+/* The text goes to terminals: one line without control characters. */
 static void put_harmless(const char *text, struct str *out)
 {
     for (size_t left = strlen(text), n; left; text += n, left -= n) {
@@ -85,7 +85,8 @@ bool notify_listens(const struct job *j, uint64_t call)
     return false;
 }
 
-/* To those who have not heard it: each asks again, and gets the next one then. */
+/* Delivers to listeners that have not got the message: each calls again and gets the next one
+ * then. */
 static void deliver_notices(struct control *c, struct job *j)
 {
     struct notice_board *b = board_of(j);

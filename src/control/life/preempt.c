@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Preemption, as the planner has decided it: who makes room is ended, queued again or suspended, as
- * its partition's PreemptMode says. Whoever it is for starts when there is room; until then the
- * planner keeps the nodes. What is suspended goes on by itself.
+ * Preemption as decided by the planner: a victim is ended, requeued or suspended, according to
+ * PreemptMode of its partition. The preemptor starts when the resources are free; until then the
+ * planner reserves the nodes. Suspended victims resume automatically.
  */
 #include <signal.h>
 
@@ -21,8 +21,8 @@ static int64_t grace_sec(const struct job *j)
     return j->part && j->part->conf.grace_time_sec > 0 ? j->part->conf.grace_time_sec : 0;
 }
 
-/* What it is told when it has a time of grace. A job that waits for its turn is told when it goes
- * on; SIGCONT would have it run beside the job whose turn it is. */
+/* Signals a victim with a GraceTime. A victim that waits for its gang slice gets the signal when it
+ * resumes; SIGCONT would let it run beside the job whose turn it is. */
 static void warn_job(struct control *c, struct job *j)
 {
     bool own = j->warn_signal && preempt_has(c->conf, "send_user_signal");
@@ -54,15 +54,14 @@ static void queue_again(struct control *c, struct job *j)
     finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, REASON_NONE, "PREEMPTION");
 }
 
-/* The component with this offset that holds nodes; of an ordinary job, the job itself. */
+/* Returns the component with this offset if it holds nodes; for an ordinary job the job itself. */
 static struct job *find_preempted_component(const struct job *j, uint32_t offset)
 {
     struct job *component = job_set_component(j, offset);
     return component && !job_is_final(component) ? component : NULL;
 }
 
-/* The other components follow their leader, but for those that have a time of grace of their own.
- */
+/* The other components follow their leader, except those with a GraceTime of their own. */
 static void displace_set(struct control *c, struct job *leader, enum preempt_mode mode)
 {
     for (uint32_t i = job_set_count(leader) - 1; i > 0; i--) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The priorities of pending jobs under priority/multifactor. They are as of a moment that all jobs
- * have in common, and every PriorityCalcPeriod that moment is moved: the queues are then gone
- * through, a part of them in each turn, from their first job to their last (docs/adr/0012).
+ * The priorities of pending jobs under priority/multifactor. They are computed for a time that all
+ * jobs have in common. Every PriorityCalcPeriod this time advances, and the queues are recomputed
+ * from their first job to their last, a part in each turn (docs/adr/0012).
  */
 #include <math.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static struct prio_rule *find_rule(struct control *c)
     return &r->rule;
 }
 
-/* From now on ages are those of now. */
+/* Advances the common time for ages to now. */
 static void schedule_ranking(struct control *c)
 {
     const struct prio_rule *r = find_rule(c);
@@ -101,7 +101,7 @@ void priority_set(struct control *c, struct job *j)
 void priority_set_all(struct control *c, struct job *j)
 {
     uint32_t given = j->priority;
-    bool one = !find_rule(c)->multifactor || j->rank.given; /* the same in all of them */
+    bool one = !find_rule(c)->multifactor || j->rank.given; /* the same in all partitions */
     for (uint32_t i = 0; i < job_partitions_count(j); i++) {
         job_partitions_select(j, i);
         j->priority = one ? given : j->priority;
@@ -145,15 +145,15 @@ void priority_set_nice(struct job *j, int32_t nice)
 
 void priority_nice(struct control *c, struct job *j, int32_t before)
 {
-    if (find_rule(c)->multifactor) /* what an administrator made of a priority stays */
+    if (find_rule(c)->multifactor) /* priorities set by an administrator stay */
         return;
     int64_t room = j->priority ? (int64_t)j->priority - 1 : 0;
-    if ((int64_t)j->nice - before > room) /* what was not taken is not given back later */
+    if ((int64_t)j->nice - before > room) /* the unused part is not returned later */
         priority_set_nice(j, (int32_t)(before + room));
     j->priority = shift_priority(j->priority, (int64_t)before - j->nice);
 }
 
-/* The least that it has in a partition. */
+/* Returns the lowest priority of the job over its partitions. */
 static uint32_t find_least_priority(const struct job *j)
 {
     const struct job_partitions *s = j->partitions;
@@ -168,7 +168,7 @@ bool priority_would_rise(struct control *c, const struct job *j, uint32_t priori
 {
     uint32_t has = find_least_priority(j);
     int64_t returns = nice > 0 ? nice : 0, may_return = j->nice > 0 ? j->nice : 0;
-    if (find_rule(c)->multifactor) /* a priority that was given has no nice value in it */
+    if (find_rule(c)->multifactor) /* an explicit priority does not include the nice value */
         return priority > has;
     return priority > has || priority + returns > has + may_return;
 }
@@ -194,7 +194,7 @@ void priority_accrue(struct control *c, struct job *j, bool counts)
     job_touch(c->cluster, j);
 }
 
-/* --- all of them ---------------------------------------------------------------------------------
+/* --- recomputation ------------------------------------------------------------------------------
  */
 
 void priority_tick(struct control *c)
@@ -202,12 +202,12 @@ void priority_tick(struct control *c)
     struct ranking *r = c->ranking;
     if (r->due_ms > control_mono(c))
         return;
-    r->known = false; /* nodes may have come and gone */
+    r->known = false; /* nodes may have changed */
     schedule_ranking(c);
     begin_ranking(c);
 }
 
-/* The next one of the queues, which may be others than those that were next before. */
+/* Returns the next link of the queues, which may have changed since the last step. */
 static struct order_link *next_link(struct control *c)
 {
     struct ranking *r = c->ranking;
@@ -224,7 +224,7 @@ static struct order_link *next_link(struct control *c)
     return NULL;
 }
 
-/* Seen by everybody, and made again after a restart: not worth a write. */
+/* The priority is visible to all and recomputed after a restart: it is not written. */
 static bool move_job(struct control *c, struct order_link *link)
 {
     struct job *j = job_partitions_job_of(link);
@@ -256,7 +256,7 @@ void priority_turn(struct control *c)
             continue;
         }
         r->moving = false;
-        c->plan_wanted = c->plan_wanted || r->moved; /* another one may be first now */
+        c->plan_wanted = c->plan_wanted || r->moved; /* another job may be first now */
         r->moved = false;
     }
 }
@@ -292,7 +292,7 @@ static void put_rule(struct control *c, struct str *out)
     pb_pack(&m.base, out);
 }
 
-/* It could start, or nothing but its partition's state or limits keeps it. */
+/* Whether it could start, or only the state or the limits of its partition block it. */
 static bool is_ranked(struct control *c, const struct job *j)
 {
     if (j->state != PB__JOB_STATE__PENDING || j->held || j->admin_hold || control_is_on_trial(j))
@@ -312,7 +312,7 @@ static bool is_asked(const struct job *j, const Pb__PrioFilter *f)
     return filter_has_id(f, j);
 }
 
-/* As one of the partition that it has. */
+/* Writes the job as it is in one of its partitions. */
 static void put_face(struct control *c, const struct job *j, struct str *packed, struct str *out)
 {
     const struct prio_rule *r = find_rule(c);

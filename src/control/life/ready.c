@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * --wait-all-nodes=1, sbatch_wait_nodes and salloc_wait_nodes: a job is 'configuring' until each of
- * its nodes has said that it is there and that its prolog has succeeded; its time begins then. Who
- * has said so is not stored: nodes are asked again after a restart, and answer again.
+ * its nodes has reported that it is up and its prolog has succeeded; its run time begins then. The
+ * reports are not stored: after a restart the nodes are asked again.
  */
 #include "control/life/ready.h"
 #include "control/core/log.h"
@@ -17,19 +17,19 @@ static bool is_wanted(const struct control *c, const struct job *j)
     if (spec && spec->has_wait_all_nodes)
         return spec->wait_all_nodes;
     const struct job *leader = job_set_component(j, 0);
-    j = leader ? leader : j; /* what waits is the leader's script or command */
+    j = leader ? leader : j; /* the leader's script or command waits */
     return j->batch ? c->conf->sched.sbatch_wait_nodes
                     : !j->alloc_step && c->conf->sched.salloc_wait_nodes;
 }
 
-/* A node daemon of an older version never says so. Its prolog runs all the same, and whatever is
- * launched there waits for it. */
+/* A node daemon of an older version never reports. Its prolog runs nevertheless, and launches wait
+ * for it. */
 static bool is_silent(const struct node *n)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     if (!n->connected || !n->registered)
-        return false; /* not known: it is asked when it is back */
+        return false; /* unknown: it is asked when it is connected again */
     const Pb__NodeRegister *seen =
         arena_unpack(&arena, &pb__node_register__descriptor, n->seen.data, n->seen.len);
     return seen && !seen->tells_prepared;
@@ -49,7 +49,7 @@ static bool ask_node(struct control *c, struct job *j, struct alloc_node *a)
     return true;
 }
 
-/* What is known at once is looked at in the next turn, behind whatever has called this. */
+/* Results that are known at once are processed in the next turn, after the caller has finished. */
 static void send_ready_query(struct control *c, struct job *j)
 {
     bool known = false;

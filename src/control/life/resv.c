@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records of reservations, their drafts, and their programs. */
+/* Stored records of reservations, drafts for changes, and their programs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "control/life/resv.h"
 #include "sched/select/resv_pick.h"
 
-#define UNLIMITED_SEC 65534 /* as slurm.conf writes it */
+#define UNLIMITED_SEC 65534 /* the value in slurm.conf */
 
 static void save_reservation(struct control *c, const struct resv *r)
 {
@@ -32,7 +32,7 @@ void resv_changed(struct control *c, const struct resv *r)
     c->plan_wanted = true;
 }
 
-/* --- stored ------------------------------------------------------------------------------------
+/* --- records ------------------------------------------------------------------------------------
  */
 
 int resv_take_record(struct control *c, const void *data, size_t len, struct err *err)
@@ -51,8 +51,8 @@ int resv_take_record(struct control *c, const void *data, size_t len, struct err
     return 0;
 }
 
-/* Whether the cluster has all that the reservation keeps of licences and of its nodes' generic
- * resources; nodes that it does not have are none of it. */
+/* Whether the cluster has all licences of the reservation and its generic resources on nodes;
+ * unconfigured nodes have none. */
 static int check_alone(const struct cluster *c, const struct resv *r, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *names = NULL;
@@ -76,7 +76,7 @@ static int check_alone(const struct cluster *c, const struct resv *r, struct err
     return 0;
 }
 
-/* The same with all that others keep while it is there. */
+/* Whether it also fits beside all reservations that are active at the same time. */
 static int check_kept(const struct cluster *c, const struct resv *r, int64_t now, struct err *err)
 {
     struct resv_pick pick = {c, r, now, false};
@@ -91,7 +91,7 @@ static int check_kept(const struct cluster *c, const struct resv *r, int64_t now
                    (unsigned long long)x.stock, (unsigned long long)x.kept);
 }
 
-/* Those of its nodes that are new in its partition keep what it wants of each. */
+/* Reserves the requested amounts on nodes that were added to its partition. */
 static bool follow_part(struct control *c, struct resv *r)
 {
     if (!resv_follow_part(c->cluster, r))
@@ -126,7 +126,8 @@ void resv_carry(struct control *c, const struct cluster *from)
         if (to)
             to->active = (*r)->active;
     }
-    vec_foreach (&c->cluster->resvs, r) /* all of them are there: none gets what another keeps */
+    /* All reservations exist now: none gets resources of another one. */
+    vec_foreach (&c->cluster->resvs, r)
         if (follow_part(c, *r))
             save_reservation(c, *r);
     str_done(&packed);
@@ -178,7 +179,7 @@ void resv_become(const struct cluster *c, struct resv *r, struct resv *draft)
     resv_count_licenses(c, r);
 }
 
-/* --- nodes that are replaced -------------------------------------------------------------------
+/* --- replacement of nodes -----------------------------------------------------------------------
  */
 
 void resv_refill(struct control *c)
@@ -205,11 +206,10 @@ void resv_refill(struct control *c)
 }
 
 /* --- programs ------------------------------------------------------------------------------------
- * ResvProlog and ResvEpilog: programs of the site's that are run when a reservation begins and
- * ends, with its name as their argument. Nothing waits for them. What is under way is in the
- * reservation's record, so that each is run to its end at least once, over restarts; with a
- * reservation that is no more goes its record, and then its epilog is run once at the most.
- */
+ * ResvProlog and ResvEpilog: programs of the site that run when a reservation begins and ends, with
+ * its name as the argument. Nothing waits for them. Running programs are noted in the reservation's
+ * record, so that each is run to its end at least once despite restarts; a deleted reservation has
+ * no record, so its epilog runs at most once. */
 
 static const char *path_of(const struct control *c, enum resv_hook hook)
 {
@@ -250,7 +250,7 @@ static void begin_program(struct control *c, struct resv *r, enum resv_hook hook
 
 void resv_hook_begin(struct control *c, struct resv *r)
 {
-    if (r->begun_at == r->start_at) /* before a restart */
+    if (r->begun_at == r->start_at) /* it began before a restart */
         return;
     r->begun_at = r->start_at;
     begin_program(c, r, RESV_HOOK_PROLOG);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs and the reservations they may run in, and what the time brings to both. */
+/* Jobs and the reservations in which they may run, and the effects of time on both. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,15 +14,15 @@
 #include "control/life/start.h"
 #include "sched/select/resv.h"
 
-#define LOOK_SEC 60 /* the clock on the wall may be set */
+#define LOOK_SEC 60 /* the wall clock may be set */
 
-/* --- who may -----------------------------------------------------------------------------------
+/* --- access -------------------------------------------------------------------------------------
  */
 
-struct user { /* whose job it is */
+struct user { /* the owner of a job */
     uint32_t uid, gid;
     const char *name, *account;
-    const struct job *job; /* its partitions count; NULL: whoever asks has no job */
+    const struct job *job; /* its partitions count; NULL: the requester has no job */
 };
 
 static bool is_entry(const char *s, size_t len, const char *name)
@@ -30,7 +30,8 @@ static bool is_entry(const char *s, size_t len, const char *name)
     return name && strlen(name) == len && strncmp(s, name, len) == 0;
 }
 
-/* One of a list; with a '-' before its entries: none of it. An empty list has everybody. */
+/* Whether a list contains the user; a list of entries with '-' excludes them. An empty list
+ * contains everybody. */
 static bool is_in_resv_list(const char *list, const char *name, const char *number)
 {
     bool denies = list && *list == '-', found = false;
@@ -52,7 +53,7 @@ static bool in_groups(struct control *c, const struct user *u, const char *list)
     return false;
 }
 
-/* In some account. */
+/* Whether the reservation admits the user in some account. */
 static bool is_for(struct control *c, const struct resv *r, const struct user *u)
 {
     char number[16];
@@ -60,7 +61,7 @@ static bool is_for(struct control *c, const struct resv *r, const struct user *u
     return is_in_resv_list(r->users, u->name, number) && (!r->groups || in_groups(c, u, r->groups));
 }
 
-/* Each partition of the job, as any of them may start it. */
+/* All partitions of the job must be allowed, as any of them may start it. */
 static bool allows_partitions(const struct resv *r, const struct job *j)
 {
     bool allowed = true;
@@ -77,8 +78,8 @@ static bool may_use(struct control *c, const struct resv *r, const struct user *
            allows_partitions(r, u->job);
 }
 
-/* One that the job asks for by its name. Root and SlurmUser may ask for each; they are not drawn
- * into reservations of others. */
+/* Whether the job may name the reservation. Root and SlurmUser may name every reservation; other
+ * users' reservations do not attract their jobs. */
 static bool may_ask(struct control *c, const struct resv *r, const struct user *u)
 {
     return u->uid == 0 || u->uid == c->conf->slurm_uid || may_use(c, r, u);
@@ -110,10 +111,10 @@ void resv_each_group(const struct control *c, void (*fn)(void *ctx, const char *
         }
 }
 
-/* --- where it may run --------------------------------------------------------------------------
+/* --- bindings -----------------------------------------------------------------------------------
  */
 
-/* In one of its partitions, were it idle. */
+/* Whether the job could run in one of its partitions if the reservation were idle. */
 static bool could_run(struct control *c, struct job *j, const struct resv *r)
 {
     bool could = false;
@@ -179,7 +180,8 @@ static void bind_asked(struct control *c, struct job *j, const Pb__JobSpec *spec
     }
 }
 
-/* Those that draw it, and those that a short job may use before their own come. */
+/* Binds the job to reservations that attract it, and to those that a short job may use before their
+ * begin. */
 static void bind_drawn(struct control *c, struct job *j, const Pb__JobSpec *spec)
 {
     struct user u = user_of(j, spec);
@@ -200,7 +202,7 @@ static bool has_drawing_resv(const struct cluster *c)
     return false;
 }
 
-/* Its spec asks for none any more. */
+/* The spec no longer names a reservation. */
 static void forget_asked(struct job *j)
 {
     _cleanup_arena_ struct arena arena;
@@ -262,8 +264,8 @@ static bool is_bound(const struct job *j, const struct resv *r)
     return false;
 }
 
-/* The one it asked for is no more: it waits for its owner, unless the reservation said that it need
- * not. */
+/* The requested reservation was deleted: the job is held for its owner, unless the reservation has
+ * a flag against it. */
 static void lose_resv(struct control *c, struct job *j, const struct resv *r)
 {
     bool asked = j->resv_asked && j->resvs.len == 1;
@@ -284,7 +286,7 @@ static void lose_resv(struct control *c, struct job *j, const struct resv *r)
 void resv_drop(struct control *c, struct resv *r)
 {
     resv_hook_end(c, r);
-    resv_take(c->cluster, r); /* so that nobody finds it any more */
+    resv_take(c->cluster, r); /* it can no longer be found */
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
         bool bound = is_bound(j, r);
@@ -302,7 +304,7 @@ void resv_drop(struct control *c, struct resv *r)
     c->plan_wanted = true;
 }
 
-/* It is the job's own from then on: the reservation may go, or come again. */
+/* Copies the end to the job: the reservation may be deleted or recur. */
 static void set_end(struct job *j, const struct resv *r)
 {
     bool ends = r && !(r->flags & (RESV_FLEX | RESV_TIME_FLOAT)) && r->end_at != RESV_NEVER;
@@ -319,7 +321,7 @@ void resv_tell_jobs(struct control *c, struct resv *r)
         if (attempt_of(j)->resv != r || job_is_final(j))
             continue;
         if (!attempt_of(j)->resv_end_at ||
-            attempt_of(j)->resv_end_at > r->start_at) /* else that was another time of it */
+            attempt_of(j)->resv_end_at > r->start_at) /* otherwise it was another occurrence */
             set_end(j, r);
         job_touch(c->cluster, j);
         control_set_end(c, j);
@@ -327,7 +329,7 @@ void resv_tell_jobs(struct control *c, struct resv *r)
     }
 }
 
-/* It begins, or ends for now: those that wait for it. */
+/* The reservation begins or ends: updates the jobs that wait for it. */
 static void tell_waiting(struct control *c, const struct resv *r)
 {
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
@@ -342,7 +344,7 @@ void resv_begin_job(struct control *c, struct job *j, struct resv *r)
     resv_enter(c->cluster, j, r);
     set_end(j, r);
     if (r && r->flags & RESV_REPLACE)
-        c->plan_wanted = true; /* a pass begins with the nodes that are to be replaced */
+        c->plan_wanted = true; /* a pass first replaces nodes */
 }
 
 void resv_resume_job(struct control *c, struct job *j)
@@ -363,7 +365,7 @@ int64_t resv_limit_ms(const struct control *c, const struct job *j)
     return control_mono(c) + (attempt_of(j)->resv_end_at + over - control_wall(c)) * 1000;
 }
 
-/* --- time --------------------------------------------------------------------------------------
+/* --- occurrences --------------------------------------------------------------------------------
  */
 
 static bool is_idle(const struct resv *r)
@@ -371,7 +373,7 @@ static bool is_idle(const struct resv *r)
     return r->flags & RESV_PURGE_COMP && r->active && !r->pending && !r->running;
 }
 
-/* The next time at which something becomes of it; the wall's. */
+/* Returns the wall time of its next event. */
 static int64_t next_event(const struct resv *r, int64_t now)
 {
     bool floats = r->flags & RESV_TIME_FLOAT;
@@ -408,7 +410,7 @@ static void begin_reservation(struct control *c, struct resv *r)
     tell_waiting(c, r);
 }
 
-/* Its time is over: it comes again, or it is no more. */
+/* An occurrence has ended: the reservation recurs, or is deleted. */
 static void end_reservation(struct control *c, struct resv *r, int64_t now)
 {
     resv_hook_end(c, r);
@@ -422,7 +424,7 @@ static void end_reservation(struct control *c, struct resv *r, int64_t now)
     tell_waiting(c, r);
 }
 
-/* True: it is no more. */
+/* Returns true if the reservation is deleted. */
 static bool settle_reservation(struct control *c, struct resv *r, int64_t now)
 {
     size_t before = c->cluster->resvs.len;

@@ -14,7 +14,7 @@
 
 #define BEGIN_LOOK_SEC 60
 
-/* Seconds that jobs of its partition may exceed their limits by. */
+/* Returns the seconds by which jobs of its partition may exceed their limits. */
 static int64_t over_limit_sec(const struct control *c, const struct job *j)
 {
     int64_t of_part = j->part ? j->part->conf.over_time_limit_sec : -1;
@@ -42,7 +42,7 @@ int64_t control_left_ms(const struct control *c, const struct job *j)
     return left_ms > 0 ? left_ms : 0;
 }
 
-/* When the job ends if it runs from now on. */
+/* Returns the end of the job if it runs from now on. */
 static int64_t ends_at(const struct control *c, const struct job *j)
 {
     return control_wall(c) + (control_left_ms(c, j) + 999) / 1000;
@@ -94,11 +94,11 @@ void control_schedule(struct control *c, struct job *j)
 {
     const struct attempt *attempt = attempt_of(j);
     int64_t due = INT64_MAX;
-    c->triggers->stale = true; /* one may wait for its limit */
+    c->triggers->stale = true; /* a trigger may wait for its limit */
     take_earlier(&due, burst_due_ms(j));
     if (j->state == PB__JOB_STATE__PENDING) {
         int64_t wait = j->begin_at - control_wall(c);
-        if (wait > 0) /* a time of the wall clock, which may be set meanwhile */
+        if (wait > 0) /* a wall clock time, which may change */
             take_earlier(&due,
                          control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
         wait = depend_wait_sec(c, j);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elements of job arrays that get a record of their own: one that starts, and those that a request
- * names. Which records a request means, and what is known of an array as a whole.
+ * Elements of job arrays that get a record of their own: an element that starts, and elements that
+ * a request names. Also the resolution of requests to records, and the array as a whole.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #include "control/life/set.h"
 #include "control/life/split.h"
 
-#define LOOKED_UP 10000 /* looks into records of several, for elements that are looked up */
+#define LOOKED_UP 10000 /* maximum look-ups of elements in group records */
 
 struct job *split_first(struct control *c, struct job *j)
 {
@@ -36,7 +36,8 @@ struct job *split_first(struct control *c, struct job *j)
     return e;
 }
 
-/* By the id of the leader, or of any component if 'whole', all of its set; else the job alone. */
+/* Adds all components of the set for the id of the leader, or with 'whole' of any component;
+ * otherwise only the job. */
 static void choose_components(const struct job *j, bool whole, struct split_list *out)
 {
     bool all = whole || job_set_is_leader(j);
@@ -47,7 +48,7 @@ static void choose_components(const struct job *j, bool whole, struct split_list
         vec_push(out, ((struct split_part){j->id, 0}));
 }
 
-/* Of one record those that are named: all of it, or a part that becomes a record of its own. */
+/* Adds the named elements of one record: the whole record, or a part that is split off. */
 static void choose_of_record(struct control *c, struct job *j, struct idset *named,
                              struct split_list *out)
 {
@@ -74,8 +75,8 @@ static void choose_of_record(struct control *c, struct job *j, struct idset *nam
     idset_done(&both);
 }
 
-/* A few elements are looked up, each in the records of several; more are looked for in every
- * record. */
+/* A few elements are looked up, each in the group records; for more elements, every record is
+ * searched. */
 static void choose_named(struct control *c, struct array *a, struct idset *named,
                          struct split_list *out)
 {

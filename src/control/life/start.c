@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From pending to running: the plan's decisions are checked again, allocated, and told to the nodes
+/* From pending to running: the plan's decisions are checked again, allocated, and sent to the nodes
  * or the waiting command. */
 #include <string.h>
 
@@ -93,14 +93,14 @@ void start_send_batch(struct control *c, struct job *j)
         SET(&launch, contain, true);
     launch.components = facts_make_components(c, j, 0, &launch.n_components, &arena);
     for (size_t i = 0; i < launch.n_components; i++)
-        launch.components[i]->n_addrs = 0; /* its environment says nothing of them */
+        launch.components[i]->n_addrs = 0; /* its environment does not name them */
     order.launch = &launch;
     node_send_orders(c, c->cluster->nodes.data[job_host(j)->node], &order);
     str_done(&cred);
     str_done(&names);
 }
 
-/* Nodes are told of the job before anything of it is launched there. */
+/* Whether nodes are told about the job before anything of it is launched there. */
 static bool is_prepared(const struct control *c)
 {
     return c->conf->prolog_contain || (c->conf->prolog_at_alloc && c->conf->prolog);
@@ -127,7 +127,7 @@ void start_send_prepare(struct control *c, struct job *j, const struct alloc_nod
     node_send_orders(c, c->cluster->nodes.data[a->node], &order);
 }
 
-/* The launch of the script does the same on its node. */
+/* The node of the script is prepared by the launch itself. */
 static void prepare_nodes(struct control *c, struct job *j)
 {
     if (!is_prepared(c))
@@ -184,7 +184,7 @@ static void start_clocks(struct control *c, struct job *j)
     order_move(&c->cluster->ends, &attempt->ends, job_ends_at(j, attempt->start_at), j->id);
 }
 
-/* The job has its nodes, and its one step is created later: its srun requests the step again, or is
+/* The job has its nodes, and its step is created later: its srun requests the step again, or is
  * gone. */
 static void defer_step(struct control *c, struct job *j)
 {
@@ -204,7 +204,8 @@ bool start_step(struct control *c, struct job *j)
 {
     if (!j->alloc_step || attempt_of(j)->interactive_step || attempt_of(j)->next_step)
         return true;
-    if (j->state == PB__JOB_STATE__SUSPENDED || job_is_held_back(j)) { /* others have its CPUs */
+    if (j->state == PB__JOB_STATE__SUSPENDED ||
+        job_is_held_back(j)) { /* other jobs have its CPUs */
         defer_step(c, j);
         return true;
     }
@@ -253,14 +254,14 @@ void start_ready(struct control *c, struct job *j)
     answer_alloc(c, j);
 }
 
-/* Of a job whose time begins when PrologSlurmctld is over and its nodes have rebooted; its command
+/* Starts a job whose run time begins after PrologSlurmctld and the reboot of its nodes; its command
  * is told that it waits. */
 static void start_configuring(struct control *c, struct job *j)
 {
     bool asked = j->alloc_call != 0;
     j->reason = attempt_of(j)->rebooting ? REASON_NONE : REASON_PROLOG;
     answer_alloc(c, j);
-    j->gone_mono_ms = asked ? control_mono(c) : 0; /* until it asks again */
+    j->gone_mono_ms = asked ? control_mono(c) : 0; /* until it calls again */
 }
 
 /* The script, or the command that waits for the job, begins when all components are configured. */
@@ -309,7 +310,7 @@ void start_all_ready(struct control *c, struct job *j)
     if (waits_for_components(j))
         return;
     attempt_make(j)->configuring = attempt_make(j)->rebooting = false;
-    if (j->deadline_at && control_wall(c) >= j->deadline_at) { /* the script took so long */
+    if (j->deadline_at && control_wall(c) >= j->deadline_at) { /* the script took too long */
         finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, REASON_DEADLINE, NULL);
         return;
     }
@@ -362,7 +363,7 @@ static struct placement get_decided_part(const struct decision *d, size_t n)
     return (struct placement){d->job->id, d->part, d->in, d->where, d->license};
 }
 
-/* What nodes have in common, for all parts together. */
+/* Checks shared resources for all parts together. */
 static bool has_common_resources(struct control *c, const struct job *j, const struct decision *d)
 {
     struct resv *in = d->in ? resv_find(c->cluster, d->in->name) : NULL;
@@ -380,15 +381,15 @@ static bool has_common_resources(struct control *c, const struct job *j, const s
     return fits;
 }
 
-/* The job has the nodes of its part, and has not begun. */
+/* Allocates the nodes of the part to its job, which has not begun. */
 static bool claim_part(struct control *c, struct job *j, const struct placement *part)
 {
     job_partitions_select_part(j, part->part);
     return take_nodes(c, j, &part->where) == 0;
 }
 
-/* The parts have their nodes in the order in which the planner placed them. The number of the one
- * that comes at this place; 0 is the part of the job itself. */
+/* The parts are allocated in the order in which the planner placed them. Returns the number of the
+ * part at this place; 0 is the part of the job itself. */
 static size_t number_at(const struct decision *d, size_t place)
 {
     return d->more.order.len ? d->more.order.data[place] : place;
@@ -400,7 +401,7 @@ static struct job *job_of_part(struct control *c, const struct decision *d, size
     return number ? cluster_find_job(c->cluster, get_decided_part(d, number).id) : own;
 }
 
-/* Those at the first places have their nodes, and give them back: all begin, or none. */
+/* Releases the nodes of the parts at the first places: either all parts begin or none. */
 static void roll_back(struct control *c, const struct decision *d, size_t places, struct job *own)
 {
     while (places-- > 0) {
@@ -465,13 +466,13 @@ static void begin_part(struct control *c, struct job *j, const struct placement 
                   d->backfilled ? "backfilled" : NULL);
 }
 
-/* False: it does not start. */
+/* Returns false if the job does not start. */
 static bool start_job(struct control *c, struct job *group, const struct decision *d)
 {
     const struct placement own = get_decided_part(d, 0);
     bool has_common = has_common_resources(c, group, d);
     depend_update(c, group);
-    if (depend_reason(c, group)) { /* another of its name has started in this pass */
+    if (depend_reason(c, group)) { /* another job of its name has started in this pass */
         enqueue_job(c, group);
         return false;
     }
@@ -485,14 +486,15 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
         job_partitions_select_first(group);
         return false;
     }
-    /* The leader comes last: if it ends at once, the others run by then, and end with it. */
+    /* The leader starts last: if it ends at once, the other components already run and end with
+     * it. */
     for (size_t i = 1; i < count_parts(d); i++) {
         const struct placement part = get_decided_part(d, i);
         begin_part(c, cluster_find_job(c->cluster, part.id), &part, d);
     }
     begin_part(c, j, &own, d);
     if (group != j && group->waits.partly && !group->waits.on->ready.count)
-        enqueue_job(c, group); /* its others wait for others, each for its own */
+        enqueue_job(c, group); /* the other elements wait, each for its own dependency */
     return true;
 }
 
@@ -504,7 +506,7 @@ int start_placed(struct control *c, const struct decision *d, struct err *err)
     return 0;
 }
 
-/* --- planning: a pass of many jobs takes several turns, so that others are answered between ------
+/* --- planning: a pass over many jobs takes several turns, so that other calls are answered -------
  */
 
 static void end_pass(struct control *c)
@@ -531,8 +533,9 @@ void start_drop_plan(struct control *c)
     c->on_plan_dropped(c);
 }
 
-/* What has become free since the pass began is for the first in the queue, not for the next: then
- * it begins anew. Once; else the last ones would never be looked at while jobs end all the time. */
+/* Resources that became free since the pass began belong to the first job in the queue, not to the
+ * next one: the pass then restarts. It restarts only once; otherwise the last jobs would never be
+ * examined while jobs end all the time. */
 static void begin_or_resume(struct control *c)
 {
     if (c->planning && c->cluster->pool.freed != c->plan_freed && !c->plan_again) {
@@ -555,7 +558,7 @@ static void begin_or_resume(struct control *c)
     c->plan.work = 0;
 }
 
-/* Each pass looks at all that wait: only what is new to a job is written. */
+/* Each pass examines all waiting jobs: only changes of a job's state are logged. */
 static void log_wait(struct control *c, const struct job *j, const struct decision *d)
 {
     if (j->reason == d->reason && j->expected_at == d->start_at)
@@ -568,7 +571,8 @@ static void log_wait(struct control *c, const struct job *j, const struct decisi
                   d->detail ? d->detail : "", str_cstr(&at));
 }
 
-/* The job, and those components of its set that no gate keeps from being queued. */
+/* Writes the reasons of the job, and of those components of its set that no gate keeps out of the
+ * queue. */
 static void say_why_they_wait(struct control *c, struct job *j, const struct decision *d)
 {
     if (d->of_component)
@@ -627,7 +631,7 @@ static void follow_decision(struct control *c, struct decision *d)
             continue;
         int64_t expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
         if (component->expected_at != expected_at)
-            component->shown_sched_at = 0; /* also when it was shown in this second */
+            component->shown_sched_at = 0; /* also if it was shown in this second */
         component->sched_at = c->plan.now_sec;
         component->expected_at = expected_at;
     }
@@ -647,8 +651,7 @@ static bool next_decision(struct control *c, struct decision *d)
     return true;
 }
 
-/* CompleteWait: wall seconds until which a job is still completing for a shorter time; 0: none is.
- */
+/* CompleteWait: returns the wall seconds until which a completing job counts; 0: none. */
 static int64_t completing_until(const struct control *c)
 {
     int64_t now = control_wall(c), wait = c->conf->complete_wait_sec, until = 0;
@@ -663,8 +666,8 @@ static int64_t completing_until(const struct control *c)
     return until;
 }
 
-/* In two modes a pass follows while job sets wait: a start that one mode does not allow
- * is found by the other. */
+/* With two modes another pass follows while job sets wait: a start that one mode does not permit
+ * may be found by the other. */
 static void schedule_next_mode(struct control *c)
 {
     const struct plan *p = &c->plan;
@@ -698,7 +701,7 @@ int64_t start_due_ms(const struct control *c)
 void start_plan(struct control *c)
 {
     struct decision d;
-    if (c->announced) { /* nothing starts any more */
+    if (c->announced) { /* no job starts */
         end_pass(c);
         plan_starts_done(&c->planned);
         c->plan_wanted = false;
@@ -728,7 +731,7 @@ void start_plan(struct control *c)
     }
 }
 
-/* With the other components of its set; none was stored. */
+/* Removes the job with the other components of its set; none was stored. */
 static void remove_trial(struct control *c, struct job *leader)
 {
     for (uint32_t i = job_set_count(leader); i-- > 1;)
@@ -736,7 +739,8 @@ static void remove_trial(struct control *c, struct job *leader)
     cluster_remove_job(c->cluster, leader);
 }
 
-/* It was planned and did not start: refused when it wants to at once, else told that it waits. */
+/* Answers a request that was planned and did not start: rejected with --immediate, otherwise told
+ * that it waits. */
 static void answer_fresh(struct control *c, struct job *j)
 {
     uint64_t call = j->alloc_call;
@@ -746,7 +750,8 @@ static void answer_fresh(struct control *c, struct job *j)
             control_refuse_code(c, call, ERR_NODES_BUSY, NULL);
         remove_trial(c, j);
     } else if (call) {
-        /* Its command says at once that it waits; until then it counts as gone. */
+        /* Its command is told at once that the job waits; until it calls again it counts as
+         * disconnected. */
         j->gone_mono_ms = control_mono(c);
         control_schedule(c, j);
         start_reply_alloc(c, j, call, false);
@@ -774,7 +779,7 @@ void start_answer_fresh(struct control *c)
     c->fresh.len = left;
 }
 
-/* What its submission said, once; NULL: nothing. */
+/* Returns the messages of its submission, once; NULL: none. */
 static char *take_said(struct control *c, const struct job *j, struct arena *arena)
 {
     char *text = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scontrol suspend and resume. A job is SUSPENDED at once, and its clock stands still; its CPUs on
- * a node are for others when the node has said that nothing of the job runs there any more. It runs
- * again when all of them are free for it. Orders to nodes are numbered by the job (halts): a node
- * that was away is told the last one when it is back, and an old one does nothing.
+ * scontrol suspend and resume. A job is SUSPENDED at once, and its clock stops; its CPUs on a node
+ * become available when the node has confirmed that no process of the job runs there. The job
+ * resumes when all of its CPUs are free. Orders to nodes are numbered by the job (halts): a node
+ * that was disconnected gets the last order when it is back, and an old order has no effect.
  */
 #include "control/life/suspend.h"
 #include "base/pb.h"
@@ -49,7 +49,7 @@ static void give_order(struct control *c, struct job *j, struct alloc_node *a)
         send_halt(c, j, a);
 }
 
-/* Where nothing of it can be, nobody need be asked. */
+/* Sends no order to nodes on which nothing of the job can be. */
 static void order_nodes(struct control *c, struct job *j)
 {
     vec_foreach (&attempt_of(j)->alloc, a) {
@@ -103,16 +103,16 @@ void suspend_remind(struct control *c, struct job *j, struct alloc_node *a)
     if (!number || !a->touched)
         return;
     give_order(c, j, a);
-    if (a->held) /* the order before it was to stop */
+    if (a->held) /* the previous order was to suspend */
         send_halt_number(c, j, a, number - 1, true);
 }
 
 void suspend_begin_held(struct control *c, struct job *j)
 {
-    attempt_make(j)->halts = 2; /* to stop, and to go on */
+    attempt_make(j)->halts = 2; /* one suspend and one resume order */
     attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
     vec_foreach (&attempt_of(j)->alloc, a) {
-        a->touched = true; /* nodes hear of the orders before they hear of a launch */
+        a->touched = true; /* nodes get these orders before any launch */
         a->halt_told = false;
         suspend_remind(c, j, a);
     }
@@ -135,8 +135,8 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
     c->plan_wanted = true;
 }
 
-/* Its clock goes on from where it stood. Not the sum of what it stood, in full seconds each time.
- */
+/* Continues its clock. Does not use the sum of the suspended times, each of which is rounded to
+ * seconds. */
 static void start_clock(struct control *c, struct job *j)
 {
     struct attempt *attempt = attempt_make(j);
@@ -177,7 +177,7 @@ static int check_state(const struct job *j, enum _Pb__JobState wanted, struct er
         err, wanted == PB__JOB_STATE__RUNNING ? ERR_NOT_RUNNING : ERR_NOT_SUSPENDED, NULL);
 }
 
-/* Also one that the rotation of gang scheduling has suspended: it loses its turn. */
+/* Also for a job that gang scheduling has suspended: it loses its turn. */
 static int check_suspend(const struct job *j, struct err *err)
 {
     if (attempt_of(j)->gang_suspended && j->state == PB__JOB_STATE__SUSPENDED)
@@ -252,13 +252,13 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
     return 0;
 }
 
-/* What of a suspended job had left its node, and is there again. */
+/* Resources of a suspended job that have returned to it on its nodes. */
 struct returned {
     struct job *job;
     uint32_t node;
 };
 
-/* One after the other they take what they had, until it is not there for one: then all leave it
+/* The jobs take their resources back one after the other; if one of them cannot, all release them
  * again. */
 static int take_back_all(struct control *c, const struct split_list *parts, struct err *err)
 {
@@ -284,8 +284,8 @@ static int take_back_all(struct control *c, const struct split_list *parts, stru
     return rc;
 }
 
-/* The components of a job set stand still together, and go on together, but for those that have
- * ended. 0: all of them can. */
+/* The components of a job set are suspended and resumed together, except ended ones. 0: all of them
+ * can. */
 static int check_all(struct control *c, const struct split_list *parts, bool resume,
                      struct err *err)
 {
@@ -302,7 +302,7 @@ static int check_all(struct control *c, const struct split_list *parts, bool res
     return rc;
 }
 
-/* Elements of an array are in many states: those that it does not go with are spared. */
+/* Elements of an array have different states: elements in unsuitable states are skipped. */
 static int each_part(struct control *c, bool resume, const struct split_list *parts,
                      struct err *err)
 {
@@ -323,8 +323,8 @@ static int each_part(struct control *c, bool resume, const struct split_list *pa
     return any && wrong != -ERR_NODES_BUSY ? 0 : wrong;
 }
 
-/* Elements of an array that are sets are in many states, too: each is changed as a whole, or not.
- */
+/* Array elements that are sets have different states, too: each set is changed as a whole or not at
+ * all. */
 static int each_set(struct control *c, bool resume, const struct split_list *parts, struct err *err)
 {
     int wrong = 0;
