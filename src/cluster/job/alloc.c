@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The ledger: which units and how much memory of each node belong to which job. */
+/* The ledger: the units and the memory of each node that each job holds. */
 #include <assert.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static struct alloc_node *add_alloc_node(struct job *j, struct node *n, struct b
     return &vec_last(&attempt_of(j)->alloc);
 }
 
-/* Of jobs that keep other users' away (--exclusive=user). */
+/* Finds the users of jobs that exclude other users (--exclusive=user). */
 static void find_users(const struct cluster *c, struct node *n)
 {
     n->users = (struct node_users){0};
@@ -58,7 +58,7 @@ void alloc_count_part(struct cluster *c, struct part *p)
     if (p->conf.max_cpus_per_node == UINT32_MAX)
         return;
     p->used_cpus = mem_new_array(uint32_t, c->nodes.len + 1);
-    vec_foreach (&c->jobs, j) /* not c->ends: while records are loaded, nothing is in it yet */
+    vec_foreach (&c->jobs, j) /* not c->ends, which is empty while records are loaded */
         vec_foreach (&attempt_of((*j))->alloc, a)
             if ((*j)->part == p && !a->released && !a->parked)
                 p->used_cpus[a->node] += a->cpus;
@@ -95,14 +95,14 @@ static void take_gres(const struct cluster *c, struct node *n, struct alloc_node
                       const struct alloc_want *want, struct bitset **devices)
 {
     for (size_t i = 0; i < want->gres_len; i++) {
-        if (c->gres_kinds.data[want->gres[i].kind].role == GRES_LOCK) /* goes with the GPU */
+        if (c->gres_kinds.data[want->gres[i].kind].role == GRES_LOCK) /* allocated with the GPU */
             continue;
         vec_push(&a->gres, ((struct gres_held){0}));
         gres_held_take(n, &want->gres[i], a->busy, devices[i], &vec_last(&a->gres));
     }
 }
 
-/* Units of its own, and devices where they have to go together. */
+/* Chooses units for the job, and devices if they must be near the units. */
 static bool choose_units(const struct cluster *c, const struct job *j,
                          const struct alloc_want *want, uint32_t own, struct bitset *set,
                          struct bitset **devices)
@@ -155,7 +155,8 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
     return 0;
 }
 
-/* The units that have the CPUs which unit number 'at' of 'was' CPUs had. Whether all are there. */
+/* Adds the units with the CPUs that unit number 'at' of 'was' CPUs had. Returns whether all of them
+ * exist. */
 static bool set_same_cpus(const struct node *n, struct bitset *set, uint64_t at, uint64_t was)
 {
     uint64_t now = n->cpus_per_unit;
@@ -172,7 +173,7 @@ static bool set_same_cpus(const struct node *n, struct bitset *set, uint64_t at,
     return all;
 }
 
-/* Others in the place of those that the node has lost: free ones while there are any. */
+/* Replaces units that the node has lost by others, free units first. */
 static void replace_lost(const struct node *n, struct bitset *set, uint32_t cpus)
 {
     uint64_t wanted = ((uint64_t)cpus + n->cpus_per_unit - 1) / n->cpus_per_unit;
@@ -185,8 +186,8 @@ static void replace_lost(const struct node *n, struct bitset *set, uint32_t cpus
             }
 }
 
-/* The units of a stored record; without any, the first ones. Since it was written, units may have
- * become others, and fewer: what runs keeps the CPUs that it has. */
+/* Returns the units of a stored record; if it has none, the first units. Units may have changed, or
+ * be fewer, since the record was written: a running job keeps its CPUs. */
 static struct bitset *stored_units(struct node *n, const Pb__NodeAlloc *stored)
 {
     struct bitset *set = bitset_new(n->units);
@@ -274,7 +275,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     n->completing_units -= attempt_of(j)->completing && !a->parked ? a->units : 0;
     c->pool.released++;
     n->squeezed = n->squeezed && n->jobs;
-    if (n->jobs == 0 && n->actual.cpus) /* it may have come to have others meanwhile */
+    if (n->jobs == 0 && n->actual.cpus) /* the registered CPUs may have changed meanwhile */
         node_count_units(c, n);
     pool_update(c, n);
     resource_follow_node(c, j, n->index, -1);
@@ -283,7 +284,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
 
 void alloc_begin_completing(struct cluster *c, struct job *j)
 {
-    assert(!attempt_of(j)->completing); /* its nodes are counted once */
+    assert(!attempt_of(j)->completing); /* otherwise its nodes would be counted twice */
     attempt_make(j)->completing = true;
     vec_foreach (&attempt_of(j)->alloc, a) {
         struct node *n = c->nodes.data[a->node];
@@ -319,7 +320,7 @@ void alloc_clear(struct cluster *c, struct job *j)
     job_forget_past(j);
 }
 
-/* A step's nodes are named by their place in the job. */
+/* The nodes of a step refer to indexes in the job's allocation. */
 static void drop_of_step(struct step *s, uint32_t at)
 {
     for (size_t i = s->nodes.len; i-- > 0;) {
@@ -355,8 +356,8 @@ struct alloc_node *alloc_find(struct job *j, uint32_t node)
     return NULL;
 }
 
-struct sum {                   /* of what the jobs hold of a node */
-    struct bitset *busy, *own; /* own: of those that do not share */
+struct sum {                   /* of the jobs' shares of a node */
+    struct bitset *busy, *own; /* own: of jobs that do not share */
     uint32_t *uses;            /* by unit */
     struct amounts amounts;
     uint32_t jobs, completing, completing_units, parked;
@@ -452,5 +453,5 @@ int alloc_check(const struct cluster *c, struct err *err)
     return rc == 0 ? pool_check(c, err) : rc;
 }
 
-/* A job takes its share of each node by alloc_place(), and gives it back by alloc_release(). */
+/* alloc_place() gives a job its share of each node, and alloc_release() takes it back. */
 const struct resource_ops resource_share = {.check = alloc_check};

@@ -32,7 +32,7 @@ int array_parse(const char *text, uint32_t size, struct idset *tasks, uint32_t *
     return 0;
 }
 
-/* --- looking ------------------------------------------------------------------------------------
+/* --- queries ------------------------------------------------------------------------------------
  */
 
 static size_t find_position(const struct cluster *c, uint32_t id)
@@ -59,7 +59,7 @@ struct job *array_element(const struct cluster *c, const struct array *a, uint32
     return NULL;
 }
 
-struct array_record { /* of a job that is in one */
+struct array_record { /* the membership of a job in an array */
     struct order_link link;
     struct job *job;
 };
@@ -154,7 +154,7 @@ static void forget_group(struct array *a, uint32_t id)
         }
 }
 
-/* Into the lists of its array; it has its elements. */
+/* Adds the record, which has its elements, to the lists of its array. */
 static void add_record(struct cluster *c, struct array *a, struct job *j)
 {
     j->array = a;
@@ -346,7 +346,7 @@ void array_set_throttle(struct cluster *c, struct array *a, uint32_t throttle)
 /* --- splitting ----------------------------------------------------------------------------------
  */
 
-/* Its elements become these; they are counted where they are. */
+/* Replaces its elements, and keeps the counts up to date. */
 static void set_tasks(struct cluster *c, struct job *j, struct idset *tasks)
 {
     struct array *a = j->array;
@@ -375,7 +375,7 @@ static void swap_tasks(struct job *j, struct idset *tasks, uint32_t *task)
     *task = one;
 }
 
-/* j's record as it were with these elements. */
+/* Packs the record of 'j' as if it had these elements. */
 static void pack_with(struct cluster *c, struct job *j, struct idset *tasks, struct str *out)
 {
     uint32_t task = tasks->count == 1 ? idset_first(tasks) : ARRAY_NO_TASK;
@@ -390,7 +390,7 @@ static void pack_with(struct cluster *c, struct job *j, struct idset *tasks, str
         idset_move(tasks, &has);
 }
 
-/* A record as j's is now, of other elements. */
+/* Creates a copy of the record of 'j' with other elements. */
 static struct job *copy_record(struct cluster *c, struct job *j, uint32_t id, struct idset *tasks,
                                struct err *err)
 {
@@ -440,7 +440,7 @@ void array_merge(struct cluster *c, struct job *j, struct job *from)
     add_tasks(&all, j);
     add_tasks(&all, from);
     depend_corr_gather(j, from);
-    remove_record(c, from); /* it never was: nothing of it is purged */
+    remove_record(c, from); /* not a purge: the split is undone */
     cluster_remove_job(c, from);
     set_tasks(c, j, &all);
     if (j->waits.on)
@@ -519,7 +519,7 @@ void array_carry(struct cluster *to, const struct cluster *from)
 }
 
 /* --- check ---------------------------------------------------------------------------------------
- * Whether no element of an array is lost, or there twice, and its counts are right. */
+ * Whether every element of an array is in exactly one record, and its counts are right. */
 
 static uint32_t count_known_elements(const struct array *a)
 {
@@ -551,7 +551,7 @@ static int check_counts(const struct array *a, struct err *err)
     return 0;
 }
 
-/* Every element of every record is its own, and found there. */
+/* Whether every record can be found by each of its elements. */
 static int check_records(const struct cluster *c, const struct array *a, struct err *err)
 {
     struct idset seen = {0};

@@ -5,7 +5,7 @@
 
 #include "cluster/cluster.h"
 
-#define OLD_MOST 64 /* beside as many as there are jobs that run */
+#define OLD_MOST 64 /* maximum old entries, in addition to the number of running jobs */
 
 struct dated {
     int64_t start_at;

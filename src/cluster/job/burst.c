@@ -126,7 +126,7 @@ bool burst_parse_size(const char *text, size_t len, uint64_t *size)
     return true;
 }
 
-/* As Slurm does: the power of 1024 or 1000 that leaves the smallest number. */
+/* As in Slurm: uses the power of 1024 or 1000 that gives the smallest number. */
 void burst_format_size(uint64_t size, char out[32])
 {
     size_t best = 0; /* "N" */
@@ -138,7 +138,7 @@ void burst_format_size(uint64_t size, char out[32])
     snprintf(out, 32, "%" PRIu64 "%s", size / units[best].unit, best ? units[best].word : "");
 }
 
-/* The value of "key=" behind a blank; its length, 0: there is none. */
+/* Finds the value of "key=" behind a blank; returns its length, 0: none. */
 static size_t find_value(const char *lines, const char *key, const char **value)
 {
     size_t len = strlen(key);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* MaxCPUsPerSocket: what jobs of a partition may have of a node's sockets, all of them together.
- * Few partitions have it, and it is counted when it is asked for. */
+/* MaxCPUsPerSocket: the limit for all jobs of a partition together on the sockets of a node. Few
+ * partitions have it, so the use is counted on demand. */
 #include <stdlib.h>
 
 #include "cluster/cluster.h"
@@ -11,7 +11,7 @@ static uint32_t units_allowed(const struct part *p, const struct node *n)
     return p->conf.max_cpus_per_socket / n->cpus_per_unit;
 }
 
-/* By socket: units that its jobs have there. */
+/* Counts by socket the units that its jobs hold there. */
 static uint32_t *count_used(const struct cluster *c, const struct part *p, const struct node *n)
 {
     uint32_t *used = mem_new_array(uint32_t, cores_count_sockets(n) + 1);

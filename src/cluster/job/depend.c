@@ -59,8 +59,8 @@ static bool read_depend_number(const char **s, uint32_t *out)
     return true;
 }
 
-/* JOB, JOB_ELEMENT, JOB_*, JOB+OFFSET or JOB_ELEMENT+OFFSET; behind "after" +MINUTES, and no
- * offset. */
+/* Parses JOB, JOB_ELEMENT, JOB_*, JOB+OFFSET or JOB_ELEMENT+OFFSET; after "after" the number is
+ * +MINUTES instead of an offset. */
 static bool read_job(const char **s, struct depend_item *item)
 {
     uint32_t offset;
@@ -93,7 +93,7 @@ static bool read_job(const char **s, struct depend_item *item)
 static bool read_kind(const char **s, enum depend_kind *kind)
 {
     size_t len = strspn(*s, "abcdefghijklmnopqrstuvwxyz");
-    if (len == 0) { /* a job alone */
+    if (len == 0) { /* a job without an element */
         *kind = DEPEND_AFTERANY;
         return true;
     }
@@ -107,14 +107,14 @@ static bool read_kind(const char **s, enum depend_kind *kind)
     return false;
 }
 
-/* One more, or one too many. */
+/* Adds an item, or counts it if there are too many. */
 static void take_item(struct depend *d, const struct depend_item *item, size_t most, size_t *count)
 {
     if (++*count <= most)
         vec_push(&d->items, *item);
 }
 
-/* "type:job:job", up to a separator. */
+/* Parses "type:job:job" up to a separator. */
 static int read_clause(const char **s, struct depend *d, size_t most, size_t *count,
                        struct err *err)
 {
@@ -200,7 +200,7 @@ void depend_set_corr(struct depend_item *item)
         item->sets = mem_new(struct depend_sets);
 }
 
-/* --- what became of them -----------------------------------------------------------------------
+/* --- states of the items ------------------------------------------------------------------------
  */
 
 static int64_t due_at(const struct depend_item *item)
@@ -247,7 +247,7 @@ static enum depend_state decide_state(enum depend_kind kind, const struct depend
         return good ? DEPEND_FULFILLED : o->over ? DEPEND_FAILED : DEPEND_UNFULFILLED;
     case DEPEND_AFTERNOTOK:
         return good ? DEPEND_FAILED : o->over ? DEPEND_FULFILLED : DEPEND_UNFULFILLED;
-    case DEPEND_EXPAND: /* there must be something to expand when it starts */
+    case DEPEND_EXPAND: /* the job to expand must exist when this job starts */
         return o->over ? DEPEND_FAILED : o->begun ? DEPEND_FULFILLED : DEPEND_UNFULFILLED;
     case DEPEND_SINGLETON:
         break;
@@ -255,7 +255,7 @@ static enum depend_state decide_state(enum depend_kind kind, const struct depend
     return DEPEND_UNFULFILLED;
 }
 
-/* What is fulfilled with a delay stays so: the times of the counts only grow. */
+/* An item that is fulfilled with a delay stays fulfilled: the times of the counts only grow. */
 static void set_item_state(struct depend *d, struct depend_item *item, enum depend_state state,
                            int64_t from_at)
 {
@@ -306,7 +306,7 @@ static enum depend_state item_state(const struct depend_item *item, int64_t now_
     return depend_item_at(item, now_sec);
 }
 
-/* What is so of the whole record, whatever its elements wait for each on its own. */
+/* Returns the state of the items that apply to the whole record, ignoring items by element. */
 static enum depend_state common_at(const struct depend *d, int64_t now_sec, bool alone)
 {
     const uint32_t *n = d->by_state;
@@ -354,10 +354,10 @@ bool depend_may_wait_again(const struct depend *d)
     return d->singletons || expands;
 }
 
-/* --- to be shown and stored --------------------------------------------------------------------
+/* --- text and record ----------------------------------------------------------------------------
  */
 
-/* 'c' is NULL, or knows which job ids are those of components, "20+1". */
+/* 'c' knows the job ids of components, "20+1"; may be NULL. */
 static void put_item(const struct cluster *c, const struct depend_item *item, struct str *out)
 {
     const struct job *j = c ? cluster_find_job(c, item->job_id) : NULL;

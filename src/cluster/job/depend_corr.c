@@ -10,7 +10,7 @@ static void own_elements(const struct job *j, struct idset *out)
         idset_add(out, j->task);
 }
 
-/* --- from one form to the other ----------------------------------------------------------------
+/* --- conversion between one element and several -------------------------------------------------
  */
 
 static void enter_single(struct depend_item *item, uint32_t task)
@@ -39,7 +39,7 @@ static void settle_item(const struct job *j, struct depend_item *item)
                                                             : DEPEND_UNFULFILLED;
 }
 
-/* What all items say of an element. */
+/* Combines the states of all items for each element. */
 static void sum_up(struct job *j)
 {
     struct depend *d = j->waits.on;
@@ -92,7 +92,7 @@ void depend_corr_fit(struct cluster *c, struct job *j)
     depend_relink(c, j);
 }
 
-/* It takes its element out of what is known of j's, which has several left. */
+/* Gives 'e' the states of its element, taken from 'j', which has several elements left. */
 static void deal_one(struct cluster *c, struct job *j, struct job *e)
 {
     struct depend *from = j->waits.on, *to = e->waits.on;
@@ -162,7 +162,7 @@ void depend_corr_gather(struct job *j, const struct job *from)
     idset_done(&own);
 }
 
-/* --- what became of them -----------------------------------------------------------------------
+/* --- states of the items ------------------------------------------------------------------------
  */
 
 static bool is_decided(const struct depend_item *item, uint32_t element)
@@ -177,7 +177,7 @@ static bool apply_one(struct job *j, struct depend_item *item, uint32_t element,
         return false;
     idset_add(well ? &item->sets->good : &item->sets->bad, element);
     settle_item(j, item);
-    if (d->items.len == 1) /* as sum_up() would say */
+    if (d->items.len == 1) /* equals the result of sum_up() */
         idset_add(well ? &d->ready : &d->failed, element);
     return true;
 }
@@ -213,7 +213,7 @@ static void take_out(struct idset *from, const struct idset *what)
     idset_done(&both);
 }
 
-/* Those of the array's elements that did not go well until now, and those that never will. */
+/* Finds the elements of the array that have not succeeded so far, and those that never will. */
 static void find_bad(const struct array *a, struct idset *other, struct idset *failed)
 {
     for (const struct job *r = array_first(a); r; r = array_after(r)) {
@@ -231,7 +231,7 @@ void depend_corr_look(struct job *j, struct depend_item *item, const struct arra
 {
     struct idset good = {0}, other = {0}, failed = {0};
     idset_copy(&good, &j->tasks);
-    if (a) { /* what it never had, and what is not there any more and failed */
+    if (a) { /* elements that never existed, and purged elements that failed */
         struct idset none = {0};
         idset_copy(&none, &j->tasks);
         take_out(&none, &a->all);
@@ -245,7 +245,7 @@ void depend_corr_look(struct job *j, struct depend_item *item, const struct arra
     if (failed.count)
         depend_corr_apply(j, item, &failed, false);
     take_out(&good, &item->sets->bad);
-    bool lost = a && a->missing; /* nobody knows how those ended */
+    bool lost = a && a->missing; /* the final states of missing elements are unknown */
     if (good.count && !lost)
         depend_corr_apply(j, item, &good, true);
     idset_done(&good);
@@ -253,7 +253,7 @@ void depend_corr_look(struct job *j, struct depend_item *item, const struct arra
     idset_done(&failed);
 }
 
-/* --- what to do with them ----------------------------------------------------------------------
+/* --- elements that can start, and elements that cannot ------------------------------------------
  */
 
 uint32_t depend_first_ready(const struct job *j)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who waits for whom, so that the end of a job is told to its dependents and to nobody else; and
- * which jobs have one name, for singletons. */
+/* The index of dependencies, so that the end of a job reaches only its dependents; and the jobs
+ * with the same name, for singletons. */
 #include <string.h>
 
 #include "base/pb.h"
 #include "cluster/cluster.h"
 
-#define NAMED_WAITS (UINT64_C(1) << 32) /* behind those that run */
+#define NAMED_WAITS (UINT64_C(1) << 32) /* behind running jobs */
 
 static uint64_t tie_of(const struct job *j, size_t item)
 {
     return (uint64_t)j->id << 32 | item;
 }
 
-/* Those of an array's elements are together, behind those of the whole of it. */
+/* Items for the elements of an array are adjacent, behind the items for the whole array. */
 static int64_t key_of(uint32_t job_id, uint32_t element)
 {
     return (int64_t)((uint64_t)job_id << 32 | (element == DEPEND_WHOLE ? 0 : element + 1));
@@ -114,15 +114,16 @@ bool depend_is_awaited(const struct cluster *c, uint32_t on, uint32_t element)
     return l && l->key == key;
 }
 
-/* It has ended, stays so, its nodes are clean, and its burst buffer is staged out. Nodes of a
- * leader that has just ended are not yet on their way back when its components end. */
+/* Whether the job has ended, will not be requeued, its nodes are clean, and its burst buffer is
+ * staged out. The nodes of a leader that has just ended are not yet being released when its
+ * components end. */
 static bool is_settled(const struct job *j)
 {
     return job_is_final(j) && !attempt_of(j)->completing && !attempt_of(j)->requeue_after &&
            !job_nodes_left(j) && !burst_stages_out(j->burst);
 }
 
-/* Of a leader: it is over when all components are, and ended well when all of them did. */
+/* For a leader: it is over when all components are over, and successful if all of them are. */
 static void join_components(const struct job *leader, struct depend_outcome *o)
 {
     for (uint32_t i = 1; i < job_set_count(leader); i++) {
@@ -210,7 +211,7 @@ static int64_t name_key(uint32_t uid, const char *name)
     return (int64_t)((str_hash(name) ^ uid) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* From its record. */
+/* Reads the name from the job's record. */
 static const char *get_job_name(struct job *j)
 {
     if (j->waits.name)
@@ -238,7 +239,7 @@ static bool is_over(const struct job *j)
 
 void depend_place_name(struct cluster *c, struct job *j)
 {
-    if (!c->waiting.names || !j->spec.len) /* it has its place when it has its record */
+    if (!c->waiting.names || !j->spec.len) /* it is placed when it has its record */
         return;
     int64_t key = name_key(j->uid, get_job_name(j));
     uint64_t tie = j->id | (j->state == PB__JOB_STATE__PENDING ? NAMED_WAITS : 0);
@@ -269,7 +270,7 @@ static void place_all_names(struct cluster *c)
             depend_place_name(c, *j);
 }
 
-/* So many items are the user's, more or fewer. */
+/* Adds 'more' (may be negative) to the user's number of items. */
 static void count_items_of_user(struct cluster *c, uint32_t uid, int64_t more)
 {
     int64_t count = (int64_t)depend_count_of_user(c, uid) + more;
@@ -328,7 +329,7 @@ void depend_shelve(struct cluster *c, struct job *j)
     j->waits.kept = str_take(&states);
 }
 
-/* The first of them behind 'tie'; other names may have the same key. */
+/* Returns the first of these jobs behind 'tie'; jobs of other names may have the same key. */
 static struct job *named_after(const struct cluster *c, uint32_t uid, const char *name,
                                uint64_t tie)
 {

@@ -20,7 +20,7 @@ void holdings_done(struct holdings *h)
     }
 }
 
-/* An array has one script. It is counted with the first of the array's records. */
+/* An array has one script, which counts with the first record of the array. */
 static bool has_payload(const struct job *j)
 {
     return !j->array || array_first(j->array) == j;

@@ -8,7 +8,7 @@
 
 const char *job_id_text(const struct job *j, char buf[JOB_ID_TEXT_MAX])
 {
-    const struct job *leader = job_set_component(j, 0); /* it alone is in the array */
+    const struct job *leader = job_set_component(j, 0); /* only the leader is in the array */
     bool is_element = leader && leader->array && !leader->tasks.count;
     uint32_t id = is_element ? leader->array->id : job_set_id(j);
     int len = snprintf(buf, JOB_ID_TEXT_MAX, "%u", id);

@@ -31,7 +31,7 @@ static void put_text_variable(job_env_fn *put, void *ctx, const char *name, cons
         put(ctx, name, text);
 }
 
-/* Of "plane=4" the word; of other words all. */
+/* Puts the first word of "plane=4"; other texts entirely. */
 static void put_word(job_env_fn *put, void *ctx, const char *name, const char *text)
 {
     const char *equals = text ? strchr(text, '=') : NULL;
@@ -89,7 +89,7 @@ static void put_tres(job_env_fn *put, void *ctx, const char *name, const char *g
         put(ctx, name, str_cstr(&text));
 }
 
-/* "gres/gpu:verbose,map:0,1" for "verbose,map_gpu:0,1". */
+/* Writes "gres/gpu:verbose,map:0,1" for "verbose,map_gpu:0,1". */
 static void put_tres_bind(job_env_fn *put, void *ctx, const char *name, const char *tres,
                           const char *gpu)
 {
@@ -106,7 +106,7 @@ static void put_tres_bind(job_env_fn *put, void *ctx, const char *name, const ch
     put(ctx, name, str_cstr(&text));
 }
 
-/* --- memory of tasks, as bind_read_memory() of srun reads it -------------------------------------
+/* --- memory binding, parsed like bind_read_memory() of srun -------------------------------------
  */
 
 static bool is_word(const char *at, size_t len, const char *word)
@@ -114,7 +114,7 @@ static bool is_word(const char *at, size_t len, const char *word)
     return strlen(word) == len && strncasecmp(at, word, len) == 0;
 }
 
-/* Of words that exclude each other the last one; NULL: none is there. */
+/* Returns the last one of words that exclude each other; NULL: none is there. */
 static const char *last_of(const char *text, const char *const *words)
 {
     const char *found = NULL;
@@ -125,7 +125,7 @@ static const char *last_of(const char *text, const char *const *words)
         for (size_t i = 0; words[i]; i++)
             if (is_word(at, len, words[i]))
                 found = words[i];
-        if (at[len] == ':') /* a list, up to the end */
+        if (at[len] == ':') /* a list up to the end */
             break;
         at += len + (at[len] == ',');
     }
@@ -152,7 +152,7 @@ static void put_bind_list(job_env_fn *put, void *ctx, const char *name, const ch
         put(ctx, name, colon ? colon + 1 : "");
 }
 
-/* One of the words, or what holds when it is not there. */
+/* Puts one of the words, or the default if none is there. */
 static void put_bind_word(job_env_fn *put, void *ctx, const char *name, const char *text,
                           const char *const *words, const char *otherwise)
 {
@@ -200,7 +200,7 @@ void job_env_each(const Pb__JobSpec *s, job_env_fn *put, void *ctx)
 #undef ENV
 }
 
-/* Of the generic resources of this name, and of this type; NULL: of any. */
+/* Counts the generic resources of this name and type; type NULL: any. */
 static uint64_t count_gres(const struct job_env_node *node, const char *name, const char *type)
 {
     uint64_t sum = 0;
@@ -214,7 +214,8 @@ static uint64_t count_gres(const struct job_env_node *node, const char *name, co
     return sum;
 }
 
-/* Tasks that have a word of --tres-per-task each: "gres:gpu:a100:2", "gres:nic=3", "gres:gpu". */
+/* Returns how many tasks fit that each have a word of --tres-per-task: "gres:gpu:a100:2",
+ * "gres:nic=3", "gres:gpu". */
 static uint64_t count_tasks_of_word(const struct job_env_node *node, struct word_of_list w)
 {
     _cleanup_free_ char *part = word_dup(w);
@@ -235,7 +236,7 @@ static uint64_t count_tasks_of_word(const struct job_env_node *node, struct word
     return str_eq(name, "none") ? UINT64_MAX : count_gres(node, name, type) / each;
 }
 
-/* Tasks that the generic resources of a node hold; UINT64_MAX: no task asks for some. */
+/* Returns how many tasks fit on the generic resources of a node; UINT64_MAX: tasks request none. */
 static uint64_t count_tasks_by_gres(const Pb__JobSpec *spec, const struct job_env_node *node)
 {
     uint64_t fit = UINT64_MAX;
@@ -252,7 +253,7 @@ static uint64_t count_tasks_by_gres(const Pb__JobSpec *spec, const struct job_en
     return fit;
 }
 
-/* Tasks that fit on a node. */
+/* Returns how many tasks fit on a node. */
 static uint32_t count_tasks_that_fit(const Pb__JobSpec *spec, const struct job_env_node *node,
                                      uint32_t tasks)
 {
@@ -264,7 +265,7 @@ static uint32_t count_tasks_that_fit(const Pb__JobSpec *spec, const struct job_e
     return spec->ntasks_per_node && fit > spec->ntasks_per_node ? spec->ntasks_per_node : fit;
 }
 
-/* -m arbitrary: the n-th task is on the n-th node of the list. False: the list has too few. */
+/* -m arbitrary: places the n-th task on the n-th node of the list. False: the list is too short. */
 static bool spread_list(const Pb__JobSpec *spec, const struct job_env_node *nodes, size_t n,
                         uint32_t tasks, uint32_t *out)
 {
@@ -306,13 +307,14 @@ void job_env_spread(const Pb__JobSpec *spec, bool packs, const struct job_env_no
     }
     if (tasks == 0 || n == 0 || spread_list(spec, nodes, n, tasks, out))
         return;
-    for (size_t i = 0; i < n && sum < tasks; i++) /* more tasks than they take */
+    for (size_t i = 0; i < n && sum < tasks; i++) /* more tasks than fit */
         cap[i] = tasks;
     dist_parse(spec->distribution, &dist);
     dist_deal_tasks(&dist, sum >= tasks && dist_is_packed(&dist, packs), tasks, cap, n, out);
 }
 
-/* By a total of GPUs: --ntasks-per-gpu, or --gpus beside --gpus-per-task. */
+/* Whether the number of tasks follows from a total of GPUs: --ntasks-per-gpu, or --gpus with
+ * --gpus-per-task. */
 static bool has_tasks_of_gpus(const Pb__JobSpec *spec)
 {
     return spec->ntasks_per_gpu || (spec->tres_per_task && spec->tres_per_job);

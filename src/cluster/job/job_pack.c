@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job's record, made from its state. */
+/* Creates the record of a job from its state. */
 #include <string.h>
 
 #include "base/pb.h"
@@ -7,7 +7,7 @@
 #include "cluster/job/whole_cores.h"
 #include "cluster/resource/spec.h"
 
-#define LIVE_USAGE 25 /* numbers of fields */
+#define LIVE_USAGE 25 /* field numbers */
 #define STEP_USAGE 26
 
 static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive *m,
@@ -51,8 +51,8 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
         SET(m, mem_mib, mem);
 }
 
-/* What a job holds stays as the job got it, whatever its partition says later. A pending job shares
- * as its partition says now. */
+/* A job's allocation keeps its sharing state whatever its partition says later. A pending job
+ * shares as its partition says now. */
 static void pack_sharing(const struct job *j, Pb__JobLive *m)
 {
     bool holds = attempt_of(j)->alloc.len;
@@ -66,7 +66,7 @@ static void pack_sharing(const struct job *j, Pb__JobLive *m)
         SET(m, topo_alone, true);
 }
 
-/* The size of a pending job: it needs at least as many nodes as its CPUs fill. */
+/* Packs the size of a pending job: it needs at least as many nodes as its CPUs fill. */
 static void pack_wanted_size(const struct cluster *c, const struct job *j, Pb__JobLive *m)
 {
     uint32_t nodes = j->want.min_nodes, tasks = j->want.overcommit ? nodes : j->want.tasks;
@@ -81,7 +81,8 @@ static void pack_wanted_size(const struct cluster *c, const struct job *j, Pb__J
     SET(m, num_cpus, cpus > nodes ? cpus : nodes);
 }
 
-/* Where the job says no number, its nodes do: a job with -N1-4 that has four has four tasks. */
+/* If the job specifies no number of tasks, it follows from its nodes: a job with -N1-4 that has
+ * four nodes has four tasks. */
 static uint32_t count_tasks(const struct job *j)
 {
     uint64_t per_node = j->want.ntasks_per_node ? j->want.ntasks_per_node : 1;
@@ -115,7 +116,7 @@ static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive
     SET(m, num_tasks, count_tasks(j));
 }
 
-/* Elements that items have failed for, and from when delays count. */
+/* Packs the elements for which items have failed, and the start times of delays. */
 static void pack_items(const struct depend *d, Pb__JobLive *m, struct arena *arena)
 {
     bool failed = false;
@@ -223,7 +224,7 @@ static void pack_parts(const struct job *j, Pb__JobLive *m, struct arena *arena)
         m->part_priority[i] = i == s->at ? j->priority : s->of[i].priority;
 }
 
-/* What there is in packed form only. */
+/* Adds the parts that exist only in packed form. */
 static void add_as_packed(struct job *j)
 {
     struct str more = STR_INIT;
@@ -248,7 +249,8 @@ static void pack_late_ports(const struct job *j, Pb__JobLive *m, struct arena *a
         m->late_ports[m->n_late_ports++] = *p;
 }
 
-/* Of a component that runs: the node of its leader's batch script; NULL: the leader has none. */
+/* For a running component: returns the node of its leader's batch script; NULL: the leader has
+ * none. */
 static char *find_script_host(const struct cluster *c, const struct job *j)
 {
     const struct job *leader = j->set_offset ? job_set_component(j, 0) : NULL;
@@ -339,7 +341,7 @@ static void pack_so_far(const struct step *s, struct str *out)
     if (s->ending)
         SET(&m, ending, true);
     vec_foreach (&s->nodes, n) {
-        size_t bytes = vec_last(&s->nodes).place / 8 + 1; /* they are in order of their places */
+        size_t bytes = vec_last(&s->nodes).place / 8 + 1; /* ordered by place */
         if (!n->ended)
             continue;
         ended = ended ? ended : mem_new_array(uint8_t, bytes);
@@ -372,7 +374,7 @@ void job_name_step(const struct job *j, Pb__StepRecord *r)
     }
 }
 
-/* What is not shown of it. */
+/* Packs the fields that are not displayed. */
 static void pack_submission(const struct job *j, struct str *out)
 {
     Pb__JobRecord m = PB__JOB_RECORD__INIT;

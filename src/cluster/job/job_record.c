@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A stored record of a job before it is believed. What depends on the configuration, which may be
- * another one by now, is no contradiction. */
+/* Validation of the stored record of a job. Whatever depends on the configuration, which may have
+ * changed, is not a contradiction. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static bool has_node_twice(const Pb__JobLive *m)
     return twice;
 }
 
-/* NULL: it agrees with itself. */
+/* Returns NULL if the record is consistent. */
 static const char *find_contradiction(const Pb__JobLive *m)
 {
     bool final = state_is_final(m->state);
@@ -56,7 +56,7 @@ static const char *find_contradiction(const Pb__JobLive *m)
     return has_node_twice(m) ? "it has a node twice" : NULL;
 }
 
-/* What is packed anew from what we know of it. */
+/* Finds fields that would be lost, because this version packs them anew. */
 static const ProtobufCMessage *find_lost(const Pb__JobLive *m)
 {
     for (size_t i = 0; i < m->n_alloc; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job's state, as its record says. */
+/* Restores the state of a job from its record. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,14 +73,14 @@ static int64_t bound_limit(int64_t sec)
     return sec == INT64_MAX ? sec : cluster_bound_time(sec);
 }
 
-/* Of a clock that counts from the boot: negative where the job began before that. */
+/* For a clock that counts from the boot: the time is negative if the job began before the boot. */
 static int64_t bound_clock_ms(int64_t ms)
 {
     int64_t sec = cluster_bound_time(ms < 0 ? -(ms / 1000) : ms / 1000);
     return (ms < 0 ? -sec : sec) * 1000 + (sec < CLUSTER_TIME_MAX_SEC ? ms % 1000 : 0);
 }
 
-/* One that waits has none, whatever an older version wrote. */
+/* A pending job has no attempt, whatever an older version wrote. */
 static void restore_attempt(struct job *j, const Pb__JobLive *m)
 {
     if (m->state == PB__JOB_STATE__PENDING)
@@ -137,8 +137,8 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->reason_detail = mem_strdup(m->reason_detail);
 }
 
-/* Leaves out of an expression the nodes that the configuration has no more. True: there were some.
- */
+/* Removes nodes from an expression that are no longer configured. Returns true if there were
+ * any. */
 static bool drop_gone_nodes(const struct cluster *c, char **expr, struct arena *arena)
 {
     _cleanup_hostlist_ struct hostlist *named = NULL, *known = NULL;
@@ -158,7 +158,8 @@ static bool drop_gone_nodes(const struct cluster *c, char **expr, struct arena *
     return gone;
 }
 
-/* A job outlives the nodes it names: it goes on where it runs, and waits when it needs them. */
+/* A job survives the removal of nodes that it names: it continues to run, or waits if it requires
+ * them. */
 static int read_stored_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *stored,
                             struct err *err)
 {
@@ -179,7 +180,7 @@ static int read_stored_spec(const struct cluster *c, struct job *j, const Pb__Jo
     return rc;
 }
 
-/* Where it ran is said as long as it is known. */
+/* Keeps the names of its nodes as long as they are known. */
 static void keep_past(struct job *j, const Pb__JobLive *m)
 {
     if (!m->nodes)
@@ -202,7 +203,7 @@ static void restore_items(struct depend *d, const Pb__JobLive *m)
     depend_count(d);
 }
 
-/* What it waits for, as far as that was known: control/ looks at the jobs it names again. */
+/* Restores the known states of its dependencies: control/ examines the named jobs again. */
 static void restore_depend(struct cluster *c, struct job *j, const Pb__JobSpec *spec,
                            const Pb__JobLive *m)
 {
@@ -217,7 +218,7 @@ static void restore_depend(struct cluster *c, struct job *j, const Pb__JobSpec *
     restore_items(d, m);
     j->waits.shown = mem_strdup(m->dependency);
     depend_set(c, j, d);
-    /* As the user was told: whether an item has failed depends on no time. */
+    /* As the user was told: whether an item has failed does not depend on time. */
     j->waits.never = depend_at(d, 0, false) == DEPEND_FAILED;
     if (job_is_final(j))
         depend_shelve(c, j);
@@ -258,7 +259,7 @@ static int restore_set(struct cluster *c, struct job *j, const Pb__JobLive *m, s
     return rc;
 }
 
-/* One that waits may run in all that were asked for and are there; a record knows no others. */
+/* A pending job may run in all requested partitions that exist; other records name none. */
 static void find_parts(struct cluster *c, struct job *j, const Pb__JobRecord *record)
 {
     const char *asked = record->spec->partition, *has = record->live->partition;
@@ -267,8 +268,8 @@ static void find_parts(struct cluster *c, struct job *j, const Pb__JobRecord *re
     if (several && job_partitions_resolve(c, j, asked)) {
         _cleanup_str_ struct str now = STR_INIT;
         job_partitions_format(j, &now);
-        if (!str_eq(has,
-                    j->partitions ? str_cstr(&now) : j->part->conf.name)) /* some came or went */
+        /* Partitions were added or removed. */
+        if (!str_eq(has, j->partitions ? str_cstr(&now) : j->part->conf.name))
             job_touch(c, j);
         return;
     }
@@ -321,7 +322,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     }
     if (past && job_is_final(j))
         keep_past(j, m);
-    /* A node that comes back must not be its own by the record. */
+    /* A node that returns must not belong to the job again because of the record. */
     if (j->lost_node || resource_differs(c, j, m))
         job_touch(c, j);
     for (size_t i = 0; i < record->n_steps; i++)

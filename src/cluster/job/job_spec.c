@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job gets what its spec asks for. */
+/* Sets the request of a job from its spec. */
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
 #include "cluster/resource/dist.h"
@@ -17,7 +17,7 @@ static bool has_devices(const struct job *j)
     return devices;
 }
 
-/* Some jobs take no part in gang scheduling, and share nothing where jobs take turns. */
+/* Some jobs are excluded from gang scheduling and therefore share nothing. */
 const char *job_sharing_refusal(const struct conf *conf, const struct job *j)
 {
     if (!conf->gang)
@@ -51,7 +51,7 @@ static void set_sharing(const struct cluster *c, struct job *j)
 {
     enum conf_oversubscribe share = j->part ? j->part->conf.share : CONF_SHARE_NO;
     struct request *r = &j->want;
-    if (attempt_of(j)->alloc.len) /* what it holds stays as it got it */
+    if (attempt_of(j)->alloc.len) /* its allocation keeps its sharing state */
         return;
     bool topo = j->part && j->part->conf.exclusive_topo;
     bool alone = topo || share == CONF_SHARE_EXCLUSIVE || r->reboots ||
@@ -77,8 +77,8 @@ void job_set_sharing(const struct cluster *c, struct job *j)
         j->partitions->of[0].judged = false;
 }
 
-/* As a job of the partition it has. A job that runs keeps the licences that it has: the alternative
- * that it started with, and the counts that variables had then. */
+/* Sets the request for the job's partition. A running job keeps its licences: the alternative with
+ * which it started, and the counts that variables had then. */
 static void set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *s,
                         struct parsed_request *p, bool last)
 {
@@ -98,7 +98,7 @@ static void set_request(const struct cluster *c, struct job *j, const Pb__JobSpe
     set_sharing(c, j);
 }
 
-/* What each partition gives to jobs that state no time is theirs there. */
+/* Jobs without a time limit get the default of each partition there. */
 static void read_faces(struct job *j, const Pb__JobSpec *s, int64_t limit_sec)
 {
     struct job_partitions *of = j->partitions;
@@ -139,7 +139,7 @@ void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *
     j->deadline_at = cluster_bound_time(OR(s, deadline_at_sec, 0));
     j->time_min_sec = cluster_bound_time(OR(s, time_min_sec, 0));
     j->resv_asked = s->reservation && *s->reservation;
-    j->begin_at = cluster_bound_time(OR(s, begin_at_sec, 0)); /* long ago is now */
+    j->begin_at = cluster_bound_time(OR(s, begin_at_sec, 0)); /* a past time means now */
     j->mail = (uint16_t)p->mail;
 }
 
@@ -152,7 +152,7 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     return rc;
 }
 
-/* NULL: the set is. */
+/* set NULL: returns NULL. */
 static char *format_node_set(const struct cluster *c, const struct bitset *set, struct arena *arena)
 {
     if (!set)

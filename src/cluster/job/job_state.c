@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The legal transitions of a job. PENDING again is a requeue, decided by control/. */
+/* The legal transitions of a job. A transition back to PENDING is a requeue, which control/
+ * decides. */
 #include <assert.h>
 
 #include "cluster/cluster.h"
@@ -47,7 +48,7 @@ static void count_state(struct cluster *c, enum _Pb__JobState state, int by)
         c->running += (size_t)by;
 }
 
-/* In its array, when it has one and is in its lists. */
+/* Counts the job in its array if it is in the lists of one. */
 static void count_element(struct cluster *c, const struct job *j, int by)
 {
     if (!j->array)
@@ -107,7 +108,7 @@ int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to,
     if (!job_state_may_become(from, to))
         return -ERR_TRANSITION;
     change_state(c, j, to);
-    if (!job_is_final(j)) /* else when it is over, with all of its nodes */
+    if (!job_is_final(j)) /* otherwise when it is over, with all of its nodes */
         depend_place_name(c, j);
     job_touch(c, j);
     emit_transition(c, j, from, cause, detail);

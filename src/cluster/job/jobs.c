@@ -19,7 +19,7 @@ static void job_free(struct cluster *c, struct job *j)
     free(j->waits.kept);
     free(j->waits.shown);
     free(j->waits.name);
-    free(j->of_array); /* NULL, or its cluster goes */
+    free(j->of_array); /* NULL, or the cluster is being freed */
     str_free(j->alloc_step);
     burst_free(j->burst);
     job_packed_done(&j->spec);
@@ -32,7 +32,8 @@ static void job_free(struct cluster *c, struct job *j)
     free(j);
 }
 
-/* Where the job of this id is, or would be put: ids normally rise, so the end comes first. */
+/* Returns the index of the job with this id, or where to insert it: ids normally rise, so the end
+ * is tried first. */
 static size_t find_position(const struct cluster *c, uint32_t id)
 {
     size_t count = c->jobs.len;
@@ -73,7 +74,7 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     array_leave(c, j);
     job_set_leave(c, j);
     struct array *rest = array_id ? array_find(c, array_id) : NULL;
-    if (rest && rest->records.count) /* its script is counted with another record */
+    if (rest && rest->records.count) /* its script counts with another record */
         holdings_count(c, array_first(rest));
     job_partitions_end(j);
     depend_leave(c, j);
@@ -82,12 +83,12 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     resv_leave(c, j);
     if (j->request_key)
         idmap_remove(&c->requests, j->request_key);
-    if (j->request_key && rest && rest->records.count) { /* a repeat must find the rest */
+    if (j->request_key && rest && rest->records.count) { /* a repeated request must find the rest */
         struct job *first = array_first(rest);
         first->request_key = j->request_key;
         idmap_set(&c->requests, first->request_key, first->id);
     }
-    job_load_state(c, j, PB__JOB_STATE__CANCELLED); /* it counts for nothing any more */
+    job_load_state(c, j, PB__JOB_STATE__CANCELLED); /* removes it from all counts */
     vec_remove(&c->jobs, at);
     job_free(c, j);
     c->stamp++;

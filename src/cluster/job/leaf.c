@@ -11,7 +11,7 @@ const struct topo *leaf_topo(const struct cluster *c, const struct job *j)
     return c->topos[conf_network_index(c->conf, j->part ? j->part->conf.topology : NULL)];
 }
 
-/* What a suspended job has of a node keeps nobody away, until the job ends. */
+/* The share that a suspended job keeps on a node excludes no other job, until the job ends. */
 static bool counts_on_node(const struct job *j, const struct alloc_node *a)
 {
     return !a->released && (!a->parked || attempt_of(j)->completing);
@@ -36,7 +36,7 @@ static void remove_leaf(const struct topo *t, uint32_t leaf, struct bitset *set)
         bitset_unset(set, t->nodes[i]);
 }
 
-/* Of a job that runs: the leaves where it is in this view. */
+/* For a running job: removes the leaves on which it is in this view. */
 static void remove_leaves_of(const struct cluster *c, const struct job *j,
                              const struct free_view *view, struct bitset *set)
 {
@@ -102,7 +102,7 @@ void leaf_widen(const struct cluster *c, struct bitset *set)
     }
 }
 
-/* Whether the job runs in the leaf of the node that its network has; on the node itself, too. */
+/* Whether the job runs in the node's leaf of its network, including on the node itself. */
 static bool runs_beside(const struct cluster *c, const struct job *j, uint32_t node)
 {
     const struct topo *t = leaf_topo(c, j);
@@ -114,7 +114,7 @@ static bool runs_beside(const struct cluster *c, const struct job *j, uint32_t n
     return false;
 }
 
-/* The rest of the leaves where the job runs. */
+/* Adds the other nodes of the leaves on which the job runs. */
 static void add_blocked_by(const struct cluster *c, const struct job *j, struct bitset *blocked)
 {
     const struct topo *t = leaf_topo(c, j);
@@ -160,7 +160,7 @@ void leaf_follow(struct cluster *c, const struct job *j)
         list_job(c, j);
 }
 
-/* A job that runs on the node, other than this one; NULL: none. */
+/* Returns another job that runs on the node; NULL: none. */
 static const struct job *find_runner(const struct cluster *c, const struct job *j, uint32_t node)
 {
     vec_foreach (&c->nodes.data[node]->holders, id) {

@@ -38,7 +38,7 @@ bool mail_parse(const char *list, unsigned *mail)
         *mail |= w.len ? words[i].mail : 0;
         none |= word_case_eq(w, "NONE");
     }
-    if (none) /* whatever else is asked for */
+    if (none) /* overrides all other words */
         *mail = 0;
     return true;
 }

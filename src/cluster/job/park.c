@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that are suspended: on nodes where nothing of them runs any more their units, and with
- * --exclusive the node, are for others; their memory and their devices are not. They get the same
- * units back.
+ * Suspended jobs: on nodes on which nothing of such a job runs, its units, and with --exclusive the
+ * node, are available to other jobs; its memory and devices are not. The job gets the same units
+ * back.
  */
 #include "cluster/job/park.h"
 
@@ -45,7 +45,7 @@ void park_leave(struct cluster *c, struct job *j, struct alloc_node *a)
     job_touch(c, j);
 }
 
-/* Whether the unit is in use by somebody who does not share it with the job. */
+/* Whether a job that does not share with this one uses the unit. */
 static bool is_taken(const struct node *n, const struct job *j, size_t unit)
 {
     if (!bitset_test(n->busy, unit))
@@ -66,7 +66,8 @@ static bool has_units(const struct cluster *c, const struct node *n, const struc
     if (!cores_part_may(c, p, n, a->busy))
         return false;
     uint32_t used = p && p->used_cpus ? p->used_cpus[n->index] : 0;
-    return !used || used + a->cpus <= p->conf.max_cpus_per_node; /* alone it keeps what it has */
+    /* Without such neighbours it keeps its units. */
+    return !used || used + a->cpus <= p->conf.max_cpus_per_node;
 }
 
 static bool is_in_the_way(const struct job *j, const struct alloc_node *a, const struct job *other)
@@ -77,9 +78,9 @@ static bool is_in_the_way(const struct job *j, const struct alloc_node *a, const
     return false;
 }
 
-#define NAMED_MAX 4 /* jobs in a message */
+#define NAMED_MAX 4 /* jobs named in a message */
 
-/* The jobs that have the unit of the node. */
+/* Writes the jobs that use the unit of the node. */
 static void put_jobs_of_unit(const struct cluster *c, const struct node *n, size_t unit,
                              struct str *out)
 {
@@ -95,7 +96,7 @@ static void put_jobs_of_unit(const struct cluster *c, const struct node *n, size
         str_printf(out, " and %u more", found - NAMED_MAX);
 }
 
-/* 0: no unit of the job has as many jobs as partitions allow. */
+/* 0: no unit of the job has more jobs than the partitions permit. */
 static int check_sharing(const struct cluster *c, const struct node *n, const struct job *j,
                          const struct alloc_node *a, struct err *err)
 {
@@ -148,7 +149,7 @@ void park_return(struct cluster *c, struct job *j)
     vec_foreach (&attempt_of(j)->alloc, a) {
         struct node *n = c->nodes.data[a->node];
         bool returns = a->parked && !a->released;
-        a->parked = false; /* also on a node that the job lost while it was suspended */
+        a->parked = false; /* also on a node that the job lost while suspended */
         if (!returns)
             continue;
         n->parked--;

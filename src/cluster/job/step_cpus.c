@@ -16,7 +16,7 @@ struct bitset *step_cpus_of_job(const struct node *n, const struct alloc_node *a
     return set;
 }
 
-/* Of the core that begins with CPU 'first', those of the set. */
+/* Counts the CPUs of the set in the core that begins with CPU 'first'. */
 static uint32_t count_in_core(const struct bitset *set, size_t first, uint32_t threads)
 {
     uint32_t count = 0;
@@ -25,7 +25,7 @@ static uint32_t count_in_core(const struct bitset *set, size_t first, uint32_t t
     return count;
 }
 
-/* Moves up to 'count' CPUs, from 'first' on, and tells how many it did not find before 'end'. */
+/* Moves up to 'count' CPUs, from 'first' on; returns how many were not found before 'end'. */
 static uint32_t move_cpus(struct bitset *from, struct bitset *to, size_t first, size_t end,
                           uint32_t count)
 {
@@ -38,7 +38,7 @@ static uint32_t move_cpus(struct bitset *from, struct bitset *to, size_t first, 
     return count;
 }
 
-/* The first CPU of the n-th core: one socket after the other, or of each in turn. */
+/* Returns the first CPU of the n-th core: socket by socket, or one core of each socket in turn. */
 static size_t nth_core(const struct node *n, uint32_t threads, size_t nth, bool cyclic)
 {
     size_t sockets = n->sockets ? n->sockets : 1, cores = n->cores ? n->cores : 1;
@@ -47,8 +47,8 @@ static size_t nth_core(const struct node *n, uint32_t threads, size_t nth, bool 
     return nth * threads;
 }
 
-/* Whole cores; what is left, of the core with the fewest that are enough. Tells how many there are
- * not. */
+/* Chooses whole cores; the rest from the sufficient core with the fewest CPUs. Returns the number
+ * of missing CPUs. */
 static uint32_t choose_cores(const struct node *n, uint32_t count, bool cyclic, struct bitset *from,
                              struct bitset *to)
 {
@@ -70,7 +70,7 @@ static uint32_t choose_cores(const struct node *n, uint32_t count, bool cyclic, 
     return fewest == UINT32_MAX ? count : move_cpus(from, to, tightest, tightest + threads, count);
 }
 
-/* So many of each core that is idle; what is left, of any in turn. */
+/* Chooses way.spread CPUs of each idle core; the rest from all cores in turn. */
 static uint32_t choose_spread(const struct node *n, uint32_t count, struct step_cpus_way way,
                               struct bitset *from, struct bitset *to)
 {
@@ -93,7 +93,7 @@ static uint32_t choose_cpus(const struct node *n, uint32_t count, struct step_cp
 {
     count = way.spread ? choose_spread(n, count, way, from, to)
                        : choose_cores(n, count, way.cyclic, from, to);
-    return move_cpus(from, to, 0, from->size, count); /* wherever some are */
+    return move_cpus(from, to, 0, from->size, count); /* from anywhere */
 }
 
 static struct bitset *busy_cpus(const struct node *n, struct alloc_node *a)
@@ -119,8 +119,8 @@ void step_cpus_take(const struct node *n, struct alloc_node *a, struct step_node
         bitset_andnot(idle, a->step_busy);
     uint32_t left = choose_cpus(n, s->cpus, way, idle, s->own);
     bitset_andnot(all, s->own);
-    choose_cpus(n, left, way, all,
-                s->own); /* it shares, or its job has fewer than when steps were counted */
+    /* The step shares, or its job has fewer CPUs than when steps were counted. */
+    choose_cpus(n, left, way, all, s->own);
     take_own_cpus(n, a, s, shares);
 }
 
@@ -136,7 +136,7 @@ void step_cpus_retake(const struct node *n, struct alloc_node *a, struct step_no
     for (size_t i = 0; i < s->own->size && i / 8 < stored->cpu_set.len; i++)
         if (stored->cpu_set.data[i / 8] >> (i % 8) & 1 && bitset_test(all, i))
             bitset_set(s->own, i);
-    if (bitset_empty(s->own)) { /* the node has changed, and its job has others */
+    if (bitset_empty(s->own)) { /* the node has changed, and its job has other CPUs */
         bitset_free(s->own);
         step_cpus_take(n, a, s, shares, (struct step_cpus_way){0});
         return;

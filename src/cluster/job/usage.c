@@ -31,7 +31,7 @@ static Pb__UsageMark *find_mark(Pb__UsageMark **list, size_t count, enum _Pb__Us
     return NULL;
 }
 
-/* One of a kind; of equal ones the first stays. */
+/* Keeps one mark of each kind; of equal ones the first. */
 static void merge_marks(Pb__UsageMark ***list, size_t *count, Pb__UsageMark *const *more,
                         size_t more_count, const char *node, bool least, struct arena *arena)
 {
