@@ -74,7 +74,7 @@ const char *trigger_resource(uint32_t types, uint32_t flags, bool of_job)
     return flags & TRIGGER_FRONT_END ? "front_end" : "node";
 }
 
-/* All of the types can happen to one and the same thing. */
+/* Whether all of the types can happen to the same object. */
 static bool is_of_one(uint32_t types)
 {
     static const enum trigger_of all[] = {TRIGGER_OF_NODES, TRIGGER_OF_JOBS, TRIGGER_OF_CTLD,

@@ -4,14 +4,14 @@
 #include "base/mem.h"
 
 #define ROOM_FIRST 64
-#define EMPTY 16 /* a table that has so many slots for each key is halved */
+#define EMPTY 16 /* a table with this number of slots per key is halved */
 
 static size_t hash_slot(const struct idmap *m, uint64_t key)
 {
     return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (m->room - 1);
 }
 
-/* Its slot, or the free one where it would be. */
+/* Returns the slot of the key, or the free slot for it. */
 static struct idmap_slot *slot_of(const struct idmap *m, uint64_t key)
 {
     size_t i = hash_slot(m, key);
@@ -67,7 +67,7 @@ void idmap_remove(struct idmap *m, uint64_t key)
     if (!m->slots[hole].used)
         return;
     m->count--;
-    /* Whatever follows and would be found no more because of the hole moves into it. */
+    /* Fills the hole with later entries that could not be found otherwise. */
     for (size_t i = (hole + 1) & (m->room - 1); m->slots[i].used; i = (i + 1) & (m->room - 1)) {
         size_t from_home = (i - hash_slot(m, m->slots[i].key)) & (m->room - 1);
         size_t from_hole = (i - hole) & (m->room - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A treap: a search tree by (key, tie) and a heap by a scattering of the tie. */
+/* A treap: a search tree by (key, tie) and a heap by a hash of the tie. */
 #include "cluster/index/order.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ static void replace_child(struct order *o, struct order_link *old, struct order_
         old->up->right = with;
 }
 
-/* The link takes its parent's place and the parent becomes its child. */
+/* Swaps the link with its parent, which becomes its child. */
 static void rotate_up(struct order *o, struct order_link *l)
 {
     struct order_link *parent = l->up, *inner;
@@ -60,7 +60,7 @@ void order_insert(struct order *o, struct order_link *link, int64_t key, uint64_
     *link = (struct order_link){
         .key = key, .tie = tie & TIE_MAX, .in = true, .of_request = link->of_request};
     if (!o->last ||
-        is_before(o->last, link)) { /* most come in order: without a way down to there */
+        is_before(o->last, link)) { /* most links are added at the end: no search is needed */
         up = o->last;
         at = up ? &up->right : &o->root;
         o->last = link;

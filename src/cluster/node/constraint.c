@@ -7,22 +7,23 @@
 
 #include "cluster/cluster.h"
 
-#define DEPTH_MAX 16      /* of parentheses */
-#define DIGITS_MAX 9      /* of a count */
-#define FREE_COUNTS_MAX 2 /* outside of brackets, where a node is there for several of them */
-#define SHOWN_MAX 200     /* of an expression, in messages */
+#define DEPTH_MAX 16 /* nesting of parentheses */
+#define DIGITS_MAX 9 /* digits of a count */
+/* Counts outside of brackets, where a node may serve several of them. */
+#define FREE_COUNTS_MAX 2
+#define SHOWN_MAX 200 /* bytes of an expression in messages */
 #define SPECIAL "&|,[]()*"
 
 enum op_kind { OP_NAME, OP_AND, OP_OR, OP_ANY, OP_PICK, OP_COUNTED };
 
-/* Of a program that a stack of truth values runs: operands before what joins them. */
+/* An operation of a postfix program over a stack of truth values. */
 struct op {
-    enum op_kind kind; /* ANY: true; PICK: the alternative chosen; COUNTED: one of the counts */
+    enum op_kind kind; /* ANY: true; PICK: the selected alternative; COUNTED: one of the counts */
     const char *name;
     size_t len;
 };
 
-struct part_of { /* a part of the operations, kept apart from the program */
+struct part_of { /* a part of the expression, separate from the program */
     VEC(struct op) ops;
     uint32_t nodes; /* its count; 0: none */
 };
@@ -31,8 +32,8 @@ struct constraint {
     uint32_t holders;
     char *text;
     VEC(struct op) ops;
-    VEC(struct part_of) parts; /* what the brackets hold, or the counts outside of them */
-    bool counts, brackets;     /* the parts have counts; stand in brackets */
+    VEC(struct part_of) parts; /* the alternatives in brackets, or the counts outside of brackets */
+    bool counts, brackets;     /* the parts have counts; the parts are in brackets */
 };
 
 void constraint_free(struct constraint *con)
@@ -54,15 +55,15 @@ struct constraint *constraint_share(struct constraint *con)
     return con;
 }
 
-/* --- reading -----------------------------------------------------------------------------------
+/* --- parser ------------------------------------------------------------------------------------
  */
 
 struct reader {
     struct constraint *con;
     const char *option, *at;
-    struct part_of *to; /* where operations go; NULL: the program */
+    struct part_of *to; /* receives the operations; NULL: the program */
     size_t names;
-    bool ored; /* something outside of brackets and parentheses is joined by | */
+    bool ored; /* a | occurs outside of brackets and parentheses */
     struct err *err;
 };
 
@@ -100,7 +101,7 @@ static int read_name(struct reader *r)
 
 static int read_joined(struct reader *r, unsigned depth);
 
-/* A name, or an expression in parentheses. */
+/* Parses a name, or an expression in parentheses. */
 static int read_operand(struct reader *r, unsigned depth)
 {
     if (*r->at != '(')
@@ -122,7 +123,7 @@ static bool is_and(char c)
     return c == '&' || c == ',';
 }
 
-/* Inside parentheses. */
+/* Parses an expression in parentheses. */
 static int read_joined(struct reader *r, unsigned depth)
 {
     int rc = read_operand(r, depth);
@@ -135,7 +136,7 @@ static int read_joined(struct reader *r, unsigned depth)
     return rc;
 }
 
-/* "*4" behind a part, or nothing. */
+/* Parses "*4" behind a part, or nothing. */
 static int read_count(struct reader *r, uint32_t *nodes)
 {
     *nodes = 0;
@@ -151,7 +152,7 @@ static int read_count(struct reader *r, uint32_t *nodes)
                : refuse_constraint(r, "* takes a number of nodes, from 1");
 }
 
-/* A part of its own: it is taken out of the program. */
+/* Parses a part of its own, which is moved out of the program. */
 static int read_part(struct reader *r)
 {
     vec_push(&r->con->parts, ((struct part_of){0}));
@@ -162,7 +163,7 @@ static int read_part(struct reader *r)
     return rc;
 }
 
-/* "[a|b]" or "[a*2&b*4]" */
+/* Parses "[a|b]" or "[a*2&b*4]". */
 static int read_brackets(struct reader *r)
 {
     struct constraint *con = r->con;
@@ -199,8 +200,8 @@ static int read_brackets(struct reader *r)
     return 0;
 }
 
-/* What stands outside of brackets and parentheses: its operations go into the program, unless it
- * turns out to have a count. */
+/* Parses an operand outside of brackets and parentheses: its operations go into the program, unless
+ * it has a count. */
 static int read_outer(struct reader *r)
 {
     struct constraint *con = r->con;
@@ -260,7 +261,7 @@ int constraint_parse(const char *expr, const char *option, struct constraint **o
     return rc;
 }
 
-/* --- asking ------------------------------------------------------------------------------------
+/* --- evaluation --------------------------------------------------------------------------------
  */
 
 static bool has_counted(const struct constraint *con, const char *features)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a node has and is, and how that is shown and kept. */
+/* The resources and the state of a node, and their listing and storage. */
 #include <string.h>
 
 #include "base/pb.h"
 #include "cluster/node/node_list.h"
 #include "cluster/resource/spec.h"
 
-/* Where processors are handed out one by one they are as configured: a credential names them. */
+/* If processors are allocated individually, the configured ones count: credentials refer to
+ * them. */
 static bool counts_actual(const struct cluster *c, const struct node *n)
 {
     return c->conf->select == CONF_SELECT_LINEAR && n->actual.cpus > n->row->cpus;
@@ -30,8 +31,8 @@ static void set_amounts(struct node *n)
     n->tmp_mib = max_u64(actual->tmp_mib, row->tmp_disk_mib);
 }
 
-/* Cores, or CPUs with CR_CPU or where a core has one thread, or sockets with CR_Socket; without
- * those that are kept for the system. */
+/* Counts cores; CPUs with CR_CPU or if cores have one thread; sockets with CR_Socket; without the
+ * ones reserved for the system. */
 static void count_units(const struct cluster *c, struct node *n, const struct node_actual *as)
 {
     uint32_t cores = as->sockets * as->cores;
@@ -67,7 +68,8 @@ void node_count_units(const struct cluster *c, struct node *n)
     n->free_units = n->units;
 }
 
-/* Amounts at once; processors when no job has any, which alloc.c sees to. */
+/* Uses registered amounts at once, and registered processors when no job uses any, which alloc.c
+ * ensures. */
 static void use_actual(const struct cluster *c, struct node *n)
 {
     set_amounts(n);
@@ -123,12 +125,12 @@ void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t a
     n->dirty = true;
 }
 
-/* What ended jobs still hold is not shown as allocated, though it is not free yet either. */
+/* Units of ended jobs are not displayed as allocated, although they are not free yet. */
 static uint32_t running_units(const struct node *n)
 {
     if (n->jobs == n->completing + n->parked)
         return 0;
-    uint32_t idle = n->free_units + n->completing_units; /* shared units may be among both */
+    uint32_t idle = n->free_units + n->completing_units; /* shared units may be counted in both */
     return n->exclusive ? n->units : n->units - (idle < n->units ? idle : n->units);
 }
 
@@ -169,7 +171,7 @@ const char *node_addr(const struct node *n)
     return n->addr ? n->addr : n->conf->addr;
 }
 
-/* A BcastAddr that is NodeAddr follows the address of the node. */
+/* A BcastAddr equal to NodeAddr follows changes of the node's address. */
 const char *node_bcast_addr(const struct node *n)
 {
     return str_eq(n->conf->bcast_addr, n->conf->addr) ? node_addr(n) : n->conf->bcast_addr;
@@ -359,7 +361,7 @@ static void pack_registered(const struct node *n, Pb__NodeRecord *m, struct aren
         SET(m, real_tmp_mib, seen->tmp_disk_mib);
 }
 
-/* Out of service from the beginning. */
+/* Returns the configured state if the node is initially out of service. */
 static const char *configured_state(enum conf_node_state state)
 {
     switch (state) {
@@ -426,7 +428,7 @@ static void pack_live(const struct node *n, Pb__NodeRecord *m)
     m->incarnation = n->incarnation;
 }
 
-#define NODE_GRES_USED 56 /* number of the field */
+#define NODE_GRES_USED 56 /* field number */
 
 static bool wants_fields(const struct pb_fields *fields, unsigned first, unsigned last)
 {
@@ -436,7 +438,7 @@ static bool wants_fields(const struct pb_fields *fields, unsigned first, unsigne
     return false;
 }
 
-/* What a registration said, which is unpacked for it: arch to daemon_start_at, real_... */
+/* Whether fields from the unpacked registration are wanted: arch to daemon_start_at, real_... */
 static bool wants_registered(const struct pb_fields *fields)
 {
     return wants_fields(fields, 24, 28) || wants_fields(fields, 37, 38) ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes for listings, one by one or in groups. A table of a large cluster shows few fields of each
- * node, and most nodes are alike in those: such a group is one element, so that its bytes, and what
- * the caller does with them, grow with what differs and not with the number of nodes.
+ * Listings of nodes, individually or in groups. A table of a large cluster shows few fields, in
+ * which most nodes are equal: such a group is one element, so that the size of the listing grows
+ * with the differences and not with the number of nodes.
  */
 #include <assert.h>
 #include <string.h>
@@ -11,19 +11,19 @@
 #include "base/pb.h"
 #include "cluster/node/node_list.h"
 
-#define LOOK_MAX 4096 /* nodes of one call: under a millisecond */
+#define LOOK_MAX 4096 /* nodes visited in one call: under a millisecond */
 #define NAME_FIELD 1
 #define COUNT_FIELD 55
 #define COMPARED_MAX 128 /* fields of NodeRecord */
 
-struct run { /* of nodes that are alike */
+struct run { /* consecutive equal nodes */
     const struct node_query *query;
     const ProtobufCFieldDescriptor *compared[COMPARED_MAX];
     size_t compared_count;
-    struct node_view views[2]; /* the first of the run, and the next */
-    unsigned first;            /* which of them is which */
-    size_t count;              /* of its nodes; 0: there is none */
-    struct hostlist *names;    /* of two and more */
+    struct node_view views[2]; /* the first node of the run, and the next node */
+    unsigned first;            /* index of the first node's view */
+    size_t count;              /* number of nodes; 0: no run */
+    struct hostlist *names;    /* of two or more nodes */
     struct str packed, some;
 };
 

@@ -15,7 +15,7 @@ static bool is_of(const struct cluster *c, const struct node_kind *k, const stru
            str_eq(k->features, node_active_features(n));
 }
 
-/* Where the kind of the node is, or can be put. */
+/* Returns the index of the node's kind, or a free index for it. */
 static uint32_t find_kind(const struct cluster *c, const struct node *n)
 {
     const struct pool *p = &c->pool;
@@ -70,7 +70,7 @@ static void join_kind(struct cluster *c, const struct node *n)
         k->gres_total[s->kind] = s->count;
 }
 
-/* Whether something may fit on the node that did not before. */
+/* Whether more may fit on the node than before. */
 static bool has_more(const struct pool *p, const struct node *n, uint32_t units,
                      const struct amounts *amounts)
 {
@@ -81,7 +81,7 @@ static bool has_more(const struct pool *p, const struct node *n, uint32_t units,
            (node_is_usable(n) && !bitset_test(p->usable, i));
 }
 
-/* True: there is more of something than there was. */
+/* Returns true if a count has grown. */
 static bool copy_gres(struct pool *p, const struct node *n)
 {
     bool more = false;
@@ -122,7 +122,7 @@ static void copy_node(struct pool *p, const struct node *n)
     p->locked -= v->users[n->index].who == USERS_ONLY;
     v->users[n->index] = n->users;
     if (!node_is_usable(n) && bitset_test(p->usable, n->index))
-        p->freed++; /* starts that were foreseen there do not hold */
+        p->freed++; /* starts planned there are invalid */
     if (node_is_usable(n))
         bitset_set(p->usable, n->index);
     else
@@ -206,7 +206,7 @@ void pool_update(struct cluster *c, const struct node *n)
     copy_node(p, n);
 }
 
-/* Whether the 64 nodes from there on are of one kind, as neighbours often are. */
+/* Whether the 64 nodes from there on have the same kind, as neighbours often do. */
 static bool are_of_one_kind(const uint32_t *kind)
 {
     uint32_t other = 0;

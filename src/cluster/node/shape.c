@@ -34,7 +34,7 @@ static void *field_at(const Pb__JobSpec *s, size_t offset)
     return (char *)(uintptr_t)s + offset;
 }
 
-/* Words have no blanks in them. */
+/* Whether the text has no blanks. */
 static bool is_one_word(const char *text)
 {
     for (; *text; text++)

@@ -44,7 +44,8 @@ void spare_set(struct spare *s, uint32_t node, uint32_t cpus, bool whole)
     *n = (struct spare_node){cpus, whole};
 }
 
-/* The nodes with most are counted first: no others do more within the maximum of nodes. */
+/* Counts the nodes with the most free CPUs first, which is optimal for a maximum number of
+ * nodes. */
 bool spare_might_do(const struct spare *s, const struct spare_need *need)
 {
     uint64_t nodes = 0, tasks = 0;

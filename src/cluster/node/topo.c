@@ -18,7 +18,7 @@ static void put_topo_node(struct topo *t, uint32_t node)
     t->nodes[t->first[t->leaves + 1]++] = node;
 }
 
-/* The leaf that begins now: where the last one has ended. */
+/* Begins a leaf at the end of the last one. */
 static void open_leaf(struct topo *t)
 {
     t->first[t->leaves + 1] = t->first[t->leaves];
@@ -51,7 +51,7 @@ static void add_leaf(struct builder *b, uint32_t number, bool root)
     add_switch(t, number, 0, t->leaves - 1, root);
 }
 
-/* As deep as CONF_SWITCH_LEVELS_MAX. */
+/* Recursion is limited to CONF_SWITCH_LEVELS_MAX. */
 static void add_tree(struct builder *b, uint32_t number, bool root)
 {
     const struct conf_switch *s = &b->net->switches.data[number];
@@ -72,7 +72,7 @@ static void build_trees(struct builder *b)
     b->next = mem_new_array(uint32_t, count + 1);
     for (uint32_t i = 0; i < count; i++)
         b->child[i] = b->next[i] = CONF_NO_SWITCH;
-    for (uint32_t i = count; i-- > 0;) { /* children in order of the file */
+    for (uint32_t i = count; i-- > 0;) { /* children in the order of the file */
         uint32_t up = b->net->switches.data[i].parent;
         if (up == CONF_NO_SWITCH)
             continue;
@@ -86,7 +86,7 @@ static void build_trees(struct builder *b)
     free(b->next);
 }
 
-/* Blocks, blocks of so many consecutive ones, and all. */
+/* Adds blocks, blocks of consecutive blocks, and the whole. */
 static void build_blocks(struct builder *b)
 {
     struct topo *t = b->t;
@@ -105,7 +105,7 @@ static void build_blocks(struct builder *b)
         add_switch(t, CONF_NO_SWITCH, level, 0, true);
 }
 
-/* Leaves by number, and so in order of the file, within a level. */
+/* Orders by level, and leaves by number, which is the order of the file. */
 static int by_level(const void *a, const void *b)
 {
     const struct topo_switch *x = a, *y = b;

@@ -12,7 +12,7 @@ uint32_t cores_socket(const struct node *n, size_t unit)
     return (uint32_t)(spec_place(n, unit) / n->units_per_socket);
 }
 
-/* The first unit of the socket, or of one behind it. */
+/* Returns the first unit of the socket, or of the next one with units. */
 static size_t find_socket_begin(const struct node *n, size_t socket)
 {
     return spec_units_before(n, socket * n->units_per_socket);
@@ -25,7 +25,7 @@ size_t cores_count_sockets(const struct node *n)
 
 struct socket {
     uint32_t room; /* units that may be taken there now */
-    uint32_t rest; /* the same without per_socket */
+    uint32_t rest; /* the same ignoring per_socket */
     bool near;
 };
 
@@ -38,7 +38,8 @@ void cores_add_together(const struct node *n, uint32_t together, struct bitset *
     }
 }
 
-/* With those that are free, but given together with busy ones. NULL: units are given singly. */
+/* Returns the busy units plus free units that are allocated together with busy ones. NULL: units
+ * are allocated individually. */
 static struct bitset *fill_partly_busy(const struct node *n, const struct bitset *busy,
                                        uint32_t together)
 {
@@ -49,7 +50,7 @@ static struct bitset *fill_partly_busy(const struct node *n, const struct bitset
     return all;
 }
 
-/* 'busy': of the node, those that are not to be had. */
+/* 'busy': units of the node that are unavailable. */
 static void count_free_cores(const struct node *n, const struct cores_want *want,
                              const struct bitset *busy, struct socket *sockets)
 {
@@ -65,7 +66,7 @@ static void count_free_cores(const struct node *n, const struct cores_want *want
     }
 }
 
-/* Near ones before others; the tightest that is enough, else the roomiest. */
+/* Prefers near units; then the tightest sufficient socket, otherwise the one with the most. */
 static bool is_better(const struct socket *a, const struct socket *b, uint32_t left)
 {
     bool x = a->room >= left, y = b->room >= left;
@@ -85,7 +86,7 @@ static long best_socket(const struct socket *sockets, size_t count, uint32_t lef
     return best;
 }
 
-/* Up to so many free units of the range, near ones first; how many. */
+/* Takes up to this number of free units of the range, near ones first; returns how many. */
 static uint32_t take_range(const struct bitset *busy, const struct bitset *near, size_t first,
                            size_t end, uint32_t most, struct bitset *out)
 {
@@ -100,8 +101,8 @@ static uint32_t take_range(const struct bitset *busy, const struct bitset *near,
     return taken;
 }
 
-/* Where each unit is a socket, or all are of one, or all that is free is wanted, there is no
- * choice. */
+/* Whether the choice is trivial: each unit is a socket, all are on one socket, or all free units
+ * are wanted. */
 static bool is_plain(const struct node *n, const struct cores_want *want)
 {
     return !want->per_socket && !want->socket_left && want->together < 2 &&
@@ -109,7 +110,7 @@ static bool is_plain(const struct node *n, const struct cores_want *want)
             want->units == n->free_units);
 }
 
-/* So many more, of each socket in turn; of those near first. */
+/* Takes more units from each socket in turn, near ones first. */
 static bool take_turns(const struct node *n, const struct cores_want *want,
                        const struct bitset *busy, uint32_t left, struct socket *sockets,
                        struct bitset *chosen)
@@ -133,7 +134,7 @@ static bool take_turns(const struct node *n, const struct cores_want *want,
     return left == 0;
 }
 
-/* So many more, socket by socket. */
+/* Takes more units socket by socket. */
 static bool take_sockets(const struct node *n, const struct cores_want *want,
                          const struct bitset *busy, uint32_t left, struct socket *sockets,
                          struct bitset *chosen)
@@ -154,7 +155,7 @@ static bool take_sockets(const struct node *n, const struct cores_want *want,
     return true;
 }
 
-/* Those that per_socket counts first: the others can be anywhere. */
+/* Chooses the units under per_socket first: the others may be anywhere. */
 static bool choose_cores(const struct node *n, const struct cores_want *want,
                          const struct bitset *busy, struct bitset *out)
 {

@@ -15,7 +15,8 @@ static const char *const order_words[] = {[DIST_ANY] = "*",
 static const char *const pack_words[] = {
     [DIST_PACK_ANY] = "*", [DIST_PACK] = "pack", [DIST_NOPACK] = "nopack", NULL};
 
-/* Its place in the list, 0 for an empty one; -1: it is not there. Steps over it. */
+/* Parses a word of the list and advances; returns its index, 0 for an empty word, -1: not in the
+ * list. */
 static int find_dist_word(const char **at, const char *ends, const char *const *words)
 {
     size_t len = strcspn(*at, ends);
@@ -28,7 +29,7 @@ static int find_dist_word(const char **at, const char *ends, const char *const *
     return found;
 }
 
-/* "=4" */
+/* Parses "=4". */
 static int read_size(const char **at, uint32_t *size)
 {
     size_t digits = strspn(*at + 1, "0123456789");
@@ -49,7 +50,7 @@ int dist_parse(const char *text, struct dist *out)
     struct dist d = {0};
     int nodes = find_dist_word(&at, ":,=", nodes_words), sockets = 0, cores = 0, pack = 0;
 
-    if (nodes < 0 && !*at) { /* "Pack" alone */
+    if (nodes < 0 && !*at) { /* only "Pack" */
         const char *word = text;
 
         pack = find_dist_word(&word, "", pack_words);
@@ -123,7 +124,7 @@ static void deal_packed_tasks(uint32_t tasks, const uint32_t *cap, size_t n, uin
 void dist_deal_tasks(const struct dist *d, bool packed, uint32_t tasks, const uint32_t *cap,
                      size_t n, uint32_t *out)
 {
-    uint32_t left = tasks, empty = 0; /* nodes without a task, each of which gets one */
+    uint32_t left = tasks, empty = 0; /* empty: nodes without a task, each of which gets one */
     uint32_t round = dist_round(d);
 
     if (packed) {

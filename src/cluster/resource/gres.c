@@ -38,7 +38,7 @@ long gres_kind_find_part(const struct cluster *c, const char *name, uint32_t gpu
     return -1;
 }
 
-/* The flag is global: that of one node's entries is that of all. */
+/* The flag is global: if entries of one node have it, it applies to all nodes. */
 static bool is_explicit(const struct conf *conf, const char *name)
 {
     vec_foreach (&conf->gres_sets, set)
@@ -140,7 +140,7 @@ uint64_t gres_kinds_of(const struct cluster *c, const char *name)
     return mask_of(c, name, NULL);
 }
 
-/* Those with a type first: those without take what is left. */
+/* Entries with a type come first; those without a type get what is left. */
 static struct gres_want *want_of(const struct cluster *c, struct gres_wants *wants,
                                  const char *name, const char *type)
 {
@@ -170,7 +170,7 @@ static int refuse_word(const char *word, const char *why, struct err *err)
     return err_set(err, -ERR_GRES, "%s: %s: %s", err_text(ERR_GRES), word, why);
 }
 
-/* "name[:type][:count]" */
+/* Parses "name[:type][:count]". */
 static int parse_word(const struct cluster *c, char *word, enum gres_scope scope,
                       struct gres_wants *wants, struct err *err)
 {
@@ -268,7 +268,7 @@ void gres_want(const struct cluster *c, struct gres_wants *wants, const char *na
     *get_scope_count(want_of(c, wants, name, NULL), scope) += count;
 }
 
-/* The only one of GPUs that has something in this scope; NULL: none, or several. */
+/* Returns the only request for GPUs in this scope; NULL: none, or several. */
 static struct gres_want *only_gpus(struct gres_wants *wants, enum gres_scope scope)
 {
     struct gres_want *found = NULL;
@@ -303,7 +303,7 @@ int gres_join_views(struct gres_wants *wants, uint32_t *tasks, struct err *err)
     return 0;
 }
 
-/* --- how much fits -----------------------------------------------------------------------------
+/* --- capacity ----------------------------------------------------------------------------------
  */
 
 uint64_t gres_take(uint64_t mask, uint64_t count, size_t kinds, uint64_t *have, uint64_t *taken)

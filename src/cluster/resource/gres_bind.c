@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Devices with the same cores are a group. Of the fewest groups that have the devices and the
- * units, those that have the fewest units to spare are taken. A node has few groups, one for each
- * socket or NUMA domain: all sets of them are tried.
+ * Devices with the same cores form a group. Of the smallest sets of groups with the devices and the
+ * units, the set with the fewest excess units is taken. A node has few groups, one per socket or
+ * NUMA domain: all sets are tried.
  */
 #include "cluster/resource/gres_bind.h"
 
@@ -12,10 +12,10 @@
 #include "cluster/cluster.h"
 #include "cluster/resource/gres_link.h"
 
-#define GROUPS_MAX 12 /* further ones stay unused */
+#define GROUPS_MAX 12 /* further groups are not used */
 
 struct group {
-    const char *cores;   /* NULL: all of them */
+    const char *cores;   /* NULL: all cores */
     struct bitset *near; /* units that may be taken there */
 };
 
@@ -26,9 +26,9 @@ struct search {
     size_t groups;
     struct group group[GROUPS_MAX];
     uint32_t (*have)[GROUPS_MAX];  /* by amount: free devices of each group */
-    uint32_t (*take)[GROUPS_MAX];  /* of these, those that are taken */
-    uint64_t want[GRES_KINDS_MAX]; /* by amount: devices, if those of the kind lie somewhere */
-    uint64_t wanted;               /* their sum */
+    uint32_t (*take)[GROUPS_MAX];  /* number of these that are taken */
+    uint64_t want[GRES_KINDS_MAX]; /* by amount: devices, if devices of the kind have a location */
+    uint64_t wanted;               /* sum of 'want' */
 };
 
 static const char *cores_of(const struct gres_stock *s, size_t device)
@@ -36,7 +36,7 @@ static const char *cores_of(const struct gres_stock *s, size_t device)
     return device < s->conf->n_devices ? s->conf->devices[device].cores : NULL;
 }
 
-/* NULL: its devices lie nowhere, or are not told apart. */
+/* Returns NULL if its devices have no location, or are only counted. */
 static const struct gres_stock *find_located_stock(const struct node *n, uint32_t kind)
 {
     const struct gres_stock *s = gres_find(n, kind);
@@ -51,7 +51,8 @@ static bool is_free(const struct search *f, const struct gres_stock *s, size_t d
     return f->idle || gres_device_is_free(s, device);
 }
 
-/* Where units are given together, those beside a near or a busy one are near or busy as well. */
+/* If units are allocated together, the neighbours of a near or a busy unit are near or busy as
+ * well. */
 static struct bitset *units_near(const struct search *f, const char *cores)
 {
     struct bitset *near = bitset_new(f->n->units);
@@ -106,7 +107,7 @@ static void search_done(struct search *f)
     free(f->take);
 }
 
-/* One device of the group, of the kind of which most are missing still. */
+/* Takes one device of the group, of the kind with the most missing devices. */
 static bool take_one(struct search *f, size_t g, uint64_t *left)
 {
     size_t best = f->b->count;
@@ -120,7 +121,7 @@ static bool take_one(struct search *f, size_t g, uint64_t *left)
     return true;
 }
 
-/* Devices of these groups, of each at least one. */
+/* Takes devices of these groups, at least one of each. */
 static bool deal_devices(struct search *f, unsigned mask)
 {
     uint64_t left[GRES_KINDS_MAX];
@@ -142,7 +143,7 @@ static bool deal_devices(struct search *f, unsigned mask)
     return true;
 }
 
-/* How many units there are near these groups; 0: one of them has none. */
+/* Counts the units near these groups; 0: a group has none. */
 static size_t count_units(const struct search *f, unsigned mask, struct bitset *all)
 {
     bitset_zero(all);
@@ -155,14 +156,14 @@ static size_t count_units(const struct search *f, unsigned mask, struct bitset *
     return bitset_count(all);
 }
 
-/* The next larger number with as many bits. */
+/* Returns the next larger number with the same number of bits. */
 static unsigned next_set(unsigned mask)
 {
     unsigned low = mask & -mask, up = mask + low;
     return up | ((mask ^ up) >> 2) / low;
 }
 
-/* The groups that do, and take[] of them; 0: none. 'all' gets their units. */
+/* Returns a sufficient set of groups with its take[]; 0: none. 'all' receives their units. */
 static unsigned find_groups(struct search *f, struct bitset *all)
 {
     uint64_t most = f->wanted < f->b->want.units ? f->wanted : f->b->want.units;
@@ -189,7 +190,7 @@ static void unset_range(struct bitset *set, size_t first, size_t count)
         bitset_unset(set, i);
 }
 
-/* The first of units that are given together and that no group needs as its only ones. */
+/* Returns the first units that are allocated together and that no group needs as its only ones. */
 static long find_spare_units(const struct search *f, unsigned mask, size_t together,
                              struct bitset *chosen)
 {
@@ -208,7 +209,7 @@ static long find_spare_units(const struct search *f, unsigned mask, size_t toget
     return -1;
 }
 
-/* Each group has one of the units. A unit moves with those that are given together with it. */
+/* Gives each group one of the units. Units that are allocated together move together. */
 static bool spread_units(const struct search *f, unsigned mask, struct bitset *chosen)
 {
     size_t together = f->b->want.together ? f->b->want.together : 1;
@@ -224,7 +225,7 @@ static bool spread_units(const struct search *f, unsigned mask, struct bitset *c
     return true;
 }
 
-/* Groups and units that go together, as they are now; false: there are none. */
+/* Chooses the groups and their units in the present state; false: impossible. */
 static bool choose_groups(struct search *f, unsigned *mask, struct bitset *chosen)
 {
     _cleanup_bitset_ struct bitset *all = bitset_new(f->n->units);

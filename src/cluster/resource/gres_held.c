@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who holds which of a node's generic resources: jobs, and their steps. */
+/* The generic resources of a node that jobs and their steps hold. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static const char *cores_near(const struct gres_stock *s, size_t device)
     return device < s->conf->n_devices ? s->conf->devices[device].cores : NULL;
 }
 
-/* How many of the units are near the device; all of them, when it does not matter. */
+/* Counts the units near the device; all units if locality does not matter. */
 static size_t count_near(const struct node *n, const char *cores, const struct bitset *units)
 {
     if (!cores || !units)
@@ -23,7 +23,7 @@ static size_t count_near(const struct node *n, const char *cores, const struct b
     return bitset_count_and(near, units);
 }
 
-/* The devices, of these, that have the most of the units near. */
+/* Finds those of the devices that have the most units near them. */
 static void find_nearest(const struct node *n, const struct gres_stock *s,
                          const struct bitset *units, const struct bitset *among,
                          struct bitset *nearest)
@@ -40,7 +40,8 @@ static void find_nearest(const struct node *n, const struct gres_stock *s,
     }
 }
 
-/* Free devices: near the units, and among those that are as near, connected to each other. */
+/* Returns free devices: near the units, and among equally near ones those connected to each
+ * other. */
 static struct bitset *best_devices(const struct node *n, const struct gres_stock *s,
                                    const struct bitset *units, uint64_t count)
 {
@@ -60,7 +61,7 @@ static struct bitset *best_devices(const struct node *n, const struct gres_stock
     return devices;
 }
 
-/* The device that this amount is of parts of, alone in a set; NULL: it is of another kind. */
+/* Returns a set of the one device whose parts this amount has; NULL: another kind. */
 static struct bitset *device_in_parts(const struct node *n, uint32_t kind,
                                       const struct gres_stock **of)
 {
@@ -234,7 +235,7 @@ bool gres_held_unpack(const struct cluster *c, const struct node *n, const Pb__G
     return out->count > 0;
 }
 
-/* --- for people --------------------------------------------------------------------------------
+/* --- texts --------------------------------------------------------------------------------------
  */
 
 static void put_devices(const struct bitset *devices, struct str *out)
@@ -282,7 +283,8 @@ void gres_held_format(const struct cluster *c, const struct gres_held *held, siz
         put_held(c, &held[i], devices, out);
 }
 
-/* "shard:8(-/5,5/5,3/5,0/5)": in all, and of each GPU; "-": the GPU is given whole. */
+/* Writes "shard:8(-/5,5/5,3/5,0/5)": the total and the part in use of each GPU; "-": the whole GPU
+ * is allocated. */
 static void put_parts(const struct node *n, size_t name, bool used, struct str *out)
 {
     const struct gres_parts *p = n->parts;

@@ -8,7 +8,7 @@
 #include "base/bitset.h"
 #include "conf/conf_rows.h"
 
-#define EXACT_MAX 16 /* devices of which all choices are tried: 12,870 at most */
+#define EXACT_MAX 16 /* devices for which all choices are tried: at most 12,870 */
 
 unsigned gres_link_count(const struct conf_gres *g, size_t a, size_t b)
 {
@@ -20,16 +20,16 @@ unsigned gres_link_count(const struct conf_gres *g, size_t a, size_t b)
 }
 
 struct search {
-    size_t len; /* devices to choose from */
+    size_t len; /* number of candidate devices */
     uint32_t device[EXACT_MAX];
-    uint64_t fixed[EXACT_MAX]; /* connections to what is chosen before */
+    uint64_t fixed[EXACT_MAX]; /* connections to devices that are already chosen */
     uint64_t link[EXACT_MAX][EXACT_MAX];
     uint32_t best;
     uint64_t most;
     bool found;
 };
 
-/* Sets come in the order of their numbers, so that of equal ones the lowest is kept. */
+/* Sets are tried in the order of their numbers, so that the lowest of equal ones is kept. */
 static void try_sets(struct search *s, size_t from, size_t left, uint32_t set, uint64_t worth)
 {
     if (left == 0) {
@@ -74,7 +74,7 @@ static void choose_exactly(const struct conf_gres *g, const struct bitset *among
         bitset_set(devices, s.device[__builtin_ctz(set)]);
 }
 
-/* The one with the most connections to those before it, until there are enough. */
+/* Adds the device with the most connections to the chosen ones until there are enough. */
 static void choose_in_turn(const struct conf_gres *g, const struct bitset *among, size_t count,
                            struct bitset *devices)
 {

@@ -16,7 +16,7 @@ static bool are_counted(const struct conf_gres *g)
     return g->flags & CONF_GRES_COUNT_ONLY || g->count > GRES_DEVICES_MAX;
 }
 
-/* Where the entries of this name are; -1: there are too many names. */
+/* Returns the slot for entries of this name; -1: too many names. */
 static long find_entry_slot(struct gres_parts *p, const struct conf_gres *g)
 {
     for (long i = 0; i < GRES_PARTS_NAMES; i++) {
@@ -28,7 +28,7 @@ static long find_entry_slot(struct gres_parts *p, const struct conf_gres *g)
     return -1;
 }
 
-/* False: the set has GPUs that cannot be told apart, or too many. */
+/* Returns false if the set has GPUs that are only counted, or too many. */
 static bool find_gpus(const struct cluster *c, struct gres_parts *p)
 {
     for (size_t i = 0; i < p->set->len; i++) {
@@ -58,7 +58,7 @@ static bool find_parts(struct gres_parts *p)
     return true;
 }
 
-/* False: there is no room for another one. */
+/* Adds a kind; false: the limit is reached. */
 static bool add_kind(struct cluster *c, const char *name, enum gres_role role, uint32_t gpu,
                      uint32_t *out)
 {
@@ -98,7 +98,7 @@ static bool has_parts(const struct conf_gres_set *set)
     return false;
 }
 
-/* These flags are global: those of one node's entries are those of all. */
+/* These flags are global: if entries of one node have them, they apply to all nodes. */
 static bool are_of_one_gpu(const struct cluster *c, const char *name)
 {
     unsigned flags = 0;
@@ -163,7 +163,7 @@ bool gres_parts_has(const struct node *n, uint32_t kind)
     return n->parts && (n->parts->whole_mask >> kind & 1 || gres_parts_gpu_of(n->parts, kind));
 }
 
-/* --- of a node ---------------------------------------------------------------------------------
+/* --- parts of a node ----------------------------------------------------------------------------
  */
 
 void gres_parts_stock(struct node *n)
@@ -209,7 +209,7 @@ void gres_parts_settle(struct node *n)
     }
 }
 
-/* --- what a row has ----------------------------------------------------------------------------
+/* --- parts in a row -----------------------------------------------------------------------------
  */
 
 static bool is_touched(const struct gres_parts_gpu *g, size_t name, const uint64_t *row)
@@ -245,7 +245,7 @@ static uint64_t count_wanted(const struct gres_wants *wants, uint64_t mask, uint
     return sum;
 }
 
-/* Less of its parts are in use. */
+/* Whether fewer parts of 'a' are in use. */
 static bool is_used_less(const struct gres_parts_gpu *a, const struct gres_parts_gpu *b,
                          size_t name, const uint64_t *row)
 {
@@ -254,7 +254,8 @@ static bool is_used_less(const struct gres_parts_gpu *a, const struct gres_parts
     return (double)a_used / (double)a->count[name] < (double)b_used / (double)b->count[name];
 }
 
-/* Leaves the parts of one GPU: of the first that has them all, or of the one that has most. */
+/* Keeps the parts of one GPU: of the first GPU with all of them, otherwise of the one with the
+ * most. */
 static void keep_one(const struct gres_parts *p, size_t name, uint64_t need, const uint64_t *row,
                      uint64_t *out)
 {

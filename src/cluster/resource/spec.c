@@ -10,7 +10,7 @@
 
 static void keep_cpu(const struct node *n, size_t cpu, struct bitset *kept)
 {
-    size_t first = cpu / n->threads * n->threads; /* with all of its core */
+    size_t first = cpu / n->threads * n->threads; /* including its whole core */
     for (size_t i = first; i < first + n->threads; i++)
         if (i / n->cpus_per_unit < kept->size)
             bitset_set(kept, i / n->cpus_per_unit);
@@ -23,8 +23,9 @@ static void keep_list(const struct node *n, const char *list, struct bitset *kep
             keep_cpu(n, cpu, kept);
 }
 
-/* Keeps 'count' cores, of the sockets in turn: from the last core of the last socket on, or from
- * the first of the first one. Where sockets are handed out, as many as have these cores. */
+/* Reserves 'count' cores, from the sockets in turn: backwards from the last core of the last
+ * socket, or forwards from the first core of the first one. If units are sockets, reserves as many
+ * sockets as have these cores. */
 static void keep_count(const struct node *n, uint32_t count, bool first, struct bitset *kept)
 {
     size_t wanted = (size_t)count * n->threads;
@@ -40,7 +41,7 @@ static void keep_count(const struct node *n, uint32_t count, bool first, struct 
     }
 }
 
-/* Kept are the last ones and no others. */
+/* Whether the reserved units are exactly the last ones. */
 static bool is_tail(const struct bitset *kept)
 {
     long first = bitset_next(kept, 0);

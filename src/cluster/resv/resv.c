@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reservations there are, what they take of which nodes, and their jobs. */
+/* The reservations, their shares of nodes, and their jobs. */
 #include "cluster/resv/resv.h"
 
 #include <stdlib.h>
@@ -71,7 +71,7 @@ void resv_take(struct cluster *c, struct resv *r)
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
-/* Units that so many cores of the node are. */
+/* Returns the units of this number of cores of the node. */
 static uint32_t units_of(const struct node *n, uint32_t cores)
 {
     uint64_t units = (uint64_t)cores * (n->row->threads ? n->row->threads : 1) / n->cpus_per_unit;
@@ -83,7 +83,7 @@ static void find_licenses(const struct cluster *c, struct resv *r)
     struct license_needs needs = {0};
     vec_clear(&r->stock);
     if (r->licenses)
-        license_read_pools(c, r->licenses, &needs, NULL); /* those that there are */
+        license_read_pools(c, r->licenses, &needs, NULL); /* those that exist */
     vec_foreach (&needs.list, n)
         vec_push(&r->stock, ((struct resv_license){.at = n->at, .count = n->count}));
     license_needs_done(&needs);
@@ -106,8 +106,8 @@ void resv_keep_gres(const struct cluster *c, struct resv *r, size_t at, uint32_t
              ((struct resv_gres){at, mem_strdup(k->name), mem_strdup(k->type), count}));
 }
 
-/* Those that the nodes have. GPUs that are given in parts are none of them: which ones are whole
- * changes with the jobs. */
+/* Resolves the GRES that the nodes have. GPUs that are allocated in parts are excluded: which of
+ * them are whole changes with the jobs. */
 static void find_gres(const struct cluster *c, struct resv *r, const struct hostlist *names)
 {
     char name[HOSTLIST_NAME_MAX + 1];
@@ -163,7 +163,7 @@ void resv_set_nodes(const struct cluster *c, struct resv *r, const struct bitset
     resv_resolve(c, r);
 }
 
-/* In the order of the nodes; most often they are. */
+/* Sorts by node; usually the list is already sorted. */
 static void sort_gres(struct resv *r)
 {
     struct resv_gres *g = r->node_gres.data;
@@ -209,7 +209,7 @@ static uint64_t count_resv_cores(const struct cluster *c, const char *name)
     return n ? (uint64_t)n->units * n->cpus_per_unit / (n->row->threads ? n->row->threads : 1) : 0;
 }
 
-/* Nodes that stay keep what they have; new ones share what is left of CoreCnt. */
+/* Nodes that stay keep their cores; new nodes share the rest of CoreCnt. */
 static void move_cores(const struct cluster *c, struct resv *r, const struct hostlist *before,
                        const struct hostlist *names)
 {
@@ -305,7 +305,7 @@ static bool is_day(const struct resv *r, int week_day)
     return !(r->flags & (weekend ? RESV_WEEKDAY : RESV_WEEKEND));
 }
 
-/* Whole days are skipped at once, a few are tried. */
+/* Skips whole days at once, and then tries a few. */
 static void skip_repeats(const struct resv *r, int64_t at, struct resv_time *out)
 {
     int64_t length = out->end - out->begin, over = at - out->end;
