@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that no file defines: created by scontrol, or by their own registration (slurmd -Z). Their
- * lines are kept in one stored record and stand behind those of slurm.conf; a change of them is a
- * reconfiguration by the same file with other such lines. A node that the file comes to define is
- * the file's from then on.
+ * Dynamic nodes, which no configuration file defines: created by scontrol, or by their own
+ * registration (slurmd -Z). Their lines are kept in one stored record and are appended to those of
+ * slurm.conf; a change of them is a reconfiguration with the same file and other appended lines. A
+ * node that the file defines later belongs to the file from then on.
  */
 #include <ctype.h>
 #include <string.h>
@@ -18,9 +18,9 @@
 #define KEYS_MAX 4096 /* bytes of a node's line */
 
 struct node_dynamic_plan {
-    VEC(struct node_dynamic) nodes; /* all that there are to be */
+    VEC(struct node_dynamic) nodes; /* all dynamic nodes after the change */
     VEC(char *) removed;
-    size_t room; /* how many more MaxNodeCount allows */
+    size_t room; /* number of nodes that MaxNodeCount still permits */
     uint32_t limit;
 };
 
@@ -79,10 +79,10 @@ void control_node_dynamic_present(const struct control *c, struct str *out)
         add_line(n, out);
 }
 
-/* --- what is asked for -------------------------------------------------------------------------
+/* --- requests -----------------------------------------------------------------------------------
  */
 
-/* The next Key=Value of a line; a value may be in quotes. */
+/* Returns the next Key=Value of a line; a value may be quoted. */
 struct word {
     const char *key, *value;
     size_t key_len, value_len;
@@ -121,7 +121,7 @@ static int check_state(const struct word *w, bool dynamic, struct err *err)
                    (int)w->value_len, w->value);
 }
 
-/* Nothing in it may begin another line, or name other nodes. */
+/* Rejects everything that could begin another line or name other nodes. */
 static int check_keys(const char *keys, bool dynamic, struct err *err)
 {
     struct word w;
@@ -145,7 +145,7 @@ static int check_keys(const char *keys, bool dynamic, struct err *err)
                  : err_set(err, -ERR_PARSE, "a node is created with State=CLOUD or State=FUTURE");
 }
 
-/* Said for the first time, and by an administrator: a slip is better told than kept. */
+/* A new line by an administrator must be valid: errors are reported instead of stored. */
 static int check_known(const struct conf_report *report, struct err *err)
 {
     vec_foreach (&report->warnings, w) {
@@ -156,7 +156,7 @@ static int check_known(const struct conf_report *report, struct err *err)
     return 0;
 }
 
-/* A node that registers itself is taken all the same: it must not be lost for that. */
+/* A node that registers itself is accepted nevertheless: it must not be lost for such an error. */
 static int check_topology(const struct control *c, const char *keys, size_t count, struct err *err)
 {
     struct word w;
@@ -170,7 +170,7 @@ static int check_topology(const struct control *c, const char *keys, size_t coun
     return rc;
 }
 
-/* As the file would be read, so far as it can be told without it. */
+/* Parses the line like the file, as far as possible without the file. */
 static int check_line(const struct node_dynamic *n, struct err *err)
 {
     struct str text = STR_INIT;
@@ -190,7 +190,7 @@ static int check_line(const struct node_dynamic *n, struct err *err)
     return rc;
 }
 
-/* Of several names, each node's own address and port. */
+/* For several names: the address and port of each node. */
 static int split_keys(const char *keys, size_t index, size_t count, struct str *out,
                       struct err *err)
 {
@@ -268,7 +268,8 @@ static int create_nodes(const struct control *c, struct node_dynamic_plan *p,
     return rc;
 }
 
-/* The partition whose Nodes= names the node: it could not be changed once the node is gone. */
+/* Returns the partition whose Nodes= names the node: the partition could not be changed without the
+ * node. */
 static const char *find_naming_partition(const struct control *c, const char *name)
 {
     vec_foreach (&c->cluster->parts, part) {
@@ -322,7 +323,7 @@ static int remove_nodes(const struct control *c, struct node_dynamic_plan *p,
     for (size_t i = 0; i < count; i++) {
         long at = find_planned_node(p, hostlist_nth(names, i, name));
         if (at < 0)
-            continue; /* named twice */
+            continue; /* a duplicate name */
         free_dynamic_node(&p->nodes.data[at]);
         vec_remove(&p->nodes, (size_t)at);
         vec_push(&p->removed, mem_strdup(name));
@@ -368,7 +369,7 @@ static void save_nodes(struct control *c)
     str_done(&packed);
 }
 
-/* NULL: the record is damaged, or of a newer version. */
+/* Returns NULL if the record is damaged or of a newer version. */
 static const Pb__NodesMade *unpack_nodes(struct arena *arena, const void *data, size_t len,
                                          struct err *err)
 {
@@ -432,7 +433,7 @@ void node_dynamic_settle(struct control *c, struct str *report)
     }
 }
 
-/* --- a plan that was read ----------------------------------------------------------------------
+/* --- applying a plan ----------------------------------------------------------------------------
  */
 
 static void forget_node(struct control *c, const char *name)
@@ -455,7 +456,7 @@ int control_node_dynamic_apply(struct control *c, struct node_dynamic_plan *p, s
                                struct err *err)
 {
     vec_foreach (&p->removed, name) {
-        int rc = check_removal(c, *name, err); /* a job may have got it since */
+        int rc = check_removal(c, *name, err); /* a job may have got it meanwhile */
         if (rc) {
             conf_free(conf);
             return rc;

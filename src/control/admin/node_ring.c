@@ -90,7 +90,7 @@ static void add_nodes_that_stay(const struct ring_order *before, const struct cl
     }
 }
 
-/* The cells have nodes of the same position in their order already. */
+/* The cells already have the nodes of the same position in their order. */
 static void insert_others(const struct cluster *c, const struct conf_network *net,
                           const struct conf_switch *s, struct ring_nodes *nodes)
 {
@@ -149,7 +149,7 @@ void node_ring_keep(const struct node_rings *before, struct cluster *cluster, st
     vec_foreach (&conf->networks, net)
         for (size_t i = 0; net->kind == CONF_TOPO_RING && i < net->switches.len; i++)
             keep_order(before, cluster, net, &net->switches.data[i], moved, changed);
-    /* Cannot be refused: positions in rings change, and only levels of switches are limited. */
+    /* Cannot fail: positions in rings change, and only levels of switches are limited. */
     if (bitset_count(changed))
         (void)cluster_place_nodes(cluster, conf, NULL);
 }

@@ -11,7 +11,7 @@
 #include "control/internal.h"
 #include "control/life/start.h"
 
-/* Tasks find where they are in their environment; a unit that nodes name may be added or gone. */
+/* The environment of tasks has their place; a unit that nodes name may be added or removed. */
 void node_topology_tell(struct control *c, bool all)
 {
     bool is_flat = true;
@@ -30,7 +30,8 @@ static size_t count_name(struct word_of_list w)
     return colon ? (size_t)(colon - w.at) : w.len;
 }
 
-/* What scontrol has set for a node means something else in a topology of another kind. */
+/* Reports values that scontrol has set for a node and that have another meaning in a topology of
+ * another kind. */
 static void report_new_kinds(struct control *c, const struct conf *old, const struct node *n,
                              struct str *report)
 {
@@ -83,7 +84,7 @@ void node_topology_carry(struct control *c, const struct conf *old, bool for_nod
     node_ring_free(before);
 }
 
-/* topologies: by node of the set; owned by the nodes from then on. */
+/* topologies: by node of the set; the nodes own them afterwards. */
 static void set_topologies(struct control *c, const struct bitset *set, char **topologies)
 {
     size_t at = 0;
@@ -112,7 +113,7 @@ static char **take_topologies(struct control *c, const struct bitset *set)
     return all;
 }
 
-/* Checked while the nodes are nowhere: what they alone have added is no obstacle. */
+/* Checks while the nodes are in no unit: units that only these nodes have added do not matter. */
 static int place_nodes(struct control *c, const struct bitset *set, const char *topology,
                        struct err *err)
 {

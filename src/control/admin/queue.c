@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The order of jobs changed from outside: scontrol top, and external schedulers. */
+/* Changes of the order of jobs by requests: scontrol top, and external schedulers. */
 #include <assert.h>
 #include <string.h>
 
@@ -15,8 +15,9 @@
 #include "control/life/start.h"
 #include "sched/select/place.h"
 
-#define QUEUE_MOST 1000 /* jobs in one request about their order */
-#define TOP_MOST 10000  /* jobs that change their places at a time: each is written */
+#define QUEUE_MOST 1000 /* maximum jobs in one request about their order */
+/* Maximum jobs that change their places at one time, because each is written. */
+#define TOP_MOST 10000
 
 /* --- scontrol top --------------------------------------------------------------------------------
  */
@@ -32,17 +33,17 @@ struct job_list { /* used as a VEC */
 };
 
 struct top {
-    struct idmap chosen;      /* ids of those that go first */
-    VEC(struct place) before; /* jobs of the kind, as they are ordered now */
+    struct idmap chosen;      /* ids of the jobs to be first */
+    VEC(struct place) before; /* jobs of the kind in their present order */
     VEC(struct job *) after;
 };
 
-/* Jobs that a user may put into another order without touching those of others. */
+/* Jobs that a user may reorder without affecting jobs of others. */
 struct kind {
     uint32_t uid;
     const struct part *part;
-    bool reserved;      /* they are before all others in the queue */
-    struct str account; /* and QOS: as they are packed */
+    bool reserved;      /* they precede all others in the queue */
+    struct str account; /* account and QOS as they are packed */
 };
 
 static void pick_account(const struct job *j, struct str *out)
@@ -86,7 +87,7 @@ static int check_top(struct control *c, const struct caller *who, const struct j
     return 0;
 }
 
-/* The job, or of a job set all components by the id of the leader, or the one named. */
+/* Adds the job; for a job set all components by the id of the leader, or the named one. */
 static int add_top_jobs(struct control *c, const struct caller *who, const Pb__StepId *id,
                         struct job_list *jobs, struct err *err)
 {
@@ -105,7 +106,7 @@ static int add_top_jobs(struct control *c, const struct caller *who, const Pb__S
     return rc;
 }
 
-/* Elements of a job array that wait get records of their own, which are to be settled. */
+/* Pending elements of a job array get records of their own, which must be settled. */
 static int add_top_elements(struct control *c, const struct caller *who, const Pb__StepId *id,
                             struct job_list *jobs, struct split_list *parts, struct err *err)
 {
@@ -131,8 +132,8 @@ static int add_move(struct top *t, struct job *j, uint32_t priority, bool moves,
     return 0;
 }
 
-/* The most that the i-th in the new order may have: of two that are equal the one with the lower id
- * is first. */
+/* Returns the maximum priority of the i-th job in the new order: of equal jobs the one with the
+ * lower id is first. */
 static uint32_t most_of(const struct top *t, size_t i, const struct job *j)
 {
     assert(i && t->before.data && t->after.data);
@@ -148,10 +149,10 @@ static void lower_priorities(struct top *t)
     }
 }
 
-/* The jobs of a partition in the order in which they would start: those in its queue, or with jobs
- * that wait for something else too. */
+/* Iterates over the jobs of a partition in the order in which they would start: queued jobs only,
+ * or also jobs that wait for something else. */
 struct candidates {
-    struct order_link *link; /* the next one in the queue; of those that wait too, NULL */
+    struct order_link *link; /* the next job in the queue; NULL if jobs that wait are included */
     VEC(struct job *) list;
     size_t at;
 };
@@ -188,8 +189,8 @@ static struct job *next_candidate(struct candidates *from)
     return job_partitions_job_of(link);
 }
 
-/* Those of the kind down to the last one that moves, and those behind it whose order would not be
- * as it was. */
+/* Collects the jobs of the kind down to the last one that moves, and those behind it whose order
+ * would change. */
 static int collect_jobs(struct candidates *from, const struct kind *kind, size_t left,
                         struct top *t, struct err *err)
 {
@@ -221,7 +222,7 @@ static void shift_priority(struct control *c, struct job *j, uint32_t to)
         return;
     if (j->rank.given) {
         priority_give(j, to);
-    } else { /* by its nice value, as Slurm does it */
+    } else { /* by its nice value, as in Slurm */
         int64_t nice = j->nice - (to - priority_unbounded(c, j));
         nice = nice > PRIO_NICE_MOST ? PRIO_NICE_MOST : nice;
         priority_set_nice(j, (int32_t)(nice < -PRIO_NICE_MOST ? -PRIO_NICE_MOST : nice));
@@ -230,8 +231,8 @@ static void shift_priority(struct control *c, struct job *j, uint32_t to)
     enqueue_job(c, j);
 }
 
-/* The priorities that there are have gone to them in their new order: jobs of others keep their
- * places among them. Where there is nothing less for the one behind, the one before gets more. */
+/* Assigns the existing priorities in the new order: jobs of others keep their places among them. If
+ * no lower value is left for the next job, the previous one gets a higher value. */
 static void give_places(struct control *c, struct top *t)
 {
     size_t n = t->after.len;
@@ -246,8 +247,9 @@ static void give_places(struct control *c, struct top *t)
         shift_priority(c, t->after.data[i], t->before.data[i].priority);
 }
 
-/* Those that are of the kind of the first one, each once; the others are left where they are.
- * Returns whether one of them is in no queue: it waits for its begin time, another job... */
+/* Chooses the jobs of the same kind as the first one, each once; the others keep their places.
+ * Returns whether one of them is in no queue, because it waits for its begin time or another
+ * job. */
 static bool choose_jobs(struct top *t, struct job *const *jobs, size_t count,
                         const struct kind *kind)
 {
@@ -317,7 +319,7 @@ void control_job_top(struct control *c, uint64_t call, const struct caller *who,
 /* --- an external scheduler -----------------------------------------------------------------------
  */
 
-/* It waits, and may be given another place or nodes. */
+/* The job must be pending, and may get another place or nodes. */
 static int check_waits(const struct job *j, struct err *err)
 {
     if (!j)
@@ -347,7 +349,7 @@ static int order_record(struct control *c, struct job *j, uint32_t priority, str
     return 0;
 }
 
-/* Of an array all that wait, or those of the elements that do. */
+/* For an array: all pending records, or those of the named elements. */
 static int order_one(struct control *c, const Pb__JobPriority *want, struct err *err)
 {
     struct split_list parts = {0};
@@ -400,7 +402,7 @@ void control_queue_order(struct control *c, uint64_t call, const struct caller *
     c->env->reply(c->env->ctx, call, &reply.base);
 }
 
-/* What is asked of it besides nodes. */
+/* Checks the request except its nodes. */
 static int check_place(struct control *c, const struct caller *who, struct job *j, struct err *err)
 {
     int rc = who->is_operator ? check_waits(j, err) : control_set_error(err, ERR_ACCESS, NULL);
@@ -414,7 +416,7 @@ static int check_place(struct control *c, const struct caller *who, struct job *
     return rc;
 }
 
-/* In the first of its partitions that has them. */
+/* Chooses the first of its partitions that has the nodes. */
 static int find_place(struct control *c, const struct job *j, struct bitset *nodes,
                       struct decision *d, struct err *err)
 {
@@ -433,7 +435,7 @@ static int find_place(struct control *c, const struct job *j, struct bitset *nod
     return rc;
 }
 
-/* Of an array one that could start: which element that is its record says. */
+/* For an array: returns a record that could start; the record determines the element. */
 static struct job *find_waiting(struct control *c, uint32_t id)
 {
     const struct array *a = array_find(c->cluster, id);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A new configuration under running jobs: what exists is built again from the new file, what is
- * known of the nodes is carried over by name, and the jobs are taken in again from their own
- * records, as after a restart.
+ * A new configuration under running jobs: the cluster is rebuilt from the new file, the state of
+ * nodes is carried over by name, and the jobs are restored from their own records, as after a
+ * restart.
  */
 #include <string.h>
 
@@ -35,7 +35,8 @@ void reconfig_keep_gone(struct cluster *c, const void *data, size_t len)
     vec_push(&c->gone_nodes, packed);
 }
 
-/* A stored record goes to the node of its name; without one it waits for it. */
+/* Moves a stored record to the node of its name; without such a node it is kept for the node's
+ * return. */
 static void carry_record(struct cluster *next, const struct str *packed)
 {
     _cleanup_arena_ struct arena arena;
@@ -49,7 +50,8 @@ static void carry_record(struct cluster *next, const struct str *packed)
         reconfig_keep_gone(next, packed->data, packed->len);
 }
 
-/* What must survive a restart survives this too, also of nodes that leave and come back. */
+/* Everything that survives a restart also survives a reconfiguration, also for nodes that are
+ * removed and return. */
 static void carry_node_records(struct cluster *next, const struct cluster *old)
 {
     struct str stored = STR_INIT;
@@ -63,7 +65,7 @@ static void carry_node_records(struct cluster *next, const struct cluster *old)
     str_done(&stored);
 }
 
-/* What only memory knows of a node. */
+/* Carries the state of a node that is only in memory. */
 static void carry_node(struct cluster *next, struct node *to, struct node *from)
 {
     to->connected = from->connected;
@@ -95,7 +97,7 @@ static void carry_attempt(struct attempt *to, struct attempt *from)
     to->left_mono_ms = from->left_mono_ms;
 }
 
-/* Its record has them in the same order. */
+/* Its record has the steps in the same order. */
 static void carry_steps(struct job *to, const struct job *from)
 {
     for (size_t i = 0; i < attempt_of(from)->steps.len && i < attempt_of(to)->steps.len; i++) {
@@ -107,7 +109,7 @@ static void carry_steps(struct job *to, const struct job *from)
     }
 }
 
-/* What only memory knows of a job moves to its new record: who waits for it, and its clocks. */
+/* Carries the state of a job that is only in memory to its new record: waiting calls and clocks. */
 static void carry_job(const struct cluster *old, const struct cluster *next, struct job *to,
                       struct job *from)
 {
@@ -131,7 +133,7 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
     }
 }
 
-/* The job as its record says, in the other cluster. */
+/* Restores the job from its record in the other cluster. */
 static void take_in(struct control *c, struct cluster *old, struct cluster *next, struct job *from)
 {
     _cleanup_arena_ struct arena arena;
@@ -153,8 +155,8 @@ static void take_in(struct control *c, struct cluster *old, struct cluster *next
     str_done(&packed);
 }
 
-/* What exists by the new configuration, with the jobs in it: c->cluster and c->conf are new.
- * for_node: the same configuration with other nodes, nobody asked for a new one. */
+/* Builds the new cluster with the jobs in it: c->cluster and c->conf are new. for_node: the same
+ * configuration with other nodes; no reconfiguration was requested. */
 static void build(struct control *c, struct cluster *old, struct conf *conf, bool for_node,
                   struct str *report)
 {
@@ -169,7 +171,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, boo
     transition_observe(c);
     c->conf = conf;
     node_topology_carry(c, old->conf, for_node, report);
-    c->ports_freed = true; /* there may be others */
+    c->ports_freed = true; /* other ports may be configured */
     update_carry_parts(c, old, for_node, report);
     license_update_carry(c, old, report);
     array_carry(next, old);
@@ -181,7 +183,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, boo
     reconfig_report(c, old, report);
 }
 
-/* The last thing a removed node is told. */
+/* Sends the last orders to a removed node. */
 static void end_on_removed(struct control *c, const struct cluster *old, struct job *j)
 {
     const struct job *before = cluster_find_job(old, j->id);
@@ -192,7 +194,7 @@ static void end_on_removed(struct control *c, const struct cluster *old, struct 
     }
 }
 
-/* A running job whose node left the configuration has lost it. */
+/* A running job whose node was removed has lost the node. */
 static void settle_running(struct control *c, const struct cluster *old, struct job *j)
 {
     bool host;
@@ -215,7 +217,7 @@ static void settle(struct control *c, const struct cluster *old, struct job *j)
     control_schedule(c, j);
 }
 
-/* The daemons read their copies of the file: prolog, epilog and the rest are theirs. */
+/* Daemons reread their copies of the file, for the prolog, epilog and other options. */
 static void tell_nodes(struct control *c)
 {
     Pb__Empty empty = PB__EMPTY__INIT;
@@ -257,7 +259,7 @@ void reconfig_swap(struct control *c, struct conf *conf)
     struct conf *old_conf = c->conf;
     build(c, old, conf, true, &unused);
     carry_over(c, old);
-    vec_foreach (&old->nodes, from) { /* silence goes on */
+    vec_foreach (&old->nodes, from) { /* unresponsiveness continues */
         struct node *n = cluster_find_node(c->cluster, (*from)->name);
         if (n && (*from)->silence.in)
             order_move(&c->cluster->silent, &n->silence, (*from)->silence.key, n->index);
@@ -316,7 +318,7 @@ void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *
 }
 
 /* --- report --------------------------------------------------------------------------------------
- * What a new configuration means for the jobs there are, said before it is done and when it is. */
+ * The effects of a new configuration on existing jobs, reported before and when it is applied. */
 
 #define LINES_MAX 100
 
@@ -326,7 +328,7 @@ static bool is_lost(const struct cluster *old, const struct cluster *next,
     return !a->released && !cluster_find_node(next, old->nodes.data[a->node]->name);
 }
 
-/* Its host before any other one. */
+/* Returns a lost node of the job, preferably its host. */
 static const struct alloc_node *lost_node(const struct cluster *old, const struct cluster *next,
                                           const struct job *j)
 {
@@ -382,7 +384,7 @@ static bool say_pending(struct control *c, struct job *j, struct str *out)
     return never || beyond;
 }
 
-/* What was so before is no news. */
+/* The same state before the reconfiguration is not reported. */
 static bool waited_before(struct control *c, struct cluster *old, uint32_t id)
 {
     struct job *j = cluster_find_job(old, id);
@@ -403,7 +405,7 @@ static bool is_hidden(const struct cluster *old, const struct node *n)
            !str_eq(before->row->features, n->row->features);
 }
 
-/* Features of nodes that slurm.conf changes, and that those set by scontrol hide. */
+/* Reports features of nodes that slurm.conf changes but that features set by scontrol hide. */
 static void report_features(const struct cluster *next, const struct cluster *old, struct str *out)
 {
     size_t lines = 0;

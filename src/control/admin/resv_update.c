@@ -15,7 +15,7 @@
 #include "sched/select/resv_deal.h"
 #include "sched/select/resv_pick.h"
 
-#define PAST_SEC 300 /* a begin may be so long ago: commands take time */
+#define PAST_SEC 300 /* a begin may be this old: commands take time */
 #define TIME_MOST_SEC (CLUSTER_NO_LIMIT_SEC * 100)
 #define NODES_ALL "ALL"
 
@@ -48,11 +48,10 @@ static void replace_text(char **text, const char *with)
     *text = copy;
 }
 
-/* --- lists of users, accounts, groups and partitions
- * -------------------------------------------------------
+/* --- lists of users, accounts, groups and partitions ---------------------------------------------
  */
 
-/* Appends a word without its sign, as an allowed or as a denied name; not twice. */
+/* Appends a word without its sign as an allowed or denied name, unless it is already there. */
 static void add_name(struct str *list, const char *name, size_t len, bool denied)
 {
     _cleanup_free_ char *word = mem_printf("%s%.*s", denied ? "-" : "", (int)len, name);
@@ -61,7 +60,7 @@ static void add_name(struct str *list, const char *name, size_t len, bool denied
 }
 
 /* Moves the names of 'given' one step up or down among denied, unspecified and allowed. A step
- * starts from what 'list' says, so a name that is given twice moves once. Words without a sign have
+ * starts from the state in 'list', so a duplicate name moves once. Words without a sign have
  * 'sign'. */
 static char *move_names(const char *list, const char *given, char sign)
 {
@@ -87,7 +86,7 @@ static char *move_names(const char *list, const char *given, char sign)
     return str_take(&out);
 }
 
-/* Either those who may, or those who may not. */
+/* A list contains either allowed or denied names, not both. */
 static int check_list(const struct ask *a, const char *what, const char *list)
 {
     size_t denied = 0, allowed = 0;
@@ -101,7 +100,7 @@ static int check_list(const struct ask *a, const char *what, const char *list)
     return 0;
 }
 
-/* The signs of a request stand before the '=' or before each name. 'sign': the former, or 0. */
+/* The signs of a request are before the '=' ('sign', or 0), or before each name. */
 static int check_signs(const struct ask *a, const char *shown, const char *given, char sign)
 {
     size_t names = 0, with_sign = 0;
@@ -230,7 +229,7 @@ static int apply_flags(const struct ask *a)
     if (rc != 0)
         return rc;
     uint32_t gone = a->self && !take && !add ? now & ~flags & ~FLAGS_OF_NODES : 0;
-    for (uint32_t bit = 1; gone && bit; bit <<= 1) /* those that cannot be taken away stay */
+    for (uint32_t bit = 1; gone && bit; bit <<= 1) /* flags that cannot be cleared stay */
         if (gone & bit && resv_check_change(bit, false, NULL) != 0)
             gone &= ~bit;
     a->r->flags = take ? now & ~flags : (now & ~gone) | flags;
@@ -274,7 +273,7 @@ static int check_time(const struct ask *a, int64_t now)
     return 0;
 }
 
-/* What it is to be long; 0: that is not asked for. */
+/* Finds the requested length; 0: none. */
 static int find_duration(const struct ask *a, int64_t length, int64_t *out)
 {
     bool add = has_word(a->m->add, "duration"), take = has_word(a->m->take, "duration");
@@ -293,8 +292,8 @@ static int find_duration(const struct ask *a, int64_t length, int64_t *out)
     return 0;
 }
 
-/* A new reservation of what nodes have in common, without these nodes: as in the guide of
- * resources.yaml, it may do without Flags=LICENSE_ONLY, StartTime and Duration. */
+/* Whether a new reservation has shared resources but no nodes: as in the guide of resources.yaml,
+ * it needs no Flags=LICENSE_ONLY, StartTime and Duration. */
 static bool names_pools_alone(const struct ask *a)
 {
     const Pb__ResvRecord *s = a->set;
@@ -347,8 +346,8 @@ static int apply_times(const struct ask *a)
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
-/* CoreCnt of a reservation whose nodes were edited: a total is dealt out anew, numbers by node stay
- * on the nodes that stay. */
+/* Adapts CoreCnt of a reservation whose nodes were edited: a total is dealt anew, numbers by node
+ * stay on nodes that stay. */
 static int edit_cores(const struct ask *a, const struct bitset *set)
 {
     struct resv *r = a->r;
@@ -381,7 +380,7 @@ static int edit_cores(const struct ask *a, const struct bitset *set)
     return 0;
 }
 
-/* "ALL", and "+ALL" of a reservation that exists. */
+/* Whether the list is "ALL", or "+ALL" for an existing reservation. */
 static bool names_all_nodes(const struct ask *a)
 {
     const char *nodes = a->set->nodes;
@@ -412,7 +411,7 @@ static int apply_named(const struct ask *a)
     const struct cluster *c = a->c->cluster;
     bool all = names_all_nodes(a);
     _cleanup_bitset_ struct bitset *set = NULL;
-    if (!*a->set->nodes) { /* others, as many as there were */
+    if (!*a->set->nodes) { /* other nodes, the same number */
         r->flags &= ~FLAGS_OF_NODES;
         if (!a->set->has_node_count)
             r->node_count = a->self ? (uint32_t)bitset_count(r->nodes) : r->node_count;
@@ -458,7 +457,7 @@ static int apply_counts(const struct ask *a)
     return 0;
 }
 
-/* What it is to have of generic resources, and cores of each node. */
+/* Applies the requested generic resources and cores of each node. */
 static int apply_gres(const struct ask *a)
 {
     struct resv *r = a->r;
@@ -492,7 +491,7 @@ static int apply_gres(const struct ask *a)
                    r->gres_total ? r->gres_total : r->gres_per_node);
 }
 
-/* Whether it says of which nodes, and how many, what it wants of nodes in parts is to be. */
+/* Whether a request for parts of nodes specifies the nodes, or their number. */
 static int check_parts(const struct ask *a)
 {
     const struct resv *r = a->r;
@@ -570,8 +569,8 @@ static int apply_nodes(const struct ask *a)
     return 0;
 }
 
-/* Changes 'r', a draft; 'self' is the one it is to replace, NULL for a new one. All that the
- * request says is checked but for the nodes. */
+/* Changes 'r', a draft that replaces 'self' (NULL: a new reservation). Checks everything in the
+ * request except the nodes. */
 static int apply_update(struct control *c, const Pb__ResvUpdate *m, const struct resv *self,
                         struct resv *r, struct err *err)
 {
@@ -590,7 +589,7 @@ static int apply_update(struct control *c, const Pb__ResvUpdate *m, const struct
     return rc;
 }
 
-/* USER_N: of the first user, account, group or partition; the caller frees. */
+/* Returns USER_N with the first user, account, group or partition; the caller frees the text. */
 static char *name_by_user(const struct resv *r)
 {
     const char *list = r->users      ? r->users
@@ -649,7 +648,7 @@ static int create_resv(struct control *c, const Pb__ResvUpdate *m, struct resv *
     return 0;
 }
 
-/* Of its nodes those that it keeps when their number changes: the first ones. */
+/* Returns the nodes that stay when their number changes: the first ones. */
 static struct bitset *find_keepers(const struct resv *r, const struct resv *draft)
 {
     struct bitset *keep = bitset_dup(r->nodes);
@@ -679,7 +678,8 @@ static int change_resv(struct control *c, const Pb__ResvUpdate *m, struct resv *
         m->set->has_start_at || m->set->has_end_at || m->set->has_duration_sec || m->set->flags;
     if (m->set->has_node_count && !m->set->nodes && !m->set->features && !draft->core_count)
         keep = find_keepers(r, draft);
-    if (rc == 0 && moves && !again && !(draft->flags & RESV_ANY_NODES)) { /* others may have them */
+    /* Other reservations or jobs may use the nodes. */
+    if (rc == 0 && moves && !again && !(draft->flags & RESV_ANY_NODES)) {
         draft->flags |= RESV_SPEC_NODES;
         pick.stays = true;
         rc = resv_pick(&pick, draft, NULL, err);
@@ -737,7 +737,7 @@ void control_resv_update(struct control *c, uint64_t call, const struct caller *
     resv_changed(c, r);
     resv_tell_jobs(c, r);
     c->env->reply(c->env->ctx, call, &reply.base);
-    resv_tick(c); /* it may be over by this */
+    resv_tick(c); /* the change may have ended it */
 }
 
 static bool may_delete_resv(struct control *c, const struct caller *who, const struct resv *r)

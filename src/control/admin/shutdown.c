@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An announced shutdown (CORE-158): nothing is started any more; what still runs when its time has
- * come is ended as at a time limit, with KillWait between SIGTERM and SIGKILL, and goes back to the
- * queue where it may. --signal warns before that as before a time limit. It is a record: a
- * controller that is started meanwhile goes on with it, and does not do again what was done.
+ * An announced shutdown (CORE-158): no job starts; jobs that still run at its time are ended as at
+ * a time limit, with KillWait between SIGTERM and SIGKILL, and requeued if permitted. --signal
+ * warns before it as before a time limit. The announcement is a record: a controller that is
+ * started meanwhile continues it without repeating what was done.
  */
 #include <signal.h>
 
@@ -15,10 +15,10 @@
 #include "control/life/schedule.h"
 #include "control/life/set.h"
 
-#define CLEAN_MS 10000 /* for what comes after SIGKILL: epilogs, and the nodes' word */
+#define CLEAN_MS 10000 /* time after SIGKILL for epilogs and the reports of nodes */
 #define LAST_SEC (INT64_C(1) << 40)
 
-/* Jobs that hold nodes, by id: what is done to one may end others. */
+/* Calls act() for jobs that hold nodes, by id: an action on one job may end others. */
 static void each_holding(struct control *c, void (*act)(struct control *, struct job *))
 {
     VEC(uint32_t) ids = {0};
@@ -42,7 +42,7 @@ static void set_warning(struct control *c, struct job *j)
 
 static void end_job(struct control *c, struct job *j)
 {
-    if (job_is_final(j) || j->state == PB__JOB_STATE__PENDING) /* by the end of another component */
+    if (job_is_final(j) || j->state == PB__JOB_STATE__PENDING) /* ended with another component */
         return;
     control_log(c, LOG_LVL_INFO, "job %u is ended for the announced shutdown", j->id);
     attempt_make(j)->requeue_after = set_may_requeue(j);
@@ -88,9 +88,9 @@ int shutdown_restore(struct control *c, const void *data, size_t len, struct err
     c->shutdown_passed = m->passed;
     if (m->boot && m->boot == control_boot(c))
         c->shutdown_mono_ms = m->at_mono_ms;
-    else /* another machine, or another boot of it: there is only the wall clock */
+    else /* another machine or another boot: only the wall clock is left */
         c->shutdown_mono_ms = control_mono(c) + m->at_sec * 1000 - c->env->wall_ms(c->env->ctx);
-    if (c->shutdown_mono_ms < 0) /* before this boot, which the record could not say */
+    if (c->shutdown_mono_ms < 0) /* before this boot, which the record cannot express */
         c->shutdown_mono_ms = 0;
     return 0;
 }
@@ -101,8 +101,9 @@ void shutdown_resume(struct control *c)
     c->start_mono_ms = now;
     if (!c->announced)
         return;
+    /* No controller ran at that time: the grace of jobs begins now. */
     if (!c->shutdown_passed && c->shutdown_mono_ms < now)
-        c->shutdown_mono_ms = now; /* nobody was there then: jobs have their grace from now on */
+        c->shutdown_mono_ms = now;
     control_log(
         c, LOG_LVL_INFO, "a shutdown is announced: nothing starts, jobs %s %lld s",
         c->shutdown_passed ? "were told to end, for" : "have",
@@ -117,14 +118,14 @@ static void forget_shutdown(struct control *c)
         c->env->del(c->env->ctx, RECORD_SHUTDOWN, 0, NULL);
 }
 
-/* This process still holds to it: nothing starts in its last turns. */
+/* This process still remembers the shutdown: no job starts in its last turns. */
 void shutdown_over(struct control *c)
 {
     forget_shutdown(c);
     c->shutdown_over = true;
 }
 
-/* --- what comes of it ---------------------------------------------------------------------------
+/* --- execution ----------------------------------------------------------------------------------
  */
 
 void control_announce(struct control *c, int64_t in_sec)
@@ -156,7 +157,7 @@ static int64_t last_ms(const struct control *c)
            (c->conf->kill_wait_sec + c->conf->unkillable_step_timeout_sec) * 1000;
 }
 
-/* Soon after a start not all nodes are back that are to stop as well. */
+/* Soon after a start some nodes that must stop as well are not connected yet. */
 static bool reaches_nodes(const struct control *c)
 {
     if (control_mono(c) - c->start_mono_ms >= CLEAN_MS)

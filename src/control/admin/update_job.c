@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scontrol update job, hold, release, requeue: the jobs that a request names, each changed by
- * job_change.c. Everything asked for in one request is checked before anything is changed.
+ * scontrol update job, hold, release, requeue: changes each job that a request names, by
+ * job_change.c. The whole request is checked before anything is changed.
  */
 #include "base/pb.h"
 #include "control/admin/job_change.h"
@@ -13,7 +13,7 @@
 #include "control/life/set.h"
 #include "control/life/split.h"
 
-/* Records of an array are in many states: what does not go with one of them spares that one. */
+/* Records of an array have different states: a record in an unsuitable state is skipped. */
 static bool is_of_state(int code)
 {
     return code == -ERR_JOB_DONE || code == -ERR_TRANSITION || code == -ERR_JOB_PENDING ||
@@ -21,10 +21,10 @@ static bool is_of_state(int code)
            code == -ERR_NOT_SUSPENDED || code == -ERR_FINISHED;
 }
 
-/* NULL: its job is in none. */
+/* NULL: its job is in no array. */
 static struct array *find_array(const struct job *j)
 {
-    const struct job *leader = job_set_component(j, 0); /* it is the element */
+    const struct job *leader = job_set_component(j, 0); /* the leader is the element */
     return leader ? leader->array : NULL;
 }
 
@@ -44,7 +44,7 @@ static void set_throttle(struct control *c, struct array *a, const Pb__JobUpdate
     split_show_throttle(c, a);
 }
 
-/* Of the array, and of none of its jobs. */
+/* Whether the request changes the array only, and none of its jobs. */
 static bool is_throttle_only(const Pb__JobUpdate *r)
 {
     if (r->set)
@@ -55,13 +55,14 @@ static bool is_throttle_only(const Pb__JobUpdate *r)
            !r->has_requeue && !r->keep_nodes && !r->has_end_at && !r->has_reset_accrue;
 }
 
-/* A request to hold or release jobs, and nothing else. */
+/* Whether the request only holds or releases jobs. */
 static bool is_hold(const Pb__JobUpdate *r)
 {
     return (r->has_hold || r->has_user_hold) && !(r->has_requeue && r->requeue);
 }
 
-/* All are authorised, and the plugins consulted, before any is changed. ENV_SUBMIT_LATER or 0. */
+/* Authorises all jobs, and consults the plugins, before any job is changed. Returns
+ * ENV_SUBMIT_LATER or 0. */
 static int prepare_changes(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
                            const struct split_list *parts, struct job_change *changes,
                            struct arena *arena)
@@ -77,16 +78,16 @@ static int prepare_changes(struct control *c, const struct caller *who, const Pb
     return later;
 }
 
-/* Components of one set from this one on, which are changed together; or one record. Steps are
- * changed one by one: not every component has a part of each. */
+/* Returns the number of components of one set from this record on, which are changed together; 1
+ * for one record. Steps are changed one by one: some components have no part of a step. */
 static size_t count_group(struct control *c, const Pb__JobUpdate *r, const struct split_list *parts,
                           size_t first)
 {
     return r->step_limit ? 1 : split_count_set(c, parts, first);
 }
 
-/* One record, or components of one set: all of them are changed, or none; one that has ended is
- * spared where the change needs another state. */
+/* Changes one record, or the components of one set: either all or none; an ended component is
+ * skipped if the change needs another state. */
 static void change_group(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
                          const struct split_part *parts, struct job_change *changes, size_t count,
                          struct arena *arena)
@@ -97,7 +98,7 @@ static void change_group(struct control *c, const struct caller *who, const Pb__
         struct job_change *one = &changes[i];
         one->in_set = j->set;
         one->offset = j->set_offset;
-        one->may_differ = !j->set || job_is_final(j); /* components run together, or wait */
+        one->may_differ = !j->set || job_is_final(j); /* components run together, or all wait */
         if (one->rc == 0)
             one->rc = job_change_begin(c, who, j, r, one, arena, &one->why);
         refused = one->rc != 0 && !(one->may_differ && is_of_state(one->rc));
@@ -113,9 +114,9 @@ static void change_group(struct control *c, const struct caller *who, const Pb__
     }
 }
 
-/* Each set, and each record that is in none, is changed or not; the first thing that went wrong, or
- * 0. That some elements of an array, or components that have ended, are in another state than the
- * change needs is no error where others could be changed. ENV_SUBMIT_LATER: none is. */
+/* Changes each set, and each record in no set, as a whole or not at all. Returns the first error,
+ * or 0. Array elements and ended components in an unsuitable state are not an error if others could
+ * be changed. ENV_SUBMIT_LATER: nothing is changed. */
 static int change_records(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
                           const struct split_list *parts, struct err *err)
 {
@@ -148,7 +149,7 @@ static int change_records(struct control *c, const struct caller *who, const Pb_
     return later ? later : any && excused ? 0 : wrong;
 }
 
-/* Elements that get records of their own wait there for all that they waited for before. */
+/* Elements that get records of their own keep the dependencies of the group. */
 static int check_array_room(const struct control *c, const struct array *a, struct err *err)
 {
     size_t more = 0;
@@ -159,7 +160,7 @@ static int check_array_room(const struct control *c, const struct array *a, stru
     return depend_check_room(c, array_first(a), more, err);
 }
 
-/* Of each set: the other components follow it. */
+/* Keeps the leader of each set: the other components follow it. */
 static void keep_leaders(struct control *c, struct split_list *parts)
 {
     size_t kept = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scontrol update node: its administrative state, and what is said about it. All nodes named are
- * checked before one of them is changed. */
+/* scontrol update node: the administrative state and descriptions. All named nodes are checked
+ * before any is changed. */
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -16,7 +16,7 @@
 #include "control/report/reboot.h"
 
 #define ADDR_MOST 255      /* bytes of an address */
-#define RESUME_LOOK_SEC 60 /* the wall clock may be set: it is read again */
+#define RESUME_LOOK_SEC 60 /* the wall clock may be set: check again */
 #define RESUME_MOST_SEC INT32_MAX
 
 void update_node_resume_due(struct control *c)
@@ -107,7 +107,7 @@ static void set_text(char **to, const char *text)
     *to = *text ? mem_strdup(text) : NULL;
 }
 
-/* All of a list of features, as the node is to have them. */
+/* Checks a complete list of features for the node. */
 static int check_features(const struct node *n, const Pb__NodeUpdate *r, struct err *err)
 {
     const char *all = r->features ? r->features : n->features;
@@ -159,7 +159,7 @@ static void set_state(struct control *c, const struct caller *who, struct node *
         n->future = true;
     } else {
         n->down = n->admin_down = true;
-        trigger_node(c, n); /* before its jobs are no more */
+        trigger_node(c, n); /* before its jobs are gone */
         node_lose_jobs(c, n);
     }
 }
@@ -203,7 +203,7 @@ static int find_nodes(struct control *c, const Pb__NodeUpdate *r, struct bitset 
     return 0;
 }
 
-/* "" is what slurm.conf says. */
+/* "" restores the value of slurm.conf. */
 static int check_addr(const char *key, const char *value, struct err *err)
 {
     if (strlen(value) > ADDR_MOST)
@@ -215,7 +215,7 @@ static int check_addr(const char *key, const char *value, struct err *err)
     return 0;
 }
 
-/* The names in the order of the request; nodesets and ALL: in the order of slurm.conf. */
+/* Returns the names in the order of the request; nodesets and ALL in the order of slurm.conf. */
 static struct hostlist *list_names(const struct control *c, const Pb__NodeUpdate *r,
                                    const struct bitset *set)
 {
@@ -234,7 +234,7 @@ static struct hostlist *list_names(const struct control *c, const Pb__NodeUpdate
     return names;
 }
 
-/* NodeAddr and NodeHostname: a single value is for a single node, and taken as it is. */
+/* NodeAddr and NodeHostname: a single value applies to a single node and is used literally. */
 static int share_out(struct control *c, const struct hostlist *names, const char *key,
                      const char *value, bool is_addr, bool apply, struct err *err)
 {

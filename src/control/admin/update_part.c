@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scontrol update partition. What was changed live is kept beside what slurm.conf said then: after
- * a restart a change stands, unless that field has been edited in the file since. Then the file is
- * newer, and wins. A reconfiguration keeps changes as ReconfigFlags says, by default none; what it
- * keeps stands whatever the file says.
+ * scontrol update partition. Runtime changes are stored together with the values of slurm.conf at
+ * that time: after a restart a change applies, unless this field has been edited in the file since
+ * then; the file is newer then and wins. A reconfiguration keeps changes according to
+ * ReconfigFlags, by default none; changes that it keeps apply whatever the file says.
  */
 #include "control/admin/update_part.h"
 #include "cluster/part_change.h"
@@ -25,7 +25,7 @@
 
 static const ProtobufCMessageDescriptor *const type = &pb__part_record__descriptor;
 
-/* What a newer version has put into a record goes into the next one too. */
+/* Preserves fields that a newer version has put into a record. */
 static void newer_keep(struct part *p, const Pb__PartChange *r)
 {
     str_clear(&p->newer);
@@ -76,7 +76,7 @@ static void save_partition(struct control *c, const struct part *p)
     c->cluster->stamp++;
 }
 
-/* Adds fields to what is already changed of it. */
+/* Adds fields to the changes of the partition. */
 static int change_partition(struct control *c, struct part *p, const Pb__PartRecord *set,
                             struct err *err)
 {
@@ -86,7 +86,7 @@ static int change_partition(struct control *c, struct part *p, const Pb__PartRec
     none.name = (char *)p->conf.name;
     if (p->changes.len)
         all = arena_unpack(&arena, type, p->changes.data, p->changes.len);
-    assert(all); /* of our own bytes */
+    assert(all); /* our own bytes */
     pb_each_field (type, field)
         if (field->label != PROTOBUF_C_LABEL_REQUIRED && pb_has(&set->base, field))
             pb_copy_field(&all->base, &set->base, field);
@@ -103,7 +103,7 @@ void update_part_down(struct control *c, const char *name)
         save_partition(c, p);
 }
 
-/* There is one default partition: what was it before is not any more. */
+/* There is one default partition: the previous one is reset. */
 static void unset_default(struct control *c, const struct part *now)
 {
     Pb__PartRecord set = PB__PART_RECORD__INIT;
@@ -131,7 +131,8 @@ static void say_overruled(struct control *c, const char *part, const char *field
                    part, shown ? shown : field);
 }
 
-/* What of 'r' still stands over the present row; fields edited since are left out. */
+/* Applies the stored changes that are still valid for the present row; fields edited since then are
+ * dropped. */
 static void restore_change(struct control *c, struct part *p, const Pb__PartChange *r,
                            struct str *report)
 {
@@ -165,10 +166,10 @@ static void restore_change(struct control *c, struct part *p, const Pb__PartChan
         save_partition(c, p);
 }
 
-/* --- created and removed ------------------------------------------------------------------------
+/* --- created and removed partitions -------------------------------------------------------------
  */
 
-/* Its line of slurm.conf is as it was when scontrol removed it. */
+/* Whether its line of slurm.conf is unchanged since scontrol removed the partition. */
 static bool line_unchanged(const struct part *p, const Pb__PartChange *r)
 {
     _cleanup_arena_ struct arena arena;
@@ -214,7 +215,7 @@ int update_restore_part(struct control *c, const Pb__PartChange *r)
 /* --- a reconfiguration --------------------------------------------------------------------------
  */
 
-/* What of scontrol's changes ReconfigFlags keeps: nothing, states and new partitions, or all. */
+/* The changes of scontrol that ReconfigFlags keeps: none, states and new partitions, or all. */
 enum keep { KEEP_NOTHING, KEEP_STATES, KEEP_ALL };
 
 static enum keep find_keep(const struct conf *conf)
@@ -224,7 +225,7 @@ static enum keep find_keep(const struct conf *conf)
                                                                   : KEEP_NOTHING;
 }
 
-/* What of the change of a partition is kept; says what is not. */
+/* Keeps fields of a partition's change; reports the dropped ones. */
 static void keep_fields(struct control *c, const Pb__PartRecord *set, enum keep keep,
                         Pb__PartRecord *kept, struct str *report)
 {
@@ -251,7 +252,7 @@ static void keep_fields(struct control *c, const Pb__PartRecord *set, enum keep 
     }
 }
 
-/* Of one that scontrol has created or removed. */
+/* Drops the creation or removal of a partition by scontrol. */
 static void drop_existence(struct control *c, const char *name, bool created, struct str *report)
 {
     const char *what = created ? "removed, since slurm.conf does not define it"
@@ -264,7 +265,7 @@ static void drop_existence(struct control *c, const char *name, bool created, st
         str_printf(report, "PartitionName=%s: %s (ReconfigFlags)\n", name, what);
 }
 
-/* What is kept stands over the present line, edited or not: 'row' becomes that line. */
+/* Kept changes apply to the present line, edited or not: 'row' is set to that line. */
 static void keep_over_edits(struct control *c, const struct part *now, const Pb__PartRecord *kept,
                             Pb__PartRecord *row, struct arena *arena, struct str *report)
 {
@@ -290,7 +291,7 @@ static void keep_over_edits(struct control *c, const struct part *now, const Pb_
     *row = edited;
 }
 
-/* 'edits': the file may have been edited since. */
+/* 'edits': the file may have been edited since then. */
 static void carry_one(struct control *c, const struct part *from, enum keep keep, bool edits,
                       struct str *report)
 {
@@ -314,7 +315,7 @@ static void carry_one(struct control *c, const struct part *from, enum keep keep
     r.has_created = r.created = from->own_name != NULL;
     newer_add(from, &r, &row, &arena);
     Pb__PartRecord kept;
-    if (now) /* one that scontrol created may be in the file by now */
+    if (now) /* a partition created by scontrol may be in the file now */
         r.created = false;
     keep_fields(c, r.set, r.created ? KEEP_ALL : keep, &kept, report);
     r.set = &kept;
@@ -344,7 +345,7 @@ void update_carry_parts(struct control *c, const struct cluster *from, bool keep
     }
 }
 
-/* One of that name was removed before: now there is another. */
+/* Drops the removal of a partition of this name: it exists again. */
 static void forget_removed(struct control *c, const char *name)
 {
     for (size_t i = c->cluster->removed_parts.len; i-- > 0;) {
@@ -411,7 +412,7 @@ static int remove_part(struct control *c, struct part *p, struct err *err)
     return 0;
 }
 
-/* Not when a stored change is restored: the other partition may come after it. */
+/* Not checked for a restored change: the other partition may follow it. */
 static int check_alternate(const struct control *c, const Pb__PartRecord *set, struct err *err)
 {
     const char *name = set->alternate;
@@ -425,7 +426,7 @@ static int check_alternate(const struct control *c, const Pb__PartRecord *set, s
     return 0;
 }
 
-/* Not when a stored change is restored: without the topology the cluster's default is used. */
+/* Not checked for a restored change: without the topology the cluster's default is used. */
 static int check_topology(const struct control *c, const Pb__PartRecord *set, struct err *err)
 {
     const char *name = set->topology;
@@ -448,7 +449,7 @@ static int check_fields(const struct control *c, const Pb__PartUpdate *r, struct
     return rc == 0 ? check_topology(c, r->set, err) : rc;
 }
 
-/* What it means for the jobs that wait in it. */
+/* Updates the jobs that wait in the partition. */
 static void settle_jobs(struct control *c, struct part *p)
 {
     if (p->conf.is_default)
