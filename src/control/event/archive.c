@@ -5,7 +5,7 @@
 #include "control/event/event.h"
 #include "control/internal.h"
 
-/* A job with --immediate that could not start at once was refused: it is not accounted. */
+/* A job with --immediate that could not start at once was rejected: it is not accounted. */
 static bool is_recorded(const struct control *c, const struct job *j)
 {
     return !c->forgetful && !c->preview && !(j->trial && !attempt_of(j)->start_mono_ms);

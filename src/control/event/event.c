@@ -41,8 +41,8 @@ static void drop_first(struct control *c, struct event_log *log, size_t count)
     vec_drop(&log->kept, count);
 }
 
-/* The oldest tenth, so that the next event does not find the log full again. Without a consumer
- * nobody misses them. */
+/* Drops the oldest tenth, so that the next event does not find the log full again. Without a
+ * consumer no event is missed. */
 static void make_event_room(struct control *c, struct event_log *log)
 {
     bool is_awaited = log->consumers.len > 0;
@@ -58,7 +58,7 @@ static void make_event_room(struct control *c, struct event_log *log)
     drop_first(c, log, log->kept.len / 10 + 1);
 }
 
-/* A number is given in any case: a consumer sees that an event is missing. */
+/* A number is assigned in any case, so that a consumer detects a missing event. */
 static bool begin_event(struct control *c, struct event_log *log, Pb__Event *m)
 {
     m->number = ++log->last;
@@ -148,7 +148,8 @@ void event_job(struct control *c, const struct transition *t)
 {
     if (!is_recording(c))
         return;
-    if (t->job->trial) { /* submitted when it has started: until then it may vanish unseen */
+    if (t->job->trial) { /* recorded when it has started: until then it may disappear without a
+                            trace */
         if (t->kind != TRANSITION_STARTED && t->from == PB__JOB_STATE__PENDING)
             return;
         if (t->kind == TRANSITION_STARTED && t->attempt == 0) {
@@ -219,7 +220,7 @@ static void save_consumer(struct control *c, const struct event_log *log,
     c->env->put(c->env->ctx, RECORD_CONSUMER, 0, str_cstr(&key), packed.data, packed.len);
 }
 
-/* Without a consumer, what was kept for none stays. */
+/* Without a consumer, acknowledged events are dropped. */
 static void drop_acknowledged(struct control *c, struct event_log *log)
 {
     if (log == c->attempts && !log->consumers.len)
@@ -245,7 +246,7 @@ static void forget_consumer(struct control *c, struct event_log *log, struct eve
         control_save_meta(c); /* no other record has the last number */
 }
 
-/* By the clock that cannot be set, and counted anew by each controller. */
+/* Uses the monotonic clock, and counts from the start of each controller. */
 static void forget_silent(struct control *c, struct event_log *log)
 {
     for (size_t i = log->consumers.len; i-- > 0;) {
@@ -320,7 +321,7 @@ static void acknowledge_events(struct control *c, struct event_log *log, struct 
     drop_acknowledged(c, log);
 }
 
-/* --- answers -----------------------------------------------------------------------------------
+/* --- replies -----------------------------------------------------------------------------------
  */
 
 static bool sees_all(const struct control *c, const struct event_call *call)
@@ -396,7 +397,7 @@ static void serve_call(struct control *c, struct event_log *log, struct event_ca
     struct err err = {0};
     call->since = r->has_since ? r->since : k->acknowledged;
     if (call->since > log->last)
-        call->since = log->last; /* of another state, or of the future */
+        call->since = log->last; /* a number of another state, or of the future */
     acknowledge_events(c, log, k, call->since);
     bool waits = r->has_wait && r->wait && !created;
     if (!reply_events(c, log, call, !waits, created) && wait_for_events(c, log, call, &err) != 0)

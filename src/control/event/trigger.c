@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The triggers there are, their records, and how they survive a new configuration. */
+/* The set of triggers, their records, and reconfigurations. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void count_job(struct triggers *s, uint32_t job_id, int by)
         idmap_remove(&s->jobs, job_id);
 }
 
-/* Ids rise, unless records are read in another order. */
+/* Ids rise, unless records are restored in another order. */
 void trigger_add(struct control *c, struct trigger *t)
 {
     struct triggers *s = c->triggers;
@@ -90,7 +90,8 @@ void trigger_drop(struct control *c, struct trigger *t)
         seen_done(&s->seen);
 }
 
-/* Whoever clears his triggers could have any number of programs, were they not counted. */
+/* Cleared triggers with running programs are counted; otherwise a user could run any number of
+ * programs. */
 void trigger_clear(struct control *c, struct trigger *t)
 {
     if (!t->argument) {
@@ -114,7 +115,7 @@ static int64_t wall_of(const struct control *c, int64_t mono_ms)
     return c->env->wall_ms(c->env->ctx) + mono_ms - control_mono(c);
 }
 
-/* By this boot's clock; what lies so far off that it cannot be is now. */
+/* By the clock of this boot; an impossible time becomes now. */
 static int64_t mono_of(const struct control *c, int64_t wall_ms)
 {
     int64_t by = wall_ms - c->env->wall_ms(c->env->ctx);
@@ -188,7 +189,7 @@ void trigger_save_changed(struct control *c)
             save_trigger(c, *t);
 }
 
-/* Of a host list those that are configured; the others may come back. */
+/* Returns the configured nodes of a host list; the others may return. */
 static struct bitset *known_nodes(const struct control *c, const char *names)
 {
     struct hostlist *list = NULL;
@@ -312,13 +313,13 @@ static bool has_seen(const struct trigger_seen *s)
     return s->flags && s->quiet && s->idle_ms;
 }
 
-/* What was seen stays: a node that the new configuration makes another is an event. */
+/* Keeps the observed states: a node that the new configuration changes is an event. */
 static void carry_seen(struct control *c, const struct cluster *from)
 {
     struct trigger_seen old = c->triggers->seen, *now = &c->triggers->seen;
     *now = (struct trigger_seen){0};
     trigger_watch(c);
-    assert(has_seen(&old) && has_seen(now)); /* who has triggers watches the nodes */
+    assert(has_seen(&old) && has_seen(now)); /* with triggers the nodes are observed */
     vec_foreach (&c->cluster->nodes, at) {
         const struct node *n = *at, *before = cluster_find_node(from, n->name);
         if (!before)
@@ -366,11 +367,11 @@ int trigger_check_all(const struct control *c, struct err *err)
     return 0;
 }
 
-/* --- ask -----------------------------------------------------------------------------------------
- * strigger's requests. Who may: the controller runs a trigger's program as the user who set it, so
- * that one that is not root itself takes them of SlurmUser alone; root and SlurmUser may set any,
- * others only with SlurmctldParameters=allow_user_triggers, for nodes and for jobs of their own.
- * Root and who has set it may clear one. */
+/* --- requests ------------------------------------------------------------------------------------
+ * strigger's requests. The controller runs a trigger's program as the user who set it, so a
+ * controller that is not root accepts triggers of SlurmUser only; root and SlurmUser may set any
+ * trigger, other users only with SlurmctldParameters=allow_user_triggers, for nodes and for their
+ * own jobs. Root and the owner may clear a trigger. */
 
 static bool is_trusted(const struct control *c, uint32_t uid)
 {
@@ -452,8 +453,8 @@ static struct trigger *find_alike(const struct control *c, const struct trigger 
     return NULL;
 }
 
-/* What has happened since the one before it fired is its own; so is for whom that one has, and
- * when: a program that sets its trigger anew is not run all the time either. */
+/* A new trigger takes over the events since the previous equal trigger fired, and its nodes and
+ * time: a program that sets its trigger again is not run all the time. */
 static void inherit_hits(struct control *c, struct trigger *t, struct trigger *before)
 {
     t->told = take_ptr(before->told);
@@ -498,7 +499,7 @@ static void set_trigger(struct control *c, uint64_t call, const struct caller *w
     trigger_watch(c);
     if (before)
         inherit_hits(c, t, before);
-    control_save_meta(c); /* its id is not given again */
+    control_save_meta(c); /* its id is not assigned again */
     control_log(c, LOG_LVL_INFO, "trigger %u set by uid %u: %s", t->id, who->uid, t->program);
     reply_set(c, call, t);
 }
@@ -519,12 +520,13 @@ static int check_all(struct control *c, const struct caller *who, const Pb__Trig
 }
 
 struct about {
-    uint32_t job_id, task; /* as in struct trigger; job_id 0: there is no such component */
+    uint32_t job_id, task; /* as in struct trigger; job_id 0: the component does not exist */
     bool leader_only;
 };
 
-/* What a trigger keeps: of a component its own id. An element of a job array, or its leader where
- * it is a job set, is kept as the element: its id may be that of the array. */
+/* Returns what a trigger stores: for a component its own id. An element of a job array, or its
+ * leader if the element is a job set, is stored as the element: its id may be the id of the
+ * array. */
 static struct about find_about(const struct control *c, const Pb__StepId *id, uint32_t task)
 {
     struct job *j = NULL;
@@ -545,7 +547,7 @@ void control_trigger_set(struct control *c, uint64_t call, const struct caller *
         control_refuse(c, call, &err);
         return;
     }
-    trigger_look(c); /* what has happened before it was not meant */
+    trigger_look(c); /* earlier events do not count */
     struct trigger *t = trigger_new(c, m);
     const Pb__StepId id = NAMED_JOB(m);
     struct about about = find_about(c, &id, t->task);
@@ -558,7 +560,7 @@ void control_trigger_set(struct control *c, uint64_t call, const struct caller *
     bool again = same && m->request_id.len == sizeof t->request_id &&
                  memcmp(same->request_id, t->request_id, sizeof t->request_id) == 0;
     if (again)
-        reply_set(c, call, same); /* its answer was lost */
+        reply_set(c, call, same); /* its reply was lost */
     else if (same)
         control_refuse_code(c, call, ERR_TRIGGER_EXISTS, NULL);
     else
@@ -567,7 +569,7 @@ void control_trigger_set(struct control *c, uint64_t call, const struct caller *
         trigger_free(t);
 }
 
-/* --- which are meant ---------------------------------------------------------------------------
+/* --- selection ----------------------------------------------------------------------------------
  */
 
 static bool lists_number(const uint32_t *list, size_t count, uint32_t number)
@@ -611,7 +613,7 @@ static bool is_trigger_shown(struct control *c, const struct caller *who, const 
     return !control_hides(c, who, "nodes");
 }
 
-/* --- cleared -----------------------------------------------------------------------------------
+/* --- clearing -----------------------------------------------------------------------------------
  */
 
 static bool may_clear(const struct caller *who, const struct trigger *t)
@@ -648,7 +650,7 @@ void control_trigger_clear(struct control *c, uint64_t call, const struct caller
         control_refuse_code(c, call, denied ? ERR_ACCESS : ERR_NO_TRIGGER, NULL);
 }
 
-/* --- shown -------------------------------------------------------------------------------------
+/* --- listing ------------------------------------------------------------------------------------
  */
 
 bool control_list_triggers(struct control *c, const struct caller *who, const Pb__TriggerFilter *f,

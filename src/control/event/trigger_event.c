@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What happens, and whom it concerns. Nodes are compared with what was seen of them last: their
- * flags whenever one is saved, whether jobs use them once in a turn.
+ * The events, and the triggers that they concern. Nodes are compared with their last observed
+ * states: their flags whenever a node is saved, their use by jobs once in a turn.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static bool is_idle(const struct control *c, size_t i)
 static int64_t due_after(const struct control *c, const struct trigger *t, uint32_t type)
 {
     int64_t now = control_mono(c), at = now;
-    /* The others' offsets are in the moment of the event. */
+    /* The offset of other types is relative to the event. */
     bool follows = !(type & TRIGGER_IDLE) && !(type & TRIGGER_TIME && t->offset_sec < 0);
     if (follows && t->offset_sec > 0)
         at += t->offset_sec * 1000;
@@ -64,8 +64,9 @@ void trigger_hit(struct control *c, struct trigger *t, uint32_t type, const char
     c->triggers->stale = true;
 }
 
-/* Behind the leader of a job set, which stands for all of it, the other components, and
- * behind an element of a job array the next one where the trigger is about all of them. */
+/* Returns the next record: after the leader of a job set, which stands for the whole set, the other
+ * components, and after an element of a job array the next element if the trigger is about all of
+ * them. */
 static struct job *next_record(const struct trigger *t, const struct job *j)
 {
     const struct job *leader = job_set_component(j, 0);
@@ -84,7 +85,7 @@ static bool job_has_node(const struct control *c, const struct trigger *t, uint3
     return false;
 }
 
-/* One that holds it as long as it is drained has it DRAINING: that is what it can be told. */
+/* A job that holds a drained node makes it DRAINING: this state is delivered. */
 static uint32_t of_job(uint32_t types, uint8_t came)
 {
     types &= ~(uint32_t)TRIGGER_DRAINED;
@@ -171,7 +172,7 @@ static void not_idle(struct control *c, size_t i)
     }
 }
 
-/* The planner's arrays say where something may be another than it was: few nodes are touched. */
+/* The planner's arrays show which nodes may have changed: few nodes are visited. */
 void trigger_look(struct control *c)
 {
     struct triggers *t = c->triggers;
@@ -225,7 +226,8 @@ static void end_trigger(struct control *c, struct trigger *t, bool timed_out)
         trigger_drop(c, t);
 }
 
-/* Those of the job or array; with a record of the array those of its elements instead. */
+/* Marks triggers of the job or array; if a record of the array is given, of its elements
+ * instead. */
 static void over_by_id(struct control *c, uint32_t id, const struct job *elements, bool timed_out)
 {
     uint32_t count;
@@ -253,7 +255,7 @@ void trigger_job_over(struct control *c, const struct job *j)
         over_by_id(c, j->id, NULL, timed_out);
 }
 
-/* A job that is over, and whose triggers were not told so: its record is lost. */
+/* Delivers the end of jobs whose records are lost. */
 static void tell_bereaved(struct control *c)
 {
     for (size_t i = c->triggers->all.len; i-- > 0;) {
@@ -287,13 +289,13 @@ void trigger_start(struct control *c)
     trigger_run_again(c);
 }
 
-/* --- trigger run ---------------------------------------------------------------------------------
- * When a trigger is told, what, and what becomes of it then. */
+/* --- delivery ------------------------------------------------------------------------------------
+ * When the program of a trigger is run, with which arguments, and what follows. */
 
-/* --- what the time brings ----------------------------------------------------------------------
+/* --- times --------------------------------------------------------------------------------------
  */
 
-/* Of one attempt; INT64_MAX: its limit is never reached, or was. */
+/* For one attempt; INT64_MAX: its limit is never reached, or was reached. */
 static int64_t time_due_ms(const struct control *c, const struct trigger *t)
 {
     int64_t first = INT64_MAX, before = t->offset_sec < 0 ? t->offset_sec * 1000 : 0;
@@ -313,7 +315,7 @@ static bool is_told(const struct trigger *t, size_t node)
     return t->told && bitset_test(t->told, node);
 }
 
-/* Of the nodes that are idle now and that it has not fired for. */
+/* For idle nodes for which it has not fired. */
 static int64_t idle_due_ms(const struct control *c, const struct trigger *t)
 {
     const struct trigger_seen *s = &c->triggers->seen;
@@ -346,7 +348,7 @@ static void hit_idle(struct control *c, struct trigger *t)
 /* --- firing ------------------------------------------------------------------------------------
  */
 
-/* Of the names as many as one command line takes; the rest stays. */
+/* Takes as many names as fit on a command line; the rest stays. */
 static char *take_names(struct trigger *t)
 {
     struct str text = STR_INIT;
@@ -381,7 +383,7 @@ static char *take_argument(struct trigger *t)
     return str_take(&text);
 }
 
-/* Its program's words, and what it is told. */
+/* Runs its program with its arguments. */
 static void run_program(struct control *c, struct trigger *t)
 {
     _cleanup_arena_ struct arena arena;
@@ -418,7 +420,7 @@ static void fire_trigger(struct control *c, struct trigger *t)
     t->changed = true;
     c->triggers->stale = true;
     control_log(c, LOG_LVL_INFO, "trigger %u fires: %s %.200s", t->id, t->program, t->argument);
-    if (t->hit) { /* what did not fit */
+    if (t->hit) { /* names that did not fit */
         t->due_ms = control_mono(c) + TRIGGER_EVERY_MS;
     } else {
         t->hits = 0;
@@ -431,7 +433,7 @@ static void fire_trigger(struct control *c, struct trigger *t)
         free(take_ptr(t->argument));
 }
 
-/* No user's programs keep those of others from running. */
+/* The programs of one user do not keep those of others from running. */
 static bool has_program_room(const struct control *c, const struct trigger *t)
 {
     size_t all = 0, own = 0;
@@ -489,7 +491,7 @@ static void take_earlier(int64_t *due, int64_t at, int64_t now)
         *due = at;
 }
 
-/* What is due and waits for room is looked at when a program ends. */
+/* Due triggers that wait for a free program slot are retried when a program ends. */
 int64_t trigger_due_ms(const struct control *c)
 {
     struct triggers *s = c->triggers;
@@ -542,10 +544,10 @@ void trigger_ended(struct control *c, const Pb__ScriptEnded *m)
     c->triggers->stale = true;
 }
 
-/* --- trigger lead --------------------------------------------------------------------------------
- * Who leads, as far as triggers ask for it. A controller that is gone cannot tell of its own end:
- * the next one that leads does, by what the records say of the one before. Backups say now and
- * again that they are there. */
+/* --- controllers ---------------------------------------------------------------------------------
+ * Changes of the leading controller, for triggers. A controller cannot report its own end: the next
+ * leader does, using the records of the previous one. Backups report from time to time that they
+ * are alive. */
 
 #define RANKS 32
 
@@ -583,7 +585,7 @@ static void mark_slurmctld_event(struct control *c, uint32_t type)
             trigger_hit(c, *t, type, NULL);
 }
 
-/* Of the lead before this one. */
+/* Delivers the failure of the previous leader. */
 static void tell_failure(struct control *c, struct trigger_lead *l)
 {
     if (!l->known || l->ended)
