@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files to the nodes of a job: who may, and where to. The data never comes here. */
+/* Files to the nodes of a job: the access rights, and the destinations. File data never passes
+ * through the controller. */
 #include <assert.h>
 
 #include "base/pb.h"
@@ -14,19 +15,19 @@
 #include "control/step/cast.h"
 #include "control/step/step.h"
 
-/* The jobs whose nodes get the file: one, or components of a job set. */
+/* The jobs whose nodes get the file: one job, or components of a job set. */
 struct cast_job {
     struct job *job;
-    uint32_t number;         /* its part in the credential */
-    const struct step *step; /* its nodes only; NULL: all of the job's */
-    bool batch;              /* the node of its script only */
+    uint32_t number;         /* index of its part in the credential */
+    const struct step *step; /* only the nodes of this step; NULL: all nodes of the job */
+    bool batch;              /* only the node of its script */
 };
 
 struct cast_jobs {
     VEC(struct cast_job) list;
 };
 
-/* Whether the step has the i-th node of the job; NULL: all of them are meant. */
+/* Whether the step has the i-th node of the job; NULL: all nodes. */
 static bool step_has(const struct step *s, uint32_t i)
 {
     if (!s)
@@ -45,8 +46,8 @@ static bool is_known(Pb__StepNode *const *nodes, size_t count, const char *name)
     return false;
 }
 
-/* Adds the nodes of this job that are not there yet. From now on something of the job may be on
- * them: its end is told to them. */
+/* Adds the nodes of this job that are not in the list yet. From now on files of the job may be on
+ * them: they are notified of its end. */
 static size_t take_nodes(struct control *c, struct job *j, const struct cast_job *part,
                          Pb__StepNode **out, size_t count, struct arena *arena)
 {
@@ -128,7 +129,7 @@ static void grant_jobs(struct control *c, uint64_t call, const struct cast_jobs 
                     jobs->list.len > 1 ? jobs->list.len : 0, &arena);
 }
 
-/* "12", or an element of an array, "12_4". */
+/* Finds "12", or an array element "12_4". */
 static int find_job(struct control *c, const Pb__StepId *id, struct job **out, struct err *err)
 {
     struct job *j = cluster_find_job(c->cluster, id->job_id);
@@ -153,8 +154,7 @@ static int check_cast_state(const struct job *j, struct err *err)
     return 0;
 }
 
-/* The job, or those of its components that the request means; a step may be in some of them only.
- */
+/* Adds the job, or the components that the request selects; a step may be in only some of them. */
 static int add_job(struct job *j, const Pb__StepId *id, struct cast_jobs *out, struct err *err)
 {
     bool numbered = id->has_step_id && id->step_id < STEP_ID_BATCH;
@@ -173,7 +173,7 @@ static int add_job(struct job *j, const Pb__StepId *id, struct cast_jobs *out, s
     return 0;
 }
 
-/* "123.1" of sbcast, where 123 leads a job set, is "123+1". */
+/* "123.1" of sbcast, where 123 leads a job set, means "123+1". */
 static Pb__StepId read_component(const struct job *j, const Pb__CastAsk *r)
 {
     Pb__StepId id = *r->id;

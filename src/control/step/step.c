@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps: made, told, and over. */
+/* The life of steps: creation, replies, end. */
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -20,8 +20,9 @@
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
-#define STEPS_BYTES (2u << 20)       /* of the records of a job's steps: some thousands, */
-#define STEPS_BYTES_NODE (16u << 10) /* and more for each of its nodes */
+/* Maximum bytes of the records of a job's steps (some thousands),. */
+#define STEPS_BYTES (2u << 20)
+#define STEPS_BYTES_NODE (16u << 10) /* plus this number for each of its nodes */
 
 struct step *step_find(struct job *j, uint32_t id)
 {
@@ -31,13 +32,14 @@ struct step *step_find(struct job *j, uint32_t id)
     return NULL;
 }
 
-/* Of an attempt that is over: its sender is on a node that was lost, and does not know it yet. */
+/* Whether a message belongs to a finished attempt: its sender is on a lost node that does not know
+ * this yet. */
 bool step_is_stale(const struct job *j, bool says, uint32_t restarts)
 {
     return says && restarts != j->restarts;
 }
 
-/* Those it asks for, or all that the job has there. */
+/* Takes the requested GRES, or all that the job has on the node. */
 static void build_gres(struct control *c, struct step_layout *l, struct alloc_node *a,
                        struct step_node *n, Pb__StepNode *m, struct arena *arena)
 {
@@ -47,13 +49,13 @@ static void build_gres(struct control *c, struct step_layout *l, struct alloc_no
     m->gres = gres_held_pack(c->cluster, held, m->n_gres, arena);
 }
 
-/* What the step has on one node of its job: parts there share it. */
+/* The share of the step on one node of its job, which parts of the step have in common. */
 struct node_share {
     uint32_t tasks, cpus;
-    uint64_t mem_mib; /* 0: none of its own */
+    uint64_t mem_mib; /* 0: no memory of its own */
 };
 
-/* Of this part, the first one there, and those after it. */
+/* Sums over this part, the first one on the node, and later parts. */
 static struct node_share add_up_node(const struct step_parts *parts, size_t part, uint32_t at,
                                      const struct node *n, const struct alloc_node *a)
 {
@@ -74,7 +76,7 @@ static struct node_share add_up_node(const struct step_parts *parts, size_t part
     return sum;
 }
 
-/* The node of the record that an earlier part has made; NULL: none has. */
+/* Returns the node of the record that an earlier part has created; NULL: none. */
 static Pb__StepNode *find_shared(const struct step *s, Pb__StepNode **nodes, uint32_t at)
 {
     vec_foreach (&s->nodes, n)
@@ -113,8 +115,8 @@ static Pb__StepNode *build_node(struct control *c, const struct step_parts *part
     return m;
 }
 
-/* Adds the nodes of a part to those that the step has in its job; how many there are then. A node
- * that an earlier part has gets the tasks of this one, too. */
+/* Adds the nodes of a part to the step's nodes in its job; returns their number. A node of an
+ * earlier part gets the tasks of this part, too. */
 static size_t build_nodes(struct control *c, const struct step_parts *parts, size_t part,
                           struct step *s, Pb__StepNode **nodes, size_t count, struct arena *arena)
 {
@@ -145,7 +147,7 @@ static size_t build_nodes(struct control *c, const struct step_parts *parts, siz
     return count;
 }
 
-/* Of a step with several parts, which jobs they are in. */
+/* For a step with several parts: the jobs of the parts. */
 static void build_parts(const struct step_parts *parts, Pb__StepRecord *r, struct arena *arena)
 {
     if (parts->count == 1)
@@ -161,8 +163,8 @@ static void build_parts(const struct step_parts *parts, Pb__StepRecord *r, struc
     }
 }
 
-/* A step that asks for no generic resources has those of its job, and is shown as if it asked for
- * the same; one that wants none is shown without any. */
+/* A step without a GRES request has the GRES of its job, and is displayed with the job's request; a
+ * step that requests none is displayed without GRES. */
 static void name_gres(const struct step_layout *l, Pb__StepRecord *r, struct arena *arena)
 {
     if (l->gres.none || (!l->gres.own && !l->j->want.gres.list.len))
@@ -179,7 +181,7 @@ static void name_gres(const struct step_layout *l, Pb__StepRecord *r, struct are
     r->tres_per_task = job->tres_per_task;
 }
 
-/* What the step has in the job of its part 'first', which is the first one there. */
+/* Builds the step's record in the job of part 'first', the first one in this job. */
 static void build_record(struct control *c, const struct step_parts *parts, size_t first,
                          struct step *s)
 {
@@ -217,7 +219,7 @@ static void build_record(struct control *c, const struct step_parts *parts, size
     if (l->spec->cpus_per_gpu)
         SET(&r, cpus_per_gpu, l->spec->cpus_per_gpu);
     name_gres(l, &r, &arena);
-    /* Where node daemons end steps for memory, they mean all of them. */
+    /* If node daemons end steps for memory, they end the whole step. */
     SET(&r, oom_kill_step, OR(l->spec, oom_kill_step, c->conf->over_memory_kill));
     s->spares_others = !r.oom_kill_step;
     r.resv_ports = l->ports;
@@ -249,8 +251,8 @@ static void build_record(struct control *c, const struct step_parts *parts, size
     str_done(&names);
 }
 
-/* A job's record is written with all its steps whenever one comes or goes: they wait before it
- * costs the other users their turn. */
+/* A job's record is written with all of its steps whenever a step is created or ends: further steps
+ * wait before this affects other users. */
 static bool has_too_many(const struct job *j)
 {
     size_t sum = 0;
@@ -259,9 +261,9 @@ static bool has_too_many(const struct job *j)
     return sum >= STEPS_BYTES + attempt_of(j)->alloc.len * STEPS_BYTES_NODE;
 }
 
-/* The shell of salloc has a number of its own, so that the steps made in it count from 0; what ends
- * with its step 0 has no such shell. Never twice: nodes know a step by its number. The steps of a
- * job set are counted together, so that a number means one step in all of its components. */
+/* The shell of salloc has an id of its own, so that steps created in it count from 0; a job that
+ * ends with its step 0 has no such shell. Ids are never reused: nodes identify steps by id. The
+ * steps of a job set are counted together, so that an id means the same step in all components. */
 static uint32_t next_number(struct job *j, const Pb__StepSpec *spec)
 {
     uint32_t number = attempt_of(j)->next_step;
@@ -295,7 +297,7 @@ static int check_limits(const struct control *c, const struct job *j, struct err
     return 0;
 }
 
-/* What of the step is in one job. */
+/* Adds the step's parts in one job. */
 static void add_step(struct control *c, const struct step_parts *parts, size_t first,
                      uint32_t number, const Pb__StepSpec *spec)
 {
@@ -354,8 +356,8 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
     return rc;
 }
 
-/* What tasks are bound to unless they say it: CpuBind of the job's nodes, where all have the same,
- * else of its partition. */
+/* Returns the default binding of tasks: CpuBind of the job's nodes if all have the same, otherwise
+ * of its partition. */
 const char *step_cpu_bind(const struct control *c, const struct job *j)
 {
     const char *common = NULL;
@@ -429,7 +431,7 @@ static void create_step(struct control *c, struct job *j, uint64_t call, const P
     struct err err = {0};
     struct step *s = NULL;
     const struct step *known = find_repeated(j, spec);
-    struct job *leader = job_set_component(j, 0); /* whose command is there */
+    struct job *leader = job_set_component(j, 0); /* its command waits */
     if (leader)
         leader->gone_mono_ms = 0;
     if (known) {
@@ -508,7 +510,7 @@ static void retry_waiting(struct control *c, struct job *j)
     }
 }
 
-/* What a step of several parts waits for may be in any component of its set. */
+/* A step with several parts may wait for resources in any component of its set. */
 void step_retry_waiting(struct control *c, struct job *j)
 {
     uint32_t set_id = job_set_id(j);
@@ -517,7 +519,8 @@ void step_retry_waiting(struct control *c, struct job *j)
         return;
     }
     for (uint32_t i = 0; i < JOB_SET_MAX; i++) {
-        const struct job_set *set = job_set_find(c->cluster, set_id); /* a step may end it all */
+        /* A step may end the whole set. */
+        const struct job_set *set = job_set_find(c->cluster, set_id);
         if (!set || i >= set->count)
             return;
         if (set->jobs[i])
@@ -547,7 +550,7 @@ void step_remove(struct control *c, struct job *j, struct step *s)
     job_touch(c->cluster, j);
 }
 
-/* What the first step's tasks have spawned outlives it. */
+/* Processes spawned by the first step's tasks outlive the step. */
 static bool holds_job(const struct step *s)
 {
     _cleanup_arena_ struct arena arena;
@@ -565,7 +568,7 @@ static bool is_held_by_other(const struct job *j, const struct step *ended)
     return false;
 }
 
-/* Of a job set also the parts of the step in the other components. */
+/* For a job set: also considers the parts of the step in other components. */
 static bool is_last(const struct job *j, const struct step *ended)
 {
     const struct job *leader = job_set_component(j, 0);
@@ -590,8 +593,8 @@ static int worst_status(const struct job *j)
     return worst;
 }
 
-/* A step is over in this job: srun's own job, or job set, ends with the last part of the last one.
- */
+/* A step has ended in this job: srun's own job, or job set, ends with the last part of the last
+ * step. */
 static void step_over(struct control *c, struct job *j, struct step *s)
 {
     bool last = is_last(j, s), first = s->id == 0;
@@ -606,7 +609,7 @@ static void step_over(struct control *c, struct job *j, struct step *s)
         step_retry_waiting(c, j);
 }
 
-/* The worst one counts, and being ended for memory before all others. */
+/* The worst status counts, and out-of-memory before all others. */
 static void take_status(struct step *s, int status)
 {
     bool memory = status_is_out_of_memory(status);
@@ -655,7 +658,7 @@ void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t 
         c->step_owner->end_step(c, j, s);
 }
 
-/* All parts of the step are over, as the srun that says so knows. */
+/* All parts of the step have ended, as its srun reports. */
 static void complete_in_set(struct control *c, struct job *j, const Pb__StepComplete *r)
 {
     bool in_set = j->set;
@@ -663,7 +666,7 @@ static void complete_in_set(struct control *c, struct job *j, const Pb__StepComp
     uint32_t count = job_set_is_leader(j) ? job_set_count(j) : own + 1;
     for (uint32_t i = own; i < count; i++) {
         const struct job_set *set = in_set ? job_set_find(c->cluster, set_id) : NULL;
-        struct job *of = set ? set->jobs[i] : in_set ? NULL : j; /* a step may end it all */
+        struct job *of = set ? set->jobs[i] : in_set ? NULL : j; /* a step may end the whole set */
         struct step *s = of && of->attempt ? step_find(of, r->step_id) : NULL;
         if (!s)
             continue;

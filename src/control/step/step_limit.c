@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Time limits of steps that the controller enforces. The srun of a step does so itself by the wall
- * clock, until the limit is changed by scontrol update StepId=, or the job is suspended. The limit
- * counts the milliseconds that the job has run: the time of a suspension does not count.
+ * Time limits of steps that the controller enforces. The srun of a step enforces its limit by the
+ * wall clock, until the limit is changed by scontrol update StepId=, or the job is suspended. The
+ * limit counts the run time of the job in milliseconds: suspended time does not count.
  */
 #include "base/pb.h"
 #include "base/size.h"
@@ -14,7 +14,7 @@
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
-/* The limit of a step that began with its job is the limit of the job. */
+/* A step that began with its job is limited by the limit of the job. */
 static void read_limit(const struct job *j, struct step *s, const Pb__StepRecord *r)
 {
     int64_t limit = cluster_bound_time(OR(r, time_limit_sec, INT64_MAX));
@@ -59,7 +59,7 @@ void step_limit_enforce(struct control *c, struct job *j)
     }
 }
 
-/* Minutes; what is no whole minute is rounded up. */
+/* In minutes, rounded up. */
 static int find_new_limit(const Pb__StepRecord *r, const Pb__StepLimit *m, int64_t *sec,
                           struct err *err)
 {
@@ -88,7 +88,7 @@ static void store_record(const struct job *j, struct step *s, const Pb__StepReco
     read_limit(j, s, r);
 }
 
-/* No limit is changed before all of them can be. */
+/* All new limits are checked before any is changed. */
 static int set_limit(struct control *c, struct job *j, struct step *s, const Pb__StepLimit *m,
                      bool apply, struct err *err)
 {
@@ -155,14 +155,13 @@ int step_limit_update(struct control *c, struct job *j, const Pb__StepLimit *m, 
     return 0;
 }
 
-/* --- step unlaunched -----------------------------------------------------------------------------
- * A step that nobody launches. Between being given a step and launching it its srun may die, and
- * the controller, which has no part in a launch, hears nothing of either. When the step's
- * credential is too old to start anything its nodes are asked once: one that has nothing of the
- * step says that it is over there.
- */
+/* --- unlaunched steps ----------------------------------------------------------------------------
+ * A step that is never launched: after a step is created, its srun may die before the launch. The
+ * controller takes no part in launches and is not notified. When the step's credential has expired,
+ * its nodes are asked once: a node without the step reports its end. */
 
-#define ASK_AFTER_MS (CONTROL_CRED_MS + 10000) /* clocks of nodes may be a little behind */
+/* Clocks of nodes may be slightly behind. */
+#define ASK_AFTER_MS (CONTROL_CRED_MS + 10000)
 
 static void send_step_look(struct control *c, struct job *j, const struct alloc_node *a,
                            uint32_t step_id)

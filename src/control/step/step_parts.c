@@ -15,8 +15,8 @@ static const Pb__StepSpec *part_spec(const Pb__StepSpec *spec, size_t part)
     return spec->n_parts ? spec->parts[part] : spec;
 }
 
-/* The component that the part is in. Parts that name none are in the components of a job set one
- * after the other; in any other job all of them are in that job. */
+/* Returns the component of the part. Parts that name none are in the components of a job set in
+ * order; in any other job all parts are in that job. */
 static uint32_t find_offset(const struct job *j, const Pb__StepSpec *spec, size_t part)
 {
     const Pb__StepSpec *p = part_spec(spec, part);
@@ -60,7 +60,7 @@ static int check_running(const struct job *j, struct err *err)
     return 0;
 }
 
-/* What is said once for all parts. */
+/* Adds the options of the whole step to the part. */
 static Pb__StepSpec join_whole(const Pb__StepSpec *whole, const Pb__StepSpec *part)
 {
     Pb__StepSpec s = *part;
@@ -78,7 +78,7 @@ static Pb__StepSpec join_whole(const Pb__StepSpec *whole, const Pb__StepSpec *pa
     return s;
 }
 
-/* The books of a job know of a step whether all of it overlaps others. */
+/* A job's records know of a step only whether the whole step overlaps others. */
 static void share_overlap(struct step_parts *parts)
 {
     for (size_t i = 0; i < parts->count; i++)
@@ -119,7 +119,7 @@ static int check_span(const struct control *c, const struct step_parts *parts, s
     return 0;
 }
 
-/* Several parts of a step in one component of a set. */
+/* Checks several parts of a step in one component of a set. */
 static int check_component(const struct control *c, const struct step_parts *parts, struct err *err)
 {
     for (size_t i = 1; i < parts->count; i++)
@@ -146,7 +146,7 @@ static bool has_earlier_in_job(const struct step_parts *parts, size_t i)
     return false;
 }
 
-/* On nodes of its own; where its job has no such, on nodes of earlier parts. */
+/* Finds nodes of its own; if its job has none, nodes of earlier parts. */
 static int find_layout(struct control *c, struct step_parts *parts, size_t i, struct arena *arena,
                        struct err *err)
 {
@@ -209,7 +209,7 @@ struct job *step_parts_at(const struct job *j, const Pb__StepRecord *r, size_t i
     return offset < job_set_count(j) ? job_set_component(j, offset) : NULL;
 }
 
-/* The record of the step in one of its jobs; NULL: it is over there. */
+/* Returns the record of the step in one of its jobs; NULL: it has ended there. */
 static const Pb__StepRecord *unpack_in(struct job *j, uint32_t step_id, struct arena *arena)
 {
     const struct step *s = j && j->attempt ? step_find(j, step_id) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps that cannot start yet: what they lack, and the requests that wait. */
+/* Steps that cannot start yet: the missing resource, and the waiting requests. */
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -11,10 +11,10 @@
 #include "control/step/step_layout.h"
 
 /* --- busy ----------------------------------------------------------------------------------------
- * What keeps a step from starting now: which resource, of which node, held by which steps, and what
- * would help. */
+ * What keeps a step from starting now: the resource, its node, the steps that hold it, and the
+ * option that helps. */
 
-#define HOLDERS_MOST 3 /* that are named */
+#define HOLDERS_MOST 3 /* maximum steps that are named */
 
 enum lack { LACK_CPUS, LACK_MEMORY, LACK_GRES };
 
@@ -26,7 +26,7 @@ static uint32_t idle_cpus(const struct alloc_node *a)
 static enum lack find_lack(const struct step_layout *l, size_t at)
 {
     const struct alloc_node *a = &attempt_of(l->j)->alloc.data[at];
-    uint32_t room = a->cpus / l->cpus_per_task; /* tasks, when nothing else runs */
+    uint32_t room = a->cpus / l->cpus_per_task; /* in tasks, if nothing else runs */
     uint64_t one = step_layout_memory(l, a, 1), left = alloc_memory_mib(a) - a->step_mem_mib;
 
     room = room > l->num_tasks ? l->num_tasks : room;
@@ -70,7 +70,7 @@ static void put_amount(const struct alloc_node *a, enum lack lack, struct str *o
         str_puts(out, "generic resources are held by ");
 }
 
-/* Which option would let the step start. */
+/* Returns the option that would let the step start. */
 static const char *find_help(const struct step_layout *l, const struct alloc_node *a,
                              enum lack lack)
 {
@@ -102,11 +102,11 @@ int step_layout_busy(const struct control *c, const struct step_layout *l, struc
 }
 
 /* --- waiting -------------------------------------------------------------------------------------
- * Requests for steps that wait for room in their job: bounded for each set and for each user. */
+ * Step requests that wait for resources of their job: limited per set and per user. */
 
 #define STEPS_OF_SET 256 /* of all components together */
 #define BYTES_OF_USER (16u << 20)
-#define BYTES_BESIDE 256 /* for each request, beside its packed specification */
+#define BYTES_BESIDE 256 /* for each request, in addition to its packed specification */
 
 struct waiting_user {
     uint32_t uid;
@@ -132,7 +132,7 @@ static struct waiting_user *make_user(struct control *c, uint32_t uid)
     return u;
 }
 
-/* The end of a step in any component of a set is looked at for all of them. */
+/* The end of a step in any component of a set is checked for all of them. */
 static size_t count_waiting(const struct job *j)
 {
     size_t count = 0;

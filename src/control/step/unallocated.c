@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * srun --no-allocate and sbcast --no-allocation: a step, or a file, on named nodes without a job
- * (docs/adr/0026). Nothing of it is kept here: it has an id that no job has, and its nodes end it
- * when its processes have ended.
+ * (docs/adr/0026). The controller keeps no record of it: it has an id that no job has, and its
+ * nodes end it when its processes have ended.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 #include "control/step/cast.h"
 #include "control/step/step_layout.h"
 
-/* One by the clock, so that none comes again after a restart; and none twice. */
+/* Derives ids from the clock, so that none is reused, even after a restart. */
 static uint32_t next_id(struct control *c)
 {
     uint32_t by_clock =
@@ -25,7 +25,7 @@ static uint32_t next_id(struct control *c)
     return JOB_ID_UNALLOCATED + c->last_unallocated % (UINT32_MAX - JOB_ID_UNALLOCATED);
 }
 
-/* All of it: whatever else runs there. */
+/* Uses the whole node, whatever else runs there. */
 static int add_node(struct control *c, struct job *j, uint32_t index, struct err *err)
 {
     const struct node *n = c->cluster->nodes.data[index];
@@ -58,7 +58,7 @@ static int add_unallocated_nodes(struct control *c, struct job *j, const Pb__Una
                : rc;
 }
 
-/* A job that is in no list, for as long as its credential is made. */
+/* A job in no list that exists only while its credential is created. */
 static void job_begin(struct control *c, struct job *j, const struct caller *who,
                       const Pb__Unallocated *r)
 {
@@ -69,7 +69,7 @@ static void job_begin(struct control *c, struct job *j, const struct caller *who
                       .uid = r->has_uid ? r->uid : who->uid,
                       .gid = r->has_gid ? r->gid : who->gid};
     spec.name = r->step->name;
-    spec.user_name = other ? NULL : (char *)who->user_name; /* the node looks it up */
+    spec.user_name = other ? NULL : (char *)who->user_name; /* the node resolves it */
     spec.work_dir = r->work_dir;
     job_repack(&j->spec, &spec.base);
 }
@@ -131,7 +131,7 @@ static void reply_with_layout(struct control *c, uint64_t call, struct job *j,
     c->env->reply(c->env->ctx, call, &m.base);
 }
 
-/* Who may is the RPC table's, which has ADMIN there; whom it runs as, the request says. */
+/* The RPC table requires ADMIN; the request names the user to run as. */
 void control_step_unallocated(struct control *c, uint64_t call, const struct caller *who,
                               const Pb__Unallocated *r)
 {
