@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Listings: the packed records as they are, filtered here, in parts of bounded size. The cursor is
- * the id (or the place) of the next record to look at, so that a listing goes on correctly whatever
- * changed between its parts.
+ * Listings: the packed records, filtered here, in parts of bounded size. The cursor is the id (or
+ * the index) of the next record, so that a listing continues correctly whatever changes between its
+ * parts.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@
 #include "control/life/schedule.h"
 
 #define EPOCH_SHIFT 40
-#define RESV_FIELD 63 /* of a NodeRecord: the reservation it is in */
+#define RESV_FIELD 63 /* field of NodeRecord: the node's reservation */
 #define PLANNED_FIELD 73
 
 static bool state_matches(const struct job *j, const Pb__JobFilter *f)
@@ -47,12 +47,13 @@ static void put_some(const struct job *j, const Pb__JobFilter *f, struct str *pa
     pb_pack_field(2, part->data, part->len, out);
 }
 
-/* What is built of a record before it goes out; kept from one to the next. */
+/* Buffers for building a record before it is sent; reused. */
 struct pieces {
     struct str record, part;
 };
 
-/* Of what is listed: of one start, so that no earlier one's is taken for it. */
+/* The stamp includes the start of the controller, so that stamps of different starts never
+ * match. */
 static int64_t stamp_now(const struct control *c)
 {
     return (int64_t)((c->epoch << EPOCH_SHIFT) + c->cluster->stamp);
@@ -82,7 +83,7 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
     struct filter filter;
     struct pieces pieces = {STR_INIT, STR_INIT};
     Pb__JobList first = PB__JOB_LIST__INIT;
-    if (!*cursor) { /* what changes while it is being sent is changed since */
+    if (!*cursor) { /* changes during the transfer count as changes since the stamp */
         SET(&first, stamp, stamp_now(c));
         pb_pack(&first.base, out);
     }
@@ -132,8 +133,8 @@ static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFi
     return found;
 }
 
-/* Appends what the step's record does not have of its job: when it was submitted, what it has run,
- * and which element of an array or component of a job set it is. */
+/* Appends data of the job that the step's record lacks: its submission time, its run time, and its
+ * array element or component of a job set. */
 static void put_job_of_step(const struct control *c, const struct job *j, uint32_t step_id,
                             struct str *out)
 {
@@ -146,7 +147,7 @@ static void put_job_of_step(const struct control *c, const struct job *j, uint32
     pb_pack(&r.base, out);
 }
 
-/* Of one that the controller makes no record of: the batch script's, or the extern step. */
+/* Adds a step without a record: the batch step or the extern step. */
 static void add_implied_step(struct control *c, const struct job *j, uint32_t step_id,
                              struct str *out)
 {
@@ -190,7 +191,8 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
     pb_pack_field(1, packed.data, packed.len, out);
 }
 
-/* With PrologFlags=Contain it is on every node of the job from its begin to its end. */
+/* With PrologFlags=Contain the extern step is on every node of the job from its begin to its
+ * end. */
 static bool has_extern(const struct control *c, const struct job *j)
 {
     return c->conf->prolog_contain && !attempt_of(j)->configuring && attempt_of(j)->alloc.len;
@@ -239,7 +241,7 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
 /* --- nodes and partitions ------------------------------------------------------------------------
  */
 
-/* The nodes that a request means; NULL: all. The caller frees. */
+/* Returns the nodes that the request selects; NULL: all. The caller frees the set. */
 static struct bitset *asked_nodes(const struct control *c, const Pb__NodeFilter *f)
 {
     struct bitset *nodes = filter_nodes(c->cluster, f->nodes);
@@ -255,7 +257,7 @@ static struct bitset *asked_nodes(const struct control *c, const Pb__NodeFilter 
     return in_parts;
 }
 
-/* All parts of a listing show the same ones, while no pass ends in between. */
+/* All parts of a listing show the same planned nodes, unless a pass ends in between. */
 static const struct bitset *find_planned_nodes(struct control *c, bool is_first)
 {
     if (is_first)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Figures for monitoring systems, in the text format of OpenMetrics: families of gauges. */
+/* Metrics for monitoring systems in the text format of OpenMetrics: families of gauges. */
 #include "control/query/metrics.h"
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void put_family(const char *prefix, const struct family *f, struct str *o
                prefix, f->name);
 }
 
-/* In quotes, without what is harmful in texts of users. */
+/* Writes a quoted value, with harmful characters of user texts removed. */
 static void put_label_value(const char *text, struct str *out)
 {
     _cleanup_free_ char *clean = mem_strdup(text);
@@ -130,7 +130,7 @@ static void put_jobs(const struct control *c, struct str *out)
 /* --- users and accounts --------------------------------------------------------------------------
  */
 
-struct owner { /* a user, or an account */
+struct owner { /* a user or an account */
     struct job_sums sums;
     UT_hash_handle hh;
     char name[];
@@ -226,7 +226,7 @@ static void fill_node(struct node_sums *sums, const Pb__NodeRecord *r)
 #include "control/query/metric.def"
 }
 
-/* Of all nodes, by index; the caller frees. */
+/* Sums over all nodes, by index; the caller frees the array. */
 static struct node_sums *sum_nodes(const struct control *c)
 {
     struct node_sums *sums = mem_new_array(struct node_sums, c->cluster->nodes.len + 1);
@@ -267,7 +267,8 @@ static void put_node_metrics(const struct control *c, struct str *out)
 
 struct part_sums {
     struct job_sums jobs;
-    uint64_t most_nodes, least_nodes; /* that a pending job which is not held asks for */
+    /* The greatest and least number requested by a pending job that is not held. */
+    uint64_t most_nodes, least_nodes;
 };
 
 static void add_to_part(struct part_sums *sums, const struct job *j, const struct part *p,
@@ -282,7 +283,8 @@ static void add_to_part(struct part_sums *sums, const struct job *j, const struc
     s->least_nodes = want->min_nodes > s->least_nodes ? want->min_nodes : s->least_nodes;
 }
 
-/* Of all partitions; the caller frees. A job that waits in several ones is counted in each. */
+/* Sums over all partitions; the caller frees the array. A job that waits in several partitions
+ * counts in each. */
 static struct part_sums *sum_parts(const struct control *c)
 {
     struct part_sums *sums = mem_new_array(struct part_sums, c->cluster->parts.len + 1);
@@ -334,8 +336,8 @@ static void put_parts(const struct control *c, struct str *out)
     put_part_family(c, &least, "partition_jobs", &sums->least_nodes, sizeof(*sums), out);
 }
 
-/* --- the scheduler, licences ---------------------------------------------------------------------
- */
+/* --- the scheduler and licences
+ * ------------------------------------------------------------------- */
 
 static void put_scheduler(const struct control *c, struct str *out)
 {
@@ -345,7 +347,7 @@ static void put_scheduler(const struct control *c, struct str *out)
 #include "control/query/metric.def"
 }
 
-/* The number of one record in each family: its total, and what is used, free and reserved of it. */
+/* The numbers of one record, one for each family: total, used, free and reserved. */
 enum license_number { LICENSE_TOTAL, LICENSE_USED, LICENSE_FREE, LICENSE_RESERVED };
 
 static uint64_t license_number(const Pb__LicenseRecord *l, enum license_number number)
@@ -379,7 +381,7 @@ static void put_license(const Pb__LicenseRecord *l, const char *prefix, const ch
         str_printf(out, "} %llu\n", (unsigned long long)amount);
 }
 
-/* Of the pools of one kind: those of groups of nodes have nodes, others do not. */
+/* For the pools of one scope: pools of node groups have nodes, others do not. */
 static void put_license_families(const Pb__LicenseList *list, enum resource_scope scope,
                                  const char *prefix, struct str *out)
 {

@@ -19,29 +19,30 @@
 #include "control/submit/submit_set.h"
 #include "sched/why/relax.h"
 
-#define PARTS_MOST 32 /* that are looked at, of one job */
-#define NAMES_MOST 60 /* bytes of the names of nodes in a refusal; more: none are told */
-#define FAR_SEC (CLUSTER_NO_LIMIT_SEC / 2) /* nobody says so: it is behind jobs without a limit */
+#define PARTS_MOST 32 /* partitions that are examined for one job */
+#define NAMES_MOST 60 /* bytes of node names in an error; longer lists are left out */
+/* Later starts are not reported: they depend on jobs without a limit. */
+#define FAR_SEC (CLUSTER_NO_LIMIT_SEC / 2)
 
 struct trial {
-    uint32_t number; /* that it would have */
+    uint32_t number; /* the id that it would get */
     uint32_t uid, gid;
-    struct job_packed spec;       /* as it would be stored, in the partitions that take it */
-    char *said;                   /* by the site's job_submit; NULL: nothing */
-    char *waits;                  /* for something else than its turn; NULL: for nothing */
-    VEC(char *) parts;            /* names of the partitions that take it */
-    size_t next;                  /* of these; */
-    unsigned looked_at;           /* so many were there and have been looked at */
-    struct parsed_request parsed; /* the same in all of them */
-    bool is_parsed;               /* in the cluster as it is now */
-    struct job_copy guest;        /* in the one before */
+    struct job_packed spec; /* the spec as it would be stored, with the partitions that accept it */
+    char *said;             /* messages of the site's job_submit; NULL: none */
+    char *waits;            /* what it waits for besides its turn; NULL: nothing */
+    VEC(char *) parts;      /* names of the partitions that accept it */
+    size_t next;            /* index into 'parts' */
+    unsigned looked_at;     /* number of existing partitions that were examined */
+    struct parsed_request parsed; /* equal for all partitions */
+    bool is_parsed;               /* valid for the present cluster */
+    struct job_copy guest;        /* in the previous partition */
     bool is_guest;
-    /* The best of its partitions so far; at_sec 0: none. */
+    /* The best start over the partitions so far; at_sec 0: none. */
     struct why_start best;
     struct part *part;
     int64_t needed_sec;     /* to end before its deadline */
-    struct err refusal;     /* or why it never starts in the first of them; */
-    const char *unforeseen; /* or what keeps it there, nobody knows until when; NULL: neither */
+    struct err refusal;     /* the reason why it never starts in the first partition, */
+    const char *unforeseen; /* or what blocks it there for an unknown time; NULL: neither */
 };
 
 static void drop_guest(struct trial *t)
@@ -78,7 +79,7 @@ void test_only_free(struct trial *t)
     free(t);
 }
 
-/* --- the request ---------------------------------------------------------------------------------
+/* --- the request --------------------------------------------------------------------------------
  */
 
 static char *describe_wait(struct control *c, struct job *j, const Pb__JobSpec *spec)
@@ -120,7 +121,7 @@ static void begin_trial(struct control *c, uint64_t call, const struct caller *w
     why_enter(c, &(struct why_call){.call = call, .trial = t, .uid = who->uid, .gid = who->gid});
 }
 
-/* One start for all components; nobody who waits is asked. */
+/* Reports one start for all components, regardless of pending jobs. */
 static void put_set_start(struct control *c, const struct job *leader, Pb__SubmitReply *r,
                           struct arena *arena)
 {
@@ -149,7 +150,7 @@ static void put_set_start(struct control *c, const struct job *leader, Pb__Submi
         (char *)"not before that; how much later depends on the jobs that wait before it";
 }
 
-/* Of a job set. */
+/* For a job set. */
 static void check_set(struct control *c, uint64_t call, const struct caller *who,
                       const Pb__SubmitRequest *r)
 {
@@ -210,7 +211,7 @@ static void refuse_first(struct trial *t, const struct err *err)
         t->refusal = *err;
 }
 
-/* The next one of the list that is still there; NULL: no more. */
+/* Returns the next partition of the list that still exists; NULL: no more. */
 static struct part *find_next_part(struct control *c, struct trial *t)
 {
     struct part *p = NULL;
@@ -219,7 +220,7 @@ static struct part *find_next_part(struct control *c, struct trial *t)
     return p;
 }
 
-/* The stages of a submission from 'parse' on, in the partition alone. */
+/* Runs the stages of a submission from 'parse' on, in this partition only. */
 static int make_guest(struct control *c, struct trial *t, struct part *p, const Pb__JobSpec *spec,
                       struct err *err)
 {
@@ -244,7 +245,7 @@ static int make_guest(struct control *c, struct trial *t, struct part *p, const 
     if (rc != 0)
         return rc;
     priority_set(c, j);
-    j->id = 0; /* another one may get its number */
+    j->id = 0; /* another job may get its id */
     j->reason = resv_bind_guest(c, j);
     if (j->begin_at > now)
         j->reason = REASON_BEGIN_TIME;
@@ -261,7 +262,7 @@ static void begin_search(struct control *c, struct trial *t)
     c->why->now = why_new(c->cluster, &q);
 }
 
-/* False: there are no more partitions. */
+/* Returns false if there are no more partitions. */
 static bool begin_next(struct control *c, struct trial *t)
 {
     _cleanup_arena_ struct arena arena;
@@ -286,7 +287,7 @@ static bool begin_next(struct control *c, struct trial *t)
     return true;
 }
 
-/* Nodes that could serve it and are not usable; of those that it requires when it does. */
+/* Names the unusable nodes that could serve it; if it requires nodes, those of them. */
 static void explain_unusable_nodes(struct control *c, const struct job *j, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *list = hostlist_new();
@@ -302,7 +303,7 @@ static void explain_unusable_nodes(struct control *c, const struct job *j, struc
             told ? str_cstr(&names) : "");
 }
 
-/* The planner looks at the queue of 'a' first. */
+/* The planner examines the queue of 'a' first. */
 static bool is_before(const struct control *c, const struct part *a, const struct part *b)
 {
     if (a->conf.priority_tier != b->conf.priority_tier)
@@ -343,7 +344,7 @@ static void keep_result(struct control *c, struct trial *t)
     }
 }
 
-/* --- the answer ----------------------------------------------------------------------------------
+/* --- the reply ----------------------------------------------------------------------------------
  */
 
 static const char *choose_note(const struct control *c, const struct trial *t,
@@ -395,7 +396,7 @@ static void send_reply(struct control *c, uint64_t call, const struct trial *t)
     } else if (!note && t->refusal.code) {
         control_refuse(c, call, &t->refusal);
         return;
-    } else if (!note) { /* none of its partitions is there any more */
+    } else if (!note) { /* none of its partitions exists */
         control_refuse_code(c, call, ERR_NO_PARTITION, spec->partition);
         return;
     }

@@ -11,11 +11,11 @@
 #include "control/query/test_only.h"
 #include "control/submit/access.h"
 
-#define LINE_MOST 64     /* questions that wait */
-#define OF_USER 2        /* of these, of one user */
-#define TURN_LOOKS 10000 /* at nodes, of a question in a turn; */
-#define TURN_STEPS 50    /* and no more steps than that */
-#define WAIT_TURNS 100   /* for a pass over the queue to end */
+#define LINE_MOST 64     /* queued queries */
+#define OF_USER 2        /* maximum of one user */
+#define TURN_LOOKS 10000 /* visited nodes per query and turn */
+#define TURN_STEPS 50    /* maximum steps per turn */
+#define WAIT_TURNS 100   /* turns to wait for the end of a pass */
 
 static void call_done(struct why_call *call)
 {
@@ -110,7 +110,7 @@ static struct caller caller_of(const struct why_call *call)
                            .user_name = call->user_name};
 }
 
-/* Other partitions that the one who asks may give the job to. */
+/* Finds other partitions to which the requester may move the job. */
 static void find_parts(struct control *c, const struct why_call *call, const struct job *j,
                        struct why_question *q)
 {
@@ -125,12 +125,12 @@ static void find_parts(struct control *c, const struct why_call *call, const str
     }
 }
 
-/* Where it would be in the queue. */
+/* Returns its place in the queue. */
 static int64_t find_queue_place(struct control *c, const struct job *j)
 {
     int64_t priority = j->priority;
     if (job_partitions_is_queued(j))
-        return priority; /* not asked for */
+        return priority; /* not queried */
     if (!j->rank.given)
         priority = priority_unbounded(c, j);
     priority = priority < 1 ? 1 : priority > UINT32_MAX ? UINT32_MAX : priority;
@@ -159,7 +159,7 @@ static bool is_shown(const struct control *c, const struct caller *who, uint32_t
     return j && private_shows_job(c, who, j);
 }
 
-/* A copy that names no jobs and reservations but those that the caller may see. */
+/* Returns a copy that only names jobs and reservations that the caller may see. */
 static const Pb__WhyReply *hide_names(struct control *c, const struct caller *who,
                                       const Pb__WhyReply *all, struct arena *arena)
 {
@@ -218,7 +218,7 @@ static void add_element(const struct control *c, uint32_t job_id, Pb__WhyReply *
     m->elements[m->n_elements++] = e;
 }
 
-/* A copy with what elements of arrays are called. */
+/* Returns a copy with the names of array elements. */
 static Pb__WhyReply name_elements(const struct control *c, const Pb__WhyReply *all,
                                   struct arena *arena)
 {
@@ -256,7 +256,7 @@ static void answer_first(struct control *c)
     c->env->reply(c->env->ctx, call, &named.base);
 }
 
-/* A step of why a job waits. False: it is answered. */
+/* Does a step of the query. False: it is answered. */
 static bool continue_call(struct control *c, const struct why_call *call)
 {
     const struct job *j = cluster_find_job(c->cluster, call->job_id);
@@ -276,7 +276,7 @@ void why_turn(struct control *c)
 {
     if (!c->why->calls.len)
         return;
-    /* What a pass has not looked at yet would be explained by what was before. */
+    /* Jobs that a pass has not examined yet would be explained by an outdated state. */
     if ((c->planning || c->plan_wanted) && c->why->waited++ < WAIT_TURNS)
         return;
     const struct why_call *call = &c->why->calls.data[0];
