@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The machine as a whole: its life, and the end of each turn. */
+/* The machine as a whole: its life cycle, and the end of each turn. */
 #include <stdio.h>
 
 #include "base/pb.h"
@@ -30,9 +30,9 @@
 #include "control/step/step.h"
 #include "control/submit/submit.h"
 
-#define PLAN_WORK 100000 /* looks at a node: one or two milliseconds */
+#define PLAN_WORK 100000 /* visited nodes: one or two milliseconds */
 
-/* The table names functions of all of the room. */
+/* The tables name functions of the whole room. */
 #define BEGIN(function) void function(struct control *c);
 #define END(function) void function(struct control *c);
 #define TURN(function) void function(struct control *c);
@@ -42,7 +42,7 @@
 
 typedef void part_fn(struct control *c);
 
-/* Calls the functions one after the other; the last one is followed by NULL. */
+/* Calls the functions in order; NULL ends the list. */
 static void call_parts(struct control *c, part_fn *const *functions)
 {
     for (; *functions; functions++)
@@ -163,7 +163,7 @@ void control_stop(struct control *c, bool all)
     control_save_meta(c);
 }
 
-/* --- the end of a turn
+/* --- the end of a turn --------------------------------------------------------------------------
  */
 
 static void set_wake(struct control *c)
@@ -172,7 +172,7 @@ static void set_wake(struct control *c)
 #define DUE(function) function,
 #include "control/machine.def"
     };
-    control_note_awake(c); /* what woke it may be a message */
+    control_note_awake(c); /* the turn may have been woken by a message */
     const struct order_link *job = order_first(&c->cluster->due),
                             *node = order_first(&c->cluster->silent);
     int64_t at = job ? job->key : INT64_MAX;
@@ -230,14 +230,14 @@ void control_turn(struct control *c)
         NULL};
     c->turns++;
     call_parts(c, turn);
-    if (c->forgetful) /* they stay stale, and are made when they are shown */
+    if (c->forgetful) /* they stay stale, and are packed when they are listed */
         vec_clear(&c->cluster->dirty);
     if (c->cluster->dirty.len)
         write_dirty(c);
     if (c->cluster->dirty_arrays.len)
         split_write(c);
     vec_trim(&c->cluster->dirty);
-    vec_trim(&c->cluster->jobs); /* at a turn's end nobody goes through them */
+    vec_trim(&c->cluster->jobs); /* no loop over them is running at the end of a turn */
     set_wake(c);
 }
 
@@ -315,13 +315,13 @@ void control_stats(const struct control *c, Pb__CtlStats *s)
         true;
     s->jobs = c->cluster->jobs.len;
     s->pending = c->cluster->pending;
-    s->running = c->cluster->ends.count; /* running and completing */
+    s->running = c->cluster->ends.count; /* running and completing jobs */
     s->turns = c->turns;
     s->nodes = c->cluster->nodes.len;
     s->nodes_up = up;
 }
 
-/* Components start together, and return to the queue together. */
+/* Components start together, and are requeued together. */
 static int check_set_states(const struct job_set *set, struct err *err)
 {
     uint32_t waits = 0, runs = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is due: limits, warnings, orders that are given again, the end of what is kept. */
+/* Due actions: limits, warnings, repeated orders, purges. */
 #include <signal.h>
 
 #include "control/admin/shutdown.h"
@@ -31,7 +31,8 @@
 
 #define PURGE_LATER_MS 1000
 #define SILENT_LOOK_MS 500
-#define OVERSLEPT_MS 2000 /* woken later than this: not for load, nothing ran here */
+/* Woken later than this: the process was suspended, load does not explain it. */
+#define OVERSLEPT_MS 2000
 
 static void repeat_orders(struct control *c, struct job *j)
 {
@@ -55,7 +56,8 @@ static void repeat_orders(struct control *c, struct job *j)
 static void purge_job(struct control *c, struct job *j)
 {
     c->env->del(c->env->ctx, RECORD_JOB, j->id, NULL);
-    if (j->id >= c->given_id && j->id < c->next_id) /* nothing else says that it was given */
+    /* No other record says that the id was assigned. */
+    if (j->id >= c->given_id && j->id < c->next_id)
         control_save_meta(c);
     split_purge(c, j);
     cluster_remove_job(c->cluster, j);
@@ -124,9 +126,9 @@ void control_note_awake(struct control *c)
     trigger_lead_await(c);
 }
 
-/* A node's time may be over because this process stood still, with the node's messages unread in
- * its socket. So a node is failed only if nothing of it has come some time later, and if this
- * process was not late for that second look either. */
+/* A node may seem unresponsive because this process was suspended, with the node's messages unread
+ * in its socket. So a node is only failed if nothing has arrived some time later, and if this
+ * process was on time for that second check. */
 static void fail_silent_nodes(struct control *c, int64_t now)
 {
     struct order_link *l;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Records that were set aside because they were damaged: what must not happen while they are
- * missing. A job's id is given to nobody; where it still runs it runs on, and its node takes no new
- * work, until it has ended or an operator has it ended. A node and a partition wait for somebody to
- * look at them.
+ * Records that were set aside because they are damaged, and the restrictions while they are
+ * missing. The id of such a job is not assigned again; where the job still runs it continues, and
+ * its node gets no new work, until the job has ended or an operator has cancelled it. A node and a
+ * partition wait for an administrator.
  */
 #include <string.h>
 
@@ -11,7 +11,8 @@
 #include "control/core/log.h"
 #include "control/internal.h"
 
-#define META_LOST_IDS 100000 /* that may have been given beyond the highest one there is */
+/* Ids that may have been assigned beyond the highest known one. */
+#define META_LOST_IDS 100000
 
 static size_t find_aside(const struct control *c, uint32_t job_id)
 {
@@ -45,7 +46,7 @@ void aside_restore(struct control *c, uint32_t job_id)
     aside_add(c, job_id, true);
 }
 
-/* --- without the record of what was given ------------------------------------------------------
+/* --- a lost RECORD_META -------------------------------------------------------------------------
  */
 
 bool control_lacks_meta(const struct control *c)
@@ -58,7 +59,7 @@ void control_lost_records(struct control *c)
     c->lost = true;
 }
 
-/* Beyond what can have been given: ids, and epochs, which count starts. */
+/* Skips all ids and epochs that may have been used; the epoch counts starts. */
 void aside_replace_meta(struct control *c)
 {
     uint64_t last = c->conf->first_job_id;

@@ -11,14 +11,14 @@
 #include "cluster/job/whole_cores.h"
 #include "control/internal.h"
 
-/* CPUs of a node of the job that its tasks may use. */
+/* Returns the CPUs of a node of the job that its tasks may use. */
 static uint32_t count_usable_cpus(const struct cluster *c, const struct job *j, size_t at)
 {
     const struct alloc_node *a = &attempt_of(j)->alloc.data[at];
     return whole_cores_usable_cpus(&j->want, c->nodes.data[a->node], a->cpus);
 }
 
-/* "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
+/* Writes "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
 static void format_cpus(const struct cluster *c, const struct job *j, struct str *out)
 {
     for (size_t i = 0, same; i < attempt_of(j)->alloc.len; i += same) {
@@ -61,7 +61,8 @@ static void put_array(const struct job *j, Pb__JobFacts *m)
     SET(m, array_count, all->count);
     SET(m, array_min, idset_first(all));
     SET(m, array_max, idset_last(all));
-    SET(m, array_step, all->runs.len == 1 ? all->runs.data[0].step : 1); /* when it is regular */
+    /* If the step is regular. */
+    SET(m, array_step, all->runs.len == 1 ? all->runs.data[0].step : 1);
 }
 
 static void put_set(const struct job *j, Pb__JobFacts *m)
@@ -71,7 +72,7 @@ static void put_set(const struct job *j, Pb__JobFacts *m)
     SET(m, set_count, job_set_count(j));
 }
 
-/* As the script's shepherd has it; NULL: its script will not begin. */
+/* Expands the path like the script's slurmstepd; NULL: the script will not begin. */
 static char *expand_path(const struct control *c, const struct job *j, const Pb__JobSpec *spec,
                          const char *pattern, struct arena *arena)
 {
@@ -111,7 +112,7 @@ void facts_put_streams(const struct control *c, const struct job *j, const Pb__J
         m->std_out = expand_path(c, j, spec, out, arena);
 }
 
-/* NULL: the default one. */
+/* NULL: the default network. */
 static char *network_of(const struct control *c, const struct job *j)
 {
     const struct conf_network *net =
@@ -218,7 +219,7 @@ static void add_addresses(const struct control *c, const struct job *j, Pb__Allo
     }
 }
 
-/* Also of one that has ended: what it had. */
+/* Also for an ended job, with its former nodes. */
 static bool has_nodes(const struct job *j)
 {
     return attempt_of(j)->alloc.len > 0;
@@ -265,7 +266,7 @@ Pb__AllocReply *facts_make_alloc(const struct control *c, struct job *j, bool gr
     return r;
 }
 
-/* Its record is gone: nothing but its offset is known. */
+/* For a purged component: only its offset is known. */
 static Pb__AllocReply *make_unknown(struct arena *arena)
 {
     Pb__AllocReply *r = arena_alloc(arena, sizeof(*r));
@@ -316,8 +317,8 @@ void facts_put_into_order(Pb__NodeOrder *order)
     order->attempt = NULL;
 }
 
-/* The step's nodes that its job still has: one that it gave back starts nothing of it, though the
- * answer to a repeated request names it. */
+/* Adds the step's nodes that its job still has: a released node starts nothing of the step,
+ * although the reply to a repeated request names the node. */
 static void add_nodes(struct control *c, struct job *j, const Pb__StepRecord *step, Pb__Cred *m,
                       struct arena *arena)
 {

@@ -34,7 +34,7 @@ struct job *named_any(const struct control *c, const Pb__StepId *id)
     return set ? first_component(set) : cluster_find_job(c->cluster, id->job_id);
 }
 
-/* "component 1 of job 122", of the one that an offset was given for. */
+/* Writes "component 1 of job 122" for the job to which an offset was applied. */
 static int refuse_offset(const struct job *j, struct err *err)
 {
     if (!j->set)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Operators and administrators see all. */
+/* Operators and administrators may see everything. */
 #include "control/core/private.h"
 
 #include "control/core/log.h"
@@ -19,7 +19,7 @@ int private_denial(const struct control *c, const struct caller *who, const stru
 {
     if (private_shows_job(c, who, j))
         return ERR_ACCESS;
-    /* The caller does not learn that there is such a job, and whoever reads the log does. */
+    /* The caller does not learn that the job exists; the reader of the log does. */
     control_log_limited((struct control *)c, who->uid, LOG_LVL_INFO,
                         "refused: uid %u may not see job %u of uid %u", who->uid, j->id, j->uid);
     return ERR_NO_JOB;

@@ -4,11 +4,11 @@
 #include "control/core/log.h"
 #include "control/internal.h"
 
-#define RECORD_SHARE (16u << 10)   /* bytes of records for each job that there may be */
-#define RECORD_LEAST (64ull << 20) /* bytes of records that are allowed in any case */
+#define RECORD_SHARE (16u << 10)   /* bytes of records for each job of MaxJobCount */
+#define RECORD_LEAST (64ull << 20) /* bytes of records that are always permitted */
 #define LOG_PAUSE_MS 60000
 
-/* What is still free of a limit when 'more' is taken, too. */
+/* The rest of a limit after 'more' is added. */
 struct amount {
     uint64_t own, all, max, more;
 };

@@ -9,14 +9,14 @@
 
 struct outbox {
     struct outbox_ops ops;
-    struct outbox_item *first, **last; /* bound to a batch, then the present turn's */
-    struct outbox_item **turn;         /* where the present turn's begin */
-    uint64_t gathering, under_way;     /* numbers of batches; under_way 0: no commit */
+    struct outbox_item *first, **last; /* items bound to a batch, then items of the present turn */
+    struct outbox_item **turn;         /* the first item of the present turn */
+    uint64_t gathering, under_way;     /* numbers of batches; under_way 0: no commit is running */
     uint64_t durable;
     bool proves;
-    bool wanted;      /* a commit, although the batch may be empty */
-    bool is_urgent;   /* the wanted commit is not deferred */
-    bool is_deferred; /* ops.defer was called for the wanted commit */
+    bool wanted;      /* a commit is needed, even of an empty batch */
+    bool is_urgent;   /* the needed commit is not deferred */
+    bool is_deferred; /* ops.defer was called for the needed commit */
 };
 
 struct outbox *outbox_new(const struct outbox_ops *ops)
@@ -73,7 +73,8 @@ void outbox_hurry(struct outbox *o)
     o->is_urgent = true;
 }
 
-/* Items of the present turn are not bound yet and stay. Sending may add to them. */
+/* Sends the items of durable batches. Items of the present turn are not bound yet and stay. Sending
+ * may add items. */
 static void release_items(struct outbox *o)
 {
     while (o->turn != &o->first && o->first->gate <= o->durable) {
@@ -88,7 +89,7 @@ static void release_items(struct outbox *o)
     }
 }
 
-/* Nobody waits for the acknowledgement of an event, nor for the record of a completed job. */
+/* Nothing waits for the acknowledgement of an event, or for the record of a completed job. */
 static bool may_be_deferred(const struct outbox_item *item)
 {
     return item->kind == OUTBOX_ACK || item->kind == OUTBOX_JOB_ENDED;
@@ -96,7 +97,7 @@ static bool may_be_deferred(const struct outbox_item *item)
 
 static void begin_commit(struct outbox *o)
 {
-    assert(!o->under_way); /* batches become durable in their order */
+    assert(!o->under_way); /* batches become durable in order */
     o->wanted = o->is_urgent = o->is_deferred = false;
     o->under_way = o->gathering++;
     o->ops.commit(o->ops.ctx);

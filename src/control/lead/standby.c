@@ -7,19 +7,21 @@
 
 #define PING_EVERY_MAX_MS 1000
 #define PING_EVERY_MIN_MS 100
-#define PING_HANDOVER_MS 50 /* while the leader stops for us */
+#define PING_HANDOVER_MS 50 /* while the leader hands over */
 #define PING_LIMIT_MAX_MS 2000
 #define ASK_AGAIN_MS 2000
-#define YIELD_GRACE_MS 12000 /* of a leader that has agreed to yield, for an orderly end */
+/* Time for the orderly end of a leader that has agreed to yield. */
+#define YIELD_GRACE_MS 12000
 #define TAKE_AGAIN_MS 500
-#define TAKE_AGAIN_CLAIMED_MS 100 /* the one who yields may be a moment behind its word */
+/* The yielding leader may be slightly slower than its reply. */
+#define TAKE_AGAIN_CLAIMED_MS 100
 
 struct peer {
-    int64_t heard_ms, led_ms; /* its last answer, and the last that said it leads */
+    int64_t heard_ms, led_ms; /* its last answer, and its last answer that it leads */
     int64_t asked_ms, accepted_ms;
-    bool asked, known; /* a ping is under way; one has ended */
+    bool asked, known; /* asked: a ping is running; known: a ping has ended */
     bool leads;
-    bool missed; /* the last ping had no answer */
+    bool missed; /* the last ping was not answered */
 };
 
 struct standby {
@@ -27,12 +29,13 @@ struct standby {
     struct peer *peers;
     int64_t start_ms;
     int64_t seen_ms;  /* when this process was last seen to run */
-    int64_t awake_ms; /* since when it has, without a gap */
-    int64_t yield_ms; /* last asked to yield; */
-    bool yielding;    /* and it has not happened yet */
-    int64_t take_ms;  /* not before */
+    int64_t awake_ms; /* since when it has run without a gap */
+    int64_t yield_ms; /* last request to yield */
+    bool yielding;    /* the leader agreed and has not yielded yet */
+    int64_t take_ms;  /* earliest time to take the lead */
     bool ordered;
-    int64_t looked_ms, sign_ms; /* at the leader's work; when it had gone on, or was not known */
+    /* Last check of the leader's work; last time with progress or an unknown state. */
+    int64_t looked_ms, sign_ms;
 };
 
 struct standby *standby_new(const struct standby_options *o, int64_t now_ms)
@@ -78,8 +81,8 @@ int64_t standby_ping_limit(const struct standby *s)
     return clamp_ms(s->o.timeout_ms / 2, PING_EVERY_MIN_MS, PING_LIMIT_MAX_MS);
 }
 
-/* While this process hung, others may have answered all the time: before their silence counts, they
- * have a moment to be heard. */
+/* While this process was suspended, others may have answered all the time: they get a moment to be
+ * heard before they count as unresponsive. */
 static void note_awake(struct standby *s, int64_t now_ms)
 {
     if (now_ms - s->seen_ms > standby_ping_limit(s) + ping_every(s))
@@ -132,7 +135,7 @@ void standby_order(struct standby *s, bool claims)
     s->o.claims = s->ordered = claims;
     s->yielding = s->yielding && claims;
     for (size_t i = 0; claims && i < s->o.count; i++) {
-        s->peers[i].known = false; /* what they said may be long ago: ask now */
+        s->peers[i].known = false; /* their answers may be old: ask now */
         s->peers[i].asked_ms = INT64_MIN;
     }
 }
@@ -144,7 +147,7 @@ bool standby_claims(const struct standby *s)
 
 void standby_could_not_take(struct standby *s, int64_t now_ms)
 {
-    s->seen_ms = now_ms; /* an attempt may take long, and is no gap */
+    s->seen_ms = now_ms; /* an attempt may take long and is not a gap */
     s->take_ms = now_ms + (s->o.claims ? TAKE_AGAIN_CLAIMED_MS : TAKE_AGAIN_MS);
 }
 
@@ -180,7 +183,7 @@ long standby_heard_leader(const struct standby *s, int64_t now_ms)
     return leader >= 0 && now_ms - s->peers[leader].led_ms < s->o.timeout_ms ? leader : -1;
 }
 
-/* Since when nobody has been heard for whom it is ours to wait. */
+/* Returns since when no controller that this one waits for has answered. */
 static int64_t silent_since(const struct standby *s)
 {
     int64_t since = s->start_ms;
@@ -230,11 +233,11 @@ static enum standby_will decide_takeover(struct standby *s, int64_t now_ms, int6
             *again_ms = s->take_ms - now_ms;
         return STANDBY_WAIT;
     }
-    standby_could_not_take(s, now_ms); /* until it did */
+    standby_could_not_take(s, now_ms); /* until it succeeds */
     return STANDBY_TAKE;
 }
 
-/* Of one who has said that it leads. */
+/* Whether a controller that said it leads is given up. */
 static bool is_given_up(const struct standby *s, const struct peer *p, int64_t now_ms)
 {
     bool yields = p->accepted_ms != INT64_MIN && now_ms - p->accepted_ms < YIELD_GRACE_MS;
@@ -264,7 +267,7 @@ enum standby_will standby_next(struct standby *s, int64_t now_ms, size_t *peer, 
     if (s->o.claims) {
         enum standby_will will = claim_lead(s, now_ms, peer, again_ms);
         if (will == STANDBY_ASK)
-            *again_ms = next_ping(s, now_ms); /* sooner */
+            *again_ms = next_ping(s, now_ms); /* earlier */
         return will;
     }
     int64_t since = silent_since(s);

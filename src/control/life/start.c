@@ -204,8 +204,8 @@ bool start_step(struct control *c, struct job *j)
 {
     if (!j->alloc_step || attempt_of(j)->interactive_step || attempt_of(j)->next_step)
         return true;
-    if (j->state == PB__JOB_STATE__SUSPENDED ||
-        job_is_held_back(j)) { /* other jobs have its CPUs */
+    /* Other jobs have its CPUs. */
+    if (j->state == PB__JOB_STATE__SUSPENDED || job_is_held_back(j)) {
         defer_step(c, j);
         return true;
     }

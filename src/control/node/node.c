@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is done to nodes and asked of them. */
+/* Actions on nodes. */
 #include "control/node/node.h"
 
 #include "control/core/facts.h"
@@ -24,7 +24,7 @@ void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *or
     send_order(c, n->name, order);
 }
 
-/* Until when a node may be away that was told to reboot. */
+/* Returns until when a rebooting node may be disconnected. */
 static int64_t reboot_deadline_ms(const struct control *c, const struct node *n)
 {
     int64_t most_sec = c->conf->resume_timeout_sec;
@@ -35,7 +35,8 @@ static int64_t reboot_deadline_ms(const struct control *c, const struct node *n)
 
 void node_heard(struct control *c, struct node *n)
 {
-    if (n->reboot.phase == NODE_REBOOT_ISSUED) { /* it has ResumeTimeout, whatever it still says */
+    /* It has ResumeTimeout, even if it still sends messages. */
+    if (n->reboot.phase == NODE_REBOOT_ISSUED) {
         order_move(&c->cluster->silent, &n->silence, reboot_deadline_ms(c, n), n->index);
         return;
     }
@@ -46,7 +47,7 @@ void node_heard(struct control *c, struct node *n)
     if (c->conf->slurmd_timeout_sec > 0)
         order_move(&c->cluster->silent, &n->silence,
                    control_mono(c) + c->conf->slurmd_timeout_sec * 1000, n->index);
-    else /* the ResumeTimeout of a reboot that is over */
+    else /* the ResumeTimeout of a finished reboot */
         order_remove(&c->cluster->silent, &n->silence);
 }
 
@@ -56,7 +57,7 @@ void node_resume(struct control *c, struct node *n)
     n->resume_at = 0;
     node_set_reason(n, NULL, 0, 0);
     if (!n->connected)
-        node_heard(c, n); /* it has SlurmdTimeout to appear */
+        node_heard(c, n); /* it has SlurmdTimeout to connect */
 }
 
 void node_send_banish_to(struct control *c, const char *node, uint32_t job_id, uint32_t restarts)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes come, fall silent and come back; what they have of jobs meets what the records say. */
+/* Nodes register, become unresponsive and return; their reports are reconciled with the records of
+ * jobs. */
 #include <string.h>
 
 #include "base/step_id.h"
@@ -21,8 +22,8 @@ struct ids {
     VEC(uint32_t) list;
 };
 
-/* Of the jobs that hold something of the node: a copy, because what is done to one may end others.
- */
+/* Returns a copy of the jobs that hold resources of the node, because an action on one job may end
+ * others. */
 static struct ids holders_of(const struct node *n)
 {
     struct ids ids = {0};
@@ -44,8 +45,9 @@ static void jobs_on(struct control *c, const struct node *n,
     vec_done(&ids.list);
 }
 
-/* It is to end what it has of this attempt, and to begin nothing of it; until it has said that
- * nothing is left it takes no work. A node that is away is told when it registers. */
+/* Orders the node to end everything of this attempt, and to start nothing of it; until the node
+ * reports that nothing is left it gets no work. A disconnected node gets the order when it
+ * registers. */
 static void banish_attempt(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts)
 {
     if (node_has_orphan(n, job_id, restarts))
@@ -70,7 +72,7 @@ void node_clear_orphan(struct control *c, struct node *n, uint32_t job_id, uint3
         }
 }
 
-/* A node that was given up may have it still, or get it from a srun that has the credential. */
+/* A node that was given up may still have the job, or get it from a srun with the credential. */
 static void lose_job(struct control *c, struct job *j, struct node *n)
 {
     banish_attempt(c, n, j->id, j->restarts);
@@ -80,8 +82,8 @@ static void lose_job(struct control *c, struct job *j, struct node *n)
 void node_fail_silent(struct control *c, struct node *n)
 {
     order_remove(&c->cluster->silent, &n->silence);
-    /* A launch under way would otherwise begin after its job was given up, and after the node had
-     * said, in the same session, that it has nothing of it. */
+    /* Otherwise a launch in progress would begin after its job was given up, and after the node had
+     * reported, in the same session, that it has nothing of the job. */
     if (n->connected)
         c->env->close(c->env->ctx, n->name);
     n->connected = n->registered = false;
@@ -98,8 +100,8 @@ void node_lose_jobs(struct control *c, struct node *n)
     jobs_on(c, n, lose_job);
 }
 
-/* --- registration
- * ------------------------------------------------------------------------------------ */
+/* --- registration -------------------------------------------------------------------------------
+ */
 
 static void say_low(struct str *out, const char *what, uint64_t reported, uint64_t configured)
 {
@@ -108,7 +110,7 @@ static void say_low(struct str *out, const char *what, uint64_t reported, uint64
                    (unsigned long long)reported, (unsigned long long)configured);
 }
 
-/* "gpu:a100:4,nic:1": of each kind that the node should have. */
+/* Writes "gpu:a100:4,nic:1" for each kind that the node should have. */
 static void say_low_gres(const struct control *c, const struct node *n, const char *reported,
                          struct str *out)
 {
@@ -130,7 +132,8 @@ static void say_low_gres(const struct control *c, const struct node *n, const ch
     gres_wants_done(&said);
 }
 
-/* What the node has less of than configured; empty: nothing (CORE-115, CORE-118). */
+/* Lists the resources of which the node has less than configured; empty: none (CORE-115,
+ * CORE-118). */
 static void list_shortfall(const struct control *c, const struct node *n, const Pb__NodeRegister *r,
                            struct str *out)
 {
@@ -157,7 +160,8 @@ static void lose_other_incarnation(struct control *c, struct job *j, struct node
         lose_job(c, j, n);
 }
 
-/* A job whose nodes reboot first. A node with too few resources after its reboot fails the job. */
+/* For a job whose nodes reboot first. A node with too few resources after its reboot fails the
+ * job. */
 static void continue_after_reboot(struct control *c, struct job *j, struct node *n)
 {
     if (!attempt_of(j)->rebooting || boot_awaits(j, n))
@@ -176,7 +180,8 @@ static const Pb__Presence *find_present(const Pb__NodeRegister *r, const struct 
     return NULL;
 }
 
-/* A job we think is there: its launch may have been lost, or the node may have lost it. */
+/* Reconciles a job that should be on the node: its launch may have been lost, or the node may have
+ * lost the job. */
 static void reconcile_job(struct control *c, struct job *j, struct node *n,
                           const Pb__NodeRegister *r)
 {
@@ -190,7 +195,7 @@ static void reconcile_job(struct control *c, struct job *j, struct node *n,
     }
     if (attempt_of(j)->readying && !a->ready)
         start_send_prepare(c, j, a);
-    if (attempt_of(j)->configuring) /* nothing else of it was sent there */
+    if (attempt_of(j)->configuring) /* nothing else of it was sent to the node */
         return;
     bool script = j->batch && a == job_host(j);
     if (script && attempt_of(j)->launched && !present) {
@@ -216,7 +221,7 @@ static void reconcile_all(struct control *c, struct node *n, const Pb__NodeRegis
     vec_done(&ids.list);
 }
 
-/* What it has and should not have. */
+/* Ends what the node has and should not have. */
 static void banish_present(struct control *c, struct node *n, const Pb__Presence *p)
 {
     if (p->job_id >= JOB_ID_UNALLOCATED) /* its srun and its nodes end it */
@@ -228,8 +233,8 @@ static void banish_present(struct control *c, struct node *n, const Pb__Presence
     banish_attempt(c, n, p->job_id, p->restarts);
 }
 
-/* A node that left the configuration while no controller ran has not been told that its jobs lost
- * it: it ends what it still has of them. Jobs whose records could not be read go on there. */
+/* A node that was removed from the configuration while no controller ran does not know that its
+ * jobs lost it: it is ordered to end them. Jobs whose records could not be read continue. */
 static void dismiss_node(struct control *c, const char *name, const Pb__NodeRegister *r)
 {
     size_t count = 0;
@@ -238,7 +243,7 @@ static void dismiss_node(struct control *c, const char *name, const Pb__NodeRegi
         if (p->job_id >= JOB_ID_UNALLOCATED || (p->has_ended && p->ended) ||
             aside_holds(c, p->job_id))
             continue;
-        if (count++ == 0) /* it takes orders after this only */
+        if (count++ == 0) /* the node accepts orders only after this */
             c->env->welcome(c->env->ctx, name, c->epoch);
         node_send_banish_to(c, name, p->job_id, p->restarts);
     }
@@ -262,7 +267,7 @@ static void into_service(struct control *c, struct node *n)
     }
 }
 
-/* What it says of itself, but for its jobs. */
+/* Keeps the node's properties except its jobs. */
 static void keep_seen(struct node *n, const Pb__NodeRegister *r)
 {
     Pb__NodeRegister seen = *r;
@@ -311,7 +316,8 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     reconcile_all(c, n, r);
     for (size_t i = 0; i < r->n_present; i++)
         banish_present(c, n, r->present[i]);
-    reboot_registered(c, n); /* before its resources are judged: nextstate=RESUME excuses none */
+    /* Before its resources are checked: nextstate=RESUME does not excuse a shortfall. */
+    reboot_registered(c, n);
     if (low.len && !n->down)
         node_set_down(c, n, str_cstr(&low));
     else if (!low.len)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What nodes report meets what the records say: how launches, scripts and jobs went, and what they
- * used. */
+/* Processes the reports of nodes: results of launches, scripts and jobs, and their resource
+ * usage. */
 #include <stdio.h>
 
 #include "base/status.h"
@@ -21,7 +21,7 @@
 
 #define SPOOL_RETRY_SEC 60
 
-/* "What: text, job 42": the word that people look for first, cut short in listings. */
+/* Writes "What: text, job 42": the keyword comes first, because listings truncate reasons. */
 static void drain_for(struct control *c, struct node *n, const char *what, const char *text,
                       uint32_t job_id)
 {
@@ -32,14 +32,13 @@ static void drain_for(struct control *c, struct node *n, const char *what, const
     str_done(&reason);
 }
 
-/* Queued again where requeue_after says so. */
+/* Requeues the job if requeue_after is set. */
 static void not_launched(struct control *c, struct job *j)
 {
     finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, REASON_JOB_LAUNCH_FAILURE, NULL);
 }
 
-/* The job goes back to the queue, and is held there: what is wrong with this node's prolog may be
- * wrong with every node's. */
+/* The job is requeued and held: a defect of this node's prolog may affect every node. */
 static void prolog_failed(struct control *c, struct node *n, struct job *j, const char *text)
 {
     bool always = j->batch && conf_list_has(c->conf->prolog_flags, "ForceRequeueOnFail");
@@ -51,7 +50,8 @@ static void prolog_failed(struct control *c, struct node *n, struct job *j, cons
     not_launched(c, j);
 }
 
-/* The job has not run. It would go the same way elsewhere, or again, until somebody has looked. */
+/* The job has not run. It would fail on other nodes and on retries, until an administrator has
+ * intervened. */
 static void user_env_failed(struct control *c, struct job *j)
 {
     attempt_make(j)->requeue_after = set_may_requeue(j);
@@ -59,7 +59,8 @@ static void user_env_failed(struct control *c, struct job *j)
     not_launched(c, j);
 }
 
-/* Room comes back with the end of other jobs. The node is not drained: any user could have that. */
+/* Space is freed when other jobs end. The node is not drained, because any user could cause
+ * that. */
 static void spool_was_full(struct control *c, struct job *j)
 {
     finish_requeue_later(c, j, SPOOL_RETRY_SEC);
@@ -77,14 +78,15 @@ static bool refused_for_time(const Pb__Launched *e)
     return e->has_issued_at_ms && (e->code == ERR_CREDENTIAL_EXPIRED || e->code == ERR_SKEW);
 }
 
-/* It was old when it came, after a time without network: a younger one is on its way. */
+/* Whether the report was already old when it arrived after a network outage: a newer one
+ * follows. */
 static bool came_late(const struct control *c, const Pb__Launched *e)
 {
     return e->code == ERR_CREDENTIAL_EXPIRED &&
            c->env->wall_ms(c->env->ctx) - e->issued_at_ms >= CONTROL_CRED_MS;
 }
 
-/* Every job would fail there. This one has not run, and can run elsewhere. */
+/* Every job would fail on this node. This job has not run, and can run elsewhere. */
 static void node_at_fault(struct control *c, struct node *n, struct job *j, const char *what,
                           const char *text)
 {
@@ -186,7 +188,7 @@ static void on_gone(struct control *c, struct node *n, const Pb__JobGone *e)
         finish_node(c, j, a);
 }
 
-/* Whoever looks at the job sees it, and an srun or salloc that waits there is told. */
+/* Shows the delay in the job's reason, and notifies a waiting srun or salloc. */
 static void on_held_up(struct control *c, struct node *n, const Pb__HeldUp *e)
 {
     struct job *j = find_attempt(c, e->job_id, e->restarts);
@@ -206,7 +208,7 @@ static void on_held_up(struct control *c, struct node *n, const Pb__HeldUp *e)
         notify_held_up(c, j);
 }
 
-/* An event that comes again is not counted again, whatever this controller remembers of it. */
+/* A repeated event is not counted twice, whatever this controller remembers of it. */
 static void count_usage(struct control *c, struct node *n, const Pb__NodeEvent *e)
 {
     const Pb__BatchEnded *b = e->batch_ended;
@@ -261,8 +263,8 @@ static void on_event(struct control *c, struct node *n, const Pb__NodeEvent *e)
         ready_node(c, n, e->prepared);
 }
 
-/* It was silent for too long and given up, and its session lived: what it has and runs is not known
- * any more. */
+/* The node was unresponsive for too long and given up, but its session survived: its present state
+ * is unknown. */
 static void ask_again(struct control *c, const struct node *n)
 {
     Pb__Empty empty = PB__EMPTY__INIT;

@@ -72,7 +72,7 @@ void reboot_count(struct control *c)
 
 void reboot_turn(struct control *c)
 {
-    if (!c->reboots || !c->plan_wanted) /* a node that becomes free makes a pass due */
+    if (!c->reboots || !c->plan_wanted) /* a node that becomes free requests a pass */
         return;
     reboot_count(c);
     vec_foreach (&c->cluster->nodes, at) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Interactive allocations: the command that requests one waits for its nodes. */
+/* Interactive allocations: the requesting command waits for its nodes. */
 #include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
@@ -20,8 +20,8 @@ static void keep_step(struct job *j, const Pb__StepSpec *step)
     pb_pack(&step->base, j->alloc_step);
 }
 
-/* One call waits for the allocation: that of an earlier request has lost its connection, or the
- * request was sent twice. */
+/* One call waits for the allocation: an earlier call has lost its connection, or the request was
+ * sent twice. */
 static void await_nodes(struct control *c, struct job *j, uint64_t call)
 {
     if (j->alloc_call)
@@ -31,7 +31,7 @@ static void await_nodes(struct control *c, struct job *j, uint64_t call)
     control_hold(c, call, j);
 }
 
-/* What of its first step can be known to fail before the job begins. */
+/* Checks what can be known about its first step before the job begins. */
 static int check_step(struct control *c, const Pb__StepSpec *step, size_t components,
                       struct err *err)
 {
@@ -46,7 +46,8 @@ static int check_step(struct control *c, const Pb__StepSpec *step, size_t compon
     return rc;
 }
 
-/* A job, or all components of one, in the queue. 0; less: why not; more: the call is repeated. */
+/* Queues a job, or all components of a set. Returns 0; negative: an error; positive: the call is
+ * retried. */
 static int submit_allocation(struct control *c, const struct caller *who, const Pb__AllocRequest *r,
                              uint64_t key, struct job **out, struct err *err)
 {
@@ -76,7 +77,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
 {
     struct err err = {0};
     uint64_t key;
-    if (r->has_test_only && r->test_only) { /* its answer is a SubmitReply */
+    if (r->has_test_only && r->test_only) { /* the reply is a SubmitReply */
         control_refuse_code(c, call, ERR_NOT_SUPPORTED, "test_only is for Submit");
         return;
     }
@@ -86,7 +87,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         return;
     }
     if (j)
-        str_clear(&c->said); /* it was told */
+        str_clear(&c->said); /* already delivered */
     if (!j) {
         str_clear(&c->said);
         int rc = submit_allocation(c, who, r, key, &j, &err);
@@ -101,7 +102,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
     vec_push(&c->fresh, ((struct fresh){j->id, c->passes, said}));
 }
 
-/* The job may have started while its command was away; then the step that was requested with it
+/* The job may have started while its command was disconnected; the step requested with it then
  * starts now. */
 static void grant_again(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *step)
 {

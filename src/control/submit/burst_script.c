@@ -12,16 +12,16 @@ enum kind { COMMENT, SBATCH, NEXT_PART, BURST, COMMAND };
 
 struct line {
     const char *text;
-    size_t len; /* without its end */
+    size_t len; /* without the line end */
     enum kind kind;
 };
 
 struct walk {
     const char *at, *end, *directive;
-    bool in_head; /* no command has come yet */
+    bool in_head; /* before the first command */
 };
 
-/* '#' and the word, and then a blank or the end. */
+/* Whether the line is '#' and the word, followed by a blank or the end. */
 static bool begins_with(const struct line *l, const char *word)
 {
     size_t len = strlen(word);

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A request becomes a job in stages, which stand below in their order:
+ * A request becomes a job in stages, which are below in their order:
  *
- *   accept     the controller takes jobs, and the request is of a size that it can have
- *   plugins    the site's job_submit may change the request, or refuse it
- *   authorise  in whose name, in which partitions, and whether there is room for so many jobs;
- *              the job gets its number
- *   parse      each text becomes typed, once (cluster/job/request.h)
- *   complete   the job has what its partitions and the cluster give to those who say nothing
- *   check      values that contradict one another; the jobs it waits for
- *   feasible   some partition could ever serve it, and its reservations
- *   burst      the site's script agrees with its burst buffer lines
+ *   accept     the controller accepts jobs, and the size of the request is permitted
+ *   plugins    the site's job_submit may change or reject the request
+ *   authorise  the owner, the partitions, and the limits on the number of jobs; the job gets its id
+ *   parse      each text is parsed once into typed values (cluster/job/request.h)
+ *   complete   unspecified values get the defaults of the partitions and the cluster
+ *   check      contradicting values, and the dependencies
+ *   feasible   some partition could ever serve the job, and its reservations could
+ *   burst      the site's script accepts its burst buffer lines
  *   enqueue    the gates (gate.h), and the queues of its partitions
  *
- * The caller is authorised before anything is parsed, and the first stage that refuses gives the
- * reply.
- * --test-only goes through the same stages, but for the last one (test_only.h). A change of a job
- * does so from 'plugins' on, and is authorised field by field (update_job.c).
+ * The caller is authorised before anything is parsed, and the first stage that rejects the request
+ * gives the reply. --test-only goes through all stages except the last one (test_only.h). A change
+ * of a job begins with 'plugins', and is authorised field by field (update_job.c).
  */
 #include <string.h>
 
@@ -45,21 +43,22 @@
 #include "control/submit/submit_set.h"
 #include "sched/why/relax.h"
 
-#define SCRIPT_ENV_MAX (128u << 10) /* bytes of variables that plugins make for scripts */
+/* Bytes of variables that plugins create for scripts. */
+#define SCRIPT_ENV_MAX (128u << 10)
 
-struct submission { /* a request on its way */
+struct submission { /* a request during its submission */
     const struct caller *who;
     const Pb__JobSpec *given;
     const Pb__JobPayload *payload; /* NULL: none */
-    bool may_wait;                 /* though no partition can serve it, see struct job */
+    bool may_wait;                 /* although no partition can serve it, see struct job */
     struct arena *arena;
-    Pb__JobSpec spec; /* as given; from 'plugins' on as they leave it; then completed */
-    struct caller as; /* whose job it is to be */
+    Pb__JobSpec spec; /* as given; after 'plugins' as changed by them; then completed */
+    struct caller as; /* the owner of the new job */
     struct part_list parts;
-    struct idset tasks; /* of an array; empty: it is none */
+    struct idset tasks; /* of an array; empty: not an array */
     uint32_t throttle;
     struct parsed_request parsed;
-    struct job *job; /* from 'parse' on; nobody else knows it before 'enqueue' */
+    struct job *job; /* from 'parse' on; not visible before 'enqueue' */
 };
 
 /* --- accept ------------------------------------------------------------------------------------
@@ -92,7 +91,7 @@ static int check_size(struct control *c, struct submission *s, struct err *err)
     return check_args(s->payload, err);
 }
 
-/* The burst buffer lines of its script belong to the request, behind those of --bb. */
+/* Appends the burst buffer lines of the script to those of --bb. */
 static int collect_burst_lines(struct control *c, struct submission *s, struct err *err)
 {
     _cleanup_str_ struct str lines = STR_INIT;
@@ -108,7 +107,7 @@ static int collect_burst_lines(struct control *c, struct submission *s, struct e
     return 0;
 }
 
-/* Only operators, or administrators, may set these; a script of the site may for everybody. */
+/* Only operators or administrators may set these; a site script may set them for every user. */
 static int check_privileged(struct control *c, struct submission *s, struct err *err)
 {
     const struct caller *who = s->who;
@@ -124,7 +123,7 @@ static int check_privileged(struct control *c, struct submission *s, struct err 
     return rc == 0 ? priority_check(who, spec, err) : rc;
 }
 
-/* Root's scripts get these, behind SPANK_. */
+/* Scripts that run as root get these with the prefix SPANK_. */
 static int check_script_env(const Pb__JobSpec *spec, struct err *err)
 {
     size_t bytes = 0;
@@ -186,8 +185,8 @@ static void put_part(const struct part *p, struct env_part *out)
     };
 }
 
-/* The partitions that the caller may use, with those for jobs of reservations: a plugin may set a
- * reservation. */
+/* Lists the partitions that the caller may use, including those for jobs with reservations: a
+ * plugin may set a reservation. */
 static size_t list_parts(struct control *c, const struct caller *who, struct env_part **out,
                          struct arena *arena)
 {
@@ -275,7 +274,7 @@ int submit_check_count(const struct control *c, size_t more, struct err *err)
                                : "submit the job when other jobs have ended");
 }
 
-/* Among all jobs, and in the share of its user. */
+/* Checks the limits for all jobs, and the share of the user. */
 static int check_room(struct control *c, struct submission *s, struct err *err)
 {
     size_t jobs = s->tasks.count ? s->tasks.count : 1;
@@ -287,7 +286,7 @@ static int check_room(struct control *c, struct submission *s, struct err *err)
     return rc == 0 ? user_share_check(c, s->who, s->as.uid, &more, err) : rc;
 }
 
-/* With its number, its partitions and the elements of its array. */
+/* Creates the job with its id, its partitions and the elements of its array. */
 static int begin_job(struct control *c, struct submission *s, struct err *err)
 {
     s->job = cluster_add_job(c->cluster, record_next_job_id(c));
@@ -300,8 +299,8 @@ static int begin_job(struct control *c, struct submission *s, struct err *err)
 /* --- parse, and complete -----------------------------------------------------------------------
  */
 
-/* How many cores are kept for the system is the administrator's to say, who may leave it to users.
- */
+/* The administrator decides how many cores are reserved for the system, and may leave the decision
+ * to users. */
 static void drop_core_spec(struct control *c, Pb__JobSpec *spec)
 {
     if (c->conf->allow_spec_resources_usage || !(spec->has_core_spec || spec->has_thread_spec))
@@ -311,7 +310,7 @@ static void drop_core_spec(struct control *c, Pb__JobSpec *spec)
                "AllowSpecResourcesUsage=yes",
                c->said.len ? "\n" : "", spec->has_core_spec ? "core" : "thread");
     if ((spec->has_core_spec && spec->core_spec) || (spec->has_thread_spec && spec->thread_spec))
-        SET(spec, exclusive, true); /* which the option implies */
+        SET(spec, exclusive, true); /* implied by the option */
     spec->has_core_spec = spec->has_thread_spec = false;
 }
 
@@ -354,7 +353,7 @@ static bool has_one_memory(const struct job *j)
     return true;
 }
 
-/* A default of the partition or the cluster becomes part of the spec, and is shown. */
+/* A default of the partition or the cluster becomes part of the spec and is displayed. */
 static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpec *spec)
 {
     if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || !has_one_memory(j) ||
@@ -377,13 +376,14 @@ static int complete_request(struct control *c, struct submission *s, struct err 
     j->held = spec->has_hold && spec->hold;
     fill_memory(c, j, spec);
     submit_fill_switches(c, spec);
-    if (!spec->has_requeue && !c->conf->job_requeue) /* shown, and kept when the default changes */
+    /* Displayed, and kept when the default changes. */
+    if (!spec->has_requeue && !c->conf->job_requeue)
         SET(spec, requeue, false);
     SET(spec, uid, s->as.uid);
     SET(spec, gid, s->as.gid);
     spec->user_name = (char *)s->as.user_name;
     spec->group_name = (char *)s->as.group_name;
-    spec->partition_key = NULL; /* records are shown to everybody */
+    spec->partition_key = NULL; /* records are visible to all users */
     return 0;
 }
 
@@ -441,7 +441,7 @@ static int parse_dependency(struct control *c, struct submission *s, struct err 
 
 enum submit_enforce submit_enforce_limits(const struct conf *conf)
 {
-    if (str_case_eq(conf->enforce_part_limits, "ALL")) /* conf makes YES an ALL */
+    if (str_case_eq(conf->enforce_part_limits, "ALL")) /* conf turns YES into ALL */
         return SUBMIT_ENFORCE_ALL;
     return str_case_eq(conf->enforce_part_limits, "ANY") ? SUBMIT_ENFORCE_ANY : SUBMIT_ENFORCE_NO;
 }
@@ -451,7 +451,7 @@ int submit_check_partitions(struct control *c, struct job *j, struct err *err)
     enum submit_enforce enforce = submit_enforce_limits(c->conf);
     unsigned refusals = GATE_REFUSES | (enforce != SUBMIT_ENFORCE_NO ? GATE_ENFORCED : 0);
     struct err why;
-    int wrong = 0; /* of the first partition that does not do */
+    int wrong = 0; /* of the first partition that rejects the job */
     bool possible = false;
     for (uint32_t i = 0; i < job_partitions_count(j); i++) {
         job_partitions_select(j, i);
@@ -476,9 +476,9 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
     return rc != 0 ? rc : submit_check_partitions(c, j, err);
 }
 
-/* EnforcePartLimits=NO: a job that asks for more nodes or CPUs than its partitions have waits for
- * another configuration; a held job for whatever it lacks, until it is released. The user is told.
- */
+/* EnforcePartLimits=NO: a job that requests more nodes or CPUs than its partitions have waits for
+ * another configuration; a held job waits for anything it lacks until it is released. The user gets
+ * a message. */
 static bool accept_unfit(struct control *c, struct job *j, const Pb__JobSpec *spec, int code,
                          const struct err *why)
 {
@@ -518,7 +518,7 @@ static int consult_burst_script(struct control *c, struct submission *s, struct 
                              burst_make_question(c, s->job, &s->spec, script, s->arena), err);
 }
 
-/* --- all of them -------------------------------------------------------------------------------
+/* --- all stages --------------------------------------------------------------------------------
  */
 
 static int (*const stages[])(struct control *c, struct submission *s, struct err *err) = {
@@ -539,7 +539,7 @@ static int (*const stages[])(struct control *c, struct submission *s, struct err
     /* burst */
     consult_burst_script};
 
-/* The user of the request; a plugin may give the job to another one. */
+/* Returns the user of the request; a plugin may give the job to another user. */
 static uint32_t find_requester(const struct caller *who, const Pb__JobSpec *spec)
 {
     return spec->has_uid && who->is_admin ? spec->uid : who->uid;
@@ -605,10 +605,11 @@ uint64_t submit_request_key(const uint8_t id[16], uint32_t uid)
 {
     uint64_t key;
     memcpy(&key, id, sizeof key);
-    return key ^ (uint64_t)(uid + 1) * UINT64_C(0x9e3779b97f4a7c15); /* one's own, not another's */
+    /* Keys of different users differ. */
+    return key ^ (uint64_t)(uid + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* A submission seen before: the same job. NULL: it is new. */
+/* Finds the job of a repeated submission. NULL: the submission is new. */
 struct job *submit_find_repeated(struct control *c, const struct caller *who, bool batch,
                                  const Pb__JobSpec *spec, uint64_t *key)
 {
@@ -621,12 +622,12 @@ struct job *submit_find_repeated(struct control *c, const struct caller *who, bo
     struct job *j = cluster_find_job(c->cluster, id);
     if (j && j->requester_uid == uid && j->batch == batch)
         return j;
-    *key = 0; /* another kind of request under the same number is no repetition */
+    *key = 0; /* another kind of request with the same id is not a repetition */
     return NULL;
 }
 
-/* Of the leader, and with burst buffers of the other components. Elements of an array have the
- * script of their leaders in common. */
+/* Stores the payload of the leader, and with burst buffers of the other components. Elements of an
+ * array share the scripts of their leaders. */
 static void store_payloads(struct control *c, const struct set_request *set, struct job *leader)
 {
     bool is_first = !leader->array || leader->array->id == leader->id;
@@ -678,7 +679,7 @@ void submit_batch(struct control *c, uint64_t call, const struct caller *who,
     }
     Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
     reply.has_job_id = true;
-    reply.job_id = j->array ? j->array->id : j->id; /* whose record may be purged by now */
+    reply.job_id = j->array ? j->array->id : j->id; /* its record may be purged already */
     reply.partition = j->part ? (char *)j->part->conf.name : NULL;
     reply.message = c->said.len ? (char *)str_cstr(&c->said) : NULL;
     c->env->reply(c->env->ctx, call, &reply.base);
