@@ -58,7 +58,7 @@ static void set_replaces(void **state)
     idmap_done(&m);
 }
 
-/* The map is at most half full, whatever is done to it: a search ends. */
+/* The map is always at most half full, so that a search ends. */
 static void growth(void **state)
 {
     struct idmap m = {0};
@@ -78,7 +78,7 @@ static void growth(void **state)
     idmap_done(&m);
 }
 
-/* What is removed takes its memory with it, a key at a time. */
+/* Removed keys release their memory, key by key. */
 static void shrinking(void **state)
 {
     struct idmap m = {0};

@@ -5,7 +5,7 @@
 
 enum { ITEMS = 200 };
 
-struct item { /* the link is not its first member */
+struct item { /* the link is not the first member */
     uint32_t number;
     struct order_link link;
 };
@@ -48,7 +48,7 @@ static void one(void **state)
     assert_int_equal(o.count, 0);
 }
 
-/* Keys first, with their signs; ties among equals. */
+/* Signed keys first; ties order equal keys. */
 static void sorted(void **state)
 {
     static const struct {
@@ -77,7 +77,7 @@ static void move(void **state)
     struct item a = {0}, b = {0};
 
     (void)state;
-    order_move(&o, &a.link, 10, 1); /* it was in none */
+    order_move(&o, &a.link, 10, 1); /* it was in no order */
     order_move(&o, &b.link, 20, 2);
     assert_ptr_equal(order_first(&o), &a.link);
     order_move(&o, &a.link, 30, 1);
@@ -86,14 +86,14 @@ static void move(void **state)
     assert_int_equal(a.link.key, 30);
     order_move(&o, &a.link, 30, 1);
     assert_int_equal(o.count, 2);
-    order_move(&o, &a.link, 20, 1); /* by the tie alone */
+    order_move(&o, &a.link, 20, 1); /* only the tie changes */
     assert_ptr_equal(order_first(&o), &a.link);
     order_move(&o, &a.link, 20, 3);
     assert_ptr_equal(order_first(&o), &b.link);
     assert_int_equal(o.count, 2);
 }
 
-/* Parents know their children and the other way round; its depth. */
+/* Checks the links between parents and children; returns the depth. */
 static size_t check_links(const struct order_link *l, const struct order_link *up, size_t *count)
 {
     if (!l)
@@ -110,7 +110,7 @@ static bool before(const struct item *a, const struct item *b)
     return a->link.key != b->link.key ? a->link.key < b->link.key : a->link.tie < b->link.tie;
 }
 
-/* Against all items: the smallest first, then each time the smallest of those behind it. */
+/* Compares with all items: the smallest first, then each time the next larger one. */
 static void agree(const struct order *o, const struct item *items, const bool *in)
 {
     size_t count = 0, linked = 0, walked = 0;
@@ -188,7 +188,7 @@ static void same_shape(const struct order_link *a, const struct order_link *b)
     same_shape(a->right, b->right);
 }
 
-/* What was removed leaves no trace: the same elements, the same tree. */
+/* Removed elements leave no trace: equal elements give an equal tree. */
 static void shape(void **state)
 {
     enum { FEW = 500 };
@@ -208,8 +208,8 @@ static void shape(void **state)
     same_shape(a.root, b.root);
 }
 
-/* Sorted insertion, what queues by age do, makes no list of the tree; the shape is that of the
- * elements, whatever the order they came in. */
+/* Sorted insertion, as in queues by age, does not degenerate the tree; the shape depends on the
+ * elements, not on their order of insertion. */
 static void depth(void **state)
 {
     enum { MANY = 1 << 15 };
@@ -230,7 +230,7 @@ static void depth(void **state)
     free(down);
 }
 
-/* A walk over what changes meanwhile sees what is there, each once and in order. */
+/* A walk during changes visits the existing elements, each once and in order. */
 static void a_walk_that_rests(void **state)
 {
     struct order o = {0};
@@ -249,7 +249,7 @@ static void a_walk_that_rests(void **state)
             assert_false(items[between].link.in);
         last = l->key;
         struct order_link *other = &items[test_between(&chance, 0, ITEMS - 1)].link;
-        if (test_between(&chance, 0, 2) == 0 && other->in) /* perhaps the one it stands on */
+        if (test_between(&chance, 0, 2) == 0 && other->in) /* possibly the present element */
             order_remove(&o, other);
         else if (test_between(&chance, 0, 2) == 0 && !other->in)
             order_insert(&o, other, item_of(other) - items, 1);

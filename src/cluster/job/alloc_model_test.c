@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The ledger against a naive model under random takes and releases: they agree after each, nothing
- * is ever given twice, and what was given comes back. */
+/* The ledger against a naive model under random allocations and releases: they agree after each
+ * step, nothing is allocated twice, and everything is returned. */
 #include "cluster/cluster_test_util.h"
 
 enum { NODES = 4, UNITS_MAX = 70, JOBS = 12, STEPS = 600 };
@@ -20,7 +20,7 @@ struct model {
     bool holds[NODES][JOBS + 1], alone[JOBS + 1], ended[JOBS + 1];
 };
 
-/* Of the node, by jobs that have ended. */
+/* Counts jobs and units of ended jobs on the node. */
 static void count_completing(const struct model *m, uint32_t node, uint32_t *jobs, uint32_t *units)
 {
     *jobs = *units = 0;
@@ -54,7 +54,7 @@ static uint64_t count_mem(const struct model *m, uint32_t node)
     return sum;
 }
 
-/* CPUs of the node with jobs of the second partition, which are those of an even number. */
+/* CPUs of the node that jobs of the second partition (even ids) hold. */
 static uint32_t count_part_cpus(const struct model *m, uint32_t node, uint32_t per_unit)
 {
     uint32_t count = 0;
@@ -160,7 +160,7 @@ static void step_end(struct cluster *c, struct model *m, struct job *j)
     alloc_begin_completing(c, j);
 }
 
-/* One that has ended and holds nothing any more begins anew. */
+/* An ended job without resources starts again. */
 static void step_begin(struct cluster *c, struct model *m, struct job *j)
 {
     if (!m->ended[j->id] || job_nodes_left(j) > 0)
@@ -177,7 +177,7 @@ static void step_clear(struct cluster *c, struct model *m, struct job *j)
         model_release(m, node, j->id);
 }
 
-/* What the jobs say of themselves makes the same ledger. */
+/* Rebuilding the ledger from the jobs gives the same ledger. */
 static void rebuild(const struct cluster *c, const struct model *m)
 {
     struct cluster *next = test_cluster(conf);
@@ -233,7 +233,7 @@ static void random_changes(uint64_t seed)
         agree(c, &m);
         if (step % 100 == 0)
             rebuild(c, &m);
-        if (step % 100 == 50) { /* counted again, the sums are the same */
+        if (step % 100 == 50) { /* recounted sums are equal */
             memset(c->parts.data[1]->used_cpus, 0xff, NODES * sizeof(uint32_t));
             alloc_count_part(c, c->parts.data[1]);
         }

@@ -9,7 +9,7 @@ static const char conf[] = CONS "NodeName=a CPUs=1 RealMemory=100\n"
                                 "NodeName=d CPUs=64\n"
                                 "PartitionName=p Nodes=ALL\n";
 
-/* What is taken counts for a job that runs. */
+/* Returns a running job; its allocations count. */
 static struct job *running(struct cluster *c, uint32_t id, const char *words)
 {
     struct job *j = test_job(c, id, words);
@@ -49,7 +49,7 @@ static void too_much(void **state)
     refused(c, j, 2, 67, 0); /* cores, not threads */
     assert_int_equal(alloc_take(c, j, 1, 1, 100, NULL), 0);
     refused(c, k, 1, 4, 0);
-    for (size_t i = 0; i < COUNT(mem); i++) { /* sums that wrap around, too */
+    for (size_t i = 0; i < COUNT(mem); i++) { /* including sums that wrap around */
         refused(c, k, 1, 1, mem[i]);
         refused(c, k, 1, 1, mem[i] - 100);
     }
@@ -69,14 +69,14 @@ static void alone(void **state)
     refused(c, k, 1, 0, 0);
     assert_int_equal(alloc_take(c, k, 2, 1, 0, NULL), 0);
     refused(c, j, 2, 66, 0);
-    refused(c, j, 2, 1, 0); /* somebody is there already */
+    refused(c, j, 2, 1, 0); /* another job is there */
     alloc_release(c, j, alloc_find(j, 1));
     assert_int_equal(alloc_take(c, k, 1, 4, 0, NULL), 0);
     test_sound(c);
     test_cluster_free(c);
 }
 
-/* Of all sockets in turn, while they have some; those near to devices first. */
+/* From all sockets in turn while they have units; units near devices first. */
 static void units_in_turn(void **state)
 {
     static const struct {
@@ -110,8 +110,8 @@ static void units_in_turn(void **state)
     }
 }
 
-/* Of the fullest socket that has enough, else of the emptiest first; and CPUs by the threads of a
- * core. */
+/* From the fullest sufficient socket, otherwise from the emptiest first; and CPUs by the threads of
+ * a core. */
 static void which_units(void **state)
 {
     struct cluster *c = test_cluster(conf);
@@ -156,7 +156,7 @@ static void release_is_once(void **state)
         assert_int_equal(n->used.mem_mib, 100);
         assert_int_equal(n->jobs, 1);
         assert_int_equal(job_nodes_left(j), 1);
-        assert_int_equal(job_alloc_cpus(j), 6); /* what it had */
+        assert_int_equal(job_alloc_cpus(j), 6); /* its former CPUs */
     }
     assert_true(j->dirty);
     alloc_clear(c, j);
@@ -166,7 +166,7 @@ static void release_is_once(void **state)
     assert_int_equal(n->free_units, 3);
     assert_int_equal(c->nodes.data[2]->jobs, 0);
     test_sound(c);
-    cluster_remove_job(c, k); /* gives back what it holds */
+    cluster_remove_job(c, k); /* releases its resources */
     assert_int_equal(n->free_units, 4);
     assert_int_equal(n->used.mem_mib, 0);
     test_sound(c);
@@ -198,11 +198,11 @@ static void damaged_records(void **state)
     assert_int_equal(retake(c, j, "", "\1", 1), -ERR_NO_NODE);
     assert_int_equal(attempt_of(j)->alloc.len, 0);
     assert_int_equal(retake(c, j, "a", "\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9), 0);
-    assert_int_equal(c->nodes.data[0]->free_units, 0); /* it has no more */
+    assert_int_equal(c->nodes.data[0]->free_units, 0); /* no units are left */
     assert_int_equal(retake(c, j, "b", "\1", 1), 0);
     assert_int_equal(retake(c, j, "c", "", 0), 0);
     test_sound(c);
-    /* The same cores twice: told by the check, and no more is given than there is. */
+    /* The same cores twice: the check reports it, and no more than the node has is allocated. */
     assert_int_equal(retake(c, k, "a", "\1", 1), 0);
     assert_int_equal(retake(c, k, "b", "\3", 1), 0);
     assert_int_equal(alloc_check(c, &err), -ERR_INTERNAL);
@@ -263,7 +263,8 @@ static void retaken(void **state)
     assert_int_equal(c->nodes.data[2]->jobs, 0);
     assert_int_equal(job_nodes_left(j), 1);
     assert_string_equal(alloc_find(j, 2)->incarnation, "boot-2");
-    assert_int_equal(retake(c, k, "b", "\2", 1), 0); /* was there before it became exclusive */
+    /* It was there before the other became exclusive. */
+    assert_int_equal(retake(c, k, "b", "\2", 1), 0);
     assert_true(c->nodes.data[1]->exclusive);
     alloc_clear(c, k);
     alloc_clear(c, j);
@@ -352,11 +353,11 @@ static struct job *carry(const struct cluster *c, struct job *from, struct clust
     const Pb__JobLive *live =
         arena_unpack(&arena, &pb__job_live__descriptor, from->live.data, from->live.len);
     assert_int_equal(alloc_retake(next, to, live->alloc[0]), 0);
-    assert_int_equal(job_alloc_cpus(to), job_alloc_cpus(from)); /* as it was told */
+    assert_int_equal(job_alloc_cpus(to), job_alloc_cpus(from)); /* as its processes know */
     return to;
 }
 
-/* Two jobs with 'cpus' each of the first way, then another: nobody else gets what they have. */
+/* Two jobs with 'cpus' CPUs each, then another configuration: no other job gets their CPUs. */
 static void under_jobs(const char *before, const char *after, uint32_t cpus)
 {
     struct cluster *c = test_cluster(before), *next = test_cluster(after);

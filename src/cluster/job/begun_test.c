@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that run, the oldest first: as they begin, and as they are restored. */
+/* Running jobs, the oldest first: in order of start, and after a restore. */
 #include "cluster/cluster_test_util.h"
 
 #define CONF CONS "NodeName=n CPUs=4\nPartitionName=p Nodes=ALL\n"
@@ -59,7 +59,8 @@ static void as_they_are_restored(void **state)
     test_cluster_free(c);
 }
 
-/* They are sorted anew for those that run alone: records of others come and go in each turn. */
+/* Only a change of running jobs causes a new sort: other records are created and removed in each
+ * turn. */
 static void others_change_nothing(void **state)
 {
     struct cluster *c = test_cluster(CONF);
@@ -76,7 +77,7 @@ static void others_change_nothing(void **state)
     test_cluster_free(c);
 }
 
-/* What is over does not pile up. */
+/* Ended jobs do not accumulate. */
 static void old_ones_go(void **state)
 {
     struct cluster *c = test_cluster(CONF);

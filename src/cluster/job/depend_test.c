@@ -91,8 +91,8 @@ static void texts_are_shown_as_they_stand(void **state)
     }
 }
 
-/* Behind "+" are minutes for "after", and the offset of a component for the others, by whose own
- * job id it is known then. */
+/* A number behind "+" is minutes for "after", and the offset of a component for other kinds, which
+ * is then resolved to the component's job id. */
 static void components_are_named_by_offsets(void **state)
 {
     struct depend d;
@@ -117,7 +117,7 @@ static void components_are_named_by_offsets(void **state)
     depend_done(&d);
 }
 
-/* For each kind, what it comes to when its job has begun, and when it is over in these states. */
+/* The state of each kind when its job has begun, and when it is over in these states. */
 static void kinds_mean_what_they_say(void **state)
 {
     static const struct {
@@ -140,7 +140,7 @@ static void kinds_mean_what_they_say(void **state)
             enum depend_state want;
         } steps[] = {
             {{.job_id = 8, .begun = true, .over = true, .state = PB__JOB_STATE__COMPLETED},
-             DEPEND_UNFULFILLED}, /* another job */
+             DEPEND_UNFULFILLED}, /* of another job */
             {{.job_id = 7}, DEPEND_UNFULFILLED},
             {{.job_id = 7, .begun = true, .state = PB__JOB_STATE__RUNNING}, v[i].begun},
             {{.job_id = 7, .begun = true, .over = true, .state = PB__JOB_STATE__COMPLETED},
@@ -172,7 +172,7 @@ static void what_is_decided_stays(void **state)
     depend_parse("afterok:7", DEPEND_ITEMS_MAX, &d, NULL);
     assert_true(depend_apply(&d, &d.items.data[0], &bad));
     assert_false(
-        depend_apply(&d, &d.items.data[0], &good)); /* it was queued again, and did better */
+        depend_apply(&d, &d.items.data[0], &good)); /* it was requeued and then succeeded */
     assert_int_equal(depend_at(&d, 0, false), DEPEND_FAILED);
     depend_done(&d);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a job's environment says of its request. */
+/* The variables of a job's environment that describe its request. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -187,7 +187,7 @@ static void test_tasks_are_spread_over_nodes(void **state)
         bool packs, overcommit;
     } vectors[] = {
         {NULL, 0, {0}, 1, 5, 0, {0}, false, false},
-        {NULL, 3, {4, 4, 4}, 0, 0, 0, {4, 4, 4}, false, false}, /* none stated: all that fit */
+        {NULL, 3, {4, 4, 4}, 0, 0, 0, {4, 4, 4}, false, false}, /* not specified: all that fit */
         {NULL, 2, {4, 3}, 2, 0, 0, {2, 1}, false, false},
         {NULL, 2, {1, 1}, 4, 0, 0, {1, 1}, false, false},
         {NULL, 2, {4, 4}, 1, 0, 3, {3, 3}, false, false},
@@ -202,7 +202,7 @@ static void test_tasks_are_spread_over_nodes(void **state)
         {NULL, 2, {2, 2}, 1, 7, 0, {4, 3}, true, false},
         {NULL, 2, {8, 1}, 1, 6, 0, {3, 3}, false, true},
         {NULL, 2, {8, 8}, 1, 6, 3, {3, 3}, true, false},
-        {NULL, 2, {0, 0}, 9, 4, 0, {2, 2}, false, false}, /* no CPUs that a task fits on */
+        {NULL, 2, {0, 0}, 9, 4, 0, {2, 2}, false, false}, /* no CPUs that fit a task */
     };
 
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
@@ -229,7 +229,7 @@ static void test_tasks_of_an_arbitrary_distribution_are_spread_by_its_list(void 
     } vectors[] = {
         {"arbitrary", "n2,n1,n2,n3,n2", 5, {1, 3, 1}},
         {"arbitrary", "n2,n1,n2,n3,n2", 2, {1, 1, 0}},
-        {"arbitrary", "n2,n1", 3, {1, 1, 1}}, /* more tasks than the list names */
+        {"arbitrary", "n2,n1", 3, {1, 1, 1}}, /* more tasks than list entries */
         {"arbitrary", NULL, 3, {1, 1, 1}},
         {"cyclic", "n2,n2,n2", 3, {1, 1, 1}},
     };
@@ -300,7 +300,7 @@ static void test_tasks_that_a_request_implies(void **state)
         const char *told;
     } vectors[] = {
         {0, 0, 0, NULL, NULL, 0, ""},
-        {7, 0, 0, NULL, NULL, 7, ""}, /* job_env_each() tells it */
+        {7, 0, 0, NULL, NULL, 7, ""}, /* job_env_each() writes it */
         {7, 2, 0, NULL, NULL, 7, ""},
         {0, 2, 0, NULL, NULL, 0, "SLURM_NPROCS=5 SLURM_NTASKS=5 "},
         {0, 0, 1, NULL, "gres:gpu:7", 7, "SLURM_NPROCS=5 SLURM_NTASKS=5 "},

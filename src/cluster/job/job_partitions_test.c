@@ -73,7 +73,7 @@ static void each_has_what_its_partition_gives(void **state)
     assert_int_equal(j->want.tasks, 2);
     job_partitions_select(j, 1);
     assert_int_equal(j->priority, 8);
-    job_partitions_end(j); /* it keeps what it has */
+    job_partitions_end(j); /* it keeps its values */
     assert_ptr_equal(j->part, part(c, "b"));
     assert_int_equal(j->want.mem_cpu_mib, 20);
     assert_null(j->partitions);
@@ -115,7 +115,7 @@ static void queues(void **state)
     test_cluster_free(c);
 }
 
-/* Its place in the others' queues stays, whichever goes. */
+/* The job keeps its place in the other queues, whichever partition is removed. */
 static void a_partition_goes(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void a_partition_goes(void **state)
     }
 }
 
-/* A record says where it may start; one that waits says all of them. */
+/* A record names the partitions in which the job may start; for a pending job all of them. */
 static void records(void **state)
 {
     struct cluster *c = test_cluster(conf);
@@ -183,7 +183,7 @@ static void records(void **state)
     names_are(j, "a,b");
     assert_false(j->dirty);
     cluster_remove_job(c, j);
-    cluster_remove_part(c, part(c, "b")); /* as another file may say */
+    cluster_remove_part(c, part(c, "b")); /* as after a change of the file */
     j = cluster_add_job(c, 1);
     assert_int_equal(job_restore(c, j, &r, NULL), 0);
     assert_ptr_equal(j->part, part(c, "a"));

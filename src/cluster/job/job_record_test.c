@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job's record: packed, stored, restored in another life of the controller. */
+/* A job's record: packed, stored, and restored by another controller. */
 #include "cluster/cluster_test_util.h"
 
 #define NODES CONS "NodeName=n[1-6] CPUs=4 RealMemory=1000\n"
@@ -8,7 +8,7 @@
 
 enum { STATES = PB__JOB_STATE__OUT_OF_MEMORY + 1 };
 
-/* A job with its spec kept, as control does. */
+/* Returns a job that stores its spec, as control does. */
 static struct job *job_of(struct cluster *c, uint32_t id, const char *words)
 {
     struct job *j = test_job(c, id, words);
@@ -47,7 +47,7 @@ static struct job *restore(struct cluster *to, const Pb__JobRecord *r)
     return j;
 }
 
-/* --- damaged and outlived records --- */
+/* --- damaged and outdated records --- */
 
 static void unknown_state(void **state)
 {
@@ -72,7 +72,7 @@ static void unknown_state(void **state)
     test_cluster_free(c);
 }
 
-/* Records of one job that cannot be: each is refused, and says why. */
+/* Inconsistent records of one job: each is rejected with a reason. */
 static void contradictions(void **state)
 {
     struct cluster *c = test_cluster(NODES PARTS);
@@ -122,7 +122,7 @@ static void contradictions(void **state)
     test_cluster_free(c);
 }
 
-/* Earlier versions accepted a total of GPUs that is not that of whole nodes. */
+/* Earlier versions accepted a total of GPUs that contradicts whole nodes. */
 static void contradictory_gpus_are_kept(void **state)
 {
     struct cluster *c = test_cluster(CONS "GresTypes=gpu\nNodeName=n[1-2] CPUs=4 Gres=gpu:4\n"
@@ -146,7 +146,7 @@ static void contradictory_gpus_are_kept(void **state)
     test_cluster_free(c);
 }
 
-/* A record with nothing but what it must have. */
+/* A record with the required fields only. */
 static void bare_record(void **state)
 {
     struct cluster *c = test_cluster(NODES PARTS);
@@ -172,7 +172,7 @@ static void bare_record(void **state)
     test_cluster_free(c);
 }
 
-/* The nodes a job names are not configured any more. Everything else of it stays as it was. */
+/* The nodes that a job names are no longer configured. Everything else is unchanged. */
 static void nodes_are_gone(void **state)
 {
     static const struct {
@@ -206,7 +206,7 @@ static void nodes_are_gone(void **state)
         assert_int_equal(r->exc ? bitset_count(r->exc) : 0, cases[i].exc);
         if (r->req_gone != cases[i].gone)
             fail_msg("'%s'", cases[i].words);
-        /* The record keeps what was asked for: the nodes may come back. */
+        /* The record keeps the request: the nodes may return. */
         assert_int_equal(a->spec.len, b->spec.len);
         assert_memory_equal(a->spec.data, b->spec.data, a->spec.len);
         cluster_remove_job(from, a);
@@ -231,12 +231,13 @@ static void part_is_gone(void **state)
     j->part = from->parts.data[1];
     struct job *k = restore(to, record_of(from, j, &arena));
     assert_null(k->part);
-    assert_string_equal(record_of(to, k, &arena)->live->partition, "q"); /* kept, should it come */
+    /* Kept in case the partition returns. */
+    assert_string_equal(record_of(to, k, &arena)->live->partition, "q");
     test_cluster_free(from);
     test_cluster_free(to);
 }
 
-/* A running job loses the node that is gone, and its steps there. */
+/* A running job loses a removed node and its steps there. */
 static void running_there(void **state)
 {
     struct cluster *from = test_cluster(NODES PARTS), *to = test_cluster(FEWER PARTS);
@@ -305,7 +306,7 @@ static void random_flags(bool *const flags[], size_t count, uint64_t *seed)
         *flags[i] = test_between(seed, 0, 3) == 0;
 }
 
-/* One that waits has none. */
+/* A pending job has no attempt. */
 static void random_attempt(struct job *j, uint64_t *seed)
 {
     if (j->state == PB__JOB_STATE__PENDING)
@@ -341,7 +342,7 @@ static void random_facts(struct job *j, uint64_t *seed)
     random_attempt(j, seed);
 }
 
-/* Nodes for a job that runs, or that has ended and still completes. */
+/* Nodes for a running job, or for an ended job that is completing. */
 static void random_alloc(struct cluster *c, struct job *j, uint64_t *seed)
 {
     bool ended = job_is_final(j);
@@ -460,17 +461,17 @@ static void shown_while_pending(void **state)
     cluster_remove_job(c, j);
     assert_true(attempt_of(restore(c, r))->start_at == 0); /* it was only expected */
     m = live_of(c, job_of(c, 2, "N=4 n=2"), &arena);
-    assert_int_equal(m->num_cpus, 4); /* no node without one */
+    assert_int_equal(m->num_cpus, 4); /* every node has at least one */
     assert_int_equal(m->num_nodes, 4);
     m = live_of(c, job_of(c, 4, "n=9"), &arena);
-    assert_int_equal(m->num_nodes, 3); /* of 4 CPUs each */
+    assert_int_equal(m->num_nodes, 3); /* with 4 CPUs each */
     m = live_of(c, job_of(c, 5, "n=9 c=2"), &arena);
     assert_int_equal(m->num_nodes, 5);
     m = live_of(c, job_of(c, 6, "n=65536 c=65536"), &arena);
     assert_int_equal(m->num_cpus, UINT32_MAX);
     assert_int_equal(m->num_nodes, 1u << 30);
     m = live_of(c, job_of(c, 3, "N=2 n=8 c=2 overcommit"), &arena);
-    assert_int_equal(m->num_cpus, 4); /* those of one task on each node */
+    assert_int_equal(m->num_cpus, 4); /* one task on each node */
     test_cluster_free(c);
 }
 

@@ -77,7 +77,7 @@ static unsigned kind_of(int from, int to)
 
 static void check_heard(const struct heard *h, const struct job *j, int from, int to)
 {
-    bool ended_before = from >= PB__JOB_STATE__COMPLETED; /* only a requeue leads out of an end */
+    bool ended_before = from >= PB__JOB_STATE__COMPLETED; /* only a requeue leaves a final state */
     assert_int_equal(h->count, 1);
     assert_ptr_equal(h->last.job, j);
     assert_int_equal(h->last.attempt, 3);
@@ -88,8 +88,8 @@ static void check_heard(const struct heard *h, const struct job *j, int from, in
     assert_string_equal(h->last.detail, "why");
 }
 
-/* A refused transition changes nothing, and nobody hears of it; an allowed one is counted, marked
- * to be written, and told once. */
+/* A rejected transition changes nothing and notifies no observer; a legal one is counted, marks the
+ * job as dirty, and is reported once. */
 static void one_transition(struct cluster *c, int from, int to)
 {
     struct job *j = cluster_add_job(c, 7);
@@ -134,7 +134,7 @@ static void every_transition(void **state)
     test_cluster_free(c);
 }
 
-/* An end is an end: it can only be taken back as a whole, by a requeue. */
+/* A final state can only be left by a requeue. */
 static void finals(void **state)
 {
     (void)state;
@@ -147,7 +147,8 @@ static void finals(void **state)
     }
 }
 
-/* Every state can be reached from PENDING, and every end leads back to it but DEADLINE. */
+/* Every state can be reached from PENDING, and every final state except DEADLINE leads back to
+ * it. */
 static void reachable(void **state)
 {
     bool seen[STATES] = {[PB__JOB_STATE__PENDING] = true};
@@ -169,7 +170,7 @@ static void loaded(void **state)
     (void)state;
     check_counts(c, PB__JOB_STATE__PENDING);
     for (int from = 0; from < STATES; from++)
-        for (int to = 0; to < STATES; to++) { /* a record may hold any */
+        for (int to = 0; to < STATES; to++) { /* a record may have any state */
             job_load_state(c, j, numbered(from));
             job_load_state(c, j, numbered(to));
             assert_int_equal(j->state, to);

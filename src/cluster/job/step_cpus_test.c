@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which CPUs steps get of their job's: whole cores, none twice while there are others. */
+/* The CPUs of a job that its steps get: whole cores, no CPU twice while others are free. */
 #include "cluster/job/step_cpus.h"
 
 #include "cluster/cluster_test_util.h"
@@ -62,7 +62,7 @@ static void one_after_another(void **state)
 {
     static const struct {
         const char *what;
-        int gives_back; /* the step before, by its place; -1: none */
+        int gives_back; /* index of an earlier step; -1: none */
         uint32_t cpus;
         bool shares;
         const char *expect;
@@ -93,7 +93,7 @@ static void one_after_another(void **state)
     test_cluster_free(b.c);
 }
 
-/* Records of today and of a version without the sets; sets of a node that was larger. */
+/* Records with and without CPU sets; sets of a node that was larger. */
 static void after_a_restart(void **state)
 {
     struct bench b = begin(cores, 3);
@@ -112,11 +112,11 @@ static void after_a_restart(void **state)
     assert_string_equal(show(old.own), "....xx..");
     m.has_cpu_set = true;
     m.cpu_set =
-        (ProtobufCBinaryData){4, (uint8_t *)"\x88\xff\xff\xff"}; /* some are not the job's */
+        (ProtobufCBinaryData){4, (uint8_t *)"\x88\xff\xff\xff"}; /* some do not belong to the job */
     step_cpus_retake(b.n, b.a, &large, false, &m);
     assert_string_equal(show(large.own), "...x....");
     step_cpus_give_back(b.a, &large, false);
-    m.cpu_set = (ProtobufCBinaryData){1, (uint8_t *)"\xc0"}; /* none is */
+    m.cpu_set = (ProtobufCBinaryData){1, (uint8_t *)"\xc0"}; /* none belongs to the job */
     step_cpus_retake(b.n, b.a, &large, false, &m);
     assert_string_equal(show(large.own), "..xx....");
     assert_string_equal(show(b.a->step_busy), "xxxxxx..");
@@ -142,7 +142,7 @@ static void packed(void **state)
 static void other_ways(void **state)
 {
     static const struct {
-        uint32_t before, cpus; /* what another step has had, whole cores first */
+        uint32_t before, cpus; /* CPUs of another step, whole cores first */
         struct step_cpus_way way;
         const char *expect;
     } v[] = {

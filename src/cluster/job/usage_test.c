@@ -59,13 +59,13 @@ static void test_sums_and_marks(void **state)
     assert_true(all.tasks == 4 && all.n_most == 2 && all.n_least == 2);
     assert_true(all.most[0]->value == 7 && all.most[0]->task == 3);
     assert_string_equal(all.most[0]->node, "n2");
-    assert_string_equal(all.most[1]->node, "n1"); /* the first of equals */
+    assert_string_equal(all.most[1]->node, "n1"); /* the first of equal ones */
     assert_true(all.least[0]->value == 5 && all.least[0]->task == 0);
     assert_string_equal(all.least[0]->node, "n1");
     assert_null(marks[0].node);
 }
 
-/* A node may say anything. */
+/* A node may report arbitrary values. */
 static void test_hostile_parts(void **state)
 {
     _cleanup_arena_ struct arena arena;
@@ -109,7 +109,7 @@ static void test_packed(void **state)
     assert_true(all->sys_usec == 21 && all->n_most == 0);
     pb__usage__free_unpacked(all, NULL);
     str_clear(&packed);
-    str_puts(&packed, "\xff"); /* damaged: what is new counts */
+    str_puts(&packed, "\xff"); /* damaged: new usage counts */
     usage_merge_packed(&packed, &one, "n2", false);
     all = pb_unpack(&pb__usage__descriptor, packed.data, packed.len);
     assert_int_equal(all->sys_usec, 7);

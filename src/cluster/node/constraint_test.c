@@ -6,7 +6,7 @@ static const char conf[] = CONS "NodeName=n1 CPUs=4 Feature=1200MHz,fs1\n"
                                 "NodeName=n[3-4] CPUs=4 Feature=fs1,fs2,gpu\n"
                                 "PartitionName=p Nodes=ALL\n";
 
-/* Read and held against the cluster; the caller frees it. */
+/* Parses and checks an expression against the cluster; the caller frees it. */
 static int try(const struct cluster *c, const char *expr, struct constraint **out, struct err *err)
 {
     int rc = constraint_parse(expr, "", out, err);
@@ -77,7 +77,7 @@ static void malformed(void **state)
     test_cluster_free(c);
 }
 
-/* "(((fs1)))", or with 'open' one more. */
+/* Parses "(((fs1)))", or with 'open' one more parenthesis. */
 static int nested(unsigned depth, const char *open, struct err *err)
 {
     _cleanup_str_ struct str expr = STR_INIT;
@@ -93,7 +93,7 @@ static int nested(unsigned depth, const char *open, struct err *err)
     return rc;
 }
 
-/* Nothing that a request may hold makes it deep, long to read, or long to say. */
+/* No request can cause deep recursion, long parsing or long messages. */
 static void hostile(void **state)
 {
     struct err err = {0};
@@ -115,7 +115,7 @@ static void hostile(void **state)
     free(text);
 }
 
-/* 64 names at most: what it costs grows with more than their number. */
+/* At most 64 names: the cost grows faster than their number. */
 static void long_ones(void **state)
 {
     struct cluster *c = test_cluster(conf);
@@ -139,7 +139,7 @@ static void long_ones(void **state)
     test_cluster_free(c);
 }
 
-/* Which of n1 to n4 fit, for each of the alternatives; and which of them each count counts. */
+/* Which of n1 to n4 match for each alternative, and which of them each count matches. */
 static void matches(void **state)
 {
     static const struct {
@@ -204,12 +204,12 @@ static void matches(void **state)
     test_cluster_free(c);
 }
 
-/* What the counts need of nodes is the job's number of nodes, or too many for it. */
+/* The counts determine the job's number of nodes, or exceed it. */
 static void numbers_of_nodes(void **state)
 {
     static const struct {
         const char *words;
-        uint32_t nodes; /* 0: refused */
+        uint32_t nodes; /* 0: rejected */
     } v[] = {
         {"C=[fs1*2&fs2*1]", 3},     {"C=fs1*2&fs2*1", 2},         {"N=4 C=[fs1*2&fs2*1]", 4},
         {"N=2 C=[fs1*2&fs2*1]", 0}, {"N=1-3 C=[fs1*2&fs2*1]", 3}, {"N=1 C=gpu*2", 0},

@@ -7,7 +7,7 @@
     "NodeName=a[1-3] CPUs=4\nNodeName=b NodeAddr=10.0.0.1 CPUs=4\nNodeName=a[4-5] CPUs=4\n"        \
     "NodeName=c[01-12] CPUs=8 Weight=5\nPartitionName=p Nodes=a[1-5],c[01-12]\n"
 
-/* "a[1-3]*3 b ..."; each record is checked to have the fields asked for and no other. */
+/* Writes "a[1-3]*3 b ..."; checks that each record has exactly the requested fields. */
 static void list(const struct cluster *c, const char *fields, bool group, size_t budget,
                  struct str *out)
 {
@@ -50,7 +50,7 @@ static void expect(const struct cluster *c, const char *fields, bool group, cons
     assert_string_equal(str_cstr(&out), text);
     if (group)
         return;
-    list(c, fields, group, 0, &out); /* one a part */
+    list(c, fields, group, 0, &out); /* one node per part */
     assert_string_equal(str_cstr(&out), text);
 }
 
@@ -65,7 +65,8 @@ static void test_groups(void **state)
     expect(c, "", true, "a[1-3],b,a[4-5],c[01-12]*18");
     expect(c, "state partitions", true, "a[1-3]*3 b a[4-5],c[01-12]*14");
     expect(c, "weight", true, "a[1-3],b,a[4-5]*6 c[01-12]*12");
-    expect(c, "addr", true, "a[1-3]*3 b a[4-5],c[01-12]*14"); /* those as the name are alike */
+    /* Addresses that follow the name are equal. */
+    expect(c, "addr", true, "a[1-3]*3 b a[4-5],c[01-12]*14");
     expect(c, NULL, true, "a[1-3]*3 b a[4-5]*2 c[01-12]*12");
     c->nodes.data[8]->drain = true;
     node_set_reason(c->nodes.data[8], "broken", 0, 1);
@@ -75,7 +76,7 @@ static void test_groups(void **state)
     test_cluster_free(c);
 }
 
-/* Its number is 64: in the second word of NodeFilter.fields. */
+/* The field's number is 64: in the second word of NodeFilter.fields. */
 static void test_memory_of_the_system(void **state)
 {
     struct cluster *c = test_cluster(CONF);

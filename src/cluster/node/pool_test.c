@@ -24,15 +24,15 @@ static uint32_t kinds(const struct cluster *c)
     return count;
 }
 
-/* Each change that a request can tell makes a kind of its own, and a kind without nodes is used
- * again. */
+/* Each difference that a request can distinguish creates a kind, and a kind without nodes is
+ * reused. */
 static void kinds_follow(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct node *n = node(c, "a7");
 
     (void)state;
-    assert_int_equal(kinds(c), 2); /* rows do not matter */
+    assert_int_equal(kinds(c), 2); /* configuration rows do not matter */
     assert_int_equal(c->pool.kind[n->index], c->pool.kind[node(c, "b2")->index]);
     n->weight = 9;
     pool_update(c, n);
@@ -43,7 +43,7 @@ static void kinds_follow(void **state)
         pool_update(c, n);
         test_sound(c);
     }
-    assert_int_equal(c->pool.kinds.len, 3); /* a place that became free is used again */
+    assert_int_equal(c->pool.kinds.len, 3); /* a free entry is reused */
     free(n->features);
     n->features = mem_strdup("x,y");
     pool_update(c, n);
@@ -82,7 +82,7 @@ static void counts(void **state)
     test_cluster_free(c);
 }
 
-/* What is forgotten is found, whatever it is. */
+/* Every missing update is detected. */
 static void check_finds(void **state)
 {
     struct cluster *c = test_cluster(conf);

@@ -26,7 +26,7 @@ static void bad_words(void **state)
     }
 }
 
-/* Every field there and back; a name or a command is never said. */
+/* Every field survives formatting and parsing; a name or a command is never written. */
 static void there_and_back(void **state)
 {
     static const char text[] =

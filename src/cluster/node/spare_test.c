@@ -11,7 +11,7 @@ static uint32_t drawn(uint64_t *seed, uint32_t below)
     return (uint32_t)(*seed >> 33) % below;
 }
 
-/* Whether some choice of nodes does, by trying: the nodes with most tasks, as many as may be. */
+/* Whether some choice of nodes works: tries the nodes with the most tasks, up to the maximum. */
 static bool does(const uint32_t *cpus, const bool *whole, const struct spare_need *need)
 {
     uint64_t tasks = 0;
@@ -33,7 +33,7 @@ static bool does(const uint32_t *cpus, const bool *whole, const struct spare_nee
     }
 }
 
-/* It never says no where something does; and without more conditions it says yes only then. */
+/* The test is never negative if a choice exists; without further conditions it is then exact. */
 static void never_a_wrong_no(void **state)
 {
     uint64_t seed = 11;
@@ -85,7 +85,7 @@ static void open_nodes(void **state)
     spare_done(&s);
 }
 
-/* What is drained, down or given away is not spare. */
+/* Drained, down and allocated nodes are not spare. */
 static void follows_the_nodes(void **state)
 {
     struct cluster *c = test_cluster(CONS "NodeName=n[1-3] CPUs=4 RealMemory=1000\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which units of a node a job gets. */
+/* The units of a node that a job gets. */
 #include "cluster/cluster_test_util.h"
 #include "cluster/resource/spec.h"
 
@@ -8,7 +8,7 @@
     " RealMemory=1000\nPartitionName=p Nodes=ALL\n"
 #define TWO "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"
 
-/* Of one node, whose line in the file ends so. */
+/* Returns a cluster of one node, with this end of its configuration line. */
 static struct cluster *make_cluster(const char *cr, const char *node)
 {
     _cleanup_free_ char *text =
@@ -23,7 +23,7 @@ static struct node *node_of(struct cluster *c)
     return c->nodes.data[0];
 }
 
-/* "0101" says which units are busy. */
+/* Marks units as busy by a text such as "0101". */
 static void occupy(struct node *n, const char *busy)
 {
     bitset_zero(n->busy);
@@ -79,19 +79,19 @@ static void choices(void **state)
     choose("00000000", 5, 2, NULL, "none");
     choose("11100000", 3, 2, NULL, "00011100");
     choose("00000000", 2, 0, "4-7", "00001100");
-    choose("00000000", 2, 0, "6", "00001010"); /* the near one, and one of its socket */
+    choose("00000000", 2, 0, "6", "00001010"); /* the near one, and one on its socket */
     choose("00000000", 8, 0, "6", "11111111");
     choose("00000000", 0, 0, NULL, "00000000");
 }
 
-/* Beyond those that are spread over sockets. */
+/* Units beyond those that per_socket limits. */
 static void beyond(void **state)
 {
     (void)state;
     struct cluster *c = test_cluster(CONF("CR_Core", TWO));
     struct node *n = node_of(c);
     _cleanup_bitset_ struct bitset *out = bitset_new(n->units);
-    assert_false(cores_choose(n, &(struct cores_want){5, 1, 2}, out)); /* three of two sockets */
+    assert_false(cores_choose(n, &(struct cores_want){5, 1, 2}, out)); /* three from two sockets */
     assert_true(bitset_empty(out));
     assert_true(cores_choose(n, &(struct cores_want){7, 1, 5}, out));
     assert_int_equal(bitset_count(out), 7);
@@ -102,12 +102,12 @@ static void beyond(void **state)
     assert_int_equal(bitset_count(out), 3);
     assert_int_equal(cores_room(n, NULL, 1, NULL, 1), 2);
     assert_int_equal(cores_room(n, NULL, 3, left, 1), 3);
-    /* a task for each unit of a socket that has four, not one for each of its CPUs */
+    /* one task for each unit of a socket with four, not for each of its CPUs */
     assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 2, 1, 1, NULL}), 8);
     test_cluster_free(c);
 }
 
-/* Two CPUs of each core of two sockets of four cores: pairs of free ones are taken together. */
+/* Two CPUs on each core, two sockets with four cores: pairs of free CPUs are taken together. */
 static void cpus_of_a_core_are_taken_together(void **state)
 {
     static const struct {
@@ -146,7 +146,7 @@ static void cpus_of_a_core_are_taken_together(void **state)
     }
 }
 
-/* Each socket gives at most the units that are left of it. */
+/* Each socket gives at most its remaining units. */
 static void caps(void **state)
 {
     static const struct {
@@ -156,7 +156,7 @@ static void caps(void **state)
         uint32_t room;
     } cases[] = {
         {"00000000", 4, {2, 3}, "10001110", 5},
-        {"00000000", 3, {2, 3}, "00001110", 5}, /* one socket that has enough */
+        {"00000000", 3, {2, 3}, "00001110", 5}, /* one sufficient socket */
         {"00000000", 6, {2, 3}, "none", 5},
         {"00000000", 5, {2, 3}, "11001110", 5},
         {"11110000", 3, {4, 2}, "none", 2},
@@ -207,7 +207,7 @@ static void counts(void **state)
     }
 }
 
-/* Which CPUs are kept, which socket each unit is of, and what is taken of a list of cores. */
+/* The reserved CPUs, the socket of each unit, and the units of a list of cores. */
 static void specialised_cpus_are_those_of_the_node_line(void **state)
 {
     (void)state;
@@ -261,7 +261,7 @@ static void tasks(void **state)
     test_cluster_free(c);
 }
 
-/* Jobs of users who keep others away. */
+/* Jobs of users that exclude other users. */
 static void users(void **state)
 {
     (void)state;
@@ -279,7 +279,7 @@ static void users(void **state)
     test_sound(c);
     assert_int_equal(c->pool.locked, 1);
     uint64_t freed = c->pool.freed;
-    cluster_remove_job(c, a); /* the other one of the same user shares */
+    cluster_remove_job(c, a); /* the other job of the same user shares */
     assert_true(c->pool.freed > freed);
     assert_int_equal(c->pool.locked, 0);
     assert_int_equal(alloc_take(c, b, 0, 1, 0, NULL), 0);

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 static const struct {
-    const char *text, *expect; /* expect NULL: refused */
-    bool packed;               /* where that is not the default */
+    const char *text, *expect; /* expect NULL: rejected */
+    bool packed;               /* when the default is not packed */
 } rows[] = {
     {"foo", NULL, false},
     {"block:foo", NULL, false},
@@ -79,8 +79,8 @@ static void test_tasks_are_dealt_to_nodes(void **state)
         {"", 2, 8, {8, 8}, {4, 4}}, /* in turns */
         {"block", 2, 8, {8, 8}, {4, 4}},
         {"cyclic", 3, 5, {4, 4, 4}, {2, 2, 1}},
-        {"", 3, 2, {4, 4, 4}, {1, 1, 0}}, /* fewer than there are nodes */
-        {"", 3, 6, {1, 0, 9}, {1, 0, 5}}, /* a node that takes none */
+        {"", 3, 2, {4, 4, 4}, {1, 1, 0}}, /* fewer than nodes */
+        {"", 3, 6, {1, 0, 9}, {1, 0, 5}}, /* a node without capacity */
         {"", 3, 8, {2, 3, 3}, {2, 3, 3}},
         {"plane=2", 3, 7, {4, 4, 4}, {3, 2, 2}},
         {"plane=4", 3, 6, {4, 4, 4}, {4, 1, 1}}, /* each node has one */

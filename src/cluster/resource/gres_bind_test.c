@@ -36,7 +36,7 @@ struct bind_case {
     const char *busy, *busy_gpu; /* units, devices */
     uint32_t gpu, nic, bare, units;
     const char *expected; /* units, GPUs, NICs; or "none" */
-    uint32_t together;    /* units that are given together */
+    uint32_t together;    /* units that are allocated together */
 };
 
 static void check(struct cluster *c, const struct bind_case *t)
@@ -87,7 +87,7 @@ static void choices(void **state)
 {
     static const struct bind_case cases[] = {
         {"00000000", "0000", 1, 0, 0, 1, "10000000 1000"},
-        {"11110000", "0000", 1, 0, 0, 1, "00001000 0010"}, /* the device goes where CPUs are */
+        {"11110000", "0000", 1, 0, 0, 1, "00001000 0010"}, /* the device follows the CPUs */
         {"11110000", "0011", 1, 0, 0, 1, "none"},
         {"11110000", "0010", 2, 0, 0, 1, "none"},
         {"00000000", "0110", 2, 0, 0, 1, "none"}, /* on two sockets, and one CPU */
@@ -102,7 +102,7 @@ static void choices(void **state)
         {"00000000", "0011", 1, 1, 0, 2, "11000000 1000 10"},
         {"11110000", "0000", 1, 1, 0, 2, "00001100 0010 01"},
         {"00000000", "0110", 2, 2, 0, 2, "10001000 1001 11"},
-        {"11110000", "0000", 0, 0, 1, 2, "00001100 "}, /* it lies nowhere */
+        {"11110000", "0000", 0, 0, 1, 2, "00001100 "}, /* it has no location */
         {"00000000", "1111", 1, 0, 0, 1, "none"},
         {"11111111", "0000", 1, 0, 0, 1, "none"},
         {"00000000", "0000", 4, 0, 0, 8, "11111111 1111"},
@@ -112,12 +112,12 @@ static void choices(void **state)
     check_all(NODE, cases, COUNT(cases));
 }
 
-/* Each unit is a CPU, each pair of them a core. */
+/* Each unit is a CPU, each pair of units is a core. */
 static void cores_move_as_a_whole_between_devices(void **state)
 {
     static const struct bind_case cases[] = {
         {"00000000", "0110", 2, 0, 0, 4, "11001100 1001", 2},
-        {"00000000", "0110", 2, 0, 0, 2, "none", 2}, /* one core near two devices apart */
+        {"00000000", "0110", 2, 0, 0, 2, "none", 2}, /* one core near two separate devices */
         {"10000010", "0110", 2, 0, 0, 4, "00111100 1001", 2},
         {"10100000", "0000", 1, 0, 0, 2, "00001100 0010", 2}, /* threads of two cores */
         {"10100000", "0011", 1, 0, 0, 2, "none", 2},
@@ -127,13 +127,13 @@ static void cores_move_as_a_whole_between_devices(void **state)
     check_all(CPUS, cases, COUNT(cases));
 }
 
-/* The devices are near one core of their socket each. */
+/* Each device is near one core of its socket. */
 static void whole_sockets_are_near_the_devices_of_their_cores(void **state)
 {
     static const struct bind_case cases[] = {
         {"00000000", "0000", 1, 0, 0, 4, "11110000 1000", 4},
         {"00000000", "1100", 1, 0, 0, 4, "00001111 0010", 4},
-        {"00010000", "0000", 1, 0, 0, 4, "00001111 0010", 4}, /* the socket is not all free */
+        {"00010000", "0000", 1, 0, 0, 4, "00001111 0010", 4}, /* the socket is not entirely free */
         {"00010000", "0011", 1, 0, 0, 4, "none", 4},
         {"00000000", "0110", 2, 0, 0, 8, "11111111 1001", 4},
     };

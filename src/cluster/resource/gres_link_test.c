@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Devices that are connected to each other. */
+/* Devices with connections to each other. */
 #include "cluster/cluster_test_util.h"
 #include "cluster/resource/gres_link.h"
 
 #define DEVICES_MAX 9
 #define ROUNDS 3000
 
-/* Numbers of connections, the same in both directions; some devices may say nothing. */
+/* Numbers of connections, equal in both directions; some devices may have none. */
 struct drawn {
     size_t len;
     int32_t links[DEVICES_MAX][DEVICES_MAX];
@@ -19,7 +19,7 @@ static void draw(uint64_t *seed, struct drawn *d)
     *d = (struct drawn){.len = test_between(seed, 1, DEVICES_MAX)};
     uint32_t most = test_between(seed, 1, 4), turn = test_between(seed, 0, (uint32_t)d->len - 1);
     bool silent = test_between(seed, 0, 9) == 0;
-    for (size_t i = 0; i < d->len; i++) { /* numbers need not be in the order of the lines */
+    for (size_t i = 0; i < d->len; i++) { /* numbers need not follow the order of the lines */
         uint32_t number = (uint32_t)((i + turn) % d->len);
         bool says = !silent || test_between(seed, 0, 1);
         d->device[i] = (struct conf_gres_device){
@@ -43,7 +43,8 @@ static uint64_t count_all(const struct drawn *d, unsigned set)
     return sum;
 }
 
-/* The best set of these devices and the given number of others; -1: there is none. */
+/* Returns the value of the best set of these devices and the given number of others; -1: there is
+ * none. */
 static long find_best(const struct drawn *d, unsigned before, unsigned among, unsigned count)
 {
     long best = -1;
@@ -88,7 +89,7 @@ static void no_choice_is_worth_more(void **state)
     }
 }
 
-/* A ring of 20: neighbours of neighbours are found though not all choices are tried. */
+/* A ring of 20: neighbours of neighbours are found although not all choices are tried. */
 static void of_many_devices_neighbours_are_chosen(void **state)
 {
     enum { LEN = 20 };
@@ -119,7 +120,7 @@ static void of_many_devices_neighbours_are_chosen(void **state)
          "GresConf=1 NodeName=n Name=gpu File=/dev/g2 Links=0,4,-1,0 %s\n"                         \
          "GresConf=1 NodeName=n Name=gpu File=/dev/g3 Links=4,0,0,-1 %s\n"
 
-/* A job that wants 'gpus' GPUs gets those with the expected numbers. */
+/* A job that requests 'gpus' GPUs gets those with the expected numbers. */
 static void check_gpus(struct cluster *c, uint32_t id, const char *words, uint64_t gpus,
                        const char *expected)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who may have what others have, and what becomes free when they go. */
+/* Which jobs may share units, and which units become free when a job ends. */
 #include "cluster/cluster_test_util.h"
 #include "cluster/part_change.h"
 
@@ -63,17 +63,17 @@ static void up_to_so_many(void **state)
     struct cluster *c = test_cluster(conf);
     struct node *n = c->nodes.data[0];
     struct job *x = run(c, 1, "p=force", 3), *y = run(c, 2, "p=force", 3);
-    /* The free unit first, then such as one job has. */
+    /* The free unit first, then units with one job. */
     assert_int_equal(n->free_units, 0);
     assert_int_equal(bitset_count(attempt_of(y)->alloc.data[0].busy), 3);
     assert_true(bitset_test(attempt_of(y)->alloc.data[0].busy, 3));
     struct job *z = run(c, 3, "p=force", 4);
     assert_int_equal(n->use[0].jobs, 3);
     assert_int_equal(n->use[3].jobs, 2);
-    refused(c, 4, "p=force", 3); /* two have room for a third */
+    refused(c, 4, "p=force", 3); /* two may have a third job */
     struct job *w = run(c, 4, "p=force", 2);
     refused(c, 5, "p=force", 1);
-    refused(c, 5, "p=yes share", 1); /* another partition's */
+    refused(c, 5, "p=yes share", 1); /* the unit belongs to another partition */
     refused(c, 5, "p=no", 1);
     end(c, x);
     assert_int_equal(n->free_units, 0);
@@ -106,7 +106,7 @@ static void who_does_not_share_is_alone(void **state)
     refused(c, 6, "p=force", 1);
     end(c, all);
     run(c, 6, "p=one", 4);
-    refused(c, 7, "p=one", 1); /* one job each is not shared */
+    refused(c, 7, "p=one", 1); /* one job per unit: not shared */
     test_cluster_free(c);
 }
 
@@ -132,7 +132,7 @@ static void what_changes_live_holds_for_those_who_wait(void **state)
     test_cluster_free(c);
 }
 
-/* Whole nodes, as in 2002: shared they are by as many jobs as the partition says. */
+/* Whole nodes: shared by as many jobs as the partition permits. */
 static void whole_nodes(void **state)
 {
     struct cluster *c = test_cluster("SelectType=select/linear\nNodeName=a CPUs=4\n"
@@ -168,7 +168,7 @@ static struct job *carry(struct cluster *from, struct cluster *to, struct job *j
     return k;
 }
 
-/* Also where its partition says something else, or is no more. */
+/* Also if the partition's value has changed, or the partition was removed. */
 static void what_a_job_holds_stays_as_it_got_it(void **state)
 {
     static const char *const others[] = {
@@ -190,8 +190,7 @@ static void what_a_job_holds_stays_as_it_got_it(void **state)
         refused(next, 4, "p=yes share", 1);
         refused(next, 4, "p=no share", 1);
         struct job *j = test_job(next, 4, "p=yes share");
-        assert_int_equal(alloc_take(next, j, 1, 1, 0, NULL),
-                         -ERR_NODES_BUSY); /* it is alone there */
+        assert_int_equal(alloc_take(next, j, 1, 1, 0, NULL), -ERR_NODES_BUSY); /* exclusive there */
         cluster_remove_job(next, j);
         for (size_t k = 0; k < 3; k++)
             end(next, next->jobs.data[k]);

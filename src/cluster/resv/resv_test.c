@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Flags of reservations, when they are, and what is kept of them. */
+/* Flags of reservations, their occurrences, and their records. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -84,7 +84,7 @@ static void set_zone(const char *zone)
     tzset();
 }
 
-/* 2026-03-27 is a Friday; on the 29th the clocks go forward. */
+/* 2026-03-27 is a Friday; on the 29th daylight saving time begins. */
 static void occurrences(void **state)
 {
     static const struct {
@@ -103,7 +103,7 @@ static void occurrences(void **state)
         {RESV_DAILY, "2026-03-27T10:00:00", "2026-03-27T11:00:00", "2026-03-27T11:00:00",
          "2026-03-28T10:00:00", "2026-03-28T11:00:00"},
         {RESV_DAILY, "2026-03-27T10:00:00", "2026-03-27T11:00:00", "2026-04-02T10:30:00",
-         "2026-04-02T10:00:00", "2026-04-02T11:00:00"}, /* as the clock says */
+         "2026-04-02T10:00:00", "2026-04-02T11:00:00"}, /* in local time */
         {RESV_WEEKLY, "2026-03-27T10:00:00", "2026-03-27T11:00:00", "2026-03-27T12:00:00",
          "2026-04-03T10:00:00", "2026-04-03T11:00:00"},
         {RESV_WEEKLY, "2026-03-27T10:00:00", "2026-03-27T11:00:00", "2026-05-01T11:00:00",
@@ -133,7 +133,7 @@ static void occurrences(void **state)
     set_zone("UTC");
 }
 
-/* Every moment of a month: the same as stepping from one to the next. */
+/* Every moment of a month: skipping gives the same result as single steps. */
 static void skipping_is_stepping(void **state)
 {
     static const uint32_t kinds[] = {RESV_HOURLY, RESV_DAILY, RESV_WEEKLY, RESV_WEEKDAY,
@@ -156,7 +156,7 @@ static void skipping_is_stepping(void **state)
     set_zone("UTC");
 }
 
-/* Days have 24 hours where nobody says in which zone, whatever the zone of this process is. */
+/* Days have 24 hours if no time zone is given, whatever the zone of this process is. */
 static void the_zone_is_an_input(void **state)
 {
     static const char *const zones[] = {"UTC", "Europe/Berlin", "America/New_York"};
@@ -182,7 +182,7 @@ static void floats(void **state)
     assert_false(resv_overlaps(&r, 5000, 5600));
     assert_true(resv_overlaps(&r, 5000, 5601));
     assert_true(resv_advance(&r, 100000));
-    r.float_length_sec = 0; /* to a time that stays */
+    r.float_length_sec = 0; /* until a fixed time */
     assert_true(resv_overlaps(&r, 1000, 1601));
     assert_false(resv_overlaps(&r, 1500, 9999));
     assert_false(resv_advance(&r, 2000));
@@ -221,7 +221,7 @@ static void a_record_there_and_back(void **state)
     r->start_at = 1000;
     r->end_at = RESV_NEVER;
     r->delay_sec = 60;
-    r->node_names = mem_strdup("n[2-3],n9"); /* one that is not there now */
+    r->node_names = mem_strdup("n[2-3],n9"); /* n9 is not configured */
     r->core_count = mem_strdup("2,3,1");
     r->users = mem_strdup("-ann");
     vec_push(&r->cores, 2);
@@ -249,7 +249,7 @@ static void a_record_there_and_back(void **state)
     test_cluster_free(c);
 }
 
-/* Nor does one that never comes to an end of looking for its next time. */
+/* Includes a record whose search for the next occurrence would never end. */
 static void records_that_are_none(void **state)
 {
     static const struct {
