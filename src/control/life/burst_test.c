@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Burst buffers: the order of phases, failures, cancellation, pools, and that a crash at any point
- * neither loses nor doubles a job or its teardown (HET-25, HET-27). */
+/* Burst buffers: the order of phases, failures, cancellation, pools; a crash at any point neither
+ * loses nor duplicates a job or its teardown (HET-25, HET-27). */
 #include <signal.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void expect_refusal(struct fixture *f, const Pb__JobSpec *spec, int code,
     assert_non_null(strstr(fixture_text(f, f->last_call), text));
 }
 
-/* The function that was called last for the job and has not ended: its index; -1: none. */
+/* Returns the index of the last function call for the job that has not ended; -1: none. */
 static long find_call(const struct fixture *f, uint32_t id)
 {
     for (size_t i = f->scripts.len; i-- > 0;)
@@ -122,7 +122,7 @@ static void release(struct fixture *f, uint32_t id)
     assert_int_equal(fixture_update_job(f, &root, &m), 0);
 }
 
-/* Answers every call until the job has what it needs to start. */
+/* Answers every call until the job can start. */
 static void answer_stage_in(struct fixture *f, uint32_t id)
 {
     answer(f, id, "setup", 0, NULL);
@@ -264,7 +264,7 @@ static void a_buffer_goes_through_all_phases(void **state)
     fixture_free(f);
 }
 
-/* Functions go on; without the type what there is is torn down. */
+/* Running functions continue; without the type existing buffers are torn down. */
 /* --- arrays, and changes -----------------------------------------------------------------------
  */
 
@@ -277,7 +277,7 @@ static uint32_t submit_array(struct fixture *f, const char *lines)
     return (uint32_t)fixture_submit(f, &user, &spec);
 }
 
-/* The functions that run now: "2:setup 3:data_in " by job id. */
+/* Expects the running functions by job id: "2:setup 3:data_in ". */
 static void expect_calls(struct fixture *f, const char *wanted)
 {
     _cleanup_str_ struct str out = STR_INIT;
@@ -299,14 +299,14 @@ static void each_element_has_a_buffer_of_its_own(void **state)
     fixture_register(f, "n2", "i1");
     fixture_pass(f, 1);
     give_pools(f, "");
-    expect_calls(f, "2:job_teardown 3:job_teardown "); /* stage-in begins anew */
+    expect_calls(f, "2:job_teardown 3:job_teardown "); /* stage-in starts over */
     answer(f, 2, "job_teardown", 0, NULL);
     answer(f, 3, "job_teardown", 0, NULL);
     answer_stage_in(f, 2);
     answer_start(f, 2);
     expect(f, 2, "running", "None");
     expect_calls(f, "3:setup 4:setup ");
-    answer(f, 3, "setup", FAILS, "no"); /* a failure keeps the others from nothing */
+    answer(f, 3, "setup", FAILS, "no"); /* a failure does not affect the others */
     expect(f, 3, "staging-in", "BurstBufferOperation");
     expect_calls(f, "4:setup 5:setup ");
     fixture_cancel(f, &FIXTURE_USER, id, "5", 0);
@@ -366,7 +366,7 @@ static void a_changed_buffer_is_set_up_anew(void **state)
     struct fixture *f = fixture_new_up(CONF, 2);
     fixture_pass(f, 1);
     give_pools(f, "p 4 1\n");
-    Pb__JobSpec spec = fixture_spec(2, 4); /* keeps the others waiting */
+    Pb__JobSpec spec = fixture_spec(2, 4); /* blocks the others */
     fixture_submit(f, &FIXTURE_USER, &spec);
     uint32_t id = submit_lines(f, "#BB_LUA pool=p capacity=1");
     answer_stage_in(f, id);
@@ -384,7 +384,7 @@ static void a_changed_buffer_is_set_up_anew(void **state)
     fixture_restart(f);
     answer(f, id, "job_teardown", 0, NULL);
     assert_null(live_of(f, &arena, id)->burst);
-    assert_int_equal(change_lines(f, FIXTURE_ROOT, id, "#BB_LUA"), 0); /* it has none */
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, id, "#BB_LUA"), 0); /* it has no buffer */
     assert_string_equal(function_of(f, id), "setup");
     answer_stage_in(f, id);
     fixture_free(f);
@@ -399,7 +399,7 @@ static void a_job_that_is_requeued_after_its_end_has_another_buffer(void **state
     fixture_launched(f, "n1", id, 0);
     end_job(f, id, 0, 0);
     run_stage_out(f, id);
-    uint32_t other = submit_lines(f, "#BB_LUA"); /* buffers that are complete are forgotten */
+    uint32_t other = submit_lines(f, "#BB_LUA"); /* complete buffers are dropped */
     requeue.job_id = id;
     requeue.has_requeue = requeue.requeue = true;
     assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &requeue), 0);
@@ -421,7 +421,7 @@ static void a_running_job_keeps_its_buffer(void **state)
     fixture_free(f);
 }
 
-/* How many mails are asked for, of this type. */
+/* Counts the requested mails of this type. */
 static unsigned count_mails(const struct fixture *f, const char *type)
 {
     unsigned count = 0;
@@ -430,7 +430,7 @@ static unsigned count_mails(const struct fixture *f, const char *type)
     return count;
 }
 
-/* Not before the buffer is torn down, and not when data were left behind. */
+/* Not before the buffer is torn down, and not if data were left behind. */
 static void mail_tells_that_data_are_out(void **state)
 {
     for (int hurry = 0; hurry < 2; hurry++) {
@@ -481,7 +481,7 @@ static void another_configuration_loses_no_call(void **state)
     fixture_free(f);
 }
 
-/* How far a job is brought: each is the number of functions that have ended. */
+/* Progress of a job: the number of functions that have ended. */
 #define CALLS 10
 static const char *const calls[CALLS] = {
     "setup",   "data_in",  "test_data_in", "real_size",     "paths",
@@ -502,7 +502,7 @@ static void bring_to(struct fixture *f, uint32_t id, size_t count)
     }
 }
 
-/* From wherever it is to its end, with each function answered. */
+/* Continues to the end of the job and answers each function. */
 static void finish_all(struct fixture *f, uint32_t id, size_t *launches)
 {
     for (size_t i = 0; i < 40; i++) {
@@ -528,7 +528,7 @@ static void a_crash_at_any_point_loses_nothing(void **state)
         fixture_register(f, "n1", "i1");
         fixture_register(f, "n2", "i1");
         fixture_turn(f);
-        /* What was ended with the controller runs again, or staging begins anew. */
+        /* Functions ended with the controller run again, or staging starts over. */
         const char *again = count < 4    ? "job_teardown"
                             : count <= 5 ? calls[count]
                             : count < 9  ? "post_run"
@@ -542,7 +542,7 @@ static void a_crash_at_any_point_loses_nothing(void **state)
     }
 }
 
-/* The function that runs is stopped, and the teardown begins when it has ended. */
+/* The running function is stopped, and the teardown begins when it has ended. */
 static void a_cancelled_job_is_torn_down(void **state)
 {
     for (size_t count = 0; count < 6; count++) {
@@ -554,7 +554,7 @@ static void a_cancelled_job_is_torn_down(void **state)
         assert_string_equal(function_of(f, id), calls[count]);
         answer(f, id, calls[count], SIGKILL, "killed");
         const char *args = str_cstr(&f->scripts.data[find_call(f, id)].argv);
-        assert_non_null(strstr(args, count < 4 ? "true\n" : "false\n")); /* hurry: never ran */
+        assert_non_null(strstr(args, count < 4 ? "true\n" : "false\n")); /* hurry: it never ran */
         answer(f, id, "job_teardown", 0, NULL);
         fixture_gone(f, "n1", id, 0);
         expect(f, id, "complete", count < 4 ? "BurstBufferStageIn" : "None");
@@ -572,13 +572,13 @@ static void hurry_leaves_data_out(void **state)
     assert_int_equal(signal_job(f, id, true), 0);
     answer(f, id, "job_teardown", 0, NULL);
     end_job(f, id, 0, SIGTERM);
-    /* One that is being staged out. */
+    /* A job whose data are being staged out. */
     uint32_t other = submit_lines(f, "#BB_LUA");
     bring_to(f, other, 6);
     assert_int_equal(signal_job(f, other, true), 0);
     answer(f, other, "post_run", SIGKILL, "killed");
     answer(f, other, "job_teardown", 0, NULL);
-    assert_int_equal(signal_job(f, other, true), 0); /* the reply names the job as done */
+    assert_int_equal(signal_job(f, other, true), 0); /* the reply reports success for the job */
     expect(f, other, "complete", "None");
     fixture_free(f);
 }
@@ -641,7 +641,7 @@ static void a_failed_pre_run_requeues_held(void **state)
     expect(f, id, "teardown", "BurstBufferOperation");
     expect_detail(f, id, "pre_run: no mount");
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
-    release(f, id); /* while the old buffer is torn down */
+    release(f, id); /* during the teardown of the old buffer */
     expect(f, id, "teardown", "BurstBufferStageIn");
     answer(f, id, "job_teardown", 0, NULL);
     answer_until_launch(f, id);
@@ -682,7 +682,7 @@ static void a_teardown_is_tried_three_times(void **state)
     fixture_free(f);
 }
 
-/* A requeued job gets another buffer. */
+/* A requeued job gets a new buffer. */
 static void a_requeued_job_begins_anew(void **state)
 {
     struct caller root = FIXTURE_ROOT;
@@ -710,13 +710,13 @@ static void pools_have_so_much(void **state)
     struct fixture *f = fixture_new_up(CONF, 2);
     fixture_pass(f, 1);
     uint32_t early = submit_lines(f, "#BB_LUA pool=p capacity=1");
-    expect(f, early, "pending", "BurstBufferResources"); /* what there is, is not known yet */
+    expect(f, early, "pending", "BurstBufferResources"); /* the pools are still unknown */
     give_pools(f, "p 100 40\n");
     expect(f, early, "staging-in", "BurstBufferStageIn"); /* 40 */
     uint32_t big = submit_lines(f, "#BB_LUA pool=p capacity=70"), small;
     expect(f, big, "pending", "BurstBufferResources"); /* 80 */
     small = submit_lines(f, "#BB_LUA pool=p capacity=1");
-    expect(f, small, "pending", "BurstBufferResources"); /* it would fit, and comes later */
+    expect(f, small, "pending", "BurstBufferResources"); /* it would fit but comes later */
     uint32_t other = submit_lines(f, "#BB_LUA");
     expect(f, other, "staging-in", "BurstBufferStageIn");
     assert_int_equal(signal_job(f, early, false), 0);
@@ -751,7 +751,7 @@ static void check_set(uint32_t first, uint32_t last)
     answer_stage_in(f, id + 2);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     answer_start(f, id + first);
-    assert_int_equal(fixture_launches(f, "n1", id), 0); /* the other one is not ready */
+    assert_int_equal(fixture_launches(f, "n1", id), 0); /* the other component is not ready */
     answer_start(f, id + last);
     assert_int_equal(fixture_launches(f, "n1", id), 1);
     fixture_launched(f, "n1", id, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --deadline: a job is given up in time, not before, and has no more time than is left. */
+/* --deadline: a job is cancelled in time, not early, and gets no more time than is left. */
 #include "control/fixture.h"
 
 #define CONF                                                                                       \
@@ -37,7 +37,7 @@ static void refused(void **state)
     fixture_free(f);
 }
 
-/* A long job is on the only node. */
+/* A long job occupies the only node. */
 static void given_up(void **state)
 {
     struct fixture *f = make_fixture();
@@ -48,7 +48,7 @@ static void given_up(void **state)
     assert_int_equal(submit(f, 0, 7200, 0), 1);
     assert_int_equal(submit(f, 1000, 300, 0), 2);
     assert_int_equal(submit(f, 1000, 300, 100), 3);
-    assert_int_equal(submit(f, 1000, 0, 0), 4); /* any time is of use to it */
+    assert_int_equal(submit(f, 1000, 0, 0), 4); /* any run time is useful */
     fixture_pass(f, 699 * 1000);
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__PENDING);
     fixture_pass(f, 3000);
@@ -82,7 +82,7 @@ static void cut_short(void **state)
     fixture_free(f);
 }
 
-/* Its time begins when PrologSlurmctld is over: less than it was, or none. */
+/* Its time begins when PrologSlurmctld has ended: less than before, or none. */
 static void a_prolog_takes_its_time(void **state)
 {
     _cleanup_arena_ struct arena arena;
@@ -109,7 +109,7 @@ static void a_prolog_takes_its_time(void **state)
     fixture_free(f);
 }
 
-/* It would be given up again at once, so nobody is told that it was done. */
+/* It would be cancelled again at once, so the request is not reported as successful. */
 static void not_queued_again(void **state)
 {
     struct fixture *f = make_fixture();

@@ -66,7 +66,7 @@ static void assert_waits(struct fixture *f, int64_t id, const char *reason, cons
 static void one_element_is_waited_for(void **state)
 {
     struct fixture *f = make_fixture("MinJobAge=2\n" CONF);
-    assert_int_equal(submit(f, "0-3%2", NULL), 1); /* 0 and 1 run as 2 and 3 */
+    assert_int_equal(submit(f, "0-3%2", NULL), 1); /* 0 and 1 run as jobs 2 and 3 */
     uint32_t ok = (uint32_t)submit(f, NULL, "afterok:1_1"),
              bad = (uint32_t)submit(f, NULL, "afternotok:1_0"),
              far = (uint32_t)submit(f, NULL, "after:1_3"),
@@ -96,7 +96,7 @@ static void elements_of_a_group_are_told_of(void **state)
             all = submit(f, NULL, "afterany:1_*"), part;
     assert_waits(f, all, "Dependency", "afterany:1_*(unfulfilled)");
     part = submit(f, "0-3", "afterany:1");
-    assert_int_equal(hold(f, part, "1-2", true), 0); /* what is split off is shown as it was */
+    assert_int_equal(hold(f, part, "1-2", true), 0); /* a split record keeps its displayed text */
     assert_waits(f, part + 1, "JobHeldUser", "afterany:1_*(unfulfilled)");
     assert_int_equal(fixture_cancel(f, &FIXTURE_USER, 1, "3-5", 0), 0);
     assert_waits(f, in, "DependencyNeverSatisfied", "afterok:1_4(failed)");
@@ -115,18 +115,18 @@ static void circles_over_elements_are_found(void **state)
     assert_int_equal(depend(f, 1, "4", text), ERR_DEPENDENCY);
     assert_int_equal(depend(f, 1, NULL, text), ERR_DEPENDENCY);
     assert_int_equal(depend(f, 1, "5", text), 0);
-    assert_int_equal(depend(f, 1, "4", "afterok:1_5"), ERR_DEPENDENCY); /* of one's own array */
+    assert_int_equal(depend(f, 1, "4", "afterok:1_5"), ERR_DEPENDENCY); /* of its own array */
     snprintf(text, sizeof text, "afterok:%lld", (long long)all);
     assert_int_equal(depend(f, 1, "7", text), ERR_DEPENDENCY);
     snprintf(text, sizeof text, "afterok:%lld", (long long)one);
-    int64_t behind = submit(f, NULL, "afterok:1_5"); /* which waits for one, which waits for 1_4 */
+    int64_t behind = submit(f, NULL, "afterok:1_5"); /* depends on an element that depends on 1_4 */
     snprintf(text, sizeof text, "afterok:%lld", (long long)behind);
     assert_int_equal(depend(f, 1, "4", text), ERR_DEPENDENCY);
     assert_int_equal(depend(f, 1, "6", text), 0);
     fixture_free(f);
 }
 
-/* Every record of the array: "7:[3-9] P Dependency 8:1 R". */
+/* Returns every record of the array: "7:[3-9] P Dependency 8:1 R". */
 static const char *records(struct fixture *f, uint32_t array)
 {
     static char text[2000];
@@ -159,7 +159,7 @@ static const char *records(struct fixture *f, uint32_t array)
     return text;
 }
 
-/* The record of an element. */
+/* Returns the record of an element. */
 static uint32_t element(struct fixture *f, uint32_t array, uint32_t task)
 {
     struct caller root = FIXTURE_ROOT;
@@ -187,14 +187,15 @@ static void cancel(struct fixture *f, uint32_t id, const char *tasks)
     assert_int_equal(fixture_cancel(f, &FIXTURE_USER, id, tasks, 0), 0);
 }
 
-/* Each begins when the one of its number has ended well, in whatever order, over restarts. */
+/* Each element begins when the element with its number has succeeded, in any order, across
+ * restarts. */
 static void each_waits_for_its_number(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     assert_int_equal(submit(f, "0-7", NULL), 1);
     uint32_t b = (uint32_t)submit(f, "0-9", "aftercorr:1");
     assert_waits(f, b, "Dependency", "aftercorr:1_*(unfulfilled)");
-    fixture_pass(f, 100); /* 8 and 9 have nobody to wait for */
+    fixture_pass(f, 100); /* 8 and 9 have no such element */
     assert_string_equal(records(f, b), "[0-7] P Dependency [8-9] P DependencyNeverSatisfied");
     fixture_end(f, element(f, 1, 5), 0);
     assert_string_equal(records(f, b),
@@ -224,17 +225,17 @@ static void each_waits_for_its_number(void **state)
     fixture_free(f);
 }
 
-/* Those that may start wait for room beside those that may not, and what a hold parts keeps what is
- * known of it. */
+/* Elements that may start wait for resources beside elements that may not; a split by a hold keeps
+ * the known states. */
 static void what_may_start_waits_for_room(void **state)
 {
     struct fixture *f = make_fixture("MinJobAge=2\n" CONF);
     assert_int_equal(submit(f, "0-7", NULL), 1);
-    int64_t others = submit(f, "0-6", NULL); /* they come before */
+    int64_t others = submit(f, "0-6", NULL); /* they precede */
     uint32_t b = (uint32_t)submit(f, "0-7", "aftercorr:1");
     for (uint32_t i = 0; i < 5; i++)
         fixture_end(f, element(f, 1, i), 0);
-    fixture_pass(f, 5000); /* and their records are gone */
+    fixture_pass(f, 5000); /* and their records are purged */
     assert_string_equal(records(f, b), "[0-7] P Priority");
     assert_int_equal(hold(f, b, "3,5", true), 0);
     assert_int_equal(hold(f, b, "4", true), 0);
@@ -258,8 +259,8 @@ static void what_may_start_waits_for_room(void **state)
     fixture_free(f);
 }
 
-/* What can never start is ended when that is asked for; and of several lists all must be so, or one
- * must. */
+/* Elements that can never start are ended if requested; with several lists, all must fail or one
+ * must fail. */
 static void what_can_never_start(void **state)
 {
     struct fixture *f = make_fixture(CONF "DependencyParameters=kill_invalid_depend\n");
@@ -272,7 +273,7 @@ static void what_can_never_start(void **state)
     fixture_pass(f, 100);
     assert_string_equal(records(f, b), "[0-1,6-9] P Dependency [2-5] X");
     assert_string_equal(records(f, c), "[0-1,6-9] P Dependency [2-5] X");
-    assert_string_equal(records(f, d), "[4-12] P Dependency"); /* 1_9 could still go well */
+    assert_string_equal(records(f, d), "[4-12] P Dependency"); /* 1_9 could still succeed */
     cancel(f, 1, "9");
     fixture_pass(f, 100);
     assert_string_equal(records(f, d), "[6-8] P Dependency [4-5,9-12] X");
@@ -293,7 +294,8 @@ static void what_can_never_start(void **state)
     fixture_free(f);
 }
 
-/* One that is no array waits for all of one, and an array for all of a job that is none. */
+/* A job that is not an array depends on a whole array, and an array on a job that is not an
+ * array. */
 static void aftercorr_of_others_is_afterok(void **state)
 {
     struct fixture *f = make_fixture(CONF);
@@ -312,7 +314,7 @@ static void aftercorr_of_others_is_afterok(void **state)
     fixture_free(f);
 }
 
-/* A million that wait for a million are two records, and few when some have failed. */
+/* A million elements that depend on a million are two records, and few if some have failed. */
 static void a_million_wait_for_a_million(void **state)
 {
     struct fixture *f = make_fixture("MaxArraySize=1000001\nMaxJobCount=3000000\n"

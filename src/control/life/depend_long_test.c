@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that wait for many others: what that costs, counted, and that it comes to the same. */
+/* Jobs with many dependencies: the cost, counted, and the same results. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { NAMED = 200, WAITING = 50 };
 
-/* Nothing starts there. */
+/* No job starts there. */
 static struct fixture *make_fixture(const char *lines)
 {
     struct fixture *f = fixture_new(lines);
@@ -29,7 +29,8 @@ static int64_t submit(struct fixture *f, const char *dependency)
     return fixture_submit(f, &FIXTURE_USER, &s);
 }
 
-/* Jobs 1 to 'count', and what names them: "afterok:1:2...", or "afterok:1?afterok:2...". */
+/* Submits jobs 1 to 'count', and a job that names them: "afterok:1:2...", or
+ * "afterok:1?afterok:2...". */
 static void submit_named(struct fixture *f, uint32_t count)
 {
     for (uint32_t i = 1; i <= count; i++)
@@ -84,11 +85,11 @@ static void an_end_costs_what_names_it(void **state)
     size_t puts = f->puts;
     cancel(f, 7, NULL);
     fixture_pass(f, 100);
-    assert_in_range(index_of(f)->looks - looks, WAITING, 2 * WAITING); /* not all that they have */
-    assert_in_range(f->puts - puts, 1, 2);                             /* the job that has ended */
+    assert_in_range(index_of(f)->looks - looks, WAITING, 2 * WAITING); /* not all of their items */
+    assert_in_range(f->puts - puts, 1, 2);                             /* the ended job */
     assert_int_equal(index_of(f)->dependents.count, (NAMED - 1) * WAITING);
     assert_int_equal(index_of(f)->owed.count, WAITING);
-    for (uint32_t i = 8; i < 58; i++) /* what comes soon after is written with it */
+    for (uint32_t i = 8; i < 58; i++) /* later changes are written together with it */
         cancel(f, i, NULL);
     puts = f->puts;
     fixture_pass(f, 1100);
@@ -99,7 +100,7 @@ static void an_end_costs_what_names_it(void **state)
     fixture_free(f);
 }
 
-/* Of what a record does not say yet the job that it names is kept, whenever the controller dies. */
+/* A named job is kept while its outcome is missing in a record, whenever the controller crashes. */
 static void nothing_is_forgotten(void **state)
 {
     struct str text = STR_INIT;
@@ -136,7 +137,7 @@ static void jobs_are_purged_although_many_wait(void **state)
         owing += index_of(f)->owed.count > 0;
     }
     assert_null(cluster_find_job(f->control->cluster, 40));
-    assert_true(owing > 80); /* nearly always is something to be written */
+    assert_true(owing > 80); /* nearly always something is unwritten */
     str_done(&text);
     fixture_free(f);
 }
@@ -146,7 +147,7 @@ static void long_lists_mean_what_short_ones_do(void **state)
     static const struct {
         const char *kind;
         char separator;
-        uint32_t ends; /* so many of the jobs are cancelled */
+        uint32_t ends; /* number of cancelled jobs */
         const char *reason;
     } v[] = {
         {"afterany", ':', NAMED - 1, "Dependency"},
@@ -209,7 +210,7 @@ static int requeue(struct fixture *f, uint32_t id)
     return fixture_update_job(f, &FIXTURE_USER, &r);
 }
 
-/* It is ended before it begins, and waits again for what was open then. */
+/* The job ends before it begins, and after a requeue waits for the items that were open. */
 static void an_ended_job_costs_little_and_may_come_back(void **state)
 {
     struct fixture *f = make_fixture("MinJobAge=1000\n" CONF);
@@ -254,8 +255,8 @@ static void too_many_are_refused(void **state)
     assert_non_null(strstr(why, "it names 3 jobs; your jobs name 4000 already, of 4000 that"));
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.dependency = (char *)str_cstr(&text);
-    assert_true(fixture_submit(f, &FIXTURE_OTHER, &s) > 0); /* that is his own */
-    f->control->cluster->waiting.items += 12000;            /* of many others */
+    assert_true(fixture_submit(f, &FIXTURE_OTHER, &s) > 0); /* within his own share */
+    f->control->cluster->waiting.items += 12000;            /* of many other users */
     s.dependency = (char *)"afterany:1";
     assert_int_equal(fixture_submit(f, &FIXTURE_OTHER, &s), -ERR_DEPENDENCY);
     why = fixture_text(f, f->last_call);
@@ -267,7 +268,7 @@ static void too_many_are_refused(void **state)
     fixture_free(f);
 }
 
-/* Parts of an array that are made records of their own wait for all of it each. */
+/* Each part of an array that gets its own record has all items of the array. */
 static void parts_of_an_array_are_bounded(void **state)
 {
     struct fixture *f = make_fixture("MaxJobCount=100\n" CONF);
@@ -286,7 +287,7 @@ static void parts_of_an_array_are_bounded(void **state)
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
     r.array_tasks = (char *)"5";
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_DEPENDENCY);
-    cancel(f, r.job_id, "5"); /* what ends is never refused */
+    cancel(f, r.job_id, "5"); /* ending is never rejected */
     assert_int_equal(depend_count_of_user(f->control->cluster, FIXTURE_USER.uid), 1600);
     str_done(&text);
     fixture_free(f);

@@ -35,7 +35,7 @@ static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t i
     return fixture_job(f, arena, (uint32_t)id)->live;
 }
 
-/* The node is the first one that is free, so jobs come one at a time. */
+/* Uses the first free node, so jobs run one at a time. */
 static void end(struct fixture *f, int64_t id, int status)
 {
     _cleanup_arena_ struct arena arena;
@@ -140,7 +140,7 @@ static void what_can_never_be_ends_when_that_is_wanted(void **state)
     assert_waits(f, stays, "DependencyNeverSatisfied", text_of("afterok:%lld(failed)", a));
     fixture_reconfigure(f, CONF);
     s.dependency = (char *)text_of("afterok:%lld", a);
-    s.kill_invalid_dep = true; /* of a job that has failed already */
+    s.kill_invalid_dep = true; /* of a job that has already failed */
     int64_t never = fixture_submit(f, &FIXTURE_USER, &s);
     fixture_pass(f, 10);
     assert_int_equal(live(f, &arena, never)->state, PB__JOB_STATE__CANCELLED);
@@ -213,7 +213,7 @@ static void an_update_changes_it_and_makes_no_circle(void **state)
     assert_waits(f, b, "Dependency", text_of("afterok:%lld(unfulfilled)", a));
     assert_int_equal(change(f, d, text_of("afterany:%lld", a)), 0);
     assert_waits(f, d, "Dependency", text_of("afterany:%lld(unfulfilled)", a));
-    assert_int_equal(change(f, b, text_of("afterany:%lld", d)), 0); /* no circle any more */
+    assert_int_equal(change(f, b, text_of("afterany:%lld", d)), 0); /* no longer a circle */
     assert_int_equal(change(f, c, ""), 0);
     assert_runs(f, c);
     end(f, a, 0);
@@ -268,7 +268,7 @@ static void a_name_can_be_changed(void **state)
     fixture_free(f);
 }
 
-/* It never began, so it waits again for what it waited for. */
+/* It never began, so it waits for the same items again. */
 static void a_requeue_lifts_no_dependency(void **state)
 {
     struct fixture *f = make_fixture(CONF);
@@ -292,13 +292,13 @@ static void a_requeue_lifts_no_dependency(void **state)
     fixture_register(f, "n1", "i1");
     end(f, a, 0);
     assert_runs(f, ok);
-    again.job_id = (uint32_t)bad; /* it heard nothing while it was cancelled */
+    again.job_id = (uint32_t)bad; /* it got no notification while it was cancelled */
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &again), 0);
     assert_waits(f, bad, "DependencyNeverSatisfied", text_of("afternotok:%lld(failed)", a));
     fixture_free(f);
 }
 
-/* A hold says why first; and what it waits for goes on. */
+/* The hold is the displayed reason; the dependency continues. */
 static void held_jobs_wait_too(void **state)
 {
     struct fixture *f = make_fixture(CONF);
@@ -316,7 +316,7 @@ static void held_jobs_wait_too(void **state)
     fixture_free(f);
 }
 
-/* Each turn tells its share of them, and a crash in the middle loses nobody. */
+/* Each turn notifies a share of the dependents, and a crash in between loses none. */
 static void many_dependents_take_several_turns(void **state)
 {
     struct fixture *f = make_fixture(CONF "MaxJobCount=5000\nMinJobAge=2\n");

@@ -103,11 +103,11 @@ static void what_nobody_asked_for_changes_nothing(void **state)
     struct fixture *f = make_fixture(BOTH);
     uint32_t id = submit(f);
     Pb__ScriptEnded m = PB__SCRIPT_ENDED__INIT;
-    m.kind = EPILOG; /* none runs */
+    m.kind = EPILOG; /* none is running */
     m.job_id = id;
     control_script_ended(f->control, &m);
     m.kind = PROLOG;
-    m.restarts = 7; /* another attempt */
+    m.restarts = 7; /* of another attempt */
     control_script_ended(f->control, &m);
     m.restarts = 0;
     m.job_id = 999;
@@ -125,14 +125,14 @@ static void the_script_is_launched_when_the_prolog_is_over(void **state)
     assert_true(configures(f, id));
     assert_string_equal(f->scripts.data[0].path, "/p");
     assert_int_equal(f->scripts.data[0].limit_sec, 30);
-    fixture_register(f, "n1", "i1"); /* which tells a node what it should have */
-    fixture_pass(f, 4000000);        /* no limit of time counts yet */
+    fixture_register(f, "n1", "i1"); /* this reconciles the node's jobs */
+    fixture_pass(f, 4000000);        /* the time limit does not count yet */
     assert_int_equal(fixture_launches(f, "n1", id), 0);
     fixture_script_ended(f, PROLOG, id, 0);
     assert_false(configures(f, id));
     assert_int_equal(fixture_launches(f, "n1", id), 1);
     fixture_launched(f, "n1", id, 0);
-    fixture_pass(f, 3500000); /* of 3600 s, from the end of the prolog */
+    fixture_pass(f, 3500000); /* of 3600 s from the end of the prolog */
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     fixture_pass(f, 200000);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__TIMEOUT);
@@ -196,7 +196,7 @@ static void it_completes_until_the_epilog_is_over(void **state)
     fixture_gone(f, "n1", id, 0);
     assert_true(completes(f, id));
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__COMPLETED);
-    fixture_script_ended(f, EPILOG, id, FAILS); /* is logged, and that is all */
+    fixture_script_ended(f, EPILOG, id, FAILS); /* only logged */
     assert_false(completes(f, id));
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__COMPLETED);
     fixture_free(f);
@@ -214,7 +214,7 @@ static void a_failing_prolog_sends_a_batch_job_back(void **state)
     const Pb__JobLive *live = fixture_job(f, &arena, id)->live;
     assert_int_equal(live->state, PB__JOB_STATE__PENDING);
     assert_int_equal(live->restarts, 1);
-    assert_string_equal(live->reason, "BeginTime"); /* or it would go round and round */
+    assert_string_equal(live->reason, "BeginTime"); /* otherwise it would loop */
     assert_int_equal(fixture_launches(f, "n1", id), 0);
     assert_int_equal(f->scripts.len, 0);
     fixture_pass(f, 121000);
@@ -223,7 +223,7 @@ static void a_failing_prolog_sends_a_batch_job_back(void **state)
     fixture_free(f);
 }
 
-/* Its request is read anew when it goes back, with any change, and out of its record. */
+/* Its request is reread when it is requeued, changed or restored. */
 static void it_stays_there_for_two_minutes_whatever_comes(void **state)
 {
     const char *conf = BOTH "PartitionName=b Nodes=ALL DefMemPerCPU=500\n";
@@ -248,7 +248,7 @@ static void it_stays_there_for_two_minutes_whatever_comes(void **state)
     fixture_restart(f);
     fixture_register(f, "n1", "i1");
     assert_string_equal(fixture_job(f, &arena, id)->live->reason, "BeginTime");
-    set.has_begin_at_sec = true; /* its owner need not wait */
+    set.has_begin_at_sec = true; /* its owner may shorten the delay */
     set.begin_at_sec = f->wall_ms / 1000;
     assert_int_equal(fixture_update_job(f, &user, &rename), 0);
     assert_true(configures(f, id));
@@ -271,7 +271,7 @@ static void a_failing_prolog_ends_what_may_not_go_back(void **state)
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
     assert_int_equal(fixture_code(f, call), ERR_JOB_DONE);
     assert_non_null(strstr(fixture_text(f, call), "PrologSlurmctld /p exited with status 1"));
-    /* Its command asks again when it is over already. */
+    /* Its command calls again after the end. */
     id = grant(f, false);
     fixture_script_ended(f, PROLOG, id, FAILS);
     call = wait_ready(f, id, false);
@@ -292,7 +292,7 @@ static void a_crash_has_both_run_again(void **state)
         assert_int_equal(fixture_launches(f, "n1", id), 0);
     }
     fixture_script_ended(f, PROLOG, id, 0);
-    fixture_restart(f); /* it is known to have run */
+    fixture_restart(f); /* known to have run */
     assert_int_equal(f->scripts.len, 0);
     fixture_register(f, "n1", "i1");
     assert_int_equal(fixture_launches(f, "n1", id), 1);
@@ -392,7 +392,7 @@ static void a_step_of_its_own_comes_when_it_is_ready(void **state)
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
         uint32_t id = grant(f, true);
-        if (away == 1) /* srun asks again only when it is over */
+        if (away == 1) /* srun calls again only after the end */
             fixture_restart(f);
         uint64_t call = away == 1 ? 0 : wait_ready(f, id, true);
         if (away == 2) {
@@ -406,7 +406,7 @@ static void a_step_of_its_own_comes_when_it_is_ready(void **state)
         assert_true(r->granted && !r->configuring);
         assert_non_null(r->step);
         assert_int_equal(r->step->step_id, 0);
-        r = reply_of(f, &arena, wait_ready(f, id, true)); /* a repeat has the same */
+        r = reply_of(f, &arena, wait_ready(f, id, true)); /* a repeated call gets the same reply */
         assert_int_equal(r->step->step_id, 0);
         fixture_free(f);
     }
@@ -440,8 +440,8 @@ static void a_lost_node_ends_the_attempt(void **state)
     fixture_free(f);
 }
 
-/* A restart ends what lost its nodes, and has the epilog run for it; and not once more, as for what
- * was ending before. */
+/* A restart ends attempts that lost their nodes and runs the epilog for them once, as for attempts
+ * that were ending before. */
 static void what_a_restart_ends_has_one_epilog(void **state)
 {
     struct fixture *f = make_fixture(BOTH);

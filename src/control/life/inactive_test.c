@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* InactiveLimit: whose allocation ends when nobody stays with it, and when. */
+/* InactiveLimit: which allocations end when no client is connected, and when. */
 #include <string.h>
 
 #include "control/fixture.h"
@@ -9,7 +9,7 @@
     "PartitionName=r Nodes=ALL RootOnly=YES\nSlurmdTimeout=0\n"
 #define LIMIT NODES "InactiveLimit=60\n"
 #define SEC INT64_C(1000)
-#define LATEST (66 * SEC) /* the limit, and what is granted beyond */
+#define LATEST (66 * SEC) /* the limit and the slack */
 
 struct kind {
     bool unattended;
@@ -36,7 +36,7 @@ static struct fixture *world(const char *lines)
     return fixture_new_up(lines, 1);
 }
 
-/* As salloc and srun do while they are there; the call. */
+/* Connects like salloc and srun; returns the call. */
 static uint64_t stay(struct fixture *f, uint32_t id)
 {
     Pb__JobIdRequest m = PB__JOB_ID_REQUEST__INIT;
@@ -76,10 +76,10 @@ static void it_ends_when_nobody_stays(void **state)
     fixture_pass(f, 1000 * SEC);
     leave(f, first);
     fixture_pass(f, 1000 * SEC);
-    runs(f, id); /* one has stayed */
+    runs(f, id); /* one client is connected */
     leave(f, second);
     fixture_pass(f, 59 * SEC);
-    uint64_t third = stay(f, id); /* and came back in time */
+    uint64_t third = stay(f, id); /* and reconnected in time */
     fixture_pass(f, 1000 * SEC);
     runs(f, id);
     leave(f, third);
@@ -100,7 +100,7 @@ static void one_that_never_came(void **state)
     fixture_free(f);
 }
 
-/* Who stayed before asks again: from then on, the time is counted. */
+/* A client calls again after the restart: the time counts from the restart. */
 static void after_a_restart(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static void a_message_is_no_leave(void **state)
     m.text = (char *)"hello";
     control_job_notify(f->control, ++f->last_call, &FIXTURE_ROOT, &m);
     fixture_turn(f);
-    fixture_pass(f, 10 * SEC); /* it was answered by that, and asks again */
+    fixture_pass(f, 10 * SEC); /* that answered its call, and it calls again */
     Pb__JobIdRequest ask = PB__JOB_ID_REQUEST__INIT;
     ask.job_id = id;
     ask.has_notices_seen = true;

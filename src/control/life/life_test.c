@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs from submission to purge: refusals, repeated messages, lost nodes, restarts. */
+/* Jobs from submission to purge: rejections, repeated messages, lost nodes, restarts. */
 #include <string.h>
 
 #include "control/fixture.h"
@@ -57,7 +57,7 @@ static void what_can_never_run_is_refused(void **state)
     assert_int_equal(fixture_submit(f, &user, NULL), -ERR_STORE_FULL);
     Pb__CtlStats stats = PB__CTL_STATS__INIT;
     control_stats(f->control, &stats);
-    assert_int_equal(stats.jobs, 0); /* nothing left behind */
+    assert_int_equal(stats.jobs, 0); /* nothing is left behind */
     fixture_free(f);
 }
 
@@ -89,7 +89,7 @@ static void a_job_lives_and_is_purged(void **state)
     int64_t id = fixture_submit(f, &user, NULL);
     assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 1);
     const Pb__JobRecord *r = fixture_job(f, &arena, (uint32_t)id);
-    assert_int_equal(r->spec->mem_per_cpu_mib, 500); /* the default, kept with the job */
+    assert_int_equal(r->spec->mem_per_cpu_mib, 500); /* the default, stored with the job */
     assert_int_equal(r->live->mem_mib, 500);
     assert_int_equal(r->spec->uid, 1000);
     fixture_launched(f, "n1", (uint32_t)id, 0);
@@ -113,11 +113,11 @@ static void a_job_lives_and_is_purged(void **state)
     assert_null(fixture_job(f, &arena, (uint32_t)id));
     fixture_restart(f);
     assert_null(fixture_job(f, &arena, (uint32_t)id));
-    assert_true(fixture_submit(f, &user, NULL) > id); /* ids are given once */
+    assert_true(fixture_submit(f, &user, NULL) > id); /* ids are never reused */
     fixture_free(f);
 }
 
-/* Ids are reserved in blocks, and those of a block that were not given are given after a crash. */
+/* Ids are reserved in blocks; unassigned ids of a block are assigned after a crash. */
 static void a_crash_wastes_no_ids_and_gives_none_twice(void **state)
 {
     struct fixture *f = make_fixture(CONF);
@@ -128,7 +128,7 @@ static void a_crash_wastes_no_ids_and_gives_none_twice(void **state)
         int64_t id = fixture_submit(f, &user, NULL);
         assert_int_equal(id, last + 1);
         last = id;
-        if (round % 4 == 1) { /* the newest is over and purged: no record of a job names its id */
+        if (round % 4 == 1) { /* the newest job is purged: no record names its id */
             Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
             Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
             target.job_id = (uint32_t)id;
@@ -146,8 +146,8 @@ static void a_crash_wastes_no_ids_and_gives_none_twice(void **state)
     fixture_free(f);
 }
 
-/* Job_submit gives the job to another user: the request is known by who asked, also after a crash.
- */
+/* The job_submit plugin gives the job to another user: the request is identified by its sender,
+ * also after a crash. */
 static int give_to_ann(void *ctx, struct env_submit *ask, struct err *err)
 {
     if (!ask->before) {
@@ -177,7 +177,7 @@ static void a_repeated_request_finds_a_job_that_was_given_to_another_user(void *
     assert_int_equal(fixture_submit(f, &root, &s), id);
     fixture_restart(f);
     assert_int_equal(fixture_submit(f, &root, &s), id);
-    assert_int_not_equal(fixture_submit(f, &user, &s), id); /* not asked for by its owner */
+    assert_int_not_equal(fixture_submit(f, &user, &s), id); /* not submitted by its owner */
     fixture_free(f);
 }
 
@@ -192,7 +192,7 @@ static void messages_that_come_twice_act_once(void **state)
     assert_int_equal(fixture_submit(f, &user, &s), id);
     fixture_restart(f);
     assert_int_equal(fixture_submit(f, &user, &s), id);
-    assert_int_not_equal(fixture_submit(f, &other, &s), id); /* not theirs to find */
+    assert_int_not_equal(fixture_submit(f, &other, &s), id); /* other users do not find it */
     fixture_register(f, "n1", "i1");
     fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
     fixture_batch_ended(f, "n1", (uint32_t)id, 0, 9 << 8);
@@ -215,7 +215,7 @@ static void a_launch_is_repeated_to_the_same_life_of_the_node_only(void **state)
     fixture_register(f, "n1", "i1"); /* its session broke; the launch may be lost */
     assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 1);
     fixture_clear(f);
-    fixture_register(f, "n1", "i2"); /* it was rebooted: whatever ran is gone */
+    fixture_register(f, "n1", "i2"); /* it was rebooted: running jobs are gone */
     const Pb__JobLive *now = live(f, &arena, id);
     assert_int_equal(now->restarts, 1);
     assert_int_equal(now->state, PB__JOB_STATE__RUNNING);
@@ -234,7 +234,7 @@ static void a_lost_node_requeues_its_jobs_and_no_others(void **state)
             c = fixture_submit(f, &user, &stay);
     assert_string_equal(live(f, &arena, a)->nodes, "n[1-2]");
     assert_string_equal(live(f, &arena, b)->nodes, "n3");
-    for (int i = 0; i < 4; i++) { /* n2 and n4 fall silent */
+    for (int i = 0; i < 4; i++) { /* n2 and n4 become unresponsive */
         fixture_pass(f, 10 * 1000);
         fixture_register(f, "n1", "i1");
         fixture_register(f, "n3", "i1");
@@ -263,7 +263,8 @@ static void register_running(struct fixture *f, const char *node, uint32_t job)
     fixture_turn(f);
 }
 
-/* Given up while its session lived: it is asked what it has, and is back when it has answered. */
+/* A node that was given up while its session lived is asked for its state, and is back when it has
+ * answered. */
 static void a_node_that_speaks_again_is_back(void **state)
 {
     struct fixture *f = make_fixture(CONF "SlurmdTimeout=30\nReturnToService=2\n");
@@ -326,7 +327,7 @@ static void a_restart_finds_everything(void **state)
     fixture_free(f);
 }
 
-/* The time limit runs on while the controller is down. */
+/* The time limit continues while the controller is down. */
 static void a_restart_does_not_lengthen_a_limit(void **state)
 {
     struct fixture *f = make_fixture(CONF "SlurmdTimeout=0\n");
@@ -354,7 +355,7 @@ static void ids_go_on_after_an_orderly_end(void **state)
     fixture_turn(f);
     fixture_restart(f);
     assert_int_equal(fixture_submit(f, &user, NULL), id + 1);
-    fixture_restart(f); /* a crash: what was reserved may have been given */
+    fixture_restart(f); /* a crash: reserved ids may have been assigned */
     assert_true(fixture_submit(f, &user, NULL) > id + 1);
     fixture_free(f);
 }
@@ -383,7 +384,7 @@ static void a_job_is_warned_once(void **state)
     fixture_launched(f, "n1", (uint32_t)id, 0);
     fixture_pass(f, 69 * 1000);
     assert_int_equal(signals_to(f, "n1", 10, true), 0);
-    control_node_lost(f->control, "n1"); /* it is told when it is back */
+    control_node_lost(f->control, "n1"); /* it gets the order when it is connected again */
     fixture_pass(f, 2 * 1000);
     assert_int_equal(signals_to(f, "n1", 10, true), 0);
     register_running(f, "n1", (uint32_t)id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --mail-type: what is told, to whom, and in which words. */
+/* --mail-type: the events, the receivers and the texts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static int64_t submit(struct fixture *f, const char *types, const char *user)
     return fixture_submit(f, &who, &s);
 }
 
-/* All that were asked for since the last look, each as "USER: SUBJECT;". */
+/* Returns all mails since the last call, each as "USER: SUBJECT;". */
 static const char *mails(struct fixture *f, char *to, size_t size)
 {
     *to = 0;
@@ -66,7 +66,7 @@ static void what_is_no_type_or_address_is_refused(void **state)
     fixture_free(f);
 }
 
-/* HET-47: whatever is asked for the others, also by a change of the job, which is for all. */
+/* HET-47: whatever the others request, also by a change, which applies to all components. */
 static void a_heterogeneous_job_has_the_mail_of_its_leader(void **state)
 {
     char text[1000];
@@ -207,7 +207,7 @@ static void shares_of_the_limit(void **state)
     fixture_pass(f, 1800000);
     assert_string_equal(mails(f, text, sizeof text),
                         "ann: Slurm Job_id=1 Name=x Reached 50% of time limit, Run time 00:30:00;");
-    fixture_restart(f); /* what was told is not told again */
+    fixture_restart(f); /* mails are not repeated */
     fixture_pass(f, 1000000);
     assert_string_equal(mails(f, text, sizeof text), "");
     fixture_pass(f, 900000);
@@ -218,8 +218,8 @@ static void shares_of_the_limit(void **state)
     fixture_free(f);
 }
 
-/* A running job gets the types that an update names, at their time; a share that it has reached
- * before is not told. */
+/* A running job gets the types that an update names, at their time; a share that has passed is
+ * skipped. */
 static void a_running_job_changes_its_types(void **state)
 {
     static const struct {
@@ -252,8 +252,8 @@ static void a_running_job_changes_its_types(void **state)
     }
 }
 
-/* Once, when it is clear that the dependency can never be met: at the submission, or at the end of
- * the job that it names; not again by a restart. */
+/* Once, when it is certain that the dependency can never be satisfied: at the submission, or at the
+ * end of the named job; not again after a restart. */
 static void what_can_never_start_is_told_once(void **state)
 {
     static const struct {
@@ -287,8 +287,8 @@ static void what_can_never_start_is_told_once(void **state)
     }
 }
 
-/* --dependency=afternotok of a job that has ended well: at the submission, which a test makes not.
- * A held job waits for its release first, before and after a restart. */
+/* --dependency=afternotok of a job that has succeeded, known at the submission. A held job waits
+ * for its release first, before and after a restart. */
 static void dependency_that_failed_before_the_submission_is_told_once(void **state)
 {
     for (int held = 0; held <= 1; held++) {

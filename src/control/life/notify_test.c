@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scontrol notify: what is refused, a script's line, and messages to those who wait. */
+/* scontrol notify: rejections, the message of a script, and messages to waiting clients. */
 #include <stdio.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ static void what_is_refused(void **state)
     fixture_free(f);
 }
 
-/* What n1 was told to say of this job; the number is another each time. */
+/* Returns the message that n1 was ordered to write for this job; nonces differ. */
 static const char *said(const struct fixture *f, int64_t id, uint64_t *nonce)
 {
     const char *line = NULL;
@@ -91,8 +91,8 @@ static void a_script_is_told_one_harmless_line(void **state)
         {"hello", "hello"},
         {"a\nb\tc\x1b[2J\x7f", "a b c [2J "},
         {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
-        {"\xc2\x9bX\x9bY\xc3", "?X?Y?"}, /* C1 controls, and what is no character */
-        {"g\xe2\x80\xaeh\xe2\x80\xa8 i\xe2\x81\xa6k", "g?h? i?k"}, /* turned round; a line */
+        {"\xc2\x9bX\x9bY\xc3", "?X?Y?"}, /* C1 controls and invalid bytes */
+        {"g\xe2\x80\xaeh\xe2\x80\xa8 i\xe2\x81\xa6k", "g?h? i?k"}, /* bidi controls, a line */
         {"\xe2\x80\xa7\xe2\x80\xaf\xe2", "\xe2\x80\xa7\xe2\x80\xaf?"},
     };
     struct fixture *f = make_fixture();
@@ -145,7 +145,7 @@ static void wait_end(struct fixture *f, uint64_t call, uint32_t id, uint64_t see
     fixture_turn(f);
 }
 
-/* The number of the message that the call was answered with; 0: it waits, or that was the end. */
+/* Returns the number of the message in the call's reply; 0: it waits, or the job has ended. */
 static uint64_t heard(const struct fixture *f, uint64_t call, const char *text)
 {
     _cleanup_arena_ struct arena arena;
@@ -169,7 +169,7 @@ static void those_who_wait_hear_all_of_it_once(void **state)
     (void)state;
     uint32_t id = start_alloc(f);
     wait_end(f, 800, id, 0, NO_STEP);    /* salloc */
-    wait_end(f, 801, id, UINT64_MAX, 0); /* one who wants none */
+    wait_end(f, 801, id, UINT64_MAX, 0); /* wants no messages */
     assert_int_equal(notify(f, FIXTURE_USER, id, NO_STEP, "one"), 0);
     assert_int_equal(notify(f, FIXTURE_USER, id, NO_STEP, "two"), 0);
     uint64_t one = heard(f, 800, "one");
@@ -180,7 +180,7 @@ static void those_who_wait_hear_all_of_it_once(void **state)
     wait_end(f, 803, id, two, NO_STEP);
     assert_int_equal(heard(f, 803, ""), 0);
     assert_int_equal(fixture_code(f, 801), -1);
-    control_call_gone(f->control, 803); /* nobody is there to hear it */
+    control_call_gone(f->control, 803); /* no client is connected */
     assert_int_equal(notify(f, FIXTURE_USER, id, NO_STEP, "three"), 0);
     assert_int_equal(fixture_code(f, 803), -1);
     wait_end(f, 804, id, two, NO_STEP);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Priorities of pending jobs: who may say what, what ages, and in which order they start. */
+/* Priorities of pending jobs: the right to set them, ageing, and the order of starts. */
 #include <string.h>
 
 #include "control/core/filter.h"
@@ -13,7 +13,7 @@
 #define MULTI "PriorityType=priority/multifactor\nPriorityCalcPeriod=1\n"
 #define AGES MULTI "PriorityWeightAge=1000\nPriorityMaxAge=0-00:10:00\n"
 #define MINUTE_MS 60000
-#define MANY 1800 /* jobs: more than are gone through in a turn */
+#define MANY 1800 /* jobs: more than are recomputed in a turn */
 
 static Pb__JobSpec spec_of(const char *part, uint32_t tasks)
 {
@@ -69,7 +69,7 @@ static int hold(struct fixture *f, uint32_t id, bool wanted)
     return fixture_update_job(f, &root, &r);
 }
 
-/* What the stored record says. */
+/* Returns the priority in the stored record. */
 static uint32_t stored_priority(const struct fixture *f, uint32_t id)
 {
     _cleanup_arena_ struct arena arena;
@@ -109,7 +109,7 @@ static void only_operators_give_them(void **state)
     uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
     assert_int_equal(set_priority(f, &user, id, 2), ERR_ACCESS); /* it has 1 */
     assert_int_equal(set_priority(f, &root, id, 20), 0);
-    assert_int_equal(set_priority(f, &user, id, 10), 0); /* lower */
+    assert_int_equal(set_priority(f, &user, id, 10), 0); /* a lower one */
     assert_int_equal(priority(f, id), 10);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
@@ -150,7 +150,7 @@ static void ages_count_from_period_to_period(void **state)
     assert_int_equal(priority(f, id), 100);
     fixture_pass(f, 5 * MINUTE_MS);
     assert_int_equal(priority(f, id), 600);
-    assert_int_equal(stored_priority(f, id), 1); /* not worth a write */
+    assert_int_equal(stored_priority(f, id), 1); /* not written */
     fixture_restart(f);
     assert_int_equal(priority(f, id), 600);
     fixture_pass(f, 10 * MINUTE_MS);
@@ -158,7 +158,7 @@ static void ages_count_from_period_to_period(void **state)
     fixture_free(f);
 }
 
-/* Time in which it could not have started is no age, and does not take away what it has. */
+/* Time in which the job was not eligible does not count as age, and does not reduce its age. */
 static void holds_and_begin_times_do_not_age(void **state)
 {
     struct fixture *f = fixture_new(AGES NODES);
@@ -205,7 +205,7 @@ static void what_is_given_stays(void **state)
     s.nice = 30;
     uint32_t id = submit(f, &s);
     assert_int_equal(set_priority(f, &root, id, 5000), 0);
-    assert_int_equal(fixture_job(f, &arena, id)->spec->nice, 0); /* as Slurm does */
+    assert_int_equal(fixture_job(f, &arena, id)->spec->nice, 0); /* as in Slurm */
     r.job_id = id;
     r.set = &set;
     set.has_nice = true;
@@ -218,7 +218,7 @@ static void what_is_given_stays(void **state)
     assert_int_equal(priority(f, id), 5000);
     assert_int_equal(hold(f, id, true), 0);
     assert_int_equal(hold(f, id, false), 0);
-    assert_int_equal(priority(f, id), 280); /* 300 of its age, less its nice */
+    assert_int_equal(priority(f, id), 280); /* 300 for its age, less its nice value */
     fixture_free(f);
 }
 
@@ -290,8 +290,7 @@ static void the_type_may_change(void **state)
     fixture_free(f);
 }
 
-/* The queue is gone through in parts; whatever has been done of it, no two jobs are in an order
- * that is neither the one before nor the one after. */
+/* The queue is recomputed in parts; at any time two jobs are in their old or in their new order. */
 static void many_are_moved_in_several_turns(void **state)
 {
     struct fixture *f = fixture_new(AGES NODES "PriorityWeightJobSize=100\n");
@@ -311,7 +310,7 @@ static void many_are_moved_in_several_turns(void **state)
         moved = 0;
         for (uint32_t id = first; id < first + MANY; id++) {
             uint32_t now = priority(f, id);
-            assert_true(now <= before); /* older ones stay before younger ones */
+            assert_true(now <= before); /* older jobs stay before younger ones */
             before = now;
             moved += now > 31;
         }
@@ -373,7 +372,7 @@ static void those_that_could_start_are_listed(void **state)
     fixture_free(f);
 }
 
-/* Given once, it is that of the job in all of its partitions. */
+/* A priority that was set applies in all partitions of the job. */
 static void an_owner_gives_no_more_than_the_least_of_several_partitions(void **state)
 {
     (void)state;

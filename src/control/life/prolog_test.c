@@ -58,7 +58,7 @@ static const char *held_up(struct fixture *f, struct arena *arena, uint32_t id)
     return fixture_job(f, arena, id)->live->held_up;
 }
 
-/* Known over a restart, and forgotten when the same node says so, or with the job's last node. */
+/* Kept across a restart, and cleared when the same node reports it, or with the job's last node. */
 static void a_prolog_that_hangs_is_told(void **state)
 {
     struct fixture *f = make_fixture(NODES);
@@ -66,7 +66,7 @@ static void a_prolog_that_hangs_is_told(void **state)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
-    hold_up(f, "n2", id, "Prolog /p waits"); /* of no node of its */
+    hold_up(f, "n2", id, "Prolog /p waits"); /* not a node of the job */
     hold_up(f, "n1", id + 1, "Prolog /p waits");
     assert_null(held_up(f, &arena, id));
     hold_up(f, "n1", id, NULL);
@@ -114,7 +114,7 @@ static void a_failing_prolog_drains_and_requeues_held(void **state)
     fixture_free(f);
 }
 
-/* A full spool directory, say: every job would fail there, and this one is not to blame. */
+/* For example a full spool directory: every job would fail there, and this job is not the cause. */
 static void a_node_at_fault_is_drained_and_the_job_runs_elsewhere(void **state)
 {
     struct fixture *f = make_fixture(NODES);
@@ -132,7 +132,7 @@ static void a_node_at_fault_is_drained_and_the_job_runs_elsewhere(void **state)
     fixture_free(f);
 }
 
-/* By what jobs have put there: any user could have the node drained otherwise. */
+/* Space used by jobs: otherwise any user could have the node drained. */
 static void a_spool_that_jobs_have_filled_is_waited_for(void **state)
 {
     struct fixture *f = make_fixture(NODES);
@@ -147,7 +147,7 @@ static void a_spool_that_jobs_have_filled_is_waited_for(void **state)
     fixture_free(f);
 }
 
-/* The work directory cannot be entered, say: another node could not start the job either. */
+/* For example an inaccessible work directory: another node could not start the job either. */
 static void a_job_that_cannot_be_started_fails_and_its_node_stays(void **state)
 {
     struct fixture *f = make_fixture(NODES);
@@ -174,7 +174,7 @@ static void why_it_is_held_is_told(void **state)
     fixture_free(f);
 }
 
-/* --get-user-env: the node is not to blame, and the job has not run. */
+/* --get-user-env: the node is not the cause, and the job has not run. */
 static void without_its_users_environment_it_is_held(void **state)
 {
     struct fixture *f = make_fixture(NODES);
@@ -215,7 +215,7 @@ static void one_that_may_not_be_requeued_fails(void **state)
     fixture_free(f);
 }
 
-/* PrologFlags=ForceRequeueOnFail: it has not run. */
+/* PrologFlags=ForceRequeueOnFail: the job has not run. */
 static void one_that_may_not_is_requeued_when_configured_so(void **state)
 {
     struct fixture *f = make_fixture(NODES "PrologFlags=ForceRequeueOnFail\n");
@@ -329,7 +329,7 @@ static void check_told(const Pb__NodeOrder *order, bool is_old)
     }
 }
 
-/* An attempt is told of beside the order; in it to a node that does not heed that. */
+/* The attempt is described beside the order; for an old node inside the order. */
 static void a_node_of_an_older_version_is_told_of_the_attempt_in_the_order(void **state)
 {
     struct fixture *f = make_fixture(NODES "Prolog=/p\nPrologFlags=Alloc\n");
@@ -348,7 +348,7 @@ static void a_node_of_an_older_version_is_told_of_the_attempt_in_the_order(void 
     fixture_free(f);
 }
 
-/* every node is told of the job, with what it has there, whether or not there is a prolog. */
+/* every node gets the job's description, with its share there, with or without a prolog. */
 static void extern_steps_begin_with_the_job(void **state)
 {
     struct fixture *f = make_fixture(NODES "PrologFlags=Contain\n");
@@ -378,7 +378,7 @@ static void one_that_fails_at_allocation_requeues(void **state)
     arena_init(&arena, 0);
     uint32_t id = (uint32_t)submit_on_three(f);
     fail_prolog(f, "n4", id, 0); /* not its node: only drained */
-    fail_prolog(f, "n2", id, 1); /* another attempt */
+    fail_prolog(f, "n2", id, 1); /* of another attempt */
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     fail_prolog(f, "n3", id, 0);
     assert_string_equal(fixture_node(f, &arena, "n3")->reason,
@@ -410,8 +410,8 @@ static bool is_configuring(struct fixture *f, uint32_t id)
     return j->live->configuring;
 }
 
-/* Nodes of an older version never say that they are ready, and are not waited for: at the start of
- * the job, and when a node that was away comes back as such. */
+/* Nodes of an older version never report ready and are not awaited: at the start of the job, and
+ * when a disconnected node returns with such a version. */
 static void nodes_that_cannot_tell_are_not_waited_for(void **state)
 {
     for (unsigned older = 0; older < 4; older++) {
@@ -426,7 +426,7 @@ static void nodes_that_cannot_tell_are_not_waited_for(void **state)
         fixture_pass(f, 10);
         assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
         assert_int_equal(is_configuring(f, id), older != 3);
-        if (older == 2) { /* what is not known is waited for */
+        if (older == 2) { /* an unknown version is awaited */
             fixture_restart(f);
             assert_true(is_configuring(f, id));
             fixture_register_as(f, "n2", "i1", true);
@@ -436,7 +436,7 @@ static void nodes_that_cannot_tell_are_not_waited_for(void **state)
         if (!(older & 1))
             prepared(f, "n1", id);
         assert_int_equal(is_configuring(f, id), !(older & 2));
-        if (older == 0) /* it comes back without what it could */
+        if (older == 0) /* it returns without the feature */
             fixture_register_as(f, "n2", "i1", true);
         else if (!(older & 2))
             prepared(f, "n2", id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* RequeueExit, RequeueExitHold, scontrol requeue and requeuehold, holds of jobs that run. */
+/* RequeueExit, RequeueExitHold, scontrol requeue and requeuehold, holds of running jobs. */
 #include <signal.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static void exit_codes_decide(void **state)
         bool again, held;
     } v[] = {{0, false, false},      {2 << 8, false, false}, {3 << 8, true, false},
              {5 << 8, true, false},  {6 << 8, false, false}, {9 << 8, true, false},
-             {7 << 8, false, true},  {9, false, false}, /* a signal is no exit code */
+             {7 << 8, false, true},  {9, false, false}, /* a signal is not an exit code */
              {10 << 8, false, false}};
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -145,7 +145,7 @@ static void cancel(struct fixture *f, int64_t id, bool by_filter, int signal)
     fixture_turn(f);
 }
 
-/* Between its end and its way back there is the epilog. */
+/* The epilog runs between the end and the requeue. */
 static void on_its_way_back_it_can_be_cancelled(void **state)
 {
     for (int by_filter = 0; by_filter < 2; by_filter++) {
@@ -160,7 +160,7 @@ static void on_its_way_back_it_can_be_cancelled(void **state)
     }
 }
 
-/* A filter that was given states, of which the controller has none. */
+/* A filter with invalid states. */
 static void a_filter_of_no_state_matches_no_job(void **state)
 {
     struct fixture *f = make_fixture();
@@ -176,7 +176,7 @@ static void a_filter_of_no_state_matches_no_job(void **state)
     fixture_free(f);
 }
 
-/* That takes nothing away: nobody is there to hear it. */
+/* The job keeps its requeue: no process exists to get the signal. */
 static void on_its_way_back_it_can_not_be_signalled(void **state)
 {
     for (int by_filter = 0; by_filter < 2; by_filter++) {
@@ -215,7 +215,7 @@ static void a_special_exit_lasts_until_the_release(void **state)
     fixture_free(f);
 }
 
-/* It runs on, and is held when it comes back. */
+/* It continues to run, and is held when it is requeued. */
 static void a_job_that_runs_can_be_held(void **state)
 {
     struct fixture *f = make_fixture();
@@ -250,7 +250,7 @@ static void job_is_held_after_too_many_requeues(void **state)
     uint32_t restarts = 0;
     arena_init(&arena, 0);
     (void)state;
-    for (unsigned i = 0; i < MOST + 1; i++) { /* the requests in between do not count */
+    for (unsigned i = 0; i < MOST + 1; i++) { /* requests in between do not count */
         fixture_launched(f, "n1", (uint32_t)id, restarts);
         assert_int_equal(update(f, again, id), 0);
         fixture_gone(f, "n1", (uint32_t)id, restarts++);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who may use a reservation, as updates change it. */
+/* The users of a reservation, and changes of the lists. */
 #include "control/life/resv_test_util.h"
 
 static void check_members(struct fixture *f, const char *name, const char *list,
@@ -19,7 +19,7 @@ static void check_members(struct fixture *f, const char *name, const char *list,
 static void a_sign_moves_a_name_one_step_among_denied_and_allowed(void **state)
 {
     static const struct {
-        const char *list, *before, *signs, *names, *after; /* NULL: the change is refused */
+        const char *list, *before, *signs, *names, *after; /* NULL: the change is rejected */
     } cases[] = {
         {"users", "ann,bob", "", "-bob", "ann"},
         {"users", "ann,bob", "-", "bob", "ann"},

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ResvProlog and ResvEpilog: when each is run, that a crash loses neither, and nothing runs twice.
- */
+/* ResvProlog and ResvEpilog: when each runs; a crash loses neither, and none runs twice. */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +55,7 @@ static void remove_it(struct fixture *f, char *name)
     assert_int_equal(fixture_code(f, f->last_call), 0);
 }
 
-/* The next that is to be run is this, for this one; 0: there is none. */
+/* The next program to run is this one for this reservation; 0: none. */
 static void runs(struct fixture *f, int kind, const char *name)
 {
     if (!kind) {
@@ -83,7 +82,7 @@ static void one_begins_and_ends(void **state)
     runs(f, 0, NULL);
     fixture_pass(f, 11 * SEC);
     runs(f, PROLOG, "r");
-    fixture_restart(f); /* it is active, and that is known */
+    fixture_restart(f); /* it is active, and this is stored */
     fixture_turn(f);
     runs(f, 0, NULL);
     fixture_pass(f, 200 * SEC);
@@ -112,7 +111,7 @@ static void again_and_again(void **state)
     runs(f, PROLOG, "r");
     skip_one(f, (char *)"r");
     runs(f, EPILOG, "r");
-    skip_one(f, (char *)"r"); /* one that has not begun */
+    skip_one(f, (char *)"r"); /* an occurrence that has not begun */
     runs(f, 0, NULL);
     fixture_free(f);
 }
@@ -124,7 +123,7 @@ static void a_crash_loses_neither(void **state)
     create(f, (char *)"r", 0, 600, (char *)"HOURLY");
     assert_int_equal(f->scripts.len, 1);
     fixture_clear(f);
-    fixture_restart(f); /* what ran ended with the controller */
+    fixture_restart(f); /* the program ended with the controller */
     fixture_turn(f);
     runs(f, PROLOG, "r");
     fixture_restart(f);
@@ -152,7 +151,7 @@ static void a_failure_is_told_and_forgotten(void **state)
     fixture_turn(f);
     runs(f, 0, NULL);
     remove_it(f, (char *)"r");
-    fixture_script_ended(f, EPILOG, 1, 1 << 8); /* of one that is over */
+    fixture_script_ended(f, EPILOG, 1, 1 << 8); /* of a deleted reservation */
     fixture_free(f);
 }
 

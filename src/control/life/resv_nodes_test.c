@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The nodes of reservations, and cores of them: which are free, and how they are changed. */
+/* The nodes and cores of reservations: which are free, and how they change. */
 #include "base/timefmt.h"
 #include "control/life/resv_test_util.h"
 
-/* Each is as far from now as it always is. */
+/* Floating reservations keep their distance from now. */
 static void floating_reservations_overlap_where_both_are_at_one_time(void **state)
 {
     static const struct {
@@ -108,7 +108,7 @@ static void refusals_say_what_is_missing_and_when_it_is_there(void **state)
 {
     static const struct {
         const char *words, *said;
-        int later_sec; /* when enough are free, from the test's begin; 0: the text has no date */
+        int later_sec; /* when enough are free, from the test's begin; 0: no date in the text */
     } cases[] = {
         {"create start=+60 length=600 count=4 part=a users=ann",
          "4 nodes of partition a needed, 2 free at the start", 3600},
@@ -146,8 +146,8 @@ static void cores_stay_on_their_nodes_when_the_partition_changes(void **state)
     static const struct {
         const char *nodes, *kept;
     } steps[] = {
-        {"n[4-5]", "n4:2 n5:3"},               /* n3 has left */
-        {"n[1-2,4-5]", "n1:1 n2:0 n4:2 n5:3"}, /* what is left of 6 */
+        {"n[4-5]", "n4:2 n5:3"},               /* n3 was removed */
+        {"n[1-2,4-5]", "n1:1 n2:0 n4:2 n5:3"}, /* the rest of 6 */
         {"n[2,5]", "n2:0 n5:3"},
         {"n[2-3,5]", "n2:0 n3:3 n5:3"},
         {"n1", "n1:4"}, /* all of it */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reservations through the machine: what is refused, who may use them, what the time brings, and
- * that they survive. A request is words: "create name=x start=+100 length=600 nodes=n1 users=ann".
- */
+/* Reservations in the machine: rejections, access, the effects of time, and restarts. A request is
+ * given as words: "create name=x start=+100 length=600 nodes=n1 users=ann". */
 #include "control/life/resv_test_util.h"
 
 /* --- refusals --- */
@@ -66,7 +65,7 @@ static void what_can_not_be(void **state)
     _cleanup_str_ struct str out = STR_INIT;
     uint64_t cursor = 0;
     control_list_resvs(f->control, &root, &all, &cursor, 1 << 20, &out);
-    assert_int_equal(cursor, 0); /* nothing came of any of them */
+    assert_int_equal(cursor, 0); /* none was created */
     fixture_free(f);
 }
 
@@ -90,7 +89,7 @@ static void changes_that_are_refused_change_nothing(void **state)
     };
     struct fixture *f = resv_test_new();
     resv_test_apply(f, "create name=r start=+0 length=600 nodes=n1 users=ann flags=OVERLAP");
-    resv_test_apply(f, "name=r flags=OVERLAP"); /* as it is */
+    resv_test_apply(f, "name=r flags=OVERLAP"); /* unchanged */
     assert_int_equal(resv_test_request(f, "remove name=r"), 0);
     resv_test_apply(f, "create name=r start=+0 length=600 nodes=n1 users=ann");
     resv_test_apply(f, "create name=s start=+100 length=600 nodes=n3 users=ann");
@@ -132,7 +131,7 @@ static void names_and_lists(void **state)
     fixture_free(f);
 }
 
-/* --- who --- */
+/* --- access --- */
 
 static void who_may_use_it(void **state)
 {
@@ -166,13 +165,14 @@ static void who_may_use_it(void **state)
     Pb__JobSpec longer = PB__JOB_SPEC__INIT;
     longer.partition = (char *)"b";
     longer.reservation = (char *)"short";
-    int64_t exceeds = fixture_submit(f, &ann, &longer); /* it is ended with it, see ResvOverRun */
+    /* It is ended with the reservation, see ResvOverRun. */
+    int64_t exceeds = fixture_submit(f, &ann, &longer);
     resv_test_check_runs(f, exceeds, "n5", "short");
     resv_test_end_job(f, exceeds, "n5");
     assert_int_equal(resv_test_request(f, "remove name=short"), 0);
     assert_int_equal(resv_test_submit(f, &ann, "float", 1, NULL), -ERR_RESV_NOT_USABLE);
     assert_int_equal(resv_test_submit(f, &ann, "ann", 1, "n2"),
-                     -ERR_NODE_CONFIG); /* not of its nodes */
+                     -ERR_NODE_CONFIG); /* not a node of the reservation */
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     spec.reservation = (char *)"acc";
     spec.account = (char *)"phys";
@@ -212,7 +212,7 @@ static int change_job(struct fixture *f, int64_t job, const char *part, const ch
     return fixture_update_job(f, &ann, &m);
 }
 
-/* ReqResv=YES */
+/* ReqResv=YES. */
 static void a_partition_asks_for_one(void **state)
 {
     struct fixture *f = fixture_new(RESV_TEST_CONF "PartitionName=q Nodes=n1 ReqResv=YES\n");
@@ -234,7 +234,7 @@ static void a_partition_asks_for_one(void **state)
     spec.partition = (char *)"a";
     int64_t in_a = fixture_submit(f, &ann, &spec);
     spec.reservation = NULL;
-    spec.partition = (char *)"q,a"; /* without the one that does not take it */
+    spec.partition = (char *)"q,a"; /* without the partition that rejects it */
     int64_t in_both = fixture_submit(f, &ann, &spec);
     assert_string_equal(fixture_job(f, &arena, (uint32_t)in_both)->live->partition, "a");
     assert_int_equal(change_job(f, in_q, NULL, ""), ERR_ACCESS);
@@ -309,7 +309,7 @@ static void jobs_go_on_without_it(void **state)
     int64_t both = resv_test_submit(f, &ann, "r,s", 5, NULL);
     resv_test_apply(f, "remove name=r");
     resv_test_check_runs(f, free_job, "n1", NULL);
-    resv_test_check_waits(f, both, "Reservation"); /* the other one is to come */
+    resv_test_check_waits(f, both, "Reservation"); /* the other one begins later */
     resv_test_apply(f, "remove name=s");
     resv_test_check_waits(f, held, "ReservationDeleted");
     resv_test_check_waits(f, both, "ReservationDeleted");
@@ -365,7 +365,8 @@ static void it_is_made_longer_and_shorter(void **state)
     fixture_free(f);
 }
 
-/* What a job has after the end of its reservation, it has once, and not until another end. */
+/* The time of a job after the end of its reservation is granted once, and does not move with a
+ * later end. */
 static void its_jobs_run_over_it_for_so_long(void **state)
 {
     static const char *const flags[] = {"IGNORE_JOBS", "HOURLY"};
@@ -449,7 +450,7 @@ static void it_is_purged_when_idle(void **state)
     fixture_free(f);
 }
 
-/* A change may be its end: it was idle for longer than it may be now. */
+/* A change may end it: it was idle for longer than the new limit. */
 static void it_is_purged_by_a_change(void **state)
 {
     struct fixture *f = resv_test_new();
@@ -495,7 +496,7 @@ static void a_lost_node_is_replaced(void **state)
     resv_test_check(f, "r", "n[1-2]", "", NULL);
     resv_test_check(f, "s", "n3", "STATIC", NULL);
     assert_int_equal(fixture_update_node(f, "n[2-3]", "DRAIN", "x"), 0);
-    int64_t job = resv_test_submit(f, &FIXTURE_USER, NULL, 0, NULL); /* a pass */
+    int64_t job = resv_test_submit(f, &FIXTURE_USER, NULL, 0, NULL); /* requests a pass */
     fixture_turn(f);
     resv_test_check(f, "r", "n[1,4]", "", NULL);
     resv_test_check(f, "s", "n3", "STATIC", NULL);
@@ -516,7 +517,7 @@ static void idle_ones_are_had_ready(void **state)
     fixture_free(f);
 }
 
-/* --- it survives --- */
+/* --- restarts --- */
 
 static void a_restart_and_another_configuration(void **state)
 {
@@ -536,7 +537,7 @@ static void a_restart_and_another_configuration(void **state)
                      ERR_RESV_BUSY); /* its job is known to be in it */
     int64_t other = resv_test_submit(f, &bob, NULL, 1, "n1");
     resv_test_check_waits(f, other, "ReqNodeNotAvail, May be reserved for other job");
-    /* By name: the places of nodes move, one leaves. */
+    /* By name: the indexes of nodes change, one node is removed. */
     fixture_reconfigure(f, "NodeName=n0,n[1-3] CPUs=4\nPartitionName=a Nodes=ALL Default=YES\n"
                            "PartitionName=b Nodes=n3\nSelectTypeParameters=CR_Core\n"
                            "SlurmdTimeout=0\n");
@@ -611,7 +612,7 @@ static void magnets_and_short_delays(void **state)
     resv_test_check_runs(f, resv_test_submit(f, &ann, NULL, 1, NULL), "n1", "m");
     resv_test_check_runs(f, resv_test_submit(f, &bob, NULL, 3, NULL), "n3", NULL);
     resv_test_check_runs(f, resv_test_submit(f, &bob, NULL, 2, NULL), "n2",
-                         "d"); /* delays nobody for longer */
+                         "d"); /* delays no other job longer */
     int64_t waiting = resv_test_submit(f, &ann, NULL, 3, "n2");
     resv_test_check_waits(f, waiting, "ReqNodeNotAvail, May be reserved for other job");
     resv_test_apply(f, "name=d flags=MAGNETIC add=flags users=ann,bob");
@@ -663,10 +664,10 @@ static void licences_are_kept(void **state)
     assert_int_equal(resv_test_request(f, "name=s licenses=other"), ERR_LICENSE);
     resv_test_apply(f, "name=s remove");
     int64_t brief = licensed(f, &bob, NULL, 10, "lic:4"), over = licensed(f, &bob, NULL, 11, "lic");
-    assert_true(is_running(f, brief)); /* it ends as the reservation begins */
+    assert_true(is_running(f, brief)); /* it ends when the reservation begins */
     resv_test_check_waits(f, over, "Licenses");
     ends(f, brief);
-    assert_true(is_running(f, over)); /* one is nobody's */
+    assert_true(is_running(f, over)); /* one is not reserved */
     int64_t second = licensed(f, &bob, NULL, 11, "lic");
     resv_test_check_waits(f, second, "Licenses");
     int64_t inside = licensed(f, &ann, "r", 60, "lic:3"), more = licensed(f, &ann, "r", 60, "lic");
@@ -675,15 +676,16 @@ static void licences_are_kept(void **state)
     assert_true(is_running(f, inside));
     resv_test_check_waits(f, more, "Licenses"); /* the other one is in use */
     ends(f, over);
-    assert_true(is_running(f, more)); /* it needs not be of the reservation */
+    assert_true(is_running(f, more)); /* it need not be in the reservation */
     resv_test_check_waits(f, second, "Licenses");
     fixture_restart(f);
     resv_test_register_nodes(f);
     resv_test_check_waits(f, second, "Licenses");
     ends(f, inside);
-    assert_true(is_running(f, second)); /* what the one inside has is of the reservation now */
+    /* Licences of the job inside count for the reservation now. */
+    assert_true(is_running(f, second));
     int64_t third = licensed(f, &bob, NULL, 1, "lic");
-    resv_test_check_waits(f, third, "Licenses"); /* two are kept */
+    resv_test_check_waits(f, third, "Licenses"); /* two are reserved */
     resv_test_apply(f, "name=r licenses=lic:2");
     assert_true(is_running(f, third));
     int64_t fourth = licensed(f, &bob, NULL, 1, "lic:2");
@@ -711,7 +713,7 @@ static void a_start_reckons_with_kept_licences(void **state)
     fixture_free(f);
 }
 
-/* --- a place that somebody outside chooses --- */
+/* --- an external choice of nodes --- */
 
 static int place(struct fixture *f, int64_t id, const char *nodes)
 {
@@ -756,7 +758,7 @@ static void places_are_held_against_them(void **state)
     fixture_free(f);
 }
 
-/* Elements are split off where the planner starts them, and count one by one. */
+/* Elements are split off where the planner starts them, and count individually. */
 static void elements_of_an_array_are_in_it(void **state)
 {
     struct fixture *f = resv_test_new();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A running job gives nodes back: its steps there, a node that is away, restart. */
+/* A running job releases nodes: its steps there, a disconnected node, restart. */
 #include "control/fixture.h"
 
 #define CONF                                                                                       \
@@ -50,7 +50,7 @@ static void test_nobody_has_a_node_before_it_has_ended_its_part(void **state)
     fixture_restart(f);
     assert_string_equal(nodes_of(f, &arena, id), "n[1,3]");
     assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__PENDING);
-    fixture_register(f, "n2", "i1"); /* it is told again */
+    fixture_register(f, "n2", "i1"); /* the order is repeated */
     assert_int_equal(fixture_terminates(f, "n2", (uint32_t)id), 1);
     fixture_gone(f, "n2", (uint32_t)id, 0);
     assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__RUNNING);
@@ -70,7 +70,7 @@ static void test_checked_before_anything_is_changed(void **state)
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     r.job_id = (uint32_t)id;
     r.set = &set;
-    set.partition = (char *)"a"; /* of a running job it cannot be changed */
+    set.partition = (char *)"a"; /* cannot be changed for a running job */
     set.has_min_nodes = true;
     set.min_nodes = 1;
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_NOT_PENDING);
@@ -122,7 +122,7 @@ static void test_no_step_begins_on_a_node_that_goes(void **state)
     uint64_t anywhere = ask_step(f, id, NULL, 1), there = ask_step(f, id, "n3", 1),
              everywhere = ask_step(f, id, NULL, 3);
     assert_int_equal(keep(f, id, "n[1-2]"), 0);
-    assert_int_equal(fixture_code(f, anywhere), -1); /* it waits on */
+    assert_int_equal(fixture_code(f, anywhere), -1); /* it still waits */
     assert_int_equal(fixture_code(f, there), ERR_STEP_CONFIG);
     assert_int_equal(fixture_code(f, everywhere), ERR_NODE_COUNT);
     fixture_step_ended(f, "n2", (uint32_t)id, 1, 0);
@@ -130,8 +130,8 @@ static void test_no_step_begins_on_a_node_that_goes(void **state)
     fixture_free(f);
 }
 
-/* The request comes again after the node was given back: the answer names its node, and the
- * credential does not let it start there. */
+/* The request is repeated after the node was released: the reply names the node, and the credential
+ * does not permit a start there. */
 static void test_repeated_request_starts_nothing_on_a_node_given_back(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Signals of which some nodes are away: who sent one is told which. */
+/* Signals while some nodes are disconnected: the sender is told which ones. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
     "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nNodeName=n[1-3] CPUs=2\n"                      \
     "PartitionName=a Nodes=ALL Default=YES\n"
 
-/* An srun of its own has been given job 1 and step 1.0 on so many nodes, and they run. */
+/* An srun has job 1 and step 1.0 on this number of nodes, and they run. */
 static struct fixture *make_fixture(const char *lines, unsigned nodes)
 {
     struct fixture *f = fixture_new_up(lines, nodes);
@@ -34,7 +34,7 @@ static void away(struct fixture *f, const char *node)
     fixture_turn(f);
 }
 
-/* Who was not reached, as the answer has it; "" nobody. */
+/* Returns the nodes that were not reached, from the reply; "" none. */
 static const char *missed(struct fixture *f, bool step, int signal, int *code)
 {
     static char text[2048];
@@ -72,7 +72,7 @@ static void the_nodes_that_are_away_are_named(void **state)
         assert_int_equal(code, 0);
         away(f, "n2");
         assert_string_equal(missed(f, step, SIGUSR1, &code), "n2");
-        assert_int_equal(code, 0); /* the others have it */
+        assert_int_equal(code, 0); /* the other nodes have it */
         away(f, "n3");
         assert_string_equal(missed(f, step, SIGUSR1, &code), "n[2-3]");
         assert_int_equal(code, 0);
@@ -81,7 +81,7 @@ static void the_nodes_that_are_away_are_named(void **state)
         assert_int_equal(code, ERR_NODES_DOWN);
         fixture_register(f, "n1", "i1");
         assert_string_equal(missed(f, step, SIGUSR1, &code), "n[2-3]");
-        assert_string_equal(missed(f, step, SIGKILL, &code), ""); /* an end is kept, and repeated */
+        assert_string_equal(missed(f, step, SIGKILL, &code), ""); /* an end is kept and repeated */
         assert_int_equal(code, 0);
         fixture_free(f);
     }

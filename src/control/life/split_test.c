@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Job arrays: one record until an element differs, and what is addressed to elements. */
+/* Job arrays: one record until an element differs, and requests for elements. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static int64_t submit(struct fixture *f, const char *indexes)
     return fixture_submit(f, &user, &s);
 }
 
-/* "7:[3-9] P 8:1 R": every record of all jobs in any state. */
+/* Returns every record of all jobs in any state: "7:[3-9] P 8:1 R". */
 static const char *all(struct fixture *f)
 {
     static char text[2000];
@@ -138,7 +138,7 @@ static void elements_start_one_by_one(void **state)
     fixture_free(f);
 }
 
-/* The last one that waits is the array's own record. */
+/* The last pending element keeps the record of the array. */
 static void the_last_one_keeps_the_id(void **state)
 {
     struct fixture *f = make_fixture(CONF);
@@ -148,7 +148,7 @@ static void the_last_one_keeps_the_id(void **state)
     fixture_end(f, 2, 3 << 8);
     fixture_pass(f, 400000);
     assert_string_equal(all(f), "");
-    vec_foreach (&f->records, r) /* the script and all else went with the last one */
+    vec_foreach (&f->records, r) /* the script was deleted with the last record */
         assert_true(r->kind != RECORD_JOB && r->kind != RECORD_PAYLOAD && r->kind != RECORD_ARRAY);
     assert_int_equal(a, 1);
     fixture_free(f);
@@ -162,7 +162,7 @@ static void so_many_at_a_time(void **state)
     int64_t a = submit(f, "0-9%2");
     assert_string_equal(all(f), "1:[2-9] P 2:0 R 3:1 R");
     assert_string_equal(fixture_job(f, &arena, 1)->live->reason, "JobArrayTaskLimit");
-    int64_t other = submit(f, "7"); /* it keeps nobody else from starting */
+    int64_t other = submit(f, "7"); /* it does not delay other jobs */
     assert_string_equal(all(f), "1:[2-9] P 2:0 R 3:1 R 4:7 R");
     assert_int_equal(other, 4);
     fixture_end(f, 2, 0);
@@ -204,10 +204,10 @@ static void a_part_is_held_and_released(void **state)
     fixture_register(f, "n2", "i1");
     assert_int_equal(fixture_update_node(f, "n[1-2]", "RESUME", NULL), 0);
     assert_string_equal(all(f), "1:9 R 2:[2,4,7] P 3:3 R 4:0 R 5:1 R 6:5 R 7:6 R 8:8 R");
-    assert_int_equal(hold(f, a, NULL, false), 0); /* what runs is spared */
+    assert_int_equal(hold(f, a, NULL, false), 0); /* running elements are skipped */
     assert_string_equal(all(f), "1:9 R 2:[4,7] P 3:3 R 4:0 R 5:1 R 6:5 R 7:6 R 8:8 R 9:2 R");
     assert_int_equal(cancel(f, a, "0,1"), 0);
-    assert_int_equal(hold(f, a, "0,1", true), ERR_FINISHED); /* nothing else is meant */
+    assert_int_equal(hold(f, a, "0,1", true), ERR_FINISHED); /* no other element is named */
     fixture_free(f);
 }
 
@@ -244,7 +244,7 @@ static void elements_are_cancelled(void **state)
     assert_string_equal(all(f), "1:[13-14,16-19] P 2:0 R 3:1 R 4:2 R 5:3 R 6:4 R 7:5 R 8:6 R 9:7 X "
                                 "10:[8-12,15] X");
     assert_int_equal(cancel(f, a, "8"), ERR_JOB_DONE);
-    assert_int_equal(cancel(f, a, "7-8,18"), 0); /* what is left of them */
+    assert_int_equal(cancel(f, a, "7-8,18"), 0); /* those that are left */
     assert_int_equal(cancel(f, a, NULL), 0);
     assert_int_equal(cancel(f, a, NULL), ERR_JOB_DONE);
     assert_null(strchr(all(f), 'P'));
@@ -264,7 +264,7 @@ static void elements_are_queued_again(void **state)
     assert_int_equal(update(f, a, "0", r), 0);
     assert_string_equal(all(f), "1:2 R 2:0 P 3:1 C");
     assert_int_equal(update(f, a, "0", r), ERR_JOB_PENDING);
-    assert_int_equal(update(f, a, NULL, r), 0); /* all that can be */
+    assert_int_equal(update(f, a, NULL, r), 0); /* all that are possible */
     fixture_end(f, 1, 0);
     assert_string_equal(all(f), "1:2 P 2:0 P 3:1 P");
     fixture_free(f);
@@ -278,7 +278,7 @@ static const Pb__JobEnd *wait_end(struct fixture *f, uint64_t call, struct arena
     return NULL;
 }
 
-/* sbatch --wait: the highest exit code of all, whatever was purged meanwhile. */
+/* sbatch --wait: the highest exit code of all elements, including purged ones. */
 static void the_end_of_all_is_awaited(void **state)
 {
     struct fixture *f = make_fixture("MinJobAge=2\n" CONF);
@@ -292,7 +292,7 @@ static void the_end_of_all_is_awaited(void **state)
     control_job_wait_end(f->control, call, &user, &r);
     fixture_turn(f);
     fixture_end(f, 2, 7 << 8);
-    fixture_pass(f, 5000); /* its record is gone */
+    fixture_pass(f, 5000); /* its record is purged */
     fixture_end(f, 3, 2 << 8);
     assert_null(wait_end(f, call, &arena));
     assert_string_equal(all(f), "1:2 R 3:1 F");
@@ -312,7 +312,7 @@ static void the_end_of_all_is_awaited(void **state)
     fixture_free(f);
 }
 
-/* A submission that is repeated is the array, and not one of its elements. */
+/* A repeated submission finds the array and not one of its elements. */
 static void a_repetition_is_the_array(void **state)
 {
     struct fixture *f = make_fixture(CONF);
@@ -338,7 +338,7 @@ static int64_t depending(struct fixture *f, const char *on)
     return fixture_submit(f, &user, &s);
 }
 
-/* An array is over when all of it is, and went well when all of it did. */
+/* An array is over when all elements are over, and successful if all of them are. */
 static void others_wait_for_all(void **state)
 {
     static const struct {
@@ -358,10 +358,11 @@ static void others_wait_for_all(void **state)
         snprintf(text, sizeof text, "after:%d", (int)a);
         begins = (uint32_t)depending(f, text);
         fixture_end(f, 2, rows[i].bad);
-        fixture_pass(f, 5000);         /* its record is gone */
+        fixture_pass(f, 5000);         /* its record is purged */
         fixture_end(f, begins + 1, 0); /* the second element */
         assert_int_equal(fixture_state(f, waits), PB__JOB_STATE__PENDING);
-        assert_int_equal(fixture_state(f, begins), PB__JOB_STATE__RUNNING); /* all have begun */
+        /* All elements have begun. */
+        assert_int_equal(fixture_state(f, begins), PB__JOB_STATE__RUNNING);
         fixture_end(f, 1, 0);
         fixture_turn(f);
         assert_int_equal(fixture_state(f, waits),
@@ -371,14 +372,15 @@ static void others_wait_for_all(void **state)
     struct fixture *f = make_fixture(CONF);
     assert_int_equal(submit(f, "0-2"), 1);
     assert_int_equal(depending(f, "expand:1"), -ERR_DEPENDENCY);
-    assert_true(depending(f, "aftercorr:1") > 0); /* of one that is no array: afterok */
-    assert_int_equal(depending(f, "afterok:1_99"), -ERR_DEPENDENCY); /* it has no such element */
+    assert_true(depending(f, "aftercorr:1") > 0); /* of a job that is not an array: afterok */
+    /* The element does not exist. */
+    assert_int_equal(depending(f, "afterok:1_99"), -ERR_DEPENDENCY);
     assert_true(depending(f, "afterok:1_1") > 0);
     assert_true(depending(f, "afterok:2") > 0); /* an element by its own id */
     fixture_free(f);
 }
 
-/* What is cancelled before it starts will never have records of its own. */
+/* Elements that are cancelled before they start never need records of their own. */
 static void what_is_cancelled_makes_room(void **state)
 {
     struct fixture *f = make_fixture(CONF);
@@ -386,7 +388,7 @@ static void what_is_cancelled_makes_room(void **state)
     requeue.has_requeue = requeue.requeue = true;
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
     for (int i = 0; i < 10; i++) {
-        int64_t id = submit(f, "0-39"); /* 40 and those before are 50 at most */
+        int64_t id = submit(f, "0-39"); /* 40 and the earlier ones make at most 50 */
         assert_true(id > 0);
         assert_int_equal(submit(f, "0-39"), -ERR_JOB_LIMIT);
         assert_int_equal(cancel(f, id, "0-9"), 0);
@@ -406,11 +408,11 @@ static void what_is_cancelled_makes_room(void **state)
     assert_int_equal(submit(f, "0-98"), -ERR_JOB_LIMIT);
     assert_non_null(strstr(fixture_text(f, f->last_call), "99 asked for"));
     assert_non_null(strstr(fixture_text(f, f->last_call), "ask for fewer"));
-    assert_int_equal(update(f, id, NULL, requeue), ERR_JOB_LIMIT); /* they come back as 50 */
+    assert_int_equal(update(f, id, NULL, requeue), ERR_JOB_LIMIT); /* they would return as 50 */
     fixture_free(f);
 }
 
-/* With as few ids as jobs, each is found; the next submission is refused at once. */
+/* With as few ids as jobs, each id is used; the next submission is rejected at once. */
 static void ids_of_a_small_range_are_used_up(void **state)
 {
     struct fixture *f = make_fixture("FirstJobId=15\nMaxJobId=18\nMinJobAge=300\n" NODES);
@@ -433,8 +435,8 @@ static void ids_of_a_small_range_are_used_up(void **state)
     fixture_free(f);
 }
 
-/* Elements that lie in pieces are written as a bit each, and found again; a sixth of what their
- * numbers took. */
+/* Fragmented sets of elements are written as bits and restored, in a sixth of the size of lists of
+ * numbers. */
 static void pieces_are_bits(void **state)
 {
     struct fixture *f = make_fixture(
@@ -445,14 +447,14 @@ static void pieces_are_bits(void **state)
     assert_int_equal(submit(f, "0-399999"), 1);
     size_t bytes = f->put_bytes;
     cancel(f, 1, "0-399999:3");
-    assert_in_range(f->put_bytes - bytes, 100000, 101000); /* four bits a digit */
+    assert_in_range(f->put_bytes - bytes, 100000, 101000); /* four bits per digit */
     fixture_restart(f);
     bytes = f->put_bytes;
     assert_int_equal(hold(f, 1, "5-399999:7", true), 0);
     assert_in_range(f->put_bytes - bytes, 200000, 202000);
     fixture_restart(f);
     cancel(f, 1, "1");
-    cancel(f, 1, "1-399999:3"); /* the third third is regular again, but for what is held */
+    cancel(f, 1, "1-399999:3"); /* the last third is regular again, except for held elements */
     cancel(f, 1, "2-399999:3");
     assert_null(strchr(all(f), 'P'));
     fixture_pass(f, 11000);
@@ -460,7 +462,8 @@ static void pieces_are_bits(void **state)
     fixture_free(f);
 }
 
-/* However many elements start in a turn: what is left is written once, and each of them as one. */
+/* However many elements start in a turn, the rest is written once, and each started element
+ * once. */
 static void pieces_are_written_once(void **state)
 {
     struct fixture *f = make_fixture("MaxArraySize=400001\nMaxJobCount=1000000\n" NODES);

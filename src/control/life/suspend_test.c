@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scontrol suspend and resume: what is refused, clocks, cores, lost and late words of nodes. */
+/* scontrol suspend and resume: rejections, clocks, cores, lost and late reports of nodes. */
 #include <string.h>
 
 #include "control/event/event.h"
@@ -14,7 +14,7 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(CONF, 2);
 }
 
-/* Of its limit of ten minutes, with that many CPUs and MiB on n1. */
+/* Starts a job with a limit of ten minutes, and this number of CPUs and MiB on n1. */
 static int64_t start_job(struct fixture *f, uint32_t cpus, uint64_t mem_mib)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -30,7 +30,7 @@ static int64_t start_job(struct fixture *f, uint32_t cpus, uint64_t mem_mib)
     return id;
 }
 
-/* The number of the last order to the node about the job, 0: none; and what it says. */
+/* Returns the number of the last order to the node about the job (0: none), and its kind. */
 static uint32_t ordered(const struct fixture *f, const char *node, int64_t id, bool *stop)
 {
     uint32_t number = 0;
@@ -63,7 +63,7 @@ static void what_is_refused(void **state)
     assert_int_equal(fixture_suspend(f, runs, true), ERR_NOT_SUSPENDED);
     Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
     r.job_id = (uint32_t)runs;
-    control_job_suspend(f->control, ++f->last_call, &FIXTURE_USER, &r); /* its owner */
+    control_job_suspend(f->control, ++f->last_call, &FIXTURE_USER, &r); /* the job's owner */
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), ERR_ACCESS);
     assert_int_equal(fixture_suspend(f, runs, false), 0);
@@ -85,7 +85,7 @@ static void cores_are_free_when_the_node_says_so(void **state)
     assert_true(stop);
     int64_t second = start_job(f, 2, 1000), greedy = start_job(f, 1, 1001);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__PENDING);
-    fixture_halted(f, "n1", (uint32_t)first, 2); /* of an order that was never given */
+    fixture_halted(f, "n1", (uint32_t)first, 2); /* for an order that was never given */
     assert_int_equal(cpus_used(f, "n1"), 4);
     fixture_halted(f, "n1", (uint32_t)first, 1);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
@@ -100,7 +100,7 @@ static void cores_are_free_when_the_node_says_so(void **state)
     assert_int_equal(ordered(f, "n1", first, &stop), 2);
     assert_false(stop);
     assert_int_equal(cpus_used(f, "n1"), 4);
-    fixture_halted(f, "n1", (uint32_t)first, 1); /* late: it runs again */
+    fixture_halted(f, "n1", (uint32_t)first, 1); /* late: the job runs again */
     assert_int_equal(cpus_used(f, "n1"), 4);
     fixture_free(f);
 }
@@ -138,7 +138,7 @@ static void clocks_stand_still(void **state)
     fixture_free(f);
 }
 
-/* Parts of seconds do not add up, for another machine that takes over. */
+/* Fractions of seconds do not add up when another machine takes over. */
 static void it_is_stopped_again_and_again(void **state)
 {
     struct fixture *f = make_fixture();
@@ -161,7 +161,7 @@ static void it_is_stopped_again_and_again(void **state)
     fixture_free(f);
 }
 
-/* Nor do those that each of many machines has counted. */
+/* Nor do the fractions of many takeovers. */
 static void many_takeovers_keep_its_time(void **state)
 {
     struct fixture *f = make_fixture();
@@ -182,7 +182,7 @@ static void many_takeovers_keep_its_time(void **state)
     fixture_free(f);
 }
 
-/* What suspended jobs keep of a node is not for who takes the rest of it. */
+/* Resources that suspended jobs keep on a node are not available to a job with the whole node. */
 static void a_whole_node_beside_a_suspended_job(void **state)
 {
     _cleanup_arena_ struct arena arena;
@@ -194,7 +194,7 @@ static void a_whole_node_beside_a_suspended_job(void **state)
     assert_int_equal(fixture_suspend(f, id, false), 0);
     fixture_halted(f, "n1", (uint32_t)id, 1);
     s.has_exclusive = s.exclusive = s.has_mem_per_cpu_mib = true;
-    s.mem_per_cpu_mib = 1000; /* all of it for four CPUs, and more than there is now */
+    s.mem_per_cpu_mib = 1000; /* all of it for four CPUs, more than is free now */
     s.req_nodes = (char *)"n1";
     int64_t whole = fixture_submit(f, &FIXTURE_USER, &s);
     assert_int_equal(fixture_state(f, (uint32_t)whole), PB__JOB_STATE__RUNNING);
@@ -202,8 +202,8 @@ static void a_whole_node_beside_a_suspended_job(void **state)
     fixture_free(f);
 }
 
-/* Nor is a node on which one of another user is suspended for who wants to be alone, when what is
- * kept for a job that waits is reckoned with. */
+/* A node with a suspended job of another user is not available to a job with --exclusive=user;
+ * reservations for pending jobs respect this. */
 static void a_user_alone_beside_a_suspended_job(void **state)
 {
     struct fixture *f = fixture_new(CONF "PartitionName=b Nodes=ALL MaxCPUsPerNode=4\n"
@@ -235,7 +235,7 @@ static void a_user_alone_beside_a_suspended_job(void **state)
     fixture_free(f);
 }
 
-/* A limit that is lowered concerns others, not what has its CPUs. */
+/* A lowered limit affects other jobs, not a job that holds its CPUs. */
 static void its_partition_has_a_lower_limit(void **state)
 {
     struct fixture *f = make_fixture();
@@ -276,7 +276,7 @@ static void a_lost_order_is_repeated(void **state)
     fixture_pass(f, 60000);
     assert_int_equal(ordered(f, "n1", id, &stop), 0);
     fixture_restart(f);
-    assert_int_equal(cpus_used(f, "n1"), 0); /* what the node has said is stored */
+    assert_int_equal(cpus_used(f, "n1"), 0); /* the node's report is stored */
     assert_int_equal(fixture_suspend(f, id, true), 0);
     fixture_clear(f);
     fixture_pass(f, 6000);
@@ -298,7 +298,7 @@ static void it_ends_without_having_its_cores(void **state)
     r.job_id = (uint32_t)first;
     r.has_requeue = r.requeue = true;
     assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &r), 0);
-    fixture_restart(f); /* it is completing, and the cores are the other's */
+    fixture_restart(f); /* it is completing, and the other job has the cores */
     assert_int_equal(cpus_used(f, "n1"), 4);
     fixture_register(f, "n1", "i1");
     fixture_gone(f, "n1", (uint32_t)first, 0);
@@ -331,7 +331,7 @@ static size_t steps_of(struct fixture *f, uint32_t job)
 }
 
 /* An srun job that starts after a restart of the controller has no step until its srun is back; by
- * then the job is suspended, and its CPUs may be another job's. */
+ * then the job is suspended, and another job may have its CPUs. */
 static struct fixture *suspend_before_step(void)
 {
     struct fixture *f = fixture_new(CONF);

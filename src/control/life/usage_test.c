@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a job used is counted once: whatever comes twice, in whatever order, across restarts. */
+/* A job's usage is counted once: whatever is repeated, in any order, across restarts. */
 #include <string.h>
 
 #include "base/step_id.h"
@@ -33,7 +33,7 @@ static uint32_t start_job(struct fixture *f)
     return id;
 }
 
-/* The same event again when 'seq' says so; 0: a new one. */
+/* Repeats the event with 'seq'; 0: a new event. */
 static uint64_t report(struct fixture *f, const char *node, uint32_t id, bool batch, uint64_t usec,
                        uint64_t seq)
 {
@@ -99,7 +99,7 @@ static void a_repeat_is_not_counted(void **state)
     const Pb__StepRecord *step = step_record(f, &arena, id, 0);
     assert_int_equal(step->usage->user_usec, 100);
     assert_string_equal(step->usage->most[0]->node, "n2");
-    fixture_restart(f); /* it was on disk, and is sent again by a node that had no answer */
+    fixture_restart(f); /* it was on disk, and a node without an acknowledgement sends it again */
     fixture_register(f, "n1", "i1");
     report(f, "n2", id, false, 100, seq);
     assert_int_equal(job_usage(f, &arena, id)->user_usec, 100);
