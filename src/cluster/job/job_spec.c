@@ -99,7 +99,7 @@ static void set_request(const struct cluster *c, struct job *j, const Pb__JobSpe
 }
 
 /* Jobs without a time limit get the default of each partition there. */
-static void read_faces(struct job *j, const Pb__JobSpec *s, int64_t limit_sec)
+static void read_partition_limits(struct job *j, const Pb__JobSpec *s, int64_t limit_sec)
 {
     struct job_partitions *of = j->partitions;
     for (uint32_t i = 0; of && i < of->count; i++) {
@@ -122,7 +122,7 @@ void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *
         set_request(c, j, s, p, !keep && i + 1 == count);
     }
     job_partitions_select_first(j);
-    read_faces(j, s, j->limit_sec);
+    read_partition_limits(j, s, j->limit_sec);
     j->request_version++;
     j->switches_since = 0;
     j->switches_waived = false;

@@ -309,7 +309,7 @@ void gres_parts_room(const struct gres_parts *p, const struct gres_wants *wants,
 /* --- choice ------------------------------------------------------------------------------------
  */
 
-static void subtract(uint64_t *row, const struct gres_amount *amounts, size_t count)
+static void subtract_amounts(uint64_t *row, const struct gres_amount *amounts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         assert(row[amounts[i].kind] >= amounts[i].count);
@@ -326,7 +326,7 @@ size_t gres_parts_add_rest(const struct gres_parts *p, const uint64_t *row, size
         if (gres_parts_gpu_of(p, amounts[i].kind))
             amounts[n++] = amounts[i];
     memcpy(rest, row, kinds * sizeof(*rest));
-    subtract(rest, amounts, n);
+    subtract_amounts(rest, amounts, n);
     gres_parts_room(p, NULL, 0, 0, rest, kinds, room);
     for (uint32_t k = 0; k < kinds; k++)
         if (room[k])
