@@ -95,7 +95,7 @@ static void sort_yielded(struct plan *p)
 }
 
 /* A preemptor keeps its nodes while all of its victims are exiting. */
-static void find_room_tier(struct plan *p)
+static void find_preemptor_tier(struct plan *p)
 {
     struct order_link *l = order_first(&p->cluster->ends);
     p->room_tier = p->victim_tier;
@@ -124,7 +124,7 @@ void preempt_begin(struct plan *p)
             p->victim_tier = part->conf.priority_tier;
     }
     if (any)
-        find_room_tier(p);
+        find_preemptor_tier(p);
     sort_yielded(p);
 }
 
@@ -174,7 +174,7 @@ static bool has_none(const struct plan *p, const struct job *j)
 
 /* The sockets that will be free after the victims have ended are unknown; a job that must start at
  * once cannot wait for victims. */
-static bool may_look(const struct plan *p, const struct job *j)
+static bool may_preempt(const struct plan *p, const struct job *j)
 {
     return preempt_tier(j) > p->room_tier && !plan_note(p, j)->has_no_victim &&
            p->preempted_in_vain.len < VICTIM_SEARCHES_MOST && !j->want.tasks_per_socket &&
@@ -196,7 +196,7 @@ static uint32_t may_start(const struct job *j)
     return n < ELEMENTS_MOST ? n : ELEMENTS_MOST;
 }
 
-static void count_room(struct plan *p, const struct job *j, const struct selection *where)
+static void count_preemptors(struct plan *p, const struct job *j, const struct selection *where)
 {
     p->room = p->room_for == j->id ? p->room + 1 : 1;
     p->room_for = takes_most(p, where) ? j->id : 0;
@@ -224,7 +224,7 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
     struct selection where = {0};
     bool reclaims = preempt_may_reclaim(p, j);
     vec_clear(&p->victims);
-    if (!may_look(p, j))
+    if (!may_preempt(p, j))
         return false;
     *look_at = 0;
     const struct resv *in = resv_home(j);
@@ -242,14 +242,14 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
     if (found)
         keep_nodes(p, j, &where);
     if (found)
-        count_room(p, j, &where);
+        count_preemptors(p, j, &where);
     select_done(&p->room_at);
     p->room_at = where;
     return found;
 }
 
 /* The sockets that will be free after the victims have ended are unknown. */
-static bool may_look_for_set(const struct plan *p, const struct joint *joint)
+static bool may_preempt_for_set(const struct plan *p, const struct joint *joint)
 {
     vec_foreach (&joint->parts, part) {
         const struct job *j = part->job;
@@ -270,7 +270,7 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
         return false;
     joint_begin(&joint, p, leader);
     *look_at = 0;
-    bool looks = may_look_for_set(p, &joint);
+    bool looks = may_preempt_for_set(p, &joint);
     bool found = looks &&
                  license_may_start(&p->claims, p->cluster, sum, resv_home(leader), p->now_sec) &&
                  victims_find_for_set(p, leader, &joint, &where, look_at);

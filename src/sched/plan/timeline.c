@@ -117,7 +117,7 @@ static uint32_t units_freed(struct unit_use **use, const struct node *n, const s
 }
 
 /* Makes space for another span of the node: its spans move to the end if necessary. */
-static void make_room(struct timeline *t, struct timeline_node *n)
+static void reserve_span(struct timeline *t, struct timeline_node *n)
 {
     if (n->len < n->room)
         return;
@@ -135,7 +135,7 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
     const struct node *n = t->cluster->nodes.data[a->node];
     struct timeline_node *node = &t->nodes[a->node];
     lay_out_node(t, a->node);
-    make_room(t, node);
+    reserve_span(t, node);
     struct timeline_span *last = &t->spans[node->first + node->len - 1];
     if (last->from != at) {
         last[1] = last[0];
@@ -199,7 +199,7 @@ void timeline_begin(struct timeline *t, const struct cluster *c, int64_t now_sec
     timeline_add_moment(t, TIMELINE_NOW);
 }
 
-static int64_t latest(int64_t a, int64_t b)
+static int64_t pick_later_time(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
@@ -214,7 +214,7 @@ bool timeline_fill(struct timeline *t, size_t work)
     size_t done = 0;
     for (; l && done < work; l = order_next(l)) {
         const struct attempt *attempt = attempt_of_end(l);
-        int64_t at = latest(l->key, t->calendar.now_sec);
+        int64_t at = pick_later_time(l->key, t->calendar.now_sec);
         vec_foreach (&attempt->alloc, a)
             if (!a->released && !t->nodes[a->node].complete)
                 give_back(t, a, at);
@@ -239,8 +239,9 @@ void timeline_fill_until(struct timeline *t, int64_t at)
 
 void timeline_fill_moments(struct timeline *t, size_t index)
 {
-    while (!t->filled && (!t->filling || t->moments.len <= index ||
-                          t->moments.data[index] > latest(t->last.key, t->calendar.now_sec)))
+    while (!t->filled &&
+           (!t->filling || t->moments.len <= index ||
+            t->moments.data[index] > pick_later_time(t->last.key, t->calendar.now_sec)))
         timeline_fill(t, t->fill_step);
 }
 
@@ -287,7 +288,7 @@ static void complete_node(struct timeline *t, uint32_t node)
     if (ends.len)
         qsort(ends.data, ends.len, sizeof(*ends.data), compare_ends);
     vec_foreach (&ends, end)
-        give_back(t, end->a, latest(end->link->key, t->calendar.now_sec));
+        give_back(t, end->a, pick_later_time(end->link->key, t->calendar.now_sec));
     vec_done(&ends);
     t->nodes[node].complete = true;
 }
@@ -514,7 +515,7 @@ bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bit
 static void split_span(struct timeline *t, uint32_t node, int64_t at)
 {
     struct timeline_node *n = &t->nodes[node];
-    make_room(t, n);
+    reserve_span(t, n);
     struct timeline_span *spans = &t->spans[n->first];
     size_t i = (size_t)(span_at(t, node, at) - spans);
     if (spans[i].from == at)

@@ -35,7 +35,7 @@ static void halve_step(struct timeline_search *s, bool fits)
 
 /* Reservations may exclude a start there. The job fits at the last time, when all of them have
  * ended. */
-static void again_step(struct timeline_search *s, bool fits, size_t last)
+static void scan_step(struct timeline_search *s, bool fits, size_t last)
 {
     if (fits) {
         s->phase = SEARCH_FOUND;
@@ -108,8 +108,8 @@ static bool step_of_search(struct timeline *t, const struct job *j, const struct
         halve_step(s, timeline_is_foreseen(t, j, allowed, t->moments.data[middle], where));
         break;
     case SEARCH_AGAIN:
-        again_step(s, has_licenses(t, j, high) && timeline_fits_from(t, j, allowed, high, where),
-                   last);
+        scan_step(s, has_licenses(t, j, high) && timeline_fits_from(t, j, allowed, high, where),
+                  last);
         break;
     case SEARCH_FOUND:
     case SEARCH_NONE:

@@ -599,7 +599,7 @@ static size_t choose_victims_among(struct victim_search *h, size_t ideal, struct
     return choose_victims(h, where);
 }
 
-static bool find_room(struct victim_search *h, struct selection *where)
+static bool find_nodes_by_victims(struct victim_search *h, struct selection *where)
 {
     const struct job *j = h->j;
     bool known = plan_note(h->p, j)->unfit;
@@ -633,7 +633,7 @@ bool victims_find(struct plan *p, const struct job *j, const struct bitset *allo
                      !license_may_start(&p->claims, p->cluster, j, resv_home(j), p->now_sec)))
         h.view.returned = h.returned = mem_new_array(uint64_t, p->cluster->licenses.list.len + 1);
     find_scope(&h);
-    bool found = find_room(&h, where);
+    bool found = find_nodes_by_victims(&h, where);
     *look_at = found ? 0 : h.look_at;
     end_victim_search(&h);
     return found;
@@ -657,7 +657,7 @@ bool victims_find_for_set(struct plan *p, const struct job *leader, struct joint
     h.joint = joint;
     h.tier = find_tier(joint);
     find_scope(&h);
-    bool found = find_room(&h, where);
+    bool found = find_nodes_by_victims(&h, where);
     *look_at = found ? 0 : h.look_at;
     end_victim_search(&h);
     return found;

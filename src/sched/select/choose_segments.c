@@ -39,7 +39,7 @@ static uint32_t room_of(const struct chooser *ch, uint32_t nodes)
     return ch->segments_apart && room > 1 ? 1 : room;
 }
 
-static bool look_at_leaves(struct segments *s)
+static bool count_leaf_segments(struct segments *s)
 {
     const struct chooser *ch = s->ch;
     bool fits = true;
@@ -66,7 +66,7 @@ static bool is_ring(const struct chooser *ch)
     return ch->topo->net->kind == CONF_TOPO_RING;
 }
 
-static bool look_at_rings(struct segments *s)
+static bool count_ring_segments(struct segments *s)
 {
     bool fits = true;
     for (uint32_t i = 0; i < s->t->leaves; i++)
@@ -262,7 +262,7 @@ bool choose_segments(struct chooser *ch)
     s.room = mem_new_array(uint32_t, t->leaves + 1);
     s.asked = mem_new_array(uint32_t, t->leaves + 1);
     s.given = mem_new_array(uint32_t, t->leaves + 1);
-    found = (is_ring(ch) ? look_at_rings(&s) : look_at_leaves(&s)) &&
+    found = (is_ring(ch) ? count_ring_segments(&s) : count_leaf_segments(&s)) &&
             take_any(&s, ch->min > ch->segment ? ch->min : ch->segment + 1);
     free(s.room);
     free(s.asked);

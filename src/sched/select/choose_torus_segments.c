@@ -184,7 +184,7 @@ struct nearest { /* the first unblocked spot from this one of the order on */
     uint32_t from, best;
 };
 
-static void look_at_spot(void *ctx, uint32_t number)
+static void track_nearest_spot(void *ctx, uint32_t number)
 {
     struct nearest *n = ctx;
     uint32_t rank = n->s->order->rank[number];
@@ -204,7 +204,7 @@ static uint32_t find_spot_of_missing(struct search *s, uint32_t from)
         box.first[i] = cell % place->view->unit->dims[i];
         cell /= place->view->unit->dims[i];
     }
-    s->steps += torus_spots_around(place->view, &box, look_at_spot, &n);
+    s->steps += torus_spots_around(place->view, &box, track_nearest_spot, &n);
     return n.best;
 }
 

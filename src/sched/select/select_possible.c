@@ -102,8 +102,8 @@ static const struct node *first_of(const struct cluster *c, size_t kind)
 
 /* Computes the values by kind if the brackets of the constraint stand for alternative number
  * 'which'. */
-static void look_idle(const struct cluster *c, const struct job *j, const struct constraint *con,
-                      uint32_t which, struct idle *idle)
+static void measure_idle_kinds(const struct cluster *c, const struct job *j,
+                               const struct constraint *con, uint32_t which, struct idle *idle)
 {
     for (size_t i = 0; i < c->pool.kinds.len; i++) {
         const struct node_kind *k = &c->pool.kinds.data[i];
@@ -183,7 +183,7 @@ static void take_best(const struct cluster *c, struct chooser *ch, const uint32_
                   lots[i].count < ch->max - ch->count ? lots[i].count : ch->max - ch->count);
 }
 
-static bool enough(const struct chooser *ch)
+static bool satisfies_bounds(const struct chooser *ch)
 {
     return ch->count >= ch->min && ch->sum >= ch->need && ch->sum_more >= ch->need_more;
 }
@@ -210,10 +210,10 @@ static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const st
         return false;
     struct chooser again = *ch;
     take_best(c, ch, count, idle, by_tasks);
-    if (enough(ch) || !ch->need_more)
-        return enough(ch);
+    if (satisfies_bounds(ch) || !ch->need_more)
+        return satisfies_bounds(ch);
     take_best(c, &again, count, idle, by_more);
-    return enough(&again);
+    return satisfies_bounds(&again);
 }
 
 /* Tries the nodes that license_narrow() leaves: fast, but only a positive result is certain. */
@@ -251,7 +251,7 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
     for (uint32_t i = 0; i < constraint_alternatives(con) && !fits; i++) {
         struct chooser ch = {.counts = counts.given, .any_will_do = true};
         select_bounds(j, &ch);
-        look_idle(c, j, con, i, idle);
+        measure_idle_kinds(c, j, con, i, idle);
         ch.topo = select_topo(c, j);
         ch.spread = j->want.spread;
         select_place_segments(j, &ch);

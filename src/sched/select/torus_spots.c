@@ -15,7 +15,7 @@ static bool is_fit(const struct chooser *ch, uint32_t node)
     return node != CONF_NO_NODE && bitset_test(ch->fits, node);
 }
 
-static void look_at_free(struct torus_view *v)
+static void sum_free_cells(struct torus_view *v)
 {
     size_t cells = v->unit->cells.len;
     _cleanup_free_ uint64_t *values = mem_new_array(uint64_t, cells);
@@ -103,7 +103,7 @@ void torus_views_init(struct torus_views *c, const struct chooser *ch)
     c->views = mem_new_array(struct torus_view, c->count + 1);
     for (size_t i = 0; i < c->count; i++) {
         c->views[i] = (struct torus_view){.ch = ch, .unit = t->toruses.data[i].unit};
-        look_at_free(&c->views[i]);
+        sum_free_cells(&c->views[i]);
     }
 }
 
@@ -262,7 +262,7 @@ uint32_t torus_spot_node(const struct torus_spot *s, uint32_t i)
  */
 
 /* By corner, numbered as in make_box(). */
-static void look_at_corners(struct torus_view *v)
+static void sum_corners(struct torus_view *v)
 {
     size_t count = v->unit->placements.len;
     if (v->corners)
@@ -315,7 +315,7 @@ uint64_t torus_spot_cost(struct torus_spot *s)
     struct torus_box around;
     if (s->cost != TORUS_NO_COST)
         return s->cost;
-    look_at_corners(s->view);
+    sum_corners(s->view);
     s->cost = 0;
     for (size_t i = 0; i < unit->placements.len; i++) {
         const struct conf_placement *p = &unit->placements.data[i];
@@ -334,7 +334,7 @@ void torus_views_number(struct torus_views *c, const struct torus_spots *list)
     for (size_t i = 0; i < c->count; i++) {
         assert(!c->views[i].numbers);
         c->views[i].numbers = mem_new_array(uint32_t *, c->views[i].unit->placements.len + 1);
-        look_at_corners(&c->views[i]);
+        sum_corners(&c->views[i]);
     }
     for (size_t i = 0; i < list->list.len; i++) {
         const struct torus_spot *s = &list->list.data[i];

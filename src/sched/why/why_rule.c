@@ -84,7 +84,7 @@ static enum why_rule rule_of_reservations(const struct why *w, const struct job 
 
 /* Whether the job starts, or would start, by preemption: asks the planner about a job waiting in
  * its place, without keeping the result. */
-static bool rule_of_room(struct why *w, const struct job *j, enum why_rule *rule)
+static bool find_preemption_rule(struct why *w, const struct job *j, enum why_rule *rule)
 {
     struct plan *p = &w->plan;
     struct bitset *kept = p->kept ? bitset_dup(p->kept) : NULL;
@@ -116,7 +116,7 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
         return WHY_ORDER;
     if (p->backfill && depth_is_reached(p))
         return WHY_DEPTH;
-    if (!of_set && rule_of_room(w, j, &room)) /* sets do not preempt */
+    if (!of_set && find_preemption_rule(w, j, &room)) /* sets do not preempt */
         return room;
     if (!select_fits_idle(w->cluster, j, allowed))
         return select_possible(w->cluster, j, NULL) != 0 ? WHY_BAD_CONSTRAINTS : WHY_UNUSABLE;

@@ -87,7 +87,7 @@ static uint32_t find_closed(struct why *w, const struct job *leader)
 }
 
 /* Returns true if the blocking component must be searched. */
-static bool look_at_whole(struct why *w, const struct job *leader)
+static bool check_whole_set(struct why *w, const struct job *leader)
 {
     struct why_set *set = &w->set;
     uint32_t count = job_set_count(leader);
@@ -118,7 +118,7 @@ static bool look_at_one(struct why *w, const struct job *leader, bool now)
 }
 
 /* Finds how many leading components fit together, so that one more does not. */
-static bool look_beside(struct why *w, const struct job *leader, bool now)
+static bool check_components_together(struct why *w, const struct job *leader, bool now)
 {
     struct why_set *set = &w->set;
     uint32_t middle = set->low + (set->high - set->low) / 2;
@@ -141,7 +141,7 @@ bool why_set_find(struct why *w, const struct job *leader)
         return false;
     switch (set->look) {
     case SET_WHOLE:
-        return look_at_whole(w, leader);
+        return check_whole_set(w, leader);
     case SET_ALONE:
         if (!look_at_one(w, leader, true))
             return false;
@@ -154,9 +154,9 @@ bool why_set_find(struct why *w, const struct job *leader)
         set->look = set->together ? SET_BESIDE : SET_KEPT;
         return true;
     case SET_BESIDE:
-        return look_beside(w, leader, true);
+        return check_components_together(w, leader, true);
     case SET_KEPT:
-        return look_beside(w, leader, false);
+        return check_components_together(w, leader, false);
     }
     return false;
 }
