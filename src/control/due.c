@@ -129,7 +129,7 @@ void control_note_awake(struct control *c)
 /* A node may seem unresponsive because this process was suspended, with the node's messages unread
  * in its socket. So a node is only failed if nothing has arrived some time later, and if this
  * process was on time for that second check. */
-static void fail_silent_nodes(struct control *c, int64_t now)
+static void fail_unresponsive_nodes(struct control *c, int64_t now)
 {
     struct order_link *l;
     while ((l = order_first(&c->cluster->silent)) && l->key <= now) {
@@ -154,7 +154,7 @@ void control_tick(struct control *c)
         order_remove(&c->cluster->due, l);
         job_due(c, j);
     }
-    fail_silent_nodes(c, now);
+    fail_unresponsive_nodes(c, now);
     update_node_resume_due(c);
     trigger_lead_tick(c);
     shutdown_tick(c);

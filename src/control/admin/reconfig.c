@@ -157,8 +157,8 @@ static void take_in(struct control *c, struct cluster *old, struct cluster *next
 
 /* Builds the new cluster with the jobs in it: c->cluster and c->conf are new. for_node: the same
  * configuration with other nodes; no reconfiguration was requested. */
-static void build(struct control *c, struct cluster *old, struct conf *conf, bool for_node,
-                  struct str *report)
+static void build_cluster(struct control *c, struct cluster *old, struct conf *conf, bool for_node,
+                          struct str *report)
 {
     struct cluster *next = cluster_new(conf);
     next->zone = old->zone;
@@ -204,7 +204,7 @@ static void settle_running(struct control *c, const struct cluster *old, struct 
     finish_without(c, j, host);
 }
 
-static void settle(struct control *c, const struct cluster *old, struct job *j)
+static void reconcile_job_nodes(struct control *c, const struct cluster *old, struct job *j)
 {
     resv_resume_job(c, j);
     if (j->state == PB__JOB_STATE__PENDING) {
@@ -218,7 +218,7 @@ static void settle(struct control *c, const struct cluster *old, struct job *j)
 }
 
 /* Daemons reread their copies of the file, for the prolog, epilog and other options. */
-static void tell_nodes(struct control *c)
+static void send_reconfigure_orders(struct control *c)
 {
     Pb__Empty empty = PB__EMPTY__INIT;
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
@@ -246,7 +246,7 @@ static void carry_over(struct control *c, struct cluster *old)
     vec_foreach (&c->cluster->nodes, n)
         node_heard(c, *n);
     for (size_t i = 0; i < c->cluster->jobs.len; i++)
-        settle(c, old, c->cluster->jobs.data[i]);
+        reconcile_job_nodes(c, old, c->cluster->jobs.data[i]);
     burst_start_desk(c);
     c->plan_wanted = true;
     c->wake_at_ms = INT64_MAX;
@@ -257,7 +257,7 @@ void reconfig_swap(struct control *c, struct conf *conf)
     struct str unused = STR_INIT;
     struct cluster *old = c->cluster;
     struct conf *old_conf = c->conf;
-    build(c, old, conf, true, &unused);
+    build_cluster(c, old, conf, true, &unused);
     carry_over(c, old);
     vec_foreach (&old->nodes, from) { /* unresponsiveness continues */
         struct node *n = cluster_find_node(c->cluster, (*from)->name);
@@ -285,11 +285,11 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, co
     struct conf *old_conf = c->conf;
     conf_diff(old_conf, conf, &changes);
     str_puts(&changes, note);
-    build(c, old, conf, false, &changes);
+    build_cluster(c, old, conf, false, &changes);
     node_dynamic_settle(c, &changes);
     carry_over(c, old);
     trigger_reconfigured(c);
-    tell_nodes(c);
+    send_reconfigure_orders(c);
     cluster_free(old);
     conf_free(old_conf);
     reply_changes(c, call, &changes);
@@ -305,7 +305,7 @@ void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *
     conf_diff(old_conf, conf, &changes);
     str_puts(&changes, note);
     c->preview = true;
-    build(c, old, conf, false, &changes);
+    build_cluster(c, old, conf, false, &changes);
     node_dynamic_settle(c, &changes);
     cluster_free(c->cluster);
     c->preview = false;

@@ -247,7 +247,7 @@ static void forget_consumer(struct control *c, struct event_log *log, struct eve
 }
 
 /* Uses the monotonic clock, and counts from the start of each controller. */
-static void forget_silent(struct control *c, struct event_log *log)
+static void drop_expired_consumers(struct control *c, struct event_log *log)
 {
     for (size_t i = log->consumers.len; i-- > 0;) {
         struct event_consumer *k = &log->consumers.data[i];
@@ -473,7 +473,7 @@ static void answer_calls(struct control *c, struct event_log *log)
     log->calls.len = left;
     log->seen_by_calls = log->last;
     if (log->consumers.len)
-        forget_silent(c, log);
+        drop_expired_consumers(c, log);
 }
 
 void event_turn(struct control *c)

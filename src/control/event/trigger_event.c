@@ -92,7 +92,8 @@ static uint32_t of_job(uint32_t types, uint8_t came)
     return types | (came & SEEN_DRAIN ? TRIGGER_DRAINED : 0);
 }
 
-static void tell_node(struct control *c, const struct node *n, uint32_t types, uint8_t came)
+static void hit_triggers_of_node(struct control *c, const struct node *n, uint32_t types,
+                                 uint8_t came)
 {
     vec_foreach (&c->triggers->all, at) {
         struct trigger *t = *at;
@@ -104,7 +105,7 @@ static void tell_node(struct control *c, const struct node *n, uint32_t types, u
     }
 }
 
-static void tell_all(struct control *c, uint32_t type)
+static void hit_all_triggers(struct control *c, uint32_t type)
 {
     vec_foreach (&c->triggers->all, t)
         if ((*t)->types & type)
@@ -155,9 +156,9 @@ void trigger_node(struct control *c, const struct node *n)
     types |= came & SEEN_DRAINED ? TRIGGER_DRAINED : 0;
     types |= came & SEEN_DRAIN && !(now & SEEN_DRAINED) ? TRIGGER_DRAINING : 0;
     types |= is_resumed(old, now) ? TRIGGER_RESUME : 0;
-    tell_node(c, n, types, came);
+    hit_triggers_of_node(c, n, types, came);
     if ((old ^ now) & (uint8_t)~SEEN_DRAINED)
-        tell_all(c, TRIGGER_RECONFIG);
+        hit_all_triggers(c, TRIGGER_RECONFIG);
 }
 
 static void not_idle(struct control *c, size_t i)
@@ -256,7 +257,7 @@ void trigger_job_over(struct control *c, const struct job *j)
 }
 
 /* Delivers the end of jobs whose records are lost. */
-static void tell_bereaved(struct control *c)
+static void hit_triggers_of_lost_jobs(struct control *c)
 {
     for (size_t i = c->triggers->all.len; i-- > 0;) {
         struct trigger *t = c->triggers->all.data[i];
@@ -268,7 +269,7 @@ static void tell_bereaved(struct control *c)
 void trigger_job_gone(struct control *c, uint32_t id)
 {
     over_by_id(c, id, NULL, false);
-    tell_bereaved(c);
+    hit_triggers_of_lost_jobs(c);
 }
 
 /* --- the rest ----------------------------------------------------------------------------------
@@ -276,7 +277,7 @@ void trigger_job_gone(struct control *c, uint32_t id)
 
 void trigger_reconfigured(struct control *c)
 {
-    tell_all(c, TRIGGER_RECONFIG);
+    hit_all_triggers(c, TRIGGER_RECONFIG);
 }
 
 void trigger_start(struct control *c)
@@ -284,7 +285,7 @@ void trigger_start(struct control *c)
     if (c->triggers->all.len)
         trigger_watch(c);
     trigger_lead_start(c);
-    tell_bereaved(c);
+    hit_triggers_of_lost_jobs(c);
     trigger_reconfigured(c);
     trigger_run_again(c);
 }
@@ -310,7 +311,7 @@ static int64_t time_due_ms(const struct control *c, const struct trigger *t)
     return first;
 }
 
-static bool is_told(const struct trigger *t, size_t node)
+static bool has_fired_for_node(const struct trigger *t, size_t node)
 {
     return t->told && bitset_test(t->told, node);
 }
@@ -323,7 +324,8 @@ static int64_t idle_due_ms(const struct control *c, const struct trigger *t)
     if (!(t->types & TRIGGER_IDLE) || s->of != c->cluster)
         return INT64_MAX;
     for (size_t i = 0; i < c->cluster->nodes.len; i++) {
-        bool meant = s->idle_ms[i] >= 0 && (!t->of || bitset_test(t->of, i)) && !is_told(t, i);
+        bool meant =
+            s->idle_ms[i] >= 0 && (!t->of || bitset_test(t->of, i)) && !has_fired_for_node(t, i);
         if (meant && s->idle_ms[i] + offset < first)
             first = s->idle_ms[i] + offset;
     }
@@ -335,7 +337,8 @@ static void hit_idle(struct control *c, struct trigger *t)
     const struct trigger_seen *s = &c->triggers->seen;
     int64_t now = control_mono(c), offset = t->offset_sec > 0 ? t->offset_sec * 1000 : 0;
     for (size_t i = 0; i < c->cluster->nodes.len; i++) {
-        bool meant = s->idle_ms[i] >= 0 && (!t->of || bitset_test(t->of, i)) && !is_told(t, i);
+        bool meant =
+            s->idle_ms[i] >= 0 && (!t->of || bitset_test(t->of, i)) && !has_fired_for_node(t, i);
         if (!meant || s->idle_ms[i] + offset > now)
             continue;
         if (!t->told)
@@ -456,7 +459,7 @@ static void drop_spent_triggers(struct control *c)
     }
 }
 
-static void look_at_clock(struct control *c)
+static void hit_timed_triggers(struct control *c)
 {
     int64_t now = control_mono(c);
     if (!c->triggers->stale && now < c->triggers->due_ms)
@@ -478,7 +481,7 @@ void trigger_turn(struct control *c)
     if (!c->triggers->all.len)
         return;
     trigger_look(c);
-    look_at_clock(c);
+    hit_timed_triggers(c);
     vec_foreach (&c->triggers->all, t)
         if ((*t)->due_ms && (*t)->due_ms <= now && !(*t)->argument && has_program_room(c, *t))
             fire_trigger(c, *t);
@@ -586,7 +589,7 @@ static void mark_slurmctld_event(struct control *c, uint32_t type)
 }
 
 /* Delivers the failure of the previous leader. */
-static void tell_failure(struct control *c, struct trigger_lead *l)
+static void hit_failure_triggers(struct control *c, struct trigger_lead *l)
 {
     if (!l->known || l->ended)
         return;
@@ -597,7 +600,7 @@ static void tell_failure(struct control *c, struct trigger_lead *l)
         l->silent |= 1u << l->last;
 }
 
-static bool answers_again(struct trigger_lead *l, uint32_t rank)
+static bool clear_unresponsive(struct trigger_lead *l, uint32_t rank)
 {
     bool was_silent = rank < RANKS && l->silent >> rank & 1;
     if (was_silent)
@@ -614,14 +617,14 @@ void trigger_lead_await(struct control *c)
 void trigger_lead_start(struct control *c)
 {
     struct trigger_lead *l = &c->triggers->lead;
-    tell_failure(c, l);
+    hit_failure_triggers(c, l);
     if (l->rank == 0 && l->known && l->last != 0)
         mark_slurmctld_event(c, TRIGGER_PRI_CTLD_RES_CTRL);
     if (l->rank == 0 && l->primary_failed)
         mark_slurmctld_event(c, TRIGGER_PRI_CTLD_RES_OP);
     if (l->rank == 0)
         l->primary_failed = false;
-    if (l->rank != 0 && answers_again(l, l->rank))
+    if (l->rank != 0 && clear_unresponsive(l, l->rank))
         mark_slurmctld_event(c, TRIGGER_BU_CTLD_RES_OP);
     if (l->rank != 0 && (!l->known || l->last != l->rank))
         mark_slurmctld_event(c, TRIGGER_BU_CTLD_AS_CTRL);
@@ -678,7 +681,7 @@ void control_backup_heard(struct control *c, const char *name)
     if (!h || h->rank >= RANKS)
         return;
     l->heard_ms[h->rank] = control_mono(c);
-    if (h->rank == 0 || !answers_again(l, h->rank))
+    if (h->rank == 0 || !clear_unresponsive(l, h->rank))
         return;
     control_log(c, LOG_LVL_INFO, "backup controller %s answers again", h->name);
     mark_slurmctld_event(c, TRIGGER_BU_CTLD_RES_OP);

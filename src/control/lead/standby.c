@@ -184,7 +184,7 @@ long standby_heard_leader(const struct standby *s, int64_t now_ms)
 }
 
 /* Returns since when no controller that this one waits for has answered. */
-static int64_t silent_since(const struct standby *s)
+static int64_t find_unheard_since(const struct standby *s)
 {
     int64_t since = s->start_ms;
     for (size_t i = 0; i < s->o.count; i++) {
@@ -199,7 +199,7 @@ static int64_t silent_since(const struct standby *s)
 
 int64_t standby_silence(const struct standby *s, int64_t now_ms)
 {
-    return now_ms - silent_since(s);
+    return now_ms - find_unheard_since(s);
 }
 
 static bool all_known(const struct standby *s)
@@ -270,7 +270,7 @@ enum standby_will standby_next(struct standby *s, int64_t now_ms, size_t *peer, 
             *again_ms = next_ping(s, now_ms); /* earlier */
         return will;
     }
-    int64_t since = silent_since(s);
+    int64_t since = find_unheard_since(s);
     if (s->o.deposed && is_out_of_date(s, now_ms))
         since = now_ms;
     else if (s->o.deposed && s->sign_ms > since)

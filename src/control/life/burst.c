@@ -397,7 +397,7 @@ static void go_on_starting(struct control *c, struct job *j)
 }
 
 /* Continues what the job was waiting for when its buffer reaches a phase. */
-static void tell_job(struct control *c, struct job *j)
+static void continue_job_after_phase(struct control *c, struct job *j)
 {
     switch (j->burst->phase) {
     case BURST_STAGED_IN:
@@ -444,7 +444,7 @@ static void enter_phase(struct control *c, struct job *j, enum burst_phase phase
     bool calls = may_call(c, phase);
     if (calls)
         burst_call(c, j);
-    tell_job(c, j);
+    continue_job_after_phase(c, j);
     if (!calls && *burst_rows[phase].function && j->burst && j->burst->phase == phase)
         enter_phase(c, j, burst_rows[phase].done);
 }
@@ -608,7 +608,7 @@ static bool has_room(const struct control *c, const struct job *j, uint64_t *siz
 }
 
 /* The job had ended, with its buffer, and was requeued. */
-static void begin_again(struct control *c, struct job *j)
+static void restart_buffer(struct control *c, struct job *j)
 {
     bool is_listed = false;
     vec_foreach (&c->burst->jobs, id)
@@ -630,7 +630,7 @@ void burst_begin_stage_in(struct control *c, struct job *j)
 {
     uint64_t size;
     if (j->burst && j->burst->phase == BURST_COMPLETE)
-        begin_again(c, j);
+        restart_buffer(c, j);
     if (!may_stage_in(c, j))
         return;
     if (waits_for_elements(c, j)) {

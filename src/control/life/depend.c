@@ -310,7 +310,7 @@ static bool find_outcome(const struct control *c, const struct depend_item *item
 }
 
 /* Updates the items from the present states of the jobs that they name. */
-static bool look_at_jobs(struct control *c, struct job *j)
+static bool update_items_from_jobs(struct control *c, struct job *j)
 {
     bool changed = false;
     struct depend *d = j->waits.on;
@@ -344,7 +344,7 @@ void depend_begin(struct control *c, struct job *j, struct depend *d)
 {
     depend_set(c->cluster, j, d);
     if (d)
-        look_at_jobs(c, j);
+        update_items_from_jobs(c, j);
     job_touch(c->cluster, j);
 }
 
@@ -480,7 +480,7 @@ int64_t depend_wait_sec(const struct control *c, const struct job *j)
 
 void depend_resume(struct control *c, struct job *j)
 {
-    if (j->waits.on && look_at_jobs(c, j))
+    if (j->waits.on && update_items_from_jobs(c, j))
         job_touch(c->cluster, j);
 }
 

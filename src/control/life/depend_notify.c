@@ -25,7 +25,7 @@
  */
 
 /* --dependency=singleton: the first pending job of this name may start now, or must wait again. */
-static void tell_next(struct control *c, struct job *first)
+static void enqueue_next_singleton(struct control *c, struct job *first)
 {
     for (uint32_t i = 0; first && i < job_set_count(first); i++) {
         struct job *j = job_set_component(first, i); /* of a job set all */
@@ -54,7 +54,7 @@ static void announce_outcome(struct control *c, struct told t)
     vec_push(&c->news->told, t);
 }
 
-static void forget_telling(struct control *c, uint32_t job_id)
+static void drop_pending_notice(struct control *c, uint32_t job_id)
 {
     uint32_t count = 0;
     idmap_get(&c->news->of, job_id, &count);
@@ -64,27 +64,27 @@ static void forget_telling(struct control *c, uint32_t job_id)
         idmap_remove(&c->news->of, job_id);
 }
 
-static void tell_of(struct control *c, const struct job *j, uint32_t element)
+static void announce_element(struct control *c, const struct job *j, uint32_t element)
 {
     announce_outcome(c, (struct told){.outcome = depend_outcome_of_element(j, element)});
 }
 
 /* Delivers to dependents on elements of the record by number. */
-static void tell_of_elements(struct control *c, const struct job *j)
+static void announce_elements(struct control *c, const struct job *j)
 {
     uint32_t element = DEPEND_WHOLE;
     if (!j->tasks.count) {
         if (depend_is_awaited(c->cluster, j->array->id, j->task))
-            tell_of(c, j, j->task);
+            announce_element(c, j, j->task);
         return;
     }
     while (depend_next_element(c->cluster, j->array->id, &element))
         if (array_record_has(j, element))
-            tell_of(c, j, element);
+            announce_element(c, j, element);
 }
 
 /* Delivers to arrays whose elements depend on the elements with the same numbers. */
-static void tell_of_numbers(struct control *c, const struct job *j)
+static void announce_to_arrays(struct control *c, const struct job *j)
 {
     struct told t = {.outcome = depend_outcome_of_element(j, DEPEND_CORR)};
     if (!t.outcome.over)
@@ -97,7 +97,7 @@ static void tell_of_numbers(struct control *c, const struct job *j)
 
 /* Delivers to dependents on the whole array: its records are examined when the last element has
  * begun, or no other one runs. */
-static void tell_of_whole(struct control *c, const struct job *j)
+static void announce_array(struct control *c, const struct job *j)
 {
     const struct array *a = j->array;
     bool begins = j->state == PB__JOB_STATE__RUNNING && !a->pending;
@@ -107,7 +107,7 @@ static void tell_of_whole(struct control *c, const struct job *j)
 
 /* Delivers to dependents on the leader of a job set, which stands for the whole set; NULL: its
  * record is purged. */
-static void tell_of_set(struct control *c, const struct job *leader)
+static void announce_set(struct control *c, const struct job *leader)
 {
     if (leader && depend_is_awaited(c->cluster, leader->id, DEPEND_WHOLE))
         announce_outcome(c, (struct told){.outcome = depend_outcome_of(leader)});
@@ -120,18 +120,18 @@ void depend_changed(struct control *c, struct job *j)
     if (j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED)
         hold_named(c, j);
     else
-        tell_next(c, depend_first_like(c->cluster, j));
+        enqueue_next_singleton(c, depend_first_like(c->cluster, j));
     bool of_array = j->array && j->array->id == j->id; /* its id is the array's id */
     if (!of_array && depend_is_awaited(c->cluster, j->id, DEPEND_WHOLE))
         announce_outcome(c, (struct told){.outcome = depend_outcome_of(j)});
     if (!job_set_is_leader(j))
-        tell_of_set(c, job_set_component(j, 0));
+        announce_set(c, job_set_component(j, 0));
     if (j->array)
-        tell_of_elements(c, j);
+        announce_elements(c, j);
     if (j->array && depend_is_awaited(c->cluster, j->array->id, DEPEND_CORR))
-        tell_of_numbers(c, j);
+        announce_to_arrays(c, j);
     if (j->array && depend_is_awaited(c->cluster, j->array->id, DEPEND_WHOLE))
-        tell_of_whole(c, j);
+        announce_array(c, j);
 }
 
 /* A running job has no dependencies. */
@@ -144,7 +144,7 @@ void depend_job_started(struct control *c, const struct transition *t)
 void depend_renamed(struct control *c, struct job *j, const char *before)
 {
     depend_replace_name(c->cluster, j);
-    tell_next(c, depend_first_named(c->cluster, j->uid, before));
+    enqueue_next_singleton(c, depend_first_named(c->cluster, j->uid, before));
     hold_named(c, j);
 }
 
@@ -152,7 +152,7 @@ void depend_renamed(struct control *c, struct job *j, const char *before)
  */
 
 /* Schedules the update of its record and its text: now, or together with later deliveries. */
-static void note_late(struct control *c, struct job *j)
+static void schedule_record_update(struct control *c, struct job *j)
 {
     if (j->waits.late)
         return;
@@ -162,8 +162,8 @@ static void note_late(struct control *c, struct job *j)
 
 /* Delivers to an array with dependencies by number. Failed elements are stored; fulfilled ones are
  * recomputed. */
-static size_t tell_numbers(struct control *c, struct job *j, struct depend_item *item,
-                           const struct told *t)
+static size_t notify_array_item(struct control *c, struct job *j, struct depend_item *item,
+                                const struct told *t)
 {
     bool well = t->outcome.state == PB__JOB_STATE__COMPLETED;
     size_t work = 1;
@@ -174,7 +174,7 @@ static size_t tell_numbers(struct control *c, struct job *j, struct depend_item 
     bool settled = item->state != DEPEND_UNFULFILLED;
     depend_reindex_item(c->cluster, j, item, true);
     if (settled || !well)
-        note_late(c, j);
+        schedule_record_update(c, j);
     if (j->state != PB__JOB_STATE__PENDING || (!settled && well && job_partitions_is_queued(j)))
         return work;
     enqueue_job(c, j);
@@ -192,7 +192,7 @@ static size_t decide_item(struct control *c, struct job *j, struct depend_item *
     if (now)
         job_touch(c->cluster, j);
     else
-        note_late(c, j);
+        schedule_record_update(c, j);
     if (j->state != PB__JOB_STATE__PENDING)
         return 1;
     int64_t at = control_wall(c);
@@ -208,7 +208,7 @@ static size_t decide_item(struct control *c, struct job *j, struct depend_item *
     return work;
 }
 
-static size_t tell_all(struct control *c, struct told *t, size_t most)
+static size_t notify_dependents(struct control *c, struct told *t, size_t most)
 {
     uint32_t element = t->outcome.of_element ? t->outcome.element : DEPEND_WHOLE;
     size_t work = 0;
@@ -216,12 +216,12 @@ static size_t tell_all(struct control *c, struct told *t, size_t most)
     struct depend_item *item;
     while (work < most &&
            (item = depend_next_item(c->cluster, t->outcome.job_id, element, &t->cursor, &j)))
-        work += element == DEPEND_CORR ? tell_numbers(c, j, item, t)
+        work += element == DEPEND_CORR ? notify_array_item(c, j, item, t)
                                        : decide_item(c, j, item, &t->outcome);
     return work;
 }
 
-static void write_late(struct control *c, size_t most)
+static void write_scheduled_records(struct control *c, size_t most)
 {
     size_t work = 0, done = 0;
     for (; done < c->news->late.len && work < most; done++) {
@@ -244,14 +244,14 @@ void depend_turn(struct control *c)
     size_t done = 0, work = 0;
     for (; done < c->news->told.len && work < SHARE; done++) {
         struct told *t = &c->news->told.data[done];
-        work += tell_all(c, t, SHARE - work);
+        work += notify_dependents(c, t, SHARE - work);
         if (work >= SHARE)
             break;
         idset_done(&t->elements);
-        forget_telling(c, t->outcome.job_id);
+        drop_pending_notice(c, t->outcome.job_id);
     }
     vec_drop(&c->news->told, done);
-    write_late(c, SHARE - (work < SHARE ? work : SHARE));
+    write_scheduled_records(c, SHARE - (work < SHARE ? work : SHARE));
 }
 
 int64_t depend_due_ms(const struct control *c)
@@ -275,7 +275,7 @@ static bool is_owed_by_number(const struct control *c, const struct job *j)
     return false;
 }
 
-static bool is_told(const struct control *c, uint32_t job_id)
+static bool has_pending_notice(const struct control *c, uint32_t job_id)
 {
     uint32_t count;
     return idmap_get(&c->news->of, job_id, &count);
@@ -283,14 +283,15 @@ static bool is_told(const struct control *c, uint32_t job_id)
 
 bool depend_is_telling(const struct control *c, uint32_t job_id)
 {
-    return is_told(c, job_id);
+    return has_pending_notice(c, job_id);
 }
 
 bool depend_needs(const struct control *c, const struct job *j)
 {
     uint32_t array = j->array ? j->array->id : job_set_id(j);
-    return is_told(c, j->id) || is_told(c, array) || depend_is_owed(c->cluster, j->id) ||
-           depend_is_owed(c->cluster, array) || is_owed_by_number(c, j);
+    return has_pending_notice(c, j->id) || has_pending_notice(c, array) ||
+           depend_is_owed(c->cluster, j->id) || depend_is_owed(c->cluster, array) ||
+           is_owed_by_number(c, j);
 }
 
 void depend_forget_told(struct control *c)

@@ -40,7 +40,7 @@ static uint64_t next_number(struct control *c)
     return c->epoch << 40 | ++c->nonce;
 }
 
-static int tell_script(struct control *c, struct job *j, const char *text)
+static int send_script_message(struct control *c, struct job *j, const char *text)
 {
     const struct alloc_node *a = job_host(j);
     struct node *n = c->cluster->nodes.data[a->node];
@@ -139,7 +139,7 @@ static int notify_job(struct control *c, struct job *j, const Pb__StepId *id, co
         return ERR_JOB_DONE;
     bool script = id->has_step_id ? id->step_id == STEP_ID_BATCH : j->batch;
     if (script)
-        return j->batch ? tell_script(c, j, text) : ERR_NO_STEP;
+        return j->batch ? send_script_message(c, j, text) : ERR_NO_STEP;
     if (id->has_step_id && !step_find(j, id->step_id))
         return ERR_NO_STEP;
     put_up(c, j, id->has_step_id ? id->step_id : NOTICE_OF_JOB, text);

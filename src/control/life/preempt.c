@@ -47,7 +47,7 @@ static void end_preempted(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
-static void queue_again(struct control *c, struct job *j)
+static void requeue_victim(struct control *c, struct job *j)
 {
     attempt_make(j)->preempted_at = control_wall(c);
     attempt_make(j)->requeue_after = true;
@@ -93,7 +93,7 @@ void preempt_displace(struct control *c, struct job *j, const struct job *by)
     if (mode == PREEMPT_SUSPEND)
         suspend_for_preemptor(c, j);
     else if (mode == PREEMPT_REQUEUE)
-        queue_again(c, j);
+        requeue_victim(c, j);
     else
         end_preempted(c, j);
     c->plan_wanted = true;

@@ -313,7 +313,8 @@ static bool is_asked(const struct job *j, const Pb__PrioFilter *f)
 }
 
 /* Writes the job as it is in one of its partitions. */
-static void put_face(struct control *c, const struct job *j, struct str *packed, struct str *out)
+static void put_partition_priority(struct control *c, const struct job *j, struct str *packed,
+                                   struct str *out)
 {
     const struct prio_rule *r = find_rule(c);
     struct prio_factors f;
@@ -353,7 +354,7 @@ static void put_job_priority(struct control *c, struct job *j, const Pb__PrioFil
     for (uint32_t i = 0; i < job_partitions_count(j); i++) {
         job_partitions_select(j, i);
         if (!j->partitions || filter_has_word(f->partition, f->n_partition, j->part->conf.name))
-            put_face(c, j, packed, out);
+            put_partition_priority(c, j, packed, out);
     }
     job_partitions_select_first(j);
 }

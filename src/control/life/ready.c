@@ -24,7 +24,7 @@ static bool is_wanted(const struct control *c, const struct job *j)
 
 /* A node daemon of an older version never reports. Its prolog runs nevertheless, and launches wait
  * for it. */
-static bool is_silent(const struct node *n)
+static bool lacks_ready_report(const struct node *n)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -39,7 +39,7 @@ static bool ask_node(struct control *c, struct job *j, struct alloc_node *a)
 {
     const struct node *n = c->cluster->nodes.data[a->node];
     start_send_prepare(c, j, a);
-    if (!is_silent(n))
+    if (!lacks_ready_report(n))
         return false;
     a->ready = true;
     control_log(c, LOG_LVL_INFO,

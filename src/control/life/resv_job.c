@@ -330,7 +330,7 @@ void resv_tell_jobs(struct control *c, struct resv *r)
 }
 
 /* The reservation begins or ends: updates the jobs that wait for it. */
-static void tell_waiting(struct control *c, const struct resv *r)
+static void update_waiting_jobs(struct control *c, const struct resv *r)
 {
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
@@ -407,7 +407,7 @@ static void begin_reservation(struct control *c, struct resv *r)
     resv_hook_begin(c, r);
     control_log(c, LOG_LVL_INFO, "reservation %s begins", r->name);
     resv_changed(c, r);
-    tell_waiting(c, r);
+    update_waiting_jobs(c, r);
 }
 
 /* An occurrence has ended: the reservation recurs, or is deleted. */
@@ -421,7 +421,7 @@ static void end_reservation(struct control *c, struct resv *r, int64_t now)
     r->active = false;
     control_log(c, LOG_LVL_INFO, "reservation %s ends until it comes again", r->name);
     resv_changed(c, r);
-    tell_waiting(c, r);
+    update_waiting_jobs(c, r);
 }
 
 /* Returns true if the reservation is deleted. */

@@ -80,7 +80,7 @@ static bool refused_for_time(const Pb__Launched *e)
 
 /* Whether the report was already old when it arrived after a network outage: a newer one
  * follows. */
-static bool came_late(const struct control *c, const Pb__Launched *e)
+static bool is_outdated_refusal(const struct control *c, const Pb__Launched *e)
 {
     return e->code == ERR_CREDENTIAL_EXPIRED &&
            c->env->wall_ms(c->env->ctx) - e->issued_at_ms >= CONTROL_CRED_MS;
@@ -112,7 +112,7 @@ static void on_launched(struct control *c, struct node *n, const Pb__Launched *e
     }
     control_log_limited(c, j->uid, LOG_LVL_ERROR, "job %u could not be started on %s: %s", j->id,
                         n->name, e->text ? e->text : err_text(e->code));
-    if (refused_for_time(e) && came_late(c, e))
+    if (refused_for_time(e) && is_outdated_refusal(c, e))
         return;
     free(j->reason_detail);
     j->reason_detail = mem_strdup(e->text);
@@ -265,7 +265,7 @@ static void on_event(struct control *c, struct node *n, const Pb__NodeEvent *e)
 
 /* The node was unresponsive for too long and given up, but its session survived: its present state
  * is unknown. */
-static void ask_again(struct control *c, const struct node *n)
+static void request_node_report(struct control *c, const struct node *n)
 {
     Pb__Empty empty = PB__EMPTY__INIT;
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
@@ -281,7 +281,7 @@ void control_node_report(struct control *c, const char *name, const Pb__NodeRepo
         return;
     node_heard(c, n);
     if (!n->registered)
-        ask_again(c, n);
+        request_node_report(c, n);
     if (r->has_free_mem_mib)
         n->free_mem_mib = r->free_mem_mib;
     if (r->has_cpu_load_centi)

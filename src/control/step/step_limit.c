@@ -163,8 +163,8 @@ int step_limit_update(struct control *c, struct job *j, const Pb__StepLimit *m, 
 /* Clocks of nodes may be slightly behind. */
 #define ASK_AFTER_MS (CONTROL_CRED_MS + 10000)
 
-static void send_step_look(struct control *c, struct job *j, const struct alloc_node *a,
-                           uint32_t step_id)
+static void send_step_query(struct control *c, struct job *j, const struct alloc_node *a,
+                            uint32_t step_id)
 {
     Pb__StepLook look = PB__STEP_LOOK__INIT;
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
@@ -199,7 +199,7 @@ void step_ask_unlaunched(struct control *c, struct job *j)
             s->asked = true;
             vec_foreach (&s->nodes, n)
                 if (!n->ended)
-                    send_step_look(c, j, &attempt_of(j)->alloc.data[n->at], s->id);
+                    send_step_query(c, j, &attempt_of(j)->alloc.data[n->at], s->id);
         }
         if (!s->asked && s->made_mono_ms + ASK_AFTER_MS < next)
             next = s->made_mono_ms + ASK_AFTER_MS;
@@ -222,5 +222,5 @@ void step_ask_again(struct control *c, struct job *j, const struct alloc_node *a
         vec_foreach (&s->nodes, n)
             if (&attempt_of(j)->alloc.data[n->at] == a && !n->ended && is_old(c, s) &&
                 !lists_step(present, s->id))
-                send_step_look(c, j, a, s->id);
+                send_step_query(c, j, a, s->id);
 }
