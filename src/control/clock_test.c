@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Credentials that a node refuses for their time: its clock is wrong, or they came late. Limits
- * while the controller's clock is set, and silence that nobody was there to hear. */
+/* Credentials that a node rejects for their time: its clock is wrong, or they arrived late. Limits
+ * while the controller's clock is set, and silence of nodes while the controller was suspended. */
 #include <string.h>
 
 #include "control/fixture.h"
@@ -90,7 +90,7 @@ static void one_that_may_not_be_requeued_fails(void **state)
     fixture_free(f);
 }
 
-/* Across a boot there is only the wall clock; after that it may be set. */
+/* Across a boot only the wall clock counts; after that it may be set. */
 static void a_limit_goes_by_this_boots_clock(void **state)
 {
     struct caller user = FIXTURE_USER;
@@ -115,7 +115,7 @@ static void a_limit_goes_by_this_boots_clock(void **state)
     fixture_free(f);
 }
 
-/* Stopped (SIGSTOP, a suspended machine): the time passes and nothing is called. */
+/* Suspended (SIGSTOP, a suspended machine): time passes without calls. */
 static void sleep_for(struct fixture *f, int64_t ms)
 {
     f->mono_ms += ms;
@@ -131,7 +131,7 @@ static void expect_nodes(struct fixture *f, int n1, int n2)
     assert_int_equal(fixture_node(f, &arena, "n2")->state, n2);
 }
 
-/* Whatever comes first when it wakes, its own time or a node. */
+/* Whatever comes first after the suspension: the timer or a node. */
 static void silence_while_the_controller_slept_is_none(void **state)
 {
     for (int node_first = 0; node_first < 2; node_first++) {
@@ -149,13 +149,13 @@ static void silence_while_the_controller_slept_is_none(void **state)
         assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
         fixture_pass(f, 20000);
         fixture_register(f, "n2", "i1");
-        fixture_pass(f, 10000); /* one that says nothing now is lost */
+        fixture_pass(f, 10000); /* a node that stays silent now is lost */
         expect_nodes(f, PB__NODE_BASE__NODE_DOWN, PB__NODE_BASE__NODE_MIXED);
         fixture_free(f);
     }
 }
 
-/* Too short a sleep to be noticed by its length: the nodes' messages are in their sockets. */
+/* A suspension too short to be detected: the messages of nodes are in their sockets. */
 static void a_sleep_that_ends_behind_a_nodes_time_loses_no_node(void **state)
 {
     static const int64_t late_ms[] = {0, 1, 400, 500, 1000, 1999};
@@ -168,7 +168,7 @@ static void a_sleep_that_ends_behind_a_nodes_time_loses_no_node(void **state)
         sleep_for(f, 30000 + late_ms[i]);
         control_tick(f->control);
         fixture_turn(f);
-        if (i % 2) { /* and once more before it has read them */
+        if (i % 2) { /* and again before it has read them */
             sleep_for(f, 1000 + late_ms[i] % 500);
             control_tick(f->control);
             fixture_turn(f);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nobody gives himself, or his job, more than his role allows (RELIABILITY G13, without account
- * management): every field of a submission and of a change with every value of a table, from the
- * owner, another user and an operator, and drawn changes one after another. A field that is new is
- * tried by itself; one that only operators may set is a word of 'privileged'.
+ * No user can get, for himself or his job, more than his role permits (RELIABILITY G13, without
+ * account management): every field of a submission and of a change with every value of a table,
+ * from the owner, another user and an operator, and random sequences of changes. New fields are
+ * tested automatically; a field that only operators may set is a word of 'privileged'.
  */
 #include "base/pb.h"
 #include "base/test_drawn.h"
 #include "control/life/resv_test_util.h"
 
-/* Ann is in no group but hers, and may use partition a alone. */
+/* Ann is only in her own group, and may use partition a only. */
 #define CONF                                                                                       \
     "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nPriorityType=priority/basic\n"                 \
     "AllowSpecResourcesUsage=yes\nLicenses=lic:4\nNodeName=n[1-2] CPUs=4 Feature=x\n"              \
@@ -30,7 +30,7 @@ static const char *const texts[TEXTS] = {
 };
 static const int64_t numbers[NUMBERS] = {0, 1, 2, 30, 1000, 1001, 100000, 1700100000, -1, -100};
 
-/* What an operator alone may set of a job that is there. */
+/* Fields of an existing job that only an operator may set. */
 static const char privileged[] =
     " admin_comment burst_buffer deadline_at_sec core_spec thread_spec contiguous site_factor ";
 
@@ -63,7 +63,7 @@ static struct world make_world(void)
 /* --- values ------------------------------------------------------------------------------------
  */
 
-/* Sets an optional field to a value of the tables; false: there is no such one. */
+/* Sets an optional field to a value of the tables; false: there is none. */
 static bool set_field(ProtobufCMessage *m, const ProtobufCFieldDescriptor *field, size_t which)
 {
     char *value = (char *)m + field->offset;
@@ -77,15 +77,15 @@ static bool set_field(ProtobufCMessage *m, const ProtobufCFieldDescriptor *field
         *(char **)value = (char *)texts[which];
         return true;
     }
-    memcpy(value, &numbers[which], size); /* the low bytes are the first ones */
+    memcpy(value, &numbers[which], size); /* little endian */
     *(protobuf_c_boolean *)((char *)m + field->quantifier_offset) = true;
     return true;
 }
 
-/* --- what may not be exceeded ------------------------------------------------------------------
+/* --- limits -------------------------------------------------------------------------------------
  */
 
-/* Everything that is on disk. */
+/* Copies all stored records. */
 static char *copy_records(const struct fixture *f)
 {
     struct str out = STR_INIT;
@@ -106,7 +106,7 @@ static const Pb__JobRecord *find_job(struct world *w, struct arena *arena)
     return r;
 }
 
-/* Of a job that its owner has submitted, or changed. */
+/* For a job that its owner has submitted or changed. */
 static void check_identity(const Pb__JobRecord *r)
 {
     assert_int_equal(r->spec->uid, owner.uid);
@@ -125,7 +125,7 @@ static void check_kept(const Pb__JobRecord *before, const Pb__JobRecord *after)
     pb_each_field (before->spec->base.descriptor, field)
         if (is_privileged(field->name) && !str_eq(field->name, "contiguous"))
             assert_true(pb_same_field(&before->spec->base, &after->spec->base, field));
-    assert_true(!after->spec->contiguous || before->spec->contiguous); /* it may be given up */
+    assert_true(!after->spec->contiguous || before->spec->contiguous); /* may be dropped */
     assert_true(after->live->priority <= before->live->priority);
     assert_true(!before->live->admin_hold || after->live->admin_hold);
     assert_false(after->live->priority_given && !before->live->priority_given &&
@@ -162,7 +162,7 @@ static void end_plain(struct world *w)
     fixture_clear(w->f);
 }
 
-/* Whether it was accepted. */
+/* Returns whether it was accepted. */
 static bool try_submission(struct world *w, const struct caller *who, const Pb__JobSpec *spec)
 {
     _cleanup_arena_ struct arena arena = {0};
@@ -175,7 +175,8 @@ static bool try_submission(struct world *w, const struct caller *who, const Pb__
     return accepted;
 }
 
-/* Whether the change was accepted; one that is refused has left everything on disk as it was. */
+/* Returns whether the change was accepted; a rejected change must leave the stored records
+ * unchanged. */
 static bool send_change(struct world *w, const struct caller *who, const Pb__JobUpdate *update)
 {
     _cleanup_free_ char *before = copy_records(w->f);
@@ -204,10 +205,10 @@ static bool try_change(struct world *w, const struct caller *who, enum when when
     return accepted;
 }
 
-/* --- all of them -------------------------------------------------------------------------------
+/* --- all fields ---------------------------------------------------------------------------------
  */
 
-/* How many values of the field are accepted from this caller. */
+/* Returns how many values of the field are accepted from this caller. */
 static unsigned try_field(const struct caller *who, enum when when,
                           const ProtobufCFieldDescriptor *field)
 {
@@ -237,7 +238,7 @@ static void fields_give_their_owner_nothing(void **state)
                 assert_true(n == 0 || str_eq(field->name, "contiguous")); /* false */
             accepted += n;
         }
-    assert_true(accepted > 1000); /* most of what is drawn is not refused for another reason */
+    assert_true(accepted > 1000); /* most random requests are not rejected for other reasons */
 }
 
 /* --- one change after another ------------------------------------------------------------------
@@ -249,7 +250,7 @@ static uint32_t draw(uint32_t *seed, uint32_t below)
     return (uint32_t)((uint64_t)(*seed >> 8) * below >> 24);
 }
 
-/* Those of a queue order more often than others. */
+/* Fields that affect the order of the queue are more frequent. */
 static void draw_change(uint32_t *seed, Pb__JobUpdate *r, Pb__JobSpec *set)
 {
     static const ProtobufCMessageDescriptor *const types[] = {&pb__job_update__descriptor,
@@ -323,7 +324,7 @@ static void another_user_changes_nothing(void **state)
             assert_int_equal(try_field(&other, when, field), 0);
 }
 
-/* Otherwise what is refused to users would say nothing. */
+/* Otherwise the rejections of users would prove nothing. */
 static void operators_may(void **state)
 {
     (void)state;

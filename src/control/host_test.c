@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The node of a job's script: --batch, and what becomes of it. */
+/* The node of a job's script: --batch, and changes of the node. */
 #include <string.h>
 
 #include "base/step_id.h"
@@ -56,8 +56,8 @@ static void the_first_that_has_them(void **state)
     }
 }
 
-/* Signals for the script are for its node; each other one would keep them for a script of its own.
- */
+/* Signals for the script go to its node only; every other node would keep them for a script of its
+ * own. */
 static void signal_it(struct fixture *f, uint32_t job, bool batch_only, bool full)
 {
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
@@ -95,7 +95,7 @@ static void signals_for_it_go_there(void **state)
     assert_null(signal_to(f, "n1"));
     assert_true(signal_to(f, "n3")->batch_only);
     signal_it(f, id, false, true);
-    assert_false(signal_to(f, "n1")->full); /* its steps alone */
+    assert_false(signal_to(f, "n1")->full); /* its steps only */
     assert_true(signal_to(f, "n3")->full);
     fixture_free(f);
 }
@@ -141,12 +141,12 @@ static void it_stays_where_it_is(void **state)
     (void)state;
     struct fixture *f = world();
     int64_t id = submit(f, (char *)"fast", false);
-    fixture_launched(f, "n1", (uint32_t)id, 0); /* by one that does not have it */
+    fixture_launched(f, "n1", (uint32_t)id, 0); /* reported by a node without the script */
     fixture_restart(f);
     host_is(f, id, "n3");
     fixture_register(f, "n1", "i1");
     assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 0);
-    fixture_register(f, "n3", "i1"); /* it was not known to be launched */
+    fixture_register(f, "n3", "i1"); /* its launch was unknown */
     assert_int_equal(fixture_launches(f, "n3", (uint32_t)id), 1);
     fixture_launched(f, "n3", (uint32_t)id, 0);
     fixture_reconfigure(f, NODES "NodeName=n9 CPUs=1\n" REST);
@@ -207,7 +207,7 @@ static void it_is_kept_and_chosen_again(void **state)
     f = world();
     id = submit(f, (char *)"big|fast", false);
     host_is(f, id, "n2");
-    assert_int_equal(fixture_update_node(f, "n2", "DOWN", "x"), 0); /* back to the queue */
+    assert_int_equal(fixture_update_node(f, "n2", "DOWN", "x"), 0); /* requeues the job */
     for (const char *n = "13"; *n; n++)
         fixture_gone(f, (char[]){'n', *n, 0}, (uint32_t)id, 0);
     Pb__NodeUpdate u = PB__NODE_UPDATE__INIT;
@@ -226,7 +226,7 @@ static void it_is_kept_and_chosen_again(void **state)
     fixture_free(f);
 }
 
-/* A client may say what salloc does not. */
+/* A client may send what salloc does not. */
 static void one_without_a_script_has_its_first_node(void **state)
 {
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;

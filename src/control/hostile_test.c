@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What users try: more than there is, what is not theirs, and the same number twice. */
+/* Attempts of users: excessive requests, requests about jobs of others, and reused request ids. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void the_hold_of_an_administrator_is_not_the_owners(void **state)
     int64_t id = held_job(f, true);
     assert_int_equal(hold(f, &root, id, true, false), 0);
     assert_int_equal(hold(f, &user, id, false, false), ERR_ACCESS);
-    assert_int_equal(hold(f, &user, id, true, false), 0); /* beside it, not in its place */
+    assert_int_equal(hold(f, &user, id, true, false), 0); /* in addition, not instead */
     assert_string_equal(reason(f, id), "JobHeldAdmin");
     assert_int_equal(hold(f, &user, id, false, false), ERR_ACCESS);
     assert_int_equal(hold(f, &root, id, false, false), 0);
@@ -192,7 +192,7 @@ static void waiting_steps_of_a_user_are_bounded(void **state)
     assert_int_equal(fixture_code(f, f->last_call), ERR_BUSY);
     for (uint64_t call = before + 1; call <= before + 400; call++)
         control_call_gone(f->control, call);
-    unsigned again = 0; /* what was given up is free */
+    unsigned again = 0; /* dropped requests are free again */
     for (int i = 0; i < 400; i++)
         again += fixture_code(f, wait_for_step(f, jobs[i % 2], name)) == -1;
     assert_int_equal(again, waiting);
@@ -200,7 +200,7 @@ static void waiting_steps_of_a_user_are_bounded(void **state)
     fixture_free(f);
 }
 
-/* Each is written anew with each of the others. */
+/* Each record is written again with each of the others. */
 static void steps_at_a_time_are_bounded(void **state)
 {
     struct fixture *f = make_fixture();
@@ -233,7 +233,7 @@ static void steps_at_a_time_are_bounded(void **state)
     fixture_free(f);
 }
 
-/* A number that a batch job has is not one of an allocation, nor that of another user. */
+/* The request id of a batch job is not one of an allocation, nor of another user. */
 static void a_request_is_repeated_only_as_what_it_was(void **state)
 {
     struct fixture *f = make_fixture();
@@ -249,7 +249,8 @@ static void a_request_is_repeated_only_as_what_it_was(void **state)
     assert_int_equal(fixture_code(f, f->last_call), ERR_NODES_BUSY);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
     assert_true(fixture_submit(f, &other, &s) != id);
-    assert_int_equal(fixture_submit(f, &user, &s), id); /* still found after the other's */
+    /* Still found after the other user's request. */
+    assert_int_equal(fixture_submit(f, &user, &s), id);
     fixture_restart(f);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
     assert_int_equal(fixture_submit(f, &user, &s), id);

@@ -70,8 +70,9 @@ static void state_of_a_script(void **state)
         int exit_status;
         const char *reason;
     } v[] = {
+        /* Again: an ordinary exit code. */
         {0, false, false, PB__JOB_STATE__COMPLETED, 0, NULL},
-        {125 << 8, false, false, PB__JOB_STATE__RUNNING, 0, NULL}, /* again: a mere exit code */
+        {125 << 8, false, false, PB__JOB_STATE__RUNNING, 0, NULL},
         {9, false, false, PB__JOB_STATE__FAILED, 9, "NonZeroExitCode"},
         {9, false, true, PB__JOB_STATE__OUT_OF_MEMORY, 125, "OutOfMemory"},
         {125, false, true, PB__JOB_STATE__OUT_OF_MEMORY, 125, "OutOfMemory"},
@@ -111,13 +112,13 @@ static void script_outlives_its_step(void **state)
     fixture_free(f);
 }
 
-/* What one node has ended goes on on the others, unless all of it is to end: as it was asked for,
- * or as node daemons have it that end steps for memory. */
+/* A step ended on one node continues on the others, unless all of it must end: as requested, or by
+ * node daemons that end whole steps for memory. */
 static void step_of_two_nodes(void **state)
 {
     static const struct {
         const char *more;
-        int asked; /* -1: nothing */
+        int asked; /* -1: not specified */
         unsigned ends;
     } v[] = {{"", -1, 0},
              {"", 0, 0},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the simulator found: clocks that are set, restarts at bad moments, nodes that come and go.
- */
+/* Findings of the simulator: clocks that are set, restarts at bad moments, nodes that are lost and
+ * return. */
 #include <stdio.h>
 #include <string.h>
 
@@ -163,7 +163,7 @@ static size_t count_ends(const struct fixture *f, uint32_t id, const char *why)
     return found;
 }
 
-/* To a node that does not answer, that comes back, and by the next controller. */
+/* To an unresponsive node, to a returning node, and by the next controller. */
 static void repeated_orders_say_why_a_job_ends(void **state)
 {
     static const struct {
@@ -211,7 +211,7 @@ static void what_runs_on_a_node_set_down_is_ended_first(void **state)
     fixture_free(f);
 }
 
-/* The end of the script says that nothing is left, and comes before the order to end it. */
+/* The end of the script reports that nothing is left, before the order to end it. */
 static void an_end_that_crosses_the_order_frees_the_node(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
@@ -238,7 +238,7 @@ static size_t times_closed(const struct fixture *f, const char *node)
     return n;
 }
 
-/* A launch that was under way to it begins after its job is somewhere else. */
+/* Otherwise a launch in progress would begin after its job runs elsewhere. */
 static void what_was_sent_to_a_silent_node_can_not_begin(void **state)
 {
     struct fixture *f = make_fixture("ReturnToService=2\nSlurmdTimeout=10\n" CONF, 1);
@@ -249,7 +249,7 @@ static void what_was_sent_to_a_silent_node_can_not_begin(void **state)
     fixture_pass(f, 2000);
     assert_int_equal(times_closed(f, "n1"), 1);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
-    assert_int_equal(fixture_terminates(f, "n1", id), 0); /* there is nobody to tell */
+    assert_int_equal(fixture_terminates(f, "n1", id), 0); /* the node is not connected */
     fixture_clear(f);
     fixture_register(f, "n1", "i1");
     assert_int_equal(fixture_terminates(f, "n1", id), 1);
@@ -259,7 +259,7 @@ static void what_was_sent_to_a_silent_node_can_not_begin(void **state)
     fixture_free(f);
 }
 
-/* One that had gone by itself has no session to end. */
+/* A disconnected node has no session to close. */
 static void a_node_that_is_away_has_no_session_to_end(void **state)
 {
     struct fixture *f = make_fixture("SlurmdTimeout=10\n" CONF, 1);
@@ -270,7 +270,8 @@ static void a_node_that_is_away_has_no_session_to_end(void **state)
     fixture_free(f);
 }
 
-/* It was given up while it was away; a srun with a good credential may still come to it. */
+/* The job was given up while the node was disconnected; a srun with a valid credential may still
+ * launch it. */
 static void a_node_is_told_what_it_lost_while_it_was_away(void **state)
 {
     for (int restarted = 0; restarted < 2; restarted++) {
@@ -283,7 +284,7 @@ static void a_node_is_told_what_it_lost_while_it_was_away(void **state)
         fixture_clear(f);
         if (restarted)
             fixture_restart(f);
-        for (int twice = 0; twice < 2; twice++) { /* it says nothing and registers again */
+        for (int twice = 0; twice < 2; twice++) { /* it becomes unresponsive and registers again */
             fixture_register(f, "n1", "i1");
             assert_int_equal(fixture_terminates(f, "n1", id), 1 + twice);
             assert_int_equal(fixture_launches(f, "n1", id), 0);
@@ -293,13 +294,14 @@ static void a_node_is_told_what_it_lost_while_it_was_away(void **state)
         fixture_clear(f);
         fixture_restart(f);
         fixture_register(f, "n1", "i1");
-        vec_foreach (&f->orders, o) /* what is done is not said again */
+        vec_foreach (&f->orders, o) /* finished orders are not repeated */
             assert_null((*o)->orders->orders[0]->terminate);
         fixture_free(f);
     }
 }
 
-/* It says that it has nothing of what it began: whatever the reason, it is to begin it no more. */
+/* The node reports that it lacks an attempt that it has begun: whatever the reason, it must not
+ * begin the attempt again. */
 static void what_a_node_does_not_know_any_more_is_ended_there(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
@@ -314,7 +316,8 @@ static void what_a_node_does_not_know_any_more_is_ended_there(void **state)
     fixture_free(f);
 }
 
-/* A machine that was booted does not know what is over; so it is told what is of before. */
+/* A rebooted machine does not know which attempts have ended, so the credential names the
+ * incarnation of the node. */
 static void a_credential_is_of_the_node_as_it_was_given(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
@@ -413,8 +416,8 @@ static void a_made_partition_that_lost_its_nodes_can_be_read_again(void **state)
     fixture_free(f);
 }
 
-/* The script of a lost attempt runs on behind a cut wire, and what it says is not of the next one.
- */
+/* The script of a lost attempt continues on a disconnected node; its reports must not affect the
+ * next attempt. */
 static void an_attempt_that_is_over_has_no_say_in_the_next(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
@@ -448,7 +451,8 @@ static void an_attempt_that_is_over_has_no_say_in_the_next(void **state)
             made = arena_unpack(&arena, &pb__step_reply__descriptor, r->data.data, r->data.len);
     assert_non_null(made);
     assert_true(made->has_restarts && made->restarts == 1);
-    /* Its end, told by the attempt before, ends nothing: what it holds is not free for another. */
+    /* An end reported by the previous attempt has no effect: the resources of the present attempt
+     * are not freed. */
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
         Pb__StepSpec more = spec;
         more.restarts = 1;
@@ -466,18 +470,18 @@ static void an_attempt_that_is_over_has_no_say_in_the_next(void **state)
     spec.has_immediate = spec.immediate = true;
     control_step_create(f->control, ++f->last_call, &user, &spec);
     assert_int_equal(fixture_code(f, f->last_call), 0);
-    end.has_restarts = false; /* of a command that does not say it yet */
+    end.has_restarts = false; /* of a command that does not set it */
     end.step_id = made->step_id + 1;
     control_step_complete(f->control, ++f->last_call, &user, &end);
     assert_int_equal(fixture_code(f, f->last_call), 0);
     fixture_free(f);
 }
 
-/* --- those who wait -----------------------------------------------------------------------------
+/* --- waiting clients ----------------------------------------------------------------------------
  */
 
-/* srun and salloc want notices and hear at once that a job was ended; sbatch --wait hears when
- * nothing can write to its output any more. */
+/* srun and salloc want notices and are told at once that a job was ended; sbatch --wait is answered
+ * when nothing can write to the job's output. */
 static void the_end_that_is_told_is_one(void **state)
 {
     struct fixture *f = make_fixture(CONF "Epilog=/bin/true\n", 2);
@@ -488,7 +492,7 @@ static void the_end_that_is_told_is_one(void **state)
     fixture_launched(f, "n1", id, 0);
     control_job_wait_end(f->control, 800, &user, &wait);
     fixture_turn(f);
-    fixture_register(f, "n1", "i2"); /* it was booted: the job is queued again, once n2 is clean */
+    fixture_register(f, "n1", "i2"); /* it was rebooted: the job is requeued when n2 is clean */
     assert_int_equal(fixture_code(f, 800), -1);
 
     Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A look at the queue that takes several turns: one job is looked at in each. */
+/* A pass that takes several turns: each turn examines one job. */
 #include <string.h>
 
 #include "control/fixture.h"
@@ -19,7 +19,7 @@ static struct fixture *make_fixture(void)
     return f;
 }
 
-/* A batch job of so many CPUs on each of so many nodes, after one turn. */
+/* Submits a batch job with this number of CPUs on each of this number of nodes; one turn. */
 static uint32_t submit_wide(struct fixture *f, uint32_t nodes, uint32_t cpus, int64_t limit_sec)
 {
     struct caller who = FIXTURE_USER;
@@ -38,7 +38,7 @@ static uint32_t submit(struct fixture *f, uint32_t cpus)
     return submit_wide(f, 1, cpus, 600);
 }
 
-/* Asks for an allocation; one turn. */
+/* Requests an allocation; one turn. */
 static uint64_t ask(struct fixture *f, uint32_t cpus, bool immediate)
 {
     struct caller who = FIXTURE_USER;
@@ -68,7 +68,7 @@ static size_t job_records(const struct fixture *f)
     return count;
 }
 
-/* It asks to be called again at once while it is not through. */
+/* It requests another turn at once while the pass is not complete. */
 static void goes_on_by_itself(void **state)
 {
     struct fixture *f = make_fixture();
@@ -101,7 +101,7 @@ static void told_to_wait_when_looked_at(void **state)
     fixture_free(f);
 }
 
-/* Until it is known whether it starts there is nothing of it: no record, no line in a listing. */
+/* Until it is known whether the job starts it is invisible: no record, no line in a listing. */
 static void immediate_or_never(void **state)
 {
     struct fixture *f = make_fixture();
@@ -137,7 +137,7 @@ static void immediate_starts(void **state)
     fixture_free(f);
 }
 
-/* Whoever waits for it is gone before it was looked at. */
+/* The waiting client disconnects before the job is examined. */
 static void immediate_left_alone(void **state)
 {
     struct fixture *f = make_fixture();
@@ -154,7 +154,7 @@ static void immediate_left_alone(void **state)
     fixture_free(f);
 }
 
-/* What becomes free while the last ones are looked at is for those before them. */
+/* Resources that become free while the last jobs are examined belong to the jobs before them. */
 static void the_first_comes_first(void **state)
 {
     struct fixture *f = make_fixture();
@@ -163,11 +163,11 @@ static void the_first_comes_first(void **state)
     turns(f, 4);
     assert_int_equal(fixture_state(f, other), PB__JOB_STATE__RUNNING);
     fixture_launched(f, "n1", running, 0);
-    submit_wide(f, 2, 4, 600); /* the head; the others would be over before it can begin */
+    submit_wide(f, 2, 4, 600); /* the first job; the others would end before it can begin */
     uint32_t first = submit_wide(f, 1, 4, 60), second = submit_wide(f, 1, 3, 60);
     turns(f, 8);
-    submit(f, 4); /* another look: at the head */
-    turns(f, 1);  /* and at the first */
+    submit(f, 4); /* another pass: examines the first job */
+    turns(f, 1);  /* and the next one */
     fixture_batch_ended(f, "n1", running, 0, 0);
     fixture_gone(f, "n1", running, 0);
     turns(f, 12);
@@ -200,7 +200,7 @@ static void remove_part(struct fixture *f, const char *name)
     assert_int_equal(fixture_code(f, f->last_call), 0);
 }
 
-/* Between two turns of a look everything may change: here what it comes to next. */
+/* Everything may change between two turns of a pass: here the next job. */
 static void the_world_changes(void **state)
 {
     struct fixture *f = make_fixture();
@@ -212,7 +212,7 @@ static void the_world_changes(void **state)
     for (int i = 0; i < 6; i++)
         ids[i] = submit(f, 4);
     turns(f, 8);
-    int64_t other = fixture_submit(f, &who, &s); /* the first turn of a look */
+    int64_t other = fixture_submit(f, &who, &s); /* the first turn of a pass */
     cancel(f, (uint32_t)other);
     cancel(f, ids[3]);
     remove_part(f, "q");

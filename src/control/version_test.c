@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records of newer versions: refused, or what is not known of them is kept, however often they are
- * written again. */
+/* Records of newer versions: they are rejected, or their unknown fields are preserved whenever the
+ * record is written again. */
 #include <string.h>
 
 #include "control/fixture.h"
@@ -26,7 +26,7 @@ static void add_newer(struct fixture *f, enum record_kind kind)
     str_append(&find(f, kind)->data, NEWER, NEWER_LEN);
 }
 
-/* How many times it is in the record. */
+/* Counts the occurrences in the record. */
 static size_t count_newer(struct fixture *f, enum record_kind kind)
 {
     const struct str *data = &find(f, kind)->data;
@@ -36,7 +36,7 @@ static size_t count_newer(struct fixture *f, enum record_kind kind)
     return count;
 }
 
-/* Behind the fields of a message within the record. */
+/* Appends to the fields of a message within the record. */
 static void add_newer_within(struct fixture *f, enum record_kind kind, unsigned field,
                              const ProtobufCMessage *message)
 {
@@ -98,7 +98,7 @@ static void formats_up_to_ours_are_read(void **state)
     }
 }
 
-/* Read, written again by a change, by a reconfiguration and by a restart. */
+/* Read, and written again by a change, a reconfiguration and a restart. */
 static void unknown_fields_are_kept(void **state)
 {
     uint32_t job;
@@ -142,7 +142,7 @@ static void unknown_fields_are_kept(void **state)
     fixture_free(f);
 }
 
-/* What could not be kept is refused, record by record. */
+/* Records whose unknown content could not be preserved are rejected individually. */
 static void what_would_be_lost_is_refused(void **state)
 {
     uint32_t job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes that are in no file: what is refused, and what a plan means for jobs and records. */
+/* Dynamic nodes: rejections, and the effects of a plan on jobs and records. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
     "PartitionName=a Nodes=ALL Default=YES\nPartitionName=b Nodes=fast\n"                          \
     "SelectTypeParameters=CR_Core_Memory"
 
-/* One request, as its owner would serve it. */
+/* Carries out one request like the owner of the configuration. */
 static int request(struct fixture *f, const char *nodes, const char *create, struct err *err)
 {
     Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
@@ -80,7 +80,7 @@ static void refused(void **state)
     fixture_free(f);
 }
 
-/* A line that does not fit is left out whole: of the others of the plan nothing is lost. */
+/* An invalid line is left out entirely: the other lines of the plan are kept. */
 static void refusals_leave_the_plan(void **state)
 {
     struct fixture *f = fixture_new(LINES);
@@ -151,7 +151,7 @@ static void nodes_that_stay_in_a_ring_keep_their_order(void **state)
     fixture_free(f);
 }
 
-/* A plan of before a job came to the node. */
+/* The plan was made before a job got the node. */
 static void a_job_came_between(void **state)
 {
     struct fixture *f = fixture_new(LINES);
@@ -194,12 +194,12 @@ static void a_silent_node_stays_silent(void **state)
     assert_int_equal(fixture_node(f, &arena, "n1")->state, PB__NODE_BASE__NODE_DOWN);
     assert_false(is_there(f, "d1"));
     assert_int_equal(request(f, "d1", "State=CLOUD", &err), 0);
-    fixture_pass(f, 60000); /* it is not started yet: nobody waits for it */
+    fixture_pass(f, 60000); /* it is not started yet: it is not awaited */
     assert_int_equal(fixture_node(f, &arena, "d1")->state, PB__NODE_BASE__NODE_UNKNOWN);
     fixture_free(f);
 }
 
-/* Bytes that are no record are said to be none. */
+/* Bytes that are not a record are reported. */
 static void damaged_record(void **state)
 {
     struct str lines = STR_INIT;

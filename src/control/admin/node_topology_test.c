@@ -40,7 +40,7 @@ static void moved_nodes_stay_where_they_are(void **state)
         else
             fixture_reconfigure(f, TREE_OF("n[1-2]", "n[3-4]"));
     }
-    fixture_reconfigure(f, TREE_OF("n3", "n[1-2]")); /* what scontrol has moved stays */
+    fixture_reconfigure(f, TREE_OF("n3", "n[1-2]")); /* moves by scontrol are kept */
     fixture_expect_unit(f, "s1", "n3\n");
     fixture_expect_unit(f, "s2", "n[1-2]\n");
     fixture_free(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The order of jobs changed from outside: who may, and what becomes of the others. */
+/* Changes of the order of jobs by requests: access, and the effect on other jobs. */
 #include <string.h>
 
 #include "base/str.h"
@@ -46,7 +46,7 @@ static const Pb__JobRecord *job(struct fixture *f, struct arena *arena, uint32_t
     return j;
 }
 
-/* "4 2 1": pending jobs up to this id by priority, the lower id first where it is equal. */
+/* Expects "4 2 1": pending jobs up to this id by priority, the lower id first if equal. */
 static void ordered(struct fixture *f, uint32_t last, const char *expected)
 {
     _cleanup_arena_ struct arena arena;
@@ -101,7 +101,7 @@ static void users_need_leave_and_their_own_jobs(void **state)
     fixture_free(f);
 }
 
-/* As Slurm's own answers: nice values make the order, and places of others stay. */
+/* As in Slurm's results: nice values make the order, and places of other users' jobs stay. */
 static void first_in_first_out_is_reordered(void **state)
 {
     static const int nice[] = {0, 2, 2, 2, -3, -3};
@@ -140,7 +140,7 @@ static void others_keep_their_places(void **state)
     fixture_free(f);
 }
 
-/* Equal priorities, where the id decides, and the lowest there are. */
+/* Equal priorities, where the id decides, and the lowest priorities. */
 static void equal_ones_are_reordered(void **state)
 {
     static const char *const lines[] = {MULTI NODES, NODES};
@@ -190,7 +190,7 @@ static void nobody_gains(void **state)
 /* --- an external scheduler ---------------------------------------------------------------------
  */
 
-/* "2:30 1:20": priorities; how many of them were refused, or minus the error's code. */
+/* Sets priorities "2:30 1:20"; returns how many were rejected, or the negative error code. */
 static int order(struct fixture *f, const struct caller *who, const char *text)
 {
     Pb__JobPriority jobs[8], *pointers[8];
@@ -285,7 +285,7 @@ static int order_elements(struct fixture *f, uint32_t array, const char *tasks, 
     return -1;
 }
 
-/* Elements get a place of their own, and an array's id means all that wait. */
+/* Elements get places of their own; an array's id stands for all pending elements. */
 static void elements_are_ordered_and_placed(void **state)
 {
     struct fixture *f = fixture_new("MaxArraySize=100\n" NODES);
@@ -303,7 +303,7 @@ static void elements_are_ordered_and_placed(void **state)
     assert_int_equal(order_elements(f, array, "9", 5), ERR_NO_JOB);
     assert_int_equal(order_elements(f, array, "4", 0), ERR_RANGE);
     assert_string_equal(job(f, &arena, array)->live->array_tasks, "0-5");
-    assert_int_equal(order_elements(f, array, "4", UINT32_MAX), 0); /* a refusal used up an id */
+    assert_int_equal(order_elements(f, array, "4", UINT32_MAX), 0); /* a rejection used up an id */
     assert_string_equal(job(f, &arena, array)->live->array_tasks, "0-3,5");
     assert_int_equal(job(f, &arena, array + 2)->live->array_task_id, 4);
     assert_int_equal(job(f, &arena, array + 2)->live->priority, UINT32_MAX);
@@ -317,8 +317,8 @@ static void elements_are_ordered_and_placed(void **state)
     fixture_free(f);
 }
 
-/* A heterogeneous job has one place in the queue, by its id; its components are not placed alone.
- */
+/* A heterogeneous job has one place in the queue, by its id; its components cannot be placed
+ * individually. */
 static void a_set_is_ordered_as_a_whole(void **state)
 {
     struct fixture *f = fixture_new(NODES);
@@ -372,7 +372,7 @@ static void a_job_is_placed_or_refused(void **state)
     assert_int_equal(place(f, &root, small, "n2"), ERR_JOB_HELD);
     r.hold = false;
     assert_int_equal(fixture_update_job(f, &root, &r), 0);
-    assert_int_equal(fixture_state(f, small), PB__JOB_STATE__PENDING); /* 'big' needs it all */
+    assert_int_equal(fixture_state(f, small), PB__JOB_STATE__PENDING); /* 'big' needs all of it */
     assert_int_equal(place(f, &root, small, "n2"), 0);
     assert_int_equal(fixture_state(f, small), PB__JOB_STATE__RUNNING);
     assert_string_equal(job(f, &arena, small)->live->nodes, "n2");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A new configuration under jobs: what is said of it, what it does, and that a preview does
- * nothing. */
+/* A new configuration under jobs: the report, the effects, and a preview without effects. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@
     HEAD "NodeName=n[2-4] CPUs=2 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES "          \
          "MaxTime=30\n"
 #define ONE_CPU HEAD "NodeName=n1 CPUs=1\nPartitionName=a Nodes=ALL Default=YES"
-#define EPILOG "Epilog=/bin/true\n" /* until then a node is not free */
+#define EPILOG "Epilog=/bin/true\n" /* without it a node becomes free at once */
 
 struct jobs {
     int64_t on_n1, stays, no_requeue, wide, long_one, in_b;
@@ -104,7 +103,8 @@ static void what_is_said_is_done(void **state)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     check_text(fixture_reread(f, AFTER, false), &j);
-    assert_int_equal(fixture_terminates(f, "n1", (uint32_t)j.on_n1), 1); /* nothing runs on there */
+    /* Nothing continues to run there. */
+    assert_int_equal(fixture_terminates(f, "n1", (uint32_t)j.on_n1), 1);
     assert_int_equal(fixture_terminates(f, "n1", (uint32_t)j.no_requeue), 1);
     assert_int_equal(fixture_job(f, &arena, (uint32_t)j.on_n1)->live->restarts, 1);
     assert_int_equal(fixture_state(f, (uint32_t)j.no_requeue), PB__JOB_STATE__NODE_FAIL);
@@ -114,14 +114,14 @@ static void what_is_said_is_done(void **state)
     assert_int_equal(fixture_state(f, (uint32_t)j.wide), PB__JOB_STATE__PENDING);
     assert_int_equal(fixture_state(f, (uint32_t)j.in_b), PB__JOB_STATE__RUNNING);
     assert_null(fixture_part(f, &arena, "b"));
-    assert_null(strstr(fixture_reread(f, AFTER, false), "JobId")); /* it is no news any more */
+    assert_null(strstr(fixture_reread(f, AFTER, false), "JobId")); /* reported only once */
     fixture_restart(f);
     assert_int_equal(fixture_state(f, (uint32_t)j.stays), PB__JOB_STATE__RUNNING);
     assert_string_equal(fixture_job(f, &arena, (uint32_t)j.in_b)->live->partition, "b");
     fixture_free(f);
 }
 
-/* Another alternative of its licences helps no job that can never run for other reasons. */
+/* Another alternative of its licences does not help a job that can never run for other reasons. */
 static void alternative_of_a_job_that_its_nodes_cannot_serve(void **state)
 {
     static const char before[] = "Licenses=a:1,b:1\n" BEFORE, after[] = "Licenses=b:1\n" AFTER;
@@ -144,8 +144,8 @@ static void alternative_of_a_job_that_its_nodes_cannot_serve(void **state)
     fixture_free(f);
 }
 
-/* What an administrator set live stays; the file's newer features are reported, and why they do not
- * hold. */
+/* Values set by scontrol stay; the file's newer features are reported, with the reason why they
+ * have no effect. */
 static void features_that_an_update_hides_are_reported(void **state)
 {
     static const char head[] = "SlurmdTimeout=0\nPartitionName=a Nodes=ALL Default=YES\n";
@@ -166,12 +166,12 @@ static void features_that_an_update_hides_are_reported(void **state)
                                      "scontrol set AvailableFeatures=live"));
         assert_null(strstr(text, "NodeName=n2: Feature"));
     }
-    /* Unchanged lines are no news. */
+    /* Unchanged lines are not reported. */
     assert_null(strstr(fixture_reread(f, str_cstr(&lines), false), "has no effect"));
     fixture_free(f);
 }
 
-/* They go on with it, and not when they start again. */
+/* The jobs keep the shared core while they run, but not when they start again. */
 static void who_shares_a_core_as_it_was_configured(void **state)
 {
     struct fixture *f = fixture_new(ONE_CPU " OverSubscribe=FORCE:2\n");
@@ -181,7 +181,7 @@ static void who_shares_a_core_as_it_was_configured(void **state)
              b = (uint32_t)submit(f, 1, 1, NULL, NULL, 60, true);
     fixture_launched(f, "n1", a, 0);
     fixture_launched(f, "n1", b, 0);
-    fixture_reconfigure(f, ONE_CPU " OverSubscribe=YES:2\n"); /* for who asks for it */
+    fixture_reconfigure(f, ONE_CPU " OverSubscribe=YES:2\n"); /* for jobs that request it */
     fixture_turn(f);
     assert_int_equal(fixture_state(f, a), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, b), PB__JOB_STATE__RUNNING);
@@ -217,11 +217,11 @@ static void calls_that_wait_are_answered_after_it(void **state)
     fixture_free(f);
 }
 
-/* It was held by a job that was ending, and is not by its record either. */
+/* The node was held by an ending job, and is no longer held according to the job's record. */
 static void a_node_that_comes_back_is_its_former_job_s_no_more(void **state)
 {
     struct caller user = FIXTURE_USER;
-    for (int restarted = 0; restarted < 2; restarted++) { /* before it comes back */
+    for (int restarted = 0; restarted < 2; restarted++) { /* before the node returns */
         struct fixture *f = fixture_new(BEFORE EPILOG);
         Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
         Pb__JobSignal cancel = PB__JOB_SIGNAL__INIT;
@@ -240,7 +240,7 @@ static void a_node_that_comes_back_is_its_former_job_s_no_more(void **state)
         fixture_register(f, "n1", "i1");
         int64_t next = submit(f, 1, 4, "n1", NULL, 60, true);
         assert_int_equal(fixture_state(f, (uint32_t)next), PB__JOB_STATE__RUNNING);
-        fixture_restart(f); /* what the records say is sound */
+        fixture_restart(f); /* the records are consistent */
         fixture_free(f);
     }
 }

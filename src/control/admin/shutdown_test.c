@@ -88,7 +88,7 @@ static void jobs_have_until_then(void **state)
     assert_true(control_may_shut_down(f->control));
     assert_int_equal(fixture_state(f, again), PB__JOB_STATE__PENDING);
 
-    control_stop(f->control, true); /* it has come: there is no second one */
+    control_stop(f->control, true); /* complete: there is no second one */
     fixture_pass(f, 1000);
     assert_int_equal(fixture_state(f, again), PB__JOB_STATE__PENDING); /* until the end */
     fixture_restart(f);
@@ -127,7 +127,7 @@ static void grace_is_told_to_the_node(void **state)
     fixture_free(f);
 }
 
-/* A node that never answers does not keep the rest for ever. */
+/* A node that never answers does not delay the shutdown forever. */
 static void not_for_ever(void **state)
 {
     struct fixture *f = make_fixture();
@@ -220,14 +220,14 @@ static void it_outlives_the_controller(void **state)
     (void)state;
     fixture_pass(f, 41000);
     assert_int_equal(signals(f, id), 1);
-    f->wall_ms += 86400000; /* somebody sets the clock */
+    f->wall_ms += 86400000; /* the clock is set */
     restart(f, id);
     assert_true(control_is_announced(f->control));
     assert_int_equal(fixture_state(f, run(f, true, NULL)), PB__JOB_STATE__PENDING);
     fixture_pass(f, 58000);
     assert_int_equal(signals(f, id), 0); /* it was warned */
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
-    control_stop(f->control, false); /* of the controller alone */
+    control_stop(f->control, false); /* of the controller only */
     fixture_turn(f);
     restart(f, id);
     fixture_clear(f);
@@ -252,7 +252,7 @@ static void after_a_boot_by_the_wall_clock(void **state)
     reboot(f);
     fixture_pass(f, 58000);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
-    f->wall_ms += 3600000; /* from then on it is this boot's clock */
+    f->wall_ms += 3600000; /* from now on this boot's clock counts */
     fixture_restart(f);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     fixture_pass(f, 3000);
@@ -270,13 +270,13 @@ static void what_has_passed_is_not_done_again(void **state)
     fixture_pass(f, 20000);
     restart(f, id);
     fixture_pass(f, 10000);
-    assert_false(control_may_shut_down(f->control)); /* 35 s after it passed, at the most */
+    assert_false(control_may_shut_down(f->control)); /* at most 35 s after its time */
     fixture_pass(f, 6000);
     assert_true(control_may_shut_down(f->control));
     fixture_free(f);
 }
 
-/* That it passed before the machine was booted goes into the record again, and is read again. */
+/* A time before the boot of the machine survives storing and restoring. */
 static void what_has_passed_long_ago(void **state)
 {
     struct fixture *f = make_fixture();

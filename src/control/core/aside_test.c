@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records that were set aside: what happens to their ids, to jobs that still run, and to nodes and
- * partitions that nobody knows enough of. */
+/* Records that were set aside: their ids, jobs that still run, and nodes and partitions with
+ * unknown states. */
 #include <string.h>
 
 #include "control/fixture.h"
@@ -21,7 +21,7 @@ static bool is_row(const struct fixture_record *r, const struct aside_row *a)
     return r->kind == a->kind && (a->name ? str_eq(r->name, a->name) : r->number == a->number);
 }
 
-/* A restart that finds one record to be set aside; before: one that an earlier start has found. */
+/* Restarts with one record set aside; before: an earlier start has set it aside. */
 static void restart_without(struct fixture *f, const struct aside_row *a, bool before)
 {
     struct conf *conf = NULL;
@@ -95,7 +95,7 @@ static void a_running_job_runs_on(void **state)
     arena_init(&arena, 0);
     const struct aside_row row = {RECORD_JOB, job, NULL};
     restart_without(f, &row, false);
-    for (int life = 0; life < 3; life++) { /* at each start, and each time the node comes */
+    for (int life = 0; life < 3; life++) { /* at each start, and each time the node registers */
         if (life)
             restart_without(f, &row, true);
         for (int times = 0; times < 2; times++) {
@@ -111,7 +111,7 @@ static void a_running_job_runs_on(void **state)
         assert_int_equal(cancel(f, &FIXTURE_ROOT, (uint32_t)other, 0), 0);
     }
 
-    /* It ends by itself: what is left is cleaned up, and the node works again. */
+    /* It ends by itself: the leftovers are cleaned up, and the node is usable again. */
     fixture_clear(f);
     fixture_batch_ended(f, "n1", job, 0, 0);
     assert_int_equal(fixture_terminates(f, "n1", job), 1);
@@ -137,7 +137,7 @@ static void an_operator_ends_it(void **state)
     const struct aside_row row = {RECORD_JOB, job, NULL};
     restart_without(f, &row, false);
     register_with(f, "n1", job);
-    assert_int_equal(cancel(f, &FIXTURE_USER, job, 0), ERR_ACCESS); /* whose it was is not known */
+    assert_int_equal(cancel(f, &FIXTURE_USER, job, 0), ERR_ACCESS); /* its owner is unknown */
     assert_int_equal(cancel(f, &FIXTURE_ROOT, job, 10), ERR_NO_JOB);
     assert_int_equal(cancel(f, &FIXTURE_ROOT, job + 1, 0), ERR_NO_JOB);
     fixture_clear(f);
@@ -145,7 +145,7 @@ static void an_operator_ends_it(void **state)
     assert_int_equal(fixture_terminates(f, "n1", job), 1);
     assert_int_equal(cancel(f, &FIXTURE_ROOT, job, 0), ERR_NO_JOB);
 
-    restart_without(f, &row, true); /* that it was given up is kept */
+    restart_without(f, &row, true); /* the cancellation is stored */
     fixture_clear(f);
     register_with(f, "n1", job);
     assert_true(fixture_terminates(f, "n1", job) >= 1);
@@ -156,7 +156,7 @@ static void an_operator_ends_it(void **state)
     fixture_free(f);
 }
 
-/* What somebody else has said of the node stays. */
+/* A reason set by an administrator stays. */
 static void another_reason_stays(void **state)
 {
     uint32_t job;
@@ -187,14 +187,14 @@ static void ids_are_not_given_again(void **state)
         for (uint32_t id = 10; id <= 20; id++)
             if (id != 12)
                 cancel(f, &FIXTURE_ROOT, id, 0);
-        fixture_pass(f, 400000); /* MinJobAge: they are forgotten */
+        fixture_pass(f, 400000); /* MinJobAge: they are purged */
         for (int n = 0; n < 8; n++)
             assert_int_not_equal(fixture_submit(f, &FIXTURE_USER, NULL), 12);
     }
     fixture_free(f);
 }
 
-/* It may have been drained, and its reason with it: nothing starts there before somebody looks. */
+/* It may have been drained, and its reason is lost: nothing starts there before a check. */
 static void a_node_is_drained(void **state)
 {
     struct fixture *f = fixture_new(LINES);
@@ -210,7 +210,7 @@ static void a_node_is_drained(void **state)
     restart_without(f, &(struct aside_row){RECORD_NODE, 0, "nobody"}, false);
     control_set_aside(f->control, RECORD_NODE, 0, "n1", true);
     reason_of(f, &arena, "n1", &drain);
-    assert_false(drain); /* once is enough */
+    assert_false(drain); /* only once */
     fixture_free(f);
 }
 
@@ -227,7 +227,7 @@ static void a_partition_is_down(void **state)
     assert_int_equal(fixture_update_part(f, &set), 0);
     restart_without(f, &(struct aside_row){RECORD_PART, 0, "p"}, false);
     assert_string_equal(fixture_part(f, &arena, "p")->state, "DOWN");
-    fixture_restart(f); /* which is stored */
+    fixture_restart(f); /* the state is stored */
     assert_string_equal(fixture_part(f, &arena, "p")->state, "DOWN");
     set.has_max_nodes = false;
     set.state = (char *)"UP";
@@ -237,7 +237,7 @@ static void a_partition_is_down(void **state)
     fixture_free(f);
 }
 
-/* Without the record of what was given: far above all that is known of. */
+/* Without RECORD_META: far above all known ids. */
 static void lost_meta_is_replaced(void **state)
 {
     static const struct aside_row job = {RECORD_JOB, 3, NULL}, meta = {RECORD_META, 0, NULL};
@@ -249,13 +249,13 @@ static void lost_meta_is_replaced(void **state)
     assert_false(control_lacks_meta(f->control));
     uint64_t epoch = control_epoch(f->control);
     restart_without(f, &job, false);
-    assert_int_equal(control_next_job_id(f->control), 4); /* it is known that there was a 3 */
+    assert_int_equal(control_next_job_id(f->control), 4); /* job 3 is known */
     restart_without(f, &meta, false);
     assert_true(control_next_job_id(f->control) > 1000);
     assert_true(control_epoch(f->control) > epoch + 1000);
     fixture_free(f);
 
-    f = fixture_new(LINES); /* nothing is left: as little is known */
+    f = fixture_new(LINES); /* no record is left: the same */
     struct conf *conf = NULL;
     struct err err = {0};
     assert_int_equal(conf_load(f->path, CONF_FULL, NULL, &conf, NULL, &err), 0);

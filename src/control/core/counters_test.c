@@ -70,8 +70,8 @@ static int64_t submit_set(struct fixture *f)
     return fixture_submit_set(f, &user, specs, 2);
 }
 
-/* HET-128: every component counts, when the heterogeneous job was started by backfill, in whichever
- * way its components are planned. */
+/* HET-128: every component counts if the heterogeneous job was backfilled, in both modes of
+ * planning. */
 static void backfilled_components_are_counted(void **state)
 {
     static const char *const modes[] = {"", "SchedulerParameters=hetjob_two_mode,bf_interval=10\n"};
@@ -81,7 +81,7 @@ static void backfilled_components_are_counted(void **state)
         snprintf(conf, sizeof conf,
                  "%sNodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=ALL Default=YES\n", modes[i]);
         struct fixture *f = fixture_new_up(conf, 2);
-        submit_set(f); /* nobody waits before it */
+        submit_set(f); /* no job waits before it */
         assert_int_equal(counted(f).jobs_started, 2);
         assert_int_equal(counted(f).bf_backfilled_het_jobs, 0);
         submit_job(f, 3, 600);

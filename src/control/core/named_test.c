@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which components of a heterogeneous job an id means, in all requests that take one. */
+/* The components of a heterogeneous job that an id names, in all requests with an id. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static Pb__JobSpec wanting(uint32_t cpus)
     return s;
 }
 
-/* Three components, which run, or wait because all nodes are in use. */
+/* Submits three components, which run, or wait because all nodes are in use. */
 static uint32_t submit(struct fixture *f)
 {
     struct caller user = FIXTURE_USER;
@@ -49,7 +49,7 @@ static Pb__StepId make_id(uint32_t job_id, int offset)
     return id;
 }
 
-/* The numbers of the components that are so, as "0 2". */
+/* Expects the offsets of the components in this state, as "0 2". */
 #define expect_which(f, leader, is, expected) expect_at(f, leader, is, expected, __LINE__)
 static void expect_at(struct fixture *f, uint32_t leader, bool (*is)(const Pb__JobLive *live),
                       const char *expected, int line)
@@ -108,7 +108,8 @@ static int limit(struct fixture *f, uint32_t job_id, int offset, int64_t sec)
     return update(f, &r, job_id, offset);
 }
 
-/* HET-37, HET-48, HET-49: by the leader's id all, by an offset or a component's own id that one. */
+/* HET-37, HET-48, HET-49: the leader's id names all components, an offset or a component's own id
+ * one. */
 static void an_update_is_for_all_or_one(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
@@ -125,7 +126,7 @@ static void an_update_is_for_all_or_one(void **state)
     fixture_free(f);
 }
 
-/* HET-47: mail is the leader's, also when it is asked for later. */
+/* HET-47: only the leader sends mail, also when it is requested later. */
 static void components_send_no_mail(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
@@ -171,7 +172,7 @@ static void a_wrong_offset_is_refused_with_what_there_is(void **state)
         assert_string_equal(fixture_text(f, f->last_call), text);
     }
     assert_int_equal(update(f, &r, 99, 0), ERR_NO_JOB);
-    r.job_id = id; /* whose it is comes first */
+    r.job_id = id; /* ownership is checked first */
     r.has_set_offset = true;
     r.set_offset = 7;
     assert_int_equal(fixture_update_job(f, &other, &r), ERR_ACCESS);
@@ -198,7 +199,7 @@ static void hold_and_release_follow_whole_hetjob(void **state)
         expect_which(f, id, is_held, whole ? "" : "0 1");
         assert_int_equal(hold(f, id, NONE, false), 0);
         expect_which(f, id, is_held, "");
-        assert_int_equal(limit(f, id + 1, NONE, 600), 0); /* no update but these */
+        assert_int_equal(limit(f, id + 1, NONE, 600), 0); /* no other update */
         expect_which(f, id, is_limited, "1");
         fixture_free(f);
     }
@@ -305,7 +306,7 @@ static void whole_operations_are_refused_for_a_component(void **state)
     fixture_free(f);
 }
 
-/* Of a listing of jobs, of priorities and of steps: the ids in it, as "2 3". */
+/* Expects the ids in a listing of jobs, priorities or steps, as "2 3". */
 static void expect_listed(struct fixture *f, uint32_t job_id, int offset, const char *expected)
 {
     struct caller user = FIXTURE_USER;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* PrivateData=jobs: a job that a user may not know of is answered for as one that does not exist.
- */
+/* PrivateData=jobs: replies about a hidden job equal those about a job that does not exist. */
 #include <stdio.h>
 #include <string.h>
 
@@ -124,7 +123,7 @@ static void wait_for(struct fixture *f, const struct caller *who, uint64_t call,
     control_submit(f->control, call, who, &r);
 }
 
-/* The code, the text, and what is packed with the job's id as 0. */
+/* Returns the code, the text, and the packed reply with the job's id replaced by 0. */
 static void answer_of(struct fixture *f, ask_fn *ask, const struct caller *who, uint32_t id,
                       struct str *out)
 {
@@ -139,7 +138,7 @@ static void answer_of(struct fixture *f, ask_fn *ask, const struct caller *who, 
         for (const char *s = str_cstr(&r->text); *s; s++)
             str_putc(&text, *s == '0' + (char)id ? '#' : *s);
         str_printf(out, "%d %s ", r->code, str_cstr(&text));
-        for (size_t i = 0; i < r->data.len; i++) /* of a packed reply: an id is one byte */
+        for (size_t i = 0; i < r->data.len; i++) /* in a packed reply an id is one byte */
             str_printf(out, "%02x", (uint8_t)r->data.data[i] == id ? 0 : (uint8_t)r->data.data[i]);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What users may take of the controller, and what is kept for others. */
+/* Shares of users in the controller's resources, and the reserve for others. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -15,7 +15,7 @@ static struct fixture *make_fixture(const char *lines)
     return fixture_new(all);
 }
 
-/* How many jobs of one element each are accepted in a row, up to 'want'. */
+/* Returns how many jobs of one element are accepted in a row, up to 'want'. */
 static unsigned submit(struct fixture *f, struct caller who, unsigned want)
 {
     for (unsigned i = 0; i < want; i++) {
@@ -57,15 +57,15 @@ static void a_user_fills_what_is_free_and_leaves_the_reserve(void **state)
     assert_non_null(strstr(text, "user 1000 has 80 jobs"));
     assert_non_null(strstr(text, "MaxJobCount=100 20 are free"));
     assert_non_null(strstr(text, "user_reserve=20"));
-    /* In the reserve a user has as much as is left for all others: there is always some. */
+    /* Within the reserve a user gets as much as is left for all others: there is always some. */
     assert_int_equal(submit(f, USER(1001), 100), 10);
     assert_int_equal(submit(f, USER(1002), 100), 5);
     assert_int_equal(submit(f, USER(1003), 100), 2);
     assert_int_equal(submit(f, USER(1000), 1), 0);
-    fixture_restart(f); /* it is counted anew */
+    fixture_restart(f); /* recounted */
     assert_int_equal(submit(f, USER(1000), 1), 0);
     assert_int_equal(submit(f, USER(1004), 100), 1);
-    /* Operators fill it up. */
+    /* Operators may use all of it. */
     assert_int_equal(submit(f, FIXTURE_ROOT, 100), 2);
     assert_non_null(strstr(fixture_text(f, f->last_call), "of which 0 are free"));
     cancel(f, USER(1000), 1, 80);
@@ -94,12 +94,12 @@ static void one_user_has_all_where_nothing_is_kept(void **state)
 
     assert_int_equal(submit(f, USER(1000), 100), 50);
     fixture_free(f);
-    f = make_fixture("MaxJobCount=50\n"); /* who runs the cluster alone is its SlurmUser */
+    f = make_fixture("MaxJobCount=50\n"); /* SlurmUser may run the cluster alone */
     assert_int_equal(submit(f, FIXTURE_ROOT, 100), 50);
     fixture_free(f);
 }
 
-/* A job with a script of so many bytes: its id, or a negative code. */
+/* Submits a job with a script of this size: returns its id, or a negative code. */
 static int64_t submit_script(struct fixture *f, struct caller who, size_t bytes)
 {
     _cleanup_free_ char *script = mem_alloc(bytes);
@@ -117,7 +117,7 @@ static int64_t submit_script(struct fixture *f, struct caller who, size_t bytes)
     return -fixture_code(f, f->last_call);
 }
 
-/* The test has a volume of 64 MiB, of which what is stored is no longer free. */
+/* The volume has 64 MiB, less what is stored. */
 static unsigned fill_store(struct fixture *f, struct caller who, uint64_t *left, size_t bytes)
 {
     unsigned count = 0;
@@ -145,7 +145,7 @@ static void scripts_leave_space_for_those_of_others(void **state)
     control_set_store_free(f->control, left);
     assert_int_equal(submit_script(f, USER(1000), 1000), -ERR_STORE_FULL);
     assert_int_equal(submit_script(f, USER(1003), 1000), 0);
-    control_set_store_free(f->control, UINT64_MAX); /* PostgreSQL: not known here */
+    control_set_store_free(f->control, UINT64_MAX); /* PostgreSQL: unknown here */
     assert_int_equal(submit_script(f, USER(1000), 1000), 0);
     fixture_free(f);
 }
@@ -182,7 +182,7 @@ static void long_comments_leave_memory_for_the_records_of_others(void **state)
     assert_int_equal(rc, -ERR_LIMIT);
     assert_in_range(count, 600, 630);
     assert_non_null(strstr(fixture_text(f, f->last_call), "memory for records"));
-    u.job_id = 1; /* nor by changing what is there */
+    u.job_id = 1; /* nor by changing an existing job */
     u.set = &s;
     assert_int_equal(fixture_update_job(f, &ann, &u), ERR_LIMIT);
     assert_true(fixture_submit(f, &bob, &s) > 0);

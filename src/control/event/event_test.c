@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sluice events: what is recorded and for whom, until when, and who may see it. */
+/* sluice events: recording, consumers, deletion, and access. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static const Pb__EventList *find_reply(struct fixture *f, uint64_t call, struct 
     return NULL;
 }
 
-/* "2:1>1 ..." of the events in the answer: job:from>to, or the name of a node. */
+/* Expects the events in the reply, "2:1>1 ...": job:from>to, or the name of a node. */
 static void expect(struct fixture *f, uint64_t call, const char *wanted)
 {
     _cleanup_arena_ struct arena arena;
@@ -98,7 +98,7 @@ static void nothing_is_recorded_for_nobody(void **state)
     fixture_end(f, id, 0);
     assert_int_equal(stored(f, RECORD_EVENT), 0);
     assert_int_equal(stored(f, RECORD_CONSUMER), 0);
-    expect(f, request_events(f, FIXTURE_ROOT, NULL, -1, false), ""); /* it begins now */
+    expect(f, request_events(f, FIXTURE_ROOT, NULL, -1, false), ""); /* the consumer begins now */
     assert_int_equal(stored(f, RECORD_CONSUMER), 1);
     assert_int_equal(forget_consumer(f, FIXTURE_ROOT, NULL), 0);
     fixture_submit(f, &FIXTURE_USER, NULL);
@@ -128,12 +128,12 @@ static void events_are_kept_until_all_have_acknowledged(void **state)
     fixture_launched(f, "n1", id, 0);
     fixture_end(f, id, 0);
     expect(f, request_events(f, FIXTURE_ROOT, "b", -1, false), "1:1>3 ");
-    fixture_restart(f); /* numbers go on */
+    fixture_restart(f); /* numbers continue */
     fixture_submit(f, &FIXTURE_USER, NULL);
     expect(f, request_events(f, FIXTURE_ROOT, "b", 3, false), "2:0>0 ");
     forget_consumer(f, FIXTURE_ROOT, "a");
     forget_consumer(f, FIXTURE_ROOT, "b");
-    fixture_restart(f); /* also when no record is left */
+    fixture_restart(f); /* also if no record is left */
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__EventList *list =
@@ -155,7 +155,7 @@ static void a_call_waits_for_what_it_may_see(void **state)
     expect(f, own, "1:0>0 1:0>1 ");
     fixture_update_node(f, "n2", "DRAIN", "disk");
     assert_int_equal(fixture_code(f, other), -1);
-    fixture_pass(f, EVENT_WAIT_MS); /* answered all the same, and how far it has come */
+    fixture_pass(f, EVENT_WAIT_MS); /* answered without events, with the position */
     expect(f, other, "");
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -189,11 +189,12 @@ static void consumers_are_bounded(void **state)
         uint64_t call = request_events(f, FIXTURE_USER, "c0", -1, true);
         assert_int_equal(fixture_code(f, call), i < EVENT_CALLS_USER ? -1 : ERR_LIMIT);
     }
-    assert_int_equal(forget_consumer(f, FIXTURE_OTHER, "c0"), ERR_RANGE); /* another user's */
+    /* Another user's consumer. */
+    assert_int_equal(forget_consumer(f, FIXTURE_OTHER, "c0"), ERR_RANGE);
     assert_int_equal(stored(f, RECORD_CONSUMER), EVENT_CONSUMERS_USER);
     fixture_pass(f, EVENT_FORGET_SEC * INT64_C(1000) + 1000);
     fixture_submit(f, &FIXTURE_USER, NULL);
-    assert_int_equal(stored(f, RECORD_CONSUMER), 0); /* silent for too long */
+    assert_int_equal(stored(f, RECORD_CONSUMER), 0); /* no request for too long */
     fixture_free(f);
 }
 

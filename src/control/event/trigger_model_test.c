@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is promised of triggers, over drawn histories with crashes (X-19): whatever happens is told
- * to each trigger that waits for it, at least once, and once unless a crash came while it was told.
- * The seed of a history is in the failure.
+ * The guarantees of triggers over random histories with crashes (X-19): each event reaches each
+ * trigger that waits for it at least once, and exactly once unless a crash occurs during the
+ * delivery. A failure shows the seed of the history.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,19 +21,19 @@
     "SlurmdTimeout=0\nMinJobAge=5\n"
 #define SEC INT64_C(1000)
 
-struct due { /* that a job ended, or a node went down, and is to be told */
+struct due { /* the end of a job, or a node that went down, to be delivered */
     char who[24];
     unsigned told;
-    bool crashed; /* while it was told */
+    bool crashed; /* a crash during the delivery */
 };
 
 struct history {
     struct fixture *f;
     unsigned seed;
     VEC(struct due) fini; /* by job, whose one trigger fires once */
-    VEC(uint32_t) jobs;   /* that run */
+    VEC(uint32_t) jobs;   /* running jobs */
     bool down[NODES];
-    unsigned downs[NODES], told[NODES]; /* for a permanent one */
+    unsigned downs[NODES], told[NODES]; /* for a permanent trigger */
     bool untold[NODES];
 };
 
@@ -104,7 +104,7 @@ static void flip_node(struct history *h)
     assert_int_equal(fixture_update_node(h->f, name, h->down[i] ? "DOWN" : "RESUME", "x"), 0);
 }
 
-/* What was asked to be run is being told from then on. */
+/* A requested program is being delivered from now on. */
 static void note(struct history *h, const struct fixture_script *s, bool crashed)
 {
     char who[64];
@@ -138,7 +138,7 @@ static void end_program(struct history *h)
                          draw(h, 5) ? 0 : 1 << 8);
 }
 
-/* A program may have come to its end, and may not. */
+/* A running program may or may not have finished. */
 static void crash(struct history *h)
 {
     vec_foreach (&h->f->scripts, s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Event triggers: who may set what, when each is told, and that no crash loses one. */
+/* Event triggers: access, time of delivery, and no loss by a crash. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,9 +20,9 @@ struct ask {
     uint32_t types, job_id, flags;
     int64_t offset_sec;
     const char *nodes, *program, *request_id;
-    bool is_element; /* task is one of the job array job_id */
+    bool is_element; /* task is an element of the job array job_id */
     uint32_t task;
-    bool is_component; /* offset is one of the heterogeneous job job_id */
+    bool is_component; /* offset is a component of the heterogeneous job job_id */
     uint32_t offset;
 };
 
@@ -57,7 +57,7 @@ static const Pb__TriggerReply *reply_of(struct fixture *f, struct arena *arena, 
     return NULL;
 }
 
-/* As root, or 'who': its id. */
+/* Sets a trigger as root or 'who': returns its id. */
 static uint32_t set_as(struct fixture *f, const struct caller *who, struct ask a)
 {
     _cleanup_arena_ struct arena arena;
@@ -79,7 +79,7 @@ static int refused(struct fixture *f, const struct caller *who, struct ask a)
     return fixture_code(f, ask_for(f, who, &a));
 }
 
-/* What the next of those to be run is told; "" when none is. It ends. */
+/* Returns the arguments of the next program, which then ends; "" if there is none. */
 static const char *told(struct fixture *f)
 {
     static char text[256];
@@ -147,7 +147,7 @@ static void end_job(struct fixture *f, uint32_t id)
     fixture_gone(f, "n1", id, 0);
 }
 
-/* --- what is taken ------------------------------------------------------------------------------
+/* --- requests -----------------------------------------------------------------------------------
  */
 
 static void bad_requests_are_refused(void **state)
@@ -209,7 +209,7 @@ static void who_may_set(void **state)
     assert_int_equal(refused(f, &FIXTURE_USER, fini), ERR_JOB_DONE);
     fixture_free(f);
 
-    f = world(USERS "SlurmUser=nobody\n"); /* it can become nobody else */
+    f = world(USERS "SlurmUser=nobody\n"); /* it cannot change its user */
     struct caller root = FIXTURE_ROOT, slurm = FIXTURE_ROOT;
     slurm.uid = control_conf(f->control)->slurm_uid;
     assert_int_equal(refused(f, &root, down), ERR_ACCESS);
@@ -236,7 +236,7 @@ static void there_are_bounds(void **state)
     size_t own = 0;
     vec_foreach (&f->scripts, s)
         own += s->uid == 1000;
-    assert_int_equal(own, 4); /* a user's do not take the room of others */
+    assert_int_equal(own, 4); /* triggers of users do not use up the limit of others */
     assert_int_equal(f->scripts.len, 32);
     size_t all = 0;
     for (; f->scripts.len; all++)
@@ -275,11 +275,11 @@ static void nodes_go_down_and_come_back(void **state)
     assert_string_equal(told(f), "/u n3");
     assert_int_equal(count(f), 0);
     fixture_pass(f, EVERY);
-    assert_int_equal(records(f), 0); /* nothing of them is left */
+    assert_int_equal(records(f), 0); /* no record is left */
     fixture_free(f);
 }
 
-/* What happens while a program runs, or shortly after, is for the one that is set in its place. */
+/* Events while a program runs, or shortly after, go to the trigger that is set in its place. */
 static void a_successor_misses_nothing(void **state)
 {
     struct ask a = {.types = TRIGGER_DOWN};
@@ -289,7 +289,7 @@ static void a_successor_misses_nothing(void **state)
     assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0);
     assert_int_equal(fixture_update_node(f, "n2", "DOWN", "x"), 0);
     fixture_restart(f);
-    assert_string_equal(told(f), "/p n1"); /* again: it was not seen to end */
+    assert_string_equal(told(f), "/p n1"); /* again: its end was not seen */
     assert_int_equal(count(f), 0);
     set(f, a);
     assert_string_equal(told(f), ""); /* it fires no more often than a permanent one */
@@ -304,8 +304,8 @@ static void a_successor_misses_nothing(void **state)
     fixture_free(f);
 }
 
-/* A program that sets its trigger again each time, on a node that goes up and down all the time:
- * it is run as often as a permanent one would be, and over restarts. */
+/* A program that sets its trigger again each time, on a node that goes up and down all the time,
+ * runs as often as a permanent trigger would, also across restarts. */
 static void a_chain_is_no_faster(void **state)
 {
     struct ask a = {.types = TRIGGER_DOWN};
@@ -338,7 +338,7 @@ static void a_permanent_one_stays(void **state)
     assert_string_equal(told(f), "/p n1");
     assert_int_equal(fixture_update_node(f, "n2", "DOWN", "x"), 0);
     assert_int_equal(fixture_update_node(f, "n3", "DOWN", "x"), 0);
-    assert_string_equal(told(f), ""); /* a storm is told in one go */
+    assert_string_equal(told(f), ""); /* many events are delivered together */
     fixture_restart(f);
     fixture_pass(f, EVERY);
     assert_string_equal(told(f), "/p n[2-3]");
@@ -354,7 +354,7 @@ static void drained_when_no_job_is_left(void **state)
     set(f, (struct ask){.types = TRIGGER_DRAINED});
     set(f, (struct ask){.types = TRIGGER_DRAINED, .job_id = job, .program = "/j"});
     assert_int_equal(fixture_update_node(f, "n1", "DRAIN", "x"), 0);
-    assert_string_equal(told(f), "/j 1"); /* as far as that goes with a job on it */
+    assert_string_equal(told(f), "/j 1"); /* DRAINING: a job is on the node */
     assert_string_equal(told(f), "");
     fixture_batch_ended(f, "n1", job, 0, 0);
     assert_string_equal(told(f), "");
@@ -381,7 +381,7 @@ static void idle_for_so_long(void **state)
     assert_string_equal(told(f), "");
     fixture_pass(f, 2 * SEC);
     assert_string_equal(told(f), "/p n2");
-    set(f, a); /* not of the same time of rest again */
+    set(f, a); /* not for the same idle period */
     assert_string_equal(told(f), "");
     end_job(f, job);
     fixture_pass(f, 599 * SEC);
@@ -425,7 +425,7 @@ static void a_new_configuration(void **state)
     fixture_pass(f, EVERY);
     assert_string_equal(told(f), "/p reconfig");
     fixture_pass(f, 16 * SEC);
-    assert_string_equal(told(f), "/d n4"); /* it has left meanwhile: still it went down */
+    assert_string_equal(told(f), "/d n4"); /* removed meanwhile, but it went down */
     fixture_pass(f, EVERY);
     set(f, (struct ask){.types = TRIGGER_RECONFIG});
     fixture_restart(f);
@@ -442,9 +442,9 @@ static void a_job_ends(void **state)
     struct fixture *f = world(NODES);
     uint32_t job = run_job(f, &FIXTURE_USER, 0);
     set(f, (struct ask){.types = TRIGGER_FINI, .job_id = job});
-    set(f, (struct ask){.types = TRIGGER_UP, .job_id = job}); /* goes with it */
+    set(f, (struct ask){.types = TRIGGER_UP, .job_id = job}); /* deleted with the job */
     set(f, (struct ask){.types = TRIGGER_FINI, .job_id = job, .offset_sec = 60, .program = "/l"});
-    assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0); /* back to the queue */
+    assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0); /* requeues the job */
     fixture_gone(f, "n1", job, 0);
     assert_string_equal(told(f), "");
     assert_int_equal(fixture_state(f, job), PB__JOB_STATE__PENDING);
@@ -457,7 +457,7 @@ static void a_job_ends(void **state)
     fixture_turn(f);
     assert_string_equal(told(f), "/p 1");
     assert_int_equal(count(f), 1);
-    fixture_pass(f, 30 * SEC); /* the job's record has gone */
+    fixture_pass(f, 30 * SEC); /* the job's record is purged */
     fixture_restart(f);
     assert_string_equal(told(f), "");
     fixture_pass(f, 31 * SEC);
@@ -533,8 +533,8 @@ static void an_array_ends_with_its_last_element(void **state)
     fixture_free(f);
 }
 
-/* What is set for an element is told of the element alone, though the id of the record that pending
- * elements share is given to the last of them. */
+/* A trigger for an element is about this element only, although the last of the pending elements
+ * gets the id of their shared record. */
 static void an_element_ends_by_itself(void **state)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -565,15 +565,15 @@ static void an_element_ends_by_itself(void **state)
     fixture_free(f);
 }
 
-/* A heterogeneous job is all of its components, a component, also the first one, is itself, and a
- * job array is all components of all of its elements. */
+/* A heterogeneous job stands for all of its components, a component (also the first one) for
+ * itself, and a job array for all components of all elements. */
 static void nodes_of_components_are_those_of_the_job(void **state)
 {
     (void)state;
     static const char *const nodes[] = {"n1", "n2", "n3"};
     static const struct {
         const char *elements;
-        uint32_t by_id; /* of the component with this offset; 0: of all of the job */
+        uint32_t by_id; /* of the component with this offset; 0: of the whole job */
         bool is_component;
         uint32_t offset;
         const char *argument;
@@ -622,16 +622,16 @@ static void a_crash_loses_none(void **state)
     assert_string_equal(told(f), "");
     fixture_pass(f, 2 * SEC);
     assert_int_equal(f->scripts.len, 1);
-    fixture_restart(f); /* while it runs */
+    fixture_restart(f); /* while the program runs */
     fixture_turn(f);
     assert_string_equal(told(f), "/p n1");
-    fixture_restart(f); /* after it */
+    fixture_restart(f); /* after its end */
     fixture_turn(f);
     assert_string_equal(told(f), "");
     fixture_pass(f, EVERY);
     assert_int_equal(records(f), 0);
     fixture_restart(f);
-    assert_true(set(f, (struct ask){.types = TRIGGER_DOWN}) > first); /* no id is given twice */
+    assert_true(set(f, (struct ask){.types = TRIGGER_DOWN}) > first); /* ids are never reused */
     fixture_free(f);
 }
 
@@ -649,7 +649,7 @@ static void a_damaged_record_is_refused(void **state)
             -ERR_STORE_DAMAGED); /* twice */
         assert_int_equal(
             control_restore(f->control, r->kind, id + 1, NULL, r->data.data, r->data.len, &err),
-            -ERR_STORE_DAMAGED); /* another's */
+            -ERR_STORE_DAMAGED); /* the id of another trigger */
     }
     assert_int_equal(control_restore(f->control, RECORD_TRIGGER, 9, NULL, "\xff", 1, &err),
                      -ERR_STORE_DAMAGED);
@@ -694,18 +694,18 @@ static void who_leads(void **state)
     set_of_controllers(f);
     control_stop(f->control, false);
     starts(f, 0, "");         /* in order */
-    starts(f, 0, "/po /pf "); /* killed, and back */
+    starts(f, 0, "/po /pf "); /* killed and restarted */
     starts(f, 1, "/bc /pf "); /* the backup takes over */
-    starts(f, 1, "/bo /bf "); /* is killed, too, and back */
+    starts(f, 1, "/bo /bf "); /* is killed, too, and restarted */
     control_stop(f->control, false);
-    starts(f, 0, "/pc /po ");   /* gives the lead back */
-    fixture_pass(f, 200 * SEC); /* and is not heard any more */
+    starts(f, 0, "/pc /po ");   /* returns the lead */
+    fixture_pass(f, 200 * SEC); /* and is no longer heard */
     assert_string_equal(told(f), "/bf backup_slurmctld_failure");
     fixture_restart(f);
     while (f->scripts.len)
         told(f);
     fixture_pass(f, 200 * SEC);
-    assert_string_equal(told(f), ""); /* that is known */
+    assert_string_equal(told(f), ""); /* already delivered */
     control_backup_heard(f->control, "b");
     fixture_turn(f);
     assert_string_equal(told(f), "/bo backup_slurmctld_resumed_operation");
@@ -716,13 +716,13 @@ static void who_leads(void **state)
         fixture_turn(f);
         assert_string_equal(told(f), "");
     }
-    f->mono_ms += 3600 * SEC; /* the controller was stopped: it could hear nobody */
+    f->mono_ms += 3600 * SEC; /* the controller was suspended: it heard no one */
     fixture_pass(f, SEC);
     assert_string_equal(told(f), "");
     fixture_free(f);
 }
 
-/* --- shown and cleared --------------------------------------------------------------------------
+/* --- listing and clearing -----------------------------------------------------------------------
  */
 
 static int clear_as(struct fixture *f, const struct caller *who, uint32_t id, uint32_t job,
@@ -767,7 +767,7 @@ static void cleared_by_whom(void **state)
     fixture_free(f);
 }
 
-/* To clear a trigger gives nobody another place while its program runs. */
+/* A cleared trigger keeps its place in the limits while its program runs. */
 static void a_cleared_one_keeps_its_place(void **state)
 {
     (void)state;
@@ -794,7 +794,7 @@ static void a_cleared_one_keeps_its_place(void **state)
     fixture_pass(f, EVERY);
     assert_int_equal(records(f), 0);
     fixture_restart(f);
-    assert_int_equal(f->scripts.len, 0); /* of what was cleared nothing comes again */
+    assert_int_equal(f->scripts.len, 0); /* cleared triggers do not return */
     fixture_free(f);
 }
 

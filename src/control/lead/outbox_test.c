@@ -16,9 +16,9 @@
 
 struct world {
     struct outbox *o;
-    struct str sent; /* what has left, each followed by a blank */
+    struct str sent; /* items that have left, each followed by a blank */
     unsigned commits;
-    bool add_in_send; /* a send that causes another item */
+    bool add_in_send; /* a send that adds another item */
     bool may_be_empty;
     bool changed;
     unsigned deferred;
@@ -124,7 +124,7 @@ static void changes_hold_everything_of_the_turn(void **state)
     assert_true(outbox_is_idle(w->o));
 }
 
-/* A read sees state that is not durable yet: it waits for the commit under way. */
+/* A read sees state that is not durable yet: it waits for the running commit. */
 static void reads_wait_for_the_commit_under_way(void **state)
 {
     struct world *w = *state;
@@ -137,7 +137,7 @@ static void reads_wait_for_the_commit_under_way(void **state)
     assert_string_equal(str_cstr(&w->sent), "read ");
 }
 
-/* One commit at a time; what gathers meanwhile goes with the next, and everything later waits. */
+/* One commit at a time; later changes go with the next one, and all later items wait. */
 static void later_changes_gather_in_the_next_batch(void **state)
 {
     struct world *w = *state;
@@ -166,7 +166,8 @@ static void later_changes_gather_in_the_next_batch(void **state)
     assert_true(outbox_is_idle(w->o));
 }
 
-/* A commit ends in the middle of a turn: what this turn has added so far is not bound and stays. */
+/* A commit ends in the middle of a turn: items that this turn has added are not bound yet and
+ * stay. */
 static void the_present_turn_stays_when_a_commit_ends(void **state)
 {
     struct world *w = *state;
@@ -194,7 +195,7 @@ static void sending_may_add(void **state)
     outbox_turn(w->o);
     assert_string_equal(str_cstr(&w->sent), "a b caused ");
 
-    w->add_in_send = true; /* the last of the list causes it, while a commit is under way */
+    w->add_in_send = true; /* the last item adds it, during a commit */
     change(w);
     add(w, "c");
     outbox_turn(w->o);
@@ -207,7 +208,7 @@ static void sending_may_add(void **state)
     assert_string_equal(str_cstr(&w->sent), "a b caused c caused ");
 }
 
-/* The lead may be lost at any time: a commit that began before an item was added says nothing of
+/* The lead may be lost at any time: a commit that began before an item was added proves nothing for
  * it. */
 static void with_proof_nothing_leaves_without_a_commit_of_its_own(void **state)
 {
@@ -215,7 +216,7 @@ static void with_proof_nothing_leaves_without_a_commit_of_its_own(void **state)
     outbox_prove(w->o);
     w->may_be_empty = true;
     outbox_turn(w->o);
-    assert_int_equal(w->commits, 0); /* nobody asked */
+    assert_int_equal(w->commits, 0); /* no item was added */
     add(w, "a");
     outbox_turn(w->o);
     assert_int_equal(w->commits, 1);
@@ -244,7 +245,7 @@ static void a_check_is_a_commit_without_changes(void **state)
     assert_false(outbox_is_idle(w->o));
     outbox_turn(w->o);
     assert_int_equal(w->commits, 1);
-    outbox_check(w->o); /* while one is under way: another one */
+    outbox_check(w->o); /* during a commit: another one */
     outbox_turn(w->o);
     outbox_durable(w->o);
     outbox_turn(w->o);
@@ -309,12 +310,12 @@ static void a_read_ends_the_deferral(void **state)
     assert_string_equal(str_cstr(&w->sent), "read ");
 }
 
-/* Random interleavings against a plain model: which batch each item waits for. */
+/* Random interleavings against a plain model of the batch that each item waits for. */
 struct model {
     unsigned batch_of[20000], items, left;
-    unsigned started, durable; /* commits */
+    unsigned started, durable; /* numbers of commits */
     bool flying, gathered;
-    bool defers, urgent, replied; /* replied: an item that is no acknowledgement in this turn */
+    bool defers, urgent, replied; /* replied: an item other than an acknowledgement in this turn */
 };
 
 static void model_turn(struct world *w, struct model *m)

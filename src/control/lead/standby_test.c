@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Controllers in a world of virtual time: pings take a moment, processes die, hang and come back,
- * and a lock stands for the store. Whatever happens, one leads at most.
+ * Controllers in a world of virtual time: pings take time, processes die, hang and restart, and a
+ * lock stands for the store. At any time at most one controller leads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,14 +18,14 @@
 #define MOST 3
 #define TICK_MS 10
 #define TIMEOUT_MS 2000
-#define YIELD_MS 200 /* from being asked to letting the lock go */
+#define YIELD_MS 200 /* from the request to the release of the lock */
 
 enum state { DEAD, HANGS, STANDS_BY, LEADS };
 
 struct ctl {
     enum state state, was; /* was: before it hung */
     struct standby *logic;
-    int64_t pinged_ms[MOST]; /* -1: none under way */
+    int64_t pinged_ms[MOST]; /* -1: none is running */
     int64_t yield_at_ms;     /* -1: not yielding */
 };
 
@@ -33,10 +33,10 @@ struct world {
     struct ctl ctl[MOST];
     size_t count;
     int64_t now_ms, timeout_ms;
-    long lock; /* who has it; -1 */
+    long lock; /* the owner; -1: none */
     unsigned asked, taken, refused;
     bool cut[MOST][MOST]; /* no packets between these */
-    bool no_lock;         /* whoever takes, has it: a store that only fences */
+    bool no_lock;         /* taking always succeeds: a store that only fences */
 };
 
 static void begin(struct world *w, size_t i, bool claims)
@@ -163,7 +163,7 @@ static void pass(struct world *w, int64_t ms)
     }
 }
 
-/* Runs until it leads; returns how long that took, at most 'limit'. */
+/* Runs until it leads; returns the duration, at most 'limit'. */
 static int64_t until_leads(struct world *w, size_t i, int64_t limit_ms)
 {
     int64_t from = w->now_ms;
@@ -204,13 +204,13 @@ static void starts_alone(void **state)
 
     setup(&w, 2);
     begin(&w, 0, true);
-    assert_true(until_leads(&w, 0, 5000) <= 100); /* the backup's host refuses */
+    assert_true(until_leads(&w, 0, 5000) <= 100); /* the backup's host refuses the connection */
     end(&w, 0);
-    w.cut[0][1] = true; /* it does not even do that */
+    w.cut[0][1] = true; /* not even that */
     begin(&w, 0, true);
     assert_true(until_leads(&w, 0, 5000) <= TIMEOUT_MS);
     teardown(&w);
-    setup(&w, 2); /* a backup waits for the primary to come */
+    setup(&w, 2); /* a backup waits for the primary to start */
     begin(&w, 1, false);
     int64_t took = until_leads(&w, 1, 5000);
     assert_true(took >= TIMEOUT_MS && took <= TIMEOUT_MS + 50);
@@ -249,7 +249,7 @@ static void primary_returns(void **state)
     assert_int_equal(w.asked, 1);
     pass(&w, 10 * TIMEOUT_MS);
     assert_int_equal(w.taken, 3);
-    /* One that has lost the lead, or given it away, does not claim it back. */
+    /* A controller that lost or returned the lead does not claim it back. */
     end(&w, 0);
     until_leads(&w, 1, 10000);
     begin(&w, 0, false);
@@ -260,7 +260,7 @@ static void primary_returns(void **state)
     teardown(&w);
 }
 
-/* A leader that hangs has the lock still: it is tried again and again, and not more than that. */
+/* A leader that hangs still has the lock: others only retry. */
 static void primary_hangs(void **state)
 {
     struct world w;
@@ -273,7 +273,7 @@ static void primary_hangs(void **state)
     assert_int_equal(standby_heard_leader(w.ctl[1].logic, w.now_ms), -1);
     assert_int_equal(w.taken, 1);
     assert_in_range(w.refused, 10, 40);
-    w.ctl[0].state = LEADS; /* it goes on */
+    w.ctl[0].state = LEADS; /* it continues */
     pass(&w, TIMEOUT_MS);
     unsigned before = w.refused;
     pass(&w, 10 * TIMEOUT_MS);
@@ -282,7 +282,7 @@ static void primary_hangs(void **state)
     w.no_lock = true;
     hang(&w, 0);
     assert_true(until_leads(&w, 1, 10000) <= TIMEOUT_MS + 50);
-    w.ctl[0].state = STANDS_BY; /* what it does when it finds out */
+    w.ctl[0].state = STANDS_BY; /* its reaction when it finds out */
     pass(&w, 10 * TIMEOUT_MS);
     assert_int_equal(w.taken, 2);
     teardown(&w);
@@ -297,7 +297,7 @@ static void by_order(void **state)
     assert_true(until_leads(&w, 2, 10000) <= YIELD_MS + 300);
     pass(&w, 10 * TIMEOUT_MS);
     assert_int_equal(w.taken, 2);
-    /* A leader that does not answer is not waited for. */
+    /* A leader that does not answer is not awaited. */
     end(&w, 2);
     standby_order(w.ctl[1].logic, true);
     assert_true(until_leads(&w, 1, 10000) <= 500);
@@ -311,8 +311,8 @@ static void by_order(void **state)
     pass(&w, 5000);
     hang(&w, 0);
     standby_order(w.ctl[1].logic, true);
-    assert_true(until_leads(&w, 1, 30000) <= 3200); /* a ping's turn, and its limit */
-    /* What was known last, that nobody leads, may not be so any more. */
+    assert_true(until_leads(&w, 1, 30000) <= 3200); /* one ping interval and its limit */
+    /* The last known state, that no controller leads, may be outdated. */
     teardown(&w);
     setup(&w, 2);
     begin(&w, 1, false);
@@ -322,7 +322,7 @@ static void by_order(void **state)
     standby_order(w.ctl[1].logic, true);
     assert_true(until_leads(&w, 1, 10000) <= YIELD_MS + 300);
     assert_int_equal(w.refused, 0);
-    /* The order is taken back. */
+    /* The order is withdrawn. */
     teardown(&w);
     start(&w, 2);
     hang(&w, 0);
@@ -337,7 +337,7 @@ static void by_order(void **state)
     teardown(&w);
 }
 
-/* An order takes the lead from a leader that misses a ping. One that has agreed to yield is left
+/* An order takes the lead from a leader that misses a ping. A leader that has agreed to yield gets
  * the time for an orderly end, and no more. */
 static void a_leader_that_yields_may_miss_a_ping(void **state)
 {
@@ -367,8 +367,8 @@ static void a_leader_that_yields_may_miss_a_ping(void **state)
     }
 }
 
-/* Random deaths, hangs and returns, with and without the lock: check_one() at every tick, and after
- * some quiet one leads. */
+/* Random deaths, hangs and restarts, with and without the lock: check_one() at every tick, and
+ * after some quiet time one controller leads. */
 static void random_lives(void **state)
 {
     for (unsigned seed = 1; seed <= 200; seed++) {
@@ -416,7 +416,8 @@ static void random_lives(void **state)
     }
 }
 
-/* A backup that was stopped has heard nobody for long, and that is nobody's fault but its own. */
+/* A backup that was suspended has heard no one for long, for which only the backup is
+ * responsible. */
 static void a_backup_hangs(void **state)
 {
     for (int64_t ms = TIMEOUT_MS / 2; ms <= 20 * TIMEOUT_MS; ms += TIMEOUT_MS / 3) {
@@ -430,7 +431,7 @@ static void a_backup_hangs(void **state)
         pass(&w, 10 * TIMEOUT_MS);
         assert_int_equal(w.taken, 1);
         assert_int_equal(w.ctl[0].state, LEADS);
-        hang(&w, 1); /* and when the primary has died meanwhile, it takes the lead */
+        hang(&w, 1); /* and if the primary has died meanwhile, it takes the lead */
         pass(&w, ms);
         end(&w, 0);
         w.ctl[1].state = w.ctl[1].was;
@@ -441,7 +442,8 @@ static void a_backup_hangs(void **state)
 
 enum signs { UNREAD, CHANGES, STAYS };
 
-/* After how many ms the lead is taken, at most 20 timeouts; the other controller never answers. */
+/* Returns after how many ms the lead is taken, at most 20 timeouts; the other controller never
+ * answers. */
 static int64_t until_taken(struct standby *s, int64_t from_ms, enum signs signs)
 {
     for (int64_t ms = 0; ms <= 20 * TIMEOUT_MS; ms += 100) {
@@ -457,7 +459,7 @@ static int64_t until_taken(struct standby *s, int64_t from_ms, enum signs signs)
     return INT64_MAX;
 }
 
-/* It reaches the store and not the one that has taken the lead from it. */
+/* It reaches the store but not the controller that deposed it. */
 static void the_lead_is_not_taken_back_from_one_at_work(void **state)
 {
     struct standby_options o = {.count = 2, .timeout_ms = TIMEOUT_MS, .deposed = true};
@@ -469,7 +471,7 @@ static void the_lead_is_not_taken_back_from_one_at_work(void **state)
     assert_true(after_ms >= TIMEOUT_MS && after_ms <= TIMEOUT_MS + 500);
     standby_free(s);
 
-    /* Once it has heard the new leader it is a backup like any other one. */
+    /* When it has heard the new leader it is a backup like any other. */
     s = standby_new(&o, 1000);
     standby_heard(s, 1, true, 2000);
     assert_false(standby_wants_signs(s));

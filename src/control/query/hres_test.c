@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Hierarchical resources: the arithmetic of the guide's sample on 32 nodes, request by request, and
- * what a restart, a requeue and another file leave of it.
+ * the effect of a restart, a requeue and another file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@
 
 enum { REFUSED = -ERR_LICENSE, WAITS = 0, RUNS };
 
-/* "-N3 -w node[1-3]"-like words: nodes, the list, and what is excluded. */
+/* Words such as "-N3 -w node[1-3]": number of nodes, required and excluded nodes. */
 struct ask {
     const char *licenses;
     uint32_t nodes;
@@ -73,7 +73,7 @@ static int64_t submit_for(struct fixture *f, const struct ask *a, int64_t limit_
     return fixture_submit(f, &FIXTURE_USER, &s);
 }
 
-/* RUNS, WAITS, or the code of the refusal. */
+/* Returns RUNS, WAITS, or the error code. */
 static int outcome_of(struct fixture *f, int64_t id)
 {
     if (id < 0)
@@ -98,7 +98,7 @@ static const Pb__LicenseList *list_pools(struct fixture *f, struct arena *arena)
     return NULL;
 }
 
-/* "node[01-08]:5 ..." of the layers of which some is in use. */
+/* Writes "node[01-08]:5 ..." for the layers in use. */
 static void format_used(struct fixture *f, const char *name, struct str *out)
 {
     _cleanup_arena_ struct arena arena;
@@ -135,7 +135,7 @@ static void assert_runs(struct fixture *f, int64_t id)
         fail_msg("job %lld: state %d, reason %s", (long long)id, (int)live->state, live->reason);
 }
 
-/* Its script, without the word of its nodes: they are not clean yet. */
+/* Ends its script, without the reports of its nodes: they are not clean yet. */
 static void end_script(struct fixture *f, int64_t id)
 {
     _cleanup_arena_ struct arena arena;
@@ -145,8 +145,8 @@ static void end_script(struct fixture *f, int64_t id)
     fixture_batch_ended(f, host, (uint32_t)id, 0, 0);
 }
 
-/* Section 4 of the requirements: each row is a cluster without jobs, requests in their order, and
- * what is in use then. */
+/* Section 4 of the requirements: each row is a cluster without jobs, requests in order, and the use
+ * afterwards. */
 static const struct row {
     const char *id, *resource;
     struct ask ask[8];
@@ -281,7 +281,7 @@ static void the_arithmetic_of_the_sample(void **state)
     }
 }
 
-/* HRES-17, HRES-18, HRES-24, HRES-25, HRES-39: layers without any, and without a limit. */
+/* HRES-17, HRES-18, HRES-24, HRES-25, HRES-39: layers with a count of zero, and without a limit. */
 static void zero_and_unlimited_layers(void **state)
 {
     static const struct {
@@ -317,7 +317,7 @@ static void zero_and_unlimited_layers(void **state)
     }
 }
 
-/* HRES-48: what ends, is requeued or is cancelled gives back all; a request is not lost. */
+/* HRES-48: an ended, requeued or cancelled job returns everything; its request is kept. */
 static void use_returns(void **state)
 {
     struct fixture *f = make(CONF);
@@ -342,11 +342,8 @@ static void use_returns(void **state)
     fixture_free(f);
 }
 
-/* HRES-48: what a job has of layers is free as soon as it is requeued, and its request is as it
- * was.
- */
-/* The node of the layer is full, others are free: a job that is alike but for the layer starts
- * there, and so does one with another resource. */
+/* The only node of the layer is busy, other nodes are free: an equal job without the layer starts,
+ * and so does a job with another resource. */
 static void who_waits_for_a_layer_stands_in_nobodys_way(void **state)
 {
     struct fixture *f = make(HEAD "HresConf=x Mode=MODE_2\nHresConf=x Nodes=node01 Count=4\n"
@@ -377,6 +374,7 @@ static void requeue(struct fixture *f, int64_t id)
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &again), 0);
 }
 
+/* HRES-48: a requeued job releases its layers at once, and its request is unchanged. */
 static void requeued_job_gives_back_and_asks_again(void **state)
 {
     static const char all[] = "node[01-08]:12 node[01-16]:12 node[01-32]:12";
@@ -401,7 +399,7 @@ static void requeued_job_gives_back_and_asks_again(void **state)
     fixture_free(f);
 }
 
-/* HRES-22: the layer that pays is of the job, whatever becomes free later. */
+/* HRES-22: the paying layer stays with the job, whatever becomes free later. */
 static void payer_stays_across_restart_and_reconfigure(void **state)
 {
     _cleanup_arena_ struct arena arena;
@@ -421,12 +419,12 @@ static void payer_stays_across_restart_and_reconfigure(void **state)
     assert_used(f, "natural", "node[01-32]:10");
     fixture_reconfigure(f, HEAD "HresConf=natural Mode=MODE_1\n"
                                 "HresConf=natural Nodes=node[01-16] Count=100\n");
-    assert_used(f, "natural", "node[01-16]:10"); /* its layer is no more */
+    assert_used(f, "natural", "node[01-16]:10"); /* its layer was removed */
     fixture_free(f);
 }
 
-/* HRES-11, HRES-15: another file. Fewer than are in use end nothing and start nothing; a request
- * that nothing can serve waits. */
+/* HRES-11, HRES-15: another file. Counts below the use end no job and start no job; an impossible
+ * request waits. */
 static void counts_of_another_file(void **state)
 {
     struct fixture *f = make(CONF);
@@ -444,8 +442,8 @@ static void counts_of_another_file(void **state)
                                 "HresConf=power Nodes=node[01-32] Count=300000\n");
     assert_runs(f, a);
     assert_runs(f, c);
-    assert_waits(f, b);                           /* no variable */
-    assert_used(f, "power", "node[01-32]:32001"); /* the value that it began with */
+    assert_waits(f, b);                           /* the variable is missing */
+    assert_used(f, "power", "node[01-32]:32001"); /* the value at its start */
     fixture_restart(f);
     register_all(f);
     assert_used(f, "power", "node[01-32]:32001");
@@ -454,7 +452,7 @@ static void counts_of_another_file(void **state)
                                 "HresConf=power Nodes=node[01-32] Count=300000\n");
     assert_used(f, "power", "node[01-32]:32001");
     fixture_reconfigure(f, HEAD);
-    assert_waits(f, b); /* no resource */
+    assert_waits(f, b); /* the resource is missing */
     fixture_reconfigure(f, CONF);
     end_script(f, a);
     end_script(f, c);
@@ -468,7 +466,7 @@ static const char *find_held(struct fixture *f, int64_t id, struct arena *arena)
     return text ? text : "as requested";
 }
 
-/* A job whose layers are gone holds nothing, and says so. */
+/* A job whose layers were removed holds nothing, and is displayed so. */
 static void job_without_layers_holds_nothing(void **state)
 {
     _cleanup_arena_ struct arena arena;
@@ -491,7 +489,7 @@ static void job_without_layers_holds_nothing(void **state)
     fixture_free(f);
 }
 
-/* HRES-48: a job that is requeued requests what its variables are now. */
+/* HRES-48: a requeued job requests the present values of its variables. */
 static void requeued_job_reads_its_variables_again(void **state)
 {
     struct fixture *f = make("SchedulerParameters=requeue_delay=0\n" CONF);
@@ -521,8 +519,8 @@ static int set_count(struct fixture *f, const char *name, const char *nodes, int
     return fixture_code(f, f->last_call);
 }
 
-/* Counts that change live: fewer than are in use end nothing and start nothing; they survive a
- * restart and a reconfiguration, until the file has another count than it had. */
+/* Runtime changes of counts: counts below the use end no job and start no job; changes survive a
+ * restart and a reconfiguration, until the file's count is edited. */
 static void counts_change_live(void **state)
 {
     struct fixture *f = make(CONF);
@@ -545,7 +543,8 @@ static void counts_change_live(void **state)
     assert_int_equal(submit(f, "flat:6", 1, "node01"), -ERR_LICENSE); /* 5 of node[01-08] */
     assert_int_equal(set_count(f, "flat", "node[01-32]", 13), 0);
     assert_runs(f, b);
-    assert_int_equal(set_count(f, "flat", "node[01-08]", INT64_MIN), 0); /* the file's */
+    /* Back to the count of the file. */
+    assert_int_equal(set_count(f, "flat", "node[01-08]", INT64_MIN), 0);
     fixture_reconfigure(f, HEAD NATURAL POWER "HresConf=flat Mode=MODE_2\n"
                                               "HresConf=flat Nodes=node[01-32] Count=30\n");
     assert_runs(f, submit(f, "flat:17", 1, "node20")); /* not 13 */
@@ -556,7 +555,7 @@ static void counts_change_live(void **state)
     fixture_free(f);
 }
 
-/* HRES-49: one that needs much has its time, and is not passed by for ever. */
+/* HRES-49: a large request gets a planned start and is not overtaken forever. */
 static void large_request_has_a_planned_start(void **state)
 {
     static const struct {
@@ -589,7 +588,7 @@ static void large_request_has_a_planned_start(void **state)
     }
 }
 
-/* HRES-40: each element of an array takes for its own nodes; those of --gpus count. */
+/* HRES-40: each array element takes licences for its own nodes; GPUs of --gpus count. */
 static void arrays_and_devices_of_a_job(void **state)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -640,7 +639,7 @@ static uint32_t roll(uint64_t *seed, uint32_t below)
     return (uint32_t)(*seed >> 33) % below;
 }
 
-/* Any two nodes are in a quarter together. */
+/* Any two nodes share a quarter. */
 static void roll_tree(uint64_t *seed, struct tree *t)
 {
     uint32_t order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -695,7 +694,8 @@ static bool can_be_placed(const struct tree *t, size_t trees, uint32_t nodes)
     return false;
 }
 
-/* Returns how many requests find no nodes though there are some; none starts without. */
+/* Returns how many requests find no nodes although some exist; no request starts without a possible
+ * placement. */
 static unsigned compare_placements(const struct tree *t, size_t trees, unsigned *possible)
 {
     static const char *const asks[] = {"", "a", "a,b", "a,b,c"};
@@ -728,7 +728,7 @@ static unsigned compare_placements(const struct tree *t, size_t trees, unsigned 
 }
 
 /* HRES-40, HRES-41: arbitrary groups of nodes. One resource per node, and several with different
- * groups, find nodes whenever there are some, and start nothing that does not fit. */
+ * groups, find nodes whenever some exist, and start nothing that does not fit. */
 static void placements_are_those_of_exhaustive_search(void **state)
 {
     uint64_t seed = 40;
@@ -758,7 +758,7 @@ static int update_licenses(struct fixture *f, int64_t id, const char *licenses)
     return fixture_update_job(f, &FIXTURE_ROOT, &r);
 }
 
-/* scontrol update job Licenses= of a running job, on the nodes that it has. */
+/* scontrol update job Licenses= of a running job, on its nodes. */
 static void layers_of_a_running_job_change(void **state)
 {
     struct fixture *f = make(CONF);
@@ -788,7 +788,7 @@ static void layers_of_a_running_job_change(void **state)
     fixture_free(f);
 }
 
-/* A refused change leaves a job the value that a variable had when it began. */
+/* A rejected change leaves a job the value that a variable had at its start. */
 static void refused_change_of_licenses_changes_nothing(void **state)
 {
     struct fixture *f = make(CONF);
@@ -804,7 +804,7 @@ static void refused_change_of_licenses_changes_nothing(void **state)
     fixture_free(f);
 }
 
-/* slurm.conf(5), reclaim_licenses: also layers, and of the layers that are short. */
+/* slurm.conf(5), reclaim_licenses: layers are reclaimed, too, from the layers with a shortage. */
 static void layers_are_reclaimed(void **state)
 {
     struct fixture *f = make("NodeName=node[01-32] CPUs=8 RealMemory=4000\nSlurmdTimeout=0\n"
@@ -831,7 +831,7 @@ static void layers_are_reclaimed(void **state)
     fixture_free(f);
 }
 
-/* As the operator changes them; "": none. The code of the answer. */
+/* Sets licences as an operator; "": none. Returns the code of the reply. */
 static int set_licenses(struct fixture *f, int64_t id, const char *offset, const char *licenses)
 {
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
@@ -846,8 +846,8 @@ static int set_licenses(struct fixture *f, int64_t id, const char *offset, const
 
 #define SET_LICENSES "Licenses=a:4\nSchedulerParameters=requeue_delay=0\n"
 
-/* One component of a heterogeneous job uses layers, as an alternative too: also when its licenses
- * are changed while it waits or runs. */
+/* One component of a heterogeneous job uses layers, possibly as an alternative; also when its
+ * licences are changed while it waits or runs. */
 static void components_keep_to_one_with_layers(void **state)
 {
     struct fixture *f = make(SET_LICENSES CONF);
@@ -877,8 +877,8 @@ static void components_keep_to_one_with_layers(void **state)
     fixture_free(f);
 }
 
-/* A license of which each component has one becomes a resource with layers: no start of the set
- * would count both. */
+/* A licence that several components hold becomes a resource with layers: the set waits, because no
+ * start could count both. */
 static void set_waits_when_its_licenses_get_layers(void **state)
 {
     struct fixture *f = make(SET_LICENSES HEAD);

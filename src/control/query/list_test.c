@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which nodes a request means, and how much of them it gets. */
+/* The nodes that a request selects, and the fields in the listing. */
 #include "base/pb.h"
 #include "control/core/filter.h"
 #include "control/fixture.h"
@@ -36,7 +36,7 @@ static void expect(struct fixture *f, const char *nodes, const char *parts, cons
     const Pb__NodeList *l = list(f, &filter, &arena);
     for (size_t i = 0; i < l->n_nodes; i++) {
         str_printf(&got, "%s%s", i ? " " : "", l->nodes[i]->name);
-        /* Whole, and one by one: what is said to commands that ask for nothing else. */
+        /* Ungrouped and complete, for commands that request nothing else. */
         assert_true(l->nodes[i]->has_state && l->nodes[i]->has_weight && l->nodes[i]->hostname);
         assert_false(l->nodes[i]->has_count);
     }
@@ -87,7 +87,7 @@ static void test_groups(void **state)
     fixture_free(f);
 }
 
-/* A stamp stands for what there was at the first part of a list, in one start of the controller. */
+/* A stamp stands for the state at the first part of a list, in one run of the controller. */
 static void test_stamps(void **state)
 {
     _cleanup_arena_ struct arena arena;
@@ -97,7 +97,7 @@ static void test_stamps(void **state)
     int64_t stamp = list(f, &filter, &arena)->stamp;
     assert_true(stamp != 0 && control_unchanged_since(f->control, stamp));
     assert_false(control_unchanged_since(f->control, 0));
-    fixture_restart(f); /* it has made as many changes as the one before */
+    fixture_restart(f); /* with the same number of changes as before */
     int64_t next = list(f, &filter, &arena)->stamp;
     assert_false(control_unchanged_since(f->control, stamp));
     assert_true(control_unchanged_since(f->control, next));
@@ -106,7 +106,7 @@ static void test_stamps(void **state)
     struct str out = STR_INIT;
     uint64_t cursor = 0;
     assert_true(control_list_nodes(f->control, &root, &filter, &cursor, 0, &out));
-    fixture_register(f, "n1", "a"); /* its record has been sent */
+    fixture_register(f, "n1", "a"); /* its record was already sent */
     while (control_list_nodes(f->control, &root, &filter, &cursor, 0, &out))
         ;
     const Pb__NodeList *l = arena_unpack(&arena, &pb__node_list__descriptor, out.data, out.len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --test-only: in random queues the job is submitted right after the question, and the planner says
- * of it what was answered. And the answer comes whatever happens meanwhile, of a job that nobody
- * else sees.
+ * --test-only: in random queues the job is submitted right after the query, and the planner's
+ * decision agrees with the reply. The reply always arrives, whatever happens meanwhile, and the job
+ * is invisible to others.
  */
 #include <string.h>
 
@@ -116,14 +116,14 @@ static struct fixture *make_world(uint64_t seed, uint64_t *chance)
         draw(chance, kind_of(seed), &arena, &spec);
         if (kind_of(seed).arrays && test_between(chance, 0, 3) == 0)
             spec.array_inx = (char *)(test_between(chance, 0, 1) ? "0-3" : "0-5%2");
-        fixture_submit(f, &FIXTURE_USER, &spec); /* some could never run */
+        fixture_submit(f, &FIXTURE_USER, &spec); /* some are impossible */
     }
     return f;
 }
 
 struct count {
-    size_t now, later, places, kept; /* kept: begun in that second */
-    size_t others;                   /* of several partitions or with licences, not as told */
+    size_t now, later, places, kept; /* kept: started in that second */
+    size_t others; /* jobs of several partitions or with licences whose start differs */
 };
 
 static bool starts_so(const struct fixture *f, const Pb__SubmitReply *told, const struct job *j)
@@ -134,9 +134,8 @@ static bool starts_so(const struct fixture *f, const Pb__SubmitReply *told, cons
            told->num_cpus == job_alloc_cpus(j) && str_eq(told->partition, j->part->conf.name);
 }
 
-/* A place that the planner gives is the one that was told; one that it does not give is no start.
- * In several queues at once the job has others give up their places, and when licences are due goes
- * by what was planned before. */
+/* A planned start equals the reply; without a planned start there is no start. In several queues
+ * the job displaces planned starts of others, and the time of licences depends on earlier plans. */
 static bool is_as_told(const struct fixture *f, const Pb__SubmitReply *told, const struct job *j,
                        struct count *n)
 {
@@ -170,7 +169,7 @@ static void compare(struct fixture *f, uint64_t seed, const Pb__SubmitReply *tol
                  (long long)(j->expected_at - now));
 }
 
-/* All run to their limits, and are gone then. */
+/* Runs the jobs to their limits. */
 static void run_on(struct fixture *f, uint32_t id)
 {
     const struct cluster *c = f->control->cluster;
@@ -242,7 +241,7 @@ static Pb__JobSpec whole(uint32_t nodes, int64_t limit_sec)
     return spec;
 }
 
-/* Both nodes have a job for ten minutes, and others wait for both, each for ten more. */
+/* Both nodes have a job for ten minutes, and other jobs wait for both nodes, each for ten more. */
 static struct fixture *crowded(int waiting)
 {
     struct fixture *f = fixture_new(SMALL);
@@ -316,7 +315,7 @@ static void in_the_earliest_of_its_partitions(void **state)
     spec.partition = (char *)"q,p";
     told = estimate(f, &arena, &spec);
     assert_int_equal(told->start_at, f->wall_ms / 1000 + 600);
-    assert_string_equal(told->partition, "p"); /* it is the first of the two to be looked at */
+    assert_string_equal(told->partition, "p"); /* the first of the two to be examined */
     spec.partition = (char *)"down";
     told = estimate(f, &arena, &spec);
     assert_false(told->has_start_at);
@@ -324,7 +323,7 @@ static void in_the_earliest_of_its_partitions(void **state)
     fixture_free(f);
 }
 
-/* Of very many the first ones are looked at. */
+/* Of very many partitions the first ones are examined. */
 static void in_many_partitions(void **state)
 {
     struct str lines = STR_INIT, names = STR_INIT;
@@ -351,7 +350,7 @@ static void in_many_partitions(void **state)
     str_done(&names);
 }
 
-/* What waits for something else than its turn is not promised a start. */
+/* A job that waits for something else than its turn gets no predicted start. */
 static void not_for_its_turn(void **state)
 {
     struct fixture *f = full();
@@ -394,7 +393,7 @@ static void from_a_time_on(void **state)
     spec.begin_at_sec = now + INT64_C(10) * 365 * 86400;
     const Pb__SubmitReply *far = estimate(f, &arena, &spec);
     assert_int_equal(far->start_at, spec.begin_at_sec);
-    assert_null(far->start_note); /* it cannot start sooner */
+    assert_null(far->start_note); /* the start is exact */
     spec.has_begin_at_sec = false;
     spec.has_deadline_at_sec = true;
     spec.deadline_at_sec = now + 1500;
@@ -437,7 +436,8 @@ static void submit_array(struct fixture *f, const char *indexes)
     assert_true(fixture_submit(f, &FIXTURE_USER, &spec) > 0);
 }
 
-/* Each element of an array has its turn. Behind very many a bound is told, and called so. */
+/* Each element of an array takes its turn. Behind very many jobs a lower bound is reported and
+ * labelled. */
 static void behind_a_crowd(void **state)
 {
     struct fixture *f = crowded(81);
@@ -475,7 +475,7 @@ static void behind_a_throttle(void **state)
     fixture_free(f);
 }
 
-/* With builtin nobody overtakes the first, and the planner looks no further than it is told. */
+/* With builtin no job overtakes the first, and the planner examines no more than configured. */
 static void where_the_planner_does_not_look(void **state)
 {
     static const char *const how[] = {"SchedulerType=sched/builtin\n" SMALL,
@@ -493,7 +493,7 @@ static void where_the_planner_does_not_look(void **state)
         fixture_submit(f, &FIXTURE_USER, &both);
         fixture_submit(f, &FIXTURE_USER, &both);
         tiny.has_time_limit_sec = true;
-        tiny.time_limit_sec = 60; /* it would fit before the first that waits */
+        tiny.time_limit_sec = 60; /* it would fit before the first waiting job */
         const Pb__SubmitReply *told = estimate(f, &arena, &tiny);
         assert_int_equal(told->start_at, i == 0 ? now + 1800 : now + 600);
         assert_int_equal(told->start_not_before, i == 1);
@@ -525,7 +525,7 @@ static void where_others_make_room(void **state)
     fixture_free(f);
 }
 
-/* --- in the line ---------------------------------------------------------------------------------
+/* --- the queue of queries -----------------------------------------------------------------------
  */
 
 static void nobody_sees_it(void **state)
@@ -549,7 +549,7 @@ static void nobody_sees_it(void **state)
     fixture_free(f);
 }
 
-/* Each user has two in the line, and another job takes the number that they were told. */
+/* Each user has two queries in the queue, and another job takes the announced id. */
 static void several_at_a_time(void **state)
 {
     struct fixture *f = full();
@@ -564,7 +564,7 @@ static void several_at_a_time(void **state)
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &spec), 3);
     const Pb__SubmitReply *told = reply(f, &arena, first);
     assert_int_equal(told->job_id, 3);
-    assert_string_equal(told->nodes, "n2"); /* beside that job, which was there before the answer */
+    assert_string_equal(told->nodes, "n2"); /* beside the job that was submitted before the reply */
     assert_int_equal(told->start_at, now + 1200);
     assert_non_null(reply(f, &arena, second));
     assert_non_null(reply(f, &arena, other));
@@ -574,7 +574,7 @@ static void several_at_a_time(void **state)
 
 static void the_caller_goes(void **state)
 {
-    struct fixture *f = crowded(60); /* it is no matter of one turn */
+    struct fixture *f = crowded(60); /* takes several turns */
     _cleanup_arena_ struct arena arena;
     Pb__JobSpec spec = whole(1, 600);
     (void)state;
@@ -587,12 +587,12 @@ static void the_caller_goes(void **state)
     assert_non_null(reply(f, &arena, other));
     assert_int_equal(fixture_code(f, first), -1);
     assert_int_equal(fixture_code(f, second), -1);
-    ask(f, &FIXTURE_USER, &spec); /* and it goes with the controller */
+    ask(f, &FIXTURE_USER, &spec); /* ends with the controller */
     control_turn(f->control);
     fixture_free(f);
 }
 
-/* At each moment of its way. */
+/* At each point of its progress. */
 static void the_configuration_changes(void **state)
 {
     static const char *const lines[] = {
@@ -655,8 +655,8 @@ static void its_reservation(void **state)
     fixture_free(f);
 }
 
-/* HET-P50: a heterogeneous job is checked as a submission checks it, and all of its components have
- * one start. */
+/* HET-P50: a heterogeneous job is checked like a submission, and all of its components have one
+ * start. */
 static void the_components_of_a_job_are_checked(void **state)
 {
     struct fixture *f = fixture_new(SMALL);
@@ -694,7 +694,7 @@ static void the_components_of_a_job_are_checked(void **state)
     uint64_t call = ask_set(f, &FIXTURE_USER, &first, &second);
     assert_null(reply(f, &arena, call));
     assert_int_equal(fixture_code(f, call), ERR_NO_PARTITION);
-    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &first), 3); /* they left no trace */
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &first), 3); /* the queries left no trace */
     fixture_free(f);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Questions why a job waits, beside all that goes on: each is answered once, whatever becomes of
- * the job and its caller. */
+/* Queries why a job waits, during other activity: each is answered once, whatever happens to the
+ * job and its caller. */
 #include "control/fixture.h"
 
 #include "control/internal.h"
@@ -101,13 +101,13 @@ static void element_that_is_in_the_way_is_named(void **state)
     int64_t waits = fixture_submit(f, &FIXTURE_USER, &spec);
     const Pb__WhyReply *m = reply(f, &arena, ask(f, &FIXTURE_USER, waits));
     _cleanup_free_ char *name = mem_printf("%u_5", (unsigned)array);
-    assert_int_equal(m->n_elements, 1); /* those that wait share a record */
+    assert_int_equal(m->n_elements, 1); /* pending elements share a record */
     assert_string_equal(m->elements[0]->name, name);
     assert_int_equal(m->elements[0]->job_id, m->groups[0]->holders[0]->job_id);
     fixture_free(f);
 }
 
-/* Each of its elements has its turn, and it is named once. */
+/* Each of its elements takes its turn, and the array is named once. */
 static void behind_an_array(void **state)
 {
     int64_t runs, waits;
@@ -132,7 +132,7 @@ static void behind_an_array(void **state)
     fixture_free(f);
 }
 
-/* The job goes, the controller reads another configuration, the caller goes. */
+/* The job ends, the controller is reconfigured, the caller disconnects. */
 static void between(void **state)
 {
     int64_t runs, waits;

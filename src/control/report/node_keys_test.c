@@ -54,7 +54,8 @@ static void address_holds_at_once_and_across_a_restart(void **state)
     check_addresses(f, set, "h2");
     fixture_reconfigure(f, CONF "\n");
     check_addresses(f, set, "h2");
-    assert_int_equal(update(f, &(struct keys){"n2", "", "", NULL, 0}), 0); /* of slurm.conf */
+    /* The value of slurm.conf. */
+    assert_int_equal(update(f, &(struct keys){"n2", "", "", NULL, 0}), 0);
     check_addresses(f, back, "n2");
     fixture_free(f);
 }
@@ -76,7 +77,7 @@ static void wrong_address_changes_nothing(void **state)
     fixture_free(f);
 }
 
-/* A launch is sent to where the node is now. */
+/* A launch is sent to the present address of the node. */
 static void step_is_launched_at_the_new_address(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 3);

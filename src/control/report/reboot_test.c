@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scontrol reboot: when a node is told, what it is meanwhile, and how it comes back. */
+/* scontrol reboot: when a node gets the order, its states meanwhile, and its return. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static int request_reboot(struct fixture *f, const struct request *q)
     return fixture_code(f, f->last_call);
 }
 
-/* "IDLE+DRAIN+REBOOT_ISSUED: the reason". */
+/* Expects "IDLE+DRAIN+REBOOT_ISSUED: the reason". */
 static void assert_node(struct fixture *f, const char *node, const char *wanted)
 {
     _cleanup_arena_ struct arena arena;
@@ -57,7 +57,7 @@ static size_t count_orders(const struct fixture *f, const char *node)
     return count;
 }
 
-/* All of n1. */
+/* Returns a spec for the whole n1. */
 static Pb__JobSpec make_spec(void)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -99,7 +99,7 @@ static void a_free_node_is_told_at_once(void **state)
     assert_int_equal(request_reboot(f, &(struct request){"n1"}),
                      0); /* a second request changes nothing */
     assert_int_equal(count_orders(f, "n1"), 1);
-    fixture_register(f, "n1", "i1"); /* its daemon restarts, and has not heard of it */
+    fixture_register(f, "n1", "i1"); /* its daemon restarts and has not got the order */
     assert_int_equal(count_orders(f, "n1"), 2);
     fixture_register(f, "n1", "i2");
     assert_node(f, "n1", "IDLE");
@@ -159,7 +159,7 @@ static void what_it_is_afterwards(void **state)
     fixture_register(f, "n2", "i2");
     assert_node(f, "n1", "DOWN+DRAIN: Reboot ASAP : reboot issued : reboot complete");
     assert_node(f, "n2", "IDLE");
-    fixture_register(f, "n1", "i2"); /* nothing returns it to service but an operator */
+    fixture_register(f, "n1", "i2"); /* only an operator returns it to service */
     assert_node(f, "n1", "DOWN+DRAIN: Reboot ASAP : reboot issued : reboot complete");
     /* A node that an operator has drained stays drained without nextstate. */
     assert_int_equal(fixture_update_node(f, "n2", "DRAIN", "disk"), 0);
@@ -179,7 +179,7 @@ static void force_ends_its_jobs(void **state)
     assert_node(f, "n1", "IDLE+DRAIN+REBOOT_ISSUED: reboot requested : reboot issued");
     assert_int_equal(count_orders(f, "n1"), 1);
     fixture_register(f, "n1", "i2");
-    assert_node(f, "n1", "ALLOCATED"); /* by the same job, which was queued again */
+    assert_node(f, "n1", "ALLOCATED"); /* by the same job, which was requeued */
     assert_int_equal(fixture_launches(f, "n1", job), 2);
     fixture_free(f);
 }
@@ -192,7 +192,7 @@ static void force_after_asap_resumes_too(void **state)
     assert_int_equal(request_reboot(f, &(struct request){"n1", .force = true}), 0);
     fixture_gone(f, "n1", job, 0);
     fixture_register(f, "n1", "i2");
-    assert_node(f, "n1", "ALLOCATED"); /* the drain was ours: it ends with the reboot */
+    assert_node(f, "n1", "ALLOCATED"); /* the reboot drained it: the drain ends with the reboot */
     fixture_free(f);
 }
 
@@ -223,7 +223,7 @@ static void one_that_is_never_too_silent(void **state)
     assert_int_equal(request_reboot(f, &(struct request){"n1"}), 0);
     fixture_register(f, "n1", "i2");
     assert_node(f, "n1", "IDLE");
-    fixture_pass(f, 60000); /* ResumeTimeout, and it has nothing to report */
+    fixture_pass(f, 60000); /* ResumeTimeout, without a report */
     assert_node(f, "n1", "IDLE");
     fixture_free(f);
 }
@@ -242,7 +242,7 @@ static void one_that_does_not_come_back_is_down(void **state)
         fixture_register(f, "n2", "i1");
         fixture_pass(f, 14000);
         fixture_register(f, "n2", "i1");
-        fixture_pass(f, 14000); /* SlurmdTimeout is over, ResumeTimeout is not */
+        fixture_pass(f, 14000); /* SlurmdTimeout has expired, ResumeTimeout has not */
         fixture_register(f, "n2", "i1");
         assert_node(f, "n1",
                     restart ? "UNKNOWN+REBOOT_ISSUED: reboot requested : reboot issued"
@@ -302,7 +302,7 @@ static void test_only_administrators_change_whether_a_job_reboots_its_nodes(void
     fixture_free(f);
 }
 
-/* Each of the two nodes: also when the controller restarts between their registrations. */
+/* Both nodes must reboot, also if the controller restarts between their registrations. */
 static void test_a_job_begins_when_all_of_its_nodes_have_rebooted(void **state)
 {
     for (int restart = 0; restart < 2; restart++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Credentials for files: who gets one, for which nodes, and what the controller does at the end. */
+/* Credentials for files: access, nodes, and the end of the job. */
 #include <string.h>
 
 #include "base/step_id.h"
@@ -16,7 +16,7 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(CONF, 3);
 }
 
-/* A batch job of all nodes. */
+/* Starts a batch job on all nodes. */
 static uint32_t start_job(struct fixture *f)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -65,7 +65,8 @@ static void who_may(void **state)
     assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), 0);
     assert_int_equal(ask(f, &FIXTURE_ROOT, id, -1, NULL), 0);
     assert_int_equal(ask(f, &FIXTURE_OTHER, id, -1, NULL), ERR_ACCESS);
-    assert_int_equal(ask(f, &operator, id, -1, NULL), ERR_ACCESS); /* it would write as the owner */
+    /* The files would be written as the owner. */
+    assert_int_equal(ask(f, &operator, id, -1, NULL), ERR_ACCESS);
     assert_int_equal(ask(f, &FIXTURE_USER, 4711, -1, NULL), ERR_NO_JOB);
     assert_int_equal(ask(f, &FIXTURE_USER, waits, -1, NULL), ERR_JOB_PENDING);
     assert_int_equal(ask(f, &FIXTURE_USER, id, 9, NULL), ERR_NO_STEP);
@@ -92,14 +93,14 @@ static void what_is_granted(void **state)
     assert_string_equal(g->nodes[2]->node, "n3");
     cred = arena_unpack(&arena, &pb__cred__descriptor, g->cred.data, g->cred.len);
     assert_true(cred->cast);
-    assert_int_equal(cred->uid, 1000); /* the owner, whoever asks */
+    assert_int_equal(cred->uid, 1000); /* the owner, whoever requests it */
     assert_int_equal(cred->n_nodes, 3);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(cred->nodes[i]->n_task_ids, 0); /* it starts nothing */
         assert_true(cred->nodes[i]->has_incarnation);
     }
     assert_true(cred->expires_at_ms > cred->issued_at_ms);
-    /* Only where the script is. */
+    /* Only the node of the script. */
     assert_int_equal(ask(f, &FIXTURE_USER, id, STEP_ID_BATCH, NULL), 0);
     g = granted(f, &arena);
     assert_int_equal(g->n_nodes, 1);
@@ -107,8 +108,8 @@ static void what_is_granted(void **state)
     fixture_free(f);
 }
 
-/* HET-58, HET-59: of the leader the nodes of all components, each once, and of a component its own.
- */
+/* HET-58, HET-59: for the leader the nodes of all components, each once; for a component its own
+ * nodes. */
 static void heterogeneous_job(void **state)
 {
     struct fixture *f = make_fixture();
@@ -140,7 +141,7 @@ static void heterogeneous_job(void **state)
         const char *node;
     } tries[] = {{1, -1, false, 0, "n2"},           {2, -1, false, 0, "n1"},
                  {3, -1, false, ERR_NO_JOB, NULL},  {-1, 1, true, 0, "n2"},
-                 {-1, 1, false, ERR_NO_STEP, NULL}, /* srun: of no component is there a step 1 */
+                 {-1, 1, false, ERR_NO_STEP, NULL}, /* srun: no component has a step 1 */
                  {-1, 3, true, ERR_NO_STEP, NULL}};
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
         Pb__CastAsk r = PB__CAST_ASK__INIT;
@@ -164,7 +165,7 @@ static void heterogeneous_job(void **state)
     fixture_free(f);
 }
 
-/* Something may be there: only then they are told of the end. */
+/* Files may be on these nodes: only then they get the order about the end. */
 static void nodes_are_told_of_the_end(void **state)
 {
     struct fixture *f = make_fixture();

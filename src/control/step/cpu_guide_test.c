@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The examples of Slurm's CPU management guide: the CPUs of each node that a job is allocated, and
- * the tasks of its step that each node runs.
+ * The examples of Slurm's CPU management guide: the CPUs allocated on each node, and the tasks of
+ * the step on each node.
  */
 #include "cluster/cluster_test_util.h"
 #include "cluster/job/job.h"
@@ -21,7 +21,7 @@ struct guide_example {
     const char *number, *conf;
     const char *words, *distribution; /* NULL: none */
     const char *cpus;                 /* of the allocation, counted by sockets, cores and threads */
-    const char *tasks;                /* of a step in all of it, by their numbers */
+    const char *tasks;                /* of a step in the whole allocation, by number */
 };
 
 static const struct guide_example examples[] = {
@@ -31,15 +31,14 @@ static const struct guide_example examples[] = {
     {"4", BLOCK, "n=12", NULL, "n0:0-7 n1:0-3", "n0:0-7 n1:8-11"},
     {"5", CORE, "N=2 per-node=3 n=6 c=2", "cyclic", "n0:0-2,4-6 n1:0-2,4-6", "n0:0,2,4 n1:1,3,5"},
     {"6", CORE, "N=3 n=8 c=2", "plane=2", "n0:0-7 n1:0-2,4-6 n2:0,4", "n0:0-1,5-6 n1:2-3,7 n2:4"},
-    /* The guide has all CPUs of the node, srun(1) those of one task, and so has Slurm. */
+    /* The guide says all CPUs of the node; srun(1) says the CPUs of one task, as Slurm does. */
     {"7", CORE, "N=1 n=20 overcommit", NULL, "n0:0", "n0:0-19"},
-    /* Of two jobs the second one: it shares what the first one leaves it too few of. */
+    /* The second of two jobs: it shares CPUs because the first one leaves too few. */
     {"8", CORE, "N=1 w=n0 n=6 share", NULL, "n0:0-1,3-5,7", "n0:0-5"},
     {"9", CORE, "p=hypernode n=8 threads=1", NULL, "n3:0,2,4,6,8,10,12,14", "n3:0-7"},
     {"10, 11", CORE, "N=1 n=6", NULL, "n0:0-2,4-6", "n0:0-5"},
     {"12", BLOCK, "N=1 n=2 c=3", "block:block", "n0:0-5", "n0:0-1"},
-    /* The guide has CPUs 0-5; by slurm.conf(5) the option comes before the default, and so it does
-     * in Slurm. */
+    /* The guide says CPUs 0-5; by slurm.conf(5) the option overrides the default, as in Slurm. */
     {"13", BLOCK, "N=1 n=2 c=3", "block:cyclic", "n0:0-2,4-6", "n0:0-1"},
     {"14", BLOCK, "N=3 n=18 per-node=6", "cyclic:block", "n0:0-5 n1:0-5 n2:0-5",
      "n0:0,3,6,9,12,15 n1:1,4,7,10,13,16 n2:2,5,8,11,14,17"},
@@ -55,7 +54,7 @@ static void add_list(struct str *out, const char *node, const struct idset *numb
     idset_format(numbers, out);
 }
 
-/* "n0:0-3 n1:0": the CPUs of a running job. */
+/* Writes "n0:0-3 n1:0": the CPUs of a running job. */
 static void format_cpus(struct fixture *f, uint32_t job, struct str *out)
 {
     _cleanup_arena_ struct arena arena;
@@ -73,7 +72,7 @@ static void format_cpus(struct fixture *f, uint32_t job, struct str *out)
     }
 }
 
-/* "n0:0,2 n1:1": the tasks of a step in all of the job. */
+/* Writes "n0:0,2 n1:1": the tasks of a step in the whole job. */
 static void format_tasks(struct fixture *f, uint32_t job, const Pb__JobSpec *of, struct str *out)
 {
     _cleanup_arena_ struct arena arena;

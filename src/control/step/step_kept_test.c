@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of a running step outlives the controller, and a new configuration: that it is to
- * end, how it went so far, and where it has ended. */
+/* The state of a running step survives a restart and a reconfiguration: that it must end, its
+ * status so far, and where it has ended. */
 #include <signal.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void break_off(struct fixture *f, unsigned how)
     fixture_turn(f);
 }
 
-/* An srun of its own has been given job 1 on so many nodes, with step 1.0 on so many of them. */
+/* An srun has job 1 on this number of nodes, with step 1.0 on some of them. */
 static struct fixture *make_fixture(unsigned nodes, unsigned step_nodes, bool no_kill)
 {
     struct fixture *f = fixture_new_up(CONF, 3);
@@ -69,7 +69,7 @@ static int scancel_step(struct fixture *f, uint32_t step_id)
     return m->results[0]->code;
 }
 
-/* Since the last look: how often the node was told to end the step. */
+/* Returns how often the node got the order to end the step since the last call. */
 static size_t ends(struct fixture *f, const char *node, uint32_t step_id)
 {
     size_t count = 0;
@@ -93,7 +93,7 @@ static void what_was_to_end_is_told_again(void **state)
         fixture_clear(f);
         fixture_pass(f, 1000);
         assert_int_equal(ends(f, "n1", 0), 1);
-        assert_int_equal(ends(f, "n2", 0), 0); /* it has said that nothing is left there */
+        assert_int_equal(ends(f, "n2", 0), 0); /* it has reported that nothing is left */
         fixture_step_ended(f, "n1", 1, 0, SIGTERM);
         fixture_clear(f);
         fixture_pass(f, 5000);
@@ -118,7 +118,7 @@ static void a_node_that_has_reported_is_not_waited_for(void **state)
     }
 }
 
-/* What is known is written once, and not again for each time that it is said. */
+/* A state is written once, and not again for each repeated report. */
 static void nothing_new_is_not_written(void **state)
 {
     struct fixture *f = make_fixture(2, 2, false);
@@ -132,7 +132,7 @@ static void nothing_new_is_not_written(void **state)
     fixture_free(f);
 }
 
-/* The one that was left is gone: nobody else will say anything. */
+/* The last remaining node is lost: no further report will come. */
 static void it_ends_with_the_last_node_that_it_waits_for(void **state)
 {
     struct fixture *f = make_fixture(3, 3, true);
@@ -154,7 +154,7 @@ static void it_is_no_worse_for_a_node_that_is_not_its_own(void **state)
     fixture_free(f);
 }
 
-/* It said so before it failed. */
+/* The node reported the end before it failed. */
 static void it_is_no_worse_for_a_node_where_it_has_ended(void **state)
 {
     struct fixture *f = make_fixture(3, 3, true);
@@ -184,7 +184,7 @@ static void one_that_nobody_launches_is_asked_for(void **state)
     fixture_free(f);
 }
 
-/* A batch job on two nodes whose script's launch is not confirmed. */
+/* A batch job on two nodes; the launch of its script is not confirmed. */
 static struct fixture *make_batch(void)
 {
     struct fixture *f = fixture_new_up(CONF, 3);
@@ -257,13 +257,13 @@ static void the_end_of_a_script_waits_for_its_node(void **state)
     }
 }
 
-/* It was to end, its next attempt is not. */
+/* The order to end applies to one attempt, not to the next. */
 static void the_end_of_a_script_is_that_of_one_attempt(void **state)
 {
     struct fixture *f = make_batch();
     fixture_launched(f, "n1", 1, 0);
     assert_int_equal(scancel_step(f, STEP_ID_BATCH), 0);
-    assert_int_equal(fixture_update_node(f, "n2", "down", "gone"), 0); /* queued again */
+    assert_int_equal(fixture_update_node(f, "n2", "down", "gone"), 0); /* requeued */
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__NODE_FAIL);
     fixture_gone(f, "n1", 1, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);

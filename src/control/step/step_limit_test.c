@@ -10,7 +10,7 @@
     "PartitionName=a Nodes=ALL Default=YES\n"
 #define MINUTE_MS 60000
 
-/* Job 1 runs on n1 with the steps 1.0 and 1.1: 'minutes' each; 0: no limit. */
+/* Job 1 runs on n1 with the steps 1.0 and 1.1, with a limit of 'minutes' each; 0: no limit. */
 static struct fixture *make_fixture(int64_t minutes)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
@@ -51,7 +51,7 @@ static int change(struct fixture *f, const struct caller *who, int step_id, int6
     return fixture_update_job(f, who, &r);
 }
 
-/* Orders to end this step, each with the reason that users are shown. */
+/* Returns the number of orders to end this step, each with the reason for users. */
 static size_t ends(const struct fixture *f, uint32_t step_id)
 {
     size_t count = 0;
@@ -73,7 +73,7 @@ static void changed_limit_ends_the_steps_it_names(void **state)
         int step; /* -1: all */
         int64_t limit_sec, change_sec;
         int code;
-        int64_t ends_min; /* after it began; 0: it does not */
+        int64_t ends_min; /* after its begin; 0: it does not */
     } rows[] = {
         {10, 0, 300, 0, 0, 5},
         {10, 0, 0, 600, 0, 20},
@@ -144,7 +144,7 @@ static void suspended_step_keeps_its_time(void **state)
     fixture_free(f);
 }
 
-/* The step 1.0 as squeue -s gets it. */
+/* Returns step 1.0 in the listing of squeue -s. */
 static const Pb__StepRecord *list_step(struct fixture *f, struct arena *arena)
 {
     static const struct caller root = {.is_operator = true, .is_admin = true};
@@ -160,8 +160,8 @@ static const Pb__StepRecord *list_step(struct fixture *f, struct arena *arena)
     return NULL;
 }
 
-/* srun counts the time of a suspension, so that the controller enforces the limit from then on. The
- * time of the step is what it has run. */
+/* srun counts suspended time, so the controller enforces the limit after a suspension. The time of
+ * the step is its run time. */
 static void limit_that_srun_enforces_spares_a_suspension(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps of several parts: in components of a heterogeneous job, and in one job. */
+/* Steps with several parts: in components of a heterogeneous job, and in one job. */
 #include <string.h>
 
 #include "base/step_id.h"
@@ -12,7 +12,7 @@
 
 static struct caller user = FIXTURE_USER;
 
-/* Three components with one, two and one node, which run. */
+/* Runs three components with one, two and one node. */
 static uint32_t run_set(struct fixture *f)
 {
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(2, 4), fixture_spec(1, 4)};
@@ -24,7 +24,7 @@ static uint32_t run_set(struct fixture *f)
     return (uint32_t)id;
 }
 
-/* A job with two nodes, which runs. */
+/* Runs a job with two nodes. */
 static uint32_t run_job(struct fixture *f)
 {
     Pb__JobSpec two = fixture_spec(2, 4);
@@ -35,7 +35,8 @@ struct request {
     Pb__StepSpec whole, parts[4], *list[4];
 };
 
-/* A step in these components (-1: none is named) of so many tasks with a CPU each. */
+/* Requests a step in these components (-1: not specified) with this number of tasks with one CPU
+ * each. */
 static void fill_request(struct request *r, uint32_t job, size_t count, const int *offsets,
                          uint32_t tasks)
 {
@@ -56,7 +57,7 @@ static void fill_request(struct request *r, uint32_t job, size_t count, const in
     }
 }
 
-/* The same of one job, with one node for each part. */
+/* Requests a step in one job, with one node for each part. */
 static void fill_parts_of_job(struct request *r, uint32_t job, size_t count)
 {
     fill_request(r, job, count, (const int[]){-1, -1, -1, -1}, 1);
@@ -94,7 +95,7 @@ static void complete(struct fixture *f, uint32_t job, uint32_t step)
     assert_int_equal(fixture_code(f, f->last_call), 0);
 }
 
-/* The steps that srun has made in this job. */
+/* Counts the steps that srun has created in this job. */
 static size_t count_steps(struct fixture *f, uint32_t job)
 {
     Pb__StepFilter filter = PB__STEP_FILTER__INIT;
@@ -110,7 +111,7 @@ static size_t count_steps(struct fixture *f, uint32_t job)
     return count;
 }
 
-/* Parts that name no component are in the components of the job one after the other. */
+/* Parts without a component are in the components of the job in order. */
 static void test_parts_without_offsets(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
@@ -123,7 +124,7 @@ static void test_parts_without_offsets(void **state)
     const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
     assert_int_equal(made->n_parts, 2);
     assert_true(made->parts[0]->job_id == id && made->parts[1]->job_id == id + 1);
-    fill_request(&r, id + 1, 2, (const int[]){-1, -1}, 1); /* of a component: all are in that one */
+    fill_request(&r, id + 1, 2, (const int[]){-1, -1}, 1); /* of a component: all parts are in it */
     made = reply_to(f, create(f, &r), &arena);
     assert_true(made->parts[0]->job_id == id + 1 && made->parts[1]->job_id == id + 1);
     fill_request(&r, id, 4, (const int[]){-1, -1, -1, -1}, 1);
@@ -131,7 +132,7 @@ static void test_parts_without_offsets(void **state)
     fixture_free(f);
 }
 
-/* HET-71, HET-76: one number, one space of ranks, one credential that has all parts. */
+/* HET-71, HET-76: one id, one range of ranks, one credential with all parts. */
 static void test_one_step_in_three_jobs(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
@@ -172,7 +173,7 @@ static void test_one_step_in_three_jobs(void **state)
     fixture_free(f);
 }
 
-/* HET-77, HET-78: the numbers of a step are the same in all components, so that there are gaps. */
+/* HET-77, HET-78: step ids are equal in all components, so there are gaps. */
 static void test_numbers_have_gaps(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
@@ -201,15 +202,15 @@ static void test_numbers_have_gaps(void **state)
         fixture_restart(f);
         for (uint32_t k = 0; k < 3; k++)
             assert_int_equal(count_steps(f, id + k), tries[i].in[k]);
-        complete(f, id, made->step_id); /* by the leader's id: all of it */
+        complete(f, id, made->step_id); /* by the leader's id: the whole step */
         for (uint32_t k = 0; k < 3; k++)
             assert_int_equal(count_steps(f, id + k), 0);
     }
     fixture_free(f);
 }
 
-/* HET-75, HET-76: one busy component, and nothing is taken of the others; when it is free, all of
- * the step is created, wherever the other step was. */
+/* HET-75, HET-76: if one component is busy, nothing is allocated in the others; when it is free,
+ * the whole step is created, wherever the other step was. */
 static void test_all_parts_or_none(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
@@ -236,7 +237,7 @@ static void test_all_parts_or_none(void **state)
     complete(f, id, first->step_id);
     const Pb__StepReply *made = reply_to(f, waiting, &arena);
     assert_true(made->num_tasks == 12 && made->n_parts == 3);
-    /* The same request again is the same step. */
+    /* The repeated request finds the same step. */
     const Pb__StepReply *again = reply_to(f, create(f, &all), &arena);
     assert_true(again->step_id == made->step_id && again->n_layout == made->n_layout);
     for (uint32_t k = 0; k < 3; k++)
@@ -244,7 +245,7 @@ static void test_all_parts_or_none(void **state)
     fixture_free(f);
 }
 
-/* The end of a step tries all that wait in its set: their number is bounded for the set. */
+/* The end of a step retries all waiting requests of its set: their number is limited per set. */
 static void test_waiting_is_bounded_for_the_set(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
@@ -299,7 +300,7 @@ static void test_components_that_are_not_there(void **state)
     fixture_free(f);
 }
 
-/* HET-109, HET-110: parts with other shapes in one job, on different nodes. */
+/* HET-109, HET-110: parts with different shapes in one job, on different nodes. */
 static void test_parts_in_one_job(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
@@ -319,7 +320,8 @@ static void test_parts_in_one_job(void **state)
     const Pb__Cred *cred =
         arena_unpack(&arena, &pb__cred__descriptor, made->cred.data, made->cred.len);
     assert_true(cred->n_parts == 2 && cred->parts[0]->n_job_nodes == 2 && cred->parts[0]->facts);
-    assert_true(cred->parts[1]->job_id == id && !cred->parts[1]->n_job_nodes); /* said once */
+    /* Only once per job. */
+    assert_true(cred->parts[1]->job_id == id && !cred->parts[1]->n_job_nodes);
     assert_int_equal(count_steps(f, id), 1);
     fixture_restart(f);
     complete(f, id, made->step_id);
@@ -358,7 +360,7 @@ static void test_parts_share_a_node(void **state)
         assert_int_equal(shared->cpus, named ? 4 : 3);
         assert_true(other->n_task_ids == 1 && other->task_ids[0] == 2 && other->part == 1);
         assert_int_equal(other->cpus, 3);
-        if (named) /* what is taken is so after a restart, too */
+        if (named) /* the allocation is restored after a restart */
             fixture_restart(f);
         Pb__StepSpec one = PB__STEP_SPEC__INIT;
         one.has_job_id = one.has_exact = one.exact = one.has_immediate = one.immediate = true;
@@ -374,7 +376,7 @@ static void test_parts_share_a_node(void **state)
     fixture_free(f);
 }
 
-/* What Slurm refuses: HetLimits keeps it. */
+/* HetLimits keeps Slurm's restrictions. */
 static void test_parts_are_kept_apart(void **state)
 {
     struct fixture *f = fixture_new_up(CONF "HetLimits=one_node\n", 4);
@@ -392,7 +394,7 @@ static void test_parts_are_kept_apart(void **state)
     fixture_free(f);
 }
 
-/* The record of the leader is damaged while the set runs: steps of the others go on. */
+/* The record of the leader is damaged while the set runs: steps of other components continue. */
 static void test_without_the_leader(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
@@ -440,8 +442,7 @@ static void test_disabled(void **state)
     fixture_free(f);
 }
 
-/* HET-111: several parts in one component of a heterogeneous job, unless HetLimits keeps the limit.
- */
+/* HET-111: several parts in one component of a heterogeneous job, unless HetLimits forbids it. */
 static void test_parts_in_one_component(void **state)
 {
     static const char *const lines[] = {CONF, CONF "HetLimits=het_steps\n"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Communication ports of steps, and who waits for them. */
+/* Communication ports of steps, and requests that wait for them. */
 #include <string.h>
 
 #include "cluster/job/step_ports.h"
@@ -22,7 +22,7 @@ static void text_names_runs(void **state)
     str_done(&text);
 }
 
-/* A job of its own with a step on n1; the call. */
+/* Requests a job with a step on n1; returns the call. */
 static uint64_t ask(struct fixture *f, uint32_t ports, uint32_t tasks)
 {
     struct caller user = FIXTURE_USER;
@@ -77,7 +77,7 @@ static void cancel(struct fixture *f, uint32_t job)
     assert_int_equal(fixture_cancel(f, &FIXTURE_USER, job, NULL, 0), 0);
 }
 
-/* Whose srun does not come again. */
+/* The srun does not call again. */
 static void a_job_whose_step_nobody_asks_for_ends(void **state)
 {
     struct fixture *f = make_fixture();
@@ -88,7 +88,7 @@ static void a_job_whose_step_nobody_asks_for_ends(void **state)
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__RUNNING);
     fixture_pass(f, 20000);
     uint64_t call = ask_again(f, 2, 1);
-    fixture_pass(f, 60000); /* it is asked for */
+    fixture_pass(f, 60000); /* its srun calls */
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__RUNNING);
     control_call_gone(f->control, call);
     fixture_turn(f);
@@ -121,7 +121,7 @@ static void complete(struct fixture *f, uint32_t job, uint32_t step)
     fixture_turn(f);
 }
 
-/* It is asked again at each end of a step of its own, too: what is kept of that does not grow. */
+/* The request is also retried at each end of a step of its job: the list does not grow. */
 static void who_waits_is_in_the_list_once(void **state)
 {
     struct fixture *f = make_fixture();
@@ -143,7 +143,7 @@ static void who_waits_is_in_the_list_once(void **state)
     fixture_free(f);
 }
 
-/* Its processes may be there until its node is clean; a restart forgets none of it. */
+/* Processes may use the ports until the node is clean; a restart keeps this state. */
 static void ports_of_a_job_are_free_when_its_node_is(void **state)
 {
     struct fixture *f = make_fixture();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job of srun's own, and what the tasks of its first step have spawned (docs/adr/0028). */
+/* A job of srun, and processes that the tasks of its first step have spawned (docs/adr/0028). */
 #include "control/fixture.h"
 #include "control/internal.h"
 
@@ -67,7 +67,7 @@ static void it_goes_on_for_them(void **state)
     end(f, 2, 3 << 8);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
     end(f, 1, 0);
-    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED); /* the highest of all */
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED); /* the highest status */
     fixture_free(f);
 }
 

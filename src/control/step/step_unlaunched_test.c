@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps that were given and that nobody launches. */
+/* Steps that are created but never launched. */
 #include <string.h>
 
 #include "control/fixture.h"
@@ -14,7 +14,7 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(CONF, 2);
 }
 
-/* An srun of its own on both nodes has been given job 1 and step 1.0. */
+/* An srun on both nodes has job 1 and step 1.0. */
 static void grant(struct fixture *f)
 {
     struct caller user = FIXTURE_USER;
@@ -63,7 +63,7 @@ static void its_nodes_are_asked_once(void **state)
     fixture_pass(f, 10 * OLD_MS);
     assert_int_equal(looks(f, "n1"), 1);
     fixture_step_ended(f, "n1", 1, 0, 15);
-    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING); /* as long as n2 says nothing */
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING); /* until n2 reports */
     fixture_step_ended(f, "n2", 1, 0, 15);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
     fixture_free(f);
@@ -85,7 +85,7 @@ static void a_node_that_was_away_is_asked_when_it_comes(void **state)
     struct fixture *f = make_fixture();
     grant(f);
     registers(f, "n2", false);
-    assert_int_equal(looks(f, "n2"), 0); /* its launch may be on its way */
+    assert_int_equal(looks(f, "n2"), 0); /* its launch may be in progress */
     control_node_lost(f->control, "n2");
     fixture_pass(f, OLD_MS);
     fixture_clear(f);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps without an allocation: who gets a credential, for what, and that nothing of them is kept.
- */
+/* Steps without an allocation: access, credentials, and that no record is kept. */
 #include <string.h>
 
 #include "base/step_id.h"
@@ -72,7 +71,7 @@ static void what_it_grants(void **state)
     assert_int_equal(ask(f, &FIXTURE_ROOT, "n[1-2]", 11, "cyclic", NULL), 0);
     const Pb__StepReply *m = granted(f, &arena, &cred);
     assert_true(m->job_id >= JOB_ID_UNALLOCATED && m->step_id == 0 && m->n_layout == 2);
-    assert_int_equal(m->layout[0]->n_task_ids, 6); /* however few CPUs there are */
+    assert_int_equal(m->layout[0]->n_task_ids, 6); /* regardless of the number of CPUs */
     assert_int_equal(m->layout[0]->task_ids[1], 2);
     assert_true(cred->unallocated && cred->job_id == m->job_id && cred->restarts == m->restarts);
     assert_true(cred->uid == 0 && cred->n_job_nodes == 2 && cred->job_nodes[1]->cpus == 4);
@@ -81,13 +80,13 @@ static void what_it_grants(void **state)
     assert_int_equal(ask(f, &FIXTURE_ROOT, "n1", 0, NULL, NULL), 0);
     m = granted(f, &arena, &cred);
     assert_true(m->job_id != first && m->n_layout == 1 && m->num_tasks == 1);
-    assert_int_equal(control_next_job_id(f->control), jobs); /* and no record was made */
+    assert_int_equal(control_next_job_id(f->control), jobs); /* and no record was created */
     vec_foreach (&f->records, r)
         assert_true(r->kind != RECORD_JOB);
     fixture_free(f);
 }
 
-/* A node that has one when it registers is left alone with it; a job that nobody knows is ended. */
+/* A node that registers with such a step keeps it; an unknown job is ended. */
 static int request_cast(struct fixture *f, const struct caller *who, const char *nodes)
 {
     Pb__CastUnallocated r = PB__CAST_UNALLOCATED__INIT;
@@ -123,7 +122,7 @@ static void files_go_to_named_nodes_for_administrators(void **state)
     assert_true(g->job_id >= JOB_ID_UNALLOCATED);
     const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, g->cred.data, g->cred.len);
     assert_true(cred->cast && cred->unallocated);
-    assert_int_equal(cred->uid, 0); /* as the caller */
+    assert_int_equal(cred->uid, 0); /* the caller */
     assert_int_equal(cred->n_nodes, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(cred->nodes[i]->n_task_ids, 0); /* it starts nothing */

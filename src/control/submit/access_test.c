@@ -35,11 +35,11 @@ static void the_key_opens(void **state)
     static const char *const wrong[] = {NULL, "", "k", KEY "0", "k0000000000000000000000000000001"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         assert_int_equal(submit(f, true, "k", wrong[i]), -ERR_ACCESS);
-    assert_int_equal(submit(f, false, "k", KEY), -ERR_ACCESS); /* it was stolen */
+    assert_int_equal(submit(f, false, "k", KEY), -ERR_ACCESS); /* a stolen key */
     int64_t id = submit(f, true, "k", KEY);
     assert_true(id > 0);
     assert_null(fixture_job(f, &arena, (uint32_t)id)->spec->partition_key);
-    assert_true(submit(f, false, "a", "nonsense") > 0); /* which nobody asks for */
+    assert_true(submit(f, false, "a", "nonsense") > 0); /* the partition needs no key */
 
     Pb__PartRecord set = PB__PART_RECORD__INIT;
     set.name = (char *)"k";
@@ -75,15 +75,16 @@ static void root_submits_for_others(void **state)
     assert_int_equal(submit_for(f, false, "a", 0, 0), -ERR_ACCESS);
     assert_int_equal(submit_for(f, false, "a", 1001, 100), -ERR_ACCESS);
     assert_int_equal(submit_for(f, false, "a", -1, user.gid + 1), -ERR_ACCESS);
-    assert_int_equal(submit_for(f, true, "a", 1000, -1), -ERR_ACCESS); /* not in root's group */
+    /* root's group is not permitted. */
+    assert_int_equal(submit_for(f, true, "a", 1000, -1), -ERR_ACCESS);
     assert_int_equal(submit_for(f, true, "a", 4444, 100), -ERR_USER);
     assert_int_equal(submit_for(f, true, "g", 1001, 100), -ERR_GROUPS);
     assert_int_equal(submit_for(f, true, "d", -1, -1), -ERR_ACCESS);
     int64_t id = submit_for(f, true, "g", 1000, 100);
     assert_true(id > 0);
-    assert_int_equal(submit_for(f, true, "g", 1000, 100), id); /* the same request again */
+    assert_int_equal(submit_for(f, true, "g", 1000, 100), id); /* the repeated request */
     fixture_restart(f);
-    assert_int_equal(submit_for(f, true, "g", 1000, 100), id); /* its answer was lost with that */
+    assert_int_equal(submit_for(f, true, "g", 1000, 100), id); /* its reply was lost */
     assert_true(submit_for(f, true, "d", 1001, 100) > id);
     const Pb__JobSpec *spec = fixture_job(f, &arena, (uint32_t)id)->spec;
     assert_int_equal(spec->uid, 1000);
@@ -92,7 +93,7 @@ static void root_submits_for_others(void **state)
     Pb__JobUpdate hold = PB__JOB_UPDATE__INIT;
     hold.job_id = (uint32_t)id;
     hold.has_hold = hold.hold = true;
-    assert_int_equal(fixture_update_job(f, &user, &hold), 0); /* it is hers */
+    assert_int_equal(fixture_update_job(f, &user, &hold), 0); /* it is her job */
     assert_true(submit_for(f, false, "a", user.uid, user.gid) > 0);
     fixture_free(f);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Requests as texts, with the reply to each and what the job has become: see
- * tests/submissions/README.md. Its argument is the directory; with "record" behind it the replies
- * are written into the files.
+ * Requests as texts, with the reply to each and the resulting job: see tests/submissions/README.md.
+ * The argument is the directory; with a second argument "record" the replies are written into the
+ * files.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "base/pb.h"
 #include "control/fixture.h"
 
-#define TURNS_MOST 1000 /* until a question about a start is answered */
+#define TURNS_MOST 1000 /* until a query about a start is answered */
 
 static const char *directory;
 static bool is_recording;
@@ -24,7 +24,7 @@ struct play {
     struct fixture *f;
     const char *file;
     struct str out;
-    struct arena arena; /* of the present line */
+    struct arena arena; /* for the present line */
     uint32_t last;      /* id in the last reply to a submission; "last" in a line */
 };
 
@@ -139,7 +139,7 @@ static void show_field(struct play *p, const ProtobufCMessage *m,
     }
 }
 
-/* Only the fields that are not as in 'before', which may be NULL. */
+/* Writes only the fields that differ from 'before', which may be NULL. */
 static void show_message(struct play *p, const ProtobufCMessage *m, const ProtobufCMessage *before)
 {
     pb_each_field (m->descriptor, field) {
@@ -163,7 +163,7 @@ static bool asks_submit(void *ctx)
     return true;
 }
 
-/* --extra tells it what to do: "say/TEXT/set/NAME=VALUE/refuse". */
+/* --extra controls the plugin: "say/TEXT/set/NAME=VALUE/refuse". */
 static int run_plugin(void *ctx, struct env_submit *ask, struct err *err)
 {
     const char *todo = ask->spec->extra ? ask->spec->extra : "";
@@ -210,7 +210,7 @@ static const struct fixture_reply *find_reply(struct play *p, uint64_t call)
     return NULL;
 }
 
-/* What the job is now; of its spec what is not as in 'before'. */
+/* Writes the state of the job, and of its spec the differences from 'before'. */
 static void show_job(struct play *p, uint32_t id, const Pb__JobSpec *before)
 {
     const Pb__JobRecord *r = fixture_job(p->f, &p->arena, id);
@@ -257,7 +257,7 @@ static void show_reply(struct play *p, uint64_t call, const ProtobufCMessageDesc
         show_job(p, id, asked);
 }
 
-/* The words of a line behind the verb go into the spec, or into the request itself. */
+/* The words of a line after the verb set fields of the spec or of the request itself. */
 static void read_request(struct play *p, char **save, Pb__JobSpec *spec, ProtobufCMessage *request,
                          Pb__JobPayload *payload)
 {
@@ -347,7 +347,7 @@ static void play_part(struct play *p, char **save)
     assert_int_equal(fixture_update_part(p->f, &set), 0);
 }
 
-/* "CALLER VERB FIELD=VALUE..." */
+/* Executes "CALLER VERB FIELD=VALUE...". */
 static void play_line(struct play *p, char *line)
 {
     char *save = NULL;
@@ -417,7 +417,7 @@ static void play_text(struct play *p, char *text)
     }
 }
 
-/* The first line that differs, for the failure's text. */
+/* Returns the first line that differs, for the message. */
 static size_t find_difference(const char *wanted, const char *got)
 {
     size_t begin = 0;
