@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The frame format of messages. A frame is a header (fixed, little-endian), token, body.
+ * The frame format of messages. A frame is a header (fixed, little-endian), a token and a body.
  *
- *   magic "SLUI" | version u16 | rpc u16 | flags u16 | token length u16 | body length u32 | request
- * id u64
+ *   magic "SLUI" | version u16 | rpc u16 | flags u16 | token length u16 | body length u32
+ *   | request id u64
  *
  * The token authenticates header and body. A request over TCP has an auth token over hash(header,
  * body). Its replies, and frames that its caller sends later (RPC_FLAG_MORE, same request id),
