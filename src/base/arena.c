@@ -10,8 +10,8 @@
 
 #define CHUNK_FIRST 4096
 #define CHUNK_LAST (256 * 1024)
-#define APART_MIN 1024 /* the first table of protobuf-c that is not on its stack */
-#define APART_COUNT 64 /* so that each is found soon */
+#define APART_MIN 1024 /* size of protobuf-c's first table that is not on its stack */
+#define APART_COUNT 64 /* number of entries, small enough to search */
 
 struct arena_chunk {
     struct arena_chunk *next;
@@ -19,8 +19,8 @@ struct arena_chunk {
     _Alignas(16) unsigned char data[];
 };
 
-/* By its size it may be a table of protobuf-c's, which are 32 times a power of two and freed soon;
- * if it is not, it lives here as long as anywhere. */
+/* An allocation of this size may be a table of protobuf-c, whose sizes are 32 times a power of two
+ * and which is freed soon. If it is not, it is kept until the arena is freed. */
 struct arena_apart {
     struct arena_apart *next;
     size_t size;
@@ -40,7 +40,7 @@ static void *pb_alloc(void *arena, size_t size)
 
     if (!is_apart(a, size))
         return arena_alloc(a, size);
-    one = mem_realloc(NULL, sizeof(*one) + size); /* not zeroed: whoever asked fills it */
+    one = mem_realloc(NULL, sizeof(*one) + size); /* not zeroed: the caller fills it */
     one->size = size;
     one->next = a->apart;
     a->apart = one;
@@ -114,8 +114,8 @@ void arena_reset(struct arena *a, size_t budget)
     a->exceeded = false;
 }
 
-/* A chunk with room for size bytes becomes the first one. Each is twice as large as the one before,
- * so that a small message costs a page and a large one few allocations. */
+/* Adds a chunk with space for size bytes as the first one. Each chunk is twice as large as the
+ * previous one, so a small message takes a page and a large one few allocations. */
 static struct arena_chunk *chunk_add(struct arena *a, size_t size)
 {
     struct arena_chunk *kept = a->spare;
@@ -199,7 +199,7 @@ void *pb_unpack(const ProtobufCMessageDescriptor *type, const void *data, size_t
     return protobuf_c_message_unpack(type, &allocator, len, len ? data : (const void *)"");
 }
 
-/* Room for len more bytes at the end of out, already counted in; NULL when its cap forbids. */
+/* Extends out by len bytes; NULL if its cap forbids that. */
 static uint8_t *str_extend(struct str *out, size_t len)
 {
     if (out->overflow || (out->cap && (len > out->cap || out->len > out->cap - len))) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a program is given: arguments and environment. */
+/* The size of a program's arguments and environment. */
 #pragma once
 
 #include <stddef.h>
@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-/* Both together, with a pointer for each string: the most that Linux takes (three quarters of 8
- * MiB, however large the stack may be), so that more could never run. */
+/* Arguments and environment together, with a pointer for each string: the maximum that Linux
+ * accepts (three quarters of 8 MiB, regardless of the stack limit). */
 #define ARGS_BYTES_MAX (6u << 20)
 
 static inline size_t args_bytes(char *const *list, size_t count)
@@ -20,7 +20,7 @@ static inline size_t args_bytes(char *const *list, size_t count)
     return bytes;
 }
 
-/* Whether a program can be given this number of bytes: 0 or -ERR_LIMIT. */
+/* Checks that a program can get this number of bytes: 0 or -ERR_LIMIT. */
 static inline int args_check_bytes(size_t bytes, struct err *err)
 {
     if (bytes <= ARGS_BYTES_MAX)

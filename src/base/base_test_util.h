@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For tests of any room: what cannot be taken back is done in a process of its own. */
+/* For tests of any module: runs irrevocable actions in a child process. */
 #pragma once
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* The exit status of a child that runs fn(). */
+/* Returns the exit status of a child that runs fn(). */
 static inline int test_in_child(int (*fn)(void))
 {
     int status;
@@ -29,13 +29,13 @@ static inline int test_in_child(int (*fn)(void))
     return WEXITSTATUS(status);
 }
 
-/* fn() says where it failed; 0: nowhere. */
+/* fn() returns the line where it failed, or 0. */
 static inline void test_run_apart(int (*fn)(void))
 {
     assert_int_equal(test_in_child(fn), 0);
 }
 
-/* From now on as on a kernel that does not know pidfd_open(). */
+/* From now on behaves as on a kernel without pidfd_open(). */
 static inline bool test_without_handles(void)
 {
     struct sock_filter code[] = {

@@ -15,7 +15,7 @@
 #define BIT(capability) (UINT64_C(1) << (capability))
 
 /* Files of users and of the spool; processes of users; the kernel's control groups, mounts and
- * namespaces; limits and priorities; a low port; the memory that -M locks. */
+ * namespaces; limits and priorities; a port below 1024; memory locked by -M. */
 #define NEEDED                                                                                     \
     (BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_FOWNER) |         \
      BIT(CAP_FSETID) | BIT(CAP_KILL) | BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_SYS_PTRACE) |   \
@@ -27,7 +27,8 @@ static int fail_become(struct err *err, const char *what, uid_t uid)
     return err_set(err, -EPERM, "cannot become user %u: %s", (unsigned)uid, what);
 }
 
-/* The supplementary groups are the given ones; the kernel sorts them and may add the main one. */
+/* Whether the supplementary groups are the given ones; the kernel sorts them and may add the
+   primary group. */
 static bool groups_hold(gid_t gid, const gid_t *groups, size_t count)
 {
     gid_t few[BECOME_GROUPS_FEW];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Giving up rights, in the one place that does it: node daemons and the controller's helper run
+ * The only place that drops privileges, for node daemons and the controller's helper, which run
  * programs of users.
  */
 #pragma once
@@ -10,14 +10,16 @@
 
 #include "base/err.h"
 
-#define BECOME_GROUPS_FEW 256 /* up to so many, becoming a user allocates nothing */
+/* With up to this number of groups, become_user() does not allocate. */
+#define BECOME_GROUPS_FEW 256
 
-/* Becomes the user for good: groups, then group ids, then user ids, each call checked, and the
- * result read back (getresuid, getresgid, getgroups, capget). A process without root's rights can
- * only become itself. On failure the caller must end: nothing may run in a half-way state. */
+/* Becomes the user permanently: sets groups, then group ids, then user ids, checks each call, and
+ * reads the result back (getresuid, getresgid, getgroups, capget). A process without root
+ * privileges can only become itself. On failure the caller must exit, because the process may be
+ * in an inconsistent state. */
 int become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count, struct err *err);
 
-/* Gives up the capabilities of root that a node daemon and its step daemons do not need themselves
- * (RELIABILITY G15). Programs that the process starts as root, scripts of the site among them, have
- * all of them again. Does nothing where the process is not root. 0, or -errno. */
+/* Drops the capabilities of root that a node daemon and its step daemons do not need (RELIABILITY
+ * G15). Programs that the process starts as root, for example scripts of the site, regain all of
+ * them. No effect unless the process is root. Returns 0 or -errno. */
 int become_limited(struct err *err);

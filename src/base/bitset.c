@@ -11,7 +11,7 @@ static size_t count_words(const struct bitset *b)
     return (b->size + 63) / 64;
 }
 
-/* The bits of the last word that count: every operation that could set others ends here. */
+/* Clears the unused bits of the last word; called by every operation that could set them. */
 static void mask_tail(struct bitset *b)
 {
     if (b->size % 64)
@@ -149,7 +149,7 @@ bool bitset_contains(const struct bitset *a, const struct bitset *part)
     return true;
 }
 
-/* The first bit at or after 'from' in the words XORed with 'flip'. */
+/* Returns the first bit at or after 'from' in the words XORed with 'flip'. */
 static long next_bit(const struct bitset *b, size_t from, uint64_t flip)
 {
     if (from >= b->size)

@@ -48,7 +48,7 @@ bool bitset_intersects(const struct bitset *a, const struct bitset *b);
 bool bitset_contains(const struct bitset *a, const struct bitset *part);
 
 /* The first set (clear) bit at or after 'from', or -1. */
-long bitset_next_far(const struct bitset *b, size_t from); /* the same as bitset_next */
+long bitset_next_far(const struct bitset *b, size_t from); /* same result as bitset_next */
 long bitset_next_clear(const struct bitset *b, size_t from);
 long bitset_last(const struct bitset *b); /* the last set bit, or -1 */
 static inline long bitset_next(const struct bitset *b, size_t from)
@@ -57,6 +57,6 @@ static inline long bitset_next(const struct bitset *b, size_t from)
     return word ? (long)from + __builtin_ctzll(word) : bitset_next_far(b, from);
 }
 
-/* Each set bit by rising number; the loop may set and unset bits. */
+/* Iterates over the set bits in ascending order; the loop may set and unset bits. */
 #define bitset_foreach(b, i)                                                                       \
     for (long i = bitset_next((b), 0); i >= 0; i = bitset_next((b), (size_t)i + 1))

@@ -11,7 +11,8 @@
 
 #include "base/mem.h"
 
-#define LOOK_MS 20 /* where the kernel has no handles of processes: before 5.3, or valgrind */
+/* Polling interval if the kernel has no pidfds: before 5.3, or under valgrind. */
+#define LOOK_MS 20
 
 int child_start(pid_t *pid, const char *path, posix_spawn_file_actions_t *actions, bool session,
                 char *const *argv, char *const *env)

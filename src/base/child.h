@@ -6,13 +6,13 @@
 #include <sys/types.h>
 
 /*
- * Starts a program with no signal blocked and none ignored, whatever the caller does with signals;
- * with 'session' in a session of its own. Copies no page tables: it costs the same whatever the
- * caller's heap has become. Consumes the file actions. Returns 0 or an errno, and then no pid.
+ * Starts a program with no signal blocked or ignored, whatever the caller's signal settings are;
+ * with 'session' in a new session. Does not copy page tables, so the cost is independent of the
+ * caller's heap size. Consumes the file actions. Returns 0 or an errno; on error there is no pid.
  */
 int child_start(pid_t *pid, const char *path, posix_spawn_file_actions_t *actions, bool session,
                 char *const *argv, char *const *env);
 
-/* Whether the child has ended within that time, and how: it is waited for then, and not otherwise.
- * It may have been stopped by somebody, so whoever gives it up sends SIGKILL. */
+/* Waits up to limit_ms for the child to end. True: it has ended and is reaped. False: it still
+ * runs, possibly stopped, so a caller that gives it up must send SIGKILL. */
 bool child_await(pid_t pid, unsigned limit_ms, int *status);

@@ -10,13 +10,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* The instruction takes three cycles, and one can begin in each: so of much data three stripes are
- * summed side by side. */
+/* The instruction has a latency of three cycles and a throughput of one per cycle, so three
+ * stripes of large data are processed in parallel. */
 #define STRIPE 4096
 #define MUCH (64u << 10)
 #endif
 
-/* Four bits at a time: 64 bytes of table, for processors without the instruction. */
+/* Four bits at a time with a table of 64 bytes, for processors without the instruction. */
 uint32_t crc32c_portable(uint32_t crc, const void *data, size_t len)
 {
     static const uint32_t table[16] = {
@@ -35,8 +35,8 @@ uint32_t crc32c_portable(uint32_t crc, const void *data, size_t len)
 }
 
 #if defined(__x86_64__)
-/* What a state becomes by STRIPE zeros behind it, which is a linear function: one table for each of
- * its bytes. */
+/* The effect of STRIPE zero bytes on a state, which is a linear function: one table for each byte
+ * of the state. */
 static uint32_t by_zeros[4][256];
 
 __attribute__((target("sse4.2"))) static uint64_t step(uint64_t state, const unsigned char *p)
@@ -67,7 +67,7 @@ static uint64_t over_zeros(uint64_t state)
            by_zeros[2][state >> 16 & 255] ^ by_zeros[3][state >> 24 & 255];
 }
 
-/* Three stripes: the sum of all is that of the first with zeros behind it, and so on. */
+/* Combines three stripes: the checksum of the first followed by zeros, and so on. */
 __attribute__((target("sse4.2"))) static uint64_t sum_stripes(uint64_t state,
                                                               const unsigned char *p)
 {
@@ -102,11 +102,12 @@ __attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(uint32_t crc, con
 #endif
 
 #if defined(__x86_64__)
-/* Asked when it is needed. What __builtin_cpu_supports() needs runs at the start of every program
- * that it is linked into, and asks nine things; in a virtual machine each costs 10 us or more. */
+/* Checked on first use. The constructor of __builtin_cpu_supports() runs at the start of every
+ * program linked with it and executes nine CPUID instructions, each of which takes 10 us or more
+ * in a virtual machine. */
 static bool has_sse42(void)
 {
-    static atomic_int known; /* 0: not yet, 1: no, 2: yes */
+    static atomic_int known; /* 0: unknown, 1: no, 2: yes */
     int has = atomic_load_explicit(&known, memory_order_relaxed);
     unsigned a, b, c = 0, d;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* CRC-32C (Castagnoli) of bytes; guards stored records against silent damage. Start with 0. */
+/* CRC-32C (Castagnoli), which protects stored records against silent damage. Start with 0. */
 #pragma once
 
 #include <stddef.h>
@@ -7,5 +7,5 @@
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t len);
 
-/* The same without the processor's instruction. */
+/* The same without the processor's CRC instruction. */
 uint32_t crc32c_portable(uint32_t crc, const void *data, size_t len);

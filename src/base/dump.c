@@ -51,7 +51,7 @@ int dump_on_fatal(int status)
 
 void dump_abort(void)
 {
-    dump_set_limit(RLIM_INFINITY); /* as high as the hard limit */
+    dump_set_limit(RLIM_INFINITY); /* up to the hard limit */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     fflush(NULL);
     abort();

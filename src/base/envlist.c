@@ -20,7 +20,7 @@ void envlist_done(struct envlist *e)
     *e = (struct envlist){0};
 }
 
-/* Where the search for a name begins. */
+/* Returns the slot at which the search for a name begins. */
 static uint32_t hash_name(const struct envlist *e, const char *name, size_t len)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
@@ -30,7 +30,7 @@ static uint32_t hash_name(const struct envlist *e, const char *name, size_t len)
     return hash & (e->slot_count - 1);
 }
 
-/* The slot of the name, or the free one where it would be. */
+/* Returns the slot of the name, or the free slot for it. */
 static uint32_t find_slot(const struct envlist *e, const char *name, size_t len)
 {
     uint32_t mask = e->slot_count - 1;
@@ -51,7 +51,7 @@ static char **find_variable(const struct envlist *e, const char *name, size_t le
     return at ? &e->vars.data[at - 1] : NULL;
 }
 
-/* After variables have moved, and where there are more than the table has room for. */
+/* Rebuilds the table after variables have moved, or when it is too small. */
 static void fill_slots(struct envlist *e)
 {
     uint32_t wanted = e->slot_count ? e->slot_count : SLOTS_MIN;
@@ -67,7 +67,7 @@ static void fill_slots(struct envlist *e)
     }
 }
 
-/* Those behind it that were put off by it move up. */
+/* Frees a slot and moves up later entries that it had displaced. */
 static void free_slot(struct envlist *e, uint32_t slot)
 {
     uint32_t mask = e->slot_count - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An environment under construction: "NAME=value" strings in order, each name once. Strings are
- * copied. A step of 128 components has thousands of variables, so names are found by a hash table.
+ * An environment being built: "NAME=value" strings in order, each name once. Strings are copied.
+ * Names are found by a hash table, because a step of 128 components has thousands of variables.
  */
 #pragma once
 
@@ -12,28 +12,29 @@
 #include "base/vec.h"
 
 struct envlist {         /* {0}: empty */
-    VEC(char *) vars;    /* owned; a NULL follows only in envlist_argv() */
-    uint32_t *slots;     /* positions in vars plus one; 0: free */
-    uint32_t slot_count; /* a power of 2, at least twice as many as there are variables; or 0 */
+    VEC(char *) vars;    /* owned; envlist_argv() appends a NULL */
+    uint32_t *slots;     /* indexes in vars plus one; 0: free */
+    uint32_t slot_count; /* 0, or a power of 2 that is at least twice the number of variables */
 };
 
 void envlist_done(struct envlist *e);
 
-/* Adds strings, of another process or of a message; those without a name or a '=' are left out, of
- * doubles the last one counts. */
+/* Adds strings of another process or of a message; strings without a name or a '=' are ignored,
+ * and the last of several values for a name is used. */
 void envlist_load(struct envlist *e, char *const *vars, size_t count);
-/* The same up to a NULL, as environ; of doubles the first one counts, as for getenv(). */
+/* The same up to a NULL, as for environ; the first of several values is used, as in getenv(). */
 void envlist_load_all(struct envlist *e, char *const *vars);
 
 const char *envlist_get(const struct envlist *e, const char *name);       /* NULL: not set */
 void envlist_set(struct envlist *e, const char *name, const char *value); /* NULL: no change */
 void envlist_setf(struct envlist *e, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void envlist_replace(struct envlist *e, const char *name, const char *value); /* NULL: unset */
+/* NULL: unsets the variable */
+void envlist_replace(struct envlist *e, const char *name, const char *value);
 void envlist_default(struct envlist *e, const char *name, const char *value); /* unless it is set */
 void envlist_unset(struct envlist *e, const char *name);
-/* Unsets all whose names it is true for. */
+/* Unsets all variables whose names satisfy is_unset(). */
 void envlist_unset_if(struct envlist *e, bool (*is_unset)(const char *name, size_t len));
 
-/* For execve(); valid until the next change. */
+/* Returns the argument for execve(); valid until the next change. */
 char **envlist_argv(struct envlist *e);

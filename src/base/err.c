@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-#define HEAD 300 /* bytes of a text that is too long which are its first ones */
+#define HEAD 300 /* bytes kept from the beginning of a text that is too long */
 
 struct err_row {
     int number;
@@ -28,13 +28,13 @@ static const struct err_row *row_find(int number)
     return NULL;
 }
 
-/* Without the overflow that -INT_MIN would be: no table has that number. */
+/* Avoids the overflow of -INT_MIN, which is in no table. */
 static int code_number(int code)
 {
     return code < 0 ? (int)-(unsigned)code : code;
 }
 
-/* What is wrong often stands behind what it is about: both ends of a long text are kept. */
+/* The error often follows its subject, so both ends of a long text are kept. */
 static void keep_ends(struct err *err, const char *whole, size_t len)
 {
     static const char gap[] = "[...]";
@@ -46,7 +46,7 @@ int err_vset(struct err *err, int code, const char *fmt, va_list ap)
 {
     if (!err)
         return code;
-    char few[ERR_TEXT_MAX] = ""; /* 'ap' may have the text that err has */
+    char few[ERR_TEXT_MAX] = ""; /* 'ap' may refer to the text in err */
     va_list again;
     va_copy(again, ap);
     int len = vsnprintf(few, sizeof(few), fmt, again);

@@ -12,7 +12,7 @@ int fd_begin(int keep_below)
 {
     int fd;
 
-    /* A file opened as number 2 would get our complaints. */
+    /* A file opened as number 2 would receive our error messages. */
     do
         fd = open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO);

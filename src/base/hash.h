@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Hash tables: uthash, with memory from mem.h. By itself it would end the process without a word
- * when there is none left, and by exit(), which runs what others have registered for their end.
+ * Hash tables: uthash, with memory from mem.h. uthash itself would call exit() without a message
+ * when memory runs out, and thereby run exit handlers.
  */
 #pragma once
 
 #include "base/mem.h"
 
 #define uthash_malloc(size) mem_alloc(size)
-#define uthash_fatal(message) abort() /* not reached: mem_alloc() has not returned */
+#define uthash_fatal(message)                                                                      \
+    abort() /* unreachable: mem_alloc() does not return without memory                             \
+             */
 
 #include <uthash.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One form for every name: prefix, number, width, where the number is the run of digits that ends
- * the name and the width its length. A range holds names of equal prefix and width, so [9-11] is
- * two ranges and equal names always look alike, however they were written. Formatting joins them
- * again.
+ * The canonical form of every name: prefix, number, width. The number is the sequence of digits at
+ * the end of the name, and the width is its length. A range has names with equal prefix and width,
+ * so [9-11] is two ranges, and equal names always have the same form, however they were written.
+ * Formatting joins the ranges again.
  */
 #include "base/hostlist.h"
 
@@ -116,7 +116,7 @@ const char *hostlist_nth(const struct hostlist *h, size_t i, char buf[HOSTLIST_N
         snprintf(buf, HOSTLIST_NAME_MAX + 1, "%s", r->prefix);
         return buf;
     }
-    /* By hand: listing 100,000 names is mostly this. */
+    /* Written without printf(), because it takes most of the time of listing 100,000 names. */
     size_t len = strlen(r->prefix);
     memcpy(buf, r->prefix, len);
     uint64_t number = r->lo + (i - r->first);
@@ -126,7 +126,7 @@ const char *hostlist_nth(const struct hostlist *h, size_t i, char buf[HOSTLIST_N
     return buf;
 }
 
-/* The range that holds a name and its place there, or -1. */
+/* Returns the range that has a name, and its offset there, or -1. */
 static long find_range(const struct hostlist *h, const char *name, size_t *offset)
 {
     size_t len = strlen(name);
@@ -166,7 +166,7 @@ bool hostlist_remove(struct hostlist *h, const char *name)
         tail.lo += offset + 1;
         tail.count = after;
         r->count = offset;
-        vec_push(&h->ranges, tail); /* for the room; then to its place */
+        vec_push(&h->ranges, tail); /* reserves space; then moved to its place */
         memmove(&h->ranges.data[i + 2], &h->ranges.data[i + 1],
                 (h->ranges.len - i - 2) * sizeof(tail));
         h->ranges.data[i + 1] = tail;
@@ -203,7 +203,7 @@ static int number_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Pushes ranges that overlap, as sorted names or as their union. */
+/* Pushes overlapping ranges, as sorted names or as their union. */
 static void push_overlapping(struct hostlist *to, const struct host_range *r, size_t n, bool uniq)
 {
     size_t prefix_len = strlen(r->prefix), total = 0, at = 0;
@@ -259,7 +259,7 @@ void hostlist_uniq(struct hostlist *h)
     sort_ranges(h, true);
 }
 
-/* Whether b's numbers go on where a's end and are written alike: 9 then 10, 099 then 100. */
+/* Whether b's numbers continue a's in the same notation: 9 then 10, 099 then 100. */
 static bool continues_range(const struct host_range *a, const struct host_range *b)
 {
     return b->width == a->width + 1 && a->lo + a->count == power_of_ten(a->width) &&
@@ -279,7 +279,7 @@ void hostlist_format(const struct hostlist *h, struct str *out)
             r++;
             continue;
         }
-        /* Brackets unless this prefix has one number only. */
+        /* Brackets, unless this prefix has a single number. */
         const struct host_range *group = r;
         bool next_same = r + 1 < end && r[1].width && strcmp(r[1].prefix, r->prefix) == 0;
         bool brackets = r->count > 1 || next_same;

@@ -4,7 +4,7 @@
  * item  = text { "[" range { "," range } "]" text }
  * range = number [ "-" number ]         the first number's leading zeros give the width
  *
- * An item is read whole and its names are counted before any is made.
+ * An item is parsed completely, and its names are counted, before any name is created.
  */
 #include "base/hostlist.h"
 
@@ -22,12 +22,12 @@ struct number_range {
     unsigned width;
 };
 
-/* A piece of an item: text, then the ranges of the brackets after it (none in the last piece). */
+/* A piece of an item: text, then the ranges of the following brackets (none in the last piece). */
 struct piece {
     const char *text;
     size_t text_len;
     size_t first_range, range_count;
-    uint64_t number; /* of the name that is being made */
+    uint64_t number; /* number of the name being created */
     unsigned width;
 };
 
@@ -36,8 +36,8 @@ struct parser {
     struct err *err;
     VEC(struct piece) pieces;
     VEC(struct number_range) ranges;
-    size_t most;     /* names of the expression */
-    size_t expanded; /* names made by earlier items */
+    size_t most;     /* maximum number of names of the expression */
+    size_t expanded; /* number of names created by earlier items */
     struct hostlist *out;
 };
 
@@ -54,7 +54,7 @@ static bool is_separator(char c)
     return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Digits at p->at. */
+/* Parses digits at p->at. */
 static int read_number(struct parser *p, uint64_t *number, unsigned *width)
 {
     size_t len = strspn(p->at, "0123456789");
@@ -89,7 +89,7 @@ static int read_range(struct parser *p)
     return 0;
 }
 
-/* "[...]" at p->at. */
+/* Parses "[...]" at p->at. */
 static int read_brackets(struct parser *p, struct piece *piece)
 {
     const char *open = p->at++;
@@ -111,7 +111,7 @@ static int read_brackets(struct parser *p, struct piece *piece)
     return 0;
 }
 
-/* The item at p->at into pieces and ranges. */
+/* Parses the item at p->at into pieces and ranges. */
 static int read_item(struct parser *p)
 {
     vec_clear(&p->pieces);
@@ -145,7 +145,7 @@ static unsigned count_digits(uint64_t n)
     return count;
 }
 
-/* Refuses an item of too many or too long names; nothing has been made of it yet. */
+/* Refuses an item with too many or too long names, before any is created. */
 static int check_item(struct parser *p, const char *start)
 {
     size_t item_len = (size_t)(p->at - start), longest = 0;
@@ -176,8 +176,8 @@ static int check_item(struct parser *p, const char *start)
     return 0;
 }
 
-/* Pushes prefix + number for a whole range at once, in the one form: split where the number gets a
- * digit longer, digits that end the prefix moved into the number. */
+/* Pushes prefix + number for a whole range at once, in canonical form: split where the number gets
+ * another digit; digits at the end of the prefix become part of the number. */
 static void push_numbers(struct parser *p, char *name, size_t len, const struct number_range *r)
 {
     for (uint64_t lo = r->lo; lo <= r->hi;) {
@@ -207,7 +207,8 @@ static size_t put_padded_number(char *name, size_t len, uint64_t number, unsigne
                                   number);
 }
 
-/* The names that differ in the last brackets alone. count: pieces with brackets. */
+/* Pushes the names that differ in the last brackets only. count: number of pieces with
+   brackets. */
 static void push_names(struct parser *p, size_t count, char *name)
 {
     const struct piece *piece = &p->pieces.data[count - 1], *tail = piece + 1;
@@ -232,8 +233,8 @@ static void push_names(struct parser *p, size_t count, char *name)
     }
 }
 
-/* Every combination, in Slurm's order: the last brackets change fastest, then the first ones, the
- * second ones... left: how many of the others have no number yet. */
+/* Pushes every combination, in Slurm's order: the last brackets change fastest, then the first
+ * ones, the second ones... left: number of other brackets without a number yet. */
 static void expand_pieces(struct parser *p, size_t count, size_t left, char *name)
 {
     if (left == 0) {
@@ -252,7 +253,7 @@ static void expand_pieces(struct parser *p, size_t count, size_t left, char *nam
     }
 }
 
-/* The names of the item that was read. */
+/* Pushes the names of the parsed item. */
 static void push_item(struct parser *p)
 {
     char name[HOSTLIST_NAME_MAX + 1];

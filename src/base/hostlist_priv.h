@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by the two halves of host lists: the list (hostlist.c) and its grammar
- * (hostlist_parse.c). */
+/* Shared by the list (hostlist.c) and its parser (hostlist_parse.c). */
 #pragma once
 
 #include <stddef.h>
@@ -9,14 +8,15 @@
 #include "base/hostlist.h"
 #include "base/vec.h"
 
-#define HOSTLIST_DIGITS_MAX 18 /* of a number; longer runs of digits begin in the prefix */
+/* Digits of a number; the prefix gets the first digits of a longer sequence. */
+#define HOSTLIST_DIGITS_MAX 18
 
-/* 'count' names from 'lo' on, all of them with 'width' digits; width 0: the prefix is one name. */
+/* 'count' names from 'lo' on, all with 'width' digits; width 0: the prefix is a single name. */
 struct host_range {
     char *prefix; /* owned */
     uint64_t lo;
     size_t count;
-    size_t first; /* index of its first name in the list */
+    size_t first; /* index in the list of its first name */
     unsigned width;
 };
 
@@ -25,7 +25,7 @@ struct hostlist {
     size_t count;
 };
 
-/* Appends names that are in the one form already. */
+/* Appends names that are in canonical form. */
 void hostlist_push_range(struct hostlist *h, const char *prefix, size_t prefix_len, unsigned width,
                          uint64_t lo, size_t count);
 

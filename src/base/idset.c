@@ -7,8 +7,9 @@
 
 #include "base/idset_bits.h"
 
-#define LOOK_EVERY 1024 /* numbers or runs: whether the other form would do better */
-#define FEW 64          /* numbers that are moved one by one */
+/* Numbers or runs between checks whether the other representation is better. */
+#define LOOK_EVERY 1024
+#define FEW 64 /* up to this count numbers are moved one by one */
 
 void idset_done(struct idset *s)
 {
@@ -40,7 +41,7 @@ static uint32_t run_count(const struct idset_run *r)
     return (r->last - r->first) / r->step + 1;
 }
 
-/* Behind all that is in; neighbours become one run. */
+/* Appends after all elements; adjacent runs are joined. */
 static void append_run(struct idset *s, struct idset_run r)
 {
     s->count += run_count(&r);
@@ -51,8 +52,7 @@ static void append_run(struct idset *s, struct idset_run r)
         vec_push(&s->runs, r);
 }
 
-/* --- texts --------------------------------------------------------------------------------------
- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 static bool read_number(const char **at, uint32_t limit, uint32_t *out)
 {
@@ -95,7 +95,7 @@ static int refuse_word(const char *word, uint32_t limit, struct err *err)
                    len < 40 ? len : 40, word, limit - 1);
 }
 
-/* Each run costs what it counts, whatever is new of it. */
+/* Each run counts with all of its elements, repeated or not. */
 static int check_again(uint64_t named, uint32_t limit, struct err *err)
 {
     if (named <= (uint64_t)limit + IDSET_AGAIN)
@@ -113,7 +113,7 @@ int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err 
         idset_bits_give(out, whole);
         return 0;
     }
-    VEC(struct idset_run) across = {0}; /* of runs that do not follow the ones before */
+    VEC(struct idset_run) across = {0}; /* runs that are out of order */
     uint64_t named = 0;
     int rc = strlen(text) > IDSET_TEXT_MAX || !limit
                  ? err_set(err, -ERR_PARSE, "more than %u bytes", IDSET_TEXT_MAX)
@@ -175,10 +175,9 @@ void idset_format(const struct idset *s, struct str *out)
     }
 }
 
-/* --- members ------------------------------------------------------------------------------------
- */
+/* --- members ---------------------------------------------------------------------------------- */
 
-/* The first run that ends at or after the number. */
+/* Returns the first run that ends at or after the number. */
 static size_t find_run(const struct idset *s, uint64_t number)
 {
     return vec_lower(&s->runs, run, run->last < number);
@@ -283,7 +282,7 @@ void idset_remove(struct idset *s, uint32_t number)
     }
 }
 
-/* Runs of neighbours become longer. */
+/* Extends an adjacent run if possible. */
 static void put_before(struct idset *s, size_t at, uint32_t number)
 {
     assert(at < s->runs.len && s->runs.data);
@@ -324,7 +323,7 @@ void idset_add(struct idset *s, uint32_t number)
     }
     size_t at = find_run(s, number);
     if (s->bits || (at < s->runs.len && s->runs.data[at].first < number))
-        unite_bits(s, &one); /* beyond the bits, or between the numbers of a run */
+        unite_bits(s, &one); /* outside of the bits, or between the numbers of a run */
     else if (at == s->runs.len)
         append_run(s, r);
     else
@@ -395,7 +394,7 @@ void idset_intersect(struct idset *s, const struct idset *other)
     idset_move(s, &both);
 }
 
-/* Behind all that is in; three at equal distances are a run. */
+/* Appends after all elements; three numbers at equal distances become a run. */
 static void append_number(struct idset *s, uint32_t number)
 {
     struct idset_run *r = s->runs.len ? &vec_last(&s->runs) : NULL,
@@ -416,14 +415,14 @@ static void append_number(struct idset *s, uint32_t number)
     }
 }
 
-/* What is wanted is few. */
+/* For a small 'wanted'. */
 static void pick_few(struct idset *s, const struct idset *wanted, struct idset *both)
 {
     idset_foreach(wanted, i) if (idset_has(s, (uint32_t)i)) append_number(both, (uint32_t)i);
     idset_foreach(both, i) idset_remove(s, (uint32_t)i);
 }
 
-/* There are few: fewer than words of bits would be. */
+/* For fewer elements than there are words of bits. */
 static void sort_few(struct idset *s, const struct idset *wanted, struct idset *both)
 {
     struct idset rest = {0};
@@ -449,7 +448,7 @@ void idset_split(struct idset *s, const struct idset *wanted, struct idset *both
     bitset_and(common, rest);
     bitset_andnot(rest, common);
     size_t count = bitset_count(common);
-    if (count == 0 || count == s->count) { /* in the form that it has */
+    if (count == 0 || count == s->count) { /* keeps its representation */
         if (count)
             idset_move(both, s);
         bitset_free(common);

@@ -3,15 +3,14 @@
 
 #include <string.h>
 
-#define LEAST 1024 /* runs that are never too many */
-#define DEARER 4   /* bits take at most so much more room than the runs they stand for */
+#define LEAST 1024 /* this number of runs is always acceptable */
+#define DEARER 4   /* bits may take up to this multiple of the runs' memory */
 
-/* --- numbers at equal distances, a word at a time -----------------------------------------------
- */
+/* --- numbers at equal distances, a word at a time --------------------------------------------- */
 
-struct comb { /* of the numbers first + n * step, up to 64 apart, as bits of word after word */
+struct comb { /* the numbers first + n * step, for steps up to 64, as bits of successive words */
     uint64_t teeth;
-    uint32_t step, at, shift; /* 'at': of the first one in the present word */
+    uint32_t step, at, shift; /* 'at': position of the first one in the present word */
 };
 
 static struct comb comb_from(uint32_t first, uint32_t step)
@@ -53,7 +52,7 @@ static void set_comb(struct bitset *bits, const struct idset_run *r)
     }
 }
 
-/* The last number of a run that has these first ones, up to where the bits are otherwise. */
+/* Returns the last number of the run that begins like this, up to the first deviating bit. */
 static uint32_t comb_end(const struct bitset *bits, uint32_t first, uint32_t step)
 {
     struct comb c = comb_from(first, step);
@@ -67,7 +66,7 @@ static uint32_t comb_end(const struct bitset *bits, uint32_t first, uint32_t ste
     return first + (uint32_t)(end - 1 - first) / step * step;
 }
 
-/* The same of numbers far apart. */
+/* The same for numbers far apart. */
 static uint32_t far_end(const struct bitset *bits, uint32_t first, uint32_t step)
 {
     long last = first;
@@ -76,8 +75,7 @@ static uint32_t far_end(const struct bitset *bits, uint32_t first, uint32_t step
     return (uint32_t)last;
 }
 
-/* --- from one form to the other -----------------------------------------------------------------
- */
+/* --- conversion ------------------------------------------------------------------------------- */
 
 bool idset_bits_are_less(size_t runs, uint32_t last)
 {
@@ -107,7 +105,7 @@ struct bitset *idset_bits_for(const struct idset *a, const struct idset *b)
     return bitset_new((size_t)last + 1);
 }
 
-/* Three numbers or more at equal distances are a run, as are neighbours. */
+/* Three or more numbers at equal distances form a run, as do adjacent numbers. */
 static struct idset_run run_at(const struct bitset *bits, uint32_t first)
 {
     long clear = bitset_next_clear(bits, first);
@@ -124,7 +122,7 @@ static struct idset_run run_at(const struct bitset *bits, uint32_t first)
     return (struct idset_run){first, last, step};
 }
 
-/* False: they are too many. */
+/* False: there are too many runs. */
 static bool read_runs(struct idset *s, const struct bitset *bits, uint32_t last)
 {
     for (long i = bitset_next(bits, 0); i >= 0;) {
@@ -164,8 +162,7 @@ void idset_bits_settle(struct idset *s)
     }
 }
 
-/* --- texts --------------------------------------------------------------------------------------
- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 void idset_bits_format(const struct bitset *bits, struct str *out)
 {

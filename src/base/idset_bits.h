@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sets of numbers between their two forms: as runs, and as a bit for each number. Both ways cost
- * the words of the bits and the runs that there are, however many numbers those have. Part of
- * idset.
+ * Conversion of sets between runs and bits. The cost depends on the words of bits and the number
+ * of runs, not on the number of elements. Private to idset.
  */
 #pragma once
 
 #include "base/bitset.h"
 #include "base/idset.h"
 
-/* Whether so many runs, none of them beyond 'last', are kept as bits. */
+/* Whether this number of runs, none of them beyond 'last', is better stored as bits. */
 bool idset_bits_are_less(size_t runs, uint32_t last);
-/* Sets these bits, too; there is one for each number of 's'. */
+/* Also sets these bits; there is a bit for each number of 's'. */
 void idset_bits_put(const struct idset *s, struct bitset *bits);
-/* Those of both, for results of the two. */
+/* Returns bits that are large enough for both, for results of operations. */
 struct bitset *idset_bits_for(const struct idset *a, const struct idset *b);
-/* 's' has these numbers, and no others, in the form that suits them. The bits are taken. */
+/* Makes 's' the set of these numbers, in the better representation. Takes ownership of the
+   bits. */
 void idset_bits_give(struct idset *s, struct bitset *bits);
-/* A set whose runs have become too many, or whose bits too few. */
+/* Converts a set with too many runs, or with too few bits. */
 void idset_bits_settle(struct idset *s);
 
-/* "0x1f": the bits as one number. */
+/* Formats the bits as one number, "0x1f". */
 void idset_bits_format(const struct bitset *bits, struct str *out);
-/* NULL: it is no such text, or has numbers from 'limit' on. */
+/* NULL: malformed, or a number is not below 'limit'. */
 struct bitset *idset_bits_parse(const char *text, uint32_t limit);

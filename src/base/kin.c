@@ -15,9 +15,9 @@
 #include "base/proc.h"
 #include "base/str.h"
 
-#define CHILDREN_MAX (4u << 20) /* bytes of one list of children */
-#define ONE_THREAD_LINKS 3      /* of /proc/PID/task: two, and one for each thread */
-#define PROCESSES_MAX 1000000   /* a cycle by reused numbers ends here */
+#define CHILDREN_MAX (4u << 20) /* bytes of a list of children */
+#define ONE_THREAD_LINKS 3      /* link count of /proc/PID/task: two plus the number of threads */
+#define PROCESSES_MAX 1000000   /* limit for a cycle caused by reused pids */
 
 static void add_children(struct kin_list *k, pid_t parent, const char *path)
 {
@@ -36,7 +36,7 @@ static void add_children(struct kin_list *k, pid_t parent, const char *path)
     }
 }
 
-/* A child belongs to the thread that made it. */
+/* A child is listed under the thread that created it. */
 void kin_children(struct kin_list *k, pid_t parent)
 {
     char dir[64], path[128];
@@ -69,7 +69,7 @@ static pid_t parent_of(pid_t pid)
     return proc_read(pid, &p) ? -1 : p.parent;
 }
 
-/* The number may have passed to a stranger since it was read: a handle first, then another look. */
+/* The pid may have been reused since it was read: opens a pidfd first, then checks again. */
 bool kin_signal(const struct kin *k, pid_t root, int signo)
 {
     _cleanup_close_ int handle = (int)syscall(SYS_pidfd_open, k->pid, 0);
@@ -80,7 +80,7 @@ bool kin_signal(const struct kin *k, pid_t root, int signo)
     parent = parent_of(k->pid);
     if (parent != k->parent && parent != root)
         return false;
-    if (handle < 0) /* a kernel before 5.3, or valgrind: the other look is all there is */
+    if (handle < 0) /* a kernel before 5.3, or valgrind: only the second check is possible */
         return !kill(k->pid, signo);
     return !syscall(SYS_pidfd_send_signal, handle, signo, NULL, 0);
 }

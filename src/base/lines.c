@@ -9,13 +9,13 @@
 
 struct lines {
     struct lines_options options;
-    uint32_t first, count; /* the tasks that there is a line of */
+    uint32_t first, count; /* the range of tasks with stored lines */
     int width;             /* digits of the largest task number */
-    struct str *pending;   /* per task: its unfinished line */
-    struct str out;        /* what goes out of one call */
-    uint32_t open_task;    /* direct: whose unfinished line the output ends with */
+    struct str *pending;   /* per task: its incomplete line */
+    struct str out;        /* output of the present call */
+    uint32_t open_task;    /* direct: the task whose incomplete line ends the output */
     bool open;             /* direct: the output does not end with a newline */
-    bool *continued;       /* per task: a piece of its line, beyond the limit, has been sent */
+    bool *continued;       /* per task: a part of its long line has been passed on */
 };
 
 #define LABEL_SIZE 16    /* "4294967295: " */
@@ -55,8 +55,9 @@ static void send_out(struct lines *m)
     str_clear(&m->out);
 }
 
-/* With a label before each line but one that is 'within' already; tells whether the last lacks its
- * end. Byte by byte: most lines are short, and calls for each would take longer. */
+/* Adds a label before each line, except if it continues a line ('within'); returns whether the
+ * last line is incomplete. Works byte by byte, since most lines are short and function calls per
+ * line would take longer. */
 static void put_labelled(struct lines *m, uint32_t task, const char *data, size_t len, bool *within)
 {
     char label[LABEL_SIZE];
@@ -84,7 +85,8 @@ static void put_labelled(struct lines *m, uint32_t task, const char *data, size_
     *within = open;
 }
 
-/* Every piece at once; a label at each start of a line, and where the task changes within one. */
+/* Passes on every piece at once; adds a label at each start of a line, and where the task changes
+   inside a line. */
 static void add_direct(struct lines *m, uint32_t task, const char *data, size_t len)
 {
     if (!m->options.label) {
@@ -100,7 +102,7 @@ static void add_direct(struct lines *m, uint32_t task, const char *data, size_t 
     send_out(m);
 }
 
-/* The bytes end with a newline, or are a piece of a line that has grown too long. */
+/* The bytes end with a newline, or are a part of a line that is too long. */
 static void put_lines(struct lines *m, uint32_t task, const char *data, size_t len)
 {
     if (m->options.label)

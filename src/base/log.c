@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * No lock: levels are atomic, a reopened file takes over the old descriptor's number by dup3(), and
- * a line is one write() of a private buffer. So a child of fork() may log, and a writer never waits
- * for another.
+ * There is no lock: levels are atomic, a reopened file replaces the old descriptor by dup3(), and
+ * a line is one write() of a private buffer. A child of fork() may therefore log, and a writer
+ * never waits for another.
  */
 #include "base/log.h"
 
@@ -33,7 +33,7 @@ static struct {
     atomic_int sched_fd;
     atomic_int syslog_fd;
     atomic_int file_level, stderr_level, syslog_level;
-    atomic_bool journal; /* is what stderr goes to */
+    atomic_bool journal; /* stderr is systemd's journal */
     atomic_int time;     /* enum log_time */
     atomic_int sink_level;
     void (*_Atomic sink)(enum log_level level, const char *room, const char *text);
@@ -47,8 +47,8 @@ static struct {
 };
 
 static const struct {
-    const char *word;   /* configuration */
-    const char *prefix; /* of a line's text */
+    const char *word;   /* word in slurm.conf */
+    const char *prefix; /* prefix of a line's text */
     int priority;
 } levels[] = {
     [LOG_LVL_QUIET] = {"quiet", "", LOG_CRIT},
@@ -61,7 +61,8 @@ static const struct {
     [LOG_LVL_DEBUG3] = {"debug3", "debug3: ", LOG_DEBUG},
 };
 
-/* Puts fd, or nothing, where *slot's descriptor was; a writer meets either the old or the new. */
+/* Replaces the descriptor in *slot by fd, or by none; a concurrent writer uses either the old or
+   the new one. */
 static void replace_fd(atomic_int *slot, int fd)
 {
     int old = atomic_load(slot);
@@ -75,7 +76,7 @@ static void replace_fd(atomic_int *slot, int fd)
     }
 }
 
-/* Our own connection: syslog(3) waits without limit when the receiver is slow. */
+/* A private connection, because syslog(3) waits without limit if the receiver is slow. */
 static int syslog_connect(void)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = SYSLOG_PATH};
@@ -87,7 +88,7 @@ static int syslog_connect(void)
     return fd;
 }
 
-/* Whether what is written to stderr goes to systemd's journal: see systemd.exec(5). */
+/* Whether stderr is connected to systemd's journal: see systemd.exec(5). */
 static bool is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -98,7 +99,7 @@ static bool is_journal(void)
            fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
-/* 0 with the descriptor, which is -1 when there is no file; or -errno. */
+/* Returns 0 with the descriptor (-1: there is no file), or -errno. */
 static int open_file(const char *file, int *fd)
 {
     *fd = file ? open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600) : -1;
@@ -183,7 +184,7 @@ bool log_wants(enum log_level level)
             wanted <= atomic_load_explicit(&sinks.syslog_level, memory_order_relaxed));
 }
 
-/* 'head' + 'text' + newline in one write. A log that cannot be written has no one to tell. */
+/* Writes 'head' + 'text' + newline with one system call. A failure cannot be reported anywhere. */
 static void write_line(int fd, const char *head, const char *text)
 {
     char line[LINE_MAX_BYTES + 256];
@@ -198,8 +199,7 @@ static void write_line(int fd, const char *head, const char *text)
     while (n < 0 && errno == EINTR);
 }
 
-/* LogTimeFormat: what strftime() makes, whether milliseconds come behind it, and what comes then.
- */
+/* LogTimeFormat: the strftime() format, whether milliseconds follow, and the text after them. */
 static const struct {
     const char *word, *form;
     bool ms;
@@ -226,7 +226,7 @@ enum log_time log_parse_time(const char *words)
     return found;
 }
 
-/* "+0100" as "+01:00"; strftime() has no such form. */
+/* Formats "+0100" as "+01:00", for which strftime() has no format. */
 static void put_zone(char *out, size_t room, const char *form, const struct tm *tm)
 {
     char zone[16] = "";
@@ -267,7 +267,7 @@ static void write_file(int fd, const char *text)
     write_line(fd, head, text);
 }
 
-/* The journal knows the program, and takes the severity from the start of the line. */
+/* The journal knows the program, and reads the severity at the start of the line. */
 static void write_stderr(int priority, const char *text)
 {
     char head[80];
@@ -294,7 +294,8 @@ static void write_syslog(int fd, int priority, const char *text)
         len = sizeof(line) - 1;
     if (send(fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
         return;
-    /* A restarted receiver has a new socket; a slow one loses the line rather than stop us. */
+    /* A restarted receiver has a new socket; a slow receiver loses the line rather than block
+       us. */
     if (errno == ECONNREFUSED || errno == ENOTCONN || errno == ECONNRESET) {
         struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = SYSLOG_PATH};
         if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
@@ -308,7 +309,7 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
         return;
     int saved = errno;
     char text[LINE_MAX_BYTES];
-    if (room && str_eq(room, sinks.program)) /* the program's name stands once in a line */
+    if (room && str_eq(room, sinks.program)) /* the program's name occurs only once in a line */
         room = NULL;
     int len = snprintf(text, sizeof(text), "%s%s%s", levels[level].prefix, room ? room : "",
                        room ? ": " : "");

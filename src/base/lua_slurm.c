@@ -13,8 +13,8 @@ const char *lua_slurm_format(lua_State *L)
     return luaL_checkstring(L, -1);
 }
 
-/* A C function of Lua, so that an error of a metatable can be caught: takes a name, returns the
- * global variable of that name. */
+/* A C function for Lua, so that an error of a metatable can be caught: takes a name, returns the
+ * global variable with that name. */
 static int index_globals(lua_State *L)
 {
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);

@@ -34,7 +34,7 @@ static char *append_limit(char *at, int resource, const char *name, const char *
     return append_text(at, "'");
 }
 
-/* No allocation and no stdio here: there is nothing left to allocate from. */
+/* Neither allocation nor stdio, since no memory is left. */
 static _Noreturn void out_of_memory(void)
 {
     char message[256], *at = append_text(message, "fatal: out of memory");

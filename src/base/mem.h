@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Memory. Our own allocations never return NULL: running out ends the process with a message
- * (nothing acknowledged is lost by that, see DESIGN rule 3). Sizes that come from outside are
- * capped by the caller before they get here.
+ * Memory. Our allocations never return NULL: running out of memory ends the process with a message
+ * (this loses nothing that was acknowledged, see DESIGN rule 3). Callers limit sizes from outside
+ * before they allocate.
  */
 #pragma once
 
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull)); /* zeroed; free() frees it */
+/* Zeroed; freed with free() */
+void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_alloc_array(size_t count, size_t size)
     __attribute__((malloc, returns_nonnull)); /* zeroed */
 void *mem_realloc(void *old, size_t size)
@@ -23,7 +24,7 @@ char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2), retu
 #define mem_new(type) ((type *)mem_alloc(sizeof(type)))
 #define mem_new_array(type, count) ((type *)mem_alloc_array((count), sizeof(type)))
 
-/* Zeroes memory that held a secret; the compiler does not remove it. */
+/* Zeroes memory that held a secret; the compiler does not optimise this away. */
 void mem_wipe(void *p, size_t size);
 
 static inline void mem_cleanup_free(void *p)
@@ -39,7 +40,7 @@ static inline void mem_cleanup_close(int *fd)
 #define _cleanup_free_ _cleanup_(mem_cleanup_free)
 #define _cleanup_close_ _cleanup_(mem_cleanup_close)
 
-/* Hands a pointer or a descriptor on and leaves nothing behind for the cleanup attribute. */
+/* Passes on a pointer or descriptor, and clears the variable for its cleanup attribute. */
 #define take_ptr(p)                                                                                \
     ({                                                                                             \
         typeof(p) taken_ = (p);                                                                    \

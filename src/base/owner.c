@@ -14,8 +14,8 @@
 
 #include "base/proc.h"
 
-#define LINES_MAX 1000000       /* of a table of connections */
-#define DESCRIPTORS_MAX 1000000 /* of a process */
+#define LINES_MAX 1000000       /* of the kernel's table of connections */
+#define DESCRIPTORS_MAX 1000000 /* per process */
 #define ESTABLISHED 1
 
 static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -53,7 +53,7 @@ void owner_end_unpack(const uint8_t in[OWNER_END_SIZE], struct owner_end *out)
     out->port = (uint16_t)(in[16] << 8 | in[17]);
 }
 
-/* "0100007F:0016": words of the address as this machine has them in memory. */
+/* Parses "0100007F:0016": words of the address in this machine's byte order. */
 static const char *parse_end(const char *at, struct owner_end *out)
 {
     size_t digits = strspn(at, "0123456789ABCDEFabcdef"), words = digits / 8;
@@ -106,7 +106,7 @@ static bool is_same_end(const struct owner_end *a, const struct owner_end *b)
 struct wanted {
     const struct owner_end *local, *remote;
     uid_t uid;
-    char link[40]; /* of its descriptors */
+    char link[40]; /* path of one of its descriptors */
     pid_t pid;
 };
 

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 
 #define TEMP_TRIES 100
-#define PARENT_MODE 0755 /* of the directories above a new one */
+#define PARENT_MODE 0755 /* of the parents of a new directory */
 
 static int fail_path(struct err *err, const char *what, const char *path)
 {
@@ -47,8 +47,9 @@ char *path_absolute(const char *p, const char *cwd)
     return str_take(&out);
 }
 
-/* The directory 'name' in the held directory, made when absent. A link on the way is followed only
- * when root or we made it, so that nobody else decides where we write. */
+/* Opens the directory 'name' in an open directory, and creates it if it is missing. A symbolic
+ * link on the way is only followed if root or our user created it, so that no other user decides
+ * where we write. */
 static int open_directory(int at, const char *name, mode_t mode)
 {
     if (mkdirat(at, name, mode) == 0) {
@@ -121,10 +122,10 @@ static int read_file(const char *path, size_t max, bool is_text, struct str *out
         text.len += (size_t)n;
         if (text.len > max)
             return err_set(err, -ERR_TOO_BIG, "%s is larger than %zu bytes", path, max);
-        guess = 0; /* as much as it has room for, or a little more than that */
+        guess = 0; /* as much as fits, or a little more */
     }
     text.data[text.len] = '\0';
-    if (out->len == 0 && !out->cap) { /* a large file is not copied */
+    if (out->len == 0 && !out->cap) { /* avoids copying a large file */
         struct str swap = *out;
         *out = text;
         text = swap;
@@ -160,7 +161,7 @@ bool path_is_shortage(int rc)
     return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
 }
 
-/* A new file beside the target, under a name of its own. */
+/* Creates a uniquely named file beside the target. */
 static int temp_open(int dir, char name[64])
 {
     static atomic_uint serial;
@@ -208,7 +209,7 @@ int path_write_file(const char *path, const void *data, size_t len, mode_t mode,
 
 int path_check_secret(const char *path, uid_t owner, struct err *err)
 {
-    /* Not blocked by a FIFO that someone put there. */
+    /* Non-blocking, in case of a FIFO. */
     _cleanup_close_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 && errno == ELOOP)
         return err_set(err, -ELOOP, "%s is a symbolic link; a secret must be a plain file", path);
@@ -262,7 +263,7 @@ int path_rename_new(const char *from, const char *to)
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return 0;
-    if (errno != EINVAL) /* of file systems that do not know the flag */
+    if (errno != EINVAL) /* file systems without support for the flag */
         return -errno;
     int rc = link(from, to) ? -errno : 0;
     if (rc == 0)

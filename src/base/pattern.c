@@ -8,7 +8,7 @@
 #include "base/sluid.h"
 #include "base/step_id.h"
 
-/* One %x of a pattern: its letter, its width, and the first byte after it. */
+/* Parses one %x of a pattern: its letter, its width, and the first byte after it. */
 static const char *scan_letter(const char *at, char *letter, int *width)
 {
     int w = 0;
@@ -50,7 +50,7 @@ static void put_step(const struct pattern_values *v, int width, struct str *out)
         str_printf(out, "%0*u", width, v->step_id);
 }
 
-/* Returns false for a letter that means nothing, or nothing yet. */
+/* Returns false for a letter without a meaning, or without a value yet. */
 static bool put_pattern(char letter, int width, const struct pattern_values *v, struct str *out)
 {
     switch (letter) {

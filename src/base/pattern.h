@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * File name patterns of the standard streams of jobs and steps: %j and its kin, with a width for
- * numbers ("%5j"). Pure: text in, text out. A backslash anywhere switches all replacement off and
- * is itself dropped, as in Slurm.
+ * File name patterns for the standard streams of jobs and steps: %j and so on, with a width for
+ * numbers ("%5j"). Pure. A backslash anywhere disables all replacements and is removed, as in
+ * Slurm.
  */
 #pragma once
 
@@ -12,28 +12,28 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define PATTERN_WIDTH_MAX 10 /* digits; larger widths count as this */
+#define PATTERN_WIDTH_MAX 10 /* digits; larger widths are reduced to this */
 
-#define PATTERN_NO_ARRAY 4294967294u /* what Slurm prints for %a outside a job array */
+#define PATTERN_NO_ARRAY 4294967294u /* Slurm's value of %a outside of a job array */
 
 struct pattern_values {
     uint32_t job_id, step_id;
-    uint32_t node_index;           /* %n: of this node in the step */
+    uint32_t node_index;           /* %n: index of this node in the step */
     uint32_t task_id;              /* %t */
-    uint32_t array_id, array_task; /* %A, the job's own outside an array, and %a */
-    bool has_restarts;             /* else %r stays as it is */
-    uint32_t restarts;             /* %r: how often the job was started again */
-    bool is_open;                  /* several elements of an array: %a and %b stay as they are */
-    int64_t submit_at_sec;         /* %S, the SLUID; 0: not known, it stays as it is */
-    const char *node;              /* %N; NULL: not known, it stays as it is */
+    uint32_t array_id, array_task; /* %A, the job's own id outside of an array, and %a */
+    bool has_restarts;             /* otherwise %r is not replaced */
+    uint32_t restarts;             /* %r: number of restarts of the job */
+    bool is_open;                  /* several elements of an array: %a and %b are not replaced */
+    int64_t submit_at_sec;         /* %S, the SLUID; 0: unknown, not replaced */
+    const char *node;              /* %N; NULL: unknown, not replaced */
     const char *user, *job_name;   /* NULL: empty */
 };
 
-/* What makes the names of two tasks differ. */
+/* What the expanded name depends on. */
 enum pattern_scope { PATTERN_SAME = 0, PATTERN_PER_NODE = 1, PATTERN_PER_TASK = 2 };
 enum pattern_scope pattern_scope(const char *pattern);
 
-/* Appends the name to out. -ERR_LIMIT when it exceeds a path's length; an unknown %x stays as it
- * is. */
+/* Appends the name to out. -ERR_LIMIT if it is too long for a path; an unknown %x is not replaced.
+ */
 int pattern_expand(const char *pattern, const struct pattern_values *v, struct str *out,
                    struct err *err);

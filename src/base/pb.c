@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-#define LENT_MIN 4096 /* bytes: a shorter field is copied sooner than looked for */
+#define LENT_MIN 4096 /* bytes: a shorter field is copied faster than it is searched for */
 
 const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *type,
                                               const char *name)
@@ -152,7 +152,7 @@ const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, siz
     return NULL;
 }
 
-/* The bytes of a varint at 'at', and its value; 0: it does not end. */
+/* Parses a varint at 'at'. Returns its length in bytes, and its value; 0: incomplete. */
 static size_t read_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
     *value = 0;
@@ -164,7 +164,7 @@ static size_t read_varint(const uint8_t *at, const uint8_t *end, uint64_t *value
     return 0;
 }
 
-/* The bytes of the value behind a tag; 0: it does not parse. */
+/* Returns the length of the value after a tag; 0: malformed. */
 static size_t wire_size(unsigned kind, const uint8_t *at, const uint8_t *end)
 {
     uint64_t n;
@@ -203,11 +203,12 @@ void pb_pick_fields(const void *data, size_t len, const struct pb_fields *wanted
 
 struct lent {
     const ProtobufCFieldDescriptor *field; /* NULL: none */
-    const uint8_t *length, *at;            /* where its length is, and its bytes begin */
+    const uint8_t *length, *at;            /* the start of its length, and of its bytes */
     size_t len;
 };
 
-/* Of several values of a field the last one counts: one with another behind it is not lent. */
+/* The last of several values of a field takes effect, so a value that is followed by another is
+   not lent. */
 static bool find_lent(const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
                       struct lent *out)
 {
@@ -233,7 +234,7 @@ static bool find_lent(const ProtobufCMessageDescriptor *type, const uint8_t *at,
     return out->field;
 }
 
-/* The same message with nothing in that field. */
+/* Unpacks the message with an empty field. */
 void *pb_unpack_lent(struct arena *a, const ProtobufCMessageDescriptor *type, const void *data,
                      size_t len)
 {

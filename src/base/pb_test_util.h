@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For tests that change a message field by field: candidates for the value of each field. */
+/* For tests that change a message field by field: candidate values for each field. */
 #pragma once
 
 #include <string.h>
@@ -24,7 +24,7 @@ static const int64_t pb_test_numbers[] = {0, 1, 2, 3, 100, 4000, 1999000, 200100
 
 static inline void *pb_test_message(const ProtobufCMessageDescriptor *type, struct arena *a);
 
-/* The candidate of this number; false: there is no such. */
+/* Sets candidate number i; false: there is none. */
 static inline bool pb_test_set(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, size_t i,
                                struct arena *a)
 {
@@ -52,7 +52,7 @@ static inline bool pb_test_set(ProtobufCMessage *m, const ProtobufCFieldDescript
                       ? 2
                       : sizeof pb_test_numbers / sizeof pb_test_numbers[0]))
             return false;
-        value.number = pb_test_numbers[i]; /* little endian: the low bytes come first */
+        value.number = pb_test_numbers[i]; /* little-endian: the low bytes come first */
     }
     void *at = (char *)m + f->offset;
     if (f->label == PROTOBUF_C_LABEL_REPEATED) {
@@ -69,7 +69,7 @@ static inline bool pb_test_set(ProtobufCMessage *m, const ProtobufCFieldDescript
     return true;
 }
 
-/* With a value in each field. */
+/* Returns a message with a value in each field. */
 static inline void *pb_test_message(const ProtobufCMessageDescriptor *type, struct arena *a)
 {
     ProtobufCMessage *m = arena_alloc(a, type->sizeof_message);

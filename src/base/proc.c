@@ -16,16 +16,17 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-#define STAT_MAX 1024   /* bytes of /proc/PID/stat, with room */
-#define STATUS_MAX 8192 /* of /proc/PID/status that are looked at */
+#define STAT_MAX 1024   /* bytes of /proc/PID/stat, with a margin */
+#define STATUS_MAX 8192 /* bytes read of /proc/PID/status */
 #define ENVIRONMENT_MAX (4u << 20)
 #define TRACER "\nTracerPid:\t"
 
 int proc_parse(const char *text, struct proc *out)
 {
     struct proc p = {0};
-    const char *open = strchr(text, '('), *close = strrchr(text, ')'); /* a name may hold both */
-    int64_t waited[3];                                                 /* signed there */
+    /* A name may contain parentheses. */
+    const char *open = strchr(text, '('), *close = strrchr(text, ')');
+    int64_t waited[3]; /* signed in this file */
     int pid, parent, session;
     size_t len;
 
@@ -48,7 +49,7 @@ int proc_parse(const char *text, struct proc *out)
     return 0;
 }
 
-/* Into buf, ended by a NUL. -errno. */
+/* Reads into buf and adds a NUL. Returns -errno on failure. */
 static int read_small_at(int dir, const char *name, char *buf, size_t size)
 {
     _cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -79,7 +80,7 @@ int proc_read(pid_t pid, struct proc *out)
     return rc ? rc : proc_parse(text, out);
 }
 
-/* A directory that is held is that of one process, whoever gets its number next. */
+/* An open directory refers to one process, even if its pid is reused. */
 int proc_read_owned(pid_t pid, struct proc *out, uid_t *uid)
 {
     char path[32], text[STAT_MAX];
@@ -98,7 +99,7 @@ int proc_read_owned(pid_t pid, struct proc *out, uid_t *uid)
     return rc;
 }
 
-/* Of the line that begins so. */
+/* Reads the number on the line that begins with name. */
 static uint64_t read_field_number(const char *text, const char *name)
 {
     size_t len = strlen(name);
@@ -173,7 +174,7 @@ int proc_environ(pid_t pid, struct str *out)
 
 bool proc_environ_has(const struct str *environment, const char *var, bool whole)
 {
-    size_t len = strlen(var) + (whole ? 1 : 0); /* with its NUL */
+    size_t len = strlen(var) + (whole ? 1 : 0); /* including its NUL */
 
     for (const char *at = environment->data; at && at < environment->data + environment->len;
          at += strlen(at) + 1)
@@ -190,7 +191,8 @@ void proc_describe(pid_t pid, struct str *out)
 
     if (proc_read(pid, &p))
         return;
-    read_small(pid, "wchan", channel, sizeof(channel)); /* unreadable: unknown */
+    /* Stays empty, meaning unknown, if it is unreadable. */
+    read_small(pid, "wchan", channel, sizeof(channel));
     tracer = tracer_of(pid);
     str_printf(out, "pid %d (", (int)pid);
     put_name(p.name, out);

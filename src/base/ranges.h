@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The ranges of a list of numbers, "0-3,8", as configuration files name CPUs and cores:
+ * Iterates over the ranges of a list of numbers, "0-3,8", the format of CPUs and cores in
+ * configuration files:
  *
  *     ranges_foreach (list, r)
  *         bitset_set_range(set, r.first, r.last - r.first + 1);
  *
- * NULL is the empty list, and a comma may follow the last range. The loop ends before the first
- * text that is not a range of numbers up to RANGE_MAX: ranges_count() tells whether there is one.
+ * NULL is the empty list, and a comma may follow the last range. The loop ends at the first text
+ * that is not a range of numbers up to RANGE_MAX; ranges_count() detects such text.
  */
 #pragma once
 
@@ -17,9 +18,9 @@
 #define RANGE_MAX 65535
 
 struct number_range {
-    const char *at; /* in the list; NULL: there are no more ranges */
+    const char *at; /* position in the list; NULL: there are no more ranges */
     unsigned long first, last;
-    const char *rest; /* of the list, behind the range and its comma */
+    const char *rest; /* the rest of the list after the range and its comma */
 };
 
 static inline struct number_range range_first(const char *list)
@@ -40,7 +41,7 @@ static inline struct number_range range_first(const char *list)
 #define ranges_foreach(list, r)                                                                    \
     for (struct number_range r = range_first(list); r.at; r = range_first(r.rest))
 
-/* How many numbers the ranges have, one that is in several ranges each time; -1: something in the
+/* Returns the total number of elements of the ranges, counting repeated ones; -1: a part of the
  * list is not a range. */
 static inline long ranges_count(const char *list)
 {

@@ -65,8 +65,8 @@ char *service_change_dir(const char *log_file, const char *dir)
     return NULL;
 }
 
-/* The starter's process: waits for the daemon's word. What went wrong the daemon has said itself,
- * unless it could not. */
+/* Runs in the starting process: waits for the daemon's report. The daemon prints errors itself if
+ * it can. */
 static _Noreturn void await_ready(const char *program, int fd, pid_t daemon)
 {
     char word;
@@ -113,6 +113,6 @@ void service_ready(int starter)
     if (null > STDERR_FILENO)
         close(null);
     while (write(starter, "r", 1) < 0 && errno == EINTR)
-        ; /* a starter that has gone needs no word */
+        ; /* the starting process may have gone */
     close(starter);
 }

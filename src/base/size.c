@@ -8,7 +8,7 @@
 
 #define NANO 1000000000u
 
-/* The digits at *p as a number; false when there are none or too many. */
+/* Parses the digits at *p; false if there are none or too many. */
 static bool take_digits(const char **p, uint64_t *value)
 {
     const char *s = *p;
@@ -23,7 +23,7 @@ static bool take_digits(const char **p, uint64_t *value)
     return some;
 }
 
-/* The fraction at *p in billionths, rounded up; false when there is no digit. */
+/* Parses the fraction at *p in billionths, rounded up; false if there is no digit. */
 static bool take_fraction(const char **p, uint64_t *nano)
 {
     const char *s = *p;
@@ -74,7 +74,7 @@ int size_parse_mib(const char *text, uint64_t *mib, struct err *err)
     }
     if (*p)
         return err_set(err, -ERR_PARSE, "size \"%s\" does not end after its unit", text);
-    /* At most 2^64 * 2^30 * 2^30: fits. */
+    /* At most 2^64 * 2^30 * 2^30, which fits. */
     unsigned __int128 nano_kib = ((unsigned __int128)whole * NANO + nano) * unit_kib;
     unsigned __int128 nano_mib = (unsigned __int128)NANO * 1024;
     unsigned __int128 sum = (nano_kib + nano_mib - 1) / nano_mib;

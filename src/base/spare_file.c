@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-/* The file is written under this name, which readers of a directory pass over. */
+/* Name under which the file is written; readers of the directory skip such names. */
 static int format_temp(const char *path, char temp[PATH_MAX])
 {
     static atomic_uint serial;
@@ -23,7 +23,7 @@ static int format_temp(const char *path, char temp[PATH_MAX])
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* A rename gives a spare to one process alone. */
+/* rename() gives a spare to a single process. */
 static bool claim_spare(const char *spares, const char *temp)
 {
     char spare[PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a wait status says beyond the kernel's: a task that was ended for its memory has one of a
- * signal that there is not, as Slurm shows it: 0:125, and 253 as a command's exit code.
+ * Wait statuses beyond the kernel's: a task that was ended because of its memory gets the status
+ * of a non-existent signal, as shown by Slurm: 0:125, and exit code 253 of a command.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ static inline bool status_is_out_of_memory(int status)
     return WIFSIGNALED(status) && WTERMSIG(status) == STATUS_OUT_OF_MEMORY;
 }
 
-/* How bad it is, as an exit code; nothing is worse than the end of all memory. */
+/* Severity of a status, as an exit code; out of memory is the worst. */
 static inline int status_weight(int status)
 {
     if (status_is_out_of_memory(status))

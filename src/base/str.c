@@ -40,7 +40,7 @@ void str_reserve(struct str *s, size_t more)
 {
     size_t need;
     if (__builtin_add_overflow(s->len, more, &need) || __builtin_add_overflow(need, 1, &need))
-        need = SIZE_MAX / 2; /* no allocator grants it, which ends the process */
+        need = SIZE_MAX / 2; /* too large for any allocator, so the process ends */
     if (need <= s->room)
         return;
     size_t room = s->room < 32 ? 64 : s->room * 2;
@@ -51,7 +51,7 @@ void str_reserve(struct str *s, size_t more)
     s->room = room;
 }
 
-/* Whether 'more' bytes may be appended; notes the overflow when not. */
+/* Whether 'more' bytes may be appended; records an overflow if not. */
 static bool may_append(struct str *s, size_t more)
 {
     if (s->cap && (more > s->cap || s->len > s->cap - more))
@@ -85,7 +85,7 @@ void str_put_quoted(struct str *s, const char *text)
     str_putc(s, '\'');
     for (; *text; text++)
         if (*text == '\'')
-            str_puts(s, "'\\''"); /* ends the quotes, adds a quote, and begins quotes again */
+            str_puts(s, "'\\''"); /* closes the quotes, adds a quote, and opens quotes again */
         else
             str_putc(s, *text);
     str_putc(s, '\'');

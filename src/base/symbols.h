@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions of a library that is loaded when it is needed, in a table of pointers. */
+/* Functions of a library loaded on demand, in a table of pointers. */
 #pragma once
 
 #include <stddef.h>
 
 struct symbol {
     const char *name;
-    size_t offset; /* of its pointer in the table */
+    size_t offset; /* of the pointer in the table */
 };
 
-/* Fills the table from a library of dlopen(). Returns the first name that the library does not
- * have, or NULL. */
+/* Fills the table from a library of dlopen(). Returns the first missing name, or NULL. */
 const char *symbols_find(void *library, const struct symbol *symbols, size_t count, void *table);

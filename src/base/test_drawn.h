@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For tests that draw cases by number: how many. With a sanitizer, where each takes five times as
- * long, a fifth; the same ones and the rest run without. */
+/* For tests with random cases: the number of cases. With a sanitizer, where a case takes five
+ * times as long, a fifth of them; all cases run without sanitizers. */
 #pragma once
 
 #ifdef __has_feature

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whether code under test leaves descriptors open: a leak takes the lowest free number. */
+/* Detects descriptors that the tested code leaves open: a leak uses the lowest free number. */
 #pragma once
 
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 
 #define NO_CHARACTER UINT32_MAX
 
-/* The character at the start, NO_CHARACTER when it is no UTF-8; *len is 1 then. */
+/* Returns the first character, or NO_CHARACTER with *len 1 if it is not UTF-8. */
 static uint32_t decode_utf8(const char *text, size_t left, size_t *len)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -31,9 +31,9 @@ static uint32_t decode_utf8(const char *text, size_t left, size_t *len)
 static bool is_harmful(uint32_t c)
 {
     return c == NO_CHARACTER || c < 0x20 || (c >= 0x7f && c <= 0x9f) || /* controls */
-           c == 0x061c || c == 0x200e || c == 0x200f ||                 /* marks of direction */
-           (c >= 0x2028 && c <= 0x202e) || /* lines, paragraphs, embeddings, overrides */
-           (c >= 0x2066 && c <= 0x2069) || /* isolates */
+           c == 0x061c || c == 0x200e || c == 0x200f ||                 /* direction marks */
+           /* Separators of lines and paragraphs, embeddings, overrides. */
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || /* isolates */
            c == 0xfeff;
 }
 

@@ -11,10 +11,11 @@
 #include "base/str.h"
 
 #define DAY_SEC 86400
-/* About 4000 years: as many as 32 bits of minutes give. */
+/* About 4000 years: the range of 32 bits of minutes. */
 #define LIMIT_MAX_SEC (INT64_C(1) << 37)
 
-/* Any number of decimal digits at *p; a number above LIMIT_MAX_SEC counts as LIMIT_MAX_SEC + 1. */
+/* Parses any number of decimal digits at *p; a number above LIMIT_MAX_SEC becomes LIMIT_MAX_SEC +
+   1. */
 static bool take_limit_number(const char **p, int64_t *value)
 {
     size_t len = strspn(*p, "0123456789");
@@ -27,7 +28,7 @@ static bool take_limit_number(const char **p, int64_t *value)
     return len > 0;
 }
 
-/* 1 to 'most' decimal digits at *p. */
+/* Parses 1 to 'most' decimal digits at *p. */
 static bool take_number(const char **p, size_t most, int64_t *value)
 {
     size_t len = strspn(*p, "0123456789");
@@ -55,7 +56,7 @@ static bool take_prefix(const char **p, const char *word)
     return true;
 }
 
-/* A word at *p that no letter follows. */
+/* Parses a word at *p that is not followed by a letter. */
 static bool take_word(const char **p, const char *word)
 {
     return !isalpha((unsigned char)(*p)[strnlen(*p, strlen(word))]) && take_prefix(p, word);
@@ -83,7 +84,7 @@ int time_parse_limit(const char *text, int64_t *sec, struct err *err)
                        "\"%s\" is not a time limit: use minutes, minutes:seconds, "
                        "hours:minutes:seconds, days-hours[:minutes[:seconds]] or UNLIMITED",
                        text ? text : "");
-    /* After days the first field is hours; without, the last of two fields is seconds. */
+    /* After days the first field is hours; otherwise the last of two fields is seconds. */
     int64_t unit = with_days || count == 3 ? 3600 : 60;
     int64_t sum = days * DAY_SEC;
     for (int i = 0; i < count; i++, unit /= 60)
@@ -121,7 +122,7 @@ static char *put_two(char *at, int n)
     return at;
 }
 
-/* Made a hundred thousand times for one listing: without printf(). */
+/* Called up to a hundred thousand times per listing, so it does not use printf(). */
 const char *time_format_short(int64_t sec, char buf[TIME_TEXT_MAX])
 {
     if (sec < 0 || sec >= DAY_SEC)
@@ -145,9 +146,8 @@ void time_set_date_format(const char *format)
     date_format = format && *format && !str_case_eq(format, "standard") ? format : NULL;
 }
 
-/* "12:34:56" of today, "Ystday 12:34", "Mon 12:34" of the coming week, "25 Apr 12:34", "6 Jun
- * 2012".
- */
+/* Formats "12:34:56" for today, "Ystday 12:34", "Mon 12:34" for the coming week, "25 Apr 12:34",
+   "6 Jun 2012". */
 static const char *relative_format(const struct tm *tm)
 {
     struct tm today;
@@ -189,8 +189,8 @@ const char *time_format_utc(int64_t at_sec, char buf[TIME_TEXT_MAX])
     return buf;
 }
 
-/* What a text says about a moment, before the present fills in the rest. Of two days or times of
- * day the last counts. */
+/* The parts of a time given in a text, before missing ones are filled in from the present time.
+ * The last of several days or times of day is used. */
 struct date_parts {
     bool has_day, has_year;
     int year, month, day; /* month 1 to 12 */
@@ -221,7 +221,7 @@ static bool parts_time(struct date_parts *d, int64_t hour, int64_t minute, int64
     return true;
 }
 
-/* After "HH:": MM[:SS] and am or pm. */
+/* Parses the text after "HH:": MM[:SS] and am or pm. */
 static bool take_clock(const char **p, struct date_parts *d, int64_t hour)
 {
     int64_t minute, second = 0;
@@ -238,7 +238,8 @@ static bool take_clock(const char **p, struct date_parts *d, int64_t hour)
     return parts_time(d, hour, minute, second);
 }
 
-/* After a two-digit month and its separator ('/' or '.'): DD or DD/YY, as in 12/31/26. */
+/* Parses the text after a two-digit month and its separator ('/' or '.'): DD or DD/YY, as in
+   12/31/26. */
 static bool take_slashed(const char **p, struct date_parts *d, int64_t month, char separator)
 {
     int64_t day, year = 0;
@@ -300,7 +301,7 @@ static bool take_word_part(const char **p, struct date_parts *d, const struct tm
     return parts_day(d, true, tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
 }
 
-/* False for a day that the calendar lacks. */
+/* Returns false for a day that is not in the calendar. */
 static bool parts_resolve(const struct date_parts *d, const struct tm *today, int year,
                           int add_days, int64_t *at_sec)
 {
@@ -340,7 +341,7 @@ static bool parse_parts(const char *p, int64_t now_sec, int64_t *at_sec)
     }
     int year = d.has_year ? d.year : today.tm_year + 1900;
     bool ok = parts_resolve(&d, &today, year, 0, at_sec);
-    /* What has passed and may mean more than one day means the next one. */
+    /* A time without a day that has already passed today means tomorrow. */
     if (!d.has_day && ok && *at_sec < now_sec)
         ok = parts_resolve(&d, &today, year, 1, at_sec);
     else if (d.has_day && !d.has_year && (!ok || *at_sec < now_sec))
@@ -348,7 +349,7 @@ static bool parse_parts(const char *p, int64_t now_sec, int64_t *at_sec)
     return ok;
 }
 
-/* After "now": nothing, or + or - and a count of seconds or of the unit named. */
+/* Parses the text after "now": empty, or + or - and a count of seconds or of the named unit. */
 static bool parse_now(const char *p, int64_t now_sec, int64_t *at_sec)
 {
     static const struct {

@@ -12,15 +12,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define LINKS_MAX 40 /* as the kernel */
+#define LINKS_MAX 40 /* the same limit as in the kernel */
 
 struct walk {
     const char *path; /* as given, for messages */
     const uid_t *owners;
     size_t count;
-    struct str at;   /* without links; "" is the root directory */
-    struct str rest; /* to be walked yet */
-    bool loose;      /* 'at' is a sticky directory: what is in it may be anybody's */
+    struct str at;   /* without symbolic links; "": the root directory */
+    struct str rest; /* the rest of the path */
+    bool loose;      /* 'at' is a sticky directory: any user may own files in it */
     uid_t root_owner;
     unsigned links;
 };
@@ -32,7 +32,8 @@ static void cut_text(struct str *s, size_t len)
         s->data[len] = '\0';
 }
 
-/* In a container "/" may belong to a user that has no number here: who has it has everything. */
+/* In a container "/" may belong to a user without an id here: that user controls everything
+   anyway. */
 static bool is_trusted(const struct walk *w, uid_t uid)
 {
     if (uid == 0 || uid == w->root_owner)
@@ -71,11 +72,11 @@ static int refuse_mode(const struct walk *w, mode_t mode, bool last, struct err 
                    w->path, at, (unsigned)mode & 07777, at);
 }
 
-/* What 'at' names now, which is no link. */
+/* Checks 'at', which is not a symbolic link. */
 static int judge_path(struct walk *w, const struct stat *st, struct err *err)
 {
     bool last = w->rest.len == 0;
-    /* The group of root is root's own. */
+    /* Root's group is trusted. */
     bool open = st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && st->st_gid != 0);
 
     if (!is_trusted(w, st->st_uid))
@@ -86,7 +87,7 @@ static int judge_path(struct walk *w, const struct stat *st, struct err *err)
     return 0;
 }
 
-/* The link that 'at' names: its text goes before what is left. */
+/* 'at' is a symbolic link: prepends its target to the rest of the path. */
 static int follow_link(struct walk *w, const struct stat *st, size_t parent_len, struct err *err)
 {
     char target[PATH_MAX];
@@ -107,7 +108,7 @@ static int follow_link(struct walk *w, const struct stat *st, size_t parent_len,
     return 0;
 }
 
-/* Takes the next name off the rest; empty: there is none. */
+/* Splits off the next name of the rest; empty: there is none. */
 static char *next_name(struct walk *w)
 {
     const char *rest = str_cstr(&w->rest);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whether what root is about to believe or to run could have been put there by somebody else.
+ * Checks whether other users could have replaced a file that root is about to trust or to execute.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 #include "base/err.h"
 
-/* Refuses (-ERR_ACCESS) a file or directory that others than root and these users own or may write
- * to, and one in whose place they could put another, by way of a directory or a link on its path. A
- * sticky directory (/tmp) is no such way for what does not belong to them; "/tmp/." asks for the
- * place, where something is to be made, and not for the directory. The path is absolute; err says
- * what to run. -ENOENT when it is not there. */
+/* Refuses (-ERR_ACCESS) a file or directory that users other than root and the given ones own or
+ * may write to, or could replace by way of a directory or symbolic link on its path. A sticky
+ * directory (/tmp) is no such way for files that do not belong to other users; "/tmp/." stands for
+ * a place where something is to be created, instead of the directory itself. The path is absolute;
+ * err has the command that corrects the problem. -ENOENT if the file does not exist. */
 int trust_check(const char *path, const uid_t *owners, size_t count, struct err *err);

@@ -25,7 +25,7 @@ bool url_is(const char *text)
     return n > 1 && text[n] == ':';
 }
 
-/* Behind "SCHEME://", or the beginning of a text that has none. */
+/* Returns the text after "SCHEME://", or the beginning of a text without one. */
 static const char *rest_of(const char *url)
 {
     const char *sep = strstr(url, "://");
@@ -73,7 +73,7 @@ static bool is_secret_name(const char *name, size_t len)
     return false;
 }
 
-/* The parameters behind the '?'; *hidden when there was a secret among them. */
+/* Masks the parameters after the '?'; sets *hidden if there was a secret. */
 static void mask_parameters(const char *p, struct str *out, bool *hidden)
 {
     while (*p) {

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Typed growable arrays:   VEC(struct job *) jobs = {0};   vec_push(&jobs, j);   vec_foreach(&jobs,
- * p) use(*p); Elements move when it grows: never keep a pointer to one across a push. VEC32 is the
- * same with smaller lengths, for structs of which there are very many.
+ * Typed growable arrays:
+ *
+ *   VEC(struct job *) jobs = {0};
+ *   vec_push(&jobs, j);
+ *   vec_foreach (&jobs, p)
+ *       use(*p);
+ *
+ * Elements move when the array grows: never keep a pointer to an
+ * element across a push. VEC32 is the same with smaller lengths, for structs with very many
+ * instances.
  */
 #pragma once
 
@@ -27,7 +34,7 @@
         uint32_t room;                                                                             \
     }
 
-/* Internal: makes room for one more element, and returns for how many there is room then. */
+/* Internal: makes space for another element, and returns the new capacity. */
 size_t vec_grow(void **data, size_t len, size_t size, size_t most);
 
 #define vec_push(v, x)                                                                             \
@@ -38,7 +45,7 @@ size_t vec_grow(void **data, size_t len, size_t size, size_t most);
         (v)->data[(v)->len++] = (x);                                                               \
         (void)0;                                                                                   \
     })
-/* Room for so many in all: further pushes up to there move nothing. */
+/* Reserves space for a total of count elements: pushes up to that number move nothing. */
 #define vec_reserve(v, count)                                                                      \
     ({                                                                                             \
         size_t count_ = (count);                                                                   \
@@ -47,8 +54,8 @@ size_t vec_grow(void **data, size_t len, size_t size, size_t most);
             (v)->room = (typeof((v)->room))count_;                                                 \
         }                                                                                          \
     })
-/* Gives memory back when there is room for four times as many elements as there are. Room for
- * twice as many stays, and for VEC_KEPT at least. */
+/* Frees memory if the capacity is four times the number of elements. Capacity for twice as many
+ * stays, and for at least VEC_KEPT. */
 #define VEC_KEPT 1024
 #define vec_trim(v)                                                                                \
     ({                                                                                             \
@@ -57,7 +64,7 @@ size_t vec_grow(void **data, size_t len, size_t size, size_t most);
             (v)->data = mem_realloc((v)->data, (v)->room * sizeof(*(v)->data));                    \
         }                                                                                          \
     })
-/* Exchanges two vectors of elements of one type. */
+/* Exchanges two vectors with elements of the same type. */
 #define vec_swap(a, b)                                                                             \
     ({                                                                                             \
         static_assert(sizeof(*(a)) == sizeof(*(b)) && sizeof(*(a)->data) == sizeof(*(b)->data),    \
@@ -90,8 +97,8 @@ size_t vec_grow(void **data, size_t len, size_t size, size_t most);
             memmove((v)->data, (v)->data + n_, ((v)->len - n_) * sizeof(*(v)->data));              \
         (v)->len -= n_;                                                                            \
     })
-/* The place of the first element of a sorted one that is not 'before' something, an expression of
- * the pointer p to an element; its length: all are. */
+/* Binary search in a sorted vector: returns the index of the first element for which 'before', an
+ * expression of the element pointer p, is false; the length if there is none. */
 #define vec_lower(v, p, before)                                                                    \
     ({                                                                                             \
         size_t low_ = 0, high_ = (v)->len;                                                         \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The words of a list with commas:
+ * Iterates over the words of a comma-separated list:
  *
  *     words_foreach (text, w)
  *         printf("%.*s\n", (int)w.len, w.at);
  *
- * NULL is the empty list. "a,,b" has an empty word; behind the last comma of "a," is none. The body
- * may change 'at' and 'len', to pass over a sign for example.
+ * NULL is the empty list. "a,,b" has an empty word; "a," has none after the comma. The body may
+ * change 'at' and 'len', for example to skip a sign.
  */
 #pragma once
 
@@ -18,9 +18,9 @@
 #include "base/mem.h"
 
 struct word_of_list {
-    const char *at; /* in the list; NULL: there are no more words */
+    const char *at; /* position in the list; NULL: there are no more words */
     size_t len;
-    const char *rest; /* of the list, behind the word and its comma */
+    const char *rest; /* the rest of the list after the word and its comma */
 };
 
 static inline struct word_of_list word_first(const char *list)
@@ -34,12 +34,12 @@ static inline struct word_of_list word_first(const char *list)
 #define words_foreach(list, w)                                                                     \
     for (struct word_of_list w = word_first(list); w.at; w = word_first(w.rest))
 
-static inline bool word_case_eq(struct word_of_list w, const char *text) /* of any case */
+static inline bool word_case_eq(struct word_of_list w, const char *text) /* case-insensitive */
 {
     return strlen(text) == w.len && strncasecmp(w.at, text, w.len) == 0;
 }
 
-static inline char *word_dup(struct word_of_list w) /* the caller frees */
+static inline char *word_dup(struct word_of_list w) /* the caller frees it */
 {
     return mem_strndup(w.at, w.len);
 }
