@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Child processes. SIGCHLD says only that some child ended, and several ends may come as one
- * signal: each is reaped by waitpid(-1), so that children nobody announced (a subreaper's orphans)
- * are found too. A child is announced in the same turn in which it was made, before any signal is
- * looked at, so none is reaped as a stranger.
+ * Child processes. SIGCHLD only says that some child has ended, and several ends may cause a
+ * single signal: all ended children are reaped by waitpid(-1), so that unwatched children (a
+ * subreaper's orphans) are found, too. A child is watched in the same turn in which it was
+ * created, before any signal is handled, so none is mistaken for an orphan.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ struct child {
 };
 
 struct loop_children {
-    struct event *look; /* a timer */
+    struct event *look; /* a timer event */
     VEC(struct child) watched;
     loop_child_fn *other;
     void *other_ctx;
@@ -39,8 +39,7 @@ static void child_ended(struct loop_children *c, pid_t pid, int status)
         c->other(c->other_ctx, pid, status);
 }
 
-/* Without an owner for strangers only the watched are reaped: somebody else may be waiting for the
- * others. */
+/* Without fn_other only watched children are reaped, since other code may wait for the rest. */
 static void reap_watched(struct loop_children *c)
 {
     for (size_t i = 0; i < c->watched.len;) {
@@ -94,7 +93,7 @@ void loop_children_free(struct loop_children *c)
     free(c);
 }
 
-/* A timer and no signal, which costs more system calls. What descriptors have to tell comes first:
+/* Uses a timer instead of a signal, which needs more system calls. Descriptors are handled first:
  * a child may have written why it ended. */
 void loop_child_look(struct loop *l)
 {
@@ -106,7 +105,7 @@ void loop_child(struct loop *l, pid_t pid, loop_child_fn *fn, void *ctx)
 {
     struct loop_children *c = get_children(l);
     vec_push(&c->watched, ((struct child){.pid = pid, .fn = fn, .ctx = ctx}));
-    loop_child_look(l); /* it may have ended before its watcher, or the signal's, was there */
+    loop_child_look(l); /* it may have ended before it was watched */
 }
 
 void loop_child_other(struct loop *l, loop_child_fn *fn_other, void *ctx)
@@ -114,5 +113,5 @@ void loop_child_other(struct loop *l, loop_child_fn *fn_other, void *ctx)
     struct loop_children *c = get_children(l);
     c->other = fn_other;
     c->other_ctx = ctx;
-    loop_child_look(l); /* for those that ended before */
+    loop_child_look(l); /* for children that have already ended */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of this room share. */
+/* Shared by the files of this module. */
 #pragma once
 
 #include <event2/event.h>
@@ -14,7 +14,7 @@ struct loop {
     loop_fn *turn;
     void *turn_ctx;
     bool stop;
-    struct event **signals; /* of loop_signal(), freed with the loop */
+    struct event **signals; /* for loop_signal(); freed with the loop */
     size_t signal_count;
     struct loop_children *children; /* NULL until the first child is watched */
     struct loop_workers *workers;   /* NULL without workers */

@@ -26,12 +26,12 @@ static struct loop *make_loop(int flags)
     struct loop *l = mem_new(struct loop);
     struct event_config *config;
 
-    /* Out of memory, libevent ends the process as everything else does; by itself, its event_new()
-     * and event_add() would return errors that no caller could answer. */
+    /* With these functions a lack of memory ends the process, as everywhere; libevent's own
+     * event_new() and event_add() would return errors that callers cannot handle. */
     event_set_mem_functions(mem_alloc, mem_realloc, free);
     config = event_config_new();
-    /* A timer set late in a long callback counts from then, not from the start of the turn. The
-     * environment of whoever started the program has no say (EVENT_NOEPOLL and the like). */
+    /* A timer that is set late in a long callback counts from that time, not from the start of the
+     * turn. Environment variables such as EVENT_NOEPOLL are ignored. */
     event_config_set_flag(config,
                           flags | EVENT_BASE_FLAG_NO_CACHE_TIME | EVENT_BASE_FLAG_IGNORE_ENV);
     l->base = event_base_new_with_config(config);
@@ -41,7 +41,7 @@ static struct loop *make_loop(int flags)
     return l;
 }
 
-/* libevent has exact timers by a descriptor that it sets each turn. */
+/* libevent implements exact timers by a descriptor that it sets each turn. */
 struct loop *loop_new(unsigned workers)
 {
     struct loop *l = make_loop(EVENT_BASE_FLAG_PRECISE_TIMER);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The worker pool. Tasks wait in one list; a worker takes the first whose lane is free, so tasks of
- * a lane keep their order and never overlap. Finished tasks come back to the loop through an
+ * The worker pool. Tasks wait in one list; a worker takes the first task whose lane is free, so
+ * tasks of a lane keep their order and never overlap. Finished tasks return to the loop through an
  * eventfd.
  */
 #include <errno.h>
@@ -56,7 +56,7 @@ static bool lane_is_busy(const struct loop_workers *w, unsigned lane)
     return false;
 }
 
-/* The first task that may run now, taken off the list; NULL when there is none. */
+/* Removes and returns the first task that can run now; NULL if there is none. */
 static struct task *take_task(struct loop_workers *w)
 {
     for (struct task **at = &w->waiting.first; *at; at = &(*at)->next) {
@@ -73,7 +73,8 @@ static struct task *take_task(struct loop_workers *w)
     return NULL;
 }
 
-/* By a worker that then looks for a task itself: the one that may run now needs nobody else. */
+/* Called by a worker that then looks for a task itself, so no other worker needs to be woken for
+   the lane's next task. */
 static void free_lane(struct loop_workers *w, unsigned lane)
 {
     for (size_t i = 0; i < w->busy_lanes.len; i++)
@@ -83,14 +84,14 @@ static void free_lane(struct loop_workers *w, unsigned lane)
         }
 }
 
-/* Nobody is woken to wait for the lock. */
+/* No thread is woken just to wait for the lock. */
 static void finish_task(struct loop_workers *w, struct task *t)
 {
     bool first = !w->finished.first;
 
     free_lane(w, t->lane);
     list_append(&w->finished, t);
-    if (!first) /* the loop has been told, and has not come yet */
+    if (!first) /* the loop has been notified and has not run yet */
         return;
     pthread_mutex_unlock(&w->mutex);
     eventfd_write(w->fd, 1);
@@ -147,7 +148,7 @@ struct loop_workers *loop_workers_new(struct loop *l, unsigned count)
     w->watch = loop_fd_new(l, w->fd, LOOP_READ, tasks_done, w);
     w->threads = mem_new_array(pthread_t, count);
 
-    /* Signals belong to the loop's thread. */
+    /* Signals are delivered to the loop's thread. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -163,8 +164,8 @@ struct loop_workers *loop_workers_new(struct loop *l, unsigned count)
     return w;
 }
 
-/* Waits for every posted task; what finishes now still gets its done(). What a done() posts here
- * has no worker left to run it and is dropped. */
+/* Waits for every posted task; done() is still called for finished ones. A task that done() posts
+ * here is dropped, because there is no worker left. */
 void loop_workers_free(struct loop_workers *w)
 {
     if (!w)
@@ -200,7 +201,7 @@ void loop_work_post(struct loop *l, unsigned lane, loop_fn *run, loop_fn *done, 
     t->arg = arg;
     pthread_mutex_lock(&w->mutex);
     list_append(&w->waiting, t);
-    busy = lane_is_busy(w, lane); /* its worker will look */
+    busy = lane_is_busy(w, lane); /* the lane's worker will find it */
     pthread_mutex_unlock(&w->mutex);
     if (!busy)
         pthread_cond_signal(&w->wake);
