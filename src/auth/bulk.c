@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GMAC (NIST SP 800-38D) on OpenSSL's low level, see docs/adr/0016. */
+/* GMAC (NIST SP 800-38D) with OpenSSL's low-level functions, see docs/adr/0016. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "auth/auth.h"
 
@@ -28,7 +28,7 @@ static struct auth_bulk *new_of_bytes(const uint8_t key[AUTH_MAC_SIZE])
     AES_set_encrypt_key(key, AUTH_MAC_SIZE * 8, &b->aes);
     b->gcm = CRYPTO_gcm128_new(&b->aes, aes_block);
     if (!b->gcm)
-        abort(); /* out of memory, as mem.h has it */
+        abort(); /* out of memory, as in mem.h */
     return b;
 }
 

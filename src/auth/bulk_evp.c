@@ -26,7 +26,7 @@ struct auth_bulk *auth_bulk_new(const struct auth_key *key)
     b->gcm = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
     b->ctx = EVP_CIPHER_CTX_new();
     if (!b->gcm || !b->ctx || EVP_EncryptInit_ex2(b->ctx, b->gcm, bytes, NULL, NULL) != 1)
-        abort(); /* openssl.cnf names no provider that has it: nothing could be authenticated */
+        abort(); /* no provider in openssl.cnf has it, so nothing could be authenticated */
     mem_wipe(bytes, sizeof(bytes));
     return b;
 }

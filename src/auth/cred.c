@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ed25519 by libsodium, as the encryption of connections: docs/adr/0032. */
+/* Ed25519 of libsodium, which also encrypts connections: docs/adr/0032. */
 #include "auth/secret.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct auth_signer {
 void auth_init(void)
 {
     if (sodium_init() < 0)
-        abort(); /* a lack of randomness */
+        abort(); /* no randomness is available */
 }
 
 static struct auth_signer *signer_from_seed(const uint8_t seed[SEED_SIZE])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hashes and MACs of one part, comparison, randomness, and the key of MACs. */
+/* Hashes and MACs of single parts, comparison, randomness, and the MAC key. */
 #include "auth/auth.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ void auth_random(void *out, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            abort(); /* a nonce or a key that can be guessed is worse than no daemon */
+            abort(); /* a predictable nonce or key would be worse than no daemon */
         p += n;
         len -= (size_t)n;
     }

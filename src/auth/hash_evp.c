@@ -15,13 +15,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 static EVP_MAC *hmac;
 
-/* Of the default properties: openssl.cnf decides that they are those of the FIPS provider. */
+/* Uses the default properties: openssl.cnf selects the FIPS provider. */
 static void fetch_algorithms(void)
 {
     sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
     hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
     if (!sha256 || !hmac)
-        abort(); /* openssl.cnf names no provider that has them: nothing could be authenticated */
+        abort(); /* no provider in openssl.cnf has them, so nothing could be authenticated */
 }
 
 static void update_hash(EVP_MD_CTX *ctx, const void *data, size_t len)
@@ -36,7 +36,7 @@ void auth_hash2(const void *a, size_t a_len, const void *b, size_t b_len,
     pthread_once(&once, fetch_algorithms);
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     if (!ctx || EVP_DigestInit_ex2(ctx, sha256, NULL) != 1)
-        abort(); /* out of memory, as mem.h has it, or the provider failed its own test */
+        abort(); /* out of memory, as in mem.h, or the provider's self-test failed */
     update_hash(ctx, a, a_len);
     update_hash(ctx, b, b_len);
     if (EVP_DigestFinal_ex(ctx, hash, NULL) != 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* SHA-256 and HMAC-SHA256 without a provider, see docs/adr/0002. hash_evp.c has the same for FIPS.
- */
+/* SHA-256 and HMAC-SHA256 without a provider, see docs/adr/0002; hash_evp.c has the FIPS
+   variant. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "auth/auth.h"
 
@@ -17,7 +17,7 @@ _Static_assert(AUTH_MAC_SIZE == SHA256_DIGEST_LENGTH, "the MAC is HMAC-SHA256");
 
 static void update_hash(SHA256_CTX *ctx, const void *data, size_t len)
 {
-    if (len) /* NULL with 0 is a legal empty part, but not a legal argument there */
+    if (len) /* NULL with length 0 is a valid part, but not a valid argument of that function */
         SHA256_Update(ctx, data, len);
 }
 

@@ -10,11 +10,12 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-/* Bytes; the least for HS256 (RFC 7518, section 3.2), and for the cluster key. */
+/* Bytes; the minimum for HS256 (RFC 7518, section 3.2), and for the cluster key. */
 #define KEY_MIN 32
 #define KEY_NEW_SIZE 64
 
-/* The checks of path_check_secret(), on the open file: what is read is what was checked. */
+/* The checks of path_check_secret() on the open file, so that the checked file is the one that is
+   read. */
 static int check_open_secret(int fd, const char *path, uid_t owner, struct err *err)
 {
     struct stat st;
@@ -72,7 +73,8 @@ int auth_secret_create(const char *path, uid_t owner, gid_t group, const void *d
     _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_set(err, -errno, "%s: %s", path, strerror(errno));
-    /* Whatever the umask: exactly 0600, and the daemon's before anything is in it. */
+    /* Independent of the umask: exactly 0600, and owned by the daemon before the content is
+       written. */
     if (fchmod(fd, 0600) < 0 ||
         ((owner != geteuid() || group != getegid()) && fchown(fd, owner, group) < 0)) {
         rc = err_set(err, -errno, "%s: %s", path, strerror(errno));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Noise_NNpsk0_25519_ChaChaPoly_SHA256; the names are those of the specification, section 5. */
+/* Noise_NNpsk0_25519_ChaChaPoly_SHA256; names as in the specification, section 5. */
 #include "auth/noise.h"
 
 #include <assert.h>
@@ -19,10 +19,10 @@ _Static_assert(AUTH_NOISE_TAG_SIZE == crypto_aead_chacha20poly1305_IETF_ABYTES, 
 _Static_assert(AUTH_HASH_SIZE == crypto_aead_chacha20poly1305_IETF_KEYBYTES, "a hash is a key");
 
 struct auth_noise {
-    /* Of the handshake. */
+    /* State of the handshake. */
     uint8_t ck[AUTH_HASH_SIZE], h[AUTH_HASH_SIZE], k[AUTH_HASH_SIZE];
     uint8_t secret[AUTH_NOISE_DH_SIZE]; /* our ephemeral key */
-    /* Of the open channel. */
+    /* State of the open channel. */
     uint8_t tx_key[AUTH_HASH_SIZE], rx_key[AUTH_HASH_SIZE];
     uint64_t tx_number, rx_number;
 };
@@ -64,7 +64,8 @@ static int decrypt_bytes(const uint8_t key[AUTH_HASH_SIZE], uint64_t number, con
 void auth_noise_key_of(const struct auth_key *key, const uint8_t id[AUTH_NOISE_ID_SIZE],
                        struct auth_noise_key *out)
 {
-    static const char label[] = "sluice channel key 1"; /* nothing else under the key begins so */
+    /* No other use of the key begins with these bytes. */
+    static const char label[] = "sluice channel key 1";
 
     if (id != out->id)
         memcpy(out->id, id, sizeof(out->id));
@@ -120,7 +121,8 @@ static void mix_key_and_hash(struct auth_noise *n, const uint8_t psk[AUTH_MAC_SI
     mem_wipe(temp, sizeof(temp));
 }
 
-/* EncryptAndHash() of nothing: a tag. Each of the two has a key of its own, so the number is 0. */
+/* EncryptAndHash() of an empty text: a tag. Each of the two messages has its own key, so the nonce
+   is 0. */
 static void put_tag(struct auth_noise *n, uint8_t tag[AUTH_NOISE_TAG_SIZE])
 {
     encrypt_bytes(n->k, 0, n->h, sizeof(n->h), NULL, 0, tag);
@@ -135,7 +137,7 @@ static int check_tag(struct auth_noise *n, const uint8_t tag[AUTH_NOISE_TAG_SIZE
     return rc;
 }
 
-/* The prologue, then the token psk. */
+/* Mixes in the prologue, then handles the token psk. */
 static struct auth_noise *start_handshake(const struct auth_noise_start *s)
 {
     struct auth_noise *n = mem_new(struct auth_noise);
@@ -148,8 +150,7 @@ static struct auth_noise *start_handshake(const struct auth_noise_start *s)
     return n;
 }
 
-/* The token e, in one's own message and in the other's: with a psk it is mixed into the key, too.
- */
+/* The token e, when sent and when received: with a psk it is also mixed into the key. */
 static void send_e(struct auth_noise *n, const uint8_t *secret, uint8_t e[AUTH_NOISE_DH_SIZE])
 {
     if (secret)
@@ -167,7 +168,8 @@ static void receive_e(struct auth_noise *n, const uint8_t e[AUTH_NOISE_DH_SIZE])
     mix_key(n, e);
 }
 
-/* -ERR_AUTH: their key is a point of small order, which would make the shared secret known. */
+/* -ERR_AUTH: the peer's key is a point of small order, which would make the shared secret
+   known. */
 static int mix_ee(struct auth_noise *n, const uint8_t e[AUTH_NOISE_DH_SIZE])
 {
     uint8_t shared[AUTH_NOISE_DH_SIZE];
@@ -241,8 +243,8 @@ void auth_noise_free(struct auth_noise *n)
     free(n);
 }
 
-/* The last number is reserved (section 5.1). Nobody sends 2^64 records, but a nonce that served
- * twice would betray the key. */
+/* The last nonce is reserved (section 5.1). No channel sends 2^64 records, but reusing a nonce
+ * would reveal the key. */
 void auth_noise_seal(struct auth_noise *n, const uint8_t *in, size_t len, uint8_t *out)
 {
     assert(n->tx_number < UINT64_MAX);

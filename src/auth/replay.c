@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nonces of accepted tokens in an open-addressed table. Nonces are random and under the MAC, so
- * their own bytes are a good hash. Expired nonces are dropped when the table or the share of a user
+ * Nonces of accepted tokens in an open-addressed table. Nonces are random and covered by the MAC,
+ * so their own bytes are a good hash. Expired nonces are dropped when the table or a user's share
  * is full, not before.
  *
- * The table is shared by all users, so each user has a share: a user holds at most as many entries
- * as are free for everybody else. Whatever one user does, the next one finds free entries. Root
- * and one more user (SlurmUser) have a part of the table that others cannot take.
+ * The table is shared by all users, and each user has a share: at most as many entries as are free
+ * for all other users, so that free entries are left for others. A part of the table is reserved
+ * for root and one more user (SlurmUser).
  */
 #include "auth/replay.h"
 
@@ -17,8 +17,9 @@
 #include "base/mem.h"
 
 #define SLOTS_MIN 64
-#define SWEEP_PAUSE_MS 1000 /* expired entries are searched for this often at most */
-#define RESERVED_PART 16    /* one entry of so many is kept for root and the administrator */
+#define SWEEP_PAUSE_MS 1000 /* minimum pause between two searches for expired entries */
+/* One entry in this number is reserved for root and the administrator. */
+#define RESERVED_PART 16
 
 struct slot {
     uint8_t nonce[AUTH_NONCE_SIZE];
@@ -26,7 +27,7 @@ struct slot {
     uid_t uid;
 };
 
-/* How many entries a user holds, the expired ones included. */
+/* The number of entries of a user, including expired ones. */
 struct share {
     uid_t uid;
     size_t count;
@@ -35,14 +36,14 @@ struct share {
 
 struct auth_replay {
     struct slot *slots;
-    size_t room;  /* a power of two, at least twice 'count' */
-    size_t count; /* used slots, the expired ones included */
+    size_t room;  /* capacity: a power of two, at least twice 'count' */
+    size_t count; /* used slots, including expired ones */
     size_t max;
     uid_t admin_uid;
     struct share *shares;
     int64_t last_now_ms;
     int64_t next_sweep_ms;
-    int64_t floor_ms; /* tokens minted before are refused: they may have been forgotten */
+    int64_t floor_ms; /* tokens minted before are refused, since their nonces may be lost */
 };
 
 struct auth_replay *auth_replay_new(size_t max, uid_t admin_uid)
@@ -100,7 +101,7 @@ static struct slot *find_slot(struct slot *slots, size_t room, const uint8_t *no
     }
 }
 
-/* Drops the expired entries; the live ones fill at most a quarter of the new table. */
+/* Drops the expired entries; the others fill at most a quarter of the new table. */
 static void rebuild_table(struct auth_replay *r, int64_t now_ms)
 {
     size_t live = 0, room = SLOTS_MIN;
@@ -125,7 +126,7 @@ static void rebuild_table(struct auth_replay *r, int64_t now_ms)
     r->next_sweep_ms = now_ms + SWEEP_PAUSE_MS;
 }
 
-/* NULL: this user may add one more entry. */
+/* Returns the reason why the user may not add an entry; NULL: the user may. */
 static const char *why_full(struct auth_replay *r, uid_t uid)
 {
     bool is_admin = uid == 0 || uid == r->admin_uid;
@@ -138,7 +139,7 @@ static const char *why_full(struct auth_replay *r, uid_t uid)
     return NULL;
 }
 
-/* As why_full(), after what can be done about it. */
+/* Like why_full(), after an attempt to make space. */
 static const char *reserve_entry(struct auth_replay *r, uid_t uid, int64_t now_ms)
 {
     const char *why = why_full(r, uid);
@@ -161,8 +162,7 @@ int auth_replay_add(struct auth_replay *r, const uint8_t nonce[AUTH_NONCE_SIZE],
     const char *why;
     struct slot *s;
 
-    /* The wall clock was set back: what had expired by the old time may be valid again, and may
-     * have been forgotten. */
+    /* The wall clock was set back: expired and dropped nonces may be valid again. */
     if (now_ms < r->last_now_ms - AUTH_SKEW_MS) {
         r->floor_ms = now_ms;
         r->next_sweep_ms = 0;
@@ -184,8 +184,8 @@ int auth_replay_add(struct auth_replay *r, const uint8_t nonce[AUTH_NONCE_SIZE],
     s = find_slot(r->slots, r->room, nonce);
     memcpy(s->nonce, nonce, AUTH_NONCE_SIZE);
     s->uid = uid;
-    /* A sweep may run by a clock that is a little ahead of a later 'now': keep it that much longer.
-     */
+    /* A sweep may use a clock slightly ahead of a later 'now', so entries are kept longer by the
+       skew. */
     s->expires_at_ms = minted_at_ms + ttl_ms + AUTH_SKEW_MS;
     r->count++;
     (*share_of(r, uid))++;

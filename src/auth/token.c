@@ -89,7 +89,7 @@ void auth_token_mint(const struct auth_key *key, const struct auth_identity *who
     put64(token + AT_TTL, (uint64_t)(ttl_ms > TOKEN_TTL_MAX_MS ? TOKEN_TTL_MAX_MS : ttl_ms));
     auth_random(token + AT_NONCE, AUTH_NONCE_SIZE);
     memcpy(token + AT_HASH, body_hash, AUTH_HASH_SIZE);
-    /* A longer name is cut and then fits no audience: refused, never confused. */
+    /* A truncated name matches no audience, so the token is refused. */
     memcpy(token + AT_HOST, who->host, strnlen(who->host, AUTH_NAME_MAX));
     memcpy(token + AT_AUDIENCE, audience, strnlen(audience, AUTH_NAME_MAX));
     auth_mac(key, token, AT_MAC, token + AT_MAC);
@@ -115,7 +115,7 @@ void auth_origin_seal(const struct auth_key *key, const uint8_t token[AUTH_TOKEN
     auth_mac2(key, message, sizeof(message), token, AUTH_TOKEN_SIZE, seal);
 }
 
-/* Printable, not empty, NUL-terminated, and nothing after the NUL. */
+/* Checks that it is printable, not empty, NUL-terminated, and followed by NULs only. */
 static bool name_is_good(const uint8_t *field)
 {
     size_t len = strnlen((const char *)field, NAME_SIZE);
@@ -157,7 +157,7 @@ static int refuse_time(const uint8_t *t, int64_t minted_at, int64_t ttl, int64_t
                    theirs, (const char *)t + AT_HOST, ttl / 1000, ours);
 }
 
-/* Everything that can be said without body and clock. */
+/* All checks that need neither body nor clock. */
 static int check_form(const struct auth_key *key, const uint8_t *t, size_t len,
                       const char *audience, struct err *err)
 {
@@ -185,7 +185,7 @@ static int check_form(const struct auth_key *key, const uint8_t *t, size_t len,
     return 0;
 }
 
-/* Everything that can be said without the body. */
+/* All checks that do not need the body. */
 static int check_sealed(const struct auth_key *key, const uint8_t *t, size_t len,
                         const char *audience, int64_t now_ms, int64_t not_before_ms,
                         struct err *err)
