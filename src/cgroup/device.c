@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which devices processes may open. Version 1 has files for it. Version 2 asks a program in the
- * kernel: ours compares what is to be opened with those that are denied, one after the other. It is
- * a dozen instructions for each, put together here, so that no compiler and no library is needed.
+ * Restricts the devices that processes may open. Version 1 has files for it. Version 2 asks a BPF
+ * program: ours compares the device with each denied one. It has a dozen instructions per device
+ * and is assembled here, so that neither a compiler nor a library is needed.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -49,7 +49,7 @@ static struct bpf_insn make_result(int value)
     return make_instruction(BPF_ALU64 | BPF_MOV | BPF_K, RESULT, 0, 0, value);
 }
 
-/* Returns how many instructions there are: as many as 6 + 5 * count. */
+/* Returns the number of instructions: up to 6 + 5 * count. */
 static size_t assemble_program(const struct cgroup_device *devices, size_t count,
                                struct bpf_insn *out)
 {
@@ -57,7 +57,8 @@ static size_t assemble_program(const struct cgroup_device *devices, size_t count
 
     out[at++] = load_member(TYPE, offsetof(struct bpf_cgroup_dev_ctx, access_type));
     out[at++] =
-        make_instruction(BPF_ALU | BPF_AND | BPF_K, TYPE, 0, 0, 0xffff); /* above: what for */
+        /* The upper half is the access type. */
+        make_instruction(BPF_ALU | BPF_AND | BPF_K, TYPE, 0, 0, 0xffff);
     out[at++] = load_member(MAJOR, offsetof(struct bpf_cgroup_dev_ctx, major));
     out[at++] = load_member(MINOR, offsetof(struct bpf_cgroup_dev_ctx, minor));
     for (size_t i = 0; i < count; i++) {
@@ -74,7 +75,7 @@ static size_t assemble_program(const struct cgroup_device *devices, size_t count
     return at;
 }
 
-/* The descriptor of the program, or -errno. */
+/* Returns the descriptor of the program, or -errno. */
 static int load_program(const struct cgroup_device *devices, size_t count)
 {
     _cleanup_free_ struct bpf_insn *code = mem_new_array(struct bpf_insn, 6 + 5 * count);
@@ -90,7 +91,8 @@ static int load_program(const struct cgroup_device *devices, size_t count)
     return fd < 0 ? -errno : fd;
 }
 
-/* Besides those of the directories above: what one of them denies is denied. */
+/* In addition to the programs of parent directories: a device that one of them denies is
+   denied. */
 static int attach_program(int dir, int program)
 {
     union bpf_attr attr;

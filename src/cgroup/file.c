@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "cgroup/internal.h"
 
-#define FILE_BYTES_MAX (8u << 20) /* a list of a million processes */
+#define FILE_BYTES_MAX (8u << 20) /* bytes of a list of a million processes */
 #define CHUNK 4096
 
 int cgroup_file_read(int dir, const char *file, struct str *out)
@@ -24,7 +24,7 @@ int cgroup_file_read(int dir, const char *file, struct str *out)
     return n < 0 ? -errno : 0;
 }
 
-/* In one write: that is one order to the kernel. Without O_CREAT: no file of ours, ever. */
+/* One system call is one order to the kernel. Without O_CREAT, so that no file is ever created. */
 int cgroup_file_write(int dir, const char *file, const char *text)
 {
     _cleanup_close_ int fd = openat(dir, file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_TRUNC);

@@ -8,15 +8,15 @@
 #include "cgroup/internal.h"
 
 #define NANO_PER_MICRO 1000
-#define UNLIMITED_V1 (UINT64_C(1) << 62) /* what it shows without a limit is above */
+/* The kernel shows a larger number if there is no limit. */
+#define UNLIMITED_V1 (UINT64_C(1) << 62)
 
 int cgroup_set_cpus(const struct cgroup *c, const char *list, struct err *err)
 {
     return cgroup_file_put(c, CGROUP_CPUSET, "cpuset.cpus", list, err);
 }
 
-/* --- memory -------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static int put_bytes(const struct cgroup *c, const char *file, uint64_t bytes, struct err *err)
 {
@@ -26,7 +26,7 @@ static int put_bytes(const struct cgroup *c, const char *file, uint64_t bytes, s
     return cgroup_file_put(c, CGROUP_MEMORY, file, text, err);
 }
 
-/* Memory alone is never limited higher than together with swap: when it grows, that goes first. */
+/* The memory limit may never exceed the limit of memory and swap, so that one is raised first. */
 static int set_v1(const struct cgroup *c, const struct cgroup_memory_limit *m, struct err *err)
 {
     bool swap_first =
@@ -44,7 +44,8 @@ static int set_v1(const struct cgroup *c, const struct cgroup_memory_limit *m, s
     return rc;
 }
 
-/* memory.high slows down what is above it: only where there is room between the two. */
+/* memory.high throttles above its value, so it is only set if there is a range between it and the
+   limit. */
 static int set_v2(const struct cgroup *c, const struct cgroup_memory_limit *m, struct err *err)
 {
     int rc = 0;
@@ -103,8 +104,7 @@ int cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out)
     return 0;
 }
 
-/* --- time ---------------------------------------------------------------------------------------
- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 static int read_cpu_v1(int dir, uint64_t *user_usec, uint64_t *sys_usec)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RECORD_MAX 8192    /* the kernel gives no longer one */
-#define RECORDS_MAX 100000 /* at a time; it may be writing all the while */
+#define RECORD_MAX 8192    /* bytes; longer than any record of the kernel */
+#define RECORDS_MAX 100000 /* records per call; the kernel may write continuously */
 #define COLUMNS_MAX 16
 #define RSS_COLUMN 3 /* uid, tgid, total_vm, rss */
 #define KIB_PER_MIB 1024
@@ -31,7 +31,7 @@ void cgroup_oom_read(int fd, struct cgroup_oom *o)
     for (int i = 0; i < RECORDS_MAX; i++) {
         ssize_t n = read(fd, record, RECORD_MAX);
 
-        if (n < 0 && (errno == EPIPE || errno == EINTR)) /* it was written over: go on */
+        if (n < 0 && (errno == EPIPE || errno == EINTR)) /* records were overwritten: continue */
             continue;
         if (n <= 0)
             return;
@@ -51,7 +51,8 @@ static void keep_largest(struct cgroup_oom_process *most, struct cgroup_oom_proc
         }
 }
 
-/* "[  pid  ]   uid  tgid total_vm      rss ... name": releases differ in what stands between. */
+/* Parses the head of the table, "[  pid  ]   uid  tgid total_vm      rss ... name", which depends
+   on the kernel release. */
 static void take_head(struct cgroup_oom *o, const char *at)
 {
     memset(o->seen, 0, sizeof(o->seen));
@@ -63,7 +64,7 @@ static void take_head(struct cgroup_oom *o, const char *at)
         o->columns++;
         at += strcspn(at, " \n");
     }
-    o->columns = 0; /* no such table */
+    o->columns = 0; /* not such a table */
 }
 
 static void put_process_name(const char *from, char *out, size_t size)
@@ -102,7 +103,7 @@ static bool ends_with(const char *text, size_t len, const char *tail, size_t tai
     return tail_len > 1 && tail_len <= len && !memcmp(text + len - tail_len, tail, tail_len);
 }
 
-/* The kernel's path begins at its own root; ours where the tree is mounted, whatever is above. */
+/* The kernel's path begins at its own root, ours at the mount point of the tree. */
 static bool is_ours(const char *path, const char *said, size_t len)
 {
     size_t own = strlen(path);
@@ -110,8 +111,8 @@ static bool is_ours(const char *path, const char *said, size_t len)
     return ends_with(path, own, said, len) || ends_with(said, len, path, own);
 }
 
-/* "oom-kill:...,oom_memcg=/a,task_memcg=/a/b,task=python3,pid=15398,uid=0": before task= nothing
- * is of the user's making. */
+/* Parses "oom-kill:...,oom_memcg=/a,task_memcg=/a/b,task=python3,pid=15398,uid=0": text before
+ * task= cannot be chosen by users. */
 static void take_verdict(struct cgroup_oom *o, const char *text)
 {
     static const char word[] = ",task_memcg=";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the kernel's log says of processes that it ended for memory: the largest ones at that very
- * moment, which nobody can look at any more afterwards. Nothing rests on it: where it cannot be
- * read, or has been written over, the counters of cgroup.h alone tell.
+ * The kernel log's reports about processes killed for memory: the largest processes at that
+ * moment, which cannot be determined afterwards. Optional: if the log is unreadable or
+ * overwritten, only the counters of cgroup.h are available.
  */
 #pragma once
 
@@ -12,24 +12,24 @@
 
 struct cgroup_oom_process {
     long pid;
-    uint64_t rss_kib; /* 0: there is none */
+    uint64_t rss_kib; /* 0: unused */
     char name[20];
 };
 
-/* Of all reports so far about the cgroup, those of the last one. */
+/* The last of all reports so far about the cgroup. */
 struct cgroup_oom {
-    const char *path; /* of its directory; the kernel may know it from further up or further down */
-    unsigned kills;   /* that were told of */
+    const char *path; /* path of its directory; the kernel's path may begin above or below it */
+    unsigned kills;   /* number of reported kills */
     struct cgroup_oom_process most[CGROUP_OOM_MOST];
-    /* The report that is being read. */
+    /* State of the report that is being read. */
     unsigned columns; /* numbers before the name in a row of its table */
     struct cgroup_oom_process seen[CGROUP_OOM_MOST];
 };
 
-/* The log, at its end, or -errno: not for us to read. Never blocks. */
+/* Opens the log at its end; -errno: no permission. Never blocks. */
 int cgroup_oom_open(void);
 void cgroup_oom_read(int fd, struct cgroup_oom *o);
-/* One record of it: "6,3228,12482999206,-;text". */
+/* Handles one record: "6,3228,12482999206,-;text". */
 void cgroup_oom_line(struct cgroup_oom *o, const char *record);
 /* "python3[4711] 900M, cat[4712] 2M" */
 void cgroup_oom_format(const struct cgroup_oom *o, struct str *out);

@@ -67,8 +67,7 @@ int cgroup_parse_extra(const char *list, unsigned *parts, struct err *err)
     return 0;
 }
 
-/* --- what is mounted ----------------------------------------------------------------------------
- */
+/* --- mounted file systems --------------------------------------------------------------------- */
 
 static bool is_there(const char *mount, const char *file)
 {
@@ -89,7 +88,7 @@ static bool has_v1(const char *mount)
 }
 
 /* A hybrid machine, which has version 2 without controllers beside version 1, counts as version 1
- * unless 2 is asked for. */
+ * unless 2 is requested. */
 int cgroup_detect(const char *mount, enum cgroup_version wanted, enum cgroup_version *found,
                   struct err *err)
 {
@@ -110,8 +109,7 @@ int cgroup_detect(const char *mount, enum cgroup_version wanted, enum cgroup_ver
     return 0;
 }
 
-/* --- the base -----------------------------------------------------------------------------------
- */
+/* --- the base --------------------------------------------------------------------------------- */
 
 static int make_dir(int parent, const char *name)
 {
@@ -147,7 +145,8 @@ int cgroup_enable(int dir, unsigned parts, struct err *err)
     return rc;
 }
 
-/* Down from the mount point; on version 2 with the controllers that are to be had at each level. */
+/* Opens each directory from the mount point down; on version 2 enables the available controllers
+   at each level. */
 static int open_path(int root, const char *path, unsigned enable)
 {
     _cleanup_free_ char *copy = mem_strdup(path);
@@ -163,8 +162,7 @@ static int open_path(int root, const char *path, unsigned enable)
         else {
             for (int i = 0; i < CGROUP_PARTS; i++)
                 if (enable & CGROUP_BIT(i))
-                    cgroup_enable(dir, CGROUP_BIT(i),
-                                  NULL); /* what came of it is looked at below */
+                    cgroup_enable(dir, CGROUP_BIT(i), NULL); /* the result is checked below */
             next = make_dir(dir, name);
         }
         close(dir);

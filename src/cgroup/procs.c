@@ -14,8 +14,9 @@
 
 #define PIDS_MAX 1000000
 #define ENTRY_FD_MIN 16
-#define HANDLES 256    /* that are open at a time */
-#define KILL_ROUNDS 20 /* of a version 1 that forks: each ends all that were there */
+#define HANDLES 256 /* pidfds open at the same time */
+/* Rounds for forking processes in version 1: each kills all present processes. */
+#define KILL_ROUNDS 20
 
 int cgroup_dir_procs(const struct cgroup *c)
 {
@@ -60,8 +61,7 @@ int cgroup_open_memory_entry(const struct cgroup *c, struct err *err)
                   : fd;
 }
 
-/* --- which they are -----------------------------------------------------------------------------
- */
+/* --- listing ---------------------------------------------------------------------------------- */
 
 static void add_pids(int dir, struct cgroup_pids *out)
 {
@@ -75,7 +75,7 @@ static void add_pids(int dir, struct cgroup_pids *out)
 
         if (end == at)
             break;
-        if (pid > 0 && out->list.len < PIDS_MAX) /* 0: of another pid namespace */
+        if (pid > 0 && out->list.len < PIDS_MAX) /* 0: a process in another pid namespace */
             vec_push(&out->list, (pid_t)pid);
         while (*end == '\n')
             end++;
@@ -140,11 +140,10 @@ bool cgroup_is_empty(const struct cgroup *c)
     return none;
 }
 
-/* --- what is done to them -----------------------------------------------------------------------
- */
+/* --- signalling ------------------------------------------------------------------------------- */
 
-/* The handles are opened first, and then those numbers are looked for again: a number that is still
- * in the cgroup belongs to the process that the handle is of, or that one has ended. */
+/* Opens the pidfds first, and then lists the pids again: a pid that is still in the cgroup belongs
+ * to the process of its pidfd, or that process has ended. */
 static unsigned signal_some(const struct cgroup *c, const pid_t *pids, size_t count, int signo)
 {
     struct cgroup_pids again = {0};
@@ -181,7 +180,7 @@ unsigned cgroup_signal(const struct cgroup *c, int signo)
     return done;
 }
 
-/* What is frozen forks no more, and has its signal when it goes on. */
+/* Frozen processes do not fork, and receive their signal when they are thawed. */
 static void kill_v1(const struct cgroup *c)
 {
     for (int i = 0; i < KILL_ROUNDS; i++) {

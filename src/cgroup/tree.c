@@ -12,8 +12,7 @@
 
 #include "cgroup/internal.h"
 
-/* --- names --------------------------------------------------------------------------------------
- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 const char *cgroup_name_uid(uid_t uid, char buf[CGROUP_NAME_MAX])
 {
@@ -72,8 +71,7 @@ int cgroup_parse_stepd(const char *name, uint32_t *job_id, uint32_t *restarts)
     return parse_attempt("stepd", name, job_id, restarts);
 }
 
-/* --- directories --------------------------------------------------------------------------------
- */
+/* --- directories ------------------------------------------------------------------------------ */
 
 static int fill_one(int parent, int dir, const char *file, const char *otherwise)
 {
@@ -162,8 +160,7 @@ int cgroup_find(const struct cgroup *parent, const char *name, struct cgroup *ou
     return 0;
 }
 
-/* --- what is below a directory ------------------------------------------------------------------
- */
+/* --- subdirectories --------------------------------------------------------------------------- */
 
 struct names {
     VEC(char *) list;
@@ -184,7 +181,7 @@ static void add_name(struct names *n, const char *name)
     vec_push(&n->list, mem_strdup(name));
 }
 
-/* A copy of the list: what is done with them changes the directory. */
+/* Copies the list, because callbacks may change the directory. */
 static void read_names(int dir, struct names *n)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
