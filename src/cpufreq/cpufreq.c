@@ -65,7 +65,7 @@ static void read_boot(char out[BOOT_MAX])
     out[strcspn(out, " \n")] = '\0';
 }
 
-/* A note that is damaged is set aside: what it says of the CPUs is not to be believed. */
+/* A damaged note is set aside, because its values cannot be trusted. */
 static int read_note(struct work *w, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -110,7 +110,7 @@ static int write_note(struct work *w, struct err *err)
     return path_write_file(w->path, text.data, text.len, 0600, err);
 }
 
-/* As the step that has begun last on it wants it, or as it was. */
+/* Sets the CPU as requested by its last step, or to its original state. */
 static int settle_cpu(struct work *w, uint32_t cpu, struct err *err)
 {
     const struct ledger_cpu *known = ledger_find_cpu(&w->note, cpu);
@@ -123,12 +123,12 @@ static int settle_cpu(struct work *w, uint32_t cpu, struct err *err)
     s = known->was;
     if (last >= 0)
         rc = kernel_resolve(w->root, cpu, &w->note.steps.data[last].want, &known->was, &s, err);
-    /* A step whose wish cannot be met leaves it as it was. */
+    /* If the request is impossible, the CPU keeps its setting. */
     int written = kernel_write(w->root, cpu, &s, rc ? NULL : err);
     return rc ? rc : written;
 }
 
-/* All of them; the first failure is told. */
+/* Sets all of them; returns the first failure. */
 static int settle_all(struct work *w, const struct idset *cpus, struct err *err)
 {
     int rc = 0;
@@ -155,7 +155,7 @@ static int note_cpu(struct work *w, uint32_t cpu, struct err *err)
     return rc;
 }
 
-/* The CPUs that stand for these, with what they are noted. */
+/* Maps the CPUs to those that represent their policies, and records their present state. */
 static int gather_cpus(struct work *w, const struct bitset *cpus, struct idset *out,
                        struct err *err)
 {
@@ -228,7 +228,7 @@ bool cpufreq_has(const char *root, uint32_t cpu)
     return access(path, F_OK) == 0;
 }
 
-/* Cheap where no step has asked for anything, which is nearly always. */
+/* Cheap in the usual case that no step has requested a frequency. */
 static bool is_noted(const struct cpufreq_place *place)
 {
     _cleanup_free_ char *path = mem_printf("%s/" CPUFREQ_NOTE, place->spool);

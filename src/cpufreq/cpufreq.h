@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How fast CPUs of this machine run: the kernel's files ROOT/cpuN/cpufreq/, and a note of what was
- * in them before steps changed them (docs/adr/0031-what-a-frequency-was-is-on-disk.md).
+ * Sets the frequencies of this machine's CPUs: the kernel's files ROOT/cpuN/cpufreq/, and a note
+ * of their content before steps changed them (docs/adr/0031-what-a-frequency-was-is-on-disk.md).
  *
- * Steps that share CPUs: the one that has begun last decides; when it ends, those that are left get
- * what they asked for, and after the last one it is as it was. Kernels that join CPUs in one policy
- * set all of it at once: such CPUs are one here, called by the first of them.
+ * If steps share CPUs, the step that began last decides; when it ends, the remaining steps get
+ * their requests, and after the last one the original state is restored. If the kernel joins CPUs
+ * in one policy, a setting applies to all of them: such CPUs are treated as one, named by the
+ * first of them.
  *
- * The note is SPOOL/cpufreq, of this boot of the machine; it is written before the kernel's files
- * are. A lock beside it makes calls of different processes follow one another; waiting for it takes
- * a second at most. Nothing here logs. Threads: any.
+ * The note is SPOOL/cpufreq, valid for this boot of the machine; it is written before the kernel's
+ * files. A lock file beside it serialises calls of different processes; waiting for the lock is
+ * limited to a second. Nothing here logs. May be called from any thread.
  */
 #pragma once
 
@@ -22,11 +23,11 @@
 #include "conf/conf_freq.h"
 
 #define CPUFREQ_ROOT "/sys/devices/system/cpu"
-#define CPUFREQ_NOTE "cpufreq" /* in the spool directory; not there: nothing is changed */
+#define CPUFREQ_NOTE "cpufreq" /* in the spool directory; missing: nothing is changed */
 
 struct cpufreq_place {
-    const char *root;  /* absolute; links in it are followed, as the kernel has some */
-    const char *spool; /* a directory that only root writes to */
+    const char *root;  /* absolute; symbolic links are followed, because the kernel uses some */
+    const char *spool; /* a directory that only root can write to */
 };
 
 struct cpufreq_step {
@@ -36,16 +37,16 @@ struct cpufreq_step {
 /* Whether the frequency of this CPU can be set at all. */
 bool cpufreq_has(const char *root, uint32_t cpu);
 
-/* The CPUs, by the kernel's numbers, run as wanted until cpufreq_end(). A failure names the first
- * CPU where it could not be done; others may have been set, so that cpufreq_end() is due all the
- * same. -ENOENT: none of them can be set at all, and nothing is due. */
+/* Sets the CPUs, given by the kernel's numbers, as requested until cpufreq_end(). A failure names
+ * the first CPU that could not be set; others may have been set, so cpufreq_end() must be called
+ * in any case. -ENOENT: none of them can be set at all, and cpufreq_end() is not needed. */
 int cpufreq_begin(const struct cpufreq_place *place, const struct cpufreq_step *who,
                   const struct bitset *cpus, const struct conf_freq *want, struct err *err);
 
-/* 0 when there is nothing of that step. */
+/* Returns 0 if there is nothing to reset for that step. */
 int cpufreq_end(const struct cpufreq_place *place, const struct cpufreq_step *who, struct err *err);
 
-/* Ends those that do not live any more. */
+/* Calls cpufreq_end() for the steps that are no longer alive. */
 typedef bool cpufreq_lives_fn(void *ctx, const struct cpufreq_step *who);
 int cpufreq_sweep(const struct cpufreq_place *place, cpufreq_lives_fn *lives, void *ctx,
                   struct err *err);

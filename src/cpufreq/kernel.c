@@ -13,10 +13,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define TEXT_MAX 4096 /* a page: as much as such a file has */
+#define TEXT_MAX 4096 /* a page: the maximum size of such a file */
 #define SPEEDS_MAX 512
 
-/* cpuN/cpufreq is a link where the kernel has policies. */
+/* cpuN/cpufreq is a symbolic link if the kernel has policies. */
 static int open_dir(int root, uint32_t cpu)
 {
     char name[40];
@@ -39,7 +39,7 @@ static int read_text(int dir, const char *file, char text[TEXT_MAX])
     return 0;
 }
 
-/* The number at its beginning; 0: none, as scaling_setspeed has with most governors. */
+/* Reads the number at the beginning; 0: none, as in scaling_setspeed with most governors. */
 static uint32_t read_kernel_number(int dir, const char *file)
 {
     char text[TEXT_MAX];
@@ -51,7 +51,7 @@ static uint32_t read_kernel_number(int dir, const char *file)
     return value < CONF_FREQ_WORD ? (uint32_t)value : 0;
 }
 
-/* In one write, to a file that is there. */
+/* Writes to an existing file, with one system call. */
 static int write_text(int dir, uint32_t cpu, const char *file, const char *text, struct err *err)
 {
     _cleanup_close_ int fd = openat(dir, file, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
@@ -83,7 +83,7 @@ int kernel_find(int root, uint32_t cpu, uint32_t *first)
     *first = cpu;
     if (!read_text(dir, "related_cpus", text) && isdigit((unsigned char)*text))
         *first = (uint32_t)strtoul(text, NULL, 10);
-    if (*first > cpu) /* they are in rising order */
+    if (*first > cpu) /* the list is in ascending order */
         *first = cpu;
     return 0;
 }
@@ -106,7 +106,7 @@ int kernel_read(int root, uint32_t cpu, struct kernel_setting *out, struct err *
     return 0;
 }
 
-/* The kernel takes no minimum above the maximum, at no moment. */
+/* The kernel never accepts a minimum above the maximum, so the order of writes matters. */
 int kernel_write(int root, uint32_t cpu, const struct kernel_setting *s, struct err *err)
 {
     _cleanup_close_ int dir = open_dir(root, cpu);
@@ -128,12 +128,11 @@ int kernel_write(int root, uint32_t cpu, const struct kernel_setting *s, struct 
     return rc;
 }
 
-/* --- what a request comes to --------------------------------------------------------------------
- */
+/* --- resolving a request ---------------------------------------------------------------------- */
 
 struct range {
     uint32_t low, high;
-    uint32_t speed[SPEEDS_MAX]; /* rising; count 0: the CPU does not name them */
+    uint32_t speed[SPEEDS_MAX]; /* ascending; count 0: the CPU does not list them */
     size_t count;
 };
 
@@ -163,7 +162,7 @@ static void read_range(int dir, struct range *r)
     qsort(r->speed, r->count, sizeof(r->speed[0]), by_number);
 }
 
-/* 0: nobody knows. */
+/* 0: unknown. */
 static uint32_t speed_of(const struct range *r, uint32_t wanted)
 {
     bool listed = r->count > 0;
@@ -225,7 +224,7 @@ static uint32_t clamp_speed(uint32_t speed, uint32_t min, uint32_t max)
     return speed < min ? min : speed > max ? max : speed;
 }
 
-/* A speed to be kept, which the limits must let it have, or are. */
+/* Resolves a fixed frequency, which must be within the limits, or sets them. */
 static int resolve_speed(int dir, uint32_t cpu, const struct conf_freq *want,
                          struct kernel_setting *out, struct err *err)
 {

@@ -16,7 +16,7 @@ void ledger_done(struct ledger *n)
     vec_done(&n->cpus);
 }
 
-/* So many words of it; the last one may not have more behind it. */
+/* Splits a line into exactly count words. */
 static bool split_line(char *line, char **word, size_t count)
 {
     char *save = NULL;
