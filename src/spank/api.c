@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What plugins call, but for options: include/slurm/spank.h. */
+/* The functions of include/slurm/spank.h that plugins call, except those about options. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -74,8 +74,7 @@ const char *spank_strerror(spank_err_t err)
     return "Unknown";
 }
 
-/* --- the environment of tasks ------------------------------------------------------------------
- */
+/* --- the environment of tasks ----------------------------------------------------------------- */
 
 static bool is_variable(const char *name)
 {
@@ -136,10 +135,9 @@ spank_err_t spank_unsetenv(spank_t spank, const char *var)
     return rc;
 }
 
-/* --- that of the site's scripts ----------------------------------------------------------------
- */
+/* --- environment of the site's scripts -------------------------------------------------------- */
 
-/* Its place in the list; -1. */
+/* Returns its index in the list, or -1. */
 static int find_job(const struct stack *s, const char *var)
 {
     const struct job_env *env = stack_component_env(s);
@@ -219,8 +217,7 @@ spank_err_t spank_job_control_unsetenv(spank_t spank, const char *var)
     return rc;
 }
 
-/* --- tasks -------------------------------------------------------------------------------------
- */
+/* --- tasks ------------------------------------------------------------------------------------ */
 
 spank_err_t spank_prepend_task_argv(spank_t spank, int argc, const char *argv[])
 {
@@ -239,8 +236,7 @@ spank_err_t spank_prepend_task_argv(spank_t spank, int argc, const char *argv[])
     return ESPANK_SUCCESS;
 }
 
-/* --- messages ----------------------------------------------------------------------------------
- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 static void log_message(enum stack_level level, const char *format, va_list ap)
 {

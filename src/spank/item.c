@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* spank_get_item(): one function for each group of items, which says whether it has that. */
+/* spank_get_item(): one function per group of items, which returns whether the group has the
+   item. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ static const bool per_task[] = {
 #undef CALLBACK
 };
 
-/* Of a va_list that functions share. */
+/* A va_list shared by functions. */
 struct arguments {
     va_list ap;
 };
@@ -74,7 +75,7 @@ static int get_step(const struct stack *s, spank_item_t item, struct arguments *
 typedef char *text;
 typedef char **texts;
 
-/* What is of the program, and texts. */
+/* Items of the program, and strings. */
 static int get_text(const struct stack *s, spank_item_t item, struct arguments *a)
 {
     const struct stack_facts *f = &s->facts;
@@ -101,7 +102,7 @@ static int get_text(const struct stack *s, spank_item_t item, struct arguments *
     }
 }
 
-/* "26.05.0" is 26, 05 and 0. */
+/* Splits "26.05.0" into 26, 05 and 0. */
 static int get_version(spank_item_t item, struct arguments *a)
 {
     static char whole[] = SLURM_VERSION, parts[3][sizeof(SLURM_VERSION)];

@@ -11,7 +11,7 @@
 #include "base/path.h"
 #include "base/str.h"
 
-#define WORDS_MAX 256 /* of a line */
+#define WORDS_MAX 256 /* words per line */
 
 struct reader {
     const struct conf *conf;
@@ -49,7 +49,8 @@ __attribute__((format(printf, 3, 4))) static int fail(const struct reader *r, st
     return err_prefix(err, "%s:%u", r->file, r->line);
 }
 
-/* What root believes and runs is nobody else's; a user's own commands load it as that user. */
+/* Files and plugins used by root may not be writable by other users; a command of a user loads
+   them as that user. */
 static int check_trust(const struct reader *r, const char *path, struct err *err)
 {
     int rc = conf_trust_path(r->conf, r->line ? "plugin" : "PlugStackConfig", path, err);
@@ -57,7 +58,7 @@ static int check_trust(const struct reader *r, const char *path, struct err *err
     return rc < 0 && r->line ? err_prefix(err, "%s:%u", r->file, r->line) : rc;
 }
 
-/* In PluginDir, unless it is named with a directory. NULL: it is not there. */
+/* Searches PluginDir, unless the name has a directory. NULL: not found. */
 static char *find_plugin(const struct reader *r, const char *name)
 {
     _cleanup_free_ char *all = conf_plugin_dirs(r->conf);
@@ -140,7 +141,7 @@ static int include_files(struct reader *r, char **words, size_t count, struct er
     return rc;
 }
 
-/* Words end at blanks; quotes keep blanks together. */
+/* Splits a line at blanks; quotes keep blanks together. */
 static int split_words(const struct reader *r, char *line, char **words, size_t *count,
                        struct err *err)
 {
@@ -201,7 +202,7 @@ static int read_lines(struct reader *r, char *text, struct err *err)
     return rc;
 }
 
-/* named: its absence is a failure. */
+/* named: a missing file is an error. */
 static int read_file(struct reader *outer, const char *path, bool named, struct err *err)
 {
     struct reader r = {.conf = outer->conf, .out = outer->out, .file = path};
@@ -221,7 +222,7 @@ static int read_file(struct reader *outer, const char *path, bool named, struct 
         rc = path_read_text(path, PLUGSTACK_FILE_MAX, &text, err);
     if (rc < 0)
         return rc;
-    copy = mem_strdup(str_cstr(&text)); /* what words are cut out of */
+    copy = mem_strdup(str_cstr(&text)); /* modified while it is split into words */
     return read_lines(&r, copy, err);
 }
 

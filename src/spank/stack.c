@@ -61,12 +61,13 @@ static void find_symbols(struct plugin *p, void *library)
         _cleanup_free_ char *symbol = mem_printf("slurm_spank_%s", names[i]);
         void *found = dlsym(library, symbol);
 
-        memcpy(&p->call[i], &found, sizeof(found)); /* a function's address in an object's */
+        /* Copies a function's address from an object pointer. */
+        memcpy(&p->call[i], &found, sizeof(found));
     }
     p->table = dlsym(library, "spank_options");
 }
 
-/* 0: loaded, or left out as it may be. */
+/* Returns 0: loaded, or an optional plugin was skipped. */
 static int load_plugin(struct stack *s, const Pb__SpankPlugin *row, struct err *err)
 {
     void *library = dlopen(row->path, RTLD_NOW | RTLD_LOCAL);
@@ -208,13 +209,14 @@ int stack_call(struct stack *s, enum stack_callback which, const struct stack_ta
     s->task = task;
     for (size_t i = 0; i < s->plugins.len && rc == 0; i++)
         rc = call_one(s->plugins.data[i], which, err);
-    sigaction(SIGCHLD, &children, NULL); /* a plugin that ignored it would have us miss the ends */
+    /* A plugin that ignores SIGCHLD would make us miss the ends of children. */
+    sigaction(SIGCHLD, &children, NULL);
     s->task = NULL;
     s->running = before;
     return rc;
 }
 
-/* Those of a table; a plugin's own mistake leaves the option out. */
+/* Adds the options of a table; an invalid option is reported and skipped. */
 static void add_table(struct plugin *p)
 {
     struct err err = {0};
@@ -224,7 +226,8 @@ static void add_table(struct plugin *p)
             stack_say(p->stack, STACK_ERROR, "spank: %s", err.text);
 }
 
-/* The table's options are known before init, those that init registers right after it. */
+/* Options of the table are registered before init, options that init registers directly after
+   it. */
 int stack_init(struct stack *s, struct err *err)
 {
     bool allocates = s->host.context == S_CTX_ALLOCATOR;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options of plugins: registered, given by users, and carried to the nodes. */
+/* Options of plugins: registered, given by users, and sent to the nodes. */
 #include <ctype.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 #include "spank/stack_priv.h"
 
 #define VARIABLE "_SLURM_SPANK_OPTION_"
-#define OF_JOB "SLURM_SPANK_" /* before it: what an allocation has */
-#define OF_SCRIPT "SPANK_"    /* what the site's scripts have */
+#define OF_JOB "SLURM_SPANK_" /* additional prefix of an allocation's variables */
+#define OF_SCRIPT "SPANK_"    /* prefix of variables for the site's scripts */
 
 static void option_free(struct option *o)
 {
@@ -141,8 +141,7 @@ int stack_option_set(struct stack *s, size_t index, const char *value, struct er
     return use_option(o, value, 0, err);
 }
 
-/* --- variables ---------------------------------------------------------------------------------
- */
+/* --- variables -------------------------------------------------------------------------------- */
 
 void stack_option_variable(const struct plugin *p, const char *name, struct str *out)
 {
@@ -251,8 +250,7 @@ char **stack_job_env(const struct stack *s, struct arena *arena, size_t *count)
     return list;
 }
 
-/* --- on the nodes ------------------------------------------------------------------------------
- */
+/* --- on the nodes ----------------------------------------------------------------------------- */
 
 void stack_give_options(struct stack *s, Pb__SpankOption *const *given, size_t count)
 {
@@ -280,8 +278,7 @@ int stack_option_deliver(struct stack *s, size_t from, struct err *err)
     return 0;
 }
 
-/* --- what plugins call -------------------------------------------------------------------------
- */
+/* --- what plugins call ------------------------------------------------------------------------ */
 
 static struct plugin *plugin_of(spank_t spank)
 {
@@ -301,7 +298,7 @@ spank_err_t spank_option_register(spank_t spank, struct spank_option *opt)
     return err.code == -ERR_LIMIT ? ESPANK_NOSPACE : ESPANK_BAD_ARG;
 }
 
-/* Beside a script nothing registers: the option is in its environment, or it was not given. */
+/* Beside a script no option is registered: an option that was given is in the environment. */
 static spank_err_t script_option(struct plugin *p, const struct spank_option *opt, char **out)
 {
     _cleanup_str_ struct str name = STR_INIT;

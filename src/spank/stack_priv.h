@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the parts of the stack share. */
+/* Shared by the files of the stack. */
 #pragma once
 
 #include "base/vec.h"
@@ -15,7 +15,7 @@ struct option {
     char *name, *arginfo, *usage;
     int has_arg, val;
     spank_opt_cb_f cb;
-    VEC(struct option_use) uses; /* by component; those of later components may be missing */
+    VEC(struct option_use) uses; /* by component; later components may be missing */
 };
 
 struct job_env {
@@ -35,7 +35,7 @@ struct plugin {
     int argc;
     char **argv;
     spank_f call[STACK_CALLBACKS];
-    bool told[STACK_CALLBACKS]; /* that it fails */
+    bool told[STACK_CALLBACKS]; /* its failure was reported, by callback */
     struct spank_option *table; /* NULL: none */
 };
 
@@ -50,27 +50,27 @@ struct stack {
     size_t task_count;
     VEC(struct plugin *) plugins;
     VEC(struct option *) options;
-    VEC(struct given) given; /* by the user, in the shepherd */
-    size_t component;        /* the one that options and variables are of now */
+    VEC(struct given) given; /* given by the user, in the shepherd */
+    size_t component;        /* the selected component of options and variables */
     struct job_env env_of_init;
-    VEC(struct job_env) job_envs; /* by component, at least that of the first one */
+    VEC(struct job_env) job_envs; /* by component; at least that of the first one */
     int running;                  /* enum stack_callback; -1: none */
 };
 
-/* The only one of this process; NULL. */
+/* The only stack of this process; NULL: none. */
 extern struct stack *stack_current;
 
 void stack_say(struct stack *s, enum stack_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* An option of this plugin; -ERR_LIMIT, -ERR_PARSE. */
+/* Registers an option of this plugin; -ERR_LIMIT, -ERR_PARSE. */
 int stack_option_add(struct plugin *p, const struct spank_option *opt, struct err *err);
 struct option *stack_option_find(struct plugin *p, const char *name);
-/* Hands its plugin what the user has given, from this option of the list on. */
+/* Passes the values given by the user to their plugins, from option number 'from' on. */
 int stack_option_deliver(struct stack *s, size_t from, struct err *err);
-/* The variable in which it travels; in a buffer of the caller. */
+/* Writes the name of the environment variable that transports the option. */
 void stack_option_variable(const struct plugin *p, const char *name, struct str *out);
 void stack_option_done(struct stack *s);
-/* Of the component that is entered. */
+/* The value in the selected component. */
 const struct option_use *stack_option_use(const struct stack *s, const struct option *o);
 struct job_env *stack_component_env(const struct stack *s);

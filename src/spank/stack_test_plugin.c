@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A plugin that stack_test loads. The first argument names the callback that fails. */
+/* A plugin that stack_test loads. Its first argument names the callback that fails. */
 #include <slurm/spank.h>
 #include <string.h>
 
