@@ -8,9 +8,9 @@
 #include "loop/loop.h"
 #include "rpc/client.h"
 
-#define PROLOG_MS 90000 /* so long a login waits for one; below HELPER_SEC */
+#define PROLOG_MS 90000 /* time that a login waits for a prolog; below HELPER_SEC */
 
-/* Several daemons share a host in tests; then it is the one whose name is the host's. */
+/* Several daemons share a host in tests; then the one whose name is the host's is used. */
 int ask_find_node(struct ask *a, const char *wanted, struct err *err)
 {
     struct rpc_names here;
@@ -44,7 +44,7 @@ static int call_slurmd(struct ask *a, const Pb__AdoptRequest *m, Pb__AdoptReply 
     int64_t until_ms = loop_mono_ms() + PROLOG_MS;
     int rc;
 
-    do /* the daemon answers late, so that this is no haste */
+    do /* the daemon answers late, so the loop is slow */
         rc = rpc_here_call(a->conf, a->node, RPC_ADOPT, &m->base, &a->arena, reply, err);
     while (!rc && (*reply)->has_waits && (*reply)->waits && loop_mono_ms() < until_ms);
     return rc;
@@ -55,14 +55,15 @@ static bool is_unknown(const Pb__AdoptReply *m)
     return m->outcome == PB__ADOPT_OUTCOME__ADOPT_UNKNOWN;
 }
 
-/* Of several jobs that of a process of this host, or of another node. */
+/* Chooses, among several jobs, the job of the connecting process on this host or on another
+   node. */
 static int by_origin(struct ask *a, Pb__AdoptRequest *m, Pb__AdoptReply **reply, struct err *err)
 {
     uint32_t job_id;
     pid_t pid;
     int rc;
 
-    /* What is our remote end is local to whoever has connected. */
+    /* Our remote end is the local end of the connecting process. */
     if (!owner_find(&a->remote, &a->local, a->uid, &pid)) {
         m->has_origin_pid = true;
         m->origin_pid = (uint32_t)pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nothing here may disturb the login daemon: its handlers of signals, its descriptors and its other
- * children are left as they are.
+ * This code must not disturb the login daemon: its signal handlers, its descriptors and its other
+ * children stay unchanged.
  */
 #include "pam/helper.h"
 
@@ -21,10 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DESCRIPTORS_MAX 1024 /* that are looked at for the login's connection */
+#define DESCRIPTORS_MAX 1024 /* descriptors examined for the login's connection */
 
-/* --- the connection that the login comes by -----------------------------------------------------
- */
+/* --- the connection of the login -------------------------------------------------------------- */
 
 static int to_hex(const struct sockaddr_storage *sa, char out[RESULT_END_HEX + 1])
 {
@@ -48,7 +47,7 @@ static int to_hex(const struct sockaddr_storage *sa, char out[RESULT_END_HEX + 1
     return 0;
 }
 
-/* The first connected one: a login daemon has one for each of its processes. */
+/* Finds the first connected socket: a login daemon has one in each of its processes. */
 static int find_ends(char local[RESULT_END_HEX + 1], char remote[RESULT_END_HEX + 1])
 {
     for (int fd = 0; fd < DESCRIPTORS_MAX; fd++) {
@@ -66,8 +65,7 @@ static int find_ends(char local[RESULT_END_HEX + 1], char remote[RESULT_END_HEX 
     return -1;
 }
 
-/* --- the program --------------------------------------------------------------------------------
- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 static void set_outcome(struct result *r, const char *what, const char *why)
 {
@@ -87,7 +85,7 @@ static _Noreturn void be_helper(int out, char *const argv[])
         sigaction(i, &plain, NULL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    out = fcntl(out, F_DUPFD, 10); /* neither may be in the other's way */
+    out = fcntl(out, F_DUPFD, 10); /* neither descriptor may overwrite the other */
     null = fcntl(null, F_DUPFD, 10);
     if (null < 0 || out < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0)
         _exit(127);
@@ -106,7 +104,7 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* All of it, or not: its end, or the end of our patience. */
+/* Reads a complete result; fails at end of file or on a timeout. */
 static int read_result(int fd, struct result *r)
 {
     int64_t until_ms = now_ms() + HELPER_SEC * 1000;
@@ -156,7 +154,7 @@ static void run_helper(char *const argv[], struct result *out)
         set_outcome(out, "cannot start another process", strerror(errno));
     } else {
         rc = read_result(ends[0], out);
-        kill(pid, SIGKILL); /* it has nothing more to say */
+        kill(pid, SIGKILL); /* its result is complete */
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             ;
         if (rc == -ETIMEDOUT)
@@ -168,7 +166,7 @@ static void run_helper(char *const argv[], struct result *out)
     close_texts(out);
 }
 
-/* Beside the installed module, which the login daemon has loaded: where it was installed, or, for a
+/* Finds the program: relative to the installed module that the login daemon has loaded, or, for a
  * module that was copied to the system's directory, in the usual places. */
 static const char *find_program(char path[PATH_MAX])
 {
@@ -207,7 +205,7 @@ void helper_run(const struct options *o, uid_t uid, uint32_t job_id, struct resu
     snprintf(job, sizeof(job), "%u", job_id);
     if (find_ends(local, remote))
         argv[7] = NULL;
-    sigaction(SIGCHLD, &plain, &before); /* so that we are the one who waits for it */
+    sigaction(SIGCHLD, &plain, &before); /* so that only this function reaps the child */
     run_helper(argv, out);
     sigaction(SIGCHLD, &before, NULL);
 }

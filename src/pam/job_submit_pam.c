@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * JobSubmitPlugins=pam: whether a user may submit and change jobs is what PAM says, by the lines
- * "auth" and "account" of /etc/pam.d/slurmctld on the controller's host (CORE-078, CORE-079). Who
- * the user is the request's token has proven; PAM says whether that one is welcome, by whatever
- * module a site has: lists, groups, hours, accounts that ended, a directory.
+ * JobSubmitPlugins=pam: PAM decides whether a user may submit and change jobs, by the lines "auth"
+ * and "account" of /etc/pam.d/slurmctld on the controller's host (CORE-078, CORE-079). The
+ * request's token has authenticated the user; PAM authorises the user with any module of the site:
+ * lists, groups, hours, expired accounts, a directory.
  *
- * A plugin as anyone could write it (sluice/job_submit.h), so it runs in the controller's helper: a
- * module that is slow or crashes costs the request that it was asked about, and nothing else.
+ * It uses the public plugin interface (sluice/job_submit.h), so it runs in the controller's
+ * helper: a module that is slow or crashes affects only the request in question.
  */
 #include <pwd.h>
 #include <stdio.h>
@@ -19,15 +19,16 @@
 #include <sluice/job_submit.h>
 
 #define SERVICE "slurmctld"
-#define TEXT_MAX 512 /* of a line that is told */
+#define TEXT_MAX 512 /* bytes of a message line */
 #define NAMES_MAX 16384
 
 struct asked {
     struct sluice_job *job;
-    int prompted; /* a module wanted an answer, and there is nobody to give it */
+    int prompted; /* a module has asked a question, which nobody can answer */
 };
 
-/* The user reads what modules say. They are asked nothing: the controller has no terminal. */
+/* Messages of modules are shown to the user. Questions cannot be answered, because the controller
+   has no terminal. */
 static int on_talk(int count, const struct pam_message **messages, struct pam_response **answers,
                    void *ctx)
 {
@@ -42,11 +43,11 @@ static int on_talk(int count, const struct pam_message **messages, struct pam_re
         }
         sluice_job_tell(asked->job, messages[i]->msg);
     }
-    *answers = calloc((size_t)(count > 0 ? count : 1), sizeof(**answers)); /* PAM frees it */
+    *answers = calloc((size_t)(count > 0 ? count : 1), sizeof(**answers)); /* freed by PAM */
     return *answers ? PAM_SUCCESS : PAM_BUF_ERR;
 }
 
-/* Other jobs wait behind this one: who fails is not made to wait. */
+/* Disables the delay after a failure, because other jobs wait behind this one. */
 static void no_delay(int result, unsigned usec, void *ctx)
 {
     (void)result, (void)usec, (void)ctx;
@@ -99,7 +100,7 @@ static int ask_pam(struct sluice_job *job, const char *user)
     return verdict;
 }
 
-/* Root and SlurmUser may write what PAM reads. */
+/* Root and SlurmUser are exempt, since they can change PAM's configuration. */
 static int ask_about_caller(struct sluice_job *job)
 {
     uint32_t uid = sluice_job_caller(job);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sluice-adopt: the part of the PAM module that talks to node daemons (docs/adr/0023). A process of
- * its own, so that a login daemon carries none of our libraries, and whatever goes wrong here ends
- * with it. Started as root with an empty environment; see result.h.
+ * sluice-adopt: the part of the PAM module that talks to node daemons (docs/adr/0023). It is a
+ * separate process, so that a login daemon loads none of our libraries, and is not affected by
+ * failures here. Started as root with an empty environment; see result.h.
  */
 #include <errno.h>
 #include <signal.h>

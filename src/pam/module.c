@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * pam_sluice_adopt: only users with a job on this node may log in, and what they start belongs to
- * the job (X-39, docs/adr/0023). Root is none of its business. What keeps it from knowing refuses,
- * unless the site says otherwise.
+ * pam_sluice_adopt: only users with a job on this node may log in, and their processes become part
+ * of the job (X-39, docs/adr/0023). Root is exempt. If the result is unknown, the login is
+ * refused, unless the site configures otherwise.
  *
- * It runs as root in login daemons: of what a user sends it reads one number. Everything else is
- * asked of the node daemon by a program of its own (helper.h).
+ * The module runs as root in login daemons: of the user's input it reads only one number. A
+ * separate program queries the node daemon (helper.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #include "pam/helper.h"
 #include "pam/options.h"
 
-#define DENIED "Access denied by pam_slurm_adopt: " /* users and their scripts know it */
+#define DENIED "Access denied by pam_slurm_adopt: " /* users and their scripts know this text */
 #define ADOPTED "pam_sluice_adopt_pid"
 #define PUBLIC __attribute__((visibility("default")))
 #define USER_BUFFER 65536
@@ -69,8 +69,7 @@ static int act_on_login(const struct login *l, enum action action, const char *w
     return action == ACTION_ALLOW ? PAM_SUCCESS : PAM_IGNORE;
 }
 
-/* --- who it is ---------------------------------------------------------------------------------
- */
+/* --- who it is -------------------------------------------------------------------------------- */
 
 static int find_login_user(struct login *l)
 {
@@ -100,7 +99,7 @@ static bool is_ours(const struct login *l)
            !strcmp(service, l->options.service);
 }
 
-/* The job that the user asks for; the node daemon knows whether it is his. */
+/* Returns the job that the user requests; the node daemon checks that it belongs to the user. */
 static uint32_t wanted_job(const struct login *l)
 {
     const char *text = pam_getenv(l->pam, "SLURM_JOB_ID");
@@ -113,8 +112,7 @@ static uint32_t wanted_job(const struct login *l)
     return *end || id > UINT32_MAX ? 0 : (uint32_t)id;
 }
 
-/* --- what is done ------------------------------------------------------------------------------
- */
+/* --- actions ---------------------------------------------------------------------------------- */
 
 static int put_env(const struct login *l, const char *name, const char *value)
 {
@@ -124,7 +122,8 @@ static int put_env(const struct login *l, const char *name, const char *value)
     return *value ? pam_putenv(l->pam, line) : PAM_SUCCESS;
 }
 
-/* So that commands in the session mean this job; and by the last one the node daemon knows it. */
+/* Sets the variables by which commands in the session find this job; the node daemon recognises
+   the session by the last one. */
 static int set_environment(const struct login *l, const struct result *r)
 {
     char job[16];
@@ -141,7 +140,7 @@ static int set_environment(const struct login *l, const struct result *r)
     return rc == PAM_SUCCESS ? put_env(l, "SLUICE_STEP", "extern") : rc;
 }
 
-/* The directories that the job has for itself. What holds them is root's. */
+/* Enters the job's per-job directories; the file that holds them belongs to root. */
 static int enter_job_namespace(const struct login *l, const struct result *r)
 {
     int fd, rc = -1;
@@ -159,7 +158,7 @@ static int enter_job_namespace(const struct login *l, const struct result *r)
     return rc;
 }
 
-/* That this process was adopted: the session is not adopted a second time. */
+/* Whether this process was adopted before: a session is adopted once. */
 static bool is_adopted(const struct login *l)
 {
     const void *pid = NULL;
@@ -234,7 +233,7 @@ PUBLIC int pam_sm_acct_mgmt(pam_handle_t *pam, int flags, int argc, const char *
     return handle_login(pam, flags, argc, argv);
 }
 
-/* Where the account was looked at in another process than the one that starts the session. */
+/* Called in a different process than the one that checked the account, in some login daemons. */
 PUBLIC int pam_sm_open_session(pam_handle_t *pam, int flags, int argc, const char **argv)
 {
     return handle_login(pam, flags, argc, argv);

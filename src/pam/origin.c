@@ -8,10 +8,10 @@
 #include "pam/ask.h"
 #include "rpc/client.h"
 
-#define NODES_MAX 1024  /* of all jobs together, that are looked at */
-#define RESOLVE_MS 4000 /* names that need a look-up after this are left out */
+#define NODES_MAX 1024  /* nodes of all jobs together that are examined */
+#define RESOLVE_MS 4000 /* names that need a lookup after this time are skipped */
 #define ANSWER_MS 3000
-#define ASKED_MAX 64 /* daemons at one address */
+#define ASKED_MAX 64 /* daemons asked per address */
 
 struct others {
     struct ask *ask;
@@ -59,7 +59,7 @@ static void add_node(struct others *o, const struct conf *full, const char *node
             (struct rpc_node_target){.node = n->name, .addr = n->addr, .port = n->port};
 }
 
-/* Only on a node of one of these jobs can a process of one of them be. */
+/* Only the nodes of these jobs can have a process of one of them. */
 static void find_targets(struct others *o, const struct conf *full)
 {
     int64_t until_ms = loop_mono_ms() + RESOLVE_MS;
