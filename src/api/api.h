@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of libsluice share. The contract is include/sluice/sluice.h. */
+/* Shared by the files of libsluice. include/sluice/sluice.h documents the API. */
 #pragma once
 
 #include "base/arena.h"
@@ -13,21 +13,21 @@ struct sluice {
     struct rpc_client *client;
 };
 
-/* The code without its sign, the text into e; 0 stays 0. */
+/* Returns the code without its sign and copies the text to e; 0 stays 0. */
 int api_fail(struct sluice_error *e, int rc, const struct err *err);
 
-/* Elements of an array were named; else e says so. */
+/* Checks that array elements are given; otherwise sets e. */
 int api_check_elements(const char *elements, struct sluice_error *e);
 
-/* A call whose effect must not happen twice: its request has an id, and it is repeated while it is
- * not known whether it arrived. */
+/* A call that must not take effect twice: its request has an id, and it is repeated while it is
+ * unknown whether it arrived. */
 int api_call(struct sluice *s, enum rpc_number rpc, const ProtobufCMessage *request,
              struct arena *arena, void *reply, struct err *err);
 /* The same, with rpc_call()'s timeout_ms. */
 int api_call_for(struct sluice *s, enum rpc_number rpc, const ProtobufCMessage *request,
                  int64_t timeout_ms, struct arena *arena, void *reply, struct err *err);
 
-/* The stamp of a list that comes in parts: that of the first one. */
+/* The stamp of a list that arrives in parts: that of the first part. */
 struct api_stamp {
     int64_t value;
     bool found;

@@ -16,7 +16,7 @@
 #define ID_SIZE 16
 #define BATCH_UMASK 022
 
-/* --- submission ------------------------------------------------------------------------------ */
+/* --- submission ------------------------------------------------------------------------------- */
 
 static size_t count_words(const char *const *list)
 {
@@ -73,7 +73,7 @@ API int sluice_submit(struct sluice *s, const struct sluice_submit *r, uint32_t 
     return api_fail(e, rc, &err);
 }
 
-/* --- lists ----------------------------------------------------------------------------------- */
+/* --- lists ------------------------------------------------------------------------------------ */
 
 struct each_job {
     sluice_job_fn *fn;
@@ -154,7 +154,7 @@ API int sluice_steps(struct sluice *s, uint32_t job_id, sluice_step_fn *fn, void
     return api_fail(e, rc, &err);
 }
 
-/* --- signals, the end ------------------------------------------------------------------------ */
+/* --- signals, the end ------------------------------------------------------------------------- */
 
 int api_check_elements(const char *elements, struct sluice_error *e)
 {
@@ -165,7 +165,7 @@ int api_check_elements(const char *elements, struct sluice_error *e)
     return api_fail(e, err_set(&err, -ERR_RANGE, "elements: a list such as 4 or 0-7:2,9"), &err);
 }
 
-/* elements NULL: all. */
+/* elements NULL: all elements. */
 static int send_signal(struct sluice *s, uint32_t job_id, const char *elements, uint32_t step,
                        int signal, struct sluice_error *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What external schedulers need: the order of the queue, holds, places. */
+/* For external schedulers: queue order, holds, placement. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "proto/part.pb-c.h"
 #include "proto/prio.pb-c.h"
 
-#define AT_A_TIME 1000 /* of a list, in one request */
+#define AT_A_TIME 1000 /* items per request */
 
 static int update_job(struct sluice *s, const Pb__JobUpdate *request, struct sluice_error *e)
 {
@@ -23,7 +23,7 @@ static int update_job(struct sluice *s, const Pb__JobUpdate *request, struct slu
                     &err);
 }
 
-/* elements NULL: all. */
+/* elements NULL: all elements. */
 static int set_hold(struct sluice *s, uint32_t job_id, const char *elements, bool hold,
                     struct sluice_error *e)
 {

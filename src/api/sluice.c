@@ -10,7 +10,7 @@
 #define REPEATS 15
 
 #define SAME(name) ((int)SLUICE_##name == (int)ERR_##name)
-/* What programs compare with is what the controllers answer. */
+/* The codes of the API must be equal to those that controllers return. */
 _Static_assert(SAME(ACCESS) && SAME(CONNECT) && SAME(TIMEOUT) && SAME(RANGE) && SAME(CONFIG) &&
                    SAME(NO_CHANGE) && SAME(NO_PARTITION) && SAME(NO_JOB) && SAME(NO_NODE) &&
                    SAME(JOB_DONE),
@@ -73,7 +73,8 @@ int api_call_for(struct sluice *s, enum rpc_number rpc, const ProtobufCMessage *
     bool again = is_lost(rc);
 
     for (int i = 0; again && i < REPEATS; i++) {
-        if (loop_mono_ms() - began_ms > REPEATS * 1000) /* it was there, and waited with us */
+        /* The controller was reachable and has waited with us. */
+        if (loop_mono_ms() - began_ms > REPEATS * 1000)
             i = 0;
         sleep(1);
         began_ms = loop_mono_ms();
