@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sessions over abstract UNIX sockets, as far as they differ from those over TCP. */
+/* Sessions over abstract UNIX sockets, where they differ from TCP. */
 #include "rpc/rpc_test_session.h"
 
-/* A local reader has all that the kernel has taken, also after the end of the one who sent it. */
+/* A local reader gets all bytes that the kernel has accepted, also after the sender has closed. */
 static void finishes_before_all_is_read(void **state)
 {
     struct served v = {0};
@@ -63,7 +63,7 @@ static void only_names_of_srun_are_abstract(void **state)
 }
 
 /* Another user listens under the name: the session sends nothing to it and tries the next target.
- * Where this process is root, others are another user's. */
+ * If this process is root, the other listener has another uid. */
 static void socket_of_another_user_is_skipped(void **state)
 {
     uid_t me = geteuid(), other = me ? me + 1 : 4711;
@@ -102,7 +102,7 @@ static void socket_of_another_user_is_skipped(void **state)
     rpc_server_free(v.server);
 }
 
-/* It has as long as over TCP to prove that it knows the key. */
+/* The caller has as much time as over TCP to prove that it knows the key. */
 static void unproven_caller_is_closed_after_the_timeout(void **state)
 {
     struct rpc_addr addr;

@@ -116,7 +116,7 @@ static void a_call_takes_the_connection_of_the_call_before(void **state)
     assert_int_equal(kept.fd, fd);
     assert_int_equal(v.requests, 2);
 
-    kept.place++; /* the connection is to another controller's socket */
+    kept.place++; /* now refers to another controller's socket */
     ping(&r);
     assert_int_not_equal(r.code, 0);
     ping_kept(&r, &kept);
@@ -127,7 +127,7 @@ static void a_call_takes_the_connection_of_the_call_before(void **state)
     rpc_server_free(v.server);
 }
 
-/* Between the calls, or when it has got the second request. */
+/* Closed between the calls, or after it has received the second request. */
 static void a_kept_connection_that_was_closed_is_replaced(void **state)
 {
     struct rpc_kept kept = {.fd = -1};
@@ -168,13 +168,13 @@ static void a_refused_call_keeps_no_connection(void **state)
     conf.slurmctld_port = 1;
     conf.message_timeout_sec = 1;
     ping_kept(&r, &kept);
-    /* On a busy machine the last second may end while a refusal is on its way. */
+    /* On a busy machine the time limit may expire while a refusal is on its way. */
     assert_true(r.code == -ERR_CONNECT || r.code == -ERR_TIMEOUT);
     assert_int_equal(kept.fd, -1);
     rpc_server_free(v.server);
 }
 
-/* An address that does not answer leaves the others, and the call, their time. */
+/* An address that does not answer must not use up the time of the others and of the call. */
 static void dead_address(void **state)
 {
     struct served v = {0};
@@ -228,7 +228,8 @@ static void cancel(struct rpc_test_result *r)
     run_until(is_true, &r->done);
 }
 
-/* In the second round nobody is reached in time, or is heard: what the first one heard is told. */
+/* In the second round no controller is reached in time, or none answers: the results of the first
+   round are reported. */
 static void standby_then_silent(struct served *v, const struct rpc_request *r)
 {
     if (v->requests == 1)
@@ -248,16 +249,16 @@ static void time_ends_in_a_round(void **state)
     struct rpc_test_result r;
 
     serve(&v, NULL);
-    conf.slurmctld_port = 1; /* the local socket alone is there */
+    conf.slurmctld_port = 1; /* only the local socket exists */
     conf.message_timeout_sec = 1;
     cancel(&r);
-    assert_int_equal(r.code, -ERR_TIMEOUT); /* it may have been done */
+    assert_int_equal(r.code, -ERR_TIMEOUT); /* it may have been executed */
     assert_non_null(strstr(r.err.text, socket_path));
     assert_non_null(strstr(r.err.text, "standby"));
 
     v.answer = standby_then_late;
     v.requests = 0;
-    conf.controllers.len = 2; /* nobody is at the second */
+    conf.controllers.len = 2; /* nobody listens at the second address */
     cancel(&r);
     assert_int_equal(r.code, -ERR_CONNECT);
     assert_non_null(strstr(r.err.text, "standby"));
@@ -276,7 +277,7 @@ static void not_me(struct served *v, const struct rpc_request *r)
         rpc_reply_error(slow->server, slow->last_call, -ERR_NO_JOB, "late");
 }
 
-/* A first controller that does not answer: it has been replaced, or is only slow, or neither. */
+/* A first controller that does not answer: it has been replaced, or it is slow, or neither. */
 static void hangs(void **state)
 {
     struct served first = {.hold = true}, second = {0};
@@ -350,8 +351,9 @@ static void limits_and_drops(void **state)
     run_until(is_true, &r.done);
     assert_int_equal(r.code, -ERR_TIMEOUT);
 
-    /* Dropped at once, and while it waits: done() is not called, the server is told. Over TCP
-     * too, where an end alone could be that of a caller who waits for the answer. */
+    /* A call dropped at once, and while it waits: done() is not called, and the server notices.
+     * Also over TCP, where a plain end of data could come from a caller that still waits for the
+     * reply. */
     minter_start("n0");
     conf.slurmctld_port = (uint16_t)v.port;
     for (int tcp = 0; tcp < 2; tcp++) {
@@ -370,7 +372,7 @@ static void limits_and_drops(void **state)
         assert_false(r.done);
     }
 
-    /* The controller goes away while it is asked. */
+    /* The controller closes while it handles the request. */
     v.requests = 0;
     rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, RPC_WAIT_FOREVER,
                          rpc_test_note_result, &r);
@@ -389,7 +391,7 @@ static void limits_and_drops(void **state)
     run_until(was_asked, &v);
     rpc_server_free(v.server);
     run_until(is_true, &r.done);
-    assert_int_equal(r.code, -ERR_CLOSED); /* it may have been done */
+    assert_int_equal(r.code, -ERR_CLOSED); /* it may have been executed */
     assert_non_null(strstr(r.err.text, " (slurm controller 127.0.0.1:"));
 }
 
@@ -455,7 +457,7 @@ static void answer_status(struct served *v, const struct rpc_request *r)
         rpc_reply(v->server, r->call, &status.base);
 }
 
-/* All but one are there; that one is named. */
+/* All nodes but one answer; that one is named. */
 static void fan_out(void **state)
 {
     struct rpc_server_options bend = {.audience = "n0"};
@@ -498,15 +500,16 @@ static void fan_out_without_tokens(void **state)
         assert_int_equal(x.codes[i], -ERR_AUTH);
     rpc_fanout_free(x.f);
 
-    x = (struct fanned){.free_after = 2}; /* inside done(), with one to come */
+    /* Freed inside done(), with another done() still to come. */
+    x = (struct fanned){.free_after = 2};
     fan(&x, targets, 3, 0);
     run_until(all_done, &x);
     settle();
     assert_int_equal(x.done, 2);
 }
 
-/* An only target of this host is asked by its socket, where the kernel tells who asks; any other
- * way is as before. */
+/* A single target on this host is asked over its socket, where the kernel identifies the caller;
+ * other cases use TCP. */
 static void fan_out_here(void **state)
 {
     struct rpc_server_options bend = {.audience = "n1"};
@@ -525,7 +528,7 @@ static void fan_out_here(void **state)
     assert_int_equal(v.who.uid, geteuid());
     rpc_fanout_free(x.f);
 
-    x = (struct fanned){0}; /* by a connection that is open already, and is taken */
+    x = (struct fanned){0}; /* over an open connection, which is taken over */
     fd = rpc_net_connect_unix(path);
     assert_true(fd >= 0);
     here.fd = &fd;
@@ -537,7 +540,7 @@ static void fan_out_here(void **state)
     assert_true(str_starts(v.peer, "local uid "));
     rpc_fanout_free(x.f);
 
-    /* It is not there: by TCP. */
+    /* The socket is missing: uses TCP. */
     unlink(socket_path);
     minter_start("n0");
     x = (struct fanned){0};
@@ -550,7 +553,8 @@ static void fan_out_here(void **state)
     rpc_server_free(v.server);
 }
 
-/* A secret comes from the daemon that will be asked next, and its connection stays; or from any. */
+/* A secret comes from the daemon that will be asked next, whose connection is kept; or from any
+   daemon. */
 static void secrets_of_a_node(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE];
@@ -584,7 +588,7 @@ static void fan_out_times_out(void **state)
         assert_int_equal(x.codes[i], -ERR_TIMEOUT);
     rpc_fanout_free(x.f);
 
-    x = (struct fanned){0}; /* freed while they wait */
+    x = (struct fanned){0}; /* freed while targets wait */
     fan(&x, targets, 4, 0);
     v.requests = 0;
     run_until(was_asked, &v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What happens when descriptors run out, and where sockets may be. */
+/* Exhausted descriptors, and the places where sockets are allowed. */
 #include "rpc/rpc_test_server.h"
 
 #include <sys/resource.h>
@@ -26,7 +26,7 @@ static bool was_refused(void *ctx)
     return ((struct served *)ctx)->refused > 0;
 }
 
-/* Without a free descriptor it rests, and goes on when there is one. */
+/* Without a free descriptor the server pauses, and continues when there is one. */
 static void no_descriptors(void **state)
 {
     struct served v = {0};
@@ -45,7 +45,7 @@ static void no_descriptors(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
     run_until(was_refused, &v);
     settle();
-    assert_int_equal(v.refused, 1); /* told once, not in a circle */
+    assert_int_equal(v.refused, 1); /* reported once, not repeatedly */
     assert_non_null(strstr(v.why, strerror(EMFILE)));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     ping(&r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Encrypted connections: what is on the wire, who is refused and why, and records in any pieces. */
+/* Encrypted connections: the bytes on the wire, the refused callers and the reasons, and records
+   in arbitrary pieces. */
 #include "rpc/rpc_test_server.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,7 @@
 
 static const Pb__Empty nothing = PB__EMPTY__INIT;
 
-/* A request that carries SECRET. */
+/* Sends a request that contains SECRET. */
 static void send_secret_request(struct rpc_test_result *r, int port, const struct auth_key *with)
 {
     Pb__JobNotify notify = PB__JOB_NOTIFY__INIT;
@@ -43,7 +44,7 @@ static void call(struct rpc_test_result *r, int port)
     settle();
 }
 
-/* Where no server is: it collects what callers send. */
+/* A plain listener that collects what callers send. */
 static int listen_bare(int *port)
 {
     struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -57,7 +58,7 @@ static int listen_bare(int *port)
     return fd;
 }
 
-/* The other side of a call to it, when all was read that comes without an answer. */
+/* Accepts a call and reads everything that the caller sends before it needs a reply. */
 static void take_call(struct raw *raw, int listener, struct rpc_test_result *r, int port)
 {
     send_secret_request(r, port, &key);
@@ -104,7 +105,7 @@ static void listener_gets_nothing_but_a_hello(void **state)
     close(listener);
 }
 
-/* A listener cannot use what a server has answered another caller. */
+/* A listener cannot reuse a server's reply to another caller. */
 static void recorded_answer_is_refused(void **state)
 {
     struct auth_noise_key k;
@@ -137,7 +138,7 @@ static void text_of_a_refusal_reaches_the_caller(void **state)
     } cases[] = {
         {ERR_BUSY, -ERR_BUSY},
         {ERR_ACCESS, -ERR_ACCESS},
-        {ERR_STANDBY, -ERR_UNPROVEN}, /* it would send the caller elsewhere */
+        {ERR_STANDBY, -ERR_UNPROVEN}, /* would redirect the caller */
         {ERR_BACKOFF, -ERR_UNPROVEN},
     };
     int port, listener = listen_bare(&port);
@@ -177,8 +178,8 @@ static void other_key_is_refused_by_the_server(void **state)
     rpc_server_free(v.server);
 }
 
-/* Both sides encrypt, or neither; a server that does not still takes a caller that does. The caller
- * never gives up encryption by itself. */
+/* Both sides encrypt, or neither does; a server without encryption still accepts a caller that
+ * encrypts. A caller never turns encryption off by itself. */
 static void modes_meet(void **state)
 {
     struct served v = {0};
@@ -198,19 +199,19 @@ static void modes_meet(void **state)
     assert_non_null(strstr(err.text, "connections must be encrypted here"));
     assert_int_equal(v.requests, 1);
     raw_close(&raw);
-    raw_tcp(&raw, v.port); /* not any more */
+    raw_tcp(&raw, v.port); /* no longer accepted */
     raw_send(&raw, m.bytes.data, m.bytes.len);
     raw.want = RPC_HEADER_SIZE;
     run_until(raw_has, &raw);
     assert_int_equal(v.requests, 2);
     raw_close(&raw);
-    call(&r, v.port); /* in clear */
+    call(&r, v.port); /* unencrypted */
     assert_int_equal(r.code, 0);
     made_done(&m);
     rpc_server_free(v.server);
 }
 
-/* Every length around the size of a record, and every cut of the stream. */
+/* Every length around the size of a record, and every split of the stream. */
 static void records_come_in_any_pieces(void **state)
 {
     static const size_t lens[] = {0,     1,     2,     100,   16366, 16383,
@@ -272,7 +273,7 @@ static void records_come_in_any_pieces(void **state)
     free(sealed);
 }
 
-/* Half a hello does not stay longer than half a frame. */
+/* An incomplete hello is closed after the same time as an incomplete frame. */
 static void slow_hello_is_cut(void **state)
 {
     static const char half[] = "SLUI\x01\0\0\0\x20\0\0\0\x50\0\0";

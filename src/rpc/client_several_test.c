@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The blocking client where a cluster has several controllers: which one it asks, and when again.
- */
+/* The blocking client in a cluster with several controllers: which one it asks, and when it asks
+   again. */
 #include <poll.h>
 #include <sys/un.h>
 
@@ -52,10 +52,10 @@ static void standby(void **state)
     serve(&backup, NULL);
     conf.slurmctld_port = (uint16_t)backup.port;
     conf.message_timeout_sec = 1;
-    call(&j, RPC_PING); /* nobody leads */
+    call(&j, RPC_PING); /* no controller leads */
     assert_int_equal(j.rc, -ERR_CONNECT);
     assert_non_null(strstr(j.err.text, "standby"));
-    assert_true(backup.requests > 2); /* one that waits to take over is asked again */
+    assert_true(backup.requests > 2); /* a controller that waits to take over is asked again */
     rpc_client_free(j.client);
 
     serve_second(&leader, &backup);
@@ -79,7 +79,7 @@ static void lead_at_third(struct served *v, const struct rpc_request *r)
         rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
 }
 
-/* A command that is begun while the backup waits is answered when it has taken over. */
+/* A command that starts while the backup waits is answered after the takeover. */
 static void takes_over_meanwhile(void **state)
 {
     struct served v = {.answer = lead_at_third};
@@ -92,7 +92,7 @@ static void takes_over_meanwhile(void **state)
     rpc_server_free(v.server);
 }
 
-/* The first one hangs, the second has taken over. */
+/* The first controller hangs, the second has taken over. */
 static void hangs_replaced(void **state)
 {
     struct served first = {.hold = true}, second = {0};
@@ -136,7 +136,8 @@ static void not_me(struct served *v, const struct rpc_request *r)
         rpc_reply_error(slow->server, slow_call, -ERR_NO_JOB, "late");
 }
 
-/* The first one is slow: its answer is waited for, and the request goes nowhere else. */
+/* The first controller is slow: the client waits for its answer and sends the request to no
+   other. */
 static void hangs_and_leads(void **state)
 {
     struct served first = {.answer = note_call}, second = {.answer = not_me};
@@ -166,8 +167,8 @@ static void hangs_and_leads(void **state)
     rpc_server_free(second.server);
 }
 
-/* The first one's answer comes while the second is asked whether it leads: it counts, whatever the
- * second says, and is not kept waiting for that. */
+/* The first controller's answer arrives while the second is asked whether it leads: the answer is
+ * used at once, whatever the second says. */
 static struct loop_timer *late_ping;
 static struct served *asked;
 static void say_leads(void *ctx)
@@ -208,7 +209,8 @@ static void answers_meanwhile(void **state)
     rpc_server_free(second.server);
 }
 
-/* Time ends while the second round asks for a token: what the first one heard is told. */
+/* The time ends while the second round requests a token: the results of the first round are
+   reported. */
 static void vouch_once(struct served *v, const struct rpc_request *r)
 {
     static unsigned vouched;
@@ -237,8 +239,8 @@ static void time_ends_in_a_round(void **state)
     rpc_server_free(v.server);
 }
 
-/* What is refused round after round is not sent once more just before time ends: its answer would
- * come too late, and nobody would know whether it was done. */
+/* A request that is refused in every round is not sent again just before the time ends: its answer
+ * would come too late, and it would be unknown whether it was executed. */
 static int64_t silent_from_ms;
 static void refuse_until_late(struct served *v, const struct rpc_request *r)
 {
@@ -258,12 +260,13 @@ static void sends_nothing_late(void **state)
     call(&j, RPC_JOB_SIGNAL);
     assert_int_equal(j.rc, -ERR_CONNECT);
     assert_non_null(strstr(j.err.text, "standby"));
-    assert_true(v.requests > 3); /* but it was asked again and again until then */
+    assert_true(v.requests > 3); /* it was asked repeatedly until then */
     rpc_client_free(j.client);
     rpc_server_free(v.server);
 }
 
-/* One who answers in the first round and not in the second may have done what was asked. */
+/* A controller that answers in the first round and not in the second may have executed the
+   request. */
 static void standby_then_silent(struct served *v, const struct rpc_request *r)
 {
     if (r->rpc->number == RPC_MINT)
@@ -285,8 +288,8 @@ static void falls_silent(void **state)
     rpc_server_free(v.server);
 }
 
-/* What only reads goes on to the next when a controller dies under it; what changes something is
- * the caller's to repeat. */
+/* When a controller dies while it handles a request, a read-only request goes to the next
+ * controller; a change has to be repeated by the caller. */
 static void hang_up(struct served *v, const struct rpc_request *r)
 {
     if (r->rpc->number == RPC_MINT)
@@ -315,7 +318,7 @@ static void dies_meanwhile(void **state)
     rpc_server_free(second.server);
 }
 
-/* A daemon at the end of its life: it takes so many bytes of a request, and closes. */
+/* A daemon that is ending: it reads this number of bytes of a request, and closes. */
 struct ending {
     int listener;
     size_t takes;
@@ -349,8 +352,8 @@ static void make_change(struct served *v, const struct rpc_request *r)
     rpc_reply(v->server, r->call, &reply.base);
 }
 
-/* A change whose request a daemon did not read is asked of the next one; one that it read may have
- * been made. */
+/* A change that a daemon has not read completely is sent to the next daemon; a change that it has
+ * read may have been executed. */
 static void closed_unread(void **state)
 {
     static const struct {
@@ -360,7 +363,7 @@ static void closed_unread(void **state)
         {0, 2, 0},
         {RPC_HEADER_SIZE - 1, 2, 0},
         {RPC_HEADER_SIZE, 2, -ERR_CLOSED}, /* it has no body */
-        {0, 1, -ERR_CLOSED},               /* to be repeated when the only one is back */
+        {0, 1, -ERR_CLOSED},               /* to be repeated when the only controller is back */
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -126,8 +126,8 @@ static void tcp_call(void **state)
     rpc_server_free(v.server);
 }
 
-/* As if another user had been quicker: a socket whose server is not to be trusted is not used, not
- * for requests and not for tokens. */
+/* Another user may have created a socket first: a socket of an untrusted server is used neither
+ * for requests nor for tokens. */
 static void untrusted_socket(void **state)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -138,7 +138,7 @@ static void untrusted_socket(void **state)
         skip();
     snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", socket_path);
     assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
-    assert_int_equal(seteuid(4711), 0); /* who listens is what the kernel tells */
+    assert_int_equal(seteuid(4711), 0); /* the kernel reports this uid as the listener's */
     assert_int_equal(listen(fd, 5), 0);
     assert_int_equal(seteuid(0), 0);
     conf.slurm_uid = conf.slurmd_uid = 4712;
@@ -175,7 +175,7 @@ static void stale_socket(void **state)
     rpc_server_free(v.server);
 }
 
-/* A node daemon that hangs must not keep a command from another daemon's token. */
+/* A node daemon that hangs must not keep a command from getting a token from another daemon. */
 static void minter_hangs(void **state)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -231,7 +231,7 @@ static void times_out(void **state)
     assert_int_equal(j.rc, -ERR_TIMEOUT);
     v.hold = false;
     j.timeout_ms = RPC_WAIT_FOREVER;
-    call(&j, RPC_PING); /* not the late answer to the first */
+    call(&j, RPC_PING); /* not the late reply to the first request */
     assert_int_equal(j.rc, 0);
     rpc_client_free(j.client);
     rpc_server_free(v.server);
@@ -265,8 +265,8 @@ static struct err close_while_waiting(enum rpc_number rpc)
     return j.err;
 }
 
-/* Killed with a request in its hands: what only reads finds that nobody is there any more, and says
- * so; what changes something may have been done. */
+/* The server is killed while it handles a request: for a read-only request the client reports that
+ * no controller answers; a change may have been executed. */
 static void closed_while_waiting(void **state)
 {
     struct err err = close_while_waiting(RPC_PING);
@@ -369,17 +369,17 @@ static void streams(void **state)
     assert_string_equal(j.err.text, "enough");
     assert_int_equal(j.parts, 3);
     v.answer = NULL;
-    call(&j, RPC_PING); /* the rest of the parts is not taken for the answer */
+    call(&j, RPC_PING); /* the remaining parts are not mistaken for the reply */
     assert_int_equal(j.rc, 0);
 
     v.answer = answer_parts;
-    call(&j, RPC_JOB_LIST); /* parts where one answer was expected */
+    call(&j, RPC_JOB_LIST); /* several parts instead of one reply */
     assert_int_equal(j.rc, -ERR_PROTOCOL);
     rpc_client_free(j.client);
     rpc_server_free(v.server);
 }
 
-/* A server that answers any request with given bytes and hangs up. */
+/* A server that answers every request with the given bytes and closes. */
 struct liar {
     int fd, got;
     struct loop_fd *watch, *got_watch;
@@ -466,8 +466,8 @@ static void lies(void **state)
     close(liar.fd);
 }
 
-/* Somebody who knows no key listens where a controller is down, and says what callers like to hear.
- */
+/* An impostor that does not know the key listens at a stopped controller's address, and sends
+   plausible answers. */
 static void impostor(void **state)
 {
     static const char good[] = "\x0a\x01h\x10\x01"; /* a PING's: it leads */

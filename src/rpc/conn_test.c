@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The buffers of connections: large ones serve the next connection, and are given back. */
+/* Buffers of connections: large ones are reused by the next connection, and freed later. */
 #include "rpc/rpc_test_util.h"
 
 #include <fcntl.h>
@@ -127,7 +127,7 @@ static void test_a_spare_buffer_goes_with_its_owner(void **state)
     send_body(&p.from[1], 1);
     run_until(all_came, &p);
     assert_non_null(p.io->spare.data);
-    pairs_done(&p); /* the sanitizers would find what is left */
+    pairs_done(&p); /* the sanitizers would report leaks */
 }
 
 int main(void)

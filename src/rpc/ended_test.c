@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Callers that send nothing more, and callers that are gone. */
+/* Callers that have shut down their sending side, and callers that are gone. */
 #include "rpc/rpc_test_server.h"
 
 static const Pb__Empty nothing = PB__EMPTY__INIT;
@@ -26,8 +26,8 @@ static bool both_asked(void *ctx)
     return ((struct served *)ctx)->requests == 2;
 }
 
-/* Two requests and a piece of a third, then the end of what the caller sends: it gets both answers
- * however late they come, and then the end. */
+/* Two requests and a part of a third, then the caller's end of data: it gets both replies however
+ * late, and then the end. */
 static void half_closed(void **state)
 {
     for (int local = 0; local < 2; local++) {
@@ -48,7 +48,7 @@ static void half_closed(void **state)
         shutdown(r.fd, SHUT_WR);
         run_until(both_asked, &v);
         settle();
-        clock_ahead_ms += RPC_STALL_TIMEOUT_MS; /* as patient as with any caller that waits */
+        clock_ahead_ms += RPC_STALL_TIMEOUT_MS; /* the same time as for any waiting caller */
         settle();
         assert_int_equal(v.gone, 0);
         assert_false(r.eof);
@@ -90,7 +90,7 @@ static void half_closed_pipeline(void **state)
         for (int i = 0; i < COUNT; i++)
             rpc_reply_bytes(v.server, v.last_call, part, PART, i + 1 < COUNT);
         settle();
-        clock_ahead_ms += RPC_STALL_PRESSED_MS; /* who reads slowly has as long as before */
+        clock_ahead_ms += RPC_STALL_PRESSED_MS; /* a slow reader has as much time as before */
         settle();
         loop_fd_events(r.watch, LOOP_READ);
         for (int i = 0; i < COUNT; i++) {
@@ -106,8 +106,8 @@ static void half_closed_pipeline(void **state)
     }
 }
 
-/* Gone is not half-closed: a local caller that closes after the end of its requests, and one over
- * TCP that is reset, wait for nothing. */
+/* A gone caller is not a half-closed one: a local caller that closes after its requests, and a TCP
+ * caller that is reset, wait for nothing. */
 static void half_closed_then_gone(void **state)
 {
     for (int local = 0; local < 2; local++) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Callers with JSON Web Tokens: whom the server takes them for, who is refused, and what is on the
- * wire. */
+/* Callers with JSON Web Tokens: their identity, refusals, and the bytes on the wire. */
 #include "rpc/rpc_test_hosts.h"
 
 #include <arpa/inet.h>
@@ -97,7 +96,7 @@ static void call(struct rpc_test_result *r)
     settle();
 }
 
-/* The kernel would name this process's user on the local socket, which is there. */
+/* The local socket exists, where the kernel would report this process's user. */
 static void request_is_of_the_user_of_the_token(void **state)
 {
     static const struct {
@@ -168,7 +167,7 @@ static void refused_tokens_are_answered_and_told(void **state)
     rpc_server_free(v.server);
 }
 
-/* Neither goes anywhere, and its text is in no message. */
+/* Neither token is sent, and no message contains its text. */
 static void malformed_token_stays_at_home(void **state)
 {
     static const char *const tokens[] = {"", "daemon", "a.b.c", "eyJhbGciOiJub25lIn0.eyJ9."};
@@ -232,7 +231,7 @@ static void caller_that_waits_for_its_user_may_go(void **state)
     rpc_server_users_known(v.server);
     settle();
     assert_int_equal(v.requests, 1); /* it was sent before */
-    assert_false(r.done);            /* nobody waits for its answer */
+    assert_false(r.done);            /* no caller waits for its reply */
     v.requests = 0;
     send_request(&r, RPC_PING, &nothing.base);
     names_are_known = false;
@@ -383,7 +382,7 @@ static void held_follower_is_refused_when_its_token_expires_or_its_user_is_remov
         assert_int_equal(v.requests, i + 1);
         let_time_pass(c);
         assert_false(r.done);
-        names_are_known = false; /* they are looked up again: those that were known are good */
+        names_are_known = false; /* they are looked up again; known ids stay valid */
         let_time_pass(c);
         assert_false(r.done);
         names_are_known = true;
@@ -403,7 +402,7 @@ static void held_follower_is_refused_when_its_token_expires_or_its_user_is_remov
     rpc_server_free(v.server);
 }
 
-/* The job that an srun waits for starts whether or not srun learns of it. */
+/* A job that an srun waits for starts even if srun does not get the answer. */
 static void held_request_is_answered_after_its_token_has_expired(void **state)
 {
     struct served v = {.hold = true};
@@ -495,7 +494,7 @@ static size_t count_unknown(struct rpc_server *s)
     return count;
 }
 
-/* News of the name service is not held against each connection there is. */
+/* News of the name service is not checked against every connection. */
 static void only_callers_whose_users_are_unknown_wait_for_names(void **state)
 {
     struct served v = {0};
@@ -520,7 +519,7 @@ static void only_callers_whose_users_are_unknown_wait_for_names(void **state)
     rpc_server_free(v.server);
 }
 
-/* Longer than a stranger may take, and not for ever. */
+/* The lookup may take longer than a stranger may wait, but not for ever. */
 static void look_up_of_a_user_may_take_its_time(void **state)
 {
     struct served v = {0};
@@ -583,8 +582,7 @@ static void connection_of_a_user_carries_nothing_else(void **state)
     rpc_server_free(v.server);
 }
 
-/* A listener in the place of the controller learns the claims, and neither signature nor request.
- */
+/* A listener in the controller's place learns the claims, but neither signature nor request. */
 static void signature_and_request_are_not_sent_first(void **state)
 {
     struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -622,7 +620,7 @@ static void signature_and_request_are_not_sent_first(void **state)
     close(listener);
 }
 
-/* Recorded or altered on its way, a hello proves nothing; each of its bits counts. */
+/* A recorded or altered hello proves nothing; every bit of it is checked. */
 static void each_bit_of_a_hello_counts(void **state)
 {
     const struct rpc_channel_keys keys = {.cluster = &key, .jwt = &jwt_key};

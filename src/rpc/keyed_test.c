@@ -88,7 +88,7 @@ static void wrong_key(void **state)
     rpc_server_free(v.server);
 }
 
-/* Not everyone who knows the key is an administrator: the name counts, as in any token. */
+/* Knowing the key does not make a caller an administrator: the user in the token counts. */
 static void rights(void **state)
 {
     struct served v = {0};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* More of a request after it, under the key of its answers; and requests that came inside others.
- */
+/* Further frames of a request, under the key of its replies; and requests inside others. */
 #include "rpc/rpc_test_server.h"
 
 #include "proto/tree.pb-c.h"
@@ -113,7 +112,7 @@ static void in_order(void **state)
     rpc_reply_bytes(t.v.server, t.v.last_call, NULL, 0, false);
     raw_frame(&r, &h, NULL);
 
-    /* The request is over: what comes late is read and forgotten, and another one is served. */
+    /* The request has ended: a late frame is read and dropped, and another request is served. */
     make_more(&bytes, &seal, 77, "late");
     raw_send(&r, bytes.data, bytes.len);
     made_done(&m);
@@ -127,7 +126,7 @@ static void in_order(void **state)
     made_done(&m);
 }
 
-/* Altered, repeated, of another request, of a stranger: never taken. */
+/* Altered, repeated, for another request, of a stranger: always refused. */
 static void forged(void **state)
 {
     for (unsigned kind = 0; kind < 4; kind++) {
@@ -166,7 +165,7 @@ static void forged(void **state)
     }
 }
 
-/* Who does not expect it refuses it. */
+/* A handler that does not expect further frames refuses them. */
 static void not_wanted(void **state)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
@@ -248,7 +247,7 @@ static void inside(void **state)
             assert_true(got.len > 0);
         }
     }
-    /* One that waits goes with the connection, and its answer is nobody's. */
+    /* A waiting one ends with the connection, and its reply is dropped. */
     t.v.hold = true;
     got.count = 0;
     rpc_call_inner(t.v.server, &(struct rpc_inner){.outer = outer,

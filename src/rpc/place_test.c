@@ -55,7 +55,7 @@ static void order(void **state)
     check_places(&conf, moving);
 }
 
-/* A place alone gets all of the time; of several, dead ones leave enough for the last. */
+/* A single place gets all of the time; of several, unreachable ones leave enough for the last. */
 static void patience(void **state)
 {
     static const struct {
@@ -71,7 +71,7 @@ static void patience(void **state)
                          rows[i].want_ms);
 }
 
-/* What is tried elsewhere, and what is tried there once more. */
+/* Which failures try another place, and which try the same place again. */
 static void passing(void **state)
 {
     enum { NO, ELSEWHERE, AGAIN };

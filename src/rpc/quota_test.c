@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How many callers there may be, who they are counted as, and who goes when there are more. */
+/* The limits on callers, how callers are counted, and which ones are closed in favour of new
+   ones. */
 #include "rpc/rpc_test_server.h"
 
 #include <malloc.h>
@@ -37,7 +38,7 @@ static void begin_more(struct raw *r)
     settle();
 }
 
-/* One more caller that stays at work: served (text NULL), or turned away with a word. */
+/* Another busy caller: it is served (text NULL), or refused with this text. */
 static void one_more(struct served *v, uid_t uid, const char *text, struct raw *r)
 {
     struct err err;
@@ -63,7 +64,7 @@ static void one_more(struct served *v, uid_t uid, const char *text, struct raw *
     settle();
 }
 
-/* Nobody takes all: each user has at most as many as are left. */
+/* No user can take everything: each has at most as many as are left. */
 static void shares(void **state)
 {
     static const struct {
@@ -110,7 +111,7 @@ static void per_user(void **state)
     v.server->users_max = 4 * RPC_CONNECTIONS_PER_PEER;
     one_more(&v, 1000, NULL, &first);
     assert_int_equal(HASH_COUNT(v.server->users), 1);
-    v.server->users->connections += pretend; /* as if they had that many more */
+    v.server->users->connections += pretend; /* as if they had this many more */
     one_more(&v, 1000, NULL, &second);
     one_more(&v, 1000, "this caller", &third);
     one_more(&v, 1001, NULL, &other);
@@ -126,8 +127,7 @@ static void per_user(void **state)
     rpc_server_free(v.server);
 }
 
-/* A user's own connection that was idle longest goes for a new one; never one at work, or another
- * user's. */
+/* A new connection replaces the user's longest idle one; never a busy one, or another user's. */
 static void the_idle_give_way(void **state)
 {
     struct served v = {.idle = true};
@@ -169,7 +169,7 @@ static void the_idle_give_way(void **state)
     rpc_server_free(v.server);
 }
 
-/* Who waits for an answer is not idle, however long. */
+/* A caller that waits for a reply is not idle, however long. */
 static void who_waits_stays(void **state)
 {
     struct served v = {.idle = true, .hold = true};
@@ -193,7 +193,7 @@ static void who_waits_stays(void **state)
     rpc_server_free(v.server);
 }
 
-/* Nor when it has asked for something else meanwhile. */
+/* Nor if it has asked for something else meanwhile. */
 static void who_waits_for_two_stays(void **state)
 {
     struct served v = {.hold = true};
@@ -343,7 +343,8 @@ static bool has_session(void *ctx)
     return ((struct served *)ctx)->sessions > 0;
 }
 
-/* The oldest stranger goes, also in the middle of a handshake; whoever has said who it is stays. */
+/* The oldest unauthenticated caller is closed, even during a handshake; authenticated callers
+   stay. */
 static void strangers(void **state)
 {
     struct served v = {0};
@@ -378,7 +379,7 @@ static void strangers(void **state)
     settle();
     assert_int_equal(v.refused, 5);
     assert_int_equal(v.server->stranger_count, 4);
-    ping(&idle[7], 1001); /* the newest are served, and who was served before */
+    ping(&idle[7], 1001); /* the newest are served, as are the authenticated */
     ping(&user, 1000);
     one_more(&v, LOCAL, NULL, &local);
     assert_false(node.eof);
@@ -516,7 +517,7 @@ static size_t memory_in_use(void)
     return m.uordblks + m.hblkhd;
 }
 
-/* What is not complete is on its sender's account, and nobody else's. */
+/* Incomplete frames are charged to their sender only. */
 static void half_frames(void **state)
 {
     struct served v = {0};
@@ -535,7 +536,7 @@ static void half_frames(void **state)
     assert_int_equal(p->share.held, m.bytes.len - 1);
     assert_int_equal(v.server->addresses->share.held, 0);
     more = RPC_HELD_PER_PEER - 2 * m.bytes.len + 3;
-    p->share.held += more; /* as if they held so much that the last byte is too much */
+    p->share.held += more; /* as if they held so much that the last byte exceeds the limit */
     send_half(&second, &v, 1000, &n);
     raw_refused(&second, -ERR_BUSY, &err);
     assert_non_null(strstr(err.text, "incomplete"));

@@ -68,9 +68,9 @@ static void the_table_is_bounded(void **state)
     assert_int_equal(take_tokens(r, 1, 9, 0), 2);
     for (uid_t uid = 2; uid <= 10; uid++) {
         assert_int_equal(take_tokens(r, uid, 9, 0), 2);
-        assert_int_equal(take_tokens(r, 1, 9, 0), 0); /* who asks on is not forgotten */
+        assert_int_equal(take_tokens(r, 1, 9, 0), 0); /* a user who keeps asking is remembered */
     }
-    assert_int_equal(take_tokens(r, 2, 9, 0), 2); /* who asked longest ago is */
+    assert_int_equal(take_tokens(r, 2, 9, 0), 2); /* the user with the oldest request is dropped */
     rpc_rate_free(r);
 }
 

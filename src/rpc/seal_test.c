@@ -139,7 +139,7 @@ static int refusal(int code, bool sealed, const struct auth_key *with)
     return rpc_seal_check_answer(&caller, &h, body.data, mac, NULL);
 }
 
-/* Of who has proved nothing only that is believed which says so. */
+/* An unauthenticated refusal is only accepted if it is of a kind that says so. */
 static void refusals(void **state)
 {
     static const struct {

@@ -17,7 +17,7 @@ static bool caller_gone(void *ctx)
     return ((struct served *)ctx)->gone > 0;
 }
 
-/* Sends it all; the answer is this refusal, and the connection ends. */
+/* Sends everything; the reply is this refusal, and the connection ends. */
 static void refused(struct served *v, const void *bytes, size_t len, int code, bool local)
 {
     struct raw r;
@@ -88,7 +88,7 @@ static void bent_tokens(void **state)
     rpc_server_free(v.server);
 }
 
-/* The token's own words: for another audience, too old, made before the server was. */
+/* Tokens for another audience, expired ones, and ones minted before the server started. */
 static void tokens_for_others(void **state)
 {
     static const struct {
@@ -277,7 +277,7 @@ static void body_limit(void **state)
     rpc_server_free(v.server);
 }
 
-/* Without a good token not a byte of the body is waited for. */
+/* Without a valid token the server does not wait for the body. */
 static void strangers_send_no_body(void **state)
 {
     struct served v = {0};
@@ -351,8 +351,8 @@ static void compare_key(struct served *v, const struct rpc_request *r)
     rpc_reply_bytes(v->server, r->call, NULL, 0, false);
 }
 
-/* They are put together where they are read to, and what follows one in the same packet is not
- * part of it. */
+/* They are assembled in the buffer that they are read into, and bytes after a frame in the same
+ * packet do not belong to it. */
 static void long_frames(void **state)
 {
     static const size_t steps[] = {1, 1000, 65535, 65536, 65537, 100000, 262144, 262145, 700000};
@@ -400,7 +400,7 @@ static void slow_sender(void **state)
     make_request(&m, RPC_PING, &nothing.base, 1000, true);
     raw_tcp(&slow[0], v.port);
     raw_tcp(&idle, v.port);
-    raw_send(&idle, m.bytes.data, m.bytes.len); /* has said who it is */
+    raw_send(&idle, m.bytes.data, m.bytes.len); /* has authenticated */
     raw_frame(&idle, &h, NULL);
     raw_send(&slow[0], m.bytes.data, 10);
     raw_take(&slow[1], rpc_net_connect_unix(socket_path));
@@ -604,7 +604,7 @@ static void streams(void **state)
 
     serve(&v, NULL);
     raw_take(&r, rpc_net_connect_unix(socket_path));
-    loop_fd_events(r.watch, 0); /* a caller that does not read */
+    loop_fd_events(r.watch, 0); /* the caller does not read */
     make_request(&m, RPC_JOB_LIST, &nothing.base, 0, false);
     raw_send(&r, m.bytes.data, m.bytes.len);
     run_until(was_asked, &v);
@@ -631,7 +631,7 @@ static void streams(void **state)
     rpc_server_free(v.server);
 }
 
-/* Who reads no answers is cut. */
+/* A caller that reads no replies is disconnected. */
 static void slow_reader(void **state)
 {
     static char part[1 << 20];

@@ -3,7 +3,7 @@
 
 #include "rpc/seal.h"
 
-/* A peer that speaks the handshake, and can then say what it likes. */
+/* A peer that completes the handshake, and can then send anything. */
 struct peer {
     struct raw raw;
     struct rpc_seal seal;
@@ -26,7 +26,7 @@ static void peer_send(struct peer *p, const struct rpc_header *h, const void *ma
     raw_send(&p->raw, out.data, out.len);
 }
 
-/* With another key than the server's the handshake goes as far as it can. */
+/* With another key than the server's, the handshake goes as far as possible. */
 static void peer_connect(struct peer *p, int port, const struct auth_key *with, const char *name)
 {
     struct rpc_header h = session_header((enum rpc_number)0, sizeof(struct rpc_hello));
@@ -120,7 +120,8 @@ static void wrong_proof(void **state)
     rpc_server_free(v.server);
 }
 
-/* The server's number is new each time: what was said in one session opens no other. */
+/* The server's random number is new each time: messages recorded in one session cannot open
+   another. */
 static void replayed_handshake(void **state)
 {
     struct rpc_header hello_h = session_header((enum rpc_number)0, sizeof(struct rpc_hello));
@@ -193,7 +194,8 @@ static void handshake_has_a_deadline(void **state)
     rpc_server_free(v.server);
 }
 
-/* An open session hears something wrong: it ends, and nothing of it reaches the handler. */
+/* An open session receives an invalid message: it ends, and the message does not reach the
+   handler. */
 static void bent_messages(void **state)
 {
     enum bend {
@@ -258,7 +260,7 @@ static void bent_messages(void **state)
             h.flags = 0;
         else if (bend == TOO_BIG)
             h.body_len = RPC_BODY_MAX + 1;
-        if (bend == BACK) { /* the server's own message, returned to it */
+        if (bend == BACK) { /* the server's own message, sent back */
             _cleanup_str_ struct str own = STR_INIT;
             send_ack(v.session, 42);
             p.raw.want = RPC_HEADER_SIZE + AUTH_MAC_SIZE + 2;
@@ -357,8 +359,8 @@ static void talk(void **state)
     rpc_server_free(v.server);
 }
 
-/* Large messages with the fast MAC and small ones without, each way, some before and some after one
- * side has learned that the other understands it. */
+/* Large messages with the fast MAC and small ones without, in both directions, before and after a
+ * side has learned that the other supports it. */
 static void bulk(void **state)
 {
     static const size_t sizes[] = {0, 100, 32768, 1, 1 << 20, 2047, 2049};
@@ -389,7 +391,7 @@ static void bulk(void **state)
     rpc_server_free(v.server);
 }
 
-/* Events take far more memory than bytes on the wire; whatever a node has to tell is taken. */
+/* Events take far more memory than bytes on the wire; all events of a node are accepted. */
 static void many_events(void **state)
 {
     enum { COUNT = 5000 };
@@ -489,7 +491,7 @@ static void second_target(void **state)
     rpc_server_free(v.server);
 }
 
-/* The first target takes connections and does not know the key: the next attempt goes past it. */
+/* The first target accepts connections and does not know the key: the next attempt skips it. */
 static void past_an_impostor(void **state)
 {
     struct auth_key other;
@@ -543,8 +545,8 @@ static void reconnects(void **state)
     rpc_server_free(v.server);
 }
 
-/* Two controllers, the first in standby: it refuses, and the second is tried. When the first takes
- * over, it calls. */
+/* Two controllers, the first in standby: it refuses, and the session tries the second. When the
+ * first takes over, it calls. */
 static void changes_sides(void **state)
 {
     struct served first = {0}, second = {0};
@@ -594,7 +596,7 @@ static void changes_sides(void **state)
     rpc_server_free(second.server);
 }
 
-/* Freed in each of its own callbacks. */
+/* Freed inside each of its callbacks. */
 static void freed_inside(void **state)
 {
     for (int i = 0; i < 4; i++) {
@@ -606,7 +608,7 @@ static void freed_inside(void **state)
         run_until(has_opened, &here);
         if (i != 0)
             run_until(has_session, &v);
-        if (i == 1) { /* two in one write: the second is for nobody */
+        if (i == 1) { /* two messages in one write: the second is dropped */
             send_ack(v.session, 1);
             send_ack(v.session, 2);
             run_until(has_message, &here);
@@ -660,7 +662,7 @@ static void backlog(void **state)
     rpc_server_free(v.server);
 }
 
-/* Paused in the middle of what was read in one go: nothing more comes, and nothing is lost. */
+/* Paused inside the processing of one read: no further message is delivered, and none is lost. */
 static void pause_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                           const ProtobufCMessage *body)
 {
@@ -670,7 +672,8 @@ static void pause_message(void *ctx, struct rpc_session *s, const struct rpc_inf
 
 static void pauses(void **state)
 {
-    for (int finish = 0; finish < 2; finish++) { /* the other end stays, or has ended after them */
+    /* The other end stays open, or has closed after the messages. */
+    for (int finish = 0; finish < 2; finish++) {
         struct served v = {0};
         struct end here = {0}, there = {0};
 
@@ -707,7 +710,7 @@ static void pauses(void **state)
     }
 }
 
-/* Everything that was queued arrives, from both kinds of ends, then it closes. */
+/* Everything that was queued arrives, from both kinds of ends; then the session closes. */
 static void finishes(void **state)
 {
     for (int accepted = 0; accepted < 2; accepted++) {
@@ -735,8 +738,8 @@ static void finishes(void **state)
     }
 }
 
-/* The one whose last bytes nobody takes waits; the one whose reader has them, but does not end the
- * session, does not. */
+/* A session whose last bytes are not read waits; a session whose reader has read them, but does
+ * not close, does not wait. */
 static void finishes_when_all_is_taken(void **state)
 {
     struct served v[2] = {0};
@@ -755,7 +758,7 @@ static void finishes_when_all_is_taken(void **state)
         send_data(here[0].s, 1 << 14);
         settle();
     }
-    assert_int_equal(rpc_session_backlog(here[0].s), 0); /* all of it is with our kernel */
+    assert_int_equal(rpc_session_backlog(here[0].s), 0); /* all of it is in our kernel's buffers */
     for (int i = 0; i < 2; i++)
         rpc_session_finish(here[i].s);
     settle();

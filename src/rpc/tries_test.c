@@ -11,8 +11,8 @@
 
 #include "rpc/rpc.h"
 
-/* What is tried, and how long, when each address is silent ('s'), or fails at once ('f'): the last
- * one is left enough, and no more time is taken than there is. */
+/* Which address is tried, and how long, if each address does not answer ('s') or fails at once
+ * ('f'): the last one gets enough time, and the total does not exceed the limit. */
 static void shares(void **state)
 {
     static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two tunnels whose sessions are queues: what one sends, the other gets at the next turn. */
+/* Two tunnels whose sessions are queues: a message sent by one is received by the other in the
+   next turn. */
 #include "rpc/tunnel.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static int on_open(void *ctx)
     return pair[0];
 }
 
-/* Streams begin with "key", which is made "KEY+". */
+/* Streams begin with "key", which is replaced by "KEY+". */
 static enum tunnel_look on_look(void *ctx, struct str *head)
 {
     size_t len = head->len < 3 ? head->len : 3;
@@ -99,7 +100,7 @@ static void on_tick(void *ctx)
     loop_stop(loop);
 }
 
-/* What is ready now, and what follows from it. */
+/* Runs ready events and their consequences. */
 static void settle(void)
 {
     struct loop_timer *tick = loop_timer_new(loop, on_tick, NULL);
@@ -205,7 +206,7 @@ static void test_the_other_end_closes(void **state)
     end();
 }
 
-/* A reader that stands still holds a window's bytes, and all arrive when it goes on. */
+/* A reader that stops holds at most a window's bytes, and all bytes arrive when it continues. */
 static void test_window(void **state)
 {
     static uint8_t block[65536];
@@ -236,7 +237,7 @@ static void test_window(void **state)
     end();
 }
 
-/* While the session has no room, nothing is read, and nothing of it is lost. */
+/* While the session has no space, nothing is read, and nothing is lost. */
 static void test_no_room(void **state)
 {
     char text[16];
@@ -267,7 +268,8 @@ static void test_looked_at(void **state)
     client = connect_client();
     assert_int_equal(write(client, "k", 1), 1);
     settle();
-    assert_int_equal(read(b.server, text, sizeof(text)), -1); /* nothing before it is let pass */
+    /* Nothing before the beginning is accepted. */
+    assert_int_equal(read(b.server, text, sizeof(text)), -1);
     assert_int_equal(write(client, "ey and more", 11), 11);
     settle();
     assert_int_equal(read(b.server, text, sizeof(text)), 13);
@@ -289,7 +291,7 @@ static void test_looked_at(void **state)
     end();
 }
 
-/* Who only connects takes nobody's place for long. */
+/* A client that only connects does not block others for long. */
 static void test_the_silent_give_way(void **state)
 {
     int silent[TUNNEL_MOST + 20], client, server;
@@ -307,9 +309,9 @@ static void test_the_silent_give_way(void **state)
     assert_int_equal(tunnel_count(a.tunnel), TUNNEL_MOST);
     assert_int_equal(tunnel_count(b.tunnel), TUNNEL_MOST);
     assert_true(is_closed(silent[0]));
-    assert_int_equal(read(client, text, sizeof(text)), 3); /* the one at work is still there */
+    assert_int_equal(read(client, text, sizeof(text)), 3); /* the busy one is still there */
     assert_int_equal(read(client, text, sizeof(text)), -1);
-    assert_int_equal(write(silent[TUNNEL_MOST + 19], "key2", 4), 4); /* and so is the newest */
+    assert_int_equal(write(silent[TUNNEL_MOST + 19], "key2", 4), 4); /* as is the newest */
     settle();
     assert_int_equal(read(b.server, text, sizeof(text)), 5);
     for (int i = 0; i < TUNNEL_MOST + 20; i++)
@@ -333,7 +335,7 @@ static void inject(struct side *to, uint32_t id, bool opens, size_t len, uint32_
     tunnel_message(to->tunnel, &m);
 }
 
-/* Whatever the other side says. */
+/* Whatever the other side sends. */
 static void test_rules_are_kept(void **state)
 {
     begin(false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Drawn values of every message in rpc.def come back as they were sent. SLUICE_SEED, SLUICE_SOAK
+/* Random values of every message in rpc.def come back as they were sent. SLUICE_SEED, SLUICE_SOAK
  * (percent of a million of each). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static size_t draw_below(size_t count)
     return (size_t)(draw() >> 33) % count;
 }
 
-/* Small, large, and at the ends of each length of a varint. */
+/* Small, large, and at the limits of each varint length. */
 static uint64_t draw_number(void)
 {
     static const uint64_t ends[] = {0, 1, 127, 128, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX};
@@ -199,7 +199,7 @@ static bool is_same(const ProtobufCMessage *a, const ProtobufCMessage *b)
     return true;
 }
 
-/* Of a body with another length the token is no good: it is minted for this hash. */
+/* The token is invalid for a body of another length, since it was minted for this hash. */
 static void check_frame(unsigned rpc, const struct str *bytes, size_t cut)
 {
     struct rpc_header h = {.version = RPC_VERSION,
@@ -220,8 +220,8 @@ static void check_frame(unsigned rpc, const struct str *bytes, size_t cut)
         fail_msg("rpc %u: %zu bytes of %zu have the hash of all", rpc, cut, bytes->len);
 }
 
-/* What is left of a message that was cut is refused, or is exactly what those bytes say: a message
- * without the fields behind the cut, which its frame refuses. */
+/* The rest of a truncated message is refused, or is exactly what its bytes encode: a message
+ * without the fields after the cut, which its frame refuses. */
 static void check_cut(const ProtobufCMessageDescriptor *type, const struct str *bytes, size_t len)
 {
     struct arena arena;
