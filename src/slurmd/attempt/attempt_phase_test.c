@@ -52,7 +52,7 @@ static void an_attempt_that_ends_starts_nothing(void **state)
         }
 }
 
-/* Neither beside the prolog nor twice. */
+/* Neither concurrently with the prolog nor twice. */
 static void the_epilog_begins_in_one_phase_alone(void **state)
 {
     enum attempt_phase next;

@@ -85,7 +85,7 @@ static void test_damaged_header_is_refused(void **state)
     unlink(path);
 }
 
-/* Whatever length is left of the file: a prefix of the events, and numbers that go on rising. */
+/* Whatever length of the file is left: a prefix of the events, with increasing numbers. */
 static void test_cut_at_every_byte(void **state)
 {
     _cleanup_str_ struct str whole = STR_INIT;
@@ -176,7 +176,7 @@ static void test_kept_until_acknowledged(void **state)
     unlink(path);
 }
 
-/* Files of this process end there. */
+/* Limits the size of files of this process. */
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit = {bytes, RLIM_INFINITY};
@@ -185,7 +185,8 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* The disk is full in the middle of an event, and what came before is acknowledged then. */
+/* The disk becomes full in the middle of an event, and the events before it are acknowledged
+   then. */
 static void test_compacted_behind_half_an_event(void **state)
 {
     struct events *e = open_events();

@@ -47,7 +47,7 @@ static void make(const char *line)
     assert_int_equal(note_create(dir, &about, line, NULL), 0);
 }
 
-/* No file may grow beyond so many bytes: writing on fails, the last time in the middle. */
+/* Limits the size of files: writes fail, the last one in the middle. */
 static void limit(rlim_t bytes)
 {
     static struct rlimit before;
@@ -64,8 +64,8 @@ static void limit(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
 }
 
-/* RELIABILITY D5: what is not written whole is not there at all, and later lines are whole again.
- */
+/* RELIABILITY D5: a line that was not written completely does not exist, and later lines are
+   complete again. */
 static void test_full_disk(void **state)
 {
     static const char first[] = "S 1 a\n", lost[] = "S 2 b\n", next[] = "S 3 c\n";
@@ -112,7 +112,7 @@ static void test_cut_at_every_byte(void **state)
     note_remove(dir, 42, 3);
 }
 
-/* A script's signals that were kept: CORE-184. */
+/* Kept signals of a script: CORE-184. */
 static void test_early_signals(void **state)
 {
     struct note n = {0};
@@ -126,7 +126,7 @@ static void test_early_signals(void **state)
     assert_false(n.early.data[1].leader_only);
     note_done(&n);
     note_remove(dir, 42, 3);
-    make("k 10 1 5\nk 12 1 6\nK\nk 64 0 7\n"); /* and those that it has got are not */
+    make("k 10 1 5\nk 12 1 6\nK\nk 64 0 7\n"); /* signals that it has received are not */
     assert_int_equal(note_load(path, &n, NULL), 0);
     assert_int_equal(n.early.len, 1);
     assert_int_equal(n.early.data[0].signo, 64);
@@ -134,7 +134,7 @@ static void test_early_signals(void **state)
     note_remove(dir, 42, 3);
 }
 
-/* What it has on this node, heard of later than of the job; as written, and what is none. */
+/* The share on this node, which arrives later than the job; valid and invalid. */
 static void test_share(void **state)
 {
     static const char *const bad[] = {"N \n", "N 0\n", "N zz\n", "N 0a02\n", "N 0A\n"};
@@ -269,8 +269,7 @@ static void lines_lead_to_the_phase_they_were_written_in(void **state)
     }
 }
 
-/* An older daemon has written the order by which it learnt of the attempt, with the same numbers.
- */
+/* An older daemon has written the order that introduced the attempt, with the same numbers. */
 static void the_note_of_an_older_daemon_is_read(void **state)
 {
     Pb__Terminate old = PB__TERMINATE__INIT;

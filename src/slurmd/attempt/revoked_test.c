@@ -88,7 +88,7 @@ static void test_bounded(void **state)
     revoked_close(r);
 }
 
-/* Files of this process end there. */
+/* Limits the size of files of this process. */
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit = {bytes, RLIM_INFINITY};
@@ -97,7 +97,7 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* The disk is full in the middle of an entry, and has room again for the next. */
+/* The disk becomes full in the middle of an entry, and has space again for the next. */
 static void test_half_an_entry(void **state)
 {
     struct revoked *r;
@@ -115,7 +115,7 @@ static void test_half_an_entry(void **state)
     revoked_close(r);
 }
 
-/* It could not be written anew for long: it is as long as it may be, and can be read. */
+/* The file could not be rewritten for a long time: it has the maximum size, and is readable. */
 static void test_not_shortened(void **state)
 {
     struct rlimit before, none;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The fan-out tree from end to end (CORE-225..229): node daemons' parts of it on one loop, each
- * with a server of its own; some are gone, break off, or say nothing. The daemon that mints tokens
- * runs on a thread and a loop of its own. */
+/* The fan-out tree end to end (CORE-225..229): the node daemons' parts on one loop, each with its
+ * own server; some nodes are gone, break off, or do not answer. The daemon that mints tokens runs
+ * on its own thread and loop. */
 #include "rpc/rpc_test_util.h"
 
 #include <sys/stat.h>
@@ -20,9 +20,9 @@
 enum mood {
     WELL,
     GONE,   /* nobody listens */
-    MUTE,   /* takes a request and says nothing */
-    BREAKS, /* ends when the request has come to it */
-    LATE,   /* ends when it has passed the request on and an answer has come through */
+    MUTE,   /* accepts a request and does not answer */
+    BREAKS, /* closes when it has received the request */
+    LATE,   /* closes when it has passed on the request and an answer has passed through */
     DENIES, /* its answer is an error */
     SLOW,   /* prepares until it is WELL */
 };
@@ -33,7 +33,7 @@ static struct node {
     enum mood mood;
     int port;
     unsigned asked, effects;
-    uint64_t held; /* call of what is prepared */
+    uint64_t held; /* call of the prepared request */
     char peer[64];
     struct loop_timer *end;
 } nodes[NODES];
@@ -61,7 +61,7 @@ static void node_stop(void *ctx)
     rpc_server_free(take_ptr(n->d.server));
 }
 
-/* As launches are: a repeat is answered as the first was. */
+/* Like launches: a repeat gets the same answer as the first. */
 static void act(struct node *n, uint64_t call)
 {
     Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
@@ -314,8 +314,8 @@ static bool is_clean(void *ctx)
     return true;
 }
 
-/* CORE-225: whatever the width, each is asked once and answers once; few are asked by the origin.
- */
+/* CORE-225: for any width, each node is asked once and answers once; the origin asks few of
+   them. */
 static void everybody(void **state)
 {
     static const unsigned widths[] = {1, 2, 3, 7, 16, 59, 60, 65533};
@@ -338,7 +338,7 @@ static void everybody(void **state)
         }
 }
 
-/* An error is the answer of the one that gives it, with its name. */
+/* An error is the answer of the node that returns it, with its name. */
 static void errors(void **state)
 {
     struct asked a;
@@ -351,7 +351,7 @@ static void errors(void **state)
     assert_non_null(strstr(a.err[3].text, "not here"));
 }
 
-/* CORE-229: who is lost costs only itself. */
+/* CORE-229: a lost node fails only itself. */
 static void check_losses(size_t count, unsigned width)
 {
     struct asked a;
@@ -364,7 +364,7 @@ static void check_losses(size_t count, unsigned width)
             assert_int_equal(a.codes[i], 0);
         else if (m == GONE)
             assert_int_equal(a.codes[i], -ERR_CONNECT);
-        else if (m == BREAKS) /* when it is asked again, nobody is there any more */
+        else if (m == BREAKS) /* when it is asked again, nobody listens */
             assert_true(a.codes[i] == -ERR_CLOSED || a.codes[i] == -ECONNRESET ||
                         a.codes[i] == -ERR_CONNECT);
         if (m != LATE)
@@ -405,7 +405,8 @@ static void at_random(void **state)
     }
 }
 
-/* Who takes the request and is silent is a head no more; its own answer is waited for. */
+/* A node that accepts the request and does not answer loses its part; its own answer is
+   awaited. */
 static void silence(void **state)
 {
     struct asked a = {.free_after = 38};
@@ -428,7 +429,7 @@ static void freed_early(void **state)
     run_until(is_clean, NULL);
 }
 
-/* A node is only connected to where the controller has said it is, for a job of the caller. */
+/* A node only connects to addresses signed by the controller, for a job of the caller. */
 static void not_signed(void **state)
 {
     struct asked a;
@@ -440,7 +441,7 @@ static void not_signed(void **state)
         assert_int_equal(a.codes[1], -ERR_CREDENTIAL);
     }
     cred.uid = geteuid();
-    cred.n_nodes = 4; /* of the second part nobody is covered */
+    cred.n_nodes = 4; /* no node of the second part is covered */
     sign();
     run_tree(&a, 9, 2);
     assert_int_equal(a.codes[0], 0);
@@ -452,7 +453,7 @@ static void not_signed(void **state)
     assert_int_equal(a.codes[1], -ERR_CREDENTIAL);
 }
 
-/* CORE-227: nobody acts before the last has prepared; then all do. */
+/* CORE-227: no node executes the request before the last has prepared; then all do. */
 static size_t acted(size_t count)
 {
     size_t found = 0;
@@ -512,7 +513,7 @@ static void together(void **state)
     }
 }
 
-/* One cannot: none does, and each is told why. */
+/* One node cannot: none executes the request, and each is told the reason. */
 static void none_of_them(void **state)
 {
     for (size_t c = 0; c < 4; c++) {
@@ -545,7 +546,7 @@ static void none_of_them(void **state)
     }
 }
 
-/* Several trees that are one: none acts before the nodes of all have prepared. */
+/* Several trees that commit together: none executes before the nodes of all have prepared. */
 static unsigned trees_prepared;
 
 static void on_prepared(void *ctx)
@@ -603,7 +604,7 @@ static void decided_outside(void **state)
     }
 }
 
-/* Whoever asked goes away, or has waited enough, before the decision: nothing has happened. */
+/* The caller goes away, or its time ends, before the decision: nothing was executed. */
 static void not_decided(void **state)
 {
     for (size_t c = 0; c < 2; c++) {
@@ -667,8 +668,8 @@ static void lists(void **state)
     assert_int_equal(refused_code[6], -ERR_CREDENTIAL);
 }
 
-/* What a user with a good token may send, and a node refuses with a reason, before it has connected
- * to anybody. */
+/* Requests that a user with a valid token may send, and that a node refuses with a reason before
+ * it has connected to any other. */
 static struct {
     unsigned over;
     int code;
@@ -800,7 +801,7 @@ static bool was_asked(void *ctx)
     return nodes[0].asked > 0;
 }
 
-/* Who is refused while the part of the node itself is open: nobody waits for that any more, though
+/* The caller is refused while the node's own part is open: the part is no longer wanted, although
  * the connection stays. */
 static void said_twice_while_open(void **state)
 {
@@ -829,8 +830,8 @@ static void said_twice_while_open(void **state)
     assert_int_equal(nodes[0].effects, 0);
 }
 
-/* RELIABILITY F1: good requests and lists with a few bytes changed, under a good token; whatever
- * the node makes of them, it is there afterwards, and holds nothing. */
+/* RELIABILITY F1: valid requests and lists with a few bytes changed, under a valid token; whatever
+ * the node does with them, it survives and holds nothing. */
 static void *bend(const ProtobufCMessage *m, unsigned *seed, struct arena *arena)
 {
     _cleanup_str_ struct str bytes = STR_INIT;

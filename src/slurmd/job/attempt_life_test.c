@@ -123,12 +123,12 @@ static struct attempt *job_of(uint32_t restarts)
     return attempt_new_unnoted(&d, &about);
 }
 
-/* One after the other is found: what has ended is no reason to end the job while others live. */
+/* Steps are found one after another: an ended step must not end the job while others live. */
 static void no_epilog_while_steps_live(void **state)
 {
     static const char *const notes[] = {
         NOTE_SINGLE NOTE_BATCH "S 3 1\n",       /* the script of a single-node job has ended */
-        NOTE_BATCH "S 2 1\nS 3 1\nT 30 late\n", /* or the job was to end */
+        NOTE_BATCH "S 2 1\nS 3 1\nT 30 late\n", /* or the job was ordered to end */
     };
     const Pb__StepdEnded script = end_of(STEP_ID_BATCH), other = end_of(2);
 
@@ -152,8 +152,8 @@ static void count_failures(void *ctx, const Pb__NodeEvent *e)
         ++*(int *)ctx;
 }
 
-/* Once, whether it is this daemon that has started its shepherd, an earlier one, or nobody knows.
- */
+/* Reported once, whether this daemon has started its shepherd, an earlier one, or it is
+   unknown. */
 static void a_failed_start_is_reported(void **state)
 {
     enum { OURS, FOUND, GONE };
@@ -176,7 +176,7 @@ static void a_failed_start_is_reported(void **state)
     }
 }
 
-/* A job that was requeued to the node on which an attempt of it has been given up. */
+/* A job is requeued to the node on which one of its attempts was given up. */
 static void the_next_attempt_keeps_its_script(void **state)
 {
     struct attempt *first, *second;
@@ -194,7 +194,7 @@ static void the_next_attempt_keeps_its_script(void **state)
     tear_down(NULL);
 }
 
-/* A controller that has not heard of an end orders it again, perhaps without saying why. */
+/* A controller that has not learned of an end repeats the order, possibly without a reason. */
 static void a_repeated_order_keeps_its_reason(void **state)
 {
     static const struct {
@@ -216,7 +216,7 @@ static void a_repeated_order_keeps_its_reason(void **state)
         struct note read = {0};
         attempt_terminate(a, rows[i].first_sec, rows[i].first);
         attempt_terminate(a, rows[i].then_sec, rows[i].then);
-        assert_int_equal(note_load(path, &read, NULL), 0); /* what a next daemon will know */
+        assert_int_equal(note_load(path, &read, NULL), 0); /* what the next daemon reads */
         const struct note *notes[] = {&a->note, &read};
         for (size_t k = 0; k < 2; k++) {
             assert_string_equal(notes[k]->why, rows[i].kept);

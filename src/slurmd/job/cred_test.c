@@ -138,7 +138,8 @@ static void test_fields(void **state)
     }
 }
 
-/* A machine that was booted starts nothing of before; of a controller that says nothing, all. */
+/* After a reboot nothing of before is started; without a boot id from the controller, everything
+   is accepted. */
 static void test_incarnations(void **state)
 {
     static const struct {
@@ -171,7 +172,7 @@ static void test_no_key_yet(void **state)
         -ERR_CREDENTIAL);
 }
 
-/* Signed rubbish: from the controller, but still checked. */
+/* Signed garbage: from the controller, but checked nevertheless. */
 static void test_signed_rubbish(void **state)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
@@ -182,8 +183,8 @@ static void test_signed_rubbish(void **state)
     assert_int_equal(check("n1", &bytes, sig, sizeof(sig)), -ERR_CREDENTIAL);
 }
 
-/* A step of three parts, two of them on one node: each part is a job of its own, and what is
- * checked is the part that the launch names. */
+/* A step of three parts, two of them on one node: each part is a separate job, and the part named
+ * by the launch is checked. */
 static void test_parts(void **state)
 {
     struct cred_checker c = {
@@ -255,7 +256,7 @@ static void test_parts(void **state)
         assert_int_equal(index, tries[i].index);
         assert_true(cred->n_nodes == 3 && cred->part == index); /* it knows of all nodes */
     }
-    /* Two parts in one job, of which the first one tells. */
+    /* Two parts in one job: the first one identifies it. */
     parts[2].job_id = 40;
     str_clear(&bytes);
     pb_pack(&m.base, &bytes);

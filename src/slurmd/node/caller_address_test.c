@@ -8,7 +8,8 @@
 
 #include "slurmd/node/caller_address.h"
 
-/* ADR 0004: what a request claims counts only when it is this host, and of a local caller only. */
+/* ADR 0004: a claimed address is only used if it belongs to this host, and for local callers
+   only. */
 static void test_addresses(void **state)
 {
     static const struct {

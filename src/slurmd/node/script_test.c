@@ -122,7 +122,7 @@ static char *write_script(const char *folder, const char *name, const char *text
     return path;
 }
 
-/* What ignores SIGTERM is killed, and its children with it: nobody holds the FIFO open. */
+/* A script that ignores SIGTERM is killed with its children: the FIFO has no writer left. */
 static void test_late_script_ends_with_its_children(void **state)
 {
     char folder[] = "/tmp/script_test.XXXXXX", byte;
@@ -199,7 +199,7 @@ static void test_limits_of_the_configuration(void **state)
     }
 }
 
-/* A program that others can change is not run by root. */
+/* Root does not run a program that others can change. */
 static void test_not_ours(void **state)
 {
     char folder[] = "/tmp/script_test.XXXXXX";

@@ -28,7 +28,7 @@ static void assert_clean(char **env)
         assert_true(!strncmp(*p, "SLURM", 5) || !strcmp(*p, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"));
 }
 
-/* Values are values, whatever is in them, and nothing of this process is passed on. */
+/* Values are passed unchanged, and nothing of this process is inherited. */
 static void test_nothing_comes_in(void **state)
 {
     static const char *const names[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV",

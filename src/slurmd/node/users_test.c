@@ -70,7 +70,7 @@ static void test_answer(void **state)
     free(u.groups);
 }
 
-/* The process of its own, here without one. */
+/* The main function of the child process, called directly. */
 static void test_question(void **state)
 {
     static const char *const bad[] = {"", "1", "1:", ":1", "a:b", "1:1x", "1:1:1"};
@@ -137,7 +137,7 @@ static void test_no_process(void **state)
             loop_run(t.loop);
         assert_int_equal(t.times, 1);
         assert_non_null(strstr(t.err.text, vectors[i].why));
-        users_ask(c, 7, 7, on_user, &t, 1); /* and one that is never answered */
+        users_ask(c, 7, 7, on_user, &t, 1); /* and one question that is never answered */
         users_free(c);
         loop_free(t.loop);
     }
@@ -154,7 +154,7 @@ static void on_groups(void *ctx, uint64_t tag, const struct user *user, const st
     loop_stop(t->loop);
 }
 
-/* An answer is kept for the user with this group, not for the user. */
+/* The answer is cached per user and group, not per user. */
 static void test_each_group_of_a_user_is_asked_for(void **state)
 {
     static const char text[] = "#!/bin/sh\nprintf 'U\\0ann\\0/home\\0/bin/sh\\0%s\\0' ${2#*:}\n";

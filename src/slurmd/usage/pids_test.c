@@ -88,7 +88,7 @@ static void lists(void **state)
     tally_free(t);
 }
 
-/* With PrivateData=jobs a user sees the processes of the user's own jobs alone. */
+/* With PrivateData=jobs a user sees only the processes of the user's own jobs. */
 static void processes_of_others_are_hidden(void **state)
 {
     struct conf conf = {.private_data = "jobs"};

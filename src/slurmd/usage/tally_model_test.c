@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Drawn lives of processes: they fork, work, end, wait for their children or leave them to their
- * subreaper, change their users, while looks are taken that are not atomic. Whatever happens, no
- * sum falls or exceeds what was used in truth, and when all is quiet they agree.
+ * Random lives of processes: they fork, work, end, reap their children or leave them to their
+ * subreaper, and change their users, while non-atomic looks are taken. No sum ever decreases or
+ * exceeds the true usage, and when all is quiet they are equal.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,7 +140,7 @@ static void happen(struct world *w)
     }
 }
 
-/* Numbers are used again, but not within a look. */
+/* Pids are reused, but not within a look. */
 static bool is_there(const struct world *w, const struct snapshot_proc *p)
 {
     return w->p[p->pid].there && w->p[p->pid].started == p->started_ticks;

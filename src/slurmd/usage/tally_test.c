@@ -100,7 +100,8 @@ static void test_what_was_before_is_not_counted(void **state)
     end(&w);
 }
 
-/* An end is in the parent's count of children: what was seen of it is not counted again. */
+/* An end is in the parent's count of reaped children: the part already seen is not counted
+   again. */
 static void test_ended_children_count_once(void **state)
 {
     struct world w;
@@ -121,7 +122,7 @@ static void test_ended_children_count_once(void **state)
     end(&w);
 }
 
-/* The parent was looked at before it waited: its count grows by the next look. */
+/* The parent was read before it reaped the child: its count grows by the next look. */
 static void test_a_credit_waits_for_one_look(void **state)
 {
     struct world w;
@@ -143,7 +144,7 @@ static void test_a_credit_waits_for_one_look(void **state)
     end(&w);
 }
 
-/* A child nobody waited for leaves a credit that would swallow what others use. */
+/* An unreaped child leaves a credit that would hide other processes' usage. */
 static void test_a_credit_is_void_later(void **state)
 {
     struct world w;
@@ -223,7 +224,8 @@ static void test_a_step(void **state)
     assert_true(s->use.rss_kib == 151 << 10 && s->use.max_vsize_kib == 302 << 10);
     assert_true(s->tasks.len == 1 && s->tasks.data[0].rank == 3);
     assert_int_equal(s->tasks.data[0].use.sum[SNAPSHOT_USER], 117 * MSEC);
-    /* An orphan is the shepherd's, and stays the task's; the shepherd's count is the step's. */
+    /* An orphan is a child of the shepherd, and stays part of the task; the shepherd's count
+       belongs to the step. */
     put(&w, 1, 0, 0, 0, 0, 1);
     put(&w, SHEPHERD, 1, 0, 6, 140, 4);
     put(&w, 62, SHEPHERD, BOB, 8, 0, 1);
@@ -232,7 +234,7 @@ static void test_a_step(void **state)
     assert_int_equal(s->use.sum[SNAPSHOT_USER], 148 * MSEC);
     assert_int_equal(s->tasks.data[0].use.sum[SNAPSHOT_USER], 148 * MSEC);
     assert_true(s->use.max_rss_kib == 151 << 10 && s->use.rss_kib == 1 << 10);
-    /* It ends; the shepherd goes after that. Its sum is what the kernel says. */
+    /* It ends; the shepherd ends afterwards. The total is the kernel's. */
     tally_end_step(w.t, s, ALICE, used, false);
     assert_int_equal(s->use.sum[SNAPSHOT_USER], 500 * MSEC);
     tally_drop_step(w.t, s);
@@ -247,7 +249,7 @@ static void test_a_step(void **state)
     end(&w);
 }
 
-/* A step that came and went between two looks. */
+/* A step that started and ended between two looks. */
 static void test_a_step_never_seen(void **state)
 {
     static const uint64_t used[SNAPSHOT_COUNTERS] = {[SNAPSHOT_USER] = 500 * MSEC};
@@ -267,7 +269,7 @@ static void test_a_step_never_seen(void **state)
     end(&w);
 }
 
-/* It ended while a look was being taken: what the look saw of it was counted at its end. */
+/* It ended during a look: what the look saw of it was counted at its end. */
 static void test_an_end_during_a_look(void **state)
 {
     static const uint64_t used[SNAPSHOT_COUNTERS] = {[SNAPSHOT_USER] = 500 * MSEC};
@@ -290,7 +292,8 @@ static void test_an_end_during_a_look(void **state)
     end(&w);
 }
 
-/* Of a single task what the kernel counted is its; of several the processes tell. */
+/* With a single task, the kernel's count belongs to it; with several tasks the processes are
+   used. */
 static void test_counted_memory(void **state)
 {
     struct tally_step *s;
@@ -321,7 +324,8 @@ static void test_counted_memory(void **state)
     end(&w);
 }
 
-/* it and those below it count for the step, and when they end not for whoever waits, too. */
+/* X-39: adopted processes and their children count for the step, and when they end they do not
+   count for their reaper as well. */
 static void test_adopted(void **state)
 {
     struct tally_step *s;
@@ -418,7 +422,7 @@ static void test_processor_time(void **state)
     end(&w);
 }
 
-/* Numbers may have been used again while they were read: parents in a circle, or their own. */
+/* Pids may have been reused during reading: parents form a cycle, or are their own parent. */
 static void test_a_circle_of_parents(void **state)
 {
     struct world w;
@@ -436,7 +440,7 @@ static void test_a_circle_of_parents(void **state)
     end(&w);
 }
 
-/* --- the file -------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static struct tally *again(const struct tally *t, const char *boot, int64_t wall, int64_t up)
 {
@@ -527,7 +531,7 @@ static void test_a_new_period(void **state)
     assert_true(row(&w, ALICE, 0)->max_rss_kib == 4 << 10 && !row(&w, ALICE, 0)->rss_kib_sec);
     assert_true(w.t->users.len == 2 && w.t->since_sec == 1700001000 && w.t->period == 2);
     assert_true(!w.t->time_usec[0]);
-    assert_int_equal(s->use.sum[SNAPSHOT_USER], 100 * MSEC); /* of a step the whole stays */
+    assert_int_equal(s->use.sum[SNAPSHOT_USER], 100 * MSEC); /* the total of a step stays */
     put(&w, 1, 0, 0, 0, 30, 1);
     put(&w, SHEPHERD, 1, 0, 0, 0, 4);
     put(&w, TASK, SHEPHERD, ALICE, 107, 0, 4);
