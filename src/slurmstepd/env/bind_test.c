@@ -171,8 +171,8 @@ static const struct {
     {"a mask of nothing", &threads, 0xf, 1, 1, MASK, 0, false, {"0"}, "0x303 complaint"},
 };
 
-/* One thread a core, four cores a socket: the nodes of the guide of CPU management, whose tables
- * are these. */
+/* One thread per core, four cores per socket: the nodes of the CPU management guide, whose tables
+ * these are. */
 static uint32_t plain_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
 static const Pb__CpuMap plain = {.base = PROTOBUF_C_MESSAGE_INIT(&pb__cpu_map__descriptor),
                                  .each = 1,
@@ -285,7 +285,7 @@ static void test_orders(void **state)
     }
 }
 
-/* What is left of cores by --threads-per-core, and of tasks that match nothing by Autobind. */
+/* Cores limited by --threads-per-core, and tasks that match nothing, with Autobind. */
 static void test_limits(void **state)
 {
     static const struct {
@@ -321,8 +321,8 @@ static void test_limits(void **state)
     }
 }
 
-/* Whatever is asked for: each task has some CPUs, all of them the step's; and none two tasks' while
- * there are enough for all, but where cores, sockets and memory nodes are shared. */
+/* For any request: each task has some CPUs, all of the step; no two tasks share CPUs while there
+ * are enough, except where cores, sockets and NUMA nodes are shared. */
 static void test_any(void **state)
 {
     uint32_t seed = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which of a step's GPUs each task gets. */
+/* The GPUs of a step that each task gets. */
 #include "slurmstepd/env/gpus.h"
 
 #include <setjmp.h>

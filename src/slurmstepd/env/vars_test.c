@@ -154,7 +154,7 @@ static void test_no_time_limit(void **state)
     }
 }
 
-/* Also in a launch that was repeated, with a new credential. */
+/* Also in a repeated launch, with a new credential. */
 static void times_are_those_of_the_job(void **state)
 {
     static const struct pair pairs[] = {{"SLURM_JOB_START_TIME", "1699999000"},
@@ -327,7 +327,8 @@ static void script_has_variables_of_each_component(void **state)
     envlist_done(&env);
 }
 
-/* What the first component has is what its own variables say, but for what only this node has. */
+/* The first component has the values of its own variables, except those that only this node
+   has. */
 static void no_variable_of_a_component_is_forgotten(void **state)
 {
     static const char *const of_here[] = {"SLURM_CLUSTER_NAME",  "SLURM_CONF",
@@ -388,8 +389,8 @@ static void large_sets_keep_what_fits(void **state)
     envlist_done(&env);
 }
 
-/* HET-86, HET-87, HET-90: a step of one component has its nodes and the number of the leader; one
- * of two components, or of two parts of one, has the nodes of both as one allocation. */
+/* HET-86, HET-87, HET-90: a step of one component has its nodes and the leader's job id; a step of
+ * two components, or of two parts of one, has the nodes of both as one allocation. */
 static void steps_of_components_are_of_the_whole_job(void **state)
 {
     static const struct pair one[] = {
@@ -451,7 +452,7 @@ static void steps_of_components_are_of_the_whole_job(void **state)
     envlist_done(&joint);
 }
 
-/* --preserve-env: what was given stays, and what was not is not there. */
+/* --preserve-env: given variables stay, and absent ones stay absent. */
 static void test_preserved(void **state)
 {
     static const struct pair pairs[] = {

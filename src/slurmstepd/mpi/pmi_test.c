@@ -277,7 +277,7 @@ static void test_abort(void **state)
     }
 }
 
-/* However long its text is, and whatever comes behind it. */
+/* Whatever the length of its text, and whatever follows it. */
 static void test_long_abort(void **state)
 {
     static const size_t lengths[] = {100, PMI_LINE_MAX - 40, PMI_LINE_MAX, 3 * PMI_LINE_MAX};
@@ -303,7 +303,7 @@ static void test_long_abort(void **state)
     }
 }
 
-/* What is put between two barriers has to travel in one message. */
+/* Pairs put between two barriers have to fit in one message. */
 static void test_round_limit(void **state)
 {
     _cleanup_str_ struct str value = STR_INIT;
@@ -431,7 +431,8 @@ static void test_two_answers(void **state)
     bench_done(&b);
 }
 
-/* Whoever asks with wait=TRUE hears when another task of the node has said it, each thread once. */
+/* A thread that asks with wait=TRUE gets the answer when another task has put the value, each
+   thread once. */
 static void test_two_waits(void **state)
 {
     struct bench b;
@@ -506,7 +507,8 @@ static void test_two_aborts(void **state)
     bench_done(&b);
 }
 
-/* Whoever goes without a word is waited for, by those who come to the barrier and those who are. */
+/* A task that ends without finalising is waited for by those in the barrier and those who come
+   later. */
 static void test_ended(void **state)
 {
     struct err err = {0};
@@ -597,7 +599,7 @@ static void test_spawn_refused(void **state)
     }
 }
 
-/* Arguments and commands without end: they are swallowed, and there is one answer. */
+/* Unlimited arguments and commands are skipped, and there is one answer. */
 static void test_spawn_limits(void **state)
 {
     struct bench b;
@@ -645,7 +647,7 @@ static void test_two_spawn(void **state)
     bench_done(&b);
 }
 
-/* What those are told that another step has asked for. */
+/* The data of a spawned step about its spawner. */
 static void test_spawned(void **state)
 {
     static const uint32_t ranks[] = {2}, commands[] = {1, 1, 2};

@@ -35,7 +35,8 @@ static void test_nothing(void **state)
     tail_done(&t);
 }
 
-/* Where something was cut off, it begins with a whole line; without a line there is all it has. */
+/* If older bytes were dropped, the content begins with a complete line; without any line end it is
+   everything. */
 static void test_pieces(void **state)
 {
     static const struct {

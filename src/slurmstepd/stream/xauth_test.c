@@ -25,7 +25,7 @@ static const struct xauth_entry ours = {
 static const struct xauth_entry none = {.display = 10};
 static const struct xauth_entry other = {.display = 1, .cookie = "x", .cookie_len = 1};
 
-/* The user's other entries stay as they are, and one of the display is replaced or removed. */
+/* The user's other entries are unchanged, and the entry of the display is replaced or removed. */
 static void only_the_entry_of_the_display_changes(void **state)
 {
     _cleanup_str_ struct str old = STR_INIT, made = STR_INIT, again = STR_INIT, removed = STR_INIT;
@@ -50,7 +50,7 @@ static void only_the_entry_of_the_display_changes(void **state)
     }
 }
 
-/* The child stops before it does anything, as by a signal of its user. */
+/* The child stops before it does anything, like after a signal of its user. */
 static bool stops;
 
 int __real_become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count, struct err *err);
@@ -62,8 +62,8 @@ int __wrap_become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count, 
     return __real_become_user(uid, gid, groups, count, err);
 }
 
-/* The child stops while it has the lock: it asks for the name to sign it, and then for the entry.
- */
+/* The child stops while it holds the lock: it asks for the host name to sign the lock, and then
+   for the entry. */
 static unsigned hostnames_before_stop;
 static void (*on_hostname)(void); /* once, in the child, when it has read the lock */
 #define PID_OF_NOBODY 4194304     /* the kernel gives less */
@@ -130,7 +130,8 @@ static void file_is_made_and_removed(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
-/* What another program holds is waited for, and not touched; what a killed one has left is not. */
+/* A lock held by another program is waited for and not touched; the lock of a killed one is
+   removed. */
 static void locks_are_kept(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -192,7 +193,7 @@ static void write_lock_of(pid_t pid)
     assert_int_equal(link(made, linked), 0);
 }
 
-/* As another process does that has found the same stale lock. */
+/* Acts like another process that has found the same stale lock. */
 static void take_stale_lock(void)
 {
     unlink(linked);

@@ -166,7 +166,7 @@ static void apply_difference(struct sample *s, enum difference what)
     }
 }
 
-/* What waits for others before exec, or allocates as the user there, has memory of its own. */
+/* A task that waits for others before exec, or allocates as the user, has separate memory. */
 static void only_a_plain_task_shares_memory(void **state)
 {
     for (enum difference what = NONE; what < DIFFERENCES; what++) {
@@ -179,7 +179,7 @@ static void only_a_plain_task_shares_memory(void **state)
     }
 }
 
-/* Runs the task in a child, in the directory. Its exit code; out: what it has written. */
+/* Runs the task in a child process, in the directory. Returns its exit code; out: its output. */
 static int run_task(const char *dir, char *const *argv, const char *path, bool shares,
                     struct str *out)
 {

@@ -137,7 +137,7 @@ static void test_step_files(void **state)
     }
 }
 
-/* --open-mode wins over JobFileAppend, which is for batch scripts and steps alike. */
+/* --open-mode overrides JobFileAppend, for batch scripts and steps alike. */
 static void test_append_or_truncate(void **state)
 {
     static const struct {
@@ -146,7 +146,7 @@ static void test_append_or_truncate(void **state)
         {false, false, false, false, true}, {true, false, false, false, true},
         {true, true, false, false, false},  {true, true, true, false, true},
         {true, true, true, true, false},    {true, false, true, true, false},
-        {false, true, false, true, true}, /* what is not given counts for nothing */
+        {false, true, false, true, true}, /* an absent value has no effect */
     };
 
     for (size_t i = 0; i < 2 * sizeof(vectors) / sizeof(vectors[0]); i++) {

@@ -9,8 +9,8 @@
 #include "base/proc.h"
 #include "slurmstepd/task/reap.h"
 
-/* A child whose own descendants, one in a session of its own and one that ignores SIGTERM, outlive
- * it; each writes a byte when it is there. */
+/* A child whose own descendants, one in another session and one that ignores SIGTERM, survive it;
+ * each writes a byte when it runs. */
 static void make_family(int ready)
 {
     if (fork() == 0) {
@@ -98,8 +98,7 @@ static int stands(void *ctx, pid_t pid, pid_t parent)
     return 0;
 }
 
-/* One that forks all the time, as shells do, stands when it was stopped, with all of its children.
- */
+/* A process that forks continuously, like a shell, is stopped with all of its children. */
 static int stopped_target(void)
 {
     unsigned running = 0;
@@ -146,8 +145,8 @@ static bool reads_on(int fd)
     return read(fd, bytes, 1) == 1;
 }
 
-/* A task that leads a group, what it has forked, and what has left the group for a session of its
- * own: all stand, and all go on. */
+/* A task that leads a group, its children, and a process that has left the group for its own
+ * session: all are stopped, and all are continued. */
 static int grouped_target(void)
 {
     unsigned running = 0;
@@ -186,7 +185,7 @@ static int grouped_target(void)
     return rc;
 }
 
-/* A process whose parent has ended, as daemons are, is signalled, too. */
+/* A process whose parent has ended, like a daemon, is signalled, too. */
 static int orphan(void)
 {
     int ends[2];

@@ -19,7 +19,7 @@ static void touch(const char *path)
     close(fd);
 }
 
-/* Links are removed, what they lead to stays. */
+/* Symbolic links are removed; their targets stay. */
 static void test_links_are_not_followed(void **state)
 {
     char top[] = "/tmp/wipe.XXXXXX";
@@ -42,7 +42,7 @@ static void test_links_are_not_followed(void **state)
     assert_int_equal(unlink("link") + chdir("/") + rmdir(top), 0);
 }
 
-/* Deeper than one way down goes. */
+/* Trees deeper than a single descent allows. */
 static void test_deep_trees_go_whole(void **state)
 {
     char top[] = "/tmp/wipe.XXXXXX";

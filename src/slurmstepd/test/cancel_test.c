@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Steps that are ended before they run: slurmd and slurmstepd as a whole, this process playing
- * controller and srun. Started with the directory of the built programs.
+ * Steps that are ended before they run: real slurmd and slurmstepd; this process acts as
+ * controller and srun. Argument: the directory of the built programs.
  */
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -99,7 +99,7 @@ static void test_cancelled_in_the_prolog(void **state)
     fake_end(&b, &f, 5);
 }
 
-/* Its shepherd waits for an srun that does not say a word. */
+/* Its shepherd waits for an srun that does not answer. */
 static void test_cancelled_while_it_connects(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 1, .tasks = 1};
@@ -135,7 +135,7 @@ static void look_for(struct bench *b, uint32_t job_id, uint32_t step_id)
     bench_order(b, &order);
 }
 
-/* The controller asks for a step whose srun may have died before it launched it. */
+/* The controller asks for a step whose srun may have died before the launch. */
 static void test_looked_for(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 1, .tasks = 1};
@@ -210,7 +210,7 @@ static int claim(struct bench *b, uint32_t job_id)
     return fd;
 }
 
-/* Shepherds that are not begun before there is a file "go"; one that waits says "up". */
+/* Shepherds do not start before a file "go" exists; a waiting one writes "up". */
 static void delay_shepherds(struct bench *b)
 {
     static const char text[] = "#!/bin/sh\ncd $(dirname $0)\n[ \"$1\" = nursery ] && exit 1\n"
@@ -223,7 +223,8 @@ static void delay_shepherds(struct bench *b)
     assert_int_equal(path_write_file(path, text, strlen(text), 0755, NULL), 0);
 }
 
-/* The order comes before a new shepherd finds that an old one has the step: that one is told. */
+/* The order arrives before a new shepherd finds that an old one has the step: the old one is
+   told. */
 static void test_order_reaches_who_has_claimed(void **state)
 {
     struct bench_cred c = {.job_id = 6};

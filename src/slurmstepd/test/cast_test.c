@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A receiver of files, and the slurmd that starts it, against a controller and a sender that this
- * process plays: what credentials are good for, and what a sender may not say. Started with the
- * directory of the built programs.
+ * A receiver of files and the slurmd that starts it, with this process as controller and sender:
+ * what credentials permit, and what a sender may not send. Argument: the directory of the built
+ * programs.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -52,8 +52,7 @@ struct sender {
 static const struct bench_cred for_files = {
     .job_id = 5, .step_id = 0xfffffffc, .tasks = 0, .cast = true};
 
-/* --- asking for a receiver ----------------------------------------------------------------------
- */
+/* --- asking for a receiver -------------------------------------------------------------------- */
 
 static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
                       const struct err *err)
@@ -134,7 +133,7 @@ static void test_what_credentials_are_good_for(void **state)
     c = for_files;
     c.life_ms = -1000;
     assert_int_equal(ask(&s, &c), ERR_CREDENTIAL_EXPIRED);
-    /* One for files starts nothing, whatever else is in it. */
+    /* A credential for files starts nothing else, whatever is in it. */
     c = for_files;
     c.tasks = 1;
     c.step_id = 0;
@@ -164,7 +163,7 @@ static void test_a_job_that_is_over(void **state)
     end(&s, 0);
 }
 
-/* Through another node of a tree, say. */
+/* For example through another node of a tree. */
 static void test_asked_twice(void **state)
 {
     struct sender s;
@@ -181,8 +180,7 @@ static void test_asked_twice(void **state)
     end(&s, 5);
 }
 
-/* --- feeding it ---------------------------------------------------------------------------------
- */
+/* --- feeding it ------------------------------------------------------------------------------- */
 
 static void on_message(void *ctx, struct rpc_session *session, const struct rpc_info *rpc,
                        const ProtobufCMessage *body)
@@ -347,7 +345,8 @@ static void place(struct sender *s)
     assert_true(bench_until(&s->b, is_over, s));
 }
 
-/* Another job of the user's: what its shepherd has left is ended, and nothing else of his. */
+/* Another job of the user: the processes left by its shepherd are killed, and no others of the
+   user. */
 static void test_a_shepherd_is_killed_meanwhile(void **state)
 {
     struct bench_cred files = for_files, c = {.job_id = 6, .uid = NOBODY};
@@ -418,7 +417,7 @@ static void test_what_does_not_belong(void **state)
     refused(&s, ERR_PROTOCOL);
 }
 
-/* Not from one who says such things; it waits for another one. */
+/* Refused greetings; the receiver waits for another sender. */
 static void test_greetings_that_are_refused(void **state)
 {
     Pb__CastNode other = PB__CAST_NODE__INIT, below = PB__CAST_NODE__INIT, *list[] = {&below};
@@ -459,7 +458,7 @@ static void test_greetings_that_are_refused(void **state)
     end(&s, 5);
 }
 
-/* CORE-228: it goes on from where it is, with another one; the first learns of it. */
+/* CORE-228: the receiver continues at its position with another sender; the first one is told. */
 static void test_another_sender(void **state)
 {
     Pb__CastHello m = PB__CAST_HELLO__INIT;
@@ -485,7 +484,7 @@ static void test_another_sender(void **state)
     end(&s, 5);
 }
 
-/* Nobody comes, or the one who began goes. */
+/* No sender comes, or the node that started the transfer goes. */
 static void test_left_alone(void **state)
 {
     Pb__CastHello m = PB__CAST_HELLO__INIT;

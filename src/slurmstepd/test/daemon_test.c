@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * slurmd and slurmstepd as a whole, against a controller played by this process. Started with the
- * directory of the built programs.
+ * Real slurmd and slurmstepd, with this process as controller. Argument: the directory of the
+ * built programs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -277,8 +277,8 @@ static void test_end_while_the_daemon_is_away(void **state)
     end(&b);
 }
 
-/* Connections to the shepherd of job 42, which it does not take; true: for more there is no room.
- */
+/* Opens connections to the shepherd of job 42, which it does not accept; true: the queue is
+   full. */
 static bool queue_up(struct bench *b, unsigned count)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -316,7 +316,7 @@ static pid_t hold_shepherd(struct bench *b)
     return pid;
 }
 
-/* A daemon that starts finds it, however many came before and got no answer. */
+/* A starting daemon finds it, however many came before and got no answer. */
 static void test_daemons_come_to_a_stopped_shepherd(void **state)
 {
     struct bench b;
@@ -334,7 +334,7 @@ static void test_daemons_come_to_a_stopped_shepherd(void **state)
     end(&b);
 }
 
-/* One to whom there is no way does not hold a daemon up: it is taken for lost. */
+/* An unreachable shepherd does not block a daemon: it is considered lost. */
 static void test_no_way_to_a_shepherd(void **state)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -625,7 +625,8 @@ static unsigned count_signal_events(const struct bench *b)
     return count;
 }
 
-/* More of them than anybody needs to know of, while nobody acknowledges; then it goes on. */
+/* More signals than need to be reported, while nothing is acknowledged; then reporting
+   continues. */
 static void test_signals_without_end(void **state)
 {
     struct bench_cred c = {.job_id = 42};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Output that nobody takes after the end of a step, and what a step leaves that is ended while it
- * starts. This process plays daemon and srun of one slurmstepd. Started with the directory of the
- * built programs.
+ * Output that is not read after the end of a step, and the remains of a step that is ended while
+ * it starts. This process acts as daemon and srun of one slurmstepd. Argument: the directory of
+ * the built programs.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -29,12 +29,12 @@
 #include "slurmstepd/stream/stream.h"
 #include "slurmstepd/test/fake.h"
 
-/* More bytes than go without a reader, less than keep the task from ending. */
+/* More bytes than can be sent without a reader, and fewer than keep the task from ending. */
 static int much = 1500000;
 
 static const char *programs;
 
-/* The same on this host: above what the kernel takes for a local reader. */
+/* The same on this host: more than the kernel accepts for a local reader. */
 static int count_much_here(void)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), room = RPC_SESSION_HIGH;
@@ -67,7 +67,7 @@ static void test_what_is_stuck(void **state)
     assert_true(stream_is_stuck(&d, 0, 51001, 0));
 }
 
-/* One shepherd, and we are its daemon. */
+/* One shepherd; this process is its daemon. */
 struct shepherd {
     struct rpc_link *link;
     pid_t pid;
@@ -157,7 +157,7 @@ static void launch(struct bench *b, struct fake *f, struct shepherd *s, uint32_t
     launch_by(b, f, s, drain_sec, std_out, script, false);
 }
 
-/* Of a step whose srun, once it has seen its first output, reads no more. */
+/* For a step whose srun stops reading after it has seen its first output. */
 static void run_and(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
                     const char *std_out, const char *then)
 {
@@ -247,8 +247,8 @@ static bool is_let_go(struct bench *b, void *ctx)
     return ((struct shepherd *)ctx)->closed;
 }
 
-/* The job ends by order while its srun is stopped: the node has not to wait for that one, who gets
- * what was written when it goes on. */
+/* The job is ended by order while its srun is stopped: the node does not wait for the srun, which
+ * gets the output when it continues. */
 static void test_ended_by_order(void **state)
 {
     struct shepherd s;
@@ -297,8 +297,8 @@ static bool has_child(struct bench *b, void *ctx)
     return path_read_file(path, 4096, &text, NULL) == 0 && text.len > 0;
 }
 
-/* The order to end comes before the shepherd has looked at its task, which runs already and has
- * processes of its own. They hold a pipe: its end is theirs. */
+/* The order to end arrives before the shepherd has checked its task, which already runs and has
+ * children. They hold a pipe, whose end of file shows their end. */
 static void test_ended_while_it_starts(void **state)
 {
     struct shepherd s;
@@ -326,8 +326,8 @@ static void test_ended_while_it_starts(void **state)
     end(&b, &f, &s);
 }
 
-/* The next daemon has found no claim, and the step is cancelled there: who comes late runs nothing.
- */
+/* The next daemon has found no claim, and the step is cancelled there: a late shepherd runs
+   nothing. */
 static void test_daemon_gone_before_the_claim(void **state)
 {
     struct shepherd s;
@@ -359,8 +359,8 @@ static void claim(struct bench *b, struct step *step, int *daemon_fd)
     *daemon_fd = pair[1];
 }
 
-/* The daemon goes between the look for it and the claim: that is withdrawn, unless the next one has
- * found it. */
+/* The daemon goes between the check and the claim: the claim is withdrawn, unless the next daemon
+ * has found it. */
 static void test_daemon_gone_at_the_claim(void **state)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A process of a step that was killed, and that a tracer outside of the step does not let go: as a
- * zombie nobody else may wait for, or stopped on its way out. Started with the directory of the
- * built programs.
+ * A killed process of a step that is held by a tracer outside of the step: as a zombie that only
+ * the tracer may reap, or stopped during exit. Argument: the directory of the built programs.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -152,7 +151,7 @@ static int stopped(pid_t child)
     return held_is_over() ? 0 : 5;
 }
 
-/* One whose end is still ours to take is not over. */
+/* A process that we can still reap is not over. */
 static int waiting(pid_t child)
 {
     siginfo_t info;

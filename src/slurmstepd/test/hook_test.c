@@ -137,8 +137,8 @@ static void test_flood(void **state)
     fake_end(&b, &f, 5);
 }
 
-/* The user's first, then the site's; into the task's output, with its environment; and of both,
- * failures are told. */
+/* The user's epilog first, then the site's; into the task's output, with its environment; failures
+ * of both are reported. */
 static void test_epilogs(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 2};
@@ -219,7 +219,7 @@ static void test_epilog_that_can_not_be_run(void **state)
     fake_end(&b, &f, 5);
 }
 
-/* The user's may take a few seconds; the site's as long as it likes. */
+/* The user's epilog has a few seconds; the site's has no limit. */
 static void test_epilog_that_hangs(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
@@ -237,7 +237,7 @@ static void test_epilog_that_hangs(void **state)
     fake_end(&b, &f, 5);
 }
 
-/* What hangs does not keep a job from being ended. */
+/* A hanging epilog does not prevent the end of a job. */
 static void test_cancel(void **state)
 {
     static const char *const hang = "trap '' TERM\necho >hangs\nwhile :; do sleep 0.05; done\n";

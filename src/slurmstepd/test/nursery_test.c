@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where shepherds come from, by slurmd and slurmstepd as a whole. Started with the directory of the
+ * The origin of shepherds, tested with real slurmd and slurmstepd. Argument: the directory of the
  * built programs.
  */
 #include <errno.h>
@@ -53,8 +53,8 @@ static int look(void *ctx, pid_t pid)
     return 0;
 }
 
-/* The only child of slurmd's of that name; 0: none, or several: what was just forked by a nursery
- * has its name for a moment. */
+/* Returns slurmd's only child with that name; 0: none, or several: a process just forked by a
+ * nursery has its name for a moment. */
 static pid_t child_of(const struct bench *b, const char *name)
 {
     struct search s = {.parent = b->slurmd, .name = name};
@@ -126,8 +126,7 @@ static void run(struct bench *b, uint32_t job_id)
     assert_int_equal(WEXITSTATUS(bench_batch_ended(b, job_id)->exit_status), 3);
 }
 
-/* As one that was started for the step: whose child, in which session, with which names and
- * descriptors. */
+/* Like a process started for the step: its parent, session, names and descriptors. */
 static void test_a_shepherd_is_a_process_as_any_other(void **state)
 {
     _cleanup_str_ struct str line = STR_INIT;
@@ -189,7 +188,7 @@ static void test_it_ends_with_the_daemon_and_steps_do_not(void **state)
     bench_done(&b);
 }
 
-/* As packages replace it: a new file in the place of the old one. */
+/* As a package update does: a new file replaces the old one. */
 static void test_a_new_program_runs_from_the_next_step_on(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT;
@@ -270,8 +269,8 @@ static void ask_alone(int fd, int step_fd)
     assert_int_equal(sendmsg(fd, &m, 0), part.iov_len);
 }
 
-/* Where it is forbidden nobody waits for it; where it cannot be just now, each step is told so, and
- * none of those that wait behind it is lost. */
+/* If forking is forbidden, nobody waits for the nursery; if it is impossible at the moment, each
+ * step is told so, and none of the steps behind it is lost. */
 static void test_when_it_cannot_fork(void **state)
 {
     int fd, status;

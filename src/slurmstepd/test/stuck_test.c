@@ -140,7 +140,8 @@ static void test_script_that_does_not_end(void **state)
     end(&b);
 }
 
-/* One that a script left behind: the job's end is the script's, and the node says what is wrong. */
+/* A process that a script has left: the job ends with the script, and the node reports the
+   problem. */
 static void test_orphan_that_does_not_end(void **state)
 {
     struct bench_cred c = {.job_id = 42};
@@ -174,7 +175,7 @@ static bool is_held(struct bench *b, void *ctx)
     return !proc_read(*(pid_t *)ctx, &p) && p.state == 't';
 }
 
-/* Held, but not for so long: nothing is wrong. */
+/* Held, but only for a short time: no problem is reported. */
 static void test_patience(void **state)
 {
     struct bench_cred c = {.job_id = 42};
@@ -225,7 +226,8 @@ static void test_task_of_srun(void **state)
     fake_end(&b, &f, 42);
 }
 
-/* Its shepherd is killed, and the daemon too: the next daemon ends the step, in vain. */
+/* Its shepherd and the daemon are killed: the next daemon tries to end the step, without
+   success. */
 static void test_without_shepherd_and_daemon(void **state)
 {
     struct bench_cred c = {.job_id = 42};

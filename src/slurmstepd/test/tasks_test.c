@@ -83,7 +83,7 @@ static void test_refusals(void **state)
     fake_end(&b, &f, 0);
 }
 
-/* The caller is who the kernel says, and the credential must be the caller's. */
+/* The caller is the user that the kernel reports, and the credential must be the caller's. */
 static void test_stolen_credential(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1, .uid = 1};
@@ -117,7 +117,7 @@ static void test_stolen_credential(void **state)
     fake_end(&b, &f, 0);
 }
 
-/* The key of the streams follows from a token of the caller's, which nobody else can use. */
+/* The key of the streams is derived from a token of the caller, which no other user can use. */
 static void test_key_of_another(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
@@ -188,7 +188,7 @@ static void test_nobody_listens(void **state)
     fake_end(&b, &f, 5);
 }
 
-/* A connection that breaks before srun has answered is made anew; nothing has run by then. */
+/* A connection that breaks before srun has answered is opened again; nothing has run by then. */
 static void test_broken_hello(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
@@ -315,7 +315,7 @@ static void test_program_not_found(void **state)
     fake_end(&b, &f, 5);
 }
 
-/* CORE-040: nobody reads, and the task ends nevertheless. */
+/* CORE-040: the output is not read, and the task ends nevertheless. */
 static void test_output_is_held(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
@@ -394,7 +394,7 @@ static void test_signals_from_srun(void **state)
     fake_end(&b, &f, 5);
 }
 
-/* While tasks are set up: the signal meets them, and is no failure of the launch. */
+/* The signal arrives during the setup of the tasks: they get it, and the launch does not fail. */
 static void test_a_signal_before_the_tasks(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 2};
@@ -431,7 +431,7 @@ static void test_cancel_is_said(void **state)
     fake_end(&b, &f, 0);
 }
 
-/* Whatever address the launch names, the shepherd comes back to where it came from. */
+/* Whatever address the launch names, the shepherd connects back to its origin. */
 static void test_other_address(void **state)
 {
     static char *addresses[] = {"192.0.2.1", "no.such.name"};
@@ -479,7 +479,7 @@ static void test_socket_of_srun(void **state)
     fake_end(&b, &f, 5);
 }
 
-/* Any other name is nothing that a shepherd, which is root, connects to. */
+/* A shepherd, which runs as root, connects to no other name. */
 static void test_name_that_no_srun_has(void **state)
 {
     static char *names[] = {"@/tmp/.X11-unix/X0", "/run/dbus/system_bus_socket", "127.0.0.1", ""};
@@ -547,7 +547,7 @@ static bool is_flooded(struct bench *b, void *ctx)
     return ((struct fake *)ctx)->out[0].len > 65536;
 }
 
-/* Its bytes do not keep the step. */
+/* Its bytes do not keep the step alive. */
 static void test_foreign_writer(void **state)
 {
     struct bench_cred c = {.job_id = 5, .tasks = 1};

@@ -43,7 +43,7 @@ static void end(struct bench *b, struct fake *f, struct fake *watcher)
     fake_end(b, f, 5);
 }
 
-/* The step ends before it does: it has been accepted, and is told all. */
+/* The step ends before the watcher answers: the watcher was accepted, and gets everything. */
 static void test_end_before_hello(void **state)
 {
     struct bench b;
@@ -62,7 +62,7 @@ static void test_end_before_hello(void **state)
     end(&b, &f, &w);
 }
 
-/* One that never says it is not waited for as long as the step's directory would stay. */
+/* A watcher that never answers is not waited for until the step's directory is removed. */
 static void test_no_hello(void **state)
 {
     struct bench b;
@@ -76,7 +76,7 @@ static void test_no_hello(void **state)
     end(&b, &f, &w);
 }
 
-/* Tasks that take no input hold up nobody's greeting. */
+/* Tasks that read no input do not delay the hello of a watcher. */
 static void test_hello_while_input_waits(void **state)
 {
     static uint8_t much[65536];
