@@ -76,8 +76,8 @@ struct world {
     struct err err;
 };
 
-/* A port below those that outgoing connections take, held without listening until the test is over:
- * others that try it are refused, and the controller, which reuses addresses, is not. */
+/* A port below the range of outgoing connections, bound without listening until the test ends:
+ * other tests that try it are refused, and the controller, which reuses addresses, is not. */
 static void hold_port(struct world *w)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
@@ -433,8 +433,8 @@ static void expect_end(pid_t pid)
 
 #define LARGE (3u << 20) /* of a script: more than the cache of payloads holds */
 
-/* The controller anew, with a store that keeps readers waiting. A job with a large script is
- * launched on n, and its script is being read. */
+/* Restarts the controller with a store that blocks readers. A job with a large script is launched
+ * on n, and its script is being read. */
 static void start_slow_launch(struct world *w, struct node *n)
 {
     _cleanup_free_ char *script = mem_alloc(LARGE + 1);
@@ -460,8 +460,8 @@ static void open_gate(void)
     gate.is_shut = false;
 }
 
-/* Questions, submissions and other nodes do not wait for a read; later orders of the same node do.
- */
+/* Queries, submissions and other nodes do not wait for a read; later orders for the same node
+   do. */
 static void slow_read_delays_its_own_node_only(void **state)
 {
     struct world *w = *state;
@@ -501,7 +501,7 @@ static void end_of_a_session_drops_what_waits_for_it(void **state)
     node_done(&second);
 }
 
-/* What waits is bounded: a launch too many is left out, for control/ to repeat. */
+/* Waiting launches are limited: an excess launch is dropped, and control/ repeats it. */
 static void launches_that_wait_have_a_limit(void **state)
 {
     struct world *w = *state;
@@ -521,7 +521,7 @@ static void launches_that_wait_have_a_limit(void **state)
     node_done(&n);
 }
 
-/* The order to end follows the launch, and the process ends after it has sent both. */
+/* The order to end follows the launch, and the process exits after it has sent both. */
 static void shutdown_waits_for_a_slow_launch(void **state)
 {
     struct world *w = *state;
@@ -659,7 +659,7 @@ static void signals_end_it_in_order(void **state)
     assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
 }
 
-/* One that does not lead, in a child: whether it is right. */
+/* A controller that does not lead, in a child process: returns whether it behaves correctly. */
 static bool stops_for_good(const struct world *w, bool told_first)
 {
     struct ctld c = {0};
@@ -677,7 +677,7 @@ static bool stops_for_good(const struct world *w, bool told_first)
     return !anew && taken == !told_first;
 }
 
-/* With a new configuration it begins anew, in a moment. */
+/* With a new configuration it executes itself again soon. */
 static void who_is_to_stop_does_not_begin_anew(void **state)
 {
     for (int told_first = 0; told_first < 2; told_first++) {

@@ -57,7 +57,8 @@ static void unknown_is_nobody(void **state)
     names_free(n);
 }
 
-/* By a worker, and by name. That a user is unknown holds for a second: he may be created. */
+/* Looked up by a worker, by name. A negative result is valid for a second, because the user may be
+   created. */
 static void ids_of_a_user_are_found(void **state)
 {
     struct names *n = names_new(loop, on_news, NULL);
@@ -121,7 +122,7 @@ static void every_listed_member_is_in(void **state)
     names_free(n);
 }
 
-/* A worker looks up what is not known: the answer is there with the news, and stays. */
+/* A worker looks up unknown names: the answer is cached when on_news() is called. */
 static void news_come(void **state)
 {
     struct names *n = names_new(loop, on_news, NULL);
@@ -148,7 +149,7 @@ static void news_come(void **state)
     names_free(n); /* with an answer on its way */
 }
 
-/* What is older than the maximum age is looked up again when it is asked for. */
+/* Entries older than the maximum age are looked up again on the next query. */
 static void old_answers_are_looked_up_again(void **state)
 {
     struct names *n = names_new(loop, on_news, NULL);
@@ -164,7 +165,7 @@ static void old_answers_are_looked_up_again(void **state)
     names_free(n);
 }
 
-/* What is forgotten while it is looked up is looked up again. */
+/* An entry that is dropped during its lookup is looked up again. */
 static void forgotten_meanwhile(void **state)
 {
     struct names *n = names_new(loop, on_news, NULL);
@@ -177,7 +178,7 @@ static void forgotten_meanwhile(void **state)
     names_free(n);
 }
 
-/* More ids than are remembered: bounded, and still right. */
+/* More ids than the cache holds: limited, and still correct. */
 static void many_ids_are_bounded(void **state)
 {
     struct names *n = names_new(loop, on_news, NULL);

@@ -292,7 +292,7 @@ static void one_that_waits_or_runs_can_be_ended(void **state)
     teardown(&w);
 }
 
-/* The prolog ends when the completion record has been run. */
+/* The prolog ends when the completion record's program has run. */
 static void mail_does_not_keep_others_waiting(void **state)
 {
     struct world w;
@@ -332,7 +332,7 @@ static int run_stubborn(struct world *w)
     return pid;
 }
 
-/* The kernel kills it when the helper has gone: that is not waited for by the controller. */
+/* The kernel kills it when the helper has gone; the controller does not wait for that. */
 static void assert_gone(int pid)
 {
     int handle = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -342,7 +342,7 @@ static void assert_gone(int pid)
         close(handle);
 }
 
-/* Nothing that it started lives on, and the log says what was killed. */
+/* No process that it started survives, and the log names the killed ones. */
 static void it_ends_with_the_controller(void **state)
 {
     struct world w;

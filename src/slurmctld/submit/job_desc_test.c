@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers of a job's request for those who know no NO_VAL. */
+/* Numbers of a job request for callers that do not know NO_VAL. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
