@@ -38,7 +38,7 @@ static void not_kept(void **state)
     conf_free(c);
 }
 
-/* What is read of the one text is what was read, by its hash and by its values. */
+/* The flat text, read again, has the same hash and the same values. */
 static void means_the_same(void **state)
 {
     static const struct {
@@ -70,7 +70,7 @@ static void means_the_same(void **state)
     }
 }
 
-/* Lines of files beside it are of the flat text, and whole again behind it. */
+/* Lines of other files are part of the flat text, and are restored from it. */
 static void other_files(void **state)
 {
     static const char *const bad[] = {"FileConf=x.conf y",
@@ -105,7 +105,7 @@ static void other_files(void **state)
     }
 }
 
-/* Include files stand in their places: DEFAULT lines of one hold for the lines behind it. */
+/* Include files are inserted at their places: DEFAULT lines in one apply to the lines after it. */
 static void includes(void **state)
 {
     char dir[] = "/tmp/conf_flat_test.XXXXXX";

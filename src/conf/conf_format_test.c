@@ -70,7 +70,7 @@ static void single_keys(void **state)
     shows(HEAD "DefMemPerNode=1G\n", "DefMemPerNode", "DefMemPerNode           = 1024\n");
 }
 
-/* Keys that daemons and commands read, which no other test sets. */
+/* Keys used by daemons and commands, which no other test sets. */
 static void keys_are_shown_as_given(void **state)
 {
     static const struct {

@@ -60,7 +60,7 @@ static void long_line(void **state)
     assert_non_null(strstr(err.text, "t.conf:2: the line is longer"));
 }
 
-/* One key in many ways of writing; each text sets Epilog to 'value'. */
+/* One key in many notations; each text sets Epilog to 'value'. */
 static void forms(void **state)
 {
     static const struct {
@@ -224,7 +224,7 @@ static uint64_t hash_of(const char *text, enum conf_scope scope)
     return hash;
 }
 
-/* What counts is what is said: not comments, and not who reads it. */
+/* The hash depends on the content: not on comments, nor on the reader. */
 static void hash(void **state)
 {
     static const char text[] = HEAD "NodeName=a\n";

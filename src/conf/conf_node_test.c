@@ -134,7 +134,7 @@ static void geometry(void **state)
     }
 }
 
-/* What a line says itself goes before what DEFAULT says of the same thing in other words. */
+/* A line's own values override what a DEFAULT line says in other terms. */
 static void geometry_of_default(void **state)
 {
     struct conf *c = LOAD("NodeName=DEFAULT CPUs=4\nNodeName=a Sockets=2 CoresPerSocket=8\n"
@@ -251,7 +251,7 @@ static void down_nodes(void **state)
     conf_free(c);
 }
 
-/* CONF_NODE: the one node, whatever is wrong with the others. */
+/* CONF_NODE: the one node, regardless of errors in others. */
 static void one_node(void **state)
 {
     static const char text[] = HEAD "NodeName=bad CPUs=3 Sockets=2\n"
@@ -309,7 +309,7 @@ static void this_host(void **state)
     assert_non_null(strstr(err.text, "-N NODENAME"));
 }
 
-/* CONF_CLIENT: rows are not even looked at. */
+/* CONF_CLIENT: rows are not parsed at all. */
 static void client(void **state)
 {
     static const char text[] = HEAD "NodeName=a[1- CPUs=x\nPartitionName=p Nodes=[\nKillWait=7\n";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each name that a key for a plugin takes, in full and without what stands before the slash. */
+/* Each name that a plugin key accepts, in full and without the part before the slash. */
 #include "conf/conf_test_util.h"
 
 /* 'same' is used as it is written, an alias as what follows its '='; for 'other' the default is

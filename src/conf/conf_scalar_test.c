@@ -101,7 +101,7 @@ static void bad_values(void **state)
     test_refused(cases, COUNT(cases));
 }
 
-/* What decides about jobs is not put out by another of its list that is not there. */
+/* A filter that decides about jobs stays in force if another one in its list is missing. */
 static void filters_stay(void **state)
 {
     static const struct {

@@ -104,7 +104,7 @@ static void large(void **state)
     conf_free(c);
 }
 
-/* What is wrong each by itself, what merely does nothing in one line. */
+/* Each error separately; settings without effect in one line. */
 static void report_text(void **state)
 {
     static const struct {
