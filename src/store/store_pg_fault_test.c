@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Connections cut at every byte, sessions ended and servers crashed while commits are made: every
- * batch whose done() ran is there, none is there twice, and their order is kept. */
+/* Connections cut at every byte, sessions ended and servers crashed during commits: every batch
+ * whose done() was called is stored, none is stored twice, and the order is kept. */
 #include "store/store_test.h"
 
 #include <pthread.h>
@@ -93,8 +93,8 @@ static void commit_measure(struct store *s, uint64_t number, size_t bytes[STORE_
         bytes[way] = store_test_proxy_passed((enum store_proxy_way)way) - bytes[way];
 }
 
-/* A cut in the way up leaves a part of the batch with the server; one in the way down loses the
- * answer, or a part of it, of a batch that was made. */
+/* A cut on the way to the server leaves a part of the batch there; a cut on the way back loses the
+ * reply, or a part of it, to a committed batch. */
 static void cut_anywhere_a_batch_is_made_once(void **state)
 {
     store_test_proxy_start(*state, store_test_pg_dir(), SOCKET);
@@ -123,8 +123,8 @@ static void cut_anywhere_a_batch_is_made_once(void **state)
     assert_log(*state, number);
 }
 
-/* A batch is committed when the last is durable; at random moments something is done to the
- * server. */
+/* A batch is committed when the previous one is durable; at random moments something happens to
+ * the server. */
 #define BATCHES 500
 struct run {
     struct loop *loop;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Several stores of one cluster at a time: the lead changes hands while all of them commit as fast
- * as they can, and no batch of an old epoch takes effect after the newer one took over. */
+/* Several concurrent stores of one cluster: the lead changes while all of them commit as fast as
+ * they can, and no batch of an old epoch takes effect after the newer one has taken over. */
 #include "store/store_test.h"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Threads cannot fail a test: what goes wrong is kept for its end. */
+/* Threads cannot fail a test, so errors are recorded for its end. */
 struct writer {
     pthread_t thread;
     const char *dir, *name;
@@ -58,7 +58,7 @@ static void made(struct writer *w, const struct store_test_pg_entry *e)
     (*w->batches)++;
 }
 
-/* Commits until the lead is lost, and then some more, none of which may succeed. */
+/* Commits until the lead is lost, and then some more batches, none of which may succeed. */
 static void lead_until_lost(struct writer *w, struct store *s)
 {
     struct store_test_pg_entry e = {.epoch = store_epoch(s)};
@@ -79,7 +79,8 @@ static void lead_until_lost(struct writer *w, struct store *s)
     }
 }
 
-/* The other one leads now, and is left some batches before it loses the lead in their midst. */
+/* The other one leads now, and commits some batches before it loses the lead in the middle of
+   one. */
 static void let_lead(struct writer *w, unsigned batches)
 {
     for (unsigned until = *w->batches + batches; *w->batches < until;) {
@@ -180,8 +181,7 @@ static void no_batch_of_an_old_epoch(void **state)
     store_close(s);
 }
 
-/* Many at once in a database that has no schema of the cluster yet: each of them gets an epoch of
- * its own. */
+/* Many at once in a database without the cluster's schema: each gets its own epoch. */
 #define OPENERS 8
 static void *open_once(void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is PostgreSQL's own: the schema, rights and settings of the server, who leads, a server that
- * goes away or freezes. */
+/* Specific to PostgreSQL: the schema, privileges and settings of the server, the lead, a server
+ * that stops or freezes. */
 #include "store/store_test.h"
 
 #include <errno.h>
@@ -146,7 +146,7 @@ static void forgetful_server_is_refused(void **state)
     store_close(open_place(p, STORE_TAKE_LEAD));
 }
 
-/* Without the right to make the schema an error says what to do, and doing it helps. */
+/* Without the privilege to create the schema the error gives the remedy, and the remedy works. */
 static void missing_right_is_explained(void **state)
 {
     struct place *p = *state;
@@ -220,8 +220,8 @@ static void clean_start_keeps_the_old_records(void **state)
 
 /* The lead. */
 
-/* The one that lost it hears of it once, in the place of done(), and commits nothing any more,
- * not even nothing. */
+/* The store that lost the lead is told once, instead of done(), and commits nothing further, not
+ * even an empty batch. */
 static void lost_lead_is_told(void **state)
 {
     struct place *p = *state;
@@ -253,7 +253,7 @@ static void lost_lead_is_told(void **state)
     assert_string_equal(holder, "the other one");
     free(holder);
 
-    /* Each commit leaves a sign, also one without changes; nobody's lead leaves none. */
+    /* Each commit changes the sign, also an empty one; without a leader there is none. */
     uint64_t sign = 0, before = 0;
     for (int i = 0; i < 3; i++, before = sign) {
         struct store_batch *b = i == 1 ? batch_of(2, "new") : store_batch_new();
@@ -279,7 +279,7 @@ static struct store *take_from(const struct place *p, const char *holder)
     return s;
 }
 
-/* What a leader started has ended when it gave the lead back, and may run on when the lead was
+/* A leader's programs have ended when it gave the lead back, and may still run if the lead was
  * taken away: also during the next lead, until that one is settled, and after it. */
 static void a_lead_that_was_taken_away_is_not_settled(void **state)
 {
@@ -304,7 +304,7 @@ static void a_lead_that_was_taken_away_is_not_settled(void **state)
     store_close(fourth);
 }
 
-/* A leader that froze or was cut off in the middle of a commit holds the row: its session is
+/* A leader that froze or was cut off in the middle of a commit locks the row: its session is
  * ended. */
 static void frozen_leader_is_ended(void **state)
 {
@@ -368,7 +368,7 @@ static void stopped_server_is_waited_for(void **state)
     assert_records(p->dir, "2/1=one\n2/2=two\n2/3=three\n");
 }
 
-/* Closing gives a commit up that cannot be made, and those behind it. */
+/* Closing gives up a commit that cannot be made, and the commits after it. */
 static void close_does_not_wait_for_the_server(void **state)
 {
     struct place *p = *state;

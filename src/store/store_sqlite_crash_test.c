@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Loss of power at every write and every sync. The changes that SQLite makes to its files are
- * recorded. After each of them the files are built as a crash may leave them: what was synced is
- * there; of what was not, nothing, all, any part in any order, the last write torn between sectors.
- * Each such state opens without damage and is the state of whole batches: of all acknowledged ones,
- * and of none that had not begun.
+ * Power loss at every write and every sync. The changes that SQLite makes to its files are
+ * recorded. After each change the files are built as a crash may leave them: synced data is there;
+ * of unsynced data nothing, everything, or any part in any order, with the last write torn between
+ * sectors. Each such state opens without damage and consists of whole batches: all acknowledged
+ * ones, and none that had not begun.
  */
 #include "store/store_test.h"
 
@@ -46,8 +46,7 @@ struct run {
     const char *dir;
 };
 
-/* --- what is recorded ---------------------------------------------------------------------------
- */
+/* --- what is recorded ------------------------------------------------------------------------- */
 
 static int file_of(const char *path)
 {
@@ -151,8 +150,7 @@ static void record(struct trace *t, const char *dir)
     tracing = NULL;
 }
 
-/* --- what a crash leaves ------------------------------------------------------------------------
- */
+/* --- what a crash leaves ---------------------------------------------------------------------- */
 
 static uint64_t draw(struct run *r, uint64_t below)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files cut short, overwritten and flipped: nothing damaged is taken for good, nothing good is
- * thrown away, and nothing stops the process. */
+/* Truncated, overwritten and corrupted files: no damaged record is accepted, no valid record is
+ * dropped, and the process does not crash. */
 #include "store/store_test.h"
 
 #include <dirent.h>
@@ -126,7 +126,7 @@ static void overwrite(const char *dir, const char *name, long at, size_t len)
     close(fd);
 }
 
-/* Each is one that was stored, whole, and there once; the load gives them in their order. */
+/* Each record was stored, is complete, and occurs once; records are loaded in order. */
 static void assert_genuine(const struct seen *seen)
 {
     uint64_t last = 0;
@@ -162,8 +162,8 @@ static int load_count(const char *dir, unsigned flags, size_t *count, struct err
     return rc;
 }
 
-/* Every page in turn is overwritten: without -i there is a refusal that says what to do (or the
- * page held nothing), with -i all that lies on the other pages is kept. */
+/* Every page in turn is overwritten: without -i the store refuses with the remedy (or the page was
+ * unused), with -i everything on the other pages is kept. */
 static void damaged_pages_are_survived(void **state)
 {
     fill(*state);
@@ -193,7 +193,7 @@ static void damaged_pages_are_survived(void **state)
     assert_true(lost_all_only_with_root);
 }
 
-/* The way from one damaged page to the other leads over good ones. */
+/* Valid pages between two damaged pages are reached. */
 static void records_between_damaged_pages_are_kept(void **state)
 {
     fill(*state);
@@ -207,7 +207,7 @@ static void records_between_damaged_pages_are_kept(void **state)
     assert_in_range(count, RECORDS - 120, RECORDS - 1);
 }
 
-/* Cut at many lengths, -i always goes on, and what is read is never wrong. */
+/* Truncated at many lengths, -i always continues, and no wrong record is read. */
 static void cut_files_are_survived(void **state)
 {
     fill(*state);
@@ -265,8 +265,8 @@ static void cut_log_is_a_prefix(void **state)
     assert_int_equal(last, 8);
 }
 
-/* One bit flipped somewhere in the file: a load gives only records that were stored, and all of
- * them or a report. */
+/* One bit flipped anywhere in the file: a load returns only stored records, and either all of them
+ * or a report. */
 static void flipped_bits_are_noticed(void **state)
 {
     fill(*state);
@@ -330,7 +330,7 @@ static void flipped_bits_are_survived(void **state)
     }
 }
 
-/* A slip of the hand: some other file in the place of ours. */
+/* A mistake of an administrator: another file in place of ours. */
 static void foreign_files_are_refused(void **state)
 {
     _cleanup_free_ char *path = mem_printf("%s/state.db", (char *)*state);

@@ -68,7 +68,7 @@ static struct store_batch *batch_of(uint64_t number, const char *text)
     return b;
 }
 
-/* A failed sync: on_fatal, nothing is committed any more, done() never comes. */
+/* A failed sync: on_fatal is called, nothing is committed any longer, done() is never called. */
 static void mark(void *ctx)
 {
     (*(int *)ctx)++;
@@ -86,7 +86,7 @@ static void failed_sync_is_fatal(void **state)
     assert_int_equal(done, 1);
     assert_int_equal(told.fatal, 1);
     assert_non_null(strstr(told.last.text, "state.db"));
-    store_commit(s, batch_of(3, "third"), mark, &done); /* the next sync would be called good */
+    store_commit(s, batch_of(3, "third"), mark, &done); /* the next sync would report success */
     assert_int_equal(done, 1);
     struct err err = {0};
     assert_true(store_commit_sync(s, batch_of(4, "fourth"), &err) < 0);
@@ -125,8 +125,8 @@ static void failed_checkpoint_sync_is_fatal(void **state)
     store_close(s);
 }
 
-/* Each write of a commit fails in turn: the commit is refused as a whole, repeated it succeeds, and
- * the file is the state of whole batches all the time. */
+/* Each write of a commit fails in turn: the commit fails as a whole, the retry succeeds, and the
+ * file always has the state of whole batches. */
 static void failed_writes_leave_whole_batches(void **state)
 {
     static const int codes[] = {SQLITE_IOERR_WRITE, SQLITE_FULL};
@@ -192,7 +192,7 @@ static void passing_failure_is_repeated(void **state)
     assert_records(*state, "4:n=first\n2/1=first\n");
 }
 
-/* Closing gives a commit up that cannot be made, and its done() never comes. */
+/* Closing gives up a commit that cannot be made, and done() is never called. */
 static void close_does_not_wait_for_ever(void **state)
 {
     struct told told = {0};
@@ -211,7 +211,7 @@ static void close_does_not_wait_for_ever(void **state)
     assert_records(*state, "");
 }
 
-/* What was asked for after a commit that was given up is given up too: there are no gaps. */
+/* Commits after a commit that was given up are given up, too: there are no gaps. */
 static void nothing_follows_what_was_given_up(void **state)
 {
     struct told told = {0};
@@ -295,8 +295,8 @@ static void full_disk_is_survived(void **state)
     assert_int_equal(umount2(*state, MNT_DETACH), 0);
 }
 
-/* Much is deleted with little: neither is a deleted record written once more, nor does the log keep
- * what the database needs to grow. */
+/* Deleting many records needs little space: deleted records are not written again, and the log
+ * does not take the space that the database needs to grow. */
 static void the_log_leaves_room(void **state)
 {
     assert_int_equal(mount("tmpfs", *state, "tmpfs", 0, "size=40m"), 0);

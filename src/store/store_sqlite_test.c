@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is SQLite's own: the directory, its lock, the file and its log. */
+/* Specific to SQLite: the directory, its lock, the file and its log. */
 #include "store/store_test.h"
 
 #include <errno.h>

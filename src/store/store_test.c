@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What holds of every driver. The argument "postgresql" chooses that. */
+/* Common to all drivers. The argument "postgresql" selects that driver. */
 #include "store/store_test.h"
 
 #include <errno.h>
@@ -300,7 +300,7 @@ static void empty_batch_is_answered(void **state)
     store_close(s);
 }
 
-/* What was committed is there after the process ends without closing; what was not is not. */
+/* Committed changes are there after the process ends without closing; others are not. */
 static void committed_work_survives_a_kill(void **state)
 {
     pid_t pid = fork();
@@ -375,7 +375,7 @@ static void read_on_loop(struct store *s, struct loop *l, struct store_read *rea
     loop_run(l);
 }
 
-/* Several records, one of them missing; at most so many bytes, but the first in any case. */
+/* Several records, one of them missing; limited in bytes, except for the first one. */
 static void worker_reads_records(void **state)
 {
     struct loop *l = loop_new(2);
@@ -417,7 +417,7 @@ static void count_reads(void *ctx)
     reads_done++;
 }
 
-/* The one under way ends; done() comes when the loop ends, and the records are the caller's. */
+/* The running read ends; done() is called when the loop ends, and the caller owns the records. */
 static void closing_waits_for_a_read(void **state)
 {
     struct loop *l = loop_new(2);
@@ -447,8 +447,8 @@ static bool has_line(const struct str *lines, const char *line)
     return strstr(str_cstr(lines), line) != NULL;
 }
 
-/* As it is, with the reason; of what is not there nothing; and there may be another one of the key
- * again. */
+/* Unchanged, with the reason; no effect on a missing record; another record with the key may
+ * follow. */
 static void set_aside_and_listed(void **state)
 {
     struct store *s = open_ok(*state, 0);
