@@ -49,7 +49,7 @@ static void sizes_are_rounded(void **state)
     }
 }
 
-/* A piece ends at a multiple of the size or with the file, wherever it begins. */
+/* A piece ends at a multiple of the size or at the end of the file, wherever it begins. */
 static void where_pieces_end(void **state)
 {
     struct cast_blocks *b = cast_blocks_new(CAST_BLOCK_MIN, false, read_source, NULL);
@@ -77,7 +77,7 @@ static void a_piece_is_read_once_for_all(void **state)
     cast_blocks_free(b);
 }
 
-/* The very piece, while it is lent, and nothing that is to be compressed. */
+/* The lent piece itself, and not a piece that has to be compressed. */
 static void what_is_lent_is_not_read(void **state)
 {
     _cleanup_free_ char *data = mem_alloc(2 * CAST_BLOCK_MIN);
@@ -128,7 +128,7 @@ static void what_is_packed_comes_back(void **state)
                      -ERR_PROTOCOL);
     assert_int_equal(cast_block_unpack(piece.data, piece.len - 1, out, piece.raw_len, &err),
                      -ERR_PROTOCOL);
-    /* What does not get smaller goes as it is. */
+    /* Data that does not become smaller is sent unchanged. */
     assert_int_equal(cast_blocks_get(b, CAST_BLOCK_MIN, CAST_BLOCK_MIN, &piece, &err), 0);
     assert_false(piece.packed);
     assert_memory_equal(piece.data, data + CAST_BLOCK_MIN, CAST_BLOCK_MIN);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A feed against receivers that the test plays: they say what they are told to, and go when told.
- */
+/* A feed with receivers played by the test: they report and close as told. */
 #include "cast/feed.h"
 
 #include <setjmp.h>
@@ -292,7 +291,7 @@ static bool first_has_block(struct world *w)
     return w->peers[1].at == SIZE && w->phases[0] == PB__CAST_PHASE__CAST_LOST;
 }
 
-/* CORE-229: those below go on from where they are. */
+/* CORE-229: receivers below a lost one continue at their positions. */
 static void those_below_one_that_is_lost(void **state)
 {
     struct world *w = *state;
@@ -314,7 +313,7 @@ static bool last_has_it(struct world *w)
     return w->peers[PEERS - 1].at == SIZE && w->states == PEERS - 1;
 }
 
-/* CORE-228: whatever has happened to those between. */
+/* CORE-228: whatever happened to the receivers in between. */
 static void only_one_is_left(void **state)
 {
     struct world *w = *state;
@@ -335,8 +334,8 @@ static bool third_is_fed(struct world *w)
     return w->peers[3].at == SIZE && w->peers[0].at == SIZE;
 }
 
-/* One that says no is not fed any more, and what it says of others before counts: they have ended,
- * and are not looked for. */
+/* A receiver that refuses gets no further pieces. What it has reported about others before is
+ * valid: they have ended, and are not contacted. */
 static void what_is_known_of_those_below(void **state)
 {
     struct world *w = *state;
@@ -368,8 +367,8 @@ static bool those_left_are_fed(struct world *w)
     return w->peers[1].hellos && w->peers[5].hellos;
 }
 
-/* Given up by those above: they care for those below, and we must not; unless they come back to us,
- * as to one whose feeder and whose child go at the same time. */
+/* Replaced by its parent: the parent serves its children, so this node must not, unless they
+ * reconnect, as to a node whose sender and child are lost at the same time. */
 static void who_is_not_fed_takes_nobody(void **state)
 {
     struct world *w = *state;
@@ -423,7 +422,7 @@ static bool other_has_it(struct world *w)
     return w->peers[4].at == SIZE;
 }
 
-/* It says that it has more than there is: nothing is sent to it, and nothing breaks. */
+/* It claims to have more than there is: nothing is sent to it, and nothing breaks. */
 static void one_that_claims_too_much(void **state)
 {
     struct world *w = *state;

@@ -160,7 +160,7 @@ static void what_is_there(void **state)
     is("there", "old");
     assert_int_equal(make(path, "new", true), 0);
     is("there", "new");
-    /* A link is replaced itself. */
+    /* A symbolic link is replaced, not its target. */
     assert_int_equal(symlink(path, link), 0);
     assert_int_equal(make(link, "other", false), -EEXIST);
     assert_int_equal(make(link, "other", true), 0);
@@ -171,7 +171,8 @@ static void what_is_there(void **state)
     assert_int_equal(entries(), 0);
 }
 
-/* It came between the look and the commit: the same one is ours too, another one stays. */
+/* A file that appears between opening and commit: the same file is accepted, another one is
+   kept. */
 static void what_has_come_meanwhile(void **state)
 {
     _cleanup_free_ char *path = in_dir("shared");
@@ -241,7 +242,7 @@ static void nothing_is_too_large(void **state)
     assert_int_equal(entries(), 0);
 }
 
-/* While the receiver still feeds others out of it. */
+/* While the receiver still sends the file to others. */
 static void a_program_can_be_run_at_once(void **state)
 {
     static const char text[] = "#!/bin/true\n";
