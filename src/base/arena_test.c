@@ -81,7 +81,7 @@ static void unpack_takes_all_or_nothing(void **state)
     _cleanup_str_ struct str bytes = STR_INIT;
     pack_error(&bytes);
     for (size_t len = 0; len <= bytes.len; len++) {
-        /* A copy of that length, so that reading past it is seen. */
+        /* A copy of exactly that length, so that a read beyond it is detected. */
         _cleanup_free_ void *part = mem_dup(bytes.data, len);
         _cleanup_(arena_done) struct arena a;
         arena_init(&a, 4096);
@@ -101,7 +101,7 @@ static void unpack_takes_all_or_nothing(void **state)
     assert_null(arena_unpack(&a, &pb__error__descriptor, bytes.data, bytes.len));
 }
 
-/* What a few bytes claim must not cost more than the budget. */
+/* The cost of a few hostile bytes is limited by the budget. */
 static void unpack_respects_the_budget(void **state)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
@@ -121,8 +121,8 @@ static void unpack_respects_the_budget(void **state)
     arena_done(&a);
 }
 
-/* Many short strings, as of a long command line: what is kept is in the budget, and the rest goes.
- */
+/* Many short strings, as in a long command line: kept memory counts in the budget, temporary
+   memory does not. */
 static void tables_are_beside_the_budget(void **state)
 {
     static const char *const texts[] = {"", "a", "abcdef"};
@@ -148,7 +148,8 @@ static void tables_are_beside_the_budget(void **state)
     }
 }
 
-/* Beyond their own bound they count as all else does; what only looks like one lives on. */
+/* Beyond their own limit they count as everything else; an allocation that only looks like a table
+   survives. */
 static void tables_are_bounded(void **state)
 {
     _cleanup_arena_ struct arena a;
@@ -225,7 +226,7 @@ static void fields_are_concatenated(void **state)
     assert_string_equal(m->text, "hello");
 }
 
-/* As a first use would, but out of the memory it has: what was there does not show. */
+/* Like the first use, but with the existing memory: old content does not show. */
 static void a_reset_keeps_memory(void **state)
 {
     _cleanup_arena_ struct arena a;
@@ -249,7 +250,8 @@ static void a_reset_keeps_memory(void **state)
 
 #define MUCH (64u << 20) /* bytes: more than the heap has left */
 
-/* Else a copy would be NULL, which nobody expects, and a good file would count as damaged. */
+/* Otherwise a copy would be NULL, which no caller expects, and a valid file would count as
+   damaged. */
 static void unpack_without_memory_aborts(void **state)
 {
     _cleanup_str_ struct str bytes = STR_INIT;

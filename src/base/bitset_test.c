@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* Around the borders of words, where mistakes live. */
+/* Around word boundaries, where errors are likely. */
 static const size_t sizes[] = {0, 1, 2, 63, 64, 65, 127, 128, 129, 1000};
 #define SIZE_LAST 1000
 #define EACH_SIZE(n)                                                                               \
@@ -42,7 +42,7 @@ static void fill_leaves_the_tail_clear(void **state)
         }
 }
 
-/* The model: one byte a bit. */
+/* The model: one byte per bit. */
 struct model {
     struct bitset *bits;
     char bytes[SIZE_LAST + 1];

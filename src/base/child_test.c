@@ -40,7 +40,7 @@ static void missing(void **state)
     assert_int_equal(pid, -1);
 }
 
-/* What the caller blocks and ignores the program does not inherit. */
+/* The program does not inherit the caller's blocked and ignored signals. */
 static void signals(void **state)
 {
     static const char script[] = "kill -INT $$; kill -TERM $$; exit 3";
@@ -64,7 +64,7 @@ static void signals(void **state)
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* A leader of a session is its own process group, and it alone. */
+/* A session leader is its own process group; without 'session' it is not. */
 static void session(void **state)
 {
     static const char leads[] = "set -- $(cat /proc/$$/stat); [ $$ = $6 ]";
@@ -73,7 +73,7 @@ static void session(void **state)
     assert_int_equal(run(leads, false), 1);
 }
 
-/* One that ends, one that somebody has stopped, and the end of that. */
+/* A child that ends, a stopped child, and the end of that child. */
 static int await_children(void)
 {
     int status = 0;

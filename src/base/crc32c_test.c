@@ -52,7 +52,7 @@ static void both_ways_agree_in_pieces(void **state)
         }
 }
 
-/* Where much is summed in stripes, to the byte. */
+/* Where large data is processed in stripes, compared byte by byte. */
 static void both_ways_agree_on_much(void **state)
 {
     size_t most = (200u << 10) + 17;

@@ -19,7 +19,7 @@ static rlim_t soft_limit(void)
     return getrlimit(RLIMIT_CORE, &limit) ? RLIM_INFINITY : limit.rlim_cur;
 }
 
-/* In a process of its own: 0, or the number of the first thing that is wrong. */
+/* Runs in a child process: returns 0, or the number of the first failed check. */
 static int check_forbidden(void)
 {
     rlim_t before = soft_limit();
@@ -45,7 +45,7 @@ static void forbidden_dumps_leave_the_limit_restorable(void **state)
     assert_int_equal(status, 0);
 }
 
-/* In a process of its own, without a core file. */
+/* Runs in a child process, without a core file. */
 static int end_fatally(const char *wanted)
 {
     int status;

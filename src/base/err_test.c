@@ -16,7 +16,7 @@ static void null_err_is_fine(void **state)
     assert_int_equal(err_prefix(NULL, "x"), -ERR_GENERIC);
 }
 
-/* What is wrong is said although somebody has typed a lot. */
+/* The error is visible even if the user has typed a long text. */
 static void both_ends_of_a_long_text_are_kept(void **state)
 {
     struct err err = {0};
@@ -43,7 +43,7 @@ static void unknown_codes_have_a_text(void **state)
     }
 }
 
-/* They travel: two errors of one number would be each other. */
+/* Codes are sent between hosts: two errors with one number could not be distinguished. */
 static void numbers_and_names_are_unique(void **state)
 {
     static const struct {

@@ -143,7 +143,7 @@ static void good_input(void **state)
         hostlist_format(h, &format);
         assert_string_equal(str_cstr(&format), good[i].format);
 
-        /* One name after another gives the same list as the expression. */
+        /* Adding the names one by one gives the same list as the expression. */
         _cleanup_hostlist_ struct hostlist *pushed = hostlist_new();
         _cleanup_free_ char *copy = mem_strdup(good[i].names);
         char *rest = copy;

@@ -81,7 +81,7 @@ static void good_texts(void **state)
     }
 }
 
-/* A short text must not cost the work of as many sets as it has words. */
+/* A short text must not cost as much as one set per word. */
 static void again_and_again(void **state)
 {
     struct str text = STR_INIT;
@@ -131,7 +131,7 @@ static void agrees(const struct idset *s, const struct bitset *bits)
     str_done(&out);
 }
 
-/* Runs as somebody might write them. */
+/* Runs as a user might write them. */
 static void draw_set(uint32_t *seed, struct idset *s, struct bitset *bits)
 {
     struct str text = STR_INIT;
@@ -218,7 +218,7 @@ static void is_as(const struct idset *s, const struct bitset *bits)
     str_done(&out);
 }
 
-/* One of 'of' numbers, and some runs with a step. */
+/* A set of one in 'of' numbers, and some runs with a step. */
 static void draw_wide(uint32_t *seed, uint32_t of, struct idset *s, struct bitset *bits)
 {
     for (uint32_t i = 0; i < WIDE; i++)
@@ -282,8 +282,8 @@ static void of_many_runs(void **state)
     assert_true(bits > 2);
 }
 
-/* Of four million numbers every third is taken out: what is left is a bit each, and when every
- * third is taken out again it is a run. */
+/* Every third of four million numbers is removed: the rest is stored as bits, and after another
+ * third it is a run. */
 static void four_million_in_pieces(void **state)
 {
     struct idset s = {0}, third = {0}, both = {0};
@@ -316,7 +316,7 @@ static void four_million_in_pieces(void **state)
     str_done(&text);
 }
 
-/* A million elements that start one after the other stay one run. */
+/* A million elements that start one after another stay one run. */
 static void memory_is_runs(void **state)
 {
     struct idset s = {0};

@@ -14,7 +14,7 @@
 #include "base/kin.h"
 #include "base/mem.h"
 
-/* A child with a child of its own, which has written its number. */
+/* A child with a child of its own, which has written its pid. */
 static pid_t family(pid_t *grandchild)
 {
     int ends[2];
@@ -52,7 +52,7 @@ static void test_below(void **state)
 
     assert_true(kin_signal(&all.list.data[0], getpid(), SIGKILL));
     assert_int_equal(waitpid(child, NULL, 0), child);
-    /* Its parent has gone: it is the root's, and no stranger. */
+    /* Its parent has gone: it belongs to the root now, and is still found. */
     assert_true(kin_signal(&all.list.data[1], getpid(), SIGKILL));
     assert_int_equal(waitpid(below, NULL, 0), below);
     assert_false(kin_signal(&all.list.data[1], getpid(), SIGKILL));

@@ -195,7 +195,8 @@ static void file_is_private_and_reopened(void **state)
     assert_non_null(strstr(b, "new"));
 }
 
-/* What some lines become on stderr; NULL: JOURNAL_STREAM names it, else it is that. */
+/* Returns the stderr output of some lines; NULL: JOURNAL_STREAM refers to stderr, otherwise it has
+   this value. */
 static char *on_stderr(const char *stream)
 {
     struct log_options options = {.program = "slurmctld", .stderr_level = LOG_LVL_INFO};
@@ -221,7 +222,7 @@ static char *on_stderr(const char *stream)
     return content(file);
 }
 
-/* Also where the variable was inherited and is of another file, or is nothing at all. */
+/* Also if the variable was inherited and refers to another file, or is invalid. */
 static void stderr_carries_the_program(void **state)
 {
     static const char *const streams[] = {"", "1:1", "1:", "x"};

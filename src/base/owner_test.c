@@ -28,7 +28,8 @@ static void bad_lines(void **state)
         "   0: 0100007G:0016 0100007F:8000" TAIL,
         "   0: 0100007F:0016 0100007F:8000 01 00000000:00000000 00:00000000 00000000  1000 0",
         "   0: 0100007F:0016 0100007F:8000 0A 0:0 00:0 0 1000 0 4711", /* it listens */
-        "   0: 0100007F:0016 0100007F:8000 01 0:0 00:0 0 1000 0 0",    /* nobody has it any more */
+        /* No process has it any longer. */
+        "   0: 0100007F:0016 0100007F:8000 01 0:0 00:0 0 1000 0 0",
     };
 
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -41,7 +42,7 @@ static void bad_lines(void **state)
     }
 }
 
-/* The words are in the order of the machine's memory, so are the expected bytes made. */
+/* The words are in the machine's byte order, as are the expected bytes. */
 static void good_lines(void **state)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};

@@ -86,7 +86,7 @@ static void mkdirs_refuses(void **state)
     assert_int_equal(symlink("nowhere", in("dangling")), 0);
     assert_true(path_mkdirs(in("dangling/a"), 0700, NULL) < 0);
     assert_int_equal(access(in("nowhere"), F_OK), -1);
-    if (geteuid() == 0) { /* somebody else's link would choose where root writes */
+    if (geteuid() == 0) { /* another user's symbolic link would choose where root writes */
         assert_int_equal(mkdir(in("target"), 0700), 0);
         assert_int_equal(symlink("target", in("theirs")), 0);
         assert_int_equal(lchown(in("theirs"), 12345, 12345), 0);
@@ -100,10 +100,10 @@ static void mkdirs_makes_what_is_missing(void **state)
     mode_t before = umask(077);
     assert_int_equal(path_mkdirs(in("a//b/./c/"), 0751, NULL), 0);
     umask(before);
-    assert_int_equal(mode_of(in("a")), 0755); /* above the last one: passable */
+    assert_int_equal(mode_of(in("a")), 0755); /* a parent directory: accessible */
     assert_int_equal(mode_of(in("a/b")), 0755);
     assert_int_equal(mode_of(in("a/b/c")), 0751);
-    assert_int_equal(path_mkdirs(in("a/b/c"), 0700, NULL), 0); /* was there: as it is */
+    assert_int_equal(path_mkdirs(in("a/b/c"), 0700, NULL), 0); /* existed: unchanged */
     assert_int_equal(mode_of(in("a/b/c")), 0751);
     assert_int_equal(symlink("a", in("ours")), 0);
     assert_int_equal(path_mkdirs(in("ours/d"), 0700, NULL), 0);

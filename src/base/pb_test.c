@@ -23,7 +23,7 @@ static void unknown_fields_are_not_found(void **state)
     assert_string_equal(pb_find_field(type, "work_dir")->name, "work_dir");
 }
 
-/* One field of every kind there is in it. */
+/* One field of every supported kind. */
 static const char *const kinds[] = {"name",         "min_nodes", "mem_per_node_mib", "exclusive",
                                     "begin_at_sec", "nice",      "request_id"};
 
@@ -131,7 +131,7 @@ static void fields_are_picked_from_packed_bytes(void **state)
     pb_pick_fields(packed.data, packed.len, &PB_ALL_FIELDS, &some);
     assert_int_equal(some.len, packed.len);
     assert_memory_equal(some.data, packed.data, packed.len);
-    for (size_t len = 0; len < packed.len; len++) { /* cut anywhere: no more than what is whole */
+    for (size_t len = 0; len < packed.len; len++) { /* truncated anywhere: only complete fields */
         str_clear(&some);
         pb_pick_fields(packed.data, len, &PB_ALL_FIELDS, &some);
         assert_true(some.len <= len);
@@ -225,7 +225,7 @@ static unsigned number_of(const char *field)
     return pb_find_field(type, field)->id;
 }
 
-/* What is lent is not copied, and all else is as without. */
+/* A lent field is not copied, and everything else is as without lending. */
 static void a_long_field_is_lent(void **state)
 {
     static const struct {
@@ -266,7 +266,7 @@ static void a_long_field_is_lent(void **state)
     }
 }
 
-/* Bytes that are cut anywhere are refused as without, and nothing behind them is read. */
+/* Data truncated anywhere is refused as without lending, and nothing after it is read. */
 static void a_lent_field_ends_where_the_bytes_do(void **state)
 {
     _cleanup_str_ struct str wire = STR_INIT;

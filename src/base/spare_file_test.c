@@ -121,7 +121,7 @@ static void few_spares_are_kept(void **state)
     assert_int_equal(remove_all(spares), SPARE_FILES);
 }
 
-/* Processes that write and remove at the same time never share an inode. */
+/* Processes that write and remove concurrently never share an inode. */
 static void processes_do_not_share_a_spare(void **state)
 {
     enum { PROCESSES = 4, ROUNDS = 2000 };

@@ -63,7 +63,8 @@ static void line_breaks_stay_between_lines(void **state)
     assert_string_equal(str_cstr(&out), "a\\tb\n\n\\377");
 }
 
-/* Of any two bytes and any text of three: what comes out is harmless, and stays as it is. */
+/* For any two bytes and any text of three: the output is harmless, and escaping it again changes
+   nothing. */
 static void what_comes_out_is_harmless(void **state)
 {
     uint32_t drawn = 7;
