@@ -95,8 +95,8 @@ static void answers(void **state)
     assert_memory_equal(got.mac_key, want.mac_key, sizeof(want.mac_key));
 }
 
-/* A daemon's word about an address: for one token, one address, one cluster; no key that is handed
- * out makes it. */
+/* A daemon's statement about an address is valid for one token, one address, one cluster; keys
+ * that are handed out cannot make it. */
 static void origins(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE], want[AUTH_MAC_SIZE], got[AUTH_MAC_SIZE];
@@ -329,7 +329,7 @@ static void replay(void **state)
     auth_replay_free(r);
 }
 
-/* A refused one is not remembered: its real owner may still use it. */
+/* A refused token is not remembered: its owner may still use it. */
 static void refusal_is_not_use(void **state)
 {
     struct auth_replay *r = auth_replay_new(1000, ADMIN);
