@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* On plain directories with files: what is written where, in both versions, and what is said when
- * something is not there. */
+/* On plain directories with files: which files are written, in both versions, and the errors for
+ * missing files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -69,7 +69,7 @@ static void test_damaged_records(void **state)
     expect(&o, 0, "");
 }
 
-/* Those of the report, not of an earlier one, and of the right step; largest first. */
+/* The processes of the report, not of an earlier one, and of the right step; largest first. */
 static void test_the_largest(void **state)
 {
     struct cgroup_oom o = {.path = "/sys/fs/cgroup/memory/slurm/uid_0/job_4/step_0"};
@@ -90,7 +90,7 @@ static void test_the_largest(void **state)
     assert_int_equal(o.kills, 2);
 }
 
-/* A name that looks like the words before it. */
+/* A process name that looks like the words before it. */
 static void test_a_name_that_lies(void **state)
 {
     struct cgroup_oom o = {.path = "/slurm/uid_0/job_4/step_0"};

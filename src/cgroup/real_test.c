@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * On the kernel's own trees, below a directory of this test: what they do to processes. Each test
- * runs with both versions. Where one cannot be had here, it says why, and what it leaves out is
- * looked at on plain directories alone (fake_test.c).
+ * On the kernel's own trees, below a directory of this test: the effect on processes. Each test
+ * runs with both versions. If a version is unavailable, the test prints the reason and skips;
+ * fake_test.c then covers it on plain directories only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +73,7 @@ static void remove_base(const char *where, const char *name)
     rmdir(path);
 }
 
-/* Until the kernel has forgotten the last process: it does not say when. */
+/* Repeats until the kernel has released the last process, which it does not report. */
 static void remove_job(struct world *w)
 {
     for (int i = 0; i < 100000 && cgroup_remove(&w->base, "job_1") == -EBUSY; i++)
@@ -117,7 +117,8 @@ static struct world *need(void **state, unsigned parts)
     return w;
 }
 
-/* In the cgroup by itself before it does anything; its exit status is its answer. */
+/* Starts a process that is in the cgroup before it does anything; its exit status is the
+   result. */
 static pid_t start(const struct world *w, void (*fn)(const struct world *w))
 {
     pid_t pid = fork();
@@ -152,8 +153,7 @@ static bool is_empty(const struct world *w)
     return cgroup_is_empty(&w->job);
 }
 
-/* --- processes ----------------------------------------------------------------------------------
- */
+/* --- processes -------------------------------------------------------------------------------- */
 
 static void run_away(const struct world *w)
 {
@@ -174,7 +174,7 @@ static bool has_run_away(const struct world *w)
     return w->shared[0];
 }
 
-/* Those that it left behind on its way have ended. */
+/* Whether the processes that it left on its way have ended. */
 static bool is_alone(const struct world *w)
 {
     struct cgroup_pids pids = {0};
@@ -272,8 +272,7 @@ static void test_frozen_they_stand(void **state)
     until(is_empty, w);
 }
 
-/* --- limits -------------------------------------------------------------------------------------
- */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 static void eat(const struct world *w)
 {
