@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* On a tree of plain files in the place of the kernel's. */
+/* On a tree of plain files instead of the kernel's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -164,7 +164,8 @@ static void test_requests(void **state)
     }
 }
 
-/* What it was is put back whole: the speed of userspace, and limits that exclude the others. */
+/* The original state is restored completely: the frequency of userspace, and limits that exclude
+   the others. */
 static void test_former_speed(void **state)
 {
     struct fixture *f = *state;
@@ -218,7 +219,7 @@ static void test_no_cpufreq(void **state)
     assert_false(is_noted(f));
 }
 
-/* A kernel that does not name its frequencies: the words are of its range, but for one. */
+/* A kernel that does not list frequencies: the words refer to its range, except one. */
 static void test_unnamed(void **state)
 {
     struct fixture *f = *state;
@@ -236,7 +237,7 @@ static void test_unnamed(void **state)
     expect_all(f, 0, "800000", "3000000", "schedutil");
 }
 
-/* The last one decides, whichever ends first. */
+/* The last step decides, whichever ends first. */
 static void test_shared(void **state)
 {
     struct fixture *f = *state;
@@ -303,7 +304,7 @@ static void write_note(const struct fixture *f, const char *text)
     assert_int_equal(path_write_file(path, text, strlen(text), 0600, NULL), 0);
 }
 
-/* After a reboot the kernel has begun anew; a damaged note is believed in nothing. */
+/* After a reboot the kernel's state is new; a damaged note is not trusted at all. */
 static void test_notes_of_others(void **state)
 {
     struct fixture *f = *state;
