@@ -65,7 +65,7 @@ static void no_plugin(void **state)
     }
 }
 
-/* a required one fails the call, an optional one is told of once. */
+/* a required plugin fails the call, the failure of an optional one is reported once. */
 static void failures(void **state)
 {
     struct stack *s = NULL;
@@ -133,8 +133,8 @@ static void job_env_is(struct stack *s, const char *expected)
     arena_done(&arena);
 }
 
-/* HET-114: what one component is given, and has for the site's scripts, no other one has; what init
- * has set, each has. */
+/* HET-114: options and script variables of one component are not seen by others; variables set by
+ * init are seen by each. */
 static void each_component_has_its_own(void **state)
 {
     struct stack *s = NULL;
@@ -159,7 +159,7 @@ static void each_component_has_its_own(void **state)
     stack_close(s);
 }
 
-/* On a node the user's values are handed over; of another plugin's nothing is. */
+/* On a node the user's values are passed to their plugins, and to no other plugin. */
 static void options_arrive(void **state)
 {
     Pb__SpankOption table = PB__SPANK_OPTION__INIT, other = PB__SPANK_OPTION__INIT;
