@@ -113,7 +113,7 @@ static size_t find_member(const struct row *rows, size_t count, size_t at)
     return 0;
 }
 
-/* Bytes that no row has are padding: less than the member behind them, or at the end. */
+/* Bytes without a row are padding: fewer than the size of the next member, or at the end. */
 static void check_whole(const char *type, size_t size, const struct row *rows, size_t count)
 {
     assert_true(count <= ROWS_MOST);
@@ -160,7 +160,8 @@ static void keep_texts(void *out, const struct row *rows, size_t count, struct a
     }
 }
 
-/* Notes the members that change with one of the candidates of a field of m, a part of s. */
+/* Records the members that change with one of the candidate values of a field of m, a part of
+   s. */
 static void find_changes(struct source *s, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
                          fill_fn *fill, const struct row *rows, size_t count, bool *changed)
 {
@@ -180,7 +181,7 @@ static void find_changes(struct source *s, ProtobufCMessage *m, const ProtobufCF
     memcpy(m, kept, m->descriptor->sizeof_message);
 }
 
-/* 0: the rows name the field where it changes their members, and nowhere else. */
+/* Returns 0 if the rows name the field exactly where it changes their members. */
 static int check_rows(const ProtobufCFieldDescriptor *f, const bool *changed, bool is_live,
                       const struct row *rows, size_t count)
 {
