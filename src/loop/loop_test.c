@@ -109,8 +109,8 @@ static void busy_then_set(void *ctx)
     loop_timer_set(l->timer, 20);
 }
 
-/* A timer counts from its setting even when the callback that sets it was slow: due at 60 at the
- * earliest, so after the one due at 50. */
+/* A timer counts from its setting even if the callback that sets it was slow: it is due at 60 at
+ * the earliest, after the one due at 50. */
 static void timer_counts_from_its_setting(void **state)
 {
     struct late l = {.trace = {.loop = loop_new(0), .stop_at = 2}};
@@ -221,7 +221,7 @@ static void signals_arrive(void **state)
     loop_free(t.loop);
 }
 
-/* A child that goes on with the loop gets its own signals, and its timers and descriptors work. */
+/* A child that continues the loop gets its own signals, and its timers and descriptors work. */
 static void a_fork_takes_the_loop_along(void **state)
 {
     struct trace t = {.loop = loop_new(0), .stop_at = 2};
@@ -306,7 +306,7 @@ static void stop_turn(void *ctx)
     loop_stop(ctx);
 }
 
-/* With the signal blocked, so that nothing else reports it. */
+/* With the signal blocked, so that nothing else reports the end. */
 static void a_look_reports_an_ended_child(void **state)
 {
     struct nursery n = {.loop = loop_new(0), .ended = CHILDREN - 1};
@@ -379,7 +379,7 @@ static void stop_on_end(void *ctx, pid_t pid, int status)
     loop_stop(((struct nursery *)ctx)->loop);
 }
 
-/* Whoever forked it may be waiting for it. */
+/* The code that forked it may wait for it. */
 static void stranger_is_left_alone(void **state)
 {
     struct nursery n = {.loop = loop_new(0)};
@@ -489,7 +489,7 @@ static void lanes_keep_their_order(void **state)
     loop_free(p.loop);
 }
 
-/* Freeing the loop waits for what was posted and tells its owner. */
+/* Freeing the loop waits for posted tasks and calls their done(). */
 static void free_finishes_the_work(void **state)
 {
     struct pool p = {.loop = loop_new(2)};
@@ -500,7 +500,7 @@ static void free_finishes_the_work(void **state)
     assert_int_equal(p.faults, 0);
 }
 
-/* libevent leaves out a method of waiting for each variable that is set. */
+/* libevent would disable a polling method for each such variable. */
 static void the_environment_does_not_choose_how_a_loop_waits(void **state)
 {
     static const char *const names[] = {"EVENT_NOEPOLL", "EVENT_NOPOLL", "EVENT_NOSELECT"};
