@@ -58,7 +58,7 @@ static bool has_more(void *ctx)
     return t.more >= *(unsigned *)ctx;
 }
 
-/* A held request on a bare socket, and the seal of what follows. */
+/* Sends a held request on a raw socket, and makes the seal of its further frames. */
 static void begin(struct raw *r, struct made *m, struct rpc_seal *seal)
 {
     struct auth_key answers;
@@ -256,7 +256,7 @@ static void inside(void **state)
                                                    .peer = "x",
                                                    .answered = on_answered});
     rpc_reply_error(t.v.server, outer, ERR_BUSY, "no");
-    raw_frame(&r, &h, NULL); /* the outer answer alone */
+    raw_frame(&r, &h, NULL); /* only the outer reply */
     rpc_net_reset_on_close(r.fd);
     raw_close(&r);
     settle();
@@ -266,7 +266,7 @@ static void inside(void **state)
     made_done(&m);
 }
 
-/* A connection, and a request on it that waits. */
+/* A connection with a request that waits. */
 struct asker {
     struct raw raw;
     struct made made;
@@ -282,7 +282,7 @@ static void asker_open(struct asker *a)
     a->outer = t.v.last_call;
 }
 
-/* It goes, and what waits inside of its request with it. */
+/* Closes the connection; what waits inside its request ends as well. */
 static void asker_close(struct asker *a)
 {
     unsigned gone = t.v.gone;
@@ -294,7 +294,7 @@ static void asker_close(struct asker *a)
     made_done(&a->made);
 }
 
-/* Calls that ask for the same are answered alike, whoever of them is left. */
+/* Calls with equal requests get equal replies, whichever of them are left. */
 static void same(void **state)
 {
     struct asker stays, goes;
@@ -320,7 +320,7 @@ static void same(void **state)
         if (kind == 0) {
             rpc_reply_bytes(t.v.server, calls[0], NULL, 0, false);
             assert_int_equal(got.count, 4);
-        } else if (kind == 1) { /* the first is over already */
+        } else if (kind == 1) { /* the first has already ended */
             rpc_reply_error(t.v.server, calls[0], -ERR_BUSY, "no");
             assert_int_equal(got.count, 3);
             assert_int_equal(got.code, ERR_BUSY);

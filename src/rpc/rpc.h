@@ -89,9 +89,11 @@ void rpc_set_connect_timeout(int64_t ms);
 #define RPC_ARENA_EXTRA (64u << 10)
 /* A large message may take twice its packed size plus these bytes. */
 #define RPC_ARENA_LARGE (4u << 20)
-#define RPC_NODE_FACTOR 64         /* messages from a daemon that knows the cluster key */
-#define RPC_REPLY_FACTOR 24        /* of a reply: an allocation of many nodes packs tightly, */
-#define RPC_REPLY_EXTRA (8u << 20) /* and so does a slice of a listing that asks for few fields */
+#define RPC_NODE_FACTOR 64 /* messages from a daemon that knows the cluster key */
+/* Replies: an allocation of many nodes, or a slice of a listing with few fields, unpacks to many
+   times its packed size. */
+#define RPC_REPLY_FACTOR 24
+#define RPC_REPLY_EXTRA (8u << 20)
 #define RPC_READ_TIMEOUT_MS                                                                        \
     10000 /* from the first byte of a frame to its last; slow senders are cut */
 #define RPC_BEARER_CHECK_SEC 60     /* between checks of the user of an open call */
