@@ -38,8 +38,7 @@ struct configless {
     struct loop_timer *retry;
 };
 
-/* --- whom to ask -------------------------------------------------------------------------------
- */
+/* --- whom to ask ------------------------------------------------------------------------------ */
 
 /* Parses "HOST", "HOST:PORT", "[ADDRESS]:PORT", or "ADDRESS" with colons; modifies text. */
 static int parse_target(char *text, struct rpc_target *out, struct err *err)
@@ -131,8 +130,7 @@ void configless_free(struct configless *c)
     free(c);
 }
 
-/* --- the file ----------------------------------------------------------------------------------
- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 /* Makes the link point to the directory, atomically. */
 static int point_link(const char *link, const char *directory)
@@ -236,8 +234,7 @@ static int read_sent(const struct slurmd *d, const char *node, const Pb__NodeCon
     return rc;
 }
 
-/* --- at the start ------------------------------------------------------------------------------
- */
+/* --- at the start ----------------------------------------------------------------------------- */
 
 struct fetch {
     struct slurmd *d;
@@ -433,8 +430,7 @@ int configless_check(struct slurmd *d, struct err *err)
                    path);
 }
 
-/* --- later -------------------------------------------------------------------------------------
- */
+/* --- later ------------------------------------------------------------------------------------ */
 
 void configless_ask(struct slurmd *d)
 {

@@ -21,7 +21,7 @@ void uplink_reconfigure_any(struct slurmd *d);
  * newest configuration is in force. */
 void uplink_refuse_conf(struct slurmd *d, const char *why);
 
-/* Returns the number of jobs known here, with a list of them in the arena. */
 /* Fills in the host's hardware, without names. */
 void uplink_fill_hardware(const struct slurmd *d, Pb__NodeRegister *m);
+/* Lists the jobs known here, in the arena; returns their number. */
 size_t uplink_presence(struct slurmd *d, struct arena *arena, Pb__Presence ***list);

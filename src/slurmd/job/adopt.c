@@ -19,8 +19,7 @@
 
 #define ADOPTIONS_MAX 1000 /* unanswered adoptions per job */
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void reply_done(const struct attempt *a, uint64_t call, Pb__AdoptHow how)
 {
@@ -56,8 +55,7 @@ static void reply_failed(const struct attempt *a, uint64_t call, const char *tex
     send_failure(a, call, text, false);
 }
 
-/* --- which job ---------------------------------------------------------------------------------
- */
+/* --- which job -------------------------------------------------------------------------------- */
 
 struct choice {
     VEC(struct attempt *) jobs; /* running jobs of the user on this node that are not suspended */
@@ -138,8 +136,7 @@ static void reply_none(struct slurmd *d, uint64_t call, const struct choice *c)
     rpc_reply(d->server, call, &m.base);
 }
 
-/* --- its way -----------------------------------------------------------------------------------
- */
+/* --- its way ---------------------------------------------------------------------------------- */
 
 static void send_to(struct step *s, struct adoption *a)
 {
@@ -285,8 +282,7 @@ static void adopt_process(struct attempt *a, uint64_t call, pid_t pid, Pb__Adopt
         adopt_fail(a, err.text);
 }
 
-/* --- who asks ----------------------------------------------------------------------------------
- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static uint64_t read_pid_namespace(void)
 {

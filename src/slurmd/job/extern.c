@@ -121,5 +121,4 @@ void extern_learn(struct attempt *a, const Pb__NodeShare *share)
     attempt_note(a, NOTE_SHARE, str_cstr(&hex));
 }
 
-/* --- who is in it ------------------------------------------------------------------------------
- */
+/* --- processes in the step -------------------------------------------------------------------- */

@@ -170,8 +170,7 @@ char *jobtmp_namespace(const struct slurmd *d, uint32_t job_id)
     return d->jobtmp ? mem_printf("%s/%u/.ns", d->jobtmp->base, job_id) : NULL;
 }
 
-/* --- the end -----------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void remove_dir(struct slurmd *d, const char *dir, const Pb__NodeAttempt *about,
                        script_fn *done)

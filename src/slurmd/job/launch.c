@@ -71,7 +71,7 @@ static void drain_on_node_fault(struct slurmd *d, uint32_t job_id, int code, con
         drain_node_for(d, job_id, "Launch failure", text);
 }
 
-/* The job ends during its prolog, and its extern step was requested by nobody. */
+/* The job ends during its prolog, and no caller has requested its extern step. */
 static bool is_expected_end(const struct launch *l, int code)
 {
     return l->kind == LAUNCH_EXTERN && code == ERR_CREDENTIAL_REVOKED;

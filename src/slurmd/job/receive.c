@@ -42,8 +42,7 @@ struct receiver {
     struct loop_timer *limit;
 };
 
-/* --- its end ------------------------------------------------------------------------------------
- */
+/* --- its end ---------------------------------------------------------------------------------- */
 
 static void reply_error(struct receiver *r, int code, const char *text)
 {
@@ -105,8 +104,7 @@ void receive_forget(struct attempt *a)
     vec_done(&a->receivers);
 }
 
-/* --- its start ----------------------------------------------------------------------------------
- */
+/* --- its start -------------------------------------------------------------------------------- */
 
 static void reply_port(struct receiver *r)
 {
@@ -248,8 +246,7 @@ void receive_start(struct attempt *a, struct launch *l, const struct user *user)
         launch_free(l);
 }
 
-/* --- the request --------------------------------------------------------------------------------
- */
+/* --- the request ------------------------------------------------------------------------------ */
 
 static int check_bounds(const struct slurmd *d, uid_t uid, struct err *err)
 {

@@ -23,8 +23,7 @@
 #define SHEPHERDS_PER_STEP (4u << 20) /* additional bytes for each of its steps */
 #define MIB (1u << 20)
 
-/* --- what is asked for, and what there is -------------------------------------------------------
- */
+/* --- wanted and available controllers --------------------------------------------------------- */
 
 static bool limits_memory(const struct conf_cgroup *c)
 {
@@ -232,8 +231,7 @@ void contain_close(struct slurmd *d)
     contain_free(take_ptr(d->contain));
 }
 
-/* --- directories of jobs ------------------------------------------------------------------------
- */
+/* --- directories of jobs ---------------------------------------------------------------------- */
 
 int contain_above(const struct contain *k, uid_t uid, bool make, struct cgroup *out,
                   struct err *err)

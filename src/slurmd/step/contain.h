@@ -59,8 +59,7 @@ void contain_job_over(struct attempt *a);
 /* At the start of the daemon, after its jobs are known: removes the directories of other jobs. */
 void contain_sweep(struct slurmd *d);
 
-/* --- pure, for tests ---------------------------------------------------------------------------
- */
+/* --- pure, for tests -------------------------------------------------------------------------- */
 
 /* Computes the memory limits from the granted memory (0: none) on a node with node_mib. */
 void contain_limit(const struct conf_cgroup *c, uint64_t node_mib, uint64_t given_mib,

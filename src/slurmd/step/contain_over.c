@@ -138,8 +138,7 @@ void contain_job_over(struct attempt *a)
         remove_soon(a->d->contain, (struct removal){(uid_t)a->note.about->uid, a->key, false, 0});
 }
 
-/* --- what earlier daemons have left -------------------------------------------------------------
- */
+/* --- what earlier daemons have left ----------------------------------------------------------- */
 
 struct sweep {
     const struct contain *k;

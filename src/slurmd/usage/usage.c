@@ -94,8 +94,7 @@ int usage_open(struct slurmd *d, struct err *err)
     return path_is_shortage(rc) ? rc : 0;
 }
 
-/* --- what control groups count -----------------------------------------------------------------
- */
+/* --- what control groups count ---------------------------------------------------------------- */
 
 static struct attempt *find_counted(struct slurmd *d, const struct tally_step *s)
 {
