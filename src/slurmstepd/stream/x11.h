@@ -11,9 +11,7 @@
 
 /* Sets up DISPLAY and XAUTHORITY for the tasks if srun has requested it on this node. */
 int x11_start(struct step *step, struct err *err);
-#define X11_PENDING                                                                                \
-    1 /* resume_start() or fail_start() follows: nobody knows how long the home                    \
-         directory takes */
+#define X11_PENDING 1 /* resume_start() or fail_start() follows: the home directory may be slow */
 void x11_message(struct step *step, const Pb__TunnelData *m);
 void x11_drained(struct step *step); /* srun's connection has space again, or is gone */
 void x11_end(struct step *step);     /* no effect if there is none */
