@@ -134,7 +134,7 @@ static void on_node_list(struct ctld *c, const struct rpc_request *r, const stru
         on_list_nodes(c, r, who);
 }
 
-/* Of the process itself. */
+/* Requests about the process itself. */
 
 static void on_ping(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {

@@ -42,7 +42,7 @@ static const struct question *question_of(const struct sluice_job *job)
     return (const struct question *)(const void *)job;
 }
 
-/* --- what a plugin calls ---------------------------------------------------------------------- */
+/* --- functions called by plugins -------------------------------------------------------------- */
 
 static const char *get_text(const struct sluice_job *job, const char *field)
 {
