@@ -16,12 +16,12 @@ enum conf_debug {
 };
 #define CONF_DEBUG_BIT(id) (UINT64_C(1) << CONF_DEBUG_##id)
 
-/* The flag of a word of so many bytes, in any case; -1: there is no such flag. */
+/* Returns the flag of a word with len bytes, case-insensitive; -1: unknown. */
 int conf_debug_find(const char *word, size_t len);
 bool conf_debug_has_effect(int flag);
 /* Parses "NAME,NAME" to bits; -ERR_PARSE names the unknown word. */
 int conf_debug_parse(const char *list, uint64_t *bits, struct err *err);
-/* "Backfill,Priority"; nothing for 0. */
 /* Applies "+steps" or "-steps" to *bits: all changes or none. -ERR_PARSE: an unknown word. */
 int conf_debug_change(char *const *changes, size_t count, uint64_t *bits, struct err *err);
+/* Formats "Backfill,Priority"; nothing for 0. */
 void conf_debug_format(uint64_t bits, struct str *out);

@@ -172,8 +172,7 @@ static void wrong_places_are_told(void **state)
     test_warned(in_file, COUNT(in_file));
 }
 
-/* --- topology.yaml -------------------------------------------------------------------------------
- */
+/* --- topology.yaml ---------------------------------------------------------------------------- */
 
 #define YAML "- topology: net\n  torus3d:\n    toruses:\n"
 
