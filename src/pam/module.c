@@ -69,7 +69,7 @@ static int act_on_login(const struct login *l, enum action action, const char *w
     return action == ACTION_ALLOW ? PAM_SUCCESS : PAM_IGNORE;
 }
 
-/* --- who it is -------------------------------------------------------------------------------- */
+/* --- identity of the login -------------------------------------------------------------------- */
 
 static int find_login_user(struct login *l)
 {
