@@ -28,7 +28,7 @@ struct rpc_async {
     size_t place, place_count, tcp_count;
     char place_text[RPC_PLACE_TEXT_MAX];
     unsigned round;
-    bool again;      /* a place may answer in the next round */
+    bool may_retry;  /* a place may answer in the next round */
     int64_t find_ms; /* time until which a leading controller is searched for */
     int64_t pause_ms, hedge_ms;
     int64_t own_ms; /* default time limit, if the caller has set none; 0: the caller has set one */
@@ -120,7 +120,7 @@ static void finish_call(struct rpc_async *a, int code, const ProtobufCMessage *r
 
 /* Whether the time ended in a later round, whose failures are caused by the deadline and not by
    the places. */
-static bool ran_out(const struct rpc_async *a)
+static bool has_run_out(const struct rpc_async *a)
 {
     return a->round > 0 && loop_mono_ms() >= a->find_ms;
 }
@@ -129,7 +129,7 @@ static bool ran_out(const struct rpc_async *a)
    no results. */
 static const char *text_of_tries(const struct rpc_async *a)
 {
-    return str_cstr((ran_out(a) || !a->tried.len) && a->before.len ? &a->before : &a->tried);
+    return str_cstr((has_run_out(a) || !a->tried.len) && a->before.len ? &a->before : &a->tried);
 }
 
 static void fail_to_find(struct rpc_async *a)
@@ -145,7 +145,7 @@ static void on_async_limit(void *ctx)
     struct rpc_async *a = ctx;
     struct err err;
 
-    if (!a->once && ran_out(a)) { /* no place is being asked */
+    if (!a->once && has_run_out(a)) { /* no place is being asked */
         fail_to_find(a);
         return;
     }
@@ -205,7 +205,7 @@ static void on_async_answer(void *ctx, int code, const ProtobufCMessage *reply,
         wait_patiently(a, err->text);
         return;
     }
-    if (rpc_place_is_passing(a->conf, a->rpc, code, &a->again)) {
+    if (rpc_place_is_passing(a->conf, a->rpc, code, &a->may_retry)) {
         next_place(a, err->text);
         return;
     }
@@ -244,7 +244,7 @@ static void on_hedge(void *ctx)
     a->probe = rpc_probe_start(a->io, a->conf, a->places[a->place].host, on_probed, a);
 }
 
-static void send_to(struct rpc_async *a, int fd)
+static void start_request(struct rpc_async *a, int fd)
 {
     struct rpc_minted *minted;
     struct err err;
@@ -281,11 +281,11 @@ static void on_async_dialled(void *ctx, int fd, size_t target, const struct rpc_
 
     a->dial = NULL;
     if (fd >= 0) {
-        send_to(a, fd);
+        start_request(a, fd);
         return;
     }
     if (a->tcp_count > 1 && err->code == -ERR_TIMEOUT)
-        a->again = true;
+        a->may_retry = true;
     a->place_text[0] = '\0'; /* the failure text names the place already */
     next_place(a, err->text);
 }
@@ -319,7 +319,7 @@ static void try_local(struct rpc_async *a)
     a->on_kept = take_kept(a, &w);
     rc = a->on_kept ? 0 : open_local(a, &w, &err);
     if (rc == 0)
-        send_to(a, w.fd);
+        start_request(a, w.fd);
     else if (rc == -EAGAIN)
         loop_timer_set(a->step, BUSY_PAUSE_MS);
     else
@@ -344,10 +344,10 @@ static void try_address(struct rpc_async *a)
    follows. */
 static void end_round(struct rpc_async *a)
 {
-    if (a->again && loop_mono_ms() + a->pause_ms < a->find_ms) {
+    if (a->may_retry && loop_mono_ms() + a->pause_ms < a->find_ms) {
         a->round++;
         a->place = 0;
-        a->again = false;
+        a->may_retry = false;
         str_clear(&a->before);
         str_append(&a->before, a->tried.data, a->tried.len);
         str_clear(&a->tried);

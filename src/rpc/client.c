@@ -40,8 +40,8 @@ struct call {
     struct str tried;  /* the places tried, and the result of each */
     struct str before; /* the same for the previous round */
     unsigned round;
-    bool limited; /* the caller has set a time limit */
-    bool again;   /* a place may answer in the next round */
+    bool limited;   /* the caller has set a time limit */
+    bool may_retry; /* a place may answer in the next round */
 };
 
 struct rpc_client *rpc_client_new(const struct conf *conf)
@@ -216,7 +216,7 @@ static int reach_place(struct call *q, size_t place, struct err *err)
     int rc = connect_to(c, place, now_ms + patience_ms, err);
 
     if (rc == -ERR_TIMEOUT || rc == -ETIMEDOUT)
-        q->again = c->tcp_count > 1;
+        q->may_retry = c->tcp_count > 1;
     return rc;
 }
 
@@ -236,7 +236,7 @@ static int exchange_there(struct call *q, struct rpc_header *h, const uint8_t **
 
 /* Whether the time ended in a later round, whose failures are caused by the deadline and not by
    the places. */
-static bool ran_out(const struct call *q)
+static bool has_run_out(const struct call *q)
 {
     return q->round > 0 && rpc_wire_now_ms() >= q->find_ms;
 }
@@ -252,7 +252,7 @@ static bool is_late(const struct call *q)
    no results. */
 static const char *text_of_tries(const struct call *q)
 {
-    return str_cstr((ran_out(q) || !q->tried.len) && q->before.len ? &q->before : &q->tried);
+    return str_cstr((has_run_out(q) || !q->tried.len) && q->before.len ? &q->before : &q->tried);
 }
 
 /* Sends the request to one place. Sets *done if the call is answered, or failed with an error to
@@ -273,8 +273,8 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
     if (rc == 0) {
         rc = exchange_there(q, h, body, &why);
         if (rc == MOVED || (rc < 0 && kept))
-            q->again = true;
-        *done = rc <= 0 && (rc == 0 || !rpc_place_is_passing(c->conf, q->rpc, rc, &q->again));
+            q->may_retry = true;
+        *done = rc <= 0 && (rc == 0 || !rpc_place_is_passing(c->conf, q->rpc, rc, &q->may_retry));
     }
     if (*done && rc == -ERR_TIMEOUT)
         err_set(err, rc, "%s (%s%s%s)", err_text(ERR_TIMEOUT), where, *text_of_tries(q) ? "; " : "",
@@ -299,17 +299,18 @@ static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t
     int64_t pause = RPC_PLACE_PAUSE_MIN_MS;
 
     for (;; q->round++, place = 0) {
-        q->again = false;
+        q->may_retry = false;
         str_clear(&q->before);
         str_append(&q->before, q->tried.data, q->tried.len);
         str_clear(&q->tried);
         for (; place < c->place_count && !is_late(q); place++, kept = false) {
             bool done;
             int rc = try_place(q, place, kept, h, body, &done, err);
-            if (done && !(rc == -ERR_AUTH && ran_out(q))) /* no time was left to obtain a token */
+            if (done &&
+                !(rc == -ERR_AUTH && has_run_out(q))) /* no time was left to obtain a token */
                 return rc;
         }
-        if (!q->again || rpc_wire_now_ms() + pause >= q->late_ms)
+        if (!q->may_retry || rpc_wire_now_ms() + pause >= q->late_ms)
             break;
         rpc_wire_sleep(pause);
         pause = pause * 2 < RPC_PLACE_PAUSE_MAX_MS ? pause * 2 : RPC_PLACE_PAUSE_MAX_MS;

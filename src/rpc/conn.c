@@ -292,7 +292,7 @@ static void reserve_buffer(struct rpc_io *io, struct str *s, size_t more)
     str_reserve(s, more);
 }
 
-static void out_sent(struct rpc_conn *c, size_t n)
+static void consume_output(struct rpc_conn *c, size_t n)
 {
     c->out_pos += n;
     c->io->queued -= n;
@@ -338,7 +338,7 @@ static ssize_t send_records(struct rpc_conn *c)
     int e;
 
     rpc_channel_seal(c->channel, (uint8_t *)c->out.data + c->out_pos, len, c->io->scratch);
-    out_sent(c, len);
+    consume_output(c, len);
     n = send(c->fd, c->io->scratch, sealed, MSG_NOSIGNAL);
     e = errno;
     sent = n > 0 ? (size_t)n : 0;
@@ -359,12 +359,12 @@ static ssize_t send_some(struct rpc_conn *c)
         return send_records(c);
     n = send(c->fd, c->out.data + c->out_pos, plain_backlog(c), MSG_NOSIGNAL);
     if (n > 0)
-        out_sent(c, (size_t)n);
+        consume_output(c, (size_t)n);
     return n;
 }
 
 /* Drops the bytes already sent before it grows the buffer. */
-static void out_reserve(struct rpc_conn *c, size_t more)
+static void reserve_output(struct rpc_conn *c, size_t more)
 {
     if (c->out_pos && c->out.room - c->out.len <= more) {
         str_consume(&c->out, c->out_pos);
@@ -426,7 +426,7 @@ uint8_t *rpc_conn_room(struct rpc_conn *c, size_t token_len, size_t body_len)
 
     if (c->dead || c->fd < 0 || c->finishing)
         return NULL;
-    out_reserve(c, head + body_len);
+    reserve_output(c, head + body_len);
     return (uint8_t *)c->out.data + c->out.len + head;
 }
 
@@ -449,7 +449,7 @@ void rpc_conn_send_bytes(struct rpc_conn *c, const void *data, size_t len)
 {
     if (c->dead || c->fd < 0 || c->finishing)
         return;
-    out_reserve(c, len);
+    reserve_output(c, len);
     str_append(&c->out, data, len);
     c->io->queued += len;
     if (!c->stalled_since)
@@ -475,7 +475,7 @@ void rpc_conn_finish(struct rpc_conn *c)
     c->finishing = true;
     c->paused = false;
     if (c->form == FORM_CALLED) /* this output will never be sent */
-        out_sent(c, plain_backlog(c));
+        consume_output(c, plain_backlog(c));
     rpc_conn_read_drop(c);
     rpc_conn_set_events(c);
     set_pending(c);

@@ -37,7 +37,7 @@ struct rpc_fanout {
     struct loop_timer *step;
     rpc_node_done_fn *done;
     void *ctx;
-    bool in_step, dead;
+    bool in_step, is_freed;
 };
 
 static void on_step(void *ctx);
@@ -93,12 +93,12 @@ static void stop_target(struct target *t)
 
 void rpc_fanout_free(struct rpc_fanout *f)
 {
-    if (!f || f->dead)
+    if (!f || f->is_freed)
         return;
     for (size_t i = 0; i < f->count; i++)
         stop_target(&f->targets[i]);
     if (f->in_step) {
-        f->dead = true;
+        f->is_freed = true;
         return;
     }
     for (size_t i = 0; i < f->count; i++) {
@@ -235,11 +235,11 @@ static void on_step(void *ctx)
     if (!f->minted && f->next < f->count && mint_all(f, &err) < 0) {
         /* No target can be asked: all get the same answer. */
         f->in_step = true;
-        for (; f->next < f->count && !f->dead; f->next++)
+        for (; f->next < f->count && !f->is_freed; f->next++)
             f->done(f->ctx, f->next, err.code, NULL, &err);
         f->in_step = false;
-        if (f->dead) {
-            f->dead = false;
+        if (f->is_freed) {
+            f->is_freed = false;
             rpc_fanout_free(f);
         }
         return;

@@ -229,7 +229,7 @@ void rpc_quota_stranger(struct rpc_caller *c, const struct rpc_addr *addr)
     rpc_conn_expire(c->conn, RPC_STRANGER_TIMEOUT_MS);
 }
 
-static void no_stranger(struct rpc_caller *c)
+static void release_stranger(struct rpc_caller *c)
 {
     struct rpc_peer *p = c->address;
 
@@ -250,19 +250,19 @@ int rpc_quota_user(struct rpc_caller *c, unsigned roles, struct err *err)
     rc = count_user(c, roles, err);
     if (rc < 0)
         return rc;
-    no_stranger(c);
+    release_stranger(c);
     rpc_quota_used(c);
     return 0;
 }
 
 void rpc_quota_session(struct rpc_caller *c)
 {
-    no_stranger(c);
+    release_stranger(c);
 }
 
 void rpc_quota_leave(struct rpc_caller *c)
 {
-    no_stranger(c);
+    release_stranger(c);
     unlist_caller(c);
     if (c->counted) {
         c->user->connections--;

@@ -26,7 +26,7 @@ struct branch {
     size_t count;
     struct rpc_dial *dial;
     struct rpc_talk *talk;
-    struct loop_timer *ear; /* runs while the head has targets below it */
+    struct loop_timer *silence_timer; /* runs while the head has targets below it */
     struct branch *prev, *next;
 };
 
@@ -40,7 +40,7 @@ struct rpc_relay {
     struct loop_timer *step;
     bool committed;
     unsigned telling; /* number of owner callbacks on the stack */
-    bool dead;        /* freed by one of these callbacks */
+    bool is_freed;    /* freed by one of these callbacks */
 };
 
 static void on_step(void *ctx);
@@ -78,8 +78,8 @@ static void branch_stop(struct branch *b)
 {
     rpc_dial_drop(take_ptr(b->dial));
     rpc_talk_drop(take_ptr(b->talk));
-    if (b->ear)
-        loop_timer_free(take_ptr(b->ear));
+    if (b->silence_timer)
+        loop_timer_free(take_ptr(b->silence_timer));
 }
 
 static void branch_free(struct branch *b)
@@ -131,7 +131,7 @@ static void enter_relay(struct rpc_relay *r)
 
 static void leave_relay(struct rpc_relay *r)
 {
-    if (--r->telling == 0 && r->dead)
+    if (--r->telling == 0 && r->is_freed)
         destroy_relay(r);
 }
 
@@ -139,7 +139,7 @@ static void note_answer(struct rpc_relay *r, const struct rpc_relay_answer *a)
 {
     struct goal *g = &r->goals[a->index];
 
-    if (r->dead || g->answered || (a->prepared && g->prepared))
+    if (r->is_freed || g->answered || (a->prepared && g->prepared))
         return;
     g->prepared |= a->prepared;
     g->answered |= !a->prepared;
@@ -160,7 +160,7 @@ static void tell_failure(struct rpc_relay *r, size_t index, const struct err *wh
 /* The branch has lost its head: handles the unanswered targets below it. If they cannot have
  * received the request, their tokens are unused and they are divided anew; otherwise only the
  * origin can obtain new tokens. */
-static void give_up(struct branch *b, const char *why, bool passed_on)
+static void abandon_branch(struct branch *b, const char *why, bool passed_on)
 {
     struct rpc_relay *r = b->relay;
     _cleanup_free_ uint32_t *rest = mem_new_array(uint32_t, b->count);
@@ -187,8 +187,8 @@ static void branch_lost(struct branch *b, const struct err *why, bool passed_on)
     uint32_t head = b->members[0];
 
     enter_relay(r);
-    give_up(b, why->text[0] ? why->text : err_text(ERR_CLOSED), passed_on);
-    if (!r->dead)
+    abandon_branch(b, why->text[0] ? why->text : err_text(ERR_CLOSED), passed_on);
+    if (!r->is_freed)
         branch_over(b);
     tell_failure(r, head, why);
     leave_relay(r);
@@ -199,20 +199,20 @@ static void on_silence(void *ctx)
     struct branch *b = ctx;
     struct rpc_relay *r = b->relay;
 
-    loop_timer_free(take_ptr(b->ear));
+    loop_timer_free(take_ptr(b->silence_timer));
     enter_relay(r);
-    give_up(b, "it says nothing", true);
-    if (!r->dead && !count_unanswered(b, 0))
+    abandon_branch(b, "it says nothing", true);
+    if (!r->is_freed && !count_unanswered(b, 0))
         branch_over(b);
     leave_relay(r);
 }
 
 /* Answers. */
 
-static void listen_to(struct branch *b)
+static void rearm_silence_timer(struct branch *b)
 {
-    if (b->ear)
-        loop_timer_set(b->ear, b->relay->o.silence_ms);
+    if (b->silence_timer)
+        loop_timer_set(b->silence_timer, b->relay->o.silence_ms);
 }
 
 static void take_answer(struct branch *b, const Pb__TreeAnswer *m)
@@ -243,13 +243,13 @@ static void on_relay_answer(void *ctx, const ProtobufCMessage *answer, bool last
 
     if (last)
         b->talk = NULL;
-    listen_to(b);
+    rearm_silence_timer(b);
     enter_relay(r);
-    for (size_t i = 0; i < m->n_answers && !r->dead; i++)
+    for (size_t i = 0; i < m->n_answers && !r->is_freed; i++)
         take_answer(b, m->answers[i]);
-    if (!r->dead && !count_unanswered(b, 0)) {
+    if (!r->is_freed && !count_unanswered(b, 0)) {
         branch_over(b);
-    } else if (!r->dead && last) {
+    } else if (!r->is_freed && last) {
         err_set(&early, -ERR_PROTOCOL, "it has ended before all below it had answered");
         branch_lost(b, &early, true);
     }
@@ -316,10 +316,10 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     b->talk = rpc_talk_start(r->io, fd, &r->o.header, &minted, r->o.body, &events);
     mem_wipe(&minted, sizeof(minted));
     if (b->count > 1)
-        b->ear = loop_timer_new(r->o.loop, on_silence, b);
+        b->silence_timer = loop_timer_new(r->o.loop, on_silence, b);
     if (r->o.on_head)
         r->o.on_head(r->o.ctx, head->node, b->count - 1);
-    listen_to(b);
+    rearm_silence_timer(b);
     send_part(b);
 }
 
@@ -367,14 +367,14 @@ void rpc_relay_free(struct rpc_relay *r)
 {
     struct branch *b, *next;
 
-    if (!r || r->dead)
+    if (!r || r->is_freed)
         return;
     DL_FOREACH_SAFE(r->waiting, b, next)
     branch_free(b);
     DL_FOREACH_SAFE(r->active, b, next)
     branch_free(b);
     r->waiting = r->active = NULL;
-    r->dead = true;
+    r->is_freed = true;
     if (r->telling == 0)
         destroy_relay(r);
 }

@@ -53,7 +53,7 @@ struct rpc_session {
     size_t count, first, reached;
     bool retry;
     int64_t pause_ms, opened_at;
-    char *told; /* the reason that was last reported to on_close */
+    char *last_reason; /* the reason that was last reported to on_close */
 };
 
 static const struct rpc_conn_ops handshake_ops, open_ops;
@@ -89,7 +89,7 @@ static void release_connection(struct rpc_session *s)
     if (s->timer)
         loop_timer_free(s->timer);
     free_targets(s);
-    free(s->told);
+    free(s->last_reason);
     auth_key_done(&s->key);
     rpc_seal_done(&s->seal);
     free(s);
@@ -129,11 +129,11 @@ static void lose_connection(struct rpc_session *s, const struct err *why)
         s->pause_ms *= 2;
         if (s->pause_ms > RPC_SESSION_RETRY_MAX_MS)
             s->pause_ms = RPC_SESSION_RETRY_MAX_MS;
-        if (!was_open && s->told && strcmp(s->told, why->text) == 0)
+        if (!was_open && s->last_reason && strcmp(s->last_reason, why->text) == 0)
             return;
     }
-    free(s->told);
-    s->told = mem_strdup(why->text);
+    free(s->last_reason);
+    s->last_reason = mem_strdup(why->text);
     if (ev->on_close)
         ev->on_close(ev->ctx, s, why);
 }
@@ -188,7 +188,7 @@ static void set_open(struct rpc_session *s)
     s->send_bulk = false;
     s->state = ST_OPEN;
     s->opened_at = loop_mono_ms();
-    free(take_ptr(s->told));
+    free(take_ptr(s->last_reason));
     rpc_conn_give(s->conn, RPC_BODY_MAX, &open_ops, s);
     rpc_conn_expire(s->conn, -1);
     rpc_conn_may_stall(s->conn, true);

@@ -42,7 +42,7 @@ struct rpc_tree {
     size_t count, accepted;
     bool undecided; /* the nodes have not been told whether to execute what they prepare */
     enum rpc_tree_commit commit;
-    VEC(uint32_t) again; /* targets of the next round */
+    VEC(uint32_t) next_round; /* targets of the next round */
     struct round *rounds;
     struct rpc_fanout *direct;
     struct loop_timer *step, *limit, *slow;
@@ -52,7 +52,7 @@ struct rpc_tree {
     void (*prepared)(void *ctx);
     void *ctx;
     unsigned telling; /* number of done() callbacks on the stack */
-    bool dead;
+    bool is_freed;
 };
 
 static void destroy_tree(struct rpc_tree *t)
@@ -65,7 +65,7 @@ static void destroy_tree(struct rpc_tree *t)
         free(t->targets[i].addr);
     }
     free(t->targets);
-    vec_done(&t->again);
+    vec_done(&t->next_round);
     str_done(&t->message);
     str_done(&t->cred);
     str_done(&t->signature);
@@ -74,7 +74,7 @@ static void destroy_tree(struct rpc_tree *t)
 
 void rpc_tree_free(struct rpc_tree *t)
 {
-    if (!t || t->dead)
+    if (!t || t->is_freed)
         return;
     rpc_fanout_free(take_ptr(t->direct));
     while (t->rounds) {
@@ -87,14 +87,14 @@ void rpc_tree_free(struct rpc_tree *t)
         free(r->minted);
         free(r);
     }
-    t->dead = true;
+    t->is_freed = true;
     if (!t->telling)
         destroy_tree(t);
 }
 
 static void leave_tree(struct rpc_tree *t)
 {
-    if (--t->telling == 0 && t->dead)
+    if (--t->telling == 0 && t->is_freed)
         destroy_tree(t);
 }
 
@@ -105,7 +105,7 @@ static void finish_node(struct rpc_tree *t, size_t index, int code, const Protob
     struct target *to = &t->targets[index];
     struct err why = *err;
 
-    if (t->dead || to->done)
+    if (t->is_freed || to->done)
         return;
     to->done = true;
     why.code = code;
@@ -120,8 +120,8 @@ static void fail_targets(struct rpc_tree *t, const struct err *err)
     t->undecided = false;
     for (struct round *r = t->rounds; r; r = r->next)
         rpc_relay_free(take_ptr(r->relay));
-    vec_clear(&t->again);
-    for (size_t i = 0; i < t->count && !t->dead; i++)
+    vec_clear(&t->next_round);
+    for (size_t i = 0; i < t->count && !t->is_freed; i++)
         finish_node(t, i, err->code, NULL, err);
 }
 
@@ -147,7 +147,7 @@ static void fail_round(struct round *r, size_t count, const struct err *err)
     t->telling++;
     if (t->undecided)
         fail_targets(t, err);
-    for (size_t i = 0; i < count && !t->dead; i++)
+    for (size_t i = 0; i < count && !t->is_freed; i++)
         finish_node(t, r->targets[i], err->code, NULL, err);
     leave_tree(t);
 }
@@ -230,7 +230,7 @@ static void finish_with(struct rpc_tree *t, size_t index, const struct rpc_relay
     rpc_text_clean(err.text);
     finish_node(t, index, err.code, reply, &err);
     arena_done(&arena);
-    if (err.code && !t->dead && t->undecided)
+    if (err.code && !t->is_freed && t->undecided)
         abandon_tree(t, t->targets[index].node, err.text);
 }
 
@@ -243,7 +243,7 @@ static void on_tree_answer(void *ctx, const struct rpc_relay_answer *a)
     if (t->targets[index].done)
         return;
     if (!a->prepared && is_stale(&t->targets[index], a->code)) {
-        vec_push(&t->again, index);
+        vec_push(&t->next_round, index);
         loop_timer_set(t->step, ROUND_PAUSE_MS);
         return;
     }
@@ -364,13 +364,13 @@ static void pack_request(struct rpc_tree *t, struct str *body, struct rpc_header
     };
 }
 
-/* Processes t->again. */
+/* Processes t->next_round. */
 static void on_tree_step(void *ctx)
 {
     struct rpc_tree *t = ctx;
     struct round *r;
     struct rpc_header header;
-    size_t count = t->again.len;
+    size_t count = t->next_round.len;
     struct err err = {0};
 
     if (count == 0)
@@ -379,8 +379,8 @@ static void on_tree_step(void *ctx)
     r->tree = t;
     r->next = t->rounds;
     t->rounds = r;
-    r->targets = mem_dup(t->again.data, count * sizeof(uint32_t));
-    vec_clear(&t->again);
+    r->targets = mem_dup(t->next_round.data, count * sizeof(uint32_t));
+    vec_clear(&t->next_round);
     for (size_t i = 0; i < count; i++)
         t->targets[r->targets[i]].rounds++;
     pack_request(t, &r->body, &header);
@@ -437,7 +437,7 @@ static void start_tree(struct rpc_tree *t, const struct rpc_node_target *targets
         t->targets[i] = (struct target){.node = mem_strdup(targets[i].node),
                                         .addr = mem_strdup(targets[i].addr),
                                         .port = targets[i].port};
-        vec_push(&t->again, (uint32_t)i);
+        vec_push(&t->next_round, (uint32_t)i);
     }
     loop_timer_set(t->step, 0);
     if (limit_ms > 0)
