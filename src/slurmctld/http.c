@@ -46,7 +46,7 @@ void http_done(struct ctld *c)
     free(c->http_metrics);
 }
 
-static void refuse(struct rpc_http_answer *a, int status, const char *why)
+static void answer_refusal(struct rpc_http_answer *a, int status, const char *why)
 {
     a->status = status;
     str_printf(&a->body, "%s\n", why);
@@ -93,29 +93,29 @@ static bool may_read(struct ctld *c, const struct rpc_http *request, struct rpc_
     if (request->is_admin || (!users && open))
         return true;
     if (!request->who) {
-        refuse(a, 401,
-               "MetricsAuthUsers or PrivateData is set: use the local socket of slurmctld, "
-               "as 'curl --unix-socket'");
+        answer_refusal(a, 401,
+                       "MetricsAuthUsers or PrivateData is set: use the local socket of slurmctld, "
+                       "as 'curl --unix-socket'");
         return false;
     }
     if (users)
         listed = is_user_listed(c, users, (uint32_t)request->who->uid);
     if (listed < 0)
-        refuse(a, 503, "the name of this user is being looked up: try again");
+        answer_refusal(a, 503, "the name of this user is being looked up: try again");
     else if (!listed)
-        refuse(a, 403, "this user may not read metrics");
+        answer_refusal(a, 403, "this user may not read metrics");
     return listed > 0;
 }
 
 /* In standby: redirects to the first controller. */
-static void redirect(const struct ctld *c, const struct rpc_http *request,
-                     struct rpc_http_answer *a)
+static void redirect_to_primary(const struct ctld *c, const struct rpc_http *request,
+                                struct rpc_http_answer *a)
 {
     const struct conf *conf = ctld_conf(c);
     const struct conf_host *first = &conf->controllers.data[0], *me = ctld_me(c);
 
     if (me && me->rank == first->rank) {
-        refuse(a, 503, "this controller is in standby");
+        answer_refusal(a, 503, "this controller is in standby");
         return;
     }
     a->status = 303;
@@ -151,7 +151,7 @@ static void answer_metrics(struct ctld *c, const struct rpc_http *request,
                            struct rpc_http_answer *a)
 {
     if (!c->control) {
-        redirect(c, request, a);
+        redirect_to_primary(c, request, a);
         return;
     }
     if (!may_read(c, request, a))

@@ -41,7 +41,7 @@ struct scripts {
     pid_t pid; /* 0: no helper runs */
     int fd;
     struct loop_fd *line;
-    struct loop_timer *again, *tell, *hold;
+    struct loop_timer *restart_timer, *report_timer, *hold_timer;
     int64_t started_ms, lease_until_ms, hold_until_ms;
     struct str in, out;
     struct script *all; /* in order of requests */
@@ -264,7 +264,7 @@ void scripts_hold(struct scripts *s)
     log_info("scripts begin in %d s: those of another controller may run until then",
              (int)(wait_ms / 1000));
     s->hold_until_ms = loop_mono_ms() + wait_ms;
-    loop_timer_set(s->hold, wait_ms);
+    loop_timer_set(s->hold_timer, wait_ms);
 }
 
 /* --- the helper
@@ -289,7 +289,7 @@ static void take_back(struct scripts *s)
 static void start_later(struct scripts *s)
 {
     bool at_once = loop_mono_ms() - s->started_ms > SCRIPTS_AGAIN_MS;
-    loop_timer_set(s->again, at_once ? 0 : SCRIPTS_AGAIN_MS);
+    loop_timer_set(s->restart_timer, at_once ? 0 : SCRIPTS_AGAIN_MS);
 }
 
 static void on_helper_exit(void *ctx, pid_t pid, int status)
@@ -356,7 +356,7 @@ static void helper_start(struct scripts *s)
     s->started_ms = loop_mono_ms();
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
         log_error("the helper that runs scripts: socketpair: %s; tried again", strerror(errno));
-        loop_timer_set(s->again, SCRIPTS_AGAIN_MS);
+        loop_timer_set(s->restart_timer, SCRIPTS_AGAIN_MS);
         return;
     }
     int lock = lock_open(s);
@@ -368,7 +368,7 @@ static void helper_start(struct scripts *s)
     if (rc) {
         close(ends[0]);
         log_error("the helper that runs scripts cannot be started: %s; tried again", strerror(rc));
-        loop_timer_set(s->again, SCRIPTS_AGAIN_MS);
+        loop_timer_set(s->restart_timer, SCRIPTS_AGAIN_MS);
         return;
     }
     s->fd = ends[0];
@@ -407,9 +407,9 @@ struct scripts *scripts_new(const struct scripts_options *options)
     s->options = *options;
     s->dir = options->dir ? mem_strdup(options->dir) : NULL;
     s->fd = -1;
-    s->again = loop_timer_new(options->loop, on_again, s);
-    s->tell = loop_timer_new(options->loop, on_tell, s);
-    s->hold = loop_timer_new(options->loop, on_hold_over, s);
+    s->restart_timer = loop_timer_new(options->loop, on_again, s);
+    s->report_timer = loop_timer_new(options->loop, on_tell, s);
+    s->hold_timer = loop_timer_new(options->loop, on_hold_over, s);
     helper_start(s);
     return s;
 }
@@ -483,9 +483,9 @@ void scripts_free(struct scripts *s)
     line_close(s);
     while (s->all)
         script_free(s, s->all);
-    loop_timer_free(s->again);
-    loop_timer_free(s->tell);
-    loop_timer_free(s->hold);
+    loop_timer_free(s->restart_timer);
+    loop_timer_free(s->report_timer);
+    loop_timer_free(s->hold_timer);
     str_done(&s->in);
     str_done(&s->out);
     free(s->dir);
@@ -524,7 +524,7 @@ void scripts_stop(struct scripts *s, const Pb__ScriptRun *which)
         return;
     if (!one->sent) {
         one->stopped = true;
-        loop_timer_set(s->tell, 0);
+        loop_timer_set(s->report_timer, 0);
         return;
     }
     Pb__ScriptMessage m = PB__SCRIPT_MESSAGE__INIT;

@@ -59,7 +59,7 @@ struct submit_line {
     struct helper *helper; /* NULL: none */
     int fd;
     struct loop_fd *watch;
-    struct loop_timer *limit, *again;
+    struct loop_timer *limit, *restart_timer;
     int64_t started_ms;
     struct str in, out, setup;
     struct waiting *all; /* if 'asked' is set, the first is in the helper */
@@ -307,14 +307,14 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
         l->fault = mem_printf("%s while it began", what);
         log_error("%s; it is started again in %d s, and no job is taken before it has begun",
                   l->fault, SUBMIT_LINE_RETRY_MS / 1000);
-        loop_timer_set(l->again, SUBMIT_LINE_RETRY_MS);
+        loop_timer_set(l->restart_timer, SUBMIT_LINE_RETRY_MS);
     }
     l->ready = l->timed_out = false;
     if (l->asked)
         refuse_first(l, what);
     bool at_once = loop_mono_ms() - l->started_ms > SUBMIT_LINE_AGAIN_MS;
     if (!l->fault)
-        loop_timer_set(l->again, at_once ? 0 : SUBMIT_LINE_AGAIN_MS);
+        loop_timer_set(l->restart_timer, at_once ? 0 : SUBMIT_LINE_AGAIN_MS);
     ask_next(l);
 }
 
@@ -340,7 +340,7 @@ static void start_failed(struct submit_line *l, int error)
 {
     log_error("the helper that runs job_submit plugins cannot be started: %s; tried again",
               strerror(error));
-    loop_timer_set(l->again, SUBMIT_LINE_AGAIN_MS);
+    loop_timer_set(l->restart_timer, SUBMIT_LINE_AGAIN_MS);
 }
 
 static void helper_start(struct submit_line *l)
@@ -387,7 +387,7 @@ struct submit_line *submit_line_new(struct loop *loop, const Pb__SubmitSetup *se
     Pb__SubmitMessage m = PB__SUBMIT_MESSAGE__INIT;
     *l = (struct submit_line){.loop = loop, .on_answer = on_answer, .ctx = ctx, .fd = -1};
     l->limit = loop_timer_new(loop, on_limit, l);
-    l->again = loop_timer_new(loop, on_again, l);
+    l->restart_timer = loop_timer_new(loop, on_again, l);
     m.setup = (Pb__SubmitSetup *)(uintptr_t)setup;
     scriptwire_put_any(&l->setup, &m.base);
     helper_start(l);
@@ -422,7 +422,7 @@ void submit_line_free(struct submit_line *l, bool wait)
         waiting_free(l, l->all);
     turns_forget(l);
     loop_timer_free(l->limit);
-    loop_timer_free(l->again);
+    loop_timer_free(l->restart_timer);
     str_done(&l->in);
     str_done(&l->out);
     str_done(&l->setup);
@@ -467,7 +467,8 @@ bool submit_line_ask(struct submit_line *l, const Pb__SubmitQuestion *q)
     l->count++;
     l->bytes += w->packed.len;
     if (l->fault)
-        loop_timer_set(l->again, 0); /* refused in a later turn, not from within this call */
+        loop_timer_set(l->restart_timer,
+                       0); /* refused in a later turn, not from within this call */
     else
         ask_next(l);
     return true;
