@@ -240,7 +240,7 @@ struct fetch {
     struct slurmd *d;
     struct loop *loop;
     struct rpc_session *session;
-    struct loop_timer *limit, *again;
+    struct loop_timer *limit, *retry_timer;
     size_t failures;
     int rc;       /* 1: no result yet */
     bool refused; /* by a server that was reachable */
@@ -335,7 +335,7 @@ static void on_fetch_message(void *ctx, struct rpc_session *s, const struct rpc_
     if (rpc->number != RPC_NODE_CONFIG || f->rc <= 0)
         return;
     if (m->has_retry_ms) {
-        loop_timer_set(f->again, m->retry_ms);
+        loop_timer_set(f->retry_timer, m->retry_ms);
         loop_timer_set(f->limit, (int64_t)m->retry_ms + FETCH_MS);
         return;
     }
@@ -368,14 +368,14 @@ static int fetch_conf(struct fetch *f, struct err *err)
     f->host = f->d->host;
     f->loop = loop_new(1);
     f->limit = loop_timer_new(f->loop, on_fetch_limit, f);
-    f->again = loop_timer_new(f->loop, on_fetch_again, f);
+    f->retry_timer = loop_timer_new(f->loop, on_fetch_again, f);
     loop_timer_set(f->limit, f->cached ? FETCH_CACHED_MS : FETCH_MS);
     f->session =
         rpc_session_connect(f->loop, &f->d->key, name, c->servers, c->count, true, &events);
     loop_run(f->loop);
     rpc_session_free(f->session);
     loop_timer_free(f->limit);
-    loop_timer_free(f->again);
+    loop_timer_free(f->retry_timer);
     loop_free(f->loop);
     return f->rc;
 }

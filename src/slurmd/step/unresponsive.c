@@ -28,7 +28,7 @@ struct silence {
     struct loop_timer *timer;
     int64_t kill_at_ms; /* loop_mono_ms() at which it was to send SIGKILL */
     bool open;          /* an answer is outstanding */
-    bool told;          /* logged already */
+    bool is_logged;     /* logged already */
 };
 
 /* Whether the pid is this shepherd's: the process has our title, or had it when it was started. */
@@ -120,12 +120,12 @@ static void on_timer(void *ctx)
         return;
     }
     shepherd = find_shepherd(s);
-    if (!h->told)
+    if (!h->is_logged)
         log_error(
             "step %s: its slurmstepd, process %d, was to end it and has not answered for %lld "
             "seconds: ending its processes",
             STEP_ID_TEXT(s->attempt->key.id, s->id), (int)shepherd, (long long)(silent_ms / 1000));
-    h->told = true;
+    h->is_logged = true;
     kill_below(s, shepherd);
     if (is_stopped(shepherd) || silent_ms >= patience_ms + conf->unkillable_step_timeout_sec * 1000)
         end_shepherd(s, shepherd);
@@ -152,7 +152,7 @@ void unresponsive_watch(struct step *s, uint32_t grace_sec)
 void unresponsive_heard(struct step *s)
 {
     if (s->silence)
-        s->silence->open = s->silence->told = false;
+        s->silence->open = s->silence->is_logged = false;
 }
 
 void unresponsive_free(struct step *s)

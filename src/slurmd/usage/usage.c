@@ -34,9 +34,9 @@ struct usage {
     VEC(pid_t) roots;         /* the same */
     bool armed, looking, closing, changed, told_cut;
     int64_t armed_sec;
-    bool again; /* this look is for a step that started during the last one */
-    bool stale; /* a step has a process that no look has seen */
-    bool sure;  /* this look confirms the excess memory that the last one has found */
+    bool is_repeat;       /* this look is for a step that started during the last one */
+    bool stale;           /* a step has a process that no look has seen */
+    bool confirms_memory; /* this look confirms the excess memory that the last one has found */
     VEC(struct answer) answers;
 };
 
@@ -146,14 +146,14 @@ static void on_looked(void *ctx)
     tally_take(u->tally, &u->snapshot);
     adopted_forget_ended(u->d, &u->snapshot);
     save_books(u);
-    u->sure = memory_check(u->d, u->tally, &u->snapshot) && !u->sure;
+    u->confirms_memory = memory_check(u->d, u->tally, &u->snapshot) && !u->confirms_memory;
     /* Only once, because further steps may start all the time. */
-    u->again = u->stale && u->answers.len && !u->again;
-    if (u->again)
+    u->is_repeat = u->stale && u->answers.len && !u->is_repeat;
+    if (u->is_repeat)
         begin_usage_look(u);
     else
         reply_all(u);
-    if (u->sure)
+    if (u->confirms_memory)
         begin_usage_look(u);
 }
 
