@@ -27,7 +27,7 @@ static const Pb__NodeShare *share_here(const struct step *step)
     return NULL;
 }
 
-static ProtobufCBinaryData of_job(const struct step *step)
+static ProtobufCBinaryData find_job_cpus(const struct step *step)
 {
     const Pb__NodeShare *share = share_here(step);
 
@@ -45,7 +45,7 @@ static ProtobufCBinaryData find_usable_cpus(const struct step *step)
 
     if (here->has_cpu_set && step->launch && (step->granted->exact || each))
         return here->cpu_set;
-    return of_job(step);
+    return find_job_cpus(step);
 }
 
 /* Sets the variables that describe the binding, under names that an srun inside the task does not
@@ -114,7 +114,7 @@ int affinity_prepare(struct step *step, struct err *err)
     const struct bind_want want = {
         .map = start->cpus,
         .cpus = find_usable_cpus(step),
-        .around = step->granted->exact ? (ProtobufCBinaryData){0} : of_job(step),
+        .around = step->granted->exact ? (ProtobufCBinaryData){0} : find_job_cpus(step),
         .cpu_bind = a->cpu_bind,
         .sockets = step->launch ? order_of(true, step->launch->socket_order) : DIST_ANY,
         .cores = step->launch ? order_of(step->launch->has_core_order, step->launch->core_order)
@@ -170,7 +170,7 @@ static void memory_by_rank(const Pb__CpuMap *map, uint32_t rank, struct bitset *
 
 /* The NUMA nodes of the task, or of its list. Returns false if the task's memory is not to be
    bound. */
-static bool memory_of(const struct task *t, const struct affinity *a, struct bitset *nodes)
+static bool find_task_memory(const struct task *t, const struct affinity *a, struct bitset *nodes)
 {
     const Pb__Bind *b = t->step->launch ? t->step->launch->mem_bind : NULL;
     const char *entry = b && b->n_list ? b->list[t->local % b->n_list] : NULL;
@@ -222,7 +222,7 @@ static void bind_memory(const struct task *t, const struct affinity *a, struct s
 
     if (!b)
         return;
-    bool bound = memory_of(t, a, nodes);
+    bool bound = find_task_memory(t, a, nodes);
     if (b->verbose)
         describe_binding(t, "mem-bind", bound ? "MASK" : "NONE", nodes, bound, said);
     if (bound && syscall(SYS_set_mempolicy, b->prefer ? MPOL_PREFERRED_MANY : MPOL_BIND,

@@ -45,8 +45,8 @@ static struct bitset *translate_cpus(const Pb__CpuMap *map, const struct bitset 
 }
 
 /* Returns the CPUs near one of these NUMA nodes. */
-static struct bitset *near_to(const Pb__CpuMap *map, const struct bitset *mine,
-                              const struct bitset *nodes)
+static struct bitset *find_near_cpus(const Pb__CpuMap *map, const struct bitset *mine,
+                                     const struct bitset *nodes)
 {
     struct bitset *set = bitset_new(mine->size);
 
@@ -99,7 +99,8 @@ static int parse_bind_number(const char *text, struct bitset *out, struct err *e
 }
 
 /* Parses the list entry for this task. */
-static int of_list(const struct bind_want *w, uint32_t task, struct bitset *out, struct err *err)
+static int parse_task_entry(const struct bind_want *w, uint32_t task, struct bitset *out,
+                            struct err *err)
 {
     const Pb__Bind *b = w->cpu_bind;
 
@@ -134,10 +135,10 @@ static int bind_listed(const struct bind_want *w, const struct bitset *mine, str
 
     for (uint32_t i = 0; i < w->tasks; i++) {
         _cleanup_bitset_ struct bitset *wanted = bitset_new(BIND_KERNEL_MAX);
-        int rc = of_list(w, i, wanted, err);
+        int rc = parse_task_entry(w, i, wanted, err);
         if (rc)
             return rc;
-        _cleanup_bitset_ struct bitset *near = ldom ? near_to(w->map, mine, wanted) : NULL;
+        _cleanup_bitset_ struct bitset *near = ldom ? find_near_cpus(w->map, mine, wanted) : NULL;
         out->cpus[i] = near ? translate_cpus(w->map, near) : bitset_dup(wanted);
         bitset_and(out->cpus[i], all);
         if (bitset_count(out->cpus[i]) < bitset_count(near ? out->cpus[i] : wanted) ||
@@ -164,7 +165,8 @@ static void bind_by_rank(const struct bind_want *w, const struct bitset *mine, s
         at = bitset_next(places, (size_t)(at + 1));
         at = at < 0 ? bitset_next(places, 0) : at;
         bitset_set(one, (size_t)at);
-        _cleanup_bitset_ struct bitset *near = ldom ? near_to(w->map, mine, one) : bitset_dup(one);
+        _cleanup_bitset_ struct bitset *near =
+            ldom ? find_near_cpus(w->map, mine, one) : bitset_dup(one);
         out->cpus[i] = translate_cpus(w->map, near);
     }
 }

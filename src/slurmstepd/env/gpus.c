@@ -29,7 +29,7 @@ static void read_numbers(const char *text, struct numbers *out)
 
 /* Whether programs number the step's GPUs from 0 regardless of the device file names, because the
  * step cannot open any other GPU. */
-static bool counts_anew(const Pb__StepdStart *start)
+static bool numbers_from_zero(const Pb__StepdStart *start)
 {
     return start->cgroup && start->cgroup->parts & CGROUP_BIT(CGROUP_DEVICES);
 }
@@ -72,7 +72,7 @@ void gpus_put(struct envlist *env, const Pb__StepdStart *start, bool step)
         return;
     read_numbers(mine, &own);
     for (size_t i = 0; i < own.list.len; i++)
-        add_number(&visible, counts_anew(start) ? i : own.list.data[i]);
+        add_number(&visible, numbers_from_zero(start) ? i : own.list.data[i]);
     envlist_set(env, "SLURM_JOB_GPUS", start->job_gpus);
     if (step && *mine)
         envlist_set(env, "SLURM_STEP_GPUS", mine);
@@ -224,7 +224,7 @@ static void put_variables(const struct task *t, const struct gpus_want *w,
 
     bitset_foreach (chosen, i) {
         assert(w->numbers);
-        add_number(&visible, counts_anew(start) ? (unsigned long)i : w->numbers[i]);
+        add_number(&visible, numbers_from_zero(start) ? (unsigned long)i : w->numbers[i]);
         add_number(&own, w->numbers[i]);
     }
     put_visible(env, start, str_cstr(&visible));
@@ -253,7 +253,7 @@ void gpus_bind(const struct task *t, struct envlist *env, struct str *said)
         .near = near,
         .cpus = affinity_cpus(t),
         .local = t->local,
-        .relative = counts_anew(step->start),
+        .relative = numbers_from_zero(step->start),
     };
     if (gpus_choose(&want, chosen, &err) < 0)
         str_printf(said, "slurmstepd: error: %s\n", err.text);

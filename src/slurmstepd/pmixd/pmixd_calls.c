@@ -368,8 +368,8 @@ static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[
     return PMIX_SUCCESS;
 }
 
-static struct pmixd_call *of_keys(enum pmixd_kind kind, const pmix_proc_t *proc, char **keys,
-                                  void *ctx)
+static struct pmixd_call *new_names_call(enum pmixd_kind kind, const pmix_proc_t *proc, char **keys,
+                                         void *ctx)
 {
     struct pmixd_call *c = pmixd_call_new(kind, ctx);
     size_t count = 0;
@@ -390,7 +390,7 @@ static pmix_status_t on_lookup(const pmix_proc_t *proc, char **keys, const pmix_
 
     if (!is_ours(proc))
         return PMIX_ERR_BAD_PARAM;
-    c = of_keys(PMIXD_LOOKUP, proc, keys, ctx);
+    c = new_names_call(PMIXD_LOOKUP, proc, keys, ctx);
     c->lookup = done;
     for (size_t i = 0; i < count; i++)
         c->wait |= !strncmp(info[i].key, PMIX_WAIT, PMIX_MAX_KEYLEN);
@@ -405,7 +405,7 @@ static pmix_status_t on_unpublish(const pmix_proc_t *proc, char **keys, const pm
 
     if (!is_ours(proc))
         return PMIX_ERR_BAD_PARAM;
-    c = of_keys(PMIXD_UNPUBLISH, proc, keys, ctx);
+    c = new_names_call(PMIXD_UNPUBLISH, proc, keys, ctx);
     c->op = done;
     pmixd_call_post(c);
     return PMIX_SUCCESS;

@@ -263,7 +263,7 @@ static void close_what_is_not_mine(const struct step *step, const struct child_p
 }
 
 /* Moves the descriptor away from the number used for PMI_FD. */
-static int move_up(int fd)
+static int move_descriptor_up(int fd)
 {
     return fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, MPI_TASK_FD + 1);
 }
@@ -272,11 +272,11 @@ static int move_up(int fd)
 static int close_the_rest(struct child_plan *plan, struct err *err)
 {
     if (plan->pmi_fd >= 0) {
-        plan->report_fd = move_up(plan->report_fd);
-        plan->go_fd = move_up(plan->go_fd);
-        plan->pmi_fd = move_up(plan->pmi_fd);
+        plan->report_fd = move_descriptor_up(plan->report_fd);
+        plan->go_fd = move_descriptor_up(plan->go_fd);
+        plan->pmi_fd = move_descriptor_up(plan->pmi_fd);
         for (int i = 0; i < 3; i++)
-            plan->file[i] = move_up(plan->file[i]);
+            plan->file[i] = move_descriptor_up(plan->file[i]);
     }
     if (syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC))
         return err_set(err, -errno, "cannot mark descriptors for closing: %s", strerror(errno));

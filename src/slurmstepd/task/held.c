@@ -19,7 +19,7 @@
 #define FILE_MAX 8192 /* bytes read of a file in /proc */
 
 /* A process that looks like a zombie may have other threads that are alive or held. */
-static bool read_of(pid_t pid, pid_t thread, const char *file, struct str *text)
+static bool read_thread_file(pid_t pid, pid_t thread, const char *file, struct str *text)
 {
     char path[80];
 
@@ -28,17 +28,19 @@ static bool read_of(pid_t pid, pid_t thread, const char *file, struct str *text)
     return path_read_file(path, FILE_MAX, text, NULL) == 0;
 }
 
-static char state_of(pid_t pid, pid_t thread)
+static char read_thread_state(pid_t pid, pid_t thread)
 {
     _cleanup_str_ struct str text = STR_INIT;
     struct proc p;
 
-    return read_of(pid, thread, "stat", &text) && !proc_parse(str_cstr(&text), &p) ? p.state : 'X';
+    return read_thread_file(pid, thread, "stat", &text) && !proc_parse(str_cstr(&text), &p)
+               ? p.state
+               : 'X';
 }
 
 static pid_t if_lives(pid_t pid, pid_t thread)
 {
-    char state = state_of(pid, thread);
+    char state = read_thread_state(pid, thread);
 
     return state == 'Z' || state == 'X' || state == 'x' ? 0 : thread;
 }
@@ -51,19 +53,19 @@ static long number_after(const char *text, const char *name)
     return at ? strtol(at + strlen(name), NULL, 10) : -1;
 }
 
-static pid_t tracer_of(pid_t pid, pid_t thread)
+static pid_t read_thread_tracer(pid_t pid, pid_t thread)
 {
     _cleanup_str_ struct str text = STR_INIT;
     long tracer;
 
-    if (state_of(pid, thread) != 't' || !read_of(pid, thread, "status", &text))
+    if (read_thread_state(pid, thread) != 't' || !read_thread_file(pid, thread, "status", &text))
         return 0;
     tracer = number_after(str_cstr(&text), "\nTracerPid:");
     return tracer > 0 ? (pid_t)tracer : 0;
 }
 
 /* Returns the first non-zero result of fn among the threads of a process. */
-static pid_t of_threads(pid_t pid, pid_t (*fn)(pid_t pid, pid_t thread))
+static pid_t search_threads(pid_t pid, pid_t (*fn)(pid_t pid, pid_t thread))
 {
     struct dirent *entry;
     pid_t found = 0;
@@ -89,14 +91,14 @@ static bool can_be_reaped(pid_t pid, pid_t parent)
            info.si_pid;
 }
 
-static int count_one(void *ctx, pid_t pid, pid_t parent)
+static int count_child(void *ctx, pid_t pid, pid_t parent)
 {
-    return of_threads(pid, if_lives) || can_be_reaped(pid, parent);
+    return search_threads(pid, if_lives) || can_be_reaped(pid, parent);
 }
 
 bool held_is_over(void)
 {
-    return reap_each(count_one, NULL) == 0;
+    return reap_each(count_child, NULL) == 0;
 }
 
 int held_status(pid_t pid)
@@ -104,18 +106,18 @@ int held_status(pid_t pid)
     _cleanup_str_ struct str text = STR_INIT;
     const char *last;
 
-    if (state_of(pid, pid) != 'Z' || !read_of(pid, pid, "stat", &text))
+    if (read_thread_state(pid, pid) != 'Z' || !read_thread_file(pid, pid, "stat", &text))
         return SIGKILL;
     /* The field exit_code, which is 0 for unprivileged readers. */
     last = strrchr(str_cstr(&text), ' ');
     return last && atoi(last) ? atoi(last) : SIGKILL;
 }
 
-static bool is_of(pid_t pid, uid_t uid)
+static bool is_of_user(pid_t pid, uid_t uid)
 {
     _cleanup_str_ struct str text = STR_INIT;
 
-    return read_of(pid, pid, "status", &text) &&
+    return read_thread_file(pid, pid, "status", &text) &&
            number_after(str_cstr(&text), "\nUid:") == (long)uid;
 }
 
@@ -130,14 +132,14 @@ struct ending {
 static int end_tracer(void *ctx, pid_t pid, pid_t parent)
 {
     struct ending *e = ctx;
-    pid_t tracer = of_threads(pid, tracer_of);
+    pid_t tracer = search_threads(pid, read_thread_tracer);
     _cleanup_close_ int handle = -1;
 
     if (tracer <= 1 || tracer == getpid())
         return 0;
     handle = (int)syscall(SYS_pidfd_open, tracer, 0);
-    if (handle < 0 || of_threads(pid, tracer_of) != tracer || !is_of(tracer, e->uid) ||
-        syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0))
+    if (handle < 0 || search_threads(pid, read_thread_tracer) != tracer ||
+        !is_of_user(tracer, e->uid) || syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0))
         return 0;
     e->count++;
     e->told(e->ctx, tracer, pid);

@@ -56,7 +56,7 @@ static void hold_port(struct bench *b)
         abort();
 }
 
-static void ack(struct bench *b)
+static void send_acknowledgement(struct bench *b)
 {
     Pb__NodeAck m = PB__NODE_ACK__INIT;
 
@@ -76,7 +76,7 @@ static void on_report(struct bench *b, const Pb__NodeReport *m)
         pb_pack(&m->events[i]->base, &bytes);
         vec_push(&b->events, pb_unpack(&pb__node_event__descriptor, bytes.data, bytes.len));
     }
-    ack(b);
+    send_acknowledgement(b);
 }
 
 static void on_register(struct bench *b, const ProtobufCMessage *m)
@@ -223,7 +223,7 @@ struct look {
     bool found;
 };
 
-static void look(void *ctx)
+static void repeat_check(void *ctx)
 {
     struct look *l = ctx;
 
@@ -239,7 +239,7 @@ bool bench_until(struct bench *b, bench_fn *fn, void *ctx)
     struct look l = {.b = b, .fn = fn, .ctx = ctx};
 
     b->late = false;
-    l.timer = loop_timer_new(b->loop, look, &l);
+    l.timer = loop_timer_new(b->loop, repeat_check, &l);
     loop_timer_set(l.timer, 0);
     loop_timer_set(b->deadline, DEADLINE_MS);
     loop_run(b->loop);
@@ -256,7 +256,7 @@ static bool is_registered(struct bench *b, void *ctx)
 /* The daemon that a failed test has left. */
 static pid_t running;
 
-static void end_it(void)
+static void kill_running_daemon(void)
 {
     if (running)
         kill(running, SIGKILL);
@@ -272,7 +272,7 @@ void bench_start(struct bench *b)
     posix_spawn_file_actions_t actions;
     unsigned before = b->registrations;
 
-    end_it(); /* of an earlier failed test */
+    kill_running_daemon(); /* of an earlier failed test */
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 2, out, O_WRONLY | O_CREAT | O_APPEND, 0644);
     posix_spawn_file_actions_adddup2(&actions, 2, 1);
@@ -280,7 +280,7 @@ void bench_start(struct bench *b)
         abort();
     posix_spawn_file_actions_destroy(&actions);
     if (!running)
-        atexit(end_it);
+        atexit(kill_running_daemon);
     running = b->slurmd;
     if (!bench_until(b, is_registered, &before)) {
         _cleanup_free_ char *text = bench_read(b, "stderr");
@@ -337,7 +337,7 @@ void bench_order(struct bench *b, Pb__NodeOrder *order)
     rpc_session_send(b->session, RPC_NODE_ORDERS, &m.base);
 }
 
-static void give(struct str *bytes, ProtobufCBinaryData *out)
+static void move_bytes(struct str *bytes, ProtobufCBinaryData *out)
 {
     out->len = bytes->len;
     out->data = (uint8_t *)str_take(bytes);
@@ -378,7 +378,7 @@ void bench_sign(struct bench *b, const struct bench_cred *c, ProtobufCBinaryData
     m.job_nodes = share_list;
     m.n_job_nodes = c->nodes ? c->nodes : 1;
     pb_pack(&m.base, &bytes);
-    give(&bytes, cred);
+    move_bytes(&bytes, cred);
     signature->data = mem_alloc(AUTH_CRED_SIG_SIZE);
     signature->len = AUTH_CRED_SIG_SIZE;
     auth_sign(b->signer, cred->data, cred->len, signature->data);
