@@ -87,7 +87,7 @@ bool conf_hres_is_name(const char *text)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static bool given(const struct conf_row *row, enum conf_hres_key key)
+static bool has_value(const struct conf_row *row, enum conf_hres_key key)
 {
     return row->value[key].text && *row->value[key].text;
 }
@@ -160,13 +160,13 @@ static int add_resource(struct conf_loader *l, const struct conf_row *row, struc
                          same->line);
     if (!str_starts(mode, "MODE_") || strlen(mode) != 6 || mode[5] < '1' || mode[5] > '3')
         return conf_fail(row->at, err, "Mode=%s: expected MODE_1, MODE_2 or MODE_3", mode);
-    struct conf_hres h = {.name = name,
-                          .mode = (enum conf_hres_mode)(mode[5] - '0'),
-                          .topology =
-                              given(row, CONF_HRES_TOPOLOGY) ? v[CONF_HRES_TOPOLOGY].text : NULL,
-                          .file = row->at.file,
-                          .line = row->at.line,
-                          .column = row->at.column};
+    struct conf_hres h = {
+        .name = name,
+        .mode = (enum conf_hres_mode)(mode[5] - '0'),
+        .topology = has_value(row, CONF_HRES_TOPOLOGY) ? v[CONF_HRES_TOPOLOGY].text : NULL,
+        .file = row->at.file,
+        .line = row->at.line,
+        .column = row->at.column};
     if (h.topology && h.mode != CONF_HRES_PER_NODE)
         return conf_fail(row->at, err, "resource %s: topology is for MODE_3, its mode is %s", name,
                          mode);
@@ -188,7 +188,7 @@ static int add_layer(struct conf_loader *l, const struct conf_row *row, struct e
         .file = row->at.file, .line = row->at.line, .column = row->at.column};
     if (!h || !str_eq(h->name, name))
         return conf_fail(row->at, err, "a layer of %s: expected after Mode= of %s", name, name);
-    if (!given(row, CONF_HRES_NODES) || !given(row, CONF_HRES_COUNT))
+    if (!has_value(row, CONF_HRES_NODES) || !has_value(row, CONF_HRES_COUNT))
         return conf_fail(row->at, err, "a layer of %s: expected Nodes= and Count=", name);
     if (hostlist_parse(v[CONF_HRES_NODES].text, &list, &inner) < 0)
         return conf_fail(row->at, err, "Nodes=%s: %s", v[CONF_HRES_NODES].text, inner.text);
@@ -525,7 +525,7 @@ int conf_hres_build(struct conf_loader *l, struct err *err)
 {
     int rc = 0;
     vec_foreach (&l->hres.row, row) {
-        rc = given(row, CONF_HRES_MODE) ? add_resource(l, row, err) : add_layer(l, row, err);
+        rc = has_value(row, CONF_HRES_MODE) ? add_resource(l, row, err) : add_layer(l, row, err);
         if (rc < 0)
             return rc;
     }

@@ -12,7 +12,7 @@
 
 #define PERCENT_MAX 1000000
 
-static bool word_in(const char *text, const char *const *words)
+static bool is_listed_word(const char *text, const char *const *words)
 {
     for (; *words; words++)
         if (!strcasecmp(text, *words))
@@ -23,7 +23,7 @@ static bool word_in(const char *text, const char *const *words)
 static bool is_unlimited(const char *text)
 {
     static const char *const words[] = {"UNLIMITED", "INFINITE", "-1", NULL};
-    return word_in(text, words);
+    return is_listed_word(text, words);
 }
 
 static int refuse_value(const struct conf_key *key, const struct conf_value *v, struct err *err,
@@ -38,9 +38,9 @@ static int parse_bool(const struct conf_key *key, const struct conf_value *v, bo
     static const char *const yes[] = {"YES", "Y", "TRUE", "T", "UP", "ON", "1", NULL};
     static const char *const no[] = {"NO", "N", "FALSE", "F", "DOWN", "OFF", "0", NULL};
 
-    if (word_in(v->text, yes))
+    if (is_listed_word(v->text, yes))
         *out = true;
-    else if (word_in(v->text, no))
+    else if (is_listed_word(v->text, no))
         *out = false;
     else
         return refuse_value(key, v, err, "YES or NO");
