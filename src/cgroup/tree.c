@@ -101,14 +101,14 @@ static void init_below(const struct cgroup *parent, const char *name, struct cgr
     c->path = mem_printf("%s/%s", parent->path, name);
 }
 
-static int make_in(int parent, const char *name)
+static int make_subdirectory(int parent, const char *name)
 {
     return mkdirat(parent, name, 0755) && errno != EEXIST ? -errno : cgroup_open_dir(parent, name);
 }
 
 static int make_v1(const struct cgroup *parent, const char *name, struct cgroup *c, int part)
 {
-    int rc = c->fd[part] = make_in(parent->fd[part], name);
+    int rc = c->fd[part] = make_subdirectory(parent->fd[part], name);
 
     if (rc >= 0 && part == CGROUP_CPUSET)
         rc = cgroup_fill_cpuset(parent->fd[part], c->fd[part]);
@@ -126,7 +126,7 @@ int cgroup_make(const struct cgroup *parent, const char *name, struct cgroup *ou
         rc = cgroup_enable(parent->fd[CGROUP_PROCS], parent->parts, err);
         if (rc)
             return rc;
-        rc = c.fd[CGROUP_PROCS] = make_in(parent->fd[CGROUP_PROCS], name);
+        rc = c.fd[CGROUP_PROCS] = make_subdirectory(parent->fd[CGROUP_PROCS], name);
     }
     for (int i = 0; i < CGROUP_PARTS && c.version == CGROUP_V1 && rc >= 0; i++)
         if (c.parts & CGROUP_BIT(i))
@@ -214,7 +214,7 @@ void cgroup_each(const struct cgroup *c, cgroup_each_fn *fn, void *ctx)
         fn(ctx, *name);
 }
 
-static int remove_in(int parent, const char *name, int depth)
+static int remove_subdirectory(int parent, const char *name, int depth)
 {
     _cleanup_(free_names) struct names below = {0};
     _cleanup_close_ int dir = -1;
@@ -228,7 +228,7 @@ static int remove_in(int parent, const char *name, int depth)
         return dir == -ENOENT ? 0 : dir;
     read_names(dir, &below);
     vec_foreach (&below.list, n)
-        remove_in(dir, *n, depth + 1);
+        remove_subdirectory(dir, *n, depth + 1);
     return unlinkat(parent, name, AT_REMOVEDIR) && errno != ENOENT ? -errno : 0;
 }
 
@@ -248,7 +248,7 @@ int cgroup_remove(const struct cgroup *parent, const char *name)
 
     for (int i = 0; i < CGROUP_PARTS && parent->version != CGROUP_NONE; i++)
         if (parent->fd[i] >= 0) {
-            int rc = remove_in(parent->fd[i], name, 0);
+            int rc = remove_subdirectory(parent->fd[i], name, 0);
 
             worst = rc ? rc : worst;
         }
