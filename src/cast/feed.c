@@ -201,7 +201,7 @@ static void adopt_below(struct cast_feed *f, struct cast_range r)
     step_soon(f);
 }
 
-static void give_up(struct child *c, Pb__CastPhase phase, int code, const char *text)
+static void fail_child(struct child *c, Pb__CastPhase phase, int code, const char *text)
 {
     struct cast_feed *f = c->feed;
     struct cast_range range = c->range;
@@ -325,7 +325,7 @@ static void on_feed_close(void *ctx, struct rpc_session *s, const struct err *wh
 {
     struct child *c = ctx;
 
-    give_up(c, PB__CAST_PHASE__CAST_LOST, -why->code, why->text);
+    fail_child(c, PB__CAST_PHASE__CAST_LOST, -why->code, why->text);
 }
 
 static void feed_one(struct cast_feed *f, struct cast_range range)
@@ -413,8 +413,8 @@ static void on_feed_beat(void *ctx)
         if (slept)
             c->heard_at = now;
         if (now - c->heard_at > f->plan.timeout_ms)
-            give_up(c, PB__CAST_PHASE__CAST_LOST, ERR_TIMEOUT,
-                    "it has been silent for too long (--timeout)");
+            fail_child(c, PB__CAST_PHASE__CAST_LOST, ERR_TIMEOUT,
+                       "it has been silent for too long (--timeout)");
         else if (rpc_session_is_open(c->session))
             rpc_session_send(c->session, RPC_CAST_BEAT, &m.base);
     }
