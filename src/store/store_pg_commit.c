@@ -167,7 +167,7 @@ static int batch_send(struct store_link *l, const struct store_batch *b, uint64_
 
 /* An abandoned session of ours may still be active: it is ended, so that its work is either done
  * or not. */
-static int link_again(struct store *s, struct store_pg *pg, struct err *err)
+static int reopen_link(struct store *s, struct store_pg *pg, struct err *err)
 {
     char purpose[24];
     snprintf(purpose, sizeof(purpose), "%llu", (unsigned long long)s->epoch);
@@ -187,7 +187,7 @@ static int attempt_commit(struct store *s, const struct store_batch *b, uint64_t
                           struct err *err)
 {
     struct store_pg *pg = s->own;
-    int rc = pg->write.conn ? 0 : link_again(s, pg, err);
+    int rc = pg->write.conn ? 0 : reopen_link(s, pg, err);
     if (rc)
         return rc;
     bool repeated = pg->tried == number;
