@@ -62,7 +62,7 @@ static void node_stop(void *ctx)
 }
 
 /* Like launches: a repeat gets the same answer as the first. */
-static void act(struct node *n, uint64_t call)
+static void execute_request(struct node *n, uint64_t call)
 {
     Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
 
@@ -84,7 +84,7 @@ void prepare_commit(struct slurmd *d, uint64_t call)
 {
     for (size_t i = 0; i < NODES; i++)
         if (&nodes[i].d == d && nodes[i].held && rpc_call_is_joined(d->server, nodes[i].held, call))
-            act(&nodes[i], nodes[i].held);
+            execute_request(&nodes[i], nodes[i].held);
 }
 
 void prepare_gone(struct slurmd *d, uint64_t call)
@@ -122,7 +122,7 @@ static void node_request(void *ctx, const struct rpc_request *r)
         if (n->mood != SLOW)
             rpc_prepared(n->d.server, r->call);
     } else {
-        act(n, r->call);
+        execute_request(n, r->call);
     }
 }
 
@@ -284,21 +284,21 @@ static void begin_at(struct asked *a, size_t first, size_t count, unsigned width
     a->tree = rpc_tree_start(loop, &conf, targets, count, &request, on_done, a);
 }
 
-static void begin(struct asked *a, size_t count, unsigned width)
+static void begin_request(struct asked *a, size_t count, unsigned width)
 {
     begin_at(a, 0, count, width, NULL);
 }
 
-static void ask(struct asked *a, size_t count, unsigned width)
+static void ask_and_wait(struct asked *a, size_t count, unsigned width)
 {
-    begin(a, count, width);
+    begin_request(a, count, width);
     run_until(all_done, a);
 }
 
 static void run_tree(struct asked *a, size_t count, unsigned width)
 {
     *a = (struct asked){0};
-    ask(a, count, width);
+    ask_and_wait(a, count, width);
     settle();
     rpc_tree_free(a->tree);
     settle();
@@ -412,7 +412,7 @@ static void silence(void **state)
     struct asked a = {.free_after = 38};
 
     nodes[0].mood = nodes[30].mood = MUTE;
-    ask(&a, 40, 2);
+    ask_and_wait(&a, 40, 2);
     settle();
     assert_int_equal(a.done, 38);
     assert_int_equal(a.counts[0] + a.counts[30], 0);
@@ -423,7 +423,7 @@ static void freed_early(void **state)
 {
     struct asked a = {.free_after = 5};
 
-    ask(&a, NODES, 3);
+    ask_and_wait(&a, NODES, 3);
     settle();
     assert_int_equal(a.done, 5);
     run_until(is_clean, NULL);
@@ -496,7 +496,7 @@ static void together(void **state)
         for (size_t i = 0; i < NODES; i++)
             nodes[i].effects = 0;
         nodes[slow].mood = SLOW;
-        begin(&a, wanted, 3);
+        begin_request(&a, wanted, 3);
         run_until(all_held, NULL);
         settle();
         assert_int_equal(acted(wanted), 0);
@@ -614,7 +614,7 @@ static void not_decided(void **state)
         nodes[17].mood = SLOW;
         wanted = 30;
         limit_ms = c < 1 ? RPC_WAIT_FOREVER : 300;
-        begin(&a, 30, 3);
+        begin_request(&a, 30, 3);
         run_until(all_held, NULL);
         if (c >= 1)
             run_until(all_done, &a);
@@ -738,7 +738,8 @@ static void say_end(struct rpc_io *io, struct rpc_talk *talk)
     run_until(is_clean, NULL);
 }
 
-static void say(const Pb__TreeRequest *m, const Pb__TreePart *part, unsigned parts, bool waits)
+static void send_request_and_parts(const Pb__TreeRequest *m, const Pb__TreePart *part,
+                                   unsigned parts, bool waits)
 {
     struct rpc_io *io = rpc_io_new(loop);
     struct rpc_talk *talk = say_begin(io, m, part, parts);
@@ -789,7 +790,7 @@ static void hostile(void **state)
         part.origin = (char *)v[i].origin;
         part.has_origin_seal = v[i].origin != NULL;
         part.origin_seal = (ProtobufCBinaryData){sizeof(seal), seal};
-        say(&m, &part, v[i].parts, true);
+        send_request_and_parts(&m, &part, v[i].parts, true);
         assert_int_equal(said.code, v[i].code);
         assert_non_null(strstr(said.text, v[i].text));
         assert_int_equal(nodes[0].effects, 0);
@@ -832,7 +833,7 @@ static void said_twice_while_open(void **state)
 
 /* RELIABILITY F1: valid requests and lists with a few bytes changed, under a valid token; whatever
  * the node does with them, it survives and holds nothing. */
-static void *bend(const ProtobufCMessage *m, unsigned *seed, struct arena *arena)
+static void *corrupt_message(const ProtobufCMessage *m, unsigned *seed, struct arena *arena)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
 
@@ -874,11 +875,11 @@ static void mangled(void **state)
         m.has_commit = i % 2;
         m.commit = i % 3;
         m.body = (ProtobufCBinaryData){body.len, (uint8_t *)body.data};
-        bent_request = bend(&m.base, &seed, &arena);
-        bent_part = bend(&part.base, &seed, &arena);
+        bent_request = corrupt_message(&m.base, &seed, &arena);
+        bent_part = corrupt_message(&part.base, &seed, &arena);
         if (!bent_request || !bent_part)
             continue;
-        say(bent_request, bent_part, 1, false);
+        send_request_and_parts(bent_request, bent_part, 1, false);
         sent++;
     }
     assert_true(sent > 500);

@@ -39,7 +39,7 @@ struct world {
     uint32_t seed;
 };
 
-static uint32_t draw(struct world *w, uint32_t below)
+static uint32_t draw_below(struct world *w, uint32_t below)
 {
     w->seed ^= w->seed << 13;
     w->seed ^= w->seed >> 17;
@@ -57,14 +57,14 @@ static bool in_step(const struct world *w, pid_t pid)
 
 static pid_t draw_live(struct world *w)
 {
-    pid_t pid = 1 + (pid_t)draw(w, PIDS - 1);
+    pid_t pid = 1 + (pid_t)draw_below(w, PIDS - 1);
 
     while (!w->p[pid].there || w->p[pid].dead)
         pid = pid + 1 < PIDS ? pid + 1 : 1;
     return pid;
 }
 
-static void spawn(struct world *w, pid_t parent, uid_t uid)
+static void spawn_process(struct world *w, pid_t parent, uid_t uid)
 {
     pid_t pid = w->last;
 
@@ -80,7 +80,7 @@ static void spawn(struct world *w, pid_t parent, uid_t uid)
 
 static void work(struct world *w, pid_t pid)
 {
-    uint64_t amount = TICK * (1 + draw(w, 50));
+    uint64_t amount = TICK * (1 + draw_below(w, 50));
 
     w->p[pid].own += amount;
     w->used += amount;
@@ -97,7 +97,7 @@ static void wait_for(struct world *w, pid_t pid)
     w->live--;
 }
 
-static void finish(struct world *w, pid_t pid)
+static void end_process(struct world *w, pid_t pid)
 {
     pid_t heir = in_step(w, pid) ? SHEPHERD : 1;
 
@@ -107,10 +107,10 @@ static void finish(struct world *w, pid_t pid)
     for (pid_t i = 1; i < PIDS; i++)
         if (w->p[i].there && w->p[i].parent == pid) {
             w->p[i].parent = heir;
-            if (w->p[i].dead && draw(w, 2))
+            if (w->p[i].dead && draw_below(w, 2))
                 wait_for(w, i);
         }
-    if (draw(w, 3))
+    if (draw_below(w, 3))
         wait_for(w, pid);
 }
 
@@ -118,22 +118,22 @@ static void happen(struct world *w)
 {
     pid_t pid = draw_live(w);
 
-    switch (draw(w, 8)) {
+    switch (draw_below(w, 8)) {
     case 0:
     case 1:
-        spawn(w, pid, pid <= SHEPHERD ? (uid_t)draw(w, USERS) : w->p[pid].uid);
+        spawn_process(w, pid, pid <= SHEPHERD ? (uid_t)draw_below(w, USERS) : w->p[pid].uid);
         break;
     case 2:
-        finish(w, pid);
+        end_process(w, pid);
         break;
     case 3:
         for (pid_t i = 1; i < PIDS; i++)
-            if (w->p[i].there && w->p[i].dead && draw(w, 2))
+            if (w->p[i].there && w->p[i].dead && draw_below(w, 2))
                 wait_for(w, i);
         break;
     case 4:
-        if (pid > SHEPHERD && draw(w, 4) == 0)
-            w->p[pid].uid = (uid_t)draw(w, USERS);
+        if (pid > SHEPHERD && draw_below(w, 4) == 0)
+            w->p[pid].uid = (uid_t)draw_below(w, USERS);
         break;
     default:
         work(w, pid);
@@ -146,7 +146,7 @@ static bool is_there(const struct world *w, const struct snapshot_proc *p)
     return w->p[p->pid].there && w->p[p->pid].started == p->started_ticks;
 }
 
-static void look(struct world *w, uint32_t unrest)
+static void take_look(struct world *w, uint32_t unrest)
 {
     pid_t root = SHEPHERD;
     size_t kept = 0;
@@ -162,7 +162,7 @@ static void look(struct world *w, uint32_t unrest)
         seen.waited[SNAPSHOT_USER] = p->waited;
         if (p->there)
             vec_push(&w->s.procs, seen);
-        for (uint32_t i = 0; unrest && i < draw(w, unrest); i++)
+        for (uint32_t i = 0; unrest && i < draw_below(w, unrest); i++)
             happen(w);
     }
     snapshot_place(&w->s, &root, 1);
@@ -173,7 +173,7 @@ static void look(struct world *w, uint32_t unrest)
     tally_take(w->t, &w->s);
 }
 
-static uint64_t check(struct world *w)
+static uint64_t check_sums(struct world *w)
 {
     struct tally_step *s = tally_find_step(w->t, 42, 0, 0);
     uint64_t sum = 0;
@@ -192,7 +192,7 @@ static uint64_t check(struct world *w)
     return sum;
 }
 
-static void restart(struct world *w)
+static void reload_world(struct world *w)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
 
@@ -203,7 +203,7 @@ static void restart(struct world *w)
     tally_set_step(w->t, 42, 0, 0, SHEPHERD, NULL, NULL, 0);
 }
 
-static void run(uint32_t seed)
+static void run_world(uint32_t seed)
 {
     struct world *w = mem_new(struct world);
 
@@ -214,21 +214,21 @@ static void run(uint32_t seed)
     w->live = 2;
     w->t = tally_new(0);
     tally_set_step(w->t, 42, 0, 0, SHEPHERD, NULL, NULL, 0);
-    look(w, 0);
+    take_look(w, 0);
     for (int round = 0; round < ROUNDS; round++) {
-        for (uint32_t i = draw(w, 200); i > 0; i--)
+        for (uint32_t i = draw_below(w, 200); i > 0; i--)
             happen(w);
-        if (draw(w, 10) == 0)
-            restart(w);
-        look(w, seed % 6);
-        check(w);
+        if (draw_below(w, 10) == 0)
+            reload_world(w);
+        take_look(w, seed % 6);
+        check_sums(w);
     }
-    look(w, 0);
-    look(w, 0);
-    if (check(w) != w->used || w->shown_step != w->step_used)
-        fail_msg("seed %u: %llu of %llu, step %llu of %llu", seed, (unsigned long long)check(w),
-                 (unsigned long long)w->used, (unsigned long long)w->shown_step,
-                 (unsigned long long)w->step_used);
+    take_look(w, 0);
+    take_look(w, 0);
+    if (check_sums(w) != w->used || w->shown_step != w->step_used)
+        fail_msg("seed %u: %llu of %llu, step %llu of %llu", seed,
+                 (unsigned long long)check_sums(w), (unsigned long long)w->used,
+                 (unsigned long long)w->shown_step, (unsigned long long)w->step_used);
     tally_free(w->t);
     snapshot_done(&w->s);
     free(w);
@@ -237,7 +237,7 @@ static void run(uint32_t seed)
 static void test_drawn_lives(void **state)
 {
     for (uint32_t seed = 1; seed <= RUNS; seed++)
-        run(seed * 2654435761u | 1);
+        run_world(seed * 2654435761u | 1);
 }
 
 int main(void)

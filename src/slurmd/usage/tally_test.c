@@ -20,20 +20,20 @@ struct world {
     struct snapshot s;
 };
 
-static void begin(struct world *w)
+static void open_world(struct world *w)
 {
     *w = (struct world){.t = tally_new(1700000000), .s = {.cpus = 2}};
 }
 
-static void end(struct world *w)
+static void close_world(struct world *w)
 {
     tally_free(w->t);
     snapshot_done(&w->s);
 }
 
 /* A process of the next look; user time in ms, memory in MiB. */
-static struct snapshot_proc *put(struct world *w, pid_t pid, pid_t parent, uid_t uid, uint64_t own,
-                                 uint64_t waited, uint64_t rss)
+static struct snapshot_proc *put_process(struct world *w, pid_t pid, pid_t parent, uid_t uid,
+                                         uint64_t own, uint64_t waited, uint64_t rss)
 {
     struct snapshot_proc p = {.pid = pid,
                               .parent = parent,
@@ -48,7 +48,7 @@ static struct snapshot_proc *put(struct world *w, pid_t pid, pid_t parent, uid_t
     return &vec_last(&w->s.procs);
 }
 
-static void look(struct world *w, int64_t at_sec)
+static void take_look(struct world *w, int64_t at_sec)
 {
     pid_t root = SHEPHERD;
 
@@ -88,16 +88,16 @@ static void test_what_was_before_is_not_counted(void **state)
 {
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 5000, 9000, 8);
-    look(&w, 100);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 5000, 9000, 8);
+    take_look(&w, 100);
     assert_int_equal(cpu(&w, 0, 0), 0);
-    put(&w, 1, 0, 0, 5010, 9007, 8);
-    put(&w, 7, 1, ALICE, 30, 4, 8); /* new: all of it */
-    look(&w, 110);
+    put_process(&w, 1, 0, 0, 5010, 9007, 8);
+    put_process(&w, 7, 1, ALICE, 30, 4, 8); /* new: all of it */
+    take_look(&w, 110);
     assert_int_equal(cpu(&w, 0, 0), 17);
     assert_int_equal(cpu(&w, ALICE, 0), 34);
-    end(&w);
+    close_world(&w);
 }
 
 /* An end is in the parent's count of reaped children: the part already seen is not counted
@@ -106,20 +106,20 @@ static void test_ended_children_count_once(void **state)
 {
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 100);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, 7, 1, ALICE, 100, 0, 1);
-    look(&w, 110);
-    put(&w, 1, 0, 0, 0, 130, 1); /* 30 since, and it is gone */
-    look(&w, 120);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 100);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, 7, 1, ALICE, 100, 0, 1);
+    take_look(&w, 110);
+    put_process(&w, 1, 0, 0, 0, 130, 1); /* 30 since, and it is gone */
+    take_look(&w, 120);
     assert_int_equal(cpu(&w, ALICE, 0), 100);
     assert_int_equal(cpu(&w, 0, 0), 30);
-    put(&w, 1, 0, 0, 0, 130, 1);
-    look(&w, 130);
+    put_process(&w, 1, 0, 0, 0, 130, 1);
+    take_look(&w, 130);
     assert_int_equal(cpu(&w, ALICE, 0) + cpu(&w, 0, 0), 130);
-    end(&w);
+    close_world(&w);
 }
 
 /* The parent was read before it reaped the child: its count grows by the next look. */
@@ -127,21 +127,21 @@ static void test_a_credit_waits_for_one_look(void **state)
 {
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 100);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, 7, 1, ALICE, 100, 0, 1);
-    look(&w, 110);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 120);
-    put(&w, 1, 0, 0, 0, 100, 1);
-    look(&w, 130);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 100);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, 7, 1, ALICE, 100, 0, 1);
+    take_look(&w, 110);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 120);
+    put_process(&w, 1, 0, 0, 0, 100, 1);
+    take_look(&w, 130);
     assert_int_equal(cpu(&w, 0, 0), 0);
-    put(&w, 1, 0, 0, 0, 150, 1); /* and is used up then */
-    look(&w, 140);
+    put_process(&w, 1, 0, 0, 0, 150, 1); /* and is used up then */
+    take_look(&w, 140);
     assert_int_equal(cpu(&w, 0, 0), 50);
-    end(&w);
+    close_world(&w);
 }
 
 /* An unreaped child leaves a credit that would hide other processes' usage. */
@@ -149,37 +149,37 @@ static void test_a_credit_is_void_later(void **state)
 {
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 100);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, 7, 1, ALICE, 100, 0, 1);
-    look(&w, 110);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 100);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, 7, 1, ALICE, 100, 0, 1);
+    take_look(&w, 110);
     for (int i = 0; i < 2; i++) {
-        put(&w, 1, 0, 0, 0, 0, 1);
-        look(&w, 120 + i);
+        put_process(&w, 1, 0, 0, 0, 0, 1);
+        take_look(&w, 120 + i);
     }
-    put(&w, 1, 0, 0, 0, 60, 1);
-    look(&w, 130);
+    put_process(&w, 1, 0, 0, 0, 60, 1);
+    take_look(&w, 130);
     assert_int_equal(cpu(&w, 0, 0), 60);
-    end(&w);
+    close_world(&w);
 }
 
 static void test_a_number_used_again(void **state)
 {
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 100);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, 7, 1, ALICE, 100, 0, 1);
-    look(&w, 110);
-    put(&w, 1, 0, 0, 0, 100, 1);
-    put(&w, 7, 1, BOB, 20, 0, 1)->started_ticks = 999;
-    look(&w, 120);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 100);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, 7, 1, ALICE, 100, 0, 1);
+    take_look(&w, 110);
+    put_process(&w, 1, 0, 0, 0, 100, 1);
+    put_process(&w, 7, 1, BOB, 20, 0, 1)->started_ticks = 999;
+    take_look(&w, 120);
     assert_true(cpu(&w, ALICE, 0) == 100 && cpu(&w, BOB, 0) == 20 && cpu(&w, 0, 0) == 0);
-    end(&w);
+    close_world(&w);
 }
 
 static void test_counters_that_run_backwards(void **state)
@@ -187,16 +187,16 @@ static void test_counters_that_run_backwards(void **state)
     static const uint64_t own[] = {100, 40, 0, 99, 110};
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 100);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 100);
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
-        put(&w, 1, 0, 0, 0, 0, 1);
-        put(&w, 7, 1, ALICE, own[i], own[i], 1);
-        look(&w, 110 + (int64_t)i);
+        put_process(&w, 1, 0, 0, 0, 0, 1);
+        put_process(&w, 7, 1, ALICE, own[i], own[i], 1);
+        take_look(&w, 110 + (int64_t)i);
         assert_int_equal(cpu(&w, ALICE, 0), i < 4 ? 200 : 220);
     }
-    end(&w);
+    close_world(&w);
 }
 
 static void test_a_step(void **state)
@@ -205,17 +205,17 @@ static void test_a_step(void **state)
     struct tally_step *s;
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 100);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 100);
     s = run_step(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, SHEPHERD, 1, 0, 5, 0, 4);
-    put(&w, TASK, SHEPHERD, ALICE, 10, 0, 100);
-    put(&w, 61, TASK, ALICE, 100, 0, 50);
-    put(&w, 62, 61, BOB, 7, 0, 1); /* another user's program */
-    put(&w, 70, 1, ALICE, 3, 0, 2);
-    look(&w, 110);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, SHEPHERD, 1, 0, 5, 0, 4);
+    put_process(&w, TASK, SHEPHERD, ALICE, 10, 0, 100);
+    put_process(&w, 61, TASK, ALICE, 100, 0, 50);
+    put_process(&w, 62, 61, BOB, 7, 0, 1); /* another user's program */
+    put_process(&w, 70, 1, ALICE, 3, 0, 2);
+    take_look(&w, 110);
     assert_int_equal(cpu(&w, ALICE, 0), 113);
     assert_int_equal(cpu(&w, ALICE, 42), 110);
     assert_int_equal(cpu(&w, BOB, 42), 7);
@@ -226,11 +226,11 @@ static void test_a_step(void **state)
     assert_int_equal(s->tasks.data[0].use.sum[SNAPSHOT_USER], 117 * MSEC);
     /* An orphan is a child of the shepherd, and stays part of the task; the shepherd's count
        belongs to the step. */
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, SHEPHERD, 1, 0, 6, 140, 4);
-    put(&w, 62, SHEPHERD, BOB, 8, 0, 1);
-    put(&w, 70, 1, ALICE, 3, 0, 2);
-    look(&w, 120);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, SHEPHERD, 1, 0, 6, 140, 4);
+    put_process(&w, 62, SHEPHERD, BOB, 8, 0, 1);
+    put_process(&w, 70, 1, ALICE, 3, 0, 2);
+    take_look(&w, 120);
     assert_int_equal(s->use.sum[SNAPSHOT_USER], 148 * MSEC);
     assert_int_equal(s->tasks.data[0].use.sum[SNAPSHOT_USER], 148 * MSEC);
     assert_true(s->use.max_rss_kib == 151 << 10 && s->use.rss_kib == 1 << 10);
@@ -240,13 +240,13 @@ static void test_a_step(void **state)
     tally_drop_step(w.t, s);
     uint64_t alice = cpu(&w, ALICE, 0), root = cpu(&w, 0, 0);
     assert_int_equal(cpu(&w, ALICE, 42) + cpu(&w, BOB, 42) + cpu(&w, 0, 42), 500);
-    put(&w, 1, 0, 0, 0, 506, 1);
-    put(&w, 70, 1, ALICE, 3, 0, 2);
-    look(&w, 130);
+    put_process(&w, 1, 0, 0, 0, 506, 1);
+    put_process(&w, 70, 1, ALICE, 3, 0, 2);
+    take_look(&w, 130);
     assert_true(cpu(&w, ALICE, 0) == alice && cpu(&w, 0, 0) == root);
     tally_drop_job(w.t, 42);
     assert_true(cpu(&w, ALICE, 0) == alice && cpu(&w, ALICE, 42) == 0);
-    end(&w);
+    close_world(&w);
 }
 
 /* A step that started and ended between two looks. */
@@ -256,17 +256,17 @@ static void test_a_step_never_seen(void **state)
     struct tally_step *s;
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 100);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 100);
     s = run_step(&w);
     tally_end_step(w.t, s, ALICE, used, false);
     tally_drop_step(w.t, s);
     assert_int_equal(cpu(&w, ALICE, 42), 500);
-    put(&w, 1, 0, 0, 0, 503, 1);
-    look(&w, 110);
+    put_process(&w, 1, 0, 0, 0, 503, 1);
+    take_look(&w, 110);
     assert_true(cpu(&w, ALICE, 0) == 500 && cpu(&w, 0, 0) == 3);
-    end(&w);
+    close_world(&w);
 }
 
 /* It ended during a look: what the look saw of it was counted at its end. */
@@ -276,20 +276,20 @@ static void test_an_end_during_a_look(void **state)
     struct tally_step *s;
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 100);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 100);
     s = run_step(&w);
     tally_end_step(w.t, s, ALICE, used, false);
     tally_drop_step(w.t, s);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, SHEPHERD, 1, 0, 2, 0, 1);
-    put(&w, TASK, SHEPHERD, ALICE, 450, 0, 1);
-    look(&w, 110);
-    put(&w, 1, 0, 0, 0, 502, 1);
-    look(&w, 120);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, SHEPHERD, 1, 0, 2, 0, 1);
+    put_process(&w, TASK, SHEPHERD, ALICE, 450, 0, 1);
+    take_look(&w, 110);
+    put_process(&w, 1, 0, 0, 0, 502, 1);
+    take_look(&w, 120);
     assert_true(cpu(&w, ALICE, 0) == 500 && cpu(&w, 0, 0) == 2);
-    end(&w);
+    close_world(&w);
 }
 
 /* With a single task, the kernel's count belongs to it; with several tasks the processes are
@@ -300,28 +300,28 @@ static void test_counted_memory(void **state)
     struct world w;
     uint32_t more = 61, rank = 4;
 
-    begin(&w);
+    open_world(&w);
     s = run_step(&w);
     s->counted = true;
     s->counted_kib = 20 << 10;
-    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
-    put(&w, TASK, SHEPHERD, ALICE, 0, 0, 16);
-    put(&w, 62, TASK, ALICE, 0, 0, 16);
-    look(&w, 100);
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put_process(&w, TASK, SHEPHERD, ALICE, 0, 0, 16);
+    put_process(&w, 62, TASK, ALICE, 0, 0, 16);
+    take_look(&w, 100);
     assert_int_equal(s->tasks.data[0].use.rss_kib, 20 << 10);
     assert_int_equal(s->use.max_rss_kib, 20 << 10);
     assert_false(s->counted);
     tally_set_step(w.t, 42, 0, 0, SHEPHERD, &more, &rank, 1);
     s->counted = true;
     s->counted_kib = 30 << 10;
-    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
-    put(&w, TASK, SHEPHERD, ALICE, 0, 0, 16);
-    put(&w, (pid_t)more, SHEPHERD, ALICE, 0, 0, 24);
-    look(&w, 110);
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put_process(&w, TASK, SHEPHERD, ALICE, 0, 0, 16);
+    put_process(&w, (pid_t)more, SHEPHERD, ALICE, 0, 0, 24);
+    take_look(&w, 110);
     assert_int_equal(s->tasks.data[0].use.rss_kib, 16 << 10);
     assert_int_equal(s->tasks.data[1].use.rss_kib, 24 << 10);
     assert_int_equal(s->use.rss_kib, 30 << 10);
-    end(&w);
+    close_world(&w);
 }
 
 /* X-39: adopted processes and their children count for the step, and when they end they do not
@@ -331,69 +331,69 @@ static void test_adopted(void **state)
     struct tally_step *s;
     struct world w;
 
-    begin(&w);
+    open_world(&w);
     s = run_step(&w);
     vec_push(&w.s.adopted, ((struct snapshot_adopted){80, 80, SHEPHERD}));
     vec_push(&w.s.adopted, ((struct snapshot_adopted){90, 4711, SHEPHERD})); /* another by now */
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
-    put(&w, 70, 1, 0, 0, 0, 1); /* the login daemon */
-    look(&w, 100);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
-    put(&w, 70, 1, 0, 0, 0, 1);
-    put(&w, 80, 70, 0, 5, 0, 1);
-    put(&w, 81, 80, ALICE, 1000, 0, 16);
-    put(&w, 90, 70, 0, 300, 0, 1);
-    look(&w, 110);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put_process(&w, 70, 1, 0, 0, 0, 1); /* the login daemon */
+    take_look(&w, 100);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put_process(&w, 70, 1, 0, 0, 0, 1);
+    put_process(&w, 80, 70, 0, 5, 0, 1);
+    put_process(&w, 81, 80, ALICE, 1000, 0, 16);
+    put_process(&w, 90, 70, 0, 300, 0, 1);
+    take_look(&w, 110);
     assert_int_equal(s->use.sum[SNAPSHOT_USER] / MSEC, 1005);
     assert_int_equal(s->use.processes, 2);
     assert_int_equal(cpu(&w, ALICE, 42), 1000);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
-    put(&w, 70, 1, 0, 0, 1005, 1);
-    put(&w, 90, 70, 0, 300, 0, 1);
-    look(&w, 120);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put_process(&w, 70, 1, 0, 0, 1005, 1);
+    put_process(&w, 90, 70, 0, 300, 0, 1);
+    take_look(&w, 120);
     assert_int_equal(s->use.sum[SNAPSHOT_USER] / MSEC, 1005);
     assert_int_equal(cpu(&w, 0, 0), 305);
-    end(&w);
+    close_world(&w);
 }
 
 static void test_integrals_and_marks(void **state)
 {
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 16);
-    look(&w, 100);
-    put(&w, 1, 0, 0, 0, 0, 16);
-    look(&w, 110);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 16);
+    take_look(&w, 100);
+    put_process(&w, 1, 0, 0, 0, 0, 16);
+    take_look(&w, 110);
     assert_true(row(&w, 0, 0)->rss_kib_sec == 10 * (16 << 10));
     assert_true(row(&w, 0, 0)->vsize_kib_sec == 10 * (32 << 10));
-    put(&w, 1, 0, 0, 0, 0, 4);
-    put(&w, 9, 1, 0, 0, 0, 4)->started_ticks = 11800; /* at 118 s: for two seconds only */
-    look(&w, 120);
+    put_process(&w, 1, 0, 0, 0, 0, 4);
+    put_process(&w, 9, 1, 0, 0, 0, 4)->started_ticks = 11800; /* at 118 s: for two seconds only */
+    take_look(&w, 120);
     assert_true(row(&w, 0, 0)->rss_kib_sec == (10 * 16 + 10 * 4 + 2 * 4) << 10);
     assert_true(row(&w, 0, 0)->max_rss_kib == 16 << 10 && row(&w, 0, 0)->rss_kib == 8 << 10);
     assert_int_equal(row(&w, 0, 0)->processes, 2);
-    put(&w, 1, 0, 0, 0, 0, 4);
-    look(&w, 90); /* no clock runs backwards, but nothing must fall when one does */
+    put_process(&w, 1, 0, 0, 0, 0, 4);
+    take_look(&w, 90); /* no clock runs backwards, but nothing must fall when one does */
     assert_true(row(&w, 0, 0)->rss_kib_sec == (10 * 16 + 10 * 4 + 2 * 4) << 10);
-    end(&w);
+    close_world(&w);
 }
 
 static void test_more_users_than_there_is_room_for(void **state)
 {
     struct world w;
 
-    begin(&w);
-    look(&w, 100);
+    open_world(&w);
+    take_look(&w, 100);
     for (pid_t pid = 1; pid <= TALLY_USERS_MAX + 50; pid++)
-        put(&w, pid, 0, (uid_t)(5000 + pid), 1, 0, 1);
-    look(&w, 110);
+        put_process(&w, pid, 0, (uid_t)(5000 + pid), 1, 0, 1);
+    take_look(&w, 110);
     assert_true(w.t->users.len == TALLY_USERS_MAX + 1);
     assert_int_equal(cpu(&w, TALLY_OTHERS, 0), 50);
-    end(&w);
+    close_world(&w);
 }
 
 static void test_processor_time(void **state)
@@ -402,7 +402,7 @@ static void test_processor_time(void **state)
     uint64_t tick = 1000000 / (uint64_t)sysconf(_SC_CLK_TCK), *usec;
     struct world w;
 
-    begin(&w);
+    open_world(&w);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         w.s.cpu_ticks[0] = 7;
         snapshot_parse_stat(bad[i], &w.s);
@@ -412,14 +412,14 @@ static void test_processor_time(void **state)
     assert_true(w.s.cpu_ticks[1] == 9 && !w.s.cpu_ticks[2] && !w.s.cpus);
     snapshot_parse_stat("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\ncpu1 1\ncpus\nintr 5\n", &w.s);
     assert_int_equal(w.s.cpus, 2);
-    look(&w, 100);
+    take_look(&w, 100);
     usec = w.t->time_usec;
     assert_true(!usec[0] && !usec[4]);
     snapshot_parse_stat("cpu  11 12 13 14 1 16 17 18 0 0\ncpu0 1\n", &w.s); /* one backwards */
-    look(&w, 110);
+    take_look(&w, 110);
     assert_true(usec[0] == 20 * tick && usec[1] == 10 * tick && usec[2] == 20 * tick);
     assert_true(usec[3] == 10 * tick && usec[4] == 10 * tick && usec[5] == 0);
-    end(&w);
+    close_world(&w);
 }
 
 /* Pids may have been reused during reading: parents form a cycle, or are their own parent. */
@@ -427,22 +427,22 @@ static void test_a_circle_of_parents(void **state)
 {
     struct world w;
 
-    begin(&w);
-    look(&w, 100);
-    put(&w, 5, 5, ALICE, 1, 0, 1);
-    put(&w, 6, 8, ALICE, 1, 0, 1);
-    put(&w, 7, 6, ALICE, 1, 0, 1);
-    put(&w, 8, 7, ALICE, 1, 0, 1);
-    look(&w, 110);
+    open_world(&w);
+    take_look(&w, 100);
+    put_process(&w, 5, 5, ALICE, 1, 0, 1);
+    put_process(&w, 6, 8, ALICE, 1, 0, 1);
+    put_process(&w, 7, 6, ALICE, 1, 0, 1);
+    put_process(&w, 8, 7, ALICE, 1, 0, 1);
+    take_look(&w, 110);
     assert_int_equal(cpu(&w, ALICE, 0), 4);
-    look(&w, 120); /* all gone */
+    take_look(&w, 120); /* all gone */
     assert_int_equal(cpu(&w, ALICE, 0), 4);
-    end(&w);
+    close_world(&w);
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static struct tally *again(const struct tally *t, const char *boot, int64_t wall, int64_t up)
+static struct tally *reload_tally(const struct tally *t, const char *boot, int64_t wall, int64_t up)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
 
@@ -450,9 +450,9 @@ static struct tally *again(const struct tally *t, const char *boot, int64_t wall
     return tally_unpack(bytes.data, bytes.len, boot, wall, up);
 }
 
-static void restart(struct world *w, const char *boot, int64_t wall, int64_t up)
+static void reload_world(struct world *w, const char *boot, int64_t wall, int64_t up)
 {
-    struct tally *t = again(w->t, boot, wall, up);
+    struct tally *t = reload_tally(w->t, boot, wall, up);
 
     assert_non_null(t);
     tally_free(w->t);
@@ -464,29 +464,29 @@ static void test_a_restart_goes_on(void **state)
     struct tally_step *s;
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 100);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 100);
     s = run_step(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
-    put(&w, TASK, SHEPHERD, ALICE, 100, 0, 8);
-    put(&w, 70, 1, BOB, 30, 0, 2);
-    look(&w, 110);
-    restart(&w, "boot-a", 1700000600, 1000);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put_process(&w, TASK, SHEPHERD, ALICE, 100, 0, 8);
+    put_process(&w, 70, 1, BOB, 30, 0, 2);
+    take_look(&w, 110);
+    reload_world(&w, "boot-a", 1700000600, 1000);
     run_step(&w);
-    put(&w, 1, 0, 0, 0, 30, 1); /* 70 ended meanwhile */
-    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
-    put(&w, TASK, SHEPHERD, ALICE, 250, 0, 8);
-    put(&w, 71, 1, BOB, 6, 0, 2); /* came meanwhile */
-    look(&w, 200);
+    put_process(&w, 1, 0, 0, 0, 30, 1); /* 70 ended meanwhile */
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put_process(&w, TASK, SHEPHERD, ALICE, 250, 0, 8);
+    put_process(&w, 71, 1, BOB, 6, 0, 2); /* came meanwhile */
+    take_look(&w, 200);
     s = tally_find_step(w.t, 42, 0, 0);
     assert_int_equal(s->use.sum[SNAPSHOT_USER], 250 * MSEC);
     assert_true(s->tasks.len == 1 && s->tasks.data[0].use.sum[SNAPSHOT_USER] == 250 * MSEC);
     assert_true(cpu(&w, ALICE, 42) == 250 && cpu(&w, BOB, 0) == 36 && cpu(&w, 0, 0) == 0);
     assert_true(s->use.max_rss_kib == 8 << 10 && s->use.rss_kib_sec >= 90 * (8 << 10));
     assert_true(w.t->since_sec == 1700000000 && w.t->time_usec[6] == 0);
-    end(&w);
+    close_world(&w);
 }
 
 static void test_another_boot_keeps_the_sums(void **state)
@@ -494,16 +494,16 @@ static void test_another_boot_keeps_the_sums(void **state)
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct world w;
 
-    begin(&w);
-    look(&w, 100);
-    put(&w, 7, 1, ALICE, 100, 0, 8);
-    look(&w, 110);
-    restart(&w, "boot-b", 1700000800, 100); /* off from 500 to 700 */
+    open_world(&w);
+    take_look(&w, 100);
+    put_process(&w, 7, 1, ALICE, 100, 0, 8);
+    take_look(&w, 110);
+    reload_world(&w, "boot-b", 1700000800, 100); /* off from 500 to 700 */
     assert_true(w.t->time_usec[6] == 200000000u * (uint64_t)cpus);
-    put(&w, 7, 1, ALICE, 10, 0, 1); /* a stranger of that number */
-    look(&w, 60);
+    put_process(&w, 7, 1, ALICE, 10, 0, 1); /* a stranger of that number */
+    take_look(&w, 60);
     assert_true(cpu(&w, ALICE, 0) == 110 && row(&w, ALICE, 0)->max_rss_kib == 8 << 10);
-    end(&w);
+    close_world(&w);
 }
 
 static void test_a_new_period(void **state)
@@ -511,20 +511,20 @@ static void test_a_new_period(void **state)
     struct tally_step *s;
     struct world w;
 
-    begin(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    look(&w, 100);
+    open_world(&w);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    take_look(&w, 100);
     s = run_step(&w);
-    put(&w, 1, 0, 0, 0, 0, 1);
-    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
-    put(&w, TASK, SHEPHERD, ALICE, 100, 0, 8);
-    put(&w, 70, 1, BOB, 30, 0, 2);
+    put_process(&w, 1, 0, 0, 0, 0, 1);
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put_process(&w, TASK, SHEPHERD, ALICE, 100, 0, 8);
+    put_process(&w, 70, 1, BOB, 30, 0, 2);
     w.s.cpu_ticks[0] = 5;
-    look(&w, 110);
-    put(&w, 1, 0, 0, 0, 30, 1); /* 70 has ended */
-    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
-    put(&w, TASK, SHEPHERD, ALICE, 100, 0, 4);
-    look(&w, 120);
+    take_look(&w, 110);
+    put_process(&w, 1, 0, 0, 0, 30, 1); /* 70 has ended */
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put_process(&w, TASK, SHEPHERD, ALICE, 100, 0, 4);
+    take_look(&w, 120);
     assert_true(cpu(&w, ALICE, 42) == 100 && cpu(&w, BOB, 0) == 30 && w.t->time_usec[0]);
     tally_begin_period(w.t, 1700001000);
     assert_true(cpu(&w, ALICE, 0) == 0 && cpu(&w, ALICE, 42) == 0 && cpu(&w, BOB, 0) == 0);
@@ -532,22 +532,22 @@ static void test_a_new_period(void **state)
     assert_true(w.t->users.len == 2 && w.t->since_sec == 1700001000 && w.t->period == 2);
     assert_true(!w.t->time_usec[0]);
     assert_int_equal(s->use.sum[SNAPSHOT_USER], 100 * MSEC); /* the total of a step stays */
-    put(&w, 1, 0, 0, 0, 30, 1);
-    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
-    put(&w, TASK, SHEPHERD, ALICE, 107, 0, 4);
-    look(&w, 130);
+    put_process(&w, 1, 0, 0, 0, 30, 1);
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put_process(&w, TASK, SHEPHERD, ALICE, 107, 0, 4);
+    take_look(&w, 130);
     assert_true(cpu(&w, ALICE, 0) == 7 && cpu(&w, ALICE, 42) == 7 && cpu(&w, 0, 0) == 0);
     Pb__NodeUsage was = PB__NODE_USAGE__INIT;
     was.name = (char *)"n1";
     pb_pack(&was.base, &w.t->collected);
     w.t->collected_period = 1;
-    restart(&w, "boot-b", 1700001200, 100);
+    reload_world(&w, "boot-b", 1700001200, 100);
     assert_true(w.t->period == 2 && w.t->collected_period == 1);
     assert_int_equal(w.t->collected.len, 4);
     str_puts(&w.t->collected, "damaged");
-    restart(&w, "boot-b", 1700001200, 100);
+    reload_world(&w, "boot-b", 1700001200, 100);
     assert_int_equal(w.t->collected.len, 0);
-    end(&w);
+    close_world(&w);
 }
 
 static void test_a_damaged_file(void **state)
@@ -555,11 +555,11 @@ static void test_a_damaged_file(void **state)
     _cleanup_str_ struct str bytes = STR_INIT;
     struct world w;
 
-    begin(&w);
+    open_world(&w);
     run_step(&w);
-    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
-    put(&w, TASK, SHEPHERD, ALICE, 100, 0, 8);
-    look(&w, 100);
+    put_process(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put_process(&w, TASK, SHEPHERD, ALICE, 100, 0, 8);
+    take_look(&w, 100);
     tally_pack(w.t, "boot-a", 1700000500, &bytes);
     assert_null(tally_unpack("\xff\xff", 2, "boot-a", 0, 0));
     for (size_t i = 0; i < bytes.len; i++)
@@ -571,14 +571,14 @@ static void test_a_damaged_file(void **state)
             if (t) {
                 struct world other = {.t = t};
 
-                put(&other, SHEPHERD, 1, 0, 0, 0, 4);
-                put(&other, TASK, SHEPHERD, ALICE, 200, 0, 8);
-                look(&other, 110);
-                end(&other);
+                put_process(&other, SHEPHERD, 1, 0, 0, 0, 4);
+                put_process(&other, TASK, SHEPHERD, ALICE, 200, 0, 8);
+                take_look(&other, 110);
+                close_world(&other);
             }
             bytes.data[i] ^= (char)(1 << bit);
         }
-    end(&w);
+    close_world(&w);
 }
 
 static void test_messages(void **state)
@@ -590,12 +590,12 @@ static void test_messages(void **state)
     struct world w;
 
     arena_init(&arena, 0);
-    begin(&w);
+    open_world(&w);
     tally_set_step(w.t, 42, 0, 0, SHEPHERD, pids, ranks, 2);
-    put(&w, SHEPHERD, 1, 0, 5, 0, 4);
-    put(&w, TASK, SHEPHERD, ALICE, 10, 0, 100);
-    put(&w, 61, SHEPHERD, ALICE, 30, 0, 60)->waited[SNAPSHOT_WRITE] = 4096;
-    look(&w, 100);
+    put_process(&w, SHEPHERD, 1, 0, 5, 0, 4);
+    put_process(&w, TASK, SHEPHERD, ALICE, 10, 0, 100);
+    put_process(&w, 61, SHEPHERD, ALICE, 30, 0, 60)->waited[SNAPSHOT_WRITE] = 4096;
+    take_look(&w, 100);
     m.has_user_usec = m.has_max_rss_kib = true;
     m.user_usec = 41 * MSEC; /* of the kernel: more */
     m.max_rss_kib = 7;
@@ -610,7 +610,7 @@ static void test_messages(void **state)
     tally_view_node(w.t, &arena, &node);
     assert_true(node.n_rows == 3 && node.rows[2]->job_id == 42 && node.rows[2]->uid == ALICE);
     assert_int_equal(node.rows[2]->usage->max_rss_kib, 160 << 10);
-    end(&w);
+    close_world(&w);
 }
 
 int main(void)
