@@ -73,7 +73,7 @@ static bool is_answered(struct bench *b, void *ctx)
     return ((struct sender *)ctx)->answered;
 }
 
-static int ask(struct sender *s, const struct bench_cred *c)
+static int request_receiver(struct sender *s, const struct bench_cred *c)
 {
     struct rpc_node_target target = {BENCH_NODE, "127.0.0.1", s->b.node_port};
     Pb__CastReceive m = PB__CAST_RECEIVE__INIT;
@@ -93,7 +93,7 @@ static int ask(struct sender *s, const struct bench_cred *c)
     return s->code;
 }
 
-static void begin(struct sender *s)
+static void begin_sender(struct sender *s)
 {
     memset(s, 0, sizeof(*s));
     fake_begin(&s->b, &s->f, programs);
@@ -104,7 +104,7 @@ static void begin(struct sender *s)
     s->timeout_ms = TIMEOUT_MS;
 }
 
-static void end(struct sender *s, uint32_t job_id)
+static void end_sender(struct sender *s, uint32_t job_id)
 {
     if (s->session)
         rpc_session_free(take_ptr(s->session));
@@ -119,20 +119,20 @@ static void test_what_credentials_are_good_for(void **state)
     struct bench_cred c = for_files;
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
 
-    begin(&s);
+    begin_sender(&s);
     c.cast = false; /* one of a step */
     c.tasks = 1;
-    assert_int_equal(ask(&s, &c), ERR_CREDENTIAL);
+    assert_int_equal(request_receiver(&s, &c), ERR_CREDENTIAL);
     assert_non_null(strstr(s.text, "not one for files"));
     c = for_files;
     c.node = "n9";
-    assert_int_equal(ask(&s, &c), ERR_CREDENTIAL);
+    assert_int_equal(request_receiver(&s, &c), ERR_CREDENTIAL);
     c = for_files;
     c.cluster = "other";
-    assert_int_equal(ask(&s, &c), ERR_CREDENTIAL);
+    assert_int_equal(request_receiver(&s, &c), ERR_CREDENTIAL);
     c = for_files;
     c.life_ms = -1000;
-    assert_int_equal(ask(&s, &c), ERR_CREDENTIAL_EXPIRED);
+    assert_int_equal(request_receiver(&s, &c), ERR_CREDENTIAL_EXPIRED);
     /* A credential for files starts nothing else, whatever is in it. */
     c = for_files;
     c.tasks = 1;
@@ -142,25 +142,25 @@ static void test_what_credentials_are_good_for(void **state)
     assert_int_equal(s.f.code, ERR_CREDENTIAL);
     assert_false(bench_has_file(&s.b, "ran"));
     s.timeout_ms = 1;
-    assert_int_equal(ask(&s, &for_files), ERR_PROTOCOL);
+    assert_int_equal(request_receiver(&s, &for_files), ERR_PROTOCOL);
     s.timeout_ms = TIMEOUT_MS;
     /* A key of another user's. */
     fake_token(&s.f, geteuid() + 1);
-    assert_int_equal(ask(&s, &for_files), ERR_AUTH);
+    assert_int_equal(request_receiver(&s, &for_files), ERR_AUTH);
     fake_token(&s.f, geteuid());
     assert_false(bench_has_file(&s.b, "copy"));
-    end(&s, 0);
+    end_sender(&s, 0);
 }
 
 static void test_a_job_that_is_over(void **state)
 {
     struct sender s;
 
-    begin(&s);
+    begin_sender(&s);
     bench_terminate(&s.b, 5, 0, 0, NULL);
     assert_non_null(bench_job_gone(&s.b, 5));
-    assert_int_equal(ask(&s, &for_files), ERR_CREDENTIAL_REVOKED);
-    end(&s, 0);
+    assert_int_equal(request_receiver(&s, &for_files), ERR_CREDENTIAL_REVOKED);
+    end_sender(&s, 0);
 }
 
 /* For example through another node of a tree. */
@@ -169,15 +169,15 @@ static void test_asked_twice(void **state)
     struct sender s;
     uint32_t port;
 
-    begin(&s);
-    assert_int_equal(ask(&s, &for_files), 0);
+    begin_sender(&s);
+    assert_int_equal(request_receiver(&s, &for_files), 0);
     port = s.reply.port;
-    assert_int_equal(ask(&s, &for_files), 0);
+    assert_int_equal(request_receiver(&s, &for_files), 0);
     assert_int_equal(s.reply.port, port);
     fake_token(&s.f, geteuid()); /* of another transfer */
-    assert_int_equal(ask(&s, &for_files), 0);
+    assert_int_equal(request_receiver(&s, &for_files), 0);
     assert_int_not_equal(s.reply.port, port);
-    end(&s, 5);
+    end_sender(&s, 5);
 }
 
 /* --- feeding it ------------------------------------------------------------------------------- */
@@ -274,7 +274,7 @@ static void greet(struct sender *s, Pb__CastHello *m)
     assert_true(bench_until(&s->b, is_ready, s));
 }
 
-static void feed(struct sender *s, uint64_t at, const char *data, size_t len)
+static void send_piece(struct sender *s, uint64_t at, const char *data, size_t len)
 {
     Pb__CastData m = PB__CAST_DATA__INIT;
 
@@ -292,7 +292,7 @@ static void sum(struct sender *s, uint64_t size, uint32_t crc)
     rpc_session_send(s->session, RPC_CAST_SUM, &m.base);
 }
 
-static void order(struct sender *s, Pb__CastVerdict verdict)
+static void send_verdict(struct sender *s, Pb__CastVerdict verdict)
 {
     Pb__CastOrder m = PB__CAST_ORDER__INIT;
 
@@ -304,8 +304,8 @@ static void begin_fed(struct sender *s)
 {
     Pb__CastHello m = PB__CAST_HELLO__INIT;
 
-    begin(s);
-    assert_int_equal(ask(s, &for_files), 0);
+    begin_sender(s);
+    assert_int_equal(request_receiver(s, &for_files), 0);
     connect_to(s);
     greet(s, &m);
     assert_true(s->ready && s->at == 0);
@@ -316,32 +316,32 @@ static void test_a_file(void **state)
     struct sender s;
 
     begin_fed(&s);
-    order(&s, PB__CAST_VERDICT__CAST_COMMIT); /* too early */
-    feed(&s, 0, TEXT, 4);
+    send_verdict(&s, PB__CAST_VERDICT__CAST_COMMIT); /* too early */
+    send_piece(&s, 0, TEXT, 4);
     sum(&s, SIZE, crc32c(0, TEXT, SIZE));
-    feed(&s, 4, sent + 4, SIZE - 4);
+    send_piece(&s, 4, sent + 4, SIZE - 4);
     assert_true(bench_until(&s.b, is_whole, &s));
     assert_int_equal(s.phase, PB__CAST_PHASE__CAST_WHOLE);
     assert_false(bench_has_file(&s.b, "copy"));
-    order(&s, PB__CAST_VERDICT__CAST_COMMIT);
+    send_verdict(&s, PB__CAST_VERDICT__CAST_COMMIT);
     assert_true(bench_until(&s.b, is_final, &s));
     assert_int_equal(s.phase, PB__CAST_PHASE__CAST_PLACED);
     _cleanup_free_ char *text = bench_read(&s.b, "copy");
     assert_string_equal(text, TEXT);
-    order(&s, PB__CAST_VERDICT__CAST_OVER);
+    send_verdict(&s, PB__CAST_VERDICT__CAST_OVER);
     assert_true(bench_until(&s.b, is_over, &s));
-    end(&s, 5);
+    end_sender(&s, 5);
 }
 
 static void place(struct sender *s)
 {
-    feed(s, 0, TEXT, SIZE);
+    send_piece(s, 0, TEXT, SIZE);
     sum(s, SIZE, crc32c(0, TEXT, SIZE));
     assert_true(bench_until(&s->b, is_whole, s));
-    order(s, PB__CAST_VERDICT__CAST_COMMIT);
+    send_verdict(s, PB__CAST_VERDICT__CAST_COMMIT);
     assert_true(bench_until(&s->b, is_final, s));
     assert_int_equal(s->phase, PB__CAST_PHASE__CAST_PLACED);
-    order(s, PB__CAST_VERDICT__CAST_OVER);
+    send_verdict(s, PB__CAST_VERDICT__CAST_OVER);
     assert_true(bench_until(&s->b, is_over, s));
 }
 
@@ -355,10 +355,10 @@ static void test_a_shepherd_is_killed_meanwhile(void **state)
 
     if (geteuid() != 0) /* all is one user's: nothing is told by that */
         skip();
-    begin(&s);
+    begin_sender(&s);
     assert_int_equal(chmod(s.b.dir, 0777), 0);
     files.uid = NOBODY;
-    assert_int_equal(ask(&s, &files), 0);
+    assert_int_equal(request_receiver(&s, &files), 0);
     connect_to(&s);
     greet(&s, &m);
     bench_launch(&s.b, &c, "#!/bin/sh\ncut -d' ' -f4 /proc/$$/stat >stepd\nexec sleep 1000\n");
@@ -370,17 +370,17 @@ static void test_a_shepherd_is_killed_meanwhile(void **state)
     place(&s);
     bench_terminate(&s.b, 6, 0, 0, NULL);
     assert_non_null(bench_job_gone(&s.b, 6));
-    end(&s, 5);
+    end_sender(&s, 5);
 }
 
-static void refused(struct sender *s, int code)
+static void assert_sender_refused(struct sender *s, int code)
 {
     assert_true(bench_until(&s->b, is_final, s));
     assert_int_equal(s->phase, PB__CAST_PHASE__CAST_REFUSED);
     assert_int_equal(s->state_code, code);
     assert_true(bench_until(&s->b, is_over, s));
     assert_false(bench_has_file(&s->b, "copy"));
-    end(s, 5);
+    end_sender(s, 5);
 }
 
 static void test_what_does_not_belong(void **state)
@@ -389,32 +389,32 @@ static void test_what_does_not_belong(void **state)
     struct sender s;
 
     begin_fed(&s); /* a piece is missing */
-    feed(&s, 1, TEXT, 4);
-    refused(&s, ERR_PROTOCOL);
+    send_piece(&s, 1, TEXT, 4);
+    assert_sender_refused(&s, ERR_PROTOCOL);
     begin_fed(&s); /* or comes again */
-    feed(&s, 0, TEXT, 4);
-    feed(&s, 0, TEXT, 4);
-    refused(&s, ERR_PROTOCOL);
+    send_piece(&s, 0, TEXT, 4);
+    send_piece(&s, 0, TEXT, 4);
+    assert_sender_refused(&s, ERR_PROTOCOL);
     begin_fed(&s); /* more than was announced */
-    feed(&s, 0, TEXT TEXT, 2 * SIZE);
-    refused(&s, ERR_PROTOCOL);
+    send_piece(&s, 0, TEXT TEXT, 2 * SIZE);
+    assert_sender_refused(&s, ERR_PROTOCOL);
     begin_fed(&s); /* another length */
     sum(&s, SIZE + 1, 0);
-    refused(&s, ERR_PROTOCOL);
+    assert_sender_refused(&s, ERR_PROTOCOL);
     begin_fed(&s); /* other bytes */
-    feed(&s, 0, TEXT, SIZE);
+    send_piece(&s, 0, TEXT, SIZE);
     sum(&s, SIZE, 1);
-    refused(&s, EIO);
+    assert_sender_refused(&s, EIO);
     begin_fed(&s); /* what does not unpack, and what would be too large */
     packed.data = (ProtobufCBinaryData){4, (uint8_t *)"\xff\xff\xff\xff"};
     packed.has_packed_len = true;
     packed.packed_len = 4;
     rpc_session_send(s.session, RPC_CAST_DATA, &packed.base);
-    refused(&s, cast_block_can_pack() ? ERR_PROTOCOL : ERR_NOT_SUPPORTED);
+    assert_sender_refused(&s, cast_block_can_pack() ? ERR_PROTOCOL : ERR_NOT_SUPPORTED);
     begin_fed(&s);
     packed.packed_len = UINT32_MAX;
     rpc_session_send(s.session, RPC_CAST_DATA, &packed.base);
-    refused(&s, ERR_PROTOCOL);
+    assert_sender_refused(&s, ERR_PROTOCOL);
 }
 
 /* Refused greetings; the receiver waits for another sender. */
@@ -429,8 +429,8 @@ static void test_greetings_that_are_refused(void **state)
     below = other;
     below.port = 70000;
     below.index = 4;
-    begin(&s);
-    assert_int_equal(ask(&s, &for_files), 0);
+    begin_sender(&s);
+    assert_int_equal(request_receiver(&s, &for_files), 0);
     for (int i = 0; i < 7; i++) {
         Pb__CastHello m = PB__CAST_HELLO__INIT;
 
@@ -444,7 +444,7 @@ static void test_greetings_that_are_refused(void **state)
         below.index = i == 5 ? 3 : 4; /* in no order */
         below.port = i == 5 ? 1 : 70000;
         if (i == 6)
-            feed(&s, 0, TEXT, 1); /* before any greeting */
+            send_piece(&s, 0, TEXT, 1); /* before any greeting */
         else
             greet(&s, &m);
         assert_true(bench_until(&s.b, is_closed, &s));
@@ -453,9 +453,9 @@ static void test_greetings_that_are_refused(void **state)
     connect_to(&s);
     greet(&s, &(Pb__CastHello)PB__CAST_HELLO__INIT);
     assert_true(s.ready);
-    order(&s, PB__CAST_VERDICT__CAST_OVER);
+    send_verdict(&s, PB__CAST_VERDICT__CAST_OVER);
     assert_true(bench_until(&s.b, is_over, &s));
-    end(&s, 5);
+    end_sender(&s, 5);
 }
 
 /* CORE-228: the receiver continues at its position with another sender; the first one is told. */
@@ -466,22 +466,22 @@ static void test_another_sender(void **state)
     struct sender s;
 
     begin_fed(&s);
-    feed(&s, 0, TEXT, 4);
+    send_piece(&s, 0, TEXT, 4);
     first = take_ptr(s.session);
     do { /* until that has come */
         connect_to(&s);
         greet(&s, &m);
     } while (s.at < 4 && (rpc_session_free(s.session), true));
     assert_int_equal(s.at, 4);
-    feed(&s, 4, sent + 4, SIZE - 4);
+    send_piece(&s, 4, sent + 4, SIZE - 4);
     sum(&s, SIZE, crc32c(0, TEXT, SIZE));
     assert_true(bench_until(&s.b, is_whole, &s));
     assert_true(s.deposed);
     (void)first; /* freed with its close */
-    order(&s, PB__CAST_VERDICT__CAST_OVER);
+    send_verdict(&s, PB__CAST_VERDICT__CAST_OVER);
     assert_true(bench_until(&s.b, is_over, &s));
     assert_false(bench_has_file(&s.b, "copy"));
-    end(&s, 5);
+    end_sender(&s, 5);
 }
 
 /* No sender comes, or the node that started the transfer goes. */
@@ -490,28 +490,28 @@ static void test_left_alone(void **state)
     Pb__CastHello m = PB__CAST_HELLO__INIT;
     struct sender s;
 
-    begin(&s);
+    begin_sender(&s);
     s.timeout_ms = 100;
-    assert_int_equal(ask(&s, &for_files), 0);
+    assert_int_equal(request_receiver(&s, &for_files), 0);
     assert_true(bench_until(&s.b, is_over, &s));
-    end(&s, 5);
-    begin(&s);
+    end_sender(&s, 5);
+    begin_sender(&s);
     s.timeout_ms = 3600000;
-    assert_int_equal(ask(&s, &for_files), 0);
+    assert_int_equal(request_receiver(&s, &for_files), 0);
     connect_to(&s);
     m.has_root = m.root = true;
     greet(&s, &m);
-    feed(&s, 0, TEXT, 4);
+    send_piece(&s, 0, TEXT, 4);
     rpc_session_free(take_ptr(s.session));
     assert_true(bench_until(&s.b, is_over, &s));
-    end(&s, 5);
-    begin(&s);
+    end_sender(&s, 5);
+    begin_sender(&s);
     s.timeout_ms = 200;
-    assert_int_equal(ask(&s, &for_files), 0);
+    assert_int_equal(request_receiver(&s, &for_files), 0);
     connect_to(&s);
     greet(&s, &(Pb__CastHello)PB__CAST_HELLO__INIT); /* and not a word more */
     assert_true(bench_until(&s.b, is_over, &s));
-    end(&s, 5);
+    end_sender(&s, 5);
 }
 
 int main(int argc, char **argv)

@@ -29,7 +29,7 @@
 
 static const char *programs;
 
-static void begin(struct bench *b, const char *conf)
+static void begin_bench(struct bench *b, const char *conf)
 {
     bench_init(b, programs, conf);
     bench_start(b);
@@ -40,7 +40,7 @@ static bool spool_is_empty(struct bench *b, void *ctx)
     return !bench_count_files(b, "spool/jobs") && !bench_count_files(b, "spool/steps");
 }
 
-static void end(struct bench *b)
+static void end_bench(struct bench *b)
 {
     assert_true(bench_until(b, spool_is_empty, NULL));
     bench_done(b);
@@ -50,14 +50,14 @@ static void test_registers(void **state)
 {
     struct bench b;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     assert_string_equal(b.registered->name, BENCH_NODE);
     assert_string_equal(b.registered->version, "26.05.0");
     assert_true(b.registered->cpus >= 1 && b.registered->real_memory_mib > 0);
     assert_int_equal(b.registered->sockets * b.registered->cores * b.registered->threads,
                      b.registered->cpus);
     assert_true(strlen(b.registered->incarnation) > 40);
-    end(&b);
+    end_bench(&b);
 }
 
 static bool registered_again(struct bench *b, void *ctx)
@@ -76,7 +76,7 @@ static void test_changed_hardware_is_told_at_once(void **state)
 
     if (statvfs("/dev/shm", &st))
         skip();
-    begin(&b, "SlurmdTimeout=0");
+    begin_bench(&b, "SlurmdTimeout=0");
     before = b.registrations;
     path = mem_printf("%s/slurm.conf", b.dir);
     f = fopen(path, "a");
@@ -86,7 +86,7 @@ static void test_changed_hardware_is_told_at_once(void **state)
     assert_int_equal(kill(b.slurmd, SIGHUP), 0);
     assert_true(bench_until(&b, registered_again, &before));
     assert_int_equal(b.registered->tmp_disk_mib, (uint64_t)st.f_blocks * st.f_frsize >> 20);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_incarnation_is_kept(void **state)
@@ -94,13 +94,13 @@ static void test_incarnation_is_kept(void **state)
     struct bench b;
     char *first;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     first = mem_strdup(b.registered->incarnation);
     bench_kill(&b, SIGKILL);
     bench_start(&b);
     assert_string_equal(b.registered->incarnation, first);
     free(first);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_refused_credentials(void **state)
@@ -115,7 +115,7 @@ static void test_refused_credentials(void **state)
     };
     struct bench b;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         bench_launch(&b, &vectors[i].cred, "#!/bin/sh\necho >ran\n");
         const Pb__Launched *m = bench_launched(&b, vectors[i].cred.job_id);
@@ -123,7 +123,7 @@ static void test_refused_credentials(void **state)
         assert_int_equal(m->has_issued_at_ms, i == 0); /* refused for its time */
     }
     assert_int_equal(bench_count_files(&b, "spool/jobs"), 0);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_altered_credential(void **state)
@@ -131,7 +131,7 @@ static void test_altered_credential(void **state)
     struct bench_cred c = {.job_id = 7, .step_id = STEP_ID_BATCH};
     struct bench b;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     for (int what = 0; what < 4; what++) {
         Pb__NodeOrder order = PB__NODE_ORDER__INIT;
         Pb__LaunchBatch m = PB__LAUNCH_BATCH__INIT;
@@ -153,7 +153,7 @@ static void test_altered_credential(void **state)
         free(m.cred.data);
         free(m.signature.data);
     }
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_batch_job(void **state)
@@ -163,7 +163,7 @@ static void test_batch_job(void **state)
     struct bench b;
     char *text;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     bench_launch(
         &b, &c,
         "#!/bin/sh\necho $GREETING $SLURM_JOB_ID $SLURMD_NODENAME $SLURM_JOB_NAME $ENVIRONMENT\n"
@@ -180,7 +180,7 @@ static void test_batch_job(void **state)
     text = bench_read(&b, "slurm-42.out");
     assert_string_equal(text, "hello 42 n1 bench job BATCH\n4 n1\noops\n/dev/null\n");
     free(text);
-    end(&b);
+    end_bench(&b);
 }
 
 #define NOBODY 65534
@@ -193,7 +193,7 @@ static void test_as_another_user(void **state)
 
     if (geteuid() != 0)
         skip();
-    begin(&b, "");
+    begin_bench(&b, "");
     bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
     assert_int_equal(bench_launched(&b, 42)->code, ERR_OPEN_IO); /* our directory is not its */
     assert_non_null(strstr(bench_launched(&b, 42)->text, "Permission denied"));
@@ -211,7 +211,7 @@ static void test_as_another_user(void **state)
     assert_string_equal(text, "65534\n65534\n65534\nnobody 65534\nCapPrm:\t0000000000000000\n"
                               "CapEff:\t0000000000000000\n#!/bin/sh\nrefused\nclosed\n");
     free(text);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_only_three_descriptors(void **state)
@@ -220,13 +220,13 @@ static void test_only_three_descriptors(void **state)
     struct bench b;
     char *text;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     bench_launch(&b, &c, "#!/bin/sh\nexec ls /proc/self/fd\n");
     assert_non_null(bench_batch_ended(&b, 42));
     text = bench_read(&b, "slurm-42.out");
     assert_string_equal(text, "0\n1\n2\n3\n"); /* 3: ls reads the directory */
     free(text);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_repeated_order_starts_once(void **state)
@@ -236,7 +236,7 @@ static void test_repeated_order_starts_once(void **state)
     struct bench b;
     char *text, *go;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     for (int i = 0; i < 3; i++)
         bench_launch(&b, &c, script);
     assert_int_equal(bench_launched(&b, 42)->code, 0);
@@ -255,7 +255,7 @@ static void test_repeated_order_starts_once(void **state)
         assert_true(!b.events.data[i]->launched || !b.events.data[i]->launched->code);
     free(text);
     free(go);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_end_while_the_daemon_is_away(void **state)
@@ -264,7 +264,7 @@ static void test_end_while_the_daemon_is_away(void **state)
     struct bench b;
     char *go;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     bench_launch(&b, &c, "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.01; done\necho over\nexit 6\n");
     bench_launched(&b, 42);
     bench_kill(&b, SIGKILL);
@@ -274,7 +274,7 @@ static void test_end_while_the_daemon_is_away(void **state)
     bench_start(&b);
     assert_int_equal(bench_batch_ended(&b, 42)->exit_status, 6 << 8);
     free(go);
-    end(&b);
+    end_bench(&b);
 }
 
 /* Opens connections to the shepherd of job 42, which it does not accept; true: the queue is
@@ -303,7 +303,7 @@ static pid_t hold_shepherd(struct bench *b)
     char *text;
     pid_t pid;
 
-    begin(b, "");
+    begin_bench(b, "");
     bench_launch(b, &c,
                  "#!/bin/sh\ncut -d' ' -f4 /proc/$$/stat >stepd\n"
                  "while [ ! -e go ]; do sleep 0.01; done\nexit 6\n");
@@ -331,7 +331,7 @@ static void test_daemons_come_to_a_stopped_shepherd(void **state)
     close(creat(go, 0600));
     assert_int_equal(bench_batch_ended(&b, 42)->exit_status, 6 << 8);
     free(go);
-    end(&b);
+    end_bench(&b);
 }
 
 /* An unreachable shepherd does not block a daemon: it is considered lost. */
@@ -353,7 +353,7 @@ static void test_no_way_to_a_shepherd(void **state)
     assert_int_equal(bench_batch_ended(&b, 42)->exit_status, SIGKILL);
     assert_int_equal(kill(shepherd, SIGKILL), 0);
     close(fd);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_clean_start_ends_jobs(void **state)
@@ -361,7 +361,7 @@ static void test_clean_start_ends_jobs(void **state)
     struct bench_cred c = {.job_id = 42};
     struct bench b;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     bench_launch(&b, &c, "#!/bin/sh\necho up\nsleep 1000\n");
     assert_true(bench_wait_text(&b, "slurm-42.out", "up"));
     bench_kill(&b, SIGKILL);
@@ -369,7 +369,7 @@ static void test_clean_start_ends_jobs(void **state)
     bench_start(&b);
     assert_int_equal(bench_batch_ended(&b, 42)->exit_status, SIGKILL);
     assert_non_null(bench_job_gone(&b, 42));
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_events_are_kept_until_acknowledged(void **state)
@@ -378,7 +378,7 @@ static void test_events_are_kept_until_acknowledged(void **state)
     struct bench b;
     size_t known;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     b.hold_acks = true;
     bench_launch(&b, &c, "#!/bin/sh\nexit 0\n");
     assert_true(bench_batch_ended(&b, 42)->gone);
@@ -394,7 +394,7 @@ static void test_events_are_kept_until_acknowledged(void **state)
     assert_true(bench_until(&b, spool_is_empty, NULL));
     assert_true(b.events.len >= 2 * known);
     assert_int_equal(b.events.data[b.events.len - 1]->seq, b.events.data[known - 1]->seq);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_time_limit(void **state)
@@ -402,7 +402,7 @@ static void test_time_limit(void **state)
     struct bench_cred c = {.job_id = 42, .nodes = 2};
     struct bench b;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     bench_launch(&b, &c, "#!/bin/sh\ntrap '' TERM\necho up\nwhile :; do sleep 0.05; done\n");
     assert_true(bench_wait_text(&b, "slurm-42.out", "up"));
     bench_terminate(&b, 42, 0, 1, "TIME LIMIT");
@@ -412,7 +412,7 @@ static void test_time_limit(void **state)
     assert_true(
         bench_wait_text(&b, "slurm-42.out", "slurmstepd: error: *** JOB 42 ON n1 CANCELLED AT 20"));
     assert_true(bench_wait_text(&b, "slurm-42.out", " DUE TO TIME LIMIT ***\n"));
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_terminate_unknown_job_runs_epilog_once(void **state)
@@ -452,7 +452,7 @@ static void test_terminate_unknown_job_runs_epilog_once(void **state)
     free(conf);
     free(epilog);
     free(name);
-    end(&b);
+    end_bench(&b);
 }
 
 /* Beside the order, or in it by a controller of an older version. */
@@ -496,7 +496,7 @@ static void an_epilog_hears_what_the_controller_tells_of_its_attempt(void **stat
     }
     text = bench_read(&b, "heard");
     assert_string_equal(text, "42 blue 1:0\n43 blue 1:0\n");
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_failing_prolog_drains(void **state)
@@ -505,7 +505,7 @@ static void test_failing_prolog_drains(void **state)
     const Pb__Launched *m;
     struct bench b;
 
-    begin(&b, "Prolog=/bin/false");
+    begin_bench(&b, "Prolog=/bin/false");
     bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
     m = bench_launched(&b, 42);
     assert_true(m->code != 0 && m->drain);
@@ -513,7 +513,7 @@ static void test_failing_prolog_drains(void **state)
     bench_terminate(&b, 42, 0, 0, NULL);
     assert_non_null(bench_job_gone(&b, 42));
     assert_false(bench_has_file(&b, "ran"));
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_killed_shepherd(void **state)
@@ -523,7 +523,7 @@ static void test_killed_shepherd(void **state)
     char *text;
     int shell, stepd, orphan;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     bench_launch(&b, &c,
                  "#!/bin/sh\n(setsid sh -c 'echo $$ >orphan; exec sleep 1000' &)\n"
                  "echo $$ $(awk '/PPid/ {print $2}' /proc/$$/status) >pids\nexec sleep 1000\n");
@@ -540,7 +540,7 @@ static void test_killed_shepherd(void **state)
     assert_string_equal(bench_batch_ended(&b, 42)->text, "slurmstepd was killed");
     while (!kill(shell, 0) || !kill(orphan, 0)) /* their reaping is under way */
         usleep(1000);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_output_that_cannot_be_written(void **state)
@@ -550,7 +550,7 @@ static void test_output_that_cannot_be_written(void **state)
     struct bench b;
     char *dir;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     dir = mem_printf("%s/slurm-42.out", b.dir);
     assert_int_equal(mkdir(dir, 0755), 0);
     bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
@@ -561,7 +561,7 @@ static void test_output_that_cannot_be_written(void **state)
     bench_terminate(&b, 42, 0, 0, NULL);
     assert_non_null(bench_job_gone(&b, 42));
     free(dir);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_descendants_end_with_the_job(void **state)
@@ -571,7 +571,7 @@ static void test_descendants_end_with_the_job(void **state)
     char *text;
     int pid;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     bench_launch(&b, &c,
                  "#!/bin/sh\n(setsid sh -c 'echo $$ >daemon; exec sleep 1000' >/dev/null 2>&1 &)\n"
                  "while [ ! -s daemon ]; do sleep 0.01; done\n");
@@ -580,7 +580,7 @@ static void test_descendants_end_with_the_job(void **state)
     assert_int_equal(sscanf(text, "%d", &pid), 1);
     assert_int_equal(kill(pid, 0), -1);
     free(text);
-    end(&b);
+    end_bench(&b);
 }
 
 static void test_signal(void **state)
@@ -591,7 +591,7 @@ static void test_signal(void **state)
     struct bench b;
     char *text;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     bench_launch(&b, &c,
                  "#!/bin/sh\ntrap 'echo usr1' USR1\ntrap 'echo bye; exit 0' USR2\necho up\n"
                  "while :; do sleep 0.01; done\n");
@@ -613,7 +613,7 @@ static void test_signal(void **state)
     text = bench_read(&b, "slurm-42.out");
     assert_string_equal(text, "up\nusr1\nbye\n");
     free(text);
-    end(&b);
+    end_bench(&b);
 }
 
 static unsigned count_signal_events(const struct bench *b)
@@ -634,7 +634,7 @@ static void test_signals_without_end(void **state)
     Pb__SignalJob m = PB__SIGNAL_JOB__INIT;
     struct bench b;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     b.hold_acks = true;
     bench_launch(&b, &c, "#!/bin/sh\ntrap 'exit 0' USR2\necho up\nwhile :; do sleep 0.01; done\n");
     assert_true(bench_wait_text(&b, "slurm-42.out", "up"));
@@ -651,7 +651,7 @@ static void test_signals_without_end(void **state)
     m.signal = SIGUSR2;
     bench_order(&b, &order);
     assert_non_null(bench_batch_ended(&b, 42));
-    end(&b);
+    end_bench(&b);
 }
 
 #define CRASH_JOBS 60
@@ -711,7 +711,7 @@ static void test_random_kills(void **state)
     struct bench b;
     char *text;
 
-    begin(&b, "");
+    begin_bench(&b, "");
     for (unsigned round = 0; round < 12; round++) {
         l.wanted = (round * 7) % 20;
         order_missing(&b);
@@ -742,7 +742,7 @@ static void test_random_kills(void **state)
     for (uint32_t id = 1; id <= CRASH_JOBS; id++)
         assert_int_equal(ended[id], 1);
     free(text);
-    end(&b);
+    end_bench(&b);
 }
 
 int main(int argc, char **argv)

@@ -104,7 +104,7 @@ static bool is_gone(struct bench *b, void *ctx)
     return s->gone;
 }
 
-static void start(struct bench *b, struct shepherd *s, const Pb__StepdStart *m, bool alone)
+static void start_shepherd(struct bench *b, struct shepherd *s, const Pb__StepdStart *m, bool alone)
 {
     _cleanup_free_ char *program = mem_printf("%s/slurmstepd", b->dir);
     struct rpc_link_events events = {on_message, on_close, s};
@@ -146,7 +146,7 @@ static void launch_by(struct bench *b, struct fake *f, struct shepherd *s, uint3
     m.launch = (ProtobufCBinaryData){bytes.len, (uint8_t *)bytes.data};
     m.drain_sec = drain_sec;
     m.log_file = log;
-    start(b, s, &m, alone);
+    start_shepherd(b, s, &m, alone);
     free(launch.cred.data);
     free(launch.signature.data);
 }
@@ -174,8 +174,8 @@ static void run_and(struct bench *b, struct fake *f, struct shepherd *s, uint32_
     rpc_session_send(f->session, RPC_IO_DATA, &data.base);
 }
 
-static void run(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
-                const char *std_out)
+static void run_drained_step(struct bench *b, struct fake *f, struct shepherd *s,
+                             uint32_t drain_sec, const char *std_out)
 {
     run_and(b, f, s, drain_sec, std_out, "exit 0");
 }
@@ -189,7 +189,7 @@ static void order_end(struct shepherd *s)
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 2, &m.base);
 }
 
-static void begin(struct bench *b, struct fake *f)
+static void begin_srun(struct bench *b, struct fake *f)
 {
     _cleanup_free_ char *steps = NULL;
 
@@ -199,7 +199,7 @@ static void begin(struct bench *b, struct fake *f)
     fake_init(f, b);
 }
 
-static void end(struct bench *b, struct fake *f, struct shepherd *s)
+static void end_srun(struct bench *b, struct fake *f, struct shepherd *s)
 {
     assert_true(bench_until(b, is_gone, s));
     assert_int_equal(s->wait_status, 0);
@@ -214,15 +214,15 @@ static void test_nobody_reads(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
-    run(&b, &f, &s, 1, NULL);
+    begin_srun(&b, &f);
+    run_drained_step(&b, &f, &s, 1, NULL);
     assert_true(bench_until(&b, has_ended, &s));
     assert_true(bench_wait_text(&b, "log", "error: step 5.0: "));
     assert_true(
         bench_wait_text(&b, "log",
                         " bytes of output are given up: its srun has taken none of them for 1 "
                         "seconds since the step ended\n"));
-    end(&b, &f, &s);
+    end_srun(&b, &f, &s);
 }
 
 static void test_late_reader(void **state)
@@ -231,15 +231,15 @@ static void test_late_reader(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
-    run(&b, &f, &s, 600, NULL);
+    begin_srun(&b, &f);
+    run_drained_step(&b, &f, &s, 600, NULL);
     assert_true(bench_until(&b, has_ended, &s));
     rpc_session_pause(f.session, false);
     assert_true(bench_until(&b, fake_is_closed, &f));
     assert_true(f.done && f.eof[0]);
     assert_int_equal(f.out[0].len, much);
     assert_false(bench_has_file(&b, "log"));
-    end(&b, &f, &s);
+    end_srun(&b, &f, &s);
 }
 
 static bool is_let_go(struct bench *b, void *ctx)
@@ -255,7 +255,7 @@ static void test_ended_by_order(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    begin_srun(&b, &f);
     run_and(&b, &f, &s, 600, NULL, "echo up >up; sleep 1000");
     assert_true(bench_wait_text(&b, "up", "up"));
     order_end(&s);
@@ -266,7 +266,7 @@ static void test_ended_by_order(void **state)
     rpc_session_pause(f.session, false);
     assert_true(bench_until(&b, fake_is_closed, &f));
     assert_int_equal(f.out[0].len, much);
-    end(&b, &f, &s);
+    end_srun(&b, &f, &s);
 }
 
 /* A file has everything, whatever srun does. */
@@ -278,14 +278,14 @@ static void test_file(void **state)
     struct fake f;
     char *text;
 
-    begin(&b, &f);
-    run(&b, &f, &s, 0, "all-%j");
+    begin_srun(&b, &f);
+    run_drained_step(&b, &f, &s, 0, "all-%j");
     assert_true(bench_until(&b, has_ended, &s));
     text = mem_printf("%s/all-5", b.dir);
     assert_int_equal(stat(text, &st), 0);
     assert_int_equal(st.st_size, much);
     free(text);
-    end(&b, &f, &s);
+    end_srun(&b, &f, &s);
 }
 
 static bool has_child(struct bench *b, void *ctx)
@@ -307,7 +307,7 @@ static void test_ended_while_it_starts(void **state)
     char *path, byte;
     int fd;
 
-    begin(&b, &f);
+    begin_srun(&b, &f);
     path = mem_printf("%s/pipe", b.dir);
     assert_int_equal(mkfifo(path, 0600), 0);
     launch(&b, &f, &s, 0, "pipe", "sleep 1000 & echo up >up; wait");
@@ -323,7 +323,7 @@ static void test_ended_while_it_starts(void **state)
     assert_false(s.started);
     close(fd);
     free(path);
-    end(&b, &f, &s);
+    end_srun(&b, &f, &s);
 }
 
 /* The next daemon has found no claim, and the step is cancelled there: a late shepherd runs
@@ -334,15 +334,15 @@ static void test_daemon_gone_before_the_claim(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f);
+    begin_srun(&b, &f);
     launch_by(&b, &f, &s, 0, NULL, "echo ran >ran", true);
     assert_true(bench_until(&b, is_gone, &s));
     assert_false(bench_has_file(&b, "ran"));
     assert_int_equal(bench_count_files(&b, "steps"), 0);
-    end(&b, &f, &s);
+    end_srun(&b, &f, &s);
 }
 
-static void claim(struct bench *b, struct step *step, int *daemon_fd)
+static void claim_step(struct bench *b, struct step *step, int *daemon_fd)
 {
     int pair[2];
 
@@ -369,14 +369,14 @@ static void test_daemon_gone_at_the_claim(void **state)
     struct fake f;
     int fd;
 
-    begin(&b, &f);
-    claim(&b, &step, &fd);
+    begin_srun(&b, &f);
+    claim_step(&b, &step, &fd);
     close(fd);
     assert_int_equal(control_claim_stands(&step, NULL), -ERR_CLOSED);
     assert_int_equal(bench_count_files(&b, "steps"), 0);
     control_done(&step);
 
-    claim(&b, &step, &fd);
+    claim_step(&b, &step, &fd);
     close(fd);
     snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/steps/5.0.0.sock", b.dir);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

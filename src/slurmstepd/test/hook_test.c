@@ -21,7 +21,7 @@
 
 static const char *programs;
 
-static void begin(struct bench *b, struct fake *f, const char *prolog, const char *epilog)
+static void begin_hooks(struct bench *b, struct fake *f, const char *prolog, const char *epilog)
 {
     bench_init(b, programs, "");
     if (prolog)
@@ -74,7 +74,7 @@ static void test_prologs_that_fail(void **state)
         struct bench b;
         struct fake f;
 
-        begin(&b, &f, vectors[i].prolog, "echo epilog >>marks\n");
+        begin_hooks(&b, &f, vectors[i].prolog, "echo epilog >>marks\n");
         m.task_prolog = (char *)vectors[i].own;
         fake_launch(&f, &c, &m, "echo >ran");
         assert_true(bench_until(&b, fake_is_done, &f));
@@ -94,11 +94,11 @@ static void test_directives(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f,
-          "echo export TASK=$SLURM_PROCID of $SLURM_TASK_PID\necho print site $A "
-          "$SLURM_SCRIPT_CONTEXT\necho export A=site\necho export\necho nothing\n"
-          "cat; sleep 1000 &\n", /* no input for it, and an output that stays open */
-          NULL);
+    begin_hooks(&b, &f,
+                "echo export TASK=$SLURM_PROCID of $SLURM_TASK_PID\necho print site $A "
+                "$SLURM_SCRIPT_CONTEXT\necho export A=site\necho export\necho nothing\n"
+                "cat; sleep 1000 &\n", /* no input for it, and an output that stays open */
+                NULL);
     write_script(&b, "own", "echo print own $A\necho unset A\necho export PATH=/usr/bin:/bin:/x\n");
     m.task_prolog = "./own";
     fake_launch(&f, &c, &m,
@@ -129,7 +129,7 @@ static void test_flood(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f, "echo export FIRST=1; seq 1 400000; echo export LAST=1\n", NULL);
+    begin_hooks(&b, &f, "echo export FIRST=1; seq 1 400000; echo export LAST=1\n", NULL);
     fake_launch(&f, &c, &m, "echo $FIRST ${LAST-none}");
     assert_true(bench_until(&b, fake_is_done, &f));
     assert_string_equal(str_cstr(&f.out[0]), "1 none\n");
@@ -146,7 +146,8 @@ static void test_epilogs(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f, NULL, "echo site $SLURM_PROCID $A $SLURM_SCRIPT_CONTEXT $SLURM_GTID; exit 7\n");
+    begin_hooks(&b, &f, NULL,
+                "echo site $SLURM_PROCID $A $SLURM_SCRIPT_CONTEXT $SLURM_GTID; exit 7\n");
     write_script(&b, "own",
                  "read x; echo own $SLURM_LOCALID $SLURM_TASK_PID >&2; echo ran; exit 6\n");
     m.task_epilog = "./own";
@@ -183,7 +184,7 @@ static void epilogs_are_told_the_limits_of_their_task(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f, NULL, "echo site $SLURM_RLIMIT_CPU $SLURM_RLIMIT_STACK $(ulimit -t)\n");
+    begin_hooks(&b, &f, NULL, "echo site $SLURM_RLIMIT_CPU $SLURM_RLIMIT_STACK $(ulimit -t)\n");
     write_script(&b, "own", "echo own $SLURM_RLIMIT_CPU $SLURM_RLIMIT_STACK\n");
     m.task_epilog = "./own";
     cpu.resource = RLIMIT_CPU;
@@ -207,7 +208,7 @@ static void test_epilog_that_can_not_be_run(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f, NULL, "echo site\n");
+    begin_hooks(&b, &f, NULL, "echo site\n");
     m.task_epilog = "/no/such";
     fake_launch(&f, &c, &m, "exit 0");
     assert_true(bench_until(&b, fake_is_done, &f));
@@ -227,7 +228,7 @@ static void test_epilog_that_hangs(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f, NULL, "echo site\n");
+    begin_hooks(&b, &f, NULL, "echo site\n");
     write_script(&b, "own", "echo own; sleep 1000; echo over\n");
     m.task_epilog = "./own";
     fake_launch(&f, &c, &m, "exit 0");
@@ -248,7 +249,7 @@ static void test_cancel(void **state)
         struct bench b;
         struct fake f;
 
-        begin(&b, &f, i ? NULL : hang, i ? hang : NULL);
+        begin_hooks(&b, &f, i ? NULL : hang, i ? hang : NULL);
         fake_launch(&f, &c, &m, "echo ran >ran");
         assert_true(bench_wait_text(&b, "hangs", "\n"));
         bench_terminate(&b, 5, 0, 1, "CANCELLED");
@@ -265,7 +266,7 @@ static void test_batch(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f, "echo export GREETING=hi; echo print prolog\n", "echo epilog $GREETING\n");
+    begin_hooks(&b, &f, "echo export GREETING=hi; echo print prolog\n", "echo epilog $GREETING\n");
     bench_launch(&b, &c, "#!/bin/sh\necho $GREETING; exit 3\n");
     assert_int_equal(bench_launched(&b, 42)->code, 0);
     assert_int_equal(bench_batch_ended(&b, 42)->exit_status, 3 << 8);
@@ -287,7 +288,7 @@ static void test_as_the_user(void **state)
 
     if (geteuid() != 0)
         skip();
-    begin(&b, &f, show, show);
+    begin_hooks(&b, &f, show, show);
     assert_int_equal(chmod(b.dir, 0777), 0);
     fake_launch(&f, &c, &m, "exit 0");
     assert_true(bench_until(&b, fake_is_done, &f));

@@ -40,7 +40,7 @@ struct search {
     unsigned count;
 };
 
-static int look(void *ctx, pid_t pid)
+static int find_named_child(void *ctx, pid_t pid)
 {
     struct search *s = ctx;
     struct proc p;
@@ -59,7 +59,7 @@ static pid_t child_of(const struct bench *b, const char *name)
 {
     struct search s = {.parent = b->slurmd, .name = name};
 
-    proc_each(look, &s);
+    proc_each(find_named_child, &s);
     return s.count == 1 ? s.found : 0;
 }
 
@@ -97,13 +97,13 @@ static bool has_gone(struct bench *b, void *ctx)
     return proc_read(*(pid_t *)ctx, &p) || p.state == 'Z';
 }
 
-static void begin(struct bench *b)
+static void start_slurmd(struct bench *b)
 {
     bench_init(b, programs, "KillWait=1");
     bench_start(b);
 }
 
-static void hold(struct bench *b, uint32_t job_id)
+static void launch_waiting_job(struct bench *b, uint32_t job_id)
 {
     struct bench_cred c = {.job_id = job_id};
 
@@ -111,13 +111,13 @@ static void hold(struct bench *b, uint32_t job_id)
     assert_int_equal(bench_launched(b, job_id)->code, 0);
 }
 
-static void finish(struct bench *b, uint32_t job_id)
+static void finish_job(struct bench *b, uint32_t job_id)
 {
     bench_terminate(b, job_id, 0, 0, NULL);
     assert_non_null(bench_job_gone(b, job_id));
 }
 
-static void run(struct bench *b, uint32_t job_id)
+static void run_one_job(struct bench *b, uint32_t job_id)
 {
     struct bench_cred c = {.job_id = job_id};
 
@@ -135,11 +135,11 @@ static void test_a_shepherd_is_a_process_as_any_other(void **state)
     char path[64];
     pid_t shepherd;
 
-    begin(&b);
+    start_slurmd(&b);
     assert_int_equal(child_of(&b, NURSERY), 0); /* nobody needs it yet */
-    run(&b, 1);
+    run_one_job(&b, 1);
     assert_true(nursery_of(&b) > 0);
-    hold(&b, 42); /* from there */
+    launch_waiting_job(&b, 42); /* from there */
     shepherd = await(&b, "slurmstepd");
     assert_int_equal(proc_read(shepherd, &p), 0);
     assert_int_equal(p.session, shepherd);
@@ -147,7 +147,7 @@ static void test_a_shepherd_is_a_process_as_any_other(void **state)
     assert_int_equal(path_read_file(path, 4096, &line, NULL), 0);
     assert_string_equal(str_cstr(&line), "slurmstepd: [42.batch]");
     assert_true(line.len <= strlen("slurmstepd: [42.batch]") + 1);
-    finish(&b, 42);
+    finish_job(&b, 42);
     bench_done(&b);
 }
 
@@ -156,16 +156,16 @@ static void test_one_that_was_killed_is_replaced(void **state)
     struct bench b;
     pid_t first, shepherd;
 
-    begin(&b);
-    hold(&b, 1);
+    start_slurmd(&b);
+    launch_waiting_job(&b, 1);
     first = nursery_of(&b);
     shepherd = await(&b, "slurmstepd");
     assert_int_equal(kill(first, SIGKILL), 0);
     assert_true(bench_until(&b, has_gone, &first));
-    run(&b, 2);
+    run_one_job(&b, 2);
     assert_int_not_equal(nursery_of(&b), first);
     assert_int_equal(kill(shepherd, 0), 0);
-    finish(&b, 1);
+    finish_job(&b, 1);
     bench_done(&b);
 }
 
@@ -174,16 +174,16 @@ static void test_it_ends_with_the_daemon_and_steps_do_not(void **state)
     struct bench b;
     pid_t nursery, shepherd;
 
-    begin(&b);
-    hold(&b, 1);
+    start_slurmd(&b);
+    launch_waiting_job(&b, 1);
     nursery = nursery_of(&b);
     shepherd = await(&b, "slurmstepd");
     bench_kill(&b, SIGKILL);
     assert_true(bench_until(&b, has_gone, &nursery));
     assert_int_equal(kill(shepherd, 0), 0);
     bench_start(&b);
-    run(&b, 2);
-    finish(&b, 1);
+    run_one_job(&b, 2);
+    finish_job(&b, 1);
     assert_true(bench_until(&b, has_gone, &shepherd));
     bench_done(&b);
 }
@@ -196,15 +196,15 @@ static void test_a_new_program_runs_from_the_next_step_on(void **state)
     struct bench b;
     pid_t first;
 
-    begin(&b);
-    run(&b, 1);
+    start_slurmd(&b);
+    run_one_job(&b, 1);
     first = nursery_of(&b);
     path = mem_printf("%s/slurmstepd", b.dir);
     fresh = mem_printf("%s/slurmstepd.new", b.dir);
     assert_int_equal(path_read_file(path, 256u << 20, &text, NULL), 0);
     assert_int_equal(path_write_file(fresh, text.data, text.len, 0755, NULL), 0);
     assert_int_equal(rename(fresh, path), 0);
-    run(&b, 2);
+    run_one_job(&b, 2);
     assert_true(bench_until(&b, has_gone, &first));
     assert_int_not_equal(nursery_of(&b), first);
     bench_done(&b);
@@ -215,11 +215,11 @@ static void test_none_serves_for_ever(void **state)
     struct bench b;
     pid_t first;
 
-    begin(&b);
-    run(&b, 1);
+    start_slurmd(&b);
+    run_one_job(&b, 1);
     first = nursery_of(&b);
     for (uint32_t i = 2; i <= MANY; i++)
-        run(&b, i);
+        run_one_job(&b, i);
     assert_true(bench_until(&b, has_gone, &first));
     assert_true(nursery_of(&b) > 0);
     bench_done(&b);

@@ -25,7 +25,7 @@
 static const char *programs;
 
 /* Holds a process; the tracer's pid, or 0 where that is not allowed. */
-static pid_t hold(pid_t pid)
+static pid_t trace_process(pid_t pid)
 {
     int ends[2];
     char byte = 'n';
@@ -75,7 +75,7 @@ static pid_t read_pid(struct bench *b, const char *name)
     return pid;
 }
 
-static void begin(struct bench *b)
+static void begin_bench(struct bench *b)
 {
     bench_init(b, programs, CONF);
     bench_add_program(b, "UnkillableStepProgram", "unkillable", LEAVE_MARK);
@@ -87,7 +87,7 @@ static bool spool_is_empty(struct bench *b, void *ctx)
     return !bench_count_files(b, "spool/jobs") && !bench_count_files(b, "spool/steps");
 }
 
-static void end(struct bench *b)
+static void end_bench(struct bench *b)
 {
     assert_true(bench_until(b, spool_is_empty, NULL));
     bench_done(b);
@@ -124,10 +124,10 @@ static void test_script_that_does_not_end(void **state)
     struct bench b;
     pid_t pid, tracer;
 
-    begin(&b);
+    begin_bench(&b);
     bench_launch(&b, &c, "#!/bin/sh\necho $$ >held\nexec sleep 1000\n");
     pid = read_pid(&b, "held");
-    tracer = hold(pid);
+    tracer = trace_process(pid);
     bench_terminate(&b, 42, 0, 0, "CANCELLED");
     if (tracer) {
         assert_reason(&b, "42.batch", pid, "sleep");
@@ -137,7 +137,7 @@ static void test_script_that_does_not_end(void **state)
     assert_non_null(bench_job_gone(&b, 42));
     if (tracer)
         let_go(tracer, pid);
-    end(&b);
+    end_bench(&b);
 }
 
 /* A process that a script has left: the job ends with the script, and the node reports the
@@ -149,12 +149,12 @@ static void test_orphan_that_does_not_end(void **state)
     pid_t pid, tracer;
     char *go;
 
-    begin(&b);
+    begin_bench(&b);
     bench_launch(&b, &c,
                  "#!/bin/sh\n(setsid sh -c 'echo $$ >held; exec sleep 1000' &)\n"
                  "while [ ! -e go ]; do sleep 0.01; done\nexit 3\n");
     pid = read_pid(&b, "held");
-    tracer = hold(pid);
+    tracer = trace_process(pid);
     go = mem_printf("%s/go", b.dir);
     fclose(fopen(go, "w"));
     assert_int_equal(bench_batch_ended(&b, 42)->exit_status, 3 << 8);
@@ -165,7 +165,7 @@ static void test_orphan_that_does_not_end(void **state)
         bench_terminate(&b, 42, 0, 0, NULL);
     }
     free(go);
-    end(&b);
+    end_bench(&b);
 }
 
 static bool is_held(struct bench *b, void *ctx)
@@ -186,7 +186,7 @@ static void test_patience(void **state)
     bench_start(&b);
     bench_launch(&b, &c, "#!/bin/sh\necho $$ >held\nexec sleep 1000\n");
     pid = read_pid(&b, "held");
-    tracer = hold(pid);
+    tracer = trace_process(pid);
     bench_terminate(&b, 42, 0, 0, "CANCELLED");
     if (tracer) {
         assert_true(bench_until(&b, is_held, &pid));
@@ -195,7 +195,7 @@ static void test_patience(void **state)
     assert_non_null(bench_job_gone(&b, 42));
     for (size_t i = 0; i < b.events.len; i++)
         assert_null(b.events.data[i]->trouble);
-    end(&b);
+    end_bench(&b);
 }
 
 /* Task of an srun: srun is told that it was killed, and can end. */
@@ -207,12 +207,12 @@ static void test_task_of_srun(void **state)
     struct fake f;
     pid_t pid, tracer;
 
-    begin(&b);
+    begin_bench(&b);
     fake_init(&f, &b);
     fake_launch(&f, &c, &m, "[ $SLURM_PROCID = 0 ] && echo $$ >held; while :; do sleep 1000; done");
     pid = read_pid(&b, "held");
     assert_true(bench_until(&b, fake_is_up, &f));
-    tracer = hold(pid);
+    tracer = trace_process(pid);
     bench_terminate(&b, 42, 0, 0, "TIME LIMIT");
     if (tracer) {
         assert_reason(&b, "42.3", pid, "sh");
@@ -234,13 +234,13 @@ static void test_without_shepherd_and_daemon(void **state)
     struct bench b;
     pid_t pid, stepd, tracer;
 
-    begin(&b);
+    begin_bench(&b);
     bench_launch(&b, &c,
                  "#!/bin/sh\nawk '/PPid/ {print $2}' /proc/$$/status >stepd\n(setsid sh -c 'echo "
                  "$$ >held; exec sleep 1000' &)\nexec sleep 1000\n");
     stepd = read_pid(&b, "stepd");
     pid = read_pid(&b, "held");
-    tracer = hold(pid);
+    tracer = trace_process(pid);
     assert_int_equal(kill(stepd, SIGKILL), 0);
     bench_kill(&b, SIGKILL);
     bench_start(&b);
@@ -250,7 +250,7 @@ static void test_without_shepherd_and_daemon(void **state)
         let_go(tracer, pid);
     }
     bench_terminate(&b, 42, 0, 0, NULL);
-    end(&b);
+    end_bench(&b);
 }
 
 int main(int argc, char **argv)

@@ -15,7 +15,8 @@
 
 static const char *programs;
 
-static void begin(struct bench *b, struct fake *f, struct fake *watcher, const char *script)
+static void begin_watched_step(struct bench *b, struct fake *f, struct fake *watcher,
+                               const char *script)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -37,7 +38,7 @@ static void open_gate(struct bench *b)
     assert_int_equal(path_write_file(go, "", 0, 0644, NULL), 0);
 }
 
-static void end(struct bench *b, struct fake *f, struct fake *watcher)
+static void end_watched_step(struct bench *b, struct fake *f, struct fake *watcher)
 {
     fake_done(watcher);
     fake_end(b, f, 5);
@@ -49,7 +50,7 @@ static void test_end_before_hello(void **state)
     struct bench b;
     struct fake f, w;
 
-    begin(&b, &f, &w, "echo early; " GATE "echo late; exit 3");
+    begin_watched_step(&b, &f, &w, "echo early; " GATE "echo late; exit 3");
     open_gate(&b);
     assert_true(bench_until(&b, fake_is_done, &f));
     assert_false(w.closed);
@@ -59,7 +60,7 @@ static void test_end_before_hello(void **state)
     assert_true(w.eof[0]);
     assert_int_equal(w.exited, 1);
     assert_int_equal(w.status[0], 3 << 8);
-    end(&b, &f, &w);
+    end_watched_step(&b, &f, &w);
 }
 
 /* A watcher that never answers is not waited for until the step's directory is removed. */
@@ -68,12 +69,12 @@ static void test_no_hello(void **state)
     struct bench b;
     struct fake f, w;
 
-    begin(&b, &f, &w, "echo early; " GATE);
+    begin_watched_step(&b, &f, &w, "echo early; " GATE);
     open_gate(&b);
     assert_true(bench_until(&b, fake_is_done, &f));
     assert_true(bench_until(&b, fake_is_closed, &w));
     assert_false(w.done);
-    end(&b, &f, &w);
+    end_watched_step(&b, &f, &w);
 }
 
 /* Tasks that read no input do not delay the hello of a watcher. */
@@ -84,7 +85,7 @@ static void test_hello_while_input_waits(void **state)
     struct bench b;
     struct fake f, w;
 
-    begin(&b, &f, &w, "echo early; " GATE "cat >/dev/null; echo late");
+    begin_watched_step(&b, &f, &w, "echo early; " GATE "cat >/dev/null; echo late");
     m.task = 0;
     m.has_data = true;
     m.data = (ProtobufCBinaryData){sizeof(much), much};
@@ -99,7 +100,7 @@ static void test_hello_while_input_waits(void **state)
     assert_true(bench_until(&b, fake_is_done, &f));
     assert_true(bench_until(&b, fake_is_done, &w));
     assert_string_equal(str_cstr(&w.out[0]), "early\nlate\n");
-    end(&b, &f, &w);
+    end_watched_step(&b, &f, &w);
 }
 
 int main(int argc, char **argv)
