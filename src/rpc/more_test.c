@@ -59,7 +59,7 @@ static bool has_more(void *ctx)
 }
 
 /* Sends a held request on a raw socket, and makes the seal of its further frames. */
-static void begin(struct raw *r, struct made *m, struct rpc_seal *seal)
+static void begin_held_request(struct raw *r, struct made *m, struct rpc_seal *seal)
 {
     struct auth_key answers;
 
@@ -98,7 +98,7 @@ static void in_order(void **state)
     struct raw r;
     struct made m;
 
-    begin(&r, &m, &seal);
+    begin_held_request(&r, &m, &seal);
     for (unsigned i = 1; i <= 3; i++) {
         char origin[8] = {(char)('a' + i), '\0'};
 
@@ -137,7 +137,7 @@ static void forged(void **state)
         unsigned once = 1;
 
         t.v.requests = t.more = 0;
-        begin(&r, &m, &seal);
+        begin_held_request(&r, &m, &seal);
         make_more(&bytes, &seal, 77, "x");
         if (kind == 0)
             bytes.data[bytes.len - 1] ^= 1;
@@ -225,7 +225,7 @@ static void inside(void **state)
     struct made m;
     uint64_t outer;
 
-    begin(&r, &m, &seal);
+    begin_held_request(&r, &m, &seal);
     outer = t.v.last_call;
     t.v.hold = false;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -278,7 +278,7 @@ static void asker_open(struct asker *a)
     struct rpc_seal seal;
 
     t.v.requests = 0;
-    begin(&a->raw, &a->made, &seal);
+    begin_held_request(&a->raw, &a->made, &seal);
     a->outer = t.v.last_call;
 }
 

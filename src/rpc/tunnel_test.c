@@ -114,7 +114,7 @@ static void settle(void)
     loop_timer_free(tick);
 }
 
-static int begin(bool looks)
+static int begin_tunnels(bool looks)
 {
     struct tunnel_events here = {.send = on_send, .has_room = on_room, .ctx = &a};
     struct tunnel_events there = {
@@ -127,7 +127,7 @@ static int begin(bool looks)
     return 0;
 }
 
-static void end(void)
+static void end_tunnels(void)
 {
     tunnel_free(a.tunnel);
     tunnel_free(b.tunnel);
@@ -165,7 +165,7 @@ static void test_both_ways(void **state)
     char text[32] = "";
     int client;
 
-    begin(false);
+    begin_tunnels(false);
     client = connect_client();
     assert_int_equal(write(client, "to you", 6), 6);
     assert_int_equal(write(b.server, "to me", 5), 5);
@@ -182,7 +182,7 @@ static void test_both_ways(void **state)
     assert_true(is_closed(b.server));
     assert_int_equal(tunnel_count(a.tunnel), 0);
     assert_int_equal(tunnel_count(b.tunnel), 0);
-    end();
+    end_tunnels();
 }
 
 static void test_the_other_end_closes(void **state)
@@ -190,7 +190,7 @@ static void test_the_other_end_closes(void **state)
     char text[32];
     int client;
 
-    begin(false);
+    begin_tunnels(false);
     client = connect_client();
     assert_int_equal(write(b.server, "bye", 3), 3);
     close(take_fd(&b.server));
@@ -203,7 +203,7 @@ static void test_the_other_end_closes(void **state)
     client = connect_client();
     assert_true(is_closed(client));
     close(client);
-    end();
+    end_tunnels();
 }
 
 /* A reader that stops holds at most a window's bytes, and all bytes arrive when it continues. */
@@ -213,7 +213,7 @@ static void test_window(void **state)
     size_t sent = 0, got = 0;
     int client, idle = 0;
 
-    begin(false);
+    begin_tunnels(false);
     client = connect_client();
     while (idle < 3) {
         ssize_t n = write(client, block, sizeof(block));
@@ -234,7 +234,7 @@ static void test_window(void **state)
     }
     assert_int_equal(got, sent);
     close(client);
-    end();
+    end_tunnels();
 }
 
 /* While the session has no space, nothing is read, and nothing is lost. */
@@ -243,7 +243,7 @@ static void test_no_room(void **state)
     char text[16];
     int client;
 
-    begin(false);
+    begin_tunnels(false);
     client = connect_client();
     settle();
     a.full = true;
@@ -256,7 +256,7 @@ static void test_no_room(void **state)
     assert_int_equal(a.data, 5);
     assert_int_equal(read(b.server, text, sizeof(text)), 5);
     close(client);
-    end();
+    end_tunnels();
 }
 
 static void test_looked_at(void **state)
@@ -264,7 +264,7 @@ static void test_looked_at(void **state)
     char text[32];
     int client;
 
-    begin(true);
+    begin_tunnels(true);
     client = connect_client();
     assert_int_equal(write(client, "k", 1), 1);
     settle();
@@ -288,7 +288,7 @@ static void test_looked_at(void **state)
     settle();
     assert_int_equal(b.server, -1);
     assert_int_equal(tunnel_count(a.tunnel) + tunnel_count(b.tunnel), 0);
-    end();
+    end_tunnels();
 }
 
 /* A client that only connects does not block others for long. */
@@ -297,7 +297,7 @@ static void test_the_silent_give_way(void **state)
     int silent[TUNNEL_MOST + 20], client, server;
     char text[8];
 
-    begin(true);
+    begin_tunnels(true);
     client = connect_client();
     assert_int_equal(write(client, "key1", 4), 4);
     settle();
@@ -318,7 +318,7 @@ static void test_the_silent_give_way(void **state)
         close(silent[i]);
     close(client);
     close(server);
-    end();
+    end_tunnels();
 }
 
 static void inject(struct side *to, uint32_t id, bool opens, size_t len, uint32_t taken)
@@ -338,7 +338,7 @@ static void inject(struct side *to, uint32_t id, bool opens, size_t len, uint32_
 /* Whatever the other side sends. */
 static void test_rules_are_kept(void **state)
 {
-    begin(false);
+    begin_tunnels(false);
     inject(&b, 7, false, 10, 0); /* no such stream */
     inject(&b, 7, true, 0, 0);
     inject(&b, 7, true, 0, 0); /* there is one */
@@ -367,7 +367,7 @@ static void test_rules_are_kept(void **state)
             close(take_fd(&b.server));
     }
     assert_int_equal(tunnel_count(b.tunnel), TUNNEL_MOST);
-    end();
+    end_tunnels();
 }
 
 int main(void)
