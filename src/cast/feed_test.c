@@ -44,7 +44,7 @@ struct world {
     bool (*until)(struct world *w);
 };
 
-static void say(struct peer *p, unsigned of, Pb__CastPhase phase, bool first)
+static void send_state(struct peer *p, unsigned of, Pb__CastPhase phase, bool first)
 {
     Pb__CastStatus m = PB__CAST_STATUS__INIT;
     Pb__CastState state = PB__CAST_STATE__INIT, *states[] = {&state};
@@ -58,7 +58,7 @@ static void say(struct peer *p, unsigned of, Pb__CastPhase phase, bool first)
     rpc_session_send(p->session, RPC_CAST_STATUS, &m.base);
 }
 
-static void check(struct world *w)
+static void stop_when_true(struct world *w)
 {
     if (w->until && w->until(w))
         loop_stop(w->loop);
@@ -97,7 +97,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         if (p->die_at_hello)
             gone(p);
         else if (!p->mute)
-            say(p, (unsigned)(p - p->world->peers), PB__CAST_PHASE__CAST_WAITING, true);
+            send_state(p, (unsigned)(p - p->world->peers), PB__CAST_PHASE__CAST_WAITING, true);
     } else if (rpc->number == RPC_CAST_DATA) {
         on_data(p, (const Pb__CastData *)body);
     } else if (rpc->number == RPC_CAST_SUM) {
@@ -108,7 +108,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         p->over |= over;
         p->committed |= !over;
     }
-    check(p->world);
+    stop_when_true(p->world);
 }
 
 static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
@@ -116,7 +116,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     struct peer *p = ctx;
 
     p->session = NULL;
-    check(p->world);
+    stop_when_true(p->world);
 }
 
 static void on_session(void *ctx, struct rpc_session *s, const char *peer_name)
@@ -150,7 +150,7 @@ static void on_state(void *ctx, const Pb__CastState *m)
     assert_true(m->index / 10 < PEERS && m->phase > w->phases[m->index / 10]);
     w->phases[m->index / 10] = m->phase;
     w->states++;
-    check(w);
+    stop_when_true(w);
 }
 
 static bool is_fed(void *ctx)
@@ -165,7 +165,7 @@ static void on_fail(void *ctx, const struct err *why)
     struct world *w = ctx;
 
     w->failures++;
-    check(w);
+    stop_when_true(w);
 }
 
 static void on_end(void *ctx)
@@ -173,7 +173,7 @@ static void on_end(void *ctx)
     struct world *w = ctx;
 
     w->ends++;
-    check(w);
+    stop_when_true(w);
 }
 
 static int set_up(void **state)
@@ -220,7 +220,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void begin(struct world *w, uint32_t width)
+static void begin_feed(struct world *w, uint32_t width)
 {
     const struct cast_feed_events events = {.read = read_file,
                                             .on_state = on_state,
@@ -238,7 +238,7 @@ static void begin(struct world *w, uint32_t width)
     w->feed = cast_feed_new(w->loop, &plan, w->list, PEERS, &events);
 }
 
-static void run(struct world *w, bool (*until)(struct world *w))
+static void run_world_until(struct world *w, bool (*until)(struct world *w))
 {
     w->until = until;
     if (!until(w))
@@ -268,20 +268,20 @@ static void the_first_of_each_group(void **state)
 {
     struct world *w = *state;
 
-    begin(w, 2);
+    begin_feed(w, 2);
     cast_feed_has(w->feed, 10);
     cast_feed_has(w->feed, CAST_BLOCK_MIN + 5); /* whole pieces only */
     cast_feed_sum(w->feed, 42);
     cast_feed_has(w->feed, SIZE);
-    run(w, two_have_it);
+    run_world_until(w, two_have_it);
     assert_int_equal(w->peers[0].below, 3);
     assert_int_equal(w->peers[4].below, 2);
     assert_int_equal(w->peers[0].pieces, 4);
     assert_int_equal(w->reads, 4); /* once for both */
     cast_feed_commit(w->feed);
-    run(w, two_committed);
+    run_world_until(w, two_committed);
     cast_feed_end(w->feed, NULL);
-    run(w, it_ended);
+    run_world_until(w, it_ended);
     assert_int_equal(w->peers[1].hellos, 0);
     assert_int_equal(w->states, 0);
 }
@@ -299,9 +299,9 @@ static void those_below_one_that_is_lost(void **state)
     w->peers[0].die_at_data = true;
     for (int i = 1; i < PEERS; i++)
         w->peers[i].at = CAST_BLOCK_MIN * 2;
-    begin(w, 1);
+    begin_feed(w, 1);
     cast_feed_has(w->feed, SIZE);
-    run(w, first_has_block);
+    run_world_until(w, first_has_block);
     assert_int_equal(w->peers[1].pieces, 2);
     assert_int_equal(w->peers[1].below, PEERS - 2);
     assert_int_equal(w->peers[2].hellos, 0);
@@ -322,9 +322,9 @@ static void only_one_is_left(void **state)
     w->peers[1].die_at_hello = w->peers[2].die_at_data = w->peers[3].die_at_hello = true;
     gone(&w->peers[4]);
     w->peers[5].mute = true; /* until the time is over */
-    begin(w, 1);
+    begin_feed(w, 1);
     cast_feed_has(w->feed, SIZE);
-    run(w, last_has_it);
+    run_world_until(w, last_has_it);
     for (int i = 0; i < PEERS - 1; i++)
         assert_int_equal(w->phases[i], PB__CAST_PHASE__CAST_LOST);
 }
@@ -340,15 +340,15 @@ static void what_is_known_of_those_below(void **state)
 {
     struct world *w = *state;
 
-    begin(w, 2); /* 0: 1, 2, 3 */
+    begin_feed(w, 2); /* 0: 1, 2, 3 */
     cast_feed_has(w->feed, SIZE);
-    run(w, two_have_it);
-    say(&w->peers[0], 1, PB__CAST_PHASE__CAST_PLACED, false);
-    say(&w->peers[0], 2, PB__CAST_PHASE__CAST_PLACED, false);
-    say(&w->peers[0], 2, PB__CAST_PHASE__CAST_LOST, false); /* too late for that */
-    say(&w->peers[0], 5, PB__CAST_PHASE__CAST_LOST, false); /* not below it */
-    say(&w->peers[0], 0, PB__CAST_PHASE__CAST_REFUSED, false);
-    run(w, third_is_fed);
+    run_world_until(w, two_have_it);
+    send_state(&w->peers[0], 1, PB__CAST_PHASE__CAST_PLACED, false);
+    send_state(&w->peers[0], 2, PB__CAST_PHASE__CAST_PLACED, false);
+    send_state(&w->peers[0], 2, PB__CAST_PHASE__CAST_LOST, false); /* too late for that */
+    send_state(&w->peers[0], 5, PB__CAST_PHASE__CAST_LOST, false); /* not below it */
+    send_state(&w->peers[0], 0, PB__CAST_PHASE__CAST_REFUSED, false);
+    run_world_until(w, third_is_fed);
     assert_int_equal(w->phases[0], PB__CAST_PHASE__CAST_REFUSED);
     assert_int_equal(w->phases[1], PB__CAST_PHASE__CAST_PLACED);
     assert_int_equal(w->phases[2], PB__CAST_PHASE__CAST_PLACED);
@@ -375,15 +375,15 @@ static void who_is_not_fed_takes_nobody(void **state)
 
     w->peers[0].die_at_data = true;
     w->peers[4].die_at_data = true;
-    begin(w, 2);
+    begin_feed(w, 2);
     w->fed = false;
     cast_feed_has(w->feed, SIZE);
-    run(w, lost_one);
+    run_world_until(w, lost_one);
     for (int i = 1; i < 4; i++)
         assert_int_equal(w->peers[i].hellos, 0);
     w->fed = true;
     cast_feed_resume(w->feed);
-    run(w, those_left_are_fed);
+    run_world_until(w, those_left_are_fed);
 }
 
 static bool failed(struct world *w)
@@ -396,12 +396,12 @@ static void deposed(void **state)
     struct world *w = *state;
     Pb__CastStatus m = PB__CAST_STATUS__INIT;
 
-    begin(w, 2);
+    begin_feed(w, 2);
     cast_feed_has(w->feed, SIZE);
-    run(w, two_have_it);
+    run_world_until(w, two_have_it);
     m.has_deposed = m.deposed = true;
     rpc_session_send(w->peers[0].session, RPC_CAST_STATUS, &m.base);
-    run(w, failed);
+    run_world_until(w, failed);
     assert_int_equal(w->states, 0); /* it is not lost */
     assert_int_equal(w->failures, 1);
 }
@@ -411,9 +411,9 @@ static void a_file_that_cannot_be_read(void **state)
     struct world *w = *state;
 
     w->read_error = -5;
-    begin(w, 2);
+    begin_feed(w, 2);
     cast_feed_has(w->feed, SIZE);
-    run(w, failed);
+    run_world_until(w, failed);
     assert_int_equal(w->failures, 1);
 }
 
@@ -428,9 +428,9 @@ static void one_that_claims_too_much(void **state)
     struct world *w = *state;
 
     w->peers[0].at = UINT64_MAX;
-    begin(w, 2);
+    begin_feed(w, 2);
     cast_feed_has(w->feed, SIZE);
-    run(w, other_has_it);
+    run_world_until(w, other_has_it);
     assert_int_equal(w->peers[0].pieces, 0);
 }
 
