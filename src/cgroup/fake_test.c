@@ -29,7 +29,7 @@
 
 static char top[64];
 
-static const char *at(const char *path)
+static const char *format_fake_path(const char *path)
 {
     static char buf[512];
 
@@ -37,13 +37,13 @@ static const char *at(const char *path)
     return buf;
 }
 
-static void put(const char *path, const char *text)
+static void put_fake_file(const char *path, const char *text)
 {
-    _cleanup_free_ char *dir = mem_strdup(at(path));
+    _cleanup_free_ char *dir = mem_strdup(format_fake_path(path));
 
     *strrchr(dir, '/') = '\0';
     assert_int_equal(path_mkdirs(dir, 0755, NULL), 0);
-    assert_int_equal(path_write_file(at(path), text, strlen(text), 0644, NULL), 0);
+    assert_int_equal(path_write_file(format_fake_path(path), text, strlen(text), 0644, NULL), 0);
 }
 
 static int make_fake_tree(void **state)
@@ -76,12 +76,12 @@ static void make_v2(const char *controllers)
 
     for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
         snprintf(path, sizeof(path), "%scgroup.controllers", dirs[i]);
-        put(path, controllers);
+        put_fake_file(path, controllers);
         snprintf(path, sizeof(path), "%scgroup.subtree_control", dirs[i]);
-        put(path, i ? "" : "memory\n");
+        put_fake_file(path, i ? "" : "memory\n");
         for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++) {
             snprintf(path, sizeof(path), "%s%s", dirs[i], files[k]);
-            put(path, "");
+            put_fake_file(path, "");
         }
     }
 }
@@ -117,10 +117,10 @@ static void make_v1(void)
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         for (size_t k = 0; k < sizeof(dirs) / sizeof(dirs[0]); k++) {
             snprintf(path, sizeof(path), "%s/%s%s", files[i].controller, dirs[k], files[i].file);
-            put(path, files[i].text);
+            put_fake_file(path, files[i].text);
         }
-    put("cpuset/cpuset.cpus", "0-7\n");
-    put("cpuset/cpuset.mems", "0-1\n");
+    put_fake_file("cpuset/cpuset.cpus", "0-7\n");
+    put_fake_file("cpuset/cpuset.mems", "0-1\n");
 }
 
 /* The directory that these names lead to, one below the other. */
@@ -156,7 +156,7 @@ static void test_nothing_there(void **state)
     assert_non_null(strstr(err.text, "of version 2"));
     assert_int_equal(cgroup_detect(top, CGROUP_NONE, &found, &err), 0);
     assert_int_equal(found, CGROUP_V1);
-    put("unified/cgroup.controllers", "");
+    put_fake_file("unified/cgroup.controllers", "");
     assert_int_equal(cgroup_detect(top, CGROUP_NONE, &found, &err), 0);
     assert_int_equal(found, CGROUP_V1);
     assert_int_equal(cgroup_detect(top, CGROUP_V2, &found, &err), 0);
@@ -194,22 +194,24 @@ static void test_v1(void **state)
     assert_int_equal(
         cgroup_open(&(struct cgroup_place){.mount = top, .parts = ALL}, &base, NULL, &err), 0);
     assert_int_equal(base.parts, ALL & ~CGROUP_EXTRA);
-    EXPECT(at("cpuset/slurm/cpuset.mems"), "0-1\n");
+    EXPECT(format_fake_path("cpuset/slurm/cpuset.mems"), "0-1\n");
     descend(&base, (const char *[]){"uid_7", "job_4", "step_batch", NULL}, &step);
     assert_string_equal(step.path, "slurm/uid_7/job_4/step_batch");
-    EXPECT(at("cpuset/slurm/uid_7/job_4/step_batch/cpuset.cpus"), "0-7\n");
+    EXPECT(format_fake_path("cpuset/slurm/uid_7/job_4/step_batch/cpuset.cpus"), "0-7\n");
     assert_int_equal(cgroup_set_cpus(&step, "2-3", &err), 0);
-    EXPECT(at("cpuset/slurm/uid_7/job_4/step_batch/cpuset.cpus"), "2-3");
+    EXPECT(format_fake_path("cpuset/slurm/uid_7/job_4/step_batch/cpuset.cpus"), "2-3");
     assert_int_equal(cgroup_enter(&step, &err), 0);
-    EXPECT(at("devices/slurm/uid_7/job_4/step_batch/cgroup.procs"), "0");
+    EXPECT(format_fake_path("devices/slurm/uid_7/job_4/step_batch/cgroup.procs"), "0");
     assert_int_equal(
         cgroup_set_memory(&step, &(struct cgroup_memory_limit){1000, 2000, 3000, 10}, &err), 0);
-    EXPECT(at("memory/slurm/uid_7/job_4/step_batch/memory.limit_in_bytes"), "2000");
-    EXPECT(at("memory/slurm/uid_7/job_4/step_batch/memory.soft_limit_in_bytes"), "1000");
-    EXPECT(at("memory/slurm/uid_7/job_4/step_batch/memory.memsw.limit_in_bytes"), "3000");
-    EXPECT(at("memory/slurm/uid_7/job_4/step_batch/memory.swappiness"), "10");
+    EXPECT(format_fake_path("memory/slurm/uid_7/job_4/step_batch/memory.limit_in_bytes"), "2000");
+    EXPECT(format_fake_path("memory/slurm/uid_7/job_4/step_batch/memory.soft_limit_in_bytes"),
+           "1000");
+    EXPECT(format_fake_path("memory/slurm/uid_7/job_4/step_batch/memory.memsw.limit_in_bytes"),
+           "3000");
+    EXPECT(format_fake_path("memory/slurm/uid_7/job_4/step_batch/memory.swappiness"), "10");
     assert_int_equal(cgroup_deny(&step, d, 2, &err), 0);
-    EXPECT(at("devices/slurm/uid_7/job_4/step_batch/devices.deny"), "b 8:16 rwm");
+    EXPECT(format_fake_path("devices/slurm/uid_7/job_4/step_batch/devices.deny"), "b 8:16 rwm");
     assert_int_equal(cgroup_read_memory(&step, &m), 0);
     assert_int_equal(m.oom_kills, 3);
     assert_int_equal(m.peak, 1 << 20);
@@ -217,7 +219,7 @@ static void test_v1(void **state)
     assert_int_equal(cgroup_read_cpu(&step, &user, &sys), 0);
     assert_int_equal(user, 250 * 1000000 / sysconf(_SC_CLK_TCK));
     assert_int_equal(cgroup_freeze(&step, true), 0);
-    EXPECT(at("freezer/slurm/uid_7/job_4/step_batch/freezer.state"), "FROZEN");
+    EXPECT(format_fake_path("freezer/slurm/uid_7/job_4/step_batch/freezer.state"), "FROZEN");
     assert_true(cgroup_is_frozen(&step));
     cgroup_close(&step);
     cgroup_close(&base);
@@ -228,8 +230,8 @@ static void test_v1_lacks_some(void **state)
     struct err why[CGROUP_PARTS] = {0}, err = {0};
     struct cgroup base = {0}, below = {0};
 
-    put("freezer/cgroup.procs", "");
-    put("freezer/slurm_n1/cgroup.procs", "");
+    put_fake_file("freezer/cgroup.procs", "");
+    put_fake_file("freezer/slurm_n1/cgroup.procs", "");
     assert_int_equal(
         cgroup_open(&(struct cgroup_place){.mount = top, .base = "slurm_n1", .parts = ALL}, &base,
                     why, &err),
@@ -261,8 +263,8 @@ static void test_v2(void **state)
         CGROUP_BIT(CGROUP_PROCS) | CGROUP_BIT(CGROUP_MEMORY) | CGROUP_BIT(CGROUP_CPUSET);
 
     make_v2("cpuset cpu io memory pids\n");
-    put("system.slice/n1_slurmstepd.scope/job_4/step_0/memory.events",
-        "low 0\nhigh 0\nmax 9\noom 2\noom_kill 2\noom_group_kill 0\n");
+    put_fake_file("system.slice/n1_slurmstepd.scope/job_4/step_0/memory.events",
+                  "low 0\nhigh 0\nmax 9\noom 2\noom_kill 2\noom_group_kill 0\n");
     assert_int_equal(cgroup_open(&(struct cgroup_place){.mount = top,
                                                         .parts = parts,
                                                         .enable_above = true,
@@ -270,22 +272,24 @@ static void test_v2(void **state)
                                  &base, NULL, &err),
                      0);
     assert_int_equal(base.parts, parts);
-    EXPECT(at("system.slice/cgroup.subtree_control"), "+memory"); /* the last that was enabled */
+    EXPECT(format_fake_path("system.slice/cgroup.subtree_control"),
+           "+memory"); /* the last that was enabled */
     descend(&base, (const char *[]){"job_4", "step_0", NULL}, &step);
     assert_int_equal(cgroup_set_cpus(&step, "2-3", &err), 0);
-    EXPECT(at("system.slice/n1_slurmstepd.scope/job_4/step_0/cpuset.cpus"), "2-3");
+    EXPECT(format_fake_path("system.slice/n1_slurmstepd.scope/job_4/step_0/cpuset.cpus"), "2-3");
     assert_int_equal(
         cgroup_set_memory(&step, &(struct cgroup_memory_limit){1000, 1000, 1500, -1}, &err), 0);
-    EXPECT(at("system.slice/n1_slurmstepd.scope/job_4/step_0/memory.max"), "1000");
-    EXPECT(at("system.slice/n1_slurmstepd.scope/job_4/step_0/memory.high"), "");
-    EXPECT(at("system.slice/n1_slurmstepd.scope/job_4/step_0/memory.swap.max"), "500");
+    EXPECT(format_fake_path("system.slice/n1_slurmstepd.scope/job_4/step_0/memory.max"), "1000");
+    EXPECT(format_fake_path("system.slice/n1_slurmstepd.scope/job_4/step_0/memory.high"), "");
+    EXPECT(format_fake_path("system.slice/n1_slurmstepd.scope/job_4/step_0/memory.swap.max"),
+           "500");
     assert_int_equal(cgroup_read_memory(&step, &m), 0);
     assert_int_equal(m.oom_kills, 2);
     assert_int_equal(m.limit, 1000);
     cgroup_kill(&step);
-    EXPECT(at("system.slice/n1_slurmstepd.scope/job_4/step_0/cgroup.kill"), "1");
+    EXPECT(format_fake_path("system.slice/n1_slurmstepd.scope/job_4/step_0/cgroup.kill"), "1");
     assert_int_equal(cgroup_enter(&step, &err), 0);
-    EXPECT(at("system.slice/n1_slurmstepd.scope/job_4/step_0/cgroup.procs"), "0");
+    EXPECT(format_fake_path("system.slice/n1_slurmstepd.scope/job_4/step_0/cgroup.procs"), "0");
     cgroup_close(&step);
     cgroup_close(&base);
 }
@@ -366,14 +370,14 @@ static void test_files_that_hold_anything(void **state)
     uint64_t value;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        put("file", rows[i].text);
+        put_fake_file("file", rows[i].text);
         value = 0;
         assert_int_equal(cgroup_file_number(dir, "file", rows[i].word, &value), rows[i].rc);
         assert_int_equal(value, rows[i].value);
     }
     assert_int_equal(cgroup_file_number(dir, "none", NULL, &value), -ENOENT);
     assert_int_equal(cgroup_file_write(dir, "none", "1"), -ENOENT); /* none is made */
-    assert_int_equal(symlink("file", at("link")), 0);
+    assert_int_equal(symlink("file", format_fake_path("link")), 0);
     assert_int_equal(cgroup_file_write(dir, "link", "1"), -ELOOP);
 }
 

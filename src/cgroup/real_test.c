@@ -119,7 +119,7 @@ static struct world *need(void **state, unsigned parts)
 
 /* Starts a process that is in the cgroup before it does anything; its exit status is the
    result. */
-static pid_t start(const struct world *w, void (*fn)(const struct world *w))
+static pid_t start_in_cgroup(const struct world *w, void (*fn)(const struct world *w))
 {
     pid_t pid = fork();
 
@@ -141,7 +141,7 @@ static int status_of(pid_t pid)
     return status;
 }
 
-static void until(bool (*is)(const struct world *w), const struct world *w)
+static void wait_until(bool (*is)(const struct world *w), const struct world *w)
 {
     for (int i = 0; i < 5000 && !is(w); i++)
         usleep(2000); /* asked again, at most ten seconds */
@@ -191,15 +191,15 @@ static void test_who_runs_away_is_found(void **state)
     struct world *w = need(state, CGROUP_BIT(CGROUP_PROCS));
 
     assert_true(cgroup_is_empty(&w->job));
-    assert_int_equal(status_of(start(w, run_away)), 0);
-    until(has_run_away, w);
-    until(is_alone, w);
+    assert_int_equal(status_of(start_in_cgroup(w, run_away)), 0);
+    wait_until(has_run_away, w);
+    wait_until(is_alone, w);
     assert_false(cgroup_is_empty(&w->job));
     assert_int_equal(cgroup_remove(&w->base, "job_1"), -EBUSY);
     assert_int_equal(cgroup_signal(&w->job, SIGTERM), 1);
     assert_false(cgroup_is_empty(&w->job));
     cgroup_kill(&w->job);
-    until(is_empty, w);
+    wait_until(is_empty, w);
     assert_int_equal(cgroup_signal(&w->job, SIGTERM), 0);
 }
 
@@ -217,16 +217,16 @@ static void test_who_forks_for_ever_is_ended(void **state)
     pid_t many[8];
 
     for (int i = 0; i < 8; i++)
-        many[i] = start(w, fork_for_ever);
+        many[i] = start_in_cgroup(w, fork_for_ever);
     for (int i = 0; i < 8; i++)
         status_of(many[i]);
-    until(has_run_away, w);
+    wait_until(has_run_away, w);
     for (int i = 0; i < 1000 && !cgroup_is_empty(&w->job); i++)
         cgroup_kill(&w->job);
-    until(is_empty, w);
+    wait_until(is_empty, w);
 }
 
-static void count(const struct world *w)
+static void count_forever(const struct world *w)
 {
     for (;;)
         ++*(volatile int *)&w->shared[0];
@@ -252,24 +252,24 @@ static bool has_used_time(const struct world *w)
 static void test_frozen_they_stand(void **state)
 {
     struct world *w = need(state, CGROUP_BIT(CGROUP_PROCS));
-    pid_t pid = start(w, count);
+    pid_t pid = start_in_cgroup(w, count_forever);
 
-    until(counts, w);
+    wait_until(counts, w);
     if (cgroup_has(&w->job, CGROUP_CPUACCT))
-        until(has_used_time, w);
+        wait_until(has_used_time, w);
     assert_int_equal(cgroup_freeze(&w->job, true), 0);
-    until(stands, w);
+    wait_until(stands, w);
     w->shared[0] = 0;
     for (int i = 0; i < 1000; i++)
         sched_yield();
     assert_int_equal(w->shared[0], 0);
     assert_int_equal(cgroup_freeze(&w->job, false), 0);
-    until(counts, w);
+    wait_until(counts, w);
     assert_int_equal(cgroup_freeze(&w->job, true), 0);
-    until(stands, w);
+    wait_until(stands, w);
     cgroup_kill(&w->job); /* frozen or not */
     assert_int_equal(status_of(pid), SIGKILL);
-    until(is_empty, w);
+    wait_until(is_empty, w);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
@@ -297,7 +297,7 @@ static void test_memory_has_an_end(void **state)
         0);
     assert_int_equal(cgroup_read_memory(&w->job, &m), 0);
     assert_int_equal(m.oom_kills, 0);
-    assert_int_equal(status_of(start(w, eat)), SIGKILL);
+    assert_int_equal(status_of(start_in_cgroup(w, eat)), SIGKILL);
     assert_int_equal(cgroup_read_memory(&w->job, &m), 0);
     assert_int_equal(m.oom_kills, 1);
     assert_int_equal(m.limit, LIMIT);
@@ -340,7 +340,7 @@ static void test_cores(void **state)
     assert_non_null(
         strstr(err.text, "cannot write '4711-4712' to cpuset.cpus of cgroup sluice-test"));
     assert_int_equal(cgroup_set_cpus(&w->job, "0", &err), 0);
-    assert_int_equal(status_of(start(w, say_cpus)), 0);
+    assert_int_equal(status_of(start_in_cgroup(w, say_cpus)), 0);
     assert_int_equal(w->shared[0], 1);
 }
 
@@ -359,7 +359,7 @@ static void test_devices(void **state)
     struct err err = {0};
 
     assert_int_equal(cgroup_deny(&w->job, denied, 2, &err), 0);
-    assert_int_equal(status_of(start(w, open_devices)), 0);
+    assert_int_equal(status_of(start_in_cgroup(w, open_devices)), 0);
     assert_int_equal(w->shared[0], EPERM);
     assert_int_equal(w->shared[1], 1);
     assert_int_equal(w->shared[2], 1);
@@ -368,7 +368,7 @@ static void test_devices(void **state)
     assert_int_equal(cgroup_deny(&below, denied + 2, 1, &err), 0);
     cgroup_close(&w->job);
     w->job = below;
-    assert_int_equal(status_of(start(w, open_devices)), 0);
+    assert_int_equal(status_of(start_in_cgroup(w, open_devices)), 0);
     assert_int_equal(w->shared[0], EPERM);
     assert_int_equal(w->shared[1], 1);
     assert_int_equal(w->shared[2], EPERM);
