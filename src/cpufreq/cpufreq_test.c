@@ -32,14 +32,16 @@ static char *file_of(const struct fixture *f, unsigned cpu, const char *name)
     return mem_printf("%s/cpu%u/cpufreq/%s", f->root, cpu, name);
 }
 
-static void put(const struct fixture *f, unsigned cpu, const char *name, const char *text)
+static void put_kernel_file(const struct fixture *f, unsigned cpu, const char *name,
+                            const char *text)
 {
     _cleanup_free_ char *path = file_of(f, cpu, name), *line = mem_printf("%s\n", text);
 
     assert_int_equal(path_write_file(path, line, strlen(line), 0644, NULL), 0);
 }
 
-static void expect(const struct fixture *f, unsigned cpu, const char *name, const char *text)
+static void expect_kernel_file(const struct fixture *f, unsigned cpu, const char *name,
+                               const char *text)
 {
     _cleanup_free_ char *path = file_of(f, cpu, name);
     _cleanup_str_ struct str now = STR_INIT;
@@ -52,9 +54,9 @@ static void expect(const struct fixture *f, unsigned cpu, const char *name, cons
 static void expect_all(const struct fixture *f, unsigned cpu, const char *min, const char *max,
                        const char *governor)
 {
-    expect(f, cpu, "scaling_min_freq", min);
-    expect(f, cpu, "scaling_max_freq", max);
-    expect(f, cpu, "scaling_governor", governor);
+    expect_kernel_file(f, cpu, "scaling_min_freq", min);
+    expect_kernel_file(f, cpu, "scaling_max_freq", max);
+    expect_kernel_file(f, cpu, "scaling_governor", governor);
 }
 
 static void make_cpu(const struct fixture *f, unsigned cpu)
@@ -74,7 +76,7 @@ static void make_cpu(const struct fixture *f, unsigned cpu)
 
     assert_int_equal(path_mkdirs(dir, 0755, NULL), 0);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-        put(f, cpu, files[i].name, files[i].text);
+        put_kernel_file(f, cpu, files[i].name, files[i].text);
 }
 
 static int setup(void **state)
@@ -105,8 +107,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static int start(const struct fixture *f, uint32_t step, const char *cpus, const char *freq,
-                 struct err *err)
+static int set_step_frequency(const struct fixture *f, uint32_t step, const char *cpus,
+                              const char *freq, struct err *err)
 {
     const struct cpufreq_step who = {42, 0, step};
     _cleanup_bitset_ struct bitset *set = bitset_new(64);
@@ -120,7 +122,7 @@ static int start(const struct fixture *f, uint32_t step, const char *cpus, const
     return cpufreq_begin(&f->place, &who, set, &want, err);
 }
 
-static void stop(const struct fixture *f, uint32_t step)
+static void reset_step_frequency(const struct fixture *f, uint32_t step)
 {
     const struct cpufreq_step who = {42, 0, step};
     struct err err = {0};
@@ -152,13 +154,14 @@ static void test_requests(void **state)
     struct err err = {0};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        put(f, 1, "scaling_setspeed", "<unsupported>");
-        assert_int_equal(start(f, 0, "1", cases[i].text, &err), 0);
+        put_kernel_file(f, 1, "scaling_setspeed", "<unsupported>");
+        assert_int_equal(set_step_frequency(f, 0, "1", cases[i].text, &err), 0);
         expect_all(f, 1, cases[i].min, cases[i].max, cases[i].governor);
-        expect(f, 1, "scaling_setspeed", cases[i].speed ? cases[i].speed : "<unsupported>");
+        expect_kernel_file(f, 1, "scaling_setspeed",
+                           cases[i].speed ? cases[i].speed : "<unsupported>");
         expect_all(f, 0, "800000", "3000000", "schedutil");
         assert_true(is_noted(f));
-        stop(f, 0);
+        reset_step_frequency(f, 0);
         expect_all(f, 1, "800000", "3000000", "schedutil");
         assert_false(is_noted(f));
     }
@@ -171,17 +174,17 @@ static void test_former_speed(void **state)
     struct fixture *f = *state;
     struct err err = {0};
 
-    put(f, 2, "scaling_governor", "userspace");
-    put(f, 2, "scaling_setspeed", "900000");
-    put(f, 2, "scaling_max_freq", "1000000");
-    assert_int_equal(start(f, 0, "2", "2000000-3000000:performance", &err), 0);
+    put_kernel_file(f, 2, "scaling_governor", "userspace");
+    put_kernel_file(f, 2, "scaling_setspeed", "900000");
+    put_kernel_file(f, 2, "scaling_max_freq", "1000000");
+    assert_int_equal(set_step_frequency(f, 0, "2", "2000000-3000000:performance", &err), 0);
     expect_all(f, 2, "2000000", "3000000", "performance");
-    stop(f, 0);
+    reset_step_frequency(f, 0);
     expect_all(f, 2, "800000", "1000000", "userspace");
-    expect(f, 2, "scaling_setspeed", "900000");
-    assert_int_equal(start(f, 0, "2", "high", &err), 0);
+    expect_kernel_file(f, 2, "scaling_setspeed", "900000");
+    assert_int_equal(set_step_frequency(f, 0, "2", "high", &err), 0);
     expect_all(f, 2, "800000", "3000000", "userspace");
-    stop(f, 0);
+    reset_step_frequency(f, 0);
     expect_all(f, 2, "800000", "1000000", "userspace");
 }
 
@@ -199,10 +202,10 @@ static void test_what_cannot_be(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct err err = {0};
 
-        assert_int_not_equal(start(f, 0, "0-1", cases[i].text, &err), 0);
+        assert_int_not_equal(set_step_frequency(f, 0, "0-1", cases[i].text, &err), 0);
         assert_non_null(strstr(err.text, cases[i].why));
         expect_all(f, 0, "800000", "3000000", "schedutil");
-        stop(f, 0);
+        reset_step_frequency(f, 0);
         assert_false(is_noted(f));
     }
 }
@@ -214,7 +217,7 @@ static void test_no_cpufreq(void **state)
 
     assert_true(cpufreq_has(f->root, 3));
     assert_false(cpufreq_has(f->root, 40));
-    assert_int_equal(start(f, 0, "40", "high", &err), -ENOENT);
+    assert_int_equal(set_step_frequency(f, 0, "40", "high", &err), -ENOENT);
     assert_string_equal(err.text, "the kernel has no cpufreq for its CPUs");
     assert_false(is_noted(f));
 }
@@ -227,13 +230,13 @@ static void test_unnamed(void **state)
     struct err err = {0};
 
     unlink(list);
-    assert_int_equal(start(f, 0, "0", "medium-high", &err), 0);
+    assert_int_equal(set_step_frequency(f, 0, "0", "medium-high", &err), 0);
     expect_all(f, 0, "1900000", "3000000", "schedutil");
-    assert_int_equal(start(f, 1, "0", "highm1", &err), -ERR_RANGE);
+    assert_int_equal(set_step_frequency(f, 1, "0", "highm1", &err), -ERR_RANGE);
     assert_string_equal(err.text, "CPU 0 does not name its frequencies: HighM1 is none");
-    stop(f, 1);
+    reset_step_frequency(f, 1);
     expect_all(f, 0, "1900000", "3000000", "schedutil");
-    stop(f, 0);
+    reset_step_frequency(f, 0);
     expect_all(f, 0, "800000", "3000000", "schedutil");
 }
 
@@ -244,15 +247,15 @@ static void test_shared(void **state)
     struct err err = {0};
 
     for (int round = 0; round < 2; round++) {
-        assert_int_equal(start(f, 0, "0-1", "performance", &err), 0);
-        assert_int_equal(start(f, 1, "1-2", "ondemand", &err), 0);
-        expect(f, 0, "scaling_governor", "performance");
-        expect(f, 1, "scaling_governor", "ondemand");
-        expect(f, 2, "scaling_governor", "ondemand");
-        stop(f, round ? 1 : 0);
-        expect(f, 0, "scaling_governor", round ? "performance" : "schedutil");
-        expect(f, 1, "scaling_governor", round ? "performance" : "ondemand");
-        stop(f, round ? 0 : 1);
+        assert_int_equal(set_step_frequency(f, 0, "0-1", "performance", &err), 0);
+        assert_int_equal(set_step_frequency(f, 1, "1-2", "ondemand", &err), 0);
+        expect_kernel_file(f, 0, "scaling_governor", "performance");
+        expect_kernel_file(f, 1, "scaling_governor", "ondemand");
+        expect_kernel_file(f, 2, "scaling_governor", "ondemand");
+        reset_step_frequency(f, round ? 1 : 0);
+        expect_kernel_file(f, 0, "scaling_governor", round ? "performance" : "schedutil");
+        expect_kernel_file(f, 1, "scaling_governor", round ? "performance" : "ondemand");
+        reset_step_frequency(f, round ? 0 : 1);
         for (unsigned i = 0; i < CPUS; i++)
             expect_all(f, i, "800000", "3000000", "schedutil");
     }
@@ -265,14 +268,14 @@ static void test_policy(void **state)
     struct err err = {0};
 
     for (unsigned i = 2; i < 4; i++)
-        put(f, i, "related_cpus", "2 3");
-    assert_int_equal(start(f, 0, "2", "performance", &err), 0);
-    assert_int_equal(start(f, 1, "3", "ondemand", &err), 0);
-    expect(f, 2, "scaling_governor", "ondemand");
-    stop(f, 0);
-    expect(f, 2, "scaling_governor", "ondemand");
-    stop(f, 1);
-    expect(f, 2, "scaling_governor", "schedutil");
+        put_kernel_file(f, i, "related_cpus", "2 3");
+    assert_int_equal(set_step_frequency(f, 0, "2", "performance", &err), 0);
+    assert_int_equal(set_step_frequency(f, 1, "3", "ondemand", &err), 0);
+    expect_kernel_file(f, 2, "scaling_governor", "ondemand");
+    reset_step_frequency(f, 0);
+    expect_kernel_file(f, 2, "scaling_governor", "ondemand");
+    reset_step_frequency(f, 1);
+    expect_kernel_file(f, 2, "scaling_governor", "schedutil");
 }
 
 static bool lives(void *ctx, const struct cpufreq_step *who)
@@ -286,14 +289,14 @@ static void test_sweep(void **state)
     struct err err = {0};
     uint32_t living = 1;
 
-    assert_int_equal(start(f, 0, "0", "performance", &err), 0);
-    assert_int_equal(start(f, 1, "1", "performance", &err), 0);
+    assert_int_equal(set_step_frequency(f, 0, "0", "performance", &err), 0);
+    assert_int_equal(set_step_frequency(f, 1, "1", "performance", &err), 0);
     assert_int_equal(cpufreq_sweep(&f->place, lives, &living, &err), 0);
-    expect(f, 0, "scaling_governor", "schedutil");
-    expect(f, 1, "scaling_governor", "performance");
+    expect_kernel_file(f, 0, "scaling_governor", "schedutil");
+    expect_kernel_file(f, 1, "scaling_governor", "performance");
     living = 7;
     assert_int_equal(cpufreq_sweep(&f->place, lives, &living, &err), 0);
-    expect(f, 1, "scaling_governor", "schedutil");
+    expect_kernel_file(f, 1, "scaling_governor", "schedutil");
     assert_false(is_noted(f));
 }
 
