@@ -69,7 +69,7 @@ static void half_closed(void **state)
     }
 }
 
-/* A pipeline of answers larger than what the socket takes at once arrives whole. */
+/* A pipeline of replies larger than the socket's buffer arrives completely. */
 static void half_closed_pipeline(void **state)
 {
     enum { COUNT = 60, PART = 100000 };

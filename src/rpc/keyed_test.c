@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calls between daemons, and what a server tells when another one takes its place. */
+/* Calls between daemons, and the errors of a server that is replaced by another. */
 #include "rpc/rpc_test_server.h"
 
 #include "rpc/keyed.h"

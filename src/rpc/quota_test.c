@@ -31,7 +31,7 @@ static void ping(struct raw *r, uid_t uid)
     assert_int_equal(h.flags, RPC_FLAG_REPLY);
 }
 
-/* It is at work: another request has begun. */
+/* Makes the caller busy: another request has begun. */
 static void begin_more(struct raw *r)
 {
     raw_send(r, "SL", 2);
@@ -230,7 +230,7 @@ static void refused_for_now(struct raw *r, uid_t uid)
     str_done(&body);
 }
 
-/* Of one user alone, on whatever connection, and the connection goes on. */
+/* Only one user's requests, on any connection, and the connection stays open. */
 static void too_often(void **state)
 {
     struct served v = {0};
@@ -500,7 +500,7 @@ static void last_descriptor(void **state)
 static void send_half(struct raw *r, struct served *v, uid_t uid, struct made *m)
 {
     make_request(m, RPC_TREE_PART, &nothing.base, uid, true);
-    /* A field that nobody knows. */
+    /* An unknown field. */
     str_append(&m->body, "\xfa\x3f\x80\x80\x40", 5);
     for (int i = 0; i < 1 << 20; i++)
         str_putc(&m->body, 'x');

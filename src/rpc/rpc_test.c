@@ -216,7 +216,7 @@ static void rows_are_whole(void **state)
     }
 }
 
-/* What a table without the column would have is 0. */
+/* The limit would be 0 if the column were missing. */
 static void every_request_has_a_size_limit(void **state)
 {
     struct err err;
@@ -240,8 +240,8 @@ static void every_request_has_a_size_limit(void **state)
     assert_true(rows > 100);
 }
 
-/* Of a large request many small parts are refused before much memory is used for them; text and
- * variables of a usual length are not. */
+/* Many small parts of a large request are refused before they use much memory; texts and variables
+ * of usual lengths are accepted. */
 static void a_large_request_of_small_parts_is_refused(void **state)
 {
     enum { LARGE = 7 << 20, PART = 40 };

@@ -193,7 +193,7 @@ static void answers(void **state)
                      0); /* the kernel's word */
 }
 
-/* What a caller has sent is no answer, although both directions have one key. */
+/* A caller's own frame is not accepted as a reply, although both directions use one key. */
 static void a_request_that_is_sent_back_is_no_answer(void **state)
 {
     struct rpc_seal caller;

@@ -171,10 +171,10 @@ static void malformed_bodies(void **state)
         const char *bytes;
         size_t len;
     } rows[] = {
-        {RPC_PING, "\xff", 1},                 /* a tag that goes on */
+        {RPC_PING, "\xff", 1},                 /* an incomplete tag */
         {RPC_PING, "\x0a\x05hell", 6},         /* a string that is cut */
         {RPC_PING, "\x00\x00", 2},             /* field number 0 */
-        {RPC_CONFIG_SHOW, "\x0a\x01k\xff", 4}, /* something behind a good message */
+        {RPC_CONFIG_SHOW, "\x0a\x01k\xff", 4}, /* garbage after a valid message */
         {RPC_JOB_SCRIPT, "", 0},               /* a required field is missing */
         {RPC_SUBMIT, "\x0a\xff\xff\xff\xff\x0f", 6},
         {RPC_STEP_COMPLETE, "\x08\x01", 2},
@@ -331,7 +331,7 @@ static void pieces(void **state)
     rpc_server_free(v.server);
 }
 
-#define LONG_KEY 300000u /* of a TREE_PART: few requests may be so long */
+#define LONG_KEY 300000u /* bytes; the limit of a TREE_PART, which few requests reach */
 
 static char *long_key(void)
 {
@@ -797,7 +797,7 @@ static void listeners(void **state)
     assert_non_null(strstr(err.text, "chmod"));
     assert_int_equal(rmdir(loose), 0);
 
-    /* A directory that is missing is made; a socket that is left behind is replaced. */
+    /* A missing directory is created; a leftover socket is replaced. */
     snprintf(path, sizeof(path), "%s/a/s", dir);
     assert_int_equal(rpc_server_listen_unix(v.server, path, 0600, &err), 0);
     assert_int_equal(stat(path, &st), 0);

@@ -695,7 +695,7 @@ static void pauses(void **state)
             settle();
             assert_int_equal(there.messages, 1);
             assert_int_equal(there.seq, i);
-            /* what waits here to be taken is known to be the rest */
+            /* the unread bytes are known to be the rest */
             assert_true(there.closed || rpc_session_has_ended(v.session) == (finish != 0));
             if (there.closed) { /* not before the last one */
                 assert_int_equal(i, 10);
