@@ -245,7 +245,7 @@ static void test_many(void **state)
         }
     }
     assert_int_equal(stat(path, &st), 0);
-    assert_true(st.st_size < 5 << 20); /* what is acknowledged does not stay for ever */
+    assert_true(st.st_size < 5 << 20); /* acknowledged events are removed eventually */
     events_close(e);
     e = open_events();
     while ((part = events_take_unsent(e, &list))) {

@@ -17,7 +17,7 @@ static void verdicts(void **state)
         struct memory_grant steps[STEPS]; /* step, job, used, peak; was_over, ended */
         size_t count;
         const char *verdicts; /* . fits, ? doubted, S step, J job */
-        uint64_t used;        /* by those that are no longer to end for themselves */
+        uint64_t used;        /* by steps that are not to end because of their own limits */
     } v[] = {
         {"no step", {{0}}, 0, "", 0},
         {"no limit", {{0, 0, 9 * GIB, 0, true, false}}, 1, ".", 9 * GIB},
