@@ -321,7 +321,7 @@ static void test_round_limit(void **state)
 
         rc = feed(&b, 0, line);
         count++;
-        if (count == 8000) { /* what was fetched counts no more */
+        if (count == 8000) { /* pairs already fetched do not count */
             assert_int_equal(feed(&b, 0, "cmd=barrier_in\n"), 0);
             assert_int_equal(feed(&b, 1, "cmd=barrier_in\n"), 0);
             assert_int_equal(pmi_fence_done(b.pmi, 0, NULL, 0, NULL), 0);
@@ -556,7 +556,7 @@ static void test_spawn(void **state)
                           "preput_num=0\ninfo_num=0\nendcmd\n"),
                      0);
     assert_string_equal(str_cstr(&b.spawns), "1:3*a prog,x=y z,[host=n1,n2];2*b;(PORT=tag#0$)");
-    pmi_spawned(b.pmi, 2, "kvs_1_9", NULL); /* nobody waits for this one */
+    pmi_spawned(b.pmi, 2, "kvs_1_9", NULL); /* an unknown request */
     assert_string_equal(str_cstr(&b.said[0]), "");
     pmi_spawned(b.pmi, 1, "kvs_1_9", NULL);
     assert_string_equal(str_cstr(&b.said[0]), "cmd=spawn_result rc=0\n");
@@ -581,7 +581,7 @@ static void test_spawn_refused(void **state)
         "mcmd=spawn\nnprocs=1\nexecname=\nendcmd\n",
         "mcmd=spawn\nnprocs=1\narg1=x\nexecname=a\nendcmd\n",
         BLOCK "execname=b\nendcmd\n",
-        BLOCK "arg1=two\nlines\nendcmd\n", /* of an argument with a newline in it */
+        BLOCK "arg1=two\nlines\nendcmd\n", /* an argument with a newline */
         BLOCK "preput_val_0=x\nendcmd\n",
         BLOCK "info_key_0=a\ninfo_val_0=b\ninfo_val_0=c\nendcmd\n",
         BLOCK "totspawns=x\nendcmd\n",

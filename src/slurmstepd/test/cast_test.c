@@ -353,7 +353,7 @@ static void test_a_shepherd_is_killed_meanwhile(void **state)
     Pb__CastHello m = PB__CAST_HELLO__INIT;
     struct sender s;
 
-    if (geteuid() != 0) /* all is one user's: nothing is told by that */
+    if (geteuid() != 0) /* all processes have the same user, so they cannot be distinguished */
         skip();
     begin_sender(&s);
     assert_int_equal(chmod(s.b.dir, 0777), 0);
@@ -405,7 +405,7 @@ static void test_what_does_not_belong(void **state)
     send_piece(&s, 0, TEXT, SIZE);
     sum(&s, SIZE, 1);
     assert_sender_refused(&s, EIO);
-    begin_fed(&s); /* what does not unpack, and what would be too large */
+    begin_fed(&s); /* data that cannot be decompressed, and data that would be too large */
     packed.data = (ProtobufCBinaryData){4, (uint8_t *)"\xff\xff\xff\xff"};
     packed.has_packed_len = true;
     packed.packed_len = 4;

@@ -141,7 +141,7 @@ static void test_altered_credential(void **state)
         m.job_id = 7 + (uint32_t)what;
         if (what == 0) /* a bit of it */
             m.cred.data[m.cred.len / 2] ^= 1;
-        if (what == 1 || what == 2) /* of another job than the order's; a cut signature */
+        if (what == 1 || what == 2) /* of another job than in the order; a truncated signature */
             m.signature.len -= what == 2;
         if (what == 3)
             m.signature.len = 0;

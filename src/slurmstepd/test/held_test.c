@@ -53,7 +53,7 @@ static void end_tracer(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-/* The reaper is a child of its own, and the tracer no child of it. */
+/* The reaper is a separate child, and the tracer is not a child of it. */
 struct reaper {
     pid_t pid;
     int go[2], said[2];
@@ -143,7 +143,7 @@ static int stopped(pid_t child)
     if (held_is_over())
         return 1;
     if (held_end_tracers(getuid() + 1, told, &child) || told_count)
-        return 2; /* somebody else's tracer */
+        return 2; /* the tracer of another process */
     if (held_end_tracers(getuid(), told, &child) != 1 || told_count != 1)
         return 3;
     if (waitpid(child, &status, 0) != child || status != SIGKILL)

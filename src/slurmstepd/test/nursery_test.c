@@ -136,7 +136,7 @@ static void test_a_shepherd_is_a_process_as_any_other(void **state)
     pid_t shepherd;
 
     start_slurmd(&b);
-    assert_int_equal(child_of(&b, NURSERY), 0); /* nobody needs it yet */
+    assert_int_equal(child_of(&b, NURSERY), 0); /* not needed yet */
     run_one_job(&b, 1);
     assert_true(nursery_of(&b) > 0);
     launch_waiting_job(&b, 42); /* from there */

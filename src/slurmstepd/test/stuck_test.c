@@ -36,7 +36,7 @@ static pid_t trace_process(pid_t pid)
     if (tracer == 0) {
         for (int fd = 3; fd < 1024; fd++)
             if (fd != ends[1])
-                close(fd); /* what the test closes is to be closed */
+                close(fd); /* descriptors closed by the test must be closed here as well */
         byte = ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXIT) ? 'n' : 'y';
         if (write(ends[1], &byte, 1) == 1)
             for (;;)
@@ -198,7 +198,7 @@ static void test_patience(void **state)
     end_bench(&b);
 }
 
-/* Task of an srun: srun is told that it was killed, and can end. */
+/* A task of an srun: srun is told that the task was killed, and can end. */
 static void test_task_of_srun(void **state)
 {
     struct bench_cred c = {.job_id = 42, .step_id = 3, .tasks = 2};

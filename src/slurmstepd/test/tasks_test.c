@@ -55,7 +55,7 @@ static void test_two_tasks(void **state)
     fake_end(&b, &f, 5);
 }
 
-/* CORE-075, 076: what is in a credential, and no launch without one. */
+/* CORE-075, 076: the content of a credential, and no launch without one. */
 static void test_refusals(void **state)
 {
     static const struct {
@@ -218,7 +218,7 @@ static void test_broken_each_time(void **state)
     f.deaf = 1000;
     fake_launch(&f, &c, &m, "echo >ran");
     assert_true(bench_until(&b, fake_is_answered, &f));
-    assert_int_equal(f.code, ERR_LAUNCH); /* not one that asks for another launch */
+    assert_int_equal(f.code, ERR_LAUNCH); /* not a code that makes srun launch again */
     assert_non_null(strstr(f.text, f.here
                                        ? "srun cannot be reached: session with srun (@sluice-"
                                        : "srun cannot be reached: session with srun (127.0.0.1:"));
