@@ -321,7 +321,7 @@ static void node_done(struct node *n)
     free(n->script);
 }
 
-/* Runs the loop until *what has become at least 'least'. */
+/* Runs the loop until *what is at least 'least'. */
 static void run_until(struct world *w, const unsigned *what, unsigned least)
 {
     w->err = (struct err){0};
@@ -417,7 +417,7 @@ static void launches_carry_the_script(void **state)
 
     Pb__JobIdRequest id = PB__JOB_ID_REQUEST__INIT;
     Pb__JobScript *script = NULL;
-    id.job_id = 1; /* sent, so that it is not in the cache any more */
+    id.job_id = 1; /* it was sent, so it is no longer in the cache */
     assert_int_equal(call(w, RPC_JOB_SCRIPT, &id.base, &script), 0);
     assert_memory_equal(script->script.data, "#!/bin/sh\necho one\n", script->script.len);
     node_done(&n);

@@ -202,7 +202,7 @@ static void a_line_out_of_bounds_is_none(void **state)
         {"\xff\xff\xff\xff", 4, -1},
         {"\x01\0\0\x04", 4, -1},       /* a byte more than may be */
         {"\x02\0\0\0\xff\xff", 6, -1}, /* no message */
-        {"\x02\0\0\0\x0a\x00", 6, -1}, /* a run without what it must have */
+        {"\x02\0\0\0\x0a\x00", 6, -1}, /* a run without a required field */
         {"\x00\0\0\0", 4, 1},
     };
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
@@ -288,7 +288,7 @@ static void one_that_waits_or_runs_can_be_ended(void **state)
     stop(&w, 1000);
     until(&w, SCRIPTS_AT_ONCE + 2);
     assert_int_equal(w.last_status, SIGTERM);
-    stop(&w, 5); /* none any more */
+    stop(&w, 5); /* no longer running */
     teardown(&w);
 }
 
@@ -309,7 +309,7 @@ static void mail_does_not_keep_others_waiting(void **state)
     until(&w, 1);
     assert_int_equal(w.last_status, 0);
     unlink(pipe);
-    teardown(&w); /* what runs ends with it */
+    teardown(&w); /* running programs end with the helper */
     assert_non_null(strstr(logged, "92 mails and 0 completion records were not run"));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The site's script: what it can change, what it cannot do, and how it fails. */
+/* The site's script: its possible changes, its restrictions, and its failures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static struct lua_submit *open_text(const char *text, struct err *err)
     return lua_submit_open(path, err);
 }
 
-/* Asks about the spec; the code, and what was said to the user and to the log. */
+/* Calls the script for the spec; returns the code, and the messages for the user and the log. */
 static int ask_of(const char *text, Pb__JobSpec *spec, const Pb__JobSpec *before,
                   struct arena *arena, struct str *message, struct str *fault)
 {
