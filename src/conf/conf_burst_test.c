@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What burst_buffer.conf says. */
+/* Parsing of burst_buffer.conf. */
 #include "conf/conf_test_util.h"
 
 #define LUA HEAD "BurstBufferType=burst_buffer/lua\n"

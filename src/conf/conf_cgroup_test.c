@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What cgroup.conf says, and what slurm.conf says of cgroups. */
+/* Parsing of cgroup.conf, and of the keys of slurm.conf about cgroups. */
 #include <strings.h>
 
 #include "conf/conf_test_util.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What nodes have of generic resources, by Gres= and gres.conf. */
+/* Generic resources of nodes, by Gres= and gres.conf. */
 #include "conf/conf_test_util.h"
 
 /* "gpu:a100=2[/dev/nvidia0 0-3,/dev/nvidia1 0-3] shard=8{4,4}" */

@@ -56,7 +56,8 @@ static void warnings(void **state)
     test_warned(cases, COUNT(cases));
 }
 
-/* SelectTypeParameters of a partition replaces that of the cluster where both are of the four. */
+/* SelectTypeParameters of a partition overrides the cluster's if both are among the four
+   values. */
 static void memory_is_counted_as_the_partition_says(void **state)
 {
     static const struct {
@@ -182,7 +183,7 @@ static void values(void **state)
     conf_free(c);
 }
 
-/* As AllocNodes. */
+/* Like AllocNodes. */
 static void nodes_to_submit_from_have_an_older_name(void **state)
 {
     struct conf *c =

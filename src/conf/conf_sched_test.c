@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* SchedulerParameters and HetLimits: what is read, what is told, and what is refused. */
+/* SchedulerParameters and HetLimits: accepted values, warnings, and refused values. */
 #include "conf/conf_sets.h"
 #include "conf/conf_test_util.h"
 

@@ -121,7 +121,7 @@ static void check_units(const struct conf *c, const char *units, size_t count, c
 static void networks(void **state)
 {
     (void)state;
-    says(HEAD "NodeName=n1\n" T "SwitchName=a Nodes=n1\n", ""); /* nobody asked */
+    says(HEAD "NodeName=n1\n" T "SwitchName=a Nodes=n1\n", ""); /* the plugin is not configured */
     says(HEAD "TopologyPlugin=topology/none\nNodeName=n1\n", "");
     says(TREE T "SwitchName=s0 Nodes=n[1-4] LinkSpeed=900\n" T "SwitchName=s1 Nodes=n[5-7],n8\n" T
                 "SwitchName=top Switches=s[0-1]\n",
@@ -294,7 +294,7 @@ static void nodes_are_placed_anew_in_rings(void **state)
     conf_free(c);
 }
 
-/* Each time from the file: nothing is left of what was before. */
+/* Always from the state of the file: nothing is left of an earlier call. */
 static void nodes_are_placed_anew(void **state)
 {
     static const char text[] =

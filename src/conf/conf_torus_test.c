@@ -106,7 +106,7 @@ static void show_cells(const struct conf *c, struct str *out)
     }
 }
 
-/* Each time from the file: nothing is left of what was before. */
+/* Always from the state of the file: nothing is left of an earlier call. */
 static void nodes_are_placed_anew(void **state)
 {
     static const char text[] = NET T "TorusName=a Dims=2x2x1 Nodes=n[1-2],m4,n3\n" T
@@ -293,7 +293,7 @@ static void files_are_shown_as_they_were_read(void **state)
                                   "          - dims: {x: 1, y: 2, z: 1}\n"
                                   "            anchor_seed: {x: 1, y: 0, z: 0}\n";
     (void)state;
-    for (int i = 0; i < 2; i++) { /* what is written is read as the same */
+    for (int i = 0; i < 2; i++) { /* the output is read as the same configuration */
         struct test_files p;
         _cleanup_str_ struct str lines = STR_INIT, yaml = STR_INIT;
         if (test_load_files(&p, "topology/flat", "topology.yaml", i ? written : given) != 0)

@@ -44,7 +44,7 @@ static int tear_down(void **state)
     return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0 ? 0 : -1;
 }
 
-/* The file itself and what it includes, by owner and mode. */
+/* Owner and mode of the file itself and of its included files. */
 static void files(void **state)
 {
     _cleanup_free_ char *more = write_file("more.conf", "SlurmctldPort=7001\n");
@@ -73,8 +73,7 @@ static void files(void **state)
         assert_int_equal(chown(each[i], SLURM, EVE), 0);
         assert_int_equal(conf_trust_files(conf, &err), 0);
     }
-    /* A controller that is not root any more, with node daemons that are, and with such as are not.
-     */
+    /* A controller that has dropped root, with node daemons that run as root, and with others. */
     if (geteuid() == 0) {
         assert_int_equal(chmod(main_file, 0666), 0);
         assert_int_equal(seteuid(SLURM), 0);
@@ -83,7 +82,7 @@ static void files(void **state)
         conf->slurmd_uid = 0;
         assert_int_equal(conf_trust_files(conf, &err), -ERR_ACCESS);
         assert_int_equal(seteuid(0), 0);
-        assert_int_equal(seteuid(EVE), 0); /* who only looks at it */
+        assert_int_equal(seteuid(EVE), 0); /* a user who only reads it */
         assert_int_equal(conf_trust_files(conf, &err), 0);
         assert_int_equal(seteuid(0), 0);
     }
