@@ -11,7 +11,7 @@
 #include "store/store_test_pg.h"
 
 #define SWITCHES 200
-#define MOST_BATCHES 200 /* of an epoch; then the lead is left to somebody else */
+#define MOST_BATCHES 200 /* batches per epoch; then another store may lead */
 
 static int setup(void **state)
 {
@@ -29,7 +29,7 @@ static int teardown(void **state)
 struct writer {
     pthread_t thread;
     const char *dir, *name;
-    atomic_uint *switches, *batches;      /* of both */
+    atomic_uint *switches, *batches;      /* shared by both threads */
     VEC(struct store_test_pg_entry) made; /* done() ran, or store_commit_sync() said so */
     size_t refused;
     struct err wrong;

@@ -13,7 +13,7 @@
 
 struct told {
     atomic_uint fatal, trouble, lost, done;
-    struct err first, last; /* troubles; the last also of what is lost or fatal */
+    struct err first, last; /* errors; 'last' may also be of a lost lead or fatal */
     struct loop *loop;
 };
 
@@ -103,7 +103,7 @@ static void assert_sql(const char *expected, const char *fmt, const char *schema
     assert_string_equal(value, expected);
 }
 
-/* Until it is told of a trouble. */
+/* Waits until an error was reported. */
 static void wait_for(const atomic_uint *what, unsigned count)
 {
     while (*what < count)
@@ -186,7 +186,7 @@ static void wrong_checksum_is_set_aside(void **state)
                            "UPDATE numbered SET number = 5000 WHERE number = 11;"
                            "UPDATE named SET name = 'n2'",
                            p->schema));
-    for (int leads = 0; leads < 2; leads++) { /* who reads only moves nothing */
+    for (int leads = 0; leads < 2; leads++) { /* a store that only reads moves nothing */
         struct seen seen = {0};
         s = open_place(p, leads ? STORE_TAKE_LEAD : 0);
         assert_int_equal(store_load(s, 0, seen_record, seen_damaged, &seen, NULL), 0);
@@ -249,7 +249,8 @@ static void lost_lead_is_told(void **state)
     uint64_t epoch = 0;
     char *holder = NULL;
     assert_int_equal(store_lead(&p->where, &epoch, &holder, NULL), 0);
-    assert_int_equal(epoch, store_epoch(now)); /* the old one gave back what was not its own */
+    /* The old store gave back a lead that was not its own. */
+    assert_int_equal(epoch, store_epoch(now));
     assert_string_equal(holder, "the other one");
     free(holder);
 
@@ -285,7 +286,7 @@ static void a_lead_that_was_taken_away_is_not_settled(void **state)
 {
     struct place *p = *state;
     struct store *first = take_from(p, "first");
-    assert_true(store_lead_is_settled(first)); /* nobody led before */
+    assert_true(store_lead_is_settled(first)); /* there was no leader before */
     store_close(first);
     first = take_from(p, "first");
     assert_true(store_lead_is_settled(first)); /* the lead was given back */
@@ -357,7 +358,7 @@ static void stopped_server_is_waited_for(void **state)
     assert_non_null(strstr(p->told.first.text, "nothing is answered"));
     assert_int_equal(p->told.last.code, 0);
     assert_false(store_is_stuck(s));
-    /* The worker makes the reader a new connection, behind the commit. */
+    /* The worker opens a new connection for the reader, after the commit. */
     store_commit(s, batch_of(3, "three"), on_done, &p->told);
     loop_run(p->told.loop);
     while (store_get(s, 2, 1, &data, &len, &err))
@@ -447,7 +448,7 @@ static void forgetting_is_noticed_later(void **state)
     assert_records(p->dir, "2/1=one\n");
 }
 
-/* What cannot pass ends the process: the tables are gone. */
+/* A permanent failure ends the process: the tables are gone. */
 static void dropped_tables_are_fatal(void **state)
 {
     struct place *p = *state;

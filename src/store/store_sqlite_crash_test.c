@@ -46,7 +46,7 @@ struct run {
     const char *dir;
 };
 
-/* --- what is recorded ------------------------------------------------------------------------- */
+/* --- recording -------------------------------------------------------------------------------- */
 
 static int file_of(const char *path)
 {
@@ -150,7 +150,7 @@ static void record(struct trace *t, const char *dir)
     tracing = NULL;
 }
 
-/* --- what a crash leaves ---------------------------------------------------------------------- */
+/* --- states after a crash --------------------------------------------------------------------- */
 
 static uint64_t draw(struct run *r, uint64_t below)
 {
@@ -167,7 +167,7 @@ static void resize(struct str *s, size_t len)
     s->len = len;
 }
 
-/* len: of a write, as much of it as has reached the disk */
+/* len: the number of bytes of a write that have reached the disk */
 static void apply(struct disk *d, const struct change *c, size_t len)
 {
     struct str *file = &d->content[c->file];
@@ -262,7 +262,7 @@ static void check_state(struct run *r, size_t at, const char *variant)
     seen_done(&seen);
     if (r->states++ % AGAIN_EVERY)
         return;
-    /* And it goes on from there. */
+    /* The store continues from there. */
     struct store *s = open_ok(r->dir, 0);
     commit_ok(s, batch_of(k + 1));
     store_close(s);
@@ -271,7 +271,7 @@ static void check_state(struct run *r, size_t at, const char *variant)
     assert_records(r->dir, str_cstr(&expected));
 }
 
-/* Each pending change, or not. torn: of the last one that is a write only some sectors. */
+/* Applies each pending change or not. torn: only some sectors of the last write. */
 static void check_part(struct run *r, size_t at, unsigned one_in, bool torn, const char *variant)
 {
     const struct disk *d = &r->disk;

@@ -302,7 +302,7 @@ static void flipped_bits_are_noticed(void **state)
     }
 }
 
-/* Many bits flipped, and -i: it ends, and goes on with records that were stored. */
+/* Many bits flipped, with -i: the salvage ends, and the store continues with stored records. */
 static void flipped_bits_are_survived(void **state)
 {
     fill(*state);

@@ -14,7 +14,7 @@
 
 struct told {
     unsigned fatal, trouble;
-    struct err first, last; /* troubles; the last also of what is fatal */
+    struct err first, last; /* errors; 'last' may also be fatal */
 };
 
 static void on_fatal(void *ctx, const struct err *why)
@@ -252,7 +252,7 @@ static void reserve_carries_on(void **state)
     assert_records(*state, "4:n=first\n2/1=first\n");
 }
 
-/* A real full disk: a tmpfs of 16 MiB, filled up by somebody else. */
+/* A real full disk: a tmpfs of 16 MiB, filled by another file. */
 static void fill_disk(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT, 0600);
@@ -330,7 +330,7 @@ static void the_log_leaves_room(void **state)
     assert_true(st.st_size < 2 << 20);
     assert_int_equal(unlink(filler), 0);
     commit_ok(s, batch_of(2, "again"));
-    assert_false(store_low(s, len)); /* in the place of what was deleted */
+    assert_false(store_low(s, len)); /* in the space of deleted records */
     store_close(s);
     assert_records(*state, "4:n=again\n2/1=after\n2/2=again\n");
     assert_int_equal(umount2(*state, MNT_DETACH), 0);

@@ -181,7 +181,7 @@ static void log_is_kept_short(void **state)
 
 struct log_growth {
     off_t size;
-    unsigned count; /* of commits that made the log longer */
+    unsigned count; /* number of commits that extended the log */
 };
 
 /* For a child process, which ends without closing the store, as if it was killed. It asserts
@@ -205,7 +205,7 @@ static void commit_and_end(const char *dir, const char *log, int report)
     _exit(write(report, &growth, sizeof(growth)) == sizeof(growth) ? 0 : CHILD_FAILED);
 }
 
-/* Of 400 commits few make the file longer, and what is behind the records is the log's end. */
+/* Few of 400 commits extend the file, and the log ends after the records. */
 static void few_commits_make_the_log_longer(void **state)
 {
     _cleanup_free_ char *log = in_dir(*state, "state.db-wal");

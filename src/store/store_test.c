@@ -328,7 +328,7 @@ static void committed_work_survives_a_kill(void **state)
     assert_records(*state, str_cstr(&expected));
 }
 
-/* On a loop: done() comes after the sync, in order, and reads see what is committed. */
+/* On a loop: done() is called after the sync, in order, and reads see committed changes. */
 struct order {
     struct loop *loop;
     struct store *s;
