@@ -24,9 +24,9 @@ struct peer {
     struct rpc_server *server;
     struct rpc_session *session;
     uint16_t port;
-    uint64_t at; /* where it stands, and what it says first */
+    uint64_t at; /* its position, and its first report */
     unsigned hellos, pieces;
-    size_t below; /* of the last hello */
+    size_t below; /* in the last hello */
     bool mute, die_at_hello, die_at_data, has_sum, committed, over;
 };
 

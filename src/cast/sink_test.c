@@ -84,7 +84,7 @@ static Pb__CastFile file_of(const char *path, size_t size, bool force)
     return file;
 }
 
-/* Opens, writes, checks and places it: 0, or what the first failure was. */
+/* Opens, writes, checks and places it. Returns 0, or the first failure. */
 static int make(const char *path, const char *text, bool force)
 {
     Pb__CastFile file = file_of(path, strlen(text), force);
@@ -257,7 +257,7 @@ static void a_program_can_be_run_at_once(void **state)
     assert_int_equal(cast_sink_write(s, text, sizeof(text) - 1, &err), 0);
     assert_int_equal(cast_sink_check(s, crc32c(0, text, sizeof(text) - 1), &err), 0);
     assert_int_equal(cast_sink_place(s, &err), 0);
-    /* Nobody has it open for writing: it may be leased for reading. */
+    /* No process has it open for writing: it may be leased for reading. */
     _cleanup_close_ int own = open(path, O_RDONLY);
     if (own >= 0)
         assert_int_equal(fcntl(own, F_SETLEASE, F_RDLCK), 0);
@@ -286,7 +286,8 @@ static void names_of_nodes_and_directories(void **state)
     assert_int_equal(stat(libs, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
     drop("p_n1_libs/l.so");
-    /* Others may write to it, or it is somebody's link: nothing is put where programs look. */
+    /* Other users may write to it, or it is another user's link: nothing is put where programs are
+       loaded from. */
     assert_int_equal(chmod(libs, 0777), 0);
     assert_int_equal(cast_sink_open(&file, "n1", &s, &err), -EPERM);
     drop("p_n1_libs");
