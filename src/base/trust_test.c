@@ -110,7 +110,7 @@ static void files(void **state)
     assert_int_equal(check_file("slurm", NULL), 0);
     assert_refused("eve", "belongs to uid 4711, who could change it", "chown root /tmp/");
     assert_refused("open", "0646", "chmod go-w");
-    assert_int_equal(check_file("group", NULL), 0); /* of root */
+    assert_int_equal(check_file("group", NULL), 0); /* root's group */
     assert_int_equal(chown(format_test_path("group"), 0, EVE), 0);
     assert_refused("group", "0664", "chmod go-w");
 }
@@ -132,7 +132,8 @@ static void directories(void **state)
     make_dir("slurm", SLURM, 0700);
     make_owned_file("slurm/file", 0, 0644);
     assert_int_equal(check_file("slurm/file", NULL), 0);
-    make_dir("sticky", 0, 01777); /* as /tmp: others put things there, but move none of ours */
+    /* As /tmp: other users create files there, but cannot replace ours. */
+    make_dir("sticky", 0, 01777);
     make_owned_file("sticky/roots", 0, 0644);
     make_owned_file("sticky/eves", EVE, 0644);
     assert_int_equal(check_file("sticky/roots", NULL), 0);
@@ -165,7 +166,8 @@ static void links(void **state)
     assert_refused("eve/out", "/eve belongs to uid 4711",
                    "chown"); /* she could turn it elsewhere */
     assert_int_equal(symlink(".", format_test_path("here")), 0);
-    assert_int_equal(check_file("here/here/../file", NULL), -ENOENT); /* of the folder above */
+    /* Relative to the parent directory. */
+    assert_int_equal(check_file("here/here/../file", NULL), -ENOENT);
     assert_int_equal(check_file("here/here/file", NULL), 0);
 }
 

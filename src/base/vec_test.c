@@ -104,7 +104,7 @@ static void lower(void **state)
     vec_done(&v);
 }
 
-/* As many as its lengths can count, and no more. */
+/* As many elements as its lengths can count, and no more. */
 static void small_lengths(void **state)
 {
     VEC32(char) v = {0};
