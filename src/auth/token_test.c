@@ -205,7 +205,7 @@ static void other_audience_or_body(void **state)
         -ERR_AUTH);
 }
 
-/* Made under the right key, with names that nobody should have. */
+/* Minted under the right key, with invalid names. */
 static void names(void **state)
 {
     static const struct {
@@ -446,7 +446,7 @@ static void a_user_who_floods_the_memory_locks_out_nobody_else(void **state)
         assert_int_equal(got, (OTHERS - used + 1) / 2);
         used += got;
     }
-    assert_int_equal(use_tokens(r, 6000, 5, NOW), 5); /* one who comes late */
+    assert_int_equal(use_tokens(r, 6000, 5, NOW), 5); /* a user who comes late */
     assert_int_equal(use_tokens(r, 0, 40, NOW), 40);
     assert_int_equal(use_tokens(r, ADMIN, MAX, NOW), MAX - used - 45);
     assert_int_equal(use_tokens(r, 0, 1, NOW), 0);
@@ -470,7 +470,7 @@ static void a_checked_token_takes_no_entry_before_it_is_used(void **state)
     auth_replay_free(r);
 }
 
-/* The wall clock goes forward, everything is forgotten, and it comes back. */
+/* The wall clock goes forward, all nonces are dropped, and the clock is set back. */
 static void clock_set_back(void **state)
 {
     enum { MANY = 200 };
