@@ -304,7 +304,8 @@ static void test_memory_has_an_end(void **state)
     assert_true(m.peak > LIMIT - (1 << 20) && m.peak <= LIMIT);
     if (log >= 0)
         cgroup_oom_read(log, &oom);
-    if (log < 0 || !oom.kills) /* the kernel writes so many in five seconds, of all together */
+    /* The kernel limits its messages per five seconds for all cgroups together. */
+    if (log < 0 || !oom.kills)
         print_message("left out: what /dev/kmsg says: %s\n", log < 0 ? strerror(-log) : "nothing");
     else
         assert_true(oom.kills == 1 && oom.most[0].rss_kib > LIMIT / 2048);
