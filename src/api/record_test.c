@@ -54,7 +54,7 @@ static const struct row submit_rows[] = {
 #include "api/submit_members.def"
 };
 
-/* What a structure is made of: a message, or both messages of a job. */
+/* The source of a structure: one message, or both messages of a job. */
 struct source {
     Pb__JobSpec spec;
     Pb__JobLive live;
@@ -197,7 +197,7 @@ static int check_rows(const ProtobufCFieldDescriptor *f, const bool *changed, bo
     return wrong;
 }
 
-/* Of each field of a message that lies at this offset in the sources. */
+/* Checks each field of a message at this offset in the sources. */
 static int check_fields(struct source *sources, size_t n, size_t offset, fill_fn *fill,
                         const struct row *rows, size_t count)
 {
