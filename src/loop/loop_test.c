@@ -127,7 +127,7 @@ static void timer_counts_from_its_setting(void **state)
     loop_free(l.trace.loop);
 }
 
-/* One turn for a batch of events, after it, also for the one that stops the loop. */
+/* One turn per batch of events, after the batch, also for a batch that stops the loop. */
 static void turn_follows_each_batch(void **state)
 {
     struct trace t = {.loop = loop_new(0), .stop_at = 2};
