@@ -48,6 +48,19 @@ static const struct world_rule worlds[] = {
      .anywhere = true},
     {.name = "licenses", .nodes = 10000, .running = 5000, .pending = 10000, .licenses = 4},
     {.name = "hres", .nodes = 10000, .running = 5000, .pending = 10000, .hres = true},
+    {.name = "combined",
+     .nodes = 10000,
+     .running = 5000,
+     .pending = 1000,
+     .hres = true,
+     .combined = true},
+    {.name = "powers",
+     .nodes = 10000,
+     .running = 5000,
+     .pending = 1000,
+     .hres = true,
+     .combined = true,
+     .per_node = true},
     {.name = "layers",
      .nodes = 10000,
      .running = 5000,
@@ -333,7 +346,7 @@ static void measure(const struct world_rule *rule, bool all)
     if (all)
         displace(&w);
     world_done(&w);
-    if (rule->hres && !rule->scarce) /* without resources more would start */
+    if (rule->hres && !rule->scarce && !rule->combined) /* without resources more would start */
         compare_with_plain(rule);
 }
 

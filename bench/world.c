@@ -93,8 +93,8 @@ void world_init(struct world *w, const struct world_rule *rule)
     put_licenses(rule->licenses, &more);
     if (rule->hres || rule->layers) {
         unsigned each = rule->scarce ? 1 : 4;
-        put_resource("one", 1, rule->nodes, each, &more);
-        put_resource("each", 2, rule->nodes, each, &more);
+        put_resource("one", rule->per_node ? 3 : 1, rule->nodes, each, &more);
+        put_resource("each", rule->per_node ? 3 : 2, rule->nodes, each, &more);
         put_resource("power", 3, rule->nodes, each, &more);
     }
     _cleanup_free_ char *text = mem_printf(
@@ -189,8 +189,12 @@ static struct job *add_job(struct world *w, const char *layers)
     if (rule->hres) {
         static const char *const names[] = {"one", "each", "power"};
         static uint64_t chance = 5; /* the jobs are those of a world without resources */
-        snprintf(licenses, sizeof licenses, "%s:%u", names[world_between(&chance, 0, 2)],
-                 world_between(&chance, 1, 4));
+        unsigned name = world_between(&chance, 0, 2), count = world_between(&chance, 1, 4);
+        if (rule->combined)
+            snprintf(licenses, sizeof licenses, "one:%u,each:%u,power:%u", count,
+                     world_between(&chance, 1, 4), world_between(&chance, 1, 4));
+        else
+            snprintf(licenses, sizeof licenses, "%s:%u", names[name], count);
         s.licenses = licenses;
     }
     if (layers)

@@ -17,6 +17,8 @@ struct world_rule {
     bool anywhere;         /* with a corner in any node, not in one of as many */
     unsigned licenses;     /* how many kinds of them; one job in three wants some. 0: none */
     bool hres;             /* hierarchical resources of three modes; each job wants one */
+    bool combined;         /* each job wants all of them, and not one, */
+    bool per_node;         /* all three are of MODE_3 */
     const char *layers;    /* -L of the leader of a set, of "one", "each" and "power"; NULL: none */
     bool scarce;           /* of these there is one a node: jobs wait for layers, not for nodes */
     unsigned reservations; /* begun, to come, daily, and of four cores a node */
