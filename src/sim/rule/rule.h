@@ -84,7 +84,7 @@ int64_t sim_resv_end_of_job(const struct sim_watch *w);
 
 /* Jobs that share, also by taking turns. */
 void sim_turn_check(struct sim *s);      /* that they are fair, after each turn of the controller */
-void sim_turn_check_list(struct sim *s); /* that they are listed as they are: gang_list.c */
+void sim_turn_check_list(struct sim *s); /* that they are listed as they are, then, too */
 void sim_turn_note(struct sim *s, const struct sim_item *item); /* of the configuration */
 bool sim_turn_awaited(const struct sim_watch *w); /* it stands still until others have had theirs */
 bool sim_turn_crosses_partitions(const struct sim *s); /* jobs share with those of other ones */
