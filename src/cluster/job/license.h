@@ -142,6 +142,10 @@ bool license_is_tied(const struct cluster *c, const struct license_need *need);
 bool license_needs_tied(const struct cluster *c, const struct job *j); /* one need is tied */
 bool license_is_per_node(const struct license *l); /* a job takes its count for each node */
 bool license_has_payer(const struct license *l);   /* one pool of its name gives a job all */
+/* Of a tied pool: the nodes of the set that are in its scope. */
+size_t license_count_in_scope(const struct license *l, const struct bitset *set);
+bool license_has_node(const struct license *l, const struct bitset *set);
+bool license_drop_scope(const struct license *l, struct bitset *set); /* true: the set had some */
 /* What a job with 'nodes' nodes in the scope takes of the pool; where one pool pays: of that one.
  */
 uint64_t license_amount(const struct license *l, const struct license_need *need, uint32_t nodes);

@@ -207,7 +207,7 @@ static int compare_keys(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-size_t license_count_in_layer(const struct license *l, const struct bitset *set)
+size_t license_count_in_scope(const struct license *l, const struct bitset *set)
 {
     size_t count = 0;
     for (uint32_t i = l->first_word; i < l->first_word + l->words; i++)
@@ -215,7 +215,7 @@ size_t license_count_in_layer(const struct license *l, const struct bitset *set)
     return count;
 }
 
-bool license_drop_layer(const struct license *l, struct bitset *set)
+bool license_drop_scope(const struct license *l, struct bitset *set)
 {
     uint64_t dropped = 0;
     for (uint32_t i = l->first_word; i < l->first_word + l->words; i++) {
@@ -225,7 +225,7 @@ bool license_drop_layer(const struct license *l, struct bitset *set)
     return dropped != 0;
 }
 
-static bool has_node_of(const struct license *l, const struct bitset *set)
+bool license_has_node(const struct license *l, const struct bitset *set)
 {
     for (uint32_t i = l->first_word; i < l->first_word + l->words; i++)
         if (set->word[i] & l->nodes->word[i])
@@ -237,7 +237,9 @@ static bool has_node_of(const struct license *l, const struct bitset *set)
 static bool keep_best(const struct license *l, uint64_t most, const struct bitset *keep,
                       const uint32_t *weight, struct bitset *set)
 {
-    size_t count = license_count_in_layer(l, set), len = 0;
+    size_t count = most ? license_count_in_scope(l, set) : 0, len = 0;
+    if (!most)
+        return license_drop_scope(l, set);
     if (count <= most)
         return false;
     _cleanup_free_ uint64_t *keys = mem_new_array(uint64_t, count);
@@ -270,7 +272,7 @@ bool license_trim(const struct cluster *c, const struct license_need *need, cons
         if (l->mode == CONF_HRES_PER_NODE) {
             trimmed |= keep_best(&l[i], most, keep, weight, set);
         } else if (!most) {
-            trimmed |= license_drop_layer(&l[i], set);
+            trimmed |= license_drop_scope(&l[i], set);
         }
     }
     return trimmed;
@@ -285,7 +287,7 @@ static size_t count_in_tree(const struct license *l, uint32_t count, const uint6
     _cleanup_free_ size_t *in_below = mem_new_array(size_t, l->pools);
     uint64_t sum = 0;
     for (uint32_t i = 0; i < l->pools; i++) {
-        size_t in = license_count_in_layer(&l[i], set);
+        size_t in = license_count_in_scope(&l[i], set);
         uint64_t most = below[i] + in - in_below[i], has = room[i] / count;
         most = has < most ? has : most;
         if (l[i].parent < 0) {
@@ -302,7 +304,7 @@ static bool layers_have(const struct license *l, uint32_t count, const uint64_t 
                         const struct bitset *required)
 {
     for (uint32_t i = 0; i < l->pools; i++)
-        if (license_count_in_layer(&l[i], required) > room[i] / count)
+        if (license_count_in_scope(&l[i], required) > room[i] / count)
             return false;
     return bitset_contains(l->scope, required);
 }
@@ -396,7 +398,7 @@ int32_t license_choose_layer(const struct cluster *c, const struct license_need 
     const struct license *l = &c->licenses.list.data[need->at];
     int32_t lowest = -1;
     for (uint32_t i = 0; i < l->pools; i++) {
-        if (!has_node_of(&l[i], set))
+        if (!license_has_node(&l[i], set))
             continue;
         if (room && room[i] >= need->count)
             return need->at + (int32_t)i;

@@ -18,8 +18,6 @@ void license_add_layer(struct cluster *c, const char *name, enum conf_hres_mode 
                        struct bitset *nodes, uint64_t total);
 /* What jobs may have of the layer follows. */
 void license_set_count(struct license *l, uint64_t count);
-size_t license_count_in_layer(const struct license *l, const struct bitset *set);
-bool license_drop_layer(const struct license *l, struct bitset *set); /* true: the set had some */
 /* "flat(n[1-8]) has 2 (count 4, base 2; 8 in resources.yaml)": of a layer with a limit, what it has
  * for jobs. */
 void license_format_total(const struct license *l, struct str *out);

@@ -28,7 +28,7 @@ static void begin_look(struct look *k, const struct bitset *among)
 
 static bool has_node(const struct look *k, uint32_t i)
 {
-    return license_count_in_layer(&k->l[i], k->set) > 0;
+    return license_count_in_scope(&k->l[i], k->set) > 0;
 }
 
 /* In modes 2 and 3. *most: on how many nodes the job could run. */
@@ -45,7 +45,7 @@ static bool layers_have_all(const struct cluster *c, const struct license_need *
  * any of them. */
 static bool is_short_of(const struct look *k, uint32_t i, const struct bitset *nodes)
 {
-    size_t in = license_count_in_layer(&k->l[i], nodes);
+    size_t in = license_count_in_scope(&k->l[i], nodes);
     if (k->l->mode == CONF_HRES_PER_NODE)
         return k->count && in > k->room[i] / k->count;
     return in && k->room[i] < k->count;
@@ -57,7 +57,7 @@ static void find_narrow(const struct look *k, bool *narrow)
     _cleanup_free_ uint64_t *below = mem_new_array(uint64_t, k->l->pools);
     _cleanup_free_ size_t *in_below = mem_new_array(size_t, k->l->pools);
     for (uint32_t i = 0; i < k->l->pools; i++) {
-        size_t in = license_count_in_layer(&k->l[i], k->set);
+        size_t in = license_count_in_scope(&k->l[i], k->set);
         uint64_t wanted = below[i] + in - in_below[i], most = k->room[i] / k->count;
         narrow[i] = most < wanted;
         if (k->l[i].parent < 0)
@@ -189,7 +189,7 @@ int license_check_nodes(const struct cluster *c, const struct license_need *need
 /* What the job needs of a layer to run wherever it likes within it. */
 static uint64_t count_wanted(const struct look *k, uint32_t i)
 {
-    size_t in = license_count_in_layer(&k->l[i], k->set);
+    size_t in = license_count_in_scope(&k->l[i], k->set);
     if (k->l->mode != CONF_HRES_PER_NODE)
         return k->count;
     return (uint64_t)k->count * (in < k->nodes ? in : k->nodes);

@@ -127,8 +127,8 @@ static void leave_out_full(const struct cluster *c, const struct job *j,
             continue;
         for (uint32_t i = 0; i < l->pools; i++) {
             uint64_t most = view->pools[need->at + (int32_t)i] / need->count;
-            if (most <= (j->want.req ? license_count_in_layer(&l[i], j->want.req) : 0))
-                license_drop_layer(&l[i], set);
+            if (most <= (j->want.req ? license_count_in_scope(&l[i], j->want.req) : 0))
+                license_drop_scope(&l[i], set);
         }
     }
 }

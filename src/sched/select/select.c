@@ -554,13 +554,14 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
                        const struct choose_counts *counts, const struct free_view *view,
                        uint32_t sharing, struct selection *out)
 {
-    struct chooser ch = {.counts = counts,
-                         .fits = bitset_new(c->nodes.len),
-                         .chosen = bitset_new(c->nodes.len),
-                         .tasks = mem_realloc(NULL, sizeof(*ch.tasks) * (c->nodes.len + 1)),
-                         .weight = c->pool.weight};
-    _cleanup_(select_place_done) struct select_place place;
+    struct chooser ch = {.counts = counts, .weight = c->pool.weight};
     select_bounds(j, &ch);
+    if (!select_tied_may_fit(c, j, view, allowed, ch.min))
+        return -ERR_NODES_BUSY;
+    ch.fits = bitset_new(c->nodes.len);
+    ch.chosen = bitset_new(c->nodes.len);
+    ch.tasks = mem_realloc(NULL, sizeof(*ch.tasks) * (c->nodes.len + 1));
+    _cleanup_(select_place_done) struct select_place place;
     select_place_init(&place, c, j, view, &ch);
     if (ch.need_more)
         ch.more = mem_new_array(uint64_t, c->nodes.len + 1);

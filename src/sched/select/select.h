@@ -108,6 +108,10 @@ void select_counts_done(struct select_counts *s);
 /* --- select_tied.c: nodes with enough licences of tied pools -------------------------------------
  */
 
+/* Returns whether the tied pools of the view may have enough for that many of the nodes. Much
+ * faster than a choice; if it returns false, no choice exists. */
+bool select_tied_may_fit(const struct cluster *c, const struct job *j, const struct free_view *view,
+                         const struct bitset *allowed, uint32_t nodes);
 /* choose_nodes(), limited to the nodes that the tied pools of the view permit. */
 bool select_choose_tied(const struct cluster *c, const struct job *j, const struct free_view *view,
                         struct chooser *ch);

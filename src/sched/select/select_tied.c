@@ -27,8 +27,10 @@ struct tied_search {
     bool counts_only;     /* the number of nodes and tasks matters, and not where they are */
     uint32_t left;        /* choices */
     uint32_t useful;      /* nodes that the job has use for */
-    uint64_t
-        *sort; /* by node: equal where nodes have equal pools and take equal numbers of tasks */
+    /* By node: equal where nodes have equal pools and take equal numbers of tasks. NULL: not asked
+     * for yet. */
+    uint64_t *sort;
+    const struct bitset *open; /* the nodes of all branches */
     struct bitset *scratch;
 };
 
@@ -53,6 +55,13 @@ static const struct license *find_per_node(const struct tied_search *s,
 {
     const struct license *l = find_tied(s, need);
     return l && license_is_per_node(l) && need->count ? l : NULL;
+}
+
+/* The same, if no two of them overlap in part. */
+static const struct license *find_tree(const struct tied_search *s, const struct license_need *need)
+{
+    const struct license *l = find_per_node(s, need);
+    return l && l->is_tree ? l : NULL;
 }
 
 /* Those of which one pays. */
@@ -91,11 +100,11 @@ static bool leave_out_full(const struct tied_search *s, struct branch *b)
         const struct license *l = find_per_node(s, need);
         for (uint32_t i = 0; l && i < l->pools; i++) {
             uint64_t most = room_of(s, need, i) / need->count;
-            size_t has = bitset_count_and(b->required, l[i].nodes);
+            size_t has = license_count_in_scope(&l[i], b->required);
             if (has > most)
                 return false;
             if (has == most)
-                bitset_andnot(b->fits, l[i].nodes);
+                license_drop_scope(&l[i], b->fits);
         }
     }
     bitset_or(b->fits, b->required);
@@ -148,7 +157,7 @@ static bool count_conflicts(const struct tied_search *s, uint32_t *conflicts)
     vec_foreach (&s->j->want.licenses.list, need) {
         const struct license *l = find_per_node(s, need);
         for (uint32_t i = 0; l && i < l->pools; i++) {
-            if (bitset_count_and(chosen, l[i].nodes) <= room_of(s, need, i) / need->count)
+            if (license_count_in_scope(&l[i], chosen) <= room_of(s, need, i) / need->count)
                 continue;
             any = true;
             bitset_foreach (chosen, k)
@@ -208,11 +217,32 @@ static bool search_with(struct tied_search *s, const struct branch *of, size_t n
     return found;
 }
 
+static uint64_t mix(uint64_t sum, uint64_t number)
+{
+    sum = (sum ^ number) * UINT64_C(0x9E3779B97F4A7C15);
+    return sum ^ sum >> 32;
+}
+
+static void sort_nodes(struct tied_search *s)
+{
+    s->sort = mem_new_array(uint64_t, s->open->size + 1);
+    bitset_foreach (s->open, i)
+        s->sort[i] = s->ch->tasks[i];
+    vec_foreach (&s->j->want.licenses.list, need) {
+        const struct license *l = find_tied(s, need);
+        for (uint32_t i = 0; l && i < l->pools; i++)
+            bitset_foreach (l[i].nodes, k)
+                s->sort[k] = mix(s->sort[k], (uint64_t)need->at + i);
+    }
+}
+
 /* 'alike': in vain with the node, and so with all that are alike where only numbers count. */
 static bool search_without(struct tied_search *s, const struct branch *of, size_t node, bool alike)
 {
     struct branch b = {bitset_dup(of->fits), of->required};
     bitset_unset(b.fits, node);
+    if (alike && !s->sort)
+        sort_nodes(s);
     if (alike)
         bitset_foreach (of->fits, i)
             if (s->sort[i] == s->sort[node] && !bitset_test(b.required, (size_t)i))
@@ -281,22 +311,26 @@ static void leave_out_closed(const struct tied_search *s, struct bitset *set)
     }
 }
 
-static uint64_t mix(uint64_t sum, uint64_t number)
+/* Leaves out the nodes of pools that have too little for a single one, too. */
+static void leave_out_empty(const struct tied_search *s, struct bitset *set)
 {
-    sum = (sum ^ number) * UINT64_C(0x9E3779B97F4A7C15);
-    return sum ^ sum >> 32;
+    leave_out_closed(s, set);
+    vec_foreach (&s->j->want.licenses.list, need) {
+        const struct license *l = find_per_node(s, need);
+        for (uint32_t i = 0; l && i < l->pools; i++)
+            if (room_of(s, need, i) < need->count)
+                license_drop_scope(&l[i], set);
+    }
 }
 
-static void sort_nodes(struct tied_search *s)
+static bool is_payable(const struct tied_search *s, const struct license_need *need,
+                       const struct bitset *set)
 {
-    bitset_foreach (s->ch->fits, i)
-        s->sort[i] = s->ch->tasks[i];
-    vec_foreach (&s->j->want.licenses.list, need) {
-        const struct license *l = find_tied(s, need);
-        for (uint32_t i = 0; l && i < l->pools; i++)
-            bitset_foreach (l[i].nodes, k)
-                s->sort[k] = mix(s->sort[k], (uint64_t)need->at + i);
-    }
+    const struct license *l = find_paying(s, need);
+    for (uint32_t i = 0; i < l->pools; i++)
+        if (room_of(s, need, i) >= need->count && license_has_node(&l[i], set))
+            return true;
+    return false;
 }
 
 /* 'fits': nodes that take tasks. */
@@ -312,9 +346,7 @@ static bool search_tied(struct tied_search *s, const struct bitset *fits)
         bitset_or(b.required, s->given.required);
     leave_out_closed(s, b.fits);
     s->scratch = bitset_new(fits->size);
-    s->sort = mem_new_array(uint64_t, fits->size + 1);
-    bitset_copy(ch->fits, b.fits);
-    sort_nodes(s);
+    s->open = b.fits;
     bool found = bitset_contains(b.fits, b.required) && search_branch(s, &b);
     free(s->sort);
     bitset_free(s->scratch);
@@ -322,6 +354,24 @@ static bool search_tied(struct tied_search *s, const struct bitset *fits)
     bitset_free(b.required);
     ch->required = s->given.required;
     return found;
+}
+
+bool select_tied_may_fit(const struct cluster *c, const struct job *j, const struct free_view *view,
+                         const struct bitset *allowed, uint32_t nodes)
+{
+    if (!view->pools)
+        return true;
+    const struct tied_search s = {.c = c, .j = j, .view = view};
+    const struct bitset *required = j->want.req;
+    _cleanup_bitset_ struct bitset *open = bitset_dup(allowed);
+    leave_out_empty(&s, open);
+    vec_foreach (&j->want.licenses.list, need)
+        if (find_paying(&s, need)
+                ? !is_payable(&s, need, open)
+                : find_tree(&s, need) &&
+                      !license_leaves_nodes(c, need, &view->pools[need->at], required, open, nodes))
+            return false;
+    return bitset_count(open) >= nodes;
 }
 
 bool select_choose_tied(const struct cluster *c, const struct job *j, const struct free_view *view,
