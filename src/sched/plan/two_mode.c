@@ -124,11 +124,15 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *j)
     return gate_of_start(p, j, &keeps_place);
 }
 
-static bool may_have_place(struct plan *p, const struct job *j, bool counts)
+/* There are places for all components of the set that have none, or none begins to take some: a set
+ * that ran out of them would give up those of its first components. */
+static bool may_have_place(struct plan *p, const struct plan_set *set, const struct job *j,
+                           bool counts)
 {
     if (counts && !depth_takes(p, j))
         return false;
-    return depth_is_served(p, j) && p->heads.len < PLAN_RESERVATIONS_MOST;
+    return depth_is_served(p, j) &&
+           p->heads.len + set->count - set->found <= PLAN_RESERVATIONS_MOST;
 }
 
 /* --- a set ---------------------------------------------------------------------------------------
@@ -265,7 +269,7 @@ bool two_mode_look(struct plan *p, const struct job *j, bool counts, struct deci
     d->reason = find_closed_gate(p, j);
     if (!d->reason && set->never)
         d->reason = REASON_BAD_CONSTRAINTS;
-    if (d->reason || set->lost || !may_have_place(p, j, counts)) {
+    if (d->reason || set->lost || !may_have_place(p, set, j, counts)) {
         lose_set(p, set);
         d->reason = d->reason ? d->reason : REASON_PRIORITY;
         return true;

@@ -201,6 +201,31 @@ static void places_are_given_up_with_the_set(void **state)
     end_planner();
 }
 
+/* No component takes a place where there are not enough for all of its set: the set would give them
+ * up, and all starts would be laid out again for the next one. */
+static void a_set_has_all_places_or_none(void **state)
+{
+    enum { SETS = PLAN_RESERVATIONS_MOST / 3 };
+    (void)state;
+    begin_planner("SchedulerParameters=bf_max_job_part=5000\n" CONS
+                  "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n");
+    test_run(cluster, 9999, "n1:4", now + HOUR);
+    for (uint32_t i = 0; i <= SETS; i++)
+        queue_set(1 + 3 * i, 5000 - i, HOUR, 3, (const char *[]){"n=4", "n=4", "n=4"});
+    struct plan p;
+    struct decision d;
+    plan_begin(&p, cluster, &notes, now, true);
+    two_mode_begin(&p);
+    while (plan_next(&p, &d)) {
+        assert_int_equal(d.start_at > 0, d.job->id <= 3 * SETS);
+        free(d.detail);
+        plan_decision_done(&d);
+    }
+    assert_int_equal(p.heads.len, 3 * SETS);
+    plan_end(&p);
+    end_planner();
+}
+
 /* HET-123: the start of a job that no set competes with is the same with and without one. */
 static void unrelated_jobs_are_planned_the_same(void **state)
 {
@@ -454,6 +479,7 @@ int main(void)
         cmocka_unit_test(an_earlier_start_is_found_after_mode_2),
         cmocka_unit_test(a_component_without_a_start_keeps_all),
         cmocka_unit_test(places_are_given_up_with_the_set),
+        cmocka_unit_test(a_set_has_all_places_or_none),
         cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_common_priority_ends_a_deadlock),
         cmocka_unit_test(components_in_other_partitions_follow_each_other),
