@@ -177,6 +177,12 @@ static bool is_none(const char *word)
     return !*word || str_case_eq(word, "none");
 }
 
+/* ALL, none and nothing lift a limit, as in slurm.conf. */
+static const char *keep_accounts(struct part *p, const char *list)
+{
+    return is_none(list) || str_case_eq(list, "ALL") ? NULL : arena_strdup(&p->strings, list);
+}
+
 /* Keeps the changes, and their texts where nobody frees them. */
 static void keep_changes(struct part *p, const Pb__PartRecord *changes, struct conf_part *next)
 {
@@ -188,6 +194,10 @@ static void keep_changes(struct part *p, const Pb__PartRecord *changes, struct c
         next->nodes = arena_strdup(&p->strings, changes->nodes);
     if (changes->allow_groups)
         next->allow_groups = arena_strdup(&p->strings, changes->allow_groups);
+    if (changes->allow_accounts)
+        next->allow_accounts = keep_accounts(p, changes->allow_accounts);
+    if (changes->deny_accounts)
+        next->deny_accounts = keep_accounts(p, changes->deny_accounts);
     if (changes->alloc_nodes)
         next->allow_alloc_nodes = arena_strdup(&p->strings, changes->alloc_nodes);
     if (changes->preempt_mode)
@@ -229,6 +239,10 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
         rc = check_cpu_bind(changes->cpu_bind, err);
     if (rc == 0)
         rc = check_list("AllowGroups", changes->allow_groups, err);
+    if (rc == 0)
+        rc = check_list("AllowAccounts", changes->allow_accounts, err);
+    if (rc == 0)
+        rc = check_list("DenyAccounts", changes->deny_accounts, err);
     if (rc == 0)
         rc = check_list("AllocNodes", changes->alloc_nodes, err);
     if (rc == 0)

@@ -72,8 +72,9 @@ void show_part_text(const Pb__PartRecord *p, struct show_style style, struct str
     record_pair(out, "PartitionName", p->name);
     record_break(style, out);
     record_pair(out, "AllowGroups", p->allow_groups ? p->allow_groups : "ALL");
-    record_pair(out, p->deny_accounts ? " DenyAccounts" : " AllowAccounts",
-                p->deny_accounts    ? p->deny_accounts
+    bool denies = p->deny_accounts && !p->allow_accounts; /* else that list has no effect */
+    record_pair(out, denies ? " DenyAccounts" : " AllowAccounts",
+                denies              ? p->deny_accounts
                 : p->allow_accounts ? p->allow_accounts
                                     : "ALL");
     record_pair(out, p->deny_qos ? " DenyQos" : " AllowQos",

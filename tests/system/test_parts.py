@@ -171,6 +171,40 @@ def test_allow_groups_ignores_the_gid_of_the_process(make_cluster):
     c.run([*submit_as_daemon, "-p", "own"]).ok()
 
 
+def test_accounts_of_partitions(make_cluster):
+    """AllowAccounts and DenyAccounts: at the submission, of jobs that wait when a list or the account of the job changes, and across a restart."""
+    c = make_cluster(nodes=1, partitions=["PartitionName=main Nodes=ALL Default=YES", "PartitionName=allow Nodes=ALL AllowAccounts=phys,chem DenyAccounts=phys",
+                                          "PartitionName=deny Nodes=ALL DenyAccounts=phys"])
+    bad = "Invalid account or account/partition combination specified: partition"
+    submit_to = ["sbatch", "--parsable", "-o", "/dev/null", "-H", "--wrap=true"]
+    c.run([*submit_to, "-p", "allow", "-A", "bio"]).fails(f"{bad} allow takes no jobs of account bio (AllowAccounts)")
+    c.run([*submit_to, "-p", "allow"]).fails(f"{bad} allow takes jobs of some accounts only: --account")
+    c.run([*submit_to, "-p", "deny", "-A", "Phys"]).fails(f"{bad} deny takes no jobs of account Phys (DenyAccounts)")
+    c.run(["srun", "-p", "deny", "-A", "phys", "true"]).fails(f"{bad} deny")
+    for part, account in ("allow", "phys"), ("allow", "CHEM"), ("deny", "bio"), ("deny", ""), ("main", "phys"):
+        c.run([*submit_to, "-p", part, "-A", account]).ok()
+    assert "Without partition allow" in c.run([*submit_to, "-p", "allow,deny", "-A", "bio"]).stderr
+    assert " AllowAccounts=phys,chem " in c.run("scontrol show part allow").ok() and " DenyAccounts=phys " in c.run("scontrol show part deny").ok()
+    holder = c.sbatch("--exclusive", wrap="sleep 1000")
+    c.wait_state(holder, "RUNNING")
+    job = c.sbatch("-o", "/dev/null", "-p", "allow", "-A", "chem", wrap="true")
+    c.run("scontrol update PartitionName=allow AllowAccounts=phys").ok()
+    eventually(lambda: c.job(job)["Reason"] == "AccountNotAllowed", lambda: c.job(job))
+    assert "Its partition does not take jobs of its account." in c.run(f"sluice why {job}").ok()
+    c.kill("slurmctld")
+    c.start_controller()
+    c.wait_ready()
+    assert c.job(job)["Reason"] == "AccountNotAllowed" and " AllowAccounts=phys " in c.run("scontrol show part allow").ok()
+    c.run(f"scontrol update JobId={job} Account=phys").ok()
+    eventually(lambda: c.job(job)["Reason"] in ("Resources", "Priority"), lambda: c.job(job))
+    c.run("scontrol update PartitionName=allow AllowAccounts=ALL").ok()
+    assert " DenyAccounts=phys " in c.run("scontrol show part allow").ok()
+    eventually(lambda: c.job(job)["Reason"] == "AccountNotAllowed", lambda: c.job(job))
+    c.run("scontrol update PartitionName=allow DenyAccounts=none").ok()
+    c.run(f"scancel {holder}").ok()
+    assert c.wait(job)["JobState"] == "COMPLETED"
+
+
 def test_start_and_end_times_of_allocations(make_cluster):
     c = make_cluster(nodes=1)
     script = "echo $((SLURM_JOB_END_TIME - SLURM_JOB_START_TIME)) $((SLURM_JOB_START_TIME > 1700000000))"

@@ -2,6 +2,7 @@
 /* A partition's record, as listed. */
 #include "base/hostlist.h"
 #include "base/pb.h"
+#include "base/words.h"
 #include "cluster/cluster.h"
 
 static const char *share_text(const struct conf_part *p, struct arena *arena)
@@ -16,6 +17,22 @@ static const char *share_text(const struct conf_part *p, struct arena *arena)
     default:
         return "NO";
     }
+}
+
+static bool is_account_listed(const char *list, const char *account)
+{
+    words_foreach (list, w)
+        if (word_case_eq(w, account))
+            return true;
+    return false;
+}
+
+bool part_takes_account(const struct conf_part *p, const char *account)
+{
+    bool has_account = account && *account;
+    if (p->allow_accounts)
+        return has_account && is_account_listed(p->allow_accounts, account);
+    return !p->deny_accounts || !has_account || !is_account_listed(p->deny_accounts, account);
 }
 
 static void part_pack_limits(const struct conf_part *p, Pb__PartRecord *m)

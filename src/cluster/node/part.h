@@ -31,6 +31,8 @@ struct part {
 /* Returns the CPUs of its largest node; 0: the partition has no nodes. The number is cached until
  * the CPUs of a node or the list of nodes change. */
 uint32_t part_most_cpus(const struct cluster *c, struct part *p);
+/* AllowAccounts, or without it DenyAccounts. account NULL: the job names none. */
+bool part_takes_account(const struct conf_part *p, const char *account);
 void part_pack(const struct cluster *c, const struct part *p, struct str *out); /* for listings */
 
 /* Describes a row of slurm.conf. The texts are borrowed from the row, or are in the arena. */

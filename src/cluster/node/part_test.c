@@ -183,11 +183,12 @@ static void set_other(Pb__PartRecord *m, const Pb__PartRecord *now,
                       const ProtobufCFieldDescriptor *field)
 {
     static const char *const texts[][2] = {
-        {"nodes", "n1,m"},        {"state", "DRAIN"},
-        {"share", "EXCLUSIVE"},   {"allow_groups", "a,b"},
-        {"alloc_nodes", "login"}, {"preempt_mode", "REQUEUE"},
-        {"cpu_bind", "core"},     {"tres_billing_weights", "CPU=2,Mem=0.5G"},
-        {"alternate", "other"},   {"topology", "net"},
+        {"nodes", "n1,m"},         {"state", "DRAIN"},
+        {"share", "EXCLUSIVE"},    {"allow_groups", "a,b"},
+        {"alloc_nodes", "login"},  {"preempt_mode", "REQUEUE"},
+        {"cpu_bind", "core"},      {"tres_billing_weights", "CPU=2,Mem=0.5G"},
+        {"alternate", "other"},    {"topology", "net"},
+        {"allow_accounts", "a,b"}, {"deny_accounts", "a"},
     };
     char *to = (char *)m + field->offset;
     const char *from = (const char *)now + field->offset;

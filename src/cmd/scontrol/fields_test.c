@@ -50,7 +50,7 @@ static void test_bad_values(void **state)
 /* A planned option is rejected unless it changes nothing. */
 static void test_planned(void **state)
 {
-    static const char *const keys[] = {"DenyAccounts", "DenyQos"};
+    static const char *const keys[] = {"AllowQos", "DenyQos"};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         _cleanup_arena_ struct arena arena;
         Pb__PartRecord part = PB__PART_RECORD__INIT;

@@ -324,9 +324,9 @@ static void part_changes_that_are_refused_change_nothing(void **state)
     assert_int_equal(fixture_update_part(f, &p), ERR_PARSE);
     p = part("a");
     p.state = (char *)"DOWN";
-    p.allow_accounts = (char *)"x";
+    p.allow_qos = (char *)"x";
     assert_int_equal(fixture_update_part(f, &p), ERR_CANNOT_UPDATE);
-    assert_non_null(strstr(fixture_text(f, f->last_call), "AllowAccounts"));
+    assert_non_null(strstr(fixture_text(f, f->last_call), "AllowQos"));
     p = part("z");
     assert_int_equal(fixture_update_part(f, &p), ERR_NO_PARTITION);
     const Pb__PartRecord *now = fixture_part(f, &arena, "a");

@@ -53,6 +53,18 @@ static enum reason gate_partition_state(const struct control *c, const struct jo
     return j->part->conf.state == CONF_PART_INACTIVE ? REASON_PARTITION_INACTIVE : REASON_NONE;
 }
 
+/* The lists, or the job's account or partition, changed since it was submitted. */
+static enum reason gate_partition_accounts(const struct control *c, const struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (!j->part || (!j->part->conf.allow_accounts && !j->part->conf.deny_accounts))
+        return REASON_NONE;
+    return part_takes_account(&j->part->conf, job_unpack_spec(j, &arena)->account)
+               ? REASON_NONE
+               : REASON_ACCOUNT_NOT_ALLOWED;
+}
+
 static enum reason gate_partition_limits(const struct control *c, const struct job *j)
 {
     enum reason reason = REASON_NONE;

@@ -199,6 +199,12 @@ static void idle_partition(struct control *c, struct job *j)
     j->part->conf.state = CONF_PART_INACTIVE;
 }
 
+static void allow_account(struct control *c, struct job *j)
+{
+    (void)c;
+    j->part->conf.allow_accounts = "x";
+}
+
 static void lose_node(struct control *c, struct job *j)
 {
     (void)c;
@@ -230,6 +236,7 @@ static const struct gate_case {
     {"burst_buffer", REASON_BURST_BUFFER_STAGE_IN, NULL, stage_in, 0},
     {"partition_state", REASON_PARTITION_DOWN, NULL, stop_partition, 0},
     {"partition_state", REASON_PARTITION_INACTIVE, NULL, idle_partition, 0},
+    {"partition_accounts", REASON_ACCOUNT_NOT_ALLOWED, NULL, allow_account, 0},
     {"partition_limits", REASON_PARTITION_TIME_LIMIT, exceed_time, NULL, ERR_TIME_LIMIT},
     {"partition_limits", REASON_PARTITION_NODE_LIMIT, exceed_nodes, NULL, ERR_NODE_COUNT},
     {"partition_limits", REASON_MAX_MEM_PER_LIMIT, exceed_memory, NULL, ERR_MEMORY},

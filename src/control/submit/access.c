@@ -111,12 +111,25 @@ int access_check_resv(const struct part *p, const char *reservation, struct err 
                    err_text(ERR_ACCESS), p->conf.name);
 }
 
+static int refuse_account(const struct conf_part *p, const char *account, struct err *err)
+{
+    if (!account || !*account)
+        return err_set(err, -ERR_ACCOUNT,
+                       "%s: partition %s takes jobs of some accounts only: --account",
+                       err_text(ERR_ACCOUNT), p->name);
+    return err_set(err, -ERR_ACCOUNT, "%s: partition %s takes no jobs of account %s (%s)",
+                   err_text(ERR_ACCOUNT), p->name, account,
+                   p->allow_accounts ? "AllowAccounts" : "DenyAccounts");
+}
+
 static int check_part(struct control *c, const struct caller *who, const struct caller *as,
                       const Pb__JobSpec *spec, const struct part *p, struct err *err)
 {
     const struct conf_part *conf = &p->conf;
     if (conf->state == CONF_PART_DRAIN || conf->state == CONF_PART_INACTIVE)
         return control_set_error(err, ERR_PARTITION_DOWN, conf->name);
+    if (!part_takes_account(conf, spec->account))
+        return refuse_account(conf, spec->account, err);
     int rc = check_access(c, who, as ? as : who, conf, err);
     return rc == 0 ? access_check_resv(p, spec->reservation, err) : rc;
 }

@@ -41,6 +41,7 @@ static void each_reason_of_a_gate_has_its_rule(void **state)
         {REASON_BURST_BUFFER_STAGE_IN, "burst_buffer_stage_in"},
         {REASON_PARTITION_DOWN, "partition_down"},
         {REASON_PARTITION_INACTIVE, "partition_inactive"},
+        {REASON_ACCOUNT_NOT_ALLOWED, "partition_account"},
         {REASON_PARTITION_TIME_LIMIT, "partition_time"},
         {REASON_PARTITION_NODE_LIMIT, "partition_nodes"},
         {REASON_MAX_MEM_PER_LIMIT, "partition_memory"},
