@@ -8,6 +8,8 @@
     "SelectTypeParameters=CR_Core_Memory\nSlurmdTimeout=0\nNodeName=n[1-2] CPUs=4 "                \
     "RealMemory=4000\n"                                                                            \
     "PartitionName=a Nodes=ALL Default=YES\nPartitionName=k Nodes=ALL Key=YES\n"                   \
+    "PartitionName=some Nodes=ALL AllowAccounts=phys,chem DenyAccounts=phys\n"                     \
+    "PartitionName=others Nodes=ALL DenyAccounts=phys\n"                                           \
     "PartitionName=g Nodes=ALL AllowGroups=ann\nPartitionName=d Nodes=ALL DisableRootJobs=YES\n"
 #define KEY "k0000000000000000000000000000000"
 #define KEY_7 "k0000000000000000000000000000007"
@@ -49,6 +51,30 @@ static void the_key_opens(void **state)
     fixture_restart(f);
     assert_int_equal(submit(f, true, "k", KEY), -ERR_ACCESS);
     assert_true(submit(f, true, "k", KEY_7) > 0);
+    fixture_free(f);
+}
+
+static void partitions_take_jobs_of_their_accounts(void **state)
+{
+    static const struct {
+        const char *part, *account;
+        bool is_refused;
+    } cases[] = {
+        {"some", NULL, true},     {"some", "bio", true},    {"some", "phys", false},
+        {"some", "Chem", false},  {"some", "phy", true},    {"some", "phys,chem", true},
+        {"others", NULL, false},  {"others", "phys", true}, {"others", "PHYS", true},
+        {"others", "bio", false}, {"others", "phy", false}, {"a", "phys", false},
+    };
+    struct fixture *f = fixture_new(CONF);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct caller admin = FIXTURE_ROOT; /* whom AllowGroups would not stop */
+        Pb__JobSpec s = PB__JOB_SPEC__INIT;
+        s.partition = (char *)cases[i].part;
+        s.account = (char *)cases[i].account;
+        int64_t id = fixture_submit(f, &admin, &s);
+        if (cases[i].is_refused ? id != -ERR_ACCOUNT : id <= 0)
+            fail_msg("case %zu: %lld", i, (long long)id);
+    }
     fixture_free(f);
 }
 
@@ -116,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_key_opens),
+        cmocka_unit_test(partitions_take_jobs_of_their_accounts),
         cmocka_unit_test(root_submits_for_others),
         cmocka_unit_test(a_partition_must_be_known_and_open),
     };
