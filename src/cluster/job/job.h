@@ -92,11 +92,11 @@ struct job {
     uint64_t alloc_call;            /* the call that waits for the allocation; 0: none */
     struct str *alloc_step;         /* packed StepSpec to be created with it; NULL: none */
     uint64_t request_key;           /* in cluster.requests; 0: none */
-    uint32_t warn_signal, warn_sec; /* --signal: so many seconds before the limit; 0: none */
+    uint32_t warn_signal, warn_sec; /* --signal: warn_sec seconds before the limit; 0: none */
     int64_t gone_mono_ms;           /* when its salloc or srun disconnected; 0: it did not */
     struct job_packed spec, live;   /* JobSpec and JobLive */
     uint32_t payload_bytes;         /* of its script and environment, in the store */
-    uint32_t requester_uid;         /* who submitted it; uid is the owner */
+    uint32_t requester_uid;         /* the submitting user; uid is the owner */
     struct job_counted counted;     /* in cluster.holdings */
     struct job_newer *newer;        /* fields of a newer version's record; NULL: none */
     struct array *array;            /* NULL: it is not an array element */

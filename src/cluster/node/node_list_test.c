@@ -80,7 +80,7 @@ static void test_groups(void **state)
 static void test_memory_of_the_system(void **state)
 {
     struct cluster *c = test_cluster(CONF);
-    c->nodes.data[8]->amounts.mem_mib -= 1; /* it differs in nothing else */
+    c->nodes.data[8]->amounts.mem_mib -= 1; /* only this field differs */
     c->nodes.data[8]->mem_spec_mib = 1;
     expect(c, NULL, true, "a[1-3]*3 b a[4-5]*2 c[01-02]*2 c03 c[04-12]*9");
     expect(c, "weight", true, "a[1-3],b,a[4-5]*6 c[01-12]*12");
@@ -114,7 +114,7 @@ static void test_nodes_asked_for(void **state)
     test_cluster_free(c);
 }
 
-/* A long walk is made in parts, however little there is to say. */
+/* A long walk is done in parts, however short the listing is. */
 static void test_many(void **state)
 {
     struct cluster *c = test_cluster("NodeName=n[1-10000] CPUs=4\nPartitionName=p Nodes=ALL\n");

@@ -82,7 +82,7 @@ static void first_state(void **state)
     test_cluster_free(c);
 }
 
-/* New work goes to a node only when nothing at all speaks against it. */
+/* A node gets new work only if nothing forbids it. */
 static void usable(void **state)
 {
     struct cluster *c = test_cluster(conf);
@@ -103,7 +103,7 @@ static void usable(void **state)
     vec_push(&n->orphans, ((struct node_orphan){.job_id = 1}));
     assert_false(node_is_usable(n));
     vec_clear(&n->orphans);
-    n->admin_down = true; /* says who set it down, not that it is */
+    n->admin_down = true; /* records the origin of the DOWN state only */
     assert_true(node_is_usable(n));
     n->registered = false;
     assert_false(node_is_usable(n));
@@ -284,7 +284,7 @@ static void in_use(void **state)
     n->last_busy_at = 1234;
     const Pb__NodeRecord *m = listed(c, "b", &arena);
     assert_int_equal(m->state, PB__NODE_BASE__NODE_MIXED);
-    assert_int_equal(m->alloc_cpus, 4); /* two cores of two threads */
+    assert_int_equal(m->alloc_cpus, 4); /* two cores with two threads */
     assert_int_equal(m->alloc_mem_mib, 1);
     assert_int_equal(m->last_busy_at, 1234);
     assert_false(m->has_completing || m->has_no_respond);
@@ -324,7 +324,7 @@ static void as_registered(void **state)
     const Pb__NodeRecord *m = listed(c, "a", &arena);
     assert_int_equal(m->real_cpus, 8);
     assert_int_equal(m->real_mem_registered_mib, 2000);
-    assert_int_equal(m->cpus, 4); /* what is in force stays */
+    assert_int_equal(m->cpus, 4); /* the present value stays */
     assert_string_equal(m->os, "Linux");
     assert_int_equal(m->boot_at, 55);
     assert_int_equal(m->free_mem_mib, 700);
@@ -386,7 +386,7 @@ static void by_what_it_says(void **state)
 
     (void)state;
     has(n, 2, 2, 100, 10);
-    assert_true(says(c, n, 1, 1, 50, 5)); /* less: it is DOWN, what is configured stays */
+    assert_true(says(c, n, 1, 1, 50, 5)); /* fewer: it is DOWN, and keeps the configured values */
     has(n, 2, 2, 100, 10);
     assert_true(says(c, n, 4, 2, 900, 90));
     has(n, 16, 8, 900, 90);
@@ -396,7 +396,7 @@ static void by_what_it_says(void **state)
     struct job *j = test_job(c, 1, "n=1 mem=800 exclusive");
     assert_int_equal(alloc_take(c, j, n->index, n->units, 800, NULL), 0);
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    assert_true(says(c, n, 2, 1, 700, 90)); /* it shrinks under its job */
+    assert_true(says(c, n, 2, 1, 700, 90)); /* it shrinks below its job's allocation */
     has(n, 16, 8, 700, 90);
     test_sound(c);
     alloc_clear(c, j);
@@ -407,11 +407,11 @@ static void by_what_it_says(void **state)
 
     c = test_cluster(CONS "FastSchedule=0\n" SMALL);
     assert_true(says(c, node(c, "n"), 4, 2, 900, 90));
-    has(node(c, "n"), 2, 2, 900, 90); /* single processors are as configured */
+    has(node(c, "n"), 2, 2, 900, 90); /* individual processors stay as configured */
     test_cluster_free(c);
 }
 
-/* A job that needs all of it is not refused after a restart, before the node is there. */
+/* A job that needs the whole node is not rejected after a restart, before the node registers. */
 static void what_it_said_survives(void **state)
 {
     static const char text[] = "SelectType=select/linear\nFastSchedule=0\n" SMALL;
@@ -436,7 +436,7 @@ static void what_it_said_survives(void **state)
     test_cluster_free(other);
 }
 
-/* --- what must survive --- */
+/* --- stored state --- */
 
 static void restore_from(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
 {
@@ -453,7 +453,7 @@ static void empty_record(void **state)
 
     (void)state;
     r.name = (char *)"c";
-    r.weight = 99; /* without weight_set: not for us */
+    r.weight = 99; /* without weight_set: ignored */
     r.has_weight = true;
     r.features = (char *)"other";
     restore_from(c, n, &r);
@@ -496,7 +496,7 @@ static void random_node(struct node *n, uint64_t *seed)
     n->extra = random_text(seed);
 }
 
-/* Stored and restored, over whatever the node was before, it is the same. */
+/* A stored and restored node is unchanged, whatever its state was before the restore. */
 static void survives(void **state)
 {
     struct cluster *from = test_cluster(conf), *to = test_cluster(conf);

@@ -28,13 +28,14 @@
 static void enqueue_next_singleton(struct control *c, struct job *first)
 {
     for (uint32_t i = 0; first && i < job_set_count(first); i++) {
-        struct job *j = job_set_component(first, i); /* of a job set all */
+        struct job *j = job_set_component(first, i); /* all components of a job set */
         if (j && j->state == PB__JOB_STATE__PENDING && j->waits.on)
             enqueue_job(c, j);
     }
 }
 
-/* It runs now: who was let go before is held back again. Such a one is the oldest that waits. */
+/* The job runs now: the job of this name that was released before, which is the oldest pending one,
+ * is blocked again. */
 static void hold_named(struct control *c, struct job *j)
 {
     struct job *next = depend_next_like(c->cluster, j);

@@ -162,9 +162,9 @@ static bool is_far(const struct life *l, const struct decision *d)
     return l->licensed && d->start_at - l->now_sec >= CLUSTER_NO_LIMIT_SEC / 2;
 }
 
-/* A job of a higher tier may delay a job of a lower tier: no announced start excludes that, and a
- * job that starts in another partition makes place for such a job. 'first': no job before it waits;
- * a waiting job may start earlier than announced and move this one. */
+/* A job of a higher tier may delay a job of a lower tier, in spite of an announced start, and a job
+ * that starts in another partition gives up its planned start to such a job. 'first': no job before
+ * it waits; a waiting job may start earlier than announced and move this one. */
 static void keep_promise(struct life *l, const struct decision *d, bool first)
 {
     int64_t *promised = &l->promised[d->job->id];

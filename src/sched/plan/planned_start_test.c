@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Planned starts of jobs that wait for layers of hierarchical resources: on drawn hierarchies each
- * is the earliest time at which exhaustive search over all sets of nodes, and over all layers that
- * could pay, finds that the job can run to its limit, when all jobs end exactly at their limits and
- * the jobs before it start where and when they are planned.
+ * Planned starts of jobs that wait for layers of hierarchical resources: on random hierarchies each
+ * planned start is the earliest time at which an exhaustive search, over all sets of nodes and all
+ * layers that could pay, finds that the job can run to its limit. The search assumes that all jobs
+ * end exactly at their limits, and that the jobs before it start when and where they are planned.
  */
 #include "base/test_drawn.h"
 #include "cluster/job/license_layer.h"
@@ -16,11 +16,11 @@ static const char one_place[] = CONS NODES_AND_PART;
 static const char all_places[] =
     CONS "SchedulerParameters=bf_job_part_count_reserve=20\n" NODES_AND_PART;
 
-struct use { /* of the cluster by a job that runs, or has a place */
+struct use { /* resources of a running job, or of a planned start */
     const struct job *job;
-    uint32_t set; /* of nodes, as bits */
+    uint32_t set; /* nodes as a bit mask */
     int64_t from, until;
-    int32_t payers[NEEDS]; /* by need: of mode 1, the pool that pays; else -1 */
+    int32_t payers[NEEDS]; /* by need: the paying pool in mode 1; otherwise -1 */
 };
 
 struct tally {
@@ -34,7 +34,7 @@ struct world {
     int64_t now_sec;
     struct use uses[JOBS], running[JOBS];
     size_t count, running_count;
-    struct use places[JOBS + 1]; /* of jobs that wait, by id, as planned last */
+    struct use places[JOBS + 1]; /* by id of the waiting job, as last planned */
     bool ends_early;             /* jobs may end before their limits */
     struct tally *tally;
 };
@@ -64,7 +64,7 @@ static bool is_used_at(const struct use *u, int64_t at)
     return u->from <= at && u->until > at;
 }
 
-/* Beside all others at that time. */
+/* Whether it fits beside all others at that time. */
 static bool fits_at(const struct world *w, const struct use *u, int64_t at)
 {
     for (uint32_t node = 0; node < NODES; node++) {
@@ -86,7 +86,7 @@ static bool fits_at(const struct world *w, const struct use *u, int64_t at)
     return true;
 }
 
-/* What others use becomes more only when one of them begins. */
+/* Usage by others only rises when one of them begins. */
 static bool fits_to_its_limit(const struct world *w, const struct use *u)
 {
     if (!fits_at(w, u, u->from))
@@ -98,7 +98,7 @@ static bool fits_to_its_limit(const struct world *w, const struct use *u)
     return true;
 }
 
-/* With any payers for the needs from that one on. */
+/* Tries all payers for the needs from 'of' on. */
 static bool fits_with_payers(const struct world *w, struct use *u, size_t of)
 {
     const struct license_needs *needs = &u->job->want.licenses;
@@ -126,7 +126,7 @@ static bool may_start_at(const struct world *w, const struct job *j, int64_t at)
     return false;
 }
 
-/* A job can start later than now only because another one ends. */
+/* A start can only become possible when another job ends. */
 static int64_t search_start(const struct world *w, const struct job *j)
 {
     int64_t first = may_start_at(w, j, w->now_sec) ? w->now_sec : INT64_MAX;
@@ -136,7 +136,7 @@ static int64_t search_start(const struct world *w, const struct job *j)
     return first;
 }
 
-/* --- and the plan ------------------------------------------------------------------------------
+/* --- the plan -----------------------------------------------------------------------------------
  */
 
 static void add_job(struct world *w, uint64_t *chance, uint32_t id)
@@ -201,9 +201,8 @@ static void start_job(struct world *w, struct job *j, const struct selection *wh
     test_run_selection(w->c, j, where, job_ends_at(j, w->now_sec));
 }
 
-/* The last place of the plan; that of a start which an earlier pass found may be noted nowhere
- * else.
- */
+/* Notes the last planned start of the plan; a start found by an earlier pass may be noted nowhere
+ * else. */
 static void note_place(struct world *w, const struct plan_head *h, const struct decision *d)
 {
     assert_int_equal(h->id, d->job->id);
@@ -247,7 +246,7 @@ static void end_job(struct world *w, size_t i)
     assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL), 0);
 }
 
-/* To the next limit, or a job ends before. */
+/* Passes the time to the next limit, or ends a job earlier. */
 static void pass_time(struct world *w, uint64_t *chance)
 {
     int64_t next = INT64_MAX;
