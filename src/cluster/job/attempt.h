@@ -125,15 +125,17 @@ struct attempt {
     struct notice_board *board; /* messages for its srun or salloc; NULL: none */
 };
 
-/* Of a job without an attempt: all of it is 0. */
+/* The attempt of a job that has none; all members are 0. */
 extern const struct attempt attempt_none;
-struct attempt *attempt_make(struct job *j); /* for changes of it; made when there is none */
-/* Its run time without suspensions, by the monotonic clock of this boot. */
+/* Returns the attempt for changes; creates it if there is none. */
+struct attempt *attempt_make(struct job *j);
+/* Returns the run time without suspensions, by the monotonic clock of this boot. */
 int64_t attempt_ran_ms(const struct job *j, int64_t now_mono_ms);
-/* It runs, or is suspended until the scheduler resumes it: its units are its own. */
+/* Whether the job runs, or is suspended by gang scheduling: its units stay its own. */
 bool attempt_has_units(const struct job *j);
-/* It is suspended, and nobody knows when it is resumed: its units are for others. */
+/* Whether the job is suspended for an unknown time: other jobs may use its units. */
 bool attempt_is_parked(const struct job *j);
-/* It was suspended while other jobs have the units that it shares with them. */
+/* Whether gang scheduling has suspended the job: other jobs use the units that it shares with
+ * them. */
 bool attempt_stands_by(const struct job *j);
 void attempt_drop(struct cluster *c, struct job *j);

@@ -24,7 +24,7 @@ Pb__AllocReply **facts_make_components(const struct control *c, const struct job
                                        size_t *count, struct arena *arena);
 /* For a node of an older version: copies order->attempt into the order itself. */
 void facts_put_into_order(Pb__NodeOrder *order);
-/* Sets the name, address and port of a node, which come before other fields. */
+/* Initialises 'm' with the name, address and port of the node. */
 void facts_put_node(const struct node *n, Pb__StepNode *m);
 /* Returns the set of CPUs that the job has on the node. */
 ProtobufCBinaryData facts_pack_cpus(const struct control *c, const struct alloc_node *a,

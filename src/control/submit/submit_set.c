@@ -70,7 +70,7 @@ static int join_set(struct control *c, struct job *const *jobs, size_t count, st
     return rc ? rc : submit_check_set_licenses(c, jobs[0], err);
 }
 
-/* Nobody waits for a component, and mail is sent for the leader only. */
+/* No client waits for a component, and only the leader sends mail. */
 static Pb__JobSpec make_component_spec(const Pb__JobSpec *given)
 {
     Pb__JobSpec spec = *given;
@@ -99,14 +99,14 @@ const Pb__JobPayload *submit_component_payload(const struct control *c, const st
     return p;
 }
 
-/* "Invalid partition name specified: x (component 1)" */
+/* Appends the component: "Invalid partition name specified: x (component 1)". */
 static void name_component(struct err *err, size_t offset)
 {
     struct err what = *err;
     err_set(err, what.code, "%s (component %zu)", what.text, offset);
 }
 
-/* The job of one component: 0, or as submit_make_job(). */
+/* Creates the job of one component; returns 0, or the error of submit_make_job(). */
 static int make_component(struct control *c, const struct caller *who, const struct set_request *r,
                           size_t offset, struct job **out, struct err *err)
 {
@@ -143,7 +143,7 @@ int submit_make_set(struct control *c, const struct caller *who, const struct se
     for (size_t i = 0; rc == 0 && i < count; i++) {
         rc = make_component(c, who, r, i, &jobs[made], err);
         made += rc == 0;
-        if (rc > 0) { /* the plugins are asked of all components at once */
+        if (rc > 0) { /* the plugins are asked about all components at once */
             later = rc;
             rc = 0;
         }

@@ -181,7 +181,7 @@ bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in
 /* --- nodes that are reserved in part ------------------------------------------------------------
  */
 
-/* What reservations withhold on a node. */
+/* The units and GRES of a node that reservations withhold. */
 struct kept {
     uint64_t units, gres[GRES_KINDS_MAX];
 };

@@ -14,7 +14,7 @@ int resv_wish_read(const struct cluster *c, const struct resv *r, struct resv_wi
                    struct err *err);
 void resv_wish_done(struct resv_wish *w);
 
-/* What nodes have for a reservation: by node, then by kind. */
+/* The GRES of nodes that a reservation may get: by node, then by kind. */
 struct resv_stock {
     uint64_t *gres;
     size_t kinds;
