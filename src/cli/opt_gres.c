@@ -198,8 +198,7 @@ int opt_set_cpus_per_gpu(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Tasks see all devices of their step, and no generic resource is a share of another one, so the
- * flags have no effect. */
+/* Tasks see all devices of their step, whatever the flags are. */
 int opt_set_gres_flags(struct opt *o, const char *arg, struct err *err)
 {
     static const char *const words[] = {"enforce-binding",      "disable-binding",
@@ -211,8 +210,6 @@ int opt_set_gres_flags(struct opt *o, const char *arg, struct err *err)
             i++;
         if (!words[i])
             return opt_bad_spec(o, "gres-flags", arg, err);
-        if (i == 4)
-            opt_note_ignored(o, OPT_ID_gres_flags, words[i]);
     }
     opt_set_string(&o->gres_flags, arg);
     return 0;

@@ -125,8 +125,6 @@ void opt_count_tasks_of_gpus(struct opt *o);
 int opt_count_licenses(struct opt *o, struct err *err); /* call after tasks were counted */
 /* If --gres is given, drops GPU options of the job's environment. */
 void opt_prefer_gres(struct opt *o);
-/* Writes once a note that the option has no effect with this argument. */
-void opt_note_ignored(struct opt *o, enum opt_id id, const char *arg);
 /* Two lists of generic resources in the form "gres:gpu:2", and the names of their options; NULL:
  * not given. */
 struct opt_lists {

@@ -71,11 +71,6 @@ void opt_note(struct opt *o, enum opt_id id, const char *fmt, ...)
     str_putc(&o->notes, '\n');
 }
 
-void opt_note_ignored(struct opt *o, enum opt_id id, const char *arg)
-{
-    opt_note(o, id, "option --%s=%s is accepted and has no effect", opt_rows[id].name, arg);
-}
-
 /* A value that requests nothing needs no note. */
 static void note_ignored(struct opt *o, const struct opt_row *row, const char *arg)
 {

@@ -443,8 +443,7 @@ def test_no_binding(sockets):
     for word in ("allow-task-sharing", "multiple-tasks-per-sharing", "one-task-per-sharing"):
         done = c.run(["sbatch", "--hold", f"--gres-flags={word},{word}", "--gres=gpu:1", "--wrap=true"])
         done.ok()
-        says = word == "one-task-per-sharing"  # no device here is a share of another; the other words say what is so anyway
-        assert done.stderr.count(f"option --gres-flags={word} is accepted and has no effect") == says and says == bool(done.stderr)
+        assert not done.stderr
 
 
 ASK = ["-l", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES of $SLURM_STEP_GPUS"]
@@ -580,6 +579,22 @@ def test_mps_in_percent(shared):
     eventually(lambda: c.job(late)["Reason"] == "Resources", "it")
     c.run(f"scancel {job}").ok()
     assert c.wait(late)["JobState"] == "COMPLETED" and c.output(late) == "0/0/0//75\n"
+
+
+def test_tasks_have_parts_of_gpus_of_their_own(shared):
+    """--gres-flags=one-task-per-sharing with MULTIPLE_SHARING_GRES_PJ: each task on another GPU, and no more tasks than GPUs."""
+    c = shared
+    with c.conf_file.open("a") as f:
+        f.write("SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory,MULTIPLE_SHARING_GRES_PJ\n")
+    c.run("scontrol reconfigure").ok()
+    asked, apart = "--tres-per-task=gres/shard:1", "--gres-flags=one-task-per-sharing"
+    for options, parts in ([asked], "3/3,0/3,0/3"), ([asked, apart], "1/3,1/3,1/3"), ([asked, f"{apart},multiple-tasks-per-sharing"], "3/3,0/3,0/3"):
+        job = c.sbatch("-n3", *options, wrap="sleep 1000")
+        eventually(lambda: f"shard:3({parts})" in used(c), lambda: (options, used(c)))
+        c.run(f"scancel {job}").ok()
+        c.wait(job)
+    c.run(["sbatch", "-n4", asked, "--wrap=true"]).ok()
+    c.run(["sbatch", "-n4", asked, apart, "--wrap=true"]).fails("it would fit with 3 tasks")
 
 
 @pytest.mark.parametrize("option, words", [

@@ -329,8 +329,10 @@ static uint32_t limit_to_u32(uint64_t n)
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* --gres-flags: what is said last of the binding holds; the other words are about tasks, later. */
-static int parse_binding(struct request *r, const char *flags, struct err *err)
+/* --gres-flags: of words that exclude each other the last one holds. allow-task-sharing is about
+ * what tasks see. */
+static int parse_gres_flags(struct request *r, const char *flags, bool *tasks_are_apart,
+                            struct err *err)
 {
     static const char *const words[] = {"enforce-binding", "disable-binding",
                                         "multiple-tasks-per-sharing", "one-task-per-sharing",
@@ -344,6 +346,8 @@ static int parse_binding(struct request *r, const char *flags, struct err *err)
                            w.at);
         if (i < 2)
             r->gres_binding = i == 0 ? GRES_BINDING_ENFORCED : GRES_BINDING_ANY;
+        if (i == 2 || i == 3)
+            *tasks_are_apart = i == 3;
     }
     return 0;
 }
@@ -577,13 +581,16 @@ static int parse_gres(const struct cluster *c, struct parsed_request *p, const P
     struct request *r = &p->request;
     if (c->conf->cr & CONF_CR_NEAR_GRES)
         r->gres_binding = GRES_BINDING_ENFORCED;
-    int rc = parse_binding(r, s->gres_flags, err);
+    bool tasks_are_apart = false;
+    int rc = parse_gres_flags(r, s->gres_flags, &tasks_are_apart, err);
     rc = rc == 0 ? gres_parse(c, s->gres, GRES_PER_NODE, &r->gres, err) : rc;
     rc = rc == 0 ? gres_parse(c, s->tres_per_task, GRES_PER_TASK, &r->gres, err) : rc;
     rc = rc == 0 ? gres_parse(c, s->tres_per_job, GRES_PER_JOB, &r->gres, err) : rc;
     rc = rc == 0 ? parse_per_socket(c, r, s, err) : rc;
     if (rc != 0)
         return rc;
+    vec_foreach (&r->gres.list, w)
+        w->is_apart = tasks_are_apart && w->per_task;
     struct request_gpus *g = &p->gpus;
     *g = count_gpus(r);
     rc = read_views(r, err);

@@ -218,7 +218,7 @@ bool gres_wants_equal(const struct gres_wants *a, const struct gres_wants *b)
     for (size_t i = 0; i < a->list.len && a->list.len == b->list.len; i++) {
         const struct gres_want *x = &a->list.data[i], *y = &b->list.data[i];
         if (x->mask != y->mask || x->per_node != y->per_node || x->per_task != y->per_task ||
-            x->per_job != y->per_job)
+            x->per_job != y->per_job || x->is_apart != y->is_apart)
             return false;
     }
     return a->list.len == b->list.len;

@@ -58,6 +58,7 @@ struct gres_want {
     char *name, *type; /* type NULL: any */
     uint64_t mask;     /* kinds that satisfy the request */
     uint64_t per_node, per_task, per_job;
+    bool is_apart; /* no two tasks have parts of the same GPU (--gres-flags=one-task-per-sharing) */
 };
 
 struct gres_amount {

@@ -274,6 +274,21 @@ static void keep_one(const struct gres_parts *p, size_t name, uint64_t need, con
             out[p->gpu[i].part[name]] = 0;
 }
 
+/* Leaves of each GPU what one task has of its parts. */
+static void keep_one_task(const struct gres_parts *p, size_t name, const struct gres_wants *wants,
+                          uint64_t *out)
+{
+    uint64_t each = 0;
+    if (wants)
+        vec_foreach (&wants->list, w)
+            each += w->is_apart && w->mask & p->part_mask[name] ? w->per_task : 0;
+    for (uint32_t i = 0; each && i < p->gpus; i++) {
+        uint64_t *left = &out[p->gpu[i].part[name]];
+        if (p->gpu[i].count[name])
+            *left = *left < each ? 0 : each;
+    }
+}
+
 bool gres_parts_exclude(const struct gres_parts *p, const struct gres_wants *wants)
 {
     size_t ways = count_wanted(wants, p->whole_mask, 1, 1) > 0;
@@ -301,6 +316,7 @@ void gres_parts_room(const struct gres_parts *p, const struct gres_wants *wants,
     for (size_t k = 0; k < GRES_PARTS_NAMES; k++) {
         uint64_t need =
             tasks == UINT32_MAX ? UINT64_MAX : count_wanted(wants, p->part_mask[k], tasks, more);
+        keep_one_task(p, k, wants, out);
         if (!p->several || p->one[k])
             keep_one(p, k, need, row, out);
     }
