@@ -365,6 +365,12 @@ static bool read_hold(const Pb__JobUpdate *r, bool *wanted)
     return r->has_hold || r->has_user_hold || (r->has_priority && r->priority == 0);
 }
 
+/* No hold can keep such a job from starting: an attempt that is requeued afterwards is no end. */
+static bool has_ended_for_good(const struct job *j)
+{
+    return job_is_final(j) && !attempt_of(j)->requeue_after;
+}
+
 static int check_hold(const struct caller *who, const struct job *j, const Pb__JobUpdate *r,
                       struct err *err)
 {
@@ -375,7 +381,7 @@ static int check_hold(const struct caller *who, const struct job *j, const Pb__J
         return set_refuse_release(j, err);
     if (!wanted && j->admin_hold && !who->is_operator)
         return control_set_error(err, ERR_ACCESS, "the hold of an administrator");
-    if (!(r->has_requeue && r->requeue) && job_is_final(j))
+    if (!(r->has_requeue && r->requeue) && has_ended_for_good(j))
         return control_set_error(err, ERR_FINISHED, NULL);
     return 0;
 }

@@ -238,6 +238,31 @@ static void a_job_that_runs_can_be_held(void **state)
     fixture_free(f);
 }
 
+/* Between the request to requeue and the end of the last process on the nodes. */
+static void a_job_that_is_being_requeued_can_be_held(void **state)
+{
+    struct fixture *f = make_fixture();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id), 0);
+    assert_true(live(f, &arena, id)->completing);
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__PENDING);
+    assert_string_equal(live(f, &arena, id)->reason, "JobHeldUser");
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
+    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id), 0);
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), 0);
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
+    fixture_gone(f, "n1", (uint32_t)id, 1);
+    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
 /* MaxBatchRequeue: also across a restart, until an operator releases it. */
 static void job_is_held_after_too_many_requeues(void **state)
 {
@@ -289,6 +314,7 @@ int main(void)
         cmocka_unit_test(on_its_way_back_it_can_not_be_signalled),
         cmocka_unit_test(a_special_exit_lasts_until_the_release),
         cmocka_unit_test(a_job_that_runs_can_be_held),
+        cmocka_unit_test(a_job_that_is_being_requeued_can_be_held),
         cmocka_unit_test(job_is_held_after_too_many_requeues),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
