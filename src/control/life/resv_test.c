@@ -541,12 +541,13 @@ static void a_restart_and_another_configuration(void **state)
     fixture_reconfigure(f, "NodeName=n0,n[1-3] CPUs=4\nPartitionName=a Nodes=ALL Default=YES\n"
                            "PartitionName=b Nodes=n3\nSelectTypeParameters=CR_Core\n"
                            "SlurmdTimeout=0\n");
-    resv_test_check(f, "r", "n[1,4]", "SPEC_NODES", NULL);
+    resv_test_check(f, "r", "n1", "SPEC_NODES", NULL); /* n4 is kept for its return */
     resv_test_check(f, "p", "n3", NULL, NULL);
     resv_test_check_runs(f, job, "n1", "r");
     resv_test_check_waits(f, other, "ReqNodeNotAvail, May be reserved for other job");
     fixture_reconfigure(f, RESV_TEST_CONF);
     resv_test_register_nodes(f);
+    resv_test_check(f, "r", "n[1,4]", "SPEC_NODES", NULL);
     resv_test_check(f, "p", "n[3-5]", NULL, NULL);
     node_shows(f, "n4", true, true);
     resv_test_set_nodes(f, "b", "n[2-3]");
