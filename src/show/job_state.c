@@ -596,6 +596,17 @@ static uint32_t count_wanted_nodes(const Pb__JobRecord *job)
     return count > least ? count : least;
 }
 
+/* CPUs that a job asked for which has started. */
+static uint32_t count_wanted_cpus(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks)
+{
+    uint64_t of_tasks = (uint64_t)(spec->overcommit ? nodes : tasks) *
+                        (spec->cpus_per_task ? spec->cpus_per_task : 1);
+    uint64_t of_gpus =
+        spec->cpus_per_gpu ? spec->cpus_per_gpu * job_state_count_gpus(spec, nodes, tasks) : 0;
+    uint64_t cpus = spec->min_cpus ? spec->min_cpus : of_tasks;
+    return (uint32_t)(cpus < of_gpus ? of_gpus : cpus);
+}
+
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -604,12 +615,11 @@ bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *ou
     if (allocated && (live->state == PB__JOB_STATE__PENDING || !live->nodes || !*live->nodes))
         return false;
     uint32_t nodes = allocated ? live->num_nodes : count_wanted_nodes(job);
-    uint32_t tasks = spec->num_tasks ? spec->num_tasks : nodes;
-    uint64_t wanted = (uint64_t)(spec->overcommit ? nodes : tasks) *
-                      (spec->cpus_per_task ? spec->cpus_per_task : 1);
-    wanted = spec->min_cpus ? spec->min_cpus : wanted;
-    uint32_t cpus =
-        allocated || live->state == PB__JOB_STATE__PENDING ? live->num_cpus : (uint32_t)wanted;
+    uint32_t implied = live->num_tasks > nodes ? live->num_tasks : nodes;
+    uint32_t tasks = spec->num_tasks ? spec->num_tasks : implied;
+    uint32_t cpus = allocated || live->state == PB__JOB_STATE__PENDING
+                        ? live->num_cpus
+                        : count_wanted_cpus(spec, nodes, tasks);
     uint64_t mem = allocated && live->has_mem_mib ? live->mem_mib : memory_of(job, nodes, cpus);
     str_printf(out, "cpu=%u", cpus);
     if (mem)

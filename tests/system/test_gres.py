@@ -604,3 +604,17 @@ def test_tasks_have_parts_of_gpus_of_their_own(shared):
 ])
 def test_parts_that_cannot_be(shared, option, words):
     shared.run(["sbatch", *option.split(), "--wrap", "true"]).fails(words)
+
+
+@pytest.mark.parametrize("options, pending", [
+    ("-G4 --cpus-per-gpu=2", "cpu=8,mem=800M,node=1,billing=8,gres/gpu=4"), ("-G4 --gpus-per-task=1", "cpu=4,mem=400M,node=1,billing=4,gres/gpu=4")])
+def test_requested_tres_count_a_total_of_gpus(make_cluster, options, pending):
+    """What a job requested is the same before and after its start, but for the nodes that nobody requested."""
+    c = make_cluster(nodes=2, conf="GresTypes=gpu", node_conf="Gres=gpu:2")
+    job = c.sbatch("-H", *options.split(), wrap="exit 0")
+    shown = c.job(job)
+    assert shown["ReqTRES"] == pending
+    assert "cpu=" + shown["NumCPUs"] == pending.split(",")[0]
+    c.run(f"scontrol release {job}").ok()
+    ended = c.wait(job)
+    assert ended["JobState"] == "COMPLETED" and ended["AllocTRES"] == pending.replace("node=1", "node=2") == ended["ReqTRES"]

@@ -66,13 +66,27 @@ static void pack_sharing(const struct job *j, Pb__JobLive *m)
         SET(m, topo_alone, true);
 }
 
+static uint32_t cap_count(uint64_t count)
+{
+    return count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+}
+
+/* The CPUs that --cpus-per-gpu adds for a total of GPUs. The CPUs of the tasks already include
+ * those for GPUs per node or per task. */
+static uint32_t count_cpus_of_gpus(const struct request *r)
+{
+    uint64_t gpus = r->cpus_per_gpu ? gres_wanted(&r->gres, "gpu", GRES_PER_JOB) : 0;
+    return cap_count((uint64_t)cap_count(gpus) * r->cpus_per_gpu);
+}
+
 /* Packs the size of a pending job: it needs at least as many nodes as its CPUs fill. */
 static void pack_wanted_size(const struct cluster *c, const struct job *j, Pb__JobLive *m)
 {
     uint32_t nodes = j->want.min_nodes, tasks = j->want.overcommit ? nodes : j->want.tasks;
-    uint64_t product = (uint64_t)tasks * j->want.cpus_per_task;
-    uint32_t counted = product > UINT32_MAX ? UINT32_MAX : (uint32_t)product;
+    uint32_t counted = cap_count((uint64_t)tasks * j->want.cpus_per_task);
+    uint32_t by_gpus = count_cpus_of_gpus(&j->want);
     uint32_t cpus = j->want.cpus ? j->want.cpus : counted;
+    cpus = cpus < by_gpus ? by_gpus : cpus;
     uint32_t most = j->part ? part_most_cpus(c, j->part) : 0;
     uint32_t filled = most ? cpus / most + (cpus % most != 0) : 0;
     if (j->want.max_nodes && filled > j->want.max_nodes)
@@ -87,9 +101,7 @@ static uint32_t count_tasks(const struct job *j)
 {
     uint64_t per_node = j->want.ntasks_per_node ? j->want.ntasks_per_node : 1;
     uint64_t tasks = j->want.tasks_given ? 0 : attempt_of(j)->alloc.len * per_node;
-    if (tasks < j->want.tasks)
-        return j->want.tasks;
-    return tasks < UINT32_MAX ? (uint32_t)tasks : UINT32_MAX;
+    return tasks < j->want.tasks ? j->want.tasks : cap_count(tasks);
 }
 
 static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive *m,
