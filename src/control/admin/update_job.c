@@ -201,7 +201,7 @@ static int change_job(struct control *c, const struct caller *who, const Pb__Job
     if (rc == 0 && requeues) {
         rc = set_check_whole(c, &id, err);
         keep_leaders(c, &parts);
-    } else if (rc == 0 && j->set && parts.len > 1) {
+    } else if (rc == 0 && j->set && parts.len > 1 && (!is_hold(r) || r->set)) {
         rc = set_check_settled(j, err);
     }
     if (rc == 0)

@@ -62,10 +62,12 @@ static bool may_be_done(const struct model *m, enum hold_request request, bool b
     const struct job *leader = find_component(m, 0);
     if (request == REQUEUEHOLD || request == REQUEUE)
         return whole && leader->state != PB__JOB_STATE__PENDING;
-    for (uint32_t i = first; i <= last; i++)
-        if (job_is_final(find_component(m, i)) ||
+    for (uint32_t i = first; i <= last; i++) {
+        const struct job *j = find_component(m, i);
+        if ((job_is_final(j) && !attempt_of(j)->requeue_after) ||
             (request == RELEASE && m->admin_hold[i] && !by_root))
             return false;
+    }
     return true;
 }
 
