@@ -83,6 +83,7 @@ struct control {
     bool shutdown_passed;             /* they were ended */
     bool shutdown_over;               /* it is complete, its record is deleted */
     int64_t start_mono_ms;            /* of this controller */
+    int64_t slice_ends_ms;            /* as stored, by the monotonic clock: see life/gang.h */
     uint32_t resv_number;             /* of the last reservation */
     VEC(struct node_dynamic) dynamic_nodes;
     VEC(struct aside) asides;

@@ -80,9 +80,16 @@ int control_check_format(const void *meta, size_t len, struct err *err)
                    m->program ? m->program : "", m->program ? ", " : "", m->format, RECORD_FORMAT);
 }
 
-/* The table names functions of all of the room. */
-#define META(pack, restore) void restore(struct control *c, const Pb__StoreMeta *m);
-#include "control/machine.def"
+/* By the clock that cannot be set, unless the machine was booted since, or is another one. */
+static void restore_slice(struct control *c, const Pb__StoreMeta *m)
+{
+    int64_t left_ms = m->slice_ends_wall_ms - control_wall_ms(c);
+    if (!m->has_slice_ends_mono_ms)
+        return;
+    if (m->slice_boot && m->slice_boot == control_boot(c))
+        left_ms = m->slice_ends_mono_ms - control_mono(c);
+    c->slice_ends_ms = control_mono(c) + (left_ms > 0 ? left_ms : 0);
+}
 
 static int restore_meta(struct control *c, const void *data, size_t len, struct err *err)
 {
@@ -95,8 +102,8 @@ static int restore_meta(struct control *c, const void *data, size_t len, struct 
     if (m->has_given_job_id && m->given_job_id <= m->next_job_id)
         c->next_id = m->given_job_id;
     c->epoch = m->epoch;
-#define META(pack, restore) restore(c, m);
-#include "control/machine.def"
+    trigger_lead_restore(c, m);
+    restore_slice(c, m);
     c->events->last = m->last_event;
     c->attempts->last = m->last_attempt;
     str_clear(&c->newer);

@@ -9,9 +9,14 @@
 
 #define JOB_ID_BLOCK 1000 /* job ids reserved on disk at a time */
 
-/* The table names functions of all of the room. */
-#define META(pack, restore) void pack(const struct control *c, Pb__StoreMeta *m);
-#include "control/machine.def"
+static void pack_slice(const struct control *c, Pb__StoreMeta *m)
+{
+    if (!c->slice_ends_ms)
+        return;
+    SET(m, slice_ends_mono_ms, c->slice_ends_ms);
+    SET(m, slice_ends_wall_ms, control_wall_ms(c) + c->slice_ends_ms - control_mono(c));
+    SET(m, slice_boot, control_boot(c));
+}
 
 void control_save_meta(struct control *c)
 {
@@ -25,8 +30,8 @@ void control_save_meta(struct control *c)
     m.format = RECORD_FORMAT;
     m.cluster = (char *)c->conf->cluster_name;
     m.program = (char *)SLUICE_VERSION;
-#define META(pack, restore) pack(c, &m);
-#include "control/machine.def"
+    trigger_lead_fill(c, &m);
+    pack_slice(c, &m);
     m.has_last_event = true;
     m.last_event = c->events->last;
     m.has_last_attempt = true;

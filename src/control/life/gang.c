@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/pb.h"
 #include "control/event/job_event.h"
 #include "control/event/record.h"
 #include "control/internal.h"
@@ -356,41 +355,24 @@ static bool may_foresee(const struct control *c)
 /* --- turns of the controller ---------------------------------------------------------------------
  */
 
-/* A switch that is due comes in its time, however often the configuration changes until then;
- * sooner when slices are shorter now. */
+/* A switch that is due comes in its time, however often the configuration changes or controllers
+ * start until then; sooner when slices are shorter now. One that was due before the start comes at
+ * once. */
 static int64_t keep_switch_ms(const struct control *c)
 {
     int64_t latest = control_mono(c) + c->conf->scheduler_time_slice_sec * 1000;
+    int64_t switch_ms = c->gang->cluster ? c->gang->switch_ms : c->slice_ends_ms;
     if (!c->conf->gang)
         return 0;
-    return c->gang->switch_ms < latest ? c->gang->switch_ms : latest;
+    return switch_ms < latest ? switch_ms : latest;
 }
 
-void gang_pack_slice(const struct control *c, Pb__StoreMeta *m)
-{
-    if (!c->gang->switch_ms)
-        return;
-    SET(m, slice_ends_mono_ms, c->gang->switch_ms);
-    SET(m, slice_ends_wall_ms, control_wall_ms(c) + c->gang->switch_ms - control_mono(c));
-    SET(m, slice_boot, control_boot(c));
-}
-
-/* By the clock that cannot be set, unless the machine was booted since, or is another one. */
-void gang_restore_slice(struct control *c, const Pb__StoreMeta *m)
-{
-    int64_t left_ms = m->slice_ends_wall_ms - control_wall_ms(c);
-    if (!m->has_slice_ends_mono_ms)
-        return;
-    if (m->slice_boot && m->slice_boot == control_boot(c))
-        left_ms = m->slice_ends_mono_ms - control_mono(c);
-    c->gang->switch_ms = control_mono(c) + (left_ms > 0 ? left_ms : 0);
-}
-
+/* While nobody waits, an end that is stored says nothing: the first turn after a start drops it. */
 static void store_slice(struct control *c)
 {
-    if (c->gang->switch_ms == c->gang->stored_ms)
+    if (!c->gang->switch_ms || c->gang->switch_ms == c->slice_ends_ms)
         return;
-    c->gang->stored_ms = c->gang->switch_ms;
+    c->slice_ends_ms = c->gang->switch_ms;
     control_save_meta(c);
 }
 
@@ -398,10 +380,9 @@ static void store_slice(struct control *c)
  * are to take turns, and no longer when not. */
 static void enrol(struct control *c)
 {
-    int64_t switch_ms = keep_switch_ms(c), stored_ms = c->gang->stored_ms;
+    int64_t switch_ms = keep_switch_ms(c);
     vec_done(&c->gang->rotations);
-    *c->gang = (struct gang){
-        .cluster = c->cluster, .changed = true, .switch_ms = switch_ms, .stored_ms = stored_ms};
+    *c->gang = (struct gang){.cluster = c->cluster, .changed = true, .switch_ms = switch_ms};
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         const struct attempt *attempt = attempt_of(job_of_end(l));
         if (attempt->gang_place > c->gang->last_place)

@@ -13,7 +13,6 @@
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "proto/ctl.pb-c.h"
 
 struct alloc_node;
 struct cluster;
@@ -23,7 +22,6 @@ struct job;
 struct gang {
     uint64_t last_place;      /* in the rotation, that was given */
     int64_t switch_ms;        /* the next switch, by the monotonic clock; 0: no job waits for one */
-    int64_t stored_ms;        /* as the store has it */
     uint64_t taken, released; /* of the pool, when the members were last settled */
     /* With GangOverlap=no, by partition, and behind these for jobs of none, the rotation of its
      * jobs: the first partition of that rotation. */
@@ -53,10 +51,6 @@ bool gang_may_hold_back(const struct control *c, const struct job *j); /* on any
 void gang_begin(struct control *c);
 void gang_end(struct control *c);
 void gang_turn(struct control *c); /* of the controller: what has changed, what is due */
-/* The end of the present slice, in the store's own record: however often controllers start, a slice
- * ends in its time. One that was over before a start ends at once. */
-void gang_pack_slice(const struct control *c, Pb__StoreMeta *m);
-void gang_restore_slice(struct control *c, const Pb__StoreMeta *m);
 /* No two jobs of one slot run at once, and no job waits that could run. */
 int gang_check(const struct control *c, struct err *err);
 int64_t gang_due_ms(const struct control *c); /* INT64_MAX: never */
