@@ -136,8 +136,7 @@ struct conf {
     double node_reg_mem_percent;
     int64_t job_acct_gather_sec;          /* task interval in JobAcctGatherFrequency; 0: none */
     uint32_t mpi_port_low, mpi_port_high; /* MpiParams=ports=LOW-HIGH; 0: none */
-    /* PreemptMode has GANG: jobs on shared resources are time-sliced */
-    bool gang;
+    bool gang;             /* PreemptMode has GANG: jobs on shared resources are time-sliced */
     bool gang_counts;      /* gang scheduling by CPU count: CR_CPU without task/affinity */
     bool over_memory_kill; /* JobAcctGatherParams, with memory as an allocated resource */
     struct conf_auth_alt auth_alt;
@@ -199,8 +198,8 @@ char *conf_path(void);
  * places and the remedy. */
 int conf_load_own(struct conf **out, struct err *err);
 
-/* The same for a daemon, which does not use another daemon's file, and which falls back to
- * /etc/slurmctld.conf or /etc/slurmd.conf (CORE-025, CORE-042). The caller frees it. */
+/* The same for a daemon, without another daemon's file, and with /etc/slurmctld.conf or
+ * /etc/slurmd.conf as the last resort (CORE-025, CORE-042). The caller frees it. */
 char *conf_path_daemon(const char *daemon);
 
 /* Reads and validates a file. node_name is for CONF_NODE only: a NodeName, or NULL for the row
@@ -212,8 +211,7 @@ int conf_load(const char *path, enum conf_scope scope, const char *node_name, st
  * that it defines as well. 'made' NULL: none. */
 int conf_load_with(const char *path, const char *made, enum conf_scope scope, const char *node_name,
                    struct conf **out, struct conf_report *report, struct err *err);
-/* Loads a conf_flat_text() again with other additional lines. The hash covers the file's text
-   only. */
+/* Loads a conf_flat_text() with other additional lines. The hash covers the file's text alone. */
 int conf_load_again(const char *text, size_t len, const char *path, const char *made,
                     enum conf_scope scope, const char *node_name, struct conf **out,
                     struct err *err);
@@ -243,25 +241,21 @@ void conf_free(struct conf *c);
 void conf_freep(struct conf **c);
 
 long conf_find_node(const struct conf *c, const char *name); /* index or -1 */
-/* The generic resources of the node. */
 const struct conf_gres_set *conf_gres_of(const struct conf *c, uint32_t node);
 long conf_find_part(const struct conf *c, const char *name);
-
-/* NULL: it is not listed in SlurmctldHost. */
-/* NULL: unknown */
-const struct bitset *conf_find_node_set(const struct conf *c, const char *name);
+const struct bitset *conf_find_node_set(const struct conf *c, const char *name); /* or NULL */
+/* NULL: the host is not listed in SlurmctldHost. */
+const struct conf_host *conf_find_controller(const struct conf *c, const char *name);
 /* Adds the nodes of a function in a host list, for example block{NAME}. 1: done; 0: the word is no
  * function; -ERR_NO_NODE: unknown argument. Features are those in the file. */
 int conf_add_function(const struct conf *c, const char *word, struct bitset *out, struct err *err);
 /* Returns "x" of "feature{x}", which the caller frees; NULL: another word. */
 char *conf_function_argument(const char *word, const char *function);
-const struct conf_host *conf_find_controller(const struct conf *c, const char *name);
 
 /* Returns PluginDir; if it is unset, the directory "sluice" among the libraries of the running
  * program's prefix. The caller frees it. */
 char *conf_plugin_dirs(const struct conf *c);
-/* Returns that directory regardless of PluginDir: Sluice's own modules are in it. The caller frees
-   it. */
+/* Returns that directory whatever PluginDir is, for Sluice's own modules. The caller frees it. */
 char *conf_installed_plugin_dir(void);
 
 #define CONF_GATHER_MAX_SEC 86400
@@ -272,18 +266,14 @@ int conf_gather_parse(const char *text, int64_t *sec, struct err *err);
 /* Whether a comma-separated list such as SchedulerParameters has the word; and the value of
  * "word=value", which the caller frees. */
 bool conf_list_has(const char *list, const char *word);
-/* OverTimeLimit of a partition is unset: the cluster's value applies */
-#define CONF_PART_OVER_UNSET (-1)
+char *conf_list_value(const char *list, const char *word);
+#define CONF_PART_OVER_UNSET (-1) /* OverTimeLimit of a partition: the cluster's value applies */
 #define CONF_PART_OVER_MAX_SEC (65533 * 60)
 bool conf_offers_http(const struct conf *c); /* CommunicationParameters=disable_http is not set */
-char *conf_list_value(const char *list, const char *word);
-/* PrivateData: whether ordinary users may not see this information of other users: "jobs",
-   "usage"... */
+/* PrivateData: whether ordinary users may not see what others have of "jobs", "usage"... */
 bool conf_is_private(const struct conf *c, const char *what);
 bool conf_hides_anything(const struct conf *c);
-
-/* Whether connections between hosts are encrypted (TLSType). */
-bool conf_encrypts(const struct conf *c);
+bool conf_encrypts(const struct conf *c); /* connections between hosts, by TLSType */
 
 /*
  * A daemon's local socket is in the first of socket_dirs that the daemon can write to; its clients
@@ -293,19 +283,17 @@ bool conf_encrypts(const struct conf *c);
  * directory does not authenticate the daemon: a client asks the kernel for the uid behind a
  * socket.
  */
-/* Returns the name of a daemon's socket there, "slurmd-NODE". The caller frees it. */
+/* The caller frees the names "slurmd-NODE", "slurmctld" or, for backups, "slurmctld-RANK", and the
+ * path of such a socket in one of the directories. */
 char *conf_socket_node(const char *node);
-/* The name of a controller's socket: "slurmctld", for backups "slurmctld-RANK". */
 char *conf_socket_controller(const struct conf_host *host);
-/* Returns the path of that socket in one of the directories. The caller frees it. */
 char *conf_socket_path(const struct conf *c, size_t dir, const char *name);
 
 /* Prints "Key                     = value" lines of every key, in Slurm's order, and of
  * SLURM_CONF, SLURM_VERSION and BOOT_TIME; key != NULL: only that key (-ERR_CONFIG: unknown). */
 int conf_format(const struct conf *c, const char *key, struct str *out, struct err *err);
 
-/* Prints the changes between two configurations, one per line: "MaxJobCount: 10 -> 20", "node n5:
- * added". */
+/* Prints the changes, one per line: "MaxJobCount: 10 -> 20", "node n5: added". */
 void conf_diff(const struct conf *from, const struct conf *to, struct str *out);
 /* Prints one line per file beside slurm.conf, if any, and "slurm.conf: 3 nodes, ..." */
 void conf_summarise(const struct conf *c, struct str *out);

@@ -65,8 +65,8 @@ void show_license_text(const Pb__LicenseRecord *license, struct show_style style
 json_t *show_license_json(const Pb__LicenseRecord *license);
 uint64_t show_license_unused(const Pb__LicenseRecord *license); /* UINT64_MAX: unlimited */
 
-/* Explains the wait of a job that is suspended by gang scheduling. Returns false if the job waits
- * for something else. */
+/* Explains the wait of a suspended job that waits for its turn. Returns false if the job waits for
+ * something else. */
 bool show_put_turn(const Pb__JobLive *live, struct str *out);
 
 void show_burst_text(const Pb__BurstList *list, struct str *out);

@@ -182,12 +182,12 @@ void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *
 /* Sets whether the job shares units, by its request and OverSubscribe of its partition (CORE-130 to
  * 132). To be called again when either changes. */
 void job_set_sharing(const struct cluster *c, struct job *j);
-/* With gang scheduling: returns why jobs like this one never share, whatever the partition says;
+/* If jobs take turns: returns why jobs like this one never share, whatever the partition says;
  * NULL: the partition decides. */
 const char *job_sharing_refusal(const struct conf *conf, const struct job *j);
 /* Whether its partition makes it share: by OverSubscribe, and with YES by its request. */
 bool job_is_to_share(const struct job *j);
-/* With gang scheduling: returns why a job with nodes shares them with no other job although its
+/* If jobs take turns: returns why a job with nodes shares them with no other job although its
  * partition would make it share. NULL: it shares, or its partition does not make it share. */
 const char *job_unshared_reason(const struct conf *conf, const struct job *j);
 

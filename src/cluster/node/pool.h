@@ -73,7 +73,7 @@ struct pool {
     struct bitset *usable; /* nodes that may get new jobs */
     struct spare spare;    /* of the usable nodes */
     uint64_t freed; /* rises when more may fit than before, or a node is no longer usable; not 0 */
-    uint64_t taken, released; /* rise with each node that a job gets (again) or releases */
+    uint64_t taken, released; /* rise with each node that a job gets, first or again, or releases */
     uint64_t returned;        /* rises whenever a suspended job gets its units back */
 };
 

@@ -131,5 +131,5 @@ void daemon_drop_gone(struct daemon_list *list); /* removes processes that have 
 size_t daemon_wait_gone(const struct daemon_list *list, int64_t ms);
 void daemon_kill(const struct daemon_list *list, int signo);
 
-/* Prints when a job that is suspended by gang scheduling will run again. */
+/* Prints when a job that waits for its turn will run again. */
 int sluice_put_turn(const Pb__JobRecord *job, struct str *out, struct err *err);

@@ -21,7 +21,7 @@ static int64_t grace_sec(const struct job *j)
     return j->part && j->part->conf.grace_time_sec > 0 ? j->part->conf.grace_time_sec : 0;
 }
 
-/* Signals a victim with a GraceTime. A victim that waits for its gang slice gets the signal when it
+/* Signals a victim with a GraceTime. A victim that waits for its turn gets the signal when it
  * resumes; SIGCONT would let it run beside the job whose turn it is. */
 static void warn_job(struct control *c, struct job *j)
 {

@@ -42,7 +42,7 @@ struct sim_stored_resv {
     struct str data; /* the packed ResvRecord */
 };
 
-#define SIM_LICENSES "abhop" /* licences and layers have names of one letter */
+#define SIM_LICENSES "abhop" /* licences, hierarchical ones too, have names of one letter */
 
 #define SIM_GRES 6 /* maximum number of kinds on a node */
 
