@@ -97,7 +97,8 @@ def test_queued_again_it_asks_for_what_it_was_submitted_with(cluster):
     ("NodeList=n2,n3", "the node that runs the job's script is kept"),
     ("NodeList=n1,n4", "Invalid node name specified: n4 is not a node of the running job"),
     ("NodeList=ghost", "Invalid node name specified: ghost is not a node of the running job"),
-    ("NodeList=n[1-100000]", "Node count specification invalid: more nodes than the running job has"),
+    ("NodeList=n[1-1000]", "Node count specification invalid: more nodes than the running job has"),
+    ("NodeList=n[1-100000]", "Invalid node name specified: NodeList=n[1-100000]: host list: too many names"),
     ("NodeList=n[1-", "NodeList=n[1-: host list: bracket is not closed"), ("NodeList=", "Node count specification invalid: a running job keeps at least one node"),
 ])
 def test_refused(cluster, change, why):
