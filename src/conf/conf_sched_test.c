@@ -59,7 +59,7 @@ static void told(void **state)
         {"x", "unknown parameter 'x'", true},
         {"=3", "unknown parameter ''", true},
         {"defer", "'defer' has no effect: a pass begins at once", false},
-        {"bf_resolution=60", "'bf_resolution' has no effect: the timeline is exact", false},
+        {"bf_resolution=60", "'bf_resolution' has no effect: the timeline has a resolution", false},
         {"BF_Continue", "'bf_continue' has no effect", false},
         {"bf_allow_magnetic_slot", "'bf_allow_magnetic_slot' has no effect", false},
         {"bf_topopt_enable", "'bf_topopt_enable' has no effect", false},
