@@ -177,10 +177,11 @@ static bool is_none(const char *word)
     return !*word || str_case_eq(word, "none");
 }
 
-/* ALL, none and nothing lift a limit, as in slurm.conf. */
-static const char *keep_accounts(struct part *p, const char *list)
+/* As in slurm.conf: an empty list lifts a limit, and so does AllowAccounts=ALL. */
+static const char *keep_accounts(struct part *p, const char *list, bool may_be_all)
 {
-    return is_none(list) || str_case_eq(list, "ALL") ? NULL : arena_strdup(&p->strings, list);
+    bool lifts = !*list || (may_be_all && str_case_eq(list, "ALL"));
+    return lifts ? NULL : arena_strdup(&p->strings, list);
 }
 
 /* Keeps the changes, and their texts where nobody frees them. */
@@ -195,9 +196,9 @@ static void keep_changes(struct part *p, const Pb__PartRecord *changes, struct c
     if (changes->allow_groups)
         next->allow_groups = arena_strdup(&p->strings, changes->allow_groups);
     if (changes->allow_accounts)
-        next->allow_accounts = keep_accounts(p, changes->allow_accounts);
+        next->allow_accounts = keep_accounts(p, changes->allow_accounts, true);
     if (changes->deny_accounts)
-        next->deny_accounts = keep_accounts(p, changes->deny_accounts);
+        next->deny_accounts = keep_accounts(p, changes->deny_accounts, false);
     if (changes->alloc_nodes)
         next->allow_alloc_nodes = arena_strdup(&p->strings, changes->alloc_nodes);
     if (changes->preempt_mode)

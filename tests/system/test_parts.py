@@ -196,11 +196,18 @@ def test_accounts_of_partitions(make_cluster):
     c.wait_ready()
     assert c.job(job)["Reason"] == "AccountNotAllowed" and " AllowAccounts=phys " in c.run("scontrol show part allow").ok()
     c.run(f"scontrol update JobId={job} Account=phys").ok()
+    other = c.sbatch("-H", "-A", "phys", wrap="true")
+    c.run(f"scontrol update JobId={other} Partition=deny").fails(f"{bad} deny takes no jobs of account phys (DenyAccounts)")
+    c.run(f"scontrol update JobId={other} Partition=allow").ok()
+    c.run(f"scontrol update JobId={other} Partition=deny Account=bio").ok()
+    c.run(f"scancel {other}").ok()
     eventually(lambda: c.job(job)["Reason"] in ("Resources", "Priority"), lambda: c.job(job))
     c.run("scontrol update PartitionName=allow AllowAccounts=ALL").ok()
     assert " DenyAccounts=phys " in c.run("scontrol show part allow").ok()
     eventually(lambda: c.job(job)["Reason"] == "AccountNotAllowed", lambda: c.job(job))
     c.run("scontrol update PartitionName=allow DenyAccounts=none").ok()
+    assert " DenyAccounts=none " in c.run("scontrol show part allow").ok()  # an account of that name, as in slurm.conf
+    c.run("scontrol update PartitionName=allow DenyAccounts=").ok()
     c.run(f"scancel {holder}").ok()
     assert c.wait(job)["JobState"] == "COMPLETED"
 

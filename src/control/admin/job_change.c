@@ -164,18 +164,20 @@ static int check_without_resv(struct job *j, struct err *err)
 
 /* Those it is to have from now on; none: it keeps what it has. */
 static int authorise_parts(struct control *c, const struct caller *who, struct job *j,
-                           const char *reservation, Pb__JobSpec *set, struct part_list *out,
+                           const Pb__JobSpec *spec, Pb__JobSpec *set, struct part_list *out,
                            struct arena *arena, struct err *err)
 {
-    char *asked = set->reservation;
+    char *asked = set->reservation, *account = set->account;
     if (set->partition && !*set->partition)
         return err_set(err, -ERR_NO_PARTITION,
                        "%s: Partition= names none; give those that it may run in",
                        err_text(ERR_NO_PARTITION));
     if (set->partition) {
-        set->reservation = asked ? asked : (char *)reservation;
+        set->reservation = asked ? asked : spec->reservation;
+        set->account = account ? account : spec->account;
         int rc = access_find_parts(c, who, NULL, set, false, out, arena, err);
         set->reservation = asked;
+        set->account = account;
         return rc;
     }
     if (j->part)
@@ -322,7 +324,7 @@ static int apply_request(struct control *c, const struct caller *who, struct job
     struct parsed_request parsed;
     *a = (struct job_change_applied){.set = *set, .spec = job_unpack_spec(j, arena)};
     a->old = *a->spec;
-    int rc = authorise_parts(c, who, j, a->spec->reservation, &a->set, &parts, arena, err);
+    int rc = authorise_parts(c, who, j, a->spec, &a->set, &parts, arena, err);
     if (rc == 0)
         rc = parse_dependency(c, who, j, &a->set, &a->depend, arena, err);
     if (rc != 0) {

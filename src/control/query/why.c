@@ -114,10 +114,14 @@ static struct caller caller_of(const struct why_call *call)
 static void find_parts(struct control *c, const struct why_call *call, const struct job *j,
                        struct why_question *q)
 {
+    _cleanup_arena_ struct arena arena;
     const struct caller who = caller_of(call);
+    arena_init(&arena, 0);
+    char *account = job_unpack_spec(j, &arena)->account;
     vec_foreach (&c->cluster->parts, at) {
         Pb__JobSpec spec = PB__JOB_SPEC__INIT;
         struct part *p;
+        spec.account = account;
         spec.partition = (char *)(*at)->conf.name;
         if ((j->in_set || !job_partitions_has(j, *at)) && (*at)->conf.state == CONF_PART_UP &&
             access_find_part(c, &who, NULL, &spec, &p, NULL) == 0)

@@ -122,13 +122,15 @@ static int refuse_account(const struct conf_part *p, const char *account, struct
                    p->allow_accounts ? "AllowAccounts" : "DenyAccounts");
 }
 
+const char access_any_account[] = "any";
+
 static int check_part(struct control *c, const struct caller *who, const struct caller *as,
                       const Pb__JobSpec *spec, const struct part *p, struct err *err)
 {
     const struct conf_part *conf = &p->conf;
     if (conf->state == CONF_PART_DRAIN || conf->state == CONF_PART_INACTIVE)
         return control_set_error(err, ERR_PARTITION_DOWN, conf->name);
-    if (!part_takes_account(conf, spec->account))
+    if (spec->account != access_any_account && !part_takes_account(conf, spec->account))
         return refuse_account(conf, spec->account, err);
     int rc = check_access(c, who, as ? as : who, conf, err);
     return rc == 0 ? access_check_resv(p, spec->reservation, err) : rc;

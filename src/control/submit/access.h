@@ -8,6 +8,9 @@ struct part_list { /* used as a VEC */
     struct part **data;
     size_t len, room;
 };
+/* As the account of a request: any account, so that the accounts of partitions are not checked. */
+extern const char access_any_account[];
+
 /* Returns the requested or the default partition if the caller may use it for himself or for 'as'
  * (NULL: for himself). */
 int access_find_part(struct control *c, const struct caller *who, const struct caller *as,

@@ -185,8 +185,8 @@ static void put_part(const struct part *p, struct env_part *out)
     };
 }
 
-/* Lists the partitions that the caller may use, including those for jobs with reservations: a
- * plugin may set a reservation. */
+/* Lists the partitions that the caller may use, including those for jobs with reservations or of
+ * some accounts: a plugin may set both. */
 static size_t list_parts(struct control *c, const struct caller *who, struct env_part **out,
                          struct arena *arena)
 {
@@ -197,6 +197,7 @@ static size_t list_parts(struct control *c, const struct caller *who, struct env
         struct part *found;
         in.partition = (char *)(*p)->conf.name;
         in.reservation = (char *)"any";
+        in.account = (char *)access_any_account;
         if (access_find_part(c, who, NULL, &in, &found, NULL) == 0)
             put_part(*p, &(*out)[count++]);
     }
