@@ -65,6 +65,7 @@ def test_unit_tests_that_fail_by_themselves_are_repeated(tmp_path):
 
 @pytest.mark.parametrize("case", (
     ("ERROR", "==7==ERROR: LeakSanitizer: detected memory leaks"), ("FAIL", ""), ("FAIL", "[  FAILED  ] x\nx.c:1: runtime error: index 9 out of bounds"),
+    ("FAIL", "Test failed with exception: Segmentation fault(11)\n[  FAILED  ] x"),
     ("ERROR", "[  FAILED  ] x\n==7==ERROR: AddressSanitizer: heap-use-after-free"), ("FAIL", "[  FAILED  ] x\nx: Assertion `job' failed.")))
 def test_what_unit_tests_report_is_not_repeated(tmp_path, case):
     assert unit_results(tmp_path, case).returncode == 1
