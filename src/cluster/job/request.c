@@ -589,8 +589,9 @@ static int parse_gres(const struct cluster *c, struct parsed_request *p, const P
     rc = rc == 0 ? parse_per_socket(c, r, s, err) : rc;
     if (rc != 0)
         return rc;
+    bool may_be_apart = tasks_are_apart && (c->conf->cr & CONF_CR_SEVERAL_SHARED);
     vec_foreach (&r->gres.list, w)
-        w->is_apart = tasks_are_apart && w->per_task;
+        w->is_apart = may_be_apart && w->per_task;
     struct request_gpus *g = &p->gpus;
     *g = count_gpus(r);
     rc = read_views(r, err);
