@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "base/onehost.h"
 #include "base/sluid.h"
-#include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"
 #include "cluster/job/step_nodes.h"
+#include "launch/outer_job.h"
 #include "rpc/frame.h"
 
 void jobenv_counts(const uint32_t *counts, size_t n, struct str *out)
@@ -156,18 +156,13 @@ void jobenv_components(struct envlist *e, struct Pb__AllocReply *const *componen
     free(lists);
 }
 
-static bool is_of_a_job(const char *name, size_t len)
-{
-    return str_starts(name, "SLURM_JOB_") || job_env_has(name, len);
-}
-
 /* What the job around this command has asked for and was given. */
 static void drop_other_job(struct envlist *e, uint32_t job_id)
 {
     const char *around = envlist_get(e, "SLURM_JOB_ID");
     long long id;
     if (around != NULL && (str_parse_i64(around, 1, UINT32_MAX, &id) != 0 || id != job_id))
-        envlist_unset_if(e, is_of_a_job);
+        envlist_unset_if(e, outer_job_has);
 }
 
 void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf)

@@ -297,8 +297,9 @@ static void an_ordinary_job_has_no_variables_of_components(void **state)
 static void nothing_is_left_of_the_job_around(void **state)
 {
     static const char *const names[] = {
-        "SLURM_JOB_ACCOUNT",   "SLURM_JOB_RESERVATION", "SLURM_JOB_GPUS", "SLURM_CPUS_PER_TASK",
-        "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_GPUS"};
+        "SLURM_JOB_ACCOUNT",   "SLURM_JOB_RESERVATION", "SLURM_JOB_GPUS",    "SLURM_CPUS_PER_TASK",
+        "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_GPUS",        "SLURM_ARRAY_TASK_ID",
+        "SLURM_RESTART_COUNT", "SLURM_PROCID",          "SLURM_GPUS_ON_NODE"};
     struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
     (void)state;
     for (int same = 0; same < 2; same++) {
