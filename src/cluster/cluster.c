@@ -123,6 +123,33 @@ struct part *cluster_add_part(struct cluster *c, const char *name)
     return add_part(c, p, &p->own);
 }
 
+/* Counts the partitions of the jobs that have the unit now, as add_job() of share.c does. */
+static void find_parts_of_unit(const struct cluster *c, struct node *n, uint32_t unit)
+{
+    struct unit_use *u = &n->use[unit];
+    *u = (struct unit_use){.jobs = u->jobs};
+    vec_foreach (&n->holders, id) {
+        struct job *j = cluster_find_job(c, *id);
+        const struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
+        if (!a || a->released || !j->part || !j->want.shared || !bitset_test(a->busy, unit))
+            continue;
+        u->has_parts = u->part && (u->has_parts || u->part != j->part);
+        if (!u->part || j->part->conf.share_max < u->part->conf.share_max)
+            u->part = j->part;
+    }
+}
+
+/* A unit keeps the partition of its first or strictest job, also when that job has ended. */
+static void forget_part_of_units(struct cluster *c, const struct part *p)
+{
+    vec_foreach (&c->nodes, at) {
+        struct node *n = *at;
+        for (uint32_t i = 0; n->use && i < n->units; i++)
+            if (n->use[i].part == p)
+                find_parts_of_unit(c, n, i);
+    }
+}
+
 void cluster_remove_part(struct cluster *c, struct part *p)
 {
     vec_foreach (&c->jobs, at) {
@@ -137,6 +164,7 @@ void cluster_remove_part(struct cluster *c, struct part *p)
         j->part_name = mem_strdup(p->conf.name);
         j->part = NULL;
     }
+    forget_part_of_units(c, p);
     vec_remove(&c->parts, p->at);
     for (size_t i = p->at; i < c->parts.len; i++)
         c->parts.data[i]->at = (uint32_t)i;

@@ -27,8 +27,7 @@ void gang_end(struct control *c)
 static bool is_stale(const struct control *c)
 {
     const struct pool *pool = &c->cluster->pool;
-    return c->gang->changed || c->gang->cluster != c->cluster ||
-           c->gang->released != pool->released ||
+    return c->gang->changed || !gang_knows_parts(c) || c->gang->released != pool->released ||
            (c->conf->gang_counts && c->gang->taken != pool->taken);
 }
 
@@ -367,13 +366,14 @@ static int64_t keep_switch_ms(const struct control *c)
     return switch_ms < latest ? switch_ms : latest;
 }
 
-/* While nobody waits, an end that is stored says nothing: the first turn after a start drops it. */
+/* Once nobody waits, the end leaves the store with the next record: until then it says nothing, and
+ * the first turn after a start drops it. */
 static void store_slice(struct control *c)
 {
-    if (!c->gang->switch_ms || c->gang->switch_ms == c->slice_ends_ms)
-        return;
+    bool is_stored = c->gang->switch_ms == c->slice_ends_ms;
     c->slice_ends_ms = c->gang->switch_ms;
-    control_save_meta(c);
+    if (c->gang->switch_ms && !is_stored)
+        control_save_meta(c);
 }
 
 /* Of a controller that has begun, or has another configuration: jobs that share take part when jobs
@@ -425,7 +425,7 @@ static void dissolve(struct control *c)
 static void follow_rotations(struct control *c, bool due)
 {
     uint64_t released = c->cluster->pool.released, taken = c->cluster->pool.taken;
-    if (gang_has_joined_parts(c))
+    if (!gang_knows_parts(c) || gang_has_joined_parts(c))
         gang_part_rotations(c);
     bool waits = decide_all(c, due);
     c->gang->released = released;

@@ -68,12 +68,18 @@ static size_t part_number(const struct control *c, const struct part *part)
     return part ? part->at : c->cluster->parts.len;
 }
 
+bool gang_knows_parts(const struct control *c)
+{
+    size_t count = c->conf->gang_overlap ? 0 : c->cluster->parts.len + 1;
+    return c->gang->cluster == c->cluster && c->gang->rotations.len == count;
+}
+
 /* The first partition that has the same rotation. */
 static size_t find_rotation(const struct control *c, const struct part *part)
 {
     size_t number = part_number(c, part);
-    bool is_known = c->gang->cluster == c->cluster && number < c->gang->rotations.len;
-    return is_known ? c->gang->rotations.data[number] : number;
+    bool is_joined = gang_knows_parts(c) && number < c->gang->rotations.len;
+    return is_joined ? c->gang->rotations.data[number] : number;
 }
 
 static void join_parts(struct control *c, const struct part *a, const struct part *b)
@@ -261,7 +267,8 @@ static void collect_members(const struct control *c, struct rotation *r, size_t 
 /* Whether a partition before this one has the same rotation. */
 static bool is_joined(const struct control *c, size_t number)
 {
-    return number < c->gang->rotations.len && c->gang->rotations.data[number] != number;
+    return gang_knows_parts(c) && number < c->gang->rotations.len &&
+           c->gang->rotations.data[number] != number;
 }
 
 bool gang_next_rotation(const struct control *c, size_t *number, struct rotation *r)

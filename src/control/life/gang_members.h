@@ -38,6 +38,9 @@ bool gang_job_still_runs(const struct job *j, const struct alloc_node *a);
 /* Finds out which partitions have one rotation: when the configuration has changed, and then as
  * long as partitions have one together. */
 void gang_part_rotations(struct control *c);
+/* Whether the rotations are those of the present partitions: false once a partition was created or
+ * deleted, until gang_part_rotations() is called. */
+bool gang_knows_parts(const struct control *c);
 /* Whether some partitions have a rotation together, with GangOverlap=no. */
 bool gang_has_joined_parts(const struct control *c);
 /* Whether both jobs are of one rotation, if both share. */

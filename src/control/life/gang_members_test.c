@@ -3,7 +3,9 @@
  * the same CPUs across partitions when GangOverlap becomes "no": GANG-07, GANG-27, GANG-31. */
 #include <stdio.h>
 
+#include "cluster/cluster.h"
 #include "control/fixture.h"
+#include "control/internal.h"
 #include "proto/gang.pb-c.h"
 
 #define SLICE_MS 30000
@@ -201,6 +203,32 @@ static void slots_are_listed_while_a_job_is_ending(void **state)
     fixture_free(f);
 }
 
+/* GANG-07: a unit that jobs of a deleted partition have left belongs to the partition of a job that
+ * still has it, and the rotations are those of the partitions that are left. */
+static void deleted_partition_leaves_its_units(void **state)
+{
+    struct fixture *f = fixture_new_up(COUNTED TOGETHER, 5);
+    (void)state;
+    submit(f, "b", "n1", 8);
+    submit(f, "c", "n1", 8);
+    fixture_reconfigure(f, COUNTED APART);
+    fixture_obey(f);
+    submit(f, "a", "n2", 8);
+    cancel(f, 1, "n1");
+    cancel(f, 3, "n2");
+    struct cluster *c = f->control->cluster;
+    cluster_remove_part(c, cluster_find_part(c, "b"));
+    cluster_remove_part(c, cluster_find_part(c, "a"));
+    const struct node *n = c->nodes.data[0];
+    for (uint32_t i = 0; i < n->units; i++)
+        assert_ptr_equal(n->use[i].part, cluster_find_part(c, "c"));
+    submit(f, "c", "n1", 8);
+    expect_slots(f, "2, 4");
+    pass_slice(f);
+    expect_slots(f, "4, 2");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +238,7 @@ int main(void)
         cmocka_unit_test(job_is_not_resumed_beside_another_partition),
         cmocka_unit_test(partitions_are_joined_through_a_third_one),
         cmocka_unit_test(slots_are_listed_while_a_job_is_ending),
+        cmocka_unit_test(deleted_partition_leaves_its_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
