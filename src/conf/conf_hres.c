@@ -404,8 +404,9 @@ static void warn_bases(struct shape *s)
 /* --- the same layout as a network --------------------------------------------------------------
  */
 
-/* Sets 'same' of each layer that has the nodes of so many consecutive blocks, as the planner joins
- * them: from the first block on. Returns a block whose nodes no layer has, or NULL. */
+/* Sets 'same' for each layer that equals a group of 'count' consecutive blocks, counted from the
+ * first block as the planner joins them. Returns the first block of a group that no layer equals,
+ * or NULL. */
 static const struct conf_switch *mark_groups(const struct shape *s, const struct conf_network *net,
                                              size_t count, bool *same)
 {

@@ -43,7 +43,7 @@ bool cpufreq_has(const char *root, uint32_t cpu);
 int cpufreq_begin(const struct cpufreq_place *place, const struct cpufreq_step *who,
                   const struct bitset *cpus, const struct conf_freq *want, struct err *err);
 
-/* Returns 0 if there is nothing to reset for that step. */
+/* Resets the CPUs that cpufreq_begin() set for the step. Returns 0 also if it set none. */
 int cpufreq_end(const struct cpufreq_place *place, const struct cpufreq_step *who, struct err *err);
 
 /* Calls cpufreq_end() for the steps that are no longer alive. */

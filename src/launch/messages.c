@@ -52,7 +52,8 @@ static bool stderr_takes_bytes(int wait_ms)
     return count != 0;
 }
 
-/* Whoever does not read gets the first lines, and how many more there were. */
+/* A reader that falls behind gets the first lines, and the number of the lines that were dropped.
+ */
 static void queue_lines(const struct str *lines, const char *end)
 {
     _cleanup_str_ struct str note = STR_INIT;

@@ -64,7 +64,7 @@ static void one_more(struct served *v, uid_t uid, const char *text, struct raw *
     settle();
 }
 
-/* No user can take everything: each has at most as many as are left. */
+/* A user gets at most as many entries as are still free, so that no user can take all of them. */
 static void shares(void **state)
 {
     static const struct {

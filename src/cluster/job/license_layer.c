@@ -60,7 +60,7 @@ static bool join_layer(struct license *l, uint32_t i, int32_t *top, uint32_t *in
     return joined;
 }
 
-/* What is the same as long as the layers of the resource are. */
+/* Computes what depends on the layers of the resource alone, not on jobs. */
 static void shape_layers(struct cluster *c, size_t first)
 {
     struct license *l = &c->licenses.list.data[first];
@@ -85,7 +85,7 @@ static void shape_layers(struct cluster *c, size_t first)
         c->licenses.mosts = mem_new(struct license_mosts);
 }
 
-/* Behind those of its resource that come before it, with its name. */
+/* Inserts the layer among the layers of its resource, in their order. */
 static void insert_layer(struct cluster *c, const char *name, struct license layer)
 {
     struct licenses *all = &c->licenses;
@@ -233,7 +233,8 @@ bool license_has_node(const struct license *l, const struct bitset *set)
     return false;
 }
 
-/* Of the set's nodes in the scope, so many: what license_trim() wants to stay comes first. */
+/* Reduces the nodes of the set in the scope to 'most'; the nodes that license_trim() is to keep are
+ * the last to go. */
 static bool keep_best(const struct license *l, uint64_t most, const struct bitset *keep,
                       const uint32_t *weight, struct bitset *set)
 {
@@ -278,8 +279,8 @@ bool license_trim(const struct cluster *c, const struct license_need *need, cons
     return trimmed;
 }
 
-/* Of a tree: a node counts in the lowest layer that has it, and each layer passes on no more than
- * it has enough for. */
+/* Counts nodes in a tree of layers: a node counts in the lowest layer that contains it, and a layer
+ * passes on to its parent at most the nodes for which it has enough units. */
 static size_t count_in_tree(const struct license *l, uint32_t count, const uint64_t *room,
                             const struct bitset *set)
 {
@@ -436,7 +437,7 @@ static uint64_t *find_payers(const struct cluster *c, const struct license_needs
     return pays;
 }
 
-/* Of the set, the node that pays the most of what is open; of several, the heaviest. */
+/* Finds the node of the set that pays most of the open units; among equals the heaviest. */
 static long find_best_payer(const uint64_t *pays, uint64_t open, const uint32_t *weight,
                             const struct bitset *set)
 {
@@ -578,8 +579,8 @@ void license_keep_payers(const struct cluster *c, struct job *j, const int32_t *
                 license_set_payer(j, pools[i]);
 }
 
-/* The layer that was chosen pays, or the lowest one around the nodes. It pays as long as the job
- * runs, whatever nodes the job gets or loses. */
+/* Charges the chosen layer, otherwise the lowest layer that contains the nodes. The same layer is
+ * charged while the job runs, even if the job gets or loses nodes. */
 static void pay_one_layer(struct cluster *c, struct job *j, const struct license_need *need,
                           struct bitset *nodes, struct resv *r)
 {
@@ -656,7 +657,7 @@ static void give_back_layers(struct cluster *c, struct job *j)
     vec_clear(&j->attempt->holds);
 }
 
-/* What a job of these nodes is to hold. */
+/* Counts the units that a job on these nodes must hold. */
 static uint64_t count_due(const struct cluster *c, const struct job *j,
                           const struct license_need *need, int32_t at)
 {

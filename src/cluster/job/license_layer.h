@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The layers of hierarchical resources, for those who know that tied pools are layers. In modes 2
- * and 3 a job draws from every layer that has one of the job's nodes; a node that no layer has
- * cannot be the job's. In mode 1 a job draws from one such layer, which the planner chooses and the
- * job's record names. What everybody else asks of pools is in cluster/job/license.h.
+ * The layers of hierarchical resources, for modules that know that tied pools are layers. In modes
+ * 2 and 3 a job takes units of every layer that contains one of its nodes, and cannot use a node
+ * that no layer contains. In mode 1 a job takes units of one such layer, which the planner chooses
+ * and the record of the job names. cluster/job/license.h is the interface for all other modules.
  */
 #pragma once
 
@@ -12,22 +12,23 @@
 /* --- license_layer.c ---------------------------------------------------------------------------
  */
 
-/* Adds a layer to the resource, which must be the last one that was added, or a new one. The nodes
- * are the cluster's from now on. Before any request is read. */
+/* Adds a layer to the resource, which must be new or the resource of the previous call. The cluster
+ * takes ownership of the nodes. To be called before any request is read. */
 void license_add_layer(struct cluster *c, const char *name, enum conf_hres_mode mode,
                        struct bitset *nodes, uint64_t total);
-/* What jobs may have of the layer follows. */
+/* Sets the count of the layer; the units for jobs follow from it. */
 void license_set_count(struct license *l, uint64_t count);
-/* "flat(n[1-8]) has 2 (count 4, base 2; 8 in resources.yaml)": of a layer with a limit, what it has
- * for jobs. */
+/* Appends "flat(n[1-8]) has 2 (count 4, base 2; 8 in resources.yaml)": the units for jobs of a
+ * layer with a limit. */
 void license_format_total(const struct license *l, struct str *out);
 bool license_is_one_layer(const struct cluster *c, const struct license_need *need); /* mode 1 */
-/* The pool that pays in mode 1, of those that have a node of the set: the lowest one with as much
- * room (by layer of the resource); -1: none. 'otherwise' gets the lowest one. */
+/* Returns the pool that is charged in mode 1: the lowest pool with a node of the set and enough
+ * free units; -1: none. room: free units, by layer of the resource. 'otherwise' gets the lowest
+ * pool with a node of the set. */
 int32_t license_choose_layer(const struct cluster *c, const struct license_need *need,
                              const uint64_t *room, const struct bitset *set, int32_t *otherwise);
-/* Nodes of the candidates such that a job that has them has a layer with room for each need of mode
- * 1; NULL: any nodes of the set do. False: no nodes do. */
+/* Finds candidates such that a job on these nodes has a layer with enough free units for each need
+ * of mode 1; *out NULL: all nodes of the set are suitable. Returns false if no nodes are. */
 bool license_find_anchors(const struct cluster *c, const struct license_needs *needs,
                           const uint64_t *room, const struct bitset *required,
                           const uint32_t *weight, const struct bitset *set,
@@ -44,16 +45,16 @@ int license_read_layer(const struct cluster *c, const char *name, const char *no
 /* --- license_layer_possible.c ------------------------------------------------------------------
  */
 
-/* A layer that has less than a job could ever do with. */
+/* A layer whose units can never be enough for a job. */
 struct license_raise {
     int32_t at;
-    uint64_t total;      /* that it would have to have for jobs */
+    uint64_t total;      /* units for jobs that would be enough */
     bool is_enough_file; /* an operator has set its count, and that of resources.yaml would do */
 };
 #define LICENSE_RAISES_MAX 4
-/* Of a request without alternatives that is not possible for its layers: those that would have to
- * have more, the smallest such set found. Their number; 0: more than LICENSE_RAISES_MAX, or higher
- * counts do not help. */
+/* Finds the layers that need higher counts for a request without alternatives that the layers can
+ * never satisfy: the smallest set found. Returns their number; 0: more than LICENSE_RAISES_MAX, or
+ * higher counts do not help. */
 size_t license_find_raises(const struct cluster *c, const struct job *j,
                            const struct license_need *need,
                            struct license_raise out[LICENSE_RAISES_MAX]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the layers of a hierarchical resource could ever give to a job, on an empty cluster; which
- * of them have too little, and what higher counts would do. */
+/* The units that the layers of a hierarchical resource can give to a job on an empty cluster; the
+ * layers that have too few, and the effect of higher counts. */
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
 #include "cluster/job/license_layer.h"
@@ -8,7 +8,7 @@
 #define SHORT_MAX 3    /* layers in a message */
 #define AROUND_MAX 100 /* layers that may be around one */
 
-/* What the layers of a resource could give to a job of 'nodes' nodes. */
+/* The units that the layers of a resource can give to a job with 'nodes' nodes. */
 struct look {
     const struct license *l; /* all layers */
     uint64_t *room;
@@ -41,8 +41,8 @@ static bool layers_have_all(const struct cluster *c, const struct license_need *
     return *most && *most >= k->nodes && (!k->required || bitset_contains(left, k->required));
 }
 
-/* Whether the layer has too little for those of these nodes that are in it; in modes 1 and 2 for
- * any of them. */
+/* Whether the layer has too few units for the given nodes that it contains; in modes 1 and 2 for a
+ * single one of them. */
 static bool is_short_of(const struct look *k, uint32_t i, const struct bitset *nodes)
 {
     size_t in = license_count_in_scope(&k->l[i], nodes);
@@ -83,8 +83,8 @@ static bool is_within(const struct look *k, uint32_t i, const bool *layers)
     return false;
 }
 
-/* Marks the layers because of which the job cannot have its nodes: those that have too little for
- * its required nodes, or else for its number of nodes. */
+/* Marks the layers that prevent the job from getting its nodes: the layers with too few units for
+ * its required nodes, otherwise for its number of nodes. */
 static bool find_short(const struct look *k, bool *is_short)
 {
     bool any = false;
@@ -134,7 +134,7 @@ static void put_short(const struct cluster *c, const struct look *k, struct str 
         str_printf(out, " and %u more", found - SHORT_MAX);
 }
 
-/* What the resource has at most for one job that needs one layer. */
+/* Checks the need of a job that uses one layer against the largest layer. */
 static int check_largest_layer(const struct cluster *c, const struct license_need *need,
                                const struct bitset *among, struct err *err)
 {
@@ -186,7 +186,7 @@ int license_check_nodes(const struct cluster *c, const struct license_need *need
 /* --- higher counts -------------------------------------------------------------------------------
  */
 
-/* What the job needs of a layer to run wherever it likes within it. */
+/* Counts the units of a layer with which the job can use any nodes of the layer. */
 static uint64_t count_wanted(const struct look *k, uint32_t i)
 {
     size_t in = license_count_in_scope(&k->l[i], k->set);
@@ -195,7 +195,7 @@ static uint64_t count_wanted(const struct look *k, uint32_t i)
     return (uint64_t)k->count * (in < k->nodes ? in : k->nodes);
 }
 
-/* False: it has what the job needs. */
+/* Returns false if the layer has enough units already. */
 static bool raise_layer(struct look *k, uint32_t i)
 {
     uint64_t wanted = count_wanted(k, i);
@@ -205,7 +205,7 @@ static bool raise_layer(struct look *k, uint32_t i)
     return true;
 }
 
-/* Gives the layers that are short what the job needs, until it could run. */
+/* Raises the layers with too few units until the job could run. */
 static bool raise_layers(const struct cluster *c, const struct license_need *need, struct look *k)
 {
     _cleanup_free_ bool *is_short = mem_new_array(bool, k->l->pools);

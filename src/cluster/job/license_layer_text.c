@@ -35,8 +35,8 @@ static char *trim_width(const char *expr)
     return str_take(&out);
 }
 
-/* Layers are sorted, those of fewer names first. Where nodes of the file are not configured several
- * may have the same ones: the first is the lowest. */
+/* Layers are sorted by their number of names, the smallest first. If some of the names are not
+ * configured, several layers may have the same nodes: the first of them is the lowest. */
 static bool is_lowest(const struct license *l, uint32_t layers, uint32_t at)
 {
     for (uint32_t i = 0; i < layers; i++)
@@ -145,7 +145,7 @@ int license_pools_possible(const struct cluster *c, const struct license_needs *
     return 0;
 }
 
-/* Those that there are, also when others are refused. */
+/* Reads the known pools, even if other names of the text are refused. */
 int license_read_pools(const struct cluster *c, const char *text, struct license_needs *out,
                        struct err *err)
 {

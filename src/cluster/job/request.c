@@ -417,8 +417,8 @@ static int read_views(struct request *r, struct err *err)
     return 0;
 }
 
-/* The nodes are chosen for so many tasks of each GPU, unless --ntasks is more than these GPUs hold.
- * GPUs of each node say how many nodes that makes. */
+/* Nodes are selected for --ntasks-per-gpu tasks on each GPU, unless --ntasks exceeds the tasks of
+ * these GPUs. The number of nodes follows from the GPUs per node. */
 static void limit_tasks_per_gpu(struct request *r, uint32_t tasks, const struct request_gpus *g)
 {
     uint32_t gpus = r->tasks / tasks + (r->tasks % tasks != 0);

@@ -77,7 +77,7 @@ static void on_attach_drained(void *ctx)
     check_over(a);
 }
 
-/* The output has no reader: there is nothing left to watch. */
+/* The reader of the output has closed it: sattach leaves the step. */
 static void on_broken(void *ctx, const struct err *why)
 {
     struct attach *a = ctx;

@@ -150,7 +150,7 @@ static int parse_dependency(struct control *c, const struct caller *who, const s
     return rc;
 }
 
-/* Those of a job that is to be in no reservation any more. */
+/* Checks that the partitions of a job that leaves its reservation accept jobs without one. */
 static int check_without_resv(struct job *j, struct err *err)
 {
     int rc = 0;
@@ -162,7 +162,7 @@ static int check_without_resv(struct job *j, struct err *err)
     return rc;
 }
 
-/* Those it is to have from now on; none: it keeps what it has. */
+/* Finds the new partitions of the job that the caller may use; an empty list: it keeps its own. */
 static int authorise_parts(struct control *c, const struct caller *who, struct job *j,
                            const Pb__JobSpec *spec, Pb__JobSpec *set, struct part_list *out,
                            struct arena *arena, struct err *err)

@@ -366,8 +366,8 @@ static int64_t keep_switch_ms(const struct control *c)
     return switch_ms < latest ? switch_ms : latest;
 }
 
-/* Once nobody waits, the end leaves the store with the next record: until then it says nothing, and
- * the first turn after a start drops it. */
+/* When no job waits for a turn any longer, the next record of the store omits the end of the slice.
+ * If a controller starts before that record, its first turn ignores the stored end. */
 static void store_slice(struct control *c)
 {
     bool is_stored = c->gang->switch_ms == c->slice_ends_ms;

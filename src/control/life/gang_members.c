@@ -246,7 +246,7 @@ static void rotation_open(const struct control *c, struct rotation *r)
                            .last = c->gang->last_place};
 }
 
-/* Those of all jobs, or of the jobs of the rotation that has this number. */
+/* Collects the members of all partitions, or of the rotation with this number. */
 static void collect_members(const struct control *c, struct rotation *r, size_t number)
 {
     rotation_open(c, r);

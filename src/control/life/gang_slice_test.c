@@ -394,8 +394,8 @@ static void slice_goes_on_across_restarts(void **state)
     fixture_free(f);
 }
 
-/* By the clock of the boot, or after another boot by the wall clock; nobody waits longer than a
- * slice, however that clock was set. */
+/* The end is compared with the monotonic clock, or after a reboot with the wall clock. No job waits
+ * longer than a slice, even if the wall clock was set back. */
 static void slice_that_is_over_at_the_start_ends_at_once(void **state)
 {
     static const struct {

@@ -9,7 +9,8 @@
 
 #define RESV_ENDS 200 /* moments that are looked at because a reservation gives back then */
 
-/* As far as jobs go: there are as many when so many have been given back. */
+/* Whether enough units are free once 'given_back' units have been returned; considers jobs only,
+ * not reservations. */
 static bool is_left(const struct cluster *c, const struct license_need *need, uint64_t given_back)
 {
     const struct license *l = &c->licenses.list.data[need->at];
@@ -70,8 +71,8 @@ int32_t license_end_of(const struct cluster *c, const struct license_need *need)
     return need->at < 0 ? need->at : need->at + (int32_t)c->licenses.list.data[need->at].pools;
 }
 
-/* Whether units of the pool that a job of 'from' returns can be had by a job of 'in': those of a
- * reservation return to it. */
+/* Whether units that a job in reservation 'from' returns are available to a job in 'in': units of a
+ * reservation return to that reservation. */
 static bool returns_to(const struct resv *from, const struct resv *in, int32_t at)
 {
     if (from && from != in)
@@ -130,7 +131,7 @@ void license_begin(struct license_claims *l, const struct cluster *c, const stru
                     license_beyond(claim->at, license_amount_on(c, need, claim->at, where), in));
 }
 
-/* Of a licence, by running jobs whose limits are over then. */
+/* Sums the units of a licence that running jobs return by then, at their time limits. */
 static uint64_t given_back(const struct cluster *c, int32_t at, int64_t until, uint64_t *work)
 {
     uint64_t sum = 0;
@@ -169,8 +170,8 @@ uint64_t license_claimed_at(const struct license_claims *l, const struct job *j,
     return sum;
 }
 
-/* Whether it leaves the others what they are to have after it has begun. What is left to it is
- * beside its own claim, which it has no more then. */
+/* Whether the job, if it starts at 'at', leaves the units that other jobs have claimed for later.
+ * Its own claim ends when it starts, so these units count as free. */
 static bool leaves_claims(const struct license_claims *l, const struct job *j,
                           const struct license_need *need, int64_t at)
 {
@@ -186,8 +187,9 @@ static bool leaves_claims(const struct license_claims *l, const struct job *j,
     return true;
 }
 
-/* 'back': what running jobs have given back by then. What jobs in reservations give back counts as
- * if others had it: the time is late at worst. */
+/* Whether the units are free at 'at'. back: units that running jobs return by then. Units that jobs
+ * in reservations return are not counted for other jobs, so the time may be too late, never too
+ * early. */
 static bool is_due(const struct license_claims *l, const struct cluster *c, const struct job *j,
                    const struct license_need *need, uint64_t back, int64_t at)
 {
@@ -310,7 +312,7 @@ static void add_claim(struct license_claims *l, const struct cluster *c, const s
     vec_push(&l->list, new);
 }
 
-/* Of tied pools nobody has a claim without a place. */
+/* Tied pools are left out: a claim on them always has a placement. */
 static bool is_first_of_cluster(const struct license_claims *l, const struct cluster *c,
                                 const struct job *j)
 {

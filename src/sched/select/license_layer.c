@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The layers of hierarchical resources in a pass over the queue: what a job may take of each, which
- * nodes that leaves, and which layer pays. */
+/* The layers of hierarchical resources in a pass over the queue: the units of each layer that a job
+ * may take, the nodes that remain possible, and the layer that is charged. */
 #include <stdlib.h>
 
 #include "cluster/job/license_layer.h"
@@ -10,7 +10,7 @@
 #include "sched/select/license_internal.h"
 #include "sched/select/resv.h"
 
-/* Of each layer of the need, what running jobs have given back until then. */
+/* Returns, by layer of the need, the units that running jobs return until then. */
 static uint64_t *count_given_back(const struct cluster *c, const struct license_need *need,
                                   int64_t until)
 {
@@ -23,7 +23,8 @@ static uint64_t *count_given_back(const struct cluster *c, const struct license_
     return back;
 }
 
-/* What the job may take of the layer from then to its limit. 'used': by running jobs. */
+/* Returns the units of the layer that the job may take from 'at' to its time limit. used: by
+ * running jobs. */
 static uint64_t find_room(const struct license_claims *l, const struct cluster *c,
                           const struct job *j, const struct resv *in, int32_t layer, uint64_t used,
                           int64_t at)
@@ -45,8 +46,7 @@ static uint64_t find_room(const struct license_claims *l, const struct cluster *
     return room;
 }
 
-/* What the job may take of the layers of the need, now or then, to its limit: as find_room(), for
- * all of them at once. */
+/* Fills room with the result of find_room() for all layers of the need. */
 static void find_rooms(const struct license_claims *l, const struct cluster *c, const struct job *j,
                        const struct resv *in, const struct license_need *need, const uint64_t *back,
                        int64_t at, uint64_t *room)
@@ -105,7 +105,7 @@ void license_view_done(struct license_view *v)
     free(v->room);
 }
 
-/* The needs whose layers have this mode. */
+/* Trims the set for the needs whose layers have this mode. */
 static void trim_for(const struct cluster *c, const struct job *j, const struct free_view *view,
                      enum conf_hres_mode mode, const struct bitset *keep, const uint32_t *weight,
                      struct bitset *set)
@@ -115,8 +115,8 @@ static void trim_for(const struct cluster *c, const struct job *j, const struct 
             license_trim(c, need, &view->pools[need->at], keep, weight, set);
 }
 
-/* Leaves out the nodes that no placement with the required ones can have: a layer has enough for
- * those alone. */
+/* Removes the nodes that no placement with the required nodes can use, because a layer has enough
+ * units only for the required nodes. */
 static void leave_out_full(const struct cluster *c, const struct job *j,
                            const struct free_view *view, struct bitset *set)
 {
@@ -157,8 +157,8 @@ static bool find_anchors(const struct cluster *c, const struct job *j, const str
     return !*anchored || bitset_count(*anchored) <= license_count_useful_nodes(j);
 }
 
-/* Layers of which each node is in or out come first, those where the number of nodes counts last.
- */
+/* Layers that admit or exclude single nodes are applied first, layers that limit the number of
+ * nodes last. */
 bool license_narrow(const struct cluster *c, const struct job *j, const struct free_view *view,
                     const uint32_t *weight, struct bitset *set, struct bitset **anchored)
 {

@@ -360,7 +360,7 @@ static void layer_with_too_little_is_not_named_beside_one_with_enough(void **sta
     }
 }
 
-/* Dynamic nodes, and those that slurm.conf does not have any more, belong to a layer's name. */
+/* The name of a layer contains dynamic nodes and nodes that are no longer in slurm.conf. */
 static void layer_is_named_with_nodes_that_do_not_exist(void **state)
 {
     static const struct {

@@ -364,7 +364,7 @@ static void check_losses(size_t count, unsigned width)
             assert_int_equal(a.codes[i], 0);
         else if (m == GONE)
             assert_int_equal(a.codes[i], -ERR_CONNECT);
-        else if (m == BREAKS) /* when it is asked again, nobody listens */
+        else if (m == BREAKS) /* at the second request no server listens */
             assert_true(a.codes[i] == -ERR_CLOSED || a.codes[i] == -ECONNRESET ||
                         a.codes[i] == -ERR_CONNECT);
         if (m != LATE)
