@@ -123,20 +123,18 @@ struct part *cluster_add_part(struct cluster *c, const char *name)
     return add_part(c, p, &p->own);
 }
 
-/* Counts the partitions of the jobs that have the unit now, as add_job() of share.c does. */
+/* Finds the partitions of the jobs that have the unit now. */
 static void find_parts_of_unit(const struct cluster *c, struct node *n, uint32_t unit)
 {
-    struct unit_use *u = &n->use[unit];
-    *u = (struct unit_use){.jobs = u->jobs};
+    struct unit_use now = {0};
     vec_foreach (&n->holders, id) {
         struct job *j = cluster_find_job(c, *id);
         const struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
-        if (!a || a->released || !j->part || !j->want.shared || !bitset_test(a->busy, unit))
-            continue;
-        u->has_parts = u->part && (u->has_parts || u->part != j->part);
-        if (!u->part || j->part->conf.share_max < u->part->conf.share_max)
-            u->part = j->part;
+        if (a && !a->released && !a->parked && bitset_test(a->busy, unit))
+            share_add_job(&now, j);
     }
+    n->use[unit].part = now.part;
+    n->use[unit].has_parts = now.has_parts;
 }
 
 /* A unit keeps the partition of its first or strictest job, also when that job has ended. */

@@ -36,8 +36,7 @@ const struct part *share_find_limit(const struct unit_use *u, const struct job *
     return u->part->conf.share_max <= j->part->conf.share_max ? u->part : j->part;
 }
 
-/* Of several partitions the one that lets the fewest jobs share counts. */
-static void add_job(struct unit_use *u, const struct job *j)
+void share_add_job(struct unit_use *u, const struct job *j)
 {
     const struct part *part = j->want.shared ? j->part : NULL;
     u->has_parts = u->jobs && (u->has_parts || u->part != part);
@@ -112,7 +111,7 @@ struct unit_use *share_suppose(const struct unit_use *use, uint32_t all, uint32_
     for (uint32_t i; units && (i = find_least_shared(copy, all, j, set)) < all; units--)
         bitset_set(set, i);
     bitset_foreach (set, i)
-        add_job(&copy[i], j);
+        share_add_job(&copy[i], j);
     return copy;
 }
 
@@ -132,7 +131,7 @@ void share_occupy(struct node *n, const struct job *j, const struct bitset *unit
     if (!n->use)
         return;
     bitset_foreach (units, i)
-        add_job(&n->use[i], j);
+        share_add_job(&n->use[i], j);
 }
 
 void share_release(struct node *n, const struct bitset *units)

@@ -28,5 +28,8 @@ void share_choose(const struct node *n, const struct job *j, uint32_t units, str
  * units are shared yet. 'all': number of units of the node. The caller frees it. */
 struct unit_use *share_suppose(const struct unit_use *use, uint32_t all, uint32_t free_units,
                                const struct job *j, uint32_t units);
+/* Counts one more job of the unit. Among several partitions, the unit keeps the one that lets the
+ * fewest jobs share. */
+void share_add_job(struct unit_use *u, const struct job *j);
 void share_occupy(struct node *n, const struct job *j, const struct bitset *units);
 void share_release(struct node *n, const struct bitset *units);
