@@ -15,7 +15,7 @@ import time
 
 from systems import Ours, Pair, Table, add_options, commands, cpu_of_machine, drain, shepherds, timed
 
-MANY_LOOPS = 8  # sruns at a time
+AT_A_TIME = {8: ("-N4", "-n16"), 64: ("-N16", "-n64")}  # loops of srun, and the allocation that they share
 WIDTHS = ("off", "64", "16", "8", "2")  # of the tree
 
 
@@ -145,10 +145,12 @@ def main():
         steps(table, f"{few} steps of 16 tasks, one after another", few, one, ("-N4", "-n16"))
         for system in systems:
             drain(system)
-        each = many // MANY_LOOPS if len(systems) == 1 else min(many, 1000) // MANY_LOOPS
-        loop = f"(i=0; while [ $i -lt {each} ]; do srun -N1 -n1 --exact --mem=0 true || exit 1; i=$((i+1)); done) &"
-        steps(table, f"{each * MANY_LOOPS} steps of a task, {MANY_LOOPS} at a time", each * MANY_LOOPS,
-              f"{loop * MANY_LOOPS} wait", ("-N4", "-n16"))
+        for loops, allocation in AT_A_TIME.items():
+            each = (many if len(systems) == 1 else min(many, 1000)) // loops
+            loop = f"(i=0; while [ $i -lt {each} ]; do srun -N1 -n1 --exact --mem=0 true || exit 1; i=$((i+1)); done) &"
+            steps(table, f"{each * loops} steps of a task, {loops} at a time", each * loops, f"{loop * loops} wait", allocation)
+            for system in systems:
+                drain(system)
         size = int(subprocess.run(f"seq {megabytes * 130000} | wc -c", shell=True, capture_output=True, text=True).stdout)
         line = ["srun", "-N1", "-n1", "seq", str(megabytes * 130000)]
         output(table, f"seq, {size / 1e6:.0f} MB through srun", line, size, 3)
