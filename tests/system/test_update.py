@@ -215,13 +215,25 @@ def test_a_name_and_a_user_select_jobs(cluster):
 
 def test_words_of_show(cluster):
     job = cluster.sbatch("-H", wrap="true")
-    for line in (f"jobid {job}", f"jobid={job}", f"JobId={job}", f"jobs {job}", "job 0"):
+    for line in (f"jobid {job}", f"jobid={job}", f"JobId={job}", f"jobs {job}", "job 0", f"j {job}"):
         assert f"JobId={job} " in cluster.run(f"scontrol show {line}").ok()
-    for line in ("partitionname=main", "PartitionName main", "part main"):
+    for line in ("partitionname=main", "PartitionName main", "part main", "p main"):
         assert cluster.run(f"scontrol show {line}").ok().startswith("PartitionName=main\n")
     assert cluster.run("scontrol show nodename=n1").ok().startswith("NodeName=n1 ")
     cluster.run("scontrol show reservationname=x").finds_none("Reservation x not found")
     cluster.run("scontrol show stepid 999.0").finds_none("Job step 999.0 not found")
+    cluster.run(f"scancel {job}").ok()
+
+
+def test_commands_are_abbreviated_as_far_as_they_are_unique(cluster):
+    job = cluster.sbatch("--begin=now+1hour", wrap="true")
+    cluster.run(f"scontrol up job={job} comment=x").ok()
+    assert cluster.job(job)["Comment"] == "x"
+    assert cluster.run("scontrol er 2017").ok() == "Invalid job id specified"
+    cluster.run(f"scontrol holdu {job}").ok()
+    assert cluster.job(job)["Reason"] == "JobHeldUser"
+    for word in ("re", "s", "h"):
+        cluster.run(f"scontrol {word} {job}").fails(f"invalid keyword: {word}")
     cluster.run(f"scancel {job}").ok()
 
 

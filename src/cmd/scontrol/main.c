@@ -15,7 +15,7 @@
 #define LINE_BYTES_MAX 65536
 #define WORDS_MAX 1024
 #define HELP_WIDTH 78
-#define WORD_LEAST 3 /* minimum length of an abbreviated command */
+#define WORD_LEAST 3 /* minimum length of an abbreviated command that is not unique */
 
 struct scontrol scontrol;
 
@@ -154,9 +154,11 @@ static int run_repeat(int argc, char **argv)
     return 1;
 }
 
+/* Of several commands that begin with the word, the first one is meant. */
 static const struct command *find_command(const char *word)
 {
     const struct command *near = NULL;
+    bool unique = true;
     size_t len = strlen(word);
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (commands[i].is_session && !scontrol.is_session)
@@ -165,9 +167,10 @@ static const struct command *find_command(const char *word)
             continue;
         if (!commands[i].word[len])
             return &commands[i];
+        unique = unique && (!near || near->run == commands[i].run);
         near = near ? near : &commands[i];
     }
-    return len >= WORD_LEAST ? near : NULL;
+    return unique || len >= WORD_LEAST ? near : NULL;
 }
 
 static int run_command(int argc, char **argv)

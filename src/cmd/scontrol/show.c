@@ -25,8 +25,6 @@
 #include "show/json_out.h"
 #include "show/show.h"
 
-#define ENTITY_LEAST 2 /* minimum length of an abbreviated entity */
-
 #define STATUS_ARGS_MOST 64
 #define ASSOC_TYPES 3
 #define PLANS_MOST 200 /* maximum number of pending jobs whose planned nodes are requested */
@@ -629,7 +627,7 @@ int run_show(int argc, char **argv)
     size_t len = strcspn(argv[0], "=");
     _cleanup_str_ struct str words = STR_INIT;
     const char *id = argv[0][len] ? argv[0] + len + 1 : argc > 1 ? argv[1] : NULL;
-    for (size_t i = 0; i < ENTITY_COUNT && len >= ENTITY_LEAST; i++)
+    for (size_t i = 0; i < ENTITY_COUNT && len; i++)
         if (!strncasecmp(entities[i].word, argv[0], len)) {
             if (!entities[i].run) {
                 cmd_error("show %s is not available in this version%s", entities[i].word,
