@@ -43,7 +43,7 @@ static Pb__BindKind implied_kind(const struct opt *o)
     if (opt_given(o, OPT_ID_extra_node_info) && o->sockets_per_node)
         return PB__BIND_KIND__BIND_SOCKETS;
     if (opt_given(o, OPT_ID_ntasks_per_core))
-        return PB__BIND_KIND__BIND_CORES;
+        return o->ntasks_per_core > 1 ? PB__BIND_KIND__BIND_THREADS : PB__BIND_KIND__BIND_CORES;
     return opt_given(o, OPT_ID_ntasks_per_socket) ? PB__BIND_KIND__BIND_SOCKETS
                                                   : PB__BIND_KIND__BIND_AUTO;
 }

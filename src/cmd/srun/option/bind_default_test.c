@@ -48,6 +48,8 @@ static const struct {
     {"-B*", NULL, "", "nothing"},
     {"--sockets-per-node=2", NULL, "", "nothing"},
     {"--ntasks-per-core=1", NULL, "", "3"},
+    {"--ntasks-per-core=2", NULL, "", "2"},
+    {"--ntasks-per-core=2|--cpu-bind=none", NULL, "", "1"},
     {"--ntasks-per-socket=2", NULL, "", "4"},
     {"--ntasks-per-socket=2|--cpu-bind=none", NULL, "", "1"},
 };
