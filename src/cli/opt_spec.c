@@ -318,7 +318,7 @@ int opt_to_step_spec(const struct opt *o, struct arena *arena, Pb__StepSpec *spe
     PUT_TRUE(immediate);
     PUT_TRUE(whole);
     PUT_TRUE(interactive);
-    if (o->exact || o->exclusive || opt_given(o, OPT_ID_cpus_per_task))
+    if (o->exact || o->exclusive || opt_given(o, OPT_ID_cpus_per_task) || o->cpus_per_gpu)
         spec->has_exact = spec->exact = 1;
     spec->exc_nodes = o->exclude;
     spec->distribution = o->distribution;

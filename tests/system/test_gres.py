@@ -325,6 +325,24 @@ def test_cpus_of_a_job_follow_its_gpus(make_cluster):
         assert c.run(["salloc", "-Q", *options.split(), "sh", "-c", told]).ok().split() == [f"{tasks}(x2)"] * 3, options
 
 
+def test_cpus_of_a_step_follow_its_gpus(make_cluster):
+    """--cpus-per-gpu, of the job or of srun: steps that share the GPUs of a job run beside each other."""
+    c = make_cluster(nodes=1, cpus=8, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:4")
+    (c.dir / "gres.conf").write_text("Name=gpu Count=4\n")
+    c.start()
+    told = "echo $SLURM_CPUS_ON_NODE $SLURM_GPUS_ON_NODE"
+    for options, step, expected in (("--gpus=4 --cpus-per-gpu=2", "", "8 4"), ("--gpus=4 --cpus-per-gpu=2", "--gpus=1", "2 1"),
+                                    ("--gres=gpu:4 --cpus-per-gpu=2", "", "8 4"), ("--gpus=4 --cpus-per-gpu=2", "--gpus=2 -n3", "4 2"),
+                                    ("--gpus=4 --cpus-per-gpu=2", "--gpus=1 -n3", "3 1"), ("--gpus=4 --cpus-per-gpu=2", "--gpus=1 -c5", "5 1"),
+                                    ("--gres=gpu:4 -n8", "--gpus-per-task=1 -n2 --cpus-per-gpu=3", "6 2"), ("--gpus=4 --cpus-per-gpu=2", "--gres=none", "1"),
+                                    ("-n8 --gres=gpu:2 --cpus-per-gpu=3", "-n1", "6 2")):
+        out = c.run(["salloc", "-Q", *options.split(), "srun", *step.split(), "sh", "-c", told]).ok()
+        assert set(out.splitlines()) == {expected}, (options, step, out)
+    assert c.run(["srun", "--gpus=2", "--cpus-per-gpu=3", "sh", "-c", told]).ok() == "6 2"
+    script = "srun --gpus=3 sh -c 'echo on; exec sleep 1000' | (read on; srun -I --gpus=1 sh -c '%s'; scancel $SLURM_JOB_ID.0)" % told
+    assert c.run(["salloc", "-Q", "--gpus=4", "--cpus-per-gpu=2", "sh", "-c", script]).stdout == "2 1\n"
+
+
 def test_gpus_of_all_nodes_and_tasks_are_told(make_cluster):
     """--gpus-per-node beside --ntasks-per-gpu says how many nodes the tasks need; sluice why names the GPUs in all, and those that are free."""
     c = make_cluster(nodes=3, cpus=4, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:2")

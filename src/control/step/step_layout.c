@@ -283,10 +283,24 @@ static int find_counts(const struct control *c, struct step_layout *l, struct er
     return 0;
 }
 
+static uint64_t step_gres_count_taken(const struct step_layout *l, const struct alloc_node *a,
+                                      uint32_t tasks);
+
+/* --cpus-per-gpu: the CPUs of the GPUs that the step takes on a node, as far as they are idle. */
+static uint32_t cpus_of_gpus(const struct step_layout *l, const struct alloc_node *a,
+                             uint32_t tasks)
+{
+    uint64_t gpus = OR(l->spec, cpus_per_gpu, 0) ? step_gres_count_taken(l, a, tasks) : 0;
+    uint64_t cpus = gpus * OR(l->spec, cpus_per_gpu, 0);
+    uint32_t idle = idle_cpus(l, a);
+    return cpus < idle ? (uint32_t)cpus : idle;
+}
+
 uint32_t step_layout_cpus(const struct step_layout *l, const struct node *n,
                           const struct alloc_node *a, uint32_t tasks)
 {
-    uint32_t cpus = cpus_of_tasks(l, n, tasks);
+    uint32_t cpus = cpus_of_tasks(l, n, tasks), of_gpus = cpus_of_gpus(l, a, tasks);
+    cpus = of_gpus > cpus ? of_gpus : cpus;
     return step_layout_is_whole(l) || cpus > a->cpus ? a->cpus : cpus;
 }
 
@@ -571,15 +585,36 @@ uint32_t step_gres_fits(const struct control *c, const struct step_gres *g,
     return gres_tasks(&g->wants, kinds, have, left);
 }
 
-uint64_t step_gres_count_gpus(const struct control *c, const struct alloc_node *a, bool all)
+static uint64_t count_gpus(const struct cluster *c, const struct alloc_node *a, bool all)
 {
     uint64_t have[GRES_KINDS_MAX], gpus = 0;
-    size_t kinds = c->cluster->gres_kinds.len;
-    uint64_t mask = gres_kinds_of(c->cluster, "gpu");
+    size_t kinds = c->gres_kinds.len;
+    uint64_t mask = gres_kinds_of(c, "gpu");
     have_of(a, all, kinds, have);
     for (size_t k = 0; k < kinds; k++)
         gpus += mask >> k & 1 ? have[k] : 0;
     return gpus;
+}
+
+uint64_t step_gres_count_gpus(const struct control *c, const struct alloc_node *a, bool all)
+{
+    return count_gpus(c->cluster, a, all);
+}
+
+/* The GPUs of a node that the step has with this number of tasks there: those that it requests, of
+ * a total what is left of it, or all of the job. */
+static uint64_t step_gres_count_taken(const struct step_layout *l, const struct alloc_node *a,
+                                      uint32_t tasks)
+{
+    const struct step_gres *g = &l->gres;
+    uint64_t all = count_gpus(l->cluster, a, l->overlap || !g->own);
+    if (g->none || !g->own)
+        return g->none ? 0 : all;
+    uint64_t taken = gres_wanted(&g->wants, "gpu", GRES_PER_NODE) +
+                     gres_wanted(&g->wants, "gpu", GRES_PER_TASK) * tasks;
+    uint64_t rest = gres_wanted(&g->wants, "gpu", GRES_PER_JOB);
+    taken += rest < g->total ? rest : g->total;
+    return taken < all ? taken : all;
 }
 
 /* Devices of the job's that no other step has. */

@@ -119,7 +119,7 @@ static void fill_step(struct part *p)
             p->step.nodes = NULL;
         p->step.has_exact = 1;
         p->step.exact =
-            p->opt->exact || opt_given(p->opt, OPT_ID_cpus_per_task) ||
+            p->opt->exact || opt_given(p->opt, OPT_ID_cpus_per_task) || p->opt->cpus_per_gpu ||
             (p->opt->exclusive && p->opt->exclusive_is_exact && asks_for_tasks(p->opt) &&
              !conf_list_has(s->conf->launch_parameters, "srun_exclusive_allocation"));
     }
