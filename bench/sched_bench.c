@@ -30,10 +30,11 @@
 #define QUESTIONS 20
 #define SET_COMPONENTS 3
 #define SETS_PENDING 1000
-#define SET_RATIO 3    /* a pass over sets, to one over their components as jobs */
-#define EITHER_RATIO 4 /* a pass over sets with -L a|b of layers, to one over sets without */
-#define LAYERS_RATIO 4 /* the same with -L a */
-#define HRES_RATIO 1.5 /* a pass over jobs with hierarchical resources, to one without them */
+#define SET_RATIO 3      /* a pass over sets, to one over their components as jobs */
+#define EITHER_RATIO 4   /* a pass over sets with -L a|b of layers, to one over sets without */
+#define LAYERS_RATIO 4   /* the same with -L a */
+#define HRES_RATIO 1.5   /* a pass over jobs with hierarchical resources, to one without them */
+#define TWO_MODE_RATIO 4 /* a pass in two modes, to one that places sets jointly */
 #define NO_AIM 0
 
 static const struct world_rule worlds[] = {
@@ -86,6 +87,9 @@ static const struct world_rule worlds[] = {
 };
 /* Heterogeneous jobs, beside their components as jobs of their own. */
 static const struct world_rule sets_rule = {.name = "sets", .nodes = 1000, .small = true};
+/* The same jobs in two modes. */
+static const struct world_rule two_mode_rule = {
+    .name = "sets", .nodes = 1000, .small = true, .two_mode = true};
 /* The same jobs, of which each has layers, or alternative layers, beside those without. */
 static const struct world_rule layers_rule = {
     .name = "sets", .nodes = 1000, .small = true, .layers = "each:2"};
@@ -394,7 +398,7 @@ static void queue_sets(struct world *w, const struct world_rule *rule, bool join
         continue;
 }
 
-/* Sets of this rule, beside those without layers. */
+/* Sets of this rule, beside those without layers that are placed jointly. */
 static void compare_sets(struct world *sets, const struct world_rule *rule, const char *name,
                          double aim)
 {
@@ -420,6 +424,7 @@ static void measure_sets(void)
     world_done(&jobs);
     compare_sets(&sets, &either_rule, "components, -L a|b", EITHER_RATIO);
     compare_sets(&sets, &layers_rule, "components, -L a", LAYERS_RATIO);
+    compare_sets(&sets, &two_mode_rule, "components in two modes", TWO_MODE_RATIO);
     world_done(&sets);
 }
 

@@ -6,6 +6,7 @@
 
 #include "conf/conf.h"
 #include "sched/plan.h"
+#include "sched/plan/two_mode.h"
 
 #define CORES 32
 #define LICENSES 1000 /* of a kind */
@@ -257,6 +258,8 @@ unsigned world_pass(struct world *w)
     struct decision d;
     unsigned started = 0;
     plan_begin(&p, c, &w->notes, WORLD_NOW, true);
+    if (w->rule->two_mode)
+        two_mode_begin(&p);
     while (plan_next(&p, &d)) {
         if (d.kind == PLAN_START && !start(c, &d)) {
             fprintf(stderr, "sched_bench: job %u: the plan does not hold\n", d.job->id);

@@ -19,6 +19,7 @@ struct world_rule {
     bool hres;             /* hierarchical resources of three modes; each job wants one */
     bool combined;         /* each job wants all of them, and not one, */
     bool per_node;         /* all three are of MODE_3 */
+    bool two_mode;         /* sets are planned in two modes */
     const char *layers;    /* -L of the leader of a set, of "one", "each" and "power"; NULL: none */
     bool scarce;           /* of these there is one a node: jobs wait for layers, not for nodes */
     unsigned reservations; /* begun, to come, daily, and of four cores a node */

@@ -19,6 +19,9 @@ bool depth_is_served(const struct plan *p, const struct job *j);
  * at present, so that no such job loses its planned start to a job that had one before. */
 bool depth_has_place(const struct plan *p, const struct job *j, bool first);
 void depth_count_place(struct plan *p, const struct job *j);
+/* In two modes: whether planned starts are left for this number of components. They have a count of
+ * their own. 'first': no job before them waits in the partition. */
+bool depth_has_places(const struct plan *p, uint32_t count, bool first);
 /* Whether the start is too far in the future for a planned start. */
 bool depth_is_beyond(const struct plan *p, int64_t at_sec);
 void depth_enter_part(struct plan *p); /* resets the counts of the partition */

@@ -74,6 +74,7 @@ void plan_end(struct plan *p)
     free(p->resv);
     vec_done(&p->order);
     vec_done(&p->sets);
+    idmap_done(&p->set_index);
     set_turn_done(p);
     failed_done(&p->failures);
     vec_done(&p->claims.list);

@@ -155,8 +155,8 @@ static bool waits_for_switches(const struct plan *p, const struct job *j)
 
 /* The shadow gives the first time at which running jobs leave enough for the job, which would cost
  * the timeline many steps. */
-static int64_t find_on(struct plan *p, struct timeline *t, const struct job *j,
-                       const struct bitset *allowed, int64_t due, struct selection *where)
+int64_t planned_start_search(struct plan *p, struct timeline *t, const struct job *j,
+                             const struct bitset *allowed, int64_t due, struct selection *where)
 {
     int64_t at;
     t->in = resv_home(j);
@@ -176,7 +176,7 @@ static void find_job_start(struct plan *p, struct timeline *t, const struct job 
     if (recalled && find_recalled(p, t, j, allowed, due, h))
         return;
     if (due)
-        h->at_sec = find_on(p, t, j, allowed, due, &h->where);
+        h->at_sec = planned_start_search(p, t, j, allowed, due, &h->where);
     if (!h->where.shares.len)
         h->at_sec = CALENDAR_NEVER;
     if (recalled && h->where.shares.len)

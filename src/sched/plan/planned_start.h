@@ -16,6 +16,10 @@ const struct job *planned_start_job(const struct plan *p, const struct plan_head
 /* Returns the time when the job, which has a planned start, can have its licences. 0: this time
  * cannot be foreseen, or is so distant that the planned start reserves no nodes. */
 int64_t planned_start_license_time(struct plan *p, const struct job *j);
+/* Finds the earliest start of the job on the timeline, whose licences are set for 'due'
+ * (timeline_set_licenses()), and its nodes; see timeline_find(). */
+int64_t planned_start_search(struct plan *p, struct timeline *t, const struct job *j,
+                             const struct bitset *allowed, int64_t due, struct selection *where);
 /* Puts all planned starts on the timeline, and returns the last one; 0: it cannot be foreseen,
  * because the job waits for unavailable nodes, and it reserves nothing. The timeline is only
  * created when a job could conflict with planned starts: few passes over a full cluster need

@@ -15,16 +15,27 @@
 
 static struct plan_set *find_set(struct plan *p, const struct job *j)
 {
-    vec_foreach (&p->sets, set)
-        if (set->id == job_set_id(j))
-            return set;
-    const struct job *leader = job_set_component(j, 0);
-    bool known = leader && !leader->partitions && joint_has_partitions(p, leader);
-    vec_push(&p->sets, ((struct plan_set){.id = job_set_id(j),
-                                          .count = job_set_count(j),
-                                          .never = known && !joint_could_fit(p, leader, NULL),
-                                          .backfilled = p->blocked}));
+    uint32_t at, count = job_set_count(j);
+    if (idmap_get(&p->set_index, job_set_id(j), &at))
+        return &p->sets.data[at];
+    bool reserves = depth_has_places(p, count, !p->blocked);
+    idmap_set(&p->set_index, job_set_id(j), (uint32_t)p->sets.len);
+    vec_push(
+        &p->sets,
+        ((struct plan_set){
+            .id = job_set_id(j), .count = count, .reserves = reserves, .backfilled = p->blocked}));
+    p->promised_starts += reserves ? count : 0;
     return &vec_last(&p->sets);
+}
+
+static bool could_ever_fit(struct plan *p, struct plan_set *set)
+{
+    const struct job *leader = cluster_find_job(p->cluster, set->id);
+    if (set->reserves && !set->checked && leader && !leader->partitions &&
+        joint_has_partitions(p, leader))
+        set->never = !joint_could_fit(p, leader, NULL);
+    set->checked = true;
+    return !set->never;
 }
 
 static struct plan_set_start *find_note(const struct plan *p, uint32_t set_id)
@@ -69,6 +80,20 @@ static struct plan_head *find_head(const struct plan *p, uint32_t id)
 /* --- one component -------------------------------------------------------------------------------
  */
 
+/* Whether it could start now beside what those before it keep. */
+static bool find_start_now(struct plan *p, const struct job *j, int64_t not_before,
+                           struct selection *where, int64_t *at_sec)
+{
+    const struct resv *in = resv_home(j);
+    if (not_before > p->now_sec || !license_may_start(&p->claims, p->cluster, j, in, p->now_sec))
+        return false;
+    planned_start_lay_out(p);
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
+    p->work += p->cluster->nodes.len;
+    *at_sec = p->now_sec;
+    return calendar_fits_now(&p->timeline->calendar, j, in, allowed, where);
+}
+
 /* The earliest start beside what those before it keep. False: none can be foreseen. */
 static bool find_start(struct plan *p, const struct job *j, int64_t not_before,
                        struct selection *where, int64_t *at_sec)
@@ -81,7 +106,7 @@ static bool find_start(struct plan *p, const struct job *j, int64_t not_before,
     due = due > not_before ? due : not_before;
     timeline_set_licenses(p->timeline, &p->claims, due);
     p->work += p->cluster->nodes.len;
-    calendar_find(&p->timeline->calendar, j, allowed, due, where, at_sec);
+    *at_sec = planned_start_search(p, p->timeline, j, allowed, due, where);
     if (!where->shares.len || depth_is_beyond(p, *at_sec)) {
         select_clear(where);
         return false;
@@ -100,6 +125,7 @@ static void keep_place(struct plan *p, const struct job *j, uint32_t license,
     } else {
         vec_push(&p->heads, ((struct plan_head){.id = j->id, .license = license}));
         head = &vec_last(&p->heads);
+        p->component_starts++;
         depth_count_place(p, j);
     }
     head->part = j->part;
@@ -124,17 +150,6 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *j)
     return gate_of_start(p, j, &keeps_place);
 }
 
-/* There are places for all components of the set that have none, or none begins to take some: a set
- * that ran out of them would give up those of its first components. */
-static bool may_have_place(struct plan *p, const struct plan_set *set, const struct job *j,
-                           bool counts)
-{
-    if (counts && !depth_takes(p, j))
-        return false;
-    return depth_is_served(p, j) &&
-           p->heads.len + set->count - set->found <= PLAN_RESERVATIONS_MOST;
-}
-
 /* --- a set ---------------------------------------------------------------------------------------
  */
 
@@ -154,6 +169,8 @@ static struct places take_places(struct plan *p, const struct plan_set *set)
 {
     struct places taken = {0};
     size_t left = 0;
+    if (!set->found)
+        return taken;
     vec_foreach (&p->heads, head) {
         const struct job *j = cluster_find_job(p->cluster, head->id);
         if (j && j->set && job_set_id(j) == set->id)
@@ -164,6 +181,7 @@ static struct places take_places(struct plan *p, const struct plan_set *set)
     if (left < p->heads.len)
         planned_start_forget(p);
     p->heads.len = left;
+    p->component_starts -= taken.list.len;
     return taken;
 }
 
@@ -171,6 +189,7 @@ static void give_places_back(struct plan *p, struct places *places)
 {
     vec_foreach (&places->list, head)
         vec_push(&p->heads, *head);
+    p->component_starts += places->list.len;
     vec_done(&places->list);
     planned_start_forget(p);
 }
@@ -180,7 +199,18 @@ static void lose_set(struct plan *p, struct plan_set *set)
 {
     struct places places = take_places(p, set);
     set->lost = true;
+    set->found = 0;
     places_done(&places);
+}
+
+/* The same, for this reason: other sets may have the planned starts that were promised to it. */
+static void exclude_set(struct plan *p, struct plan_set *set, enum reason reason,
+                        struct decision *d)
+{
+    if (!set->lost && set->reserves)
+        p->promised_starts -= set->count;
+    lose_set(p, set);
+    d->reason = reason;
 }
 
 /* All components have a start, and it is now. The set may have changed since the pass came to it.
@@ -212,23 +242,49 @@ static void wait_for_others(const struct plan *p, int64_t at_sec, struct decisio
         d->detail = mem_strdup(JOB_SET_TEXT_WAITS);
 }
 
-/* With the choice of alternative licences with which all of them can. */
-static bool begin_set(struct plan *p, const struct job *leader, struct decision *d)
+/* Places all components jointly, with the choice of alternative licences with which they can start;
+ * 'begins': they do. */
+static bool place_set(struct plan *p, const struct job *leader, bool begins, struct decision *d)
 {
     struct joint_choice choice;
     struct job_copy sum;
     joint_choice_begin(&choice, p);
     joint_choose(p, leader, &choice);
     d->license = choice.of[0];
-    bool starts = joint_can_start(p, joint_component(p, leader, 0), d);
     joint_licenses_init(&sum, p->cluster, leader, &choice);
-    if (starts)
+    bool starts = joint_can_start(p, joint_component(p, leader, 0), d);
+    if (starts && begins)
         license_begin(&p->claims, p->cluster, &sum.job, d->in,
                       joint_tied_nodes(p->cluster, &sum.job, d->license, &d->where, &d->more),
                       p->now_sec);
     joint_licenses_done(&sum);
     joint_choice_end(&choice, p);
     return starts;
+}
+
+/* Whether all components fit now beside what those before them keep. Of a set for which this is not
+ * so no component keeps anything that it would give up again. */
+static bool fits_now(struct plan *p, const struct job *leader)
+{
+    bool fits = false;
+    for (uint32_t i = 0; i < job_partitions_count(leader) && !fits; i++) {
+        struct job_copy room;
+        struct decision d = {0};
+        const struct part *part =
+            leader->partitions ? leader->partitions->of[i].part : leader->part;
+        fits = place_set(p, job_partitions_view(leader, part, &room), false, &d);
+        plan_decision_done(&d);
+    }
+    return fits;
+}
+
+/* Whether the component may have a start, now or later. */
+static bool may_have_place(struct plan *p, const struct plan_set *set, const struct job *j,
+                           bool counts)
+{
+    if ((counts && !depth_takes(p, j)) || !depth_is_served(p, j))
+        return false;
+    return set->reserves || set->found || fits_now(p, cluster_find_job(p->cluster, set->id));
 }
 
 /* All components are placed jointly on what is free and what they had kept, each perhaps on other
@@ -249,7 +305,7 @@ static bool start_set(struct plan *p, struct plan_set *set, struct decision *d)
                            .switches_waived = leader->switches_waived,
                            .preempt_look_at = leader->preempt_look_at};
     set->tried = true;
-    if (!begin_set(p, leader, d)) {
+    if (!place_set(p, leader, true, d)) {
         give_places_back(p, &places);
         return false;
     }
@@ -266,15 +322,21 @@ bool two_mode_look(struct plan *p, const struct job *j, bool counts, struct deci
     struct selection where = {0};
     int64_t at_sec = 0;
     d->of_component = true;
-    d->reason = find_closed_gate(p, j);
-    if (!d->reason && set->never)
-        d->reason = REASON_BAD_CONSTRAINTS;
-    if (d->reason || set->lost || !may_have_place(p, set, j, counts)) {
-        lose_set(p, set);
-        d->reason = d->reason ? d->reason : REASON_PRIORITY;
+    enum reason closed = find_closed_gate(p, j);
+    if (!closed && !could_ever_fit(p, set))
+        closed = REASON_BAD_CONSTRAINTS;
+    if (closed) {
+        exclude_set(p, set, closed, d);
         return true;
     }
-    bool found = find_start(p, j, find_not_before(p, set, j), &where, &at_sec);
+    d->reason = REASON_PRIORITY;
+    if (set->lost || !may_have_place(p, set, j, counts)) {
+        lose_set(p, set);
+        return true;
+    }
+    int64_t not_before = find_not_before(p, set, j);
+    bool found = set->reserves ? find_start(p, j, not_before, &where, &at_sec)
+                               : find_start_now(p, j, not_before, &where, &at_sec);
     d->reason = find_reason(p, set);
     if (head && (!found || head->at_sec <= at_sec)) { /* it is as early in another partition */
         wait_for_others(p, head->at_sec, d);

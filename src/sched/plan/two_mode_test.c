@@ -205,24 +205,60 @@ static void places_are_given_up_with_the_set(void **state)
  * up, and all starts would be laid out again for the next one. */
 static void a_set_has_all_places_or_none(void **state)
 {
-    enum { SETS = PLAN_RESERVATIONS_MOST / 3 };
+    static const struct {
+        const char *lines;
+        uint32_t sets;
+    } cases[] = {
+        {"SchedulerParameters=bf_max_job_part=5000,bf_job_part_count_reserve=2\n",
+         PLAN_RESERVATIONS_MOST / 3},
+        {"", PLAN_RESERVATIONS / 3},
+    };
     (void)state;
-    begin_planner("SchedulerParameters=bf_max_job_part=5000\n" CONS
-                  "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n");
-    test_run(cluster, 9999, "n1:4", now + HOUR);
-    for (uint32_t i = 0; i <= SETS; i++)
-        queue_set(1 + 3 * i, 5000 - i, HOUR, 3, (const char *[]){"n=4", "n=4", "n=4"});
-    struct plan p;
-    struct decision d;
-    plan_begin(&p, cluster, &notes, now, true);
-    two_mode_begin(&p);
-    while (plan_next(&p, &d)) {
-        assert_int_equal(d.start_at > 0, d.job->id <= 3 * SETS);
-        free(d.detail);
-        plan_decision_done(&d);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        _cleanup_free_ char *text = mem_printf(
+            "%s" CONS "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n", cases[i].lines);
+        begin_planner(text);
+        test_run(cluster, 9999, "n1:4", now + HOUR);
+        for (uint32_t k = 0; k <= cases[i].sets; k++)
+            queue_set(1 + 3 * k, 5000 - k, HOUR, 3, (const char *[]){"n=4", "n=4", "n=4"});
+        struct plan p;
+        struct decision d;
+        plan_begin(&p, cluster, &notes, now, true);
+        two_mode_begin(&p);
+        while (plan_next(&p, &d)) {
+            assert_int_equal(d.start_at > 0, d.job->id <= 3 * cases[i].sets);
+            free(d.detail);
+            plan_decision_done(&d);
+        }
+        assert_int_equal(p.heads.len, 3 * cases[i].sets);
+        plan_end(&p);
+        end_planner();
     }
-    assert_int_equal(p.heads.len, 3 * SETS);
-    plan_end(&p);
+}
+
+/* Behind the sets with planned starts, a set starts when all of its components fit now (19), or
+ * keeps nothing (17). Ordinary jobs have planned starts however many components have one. */
+static void a_set_without_planned_starts_starts_at_once(void **state)
+{
+    _cleanup_str_ struct str expected = STR_INIT;
+    (void)state;
+    begin_planner(CONS "NodeName=n[1-4] CPUs=4\nPartitionName=a Nodes=n1\n"
+                       "PartitionName=b Nodes=n2,n4\nPartitionName=c Nodes=n3\n");
+    test_run(cluster, 100, "n1:4", now + HOUR);
+    test_run(cluster, 101, "n3:4", now + HOUR);
+    test_run(cluster, 102, "n4:4", now + HOUR);
+    for (uint32_t i = 0; i < PLAN_RESERVATIONS; i += 2)
+        queue_set(1 + i, 900 - i, HOUR, 2, (const char *[]){"p=a n=2", "p=a n=2"});
+    for (uint32_t i = 0; i < PLAN_RESERVATIONS; i++)
+        str_printf(&expected, "%u %s+%d, ", 1 + i, i < 2 ? "Resources" : "Priority",
+                   HOUR * ((int)i / 2 + 1));
+    queue_set(17, 700, HOUR / 2, 2, (const char *[]){"p=a n=4", "p=b n=2"});
+    queue_set(19, 600, HOUR / 2, 2, (const char *[]){"p=b n=2", "p=b n=2"});
+    queue_job(30, 800, HOUR, "p=c n=4");
+    queue_job(31, 800, HOUR, "p=b n=8");
+    str_puts(&expected, "17 Priority, 31 Resources+3600, 18 Priority, 19 Priority+0, "
+                        "20 Priority+0, 30 Resources+3600, 19 backfills");
+    expect_pass(1, str_cstr(&expected));
     end_planner();
 }
 
@@ -480,6 +516,7 @@ int main(void)
         cmocka_unit_test(a_component_without_a_start_keeps_all),
         cmocka_unit_test(places_are_given_up_with_the_set),
         cmocka_unit_test(a_set_has_all_places_or_none),
+        cmocka_unit_test(a_set_without_planned_starts_starts_at_once),
         cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_common_priority_ends_a_deadlock),
         cmocka_unit_test(components_in_other_partitions_follow_each_other),
