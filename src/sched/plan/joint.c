@@ -6,6 +6,7 @@
 
 #include "sched/plan/ledger.h"
 #include "sched/plan/planned_start.h"
+#include "sched/plan/set_turn.h"
 #include "sched/plan/timeline_priv.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
@@ -232,6 +233,10 @@ static bool fits_in_partition(struct joint *s, const struct space *space, struct
 {
     if (!part->in_one && !job_partitions_link(part->job)->in)
         return false;
+    if (set_turn_is_kept_out(s->plan, part->job)) {
+        s->kept_out = true;
+        return false;
+    }
     for (size_t i = 0; resv_place(part->job, i, &part->in); i++) {
         select_clear(&part->where);
         if (attracts_set(s, part->job, part->in) && fits_in(s, space, part, avoid))
@@ -582,7 +587,7 @@ static bool fits_without_licenses(struct plan *p, const struct job *leader)
         return true;
     joint_begin(&joint, p, leader);
     joint.without_licenses = true;
-    bool fits = joint_fits_now(&joint) || joint.gave_up;
+    bool fits = joint_fits_now(&joint) || joint.gave_up || joint.kept_out;
     joint_end(&joint);
     if (fits) {
         struct plan_note *changed = plan_note_change(p, leader);
@@ -597,7 +602,7 @@ static bool fits_without_licenses(struct plan *p, const struct job *leader)
  * alone, and its licences are judged by gate_licenses(), which reads 'unfit', as before. */
 static void note_unfit(struct plan *p, const struct job *leader, const struct joint *joint)
 {
-    if (p->asks || p->kept || joint->gave_up)
+    if (p->asks || p->kept || joint->gave_up || joint->kept_out)
         return;
     if (!has_tied_parts(joint))
         plan_note_change(p, leader)->unfit = true;

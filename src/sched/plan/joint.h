@@ -30,7 +30,8 @@ struct joint {
     struct bitset *placed;        /* nodes with parts in the present attempt */
     const uint32_t *most;         /* units of each node available to a part; NULL: all */
     bool without_licenses;        /* parts are placed without regard to their licences */
-    bool gave_up; /* the search limit of the pass is reached: the result is unknown */
+    bool gave_up;  /* the search limit of the pass is reached: the result is unknown */
+    bool kept_out; /* a partition of a part was left out: set_turn_is_kept_out() */
 };
 
 /* The alternative licence of each component for one evaluation. */

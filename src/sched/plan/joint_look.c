@@ -11,6 +11,7 @@
 #include "sched/plan/joint.h"
 #include "sched/plan/planned_start.h"
 #include "sched/plan/preempt.h"
+#include "sched/plan/set_turn.h"
 #include "sched/select/resv.h"
 
 /* Returns the reason why a component must not start, whatever nodes are free. REASON_NONE: all may
@@ -85,6 +86,15 @@ static int64_t keep_licenses_of_set(struct plan *p, const struct job *leader, co
     return start_at;
 }
 
+/* Without backfill a component is behind a job that waits in its partition. */
+static bool is_kept_out(const struct plan *p, const struct job *leader)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++)
+        if (set_turn_is_kept_out(p, joint_component(p, leader, i)))
+            return true;
+    return false;
+}
+
 static void wait_jointly(struct plan *p, const struct job *leader, const struct job *sum,
                          struct decision *d)
 {
@@ -93,6 +103,8 @@ static void wait_jointly(struct plan *p, const struct job *leader, const struct 
     bool kept_out = explain_blocked_set(p, leader, first, d);
     if (first && d->reason == REASON_BAD_CONSTRAINTS)
         return;
+    if (d->reason == REASON_RESOURCES && is_kept_out(p, leader))
+        d->reason = REASON_PRIORITY;
     if (first && !leader->resv_asked)
         p->blocked = p->backfill || (served && !kept_out);
     bool place = plan_may_have_place(p, leader, first);

@@ -7,6 +7,7 @@
 
 #include "sched/plan/elements.h"
 #include "sched/plan/joint.h"
+#include "sched/plan/set_turn.h"
 #include "sched/plan/victims.h"
 #include "sched/select/resv.h"
 
@@ -254,7 +255,7 @@ static bool may_preempt_for_set(const struct plan *p, const struct joint *joint)
     vec_foreach (&joint->parts, part) {
         const struct job *j = part->job;
         if (preempt_tier(j) <= p->room_tier || j->want.tasks_per_socket || j->trial ||
-            !is_over_before(p, j))
+            !is_over_before(p, j) || set_turn_is_kept_out(p, j))
             return false;
     }
     return p->set_victim_searches < VICTIM_SEARCHES_MOST;
@@ -276,9 +277,10 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
                  victims_find_for_set(p, leader, &joint, &where, look_at);
     for (size_t i = 0; found && i < joint.parts.len; i++)
         keep_nodes(p, joint.parts.data[i].job, &joint.parts.data[i].where);
+    bool has_kept_out = joint.kept_out;
     joint_end(&joint);
     plan_note_change(p, leader)->has_no_victim =
-        looks && !found && !*look_at && !p->kept && !p->cluster->resvs.len;
+        looks && !found && !*look_at && !p->kept && !has_kept_out && !p->cluster->resvs.len;
     p->set_victim_searches += looks && !found;
     select_done(&where);
     return found;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "conf/conf_sets.h"
 
 struct look { /* at a component of a set, in the turn of the set */
     uint32_t id;
@@ -16,7 +17,8 @@ struct looks {
     VEC(struct look) list;
 };
 
-struct walk {     /* of a partition, from the first time that the pass leaves one in the middle */
+struct walk {     /* of a partition, from the first time that the pass leaves one in the middle, or
+                     without backfill at a job that waits */
     bool is_over; /* the pass is through with the queue */
     bool is_left; /* the pass left it in the middle, with: */
     bool blocked; /* these are as in struct plan */
@@ -30,7 +32,7 @@ struct walk {     /* of a partition, from the first time that the pass leaves on
 struct set_turns {
     struct looks looks;     /* of the set whose turn it is */
     size_t look_at;         /* the next of them */
-    VEC(struct walk) walks; /* as plan.order; empty: no partition was left in the middle */
+    VEC(struct walk) walks; /* as plan.order; empty: no partition was left that way */
     struct idmap had_turn;  /* ids of sets */
 };
 
@@ -140,12 +142,18 @@ bool set_turn_passes_over(const struct plan *p, const struct job *j)
 /* --- partitions that are left in the middle ------------------------------------------------------
  */
 
-static void save_walk(struct plan *p, const struct order_place *at)
+/* Of the present partition. */
+static struct walk *make_walk(struct plan *p)
 {
     p->turns = p->turns ? p->turns : mem_new(struct set_turns);
     while (p->turns->walks.len < p->order.len)
         vec_push(&p->turns->walks, ((struct walk){.is_over = p->turns->walks.len < p->part}));
-    struct walk *walk = &p->turns->walks.data[p->part];
+    return &p->turns->walks.data[p->part];
+}
+
+static void save_walk(struct plan *p, const struct order_place *at)
+{
+    struct walk *walk = make_walk(p);
     walk->is_left = true;
     walk->blocked = p->blocked;
     walk->blocked_by = p->blocked_by;
@@ -238,8 +246,25 @@ static bool change_part(struct plan *p, const struct job *j, const struct order_
     return true;
 }
 
+/* Without backfill the pass looks at no job of a partition behind one that waits. */
+static void note_blocked(struct plan *p)
+{
+    if (!p->backfill && p->blocked && conf_sets_rank_by(p->cluster->conf) != CONF_RANK_OWN)
+        make_walk(p)->blocked = true;
+}
+
+bool set_turn_is_kept_out(const struct plan *p, const struct job *component)
+{
+    if (p->backfill || !has_common_place(component) || !p->turns || !p->turns->walks.len)
+        return false;
+    size_t at = find_walk_index(p, component->part);
+    return at < p->order.len && p->turns->walks.data[at].is_over &&
+           p->turns->walks.data[at].blocked;
+}
+
 bool set_turn_leave_part(struct plan *p)
 {
+    note_blocked(p);
     if (!p->turns || !p->turns->walks.len) {
         p->part++;
         return false;

@@ -10,6 +10,7 @@
  * A pass walks partitions of the same tier one after the other. Before the turn of such a set it
  * leaves the present partition for the others that components wait in, and walks these up to the
  * set: jobs with a higher priority are looked at before the set, jobs with a lower one after it.
+ * Without backfill no component starts in a partition in which one of the former waits.
  */
 #pragma once
 
@@ -26,6 +27,8 @@ const struct job *set_turn_begin(struct plan *p, const struct job *j,
 /* The next look of the turn that has begun. NULL: that turn is over, or none has begun. */
 const struct job *set_turn_next(struct plan *p, const struct part **in);
 bool set_turn_lasts(const struct plan *p);
+/* Without backfill: a job before the set waits in this partition of the component. */
+bool set_turn_is_kept_out(const struct plan *p, const struct job *component);
 
 /* The pass is through with the present partition, and goes on in the next one. False: that one is
  * walked from its beginning, or the pass is over. */

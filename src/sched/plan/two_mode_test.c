@@ -79,12 +79,12 @@ static void describe(const struct decision *d, struct str *out)
 }
 
 /* Mode 0: sets are placed jointly. */
-static void expect_pass(unsigned mode, const char *decisions)
+static void expect_pass_of(bool backfill, unsigned mode, const char *decisions)
 {
     struct plan p;
     struct decision d;
     _cleanup_str_ struct str out = STR_INIT;
-    plan_begin(&p, cluster, &notes, now, true);
+    plan_begin(&p, cluster, &notes, now, backfill);
     if (mode)
         two_mode_begin(&p);
     unsigned was = p.mode;
@@ -101,6 +101,11 @@ static void expect_pass(unsigned mode, const char *decisions)
     if (was != mode || !str_eq(str_cstr(&out), decisions))
         fail_msg("expected mode %u '%s'\n     got mode %u '%s'", mode, decisions, was,
                  str_cstr(&out));
+}
+
+static void expect_pass(unsigned mode, const char *decisions)
+{
+    expect_pass_of(true, mode, decisions);
 }
 
 static void finish(uint32_t id)
@@ -396,6 +401,42 @@ static void sets_across_partitions_have_their_turns_by_priority(void **state)
     end_planner();
 }
 
+/* HET-126: without backfill no component starts in a partition in which a job before the set waits,
+ * whichever partition the pass walks first; a component of several partitions may start in another
+ * one. Once that job is gone the set starts, although nothing has become free. */
+static void a_set_waits_behind_a_job_of_each_of_its_partitions(void **state)
+{
+    static const struct {
+        const char *first, *second; /* components of set 1 */
+        const char *waits;          /* job 10, which has a higher priority */
+        const char *decisions, *then;
+    } cases[] = {
+        {"p=a n=4", "p=b n=4", "p=b n=24", "10 Resources, 1 Priority", "1 starts, 20 starts"},
+        {"p=a n=4", "p=b n=4", "p=a n=24", "10 Resources, 1 Priority", "1 starts, 20 starts"},
+        {"p=a n=4", "p=a n=4", "p=b n=24", "1 starts, 20 starts, 10 Resources", ""},
+        {"p=a,b n=4", "p=a n=4", "p=b n=24", "10 Resources, 1 starts, 20 starts", ""},
+        {"p=a n=4", "p=a,b n=4", "p=b n=24", "10 Resources, 1 starts, 20 starts", ""},
+        {"p=b n=4", "p=a,b n=4", "p=b n=24", "10 Resources, 1 Priority", "1 starts, 20 starts"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        begin_planner("SchedulerParameters=bf_hetjob_prio=min\n" CONS
+                      "NodeName=n[1-6] CPUs=4\nPartitionName=a Nodes=ALL\n"
+                      "PartitionName=b Nodes=ALL\n");
+        test_run(cluster, 100, "n6:4", now + HOUR);
+        queue_job(10, 950, HOUR, cases[i].waits);
+        queue_set(1, 900, HOUR, 2, (const char *[]){cases[i].first, cases[i].second});
+        queue_job(20, 800, HOUR, "p=a n=4");
+        job_set_rank(cluster_find_job(cluster, 1), CONF_RANK_LEAST);
+        expect_pass_of(false, 0, cases[i].decisions);
+        if (*cases[i].then) {
+            job_partitions_unqueue(cluster_find_job(cluster, 10));
+            expect_pass_of(false, 0, cases[i].then);
+        }
+        end_planner();
+    }
+}
+
 /* HET-127: with bf_hetjob_immediate the set starts when the pass comes to its last component, else
  * when the pass is over. */
 static void an_immediate_start_is_in_the_middle_of_the_pass(void **state)
@@ -521,6 +562,7 @@ int main(void)
         cmocka_unit_test(a_common_priority_ends_a_deadlock),
         cmocka_unit_test(components_in_other_partitions_follow_each_other),
         cmocka_unit_test(sets_across_partitions_have_their_turns_by_priority),
+        cmocka_unit_test(a_set_waits_behind_a_job_of_each_of_its_partitions),
         cmocka_unit_test(an_immediate_start_is_in_the_middle_of_the_pass),
         cmocka_unit_test(a_set_that_cannot_start_yet_keeps_its_places),
         cmocka_unit_test(started_set_uses_the_layer_of_its_component),
