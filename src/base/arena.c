@@ -2,6 +2,7 @@
 #include "base/arena.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,11 +34,22 @@ static bool is_apart(const struct arena *a, size_t size)
            size + a->apart_used <= a->apart_max;
 }
 
+/* Each message is allocated before the messages inside it are unpacked. */
+static bool is_too_deep(const struct arena *a)
+{
+    return a->stack_from &&
+           a->stack_from - (char *)__builtin_frame_address(0) > (ptrdiff_t)ARENA_STACK_MAX;
+}
+
 static void *pb_alloc(void *arena, size_t size)
 {
     struct arena *a = arena;
     struct arena_apart *one;
 
+    if (is_too_deep(a)) {
+        a->exceeded = true;
+        return NULL;
+    }
     if (!is_apart(a, size))
         return arena_alloc(a, size);
     one = mem_realloc(NULL, sizeof(*one) + size); /* not zeroed: the caller fills it */
@@ -180,7 +192,11 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 void *arena_unpack(struct arena *a, const ProtobufCMessageDescriptor *type, const void *data,
                    size_t len)
 {
-    return protobuf_c_message_unpack(type, &a->allocator, len, len ? data : (const void *)"");
+    a->stack_from = __builtin_frame_address(0);
+    void *message =
+        protobuf_c_message_unpack(type, &a->allocator, len, len ? data : (const void *)"");
+    a->stack_from = NULL;
+    return message;
 }
 
 static void *alloc_message_part(void *unused, size_t size)

@@ -18,14 +18,19 @@
  * useful budget. */
 #define ARENA_APART_MAX (64u << 20) /* bytes */
 
+/* protobuf-c unpacks a message inside another one by recursion, and some types contain themselves,
+ * so a small hostile message could use up the stack. */
+#define ARENA_STACK_MAX (128u << 10) /* bytes of stack that unpacking may use: about 150 levels */
+
 struct arena {
     struct arena_chunk *chunks, *spare;
     size_t used;   /* bytes allocated */
     size_t budget; /* 0: unlimited */
     struct arena_apart *apart;
     size_t apart_count, apart_used;
-    size_t apart_max;             /* ARENA_APART_MAX; users of the arena may lower it */
-    bool exceeded;                /* an allocation was refused because of the budget */
+    size_t apart_max; /* ARENA_APART_MAX; users of the arena may lower it */
+    bool exceeded;    /* an allocation was refused because of the budget or ARENA_STACK_MAX */
+    char *stack_from; /* stack of the present arena_unpack(); NULL: none runs */
     ProtobufCAllocator allocator; /* for protobuf-c */
 };
 
@@ -40,8 +45,8 @@ void *arena_alloc(struct arena *a,
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Unpacks a message from exactly len bytes into the arena; NULL if it is malformed or over budget.
- */
+/* Unpacks a message from exactly len bytes into the arena; NULL if it is malformed, over budget, or
+ * nested too deeply. */
 void *arena_unpack(struct arena *a, const ProtobufCMessageDescriptor *type, const void *data,
                    size_t len);
 

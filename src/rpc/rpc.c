@@ -67,7 +67,8 @@ static ProtobufCMessage *check_unpacked(const struct rpc_info *rpc, ProtobufCMes
                                         size_t len, const struct arena *arena, struct err *err)
 {
     if (!message && arena->exceeded)
-        err_set(err, -ERR_TOO_BIG, "%s: too many parts in %zu bytes", rpc->name, len);
+        err_set(err, -ERR_TOO_BIG, "%s: too many or too deeply nested parts in %zu bytes",
+                rpc->name, len);
     else if (!message)
         err_set(err, -ERR_PROTOCOL, "malformed body of %s", rpc->name);
     return message;

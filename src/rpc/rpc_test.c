@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/pb.h"
 #include "rpc/rpc.h"
 
 #define U RPC_WHO_USER
@@ -272,9 +273,109 @@ static void a_large_request_of_small_parts_is_refused(void **state)
     free(bytes);
 }
 
+static const ProtobufCFieldDescriptor *find_own_field(const ProtobufCMessageDescriptor *type)
+{
+    pb_each_field (type, field)
+        if (field->type == PROTOBUF_C_TYPE_MESSAGE && field->descriptor == type)
+            return field;
+    return NULL;
+}
+
+/* Writes the head of a field of 'len' bytes before 'at'. Returns its start. */
+static uint8_t *put_head(uint8_t *at, uint32_t field, size_t len)
+{
+    const uint64_t numbers[] = {(uint64_t)field << 3 | 2, len};
+    uint8_t head[20];
+    size_t n = 0;
+
+    for (size_t i = 0; i < 2; i++)
+        for (uint64_t rest = numbers[i], more = 1; more; rest >>= 7) {
+            more = rest > 127;
+            head[n++] = (uint8_t)((rest & 127) | more << 7);
+        }
+    memcpy(at - n, head, n);
+    return at - n;
+}
+
+/* Writes the required fields of the type before 'at', all but one. Without them nothing of the
+ * message is unpacked. */
+static uint8_t *put_required(uint8_t *at, const ProtobufCMessageDescriptor *type,
+                             const ProtobufCFieldDescriptor *but)
+{
+    pb_each_field (type, field) {
+        const uint8_t *end = at;
+
+        if (field->label != PROTOBUF_C_LABEL_REQUIRED || field == but)
+            continue;
+        if (field->type == PROTOBUF_C_TYPE_MESSAGE)
+            at = put_required(at, field->descriptor, NULL);
+        at = put_head(at, field->id, (size_t)(end - at));
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE && field->type != PROTOBUF_C_TYPE_STRING &&
+            field->type != PROTOBUF_C_TYPE_BYTES)
+            at[0] &= 0xf8; /* a number, which is 0 */
+    }
+    return at;
+}
+
+/* Unpacks a message with a message of this type, which contains itself down to the last byte.
+ * 'path': the fields that lead to it. */
+static void try_nested(const struct rpc_info *rpc, const ProtobufCFieldDescriptor *const *path,
+                       size_t steps, const ProtobufCFieldDescriptor *own)
+{
+    size_t size = rpc->body_max < 1u << 20 ? rpc->body_max : 1u << 20;
+    uint8_t *bytes = malloc(size), *end = bytes + size, *at = end;
+    struct arena arena;
+    struct err err = {0};
+
+    assert_non_null(bytes);
+    while (at - bytes > 1000)
+        at = put_required(put_head(at, own->id, (size_t)(end - at)), own->descriptor, NULL);
+    while (steps--) {
+        const ProtobufCMessageDescriptor *in = steps ? path[steps - 1]->descriptor : rpc->request;
+        at = put_required(put_head(at, path[steps]->id, (size_t)(end - at)), in, path[steps]);
+    }
+    assert_null(rpc_unpack(rpc, at, (size_t)(end - at), RPC_ARENA_FACTOR, &arena, &err));
+    assert_int_equal(err.code, -ERR_TOO_BIG);
+    arena_done(&arena);
+    free(bytes);
+}
+
+#define PATH_MAX_FIELDS 8
+
+static size_t try_types(const struct rpc_info *rpc, const ProtobufCMessageDescriptor *type,
+                        const ProtobufCFieldDescriptor **path, size_t steps)
+{
+    const ProtobufCFieldDescriptor *own = find_own_field(type);
+    size_t found = own != NULL;
+
+    if (own)
+        try_nested(rpc, path, steps, own);
+    pb_each_field (type, field) {
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE || field == own)
+            continue;
+        assert_true(steps < PATH_MAX_FIELDS); /* no type contains itself through another type */
+        path[steps] = field;
+        found += try_types(rpc, field->descriptor, path, steps + 1);
+    }
+    return found;
+}
+
+/* Such a message would use up the stack of the daemon that unpacks it. */
+static void deeply_nested_messages_are_refused(void **state)
+{
+    const ProtobufCFieldDescriptor *path[PATH_MAX_FIELDS];
+    size_t found = 0;
+
+    for (unsigned number = 0; number < 65536; number++)
+        if (rpc_find(number))
+            found += try_types(rpc_find(number), rpc_find(number)->request, path, 0);
+    assert_true(found >= 3); /* StepSpec in STEP_CREATE, ALLOC and STEP_UNALLOCATED */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deeply_nested_messages_are_refused),
         cmocka_unit_test(every_request_has_a_size_limit),
         cmocka_unit_test(a_large_request_of_small_parts_is_refused),
         cmocka_unit_test(rights),
