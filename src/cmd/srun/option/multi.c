@@ -143,7 +143,8 @@ static int next_range(const char **p, const char *end, uint32_t *first, uint32_t
     return *first <= *last ? 0 : -2;
 }
 
-/* Adds the tasks that no earlier line has named. */
+/* Adds the tasks that no earlier line has named. As in Slurm "*" is the range of all tasks: the
+ * offset of a task in it is its number. */
 static void put_rest(const struct row *row, struct bitset *done, struct arms *arms)
 {
     struct tasks_of t = {0};
@@ -152,9 +153,9 @@ static void put_rest(const struct row *row, struct bitset *done, struct arms *ar
         int64_t next = bitset_next(done, (size_t)t.first);
 
         t.last = next < 0 ? (int64_t)done->size - 1 : next - 1;
+        t.offset = t.first;
         put_arm(row->command, &t, arms);
         bitset_set_range(done, (size_t)t.first, (size_t)(t.last - t.first + 1));
-        t.offset += t.last - t.first + 1;
         t.first = t.last + 1;
     }
 }

@@ -51,7 +51,7 @@ static void test_formats(void **state)
          "[ $SLURM_PROCID -ge 2 ] && [ $SLURM_PROCID -le 3 ] && "
          "start 'o'$(($SLURM_PROCID-1))'' \"$@\"\n"},
         {100000, "9-200000 a%o_%t\n5-7 b%o%t\n* c %o",
-         "8) start 'c' '5' \"$@\";;\nesac\n"
+         "8) start 'c' '8' \"$@\";;\nesac\n"
          "[ $SLURM_PROCID -ge 9 ] && [ $SLURM_PROCID -le 99999 ] && "
          "start 'a'$(($SLURM_PROCID-9))'_'$SLURM_PROCID'' \"$@\"\n"
          "[ $SLURM_PROCID -ge 5 ] && [ $SLURM_PROCID -le 7 ] && "
