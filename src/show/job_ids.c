@@ -14,6 +14,7 @@
 #include "show/job_state.h"
 
 #define BITSTR_LEN 64
+#define LISTED_MAX 5 /* as Slurm: this number of evenly spaced elements is listed one by one */
 
 size_t job_ids_word(const char *list)
 {
@@ -76,14 +77,21 @@ static size_t read_bitstr_len(void)
     return text && str_parse_i64(text, 0, INT32_MAX, &n) == 0 ? (size_t)n : BITSTR_LEN;
 }
 
-/* Writes evenly spaced numbers as "0-12:4", others one by one or as ranges. Stops soon after 'most'
- * bytes; the caller cuts the rest. */
+/* A range, or enough evenly spaced numbers. */
+static bool is_regular(const struct idset *s)
+{
+    const struct idset_run *r = s->runs.data;
+    return s->runs.len == 1 && (r->step == 1 || (r->last - r->first) / r->step >= LISTED_MAX);
+}
+
+/* Writes more than LISTED_MAX evenly spaced numbers as "0-20:4", others one by one or as ranges.
+ * Stops soon after 'most' bytes; the caller cuts the rest. */
 static void put_set(const struct idset *s, size_t most, struct str *out)
 {
     struct idset_run r;
     const char *comma = "";
     size_t start = out->len;
-    if (s->runs.len == 1) {
+    if (is_regular(s)) {
         idset_format(s, out);
         return;
     }

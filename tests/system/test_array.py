@@ -76,7 +76,7 @@ def test_squeue_shows_groups_and_elements(arrays):
     job = submit(arrays, "--array=0-15:4,20%3", "-H", "-o", "/dev/null", wrap="sleep 100")
     assert lines(arrays, "-j", str(job), "-o", "%i|%A|%F|%K|%r") == [f"{job}_[0,4,8,12,20%3]|{job}|{job}|0,4,8,12,20%3|JobHeldUser"]
     assert lines(arrays, "-r", "-j", str(job), "-o", "%i|%K") == [f"{job}_{i}|{i}" for i in (0, 4, 8, 12, 20)]
-    assert lines(arrays, "-j", f"{job}_[4-12]", "-o", "%i") == [f"{job}_[4-12:4%3]"]
+    assert lines(arrays, "-j", f"{job}_[4-12]", "-o", "%i") == [f"{job}_[4,8,12%3]"]
     assert lines(arrays, "-j", f"{job}_8", "-o", "%i") == [f"{job}_8"]
     assert arrays.run(["squeue", "-h", "-j", f"{job}_9"]).ok() == ""  # as of an element that is purged before the others
     arrays.run(["squeue", "-h", "-j", f"{job + 1000}_9"]).fails("Invalid job id specified")
