@@ -8,6 +8,8 @@
 #include "base/status.h"
 #include "base/vec.h"
 
+#define EXIT_CODE_MAX 255
+
 struct end {
     uint32_t task;
     uint32_t node;
@@ -97,9 +99,12 @@ static bool end_task(struct tasks *t, uint32_t task, int wait_status, enum tasks
     return true;
 }
 
-bool tasks_failed(struct tasks *t, uint32_t task, int exit_code)
+/* Numbers of base/err.def are no exit codes: their low bits would say anything, or success. */
+bool tasks_failed(struct tasks *t, uint32_t task, int code)
 {
-    return end_task(t, task, (exit_code & 0xff) << 8, TASKS_FAILED);
+    int exit_code = code > 0 && code <= EXIT_CODE_MAX ? code : 1;
+
+    return end_task(t, task, exit_code << 8, TASKS_FAILED);
 }
 
 bool tasks_exited(struct tasks *t, uint32_t task, int wait_status)

@@ -35,7 +35,8 @@ void tasks_free(struct tasks *t);
 /* Each returns whether the state has changed: a repeated call, or a number beyond the tasks, has no
  * effect. The first end of a task counts. */
 bool tasks_started(struct tasks *t, uint32_t task);
-bool tasks_failed(struct tasks *t, uint32_t task, int exit_code);
+/* code: an error number; its exit code is that number if it is one of errno(3), otherwise 1. */
+bool tasks_failed(struct tasks *t, uint32_t task, int code);
 bool tasks_exited(struct tasks *t, uint32_t task, int wait_status);
 /* The end was not seen; counts as this status. */
 bool tasks_lost(struct tasks *t, uint32_t task, int wait_status);

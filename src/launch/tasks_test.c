@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "launch/tasks.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -91,6 +92,22 @@ static void test_ends(void **state)
     }
 }
 
+static void test_error_numbers_as_exit_codes(void **state)
+{
+    static const struct {
+        int code, expect;
+    } rows[] = {{ENOENT, ENOENT}, {EACCES, EACCES}, {2038, 1}, {2048, 1}, {0, 1}, {-1, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct tasks *t = two_nodes();
+
+        assert_true(tasks_failed(t, 2, rows[i].code));
+        assert_int_equal(tasks_exit_code(t), rows[i].expect);
+        tasks_free(t);
+    }
+}
+
 static void test_told_once(void **state)
 {
     static const int status[] = {3 << 8, 3 << 8, 3 << 8, SIGKILL, SIGKILL, 3 << 8};
@@ -136,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_news),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_error_numbers_as_exit_codes),
         cmocka_unit_test(test_told_once),
         cmocka_unit_test(test_states),
     };
