@@ -226,10 +226,10 @@ int opt_exit_status(const char *variable, int otherwise);
 /* Prints the information that opt_scan found to be requested (--help, --usage, --version); true:
  * exit with 0. */
 bool opt_print_info(const struct opt *o);
-/* Prints the notes about options without effect to standard error; with --quiet only errors. */
+/* The notes about options without effect, for standard error; with --quiet only errors. */
+void opt_format_notes(const struct opt *o, struct str *out);
 void opt_print_notes(const struct opt *o);
-/* With --verbose, prints the given options of all sources to standard error, like Slurm. */
-void opt_print_defined(const struct opt *o);
+/* The given options of all sources, which --verbose prints to standard error, like Slurm. */
 void opt_format_defined(const struct opt *o, struct str *out);
 /* The parsed value of a given option as text: "00:30:00", "set". */
 void opt_format_value(const struct opt *o, enum opt_id id, struct str *out);

@@ -588,7 +588,7 @@ int opt_components_print_failure(const struct opt_components *cs, const struct e
     return opt_print_failure(&cs->list[cs->failed]->opt, err);
 }
 
-void opt_components_print_notes(const struct opt_components *cs)
+void opt_components_format_notes(const struct opt_components *cs, struct str *out)
 {
     for (size_t i = 0; i < cs->count; i++) {
         struct opt *o = &cs->list[i]->opt;
@@ -599,19 +599,23 @@ void opt_components_print_notes(const struct opt_components *cs)
             s += len + (s[len] == '\n');
         }
         if (i)
-            opt_print_notes(&(struct opt){
-                .command = o->command, .quiet = cs->list[0]->opt.quiet, .notes = notes});
+            opt_format_notes(&(struct opt){.command = o->command,
+                                           .quiet = cs->list[0]->opt.quiet,
+                                           .notes = notes},
+                             out);
         else
-            opt_print_notes(o);
+            opt_format_notes(o, out);
     }
 }
 
-void opt_components_print_defined(const struct opt_components *cs)
+void opt_components_format_defined(const struct opt_components *cs, struct str *out)
 {
     for (size_t i = 0; i < cs->count; i++) {
         const struct opt *o = &cs->list[i]->opt;
-        if (cs->count > 1 && o->verbose && !o->quiet)
-            fprintf(stderr, "%s: component %zu:\n", opt_program(o), i);
-        opt_print_defined(o);
+        if (!o->verbose || o->quiet)
+            continue;
+        if (cs->count > 1)
+            str_printf(out, "%s: component %zu:\n", opt_program(o), i);
+        opt_format_defined(o, out);
     }
 }

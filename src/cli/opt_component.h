@@ -90,7 +90,8 @@ int opt_components_finish(struct opt_components *cs, struct err *err);
  * there is no job. */
 int opt_components_check_groups(const struct opt_components *cs, bool has_job, struct err *err);
 
-/* Like the functions of these names in opt.h; they name the component if there are several. */
+/* Like the functions of these names in opt.h; they name the component if there are several.
+ * 'defined': only with --verbose. */
 int opt_components_print_failure(const struct opt_components *cs, const struct err *err);
-void opt_components_print_notes(const struct opt_components *cs);
-void opt_components_print_defined(const struct opt_components *cs);
+void opt_components_format_notes(const struct opt_components *cs, struct str *out);
+void opt_components_format_defined(const struct opt_components *cs, struct str *out);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/path.h"
 #include "base/size.h"
 #include "base/text.h"
 #include "base/timefmt.h"
@@ -164,13 +163,4 @@ void opt_format_defined(const struct opt *o, struct str *out)
         str_printf(out, "%s: %-20s: %s\n", program, row->name, str_cstr(&shown));
     }
     str_printf(out, "%s: " LINE "\n%s: end of defined options\n", program, program);
-}
-
-void opt_print_defined(const struct opt *o)
-{
-    _cleanup_str_ struct str text = STR_INIT;
-    if (!o->verbose || o->quiet)
-        return;
-    opt_format_defined(o, &text);
-    path_write_all(STDERR_FILENO, text.data, text.len);
 }

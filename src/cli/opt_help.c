@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "cli/args.h"
 #include "cli/opt_priv.h"
@@ -113,17 +115,24 @@ bool opt_print_info(const struct opt *o)
     return true;
 }
 
-void opt_print_notes(const struct opt *o)
+void opt_format_notes(const struct opt *o, struct str *out)
 {
     for (const char *s = str_cstr(&o->notes); *s;) {
         size_t len = strcspn(s, "\n");
         if (!o->quiet || str_starts(s, "error: ")) {
-            _cleanup_str_ struct str text = STR_INIT;
-            text_escape_n(s, len, &text);
-            fprintf(stderr, "%s: %s\n", opt_program(o), str_cstr(&text));
+            str_printf(out, "%s: ", opt_program(o));
+            text_escape_n(s, len, out);
+            str_putc(out, '\n');
         }
         s += len + (s[len] == '\n');
     }
+}
+
+void opt_print_notes(const struct opt *o)
+{
+    _cleanup_str_ struct str notes = STR_INIT;
+    opt_format_notes(o, &notes);
+    path_write_all(STDERR_FILENO, notes.data, notes.len);
 }
 
 int opt_exit_status(const char *variable, int otherwise)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -17,13 +18,7 @@ static struct sink *sink; /* of the first line on; NULL: none yet */
 static struct sink_events sink_events;
 static bool hurry;
 static unsigned lost;
-
-void messages_queue(struct loop *l, const char *name, const struct sink_events *events)
-{
-    loop = l;
-    program = name;
-    sink_events = *events;
-}
+static struct str first; /* lines for the begin of the queue */
 
 void messages_hurry(void)
 {
@@ -73,28 +68,65 @@ static void queue_lines(const struct str *lines, const char *end)
     sink_write(sink, lines->data, lines->len);
 }
 
+void messages_queue(struct loop *l, const char *name, const struct sink_events *events)
+{
+    loop = l;
+    program = name;
+    sink_events = *events;
+    if (first.len > 0)
+        queue_lines(&first, "\n");
+    str_done(&first);
+}
+
+static void write_first_lines(void)
+{
+    path_write_all(STDERR_FILENO, first.data, first.len);
+    str_done(&first);
+}
+
 void messages_write(const struct str *lines, const char *end)
 {
+    if (first.len > 0)
+        write_first_lines();
     if (loop != NULL)
         queue_lines(lines, end);
     else if (!hurry || stderr_takes_bytes(0))
         path_write_all(STDERR_FILENO, lines->data, lines->len);
 }
 
-/* As much at a time as a pipe that takes bytes takes without blocking. */
-void messages_write_within(const struct str *lines, int64_t wait_ms)
+/* As much at a time as a pipe that takes bytes takes without blocking. Returns the number of bytes
+ * that were written. */
+static size_t write_within(const struct str *lines, int64_t wait_ms)
 {
     int64_t end_ms = loop_mono_ms() + wait_ms;
+    size_t done = 0;
 
-    for (size_t done = 0; done < lines->len;) {
+    while (done < lines->len) {
         size_t len = lines->len - done < PIPE_BUF ? lines->len - done : PIPE_BUF;
         int64_t left_ms = end_ms - loop_mono_ms();
 
         if (!stderr_takes_bytes(left_ms > 0 ? (int)left_ms : 0) ||
             path_write_all(STDERR_FILENO, lines->data + done, len) < 0)
-            return;
+            break;
         done += len;
     }
+    return done;
+}
+
+void messages_write_within(const struct str *lines, int64_t wait_ms)
+{
+    write_within(lines, wait_ms);
+}
+
+void messages_write_first(const struct str *lines)
+{
+    size_t done = write_within(lines, 0);
+
+    if (done == lines->len)
+        return;
+    if (first.len == 0)
+        atexit(write_first_lines);
+    str_append(&first, lines->data + done, lines->len - done);
 }
 
 void messages_finish(int64_t wait_ms)

@@ -16,6 +16,10 @@
  * command in the note about lost lines, and stays the caller's. */
 void messages_queue(struct loop *l, const char *program, const struct sink_events *events);
 
+/* Lines before messages_queue(): what stderr does not take at once waits for it, for the next
+ * message, or for the exit of the process. */
+void messages_write_first(const struct str *lines);
+
 /* Whole lines. end: of a line, "\n", or "\r\n" on a raw terminal. Of a queue that is full the next
  * line tells how many were lost. */
 void messages_write(const struct str *lines, const char *end);

@@ -61,7 +61,8 @@ def test_salloc_with_a_command_runs_it_here(cluster):
     assert cluster.run(["salloc", "sh", "-c", "echo ${SLURMD_NODENAME:-here}"]).ok() == "here"
 
 
-@pytest.mark.parametrize("line", ["salloc --no-shell -J unread", "salloc -J unread touch ran", "salloc -J unread /no/such/program"])
+@pytest.mark.parametrize("line", ["salloc --no-shell -J unread", "salloc -J unread touch ran", "salloc -J unread /no/such/program",
+                                  "salloc -vv -J unread touch ran", "salloc -v --no-shell --qos=q -J unread"])
 def test_messages_that_nobody_reads_do_not_block_salloc(cluster, line):
     """Standard error is a full pipe: the command runs, the allocation is released, and salloc ends. What was in the pipe before is intact."""
     reader, writer = os.pipe()

@@ -16,6 +16,7 @@
 #include "cmd/salloc/run.h"
 #include "launch/filter.h"
 #include "launch/filter_plugin.h"
+#include "launch/messages.h"
 #include "launch/origin.h"
 #include "launch/plugins.h"
 
@@ -25,6 +26,7 @@ extern char **environ;
 static void read_options(struct opt_components *options, const struct conf *conf,
                          struct plugins **plugins, struct filter **filter, int argc, char **argv)
 {
+    _cleanup_str_ struct str told = STR_INIT;
     struct err err = {0};
 
     opt_components_init(options, OPT_SALLOC);
@@ -39,8 +41,9 @@ static void read_options(struct opt_components *options, const struct conf *conf
     for (size_t i = 0; i < options->count; i++)
         if (bind_help_print(&options->list[i]->opt, conf != NULL ? conf->gres_types : NULL))
             exit(0);
-    opt_components_print_notes(options);
-    opt_components_print_defined(options);
+    opt_components_format_notes(options, &told);
+    opt_components_format_defined(options, &told);
+    messages_write_first(&told);
 }
 
 static char *user_shell(void)

@@ -4,8 +4,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "cli/bind_help.h"
 #include "cli/cmd.h"
 #include "cmd/sbatch/request.h"
@@ -77,6 +79,7 @@ static void read_options_of_script(struct setup *s, int argc, char **argv, bool 
 static void read_options(struct setup *s, int argc, char **argv)
 {
     struct opt_components *options = &s->options;
+    _cleanup_str_ struct str told = STR_INIT;
     struct err err = {0};
     bool ignore_pbs;
     opt_components_init(options, OPT_SBATCH);
@@ -98,8 +101,9 @@ static void read_options(struct setup *s, int argc, char **argv)
     if (filter_read(s->filter, options, s->opt->wrap ? NULL : &script, environ, &err) < 0)
         exit(opt_components_print_failure(options, &err));
     cmd_set_level(s->opt->quiet, s->opt->verbose);
-    opt_components_print_notes(options);
-    opt_components_print_defined(options);
+    opt_components_format_notes(options, &told);
+    opt_components_format_defined(options, &told);
+    path_write_all(STDERR_FILENO, told.data, told.len);
     int r = origin_take_mask(&err);
     for (size_t i = 0; r == 0 && i < options->count; i++)
         r = cmd_check_clusters(options->list[i]->opt.clusters, &err);

@@ -22,6 +22,7 @@
 #include "cmd/srun/part/part.h"
 #include "cmd/srun/run/launch.h"
 #include "cmd/srun/run/spawned.h"
+#include "launch/messages.h"
 #include "launch/origin.h"
 #include "show/names.h"
 
@@ -123,6 +124,7 @@ static void look_up_user(const struct setup *s)
 
 static int run_srun(struct setup *s, int argc, char **argv)
 {
+    _cleanup_str_ struct str told = STR_INIT;
     struct err err = {0};
 
     if (s->options.list[s->options.count - 1]->command_argc == 0) {
@@ -132,8 +134,9 @@ static int run_srun(struct setup *s, int argc, char **argv)
     part_make_all(s);
     if (str_eq(s->opt->mpi, "doctor"))
         return doctor_run(s->parts[0]->argv[0]);
-    opt_components_print_notes(&s->options);
-    opt_components_print_defined(&s->options);
+    opt_components_format_notes(&s->options, &told);
+    opt_components_format_defined(&s->options, &told);
+    messages_write_first(&told);
     if (s->conf == NULL)
         say_exit_with_error(s->unread.text);
     if (origin_take_mask(&err) < 0)
