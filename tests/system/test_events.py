@@ -161,15 +161,18 @@ def listing(rows, job=None, offset=None, whole=None):
 
 
 def test_the_archive_has_what_sacct_prints_of_components(make_cluster):
-    """HET-62 to HET-67: ids, names, CPUs, states and exit codes of each component and its steps are stored; filters by leader, component and whole job choose among them."""
-    cluster = make_cluster(nodes=2, conf="MinJobAge=300\n")
+    """HET-62 to HET-67: ids, names, requests, CPUs, states and exit codes of each component and its steps are stored; filters by leader, component and whole job choose among them."""
+    cluster = make_cluster(nodes=2, conf="MinJobAge=300\nLicenses=net:4\n")
     cluster.run("sluice events --attempts").ok()
-    script = ("#!/bin/sh\n#SBATCH -A acct -J first -n1 -o /dev/null\n#SBATCH hetjob\n#SBATCH -n2 -A other\n#SBATCH hetjob\n#SBATCH -n1\n"
+    script = ("#!/bin/sh\n#SBATCH -A acct -J first -n1 -o /dev/null --comment=both\n#SBATCH hetjob name=io\n#SBATCH -n2 -A other -t7 --mem-per-cpu=30\n"
+              "#SBATCH hetjob\n#SBATCH -n1 -L net:2 --qos=low\n"
               "srun --het-group=1 -J step sh -c 'exit 5'\nscancel $SLURM_JOB_ID+2\nexit 4\n")
     job = cluster.sbatch(script=script)
     for i in range(3):
         cluster.wait(job + i)
-    rows = events(cluster, "--attempts")
+    cluster.kill("slurmctld")
+    cluster.start_controller()
+    rows = events(cluster, "--attempts")  # of the store
     parts = [[("first", "main", "acct", "1", "FAILED", "4:0")],
              [("first", "main", "other", "2", "FAILED", "4:0"), ("step", "", "", "2", "FAILED", "5:0")],
              [("first", "main", "other", "1", "CANCELLED", "0:15")]]
@@ -179,6 +182,12 @@ def test_the_archive_has_what_sacct_prints_of_components(make_cluster):
     assert listing(rows, job, 1) == expected[1] and listing(rows, job, 2) == expected[2]
     assert listing(rows, job, whole=False) == expected[0]
     assert listing(rows, job + 1) == []
+    requests = {row["attempt"]["job_id"] - job: row["attempt"] for row in rows if "attempt" in row}
+    assert [(a["het_job_id_set"], a["het_component"], a["tasks"]["number"], a["memory_per_cpu"]["number"], a["licenses"], a["qos"], a["comment"])
+            for _, a in sorted(requests.items())] == [
+        (f"{job}-{job + 2}", "", 1, 100, "", "", "both"), (f"{job}-{job + 2}", "io", 2, 30, "", "", "both"), (f"{job}-{job + 2}", "", 1, 100, "net:2", "low", "both")]
+    assert [a["time_limit"]["number"] for _, a in sorted(requests.items())][1:] == [7, 7]
+    assert ["cpu=1" in a["tres_req_str"] for _, a in sorted(requests.items())] == [True, False, True] and "cpu=2" in requests[1]["tres_req_str"]
     cancelled = next(row["attempt"] for row in rows if row.get("attempt", {}).get("job_id") == job + 2)
     step = next(row["step"] for row in rows if "step" in row)
     assert cancelled["cancelled_by"]["number"] == 0 and cancelled["end_time"]["number"] >= cancelled["start_time"]["number"] > 0
