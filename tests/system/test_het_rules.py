@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the configuration says of heterogeneous jobs, with real daemons: limits at submission, magnetic reservations, steps over several components,
 placement on shared nodes, the modes of passes."""
+import json
 import re
 
 import pytest
@@ -124,7 +125,7 @@ def test_a_reason_comes_after_a_look(het):
 
 
 def test_modes_alternate(het):
-    """HET-117, HET-127: the log says which mode each pass had, and when components are expected to start; with bf_hetjob_immediate too."""
+    """HET-117: the log says which mode each pass had, and when components are expected to start; with bf_hetjob_immediate too."""
     pattern = re.compile(r"a pass over 1 heterogeneous jobs in mode (\d) is over")
     for words in "hetjob_two_mode,bf_interval=1", "hetjob_two_mode,bf_interval=1,bf_hetjob_immediate":
         configure(het, f"SchedulerParameters={words}", "DebugFlags=Hetjob")
@@ -136,4 +137,23 @@ def test_modes_alternate(het):
         assert set(zip(modes, modes[1:])) == {("1", "2"), ("2", "1")}
         over(het, blocker)
         over(het, job)
+    configure(het)
+
+
+@pytest.mark.parametrize("immediate", [False, True])
+def test_place_of_a_start_in_the_pass(het, immediate):
+    """HET-127: in one pass over a set and a job behind it, the set starts before the job with bf_hetjob_immediate, else after it."""
+    configure(het, "SchedulerParameters=hetjob_two_mode" + ",bf_hetjob_immediate" * immediate)
+    het.run("scontrol update partitionname=p1 state=down").ok()
+    job = submit(het, "-N1", "--exclusive", ":", "-N1", "--exclusive", "--wrap=sleep 1000")
+    other = submit(het, "-N1", "--exclusive", "--wrap=sleep 1000")
+    assert rows(het, format="%r") == ["PartitionDown"] * 3
+    het.run("sluice events").ok()  # those that come are recorded
+    het.run("scontrol update partitionname=p1 state=up").ok()
+    eventually(lambda: states(het, job) == ["RUNNING"] * 2 and states(het, other) == ["RUNNING"], "all run")
+    began = [e["job"]["job_id"] for e in map(json.loads, het.run("sluice events --json").ok().splitlines()) if e.get("job", {}).get("to") == "RUNNING"]
+    assert began == ([job + 1, job, other] if immediate else [other, job + 1, job])
+    het.run("sluice events --forget").ok()
+    over(het, job)
+    over(het, other)
     configure(het)
