@@ -609,6 +609,8 @@ bool plan_next(struct plan *p, struct decision *d)
 static bool is_past(const struct plan *p, const struct part *part)
 {
     const struct part *at = p->order.data[p->part];
+    if (set_turn_is_left(p, part))
+        return false;
     if (at == part || p->at.begun || at->conf.priority_tier != part->conf.priority_tier)
         return at->conf.priority_tier < part->conf.priority_tier;
     vec_foreach (&p->cluster->parts, first)
@@ -618,7 +620,7 @@ static bool is_past(const struct plan *p, const struct part *part)
 }
 
 /* What find_next_job() would come to. */
-static const struct order_link *peek_next(const struct plan *p, const struct order *queue)
+static struct order_link *peek_next(const struct plan *p, const struct order *queue)
 {
     struct order_place at = p->at;
     struct order_link *l = order_peek(queue, &at);
@@ -629,20 +631,36 @@ static const struct order_link *peek_next(const struct plan *p, const struct ord
     return l;
 }
 
+/* The job that the pass leaves out, if this is its own place and it has its turn with its set. */
+static const struct job *find_left_out(const struct plan *p, const struct part *part, int64_t key)
+{
+    struct job_copy room;
+    const struct job *j = p->without ? cluster_find_job(p->cluster, p->without) : NULL;
+    if (!j || !set_turn_serves(j) || !job_partitions_has(j, part))
+        return NULL;
+    return job_partitions_queue_key(job_partitions_view(j, part, &room)) == key ? j : NULL;
+}
+
 bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64_t tie)
 {
-    for (; p->part < p->order.len; go_to_next_part(p)) {
+    const struct job *own = find_left_out(p, part, key);
+    while (p->part < p->order.len) {
         const struct part *at = p->order.data[p->part];
         if (set_turn_lasts(p))
             return true;
         if (is_past(p, part))
             return false;
         bool over = depth_is_reached(p);
-        const struct order_link *l = over ? NULL : peek_next(p, &at->queue);
-        if (at == part && (!l || l->key > key || (l->key == key && l->tie >= tie)))
+        struct order_link *l = over ? NULL : peek_next(p, &at->queue);
+        bool arrives = at == part && (!l || l->key > key || (l->key == key && l->tie >= tie));
+        bool comes_to_own = own && l && job_partitions_job_of(l)->set == own->set;
+        if (own && !over && (arrives || comes_to_own) && set_turn_change_part(p, own))
+            continue;
+        if (arrives || comes_to_own)
             return false;
         if (l)
             return true;
+        go_to_next_part(p);
     }
     return false;
 }

@@ -36,7 +36,7 @@ struct set_turns {
     struct idmap had_turn;  /* ids of sets */
 };
 
-static bool has_common_place(const struct job *j)
+bool set_turn_serves(const struct job *j)
 {
     return j->set && j->set->rule != CONF_RANK_OWN;
 }
@@ -133,7 +133,7 @@ bool set_turn_passes_over(const struct plan *p, const struct job *j)
     uint32_t had_turn;
     if (j->id == p->without)
         return true;
-    if (has_common_place(j))
+    if (set_turn_serves(j))
         return (p->turns && idmap_get(&p->turns->had_turn, job_set_id(j), &had_turn)) ||
                !is_in_this_tier(p, j);
     return !p->mode && !job_set_is_leader(j);
@@ -255,11 +255,23 @@ static void note_blocked(struct plan *p)
 
 bool set_turn_is_kept_out(const struct plan *p, const struct job *component)
 {
-    if (p->backfill || !has_common_place(component) || !p->turns || !p->turns->walks.len)
+    if (p->backfill || !set_turn_serves(component) || !p->turns || !p->turns->walks.len)
         return false;
     size_t at = find_walk_index(p, component->part);
     return at < p->order.len && p->turns->walks.data[at].is_over &&
            p->turns->walks.data[at].blocked;
+}
+
+bool set_turn_change_part(struct plan *p, const struct job *j)
+{
+    const struct order_place before = p->at;
+    return change_part(p, j, &before);
+}
+
+bool set_turn_is_left(const struct plan *p, const struct part *part)
+{
+    size_t at = p->turns && p->turns->walks.len ? find_walk_index(p, part) : p->order.len;
+    return at < p->order.len && p->turns->walks.data[at].is_left;
 }
 
 bool set_turn_leave_part(struct plan *p)
@@ -295,7 +307,7 @@ void set_turn_done(struct plan *p)
 const struct job *set_turn_begin(struct plan *p, const struct job *j,
                                  const struct order_place *before, const struct part **in)
 {
-    if (!has_common_place(j))
+    if (!set_turn_serves(j))
         return j;
     if (change_part(p, j, before))
         return NULL;

@@ -16,6 +16,8 @@
 
 #include "sched/plan.h"
 
+/* Whether the job is a component of a set whose components have a common place. */
+bool set_turn_serves(const struct job *j);
 /* The pass does not look at this job of the queue that the pass walks. */
 bool set_turn_passes_over(const struct plan *p, const struct job *j);
 
@@ -27,6 +29,11 @@ const struct job *set_turn_begin(struct plan *p, const struct job *j,
 /* The next look of the turn that has begun. NULL: that turn is over, or none has begun. */
 const struct job *set_turn_next(struct plan *p, const struct part **in);
 bool set_turn_lasts(const struct plan *p);
+/* For a pass that leaves the job out: at its place, leaves the present partition as
+ * set_turn_begin() does. False: it would be the turn of its set. */
+bool set_turn_change_part(struct plan *p, const struct job *j);
+/* The pass left the partition in the middle, and returns to it. */
+bool set_turn_is_left(const struct plan *p, const struct part *part);
 /* Without backfill: a job before the set waits in this partition of the component. */
 bool set_turn_is_kept_out(const struct plan *p, const struct job *component);
 

@@ -3,6 +3,7 @@
 #include "sched/common.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/preempt.h"
+#include "sched/plan/set_turn.h"
 #include "sched/select/select.h"
 #include "sched/why/why_state.h"
 
@@ -112,7 +113,7 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
         return WHY_APART;
     if (of_set && w->set.unusable)
         return WHY_UNUSABLE;
-    if (p->blocked && !p->backfill)
+    if ((p->blocked && !p->backfill) || set_turn_is_kept_out(p, j))
         return WHY_ORDER;
     if (p->backfill && depth_is_reached(p))
         return WHY_DEPTH;

@@ -44,9 +44,9 @@ static void run_job(struct cluster *c, uint32_t id, const char *where, int64_t u
     cluster_find_job(c, id)->limit_sec = 1000;
 }
 
-static struct why *ask(struct cluster *c, uint32_t id)
+static struct why *ask_scheduler(struct cluster *c, uint32_t id, bool backfill)
 {
-    struct why_question q = {.job_id = id, .backfill = true, .key = -1};
+    struct why_question q = {.job_id = id, .backfill = backfill, .key = -1};
     vec_foreach (&c->parts, p)
         vec_push(&q.may, *p);
     struct why *w = why_new(c, &q);
@@ -55,6 +55,11 @@ static struct why *ask(struct cluster *c, uint32_t id)
     assert_non_null(why_answer(w));
     test_sound(c);
     return w;
+}
+
+static struct why *ask(struct cluster *c, uint32_t id)
+{
+    return ask_scheduler(c, id, true);
 }
 
 /* "1: resources", and of each change that lets it start now " | command". */
@@ -126,6 +131,45 @@ static void component_is_explained_by_the_alternative_that_it_waits_for(void **s
             assert_string_equal(why_answer(w)->rule, cases[i].rule);
             if (cases[i].resource)
                 assert_string_equal(why_answer(w)->resource, cases[i].resource);
+            why_free(w);
+            test_cluster_free(c);
+        }
+}
+
+/* With bf_hetjob_prio jobs of all partitions are before the set, whichever partition the pass walks
+ * first, and only those with a higher priority. */
+static void jobs_of_each_partition_are_before_the_set(void **state)
+{
+    static const char two[] =
+        "SchedulerParameters=bf_hetjob_prio=min\n" CONS "NodeName=n[1-4] CPUs=4 RealMemory=400\n"
+        "PartitionName=a Nodes=ALL\nPartitionName=b Nodes=ALL\n";
+    static const struct {
+        const char *other; /* a job that waits for all nodes */
+        bool is_before, backfill;
+        const char *rule;
+        uint32_t offset;
+    } cases[] = {
+        {"p=b n=16", true, false, "order", 1}, {"p=a n=16", true, false, "order", 0},
+        {"p=b n=16", true, true, "kept", 0},   {"p=a n=16", true, true, "kept", 0},
+        {"p=b n=16", false, false, "now", 0},  {"p=b n=16", false, true, "now", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (uint32_t asked = 10; asked < 12; asked++) {
+            struct cluster *c = test_cluster(two);
+            test_up(c);
+            run_job(c, 1, "n1:4", NOW + 500);
+            queue_set(c, 10, 2, (const char *[]){"p=a n=1", "p=b n=1"});
+            struct job *other = test_job(c, 20, cases[i].other);
+            other->limit_sec = 600;
+            other->priority = cases[i].is_before ? 999 : 1;
+            job_partitions_queue(other);
+            job_set_rank(cluster_find_job(c, 10), CONF_RANK_LEAST);
+            struct why *w = ask_scheduler(c, asked, cases[i].backfill);
+            const Pb__WhyReply *m = why_answer(w);
+            if (!str_eq(m->rule, cases[i].rule) || m->set_offset != cases[i].offset)
+                fail_msg("case %zu: expected %u: %s, got %u: %s", i, cases[i].offset, cases[i].rule,
+                         m->set_offset, m->rule);
             why_free(w);
             test_cluster_free(c);
         }
@@ -318,6 +362,7 @@ static void what_starts_and_what_returns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_of_each_partition_are_before_the_set),
         cmocka_unit_test(one_without_room_is_named),
         cmocka_unit_test(no_start_is_foreseen_without_nodes),
         cmocka_unit_test(component_is_explained_by_the_alternative_that_it_waits_for),
