@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "control/fixture.h"
+#include "control/query/gang_list.h"
 
 #define LINES                                                                                      \
     "NodeName=n1 CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"                  \
@@ -143,9 +145,16 @@ static void answer_of(struct fixture *f, ask_fn *ask, const struct caller *who, 
     }
 }
 
+static void job_gates(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__StepId r = PB__STEP_ID__INIT;
+    r.job_id = id;
+    control_job_gates(f->control, call, who, &r);
+}
+
 static ask_fn *const questions[] = {
-    alloc_wait, alloc_info, wait_end, job_complete, step_complete, step_create, cast_ask,
-    job_notify, job_top,    job_why,  job_update,   job_signal,    wait_for};
+    job_gates, alloc_wait, alloc_info, wait_end, job_complete, step_complete, step_create,
+    cast_ask,  job_notify, job_top,    job_why,  job_update,   job_signal,    wait_for};
 
 static void a_hidden_job_is_answered_for_as_one_that_does_not_exist(void **state)
 {
@@ -179,9 +188,46 @@ static void a_hidden_job_is_answered_for_as_one_that_does_not_exist(void **state
     }
 }
 
+/* A user sees the user's own jobs in the rotation, and the partitions of these. */
+static void the_rotation_shows_nothing_of_others(void **state)
+{
+    static const char conf[] = "PreemptMode=GANG\nNodeName=n1 CPUs=1 RealMemory=4000\n"
+                               "PartitionName=a Nodes=ALL Default=YES OverSubscribe=FORCE:4\n"
+                               "PartitionName=b Nodes=ALL OverSubscribe=FORCE:4\n"
+                               "PartitionName=c Nodes=ALL\nPrivateData=";
+    static const struct {
+        const char *hidden;
+        size_t members, partitions;
+    } rows[] = {{"none\n", 2, 3}, {"jobs\n", 1, 3}, {"partitions\n", 2, 2}, {"all\n", 1, 1}};
+    struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        _cleanup_free_ char *lines = mem_printf("%s%s", conf, rows[i].hidden);
+        struct fixture *f = fixture_new_up(lines, 1);
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        _cleanup_arena_ struct arena arena;
+        Pb__GangReply reply;
+
+        arena_init(&arena, 0);
+        assert_true(fixture_submit(f, &other, NULL) > 0);
+        spec.partition = (char *)"b";
+        assert_true(fixture_submit(f, &user, &spec) > 0);
+        gang_list_describe(f->control, &other, &reply, &arena);
+        assert_int_equal(reply.n_members, rows[i].members);
+        assert_int_equal(reply.n_partitions, rows[i].partitions);
+        assert_string_equal(reply.members[0]->partition, "a");
+        assert_string_equal(reply.partitions[0], "a");
+        for (size_t k = 0; k < reply.n_slots && rows[i].members == 1; k++)
+            for (size_t n = 0; n < reply.slots[k]->n_job_id; n++)
+                assert_int_equal(reply.slots[k]->job_id[n], reply.members[0]->job_id);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_rotation_shows_nothing_of_others),
         cmocka_unit_test(a_hidden_job_is_answered_for_as_one_that_does_not_exist),
     };
 

@@ -184,12 +184,27 @@ static void foresee_slots(struct control *c, const struct caller *who, struct ro
         }
     }
 }
-static void list_partitions(const struct control *c, Pb__GangReply *reply, struct arena *arena)
+
+/* PrivateData=partitions: a user sees those of the jobs in the reply. */
+static bool is_partition_shown(const struct control *c, const struct caller *who,
+                               const Pb__GangReply *reply, const char *name)
+{
+    bool shown = !control_hides(c, who, "partitions");
+    for (size_t i = 0; i < reply->n_members; i++)
+        shown = shown || str_eq(reply->members[i]->partition, name);
+    for (size_t i = 0; i < reply->n_alone; i++)
+        shown = shown || str_eq(reply->alone[i]->partition, name);
+    return shown;
+}
+
+static void list_partitions(const struct control *c, const struct caller *who, Pb__GangReply *reply,
+                            struct arena *arena)
 {
     reply->partitions =
         arena_alloc(arena, sizeof(*reply->partitions) * (c->cluster->parts.len + 1));
     vec_foreach (&c->cluster->parts, part)
-        reply->partitions[reply->n_partitions++] = arena_strdup(arena, (*part)->conf.name);
+        if (is_partition_shown(c, who, reply, (*part)->conf.name))
+            reply->partitions[reply->n_partitions++] = arena_strdup(arena, (*part)->conf.name);
 }
 
 void gang_list_describe(struct control *c, const struct caller *who, Pb__GangReply *reply,
@@ -207,7 +222,7 @@ void gang_list_describe(struct control *c, const struct caller *who, Pb__GangRep
     foresee_slots(c, who, &rotations, reply, arena);
     rotations_close(&rotations);
     list_alone(c, who, reply, arena);
-    list_partitions(c, reply, arena);
+    list_partitions(c, who, reply, arena);
 }
 
 void control_list_gang(struct control *c, uint64_t call, const struct caller *who,
