@@ -732,25 +732,26 @@ void fixture_obey(struct fixture *f)
     struct told {
         char node[16];
         uint32_t job, number;
-    } told[200];
+    };
+    VEC(struct told) all = {0};
     for (bool more = true; more;) {
-        size_t n = 0;
+        vec_clear(&all);
         vec_foreach (&f->orders, at)
             for (size_t i = 0; i < (*at)->orders->n_orders; i++) {
                 const Pb__Halt *m = (*at)->orders->orders[i]->halt;
                 if (!m)
                     continue;
-                assert_true(n < sizeof(told) / sizeof(told[0]));
-                snprintf(told[n].node, sizeof told[n].node, "%s", (*at)->node);
-                told[n].job = m->job_id;
-                told[n++].number = m->number;
+                struct told told = {.job = m->job_id, .number = m->number};
+                snprintf(told.node, sizeof told.node, "%s", (*at)->node);
+                vec_push(&all, told);
             }
         fixture_clear(f);
-        for (size_t i = 0; i < n; i++)
-            fixture_halted(f, told[i].node, told[i].job, told[i].number);
-        more = n > 0;
+        vec_foreach (&all, told)
+            fixture_halted(f, told->node, told->job, told->number);
+        more = all.len > 0;
         fixture_turn(f);
     }
+    vec_done(&all);
 }
 
 void fixture_expect_unit(struct fixture *f, const char *name, const char *nodes)
