@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "cli/cmd.h"
 #include "cmd/sbatch/environment.h"
-#include "cmd/sbatch/export_file.h"
 #include "launch/jobenv.h"
 
 extern char **environ;

@@ -13,12 +13,10 @@
 #include "cmd/srun/alone/alone.h"
 #include "cmd/srun/option/become.h"
 #include "cmd/srun/option/component_env.h"
-#include "cmd/srun/option/doctor.h"
 #include "cmd/srun/option/mpi.h"
 #include "cmd/srun/option/names.h"
 #include "cmd/srun/option/program.h"
 #include "cmd/srun/option/say.h"
-#include "cmd/srun/option/whole.h"
 #include "cmd/srun/part/part.h"
 #include "cmd/srun/run/launch.h"
 #include "cmd/srun/run/spawned.h"
@@ -34,6 +32,53 @@ static void keep_standard_descriptors(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             (void)!open("/dev/null", O_RDWR);
+}
+
+/* Options that apply to a whole step of several parts: component 0 sets them. Without the options
+ * that are errors in later components: --mpi, --pty, --multi-prog. */
+static const struct whole_option {
+    enum opt_id id;
+    const char *name;
+    bool of_job; /* a component that creates a job of its own may set it */
+} whole_options[] = {
+    {OPT_ID_label, "label"},
+    {OPT_ID_unbuffered, "unbuffered"},
+    {OPT_ID_wait_sec, "wait"},
+    {OPT_ID_kill_bad_exit, "kill-on-bad-exit"},
+    {OPT_ID_quit_on_interrupt, "quit-on-interrupt"},
+    {OPT_ID_disable_status, "disable-status"},
+    {OPT_ID_prolog, "prolog"},
+    {OPT_ID_epilog, "epilog"},
+    {OPT_ID_x11, "x11"},
+    {OPT_ID_immediate, "immediate"},
+    {OPT_ID_jobid, "jobid"},
+    {OPT_ID_msg_timeout, "msg-timeout"},
+    {OPT_ID_tree_width, "treewidth"},
+    {OPT_ID_debugger_test, "debugger-test"},
+    {OPT_ID_no_kill, "no-kill", .of_job = true},
+    {OPT_ID_time, "time", .of_job = true},
+};
+
+static bool differs_from_first(const struct opt *o, const struct opt *first, enum opt_id id)
+{
+    return o->from[id] == OPT_FROM_ARGV &&
+           !(opt_given(first, id) && str_eq(o->given[id], first->given[id]));
+}
+
+/* Warns about a later component with another value of such an option than component 0. in_job: the
+ * step is in a job, and no component creates a job of its own. */
+static void warn_of_whole_step(const struct opt_components *all, bool in_job)
+{
+    for (size_t i = 1; i < all->count; i++)
+        for (size_t k = 0; k < sizeof(whole_options) / sizeof(whole_options[0]); k++) {
+            const struct whole_option *w = &whole_options[k];
+
+            if ((!w->of_job || in_job) &&
+                differs_from_first(&all->list[i]->opt, &all->list[0]->opt, w->id))
+                say_info("warning: --%s of component %zu has no effect: it is of the whole step, "
+                         "use it in component 0",
+                         w->name, i);
+        }
 }
 
 /* Exits on invalid options, and on options such as --help. */
@@ -149,7 +194,7 @@ static int run_srun(struct setup *s, int argc, char **argv)
     part_disregard_pty(s);
     part_make_specs(s, argc, argv);
     part_name_groups(s);
-    whole_warn(&s->options, s->parts[0]->step.has_job_id);
+    warn_of_whole_step(&s->options, s->parts[0]->step.has_job_id);
     look_up_user(s);
     alone_forbid_leaving();
     if (s->opt->test_only && s->order == NULL)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The values of --mpi: how the processes of an MPI program find each other.
+ * The values of --mpi: how the processes of an MPI program find each other. The value "doctor"
+ * reports which MPI a program was built for, what this MPI looks for at the start, whether it would
+ * find it on this host, and with which --mpi.
  */
 #pragma once
 
@@ -14,7 +16,6 @@ int mpi_choose(const char *given, const char *by_default, const char **kind, str
 
 void mpi_list(void); /* --mpi=list, to standard output */
 
-#define MPI_VERSION_MAX 32
-/* The version of the libpmix that slurmstepd-pmix finds on this host, such as "4.2.2"; false: none.
- */
-bool mpi_pmix_version(char version[MPI_VERSION_MAX]);
+/* --mpi=doctor: prints to standard output; returns srun's exit status: 0: ready to run, 1: not
+ * ready. */
+int doctor_run(const char *program);

@@ -10,8 +10,8 @@
 #include "base/vec.h"
 #include "cmd/srun/option/program.h"
 #include "cmd/srun/option/say.h"
+#include "cmd/srun/run/command.h"
 #include "cmd/srun/run/run.h"
-#include "cmd/srun/run/shared.h"
 #include "launch/bcast.h"
 
 /* A copy of one program to one path, for the parts of the step that run it. */

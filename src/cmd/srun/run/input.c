@@ -12,9 +12,9 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cmd/srun/option/names.h"
+#include "cmd/srun/run/command.h"
 #include "cmd/srun/run/peers.h"
 #include "cmd/srun/run/run.h"
-#include "cmd/srun/run/shared.h"
 #include "launch/escape.h"
 #include "launch/feed.h"
 

@@ -9,8 +9,8 @@
 #include "base/vec.h"
 #include "cmd/srun/option/names.h"
 #include "cmd/srun/option/say.h"
+#include "cmd/srun/run/command.h"
 #include "cmd/srun/run/run.h"
-#include "cmd/srun/run/shared.h"
 #include "launch/sink.h"
 
 /* A destination: a file, or srun's own stdout or stderr. */

@@ -24,7 +24,6 @@
 #include "cmd/srun/run/launch.h"
 #include "cmd/srun/run/output.h"
 #include "cmd/srun/run/peers.h"
-#include "cmd/srun/run/report.h"
 #include "cmd/srun/run/request.h"
 #include "cmd/srun/run/signals.h"
 #include "cmd/srun/run/spawned.h"

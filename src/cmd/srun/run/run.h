@@ -7,7 +7,6 @@
  *   copy.c      --bcast: copies the program to the nodes first
  *   command.c   the commands of each part
  *   launch.c    the request to the nodes
- *   report.c    output of --verbose about the allocation and the launch
  *   peers.c     the sessions with the step daemons
  *   ends.c      handling of a task's end
  *   exchange.c  messages between the processes of an MPI program
