@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/base_test_util.h"
-#include "base/kin.h"
 #include "base/mem.h"
+#include "base/proc.h"
 
 /* A child with a child of its own, which has written its pid. */
 static pid_t family(pid_t *grandchild)

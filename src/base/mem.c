@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/mem.h"
-
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
 
 static char *append_text(char *at, const char *text)
 {
@@ -107,4 +108,16 @@ void mem_wipe(void *p, size_t size)
 {
     if (p)
         explicit_bzero(p, size);
+}
+
+size_t vec_grow(void **data, size_t len, size_t size, size_t most)
+{
+    size_t want = len < 4 ? 8 : len * 2;
+    size_t bytes;
+    want = want < len || want > most ? most : want;
+    /* A size that no allocator can provide ends the process in the usual way. */
+    if (want <= len || __builtin_mul_overflow(want, size, &bytes))
+        bytes = SIZE_MAX / 2;
+    *data = mem_realloc(*data, bytes);
+    return want;
 }

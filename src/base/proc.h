@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Information about a process in /proc. Only files are read that never wait for the process
- * itself, so a process that hangs in the kernel does not block its reader.
+ * Information about a process in /proc, and its descendants. Of a process only files are read that
+ * never wait for the process itself, so a process that hangs in the kernel does not block its
+ * reader.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/str.h"
+#include "base/vec.h"
 
 #define PROC_NAME_MAX 64 /* bytes of a name, including NUL; the kernel's names are shorter */
 
@@ -54,3 +56,19 @@ int proc_each(proc_fn *fn, void *ctx);
 /* Appends "pid 4711 (cat) state D, wchan request_wait_answer, traced by pid 88". Blanks and
  * unprintable characters in the name become '?'. Appends nothing if the process has gone. */
 void proc_describe(pid_t pid, struct str *out);
+
+struct kin {
+    pid_t pid, parent;
+};
+
+struct kin_list {
+    VEC(struct kin) list; /* parents before their children */
+};
+
+/* Appends the present descendants; processes forked meanwhile are found by the next call. */
+void kin_below(struct kin_list *k, pid_t root);
+void kin_children(struct kin_list *k, pid_t parent); /* direct children only */
+
+/* Signals a found process, unless its pid has been reused: the process must still be a child of
+ * the same parent, or of the root. False: it has gone, or may not be signalled. */
+bool kin_signal(const struct kin *k, pid_t root, int signo);

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/job_arg.h"
-
 #include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,12 +8,77 @@
 #include "base/sluid.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
-#include "cli/no_job.h"
+#include "cli/job_arg.h"
 #include "cluster/job/job_set_text.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
 #include "rpc/client.h"
 #include "show/job_ids.h"
+
+struct count {
+    uint32_t job_id; /* the requested id */
+    bool is_known;
+    uint32_t components; /* 0: not the leader of a job set */
+    uint32_t leader_id;  /* leader of the set of which it is a component; 0: none */
+};
+
+static int note_listed_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct count *c = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+        if (!live)
+            continue;
+        c->is_known = true;
+        if (live->has_set_id && live->set_id == c->job_id)
+            c->components = live->set_count;
+        else if (live->has_set_id)
+            c->leader_id = live->set_id;
+    }
+    return 0;
+}
+
+static int count_jobs(struct count *c)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    filter.job_id = &c->job_id;
+    filter.n_job_id = 1;
+    filter.has_all_states = filter.all_states = true;
+    return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, note_listed_jobs, c, NULL);
+}
+
+bool job_arg_is_known(const Pb__StepId *id)
+{
+    struct count c = {.job_id = id->job_id};
+    return count_jobs(&c) < 0 || c.is_known;
+}
+
+int job_arg_refuse(const Pb__StepId *id, struct err *err)
+{
+    struct count c = {.job_id = id->job_id};
+    Pb__StepId job = *id;
+    _cleanup_str_ struct str name = STR_INIT;
+    job.has_set_offset = job.has_step_id = false;
+    job_ids_put_asked(&job, &name);
+    if (id->has_set_offset)
+        (void)count_jobs(&c);
+    if (c.components)
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_OFFSETS, err_text(ERR_NO_JOB),
+                       str_cstr(&name), c.components - 1);
+    if (c.leader_id)
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_MEMBER, err_text(ERR_NO_JOB),
+                       str_cstr(&name), c.leader_id);
+    if (c.is_known)
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_ORDINARY, err_text(ERR_NO_JOB),
+                       str_cstr(&name));
+    return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+}
+
+bool job_arg_explain(const Pb__StepId *id, struct err *err)
+{
+    return id->has_set_offset && job_arg_refuse(id, err) < 0;
+}
 
 struct element { /* of a job set: an array element, or the job itself */
     uint32_t leader_id, task;
@@ -209,7 +272,7 @@ int job_arg_find_record(const Pb__StepId *id, uint32_t *job_id, struct err *err)
     if (rc < 0)
         return rc;
     if (!s.job_id)
-        return no_job_refuse(id, err);
+        return job_arg_refuse(id, err);
     job.has_step_id = false;
     job_ids_put_asked(&job, &name);
     if (!id->has_set_offset)

@@ -2,10 +2,12 @@
 /*
  * Job ids as arguments of commands: ids of jobs, job arrays and their elements, components of job
  * sets by offset or name (sbatch --component=io: "123+io" means "123+1"), and SLUIDs. Only the
- * controller knows names; commands ask for them when a name is used, and send numbers.
+ * controller knows names; commands ask for them when a name is used, and send numbers. Also reports
+ * that a listing has no job with the requested id.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,3 +50,13 @@ int job_arg_find_record(const Pb__StepId *id, uint32_t *job_id, struct err *err)
  * component 0 stands for the whole job, as in all dependencies. Numbers stay, since "5+10" may mean
  * minutes. */
 int job_arg_name_dependency(char **list, struct err *err);
+
+/* Whether the controller lists a job with this id to this user. Also true if the controller does
+ * not answer. */
+bool job_arg_is_known(const Pb__StepId *id);
+
+/* Returns -ERR_NO_JOB. If the job exists without the requested component, the text says how many
+ * components it has, as the controller reports. */
+int job_arg_refuse(const Pb__StepId *id, struct err *err);
+/* The same for an id with a component; returns false without a text for other ids. */
+bool job_arg_explain(const Pb__StepId *id, struct err *err);

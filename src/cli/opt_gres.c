@@ -3,14 +3,41 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/err.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/size.h"
 #include "base/words.h"
-#include "cli/gres_list.h"
+#include "cli/opt_gres.h"
 #include "cli/opt_priv.h"
+
+bool opt_gres_is_empty(const char *list)
+{
+    return !*list || str_case_eq(list, "none");
+}
+
+static bool put_part(const char *part, size_t len, struct str *out)
+{
+    if ((!strncasecmp(part, "gres:", 5) || !strncasecmp(part, "gres/", 5)) && len > 5) {
+        part += 5;
+        len -= 5;
+    }
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)part[i] <= ' ' || part[i] == '"' || part[i] == '\'')
+            return false;
+    str_printf(out, "%sgres:%.*s", out->len ? "," : "", (int)len, part);
+    return len > 0 && *part != ':';
+}
+
+bool opt_gres_format(const char *list, struct str *out)
+{
+    words_foreach (list, w)
+        if (!put_part(w.at, w.len, out))
+            return false;
+    return true;
+}
 
 #define COUNT_MAX (UINT64_C(1) << 50)
 
@@ -18,11 +45,11 @@ static int set_list(struct opt *o, const char *name, const char *arg, char **mem
                     struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    if (gres_list_is_empty(arg)) {
+    if (opt_gres_is_empty(arg)) {
         opt_set_string(member, arg);
         return 0;
     }
-    if (!gres_list_format(arg, &text))
+    if (!opt_gres_format(arg, &text))
         return opt_bad_spec(o, name, arg, err);
     opt_set_string(member, str_cstr(&text));
     return 0;
@@ -102,7 +129,7 @@ int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
     _cleanup_str_ struct str gres = STR_INIT, licenses = STR_INIT;
     long long cpus = 0;
 
-    words_foreach (gres_list_is_empty(arg) ? "" : arg, w) {
+    words_foreach (opt_gres_is_empty(arg) ? "" : arg, w) {
         _cleanup_free_ char *part = word_dup(w);
         if (!strncasecmp(part, "cpu=", 4) || !strncasecmp(part, "cpu:", 4)) {
             if (str_parse_i64(part + 4, 1, INT32_MAX, &cpus) < 0)
@@ -191,7 +218,7 @@ int opt_set_gpus_per_task(struct opt *o, const char *arg, struct err *err)
 int opt_set_cpus_per_gpu(struct opt *o, const char *arg, struct err *err)
 {
     long long n = 0;
-    if (!gres_list_is_empty(arg) && str_parse_i64(arg, 1, INT32_MAX, &n) < 0)
+    if (!opt_gres_is_empty(arg) && str_parse_i64(arg, 1, INT32_MAX, &n) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err,
                         "Invalid numeric value \"%s\" for --cpus-per-gpu.", arg);
     o->cpus_per_gpu = (uint32_t)n;
@@ -294,8 +321,8 @@ int opt_join_gres(struct opt *o, const struct opt_lists *l, char **out, struct e
     _cleanup_str_ struct str text = STR_INIT;
     free(*out);
     *out = NULL;
-    if (!a || !b || gres_list_is_empty(a) || gres_list_is_empty(b)) {
-        *out = mem_strdup(!a || (b && gres_list_is_empty(a)) ? b : a);
+    if (!a || !b || opt_gres_is_empty(a) || opt_gres_is_empty(b)) {
+        *out = mem_strdup(!a || (b && opt_gres_is_empty(a)) ? b : a);
         return 0;
     }
     bool agree = put_list(a, b, true, &text);

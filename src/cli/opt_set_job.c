@@ -9,8 +9,10 @@
 
 #include "base/idset.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/signame.h"
 #include "base/size.h"
+#include "base/str.h"
 #include "base/timefmt.h"
 #include "base/words.h"
 #include "cli/opt_priv.h"
@@ -439,5 +441,20 @@ int opt_set_gid(struct opt *o, const char *arg, struct err *err)
     if (!group && str_parse_i64(arg, 0, UINT32_MAX - 1, &number) < 0)
         return opt_bad_spec(o, "gid", arg, err);
     o->gid = group ? group->gr_gid : (uint32_t)number;
+    return 0;
+}
+
+#define FILE_MAX (256u << 10)
+
+/* --bbf: treats the lines of the file like the value of --bb. */
+int opt_set_bbf(struct opt *o, const char *arg, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    struct err why = {0};
+    if (path_read_text(arg, FILE_MAX, &text, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid --bbf specification: %s", why.text);
+    while (text.len && text.data[text.len - 1] == '\n')
+        text.data[--text.len] = '\0';
+    opt_set_string(&o->job.burst_buffer, str_cstr(&text));
     return 0;
 }

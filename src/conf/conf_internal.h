@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/hostlist.h"
 #include "conf/conf.h"
-#include "conf/conf_index.h"
+#include "conf/conf_find.h"
 
 #define CONF_FILE_MAX (64u << 20) /* bytes of all files */
 #define CONF_LINE_MAX (1u << 20)  /* bytes of a line, including continuations */

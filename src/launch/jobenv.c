@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "launch/jobenv.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +6,55 @@
 #include "base/mem.h"
 #include "base/onehost.h"
 #include "base/sluid.h"
+#include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"
 #include "cluster/job/step_nodes.h"
-#include "launch/outer_job.h"
+#include "launch/jobenv.h"
 #include "rpc/frame.h"
+
+/* Variables that describe one job, step or task, in addition to those of cluster/job/job_env.def
+ * and of the components of a job set. A '*' at the end marks a prefix. */
+static const char *const of_a_job[] = {
+    "PMI_*",
+    "PMIX_*",
+    "SLUICE_STEP",
+    "SLURMD_NODENAME",
+    "SLURM_ARRAY_*",
+    "SLURM_CLUSTER_NAME",
+    "SLURM_CPUS_ON_NODE",
+    "SLURM_CPU_BIND*",
+    "SLURM_GPUS_ON_NODE",
+    "SLURM_GTIDS",
+    "SLURM_JOBID",
+    "SLURM_JOB_*",
+    "SLURM_LAUNCH_*",
+    "SLURM_LOCALID",
+    "SLURM_NNODES",
+    "SLURM_NODEID",
+    "SLURM_NODELIST",
+    "SLURM_NODE_ALIASES",
+    "SLURM_PRIO_PROCESS",
+    "SLURM_PROCID",
+    "SLURM_RESTART_COUNT",
+    "SLUICE_ATTEMPT",
+    "SLURM_SRUN_*",
+    "SLURM_STEP*",
+    "SLURM_SUBMIT_*",
+    "SLURM_TASKS_PER_NODE",
+    "SLURM_TASK_PID",
+    "SLURM_TOPOLOGY_*",
+};
+
+bool jobenv_is_of_job(const char *var, size_t name_len)
+{
+    for (size_t i = 0; i < sizeof(of_a_job) / sizeof(of_a_job[0]); i++) {
+        size_t len = strlen(of_a_job[i]);
+        bool prefix = of_a_job[i][len - 1] == '*';
+        if (!strncmp(var, of_a_job[i], len - prefix) && (prefix || var[len] == '='))
+            return true;
+    }
+    return job_env_has(var, name_len) || job_set_env_has(var, name_len);
+}
 
 void jobenv_counts(const uint32_t *counts, size_t n, struct str *out)
 {
@@ -162,7 +205,7 @@ static void drop_other_job(struct envlist *e, uint32_t job_id)
     const char *around = envlist_get(e, "SLURM_JOB_ID");
     long long id;
     if (around != NULL && (str_parse_i64(around, 1, UINT32_MAX, &id) != 0 || id != job_id))
-        envlist_unset_if(e, outer_job_has);
+        envlist_unset_if(e, jobenv_is_of_job);
 }
 
 void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The SLURM_* variables that describe an allocation and a step.
+ * The variables that describe an allocation and a step (SLURM_*), and which variables describe the
+ * job, step and task that a command runs in: a job that the command creates must not get those.
  */
 #pragma once
 
@@ -40,3 +41,7 @@ bool jobenv_attempt(uint32_t job_id, uint32_t *restarts);
 
 /* Appends the nodes of a step as a host list expression. */
 void jobenv_step_nodes(const struct Pb__StepReply *step, struct str *out);
+
+/* Whether the variable describes a job, a step or a task. var: "NAME=VALUE"; name_len: the length
+ * of its name. */
+bool jobenv_is_of_job(const char *var, size_t name_len);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "launch/plugins.h"
-
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,9 @@
 #include "cli/opt_priv.h"
 #include "cluster/job/job_set_env.h"
 #include "cluster/job/step_nodes.h"
+#include "conf/conf.h"
+#include "launch/filter_plugin.h"
+#include "launch/plugins.h"
 #include "spank/stack.h"
 
 #define VARIABLE "_SLURM_SPANK_OPTION_" /* part of the names of all variables with options */
@@ -313,4 +315,20 @@ void plugins_end(struct plugins *p)
     arena_done(&p->arena);
     free(p->groups);
     free(p);
+}
+
+/* The interpreter of cli_filter.lua is a module, so that the commands do not depend on Lua. */
+int filter_load_lua(const struct filter_plugin **out, struct err *err)
+{
+    _cleanup_free_ char *dir = conf_installed_plugin_dir();
+    _cleanup_free_ char *path = mem_printf("%s/" FILTER_LUA_MODULE, dir);
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    *out = module ? dlsym(module, FILTER_LUA_SYMBOL) : NULL;
+    if (!*out)
+        return err_set(err, -ERR_CONFIG,
+                       "the interpreter of cli_filter.lua cannot be loaded (%s): install Sluice "
+                       "with Lua 5.4, or take lua out of CliFilterPlugins",
+                       dlerror());
+    return 0;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For a program that loads no plugins: behaves as if plugstack.conf named none. */
+/*
+ * For a program that loads no plugins: behaves as if plugstack.conf named none. It executes a
+ * program with modules if CliFilterPlugins is set.
+ */
 #include <stddef.h>
 
+#include "launch/filter_plugin.h"
 #include "launch/plugins.h"
 
 struct plugins *plugins_begin(const struct conf *conf, struct opt *o)
@@ -36,4 +40,10 @@ int plugins_started(struct plugins *p, size_t part, const Pb__StepReply *step, i
 
 void plugins_end(struct plugins *p)
 {
+}
+
+int filter_load_lua(const struct filter_plugin **out, struct err *err)
+{
+    *out = NULL;
+    return err_set(err, -ERR_CONFIG, "this program cannot load the interpreter of cli_filter.lua");
 }

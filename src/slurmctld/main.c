@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/service.h"
-#include "conf/conf_submit.h"
+#include "conf/conf_plugin.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/files.h"
 #include "slurmctld/lead/backup.h"

@@ -11,7 +11,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "cli/bind_help.h"
+#include "cli/bind.h"
 #include "cli/opt_component.h"
 #include "cmd/salloc/run.h"
 #include "launch/filter.h"

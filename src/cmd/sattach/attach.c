@@ -12,12 +12,11 @@
 #include "base/step_id.h"
 #include "cli/cmd.h"
 #include "cmd/sattach/nodes.h"
-#include "launch/escape.h"
 #include "launch/feed.h"
 #include "launch/proctable.h"
-#include "launch/rawtty.h"
 #include "launch/sink.h"
 #include "launch/tasks.h"
+#include "launch/terminal.h"
 
 #define TWICE_MS 1000
 

@@ -11,8 +11,8 @@
 #include "cli/export.h"
 #include "cmd/sbatch/environment.h"
 #include "cmd/sbatch/script.h"
+#include "launch/jobenv.h"
 #include "launch/origin.h"
-#include "launch/outer_job.h"
 
 /* Almost every program needs these; --export=NIL and --export-file keep them. */
 static const char *const always[] = {"HOME", "LOGNAME", "PATH", "SHELL", "USER", "SLURM_CONF"};
@@ -21,7 +21,7 @@ static void drop_outer_job(struct envlist *e)
 {
     if (!envlist_get(e, "SLURM_JOB_ID") && !envlist_get(e, "SLURM_JOBID"))
         return;
-    envlist_unset_if(e, outer_job_has);
+    envlist_unset_if(e, jobenv_is_of_job);
 }
 
 /* Adds variables of 'from' that almost every program needs and e lacks: PATH, HOME... */

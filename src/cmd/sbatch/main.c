@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "cli/bind_help.h"
+#include "cli/bind.h"
 #include "cli/cmd.h"
 #include "cmd/sbatch/request.h"
 #include "cmd/sbatch/script.h"

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "cli/cmd.h"
-#include "cli/no_job.h"
+#include "cli/job_arg.h"
 #include "show/job_ids.h"
 
 static void print_error(const Pb__StepId *id, const char *text)
@@ -58,7 +58,7 @@ int report_unknown_ids(const struct options *o)
         if (is_known[i])
             continue;
         status = 1;
-        bool is_explained = no_job_explain(&o->ids.data[i], &err);
+        bool is_explained = job_arg_explain(&o->ids.data[i], &err);
         if (!o->quiet)
             print_error(&o->ids.data[i], is_explained ? err.text : err_text(ERR_NO_JOB));
     }

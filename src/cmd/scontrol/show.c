@@ -11,7 +11,6 @@
 #include "base/words.h"
 #include "cli/cmd.h"
 #include "cli/job_arg.h"
-#include "cli/no_job.h"
 #include "cli/node_names.h"
 #include "cmd/scontrol/scontrol.h"
 #include "conf/conf_rows.h"
@@ -194,7 +193,7 @@ int show_job(const char *id_text)
         free(plan->nodes);
     vec_done(&s.plans);
     if (r == 0 && id_text && !s.seen)
-        r = no_job_refuse(s.ids.data, &err);
+        r = job_arg_refuse(s.ids.data, &err);
     if (r == 0 && !s.seen && !s.json)
         say_nothing("No jobs in the system");
     vec_done(&s.ids);

@@ -15,9 +15,8 @@
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
-#include "cli/gres_list.h"
 #include "cli/job_arg.h"
-#include "cli/no_job.h"
+#include "cli/opt_gres.h"
 #include "cluster/job/job_set_env.h"
 #include "cmd/scontrol/scontrol.h"
 #include "cmd/scontrol/update.h"
@@ -174,7 +173,7 @@ static int find_limits(struct limits_in_force *f, struct err *err)
     filter.has_all_states = filter.all_states = 1;
     int code = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, f, err);
     if (code == 0 && !f->jobs.len)
-        code = no_job_refuse(&f->job, err);
+        code = job_arg_refuse(&f->job, err);
     return code;
 }
 
@@ -284,7 +283,7 @@ static int set_time_limit(struct job_change *c, const char *key, const char *val
 static int set_gres(struct update *u, struct job_change *c, const char *key, const char *value)
 {
     _cleanup_str_ struct str list = STR_INIT;
-    if (!gres_list_is_empty(value) && !gres_list_format(value, &list))
+    if (!opt_gres_is_empty(value) && !opt_gres_format(value, &list))
         return refuse_value(key, value);
     c->set.gres = arena_strdup(&u->arena, str_cstr(&list));
     return 0;

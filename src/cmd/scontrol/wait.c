@@ -10,7 +10,6 @@
 #include "base/vec.h"
 #include "cli/cmd.h"
 #include "cli/job_arg.h"
-#include "cli/no_job.h"
 #include "cmd/scontrol/scontrol.h"
 #include "launch/alloc.h"
 #include "proto/node.pb-c.h"
@@ -94,7 +93,7 @@ int run_wait_job(int argc, char **argv)
     else
         str_puts(&name, argv[0]);
     bool known = await_progress(&ids, &progress);
-    if (known && progress == UNKNOWN && no_job_explain(id, &err))
+    if (known && progress == UNKNOWN && job_arg_explain(id, &err))
         cmd_say("Problem running job %s: %s", str_cstr(&name), err.text);
     else if (known && progress == UNKNOWN)
         cmd_say("Problem running job %s", str_cstr(&name));

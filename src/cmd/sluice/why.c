@@ -9,7 +9,6 @@
 #include "base/pb.h"
 #include "cli/cmd.h"
 #include "cli/job_arg.h"
-#include "cli/no_job.h"
 #include "cmd/sluice/sluice.h"
 #include "rpc/client.h"
 #include "show/job_ids.h"
@@ -63,7 +62,7 @@ static int find_job(struct found *f, const Pb__StepId *id, struct err *err)
     filter.has_all_states = filter.all_states = true;
     int rc = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, f, err);
     if (rc == 0 && !f->job)
-        rc = no_job_refuse(id, err);
+        rc = job_arg_refuse(id, err);
     return rc;
 }
 
@@ -307,7 +306,7 @@ static int list_elements(struct elements *e, struct err *err)
     filter.has_all_states = filter.all_states = true;
     int rc = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_elements, e, err);
     if (rc == 0 && !e->jobs.len)
-        rc = e->id->array_tasks ? no_job_refuse(e->id, err) : NO_ELEMENTS;
+        rc = e->id->array_tasks ? job_arg_refuse(e->id, err) : NO_ELEMENTS;
     if (rc == 0)
         qsort(e->jobs.data, e->jobs.len, sizeof(*e->jobs.data), compare_elements);
     return rc;

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/pb.h"
 #include "cli/cmd.h"
-#include "cli/no_job.h"
+#include "cli/job_arg.h"
 #include "proto/part.pb-c.h"
 #include "proto/why.pb-c.h"
 #include "show/job_columns.h"
@@ -119,7 +119,7 @@ int request_jobs(struct list *l, struct err *err)
         l->seen = nothing.seen;
     }
     if (r == 0 && o->ids.len == 1 && l->seen == 0)
-        r = no_job_refuse(o->ids.data, err);
+        r = job_arg_refuse(o->ids.data, err);
     return r;
 }
 

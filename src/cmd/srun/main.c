@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "cli/bind_help.h"
+#include "cli/bind.h"
 #include "cmd/srun/alone/alone.h"
 #include "cmd/srun/option/become.h"
 #include "cmd/srun/option/component_env.h"

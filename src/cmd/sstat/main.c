@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "cli/cmd.h"
-#include "cli/no_job.h"
+#include "cli/job_arg.h"
 #include "cluster/job/usage.h"
 #include "cmd/sstat/options.h"
 #include "loop/loop.h"
@@ -236,7 +236,7 @@ static int show_steps(const struct options *o, struct loop *loop, const struct f
 static int say_no_steps(const Pb__StepId *id)
 {
     _cleanup_str_ struct str name = STR_INIT;
-    bool known = no_job_is_known(id);
+    bool known = job_arg_is_known(id);
     const char *why = known ? "" : err_text(ERR_NO_JOB);
 
     job_ids_put_asked(id, &name);

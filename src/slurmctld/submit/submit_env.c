@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "conf/conf_submit.h"
+#include "conf/conf_plugin.h"
 #include "proto/submit.pb-c.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/submit/lua_site.h"

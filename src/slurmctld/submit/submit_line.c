@@ -18,9 +18,9 @@
 #include "base/child.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "base/kin.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/proc.h"
 #include "slurmctld/script/scriptwire.h"
 #include "slurmctld/submit/submitd.h"
 #include <sluice/job_submit.h>

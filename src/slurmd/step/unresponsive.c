@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/kin.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/proc.h"

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/kin.h"
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"

@@ -5,7 +5,6 @@
 
 #include "base/path.h"
 #include "cli/bind.h"
-#include "cli/bind_help.h"
 #include "cli/cmd.h"
 #include "cli/gpu_bind.h"
 #include "cmd/srun/option/bind_default.h"

@@ -15,8 +15,8 @@
 #include "cmd/srun/run/command.h"
 #include "cmd/srun/run/peers.h"
 #include "cmd/srun/run/run.h"
-#include "launch/escape.h"
 #include "launch/feed.h"
+#include "launch/terminal.h"
 
 #define EVERY_TASK 0xffffffffu
 

@@ -7,7 +7,7 @@
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/peers.h"
 #include "cmd/srun/run/run.h"
-#include "launch/rawtty.h"
+#include "launch/terminal.h"
 
 struct terminal {
     struct run *run;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lists of generic resources in the form of requests: "gpu:2,gres/nic" becomes
- * "gres:gpu:2,gres:nic". */
+/*
+ * Lists of generic resources in the form of requests: "gpu:2,gres/nic" becomes
+ * "gres:gpu:2,gres:nic".
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +10,7 @@
 #include "base/str.h"
 
 /* Whether the list requests nothing: it is empty, or "none". */
-bool gres_list_is_empty(const char *list);
+bool opt_gres_is_empty(const char *list);
 /* Appends the list. False: a part has an invalid name, and the appended text is unusable. The
  * controller checks whether the names exist. */
-bool gres_list_format(const char *list, struct str *out);
+bool opt_gres_format(const char *list, struct str *out);

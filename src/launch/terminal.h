@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Commands typed on a terminal between the tasks' input, as in ssh: the escape character at the
- * start of a line, followed by a command. The escape character twice sends it once; before any
+ * The terminal of a command that is attached to tasks: raw mode while a remote terminal does the
+ * line handling, and commands typed between the tasks' input, as in ssh: the escape character at
+ * the start of a line, followed by a command. The escape character twice sends it once; before any
  * other character it has no special meaning. On a line-buffered terminal a command must be a line
  * of its own.
  */
@@ -9,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
@@ -35,3 +37,12 @@ char escape_take(struct escape *e, const char *data, size_t len, struct str *out
 
 /* Appends the characters that were held back; call at the end of the input. */
 void escape_end(struct escape *e, struct str *out);
+
+struct rawtty;
+
+/* Sets the terminal of standard input to raw mode. */
+struct rawtty *rawtty_begin(void);    /* NULL: not a terminal */
+void rawtty_end(struct rawtty *t);    /* restores the modes; t may be NULL */
+void rawtty_forget(struct rawtty *t); /* frees t and does not restore the modes */
+
+bool rawtty_size(uint32_t *rows, uint32_t *columns); /* false: no size */

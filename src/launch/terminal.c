@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "launch/escape.h"
-
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "launch/terminal.h"
 
 #define ESCAPE_KEY '~'
 
@@ -67,4 +71,45 @@ char escape_take(struct escape *e, const char *data, size_t len, struct str *out
         }
     }
     return 0;
+}
+
+struct rawtty {
+    struct termios before;
+};
+
+struct rawtty *rawtty_begin(void)
+{
+    struct rawtty *t;
+    struct termios raw;
+
+    if (tcgetattr(STDIN_FILENO, &raw) < 0)
+        return NULL;
+    t = mem_new(struct rawtty);
+    t->before = raw;
+    cfmakeraw(&raw);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    return t;
+}
+
+void rawtty_end(struct rawtty *t)
+{
+    if (t != NULL)
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &t->before);
+    rawtty_forget(t);
+}
+
+void rawtty_forget(struct rawtty *t)
+{
+    free(t);
+}
+
+bool rawtty_size(uint32_t *rows, uint32_t *columns)
+{
+    struct winsize size;
+
+    if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row == 0)
+        return false;
+    *rows = size.ws_row;
+    *columns = size.ws_col;
+    return true;
 }

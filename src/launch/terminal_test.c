@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "launch/escape.h"
+#include "launch/terminal.h"
 
 /* In one piece, and byte by byte. */
 static void expect_passed(const char *key, bool raw, const char *typed, const char *passed,
