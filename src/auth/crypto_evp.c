@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The FIPS variant of crypto_low.c.
+ * The variant of crypto_low.c for builds with -Dfips=true: it uses the providers of OpenSSL, see
+ * docs/adr/0047.
  */
-#include "auth/auth.h"
-
 #include <endian.h>
 #include <limits.h>
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include <openssl/core_names.h>
-#include <openssl/evp.h>
-
+#include "auth/auth.h"
 #include "base/mem.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

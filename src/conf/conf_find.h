@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Maps names to numbers: a hash table with open addressing over the elements of an array, each of
- * which begins with its name. The index does not own the names. */
+/*
+ * Maps names to numbers: a hash table with open addressing over the elements of an array, each of
+ * which begins with its name. The index does not own the names. conf_find.c also finds nodes and
+ * partitions by it.
+ */
 #pragma once
 
 #include <stddef.h>

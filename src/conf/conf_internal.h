@@ -2,9 +2,8 @@
 /*
  * Private to src/conf: converts text to a struct conf. The stages, one file each:
  *   conf_lines   files -> logical lines (comments, continuations, Include)
- *   conf_token   a line -> Key=Value pairs
  *   conf_scalar  pairs -> the text of each row of conf.def, then typed members
- *   conf_row     pairs -> the text of NodeName, PartitionName... lines, DEFAULT applied
+ *   conf_row     a line -> Key=Value pairs, and for NodeName, PartitionName... DEFAULT applied
  *   conf_node, conf_geometry, conf_part   rows -> nodes and partitions
  *   conf_check   consistency of several keys (hosts, users, plugins, ports)
  * Strings point into the file's buffer, which lives as long as the configuration.

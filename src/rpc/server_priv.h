@@ -172,7 +172,7 @@ void rpc_caller_answer_error(struct rpc_caller *c, const struct rpc_header *h, i
 /* Like rpc_caller_refuse(), for a caller that has authenticated. */
 void rpc_caller_deny(struct rpc_caller *c, const struct rpc_frame *f, int code, const char *text);
 
-/* same.c: the calls that have joined a call. 'take' removes them. */
+/* The calls that have joined a call. 'take' removes them. */
 #define RPC_SAME_MAX 16 /* if more join, the oldest are left without an answer */
 size_t rpc_same_list(struct rpc_server *s, uint64_t first, uint64_t others[RPC_SAME_MAX],
                      bool take);

@@ -10,9 +10,9 @@
 
 #include "base/mem.h"
 #include "rpc/channel.h"
+#include "rpc/dial.h"
 #include "rpc/mint.h"
 #include "rpc/rpc.h"
-#include "rpc/tries.h"
 
 #define READ_CHUNK (64u << 10)
 #define BUSY_PAUSE_MS 5 /* pause while a local socket's queue is full */

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "store/store_internal.h"
-#include "store/store_pq.h"
+#include "store/store_pg_link.h"
 
 /* Time without any byte from the server until the delay is reported, until a commit is repeated
  * over a new connection, in total when closing, and for reading a record. */

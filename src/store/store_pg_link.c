@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A connection to the server: opening, waiting, and closing at the first failure. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/symbols.h"
 #include "store/store_pg.h"
+#include "store/store_pg_link.h"
 
 #define SLICE_MS 100      /* milliseconds until a wait notices that the store closes */
 #define NAME_MAX_BYTES 63 /* bytes of an application_name */
@@ -432,4 +436,43 @@ int store_link_last_work(struct store_link *l, uint64_t epoch, uint64_t *at, str
         *at = strtoull(pq_of(l)->PQgetvalue(r, 0, 0), NULL, 10);
     pq_of(l)->PQclear(r);
     return rc;
+}
+
+#define LIBRARY "libpq.so.5"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct store_pq table;
+static struct err missing;
+
+static const struct symbol functions[] = {
+#define PQ(name) {#name, offsetof(struct store_pq, name)},
+#include "store/store_pq.def"
+#undef PQ
+};
+
+static void load_library(void)
+{
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        err_set(&missing, -ERR_NOT_SUPPORTED,
+                "a store on PostgreSQL needs the library libpq (Debian: package libpq5): %s",
+                dlerror());
+        return;
+    }
+    const char *name =
+        symbols_find(library, functions, sizeof(functions) / sizeof(functions[0]), &table);
+    if (name)
+        err_set(&missing, -ERR_NOT_SUPPORTED,
+                "a store on PostgreSQL needs " LIBRARY
+                " of version 14 or newer: this one has no %s",
+                name);
+}
+
+int store_pq_get(const struct store_pq **pq, struct err *err)
+{
+    pthread_once(&once, load_library);
+    if (missing.code)
+        return err_set(err, missing.code, "%s", missing.text);
+    *pq = &table;
+    return 0;
 }

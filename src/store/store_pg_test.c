@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "store/store_pq.h"
+#include "store/store_pg_link.h"
 #include "store/store_test_pg.h"
 
 struct told {

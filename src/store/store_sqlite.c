@@ -11,6 +11,68 @@
 #include "base/path.h"
 #include "store/store_sqlite.h"
 
+#define HOLDER_MAX 200
+
+static char *lock_path(const char *dir)
+{
+    return mem_printf("%s/lock", dir);
+}
+
+/* Reads the holder's text. */
+static char *holder_read(int fd)
+{
+    char text[HOLDER_MAX] = "";
+    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+    if (n > 0)
+        text[strcspn(text, "\n")] = '\0';
+    return mem_strdup(text[0] ? text : "another process");
+}
+
+static int lock_held(const char *dir, int fd, struct err *err)
+{
+    _cleanup_free_ char *holder = holder_read(fd), *path = lock_path(dir);
+    return err_set(err, -ERR_LEAD,
+                   "%s is in use by another controller, %s, which holds %s: stop it first, or give "
+                   "each controller its own StateSaveLocation",
+                   dir, holder, path);
+}
+
+/* Only the holder may change files in the directory. The file is kept when the lock is released:
+ * removing it could take it away from the next holder. */
+static int take_lock_file(const char *dir, const char *holder, int *lock_fd, struct err *err)
+{
+    _cleanup_free_ char *path = lock_path(dir);
+    _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_OFD_SETLK, &all)) {
+        if (errno == EAGAIN || errno == EACCES)
+            return lock_held(dir, fd, err);
+        return err_set(err, -errno, "%s: cannot lock it: %s", path, strerror(errno));
+    }
+    if (ftruncate(fd, 0) || dprintf(fd, "%.*s\n", HOLDER_MAX - 2, holder) < 0)
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    *lock_fd = take_fd(&fd);
+    return 0;
+}
+
+/* Returns 0 and the holder, NULL if there is none. The caller frees *holder. */
+static int find_lock_holder(const char *dir, char **holder, struct err *err)
+{
+    _cleanup_free_ char *path = lock_path(dir);
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT) {
+        *holder = NULL;
+        return 0;
+    }
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fd < 0 || fcntl(fd, F_OFD_GETLK, &all))
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    *holder = all.l_type == F_UNLCK ? NULL : holder_read(fd);
+    return 0;
+}
+
 #define APPLICATION_ID 0x534c5549 /* "SLUI", see file(1) */
 #define TEXT(x) TEXT_(x)
 #define TEXT_(x) #x
@@ -202,7 +264,7 @@ static int open_files(struct store *s, struct store_sqlite *q, const struct stor
                        errno == ENOENT ? "there is no saved state" : strerror(errno));
     int rc = path_mkdirs(q->dir, 0700, err);
     if (rc == 0)
-        rc = store_lock_take(q->dir, holder, &q->lock_fd, err);
+        rc = take_lock_file(q->dir, holder, &q->lock_fd, err);
     if (rc == 0 && (flags & STORE_CLEAN)) {
         _cleanup_free_ char *old = mem_printf("%s.old", q->path);
         rc = store_move_aside(q->path, old, err);
@@ -278,7 +340,7 @@ static void sqlite_close(struct store *s)
 static int sqlite_lead(const struct store_where *where, uint64_t *epoch, char **holder,
                        struct err *err)
 {
-    int rc = store_lock_look(where->at, holder, err);
+    int rc = find_lock_holder(where->at, holder, err);
     if (rc == 0)
         *epoch = *holder ? 1 : 0;
     return rc;

@@ -78,12 +78,6 @@ struct store_sqlite {
     VEC(struct store_kind) kinds;
 };
 
-/* Takes the lock file of a directory. -ERR_LEAD: another process holds it; err names that
-   process. */
-int store_lock_take(const char *dir, const char *holder, int *lock_fd, struct err *err);
-/* Returns 0 and the holder, NULL if there is none. The caller frees *holder. */
-int store_lock_look(const char *dir, char **holder, struct err *err);
-
 /* Opens the file with our settings; statements are prepared on first use. */
 int store_db_open(const char *path, sqlite3 **db, struct err *err);
 /* Prepares the statement unless it is prepared; returns SQLite's code. */

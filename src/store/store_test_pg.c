@@ -27,7 +27,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "store/store_pq.h"
+#include "store/store_pg_link.h"
 
 #define PORT "5432"
 #define START_TRIES 3000 /* of 10 ms */

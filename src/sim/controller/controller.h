@@ -18,11 +18,9 @@ void sim_store_release(struct sim *s);
 void sim_store_drop(struct sim *s, bool kept);
 void sim_store_done(struct sim *s);
 
+/* process.c: turns, commits, announced shutdowns, and the end of the process */
 void sim_announce_take(struct sim *s, uint64_t call, const Pb__ShutdownRequest *r);
 void sim_announce_check_start(struct sim *s);
-void sim_announce_end(struct sim *s); /* called whenever a controller ends */
-
-/* process.c: turns, commits, and the end of the process */
 void sim_ctl_turn(struct sim *s);
 void sim_ctl_commit(struct sim *s);
 void sim_ctl_committed(struct sim *s);

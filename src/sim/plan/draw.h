@@ -104,6 +104,5 @@ struct sim_item *sim_draw_add_resv(struct draw *d, char kind, int64_t number);
  * NULL: there is none. */
 const struct sim_item *sim_draw_find_resv(struct draw *d, const struct sim_item *j);
 
-/* draw_fault.c */
+/* draw_act.c */
 void sim_draw_crash(struct draw *d, struct sim_item *f);
-void sim_draw_clock(struct draw *d, struct sim_item *f);

@@ -22,6 +22,8 @@ void sim_watch_turn(struct sim *s); /* after all records of a turn: what was giv
 void sim_watch_lead(struct sim *s);
 void sim_watch_restart(struct sim *s); /* what is on disk is what is so */
 void sim_watch_done(struct sim *s);
+#define SIM_ANNOUNCE_EARLY_MS 1000 /* a shutdown may come this long before its time */
+void sim_announce_check_late(struct sim *s);
 
 /* give.c: what is given away of nodes */
 /* Only for a job of a higher tier, that waits or has just begun. */
@@ -107,9 +109,3 @@ void sim_events_follow(struct sim *s); /* a controller has started for the first
 void sim_events_check(struct sim *s);  /* at the end */
 
 bool sim_check_all_over(struct sim *s);
-
-/* announce_check.c */
-#define SIM_ANNOUNCE_EARLY_MS 1000 /* as much it may come before its time */
-void sim_announce_check_given(struct sim *s, uint32_t job_id); /* it was given nodes */
-void sim_announce_check_end(struct sim *s, uint32_t job_id);   /* it was ended for that */
-void sim_announce_check_late(struct sim *s);

@@ -2,6 +2,8 @@
 /*
  * Checks every record as control/ writes it: whether a job's record may follow the job's last one.
  * After a crash the records on disk are the reference.
+ *
+ * Promises about an announced shutdown: nothing starts, and running jobs end at the announced time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +11,35 @@
 
 #include "base/mem.h"
 #include "sim/rule/rule.h"
+
+#define LATE_MS 2000
+
+static void check_announced_start(struct sim *s, uint32_t job_id)
+{
+    if (s->announced.is == SIM_ANNOUNCED)
+        sim_break(s, "a job was started under an announced shutdown", "job %u", job_id);
+}
+
+static void check_announced_end(struct sim *s, uint32_t job_id)
+{
+    if (s->announced.is == SIM_ANNOUNCED && s->announced.timed &&
+        s->now_ms < s->announced.due_ms - SIM_ANNOUNCE_EARLY_MS)
+        sim_break(s, "an announced shutdown came early", "job %u was ended %lld ms before it",
+                  job_id, (long long)(s->announced.due_ms - s->now_ms));
+    if (s->announced.is == SIM_NOT_ANNOUNCED)
+        sim_break(s, "a job was ended for a shutdown that is not announced", "job %u", job_id);
+}
+
+void sim_announce_check_late(struct sim *s)
+{
+    if (s->announced.is != SIM_ANNOUNCED || !s->announced.timed ||
+        s->now_ms < s->announced.due_ms + LATE_MS)
+        return;
+    for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
+        if (w->view.there && w->view.state == PB__JOB_STATE__RUNNING)
+            sim_break(s, "an announced shutdown is not kept", "job %u runs %lld ms later",
+                      w->job_id, (long long)(s->now_ms - s->announced.due_ms));
+}
 
 static unsigned client_of(const struct sim *s, const struct sim_view *v)
 {
@@ -130,7 +161,7 @@ void sim_watch_turn(struct sim *s)
                               w->view.state == PB__JOB_STATE__SUSPENDED)) {
             sim_give_check(s, w);
             sim_resv_check(s, w);
-            sim_announce_check_given(s, *id);
+            check_announced_start(s, *id);
         }
     }
     vec_clear(&s->allocated);
@@ -218,7 +249,7 @@ static void put_job(struct sim *s, const struct sim_record *r)
     if (before.there && now.displaced && !before.displaced)
         vec_push(&s->displaced, w->job_id);
     if (strcmp(now.reason, "SystemShutdown") == 0 && strcmp(before.reason, now.reason) != 0)
-        sim_announce_check_end(s, w->job_id);
+        check_announced_end(s, w->job_id);
     time_attempt(s, w);
     check_run_time(s, w, &before);
     if (!before.there || !sim_view_is_final(before.state))

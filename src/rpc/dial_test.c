@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "rpc/tries.h"
+#include "rpc/dial.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

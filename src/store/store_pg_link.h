@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libpq, loaded at run time: a controller with its state in a directory does not need it, and a
- * host without it gets a clear message.
+ * A connection to the server, and libpq, loaded at run time: a controller with its state in a
+ * directory does not need it, and a host without it gets a clear message.
  */
 #pragma once
 
