@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/service.h"
-#include "slurmd/attempt/cancelled.h"
+#include "slurmd/attempt/revoked.h"
 #include "slurmd/io/configless.h"
 #include "slurmd/io/serve.h"
 #include "slurmd/io/uplink.h"

@@ -19,7 +19,6 @@
 #include "base/str.h"
 #include "slurmd/daemon.h"
 #include "slurmd/io/first_conf.h"
-#include "slurmd/node/dynamic.h"
 #include "slurmd/node/options.h"
 #include "slurmd/node/slurmd.h"
 
@@ -130,7 +129,7 @@ int main(int argc, char **argv)
     d.extra = mem_strdup(o.extra);
     signal(SIGPIPE, SIG_IGN);
     if (o.dynamic)
-        rc = dynamic_line(&d, o.node, o.keys, &err);
+        rc = first_conf_make_line(&d, o.node, o.keys, &err);
     else
         rc = 0;
     if (!rc)

@@ -16,8 +16,6 @@
 #include "base/dump.h"
 #include "base/fd.h"
 #include "slurmstepd/life/control.h"
-#include "slurmstepd/life/drain.h"
-#include "slurmstepd/life/end.h"
 #include "slurmstepd/life/finish.h"
 #include "slurmstepd/life/start.h"
 #include "slurmstepd/mpi/mpi.h"

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The process around control/: its turns and commits, and its end in a crash, by an announced
- * shutdown, or because another controller leads. A crash loses everything that is not on disk, and
- * every message that waited for it.
+ * The process around control/: its turns and commits, announced shutdowns, and its end in a crash,
+ * by an announced shutdown, or because another controller leads. A crash loses everything that is
+ * not on disk, and every message that waited for it.
+ *
+ * The last confirmed change of an announcement holds until somebody requests another one, whatever
+ * happens to the controller: nothing starts, running jobs end at the announced time and not
+ * earlier, then all daemons stop, and then the announcement is over.
  */
 #include "base/mem.h"
 #include "sim/command/command.h"

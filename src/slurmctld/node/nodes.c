@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sessions of node daemons: one per node, the newest. */
+/*
+ * The sessions of node daemons: one per node, the newest. Nodes without their own slurm.conf fetch
+ * the configuration over a session.
+ */
 #define LOG_ROOM "slurmctld"
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +11,84 @@
 #include "base/mem.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/diag.h"
-#include "slurmctld/node/configless.h"
 #include "slurmctld/node/node_dynamic.h"
 #include "slurmctld/node/nodes.h"
 #include "slurmctld/node/stop.h"
+
+/* Serves this controller's configuration to nodes without a slurm.conf, over a session: both sides
+ * know the cluster key, so that no third party can forge the configuration. */
+
+#define CONFIG_TEXT_MAX (RPC_BODY_MAX - 65536u)
+#define CONFIG_SECOND_MAX                                                                          \
+    (64u << 20) /* bytes sent per second, since unsent bytes are in memory                         \
+                 */
+
+/* Whether this second's limit allows another len bytes. */
+static bool may_send_config(struct ctld *c, size_t len)
+{
+    int64_t now = loop_mono_ms();
+
+    if (now - c->conf_sent_at >= 1000) {
+        c->conf_sent_at = now;
+        c->conf_sent = 0;
+    }
+    if (c->conf_sent && c->conf_sent + len > CONFIG_SECOND_MAX)
+        return false;
+    c->conf_sent += len;
+    return true;
+}
+
+static void answer_config_request(struct ctld *c, struct rpc_session *s)
+{
+    static struct log_limit limit = {.burst = 60};
+    const struct conf *conf = control_conf(c->control);
+    Pb__NodeConfig m = PB__NODE_CONFIG__INIT;
+    struct err err = {0};
+    size_t len = 0;
+    const char *text = conf->enable_configless ? conf_flat_text(conf, &len) : NULL;
+
+    if (!text)
+        err_set(&err, -ERR_NOT_SUPPORTED,
+                "this controller sends no configuration: %s has no "
+                "SlurmctldParameters=enable_configless",
+                conf->path);
+    else if (len > CONFIG_TEXT_MAX)
+        err_set(&err, -ERR_TOO_BIG,
+                "%s and its Include files have %zu bytes, of which a configless node takes %u",
+                conf->path, len, CONFIG_TEXT_MAX);
+    if (err.code) {
+        if (log_allow(&limit))
+            log_error("refused %s: %s", rpc_session_peer(s), err.text);
+        m.has_code = true;
+        m.code = err.code;
+        m.error = err.text;
+    } else if (!may_send_config(c, len)) {
+        m.has_retry_ms = true;
+        m.retry_ms = 1000;
+    } else {
+        m.has_hash = m.has_text = true;
+        m.hash = conf->hash;
+        m.text = (ProtobufCBinaryData){len, (uint8_t *)text};
+        log_debug("%s gets the configuration", rpc_session_peer(s));
+    }
+    rpc_session_send(s, RPC_NODE_CONFIG, &m.base);
+}
+
+static void on_configless_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
+                                  const ProtobufCMessage *body)
+{
+    struct ctld *c = ctx;
+
+    if (!c->stopping && rpc->number == RPC_NODE_CONFIG_ASK)
+        answer_config_request(c, s);
+}
+
+/* The session is only used to fetch the configuration. */
+static void accept_configless(struct ctld *c, struct rpc_session *s)
+{
+    rpc_session_set_events(
+        s, &(struct rpc_session_events){.on_message = on_configless_message, .ctx = c});
+}
 
 struct node_session {
     struct ctld *c;
@@ -49,7 +126,7 @@ static void on_nodes_message(void *ctx, struct rpc_session *s, const struct rpc_
     else if (rpc->number == RPC_NODE_REPORT)
         control_node_report(c->control, n->name, (const Pb__NodeReport *)body);
     else if (rpc->number == RPC_NODE_CONFIG_ASK)
-        configless_answer(c, s);
+        answer_config_request(c, s);
     else
         log_error("%s sent %s, which is not for a controller", rpc_session_peer(s), rpc->name);
     diag_count(c->diag, rpc, control_conf(c->control)->slurmd_uid, begun_usec);
@@ -106,7 +183,7 @@ void nodes_accept(void *ctx, struct rpc_session *s, const char *name)
     static struct log_limit limit = {.burst = 60};
     struct ctld *c = ctx;
     if (!c->stopping && name[0] == '@') {
-        configless_accept(c, s);
+        accept_configless(c, s);
         return;
     }
     bool known = !c->stopping && conf_find_node(control_conf(c->control), name) >= 0;

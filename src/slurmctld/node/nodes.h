@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sessions of node daemons. */
+/*
+ * The sessions of node daemons, and of nodes that fetch the configuration.
+ */
 #pragma once
 
 #include "slurmctld/core/ctld.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/attempt/revoked.h"
-
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "slurmd/attempt/revoked.h"
 
 #define FILE_MAX (4 * (size_t)REVOKED_MAX) /* entries */
 
@@ -131,4 +131,31 @@ void revoked_add(struct revoked *r, uint32_t job_id, uint32_t restarts)
         r->written++;
     if (r->list.len >= 2 * REVOKED_MAX || r->written >= 3 * REVOKED_MAX)
         shorten_file(r);
+}
+
+bool cancelled_has(const struct cancelled *c, const struct cancelled_step *s)
+{
+    for (size_t i = 0; i < c->list.len; i++)
+        if (!memcmp(&c->list.data[i], s, sizeof(*s)))
+            return true;
+    return false;
+}
+
+bool cancelled_add(struct cancelled *c, const struct cancelled_step *s)
+{
+    if (cancelled_has(c, s))
+        return false;
+    if (c->list.len < CANCELLED_MAX) {
+        vec_push(&c->list, *s);
+    } else {
+        assert(c->next < c->list.len);
+        c->list.data[c->next] = *s;
+        c->next = (c->next + 1) % CANCELLED_MAX;
+    }
+    return true;
+}
+
+void cancelled_done(struct cancelled *c)
+{
+    vec_done(&c->list);
 }

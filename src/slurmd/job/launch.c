@@ -25,8 +25,8 @@
 #include "slurmd/job/receive.h"
 #include "slurmd/job/step_life.h"
 #include "slurmd/node/caller_address.h"
-#include "slurmd/node/cpus.h"
 #include "slurmd/node/devices.h"
+#include "slurmd/node/hw.h"
 #include "slurmd/node/logfile.h"
 #include "slurmd/node/plugins.h"
 #include "slurmd/node/users.h"
@@ -634,7 +634,7 @@ static int fill_tasks(struct slurmd *d, const struct launch *l, const Pb__Cred *
     if (cred)
         devices_fill(d->conf, d->name, cred, l->node_index, m, arena);
     m->has_pam = m->pam = d->conf->use_pam != 0;
-    cpus_fill(d, m, arena);
+    hw_fill_cpus(d, m, arena);
     freq_fill(d, m, arena);
     return plugins_fill(d, m, plugins, err);
 }

@@ -11,7 +11,7 @@
 #include "proto/node.pb-c.h"
 #include "rpc/server.h"
 #include "slurmd/attempt/attempt.h"
-#include "slurmd/attempt/cancelled.h"
+#include "slurmd/attempt/revoked.h"
 #include "slurmd/step/step.h"
 
 enum launch_kind {

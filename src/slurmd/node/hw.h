@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Detects the hardware of this machine. Processors are detected with hwloc in a short-lived child
- * process, so that the daemon keeps neither the library nor its memory.
+ * The hardware of this machine. Processors are detected with hwloc in a short-lived child process,
+ * so that the daemon keeps neither the library nor its memory. The CPUs that the node's
+ * configuration counts by sockets, cores and threads, which credentials use, are mapped to the
+ * kernel's CPU numbers.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "conf/conf.h"
+#include "proto/io.pb-c.h"
+
+struct slurmd;
 
 #define HW_CPUS_MAX 4096 /* CPUs whose position is recorded */
 
@@ -37,3 +44,11 @@ void hw_format(const struct hw *hw, const char *host, int64_t up_sec, struct str
 
 int64_t hw_up_sec(void);
 void hw_load(uint64_t *free_mem_mib, uint32_t *cpu_load_centi);
+
+/* Returns NULL and the reason if the machine has fewer CPUs than configured. A configured CPU may
+ * be a core or a socket of the machine, with all of its threads. Allocated in the arena. */
+Pb__CpuMap *hw_map_cpus(const struct hw *hw, const struct conf_node_row *row, struct arena *arena,
+                        struct err *err);
+
+/* Fills in the CPU map for a shepherd; logs once why there is none. */
+void hw_fill_cpus(struct slurmd *d, Pb__StepdStart *m, struct arena *arena);

@@ -2,9 +2,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "base/str.h"
 #include "slurmd/node/hw.h"
 
 static void test_this_machine(void **state)
@@ -51,12 +53,61 @@ static void test_format(void **state)
     }
 }
 
+/* Two sockets of two cores of two threads; the kernel counts the second threads last. */
+static struct hw machine = {
+    .cpus = 8,
+    .mapped = 8,
+    .cpu = {{0, 0}, {4, 0}, {1, 0}, {5, 0}, {2, 1}, {6, 1}, {3, 1}, {7, 1}},
+};
+
+static const struct {
+    const char *what;
+    struct conf_node_row row;
+    const char *expect; /* NULL: it cannot be told */
+} rows[] = {
+    {"as it is",
+     {.cpus = 8, .sockets = 2, .cores = 2, .threads = 2},
+     "0 4 1 5 2 6 3 7 each 1 threads 2 socket 4"},
+    {"CPUs are cores",
+     {.cpus = 4, .sockets = 2, .cores = 2, .threads = 2},
+     "0 4 1 5 2 6 3 7 each 2 threads 1 socket 2"},
+    {"CPUs are sockets",
+     {.cpus = 2, .sockets = 2, .cores = 2, .threads = 2},
+     "0 4 1 5 2 6 3 7 each 4 threads 1 socket 1"},
+    {"fewer", {.cpus = 2, .sockets = 2, .cores = 1, .threads = 1}, "0 4 each 1 threads 1 socket 1"},
+    {"one", {.cpus = 1, .sockets = 1, .cores = 1, .threads = 1}, "0 each 1 threads 1 socket 1"},
+    {"more", {.cpus = 9, .sockets = 9, .cores = 1, .threads = 1}, NULL},
+    {"more threads", {.cpus = 4, .sockets = 1, .cores = 4, .threads = 4}, NULL},
+    {"none", {.cpus = 0, .sockets = 1, .cores = 1, .threads = 1}, NULL},
+};
+
+static void test_map(void **state)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        _cleanup_arena_ struct arena arena;
+        _cleanup_str_ struct str got = STR_INIT;
+        struct err err = {0};
+        arena_init(&arena, 0);
+        const Pb__CpuMap *m = hw_map_cpus(&machine, &rows[i].row, &arena, &err);
+        print_message("%s\n", rows[i].what);
+        assert_int_equal(m == NULL, rows[i].expect == NULL);
+        if (!m) {
+            assert_int_equal(err.code, -ERR_NODE_CONFIG);
+            continue;
+        }
+        for (size_t k = 0; k < m->n_number; k++) {
+            str_printf(&got, "%u ", m->number[k]);
+            assert_int_equal(m->numa[k], m->number[k] % 4 >= 2);
+        }
+        str_printf(&got, "each %u threads %u socket %u", m->each, m->threads, m->per_socket);
+        assert_string_equal(str_cstr(&got), rows[i].expect);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_this_machine),
-        cmocka_unit_test(test_format),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_this_machine),
+                                       cmocka_unit_test(test_format), cmocka_unit_test(test_map)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

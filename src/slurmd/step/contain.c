@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 #include "base/proc.h"
-#include "slurmd/node/cpus.h"
 #include "slurmd/node/devices.h"
+#include "slurmd/node/hw.h"
 #include "slurmd/node/logfile.h"
 #include "slurmd/step/contain.h"
 #include "slurmd/step/contain_priv.h"
@@ -103,7 +103,7 @@ static void report_lacks(const struct slurmd *d, const struct contain *k, const 
         log_error("task/cgroup: the kernel counts no swap of %s: ConstrainSwapSpace has no effect; "
                   "put swapaccount=1 on its command line",
                   k->base.path);
-    if (cgroup_has(&k->base, CGROUP_CPUSET) && !cpus_map(&d->hw, row, &arena, &err))
+    if (cgroup_has(&k->base, CGROUP_CPUSET) && !hw_map_cpus(&d->hw, row, &arena, &err))
         log_error("task/cgroup: node %s: %s: ConstrainCores has no effect; see slurmd -C", d->name,
                   err.text);
 }
@@ -322,7 +322,7 @@ static int fill_cpus(const struct slurmd *d, const struct cgroup *job, const Pb_
 
     if (!(d->contain->use & CGROUP_BIT(CGROUP_CPUSET)) || !share)
         return 0;
-    map = cpus_map(&d->hw, row, arena, NULL);
+    map = hw_map_cpus(&d->hw, row, arena, NULL);
     if (!map || !contain_cpus(map, share->cpu_set, &list))
         return 0; /* reported when the control groups were opened */
     rc = cgroup_set_cpus(job, str_cstr(&list), err);

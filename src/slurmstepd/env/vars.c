@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmstepd/env/vars.h"
-
 #include <stdbool.h>
 #include <string.h>
 
@@ -9,13 +7,64 @@
 #include "base/onehost.h"
 #include "base/sluid.h"
 #include "base/timefmt.h"
+#include "base/vec.h"
 #include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"
 #include "cluster/job/step_nodes.h"
 #include "cluster/job/step_ports.h"
 #include "slurmstepd/env/gpus.h"
-#include "slurmstepd/env/layout.h"
+#include "slurmstepd/env/vars.h"
 #include "slurmstepd/step/step.h"
+
+void vars_format_counts(const uint32_t *counts, size_t nodes, struct str *out)
+{
+    for (size_t i = 0, run; i < nodes; i += run) {
+        for (run = 1; i + run < nodes && counts[i + run] == counts[i]; run++)
+            ;
+        str_printf(out, "%s%u", i ? "," : "", counts[i]);
+        if (run > 1)
+            str_printf(out, "(x%zu)", run);
+    }
+}
+
+struct block {
+    uint32_t first, nodes, tasks;
+};
+
+/* Whether the sequence consists of repetitions of its first 'period' blocks. */
+static bool has_period(const struct block *b, size_t count, size_t period)
+{
+    if (count % period)
+        return false;
+    for (size_t i = period; i < count; i++)
+        if (memcmp(&b[i], &b[i - period], sizeof(b[i])) != 0)
+            return false;
+    return true;
+}
+
+void vars_format_mapping(const uint32_t *node_of, size_t tasks, struct str *out)
+{
+    VEC(struct block) blocks = {0};
+    size_t period = 1;
+
+    for (size_t i = 0, run; i < tasks; i += run) {
+        for (run = 1; i + run < tasks && node_of[i + run] == node_of[i]; run++)
+            ;
+        if (blocks.len && vec_last(&blocks).tasks == run &&
+            vec_last(&blocks).first + vec_last(&blocks).nodes == node_of[i])
+            vec_last(&blocks).nodes++;
+        else
+            vec_push(&blocks, ((struct block){node_of[i], 1, (uint32_t)run}));
+    }
+    while (period < blocks.len && !has_period(blocks.data, blocks.len, period))
+        period++;
+    str_puts(out, "(vector");
+    for (size_t i = 0; i < period && i < blocks.len; i++)
+        str_printf(out, ",(%u,%u,%u)", blocks.data[i].first, blocks.data[i].nodes,
+                   blocks.data[i].tasks);
+    str_putc(out, ')');
+    vec_done(&blocks);
+}
 
 static void put_task_number(struct envlist *env, const char *name, uint64_t value)
 {
@@ -46,7 +95,7 @@ static void put_counts(struct envlist *env, const char *name, const uint32_t *co
 {
     _cleanup_str_ struct str text = STR_INIT;
 
-    layout_counts_format(counts, n, &text);
+    vars_format_counts(counts, n, &text);
     envlist_set(env, name, str_cstr(&text));
 }
 
@@ -383,7 +432,7 @@ static void put_layout(struct envlist *env, const Pb__StepdStart *start, const P
     vec_foreach (&nodes.tasks, count)
         tasks += *count;
     hostlist_format(nodes.names, &names);
-    layout_counts_format(nodes.tasks.data, nodes.tasks.len, &per_node);
+    vars_format_counts(nodes.tasks.data, nodes.tasks.len, &per_node);
     envlist_set(env, "SLURM_STEP_NODELIST", str_cstr(&names));
     envlist_default(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
     put_both_numbers(env, "SLURM_STEP_NUM_NODES", "SLURM_NNODES", nodes.tasks.len);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The environment of the tasks: the submitter's variables, overridden by the SLURM_* variables of
- * job, step and task (see the manual pages of sbatch and srun).
+ * job, step and task (see the manual pages of sbatch and srun). Also formats the task layout, for
+ * variables and for MPI.
  */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/envlist.h"
+#include "base/str.h"
 #include "proto/io.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/step.pb-c.h"
@@ -23,3 +28,11 @@ void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__Launc
 /* Variables of one task; 'ids' are the ranks of all tasks on this node. */
 void vars_task(struct envlist *env, uint32_t rank, uint32_t local, int pid, const uint32_t *ids,
                size_t count);
+
+/* Appends "2(x3),1": task counts per node, with equal neighbours joined. */
+void vars_format_counts(const uint32_t *counts, size_t nodes, struct str *out);
+
+/* Appends MPICH's PMI_process_mapping, "(vector,(first node,nodes,tasks per node),...)", for tasks
+   on nodes node_of[0..tasks-1]. Of a repeating sequence only one period is written, because
+   readers repeat it. */
+void vars_format_mapping(const uint32_t *node_of, size_t tasks, struct str *out);

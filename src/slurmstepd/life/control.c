@@ -15,8 +15,6 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/signame.h"
-#include "slurmstepd/life/drain.h"
-#include "slurmstepd/life/end.h"
 #include "slurmstepd/life/finish.h"
 #include "slurmstepd/life/start.h"
 #include "slurmstepd/stream/journal.h"

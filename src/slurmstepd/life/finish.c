@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmstepd/life/finish.h"
-
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,11 +9,11 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/spare_file.h"
 #include "base/status.h"
 #include "base/timefmt.h"
 #include "slurmstepd/life/control.h"
-#include "slurmstepd/life/drain.h"
-#include "slurmstepd/life/end.h"
+#include "slurmstepd/life/finish.h"
 #include "slurmstepd/life/start.h"
 #include "slurmstepd/pmix/pmix.h"
 #include "slurmstepd/stream/journal.h"
@@ -30,6 +29,63 @@
 #include "slurmstepd/task/reap.h"
 #include "slurmstepd/task/session.h"
 #include "slurmstepd/task/task.h"
+
+#define CONFIRM_MS 5000 /* milliseconds; the daemon may be busy or stopped */
+
+static void write_end_file(const struct step *step)
+{
+    _cleanup_free_ char *path =
+        control_file(step->dir, step->job_id, step->restarts, step->step_id, "exit");
+    _cleanup_free_ char *spares = mem_printf("%s/spare", step->dir);
+
+    /* the daemon is told as well, so a failure loses nothing */
+    spare_file_write(spares, path, step->end.data, step->end.len, true, NULL);
+}
+
+static void close_end(struct step *step)
+{
+    str_done(&step->end);
+    loop_timer_free(take_ptr(step->end_timer));
+}
+
+bool end_is_open(const struct step *step)
+{
+    return step->end.len > 0;
+}
+
+void end_keep(struct step *step)
+{
+    if (!end_is_open(step))
+        return;
+    write_end_file(step);
+    close_end(step);
+}
+
+static void on_confirm_late(void *ctx)
+{
+    end_keep(ctx);
+    finish_check(ctx);
+}
+
+/* Sends the result to the daemon. in_file: write the file first in any case. */
+static void send_result(struct step *step, const Pb__StepdEnded *m, bool in_file)
+{
+    pb_pack(&m->base, &step->end);
+    step->end_timer = loop_timer_new(step->loop, on_confirm_late, step);
+    if (in_file || !step->confirms_end || !step->daemon || step->adopters.len)
+        end_keep(step);
+    else
+        loop_timer_set(step->end_timer, CONFIRM_MS);
+    control_tell_ended(step, m);
+}
+
+void end_confirmed(struct step *step)
+{
+    if (!end_is_open(step))
+        return;
+    close_end(step);
+    finish_check(step);
+}
 
 #define STEPD_ERROR "slurmstepd: error: "
 #define KIB_PER_MIB 1024
@@ -76,7 +132,7 @@ void finish_never_started(struct step *step, int code, const char *text)
     batch_script_remove(step);
     x11_end(step);
     freq_end(step);
-    end_record(step, &m, true);
+    send_result(step, &m, true);
 }
 
 /* No process is left, or only unkillable processes. */
@@ -103,7 +159,7 @@ static void record_end(struct step *step)
     m.has_out_of_memory = m.out_of_memory = status_is_out_of_memory(step->exit_status);
     batch_script_remove(step);
     x11_end(step);
-    end_record(step, &m, false);
+    send_result(step, &m, false);
     step_advance(step, STEP_ON_EMPTIED);
     drain_begin(step);
 }
@@ -390,7 +446,7 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
         finish_check(step);
 }
 
-void finish_format_memory(const struct step *step, const Pb__OverMemory *m, struct str *out)
+static void finish_format_memory(const struct step *step, const Pb__OverMemory *m, struct str *out)
 {
     uint64_t peak_kib = m->has_peak_kib && m->peak_kib > m->used_kib ? m->peak_kib : m->used_kib;
 
@@ -419,4 +475,72 @@ void finish_over_memory(struct step *step, const Pb__OverMemory *m)
     if (step->phase == STEP_RUNNING)
         step->out_of_memory = true;
     finish_terminate(step, 0, "");
+}
+
+#define LOOKS 10 /* checks within the time limit */
+#define LET_GO_RETRY_MS 100
+
+static size_t bytes_in_transit(const struct step *step)
+{
+    size_t sum = step->srun ? rpc_session_unread(step->srun) : 0;
+
+    for (size_t i = 0; i < step->task_count; i++)
+        sum += stream_left(&step->tasks[i].out) + stream_left(&step->tasks[i].err);
+    return sum;
+}
+
+static void check_progress(void *ctx)
+{
+    struct step *step = ctx;
+    int64_t patience_ms = (int64_t)step->drain_sec * 1000;
+    size_t left = bytes_in_transit(step);
+
+    if (!stream_is_stuck(&step->drain, left, loop_mono_ms(), patience_ms)) {
+        loop_timer_set(step->drain.timer, patience_ms / LOOKS);
+        return;
+    }
+    if (left)
+        journal_error(step,
+                      "step %s: %zu bytes of output are given up: its srun has taken none of them "
+                      "for %u seconds since the step ended",
+                      step->name, left, step->drain_sec);
+    loop_stop(step->loop);
+}
+
+/* Called by the loop, because a caller may be in a callback of a connection that is freed here. */
+static void try_let_go(void *ctx)
+{
+    struct step *step = ctx;
+
+    if (end_is_open(step) || !control_idle(step))
+        loop_timer_set(step->drain.let_go_timer, LET_GO_RETRY_MS);
+    else
+        control_done(step);
+}
+
+void drain_let_go(struct step *step)
+{
+    step->drain.let_go = true;
+    if (!step_is_draining(step))
+        return;
+    if (!step->drain.let_go_timer)
+        step->drain.let_go_timer = loop_timer_new(step->loop, try_let_go, step);
+    loop_timer_set(step->drain.let_go_timer, 0);
+}
+
+void drain_done(struct step *step)
+{
+    loop_timer_free(step->drain.timer);
+    loop_timer_free(step->drain.let_go_timer);
+}
+
+void drain_begin(struct step *step)
+{
+    assert(step_is_draining(step) && !step->drain.timer);
+    step->drain.left = bytes_in_transit(step);
+    step->drain.moved_at_ms = loop_mono_ms();
+    step->drain.timer = loop_timer_new(step->loop, check_progress, step);
+    loop_timer_set(step->drain.timer, (int64_t)step->drain_sec * 1000 / LOOKS);
+    if (step->drain.let_go)
+        drain_let_go(step);
 }

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The end of a step, ordered or not: first the tasks end, then every descendant; then the exit
- * file is written, and the daemon and srun are told.
+ * The end of a step, ordered or not: first the tasks end, then every descendant; then the result is
+ * kept, and the daemon and srun are told.
+ *
+ * The result is kept until it is stored safely: in the exit file in the spool directory, or by a
+ * daemon that confirms that it is on disk. Usually a daemon is connected and confirms at once, and
+ * no file is written. This process does not end before either is done.
+ *
+ * After the last process has ended, remaining output waits for a slow srun as long as it reads at
+ * all (drain_begin). An srun that has read nothing for STEP_DRAIN_SEC loses the rest, which the
+ * daemon logs. Output to files of the user is written by the tasks themselves and does not pass
+ * through here.
  */
 #pragma once
+
+#include <stdbool.h>
 
 #include "slurmstepd/step/step.h"
 
@@ -21,7 +32,6 @@ void finish_terminate_early(struct step *step);
 /* Ends the step at once because of its memory use: writes a message; its tasks count as out of
    memory. */
 void finish_over_memory(struct step *step, const Pb__OverMemory *m);
-void finish_format_memory(const struct step *step, const Pb__OverMemory *m, struct str *out);
 
 /* Formats the message "slurmstepd: error: *** JOB 42 ON n1 CANCELLED AT ... DUE TO TIME LIMIT
  ***". */
@@ -33,3 +43,20 @@ void finish_format_cancel(const char *what, const char *node, const char *when, 
 void finish_kill_all(struct step *step);
 
 void finish_never_started(struct step *step, int code, const char *text);
+
+#define STEP_DRAIN_SEC 600
+
+void drain_begin(struct step *step); /* no process of the step is left */
+void drain_done(struct step *step);
+
+/* The daemon has ordered the end, before or during the drain. When the daemon has confirmed
+ * our result, its connections close: the node need not wait until srun has read the last output. */
+void drain_let_go(struct step *step);
+
+void end_confirmed(struct step *step);
+
+/* The daemon will not confirm any longer: writes the file unless it confirmed before. */
+void end_keep(struct step *step);
+
+/* Whether a confirmation is still outstanding. */
+bool end_is_open(const struct step *step);

@@ -15,7 +15,6 @@
 #include "slurmstepd/env/affinity.h"
 #include "slurmstepd/env/vars.h"
 #include "slurmstepd/life/control.h"
-#include "slurmstepd/life/drain.h"
 #include "slurmstepd/life/finish.h"
 #include "slurmstepd/life/srun_link.h"
 #include "slurmstepd/stream/journal.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "slurmstepd/env/layout.h"
+#include "slurmstepd/env/vars.h"
 #include "slurmstepd/mpi/pmi.h"
 #include "slurmstepd/stream/srun.h"
 
@@ -169,7 +169,7 @@ void mpi_open(struct step *step)
         for (size_t i = 0; i < cred->nodes[n]->n_task_ids; i++)
             if (cred->nodes[n]->task_ids[i] < options.size)
                 node_of[cred->nodes[n]->task_ids[i]] = (uint32_t)n;
-    layout_mapping_format(node_of, options.size, &mapping);
+    vars_format_mapping(node_of, options.size, &mapping);
     free(node_of);
     name = format_step_name(step_set_id_of(step->granted), step->step_id);
     options.kvs_name = name;

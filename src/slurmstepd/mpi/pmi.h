@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The PMI protocol of MPICH and MVAPICH on the descriptor named by PMI_FD. A task begins with a
- * line that selects a version: PMI-1 continues with lines ("cmd=put key=... value=..."), PMI-2
- * with commands, each a length and that number of bytes (" 34cmd=kvs-put;key=...;value=...;"). One
+ * line that selects a version: PMI-1 continues with lines ("cmd=put key=... value=..."), PMI-2 with
+ * commands, each a length and that number of bytes (" 34cmd=kvs-put;key=...;value=...;"). One
  * object per step and node has the key-value space, attributes of the node, and the protocol state
  * of each local task. Pure: input by pmi_feed(), output by callbacks. Input from tasks is not
  * trusted: the sizes of lines, commands, keys, values and of the whole space are limited.
@@ -15,7 +15,18 @@
 
 #include "base/err.h"
 #include "proto/spawn.pb-c.h"
-#include "slurmstepd/mpi/pmi_space.h"
+
+/* Bytes of all keys and values, including a fixed cost per pair. */
+#define PMI_SPACE_MAX (128u << 20)
+#define PMI_PAIR_COST 160              /* fixed cost of a pair in bytes */
+#define PMI_ROUND_PUTS_MAX (1u << 20)  /* pairs put by this node between two barriers */
+#define PMI_ROUND_BYTES_MAX (8u << 20) /* bytes of these pairs, which travel in one message */
+
+struct pmi_pair {
+    const char *key, *value; /* borrowed */
+};
+
+struct pmi;
 
 #define PMI_KVSNAME_MAX 256 /* sizes including NUL, as told to the tasks */
 #define PMI_KEY_MAX 64
@@ -23,8 +34,6 @@
 #define PMI_LINE_MAX 4096           /* bytes of a line without its newline */
 #define PMI_COMMAND_MAX (64u << 10) /* bytes of a command of PMI-2 without its length */
 #define PMI_WAITS_MAX 64            /* unanswered questions per task */
-
-struct pmi;
 
 enum pmi_name_op { PMI_NAME_PUBLISH = 1, PMI_NAME_UNPUBLISH, PMI_NAME_LOOKUP };
 

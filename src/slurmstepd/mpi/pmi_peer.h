@@ -11,6 +11,20 @@
 #include "slurmstepd/mpi/pmi.h"
 #include "slurmstepd/mpi/pmi_spawn.h"
 
+/* The key-value space of an MPI step on one node: pairs put by its own tasks, and pairs received
+ * from other nodes with each barrier. Limited in size. */
+struct pmi_space {
+    struct pmi_space_entry *entries;
+    size_t bytes, fresh_bytes; /* fresh: put on this node since the last barrier */
+    uint32_t fresh;
+};
+
+/* Stores a pair; a later put of the same key replaces the value. 'fresh': put by a task of this
+ * node. -ERR_LIMIT: the space is full. */
+int pmi_space_put(struct pmi_space *s, const char *key, const char *value, bool fresh,
+                  struct err *err);
+const char *pmi_space_find(const struct pmi_space *s, const char *key); /* NULL: none */
+
 #define PMI_THREAD_MAX 64 /* bytes of the name that a thread has chosen, including NUL */
 
 enum pmi_wait_kind { PMI_WAIT_NODE_ATTR, PMI_WAIT_NAME, PMI_WAIT_SPAWN };

@@ -4,22 +4,35 @@
  * its shepherd. libpmix is loaded into this process only, because of its threads and its size.
  * Messages for other nodes go to the shepherd, over the socket inherited at start.
  *
- *   pmixd_lib.c    the library
  *   pmixd_job.c    the job data for tasks
  *   pmixd_calls.c  requests of the library, on its threads
  *   pmixd_spawn.c  the same: spawning processes
  *   pmixd_more.c   the same: groups, events, queries, job control
  *   pmixd_ask.c    the loop: forwards requests of the library to the shepherd
  *   pmixd_answer.c the loop: forwards messages of the shepherd to the library
- *   pmixd.c        the process
+ *   pmixd.c        the process, and the library
  */
 #pragma once
 
+#include <pmix.h>
+#include <pmix_server.h>
 #include <stdbool.h>
 
+#include "base/err.h"
 #include "proto/io.pb-c.h"
 #include "proto/spawn.pb-c.h"
-#include "slurmstepd/pmixd/pmixd_lib.h"
+
+/* libpmix, loaded at run time: versions 4 and 5, whose binary interfaces are equal in the part used
+ * here. Inline functions and macros of its headers are not used, because they belong to the version
+ * compiled against. */
+struct pmixd_lib {
+#define PMIX(name) typeof(name) *name;
+#include "slurmstepd/pmixd/pmixd_lib.def"
+#undef PMIX
+};
+
+/* Returns a static string, "4.2.2". */
+const char *pmixd_lib_version(const struct pmixd_lib *lib);
 
 #define PMIXD_BLOB_MAX (15u << 20) /* bytes that fit into a message together with its header */
 

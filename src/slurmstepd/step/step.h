@@ -61,7 +61,7 @@ struct input {
     bool eof; /* close after everything is written */
 };
 
-/* The wait for a slow srun after the end of the step, see drain.h. */
+/* The wait for a slow srun after the end of the step, see finish.h. */
 struct drain {
     struct loop_timer *timer;
     size_t left; /* bytes in transit at the last check */
@@ -204,7 +204,7 @@ struct step {
     bool x11_in_home;    /* its cookie is added to ~/.Xauthority */
 
     bool confirms_end; /* the daemon that started us sends confirmations */
-    struct str end;    /* unconfirmed result, see end.h; empty: none */
+    struct str end;    /* unconfirmed result, see finish.h; empty: none */
     struct loop_timer *end_timer;
 
     struct drain drain;

@@ -25,7 +25,7 @@
 #include "base/path.h"
 #include "rpc/link.h"
 #include "slurmstepd/life/control.h"
-#include "slurmstepd/life/drain.h"
+#include "slurmstepd/life/finish.h"
 #include "slurmstepd/stream/stream.h"
 #include "slurmstepd/test/fake.h"
 

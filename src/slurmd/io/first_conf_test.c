@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "slurmd/node/dynamic.h"
+#include "slurmd/io/first_conf.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -27,14 +27,14 @@ static void refused(void **state)
     for (size_t i = 0; i < COUNT(given); i++) {
         struct str out = STR_INIT;
         struct err err = {0};
-        if (!dynamic_keys(&machine, given[i], &out, &err))
+        if (!first_conf_make_keys(&machine, given[i], &out, &err))
             fail_msg("'%s' was accepted", given[i]);
         assert_non_null(strstr(err.text, "--conf: "));
         assert_int_equal(out.len, 0);
     }
     _cleanup_free_ char *huge = mem_alloc(5000);
     memset(huge, 'x', 4999);
-    assert_true(dynamic_keys(&machine, huge, NULL, NULL) < 0);
+    assert_true(first_conf_make_keys(&machine, huge, NULL, NULL) < 0);
 }
 
 /* The examples of Slurm's page. */
@@ -61,7 +61,7 @@ static void lines(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct str out = STR_INIT;
         struct err err = {0};
-        if (dynamic_keys(&machine, cases[i].given, &out, &err))
+        if (first_conf_make_keys(&machine, cases[i].given, &out, &err))
             fail_msg("case %zu: %s", i, err.text);
         assert_string_equal(str_cstr(&out), cases[i].line);
         str_done(&out);
