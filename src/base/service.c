@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/service.h"
-
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/mem.h"
+#include "base/path.h"
+#include "base/service.h"
+#include "base/str.h"
 
 #define NICE_MIN (-20)
 #define NICE_MAX 19
@@ -115,4 +118,89 @@ void service_ready(int starter)
     while (write(starter, "r", 1) < 0 && errno == EINTR)
         ; /* the starting process may have gone */
     close(starter);
+}
+
+int fd_begin(int keep_below)
+{
+    int fd;
+
+    /* A file opened as number 2 would receive our error messages. */
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd < 0)
+        return -errno;
+    close(fd);
+    return syscall(SYS_close_range, (unsigned)keep_below, ~0u, 0) ? -errno : 0;
+}
+
+void fd_set_limit(unsigned soft)
+{
+    struct rlimit l;
+
+    if (getrlimit(RLIMIT_NOFILE, &l))
+        return;
+    l.rlim_cur = soft < l.rlim_max ? soft : l.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &l);
+}
+
+unsigned fd_raise_limit(unsigned most)
+{
+    struct rlimit l;
+    unsigned before;
+
+    if (getrlimit(RLIMIT_NOFILE, &l))
+        return most;
+    before = l.rlim_cur < UINT_MAX ? (unsigned)l.rlim_cur : UINT_MAX;
+    if (before < most)
+        fd_set_limit(most);
+    return before;
+}
+
+rlim_t dump_forbid(void)
+{
+    struct rlimit limit;
+    rlim_t before = RLIM_INFINITY;
+
+    if (!getrlimit(RLIMIT_CORE, &limit)) {
+        before = limit.rlim_cur;
+        limit.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &limit);
+    }
+    if (geteuid() == 0)
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return before;
+}
+
+bool dump_outlasts_rights(void)
+{
+    _cleanup_str_ struct str mode = STR_INIT;
+
+    return !path_read_file("/proc/sys/fs/suid_dumpable", 16, &mode, NULL) &&
+           (str_starts(str_cstr(&mode), "0") || str_starts(str_cstr(&mode), "2"));
+}
+
+void dump_set_limit(rlim_t soft)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_CORE, &limit))
+        return;
+    limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+    setrlimit(RLIMIT_CORE, &limit);
+}
+
+int dump_on_fatal(int status)
+{
+    if (getenv("ABORT_ON_FATAL"))
+        dump_abort();
+    return status;
+}
+
+void dump_abort(void)
+{
+    dump_set_limit(RLIM_INFINITY); /* up to the hard limit */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    fflush(NULL);
+    abort();
 }

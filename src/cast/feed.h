@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The sending side: sends a file to the first receivers of a list (tree.h), which send it on to
+ * The sending side: sends a file to the first receivers of a list, which send it on to
  * the others from their own copies. Used by the owner of the file, and by every receiver with
  * children.
  *
@@ -16,12 +16,16 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "auth/auth.h"
+#include "base/err.h"
 #include "cast/block.h"
 #include "loop/loop.h"
 #include "proto/cast.pb-c.h"
+
+struct cast_feed;
 
 /* Parameters that are equal on all levels. */
 struct cast_plan {
@@ -48,7 +52,6 @@ struct cast_feed_events {
     void *ctx;
 };
 
-struct cast_feed;
 /* nodes and plan are copied; nodes are in the order of their indexes. */
 struct cast_feed *cast_feed_new(struct loop *l, const struct cast_plan *plan,
                                 Pb__CastNode *const *nodes, size_t count,
@@ -77,3 +80,24 @@ void cast_feed_each(const struct cast_feed *f, cast_state_fn *fn, void *ctx);
 int64_t cast_feed_beat_ms(int64_t timeout_ms);
 bool cast_phase_is_final(Pb__CastPhase phase);
 bool cast_phase_is_failed(Pb__CastPhase phase);
+
+#define CAST_WIDTH                                                                                 \
+    2 /* each further child takes its share of the sender's network, see ADR 0018                  \
+       */
+#define CAST_WIDTH_MAX 64
+#define CAST_NODES_MAX 100000
+
+/*
+ * Divides a list of receivers: the sender takes 'width' groups of neighbours; it sends to the
+ * first of each group, which serves the rest of the group in the same way. Every node that divides
+ * the same list gets the same tree, so a group whose first receiver is lost can be served from
+ * above, and its other receivers continue unchanged.
+ */
+struct cast_range {
+    size_t first, count;
+};
+
+/* Returns the number of groups of 'count' receivers. */
+size_t cast_tree_groups(size_t count, size_t width);
+/* Returns the i-th group; the sizes differ by at most one. */
+struct cast_range cast_tree_group(size_t count, size_t width, size_t i);

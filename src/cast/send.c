@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cast/feed.h"
-#include "cast/tree.h"
 #include "rpc/tree.h"
 
 /* Time for a node's first launch, if the configuration sets no prolog limit. */

@@ -16,7 +16,6 @@
 #include "base/timefmt.h"
 #include "base/words.h"
 #include "cli/opt_priv.h"
-#include "cluster/job/mail.h"
 #include "cluster/job/request.h"
 #include "cluster/resource/dist.h"
 
@@ -344,7 +343,7 @@ int opt_set_priority(struct opt *o, const char *arg, struct err *err)
 int opt_set_mail_type(struct opt *o, const char *arg, struct err *err)
 {
     unsigned mail;
-    if (!*arg || !mail_parse(arg, &mail))
+    if (!*arg || !request_parse_mail(arg, &mail))
         return opt_bad_spec(o, "mail-type", arg, err);
     opt_set_string(&o->mail_type, arg);
     return 0;

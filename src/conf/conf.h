@@ -20,10 +20,10 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "conf/conf_debug.h"
 #include "conf/conf_rows.h"
 #include "conf/conf_sched.h"
 #include "conf/conf_topo.h"
+#include "conf/conf_words.h"
 
 #define CONF_NODES_MAX 200000
 #define CONF_SOCKET_DIRS 5

@@ -8,7 +8,6 @@
 #include "control/admin/shutdown.h"
 #include "control/core/counters.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/due.h"
 #include "control/event/event.h"
@@ -17,7 +16,6 @@
 #include "control/internal.h"
 #include "control/life/burst.h"
 #include "control/life/depend.h"
-#include "control/life/inactive.h"
 #include "control/life/priority.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
@@ -289,7 +287,7 @@ int control_may_read_script(struct control *c, const struct caller *who, const P
     if (!j)
         return control_set_error(err, ERR_NO_JOB, NULL);
     if (!control_owns(who, j))
-        return control_set_error(err, private_denial(c, who, j), NULL);
+        return control_set_error(err, control_denial(c, who, j), NULL);
     int rc = named_job(c, &id, &j, err);
     if (rc == 0 && !job_set_is_leader(j) && !j->payload_bytes)
         rc = err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_NO_SCRIPT, err_text(ERR_NO_JOB),

@@ -20,7 +20,6 @@
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
 #include "control/life/hook.h"
-#include "control/life/inactive.h"
 #include "control/life/preempt.h"
 #include "control/life/priority.h"
 #include "control/life/resv.h"

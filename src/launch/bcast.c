@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cast/block.h"
-#include "cast/tree.h"
+#include "cast/feed.h"
 #include "cli/cmd.h"
 #include "launch/libs.h"
 #include "show/job_ids.h"

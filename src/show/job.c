@@ -6,7 +6,7 @@
 #include "base/size.h"
 #include "base/text.h"
 #include "base/timefmt.h"
-#include "cluster/job/mail.h"
+#include "cluster/job/request.h"
 #include "show/job_ids.h"
 #include "show/job_set.h"
 #include "show/job_state.h"
@@ -300,7 +300,7 @@ static void put_optional(const struct job_view *v, const char *key, const char *
 static const char *find_mail_user(const Pb__JobSpec *s)
 {
     unsigned mail;
-    if ((s->mail_user && *s->mail_user) || !mail_parse(s->mail_type, &mail) || !mail)
+    if ((s->mail_user && *s->mail_user) || !request_parse_mail(s->mail_type, &mail) || !mail)
         return s->mail_user;
     return s->user_name ? s->user_name : names_user(s->uid);
 }

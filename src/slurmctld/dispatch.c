@@ -1,7 +1,98 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Dispatches each RPC to its handler. rpc/ has checked permissions by the table; control/ checks
- * permissions by record. */
+/*
+ * Dispatches each RPC to its handler. rpc/ has checked permissions by the table; control/ checks
+ * permissions by record.
+ *
+ * Listings are sent in slices, so that a long one neither blocks the loop nor fills memory: the
+ * next slice is made when the bytes of the last one have been sent.
+ */
 #define LOG_ROOM "slurmctld"
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "slurmctld/core/answers.h"
+#include "slurmctld/core/ctld.h"
+#include "slurmctld/dispatch.h"
+
+typedef bool listing_fn(struct control *c, const struct caller *who, const ProtobufCMessage *filter,
+                        uint64_t *cursor, size_t budget, struct str *out);
+
+struct listing {
+    uint64_t call;
+    listing_fn *list;
+    struct arena arena; /* memory of filter and names */
+    const ProtobufCMessage *filter;
+    struct caller who;
+    uint64_t cursor;
+    UT_hash_handle hh;
+};
+
+static bool send_slice(struct ctld *c, uint64_t call, listing_fn *list, const struct caller *who,
+                       const ProtobufCMessage *filter, uint64_t *cursor)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    bool more = list(c->control, who, filter, cursor, CTLD_SLICE, &out);
+    answers_give(c->answers, call, &out, more);
+    return more;
+}
+
+static void start_listing(struct ctld *c, const struct rpc_request *request,
+                          const struct caller *who, listing_fn *list)
+{
+    uint64_t cursor = 0;
+    if (!send_slice(c, request->call, list, who, request->body, &cursor))
+        return;
+    struct listing *l = mem_new(struct listing);
+    l->call = request->call;
+    l->list = list;
+    l->filter = request->body;
+    l->cursor = cursor;
+    rpc_request_take(request, &l->arena);
+    l->who = *who;
+    l->who.user_name = arena_strdup(&l->arena, who->user_name);
+    l->who.group_name = arena_strdup(&l->arena, who->group_name);
+    l->who.host = arena_strdup(&l->arena, who->host);
+    HASH_ADD(hh, c->listings, call, sizeof(l->call), l);
+}
+
+static void listing_end(struct ctld *c, struct listing *l)
+{
+    HASH_DEL(c->listings, l);
+    arena_done(&l->arena);
+    free(l);
+}
+
+static struct listing *listing_find(struct ctld *c, uint64_t call)
+{
+    struct listing *l;
+    HASH_FIND(hh, c->listings, &call, sizeof(call), l);
+    return l;
+}
+
+void dispatch_continue_listing(void *ctx, uint64_t call)
+{
+    struct ctld *c = ctx;
+    struct listing *l = listing_find(c, call);
+    if (l && !send_slice(c, call, l->list, &l->who, l->filter, &l->cursor))
+        listing_end(c, l);
+}
+
+void dispatch_drop_listing(struct ctld *c, uint64_t call)
+{
+    struct listing *l = listing_find(c, call);
+    if (l)
+        listing_end(c, l);
+}
+
+void dispatch_drop_listings(struct ctld *c)
+{
+    while (c->listings)
+        listing_end(c, c->listings);
+}
+
 #define ANNOUNCE_SEC_MAX (INT64_C(365) * 86400)
 #define ABORT_MS 50 /* time for the reply to leave */
 #include <stdio.h>
@@ -9,20 +100,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/dump.h"
-#include "base/mem.h"
 #include "base/pb.h"
-#include "base/str.h"
-#include "slurmctld/core/answers.h"
-#include "slurmctld/core/ctld.h"
+#include "base/service.h"
 #include "slurmctld/core/diag.h"
 #include "slurmctld/core/files.h"
 #include "slurmctld/core/names.h"
-#include "slurmctld/dispatch.h"
 #include "slurmctld/jwt.h"
 #include "slurmctld/lead/backup.h"
 #include "slurmctld/lead/lead.h"
-#include "slurmctld/listing.h"
 #include "slurmctld/node/node_dynamic.h"
 #include "slurmctld/node/stop.h"
 #include "slurmctld/reload.h"
@@ -82,7 +167,7 @@ static void on_alloc(struct ctld *c, const struct rpc_request *r, const struct c
     static void on_list_##name(struct ctld *c, const struct rpc_request *r,                        \
                                const struct caller *who)                                           \
     {                                                                                              \
-        listing_start(c, r, who, list_##name);                                                     \
+        start_listing(c, r, who, list_##name);                                                     \
     }
 TO_LISTING(jobs, Pb__JobFilter)
 TO_LISTING(steps, Pb__StepFilter)

@@ -12,11 +12,9 @@
 #include "slurmctld/http.h"
 #include "slurmctld/jwt.h"
 #include "slurmctld/lead/backup.h"
-#include "slurmctld/listing.h"
 #include "slurmctld/node/node_dynamic.h"
 #include "slurmctld/node/nodes.h"
 #include "slurmctld/node/payload.h"
-#include "slurmctld/node/peers.h"
 #include "slurmctld/node/send.h"
 #include "slurmctld/node/stop.h"
 #include "slurmctld/node/summon.h"
@@ -139,7 +137,7 @@ static void on_gone(void *ctx, uint64_t call)
     unnamed_drop(c, call);
     submit_wait_drop(c, call);
     answers_forget(c->answers, call);
-    listing_drop(c, call);
+    dispatch_drop_listing(c, call);
     if (c->control)
         control_call_gone(c->control, call);
 }
@@ -290,7 +288,7 @@ int process_listen(struct ctld *c, struct err *err)
     struct rpc_server_events events = {
         .on_request = dispatch_request,
         .on_gone = on_gone,
-        .on_drained = listing_continue,
+        .on_drained = dispatch_continue_listing,
         .on_session = nodes_accept,
         .on_refused = on_refused,
         .on_http = conf_offers_http(conf) ? http_answer : NULL,
@@ -326,8 +324,8 @@ void process_close(struct ctld *c)
     job_comp_close(c);
     backup_close(c);
     summon_end(c);
-    peers_end(c);
-    listing_drop_all(c);
+    stop_drop_peers(c);
+    dispatch_drop_listings(c);
     unnamed_drop_all(c);
     submit_env_done(c);
     node_dynamic_done(c);

@@ -11,7 +11,7 @@
 #include "slurmctld/core/job_comp.h"
 #include "slurmctld/core/names.h"
 #include "slurmctld/lead/lead.h"
-#include "slurmctld/node/peers.h"
+#include "slurmctld/node/stop.h"
 #include "slurmctld/reload.h"
 #include "slurmctld/submit/submit_env.h"
 
@@ -148,7 +148,7 @@ static void apply_reload(struct reload *r)
     lead_watch(c);
     Pb__ReconfigureRequest same = PB__RECONFIGURE_REQUEST__INIT;
     same.has_passed_on = same.passed_on = true;
-    peers_tell(c, RPC_RECONFIGURE, &same.base, NULL);
+    stop_tell_peers(c, RPC_RECONFIGURE, &same.base, NULL);
 }
 
 static void on_done(void *arg);

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/become.h"
-#include "base/dump.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/service.h"

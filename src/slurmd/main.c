@@ -12,10 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/dump.h"
-#include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/service.h"
 #include "base/str.h"
 #include "slurmd/daemon.h"
 #include "slurmd/io/first_conf.h"

@@ -13,8 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/dump.h"
-#include "base/fd.h"
+#include "base/service.h"
 #include "slurmstepd/life/control.h"
 #include "slurmstepd/life/finish.h"
 #include "slurmstepd/life/start.h"
@@ -82,7 +81,7 @@ static void step_done(struct step *step)
     if (step->tmp_fd >= 0)
         close(step->tmp_fd);
     plugin_done(step);
-    drain_done(step);
+    finish_drain_done(step);
     loop_timer_free(step->srun_timer);
     loop_timer_free(step->hello_timer);
     loop_timer_free(step->kill_timer);
@@ -154,7 +153,7 @@ int main(int argc, char **argv)
     loop_child_other(step.loop, on_unknown_child, &step);
     control_open(&step, DAEMON_FD);
     loop_run(step.loop);
-    end_keep(&step);
+    finish_keep_result(&step);
     step_done(&step);
     return 0;
 }

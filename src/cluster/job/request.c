@@ -4,8 +4,6 @@
  * from one another; request_complete() adds what a partition gives. What is wrong with a request is
  * known after the first: it is the same in all partitions.
  */
-#include "cluster/job/request.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -14,6 +12,45 @@
 #include "base/size.h"
 #include "base/words.h"
 #include "cluster/cluster.h"
+#include "cluster/job/request.h"
+
+bool request_parse_mail(const char *list, unsigned *mail)
+{
+    static const struct {
+        const char *word;
+        unsigned mail;
+    } words[] = {
+        {"NONE", 0},
+        {"BEGIN", JOB_MAIL_BEGIN},
+        {"END", JOB_MAIL_END},
+        {"FAIL", JOB_MAIL_FAIL},
+        {"REQUEUE", JOB_MAIL_REQUEUE},
+        {"ALL", JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL | JOB_MAIL_INVALID_DEPEND |
+                    JOB_MAIL_REQUEUE | JOB_MAIL_STAGE_OUT},
+        {"TIME_LIMIT", JOB_MAIL_LIMIT},
+        {"TIME_LIMIT_90", JOB_MAIL_LIMIT_90},
+        {"TIME_LIMIT_80", JOB_MAIL_LIMIT_80},
+        {"TIME_LIMIT_50", JOB_MAIL_LIMIT_50},
+        {"INVALID_DEPEND", JOB_MAIL_INVALID_DEPEND},
+        {"STAGE_OUT", JOB_MAIL_STAGE_OUT},
+        {"ARRAY_TASKS", JOB_MAIL_TASKS},
+    };
+    bool none = false;
+    *mail = 0;
+    words_foreach (list, w) {
+        size_t i = 0, count = sizeof words / sizeof words[0];
+        for (; i < count; i++)
+            if (word_case_eq(w, words[i].word))
+                break;
+        if (i == count && w.len)
+            return false;
+        *mail |= w.len ? words[i].mail : 0;
+        none |= word_case_eq(w, "NONE");
+    }
+    if (none) /* overrides all other words */
+        *mail = 0;
+    return true;
+}
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -657,7 +694,7 @@ int request_parse(const struct cluster *c, const Pb__JobSpec *s, struct parsed_r
     r->ask_exclusive = OR(s, exclusive, 0) || r->spec || OR(s, reboot, 0);
     r->reboots = OR(s, reboot, 0);
     r->ask_shared = OR(s, oversubscribe, 0);
-    p.has_valid_mail = !s->mail_type || mail_parse(s->mail_type, &p.mail);
+    p.has_valid_mail = !s->mail_type || request_parse_mail(s->mail_type, &p.mail);
     p.mail = p.has_valid_mail ? p.mail : 0;
     parse_warning(&p, s->signal);
     *out = p;

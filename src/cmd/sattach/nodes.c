@@ -2,8 +2,8 @@
 #include "cmd/sattach/nodes.h"
 
 #include "auth/auth.h"
-#include "base/fd.h"
 #include "base/mem.h"
+#include "base/service.h"
 #include "base/step_id.h"
 #include "base/vec.h"
 #include "cli/cmd.h"

@@ -9,7 +9,7 @@
 #include "cli/cmd.h"
 #include "cli/node_names.h"
 #include "cmd/scontrol/scontrol.h"
-#include "conf/conf_debug.h"
+#include "conf/conf_words.h"
 #include "loop/loop.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/node.pb-c.h"

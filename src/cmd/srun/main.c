@@ -15,7 +15,6 @@
 #include "cmd/srun/option/component_env.h"
 #include "cmd/srun/option/mpi.h"
 #include "cmd/srun/option/names.h"
-#include "cmd/srun/option/program.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/part/part.h"
 #include "cmd/srun/run/launch.h"

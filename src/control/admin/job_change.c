@@ -8,14 +8,13 @@
 #include "control/core/user_share.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
-#include "control/life/boot.h"
 #include "control/life/burst.h"
-#include "control/life/deadline.h"
 #include "control/life/depend.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
 #include "control/life/mail.h"
 #include "control/life/priority.h"
+#include "control/life/ready.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
 #include "control/life/set.h"
@@ -105,7 +104,7 @@ static int authorise_change(const struct caller *who, const struct job *j, const
     if (rc != 0)
         return rc;
     unsigned mail;
-    rc = mail_check(set, !set->mail_type || mail_parse(set->mail_type, &mail), err);
+    rc = mail_check(set, !set->mail_type || request_parse_mail(set->mail_type, &mail), err);
     if (rc != 0)
         return rc;
     rc = priority_check(who, set, err);

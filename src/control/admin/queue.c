@@ -6,7 +6,6 @@
 #include "base/pb.h"
 #include "cluster/job/job_set_text.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
@@ -94,7 +93,7 @@ static int add_top_jobs(struct control *c, const struct caller *who, const Pb__S
     struct job *j =
         id->has_set_offset ? named_any(c, id) : cluster_find_job(c->cluster, id->job_id);
     int rc = !j                      ? control_set_error(err, ERR_NO_JOB, NULL)
-             : !control_owns(who, j) ? control_set_error(err, private_denial(c, who, j), NULL)
+             : !control_owns(who, j) ? control_set_error(err, control_denial(c, who, j), NULL)
                                      : 0;
     if (rc == 0 && id->has_set_offset)
         rc = named_component(c, id, &j, err);
@@ -115,7 +114,7 @@ static int add_top_elements(struct control *c, const struct caller *who, const P
     for (size_t i = from; rc == 0 && i < parts->len; i++) {
         struct job *j = cluster_find_job(c->cluster, parts->data[i].job_id);
         rc = control_owns(who, j) ? check_top(c, who, j, err)
-                                  : control_set_error(err, private_denial(c, who, j), NULL);
+                                  : control_set_error(err, control_denial(c, who, j), NULL);
         vec_push(jobs, j);
     }
     return rc;

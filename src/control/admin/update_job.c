@@ -6,7 +6,6 @@
 #include "base/pb.h"
 #include "control/admin/job_change.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/depend.h"
@@ -183,7 +182,7 @@ static int change_job(struct control *c, const struct caller *who, const Pb__Job
     if (!j)
         return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     if (!control_owns(who, j))
-        return control_set_error(err, private_denial(c, who, j), NULL);
+        return control_set_error(err, control_denial(c, who, j), NULL);
     struct array *throttled = find_array(j);
     int rc = check_throttle(j, r, err);
     if (rc != 0)

@@ -9,7 +9,7 @@
  * recorded because the state volume was full.
  *
  * A second log is the archive: one row for each ended attempt of a job and each ended step, with
- * all data that accounting stores (event/archive.c). Without a consumer up to EVENT_KEEP_UNREAD
+ * all data that accounting stores (event/record.c). Without a consumer up to EVENT_KEEP_UNREAD
  * rows are kept for the first consumer.
  */
 #pragma once

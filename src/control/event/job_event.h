@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
-#include "conf/conf_debug.h"
+#include "conf/conf_words.h"
 #include "control/control.h"
 
 enum job_event {

@@ -7,7 +7,6 @@
 #include "base/pb.h"
 #include "control/core/log.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/event/trigger.h"
@@ -401,7 +400,7 @@ static int check_job(struct control *c, const struct caller *who, const Pb__Trig
         m->has_array_task ? find_element(c, m->job_id, m->array_task) : named_any(c, &named);
     _cleanup_free_ char *id =
         trigger_job_text(m->job_id, m->has_array_task ? m->array_task : ARRAY_NO_TASK, false);
-    if (!j || (!private_shows_job(c, who, j) && !control_owns(who, j)))
+    if (!j || (!control_shows_job(c, who, j) && !control_owns(who, j)))
         return err_set(err, -ERR_NO_JOB, "%s: %s", err_text(ERR_NO_JOB), id);
     if (!control_owns(who, j))
         return err_set(err, -ERR_ACCESS, "%s: job %s is another user's", err_text(ERR_ACCESS), id);

@@ -5,7 +5,6 @@
 #include "base/pb.h"
 #include "control/core/facts.h"
 #include "control/core/log.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/burst.h"
@@ -308,7 +307,7 @@ void burst_desk_done(struct burst_desk *d)
 static bool may_see(const struct control *c, const struct caller *who, const struct job *j)
 {
     bool is_private = c->conf->burst.flags & CONF_BURST_PRIVATE_DATA;
-    return private_shows_job(c, who, j) && (!is_private || control_owns(who, j));
+    return control_shows_job(c, who, j) && (!is_private || control_owns(who, j));
 }
 
 static void list_buffers(struct control *c, const struct caller *who, Pb__BurstList *list,

@@ -9,7 +9,6 @@
 #include "control/core/filter.h"
 #include "control/core/log.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/aside_job.h"
@@ -387,7 +386,7 @@ static int refuse_caller(struct control *c, const struct caller *who, const stru
     control_log_limited(c, who->uid, LOG_LVL_INFO,
                         "refused: uid %u may not end or signal job %u of uid %u", who->uid, j->id,
                         j->uid);
-    return private_shows_job(c, who, j) ? ERR_ACCESS : ERR_NO_JOB;
+    return control_shows_job(c, who, j) ? ERR_ACCESS : ERR_NO_JOB;
 }
 
 /* Elements that are cancelled by name before they start leave no record while other elements are

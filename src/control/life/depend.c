@@ -9,7 +9,7 @@
 #include "control/core/aside.h"
 #include "control/core/log.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
+#include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/life/burst.h"
@@ -59,7 +59,7 @@ static int check_item(const struct control *c, const struct caller *who, const s
         return 0;
     if (!on && depend_is_met_by_unknown(item) && !control_hides(c, who, "jobs"))
         return 0;
-    if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
+    if (!on || (on->uid != j->uid && !control_shows_job(c, who, on)))
         return refuse_item(NULL, item, "does not exist or has been purged", err);
     if (on == j || (a && a == j->array) || (on->set && on->set == j->set))
         return refuse_item(c, item, "cannot wait for itself", err);
@@ -147,7 +147,7 @@ static int name_component(const struct control *c, const struct caller *who, con
         item->has_offset = false; /* like any other purged job */
         return 0;
     }
-    if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
+    if (!on || (on->uid != j->uid && !control_shows_job(c, who, on)))
         return refuse_item(NULL, item, "does not exist or has been purged", err);
     id.job_id = item->element == DEPEND_WHOLE ? item->job_id : job_set_id(on);
     id.has_set_offset = true;

@@ -13,13 +13,11 @@
 #include "control/core/facts.h"
 #include "control/core/log.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
-#include "control/event/archive.h"
 #include "control/event/job_event.h"
+#include "control/event/record.h"
 #include "control/event/trigger.h"
 #include "control/internal.h"
-#include "control/life/boot.h"
 #include "control/life/depend.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
@@ -165,7 +163,7 @@ void finish_clean(struct control *c, struct job *j)
     struct attempt *attempt = attempt_make(j);
     attempt->completing = false;
     if (!attempt->purge_mono_ms)
-        archive_attempt(c, j);
+        record_attempt(c, j);
     resv_leave(c->cluster, j);
     step_ports_job_clean(c, j);
     free(take_ptr(attempt->held_up));
@@ -469,7 +467,7 @@ void control_job_complete(struct control *c, uint64_t call, const struct caller 
         return;
     }
     if (who->uid != j->uid && !who->is_admin) {
-        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+        control_refuse_code(c, call, control_denial(c, who, j), NULL);
         return;
     }
     if (step_is_stale(j, r->has_restarts, r->restarts)) {
@@ -496,7 +494,7 @@ void control_job_wait_end(struct control *c, uint64_t call, const struct caller 
     if (!j) {
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     } else if (!control_owns(who, j)) {
-        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+        control_refuse_code(c, call, control_denial(c, who, j), NULL);
     } else if (!a && id.has_set_offset && named_component(c, &id, &j, &err) != 0) {
         control_refuse(c, call, &err);
     } else if (a) {

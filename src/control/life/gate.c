@@ -5,18 +5,16 @@
 
 #include "base/arena.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/burst.h"
-#include "control/life/deadline.h"
 #include "control/life/depend.h"
 #include "control/life/resv.h"
+#include "control/life/schedule.h"
 #include "control/life/set.h"
 #include "control/life/start.h"
 #include "sched/plan.h"
 #include "sched/plan/gate.h"
-#include "sched/why/bounds.h"
 
 /* --- of the job as a whole ----------------------------------------------------------------------
  */
@@ -68,14 +66,14 @@ static enum reason gate_partition_accounts(const struct control *c, const struct
 static enum reason gate_partition_limits(const struct control *c, const struct job *j)
 {
     enum reason reason = REASON_NONE;
-    bounds_breach(c->conf, j, &reason);
+    gate_find_breach(c->conf, j, &reason);
     return reason;
 }
 
 static int refuse_beyond_limits(const struct control *c, const struct job *j, struct err *err)
 {
     enum reason reason;
-    int code = bounds_breach(c->conf, j, &reason);
+    int code = gate_find_breach(c->conf, j, &reason);
     return code ? control_set_error(err, code, j->part->conf.name) : 0;
 }
 
@@ -281,7 +279,7 @@ void control_job_gates(struct control *c, uint64_t call, const struct caller *wh
 {
     struct job *j = named_any(c, r);
     struct err err = {0};
-    if (!j || control_is_on_trial(j) || !private_shows_job(c, who, j))
+    if (!j || control_is_on_trial(j) || !control_shows_job(c, who, j))
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if ((r->array_tasks ? named_element(c, r, &j, &err) : named_job(c, r, &j, &err)) != 0)
         control_refuse(c, call, &err);

@@ -18,7 +18,6 @@
 #include "control/core/reply.h"
 #include "control/event/trigger.h"
 #include "control/internal.h"
-#include "control/life/boot.h"
 #include "control/life/burst.h"
 #include "control/life/finish.h"
 #include "control/life/hook.h"

@@ -10,10 +10,8 @@
 #include "base/step_id.h"
 #include "base/text.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
-#include "control/life/inactive.h"
 #include "control/life/notify.h"
 #include "control/life/schedule.h"
 #include "control/life/split.h"
@@ -176,7 +174,7 @@ void control_job_notify(struct control *c, uint64_t call, const struct caller *w
     const struct job *j = named_any(c, r->target);
     struct err err = {0};
     _cleanup_str_ struct str text = STR_INIT;
-    int code = !j ? ERR_NO_JOB : control_owns(who, j) ? 0 : private_denial(c, who, j);
+    int code = !j ? ERR_NO_JOB : control_owns(who, j) ? 0 : control_denial(c, who, j);
     if (!code && (!*r->text || strlen(r->text) > TEXT_MAX)) {
         control_refuse_code(c, call, ERR_LIMIT, "a message has 1 to 1024 bytes");
         return;

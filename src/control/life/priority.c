@@ -9,7 +9,7 @@
 
 #include "base/pb.h"
 #include "control/core/filter.h"
-#include "control/core/private.h"
+#include "control/core/reply.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
 #include "control/life/priority.h"
@@ -368,7 +368,7 @@ bool control_list_prio(struct control *c, const struct caller *who, const Pb__Pr
     size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        if (private_shows_job(c, who, j) && is_ranked(c, j) && is_asked(j, f))
+        if (control_shows_job(c, who, j) && is_ranked(c, j) && is_asked(j, f))
             put_job_priority(c, j, f, &packed, out);
         *cursor = (uint64_t)j->id + 1;
     }

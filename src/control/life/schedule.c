@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * InactiveLimit: an allocation ends when its srun or salloc is gone. A running client holds the
+ * call through which it gets messages (notify.c); the call ends with the connection, also when the
+ * host is unresponsive. Sruns of steps count as well. After a restart each client has the whole
+ * time to reconnect.
+ *
+ * --deadline: a job that could not end before its deadline is not started, and a job that starts
+ * late gets only the time that is left. Only the clock decides, never an estimate: a job is
+ * cancelled when even a start at this moment would be too late, whatever start is planned.
+ */
 #include "control/life/schedule.h"
-
+#include "base/timefmt.h"
 #include "control/event/trigger.h"
 #include "control/internal.h"
 #include "control/life/burst.h"
-#include "control/life/deadline.h"
 #include "control/life/depend.h"
 #include "control/life/gang.h"
-#include "control/life/inactive.h"
 #include "control/life/mail.h"
 #include "control/life/resv.h"
 #include "control/step/step.h"
@@ -136,4 +144,76 @@ void control_schedule(struct control *c, struct job *j)
         order_remove(&c->cluster->due, &j->due);
     else
         order_move(&c->cluster->due, &j->due, due, j->id);
+}
+
+#define SLACK_MS 5000 /* for a client that is reconnecting or just starting */
+
+static bool is_meant(const struct control *c, const struct job *j)
+{
+    return c->conf->inactive_limit_sec > 0 && !j->batch && !j->want.unattended &&
+           job_set_is_leader(j) &&
+           !(j->part && j->part->conf.root_only); /* the user who started it there is responsible */
+}
+
+void inactive_look(struct control *c, struct job *j)
+{
+    struct attempt *attempt = attempt_make(j);
+    bool attended = attempt->board && attempt->board->waits.len;
+    if (attended)
+        attempt->left_mono_ms = 0;
+    else if (!attempt->left_mono_ms)
+        attempt->left_mono_ms = control_mono(c);
+}
+
+int64_t inactive_due_ms(const struct control *c, const struct job *j)
+{
+    int64_t left = attempt_of(j)->left_mono_ms;
+    if (!left || j->state != PB__JOB_STATE__RUNNING || attempt_of(j)->configuring ||
+        !is_meant(c, j))
+        return INT64_MAX;
+    return left + c->conf->inactive_limit_sec * 1000 + SLACK_MS;
+}
+
+#define LOOK_SEC 3600 /* the wall clock may be set: check again */
+
+int64_t deadline_needed_sec(const struct job *j)
+{
+    if (j->time_min_sec)
+        return j->time_min_sec;
+    return j->limit_sec == INT64_MAX ? 0 : j->limit_sec;
+}
+
+bool deadline_missed(const struct control *c, const struct job *j)
+{
+    return j->deadline_at && control_wall(c) + deadline_needed_sec(j) > j->deadline_at;
+}
+
+int64_t deadline_due_ms(const struct control *c, const struct job *j)
+{
+    if (!j->deadline_at)
+        return INT64_MAX;
+    int64_t wait = j->deadline_at - deadline_needed_sec(j) + 1 - control_wall(c);
+    wait = wait < 0 ? 0 : wait < LOOK_SEC ? wait : LOOK_SEC;
+    return control_mono(c) + wait * 1000;
+}
+
+void deadline_limit(const struct control *c, struct job *j)
+{
+    int64_t left = j->deadline_at - control_wall(c);
+    if (j->deadline_at && left < j->limit_sec)
+        j->limit_sec = left > 1 ? left : 1;
+}
+
+int deadline_check(const struct control *c, const struct job *j, struct err *err)
+{
+    char when[TIME_TEXT_MAX];
+
+    if (!deadline_missed(c, j))
+        return 0;
+    if (j->deadline_at <= control_wall(c))
+        return err_set(err, -ERR_DEADLINE, "%s: %s is in the past", err_text(ERR_DEADLINE),
+                       time_format_date(j->deadline_at, "", when));
+    return err_set(err, -ERR_DEADLINE, "%s: the job needs %lld seconds, and has %lld",
+                   err_text(ERR_DEADLINE), (long long)deadline_needed_sec(j),
+                   (long long)(j->deadline_at - control_wall(c)));
 }

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Deadlines of jobs: the end by the clock, and the next action. */
+/*
+ * Deadlines of jobs: the end by the clock, InactiveLimit, --deadline (the time after which a job is
+ * useless), and the next action.
+ */
 #pragma once
 
+#include "cluster/cluster.h"
 #include "cluster/job/job.h"
+#include "control/control.h"
 
 struct control;
 
@@ -19,3 +24,15 @@ int64_t control_left_ms(const struct control *c, const struct job *j);
 /* Updates its place in the order of expected ends: it runs from now on, or is suspended for an
  * unknown time. */
 void control_move_end(struct control *c, struct job *j);
+
+/* Called when its listeners may have changed. */
+void inactive_look(struct control *c, struct job *j);
+int64_t inactive_due_ms(const struct control *c, const struct job *j); /* INT64_MAX: never */
+
+int64_t deadline_needed_sec(const struct job *j); /* the shortest useful run time of the job */
+/* Whether even a start now would be too late. */
+bool deadline_missed(const struct control *c, const struct job *j);
+int64_t deadline_due_ms(const struct control *c, const struct job *j); /* time of the next check */
+/* Limits the run time of a starting job to the time that is left. */
+void deadline_limit(const struct control *c, struct job *j);
+int deadline_check(const struct control *c, const struct job *j, struct err *err);

@@ -4,7 +4,7 @@
 #include "base/hostlist.h"
 #include "base/pb.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/gang.h"
 #include "control/life/gang_members.h"
@@ -69,7 +69,7 @@ static void list_alone(struct control *c, const struct caller *who, Pb__GangRepl
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         const struct job *j = job_of_end(l);
         const char *why = job_is_final(j) ? NULL : job_unshared_reason(c->conf, j);
-        if (!why || !private_shows_job(c, who, j) || has_earlier_component(c->conf, j))
+        if (!why || !control_shows_job(c, who, j) || has_earlier_component(c->conf, j))
             continue;
         Pb__GangAlone *out = arena_alloc(arena, sizeof(*out));
         pb__gang_alone__init(out);
@@ -90,7 +90,7 @@ static void list_alone(struct control *c, const struct caller *who, Pb__GangRepl
 static bool is_member_shown(struct control *c, const struct caller *who,
                             const struct rotation_member *m)
 {
-    return private_shows_job(c, who, cluster_find_job(c->cluster, m->id));
+    return control_shows_job(c, who, cluster_find_job(c->cluster, m->id));
 }
 
 /* --- rotations and slots ------------------------------------------------------------------------

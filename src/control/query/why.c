@@ -2,7 +2,6 @@
 #include "control/query/why.h"
 
 #include "base/pb.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/priority.h"
@@ -85,7 +84,7 @@ void control_job_why(struct control *c, uint64_t call, const struct caller *who,
                      const Pb__WhyRequest *r)
 {
     const struct job *j = cluster_find_job(c->cluster, r->job_id);
-    if (!j || control_is_on_trial(j) || !private_shows_job(c, who, j))
+    if (!j || control_is_on_trial(j) || !control_shows_job(c, who, j))
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (j->state != PB__JOB_STATE__PENDING)
         control_refuse_code(c, call, ERR_TRANSITION, "it is not pending");
@@ -160,7 +159,7 @@ static void begin_question(struct control *c, const struct job *j)
 static bool is_shown(const struct control *c, const struct caller *who, uint32_t job_id)
 {
     const struct job *j = cluster_find_job(c->cluster, job_id);
-    return j && private_shows_job(c, who, j);
+    return j && control_shows_job(c, who, j);
 }
 
 /* Returns a copy that only names jobs and reservations that the caller may see. */

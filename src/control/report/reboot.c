@@ -8,7 +8,6 @@
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/node/node.h"
-#include "control/node/node_reboot.h"
 #include "control/report/node_register.h"
 
 #define REASON_ASAP "Reboot ASAP"

@@ -10,7 +10,6 @@
 #include "cluster/job/job_set.h"
 #include "control/core/facts.h"
 #include "control/core/named.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/step/cast.h"
 #include "control/step/step.h"
@@ -194,7 +193,7 @@ static int find_cast_jobs(struct control *c, const struct caller *who, const Pb_
         return rc;
     assert(j);
     if (who->uid != j->uid && !who->is_admin) /* the files are written as the owner */
-        return control_set_error(err, private_denial(c, who, j), NULL);
+        return control_set_error(err, control_denial(c, who, j), NULL);
     Pb__StepId id = read_component(j, r);
     bool all = j->set && job_set_is_leader(j) && !id.has_set_offset;
     if (id.has_set_offset)

@@ -9,10 +9,9 @@
 #include "cluster/job/job_set.h"
 #include "conf/conf_freq.h"
 #include "control/core/facts.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
-#include "control/event/archive.h"
 #include "control/event/job_event.h"
+#include "control/event/record.h"
 #include "control/internal.h"
 #include "control/step/step.h"
 #include "control/step/step_layout.h"
@@ -484,7 +483,7 @@ void control_step_create(struct control *c, uint64_t call, const struct caller *
     if (!j)
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (who->uid != j->uid && !who->is_admin)
-        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+        control_refuse_code(c, call, control_denial(c, who, j), NULL);
     else if (step_check_launcher(r, j->uid, &err) < 0)
         control_refuse(c, call, &err);
     else if (step_is_stale(j, r->has_restarts, r->restarts) || job_is_final(j))
@@ -544,7 +543,7 @@ void step_remove(struct control *c, struct job *j, struct step *s)
     if (s->exit_status > attempt_of(j)->derived_status)
         attempt_make(j)->derived_status = s->exit_status;
     step_ports_over(c, j, s);
-    archive_step(c, j, s);
+    record_step(c, j, s);
     job_step_done(s);
     vec_remove(&attempt_make(j)->steps, (size_t)(s - attempt_of(j)->steps.data));
     job_touch(c->cluster, j);
@@ -682,7 +681,7 @@ void control_step_complete(struct control *c, uint64_t call, const struct caller
     if (!j) {
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     } else if (who->uid != j->uid && !who->is_admin) {
-        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+        control_refuse_code(c, call, control_denial(c, who, j), NULL);
     } else if (step_is_stale(j, r->has_restarts, r->restarts)) {
         control_refuse_code(c, call, ERR_JOB_DONE, NULL);
     } else {

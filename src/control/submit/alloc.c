@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Interactive allocations: the requesting command waits for its nodes. */
 #include "control/core/named.h"
-#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/finish.h"
@@ -123,7 +122,7 @@ void control_alloc_wait(struct control *c, uint64_t call, const struct caller *w
     if (!j) {
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     } else if (!control_owns(who, j)) {
-        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+        control_refuse_code(c, call, control_denial(c, who, j), NULL);
     } else if (job_is_final(j)) {
         finish_refuse_ended(c, call, j);
     } else if (j->state != PB__JOB_STATE__PENDING && !(attempt_of(j)->configuring && r->ready)) {
@@ -145,7 +144,7 @@ void control_alloc_info(struct control *c, uint64_t call, const struct caller *w
     if (!j)
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (!control_owns(who, j))
-        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+        control_refuse_code(c, call, control_denial(c, who, j), NULL);
     else if (r->has_set_offset && named_component(c, &id, &j, &err) != 0)
         control_refuse(c, call, &err);
     else if (j->state == PB__JOB_STATE__PENDING)

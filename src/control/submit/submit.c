@@ -26,19 +26,18 @@
 #include "control/core/user_share.h"
 #include "control/event/record.h"
 #include "control/internal.h"
-#include "control/life/boot.h"
 #include "control/life/burst.h"
-#include "control/life/deadline.h"
 #include "control/life/depend.h"
 #include "control/life/enqueue.h"
 #include "control/life/gate.h"
 #include "control/life/mail.h"
 #include "control/life/priority.h"
+#include "control/life/ready.h"
 #include "control/life/resv.h"
+#include "control/life/schedule.h"
 #include "control/step/step.h"
 #include "control/submit/access.h"
 #include "control/submit/burst_script.h"
-#include "control/submit/set_array.h"
 #include "control/submit/submit.h"
 #include "control/submit/submit_set.h"
 #include "sched/why/relax.h"
@@ -664,7 +663,7 @@ void submit_batch(struct control *c, uint64_t call, const struct caller *who,
                                         .payload = r->payload,
                                         .may_wait = true};
         bool of_sets = set.n_components && spec.array_inx;
-        int rc = of_sets ? set_array_make(c, who, &set, &j, &err)
+        int rc = of_sets ? submit_make_array(c, who, &set, &j, &err)
                          : submit_make_set(c, who, &set, &j, &err);
         if (rc < 0)
             control_refuse(c, call, &err);
@@ -674,7 +673,7 @@ void submit_batch(struct control *c, uint64_t call, const struct caller *who,
         for (struct job *next = of_sets ? array_after(j) : NULL; next; next = array_after(next))
             store_payloads(c, &set, next);
         if (of_sets)
-            set_array_admit(c, j, key);
+            submit_admit_array(c, j, key);
         else
             submit_admit_set(c, j, key);
     }

@@ -3,6 +3,10 @@
  * The stages in which a request becomes a job set: each component goes through the stages of
  * submit.h individually; then either all jobs of the set exist or none. An ordinary job is a set of
  * one component.
+ *
+ * Arrays of job sets: each element is a set of its own. All sets are made when the array is
+ * submitted; their leaders are the records of the array, and a component is in the array by its
+ * leader. The array has the id of the first leader.
  */
 #pragma once
 
@@ -30,3 +34,9 @@ void submit_admit_set(struct control *c, struct job *leader, uint64_t key);
 
 /* Whether the cluster can ever satisfy the joint licence request of all components of a set. */
 int submit_check_set_licenses(const struct control *c, const struct job *leader, struct err *err);
+
+/* r->leader has array_inx. As submit_make_set(): *out is the first leader. */
+int submit_make_array(struct control *c, const struct caller *who, const struct set_request *r,
+                      struct job **out, struct err *err);
+/* The sets of all elements are stored and queued. */
+void submit_admit_array(struct control *c, struct job *first, uint64_t key);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan/gate.h"
-
 #include "sched/plan.h"
 #include "sched/select/select.h"
 
@@ -61,4 +60,43 @@ const char *gate_ask(const struct plan *p, const struct job *j, size_t row, enum
         if (gates[row].reasons[i] == j->reason)
             *reason = j->reason;
     return gates[row].name;
+}
+
+uint32_t gate_count_elements(const struct job *j)
+{
+    const struct depend *d = j->waits.on;
+    uint32_t n = d && d->parted ? d->ready.count : j->tasks.count;
+    uint32_t most = j->array ? j->array->throttle : 0;
+    if (!j->tasks.count)
+        return 1;
+    uint32_t room = !most ? n : j->array->running < most ? most - j->array->running : 0;
+    return room < n ? room : n;
+}
+
+static bool exceeds_memory(const struct conf *conf, const struct job *j)
+{
+    const struct conf_part *p = &j->part->conf;
+    bool own = p->max_mem_per_cpu_mib || p->max_mem_per_node_mib;
+    uint64_t most = own ? p->max_mem_per_node_mib : conf->max_mem_per_node_mib;
+    uint64_t wanted = j->want.mem_node_mib;
+    return most && wanted != UINT64_MAX && wanted > most;
+}
+
+int gate_find_breach(const struct conf *conf, const struct job *j, enum reason *reason)
+{
+    const struct conf_part *p = &j->part->conf;
+    const struct request *r = &j->want;
+    if (j->limit_sec > p->max_time_sec) {
+        *reason = REASON_PARTITION_TIME_LIMIT;
+        return ERR_TIME_LIMIT;
+    }
+    if (r->min_nodes > p->max_nodes || r->max_nodes < p->min_nodes) {
+        *reason = REASON_PARTITION_NODE_LIMIT;
+        return ERR_NODE_COUNT;
+    }
+    if (exceeds_memory(conf, j)) {
+        *reason = REASON_MAX_MEM_PER_LIMIT;
+        return ERR_MEMORY;
+    }
+    return 0;
 }

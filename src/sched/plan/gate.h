@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The gates of cluster/job/reason.def that the planner evaluates. */
+/*
+ * The gates of cluster/job/reason.def that the planner evaluates, and what they ask: the limits of
+ * a partition and the pending elements of an array.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cluster/cluster.h"
 #include "cluster/job/reason.h"
 
 struct job;
@@ -21,3 +25,11 @@ const char *gate_ask(const struct plan *p, const struct job *j, size_t row, enum
 
 /* gate_license.c: the gate of one row. */
 enum reason gate_licenses(const struct plan *p, const struct job *j);
+
+/* Returns the number of pending array elements, which share one record, that may start now as far
+ * as the array and its dependencies permit; 1 for a job that is not an array. */
+uint32_t gate_count_elements(const struct job *j);
+
+/* Checks the limits of a partition that apply to the job now: time limit, number of nodes, memory.
+ * Returns 0, or the ERR_* for the exceeded limit; *reason is then Slurm's reason for it. */
+int gate_find_breach(const struct conf *conf, const struct job *j, enum reason *reason);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/plan/elements.h"
+#include "sched/plan/gate.h"
 #include "sched/plan/joint.h"
 #include "sched/plan/set_turn.h"
 #include "sched/plan/victims.h"
@@ -193,7 +193,7 @@ static bool takes_most(const struct plan *p, const struct selection *where)
 
 static uint32_t may_start(const struct job *j)
 {
-    uint32_t n = elements_may_start(j);
+    uint32_t n = gate_count_elements(j);
     return n < ELEMENTS_MOST ? n : ELEMENTS_MOST;
 }
 

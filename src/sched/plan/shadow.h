@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cluster/node/spare.h"
+#include "sched/plan.h"
 #include "sched/plan/calendar.h"
 
 struct resv_plan;
@@ -31,3 +32,10 @@ bool shadow_foresee(const struct cluster *c, const struct job *j, const struct b
                     int64_t now_sec, int64_t not_before, int64_t *at_sec);
 /* Whether the shadow can answer questions about the job. */
 bool shadow_serves(const struct cluster *c, const struct job *j);
+
+/* Chooses nodes for a job with a later start: as few as possible of the nodes that pending jobs
+ * could use now. 'where' is a selection for the job among 'allowed' in this view. Replaces it by a
+ * selection that leaves more of the presently free resources to jobs that could begin now, if there
+ * is one. */
+void shadow_choose_nodes(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                         const struct free_view *view, struct selection *where);

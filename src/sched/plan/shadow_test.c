@@ -4,7 +4,6 @@
 #include "sched/plan/shadow.h"
 
 #include "base/test_drawn.h"
-#include "sched/plan/planned_nodes.h"
 #include "sched/plan/timeline.h"
 #include "sched/sched_test_util.h"
 #include "sched/select/resv.h"
@@ -199,8 +198,8 @@ static void compare_starts(struct both *b, const struct job *head, const struct 
     _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
     resv_narrow(&b->resv, head, NULL, at, set);
     if (there.shares.len && !license_needs_tied(b->c, head))
-        planned_nodes_choose(b->c, head, set,
-                             resv_view(&b->resv, head, NULL, at, &b->timeline.view), &there);
+        shadow_choose_nodes(b->c, head, set, resv_view(&b->resv, head, NULL, at, &b->timeline.view),
+                            &there);
     _cleanup_free_ char *one = test_selection(b->c, where);
     _cleanup_free_ char *other = test_selection(b->c, &there);
     if (!str_eq(one, other))

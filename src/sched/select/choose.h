@@ -87,9 +87,9 @@ bool choose_in_ring(struct chooser *ch);
 bool choose_ring_room(const struct chooser *ch, uint32_t leaf, uint32_t *least, uint32_t *most);
 /* Adds the nodes of 'count' segments of the ring to the choice. */
 void choose_ring_add(struct chooser *ch, uint32_t leaf, uint32_t count, bool capable);
-/* choose_torus.c: choice of a sub-cube of a torus. */
+/* choose_torus_segments.c: choice of a sub-cube of a torus. */
 bool choose_in_torus(struct chooser *ch);
-/* choose_torus_segments.c: tries 'good' segments first, then fewer down to 'least', then more up to
+/* Tries 'good' segments first, then fewer down to 'least', then more up to
  * 'most'. The steps of all these searches have a limit, beside the work to list and sort the spots.
  */
 #define TORUS_STEPS_MOST 500000

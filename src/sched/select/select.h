@@ -89,7 +89,7 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
 /* Removes the nodes of kinds that are not good. */
 void select_keep_kinds(const struct cluster *c, const bool *good, struct bitset *set);
 
-/* --- select_constraint.c: the effect of a constraint on the selection ----------------------------
+/* --- select_possible.c: the effect of a constraint on the selection ------------------------------
  */
 
 /* Removes the nodes that do not match when the brackets stand for that alternative. */

@@ -1,10 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Toruses during a choice of nodes, and their spots: a spot is a placement at one corner. */
+/*
+ * Toruses during a choice of nodes, and their spots: a spot is a placement at one corner. Sums of
+ * values over boxes of the cells of a torus make the time for a box independent of its size.
+ */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/vec.h"
+#include "conf/conf.h"
 #include "sched/select/choose.h"
-#include "sched/select/torus_sums.h"
+
+/* 'dims' cells on each axis from 'first' on; behind the last cell of an axis comes its first. */
+struct torus_box {
+    uint32_t first[CONF_AXES], dims[CONF_AXES];
+};
+
+struct torus_sums {
+    uint32_t dims[CONF_AXES];
+    uint64_t *sum; /* by (x, y, z), x fastest: of all cells below x, y and z */
+};
+
+uint64_t torus_sums_of(const struct torus_sums *s, const struct torus_box *box);
 
 struct torus_view {
     const struct chooser *ch;

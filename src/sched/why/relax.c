@@ -11,8 +11,8 @@
 #include "base/words.h"
 #include "cluster/node/topo.h"
 #include "sched/plan.h"
+#include "sched/plan/gate.h"
 #include "sched/select/select.h"
-#include "sched/why/bounds.h"
 
 static const struct {
     const char *word;
@@ -420,7 +420,7 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
     copy->job.state = PB__JOB_STATE__PENDING;
     copy->job.limit_sec = relax_limit_sec(j, spec, r, number);
     if (rc == 0 && r)
-        rc = bounds_breach(c->conf, &copy->job, &reason) ? -ERR_RANGE : 0;
+        rc = gate_find_breach(c->conf, &copy->job, &reason) ? -ERR_RANGE : 0;
     if (rc == 0 && r)
         rc = select_possible(c, &copy->job, NULL);
     if (rc == 0 && r)

@@ -5,7 +5,6 @@
 #include "base/hostlist.h"
 #include "base/pb.h"
 #include "sched/common.h"
-#include "sched/plan/elements.h"
 #include "sched/plan/gate.h"
 #include "sched/why/why_state.h"
 
@@ -47,7 +46,7 @@ static size_t lay_most(const struct why *w)
  * when these have ended. */
 static void list_job(struct why *w, const struct job *j, const struct part *part, bool known)
 {
-    uint32_t n = elements_may_start(j);
+    uint32_t n = gate_count_elements(j);
     for (uint32_t i = known; i < n && !w->too_many; i++) {
         w->too_many = w->lay.len >= lay_most(w);
         if (!w->too_many)

@@ -26,14 +26,12 @@ void sim_ctl_commit(struct sim *s);
 void sim_ctl_committed(struct sim *s);
 void sim_ctl_kill(struct sim *s, int64_t for_ms); /* only when there are several controllers */
 
-/* node.c: sessions of nodes, and the nodes of the active configuration */
+/* load.c: sessions of nodes, the nodes of the active configuration, and configurations that are
+ * read while the controller runs */
 void sim_ctl_end_session(struct sim *s, struct sim_node *n);
 void sim_ctl_close_session(struct sim *s, unsigned index);
 void sim_ctl_hang_up(struct sim *s, unsigned index);
 void sim_ctl_learn_nodes(struct sim *s);
-void sim_ctl_learn(struct sim *s);
-
-/* load.c: configurations that are read while the controller runs */
 int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct err *err);
 void sim_load_file(struct sim *s, uint64_t call, bool preview);
 void sim_load_nodes(struct sim *s, uint64_t call, const Pb__NodeUpdate *r);
@@ -47,12 +45,7 @@ void sim_ctl_receive(struct sim *s, struct sim_event *e);
 void sim_ctl_lost(struct sim *s, struct sim_event *e);
 int sim_ctl_start(struct sim *s, struct err *err);
 
-/* burst.c; true: the message was for a burst buffer */
-bool sim_burst_receive(struct sim *s, const Pb__ScriptRun *m, bool stop);
-bool sim_burst_end(struct sim *s, const struct sim_event *e);
-void sim_burst_done(struct sim *s);
-
-/* hook.c */
+/* hook.c: scripts, and functions of burst_buffer.lua */
 void sim_hook_receive(struct sim *s, struct sim_event *e);
 void sim_hook_end(struct sim *s, const struct sim_event *e);
 void sim_hook_done(struct sim *s);

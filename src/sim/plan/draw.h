@@ -91,9 +91,6 @@ struct sim_item *sim_draw_find_conf(struct draw *d, const char *key); /* NULL: t
 void sim_draw_some_nodes(struct draw *d, char *to, size_t size);
 const char *sim_draw_share(struct draw *d);
 
-/* draw_torus.c */
-void sim_draw_toruses(struct draw *d);
-
 /* draw_job.c */
 int64_t sim_draw_job_at(struct draw *d, int64_t at_ms); /* a job that has been submitted by then */
 

@@ -36,9 +36,6 @@ unsigned sim_wish_leaf_nodes(struct sim *s); /* of each leaf of the network; 0: 
 bool sim_wish_waits(struct sim *s);          /* some job does, for switches, and may */
 void sim_wish_check_late(struct sim *s, const struct sim_watch *w); /* deadlines */
 
-/* torus.c: the nodes are a placement of a torus, as the configuration of the plan says. */
-void sim_torus_check(struct sim *s, const struct sim_watch *w);
-
 /* license.c: licences, also those that are tied to nodes */
 bool sim_license_holds(const struct sim_watch *w); /* it runs, or is suspended */
 /* Of a job that has just got its nodes, or more of some licences: nothing of them is used twice. */

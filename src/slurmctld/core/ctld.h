@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The state of the process around the controller's state machine. It implements control/'s
- * environment (env.c), passes requests in (dispatch.c, listing.c, node/nodes.c) and output out,
+ * environment (env.c), passes requests in (dispatch.c, node/nodes.c) and output out,
  * and guarantees that no output leaves before it is durable (control/lead/outbox.h). All code runs
  * on the loop's thread, except that workers of the loop commit, read the store and read
  * configuration files.

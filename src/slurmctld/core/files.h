@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The files that the process needs before it can serve: directories, keys, log and pid file. */
+/*
+ * What the process needs before it can serve: directories, keys, log and pid file, and its user.
+ *
+ * Ports below 1024 may only be bound by root's processes (CORE-230). A controller that listens on
+ * such a port and becomes SlurmUser keeps one capability of root, CAP_NET_BIND_SERVICE, since it
+ * listens again after each change of the lead. Programs that it starts do not inherit the
+ * capability.
+ */
 #pragma once
 
+#include "base/err.h"
+#include "conf/conf.h"
 #include "slurmctld/core/ctld.h"
 
 /* As root: prepares files for SlurmUser. log_file overrides SlurmctldLogFile and may be NULL. */
@@ -27,3 +36,7 @@ void files_open_log(struct ctld *c, const struct conf *conf, bool starting);
 void files_reopen_log(struct ctld *c);
 /* Logs the content of resources.yaml. */
 void files_log_resources(const struct conf *conf);
+
+/* When a non-root process executes itself again, it keeps this capability. Once running, it does
+   not pass the capability to programs that it executes, even if a file capability requests it. */
+void files_hand_on_lowport(void);

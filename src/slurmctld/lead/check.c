@@ -21,7 +21,6 @@
 #include "slurmctld/core/job_comp.h"
 #include "slurmctld/lead/check.h"
 #include "slurmctld/script/burst_lua.h"
-#include "slurmctld/submit/lua_site.h"
 #include "slurmctld/submit/submit_env.h"
 
 #define REACH_MS 1000 /* time limit for a connection to another controller */

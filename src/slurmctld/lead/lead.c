@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/dump.h"
 #include "base/mem.h"
+#include "base/service.h"
 #include "base/str.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/files.h"

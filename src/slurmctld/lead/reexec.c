@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "slurmctld/core/ctld.h"
-#include "slurmctld/core/lowport.h"
+#include "slurmctld/core/files.h"
 #include "slurmctld/lead/reexec.h"
 
 #define WORD "SLUICE_SLURMCTLD_AGAIN"
@@ -73,7 +73,7 @@ void reexec_start(const struct ctld_options *o, const char *conf_path, enum reex
         vec_push(&argv, "-v");
     vec_push(&argv, NULL);
     setenv(WORD, how == REEXEC_YIELDED ? YIELDED : how == REEXEC_WAITS ? WAITS : CLAIMS, 1);
-    lowport_hand_on();
+    files_hand_on_lowport();
     execv(program, (char **)argv.data);
     log_error("%s: cannot restart: %s", program, strerror(errno));
     unsetenv(WORD);

@@ -13,7 +13,7 @@
 #include "base/lua_slurm.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "slurmctld/script/burst_report.h"
+#include "slurmctld/script/scriptwire.h"
 
 static const char *const functions[] = {
     "slurm_bb_job_process", "slurm_bb_pools",    "slurm_bb_job_teardown",
@@ -44,7 +44,7 @@ static int report_fd = -1; /* of this process, which makes one call only */
 
 static int log_burst_message(lua_State *L)
 {
-    burst_report_put(report_fd, BURST_REPORT_LOG, lua_slurm_format(L));
+    scriptwire_put_burst(report_fd, BURST_REPORT_LOG, lua_slurm_format(L));
     return 0;
 }
 
@@ -294,16 +294,16 @@ int burst_lua_run(const Pb__ScriptRun *m, int report)
     _cleanup_free_ char *text = call_function(L, m, &f, &failed);
     lua_close(L);
     if (failed) {
-        burst_report_put(report_fd, BURST_REPORT_ERROR, text && *text ? text : "it failed");
+        scriptwire_put_burst(report_fd, BURST_REPORT_ERROR, text && *text ? text : "it failed");
         return 1;
     }
     if (f.paths >= 0) {
         char variables[65536];
         ssize_t n = pread(f.paths, variables, sizeof variables - 1, 0);
         variables[n > 0 ? n : 0] = '\0';
-        burst_report_put(report_fd, BURST_REPORT_OUTPUT, variables);
+        scriptwire_put_burst(report_fd, BURST_REPORT_OUTPUT, variables);
     } else if (text) {
-        burst_report_put(report_fd, BURST_REPORT_OUTPUT, text);
+        scriptwire_put_burst(report_fd, BURST_REPORT_OUTPUT, text);
     }
     return 0;
 }

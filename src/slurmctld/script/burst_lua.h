@@ -18,6 +18,6 @@
 int burst_lua_run(const Pb__ScriptRun *m, int report);
 /* Reads what the process has written: e->output and e->log, in the arena. Returns the error
  * message of the function, or NULL. */
-const char *burst_lua_read_report(int report, Pb__ScriptEnded *e, struct arena *arena);
+const char *scriptwire_read_burst(int report, Pb__ScriptEnded *e, struct arena *arena);
 /* Checks that the script is readable and has all functions; runs its top level. */
 int burst_lua_check(const char *path, struct err *err);

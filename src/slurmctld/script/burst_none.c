@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Replaces burst_lua.c in a build without Lua. */
 #include "slurmctld/script/burst_lua.h"
-#include "slurmctld/script/burst_report.h"
+#include "slurmctld/script/scriptwire.h"
 
 int burst_lua_run(const Pb__ScriptRun *m, int report)
 {
-    burst_report_put(report, BURST_REPORT_ERROR, "slurmctld was built without Lua");
+    scriptwire_put_burst(report, BURST_REPORT_ERROR, "slurmctld was built without Lua");
     return 1;
 }
 

@@ -227,7 +227,7 @@ static void on_program_exited(void *ctx, pid_t pid, int status)
     arena_init(&arena, 0);
     Pb__ScriptEnded ended = PB__SCRIPT_ENDED__INIT;
     bool is_call = r->order->function != NULL;
-    const char *error = is_call ? burst_lua_read_report(r->report, &ended, &arena) : NULL;
+    const char *error = is_call ? scriptwire_read_burst(r->report, &ended, &arena) : NULL;
     _cleanup_free_ char *text = is_call ? describe_call(r, status, error) : describe_end(r, status);
     r->ended = is_call ? &ended : NULL;
     if (r->timed_out || d->ending)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The messages between slurmctld and its helpers over a socket pair: four bytes of length, then a
- * packed message. Both ends close a connection that exceeds the limits.
+ * packed message. Both ends close a connection that exceeds the limits. A function of
+ * burst_buffer.lua reports through a pipe of its own: records of a letter, a length, and a text.
  */
 #pragma once
 
@@ -29,3 +30,9 @@ int scriptwire_read(int fd, struct str *in);
 int scriptwire_write(int fd, struct str *out);
 
 const char *scriptwire_name(Pb__ScriptKind kind); /* "PrologSlurmctld" */
+
+#define BURST_REPORT_LOG 'l'
+#define BURST_REPORT_OUTPUT 'o'
+#define BURST_REPORT_ERROR 'e'
+
+void scriptwire_put_burst(int fd, char kind, const char *text);

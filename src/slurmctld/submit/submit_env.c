@@ -2,18 +2,82 @@
 /* Calls the site's job_submit plugins for control/. A script alone runs in this thread, which it
  * can neither block nor crash; if there is a plugin in C, all plugins run in a helper process. */
 #define LOG_ROOM "job_submit"
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/trust.h"
 #include "conf/conf_plugin.h"
 #include "proto/submit.pb-c.h"
 #include "slurmctld/core/ctld.h"
-#include "slurmctld/submit/lua_site.h"
 #include "slurmctld/submit/submit_env.h"
 #include "slurmctld/submit/submit_line.h"
 #include "slurmctld/submit/submit_wait.h"
+
+void submit_lua_init(struct lua_site *l, const char *path, uid_t owner)
+{
+    *l = (struct lua_site){.path = mem_strdup(path), .owner = owner};
+}
+
+void submit_lua_done(struct lua_site *l)
+{
+    lua_submit_close(l->script);
+    free(l->path);
+    *l = (struct lua_site){0};
+}
+
+static struct lua_submit *open_script(const struct lua_site *l, struct err *err)
+{
+    int rc = trust_check(l->path, &l->owner, 1, err);
+    if (rc == -ENOENT)
+        err_set(err, -ERR_CONFIG, "%s does not exist", l->path);
+    return rc == 0 ? lua_submit_open(l->path, err) : NULL;
+}
+
+/* Checks that the script is usable now: it exists, compiles and runs its top level. */
+static int submit_lua_check(const char *path, uid_t owner, struct err *err)
+{
+    const struct lua_site site = {.path = (char *)path, .owner = owner};
+    struct err why = {0};
+    struct lua_submit *script = open_script(&site, &why);
+    lua_submit_close(script);
+    return script ? 0 : err_set(err, why.code, "%s", why.text);
+}
+
+static int refresh_script(struct lua_site *l, struct err *err)
+{
+    struct err why = {0};
+    if (l->script && !lua_submit_is_stale(l->script))
+        return 0;
+    struct lua_submit *next = open_script(l, &why);
+    if (next) {
+        lua_submit_close(l->script);
+        l->script = next;
+        log_info("%s is read", l->path);
+        return 0;
+    }
+    if (l->script) { /* reported once per version of the file */
+        log_error("%s; the one before it serves", why.text);
+        lua_submit_seen(l->script);
+        return 0;
+    }
+    log_error("%s; no job is taken", why.text);
+    return err_set(err, why.code, "the site's job_submit script cannot be used: %s", why.text);
+}
+
+int submit_lua_ask(struct lua_site *l, struct env_submit *ask, struct err *err)
+{
+    _cleanup_str_ struct str fault = STR_INIT;
+    int rc = refresh_script(l, err);
+    if (rc != 0)
+        return rc;
+    rc = lua_submit_ask(l->script, ask, &fault, err);
+    if (fault.len)
+        log_error("%s", str_cstr(&fault));
+    return rc;
+}
 
 struct submit_env {
     bool script;         /* only the script is configured: */
@@ -32,7 +96,7 @@ static int ask_plugins(void *ctx, struct env_submit *ask, struct err *err)
     if (c->submit->fault)
         return err_set(err, -ERR_CONFIG, "the site's job_submit plugins cannot be used: %s",
                        c->submit->fault);
-    return c->submit->script ? lua_site_ask(&c->submit->lua, ask, err)
+    return c->submit->script ? submit_lua_ask(&c->submit->lua, ask, err)
                              : submit_wait_ask(c, ask, err);
 }
 
@@ -68,7 +132,7 @@ static void env_free(struct ctld *c, bool wait)
     submit_line_free(take_ptr(c->submit_line), wait);
     if (!c->submit)
         return;
-    lua_site_done(&c->submit->lua);
+    submit_lua_done(&c->submit->lua);
     free(c->submit->fault);
     free(take_ptr(c->submit));
 }
@@ -79,7 +143,7 @@ int submit_env_check(const struct conf *conf, struct err *err)
     int rc = conf_submit_list(conf, &all, err);
     vec_foreach (&all, one)
         if (rc == 0 && str_eq(one->plugin, "job_submit/lua")) {
-            rc = lua_site_check(one->path, conf->slurm_uid, err);
+            rc = submit_lua_check(one->path, conf->slurm_uid, err);
             if (rc)
                 err_prefix(err, "%s", one->place);
         }
@@ -104,7 +168,7 @@ void submit_env_begin(struct ctld *c)
         c->submit->fault = mem_strdup(err.text);
     } else if (all.len == 1 && str_eq(all.data[0].plugin, "job_submit/lua")) {
         c->submit->script = true;
-        lua_site_init(&c->submit->lua, all.data[0].path, conf->slurm_uid);
+        submit_lua_init(&c->submit->lua, all.data[0].path, conf->slurm_uid);
     } else {
         c->submit_line = line_new(c, &all);
     }

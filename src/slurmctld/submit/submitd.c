@@ -18,7 +18,7 @@
 #include "base/vec.h"
 #include "proto/submit.pb-c.h"
 #include "slurmctld/script/scriptwire.h"
-#include "slurmctld/submit/lua_site.h"
+#include "slurmctld/submit/submit_env.h"
 #include "slurmctld/submit/submit_plugin.h"
 
 struct link {
@@ -86,7 +86,7 @@ static int load_plugins(const Pb__SubmitSetup *s, struct err *err)
         bool script = str_eq(l.name, "job_submit/lua");
         enter_plugin(l.name);
         if (script)
-            lua_site_init(&l.lua, s->path[i], s->owner);
+            submit_lua_init(&l.lua, s->path[i], s->owner);
         else
             l.plugin = submit_plugin_open(s->path[i], s->owner, err);
         if (!script && !l.plugin) {
@@ -141,7 +141,7 @@ static void ask_plugins(const Pb__SubmitQuestion *q, struct arena *arena)
     for (size_t i = 0; rc == 0 && i < d.chain.len; i++) {
         struct link *l = &d.chain.data[i];
         enter_plugin(l->name);
-        rc = l->plugin ? submit_plugin_ask(l->plugin, &s, &err) : lua_site_ask(&l->lua, &s, &err);
+        rc = l->plugin ? submit_plugin_ask(l->plugin, &s, &err) : submit_lua_ask(&l->lua, &s, &err);
     }
     send_answer(q->number, &err, message.len ? str_cstr(&message) : NULL, rc == 0 ? q->spec : NULL);
 }
@@ -184,7 +184,7 @@ static void end_plugins(void)
     while (d.chain.len) {
         struct link *l = &d.chain.data[--d.chain.len];
         submit_plugin_close(l->plugin);
-        lua_site_done(&l->lua);
+        submit_lua_done(&l->lua);
         free(l->name);
     }
     vec_done(&d.chain);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Queues events for the controller.
+ *
+ * A report of trouble drains the node, except when jobs have filled the spool directory: jobs
+ * cannot start then, but users can fill the directory with scripts and with the directories of PMIx
+ * servers, and that space becomes free when their jobs end. If the node were drained for that, any
+ * user could drain it.
  */
 #pragma once
 
@@ -35,3 +40,7 @@ void report_signal_done(struct slurmd *d, uint32_t job_id, uint64_t nonce, int c
 bool report_pending_step(const struct slurmd *d, uint32_t job_id, uint32_t restarts,
                          uint32_t step_id);
 bool report_pending_gone(const struct slurmd *d, uint32_t job_id, uint32_t restarts);
+
+/* Whether almost no space is left and a quarter or more of the occupied space belongs to jobs
+ * on this node. Examines at most 10000 files. */
+bool report_spool_is_of_jobs(const struct slurmd *d);

@@ -31,7 +31,7 @@
 #include "slurmd/step/contain.h"
 #include "slurmd/step/freq.h"
 #include "slurmd/step/step.h"
-#include "slurmd/usage/adopted.h"
+#include "slurmd/usage/usage.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
@@ -332,7 +332,7 @@ static void poll_leftovers(void *ctx)
     unsigned count = contain_kill(a, l->step_id, &left);
 
     if (l->step_id == STEP_ID_EXTERN)
-        count += adopted_kill(a, &leftover);
+        count += usage_kill_adopted(a, &leftover);
     count += kill_leftovers(a->d, a->key.id, l->step_id, (uid_t)a->note.about->uid, &leftover);
     count += is_shepherd_alive(l, &leftover);
     if (!left.len)

@@ -12,14 +12,12 @@
 #include "rpc/client.h"
 #include "slurmd/attempt/report.h"
 #include "slurmd/attempt/revoked.h"
-#include "slurmd/attempt/spool_space.h"
 #include "slurmd/job/adopt.h"
 #include "slurmd/job/attempt_life.h"
 #include "slurmd/job/cred.h"
 #include "slurmd/job/early.h"
 #include "slurmd/job/extern.h"
 #include "slurmd/job/jobtmp.h"
-#include "slurmd/job/launch_limits.h"
 #include "slurmd/job/prepare.h"
 #include "slurmd/job/prolog.h"
 #include "slurmd/job/receive.h"
@@ -67,7 +65,7 @@ static void drain_node_for(struct slurmd *d, uint32_t job_id, const char *what, 
 /* The node's own fault prevents a step: drain it. For batch scripts the controller does so. */
 static void drain_on_node_fault(struct slurmd *d, uint32_t job_id, int code, const char *text)
 {
-    if (code == ERR_NODE_FAULT && !spool_space_is_of_jobs(d))
+    if (code == ERR_NODE_FAULT && !report_spool_is_of_jobs(d))
         drain_node_for(d, job_id, "Launch failure", text);
 }
 
@@ -343,7 +341,7 @@ static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__
     if (m->io_local && !rpc_is_abstract(m->io_local))
         return err_set(err, -ERR_LAUNCH, "%s: '%.64s' is not a name of a local socket of srun",
                        err_text(ERR_LAUNCH), m->io_local);
-    rc = launch_limits_check_args(m, err);
+    rc = prepare_check_args(m, err);
     return rc ? rc : launch_check_not_over(d, *cred, err);
 }
 
@@ -445,8 +443,8 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     }
     if (reply_repeated_step(a, cred->step_id, launch_key_of(m->io_key), r))
         return;
-    if (launch_limits_check(d, cred, m->cred.len + protobuf_c_message_get_packed_size(&m->base),
-                            &err)) {
+    if (prepare_check_limits(d, cred, m->cred.len + protobuf_c_message_get_packed_size(&m->base),
+                             &err)) {
         refuse_tasks(d, r, &err);
         attempt_check_left(a);
         return;
@@ -477,8 +475,8 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
     int rc = find_or_add_job_for_tasks(d, cred, &a, err);
 
     if (!rc)
-        rc = launch_limits_check(d, cred, packed.len + protobuf_c_message_get_packed_size(message),
-                                 err);
+        rc = prepare_check_limits(d, cred, packed.len + protobuf_c_message_get_packed_size(message),
+                                  err);
     if (rc)
         return rc;
     l = launch_new(d, LAUNCH_RECEIVER, cred, packed, message, node_index);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "conf/conf_debug.h"
+#include "conf/conf_words.h"
 #include "proto/ctl.pb-c.h"
 #include "rpc/rpc.h"
 #include "slurmd/node/slurmd.h"

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/log.h"
-#include "conf/conf_debug.h"
+#include "conf/conf_words.h"
 #include "rpc/rpc.h"
 #include "slurmd/node/slurmd.h"
 

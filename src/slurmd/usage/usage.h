@@ -3,7 +3,8 @@
  * Resource usage of processes: the daemon's side of tally.h. A worker takes snapshots every
  * JobAcctGatherFrequency seconds while steps run here, with the heartbeats, and for queries. The
  * tally is written to disk before its values are reported, so that no restart makes a value
- * decrease; it is not synced.
+ * decrease; it is not synced. Processes adopted into extern steps (extern.h), which were not
+ * started by a shepherd, are found in the snapshots.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 #include "rpc/server.h"
 #include "slurmd/attempt/attempt.h"
 #include "slurmd/node/slurmd.h"
+#include "slurmd/usage/snapshot.h"
 
 /* Call before jobs are adopted, since they may have ended, and afterwards, when snapshots may be
  * taken. On an error the stored values cannot be read at present. */
@@ -59,3 +61,7 @@ struct answer {
 
 /* Pure. Whether one more query of this user may wait; otherwise *err is -ERR_BUSY. */
 bool usage_may_wait(const struct answer *waiting, size_t count, uid_t uid, struct err *err);
+
+/* For a step whose shepherd has gone: sends SIGKILL to the adopted processes. Returns their number
+   and describes one of them in 'left'. */
+unsigned usage_kill_adopted(const struct attempt *a, struct str *left);

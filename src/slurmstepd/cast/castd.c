@@ -14,9 +14,8 @@
 #include <sys/stat.h>
 
 #include "base/become.h"
-#include "base/dump.h"
-#include "base/fd.h"
 #include "base/mem.h"
+#include "base/service.h"
 #include "rpc/link.h"
 #include "rpc/server.h"
 #include "slurmstepd/cast/receiver.h"

@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "cast/feed.h"
-#include "cast/tree.h"
 
 #define ORPHAN_PERIODS 3 /* silence periods: another node has to notice the loss, too */
 #define LAST_WORDS_MS 2000

@@ -182,7 +182,7 @@ static void on_daemon_message(void *ctx, struct rpc_link *l, const struct rpc_he
 
     if (h->flags & RPC_FLAG_REPLY) {
         if (h->rpc == RPC_STEPD_ENDED && l == step->daemon)
-            end_confirmed(step);
+            finish_confirmed(step);
         return;
     }
     switch (h->rpc) {
@@ -195,7 +195,7 @@ static void on_daemon_message(void *ctx, struct rpc_link *l, const struct rpc_he
             on_signal(step, (const Pb__StepdSignal *)body);
         rpc_link_send(l, RPC_STEPD_SIGNAL, true, h->id, &done.base);
         if (((const Pb__StepdSignal *)body)->terminate)
-            drain_let_go(step);
+            finish_let_go(step);
         break;
     case RPC_STEPD_QUERY:
         if (step->node)
@@ -228,8 +228,8 @@ static void on_daemon_closed(void *ctx, struct rpc_link *l, const struct err *wh
         }
     if (!step->node) { /* there was no start message */
         loop_stop(step->loop);
-    } else if (!step->daemon && end_is_open(step)) {
-        end_keep(step);
+    } else if (!step->daemon && finish_is_unconfirmed(step)) {
+        finish_keep_result(step);
         finish_check(step);
     }
 }

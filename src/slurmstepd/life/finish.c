@@ -48,14 +48,14 @@ static void close_end(struct step *step)
     loop_timer_free(take_ptr(step->end_timer));
 }
 
-bool end_is_open(const struct step *step)
+bool finish_is_unconfirmed(const struct step *step)
 {
     return step->end.len > 0;
 }
 
-void end_keep(struct step *step)
+void finish_keep_result(struct step *step)
 {
-    if (!end_is_open(step))
+    if (!finish_is_unconfirmed(step))
         return;
     write_end_file(step);
     close_end(step);
@@ -63,7 +63,7 @@ void end_keep(struct step *step)
 
 static void on_confirm_late(void *ctx)
 {
-    end_keep(ctx);
+    finish_keep_result(ctx);
     finish_check(ctx);
 }
 
@@ -73,15 +73,15 @@ static void send_result(struct step *step, const Pb__StepdEnded *m, bool in_file
     pb_pack(&m->base, &step->end);
     step->end_timer = loop_timer_new(step->loop, on_confirm_late, step);
     if (in_file || !step->confirms_end || !step->daemon || step->adopters.len)
-        end_keep(step);
+        finish_keep_result(step);
     else
         loop_timer_set(step->end_timer, CONFIRM_MS);
     control_tell_ended(step, m);
 }
 
-void end_confirmed(struct step *step)
+void finish_confirmed(struct step *step)
 {
-    if (!end_is_open(step))
+    if (!finish_is_unconfirmed(step))
         return;
     close_end(step);
     finish_check(step);
@@ -161,7 +161,7 @@ static void record_end(struct step *step)
     x11_end(step);
     send_result(step, &m, false);
     step_advance(step, STEP_ON_EMPTIED);
-    drain_begin(step);
+    finish_drain(step);
 }
 
 static void on_tracer_ended(void *ctx, pid_t tracer, pid_t held)
@@ -329,7 +329,7 @@ void finish_check(struct step *step)
         fill_usage(&usage);
         srun_finish(step, &usage);
     }
-    if (step->srun || !watch_is_over(step) || end_is_open(step))
+    if (step->srun || !watch_is_over(step) || finish_is_unconfirmed(step))
         return; /* called again when the last of them has ended */
     if (control_idle(step))
         loop_stop(step->loop);
@@ -512,13 +512,13 @@ static void try_let_go(void *ctx)
 {
     struct step *step = ctx;
 
-    if (end_is_open(step) || !control_idle(step))
+    if (finish_is_unconfirmed(step) || !control_idle(step))
         loop_timer_set(step->drain.let_go_timer, LET_GO_RETRY_MS);
     else
         control_done(step);
 }
 
-void drain_let_go(struct step *step)
+void finish_let_go(struct step *step)
 {
     step->drain.let_go = true;
     if (!step_is_draining(step))
@@ -528,13 +528,13 @@ void drain_let_go(struct step *step)
     loop_timer_set(step->drain.let_go_timer, 0);
 }
 
-void drain_done(struct step *step)
+void finish_drain_done(struct step *step)
 {
     loop_timer_free(step->drain.timer);
     loop_timer_free(step->drain.let_go_timer);
 }
 
-void drain_begin(struct step *step)
+void finish_drain(struct step *step)
 {
     assert(step_is_draining(step) && !step->drain.timer);
     step->drain.left = bytes_in_transit(step);
@@ -542,5 +542,5 @@ void drain_begin(struct step *step)
     step->drain.timer = loop_timer_new(step->loop, check_progress, step);
     loop_timer_set(step->drain.timer, (int64_t)step->drain_sec * 1000 / LOOKS);
     if (step->drain.let_go)
-        drain_let_go(step);
+        finish_let_go(step);
 }

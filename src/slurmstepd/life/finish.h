@@ -8,7 +8,7 @@
  * no file is written. This process does not end before either is done.
  *
  * After the last process has ended, remaining output waits for a slow srun as long as it reads at
- * all (drain_begin). An srun that has read nothing for STEP_DRAIN_SEC loses the rest, which the
+ * all (finish_drain). An srun that has read nothing for STEP_DRAIN_SEC loses the rest, which the
  * daemon logs. Output to files of the user is written by the tasks themselves and does not pass
  * through here.
  */
@@ -46,17 +46,17 @@ void finish_never_started(struct step *step, int code, const char *text);
 
 #define STEP_DRAIN_SEC 600
 
-void drain_begin(struct step *step); /* no process of the step is left */
-void drain_done(struct step *step);
+void finish_drain(struct step *step); /* no process of the step is left */
+void finish_drain_done(struct step *step);
 
 /* The daemon has ordered the end, before or during the drain. When the daemon has confirmed
  * our result, its connections close: the node need not wait until srun has read the last output. */
-void drain_let_go(struct step *step);
+void finish_let_go(struct step *step);
 
-void end_confirmed(struct step *step);
+void finish_confirmed(struct step *step);
 
 /* The daemon will not confirm any longer: writes the file unless it confirmed before. */
-void end_keep(struct step *step);
+void finish_keep_result(struct step *step);
 
 /* Whether a confirmation is still outstanding. */
-bool end_is_open(const struct step *step);
+bool finish_is_unconfirmed(const struct step *step);

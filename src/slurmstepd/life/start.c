@@ -88,7 +88,7 @@ static void abandon_start(struct step *step, int code, const char *text)
         return;
     }
     rpc_session_finish(step->srun);
-    drain_begin(step);
+    finish_drain(step);
 }
 
 /* A single task may already run and have child processes. */

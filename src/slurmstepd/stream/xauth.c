@@ -15,9 +15,9 @@
 
 #include "base/become.h"
 #include "base/child.h"
-#include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/service.h"
 
 #define NAME "MIT-MAGIC-COOKIE-1"
 #define FILE_MAX_SIZE (1u << 20)

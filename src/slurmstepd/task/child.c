@@ -18,10 +18,9 @@
 #include <unistd.h>
 
 #include "base/become.h"
-#include "base/dump.h"
-#include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/service.h"
 #include "slurmstepd/env/affinity.h"
 #include "slurmstepd/env/gpus.h"
 #include "slurmstepd/env/userenv.h"

@@ -8,6 +8,10 @@
  */
 #pragma once
 
+#include <stddef.h>
+
+#include "base/envlist.h"
+#include "base/str.h"
 #include "slurmstepd/task/child.h"
 
 #define HOOK_OUTPUT_MAX (1u << 20) /* bytes of output of a prolog; the rest is dropped */
@@ -27,3 +31,19 @@ void hook_keep(struct step *step);
 /* The task has ended. The step does not end before its epilogs have ended. */
 void hook_epilogs(struct task *t);
 void hook_done(struct step *step);
+
+/*
+ * The directives in the output of a task prolog, one per line:
+ *
+ *   export NAME=value   sets a variable of the task, to everything up to the end of the line
+ *   unset NAME ...      removes variables
+ *   print ...           goes to the task's standard output
+ *
+ * Other lines are ignored.
+ */
+#define DIRECTIVE_VALUE_MAX 131071 /* bytes of NAME=value; the kernel accepts no longer string */
+
+/* Applies the directives to env, appends printed text to out, and appends to complaints one line
+ * for each malformed directive (with its first bytes, at most a thousand). */
+void hook_apply_directives(const char *text, size_t len, struct envlist *env, struct str *out,
+                           struct str *complaints);

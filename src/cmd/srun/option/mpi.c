@@ -12,7 +12,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cmd/srun/option/mpi.h"
-#include "cmd/srun/option/program.h"
+#include "cmd/srun/option/names.h"
 #include "cmd/srun/option/say.h"
 #include "launch/libs.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * File name patterns of --input, --output and --error, as far as srun handles them: which files the
- * nodes open (%t, %n, %N), and the names of the files that srun opens.
+ * Names of files on the command line: the patterns of --input, --output and --error, as far as srun
+ * handles them (which files the nodes open: %t, %n, %N; and the names of the files that srun
+ * opens), and the program, which is found on this host.
  */
 #pragma once
 
@@ -34,3 +35,11 @@ bool names_need_user(const char *spec);
 /* Appends the name of a NAMES_FILE (base/pattern.h). */
 int names_expand(const char *pattern, const struct names_values *v, struct str *out,
                  struct err *err);
+
+/* Returns a program found in PATH, otherwise one in work_dir. A name with a '/' is relative to
+ * work_dir (NULL: it stays as it is). Returns the name itself if there is no such program. The
+ * caller frees it. */
+char *program_find(const char *name, const char *work_dir);
+
+/* Whether the path is a file that this user may execute. */
+bool program_is_there(const char *path);

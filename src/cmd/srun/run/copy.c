@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "base/step_id.h"
 #include "base/vec.h"
-#include "cmd/srun/option/program.h"
+#include "cmd/srun/option/names.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/command.h"
 #include "cmd/srun/run/run.h"

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
-#include "cmd/srun/option/program.h"
+#include "cmd/srun/option/names.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/across.h"
 #include "cmd/srun/run/background.h"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "slurmstepd/env/directive.h"
+#include "slurmstepd/task/hook.h"
 
 static void check(const char *text, size_t len, const char *env_want, const char *out_want,
                   const char *complaints_want)
@@ -17,7 +17,7 @@ static void check(const char *text, size_t len, const char *env_want, const char
     struct str out = STR_INIT, complaints = STR_INIT, got = STR_INIT;
 
     envlist_load(&env, vars, 3);
-    directive_apply(text, len, &env, &out, &complaints);
+    hook_apply_directives(text, len, &env, &out, &complaints);
     for (char **p = envlist_argv(&env); *p; p++)
         str_printf(&got, "%s;", *p);
     assert_string_equal(str_cstr(&got), env_want);
@@ -93,7 +93,7 @@ static void test_long_lines(void **state)
         str_puts(&text, "export\n");
     struct envlist env = {0};
     struct str out = STR_INIT, complaints = STR_INIT;
-    directive_apply(text.data, text.len, &env, &out, &complaints);
+    hook_apply_directives(text.data, text.len, &env, &out, &complaints);
     assert_true(complaints.len > 500 && complaints.len < 2000);
     str_done(&complaints);
     str_done(&text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/job/launch_limits.h"
+#include "slurmd/job/prepare.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,7 @@ static int check(uint32_t job_id, uint32_t uid, size_t bytes, const char *says)
 
     cred.job_id = job_id;
     cred.uid = uid;
-    rc = launch_limits_check(&d, &cred, bytes, &err);
+    rc = prepare_check_limits(&d, &cred, bytes, &err);
     if (rc && (rc != -ERR_LIMIT || !strstr(err.text, says)))
         fail_msg("%d: %s", rc, err.text);
     return rc;
@@ -133,9 +133,9 @@ static void arguments_and_environment_have_a_limit(void **state)
     m.n_argv = 2;
     m.env = env;
     m.n_env = 1;
-    assert_int_equal(launch_limits_check_args(&m, &err), 0);
+    assert_int_equal(prepare_check_args(&m, &err), 0);
     memset(big, 'x', ARGS_BYTES_MAX / 2 - 1);
-    assert_int_equal(launch_limits_check_args(&m, &err), -ERR_LIMIT);
+    assert_int_equal(prepare_check_args(&m, &err), -ERR_LIMIT);
     free(big);
 }
 
@@ -143,14 +143,14 @@ static void a_commit_may_take_as_long_as_prologs(void **state)
 {
     conf = (struct conf){
         .message_timeout_sec = 10, .prolog_timeout_sec = 100, .prolog_epilog_timeout_sec = 65534};
-    assert_int_equal(launch_limits_commit_ms(&conf, 1), 130000);
-    assert_int_equal(launch_limits_commit_ms(&conf, 90000), 130000);
+    assert_int_equal(prepare_commit_ms(&conf, 1), 130000);
+    assert_int_equal(prepare_commit_ms(&conf, 90000), 130000);
     conf.prolog_timeout_sec = 65534; /* then as long as this node's own took, and more */
-    assert_int_equal(launch_limits_commit_ms(&conf, 0), 330000);
-    assert_int_equal(launch_limits_commit_ms(&conf, 29999), 330000);
-    assert_int_equal(launch_limits_commit_ms(&conf, 60000), 630000);
-    assert_int_equal(launch_limits_commit_ms(&conf, 360001), 3630000);
-    assert_int_equal(launch_limits_commit_ms(&conf, INT64_MAX), 3630000);
+    assert_int_equal(prepare_commit_ms(&conf, 0), 330000);
+    assert_int_equal(prepare_commit_ms(&conf, 29999), 330000);
+    assert_int_equal(prepare_commit_ms(&conf, 60000), 630000);
+    assert_int_equal(prepare_commit_ms(&conf, 360001), 3630000);
+    assert_int_equal(prepare_commit_ms(&conf, INT64_MAX), 3630000);
 }
 
 int main(void)

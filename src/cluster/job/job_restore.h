@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Validation of a stored job record, and its fields that only a newer version knows. */
+/*
+ * Validation of a stored job record, and its fields that only a newer version knows. The functions
+ * of job.h that restore jobs are in job_restore.c too.
+ */
 #pragma once
 
 #include "base/err.h"
