@@ -17,14 +17,13 @@
  * ---------------------------------------------------------------------------------
  */
 
-void why_put_need(const struct why *w, const struct job *j)
+void why_put_need(struct why *w, const struct job *j)
 {
     const struct request *r = &j->want;
     Pb__WhyReply *m = w->answer;
     m->job_id = j->id;
     const struct job *asked = w->q.guest ? j : cluster_find_job(w->cluster, w->q.job_id);
-    m->reason = arena_strdup(&((struct why *)w)->arena,
-                             asked && asked->reason ? job_reason_word(asked) : "None");
+    m->reason = arena_strdup(&w->arena, asked && asked->reason ? job_reason_word(asked) : "None");
     m->rule = (char *)why_word(w->rule);
     SET(m, now, w->now_sec);
     SET(m, nodes, r->min_nodes);
@@ -188,9 +187,9 @@ static void put_scarce(struct why *w, const struct job *j)
  * ------------------------------------------------------------------------------------
  */
 
-static Pb__WhyResv *say_resv(const struct why *w, const struct resv *r, bool own)
+static Pb__WhyResv *say_resv(struct why *w, const struct resv *r, bool own)
 {
-    struct arena *arena = &((struct why *)w)->arena;
+    struct arena *arena = &w->arena;
     Pb__WhyResv *m = arena_alloc(arena, sizeof *m);
     _cleanup_str_ struct str nodes = STR_INIT, kept = STR_INIT;
     struct resv_time t;

@@ -104,7 +104,7 @@ static inline uint64_t why_tie(const struct why *w)
 }
 
 /* Write to w->answer: the resources that the job needs, and the number of jobs before it. */
-void why_put_need(const struct why *w, const struct job *j);
+void why_put_need(struct why *w, const struct job *j);
 void why_put_before(const struct why *w, const struct job *leader);
 /* Writes the rest of the answer when everything is known. */
 void why_finish(struct why *w, const struct job *leader, const struct job *j);
