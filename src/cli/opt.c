@@ -87,7 +87,7 @@ void opt_restart(struct opt *o)
                         .quiet = o->quiet,
                         .is_reread = true};
 
-    memcpy(fresh.told, o->told, sizeof fresh.told);
+    memcpy(fresh.noted, o->noted, sizeof fresh.noted);
     memcpy(fresh.decided, o->decided, sizeof fresh.decided);
     fresh.extras = o->extras;
     fresh.extra_rows = take_ptr(o->extra_rows);
@@ -503,9 +503,9 @@ static char *format_word(const struct opt_word *word)
 
 static void note_left_out(struct opt *o, const struct opt_row *row, const char *because)
 {
-    if (o->told[row->id])
+    if (o->noted[row->id])
         return;
-    o->told[row->id] = 1;
+    o->noted[row->id] = 1;
     str_printf(&o->notes, "warning: option --%s has no effect with --%s\n", row->name, because);
 }
 
@@ -518,7 +518,7 @@ char **opt_translate(struct opt *o, enum opt_id because, enum opt_command to, in
     VEC(char *) words = {0};
     int r;
     str_clear(&o->notes);
-    memset(o->told, 0, sizeof(o->told));
+    memset(o->noted, 0, sizeof(o->noted));
     vec_push(&words, mem_strdup(opt_program(&(struct opt){.command = to})));
     while ((r = opt_next(o, &c, &word, err)) > 0) {
         if (word.row->id == OPT_ID_debug) /* an older name of another option */

@@ -92,7 +92,7 @@ struct opt {
     /* The environment variable that is being applied; ends at a blank or NUL. */
     const char *variable;
     uint8_t from[OPT_ID_COUNT];      /* enum opt_source of each option's value */
-    uint8_t told[OPT_ID_COUNT];      /* the note about an option without effect was written */
+    uint8_t noted[OPT_ID_COUNT];     /* the note about an option without effect was written */
     uint8_t decided[OPT_ID_COUNT];   /* set by a filter: no source changes it */
     char *given[OPT_ID_COUNT];       /* the option's text; NULL: not given */
     enum opt_failure failure;        /* of the last failed call */

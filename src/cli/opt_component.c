@@ -192,7 +192,7 @@ static void copy_note_marks(struct opt_components *cs, size_t offset)
 {
     struct opt *o = &cs->list[offset]->opt;
     for (size_t id = 0; offset && id < OPT_ID_COUNT; id++)
-        o->told[id] |= cs->list[offset - 1]->opt.told[id];
+        o->noted[id] |= cs->list[offset - 1]->opt.noted[id];
 }
 
 /* Applies a source to all components in order; it may add components. before: the source of the

@@ -58,9 +58,9 @@ static int set_number(struct opt *o, const struct opt_row *row, long long min, c
 /* Writes one note per option; a note about an environment variable names the variable. */
 void opt_note(struct opt *o, enum opt_id id, const char *fmt, ...)
 {
-    if (o->told[id])
+    if (o->noted[id])
         return;
-    o->told[id] = 1;
+    o->noted[id] = 1;
     str_puts(&o->notes, "warning: ");
     va_list ap;
     va_start(ap, fmt);

@@ -63,7 +63,7 @@ struct cluster {
     VEC(uint32_t) dirty;   /* ids of jobs to be written at the end of the turn */
     struct order due;      /* jobs, by the monotonic time of their next action */
     struct order ends;     /* running jobs, by the latest wall time of their end */
-    struct order silent;   /* unresponsive nodes */
+    struct order unresponsive;   /* unresponsive nodes */
     struct depend_index waiting; /* dependencies between jobs */
     struct licenses licenses;
     struct holdings holdings; /* resources that the jobs of each user hold */

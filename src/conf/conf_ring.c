@@ -86,7 +86,7 @@ static void collect_placements(struct conf_loader *l, struct conf_network *net,
                                const char *const *placed, struct conf_index *index,
                                struct bitset *taken, struct placements *out)
 {
-    size_t told = 0;
+    size_t reported = 0;
     for (size_t i = 0; i < l->conf->nodes.len; i++) {
         const struct conf_node_row *row = &l->conf->node_rows.data[l->conf->nodes.data[i].row];
         const char *list = conf_topo_list_of(l->conf, placed, i);
@@ -95,7 +95,7 @@ static void collect_placements(struct conf_loader *l, struct conf_network *net,
         struct err err = {0};
         bool good = path && read_place(path, list, &place, &err) == 0;
         if (path && !good)
-            told = conf_topo_tell_bad_list(l, placed, i, told, &err);
+            reported = conf_topo_tell_bad_list(l, placed, i, reported, &err);
         if (list && (good || !path))
             conf_topo_take_off(net, taken, i);
         if (!good)

@@ -50,10 +50,10 @@ long conf_topo_find_unit(const struct conf_network *net, const char *name); /* -
 uint32_t conf_topo_add_unit(struct conf_loader *l, struct conf_network *net,
                             struct conf_index *index, const char *name,
                             const struct conf_node_row *row);
-/* Reports an invalid list once for all nodes that have it from the same line. 'told' is 0 for the
- * first node, and then the result of the previous call. */
+/* Reports an invalid list once for all nodes that have it from the same line. 'reported' is 0 for
+ * the first node, and then the result of the previous call. */
 size_t conf_topo_tell_bad_list(struct conf_loader *l, const char *const *placed, size_t node,
-                               size_t told, const struct err *err);
+                               size_t reported, const struct err *err);
 /* Removes the node from its place in the file. */
 void conf_topo_take_off(struct conf_network *net, struct bitset *taken, size_t node);
 /* Returns the Topology= of a node: from 'placed' if that has the node, else from slurm.conf. NULL:

@@ -126,10 +126,10 @@ static size_t count_alike(const struct conf *c, const char *const *placed, size_
 }
 
 size_t conf_topo_tell_bad_list(struct conf_loader *l, const char *const *placed, size_t node,
-                               size_t told, const struct err *err)
+                               size_t reported, const struct err *err)
 {
-    if (node < told)
-        return told;
+    if (node < reported)
+        return reported;
     const struct conf *c = l->conf;
     const struct conf_node *n = &c->nodes.data[node];
     size_t count = count_alike(c, placed, node);
@@ -144,7 +144,7 @@ size_t conf_topo_tell_bad_list(struct conf_loader *l, const char *const *placed,
 void conf_topo_move_nodes(struct conf_loader *l, struct conf_network *net,
                           const char *const *placed, struct conf_index *index, struct bitset *taken)
 {
-    size_t told = 0;
+    size_t reported = 0;
     for (size_t i = 0; i < l->conf->nodes.len; i++) {
         const struct conf_node_row *row = &l->conf->node_rows.data[l->conf->nodes.data[i].row];
         const char *list = conf_topo_list_of(l->conf, placed, i);
@@ -152,7 +152,7 @@ void conf_topo_move_nodes(struct conf_loader *l, struct conf_network *net,
         struct err err = {0};
         uint32_t leaf = path ? find_leaf(l, net, index, row, list, path, &err) : CONF_NO_SWITCH;
         if (err.code)
-            told = conf_topo_tell_bad_list(l, placed, i, told, &err);
+            reported = conf_topo_tell_bad_list(l, placed, i, reported, &err);
         if (list && (leaf != CONF_NO_SWITCH || !path))
             conf_topo_take_off(net, taken, i);
         if (leaf == CONF_NO_SWITCH)

@@ -172,7 +172,7 @@ static void set_wake(struct control *c)
     };
     control_note_awake(c); /* the turn may have been woken by a message */
     const struct order_link *job = order_first(&c->cluster->due),
-                            *node = order_first(&c->cluster->silent);
+                            *node = order_first(&c->cluster->unresponsive);
     int64_t at = job ? job->key : INT64_MAX;
     if (node && node->key < at)
         at = node->key;

@@ -130,13 +130,13 @@ void control_note_awake(struct control *c)
 static void fail_unresponsive_nodes(struct control *c, int64_t now)
 {
     struct order_link *l;
-    while ((l = order_first(&c->cluster->silent)) && l->key <= now) {
+    while ((l = order_first(&c->cluster->unresponsive)) && l->key <= now) {
         struct node *n = order_item(l, struct node, silence);
         if (n->overdue && now - l->key < SILENT_LOOK_MS) {
             node_fail_silent(c, n);
         } else {
             n->overdue = true;
-            order_move(&c->cluster->silent, &n->silence, now + SILENT_LOOK_MS, n->index);
+            order_move(&c->cluster->unresponsive, &n->silence, now + SILENT_LOOK_MS, n->index);
         }
     }
 }

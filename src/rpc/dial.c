@@ -37,20 +37,20 @@ static int choose_next(struct rpc_tries *t, int64_t now_ms, int64_t *patience_ms
     int64_t left_ms = t->until_ms > now_ms ? t->until_ms - now_ms : 0;
 
     t->at++;
-    if (!t->again && t->at < t->count) {
+    if (!t->is_second_round && t->at < t->count) {
         *patience_ms = quick_patience_ms(t, left_ms);
         return t->at;
     }
-    if (!t->again)
+    if (!t->is_second_round)
         t->at = 0;
-    t->again = true;
+    t->is_second_round = true;
     if (t->count == 1 || left_ms == 0)
         return -1;
-    while (t->at < t->count && !(t->silent >> t->at & 1))
+    while (t->at < t->count && !(t->unanswered >> t->at & 1))
         t->at++;
     if (t->at >= t->count)
         return -1;
-    *patience_ms = left_ms / __builtin_popcount(t->silent >> t->at);
+    *patience_ms = left_ms / __builtin_popcount(t->unanswered >> t->at);
     return t->at;
 }
 
@@ -63,9 +63,9 @@ int rpc_tries_next(struct rpc_tries *t, int64_t now_ms, int64_t *patience_ms)
     return at;
 }
 
-void rpc_tries_silent(struct rpc_tries *t)
+void rpc_tries_note_timeout(struct rpc_tries *t)
 {
-    t->silent |= 1u << t->at;
+    t->unanswered |= 1u << t->at;
 }
 
 /* Lane of loop_work_post(): lookups run one at a time, so a hung name service blocks one worker. */
@@ -297,6 +297,6 @@ static void on_dial_timer(void *ctx)
     stop_attempt(d);
     d->timed_out = true;
     d->last = -ETIMEDOUT;
-    rpc_tries_silent(&d->tries);
+    rpc_tries_note_timeout(&d->tries);
     next_address(d);
 }

@@ -38,12 +38,13 @@ void rpc_dial_drop(struct rpc_dial *d); /* done() will not be called */
 struct rpc_tries {
     /* Number of addresses, at most RPC_NET_ADDRESSES_MAX, and index of the next one. */
     int count, at;
-    unsigned silent; /* one bit per address: it did not answer in its first attempt */
-    bool again;
+    unsigned unanswered; /* one bit per address: it did not answer in its first attempt */
+    bool is_second_round;
     int64_t until_ms, each_ms;
 };
 
 void rpc_tries_init(struct rpc_tries *t, int count, int64_t until_ms);
 /* Returns the index of the next address and how long to try it; -1: no address is left. */
 int rpc_tries_next(struct rpc_tries *t, int64_t now_ms, int64_t *patience_ms);
-void rpc_tries_silent(struct rpc_tries *t); /* the address tried last did not answer in time */
+void rpc_tries_note_timeout(
+    struct rpc_tries *t); /* the address tried last did not answer in time */

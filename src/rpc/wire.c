@@ -148,7 +148,7 @@ int rpc_wire_open_tcp(struct rpc_wire *w, const char *host, uint16_t port, int64
         }
         close(fd);
         if (rc == -ERR_TIMEOUT)
-            rpc_tries_silent(&tries);
+            rpc_tries_note_timeout(&tries);
     }
     return err_set(err, rc, "%s", rc == -ERR_TIMEOUT ? strerror(ETIMEDOUT) : err_text(rc));
 }

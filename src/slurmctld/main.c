@@ -186,14 +186,14 @@ static void set_nice(const struct ctld_options *o)
 static int lead_at_once(struct ctld *c, struct err *err)
 {
     int64_t until = loop_mono_ms() + LEAD_WAIT_MS;
-    bool told = false, taken = false;
+    bool is_logged = false, taken = false;
     for (;;) {
         int rc = lead_take(c, &taken, err);
         if (rc != -ERR_LEAD || taken || loop_mono_ms() > until)
             return rc;
-        if (!told)
+        if (!is_logged)
             log_info("%s; waiting %d s for it to end", err->text, LEAD_WAIT_MS / 1000);
-        told = true;
+        is_logged = true;
         usleep(LEAD_LOOK_MS * 1000);
     }
 }

@@ -104,7 +104,7 @@ static void step_done(struct step *step)
     free(step->end_why);
     free(step->stuck);
     str_done(&step->cred);
-    str_done(&step->told);
+    str_done(&step->early_messages);
     free(step->freq_root);
     loop_free(step->loop);
 }

@@ -191,10 +191,10 @@ static int call_one(struct plugin *p, enum stack_callback which, struct err *err
     if (p->must)
         return err_set(err, -ERR_LAUNCH, "spank: required plugin %s (%s): %s() failed with rc=%d",
                        p->name, p->path, names[which], rc);
-    if (!p->told[which])
+    if (!p->is_reported[which])
         stack_say(p->stack, STACK_ERROR, "spank: optional plugin %s (%s): %s() failed with rc=%d",
                   p->name, p->path, names[which], rc);
-    p->told[which] = true;
+    p->is_reported[which] = true;
     return 0;
 }
 

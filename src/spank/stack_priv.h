@@ -35,8 +35,8 @@ struct plugin {
     int argc;
     char **argv;
     spank_f call[STACK_CALLBACKS];
-    bool told[STACK_CALLBACKS]; /* its failure was reported, by callback */
-    struct spank_option *table; /* NULL: none */
+    bool is_reported[STACK_CALLBACKS]; /* its failure was reported, by callback */
+    struct spank_option *table;        /* NULL: none */
 };
 
 struct given {

@@ -70,19 +70,19 @@ static void pause_ms(struct store *s, long ms)
 }
 
 /* Reports a failure once, and again when its kind changes. */
-static void tell_repeating(struct store *s, int *told, const struct err *why)
+static void tell_repeating(struct store *s, int *reported_code, const struct err *why)
 {
-    if (*told == why->code)
+    if (*reported_code == why->code)
         return;
-    *told = why->code;
+    *reported_code = why->code;
     struct err text = *why;
     err_prefix(&text, "nothing is answered until the state can be saved");
     store_trouble(s, &text);
 }
 
-static void tell_over(struct store *s, int told)
+static void tell_over(struct store *s, int reported_code)
 {
-    if (!told)
+    if (!reported_code)
         return;
     struct err text = {0};
     err_set(&text, 0, "the state is saved to %s again", s->name);
@@ -93,7 +93,7 @@ static void tell_over(struct store *s, int told)
 static int commit_until_done(struct store *s, const struct store_batch *b, struct err *err)
 {
     uint64_t number = 0;
-    int told = 0, rc = commit_begin(s, &number, err);
+    int reported_code = 0, rc = commit_begin(s, &number, err);
     if (rc)
         return rc;
     for (long ms = STORE_RETRY_FIRST_MS;; ms = ms * 2 < STORE_RETRY_MS ? ms * 2 : STORE_RETRY_MS) {
@@ -101,7 +101,7 @@ static int commit_until_done(struct store *s, const struct store_batch *b, struc
         s->stuck = rc > 0;
         if (rc <= 0)
             break;
-        tell_repeating(s, &told, err);
+        tell_repeating(s, &reported_code, err);
         if (s->closing) {
             commits_end(s, err);
             return err->code;
@@ -109,7 +109,7 @@ static int commit_until_done(struct store *s, const struct store_batch *b, struc
         pause_ms(s, ms);
     }
     if (rc == 0)
-        tell_over(s, told);
+        tell_over(s, reported_code);
     else
         end_by_failure(s, err);
     return rc;

@@ -89,7 +89,7 @@ struct node {
     uint64_t free_mem_mib;
     uint32_t load_centi;
     uint32_t announced; /* its NODE_IS_* as the event stream last told; see control/event/event.h */
-    struct order_link silence; /* in cluster.silent: DOWN when its time has come */
+    struct order_link silence; /* in cluster.unresponsive: DOWN when its time has come */
     bool overdue;              /* that time was over once, and the node is looked at again */
     struct str newer;          /* of its record, what only a newer version knows */
     bool dirty;                /* what must survive has changed */

@@ -56,12 +56,13 @@ static void print_help_of_values(const struct opt_components *options)
 static void read_options_of_script(struct setup *s, int argc, char **argv, bool *ignore_pbs)
 {
     struct opt_components first;
-    struct opt_extras silent = {0};
+    struct opt_extras quiet_extras = {0};
     struct err err = {0};
     opt_components_init(&first, OPT_SBATCH);
     if (s->opt->extras) { /* plugin options: only their syntax is checked */
-        silent = (struct opt_extras){.list = s->opt->extras->list, .count = s->opt->extras->count};
-        opt_offer(opt_components_leader(&first), &silent);
+        quiet_extras =
+            (struct opt_extras){.list = s->opt->extras->list, .count = s->opt->extras->count};
+        opt_offer(opt_components_leader(&first), &quiet_extras);
     }
     if (opt_components_scan(&first, argc, argv, &err) < 0 ||
         filter_ask_early(s->filter, &first, &err) < 0 ||

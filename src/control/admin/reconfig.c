@@ -262,7 +262,7 @@ void reconfig_swap(struct control *c, struct conf *conf)
     vec_foreach (&old->nodes, from) { /* unresponsiveness continues */
         struct node *n = cluster_find_node(c->cluster, (*from)->name);
         if (n && (*from)->silence.in)
-            order_move(&c->cluster->silent, &n->silence, (*from)->silence.key, n->index);
+            order_move(&c->cluster->unresponsive, &n->silence, (*from)->silence.key, n->index);
     }
     update_node_resume_look(c);
     cluster_free(old);

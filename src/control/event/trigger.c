@@ -18,7 +18,7 @@ void trigger_free(struct trigger *t)
     free(t->program);
     free(t->argument);
     bitset_free(t->of);
-    bitset_free(t->told);
+    bitset_free(t->fired);
     hostlist_free(t->hit);
     str_done(&t->newer);
     free(t);
@@ -153,7 +153,7 @@ static void format_nodes(const struct control *c, const struct bitset *set, stru
 
 static void save_trigger(struct control *c, struct trigger *t)
 {
-    _cleanup_str_ struct str packed = STR_INIT, names = STR_INIT, told = STR_INIT;
+    _cleanup_str_ struct str packed = STR_INIT, names = STR_INIT, fired = STR_INIT;
     Pb__TriggerRecord m;
     trigger_fill(t, &m);
     m.has_request_id = true;
@@ -164,9 +164,9 @@ static void save_trigger(struct control *c, struct trigger *t)
         hostlist_format(t->hit, &names);
         m.hit_nodes = (char *)str_cstr(&names);
     }
-    if (t->told && !bitset_empty(t->told)) {
-        format_nodes(c, t->told, &told);
-        m.told_nodes = (char *)str_cstr(&told);
+    if (t->fired && !bitset_empty(t->fired)) {
+        format_nodes(c, t->fired, &fired);
+        m.told_nodes = (char *)str_cstr(&fired);
     }
     if (t->due_ms)
         SET(&m, due_at_ms, wall_of(c, t->due_ms));
@@ -283,7 +283,7 @@ int trigger_restore(struct control *c, uint64_t number, const void *data, size_t
     t->hits = m->hits;
     if (m->hit_nodes)
         (void)hostlist_parse(m->hit_nodes, &t->hit, NULL);
-    t->told = known_nodes(c, m->told_nodes);
+    t->fired = known_nodes(c, m->told_nodes);
     t->due_ms = m->has_due_at_ms ? mono_of(c, m->due_at_ms) : 0;
     t->fired_ms = m->has_fired_at_ms ? mono_of(c, m->fired_at_ms) : 0;
     t->argument = mem_strdup(m->argument);
@@ -337,11 +337,11 @@ void trigger_carry(struct control *c, const struct cluster *from)
     carry_seen(c, from);
     vec_foreach (&c->triggers->all, at) {
         struct trigger *t = *at;
-        struct bitset *told = t->told ? carry_set(c, from, t->told) : NULL;
+        struct bitset *fired = t->fired ? carry_set(c, from, t->fired) : NULL;
         bitset_free(t->of);
-        bitset_free(t->told);
+        bitset_free(t->fired);
         t->of = known_nodes(c, t->nodes);
-        t->told = told;
+        t->fired = fired;
     }
     vec_foreach (&c->cluster->nodes, n)
         trigger_node(c, *n);
@@ -456,7 +456,7 @@ static struct trigger *find_alike(const struct control *c, const struct trigger 
  * time: a program that sets its trigger again is not run all the time. */
 static void inherit_hits(struct control *c, struct trigger *t, struct trigger *before)
 {
-    t->told = take_ptr(before->told);
+    t->fired = take_ptr(before->fired);
     t->fired_ms = before->fired_ms;
     if (!before->hits)
         return;

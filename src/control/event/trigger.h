@@ -55,7 +55,7 @@ struct trigger {
     bool spent;            /* it has fired and is not permanent */
     bool cleared;          /* deleted, but its program still runs: in no record */
     bool timed;            /* TRIGGER_TIME has been reached */
-    struct bitset *told;   /* TRIGGER_IDLE: idle nodes for which it has fired */
+    struct bitset *fired;  /* TRIGGER_IDLE: idle nodes for which it has fired */
     uint8_t request_id[16];
     bool changed;     /* the stored record is out of date */
     struct str newer; /* stored fields that only a newer version knows */
@@ -71,10 +71,10 @@ struct trigger_seen {
 
 struct trigger_lead { /* the present and the previous leader */
     uint32_t rank, last;
-    bool known, ended;   /* known: there has been a leader; ended: it ended in order */
-    bool stopped;        /* this controller ends in order */
-    bool primary_failed; /* and has not led since then */
-    uint32_t silent;     /* unresponsive backups, one bit per rank */
+    bool known, ended;     /* known: there has been a leader; ended: it ended in order */
+    bool stopped;          /* this controller ends in order */
+    bool primary_failed;   /* and has not led since then */
+    uint32_t unresponsive; /* unresponsive backups, one bit per rank */
     int64_t heard_ms[32];
 };
 

@@ -166,9 +166,9 @@ static void not_idle(struct control *c, size_t i)
     c->triggers->seen.idle_ms[i] = -1;
     vec_foreach (&c->triggers->all, at) {
         struct trigger *t = *at;
-        if (!t->told || !bitset_test(t->told, i))
+        if (!t->fired || !bitset_test(t->fired, i))
             continue;
-        bitset_unset(t->told, i);
+        bitset_unset(t->fired, i);
         t->changed = true;
     }
 }
@@ -313,7 +313,7 @@ static int64_t time_due_ms(const struct control *c, const struct trigger *t)
 
 static bool has_fired_for_node(const struct trigger *t, size_t node)
 {
-    return t->told && bitset_test(t->told, node);
+    return t->fired && bitset_test(t->fired, node);
 }
 
 /* For idle nodes for which it has not fired. */
@@ -341,9 +341,9 @@ static void hit_idle(struct control *c, struct trigger *t)
             s->idle_ms[i] >= 0 && (!t->of || bitset_test(t->of, i)) && !has_fired_for_node(t, i);
         if (!meant || s->idle_ms[i] + offset > now)
             continue;
-        if (!t->told)
-            t->told = bitset_new(c->cluster->nodes.len);
-        bitset_set(t->told, i);
+        if (!t->fired)
+            t->fired = bitset_new(c->cluster->nodes.len);
+        bitset_set(t->fired, i);
         trigger_hit(c, t, TRIGGER_IDLE, c->cluster->nodes.data[i]->name);
     }
 }
@@ -566,7 +566,7 @@ void trigger_lead_restore(struct control *c, const Pb__StoreMeta *m)
     l->last = m->lead_rank;
     l->ended = m->lead_ended;
     l->primary_failed = m->primary_failed;
-    l->silent = m->silent_backups;
+    l->unresponsive = m->silent_backups;
     c->triggers->last_id =
         m->last_trigger > c->triggers->last_id ? m->last_trigger : c->triggers->last_id;
 }
@@ -577,7 +577,7 @@ void trigger_lead_fill(const struct control *c, Pb__StoreMeta *m)
     SET(m, lead_rank, l->rank);
     SET(m, lead_ended, l->stopped);
     SET(m, primary_failed, l->primary_failed);
-    SET(m, silent_backups, l->silent);
+    SET(m, silent_backups, l->unresponsive);
     SET(m, last_trigger, c->triggers->last_id);
 }
 
@@ -597,15 +597,15 @@ static void hit_failure_triggers(struct control *c, struct trigger_lead *l)
     if (l->last == 0)
         l->primary_failed = true;
     else if (l->last < RANKS)
-        l->silent |= 1u << l->last;
+        l->unresponsive |= 1u << l->last;
 }
 
 static bool clear_unresponsive(struct trigger_lead *l, uint32_t rank)
 {
-    bool was_silent = rank < RANKS && l->silent >> rank & 1;
-    if (was_silent)
-        l->silent &= ~(1u << rank);
-    return was_silent;
+    bool was_unresponsive = rank < RANKS && l->unresponsive >> rank & 1;
+    if (was_unresponsive)
+        l->unresponsive &= ~(1u << rank);
+    return was_unresponsive;
 }
 
 void trigger_lead_await(struct control *c)
@@ -641,7 +641,7 @@ static bool is_awaited(const struct control *c, uint32_t rank)
 {
     const struct trigger_lead *l = &c->triggers->lead;
     return rank != 0 && rank != l->rank && rank < RANKS && rank < c->conf->controllers.len &&
-           !(l->silent >> rank & 1);
+           !(l->unresponsive >> rank & 1);
 }
 
 static int64_t patience_ms(const struct control *c)
@@ -666,7 +666,7 @@ void trigger_lead_tick(struct control *c)
     for (uint32_t i = 1; i < c->conf->controllers.len && i < RANKS; i++) {
         if (!is_awaited(c, i) || control_mono(c) < l->heard_ms[i] + patience_ms(c))
             continue;
-        l->silent |= 1u << i;
+        l->unresponsive |= 1u << i;
         control_log(c, LOG_LVL_ERROR, "backup controller %s does not answer",
                     c->conf->controllers.data[i].name);
         mark_slurmctld_event(c, TRIGGER_BU_CTLD_FAIL);

@@ -7,7 +7,7 @@
 struct caller;
 struct control;
 
-struct told { /* a change of a job, and the progress of its delivery to dependents */
+struct outcome_news { /* a change of a job, and the progress of its delivery to dependents */
     struct depend_outcome outcome;
     uint64_t cursor;
     struct idset elements; /* ended elements, for dependents on the element of the same number */
@@ -19,9 +19,9 @@ struct late { /* a job with states that are not yet in its record, and when to w
 };
 
 struct news { /* pending deliveries and writes, by rising time */
-    VEC(struct told) told;
+    VEC(struct outcome_news) outcomes;
     VEC(struct late) late;
-    struct idmap of; /* number of 'told' entries by job id */
+    struct idmap of; /* number of entries in 'outcomes' by job id */
 };
 
 /* Maximum items of a dependency whose record and text are updated at each change of an item. */

@@ -47,12 +47,12 @@ static void hold_named(struct control *c, struct job *j)
 }
 
 /* Takes ownership of 't'. */
-static void announce_outcome(struct control *c, struct told t)
+static void announce_outcome(struct control *c, struct outcome_news t)
 {
     uint32_t count = 0;
     idmap_get(&c->news->of, t.outcome.job_id, &count);
     idmap_set(&c->news->of, t.outcome.job_id, count + 1);
-    vec_push(&c->news->told, t);
+    vec_push(&c->news->outcomes, t);
 }
 
 static void drop_pending_notice(struct control *c, uint32_t job_id)
@@ -67,7 +67,7 @@ static void drop_pending_notice(struct control *c, uint32_t job_id)
 
 static void announce_element(struct control *c, const struct job *j, uint32_t element)
 {
-    announce_outcome(c, (struct told){.outcome = depend_outcome_of_element(j, element)});
+    announce_outcome(c, (struct outcome_news){.outcome = depend_outcome_of_element(j, element)});
 }
 
 /* Delivers to dependents on elements of the record by number. */
@@ -87,7 +87,7 @@ static void announce_elements(struct control *c, const struct job *j)
 /* Delivers to arrays whose elements depend on the elements with the same numbers. */
 static void announce_to_arrays(struct control *c, const struct job *j)
 {
-    struct told t = {.outcome = depend_outcome_of_element(j, DEPEND_CORR)};
+    struct outcome_news t = {.outcome = depend_outcome_of_element(j, DEPEND_CORR)};
     if (!t.outcome.over)
         return;
     idset_copy(&t.elements, &j->tasks);
@@ -103,7 +103,7 @@ static void announce_array(struct control *c, const struct job *j)
     const struct array *a = j->array;
     bool begins = j->state == PB__JOB_STATE__RUNNING && !a->pending;
     if (begins || (!a->pending && !a->running))
-        announce_outcome(c, (struct told){.outcome = depend_outcome_of_array(a)});
+        announce_outcome(c, (struct outcome_news){.outcome = depend_outcome_of_array(a)});
 }
 
 /* Delivers to dependents on the leader of a job set, which stands for the whole set; NULL: its
@@ -111,7 +111,7 @@ static void announce_array(struct control *c, const struct job *j)
 static void announce_set(struct control *c, const struct job *leader)
 {
     if (leader && depend_is_awaited(c->cluster, leader->id, DEPEND_WHOLE))
-        announce_outcome(c, (struct told){.outcome = depend_outcome_of(leader)});
+        announce_outcome(c, (struct outcome_news){.outcome = depend_outcome_of(leader)});
 }
 
 void depend_changed(struct control *c, struct job *j)
@@ -124,7 +124,7 @@ void depend_changed(struct control *c, struct job *j)
         enqueue_next_singleton(c, depend_first_like(c->cluster, j));
     bool of_array = j->array && j->array->id == j->id; /* its id is the array's id */
     if (!of_array && depend_is_awaited(c->cluster, j->id, DEPEND_WHOLE))
-        announce_outcome(c, (struct told){.outcome = depend_outcome_of(j)});
+        announce_outcome(c, (struct outcome_news){.outcome = depend_outcome_of(j)});
     if (!job_set_is_leader(j))
         announce_set(c, job_set_component(j, 0));
     if (j->array)
@@ -164,7 +164,7 @@ static void schedule_record_update(struct control *c, struct job *j)
 /* Delivers to an array with dependencies by number. Failed elements are stored; fulfilled ones are
  * recomputed. */
 static size_t notify_array_item(struct control *c, struct job *j, struct depend_item *item,
-                                const struct told *t)
+                                const struct outcome_news *t)
 {
     bool well = t->outcome.state == PB__JOB_STATE__COMPLETED;
     size_t work = 1;
@@ -209,7 +209,7 @@ static size_t decide_item(struct control *c, struct job *j, struct depend_item *
     return work;
 }
 
-static size_t notify_dependents(struct control *c, struct told *t, size_t most)
+static size_t notify_dependents(struct control *c, struct outcome_news *t, size_t most)
 {
     uint32_t element = t->outcome.of_element ? t->outcome.element : DEPEND_WHOLE;
     size_t work = 0;
@@ -243,23 +243,23 @@ static void write_scheduled_records(struct control *c, size_t most)
 void depend_turn(struct control *c)
 {
     size_t done = 0, work = 0;
-    for (; done < c->news->told.len && work < SHARE; done++) {
-        struct told *t = &c->news->told.data[done];
+    for (; done < c->news->outcomes.len && work < SHARE; done++) {
+        struct outcome_news *t = &c->news->outcomes.data[done];
         work += notify_dependents(c, t, SHARE - work);
         if (work >= SHARE)
             break;
         idset_done(&t->elements);
         drop_pending_notice(c, t->outcome.job_id);
     }
-    vec_drop(&c->news->told, done);
+    vec_drop(&c->news->outcomes, done);
     write_scheduled_records(c, SHARE - (work < SHARE ? work : SHARE));
 }
 
 int64_t depend_due_ms(const struct control *c)
 {
-    return c->news->told.len   ? control_mono(c)
-           : c->news->late.len ? c->news->late.data[0].due_ms
-                               : INT64_MAX;
+    return c->news->outcomes.len ? control_mono(c)
+           : c->news->late.len   ? c->news->late.data[0].due_ms
+                                 : INT64_MAX;
 }
 
 /* For the last record of an array: whether dependents by number have not been notified of
@@ -297,9 +297,9 @@ bool depend_needs(const struct control *c, const struct job *j)
 
 void depend_forget_told(struct control *c)
 {
-    vec_foreach (&c->news->told, t)
+    vec_foreach (&c->news->outcomes, t)
         idset_done(&t->elements);
-    vec_done(&c->news->told);
+    vec_done(&c->news->outcomes);
     vec_done(&c->news->late);
     idmap_done(&c->news->of);
 }

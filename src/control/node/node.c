@@ -38,7 +38,7 @@ void node_heard(struct control *c, struct node *n)
 {
     /* It has ResumeTimeout, even if it still sends messages. */
     if (n->reboot.phase == NODE_REBOOT_ISSUED) {
-        order_move(&c->cluster->silent, &n->silence, reboot_deadline_ms(c, n), n->index);
+        order_move(&c->cluster->unresponsive, &n->silence, reboot_deadline_ms(c, n), n->index);
         return;
     }
     n->overdue = false;
@@ -46,10 +46,10 @@ void node_heard(struct control *c, struct node *n)
     if (n->future || asleep)
         return;
     if (c->conf->slurmd_timeout_sec > 0)
-        order_move(&c->cluster->silent, &n->silence,
+        order_move(&c->cluster->unresponsive, &n->silence,
                    control_mono(c) + c->conf->slurmd_timeout_sec * 1000, n->index);
     else /* the ResumeTimeout of a finished reboot */
-        order_remove(&c->cluster->silent, &n->silence);
+        order_remove(&c->cluster->unresponsive, &n->silence);
 }
 
 void node_resume(struct control *c, struct node *n)

@@ -298,9 +298,9 @@ static void explain_unusable_nodes(struct control *c, const struct job *j, struc
     bitset_foreach (set, i)
         hostlist_push(list, c->cluster->nodes.data[i]->name);
     hostlist_format(list, &names);
-    bool told = names.len && names.len <= NAMES_MOST;
-    err_set(err, -ERR_NODES_DOWN, "%s%s%s", err_text(ERR_NODES_DOWN), told ? ": " : "",
-            told ? str_cstr(&names) : "");
+    bool lists_names = names.len && names.len <= NAMES_MOST;
+    err_set(err, -ERR_NODES_DOWN, "%s%s%s", err_text(ERR_NODES_DOWN), lists_names ? ": " : "",
+            lists_names ? str_cstr(&names) : "");
 }
 
 /* The planner examines the queue of 'a' first. */

@@ -81,7 +81,7 @@ static void lose_job(struct control *c, struct job *j, struct node *n)
 
 void node_fail_silent(struct control *c, struct node *n)
 {
-    order_remove(&c->cluster->silent, &n->silence);
+    order_remove(&c->cluster->unresponsive, &n->silence);
     /* Otherwise a launch in progress would begin after its job was given up, and after the node had
      * reported, in the same session, that it has nothing of the job. */
     if (n->connected)

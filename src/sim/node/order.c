@@ -549,7 +549,6 @@ static void terminate_job(struct sim *s, unsigned index, const Pb__Terminate *or
         return;
     }
     j = j ? j : add_attempt(s, index, key);
-    j->told = true;
     if (j->gone)
         return;
     begin_ending(s, index, j, order->has_grace_sec ? order->grace_sec : 30);

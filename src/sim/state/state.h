@@ -106,7 +106,7 @@ struct sim_node_job { /* a node's state of an attempt */
     uint8_t cpu_set[SIM_CPU_BYTES]; /* CPUs by the credential, as a bitmap; no bit: unknown */
     bool prepared, prolog_running;  /* with PrologFlags=Alloc */
     bool tells_prepared;            /* the controller waits for the end of the prolog */
-    bool single, batch_started, batch_running, batch_ended, terminating, gone, told;
+    bool single, batch_started, batch_running, batch_ended, terminating, gone;
     int status;
     uint32_t halt_number; /* number of the last order to suspend or resume */
     bool halting, halted; /* the job is being suspended, and is suspended */

@@ -19,7 +19,7 @@
 
 #define PATIENCE_MS 1000 /* a controller that hangs must not delay the shutdown of the others */
 
-struct told {
+struct peer_request {
     struct peers *peers;
     struct rpc_keyed *call;
 };
@@ -31,13 +31,13 @@ struct peers {
     void (*done)(struct ctld *c);
     struct peers *prev, *next;
     size_t count;
-    struct told told[];
+    struct peer_request requests[];
 };
 
 static void end_peers(struct peers *p)
 {
     for (size_t i = 0; i < p->count; i++)
-        rpc_keyed_drop(p->told[i].call);
+        rpc_keyed_drop(p->requests[i].call);
     DL_DELETE(p->c->peers, p);
     free(p);
 }
@@ -50,7 +50,7 @@ void stop_drop_peers(struct ctld *c)
 
 static void on_told(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
-    struct told *t = ctx;
+    struct peer_request *t = ctx;
     struct peers *p = t->peers;
     struct ctld *c = p->c;
     t->call = NULL;
@@ -69,7 +69,7 @@ void stop_tell_peers(struct ctld *c, enum rpc_number rpc, const ProtobufCMessage
 {
     const struct conf *conf = ctld_conf(c);
     const struct conf_host *me = ctld_me(c);
-    struct peers *p = mem_alloc(sizeof(*p) + conf->controllers.len * sizeof(p->told[0]));
+    struct peers *p = mem_alloc(sizeof(*p) + conf->controllers.len * sizeof(p->requests[0]));
     p->c = c;
     p->rpc = rpc_find(rpc);
     p->done = done;
@@ -86,7 +86,7 @@ void stop_tell_peers(struct ctld *c, enum rpc_number rpc, const ProtobufCMessage
             .request = request,
             .timeout_ms = PATIENCE_MS,
         };
-        struct told *t = &p->told[p->count++];
+        struct peer_request *t = &p->requests[p->count++];
         t->peers = p;
         t->call = rpc_keyed_call(c->loop, &ask, on_told, t);
         p->open++;

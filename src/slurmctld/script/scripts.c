@@ -142,9 +142,9 @@ static void take_script_end(struct scripts *s, const Pb__ScriptEnded *m)
         log_error("job %u: %s", one->job_id, m->text);
     for (size_t i = 0; i < m->n_log; i++)
         log_info("burst_buffer.lua: %s", m->log[i]);
-    bool told = !is_unattended(one->kind);
+    bool must_report = !is_unattended(one->kind);
     script_free(s, one);
-    if (told)
+    if (must_report)
         s->options.on_ended(s->options.ctx, m);
     send_more(s);
 }

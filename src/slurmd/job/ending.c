@@ -319,7 +319,7 @@ static bool is_shepherd_alive(const struct lost *l, struct str *left)
 
     if (l->handle < 0 || poll(&p, 1, 0) != 0)
         return false;
-    proc_describe(l->silent, left);
+    proc_describe(l->unresponsive_pid, left);
     return true;
 }
 
@@ -382,7 +382,7 @@ void ending_silent(struct attempt *a, uint32_t step_id, pid_t shepherd, int hand
     struct lost *l = lost_new(a, step_id);
 
     l->was_silent = true;
-    l->silent = shepherd;
+    l->unresponsive_pid = shepherd;
     l->handle = handle;
     begin_killing_leftovers(l);
 }

@@ -18,8 +18,8 @@ struct lost {
     bool was_silent;      /* slurmstepd was killed because it did not answer */
     char *for_memory; /* slurmstepd exceeded the memory limit of the job's slurmstepds; NULL: it did
                          not */
-    pid_t silent;     /* pid of the slurmstepd that did not answer */
-    int handle;       /* pidfd of that process; -1: none */
+    pid_t unresponsive_pid; /* pid of the slurmstepd that did not answer */
+    int handle;             /* pidfd of that process; -1: none */
 };
 
 /* The shepherd of the step was killed: kills the remaining processes, which may take a while, and

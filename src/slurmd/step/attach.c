@@ -80,7 +80,7 @@ static int find_step(struct slurmd *d, const struct rpc_request *r, const Pb__St
 void attach_step(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__StepAttach *m = (const Pb__StepAttach *)r->body;
-    Pb__StepdAttach told = PB__STEPD_ATTACH__INIT;
+    Pb__StepdAttach order = PB__STEPD_ATTACH__INIT;
     struct auth_key secret;
     struct err err = {0};
     struct step *s = NULL;
@@ -99,12 +99,12 @@ void attach_step(struct slurmd *d, const struct rpc_request *r)
     log_verbose("step %s: user %u at %s watches", STEP_ID_TEXT(m->job_id, m->step_id),
                 (unsigned)r->who.uid, r->peer);
     vec_push(&s->attaching, r->call);
-    told.addr = caller_address(r->peer, NULL, 0);
-    told.port = m->io_port;
-    told.key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
-    rpc_link_send(s->link, RPC_STEPD_ATTACH, false, r->call, &told.base);
+    order.addr = caller_address(r->peer, NULL, 0);
+    order.port = m->io_port;
+    order.key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
+    rpc_link_send(s->link, RPC_STEPD_ATTACH, false, r->call, &order.base);
     auth_key_done(&secret);
-    free(told.addr);
+    free(order.addr);
 }
 
 void attach_done(struct step *s, uint64_t number, const Pb__StepdAttached *m)

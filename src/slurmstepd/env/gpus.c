@@ -45,10 +45,10 @@ static void put_visible(struct envlist *env, const Pb__StepdStart *start, const 
                   {CONF_GRES_INTEL, "ZE_AFFINITY_MASK"},
                   {CONF_GRES_OPENCL, "GPU_DEVICE_ORDINAL"}};
     unsigned all = CONF_GRES_NVIDIA | CONF_GRES_AMD | CONF_GRES_INTEL | CONF_GRES_OPENCL;
-    unsigned told = start->gpu_env & (all | CONF_GRES_NO_ENV);
+    unsigned configured = start->gpu_env & (all | CONF_GRES_NO_ENV);
 
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
-        if (!((told ? told : all) & makers[i].flag))
+        if (!((configured ? configured : all) & makers[i].flag))
             continue;
         if (visible)
             envlist_set(env, makers[i].name, visible);

@@ -23,8 +23,8 @@
 #include "slurmstepd/task/contain.h"
 #include "slurmstepd/task/task.h"
 
-#define ADOPTERS_MAX 8 /* daemons connected at the same time */
-#define TOLD_MAX 65536 /* bytes of messages for a step before it has an output */
+#define ADOPTERS_MAX 8           /* daemons connected at the same time */
+#define EARLY_MESSAGES_MAX 65536 /* bytes of messages for a step before it has an output */
 
 char *control_file(const char *dir, uint32_t job_id, uint32_t restarts, uint32_t step_id,
                    const char *suffix)
@@ -99,12 +99,13 @@ static bool has_seen_delivery(struct step *step, uint64_t nonce)
 /* Messages before there is an output are kept and written later. */
 static void on_say(struct step *step, const Pb__StepdSignal *m)
 {
-    bool early = step_is_starting(step) && step->told.len + strlen(m->say) <= TOLD_MAX;
+    bool early =
+        step_is_starting(step) && step->early_messages.len + strlen(m->say) <= EARLY_MESSAGES_MAX;
     bool late = step_is_running(step) || step->phase == STEP_KILLING;
     if ((!early && !late) || (m->has_nonce && has_seen_delivery(step, m->nonce)))
         return;
     if (early)
-        str_puts(&step->told, m->say);
+        str_puts(&step->early_messages, m->say);
     else
         journal_say(step, m->say);
 }

@@ -229,6 +229,6 @@ struct step {
     bool freq_set;   /* see freq.h */
     char *freq_root; /* the kernel's sysfs directory of CPUs */
 
-    uint32_t debug_level; /* of journal_tell(): enum log_level */
-    struct str told;      /* messages of journal_tell() before the tasks run */
+    uint32_t debug_level;      /* of journal_tell(): enum log_level */
+    struct str early_messages; /* messages of journal_tell() before the tasks run */
 };

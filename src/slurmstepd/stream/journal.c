@@ -129,14 +129,14 @@ void journal_tell(struct step *step, enum log_level level, const char *fmt, ...)
     va_end(ap);
     str_putc(&line, '\n');
     if (step_is_starting(step))
-        str_puts(&step->told, str_cstr(&line));
+        str_puts(&step->early_messages, str_cstr(&line));
     else
         journal_say(step, str_cstr(&line));
 }
 
 void journal_begin(struct step *step)
 {
-    if (step->told.len)
-        journal_say(step, str_cstr(&step->told));
-    str_done(&step->told);
+    if (step->early_messages.len)
+        journal_say(step, str_cstr(&step->early_messages));
+    str_done(&step->early_messages);
 }

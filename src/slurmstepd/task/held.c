@@ -123,7 +123,7 @@ static bool is_of_user(pid_t pid, uid_t uid)
 
 struct ending {
     uid_t uid;
-    void (*told)(void *ctx, pid_t tracer, pid_t held);
+    void (*on_ended)(void *ctx, pid_t tracer, pid_t held);
     void *ctx;
     unsigned count;
 };
@@ -142,13 +142,14 @@ static int end_tracer(void *ctx, pid_t pid, pid_t parent)
         !is_of_user(tracer, e->uid) || syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0))
         return 0;
     e->count++;
-    e->told(e->ctx, tracer, pid);
+    e->on_ended(e->ctx, tracer, pid);
     return 0;
 }
 
-unsigned held_end_tracers(uid_t uid, void (*told)(void *ctx, pid_t tracer, pid_t held), void *ctx)
+unsigned held_end_tracers(uid_t uid, void (*on_ended)(void *ctx, pid_t tracer, pid_t held),
+                          void *ctx)
 {
-    struct ending e = {.uid = uid, .told = told, .ctx = ctx};
+    struct ending e = {.uid = uid, .on_ended = on_ended, .ctx = ctx};
 
     reap_each(end_tracer, &e);
     return e.count;

@@ -16,5 +16,6 @@ bool held_is_over(void);
 int held_status(pid_t pid);
 
 /* Kills the processes of this user that hold one of ours stopped. Returns their number; calls
-   told() for each. */
-unsigned held_end_tracers(uid_t uid, void (*told)(void *ctx, pid_t tracer, pid_t held), void *ctx);
+   on_ended() for each. */
+unsigned held_end_tracers(uid_t uid, void (*on_ended)(void *ctx, pid_t tracer, pid_t held),
+                          void *ctx);

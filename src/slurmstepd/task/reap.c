@@ -148,20 +148,20 @@ int reap_each_child(pid_t parent, reap_fn *fn, void *ctx)
 /* Describes the dead ones that wait for their parents, or the others. */
 static void describe_found(const struct kin_list *k, bool dead, struct str *out)
 {
-    size_t told = 0;
+    size_t described = 0;
 
     for (size_t i = 0; i < k->list.len; i++) {
         struct proc p;
 
         if (proc_read(k->list.data[i].pid, &p) || (p.state == 'Z') != dead)
             continue;
-        if (told++ < DESCRIBED_MAX) {
-            str_puts(out, told > 1 ? "; " : "");
+        if (described++ < DESCRIBED_MAX) {
+            str_puts(out, described > 1 ? "; " : "");
             proc_describe(p.pid, out);
         }
     }
-    if (told > DESCRIBED_MAX)
-        str_printf(out, "; and %zu more", told - DESCRIBED_MAX);
+    if (described > DESCRIBED_MAX)
+        str_printf(out, "; and %zu more", described - DESCRIBED_MAX);
 }
 
 void reap_describe(struct str *out)
