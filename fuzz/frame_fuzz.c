@@ -27,6 +27,7 @@
 #include "base/mem.h"
 #include "base/pb.h"
 #include "rpc/channel.h"
+#include "rpc/reply.h"
 #include "rpc/seal.h"
 #include "rpc/server_priv.h"
 

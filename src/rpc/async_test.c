@@ -3,6 +3,7 @@
 #include "rpc/rpc_test_hosts.h"
 
 #include "rpc/client.h"
+#include "rpc/reply.h"
 #include "rpc/rpc_test_minter.h"
 #include "rpc/rpc_test_names.h"
 #include "rpc/rpc_test_result.h"

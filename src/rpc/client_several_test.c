@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/un.h>
 
+#include "rpc/reply.h"
 #include "rpc/rpc_test_client.h"
 
 static void second_controller(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The blocking client, on a thread of its own against a server on the loop. */
+#include "rpc/reply.h"
 #include "rpc/rpc_test_client.h"
 
 #include "rpc/rpc_test_names.h"

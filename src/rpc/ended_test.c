@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Callers that have shut down their sending side, and callers that are gone. */
+#include "rpc/reply.h"
 #include "rpc/rpc_test_server.h"
 
 static const Pb__Empty nothing = PB__EMPTY__INIT;

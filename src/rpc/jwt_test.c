@@ -8,6 +8,7 @@
 #include "proto/event.pb-c.h"
 #include "rpc/channel.h"
 #include "rpc/client.h"
+#include "rpc/reply.h"
 #include "rpc/rpc_test_result.h"
 #include "rpc/server_priv.h"
 

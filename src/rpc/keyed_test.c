@@ -3,6 +3,7 @@
 #include "rpc/rpc_test_server.h"
 
 #include "rpc/keyed.h"
+#include "rpc/reply.h"
 #include "rpc/rpc_test_result.h"
 
 static const Pb__Empty nothing = PB__EMPTY__INIT;

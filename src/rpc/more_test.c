@@ -3,6 +3,7 @@
 #include "rpc/rpc_test_server.h"
 
 #include "proto/tree.pb-c.h"
+#include "rpc/reply.h"
 #include "rpc/seal.h"
 #include "rpc/talk.h"
 

@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
+#include "rpc/reply.h"
 #include "rpc/seal.h"
 #include "rpc/server_priv.h"
 

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "rpc/reply.h"
 #include "rpc/server_priv.h"
 
 static void seal_of(const struct rpc_caller *c, const struct rpc_frame *f, struct rpc_seal *seal)

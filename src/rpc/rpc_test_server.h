@@ -6,6 +6,7 @@
 
 #include "proto/ctl.pb-c.h"
 #include "proto/node.pb-c.h"
+#include "rpc/reply.h"
 #include "rpc/server.h"
 
 struct served {

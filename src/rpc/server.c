@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "proto/node.pb-c.h"
+#include "rpc/reply.h"
 #include "rpc/server_priv.h"
 
 #define REPLAY_MAX (1u << 19) /* unexpired tokens of all users */

@@ -8,6 +8,7 @@
 #include "rpc/accept.h"
 #include "rpc/channel.h"
 #include "rpc/conn.h"
+#include "rpc/reply.h"
 #include "rpc/seal.h"
 #include "rpc/server.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/reply.h"
 #include "rpc/rpc_test_server.h"
 
 #include <fcntl.h>

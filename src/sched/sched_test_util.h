@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cluster/cluster_test_util.h"
+#include "cluster/job/license_tied.h"
 #include "sched/plan.h"
 #include "sched/plan/timeline.h"
 #include "sched/select/resv.h"

@@ -102,6 +102,7 @@ void dispatch_drop_listings(struct ctld *c)
 
 #include "base/pb.h"
 #include "base/service.h"
+#include "rpc/reply.h"
 #include "slurmctld/core/diag.h"
 #include "slurmctld/core/files.h"
 #include "slurmctld/core/names.h"

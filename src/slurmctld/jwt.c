@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/timefmt.h"
+#include "rpc/reply.h"
 #include "slurmctld/core/names.h"
 #include "slurmctld/jwt.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "cluster/job/license_tied.h"
 #include "conf/conf_license.h"
 
 void license_init(struct cluster *c)

@@ -7,6 +7,7 @@
 #include "cluster/cluster.h"
 #include "cluster/job/job_set_text.h"
 #include "cluster/job/license_layer.h"
+#include "cluster/job/license_tied.h"
 
 /* --- what there is ------------------------------------------------------------------------------
  */

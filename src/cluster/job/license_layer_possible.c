@@ -4,6 +4,7 @@
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
 #include "cluster/job/license_layer.h"
+#include "cluster/job/license_tied.h"
 
 #define SHORT_MAX 3    /* layers in a message */
 #define AROUND_MAX 100 /* layers that may be around one */

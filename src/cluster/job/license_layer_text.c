@@ -8,6 +8,7 @@
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
 #include "cluster/job/license_layer.h"
+#include "cluster/job/license_tied.h"
 #include "conf/conf_license.h"
 
 /* --- layers by their nodes -----------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "cluster/job/license_tied.h"
 
 /* The nodes of the request's partition that it does not exclude; NULL: all. The caller frees. */
 struct bitset *license_find_allowed(const struct job *j)

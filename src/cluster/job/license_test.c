@@ -3,6 +3,7 @@
  */
 #include "cluster/cluster_test_util.h"
 #include "cluster/job/license_layer.h"
+#include "cluster/job/license_tied.h"
 #include "cluster/resv/license_kept.h"
 
 static const char conf[] = CONS "Licenses=x:3\nNodeName=n[1-8] CPUs=4 RealMemory=400\n"

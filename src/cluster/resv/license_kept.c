@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/resv/license_kept.h"
+#include "cluster/job/license_tied.h"
 
 #include <stdlib.h>
 

@@ -26,6 +26,7 @@
 #include "proto/step.pb-c.h"
 #include "proto/tree.pb-c.h"
 #include "rpc/client.h"
+#include "rpc/reply.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
 

@@ -23,6 +23,7 @@
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/resv.pb-c.h"
+#include "rpc/reply.h"
 #include "rpc/server.h"
 
 #define JOBS 3

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/admin/license_update.h"
-#include "cluster/job/license_layer.h"
+#include "cluster/job/license_tied.h"
 
 #include <string.h>
 
 #include "base/pb.h"
+#include "cluster/job/license_layer.h"
 #include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/internal.h"

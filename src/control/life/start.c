@@ -6,6 +6,7 @@
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/job/job_set_text.h"
+#include "cluster/job/license_tied.h"
 #include "cluster/job/step_cpus.h"
 #include "conf/conf_sets.h"
 #include "control/core/counters.h"

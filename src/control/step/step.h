@@ -61,7 +61,7 @@ void step_limit_enforce(struct control *c, struct job *j);
 /* step.c */
 void step_remove(struct control *c, struct job *j, struct step *s);
 
-/* step_ports.c */
+/* step_layout.c: ports */
 struct step_layout;
 /* Whether the request, or one of its parts, requests ports. */
 bool step_ports_wanted(const Pb__StepSpec *spec);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan/failed.h"
+#include "cluster/job/license_tied.h"
 
 #include "sched/plan.h"
 

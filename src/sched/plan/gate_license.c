@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The gate of licences, and of pools that are tied to nodes, whatever nodes are free. */
+#include "cluster/job/license_tied.h"
 #include "sched/plan/failed.h"
 #include "sched/plan/gate.h"
 #include "sched/select/resv.h"

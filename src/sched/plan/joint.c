@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "cluster/job/license_tied.h"
 #include "sched/plan/ledger.h"
 #include "sched/plan/planned_start.h"
 #include "sched/plan/set_turn.h"

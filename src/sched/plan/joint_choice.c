@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "cluster/job/license_tied.h"
 #include "sched/plan/gate.h"
 #include "sched/plan/joint.h"
 #include "sched/plan/planned_start.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "cluster/job/license_tied.h"
 #include "sched/plan/blocked.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/gate.h"

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "cluster/job/license_tied.h"
 #include "sched/plan/blocked.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/failed.h"

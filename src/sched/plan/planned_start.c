@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan/planned_start.h"
 
+#include "cluster/job/license_tied.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/failed.h"
 #include "sched/plan/joint.h"

@@ -7,6 +7,7 @@
  */
 #include "base/test_drawn.h"
 #include "cluster/job/license_layer.h"
+#include "cluster/job/license_tied.h"
 #include "sched/layers_test_util.h"
 
 enum { NODES = 5, CPUS = 2, JOBS = 9, NEEDS = 4, STATES = TEST_DRAWN(500), NOW = 1000 };

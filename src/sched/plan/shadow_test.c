@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Both calendars give the same answers in thousands of random states. */
-#include "cluster/job/license_layer.h"
+#include "cluster/job/license_tied.h"
 #include "sched/plan/shadow.h"
 
 #include "base/test_drawn.h"
+#include "cluster/job/license_layer.h"
 #include "sched/plan/timeline.h"
 #include "sched/sched_test_util.h"
 #include "sched/select/resv.h"

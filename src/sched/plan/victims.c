@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/job/license_tied.h"
 #include "sched/plan/joint.h"
 #include "sched/plan/node_free.h"
 #include "sched/plan/preempt.h"

@@ -2,6 +2,7 @@
 #include "sched/license.h"
 #include "cluster/resv/license_kept.h"
 
+#include "cluster/job/license_tied.h"
 #include "sched/common.h"
 #include "sched/plan.h"
 #include "sched/select/license_internal.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cluster/job/license_layer.h"
+#include "cluster/job/license_tied.h"
 #include "cluster/resv/license_kept.h"
 #include "sched/common.h"
 #include "sched/plan.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Of what a job needs as licences, the pool that keeps it from its start. */
 #include "base/hostlist.h"
+#include "cluster/job/license_tied.h"
 #include "cluster/resv/license_kept.h"
 #include "sched/common.h"
 #include "sched/plan.h"

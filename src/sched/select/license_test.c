@@ -6,6 +6,7 @@
 #include "base/pb.h"
 #include "base/test_drawn.h"
 #include "cluster/job/license_layer.h"
+#include "cluster/job/license_tied.h"
 #include "sched/sched_test_util.h"
 #include "sched/why/why.h"
 

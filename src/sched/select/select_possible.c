@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "cluster/job/license_tied.h"
 #include "cluster/node/topo.h"
 #include "sched/select/choose.h"
 #include "sched/select/select.h"

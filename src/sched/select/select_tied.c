@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/job/license_tied.h"
 #include "sched/license.h"
 #include "sched/select/select.h"
 

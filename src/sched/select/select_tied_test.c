@@ -5,6 +5,7 @@
  * exactly when exhaustive search over all sets of nodes finds some (HRES-41).
  */
 #include "base/test_drawn.h"
+#include "cluster/job/license_tied.h"
 #include "sched/layers_test_util.h"
 
 enum { NODES = 8, STATES = TEST_DRAWN(3000), JOBS = 4 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/pb.h"
+#include "cluster/job/license_tied.h"
 #include "sched/common.h"
 #include "sched/select/select.h"
 #include "sched/why/why_state.h"

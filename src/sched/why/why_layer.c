@@ -3,6 +3,7 @@
  * have more, and the commands that give it to them. */
 #include "base/str.h"
 #include "cluster/job/license_layer.h"
+#include "cluster/job/license_tied.h"
 #include "sched/why/why_state.h"
 
 struct remedy {

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "rpc/reply.h"
 #include "slurmctld/core/answers.h"
 #include "slurmctld/core/ctld.h"
 

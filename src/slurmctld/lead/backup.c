@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "control/lead/standby.h"
 #include "rpc/keyed.h"
+#include "rpc/reply.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/lead/backup.h"
 #include "slurmctld/lead/check.h"

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/service.h"
 #include "base/str.h"
+#include "rpc/reply.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/files.h"
 #include "slurmctld/core/names.h"

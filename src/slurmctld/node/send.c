@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "rpc/reply.h"
 #include "slurmctld/core/answers.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/job_comp.h"

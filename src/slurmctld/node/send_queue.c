@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "rpc/reply.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/node/payload.h"
 #include "slurmctld/node/send.h"

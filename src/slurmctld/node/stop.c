@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "rpc/keyed.h"
+#include "rpc/reply.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/node/nodes.h"
 #include "slurmctld/node/stop.h"

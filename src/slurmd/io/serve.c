@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "proto/ctl.pb-c.h"
 #include "rpc/port.h"
+#include "rpc/reply.h"
 #include "slurmd/io/tree.h"
 #include "slurmd/io/uplink.h"
 #include "slurmd/job/adopt.h"

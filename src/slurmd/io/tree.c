@@ -9,6 +9,7 @@
 #include "base/pb.h"
 #include "base/str.h"
 #include "rpc/frame.h"
+#include "rpc/reply.h"
 #include "slurmd/io/tree_part.h"
 #include "slurmd/job/cred.h"
 #include "slurmd/job/launch.h"

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "proto/step.pb-c.h"
+#include "rpc/reply.h"
 #include "rpc/rpc_test_minter.h"
 #include "rpc/talk.h"
 #include "rpc/tree.h"

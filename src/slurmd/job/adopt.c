@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "rpc/reply.h"
 #include "slurmd/job/extern.h"
 #include "slurmd/job/jobtmp.h"
 #include "slurmd/step/step.h"

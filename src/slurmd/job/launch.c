@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "rpc/client.h"
+#include "rpc/reply.h"
 #include "slurmd/attempt/report.h"
 #include "slurmd/attempt/revoked.h"
 #include "slurmd/job/adopt.h"

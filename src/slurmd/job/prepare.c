@@ -5,6 +5,7 @@
 #include "base/args.h"
 #include "base/log.h"
 #include "base/step_id.h"
+#include "rpc/reply.h"
 #include "slurmd/job/attempt_life.h"
 #include "slurmd/job/early.h"
 #include "slurmd/job/launch.h"

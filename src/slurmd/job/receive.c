@@ -13,6 +13,7 @@
 #include "proto/cast.pb-c.h"
 #include "rpc/client.h"
 #include "rpc/link.h"
+#include "rpc/reply.h"
 #include "slurmd/job/attempt_life.h"
 #include "slurmd/job/cred.h"
 #include "slurmd/job/jobtmp.h"

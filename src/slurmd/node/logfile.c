@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "conf/conf_words.h"
 #include "proto/ctl.pb-c.h"
+#include "rpc/reply.h"
 #include "rpc/rpc.h"
 #include "slurmd/node/slurmd.h"
 

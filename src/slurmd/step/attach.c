@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "rpc/client.h"
+#include "rpc/reply.h"
 #include "slurmd/attempt/attempt.h"
 #include "slurmd/node/caller_address.h"
 

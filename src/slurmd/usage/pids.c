@@ -8,6 +8,7 @@
 #include "base/owner.h"
 #include "base/proc.h"
 #include "proto/adopt.pb-c.h"
+#include "rpc/reply.h"
 #include "rpc/server.h"
 #include "slurmd/attempt/attempt.h"
 #include "slurmd/node/slurmd.h"

@@ -13,6 +13,7 @@
 #include "base/proc.h"
 #include "base/step_id.h"
 #include "base/str.h"
+#include "rpc/reply.h"
 #include "slurmd/attempt/attempt.h"
 #include "slurmd/node/hw.h"
 #include "slurmd/step/contain.h"
