@@ -208,11 +208,11 @@ char *conf_path_daemon(const char *daemon);
 int conf_load(const char *path, enum conf_scope scope, const char *node_name, struct conf **out,
               struct conf_report *report, struct err *err);
 /* The same with additional NodeName lines after the file's. The file takes precedence for a node
- * that it defines as well. 'made' NULL: none. */
-int conf_load_with(const char *path, const char *made, enum conf_scope scope, const char *node_name,
+ * that it defines as well. 'more' NULL: none. */
+int conf_load_with(const char *path, const char *more, enum conf_scope scope, const char *node_name,
                    struct conf **out, struct conf_report *report, struct err *err);
 /* Loads a conf_flat_text() with other additional lines. The hash covers the file's text alone. */
-int conf_load_again(const char *text, size_t len, const char *path, const char *made,
+int conf_load_again(const char *text, size_t len, const char *path, const char *more,
                     enum conf_scope scope, const char *node_name, struct conf **out,
                     struct err *err);
 /* The same for a text in memory, in which Include lines are refused; messages call it 'name'. */

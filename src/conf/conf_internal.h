@@ -68,10 +68,10 @@ struct conf_loader {
     struct conf_private *priv; /* equal to conf's */
     struct arena scratch;      /* for data needed only during the load: the rows as written */
     enum conf_scope scope;
-    const char *made; /* file name of the additional lines; NULL: none */
-    bool no_include;  /* Include lines are errors (a text from memory) */
-    bool bad_topo;    /* the topology file is unreadable, which was reported */
-    struct err first; /* the first error in the report, with report->every_error */
+    const char *added_lines; /* file name of the additional lines; NULL: none */
+    bool no_include;         /* Include lines are errors (a text from memory) */
+    bool bad_topo;           /* the topology file is unreadable, which was reported */
+    struct err first;        /* the first error in the report, with report->every_error */
     struct conf_report *report;
 #define CONF_ROWS(member, kind, on_nodes) struct conf_rows member;
 #include "conf/conf_file.def"

@@ -21,7 +21,7 @@ void conf_flat_line(struct conf_loader *l, const char *line, size_t len)
 {
     struct str *flat = &l->priv->flat;
 
-    if (l->scope != CONF_FULL || l->made)
+    if (l->scope != CONF_FULL || l->added_lines)
         return;
     for (size_t at = 0; at < len;) {
         const char *mark = memchr(line + at, '#', len - at);
@@ -36,7 +36,7 @@ void conf_flat_line(struct conf_loader *l, const char *line, size_t len)
 
 void conf_flat_finish(struct conf_loader *l)
 {
-    if (!l->conf->enable_configless && !l->conf->max_node_count && !l->made)
+    if (!l->conf->enable_configless && !l->conf->max_node_count && !l->added_lines)
         str_done(&l->priv->flat);
 }
 
@@ -178,7 +178,7 @@ static int line_done(struct conf_loader *l, char *line, char *end, struct conf_p
         line = whole;
         end = whole + len;
     }
-    if (!l->made && is_compared(line))
+    if (!l->added_lines && is_compared(line))
         conf_line_hash(l->conf, line, (size_t)(end - line));
     conf_flat_line(l, line, (size_t)(end - line));
     return conf_load_line(l, line, at, err);

@@ -245,20 +245,20 @@ static int finish_load(struct conf_loader *l, const char *node_name, struct err 
 }
 
 /* Takes the additional lines, after all files. */
-static int take_made(struct conf_loader *l, const char *made, struct err *err)
+static int take_added_lines(struct conf_loader *l, const char *more, struct err *err)
 {
     char *copy;
 
-    if (!made || !*made)
+    if (!more || !*more)
         return 0;
-    copy = mem_strdup(made);
+    copy = mem_strdup(more);
     vec_push(&l->priv->buffers, copy);
     l->no_include = true;
-    l->made = arena_strdup(&l->priv->arena, "nodes that are in no file");
-    return conf_lines_text(l, copy, strlen(copy), l->made, err);
+    l->added_lines = arena_strdup(&l->priv->arena, "nodes that are in no file");
+    return conf_lines_text(l, copy, strlen(copy), l->added_lines, err);
 }
 
-int conf_load_with(const char *path, const char *made, enum conf_scope scope, const char *node_name,
+int conf_load_with(const char *path, const char *more, enum conf_scope scope, const char *node_name,
                    struct conf **out, struct conf_report *report, struct err *err)
 {
     _cleanup_(loader_done) struct conf_loader l;
@@ -274,7 +274,7 @@ int conf_load_with(const char *path, const char *made, enum conf_scope scope, co
     for (size_t i = 0; rc >= 0 && i < sizeof(others) / sizeof(others[0]); i++)
         rc = conf_go_on(&l, others[i](&l, absolute, err), err);
     if (rc >= 0)
-        rc = take_made(&l, made, err);
+        rc = take_added_lines(&l, more, err);
     if (rc < 0)
         return rc;
     rc = finish_load(&l, node_name, err);
@@ -290,7 +290,7 @@ int conf_load(const char *path, enum conf_scope scope, const char *node_name, st
 }
 
 static int load_text(struct conf_loader *l, const char *text, size_t len, const char *file,
-                     const char *made, const char *node_name, struct err *err)
+                     const char *more, const char *node_name, struct err *err)
 {
     char *copy = mem_alloc(len + 1);
 
@@ -301,7 +301,7 @@ static int load_text(struct conf_loader *l, const char *text, size_t len, const 
     l->conf->path = arena_strdup(&l->priv->arena, file);
     int rc = conf_lines_text(l, copy, len, l->conf->path, err);
     if (rc == 0)
-        rc = take_made(l, made, err);
+        rc = take_added_lines(l, more, err);
     return rc == 0 ? finish_load(l, node_name, err) : rc;
 }
 
@@ -318,14 +318,14 @@ int conf_load_text(const char *text, size_t len, const char *file, enum conf_sco
     return rc;
 }
 
-int conf_load_again(const char *text, size_t len, const char *path, const char *made,
+int conf_load_again(const char *text, size_t len, const char *path, const char *more,
                     enum conf_scope scope, const char *node_name, struct conf **out,
                     struct err *err)
 {
     _cleanup_(loader_done) struct conf_loader l;
 
     loader_init(&l, scope, NULL);
-    int rc = load_text(&l, text, len, path, made, node_name, err);
+    int rc = load_text(&l, text, len, path, more, node_name, err);
     if (rc == 0)
         *out = take_ptr(l.conf);
     return rc;

@@ -220,8 +220,9 @@ static int spec_check(const struct conf_row *row, struct conf_node_row *out, str
 /* Builds the properties shared by the nodes of a line. */
 static int row_build(struct conf_loader *l, const struct conf_row *row, struct err *err)
 {
-    struct conf_node_row out = {
-        .file = row->at.file, .line = row->at.line, .made = l->made && row->at.file == l->made};
+    struct conf_node_row out = {.file = row->at.file,
+                                .line = row->at.line,
+                                .is_added = l->added_lines && row->at.file == l->added_lines};
 
     conf_value_defaults(conf_node_keys, CONF_NODE_KEYS, &out);
     for (size_t i = 0; i < CONF_NODE_KEYS; i++) {
@@ -316,14 +317,14 @@ static void addresses_check(struct conf_loader *l)
 }
 
 /* Expands the lines of files, or the additional lines, each of which names one node. */
-static int expand_rows(struct conf_loader *l, bool made, struct err *err)
+static int expand_rows(struct conf_loader *l, bool added, struct err *err)
 {
     bool complete = true;
 
     vec_foreach (&l->nodes.row, row) {
-        if ((l->made && row->at.file == l->made) != made)
+        if ((l->added_lines && row->at.file == l->added_lines) != added)
             continue;
-        if (made && conf_find_node(l->conf, row->value[CONF_NODE_NAME].text) >= 0)
+        if (added && conf_find_node(l->conf, row->value[CONF_NODE_NAME].text) >= 0)
             continue;
         int rc = conf_go_on(l, row_expand(l, row, err), err);
         if (rc < 0)
@@ -337,7 +338,7 @@ int conf_node_build(struct conf_loader *l, struct err *err)
 {
     int rc = expand_rows(l, false, err);
 
-    if (rc == 0 && l->made)
+    if (rc == 0 && l->added_lines)
         rc = expand_rows(l, true, err);
     if (rc == 0)
         addresses_check(l);

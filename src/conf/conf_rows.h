@@ -37,7 +37,7 @@ struct conf_node_row {
     const char *features;      /* "a,b" or NULL */
     const char *gres, *reason, *comment, *extra, *arch, *cpu_bind, *topology;
     enum conf_node_state state;
-    bool made; /* from an additional line, see conf_load_with() */
+    bool is_added; /* from an additional line, see conf_load_with() */
     const char *file;
     int line;
 };

@@ -121,7 +121,7 @@ int license_swap(struct cluster *c, struct job *j, const char *text, int64_t now
         rc = n + 1 == count ? failed : 0;
     }
     license_needs_done(&needs);
-    before->made = true;
+    before->is_exchanged = true;
     if (rc != 0)
         license_swap_settle(c, j, before, false);
     return rc;
@@ -129,7 +129,7 @@ int license_swap(struct cluster *c, struct job *j, const char *text, int64_t now
 
 void license_swap_settle(struct cluster *c, struct job *j, struct license_swap *before, bool stays)
 {
-    if (before->made && !stays)
+    if (before->is_exchanged && !stays)
         restore_needs(c, j, before);
     license_needs_done(&before->needs);
     vec_done(&before->pools);

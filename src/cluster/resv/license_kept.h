@@ -27,7 +27,7 @@ bool license_fits(const struct cluster *c, const struct job *j, const struct res
 struct license_swap {
     struct license_needs needs;
     VEC(int32_t) pools; /* that it held */
-    bool made;
+    bool is_exchanged;
 };
 /* The job holds what the text (NULL: nothing) names, with the first alternative that is free,
  * instead of what it has. -ERR_LICENSE: that is not free beside other jobs and reservations, and

@@ -346,7 +346,7 @@ static int apply_request(struct control *c, const struct caller *who, struct job
     }
     if (rc == 0 && a->set.licenses && license_held(j))
         rc = license_swap(c->cluster, j, a->spec->licenses, control_wall(c), &a->licenses, err);
-    if (rc == 0 && a->licenses.made && j->set)
+    if (rc == 0 && a->licenses.is_exchanged && j->set)
         rc = resource_set_possible(c->cluster, j, err);
     if (a->set.reservation && !*a->set.reservation)
         a->spec->reservation = NULL;

@@ -295,7 +295,7 @@ static int check_removal(const struct control *c, const char *name, struct err *
     const char *part = find_naming_partition(c, name);
     if (!n)
         return err_set(err, -ERR_NO_NODE, "%s: %s", err_text(ERR_NO_NODE), name);
-    if (!n->row->made)
+    if (!n->row->is_added)
         return err_set(err, -ERR_TRANSITION, "node %s is defined in slurm.conf: remove it there",
                        name);
     if (n->jobs || n->orphans.len)
@@ -418,7 +418,7 @@ void node_dynamic_settle(struct control *c, struct str *report)
     for (size_t i = c->dynamic_nodes.len; i-- > 0;) {
         struct node_dynamic *m = &c->dynamic_nodes.data[i];
         struct node *n = cluster_find_node(c->cluster, m->name);
-        if (n && n->row->made) {
+        if (n && n->row->is_added) {
             n->dynamic = m->dynamic;
             continue;
         }

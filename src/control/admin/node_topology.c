@@ -35,7 +35,7 @@ static size_t count_name(struct word_of_list w)
 static void report_new_kinds(struct control *c, const struct conf *old, const struct node *n,
                              struct str *report)
 {
-    const char *list = n->topology ? n->topology : n->row->made ? n->row->topology : NULL;
+    const char *list = n->topology ? n->topology : n->row->is_added ? n->row->topology : NULL;
     words_foreach (list, w) {
         _cleanup_free_ char *name = mem_strndup(w.at, count_name(w));
         long before = conf_find_network(old, name), now = conf_find_network(c->conf, name);

@@ -154,7 +154,7 @@ static int find_layout(struct control *c, struct step_parts *parts, size_t i, st
     struct err why = {0};
     part->layout.before = i ? &parts->list[i - 1].layout : NULL;
     part->layout.shares = false;
-    parts->made++;
+    parts->laid_out++;
     int rc = step_layout_find(c, part->job, &part->spec, arena, &part->layout, err);
     if (rc == 0 || rc == -ERR_NODES_BUSY || !has_earlier_in_job(parts, i) ||
         conf_sets_keep(c->conf, CONF_SETS_one_node))
@@ -199,7 +199,7 @@ int step_parts_find(struct control *c, struct job *j, const Pb__StepSpec *spec, 
 
 void step_parts_done(struct step_parts *parts)
 {
-    for (size_t i = 0; i < parts->made; i++)
+    for (size_t i = 0; i < parts->laid_out; i++)
         step_layout_done(&parts->list[i].layout);
 }
 

@@ -17,7 +17,7 @@ struct step_part {
 
 struct step_parts {
     struct step_part *list; /* in the arena */
-    size_t count, made;     /* made: number of parts with a layout */
+    size_t count, laid_out; /* laid_out: number of parts with a layout */
     uint32_t tasks;         /* in all parts */
 };
 

@@ -79,11 +79,11 @@ static void ask_one(struct sim_client *c, const struct sim_item *a, unsigned act
     enum sim_claimed claim = claimed_by(a);
     if (claim < SIM_CLAIMS) {
         c->asked[claim]++;
-        c->claims[claim].made = false;
+        c->claims[claim].is_in_force = false;
     }
     if (a->what == SIM_DO_REQUEUE || a->what == SIM_DO_SUSPEND) { /* both hold the job */
         c->asked[SIM_CLAIM_HELD]++;
-        c->claims[SIM_CLAIM_HELD].made = false;
+        c->claims[SIM_CLAIM_HELD].is_in_force = false;
     }
     c->shrinks = c->shrinks || a->what == SIM_DO_SHRINK;
     if (is_requeue(a)) {
@@ -126,7 +126,7 @@ static void ask_made(struct sim *s, const struct sim_item *a, unsigned act)
     struct sim_node *n = made_node(s, a);
     if (!n)
         return;
-    n->made = SIM_MADE_UNKNOWN;
+    n->last_dynamic = SIM_MADE_UNKNOWN;
     n->made_last = n->made_asked == n->made_answered ? act + 1 : 0;
     n->made_asked += a->again_ms > 0 ? 2 : 1;
 }
@@ -485,7 +485,7 @@ static void on_updated(struct sim *s, struct sim_client *c, const struct sim_ite
     struct sim_view v;
     if (claim == SIM_CLAIMS || c->asked[claim] != 1)
         return; /* there were other requests, and their order is unknown here */
-    c->claims[claim].made = true;
+    c->claims[claim].is_in_force = true;
     c->claims[claim].value = claimed_value(a);
     if (sim_view_stored(s, c->job_id, &v))
         sim_check_claims(s, c, &v, "on disk");
@@ -544,7 +544,7 @@ static void on_made(struct sim *s, const struct sim_item *a, unsigned act, bool 
     n->made_answered++;
     if (!done || n->made_last != act + 1 || n->filed || (!create && n->dynamic))
         return;
-    n->made = create ? SIM_MADE_THERE : SIM_MADE_GONE;
+    n->last_dynamic = create ? SIM_MADE_THERE : SIM_MADE_GONE;
     if (sim_view_made(s, n->name) != create)
         sim_break(s, "a node was made and is not on disk", "%s is to be %s", n->name,
                   create ? "there" : "gone");

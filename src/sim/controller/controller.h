@@ -32,7 +32,7 @@ void sim_ctl_end_session(struct sim *s, struct sim_node *n);
 void sim_ctl_close_session(struct sim *s, unsigned index);
 void sim_ctl_hang_up(struct sim *s, unsigned index);
 void sim_ctl_learn_nodes(struct sim *s);
-int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct err *err);
+int sim_load_conf(struct sim *s, const char *added_lines, struct conf **conf, struct err *err);
 void sim_load_file(struct sim *s, uint64_t call, bool preview);
 void sim_load_nodes(struct sim *s, uint64_t call, const Pb__NodeUpdate *r);
 void sim_load_registrant(struct sim *s, unsigned node, const Pb__NodeRegister *r);

@@ -136,7 +136,7 @@ void sim_load_done(struct sim *s)
     vec_done(&s->loads);
 }
 
-int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct err *err)
+int sim_load_conf(struct sim *s, const char *added_lines, struct conf **conf, struct err *err)
 {
     struct conf_report report = {0};
     struct str text = STR_INIT;
@@ -147,7 +147,7 @@ int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct er
         rc = err_set(err, -ERR_GENERIC, "there is no memory for a file");
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (rc == 0)
-        rc = conf_load_with(path, made, CONF_FULL, NULL, conf, &report, err);
+        rc = conf_load_with(path, added_lines, CONF_FULL, NULL, conf, &report, err);
     if (rc != 0)
         err_prefix(err, "version %u of slurm.conf", s->file);
     if (fd >= 0)

@@ -270,7 +270,7 @@ static bool has_bad_prolog(const struct sim *s, const struct sim_node_job *j)
 static void expect_hold(struct sim *s, const struct sim_node_job *j)
 {
     s->clients.data[j->client].asked[SIM_CLAIM_HELD]++;
-    s->clients.data[j->client].claims[SIM_CLAIM_HELD].made = false;
+    s->clients.data[j->client].claims[SIM_CLAIM_HELD].is_in_force = false;
 }
 
 /* End of a prolog under PrologFlags=Alloc before any launch. */

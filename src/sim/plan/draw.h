@@ -14,7 +14,7 @@ struct draw {
     struct sim_plan *plan;
     struct rng rng;
     int64_t nodes, files, span_ms, jobs, parts;
-    int64_t made; /* id of the first dynamic node; 0: none */
+    int64_t first_dynamic; /* id of the first dynamic node; 0: none */
     bool files_differ, preempts, licenses;
     bool toruses; /* the network has toruses, whatever else is drawn */
     bool shares;  /* most partitions share their cores */

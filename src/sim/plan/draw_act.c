@@ -147,7 +147,7 @@ static void draw_node_act(struct draw *d, struct sim_item *a)
 static void draw_made_act(struct draw *d, struct sim_item *a)
 {
     a->what = chance(d, 60) ? SIM_DO_NODE_CREATE : SIM_DO_NODE_DELETE;
-    PUT(a->nodes, "n%lld", (long long)between(d, d->made, d->nodes));
+    PUT(a->nodes, "n%lld", (long long)between(d, d->first_dynamic, d->nodes));
     a->value = chance(d, 10);
     a->root = 1;
 }
@@ -202,7 +202,7 @@ void sim_draw_acts(struct draw *d)
     for (int64_t i = 0; i < count; i++) {
         struct sim_item *a = add(d, SIM_ITEM_DO);
         a->at_ms = between(d, 1, d->span_ms);
-        if (d->made && chance(d, 25)) {
+        if (d->first_dynamic && chance(d, 25)) {
             draw_made_act(d, a);
         } else if (nodes && chance(d, 25)) {
             draw_node_act(d, a);

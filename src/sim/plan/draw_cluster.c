@@ -72,7 +72,7 @@ static void draw_node_row(struct draw *d, int64_t first, int64_t count, int64_t 
 /* Dynamic nodes: created by scontrol, or by their own registration. */
 static int64_t draw_made_nodes(struct draw *d, int64_t first)
 {
-    int64_t last = d->made = first;
+    int64_t last = d->first_dynamic = first;
     for (int64_t more = skewed(d, 1, 3); more > 0; more--) {
         int64_t count = skewed(d, 1, 3);
         draw_node_row(d, last, count,

@@ -181,7 +181,7 @@ static void draw_network(struct draw *d)
 {
     if (d->toruses)
         draw_toruses(d);
-    if (d->toruses || d->files_differ || d->made || d->nodes < 2 || !chance(d, 25))
+    if (d->toruses || d->files_differ || d->first_dynamic || d->nodes < 2 || !chance(d, 25))
         return;
     int64_t each = between(d, 1, 4), leaf = 0;
     conf(d, "TopologyPlugin=topology/tree");

@@ -333,7 +333,7 @@ static void check_made(struct sim *s, const char *when)
 {
     vec_foreach (&s->nodes, n) {
         bool there = n->listed == s->listings;
-        if (n->made != SIM_MADE_UNKNOWN && there != (n->made == SIM_MADE_THERE))
+        if (n->last_dynamic != SIM_MADE_UNKNOWN && there != (n->last_dynamic == SIM_MADE_THERE))
             sim_break(s, "a node that was made is not so", "%s: %s is %s", when, n->name,
                       there ? "there" : "gone");
     }
@@ -386,30 +386,30 @@ void sim_check_claims(struct sim *s, const struct sim_client *c, const struct si
     int64_t limit = claims[SIM_CLAIM_LIMIT].value;
     const char *wrong = NULL;
     bool requeued_often = v->admin_held && v->restarts >= MAX_BATCH_REQUEUE;
-    if (claims[SIM_CLAIM_HELD].made && held != (claims[SIM_CLAIM_HELD].value != 0) &&
+    if (claims[SIM_CLAIM_HELD].is_in_force && held != (claims[SIM_CLAIM_HELD].value != 0) &&
         !requeued_often)
         wrong = "a hold or release";
-    else if (claims[SIM_CLAIM_LIMIT].made && v->limit_sec != limit &&
+    else if (claims[SIM_CLAIM_LIMIT].is_in_force && v->limit_sec != limit &&
              !(v->deadline_at && v->limit_sec < limit)) /* it may be cut to what is left */
         wrong = "a time limit";
-    else if (claims[SIM_CLAIM_NICE].made && (int32_t)v->nice != claims[SIM_CLAIM_NICE].value)
+    else if (claims[SIM_CLAIM_NICE].is_in_force && (int32_t)v->nice != claims[SIM_CLAIM_NICE].value)
         wrong = "a nice value";
-    else if (claims[SIM_CLAIM_COMMENT].made && v->comment != claims[SIM_CLAIM_COMMENT].value)
+    else if (claims[SIM_CLAIM_COMMENT].is_in_force && v->comment != claims[SIM_CLAIM_COMMENT].value)
         wrong = "a comment";
-    else if (claims[SIM_CLAIM_MEMORY].made &&
+    else if (claims[SIM_CLAIM_MEMORY].is_in_force &&
              v->mem_node_mib != (uint64_t)claims[SIM_CLAIM_MEMORY].value)
         wrong = "a size of memory";
-    else if (claims[SIM_CLAIM_BEGIN].made && v->begin_at != claims[SIM_CLAIM_BEGIN].value &&
+    else if (claims[SIM_CLAIM_BEGIN].is_in_force && v->begin_at != claims[SIM_CLAIM_BEGIN].value &&
              !(v->begin_at > claims[SIM_CLAIM_BEGIN].value &&
                (v->restarts || v->completing))) /* it may have to wait when it is sent back */
         wrong = "a begin time";
-    else if (claims[SIM_CLAIM_FEATURES].made &&
+    else if (claims[SIM_CLAIM_FEATURES].is_in_force &&
              strcmp(v->features, (const char *)(intptr_t)claims[SIM_CLAIM_FEATURES].value) != 0)
         wrong = "a constraint";
-    else if (claims[SIM_CLAIM_PART].made &&
+    else if (claims[SIM_CLAIM_PART].is_in_force &&
              !is_of_parts(v->part, (const char *)(intptr_t)claims[SIM_CLAIM_PART].value))
         wrong = "a partition";
-    else if (claims[SIM_CLAIM_LICENSES].made &&
+    else if (claims[SIM_CLAIM_LICENSES].is_in_force &&
              strcmp(v->asked_licenses, (const char *)(intptr_t)claims[SIM_CLAIM_LICENSES].value) !=
                  0)
         wrong = "licences";

@@ -29,7 +29,7 @@ static void expect_holds(struct sim *s, const char *name)
     vec_foreach (&s->clients, c)
         if (strcmp(c->item->resv, name) == 0) {
             c->asked[SIM_CLAIM_HELD]++;
-            c->claims[SIM_CLAIM_HELD].made = false;
+            c->claims[SIM_CLAIM_HELD].is_in_force = false;
         }
 }
 

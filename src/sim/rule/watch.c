@@ -72,7 +72,7 @@ static void check_requeue(struct sim *s, const struct sim_watch *w, const struct
 {
     const struct sim_view *now = &w->view;
     bool begin_given =
-        w->client == UINT32_MAX || s->clients.data[w->client].claims[SIM_CLAIM_BEGIN].made;
+        w->client == UINT32_MAX || s->clients.data[w->client].claims[SIM_CLAIM_BEGIN].is_in_force;
     int64_t delay = requeue_delay(s);
     if (delay && now->restarts > before->restarts && !begin_given &&
         now->begin_at < sim_wall_ms(s) / 1000 + delay - RECORD_SEC)

@@ -12,7 +12,7 @@ enum sim_client_state { SIM_SUBMITTING, SIM_WAITING, SIM_HOLDING, SIM_RELEASING,
 
 /* A change that a command has confirmed. It holds until somebody requests another change. */
 struct sim_claim {
-    bool made;
+    bool is_in_force;
     int64_t value;
 };
 enum sim_claimed {

@@ -132,7 +132,7 @@ struct sim_node {
     /* Creation of the node as a dynamic node: requests sent and answered; 'made_last': act + 1 of
      * the last one, if all earlier ones had been answered when it was sent. */
     unsigned made_asked, made_answered, made_last;
-    enum sim_made made;           /* the last confirmed change */
+    enum sim_made last_dynamic;   /* the last confirmed change */
     unsigned incarnation, listed; /* 'listed': the last listing that had the node */
     uint64_t epoch;
     bool welcome;

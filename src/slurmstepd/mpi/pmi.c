@@ -299,7 +299,7 @@ int pmi_fence(struct pmi *p, uint32_t local, struct err *err)
     if (p->peers[local].in_barrier)
         return err_set(err, -ERR_PROTOCOL, "PMI: task entered the barrier twice");
     for (uint32_t i = 0; i < p->local_count; i++)
-        if (p->peers[i].gone)
+        if (p->peers[i].ended_early)
             return err_set(err, -ERR_PROTOCOL,
                            "it would wait for task %u, which has ended without MPI_Finalize",
                            p->rank[i]);
@@ -322,7 +322,7 @@ int pmi_ended(struct pmi *p, uint32_t local, bool failed, struct err *err)
         return err_set(err, -ERR_PROTOCOL, "it has ended before MPI_Init");
     if (!peer->initialised || peer->aborted || (p->size == 1 && !is_related))
         return 0;
-    peer->gone = true;
+    peer->ended_early = true;
     if (!failed && !p->waiting && !is_related)
         return 0;
     return err_set(err, -ERR_PROTOCOL,

@@ -44,7 +44,7 @@ struct pmi_peer {
     unsigned version; /* 0: not started */
     bool initialised, in_barrier, in_mcmd;
     bool begun;                        /* it has initialised PMI at least once */
-    bool gone;                         /* it ended without finalising PMI */
+    bool ended_early;                  /* it ended without finalising PMI */
     bool aborted;                      /* it has called abort; further input is ignored */
     char fence_thread[PMI_THREAD_MAX]; /* the thread that is in the barrier */
     struct pmi_wait *waits;
