@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/envlist.h"
-
 #include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/envlist.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -199,4 +198,13 @@ char **envlist_argv(struct envlist *e)
     vec_push(&e->vars, NULL);
     e->vars.len--;
     return e->vars.data;
+}
+
+const struct onehost_variable onehost_variables[ONEHOST_VARIABLES] = {
+    {"OMPI_MCA_btl", "^vader,sm"}, {"OMPI_MCA_btl_tcp_if_include", "lo"}};
+
+bool onehost_address(const char *addr)
+{
+    return addr &&
+           (str_starts(addr, "127.") || str_eq(addr, "::1") || str_case_eq(addr, "localhost"));
 }

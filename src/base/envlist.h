@@ -2,6 +2,9 @@
 /*
  * An environment being built: "NAME=value" strings in order, each name once. Strings are copied.
  * Names are found by a hash table, because a step of 128 components has thousands of variables.
+ *
+ * Several node daemons on one host have loopback addresses, which no other host can reach. MPI
+ * libraries that name shared memory by host need to be told, by the variables of onehost_variables.
  */
 #pragma once
 
@@ -38,3 +41,14 @@ void envlist_unset_if(struct envlist *e, bool (*is_unset)(const char *name, size
 
 /* Returns the argument for execve(); valid until the next change. */
 char **envlist_argv(struct envlist *e);
+
+/* Whether nodes with this address, of a job with several nodes, are on one host. */
+bool onehost_address(const char *addr);
+
+/* Variables for the programs of such a job, unless they are set; Open MPI's mpirun passes them to
+ * all processes that it starts. They disable shared memory and allow the loopback interface. */
+struct onehost_variable {
+    const char *name, *value;
+};
+#define ONEHOST_VARIABLES 2
+extern const struct onehost_variable onehost_variables[ONEHOST_VARIABLES];

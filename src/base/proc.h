@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Information about a process in /proc, and its descendants. Of a process only files are read that
- * never wait for the process itself, so a process that hangs in the kernel does not block its
- * reader.
+ * Processes: information about a process in /proc, its descendants, and the start of a program. Of
+ * a process only files are read that never wait for the process itself, so a process that hangs in
+ * the kernel does not block its reader.
  */
 #pragma once
 
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -72,3 +73,15 @@ void kin_children(struct kin_list *k, pid_t parent); /* direct children only */
 /* Signals a found process, unless its pid has been reused: the process must still be a child of
  * the same parent, or of the root. False: it has gone, or may not be signalled. */
 bool kin_signal(const struct kin *k, pid_t root, int signo);
+
+/*
+ * Starts a program with no signal blocked or ignored, whatever the caller's signal settings are;
+ * with 'session' in a new session. Does not copy page tables, so the cost is independent of the
+ * caller's heap size. Consumes the file actions. Returns 0 or an errno; on error there is no pid.
+ */
+int child_start(pid_t *pid, const char *path, posix_spawn_file_actions_t *actions, bool session,
+                char *const *argv, char *const *env);
+
+/* Waits up to limit_ms for the child to end. True: it has ended and is reaped. False: it still
+ * runs, possibly stopped, so a caller that gives it up must send SIGKILL. */
+bool child_await(pid_t pid, unsigned limit_ms, int *status);

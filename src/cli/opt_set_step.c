@@ -9,7 +9,7 @@
 #include "base/words.h"
 #include "cli/job_arg.h"
 #include "cli/opt_priv.h"
-#include "cluster/job/step_ports.h"
+#include "cluster/job/step_nodes.h"
 #include "conf/conf.h"
 #include "conf/conf_freq.h"
 

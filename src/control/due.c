@@ -4,7 +4,7 @@
 
 #include "control/admin/shutdown.h"
 #include "control/admin/update_node.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/due.h"
 #include "control/event/record.h"
 #include "control/event/trigger.h"

@@ -9,7 +9,7 @@
 #include "control/admin/update_node.h"
 #include "control/admin/update_part.h"
 #include "control/core/aside.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/event/event.h"
 #include "control/event/record.h"
 #include "control/event/trigger.h"

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/envlist.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "base/onehost.h"
 #include "base/sluid.h"
 #include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"

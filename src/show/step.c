@@ -7,7 +7,7 @@
 #include "base/size.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
-#include "cluster/job/step_ports.h"
+#include "cluster/job/step_nodes.h"
 #include "conf/conf_freq.h"
 #include "show/job_ids.h"
 #include "show/job_set.h"

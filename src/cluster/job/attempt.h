@@ -62,7 +62,7 @@ struct step {
     bool timed_out;       /* it was ended because of that limit */
     int exit_status;
     uint8_t request_id[16];
-    VEC32(uint16_t) ports; /* reserved for it, rising (step_ports.h) */
+    VEC32(uint16_t) ports; /* reserved for it, rising (step_nodes.h) */
     struct str record;     /* packed StepRecord, without what changes: exit_status, ending, where it
                               has ended, and */
     struct str usage;      /* packed Usage, of the nodes where it has ended */

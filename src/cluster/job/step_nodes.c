@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/job/step_nodes.h"
+#include "cluster/cluster.h"
 
 static void add_node(struct step_nodes *s, const Pb__StepNode *node)
 {
@@ -27,4 +28,52 @@ void step_nodes_done(struct step_nodes *s)
     hostlist_free(s->names);
     vec_done(&s->tasks);
     vec_done(&s->cpus);
+}
+
+void step_ports_format(const uint32_t *ports, size_t count, struct str *out)
+{
+    for (size_t i = 0; i < count;) {
+        size_t last = i;
+        while (last + 1 < count && ports[last + 1] == ports[last] + 1)
+            last++;
+        str_printf(out, "%s%u", i ? "," : "", ports[i]);
+        if (last > i)
+            str_printf(out, "-%u", ports[last]);
+        i = last + 1;
+    }
+}
+
+static bool is_on(const struct job *j, const struct step *s, const struct bitset *nodes)
+{
+    vec_foreach (&s->nodes, n)
+        if (bitset_test(nodes, attempt_of(j)->alloc.data[n->at].node))
+            return true;
+    return false;
+}
+
+static bool overlaps_nodes(const struct job *j, const struct bitset *nodes)
+{
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released && bitset_test(nodes, a->node))
+            return true;
+    return false;
+}
+
+static void mark_ports(const uint16_t *ports, size_t count, struct bitset *used)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ports[i] < used->size)
+            bitset_set(used, ports[i]);
+}
+
+void step_ports_used(const struct cluster *c, const struct bitset *nodes, struct bitset *used)
+{
+    for (struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        vec_foreach (&attempt_of(j)->steps, s)
+            if (s->ports.len && is_on(j, s, nodes))
+                mark_ports(s->ports.data, s->ports.len, used);
+        if (j->attempt->late_ports.len && overlaps_nodes(j, nodes))
+            mark_ports(j->attempt->late_ports.data, j->attempt->late_ports.len, used);
+    }
 }

@@ -6,7 +6,6 @@
 
 #include "base/pb.h"
 #include "cluster/job/license_layer.h"
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/start.h"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/words.h"
 #include "control/admin/node_ring.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/life/start.h"

@@ -12,7 +12,7 @@
 #include "control/admin/reconfig.h"
 #include "control/admin/update_node.h"
 #include "control/admin/update_part.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/event/trigger.h"
 #include "control/internal.h"
 #include "control/life/burst.h"

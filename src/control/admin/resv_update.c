@@ -8,7 +8,6 @@
 #include "base/hostlist.h"
 #include "base/words.h"
 #include "conf/conf_license.h"
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/life/resv.h"
 #include "control/life/start.h"

@@ -9,7 +9,7 @@
 
 #include "base/pb.h"
 #include "control/admin/shutdown.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/finish.h"
 #include "control/life/schedule.h"

@@ -6,7 +6,6 @@
 #include "base/hostlist.h"
 #include "control/admin/node_topology.h"
 #include "control/admin/update_node.h"
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/event/trigger.h"

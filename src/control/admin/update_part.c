@@ -13,7 +13,6 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/pb.h"
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "control/core/aside.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
 
 /* Ids that may have been assigned beyond the highest known one. */

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replies to calls, deferred calls, the rights of callers on jobs, and which records a caller may
- * see (PrivateData).
+ * What this room says: replies to calls, also deferred ones, the rights of callers on jobs, which
+ * records a caller may see (PrivateData), and messages in slurmctld.log.
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/err.h"
+#include "base/log.h"
 #include "cluster/job/job.h"
 #include "control/control.h"
 #include "control/internal.h"
+
+struct control;
 
 /* Replies with the text of err, or with err_text(code) if err has none. */
 void control_refuse(struct control *c, uint64_t call, const struct err *err);
@@ -27,3 +32,12 @@ bool control_shows_job(const struct control *c, const struct caller *who, const 
 /* Returns the error for a caller who may not access the job: ERR_ACCESS, or ERR_NO_JOB if the
  * caller may not know that the job exists. */
 int control_denial(const struct control *c, const struct caller *who, const struct job *j);
+
+#define CONTROL_LOG_LINES 60
+
+void control_log(struct control *c, enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* For messages that a user can cause repeatedly: at most CONTROL_LOG_LINES per minute and user,
+ * then the number of suppressed messages. */
+void control_log_limited(struct control *c, uint32_t uid, enum log_level level, const char *fmt,
+                         ...) __attribute__((format(printf, 4, 5)));

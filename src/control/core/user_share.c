@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/core/user_share.h"
 
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
 
 #define RECORD_SHARE (16u << 10)   /* bytes of records for each job of MaxJobCount */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/pb.h"
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/internal.h"

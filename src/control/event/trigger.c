@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/pb.h"
-#include "control/core/log.h"
 #include "control/core/named.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"

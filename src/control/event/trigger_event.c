@@ -8,8 +8,8 @@
 
 #include "base/pb.h"
 #include "control/core/aside.h"
-#include "control/core/log.h"
 #include "control/core/named.h"
+#include "control/core/reply.h"
 #include "control/event/job_event.h"
 #include "control/event/record.h"
 #include "control/event/trigger.h"

@@ -3,7 +3,7 @@
 #include "control/life/aside_job.h"
 
 #include "control/core/aside.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/event/trigger.h"
 #include "control/internal.h"

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"

@@ -4,7 +4,6 @@
 
 #include "base/pb.h"
 #include "control/core/facts.h"
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/burst.h"

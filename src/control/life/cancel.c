@@ -7,7 +7,6 @@
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "control/core/filter.h"
-#include "control/core/log.h"
 #include "control/core/named.h"
 #include "control/core/reply.h"
 #include "control/internal.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "control/core/aside.h"
-#include "control/core/log.h"
 #include "control/core/named.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"

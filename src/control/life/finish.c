@@ -11,7 +11,6 @@
 #include "base/pb.h"
 #include "base/status.h"
 #include "control/core/facts.h"
-#include "control/core/log.h"
 #include "control/core/named.h"
 #include "control/core/reply.h"
 #include "control/event/job_event.h"

@@ -14,7 +14,6 @@
 #include "base/sluid.h"
 #include "base/step_id.h"
 #include "control/core/facts.h"
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/event/trigger.h"
 #include "control/internal.h"

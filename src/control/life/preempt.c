@@ -6,7 +6,7 @@
  */
 #include <signal.h>
 
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
 #include "control/life/cancel.h"

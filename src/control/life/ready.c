@@ -6,7 +6,6 @@
  */
 #include <stdlib.h>
 
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/ready.h"

@@ -5,7 +5,7 @@
 
 #include "base/hostlist.h"
 #include "base/pb.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
 #include "control/life/resv.h"

@@ -5,7 +5,7 @@
 
 #include "base/pb.h"
 #include "base/words.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
 #include "control/life/resv.h"

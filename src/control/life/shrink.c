@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include "base/hostlist.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/life/finish.h"

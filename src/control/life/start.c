@@ -11,7 +11,6 @@
 #include "conf/conf_sets.h"
 #include "control/core/counters.h"
 #include "control/core/facts.h"
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"

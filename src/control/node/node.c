@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "control/core/facts.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/node/node.h"

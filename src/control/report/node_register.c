@@ -5,7 +5,7 @@
 
 #include "base/step_id.h"
 #include "control/core/aside.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/life/aside_job.h"

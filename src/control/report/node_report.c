@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "cluster/job/usage.h"
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/aside_job.h"
 #include "control/life/cancel.h"

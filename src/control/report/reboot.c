@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "control/core/log.h"
+#include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/node/node.h"

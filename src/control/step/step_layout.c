@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/hostlist.h"
-#include "cluster/job/step_ports.h"
+#include "cluster/job/step_nodes.h"
 #include "cluster/job/whole_cores.h"
 #include "cluster/resource/gres_link.h"
 #include "conf/conf_sets.h"

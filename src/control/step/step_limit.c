@@ -6,7 +6,6 @@
  */
 #include "base/pb.h"
 #include "base/size.h"
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/node/node.h"

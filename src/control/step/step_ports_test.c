@@ -2,7 +2,7 @@
 /* Communication ports of steps, and requests that wait for them. */
 #include <string.h>
 
-#include "cluster/job/step_ports.h"
+#include "cluster/job/step_nodes.h"
 #include "control/fixture.h"
 #include "control/internal.h"
 

@@ -10,7 +10,6 @@
 #include "base/step_id.h"
 #include "cluster/job/step_cpus.h"
 #include "control/core/facts.h"
-#include "control/core/log.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/step/cast.h"

@@ -15,9 +15,9 @@
 
 #include <utlist.h>
 
-#include "base/child.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/proc.h"
 #include "slurmctld/script/scriptd.h"
 #include "slurmctld/script/scriptwire.h"
 

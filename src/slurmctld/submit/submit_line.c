@@ -15,7 +15,6 @@
 
 #include <utlist.h>
 
-#include "base/child.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/log.h"

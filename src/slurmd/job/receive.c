@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/mem.h"
+#include "base/proc.h"
 #include "proto/cast.pb-c.h"
 #include "rpc/client.h"
 #include "rpc/link.h"

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "base/child.h"
 #include "base/mem.h"
+#include "base/proc.h"
 #include "base/str.h"
 #include "base/timefmt.h"
 #include "conf/conf.h"

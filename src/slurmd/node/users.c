@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/proc.h"
 #include "base/str.h"
 #include "base/vec.h"
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/mem.h"
+#include "base/proc.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"

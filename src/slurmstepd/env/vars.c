@@ -2,16 +2,15 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/envlist.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "base/onehost.h"
 #include "base/sluid.h"
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"
 #include "cluster/job/step_nodes.h"
-#include "cluster/job/step_ports.h"
 #include "slurmstepd/env/gpus.h"
 #include "slurmstepd/env/vars.h"
 #include "slurmstepd/step/step.h"

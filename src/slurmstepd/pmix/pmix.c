@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/envlist.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/onehost.h"
 #include "base/path.h"
 #include "rpc/link.h"
 #include "slurmstepd/stream/srun.h"

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/proc.h"
 #include "rpc/tunnel.h"
 #include "slurmstepd/step/step_phase.h"
 #include "slurmstepd/stream/srun.h"

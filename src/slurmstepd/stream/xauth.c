@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/become.h"
-#include "base/child.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/proc.h"
 #include "base/service.h"
 
 #define NAME "MIT-MAGIC-COOKIE-1"

@@ -18,10 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/envlist.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/proc.h"
 #include "slurmstepd/task/wipe.h"
 
 #define NS ".ns"
