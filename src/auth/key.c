@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The cluster key's file.
- *
- * Hashes and MACs of single parts, comparison, randomness, and the MAC key.
+ * The cluster key: its file, and hashes, MACs, comparison and randomness with it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Hierarchical resources: parses their lines, and checks that the layers have the shape that their
- * mode requires.
- *
- * The changes of hierarchical resources between two configurations.
+ * Hierarchical resources: parses their lines, checks that the layers have the shape that their mode
+ * requires, and lists the changes between two configurations.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,8 @@
 /*
  * Switches and blocks of nodes: from topology.yaml if it exists, otherwise from topology.conf if
  * TopologyPlugin requires it. Unknown nodes are ignored with a warning, because files are often
- * ahead of clusters; an inconsistent network is an error.
- *
- * The changes of topologies between two configurations. Nodes moved by scontrol are not part of
- * the files.
+ * ahead of clusters; an inconsistent network is an error. Also lists the changes between two
+ * configurations, of which nodes moved by scontrol are not part.
  */
 #include <string.h>
 #include <strings.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Open calls and their replies.
- *
- * Calls with equal requests: the reply to the first is sent to all of them.
+ * Open calls and their replies. The reply to a call is also sent to calls with an equal request
+ * that have joined it.
  */
 #include <assert.h>
 #include <string.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Restores the state of a job from its record.
- *
- * Validation of the stored record of a job. Whatever depends on the configuration, which may have
- * changed, is not a contradiction.
+ * Validates the stored record of a job, and restores the state of the job from it. Whatever depends
+ * on the configuration, which may have changed, is not a contradiction.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --wait-all-nodes=1, sbatch_wait_nodes and salloc_wait_nodes: a job is 'configuring' until each of
- * its nodes has reported that it is up and its prolog has succeeded; its run time begins then. The
- * reports are not stored: after a restart the nodes are asked again.
+ * Jobs that are 'configuring' until their nodes are ready.
+ *
+ * --wait-all-nodes=1, sbatch_wait_nodes and salloc_wait_nodes: until each of the nodes has reported
+ * that it is up and its prolog has succeeded; the run time begins then. The reports are not stored:
+ * after a restart the nodes are asked again.
+ *
+ * --reboot: until the nodes have run RebootProgram and registered again.
  */
 #include <stdlib.h>
 

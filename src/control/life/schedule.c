@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
+ * The clock of a job: the end of its time limit, and the next action.
+ *
  * InactiveLimit: an allocation ends when its srun or salloc is gone. A running client holds the
  * call through which it gets messages (notify.c); the call ends with the connection, also when the
  * host is unresponsive. Sruns of steps count as well. After a restart each client has the whole

@@ -2,9 +2,7 @@
 /*
  * Listings: the packed records, filtered here, in parts of bounded size. The cursor is the id (or
  * the index) of the next record, so that a listing continues correctly whatever changes between its
- * parts.
- *
- * The licences of the cluster and the layers of hierarchical resources, to be shown.
+ * parts. The licences of the cluster, with the layers of hierarchical resources, are one part.
  */
 #include <stdlib.h>
 #include <string.h>

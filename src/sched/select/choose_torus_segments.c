@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The choice of several segments in a network of toruses: spots of the size of a segment, in any
- * torus, without common nodes. If spots of the placements overlap, this is a search. It is complete
- * on small toruses. On large ones all numbers of segments and all orders of the spots share
- * TORUS_STEPS_MOST steps. An order begins with the spots that leave the most other spots free, that
- * pack densely, or that take the most tasks. When the steps are used up, each order is tried once
- * more without backtracking, in a few steps for each corner of a placement. So any number of spots
- * that do not overlap is found.
- *
  * The choice in a network of toruses: a sub-cube of one torus, of a shape and at a place that its
  * placements permit. Every such spot is examined. Of the sufficient spots the one with the lightest
  * nodes is taken, of these the one that leaves the most other spots free, and then one in the torus
  * with the fewest free nodes.
+ *
+ * Several segments get spots of the size of a segment, in any torus, without common nodes. If spots
+ * of the placements overlap, this is a search. It is complete on small toruses. On large ones all
+ * numbers of segments and all orders of the spots share TORUS_STEPS_MOST steps. An order begins
+ * with the spots that leave the most other spots free, that pack densely, or that take the most
+ * tasks. When the steps are used up, each order is tried once more without backtracking, in a few
+ * steps for each corner of a placement. So any number of spots that do not overlap is found.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Requests that could never run are rejected at once, with the reason (CORE-084).
- *
- * The effect of a constraint on a selection: evaluated once per kind of node.
+ * Requests that could never run are rejected at once, with the reason (CORE-084). The effect of a
+ * constraint on a selection is evaluated once per kind of node.
  */
 #include <assert.h>
 #include <stdlib.h>

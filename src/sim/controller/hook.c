@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * PrologSlurmctld and EpilogSlurmctld: the helper process that runs them, which ends with its
- * controller, and their promises. No payload of an attempt starts before its prolog has succeeded;
- * one script of a job runs at a time; a script whose start is on disk runs to its end, and does not
- * run again once the end is on disk.
- *
- * Functions of burst_buffer.lua in virtual time, and their promises: one function of a job runs at
- * a time, a buffer that was set up is torn down, and no payload starts before its buffer is ready.
+ * The scripts of a site in virtual time: PrologSlurmctld and EpilogSlurmctld, and functions of
+ * burst_buffer.lua, which a helper process runs that ends with its controller; and their promises.
+ * No payload of an attempt starts before its prolog has succeeded and its buffer is ready; one
+ * script and one function of a job run at a time; a script whose start is on disk runs to its end,
+ * and does not run again once the end is on disk; a buffer that was set up is torn down.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Configurations that are read while the controller runs: for scontrol reconfigure, for nodes that
+ * What a controller knows about its nodes, their sessions and the active configuration, and
+ * configurations that are read while the controller runs: for scontrol reconfigure, for nodes that
  * scontrol creates or deletes, and for nodes that register themselves. A worker reads for some
  * milliseconds. The result is applied, or read again if another configuration was applied in
  * between. See slurmctld/reload.c and slurmctld/node/node_dynamic.c.
- *
- * What a controller knows about its nodes: their sessions, and the nodes of the active
- * configuration.
  */
 #include <stdio.h>
 #include <string.h>

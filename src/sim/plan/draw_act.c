@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Actions of users and administrators in a plan: on jobs, nodes, partitions, and the controller.
- *
- * The faults of a plan.
+ * The faults of a plan, and the actions of users and administrators: on jobs, nodes, partitions,
+ * and the controller.
  */
 #include "sim/plan/draw.h"
 

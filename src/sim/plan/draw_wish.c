@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Requests of a plan's jobs beyond their size: devices, a layout, features, switches, deadlines.
- *
- * A network of toruses, and jobs whose node counts are sizes of placements.
+ * Requests of a plan's jobs beyond their size: devices, a layout, features, switches, deadlines,
+ * and in a network of toruses node counts that are sizes of placements.
  */
 #include <assert.h>
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checks every record as control/ writes it: whether a job's record may follow the job's last one.
- * After a crash the records on disk are the reference.
- *
- * Promises about an announced shutdown: nothing starts, and running jobs end at the announced time.
+ * Checks every record as control/ writes it: whether a job's record may follow the job's last one,
+ * and that nothing starts and running jobs end at the time of an announced shutdown. After a crash
+ * the records on disk are the reference.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Requests of jobs beyond cores and memory: a constraint, few switches, devices, a deadline. The
- * check runs when a job has just got its nodes, by the records and the plan alone.
- *
- * The nodes of a job in a network of toruses are a placement of a torus at an allowed corner, by
- * the lines of the plan alone, which are laid out cell by cell.
+ * Requests of jobs beyond cores and memory: a constraint, few switches, devices, a deadline; in a
+ * network of toruses the nodes are a placement of a torus at an allowed corner. The check runs when
+ * a job has just got its nodes, by the records and the lines of the plan alone.
  */
 #include <stdio.h>
 #include <stdlib.h>

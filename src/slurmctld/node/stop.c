@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Orderly shutdown: the last changes become durable, the output that waited for them leaves, node
- * daemons receive what is queued for them, and the loop stops. Running jobs are not affected.
- *
- * Requests of the leader to the controllers in standby.
+ * daemons receive what is queued for them, the controllers in standby get the leader's request, and
+ * the loop stops. Running jobs are not affected.
  */
 #define LOG_ROOM "slurmctld"
 #include <stdlib.h>
