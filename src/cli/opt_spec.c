@@ -35,13 +35,13 @@ static void fewer_nodes_than_tasks(struct opt *o)
     o->min_nodes = o->max_nodes = o->ntasks;
 }
 
-/* Two contradicting task counts, of which one often comes from the allocation: the total is used.
- */
+/* Two contradicting task counts of a step, of which one often comes from the allocation: the total
+ * is used. The controller refuses a new job with such counts. */
 static void more_tasks_than_per_node(struct opt *o)
 {
     uint64_t most = (uint64_t)o->max_nodes * o->ntasks_per_node;
-    if (o->command != OPT_SRUN || !opt_given(o, OPT_ID_ntasks) || !opt_given(o, OPT_ID_nodes) ||
-        !opt_given(o, OPT_ID_ntasks_per_node) || o->ntasks <= most)
+    if (o->command != OPT_SRUN || !opt_given(o, OPT_ID_jobid) || !opt_given(o, OPT_ID_ntasks) ||
+        !opt_given(o, OPT_ID_nodes) || !opt_given(o, OPT_ID_ntasks_per_node) || o->ntasks <= most)
         return;
     str_printf(&o->notes,
                "Warning: can't honor --ntasks-per-node set to %u which doesn't match the requested "

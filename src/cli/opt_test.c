@@ -441,6 +441,8 @@ static void test_tasks_per_node(void **state)
         {"SLURM_JOB_ID=7|SLURM_NNODES=2|SLURM_NTASKS=4", "srun|--ntasks-per-node=2|x", 2, ""},
         {"SLURM_JOB_ID=7|SLURM_NNODES=2|SLURM_NTASKS=4", "srun|--ntasks-per-node=3|x", 3, ""},
         {"", "srun|-N2-4|-n4|--ntasks-per-node=1|x", 1, ""},
+        {"", "srun|-N2|-n4|--ntasks-per-node=1|x", 1, ""},
+        {"SLURM_NTASKS_PER_NODE=1", "srun|-N2|-n4|x", 1, ""},
         {"", "srun|-n4|--ntasks-per-node=1|x", 1, ""},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
