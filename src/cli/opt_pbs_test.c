@@ -95,18 +95,60 @@ static void test_what_has_no_effect_is_told(void **state)
     opt_done(&o);
 }
 
-static void lines_of_lsf_are_told_once(void **state)
+static void test_lines_of_lsf(void **state)
 {
     struct opt o;
     struct err err = {0};
     assert_int_equal(
-        apply_pbs_script(&o, "#BSUB -J it's\n#SBATCH -J x\n#BSUB -q main\ntrue\n#BSUB -n 2\n",
+        apply_pbs_script(&o,
+                         "#BSUB -J \"name[1-9:2]%3\" -q long -n 2,4 -x -H\n#BSUB -W 1:30/host\n"
+                         "#BSUB -M 2048 -m 'n1 n2' -o out.%J.%I -eo err%%J -cwd /d -u me -rn\n",
                          &err),
         0);
-    assert_string_equal(o.job_name, "x");
-    assert_string_equal(str_cstr(&o.notes), "warning: #BSUB lines have no effect: write them as "
-                                            "#SBATCH lines (job.sh, line 1)\n");
+    assert_string_equal(o.job_name, "name");
+    assert_string_equal(o.job.array_inx, "1-9:2%3");
+    assert_string_equal(o.partition, "long");
+    assert_int_equal(o.ntasks, 4);
+    assert_int_equal(o.time_limit_sec, 5400);
+    assert_int_equal(o.mem_per_cpu_mib, 2);
+    assert_string_equal(o.nodelist, "n1,n2");
+    assert_string_equal(o.std_out, "out.%A.%a");
+    assert_string_equal(o.std_err, "err%%J");
+    assert_string_equal(o.chdir, "/d");
+    assert_string_equal(o.job.mail_user, "me");
+    assert_true(o.exclusive && o.hold && !o.requeue);
+    assert_int_equal(o.notes.len, 0);
     opt_done(&o);
+}
+
+static void test_other_lines_of_lsf(void **state)
+{
+    static const struct {
+        const char *script, *name, *notes, *error;
+    } v[] = {
+        {"#BSUB -J a -W 5\n#SBATCH -J x\n#BSUB -M 4GB\n#PBS -N b\n", "x", "", ""},
+        {"#BSUB -J a\n#PBS -N b\n", "b", "", ""},
+        {"#BSUB -R 'rusage[mem=5]' -B -app x\n", NULL,
+         "warning: #BSUB -R rusage[mem=5] has no effect (job.sh, line 1)\n"
+         "warning: #BSUB -B has no effect (job.sh, line 1)\n"
+         "warning: #BSUB -app x has no effect (job.sh, line 1)\n",
+         ""},
+        {"#BSUB -w 'done(1)'\n", NULL, "",
+         "#BSUB -w done(1): write it as a #SBATCH --dependency line (job.sh, line 1)"},
+        {"#BSUB -q\n", NULL, "", "#BSUB -q needs an argument (job.sh, line 1)"},
+        {"#BSUB word\n", NULL, "",
+         "Invalid #BSUB directive found in batch script: word (job.sh, line 1)"},
+        {"#BSUB -n x\n", NULL, "", "Invalid numeric value \"x\" for --ntasks. (job.sh, line 1)"},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        struct err err = {0};
+        assert_int_equal(apply_pbs_script(&o, v[i].script, &err), *v[i].error ? -ERR_PARSE : 0);
+        assert_string_equal(err.text, v[i].error);
+        assert_string_equal(o.job_name ? o.job_name : "", v[i].name ? v[i].name : "");
+        assert_string_equal(str_cstr(&o.notes), v[i].notes);
+        opt_done(&o);
+    }
 }
 
 int main(void)
@@ -116,7 +158,8 @@ int main(void)
         cmocka_unit_test(test_what_is_taken),
         cmocka_unit_test(test_lines_of_ours_come_first),
         cmocka_unit_test(test_what_has_no_effect_is_told),
-        cmocka_unit_test(lines_of_lsf_are_told_once),
+        cmocka_unit_test(test_lines_of_lsf),
+        cmocka_unit_test(test_other_lines_of_lsf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,8 +91,8 @@ struct opt_place {
 /* Applies the "#SBATCH" lines of one component. Returns 1 if the last line starts another
  * component, 0 at the end. */
 int opt_apply_section(struct opt *o, struct opt_place *place, struct err *err);
-/* Applies all "#PBS" lines that have an equivalent; there is one note about the others, and one
- * about "#BSUB" lines. Options that are already set stay. */
+/* Applies the options of "#PBS" and then "#BSUB" lines that have an equivalent, and notes the
+ * others. Options that are already set stay. */
 int opt_apply_pbs(struct opt *o, const struct opt_script *script, struct err *err);
 
 /* Sets one option from o->source. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * "#SBATCH" and "#PBS" lines: options between the interpreter line and the first command of a
- * script. Words are split as in a shell: blanks, single and double quotes, backslash; "#" starts a
- * comment. Options of qsub are accepted if they have an equivalent.
+ * "#SBATCH", "#PBS" and "#BSUB" lines: options between the interpreter line and the first command
+ * of a script. Words are split as in a shell: blanks, single and double quotes, backslash; "#"
+ * starts a comment. Options of qsub and of LSF's bsub are accepted if they have an equivalent.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -108,17 +108,7 @@ static int apply_line(struct opt *o, const char *line, size_t len, apply_words_f
     return apply(o, (int)w.list.len, w.list.data, err);
 }
 
-/* Writes one note that lines for another batch system have no effect. */
-static int note_foreign_line(struct opt *o, const char *prefix)
-{
-    opt_note(o, OPT_ID_ignore_pbs,
-             "%s lines have no effect: write them as " SBATCH_PREFIX " lines (%s, line %d)", prefix,
-             o->script, o->line);
-    return 0;
-}
-
-/* Applies each line that starts with 'prefix', up to the first command. 'apply' NULL: lines of
- * another batch system. */
+/* Applies each line that starts with 'prefix', up to the first command. */
 static int apply_directives(struct opt *o, struct opt_place *place, const char *prefix,
                             apply_words_fn *apply, struct err *err)
 {
@@ -139,8 +129,7 @@ static int apply_directives(struct opt *o, struct opt_place *place, const char *
         if (first < at + line_len && *first != '#')
             break;
         if (line_len > prefix_len && !memcmp(at, prefix, prefix_len))
-            r = apply ? apply_line(o, at + prefix_len, line_len - prefix_len, apply, err)
-                      : note_foreign_line(o, prefix);
+            r = apply_line(o, at + prefix_len, line_len - prefix_len, apply, err);
         at = eol ? eol + 1 : end;
     }
     place->at = (size_t)(at - text);
@@ -158,10 +147,16 @@ int opt_apply_section(struct opt *o, struct opt_place *place, struct err *err)
 /* --- #PBS --------------------------------------------------------------------------------------
  */
 
+/* The word is an option of these lines, with its dash. */
+static void note_unused_option(struct opt *o, const char *prefix, const char *word, const char *arg)
+{
+    str_printf(&o->notes, "warning: %s %s%s%s has no effect (%s, line %d)\n", prefix, word,
+               arg ? " " : "", arg ? arg : "", o->script, o->line);
+}
+
 static void note_without_effect(struct opt *o, const char *letter, const char *arg)
 {
-    str_printf(&o->notes, "warning: #PBS %s%s%s has no effect (%s, line %d)\n", letter,
-               arg ? " " : "", arg ? arg : "", o->script, o->line);
+    note_unused_option(o, PBS_PREFIX, letter, arg);
 }
 
 /* Sets the option unless a "#SBATCH" line, or an earlier "#PBS" line, has set it. */
@@ -342,9 +337,134 @@ static int apply_pbs_words(struct opt *o, int argc, char *const *argv, struct er
     return r;
 }
 
+/* --- #BSUB -------------------------------------------------------------------------------------
+ */
+
+/* "name", or "name[1-9]%3" of an array. */
+static int set_bsub_name(struct opt *o, const char *arg, struct err *err)
+{
+    size_t len = strcspn(arg, "[");
+    const char *list = arg + len, *end = strchr(list, ']');
+    _cleanup_free_ char *name = mem_strndup(arg, len);
+    int r = *name ? set_unless_given(o, OPT_ID_job_name, name, err) : 0;
+    if (r < 0 || !end)
+        return r;
+    _cleanup_free_ char *tasks = mem_printf("%.*s%s", (int)(end - list) - 1, list + 1, end + 1);
+    return set_unless_given(o, OPT_ID_array, tasks, err);
+}
+
+/* "%J" is the job id, and "%I" the index in the array. */
+static int set_bsub_file(struct opt *o, enum opt_id id, const char *arg, struct err *err)
+{
+    _cleanup_free_ char *name = mem_strdup(arg);
+    for (char *at = strchr(name, '%'); at && at[1]; at = strchr(at + 2, '%'))
+        at[1] = at[1] == 'J' ? 'A' : at[1] == 'I' ? 'a' : at[1];
+    return set_unless_given(o, id, name, err);
+}
+
+/* "[HOURS:]MINUTES", of a machine that may follow a slash. */
+static int set_bsub_limit(struct opt *o, const char *arg, struct err *err)
+{
+    size_t len = strcspn(arg, "/");
+    bool has_hours = memchr(arg, ':', len) != NULL;
+    _cleanup_free_ char *limit = mem_printf("%.*s%s", (int)len, arg, has_hours ? ":00" : "");
+    return set_unless_given(o, OPT_ID_time, limit, err);
+}
+
+/* A plain number is in KiB; "MB" is "M". */
+static int set_bsub_memory(struct opt *o, const char *arg, struct err *err)
+{
+    size_t digits = strspn(arg, "0123456789"), len = strlen(arg);
+    bool byte = len > digits + 1 && tolower((unsigned char)arg[len - 1]) == 'b';
+    _cleanup_free_ char *size =
+        mem_printf("%.*s%s", (int)(len - byte), arg, digits == len ? "K" : "");
+    return set_unless_given(o, OPT_ID_mem_per_cpu, size, err);
+}
+
+/* "n1 n2" */
+static int set_bsub_hosts(struct opt *o, const char *arg, struct err *err)
+{
+    _cleanup_free_ char *hosts = mem_strdup(arg);
+    for (char *at = strchr(hosts, ' '); at; at = strchr(at, ' '))
+        *at = ',';
+    return set_unless_given(o, OPT_ID_nodelist, hosts, err);
+}
+
+/* "4", or "2,4", of which the most counts. */
+static int set_bsub_tasks(struct opt *o, const char *arg, struct err *err)
+{
+    const char *comma = strchr(arg, ',');
+    return set_unless_given(o, OPT_ID_ntasks, comma ? comma + 1 : arg, err);
+}
+
+/* Without these conditions a job would run too early. */
+static int refuse_bsub_condition(struct opt *o, const char *arg, struct err *err)
+{
+    return opt_fail(o, OPT_FAIL_ERROR, 255, err,
+                    "#BSUB -w %s: write it as a " SBATCH_PREFIX " --dependency line", arg);
+}
+
+/* Options that have an equivalent. 'set' NULL: the argument is that of the option with this id. */
+static const struct bsub_option {
+    const char *name;
+    bool is_flag;
+    enum opt_id id;
+    int (*set)(struct opt *o, const char *arg, struct err *err);
+} bsub_options[] = {
+    {"J", false, 0, set_bsub_name},      {"W", false, 0, set_bsub_limit},
+    {"M", false, 0, set_bsub_memory},    {"m", false, 0, set_bsub_hosts},
+    {"n", false, 0, set_bsub_tasks},     {"w", false, 0, refuse_bsub_condition},
+    {"o", false, OPT_ID_std_out, NULL},  {"oo", false, OPT_ID_std_out, NULL},
+    {"e", false, OPT_ID_std_err, NULL},  {"eo", false, OPT_ID_std_err, NULL},
+    {"i", false, OPT_ID_std_in, NULL},   {"q", false, OPT_ID_partition, NULL},
+    {"cwd", false, OPT_ID_chdir, NULL},  {"u", false, OPT_ID_mail_user, NULL},
+    {"x", true, OPT_ID_exclusive, NULL}, {"H", true, OPT_ID_hold, NULL},
+    {"r", true, OPT_ID_requeue, NULL},   {"rn", true, OPT_ID_no_requeue, NULL},
+};
+
+static const struct bsub_option *find_bsub_option(const char *name)
+{
+    for (size_t i = 0; i < sizeof(bsub_options) / sizeof(bsub_options[0]); i++)
+        if (str_eq(bsub_options[i].name, name))
+            return &bsub_options[i];
+    return NULL;
+}
+
+static int apply_bsub_option(struct opt *o, const struct bsub_option *b, const char *arg,
+                             struct err *err)
+{
+    if (b->set)
+        return b->set(o, arg, err);
+    if (b->id == OPT_ID_std_out || b->id == OPT_ID_std_err || b->id == OPT_ID_std_in)
+        return set_bsub_file(o, b->id, arg, err);
+    return set_unless_given(o, b->id, arg, err);
+}
+
+/* An unknown option has the next word as its argument unless that is an option, too. */
+static int apply_bsub_words(struct opt *o, int argc, char *const *argv, struct err *err)
+{
+    int r = 0;
+    for (int i = 0; i < argc && r == 0; i++) {
+        const char *word = argv[i];
+        const struct bsub_option *b = *word == '-' ? find_bsub_option(word + 1) : NULL;
+        bool has_next = i + 1 < argc && (b || argv[i + 1][0] != '-');
+        const char *arg = has_next && !(b && b->is_flag) ? argv[++i] : NULL;
+        if (*word != '-')
+            return opt_fail(o, OPT_FAIL_ERROR, 255, err,
+                            "Invalid #BSUB directive found in batch script: %s", word);
+        if (!b)
+            note_unused_option(o, BSUB_PREFIX, word, arg);
+        else if (!arg && !b->is_flag)
+            return opt_fail(o, OPT_FAIL_ERROR, 255, err, "#BSUB %s needs an argument", word);
+        else
+            r = apply_bsub_option(o, b, arg, err);
+    }
+    return r;
+}
+
 int opt_apply_pbs(struct opt *o, const struct opt_script *script, struct err *err)
 {
-    struct opt_place place = {.script = script}, foreign = place;
-    int r = apply_directives(o, &place, PBS_PREFIX, apply_pbs_words, err);
-    return r < 0 ? r : apply_directives(o, &foreign, BSUB_PREFIX, NULL, err);
+    struct opt_place pbs = {.script = script}, bsub = pbs;
+    int r = apply_directives(o, &pbs, PBS_PREFIX, apply_pbs_words, err);
+    return r < 0 ? r : apply_directives(o, &bsub, BSUB_PREFIX, apply_bsub_words, err);
 }
