@@ -307,6 +307,9 @@ PARTITION_ROWS = [  # (change, what is shown then; None: refused, with a message
     ("Nodes-=n3 Nodes+=n2", " Nodes=n[1-2] "), ("Nodes=n3 Nodes+=n2", None), ("Nodes=n[1,3]", " Nodes=n[1,3] "),
     ("Nodes+=n9", None), ("Nodes=n1", " Nodes=n1 "),
     ("Exclusive=NODE", "OverSubscribe=EXCLUSIVE"), ("Exclusive=NO", "OverSubscribe=NO"), ("Exclusive=TOPO", " Exclusive=TOPO "),
+    ("DefMemPerCPU=50", "DefMemPerCPU=50"), ("DefMemPerNode=60", "DefMemPerNode=60"), ("DefMemPerCPU=70", "DefMemPerCPU=70"),
+    ("MaxMemPerNode=800", "MaxMemPerNode=800"), ("MaxMemPerCPU=90", "MaxMemPerCPU=90"), ("MaxMemPerNode=700", "MaxMemPerNode=700"),
+    ("DefMemPerNode=UNLIMITED DefMemPerCPU=0", "DefMemPerNode=UNLIMITED"), ("MaxMemPerNode=UNLIMITED", "MaxMemPerNode=UNLIMITED"),
     ("PowerDownOnIdle=YES", None), ("Topology=t", None), ("Foo=1", None),
 ]
 

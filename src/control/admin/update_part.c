@@ -75,6 +75,19 @@ static void save_partition(struct control *c, const struct part *p)
     c->cluster->stamp++;
 }
 
+/* Memory is set per CPU or per node: drops an earlier change that the new one replaces. */
+static void drop_replaced_memory(const Pb__PartRecord *set, Pb__PartRecord *all)
+{
+    if (set->has_def_mem_per_cpu_mib && set->def_mem_per_cpu_mib)
+        all->has_def_mem_per_node_mib = false;
+    else if (set->has_def_mem_per_node_mib && set->def_mem_per_node_mib)
+        all->has_def_mem_per_cpu_mib = false;
+    if (set->has_max_mem_per_cpu_mib && set->max_mem_per_cpu_mib)
+        all->has_max_mem_per_node_mib = false;
+    else if (set->has_max_mem_per_node_mib && set->max_mem_per_node_mib)
+        all->has_max_mem_per_cpu_mib = false;
+}
+
 /* Adds fields to the changes of the partition. */
 static int change_partition(struct control *c, struct part *p, const Pb__PartRecord *set,
                             struct err *err)
@@ -89,6 +102,7 @@ static int change_partition(struct control *c, struct part *p, const Pb__PartRec
     pb_each_field (type, field)
         if (field->label != PROTOBUF_C_LABEL_REQUIRED && pb_has(&set->base, field))
             pb_copy_field(&all->base, &set->base, field);
+    drop_replaced_memory(set, all);
     return part_change(c->cluster, p, all, err);
 }
 
