@@ -655,7 +655,7 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
     }
     if (unnamed_keep(c, r))
         return;
-    bool named = unnamed_needs(c, number);
+    bool named = unnamed_needs(c, r);
     struct caller who = {
         .uid = r->who.uid,
         .gid = r->who.gid,

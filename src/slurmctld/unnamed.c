@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/job.pb-c.h"
+#include "proto/part.pb-c.h"
+#include "proto/step.pb-c.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/names.h"
 #include "slurmctld/unnamed.h"
@@ -72,10 +74,24 @@ static bool is_named(struct ctld *c, const struct rpc_request *r)
     return look.all;
 }
 
-/* Reservations list users by name, which decides who may see or delete them. */
-bool unnamed_needs(const struct ctld *c, unsigned number)
+static void on_any_group(void *ctx, const char *group)
 {
-    switch (number) {
+    *(bool *)ctx = true;
+}
+
+/* AllowGroups decides which partitions a listing without --all shows. */
+static bool depends_on_groups(const struct ctld *c, bool visible)
+{
+    bool any = false;
+    if (visible)
+        control_allowed_groups(c->control, on_any_group, &any);
+    return any;
+}
+
+/* Reservations list users by name, which decides who may see or delete them. */
+bool unnamed_needs(const struct ctld *c, const struct rpc_request *r)
+{
+    switch (r->rpc->number) {
     case RPC_SUBMIT:
     case RPC_ALLOC:
     case RPC_JOB_UPDATE:
@@ -84,6 +100,12 @@ bool unnamed_needs(const struct ctld *c, unsigned number)
         return true;
     case RPC_RESV_LIST:
         return conf_is_private(control_conf(c->control), "reservations");
+    case RPC_JOB_LIST:
+        return depends_on_groups(c, ((const Pb__JobFilter *)r->body)->visible);
+    case RPC_STEP_LIST:
+        return depends_on_groups(c, ((const Pb__StepFilter *)r->body)->visible);
+    case RPC_PART_LIST:
+        return depends_on_groups(c, ((const Pb__PartFilter *)r->body)->visible);
     default:
         return false;
     }
@@ -119,7 +141,7 @@ bool unnamed_keep(struct ctld *c, const struct rpc_request *r)
 {
     struct unnamed *u;
     struct err err = {0};
-    if (!unnamed_needs(c, r->rpc->number) || is_named(c, r))
+    if (!unnamed_needs(c, r) || is_named(c, r))
         return false;
     if (!has_lookup_room(c, r, &err)) {
         ctld_reply_error(c, r->call, err.code, err.text);

@@ -5,7 +5,7 @@
 #include "slurmctld/core/ctld.h"
 
 /* Whether the handler needs the caller's name. */
-bool unnamed_needs(const struct ctld *c, unsigned rpc);
+bool unnamed_needs(const struct ctld *c, const struct rpc_request *request);
 /* Keeps the request, to be dispatched again later, or refuses it if too many of its user wait.
    Returns whether it did either. */
 bool unnamed_keep(struct ctld *c, const struct rpc_request *request);

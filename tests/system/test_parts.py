@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A job that may run in several partitions (--partition=a,b)."""
+import json
+import re
+
 import pytest
 
-from harness import Cluster, eventually, many
+from harness import ROOT, Cluster, eventually, many
 
 PARTITIONS = ["PartitionName=a Nodes=n1 Default=YES MaxTime=60 DefaultTime=10 PriorityJobFactor=1",
               "PartitionName=b Nodes=n2 MaxTime=UNLIMITED DefaultTime=20 PriorityJobFactor=5",
@@ -217,3 +220,40 @@ def test_start_and_end_times_of_allocations(make_cluster):
     script = "echo $((SLURM_JOB_END_TIME - SLURM_JOB_START_TIME)) $((SLURM_JOB_START_TIME > 1700000000))"
     for words in (["srun", "-t5"], ["salloc", "-t5"], ["salloc", "-t5", "srun"]):
         assert c.run([*words, "sh", "-c", script]).ok() == "300 1", words
+
+
+@pytest.mark.skipif(not ROOT, reason="needs several users")
+def test_listings_leave_out_what_is_hidden_from_the_caller(make_cluster):
+    """Hidden partitions, and those whose groups the caller is not in: only --all, a name and JSON show them, and operators see them."""
+    c = make_cluster(nodes=2, partitions=["PartitionName=open Nodes=ALL Default=YES", "PartitionName=back Nodes=ALL Hidden=YES",
+                                          "PartitionName=club Nodes=ALL AllowGroups=root,daemon"])
+    jobs = {part: submit(c, "-J", part, "-p", part) for part in ("open", "back", "club", "back,open")}
+    own = c.sbatch("-o", "/dev/null", "-D", "/tmp", "-p", "back", "-J", "own", wrap="sleep 1000", user="nobody")
+    for job in (*jobs.values(), own):
+        eventually(lambda job=job: c.state(job) == "RUNNING", "it runs")
+    waits = submit(c, "-H", "-J", "waits", "-p", "club,open")
+    hidden = submit(c, "-H", "-J", "hidden", "-p", "back,club")
+    lines = {  # command: (words shown, words shown only to those who see all)
+        "sinfo -h -o %R": ("open", "back club"), "squeue -h -o %j": ("open own waits", "back club hidden"),
+        "scontrol -o show partitions": ("open", "back club"), "squeue -h -s -o %P": ("open", "club"),
+        "scontrol -o show jobs": ("open own waits", "back club hidden"),
+    }
+
+    def show_names(line, **who):
+        text = c.run(line, **who).ok()
+        names = re.findall(r"(?:PartitionName|JobName)=(\S+)", text) or text.split()
+        return set(names) & set("open back club own waits hidden".split())
+
+    for line, (shown, more) in lines.items():
+        assert show_names(line, user="nobody") >= set(shown.split()) and not show_names(line, user="nobody") & set(more.split()), line
+        first, rest = line.split(" ", 1)
+        assert show_names(f"{first} --all {rest}", user="nobody") >= {*shown.split(), *more.split()}, line
+        assert show_names(line) >= {*shown.split(), *more.split()}, line
+        assert show_names(line, user="daemon") >= set(more.split()) - {"back"}, line
+    for line in ("sinfo -h -o %R -p back", "squeue -h -o %P -p back", f"squeue -h -o %j -j {jobs['back']}", "scontrol show partition back",
+                 f"scontrol show job {jobs['back']}", f"scontrol show step {jobs['back']}.batch"):
+        assert "back" in c.run(line, user="nobody").ok(), line
+    assert c.run("squeue -h -o %R --hide", user="nobody", env={"SQUEUE_ALL": "1"}).ok() == c.run("squeue -h -o %R", user="nobody").ok()
+    for line, key in (("squeue --json", "jobs"), ("scontrol show partitions --json", "partitions"), ("scontrol show jobs --json", "jobs")):
+        assert {"back", "club"} <= {record["name"] for record in json.loads(c.run(line, user="nobody").ok())[key]}, line
+    c.run(f"scancel {waits} {hidden} {own} {' '.join(map(str, jobs.values()))}").ok()

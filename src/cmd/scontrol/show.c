@@ -93,6 +93,12 @@ int show_say_not_found(const char *what, const char *name)
     return 1;
 }
 
+/* JSON has all records, and a record that is named is shown. */
+static bool is_without_hidden(const char *name)
+{
+    return !name && !scontrol.all && !scontrol.json && !scontrol.yaml;
+}
+
 static int on_planned(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct show *s = ctx;
@@ -184,6 +190,7 @@ int show_job(const char *id_text)
         }
         job_ids_filter(s.ids.data, s.ids.len, &filter, &arena);
     }
+    filter.has_visible = filter.visible = is_without_hidden(id_text);
     int r = ask_plans(&s, &filter, &err);
     filter.has_all_states = filter.all_states = 1;
     begin_output(&s);
@@ -233,6 +240,7 @@ int show_step(const char *id_text)
     vec_foreach (&s.ids, id)
         ids[filter.n_ids++] = id;
     filter.ids = ids;
+    filter.has_visible = filter.visible = is_without_hidden(id_text);
     begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, &s, &err);
     vec_done(&s.ids);
@@ -299,7 +307,7 @@ static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
         json_out_stamp(part->now, -1);
     for (size_t i = 0; i < part->n_parts; i++) {
         const Pb__PartRecord *p = part->parts[i];
-        if (s->name ? !str_eq(s->name, p->name) : p->hidden && !scontrol.all)
+        if (s->name && !str_eq(s->name, p->name))
             continue;
         s->seen++;
         if (s->json)
@@ -317,6 +325,7 @@ int show_partition(const char *name)
     Pb__PartFilter filter = PB__PART_FILTER__INIT;
     filter.name = (char **)&name;
     filter.n_name = name != NULL;
+    filter.has_visible = filter.visible = is_without_hidden(name);
     begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_PART_LIST, &filter.base, on_parts, &s, &err);
     int status = finish_output(&s, "partitions", r, &err);

@@ -73,9 +73,11 @@ static int load_table(struct table *t, struct err *err)
 {
     Pb__PartFilter parts = PB__PART_FILTER__INIT;
     Pb__NodeFilter nodes = PB__NODE_FILTER__INIT;
+    const struct options *o = t->options;
+    parts.has_visible = parts.visible = !o->all && !o->partitions && !o->json && !o->yaml;
+    table_ask(t, &nodes);
     int r =
         rpc_call_stream_kept(cmd_client(), RPC_PART_LIST, &parts.base, &t->arena, on_parts, t, err);
-    table_ask(t, &nodes);
     if (r == 0)
         r = rpc_call_stream_kept(cmd_client(), RPC_NODE_LIST, &nodes.base, &t->arena,
                                  on_sinfo_nodes, t, err);

@@ -98,8 +98,7 @@ void table_take_parts(struct table *t, const Pb__PartList *list)
 {
     for (size_t i = 0; i < list->n_parts; i++) {
         const Pb__PartRecord *p = list->parts[i];
-        if (t->options->partitions ? is_listed(t->options->partitions, p->name)
-                                   : !p->hidden || t->options->all)
+        if (!t->options->partitions || is_listed(t->options->partitions, p->name))
             vec_push(&t->parts, p);
     }
 }

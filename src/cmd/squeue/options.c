@@ -221,6 +221,12 @@ static void set_flag(struct options *o, int id)
     case ID_priority:
         o->priority = true;
         break;
+    case ID_all:
+        o->all = true;
+        break;
+    case ID_hide:
+        o->all = false;
+        break;
     case ID_array:
         o->each = true;
         break;

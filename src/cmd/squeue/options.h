@@ -13,6 +13,7 @@
 
 struct options {
     bool noheader, long_format, steps, start, not_me;
+    bool all; /* also jobs of hidden partitions */
     bool json, yaml, help_format, expand_patterns;
     bool has_format, has_format_long; /* given on the command line */
     int64_t over_sec, under_sec;      /* jobs with a longer, or shorter, run time; 0: any */

@@ -44,6 +44,12 @@ static int ask_starts(struct list *l, const Pb__JobFilter *chosen, struct err *e
     return r;
 }
 
+/* Jobs and partitions that are named are shown, and JSON has all records. */
+static bool is_without_hidden(const struct options *o)
+{
+    return !o->all && !o->ids.len && !o->partitions.len && !o->json && !o->yaml;
+}
+
 int request_tiers(struct list *l, struct err *err)
 {
     Pb__PartFilter filter = PB__PART_FILTER__INIT;
@@ -96,6 +102,7 @@ int request_jobs(struct list *l, struct err *err)
     filter.name = o->names.data;
     filter.n_name = o->names.len;
     filter.nodes = (char *)o->nodes;
+    filter.has_visible = filter.visible = is_without_hidden(o);
     struct job_needs needs;
     put_needs(l, &needs, &filter);
     put_states(o, &filter, states);
@@ -137,5 +144,6 @@ int request_steps(struct list *l, struct err *err)
     filter.partition = o->partitions.data;
     filter.n_partition = o->partitions.len;
     filter.nodes = (char *)o->nodes;
+    filter.has_visible = filter.visible = is_without_hidden(o);
     return rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, list_on_steps, l, err);
 }

@@ -17,6 +17,7 @@
 #include "control/internal.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
+#include "control/submit/access.h"
 
 #define EPOCH_SHIFT 40
 #define RESV_FIELD 63 /* field of NodeRecord: the node's reservation */
@@ -93,7 +94,8 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         struct job *j = c->cluster->jobs.data[i];
         bool shown = !control_is_on_trial(j) && control_shows_job(c, who, j);
-        if (shown && state_matches(j, f) && filter_matches(&filter, j))
+        if (shown && state_matches(j, f) && filter_matches(&filter, j) &&
+            (!f->visible || access_shows_job(c, who, j)))
             add_job(c, j, f, &pieces, out);
         *cursor = (uint64_t)j->id + 1;
     }
@@ -216,7 +218,7 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
     for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
         const struct job *j = c->cluster->jobs.data[i];
         *cursor = (uint64_t)j->id + 1;
-        if (!control_shows_job(c, who, j))
+        if (!control_shows_job(c, who, j) || (f->visible && !access_shows_job(c, who, j)))
             continue;
         if (j->state == PB__JOB_STATE__PENDING || job_is_final(j) || !has_uid(f, j->uid) ||
             !filter_uses(j, nodes) ||
@@ -302,7 +304,8 @@ bool control_list_parts(struct control *c, const struct caller *who, const Pb__P
     size_t start = out->len;
     for (; *cursor < c->cluster->parts.len && out->len - start <= budget; ++*cursor) {
         const struct part *p = c->cluster->parts.data[*cursor];
-        if (!filter_has_word(f->name, f->n_name, p->conf.name))
+        if (!filter_has_word(f->name, f->n_name, p->conf.name) ||
+            (f->visible && !access_shows_part(c, who, p)))
             continue;
         str_clear(&packed);
         part_pack(c->cluster, p, &packed);

@@ -39,6 +39,19 @@ static bool is_in_groups(struct control *c, const struct caller *who, const char
     return false;
 }
 
+bool access_shows_part(struct control *c, const struct caller *who, const struct part *p)
+{
+    return who->is_operator || (!p->conf.hidden && is_in_groups(c, who, p->conf.allow_groups));
+}
+
+bool access_shows_job(struct control *c, const struct caller *who, const struct job *j)
+{
+    bool shown = j->uid == who->uid || !j->part || access_shows_part(c, who, j->part);
+    for (uint32_t i = 0; !shown && j->partitions && i < j->partitions->count; i++)
+        shown = access_shows_part(c, who, j->partitions->of[i].part);
+    return shown;
+}
+
 void control_allowed_groups(const struct control *c, void (*fn)(void *ctx, const char *group),
                             void *ctx)
 {

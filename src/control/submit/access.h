@@ -24,6 +24,11 @@ int access_find_parts(struct control *c, const struct caller *who, const struct 
                       struct err *err);
 /* A partition with ReqResv=YES accepts only jobs that name a reservation; NULL, "": none. */
 int access_check_resv(const struct part *p, const char *reservation, struct err *err);
+/* Whether listings without --all show the partition to the caller: it is not hidden, and
+ * AllowGroups admits one of the caller's groups. Operators see all partitions. */
+bool access_shows_part(struct control *c, const struct caller *who, const struct part *p);
+/* The same for a job: one of its partitions is shown, or the job is the caller's own. */
+bool access_shows_job(struct control *c, const struct caller *who, const struct job *j);
 /* Returns the owner of the new job: the caller, or the user that an administrator names. */
 int access_identity(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
                     struct caller *as, struct err *err);
