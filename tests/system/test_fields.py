@@ -291,3 +291,19 @@ def test_statistics_name_requests_as_slurm_does(cluster):
                 "REQUEST_LICENSE_INFO": "1021", "REQUEST_PING": "1008",
                 "REQUEST_BURST_BUFFER_STATUS": "2055"}
     assert expected.items() <= said.items(), said
+
+
+def test_lists_that_name_nothing_show_nothing(cluster):
+    job = cluster.sbatch("-H", wrap="true")
+    header = "JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)".split()
+    for option in ("-j", "-u", "-n", "-p", "-t", "-w", "-A"):
+        for value in ("", ","):
+            assert cluster.run(["squeue", option, value]).ok().split() == header, (option, value)
+    assert cluster.run(["squeue", "-h", "-s", ""]).ok() == ""
+    for option in ("-n", "-t"):
+        assert cluster.run(["sinfo", "-h", "-o", "%D%P", option, ""]).ok() == "0main*", option
+        assert cluster.run(["sinfo", "-h", "-N", option, ""]).ok() == ""
+    for option in ("-u", "-p"):
+        assert cluster.run(["sprio", "-h", option, ""]).ok() == ""
+    assert cluster.run("squeue -h -o %i", env={"SQUEUE_USERS": ""}).ok() == str(job)  # as if it were not set
+    cluster.run(f"scancel {job}").ok()

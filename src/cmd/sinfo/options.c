@@ -17,6 +17,7 @@ static int set_states(struct options *o, const char *list)
 {
     struct err err = {0};
     o->states = (struct node_states){0};
+    o->no_states = !*list;
     if (node_states_parse(list, &o->states, &err) == 0)
         return 0;
     for (char *line = err.text, *rest; line; line = rest) {
@@ -33,6 +34,9 @@ static int set_nodes(struct options *o, const char *list)
     _cleanup_hostlist_ struct hostlist *nodes = NULL;
     struct err err = {0};
     o->nodes = list;
+    o->no_nodes = !list[strspn(list, ",")];
+    if (o->no_nodes)
+        return 0;
     if (hostlist_parse(list, &nodes, &err) == 0)
         return 0;
     cmd_error("Invalid node name %s: %s", list, err.text);
@@ -141,6 +145,8 @@ static bool is_out_of_service(const Pb__NodeRecord *n)
 bool options_match(const struct options *o, const Pb__NodeRecord *n)
 {
     bool by_state = o->states.wanted || o->states.unwanted;
+    if (o->no_nodes || o->no_states)
+        return false;
     if (n->state == PB__NODE_BASE__NODE_FUTURE && !o->future && !by_state)
         return false;
     if ((o->dead && !n->no_respond) || (o->responding && n->no_respond))

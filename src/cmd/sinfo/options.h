@@ -9,6 +9,7 @@
 #include "show/node_state.h"
 
 struct options {
+    bool no_nodes, no_states; /* the option names nothing: no node matches */
     bool all, dead, responding, exact, future, reasons, long_format, by_node, noheader, summarize;
     bool reservations, json, yaml, help_format;
     bool format_of_environment; /* 'format' comes from SINFO_FORMAT */

@@ -42,7 +42,6 @@ static int add_user(struct options *o, char *word)
         cmd_error("Invalid user: %s", word);
     else
         vec_push(&o->uids, uid);
-    o->nobody = o->uids.len == 0;
     return 0;
 }
 
@@ -80,6 +79,7 @@ static int set_sprio_option(void *ctx, int id, const char *value)
         return each_word(o, value, add_user);
     case ID_partition:
     case ID_partitions:
+        o->has_partitions = true;
         return each_word(o, value, add_partition);
     default:
         return 0;
@@ -100,6 +100,8 @@ int options_parse(struct options *o, int argc, char **argv)
             status = 2;
         }
     }
+    /* As in Slurm, no job matches a list that names nothing. */
+    o->nobody = (o->users && !o->uids.len) || (o->has_partitions && !o->partitions.len);
     return status;
 }
 

@@ -11,9 +11,9 @@
 #include "proto/step.pb-c.h"
 
 struct options {
-    bool noheader, long_format, norm, weights, users;
+    bool noheader, long_format, norm, weights, users, has_partitions;
     bool bare;   /* -j without a list, which may follow as an operand */
-    bool nobody; /* users were named, and all of them are unknown */
+    bool nobody; /* a list of users or partitions names nothing that exists: no job matches */
     struct args_common common;
     const char *format, *sort; /* borrowed from argv */
     struct job_id_list ids;    /* jobs, and components of job sets */

@@ -23,7 +23,7 @@ static int list_once(const struct options *o)
         list_done(&l);
         return 1;
     }
-    int r = o->nodes ? node_names_check(o->nodes, &err) : 0;
+    int r = o->nodes && !o->nobody ? node_names_check(o->nodes, &err) : 0;
     if (r == 0 && o->priority && !json)
         r = request_tiers(&l, &err);
     if (r == 0 && !o->nobody)

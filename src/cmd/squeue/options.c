@@ -49,7 +49,6 @@ static int add_user(struct options *o, char *word)
         cmd_error("Invalid user: %s", word);
     else
         vec_push(&o->uids, uid);
-    o->nobody = o->uids.len == 0;
     return 0;
 }
 
@@ -83,13 +82,24 @@ void options_done(struct options *o)
     vec_done(&o->uids);
 }
 
+enum list_option { LIST_IDS, LIST_USERS, LIST_NAMES, LIST_PARTITIONS, LIST_STATES, LIST_NODES };
+
+/* As in Slurm, no job matches a list that names nothing, as -u "$user" with an unset variable. */
+static void note_list(struct options *o, enum list_option list, bool is_empty)
+{
+    unsigned bit = 1u << list;
+    o->empty_lists = is_empty ? o->empty_lists | bit : o->empty_lists & ~bit;
+}
+
 static int set_states(struct options *o, const char *list)
 {
     _cleanup_str_ struct str names = STR_INIT;
     struct err err = {0};
     o->states = (struct job_states){0};
-    if (job_states_parse(list, &o->states, &err) == 0)
+    if (job_states_parse(list, &o->states, &err) == 0) {
+        note_list(o, LIST_STATES, !job_states_given(&o->states));
         return 0;
+    }
     cmd_error("%s", err.text);
     job_states_list(&names);
     cmd_error("Valid job states include: %s", str_cstr(&names));
@@ -104,30 +114,54 @@ static int set_time(const char *name, const char *value, int64_t *sec)
     return 2;
 }
 
+/* NULL: an option without its optional list, which may follow as an operand. */
+static int set_ids(struct options *o, const char *value)
+{
+    int r = value ? each_word(o, value, add_id) : 0;
+    if (value)
+        note_list(o, LIST_IDS, !o->ids.len);
+    return r;
+}
+
+static int set_users(struct options *o, const char *value)
+{
+    vec_clear(&o->uids);
+    int r = each_word(o, value, add_user);
+    note_list(o, LIST_USERS, !o->uids.len);
+    return r;
+}
+
+static int set_partitions(struct options *o, const char *value)
+{
+    clear_strings(o->partitions.data, o->partitions.len);
+    vec_clear(&o->partitions);
+    int r = each_word(o, value, add_partition);
+    note_list(o, LIST_PARTITIONS, !o->partitions.len);
+    return r;
+}
+
 /* Sets a list, which replaces that of the environment. */
 static int set_list(struct options *o, int id, const char *value)
 {
     switch (id) {
     case ID_jobs:
         vec_clear(&o->ids);
-        return value ? each_word(o, value, add_id) : 0;
+        return set_ids(o, value);
     case ID_steps:
         o->steps = true;
-        return value ? each_word(o, value, add_id) : 0;
+        return set_ids(o, value);
     case ID_user:
     case ID_users:
-        vec_clear(&o->uids);
-        return each_word(o, value, add_user);
+        return set_users(o, value);
     case ID_name:
         clear_strings(o->names.data, o->names.len);
         vec_clear(&o->names);
         add_names(o, value);
+        note_list(o, LIST_NAMES, !o->names.len);
         return 0;
     case ID_partition:
     case ID_partitions:
-        clear_strings(o->partitions.data, o->partitions.len);
-        vec_clear(&o->partitions);
-        return each_word(o, value, add_partition);
+        return set_partitions(o, value);
     case ID_states:
         return set_states(o, value);
     case ID_running_over:
@@ -168,6 +202,7 @@ static void set_text(struct options *o, int id, const char *value)
     case ID_nodelist:
     case ID_nodes:
         o->nodes = str_eq(value, "localhost") ? this_host() : value;
+        note_list(o, LIST_NODES, !value[strspn(value, ",")]);
         break;
     case ID_sort:
         o->sort = value;
@@ -211,6 +246,7 @@ static void set_flag(struct options *o, int id)
     case ID_me:
         vec_clear(&o->uids);
         vec_push(&o->uids, getuid());
+        note_list(o, LIST_USERS, false);
         break;
     case ID_noconvert:
         job_columns_keep_units();
@@ -276,12 +312,13 @@ int options_parse(struct options *o, int argc, char **argv)
     /* "squeue -j 5": the optional argument of an option as a separate word. */
     for (int i = first; status == 0 && i < argc; i++) {
         if (o->bare) {
-            status = each_word(o, argv[i], add_id);
+            status = set_ids(o, argv[i]);
         } else {
             cmd_error("Unrecognized option: %s", argv[i]);
             status = 2;
         }
     }
+    o->nobody = o->empty_lists != 0;
     return status;
 }
 

@@ -28,7 +28,8 @@ struct options {
     struct job_id_list ids;
     VEC(uint32_t) uids;
     VEC(char *) names, partitions;
-    bool nobody; /* users were named, and all of them are unknown */
+    unsigned empty_lists; /* bits of the list options whose last value names nothing */
+    bool nobody;          /* there are such options: no job matches */
 };
 
 extern const struct args_table options_table;

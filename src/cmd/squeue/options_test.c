@@ -60,6 +60,26 @@ static void test_accepted(void **state)
     options_done(&o);
 }
 
+static void test_empty_lists_show_nothing(void **state)
+{
+    static const struct {
+        const char *line;
+        bool nobody;
+    } cases[] = {
+        {"--jobs=", true},       {"--steps=,", true},        {"--user=", true},
+        {"--name=", true},       {"--partition=,", true},    {"--states=", true},
+        {"--nodelist=", true},   {"--user= --name=a", true}, {"--user= -u 0", false},
+        {"--user= --me", false}, {"--jobs= -j 5", false},    {"-j", false},
+        {"-s", false},           {"-t all", false},          {"-j 5 -s", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct options o;
+        assert_int_equal(parse_squeue_line(&o, cases[i].line), 0);
+        assert_int_equal(o.nobody, cases[i].nobody);
+        options_done(&o);
+    }
+}
+
 static void test_unknown_users_show_nothing(void **state)
 {
     struct options o;
@@ -98,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_empty_lists_show_nothing),
         cmocka_unit_test(test_unknown_users_show_nothing),
         cmocka_unit_test(test_one_of_several_names),
     };
