@@ -44,7 +44,7 @@ static int set_states(struct options *o, const char *list)
                              1u << PB__JOB_STATE__SUSPENDED;
     o->states = (struct job_states){0};
     if (job_states_parse(list, &o->states, NULL) == 0 && !job_states_has_flag(&o->states) &&
-        !(o->states.wanted & ~allowed))
+        o->states.wanted && !(o->states.wanted & ~allowed))
         return 0;
     cmd_line("Invalid job state specified: %s\n"
              "Valid job states are PENDING, RUNNING, and SUSPENDED",
@@ -68,6 +68,10 @@ static int set_nodes(struct options *o, const char *value)
     struct str list = STR_INIT;
     struct err err = {0};
     o->nodes = value;
+    if (!value[strspn(value, ",")]) {
+        cmd_error("Invalid --nodelist specification: it names no node");
+        return 2;
+    }
     if (!strchr(value, '/'))
         return 0;
     if (node_names_read_file(value, hosts, &err) < 0) {

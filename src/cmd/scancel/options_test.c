@@ -32,10 +32,10 @@ static int parse_scancel_line(struct options *o, const char *line)
 static void test_refused(void **state)
 {
     static const char *const bad[] = {
-        "--foo",  "x",      "1.x",   "0",         "2_",
-        "-s FOO", "-s 0 1", "-s",    "-t RUNNIN", "-t all",
-        "-t CD",  "-t ST",  "-t SO", "-t R,ST",   "-u no_user_of_this_name",
-        "5 6 x"};
+        "--foo",  "x",        "1.x",   "0",           "2_",
+        "-s FOO", "-s 0 1",   "-s",    "-t RUNNIN",   "-t all",
+        "-t CD",  "-t ST",    "-t SO", "-t R,ST",     "-u no_user_of_this_name",
+        "5 6 x",  "--state=", "-t ,",  "--nodelist=", "-w ,"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct options o;
         assert_int_equal(parse_scancel_line(&o, bad[i]), 2);
