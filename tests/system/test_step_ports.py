@@ -105,7 +105,7 @@ def test_a_wait_that_is_given_up(make_cluster):
     waits = c.popen("srun -J waits -n1 --resv-ports=1 true")
     assert "temporarily disabled" in waits.stderr.readline()
     waits.send_signal(signal.SIGINT)
-    assert "Cancelled pending job step" in waits.communicate(timeout=60)[1] and waits.returncode != 0
+    assert "srun: Cancelled pending job step with signal 2\n" in waits.communicate(timeout=60)[1] and waits.returncode != 0
     eventually(lambda: c.run("squeue -h -n waits -t running -o %A").ok() == "", "the end of its job")
     let_go(c, "first", first)
 

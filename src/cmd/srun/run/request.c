@@ -30,6 +30,7 @@ struct request {
     int64_t give_up_at_ms;    /* when to give up a controller that does not answer */
     bool has_reported_wait, has_reported_suspension, has_reported_loss, queued, configuring,
         interrupted;
+    int signal; /* that has interrupted it; 0: none */
 };
 
 /* A copy in the run's arena: replies live only until their callback returns. */
@@ -172,7 +173,9 @@ static void step_refused(struct request *r, const struct err *err)
 {
     _cleanup_str_ struct str job = STR_INIT;
     (void)put_asked_job(r, &job);
-    if (r->interrupted)
+    if (r->interrupted && r->signal != 0)
+        say_info("Cancelled pending job step with signal %d", r->signal);
+    else if (r->interrupted)
         say_info("Cancelled pending job step");
     else if (err->code == -ERR_NO_JOB) {
         say_error("Unable to confirm allocation for job %s: %s", str_cstr(&job), err->text);
@@ -380,11 +383,12 @@ struct request *request_start(struct run *run)
     return r;
 }
 
-void request_interrupt(struct request *r)
+void request_interrupt(struct request *r, int signo)
 {
     struct err why = {0};
 
     r->interrupted = true;
+    r->signal = signo;
     if (r->alloc != NULL && r->run->alloc == NULL) {
         alloc_give_up(r->alloc);
         return;

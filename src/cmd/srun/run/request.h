@@ -9,6 +9,6 @@ struct run;
 struct request;
 
 struct request *request_start(struct run *run);
-/* Ctrl-C while waiting: stops waiting and cancels srun's own job. */
-void request_interrupt(struct request *r);
+/* A signal while waiting, or 0: stops waiting and cancels srun's own job. */
+void request_interrupt(struct request *r, int signo);
 void request_free(struct request *r);

@@ -90,7 +90,7 @@ static void on_srun_signal(void *ctx, int signo)
 
     if (run->phase == RUN_ASKING) {
         if (signo == SIGINT || signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT)
-            request_interrupt(run->request);
+            request_interrupt(run->request, signo);
         return;
     }
     if (run->phase == RUN_ENDING) {

@@ -111,7 +111,7 @@ static void on_spawned_close(void *ctx, struct rpc_link *l, const struct err *wh
     s->link = NULL;
     rpc_link_free(l);
     if (s->run->phase == RUN_ASKING)
-        request_interrupt(s->run->request);
+        request_interrupt(s->run->request, 0);
     else
         s->run->on->abort(s->run, NULL);
 }
