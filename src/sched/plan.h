@@ -86,11 +86,9 @@ struct plan_set {              /* in a pass of two modes: what was found of its 
     uint32_t id, count, found; /* found: components that have a start */
     int64_t latest_at;         /* of the starts; 0: none was found */
     bool reserves;             /* its components may have planned starts, else only starts now */
-    bool lost;                 /* one has none, so that the set does not start in this pass */
+    bool lost, backfilled;     /* lost: one has none, so that the set does not start in this pass */
     bool checked, never;       /* never: its components never fit beside each other; if checked */
-    bool tried;                /* all components had a start now, in this pass, */
-    bool started;              /* and the set has started */
-    bool backfilled;
+    bool tried, started;       /* all components had a start now, in this pass; it has started */
 };
 
 /* A question about a job set that is not about all of it as it is. */
@@ -127,8 +125,6 @@ struct plan {
     unsigned mode; /* of a pass in two modes, two_mode.h: 1 or 2; 0: sets are placed jointly */
     VEC(struct plan_set) sets;   /* in such a pass, in the order in which they were come to */
     struct idmap set_index;      /* their ids to their indexes in 'sets' */
-    size_t component_starts;     /* in such a pass, how many of 'heads' are components', */
-    size_t promised_starts;      /* and how many there may be: all components of some sets */
     struct set_turns *turns;     /* set_turn.h; NULL: no set has had a turn */
     struct joint_choice *choice; /* of alternative licences, for the set that is being looked at;
                                     NULL: its components are as they are */

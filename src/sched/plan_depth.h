@@ -14,5 +14,7 @@ struct plan_depth {
     struct plan_part_depth in_part; /* the present one */
     uint64_t all;                   /* looks in all partitions */
     size_t licensed;                /* places of jobs that need licences, in all partitions */
+    size_t components;              /* in two modes: places of components of job sets */
+    size_t promised; /* how many of these there may be: of all components of some sets */
     struct idmap users;
 };

@@ -77,14 +77,14 @@ static size_t most_places(const struct plan *p)
 bool depth_has_places(const struct plan *p, uint32_t count, bool first)
 {
     size_t most = first ? PLAN_RESERVATIONS_MOST : most_places(p);
-    return p->promised_starts + count <= most;
+    return p->depth.promised + count <= most;
 }
 
 bool depth_has_place(const struct plan *p, const struct job *j, bool first)
 {
     uint64_t in_part = most_places_in_part(p);
     size_t in_all = most_places(p);
-    if (p->heads.len - p->component_starts >= in_all ||
+    if (p->heads.len - p->depth.components >= in_all ||
         (sched_rules(p)->bf_one_resv_per_job && planned_start_has(p, j)))
         return false;
     if (first)

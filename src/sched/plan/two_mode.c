@@ -24,7 +24,7 @@ static struct plan_set *find_set(struct plan *p, const struct job *j)
         &p->sets,
         ((struct plan_set){
             .id = job_set_id(j), .count = count, .reserves = reserves, .backfilled = p->blocked}));
-    p->promised_starts += reserves ? count : 0;
+    p->depth.promised += reserves ? count : 0;
     return &vec_last(&p->sets);
 }
 
@@ -125,7 +125,7 @@ static void keep_place(struct plan *p, const struct job *j, uint32_t license,
     } else {
         vec_push(&p->heads, ((struct plan_head){.id = j->id, .license = license}));
         head = &vec_last(&p->heads);
-        p->component_starts++;
+        p->depth.components++;
         depth_count_place(p, j);
     }
     head->part = j->part;
@@ -181,7 +181,7 @@ static struct places take_places(struct plan *p, const struct plan_set *set)
     if (left < p->heads.len)
         planned_start_forget(p);
     p->heads.len = left;
-    p->component_starts -= taken.list.len;
+    p->depth.components -= taken.list.len;
     return taken;
 }
 
@@ -189,7 +189,7 @@ static void give_places_back(struct plan *p, struct places *places)
 {
     vec_foreach (&places->list, head)
         vec_push(&p->heads, *head);
-    p->component_starts += places->list.len;
+    p->depth.components += places->list.len;
     vec_done(&places->list);
     planned_start_forget(p);
 }
@@ -208,7 +208,7 @@ static void exclude_set(struct plan *p, struct plan_set *set, enum reason reason
                         struct decision *d)
 {
     if (!set->lost && set->reserves)
-        p->promised_starts -= set->count;
+        p->depth.promised -= set->count;
     lose_set(p, set);
     d->reason = reason;
 }
