@@ -393,6 +393,21 @@ static void note_options_of_script(struct opt_components *cs, size_t offset)
     }
 }
 
+/* The command line cannot have such a component, but a script can, as in Slurm. */
+static void note_empty(struct opt_components *cs, size_t offset)
+{
+    struct opt *o = &cs->list[offset]->opt;
+    for (int id = 0; id < OPT_ID_COUNT; id++)
+        if (is_own(o, (enum opt_id)id))
+            return;
+    if (offset)
+        opt_note(o, OPT_ID_component,
+                 "no #SBATCH line is for this component: it requests one task, with what it "
+                 "inherits");
+    else
+        opt_note(o, OPT_ID_component, "no #SBATCH line is for component 0: it requests one task");
+}
+
 /* Slurm accepts licences only in component 0. */
 static void note_licenses(struct opt_components *cs, size_t offset)
 {
@@ -568,6 +583,8 @@ int opt_components_finish(struct opt_components *cs, struct err *err)
             r = check_names(&c->opt, err);
         if (r == 0 && c->opt.command == OPT_SRUN)
             r = check_step(cs, &c->opt, err);
+        if (r == 0 && cs->count > 1 && c->opt.command == OPT_SBATCH)
+            note_empty(cs, i);
         if (r == 0 && i > 0) {
             note_options_of_script(cs, i);
             note_licenses(cs, i);

@@ -386,6 +386,34 @@ static void test_values_by_rank(void **state)
     }
 }
 
+/* As in Slurm a script may have a component without options, and sbatch says so. */
+static void test_empty_components_of_scripts(void **state)
+{
+    static const struct {
+        const char *script, *argv;
+        const char *noted; /* offsets of components that are said to be empty */
+    } v[] = {
+        {"#SBATCH hetjob\n#SBATCH -n2\n", "sbatch x", "0"},
+        {"#SBATCH -n2\n#SBATCH hetjob\n#SBATCH hetjob\n#SBATCH -n1\n", "sbatch x", "1"},
+        {"#SBATCH -A a\n#SBATCH hetjob\n", "sbatch x", "1"},
+        {"#SBATCH -n2\n#SBATCH hetjob name=io\n", "sbatch x", ""},
+        {"#SBATCH hetjob\n", "sbatch -n1 : -n2 x", ""},
+        {"#PBS -A p\n#SBATCH hetjob\n#SBATCH -n2\n", "sbatch x", ""},
+        {"#!/bin/sh\n", "sbatch x", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct run r;
+        _cleanup_str_ struct str noted = STR_INIT;
+        assert_int_equal(run_line(&r, OPT_SBATCH, v[i].script, NULL, v[i].argv), 0);
+        for (size_t k = 0; k < r.cs.count; k++)
+            if (strstr(str_cstr(&options_of_component(&r, k)->notes), "no #SBATCH line is for "))
+                str_printf(&noted, "%zu", k);
+        assert_string_equal(str_cstr(&noted), v[i].noted);
+        run_done(&r);
+    }
+}
+
 /* --mem is inherited, --mem-per-cpu is not; a component's own option replaces an inherited one. */
 static void test_memory(void **state)
 {
@@ -583,6 +611,7 @@ int main(void)
         cmocka_unit_test(test_where_components_end),
         cmocka_unit_test(test_what_a_component_inherits),
         cmocka_unit_test(test_values_by_rank),
+        cmocka_unit_test(test_empty_components_of_scripts),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_defaults_of_later_components),
         cmocka_unit_test(test_script_and_command_line_are_equal),
