@@ -80,6 +80,14 @@ bool job_arg_explain(const Pb__StepId *id, struct err *err)
     return id->has_set_offset && job_arg_refuse(id, err) < 0;
 }
 
+bool job_arg_lacks_component(const Pb__StepId *id, struct err *err)
+{
+    struct count c = {.job_id = id->job_id};
+    if (!id->has_set_offset || count_jobs(&c) < 0 || !c.is_known || id->set_offset < c.components)
+        return false;
+    return job_arg_explain(id, err);
+}
+
 struct element { /* of a job set: an array element, or the job itself */
     uint32_t leader_id, task;
     bool found;                /* it has a component with the name: */

@@ -60,3 +60,5 @@ bool job_arg_is_known(const Pb__StepId *id);
 int job_arg_refuse(const Pb__StepId *id, struct err *err);
 /* The same for an id with a component; returns false without a text for other ids. */
 bool job_arg_explain(const Pb__StepId *id, struct err *err);
+/* The same if the controller lists jobs with the id, but not this component. */
+bool job_arg_lacks_component(const Pb__StepId *id, struct err *err);

@@ -131,7 +131,7 @@ def test_a_wrong_id_is_refused_with_what_there_is(het, held):
     for line in (f"squeue -j {held}+3", f"scontrol show job {held}+3", f"scontrol hold {held}+3", f"scontrol update jobid={held}+3 nice=1",
                  f"scontrol update jobid={held}+3 timelimit=+1", f"scontrol suspend {held}+3", f"scontrol top {held}+3",
                  f"scontrol notify {held}+3 hello", f"scontrol write batch_script {held}+3 -", f"scontrol wait_job {held}+3",
-                 f"scontrol listpids {held}+3", f"sluice why {held}+3", f"strigger --set --fini --jobid={held}+3 --program=/bin/true",
+                 f"scontrol listpids {held}+3", f"sluice why {held}+3", f"sprio -j {held}+3", f"strigger --set --fini --jobid={held}+3 --program=/bin/true",
                  f"scancel -s USR1 {held}+3", f"sbatch -d afterok:{held}+3 --wrap=true"):
         done = het.run(line)
         assert done.returncode != 0 and have in done.stdout + done.stderr, f"{line}: {done}"

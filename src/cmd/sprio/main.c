@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cmd.h"
+#include "cli/job_arg.h"
 #include "cmd/sprio/options.h"
 #include "show/job_ids.h"
 #include "show/prio_columns.h"
@@ -85,6 +86,22 @@ static bool is_multifactor(const struct list *l)
     return l->weights && str_case_eq(l->weights->type, "priority/multifactor");
 }
 
+/* Returns the exit status. */
+static int report_none(const struct list *l)
+{
+    const struct options *o = l->options;
+    int status = l->bad_format;
+    str_puts(cmd_out(), "Unable to find jobs matching user/id(s) specified\n");
+    for (size_t i = 0; i < o->ids.len; i++) {
+        struct err err = {0};
+        if (!job_arg_lacks_component(&o->ids.data[i], &err))
+            continue;
+        cmd_error("%s", err.text);
+        status = 1;
+    }
+    return status;
+}
+
 static int show_list(struct list *l)
 {
     const struct options *o = l->options;
@@ -96,10 +113,8 @@ static int show_list(struct list *l)
     }
     if (l->bad_sort)
         return 1;
-    if (!l->seen && !o->weights && !o->nobody) {
-        str_puts(cmd_out(), "Unable to find jobs matching user/id(s) specified\n");
-        return l->bad_format;
-    }
+    if (!l->seen && !o->weights && !o->nobody)
+        return report_none(l);
     if (!o->noheader) {
         args_print_cluster(&o->common, cmd_out());
         listing_print_header(&l->listing, cmd_out());
