@@ -262,10 +262,27 @@ bool set_turn_is_kept_out(const struct plan *p, const struct job *component)
            p->turns->walks.data[at].blocked;
 }
 
+/* The place directly before the job of this set, or the other job, that the pass comes to next. */
+static struct order_place find_place_before(const struct plan *p, const struct job_set *set)
+{
+    const struct order *queue = &p->order.data[p->part]->queue;
+    struct order_place before = p->at, next = before;
+    for (struct order_link *l; (l = order_step(queue, &next)); before = next) {
+        const struct job *j = job_partitions_job_of(l);
+        if (j->set == set || !set_turn_passes_over(p, j))
+            break;
+    }
+    return before;
+}
+
 bool set_turn_change_part(struct plan *p, const struct job *j)
 {
-    const struct order_place before = p->at;
-    return change_part(p, j, &before);
+    const struct order_place before = find_place_before(p, j->set);
+    uint32_t without = p->without;
+    p->without = 0; /* the walk is that of a pass which does not leave the job out */
+    bool changes = change_part(p, j, &before);
+    p->without = without;
+    return changes;
 }
 
 bool set_turn_is_left(const struct plan *p, const struct part *part)
