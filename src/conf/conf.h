@@ -154,6 +154,7 @@ struct conf {
     VEC(struct conf_part) parts;
     struct conf_sched sched;           /* SchedulerParameters */
     VEC(struct conf_network) networks; /* CONF_FULL: at least one */
+    bool networks_are_named;           /* by topology.yaml */
     uint32_t default_network;          /* network of partitions without Topology */
     struct conf_hres_list hres;        /* CONF_FULL */
     struct conf_cgroup cgroup;

@@ -481,7 +481,7 @@ static int check_topology(struct shape *s, struct err *err)
     const struct conf *c = s->l->conf;
     if (!s->h->topology)
         return 0;
-    bool is_named = conf_topo_has_names(c), any = false;
+    bool is_named = c->networks_are_named, any = false;
     long found = is_named ? conf_find_network(c, s->h->topology) : c->default_network;
     vec_foreach (&c->networks, net)
         any = any || net->kind == CONF_TOPO_BLOCK;

@@ -95,6 +95,9 @@ static void refused_lines(void **state)
          "t.conf:9: ", "no layer has the nodes of block b4 of topology t"},
         {YAML R "Mode=MODE_3 Topology=gone\n" R "Nodes=n[1-8] Count=1\n",
          "t.conf:8: ", "unknown topology 'gone': see topology.yaml"},
+        {H "TopologyConf=default:block:default\nTopologyConf=1 BlockName=b1 Nodes=n[1-8]\n" R
+           "Mode=MODE_3 Topology=gone\n" R "Nodes=n[1-8] Count=1\n",
+         "t.conf:5: ", "unknown topology 'gone': see topology.yaml"},
         {YAML R "Mode=MODE_3 Topology=switches\n" R "Nodes=n[1-8] Count=1\n",
          "t.conf:8: ", "topology switches of topology.yaml has no blocks"},
         {YAML R "Mode=MODE_3 Topology=blocks\n" R "Nodes=n[1-8] Count=1\n" R

@@ -456,6 +456,7 @@ int conf_topo_build(struct conf_loader *l, struct err *err)
         return 0;
     }
     bool is_yaml = l->topo.row.len && begins_topology(l->topo.row.data);
+    l->conf->networks_are_named = is_yaml;
     int rc = is_yaml ? build_topologies(l, err) : build_conf_network(l, err);
     if (rc == 0)
         conf_topo_check_nodes(l);
@@ -484,11 +485,6 @@ long conf_find_network(const struct conf *c, const char *name)
         if (strcmp(c->networks.data[i].name, name) == 0)
             return (long)i;
     return -1;
-}
-
-bool conf_topo_has_names(const struct conf *c)
-{
-    return c->networks.len > 1 || !str_eq(c->networks.data[0].name, DEFAULT_NAME);
 }
 
 uint32_t conf_network_index(const struct conf *c, const char *name)

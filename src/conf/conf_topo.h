@@ -71,8 +71,6 @@ struct conf_network {
 
 /* Returns its index in conf->networks; -1: there is none with that name. */
 long conf_find_network(const struct conf *c, const char *name);
-/* Whether topology.yaml gives the networks names. */
-bool conf_topo_has_names(const struct conf *c);
 /* Returns the index of the network with that name, or of the cluster's default if name is NULL or
  * unknown. */
 uint32_t conf_network_index(const struct conf *c, const char *name);
