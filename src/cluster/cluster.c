@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/cluster.h"
+#include "cluster/job/park.h"
 #include "cluster/node/topo.h"
 #include "cluster/resource/spec.h"
 
@@ -123,28 +124,13 @@ struct part *cluster_add_part(struct cluster *c, const char *name)
     return add_part(c, p, &p->own);
 }
 
-/* Finds the partitions of the jobs that have the unit now. */
-static void find_parts_of_unit(const struct cluster *c, struct node *n, uint32_t unit)
-{
-    struct unit_use now = {0};
-    vec_foreach (&n->holders, id) {
-        struct job *j = cluster_find_job(c, *id);
-        const struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
-        if (a && !a->released && !a->parked && bitset_test(a->busy, unit))
-            share_add_job(&now, j);
-    }
-    n->use[unit].part = now.part;
-    n->use[unit].has_parts = now.has_parts;
-}
-
-/* A unit keeps the partition of its first or strictest job, also when that job has ended. */
 static void forget_part_of_units(struct cluster *c, const struct part *p)
 {
     vec_foreach (&c->nodes, at) {
         struct node *n = *at;
         for (uint32_t i = 0; n->use && i < n->units; i++)
             if (n->use[i].part == p)
-                find_parts_of_unit(c, n, i);
+                park_find_parts(c, n, i);
     }
 }
 

@@ -262,7 +262,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     assert(n->jobs > 0 && amounts_are_within(&a->amounts, &n->used));
     a->released = true;
     if (!a->parked)
-        park_give_units(n, j, a);
+        park_give_units(c, n, j, a);
     amounts_subtract(&n->used, &a->amounts);
     vec_foreach (&a->gres, held)
         gres_held_release(n, held);

@@ -6,6 +6,8 @@
  */
 #include "cluster/job/park.h"
 
+#include <assert.h>
+
 #include "cluster/cluster.h"
 #include "cluster/resource/cores.h"
 #include "cluster/resource/share.h"
@@ -24,9 +26,28 @@ void park_take_units(struct node *n, const struct job *j, const struct alloc_nod
         j->part->used_cpus[n->index] += a->cpus;
 }
 
-void park_give_units(struct node *n, const struct job *j, const struct alloc_node *a)
+void park_find_parts(const struct cluster *c, struct node *n, uint32_t unit)
 {
+    struct unit_use now = {0};
+    vec_foreach (&n->holders, id) {
+        struct job *j = cluster_find_job(c, *id);
+        const struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
+        if (a && !a->released && !a->parked && bitset_test(a->busy, unit))
+            share_add_job(&now, j);
+    }
+    n->use[unit].part = now.part;
+    n->use[unit].has_parts = now.has_parts;
+}
+
+void park_give_units(const struct cluster *c, struct node *n, const struct job *j,
+                     const struct alloc_node *a)
+{
+    assert(a->released || a->parked);
     share_release(n, a->busy);
+    if (n->use)
+        bitset_foreach (a->busy, i)
+            if (n->use[i].has_parts)
+                park_find_parts(c, n, (uint32_t)i);
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
     n->exclusive = n->exclusive && !is_alone(j);
     if (j->part && j->part->used_cpus)
@@ -38,8 +59,8 @@ void park_leave(struct cluster *c, struct job *j, struct alloc_node *a)
     struct node *n = c->nodes.data[a->node];
     if (a->released || a->parked)
         return;
-    park_give_units(n, j, a);
     a->parked = true;
+    park_give_units(c, n, j, a);
     n->parked++;
     pool_update(c, n);
     job_touch(c, j);

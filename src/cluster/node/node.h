@@ -39,7 +39,7 @@ struct node_reboot { /* scontrol reboot; see control/report/reboot.h */
 
 struct unit_use { /* of a unit of a node where jobs share (OverSubscribe=YES and FORCE) */
     uint32_t jobs;
-    bool has_parts;          /* its jobs are, or were, of several partitions */
+    bool has_parts;          /* its jobs are of several partitions */
     const struct part *part; /* one of its jobs' partitions: share_may(); NULL: its job's alone */
 };
 

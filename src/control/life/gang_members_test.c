@@ -100,7 +100,7 @@ static void slots_of_partitions_are_listed_apart(void **state)
 }
 
 /* GANG-27: with GangOverlap=no jobs of different partitions that have a node already go on taking
- * turns there; no other job joins them. */
+ * turns there; no other job joins them while jobs of both have it. */
 static void jobs_with_the_same_node_take_turns_after_partitions_are_parted(void **state)
 {
     struct fixture *f = fixture_new_up(LINEAR TOGETHER, 5);
@@ -122,10 +122,11 @@ static void jobs_with_the_same_node_take_turns_after_partitions_are_parted(void 
     pass_slice(f);
     expect_slots(f, "1 3, 2 3");
     cancel(f, 1, "n1");
-    expect_slots(f, "2 3");
+    expect_slots(f, "2 3, 5 3"); /* partitions are apart again: the node is of this one */
     cancel(f, 2, "n1");
-    expect_slots(f,
-                 "4 3"); /* partitions are apart again, and the first in the queue has the node */
+    expect_slots(f, "3 5");
+    cancel(f, 5, "n1");
+    expect_slots(f, "4 3");
     fixture_free(f);
 }
 
@@ -187,6 +188,29 @@ static void partitions_are_joined_through_a_third_one(void **state)
     fixture_free(f);
 }
 
+/* GANG-27: CPUs that jobs of two partitions had belong to the partition of the job that is left. */
+static void cpus_are_of_the_partition_whose_job_is_left(void **state)
+{
+    static const char *const selects[] = {LINEAR TOGETHER, LINEAR APART, COUNTED TOGETHER,
+                                          COUNTED APART};
+    (void)state;
+    for (size_t i = 0; i < sizeof selects / sizeof *selects; i += 2)
+        for (int last = 0; last < 2; last++) {
+            static const char *const parts[] = {"a", "b"};
+            struct fixture *f = fixture_new_up(selects[i], 5);
+            submit(f, "a", "n1", i ? 8 : 0);
+            submit(f, "b", "n1", i ? 8 : 0);
+            fixture_reconfigure(f, selects[i + 1]);
+            fixture_obey(f);
+            cancel(f, last ? 1 : 2, "n1");
+            submit(f, parts[!last], "n1", i ? 8 : 0);
+            assert_int_equal(fixture_state(f, 3), PB__JOB_STATE__PENDING);
+            submit(f, parts[last], "n1", i ? 8 : 0);
+            expect_slots(f, last ? "2, 4" : "1, 4");
+            fixture_free(f);
+        }
+}
+
 /* A job that waits for one which is ending has its turn in a slot that is listed. */
 static void slots_are_listed_while_a_job_is_ending(void **state)
 {
@@ -237,6 +261,7 @@ int main(void)
         cmocka_unit_test(partitions_share_after_gang_overlap_is_set),
         cmocka_unit_test(job_is_not_resumed_beside_another_partition),
         cmocka_unit_test(partitions_are_joined_through_a_third_one),
+        cmocka_unit_test(cpus_are_of_the_partition_whose_job_is_left),
         cmocka_unit_test(slots_are_listed_while_a_job_is_ending),
         cmocka_unit_test(deleted_partition_leaves_its_units),
     };
