@@ -173,8 +173,8 @@ static bool choose_cores(const struct node *n, const struct cores_want *want,
     return true;
 }
 
-static bool choose_together(const struct node *n, const struct cores_want *want,
-                            const struct bitset *busy, struct bitset *out)
+bool cores_choose_beside(const struct node *n, const struct cores_want *want,
+                         const struct bitset *busy, struct bitset *out)
 {
     _cleanup_bitset_ struct bitset *all = fill_partly_busy(n, busy, want->together);
     return choose_cores(n, want, all ? all : busy, out);
@@ -189,10 +189,10 @@ bool cores_choose(const struct node *n, const struct cores_want *want, struct bi
         bitset_fill(busy);
         bitset_andnot(busy, want->only);
         bitset_or(busy, n->busy);
-        return choose_together(n, want, busy, out);
+        return cores_choose_beside(n, want, busy, out);
     }
     if (!is_plain(n, want))
-        return choose_together(n, want, n->busy, out);
+        return cores_choose_beside(n, want, n->busy, out);
     take_range(n->busy, want->near, 0, n->units, want->units, out);
     return true;
 }

@@ -33,6 +33,9 @@ void cores_add_together(const struct node *n, uint32_t together, struct bitset *
 size_t cores_count_sockets(const struct node *n); /* up to the last socket with units for jobs */
 /* Adds free units to 'out'. False: too few units are free, and 'out' is unchanged. */
 bool cores_choose(const struct node *n, const struct cores_want *want, struct bitset *out);
+/* The choice that cores_choose() would make if these units were busy; ignores 'only'. */
+bool cores_choose_beside(const struct node *n, const struct cores_want *want,
+                         const struct bitset *busy, struct bitset *out);
 
 /* Like cores_choose(), but takes the units from 'among', whether free or not. */
 bool cores_choose_among(const struct node *n, const struct cores_want *want,

@@ -27,6 +27,8 @@ struct space {             /* where parts are placed: one of the two */
     struct ledger *ledger; /* what is free now */
     struct timeline *timeline;
     int64_t from; /* of the timeline; TIMELINE_NOW: at once */
+    struct ledger
+        *units; /* on the timeline, at once: which units the parts have; NULL: no matter */
 };
 
 const struct job *joint_component(const struct plan *p, const struct job *leader, uint32_t offset)
@@ -143,24 +145,53 @@ static bool enter_partition(const struct joint *s, struct joint_part *part, uint
     return true;
 }
 
+static bool takes_whole_units(const struct request *r)
+{
+    return r->whole_sockets || r->use_threads;
+}
+
+/* In one of its partitions. */
+static bool may_take_whole_units(const struct joint_part *part)
+{
+    const struct job_partitions *all = part->in_one ? NULL : part->job->partitions;
+    bool may = takes_whole_units(&part->job->want);
+    for (uint32_t i = 0; all && i < all->count; i++) {
+        struct job_copy room;
+        may =
+            may || takes_whole_units(&job_partitions_view(part->job, all->of[i].part, &room)->want);
+    }
+    return may;
+}
+
+static void begin_ledger(struct joint *s, struct ledger *l, const struct free_view *view)
+{
+    ledger_begin_on(l, s->plan->cluster, view);
+    s->chooses_units = false;
+    vec_foreach (&s->parts, part)
+        s->chooses_units = s->chooses_units || may_take_whole_units(part);
+    l->chooses_units = s->chooses_units;
+}
+
 /* Whether it matters which cores of a node are free, what the partition's jobs have there, or how
  * much of the node is reserved: then the part has no node together with another one. */
-static bool looks_at_cores(const struct cluster *c, const struct job *j)
+static bool looks_at_cores(const struct joint *s, const struct job *j)
 {
     const struct conf_part *p = &j->part->conf;
-    vec_foreach (&c->resvs, r)
+    vec_foreach (&s->plan->cluster->resvs, r)
         if (resv_in_parts(*r))
             return true;
-    return j->want.tasks_per_socket || request_is_bound(&j->want) ||
-           p->max_cpus_per_node != UINT32_MAX || p->max_cpus_per_socket != UINT32_MAX;
+    bool follows_gres = j->want.gres.list.len && j->want.gres_binding != GRES_BINDING_ANY &&
+                        !takes_whole_units(&j->want);
+    return (s->chooses_units && follows_gres) || j->want.tasks_per_socket ||
+           request_is_bound(&j->want) || p->max_cpus_per_node != UINT32_MAX ||
+           p->max_cpus_per_socket != UINT32_MAX;
 }
 
 /* The nodes of other parts, or of those of them that have none together with another one. */
 static void leave_out_nodes(const struct joint *s, const struct joint_part *part,
                             struct bitset *allowed)
 {
-    const struct cluster *c = s->plan->cluster;
-    if (looks_at_cores(c, part->job)) {
+    if (looks_at_cores(s, part->job)) {
         bitset_andnot(allowed, s->placed);
         return;
     }
@@ -168,7 +199,7 @@ static void leave_out_nodes(const struct joint *s, const struct joint_part *part
         const struct joint_part *before = &s->parts.data[*at];
         if (before == part)
             return;
-        if (looks_at_cores(c, before->job))
+        if (looks_at_cores(s, before->job))
             vec_foreach (&before->where.shares, share)
                 bitset_unset(allowed, share->node);
     }
@@ -205,8 +236,12 @@ static bool fits_in(struct joint *s, const struct space *space, struct joint_par
         leave_out_nodes(s, part, allowed);
     if (space->ledger)
         return fits_on_ledger(s, space->ledger, part, allowed);
-    space->timeline->in = part->in;
-    return timeline_fits_from(space->timeline, part->job, allowed, space->from, &part->where);
+    struct timeline *t = space->timeline;
+    t->in = part->in;
+    t->view.busy = space->units ? space->units->busy : NULL;
+    bool fits = timeline_fits_from(t, part->job, allowed, space->from, &part->where);
+    t->view.busy = NULL;
+    return fits;
 }
 
 static bool may_use(const struct job *j, const struct resv *r)
@@ -262,9 +297,11 @@ static void place_part(struct joint *s, const struct space *space, const struct 
 {
     vec_foreach (&part->where.shares, share)
         bitset_set(s->placed, share->node);
+    if (space->ledger || space->units)
+        ledger_place(space->ledger ? space->ledger : space->units, part->job, &part->where);
     if (space->ledger)
-        ledger_place(space->ledger, part->job, &part->where);
-    else if (space->from == TIMELINE_NOW)
+        return;
+    if (space->from == TIMELINE_NOW)
         calendar_start(&space->timeline->calendar, part->job, &part->where);
     else
         calendar_reserve(&space->timeline->calendar, part->job, &part->where, space->from);
@@ -347,7 +384,7 @@ static void clear_places(struct joint *s)
 
 /* One that is moved to the front has found nothing beside those before it: after as many attempts
  * as there are parts each has been first. Not 'alone': one does not even fit by itself. */
-static bool place_all(struct joint *s, const struct space *space, bool *alone)
+static bool try_orders(struct joint *s, const struct space *space, bool *alone)
 {
     order_parts(s);
     for (size_t attempt = 0; attempt <= s->order.len; attempt++) {
@@ -356,8 +393,8 @@ static bool place_all(struct joint *s, const struct space *space, bool *alone)
         size_t failed = place_in_order(s, space);
         if (space->timeline)
             timeline_end_trial(space->timeline, false);
-        else
-            ledger_roll_back(space->ledger, 0);
+        if (!space->timeline || space->units)
+            ledger_roll_back(space->timeline ? space->units : space->ledger, 0);
         if (failed == s->order.len)
             return true;
         clear_places(s);
@@ -367,6 +404,19 @@ static bool place_all(struct joint *s, const struct space *space, bool *alone)
         move_to_front(s, failed);
     }
     return false;
+}
+
+static bool place_all(struct joint *s, const struct space *space, bool *alone)
+{
+    struct ledger units;
+    struct space chosen = *space;
+    if (space->ledger || space->from != TIMELINE_NOW)
+        return try_orders(s, space, alone);
+    begin_ledger(s, &units, &s->plan->cluster->pool.now);
+    chosen.units = s->chooses_units ? &units : NULL;
+    bool all = try_orders(s, &chosen, alone);
+    ledger_end(&units);
+    return all;
 }
 
 static void note_placed(struct joint *s, const struct ledger *l)
@@ -509,7 +559,7 @@ bool joint_fits_now(struct joint *s)
     struct ledger ledger;
     struct space space = {.ledger = &ledger};
     bool alone = true;
-    ledger_begin(&ledger, s->plan->cluster);
+    begin_ledger(s, &ledger, &s->plan->cluster->pool.now);
     bool all = place_all(s, &space, &alone);
     if (!all && alone)
         all = search_places(s, &space);
@@ -522,7 +572,7 @@ bool joint_fits_on(struct joint *s, const struct free_view *view)
     struct ledger ledger;
     struct space space = {.ledger = &ledger};
     bool alone;
-    ledger_begin_on(&ledger, s->plan->cluster, view);
+    begin_ledger(s, &ledger, view);
     bool all = place_all(s, &space, &alone);
     ledger_end(&ledger);
     return all;

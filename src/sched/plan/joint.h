@@ -30,6 +30,7 @@ struct joint {
     struct bitset *placed;        /* nodes with parts in the present attempt */
     const uint32_t *most;         /* units of each node available to a part; NULL: all */
     bool without_licenses;        /* parts are placed without regard to their licences */
+    bool chooses_units;           /* some part takes whole cores or sockets */
     bool gave_up;  /* the search limit of the pass is reached: the result is unknown */
     bool kept_out; /* a partition of a part was left out: set_turn_is_kept_out() */
 };

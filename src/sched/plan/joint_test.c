@@ -444,6 +444,31 @@ static void parts_are_allocated_in_the_order_of_their_placement(void **state)
     test_cluster_free(c);
 }
 
+/* Two of three sockets have a free core each: one component with a whole socket starts, and a
+ * component with single cores does not take cores of the free socket. */
+static void components_with_whole_sockets_start_where_sockets_are_free(void **state)
+{
+    static const struct {
+        const char *words[2], *expected;
+    } v[] = {{{"p=s n=2", "p=s n=1"}, "3: Resources@1500"},
+             {{"p=s n=1", "p=p n=2"}, "3: n1:2/0 | n1:2/0"},
+             {{"p=p n=2", "p=s n=2"}, "3: n1:2/0 | n1:2/0"},
+             {{"p=p n=3", "p=s n=2"}, "3: Resources@1500"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct cluster *c = cluster_up(
+            CONS "NodeName=n1 Sockets=3 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=100\n"
+                 "PartitionName=p Nodes=ALL\n"
+                 "PartitionName=s Nodes=ALL SelectTypeParameters=CR_Socket_Memory\n");
+        struct job *j = test_job(c, 1, "p=p");
+        j->want.cyclic = true;
+        test_run_job(c, j, "n1:2", NOW + 500);
+        queue_set(c, 3, 100, 2, v[i].words);
+        expect(c, true, v[i].expected);
+        test_cluster_free(c);
+    }
+}
+
 /* --- the ledger and the trial leave nothing behind ----------------------------------------------
  */
 
@@ -580,6 +605,7 @@ int main(void)
         cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_closed_gate_keeps_the_set),
         cmocka_unit_test(tasks_of_sockets_are_placed_alone),
+        cmocka_unit_test(components_with_whole_sockets_start_where_sockets_are_free),
         cmocka_unit_test(components_share_cores_where_jobs_may),
         cmocka_unit_test(parts_are_allocated_in_the_order_of_their_placement),
         cmocka_unit_test(the_ledger_is_what_would_be),

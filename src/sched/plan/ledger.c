@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "cluster/job/whole_cores.h"
+#include "cluster/resource/cores.h"
 #include "sched/plan/node_free.h"
 
 void ledger_begin(struct ledger *l, const struct cluster *c)
@@ -18,8 +20,11 @@ void ledger_begin_on(struct ledger *l, const struct cluster *c, const struct fre
 
 void ledger_end(struct ledger *l)
 {
-    vec_foreach (&l->entries, e)
+    vec_foreach (&l->entries, e) {
         free(e->own_use);
+        bitset_free(e->own_busy);
+    }
+    free(l->busy);
     if (l->has_view)
         pool_view_done(&l->view);
     vec_done(&l->entries);
@@ -35,9 +40,13 @@ static void save_node(struct ledger *l, uint32_t node)
 {
     size_t kinds = l->cluster->pool.gres_kinds;
     const struct free_view *v = &l->view;
-    vec_push(&l->entries,
-             ((struct ledger_entry){node, v->units[node], v->amounts[node], v->whole[node],
-                                    v->users[node], v->use[node], NULL}));
+    vec_push(&l->entries, ((struct ledger_entry){.node = node,
+                                                 .units = v->units[node],
+                                                 .amounts = v->amounts[node],
+                                                 .whole = v->whole[node],
+                                                 .users = v->users[node],
+                                                 .use = v->use[node],
+                                                 .busy = l->busy ? l->busy[node] : NULL}));
     for (size_t k = 0; k < kinds; k++)
         vec_push(&l->gres, v->gres[node * kinds + k]);
 }
@@ -58,6 +67,26 @@ static struct unit_use *suppose_use(const struct ledger *l, const struct job *j,
                          l->view.units[s->node], j, s->units);
 }
 
+/* Returns the units in use once alloc_place() has chosen those of the share. */
+static struct bitset *choose_units(const struct ledger *l, const struct job *j,
+                                   const struct share *s)
+{
+    const struct node *n = l->cluster->nodes.data[s->node];
+    uint32_t left = l->view.units[s->node], own = s->units < left ? s->units : left;
+    const struct cores_want want = {.units = own,
+                                    .per_socket = s->per_socket,
+                                    .beyond = s->units == own ? s->beyond : 0,
+                                    .cyclic = j->want.cyclic,
+                                    .together = whole_units_on(&j->want, n)};
+    struct bitset *busy = bitset_dup(l->busy[s->node] ? l->busy[s->node] : n->busy);
+    _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
+    if (cores_choose_beside(n, &want, busy, chosen))
+        bitset_or(busy, chosen);
+    else
+        bitset_fill(busy);
+    return busy;
+}
+
 static void place_share(struct ledger *l, const struct job *j, const struct selection *where,
                         const struct share *s)
 {
@@ -68,6 +97,8 @@ static void place_share(struct ledger *l, const struct job *j, const struct sele
     save_node(l, s->node);
     if (v->use[s->node] || j->want.shared)
         vec_last(&l->entries).own_use = suppose_use(l, j, s);
+    if (l->busy)
+        l->busy[s->node] = vec_last(&l->entries).own_busy = choose_units(l, j, s);
     node_free_take(left, where, s);
     if (alone)
         node_free_close(left, kinds);
@@ -77,11 +108,23 @@ static void place_share(struct ledger *l, const struct job *j, const struct sele
         v->use[s->node] = vec_last(&l->entries).own_use;
 }
 
+static void make_view(struct ledger *l)
+{
+    const struct free_view *base = l->base;
+    size_t nodes = l->cluster->nodes.len;
+    pool_view_copy(&l->view, base, nodes, l->cluster->pool.gres_kinds);
+    l->has_view = true;
+    if (!l->chooses_units)
+        return;
+    l->view.busy = l->busy = mem_new_array(struct bitset *, nodes + 1);
+    for (size_t i = 0; base->busy && i < nodes; i++)
+        l->busy[i] = base->busy[i];
+}
+
 void ledger_place(struct ledger *l, const struct job *j, const struct selection *where)
 {
     if (!l->has_view)
-        pool_view_copy(&l->view, l->base, l->cluster->nodes.len, l->cluster->pool.gres_kinds);
-    l->has_view = true;
+        make_view(l);
     _cleanup_(select_done) struct selection wide = {0};
     where = select_widen(l->cluster, j, where, &wide);
     vec_foreach (&where->shares, s)
@@ -108,5 +151,8 @@ void ledger_roll_back(struct ledger *l, size_t mark)
         v->users[e.node] = e.users;
         v->use[e.node] = e.use;
         free(e.own_use);
+        if (l->busy)
+            l->busy[e.node] = e.busy;
+        bitset_free(e.own_busy);
     }
 }

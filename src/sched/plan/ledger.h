@@ -20,12 +20,16 @@ struct ledger_entry { /* a node as it was before a part was placed on it */
     struct node_users users;
     const struct unit_use *use;
     struct unit_use *own_use; /* the replacement in the view; NULL: unchanged */
+    struct bitset *busy;      /* of view.busy */
+    struct bitset *own_busy;  /* the same with the units of the part; NULL: unchanged */
 };
 
 struct ledger {
     const struct cluster *cluster;
     /* Free resources without the parts: pool.now or a hypothetical view. */
     const struct free_view *base;
+    bool chooses_units;    /* some part takes whole cores or sockets: which units are free counts */
+    struct bitset **busy;  /* by node, if 'chooses_units': the units in use, in view.busy */
     bool has_view;         /* created when the first part is placed */
     struct free_view view; /* the base less the resources of the parts */
     VEC(struct ledger_entry) entries;
