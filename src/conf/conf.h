@@ -270,6 +270,12 @@ bool conf_list_has(const char *list, const char *word);
 char *conf_list_value(const char *list, const char *word);
 #define CONF_PART_OVER_UNSET (-1) /* OverTimeLimit of a partition: the cluster's value applies */
 #define CONF_PART_OVER_MAX_SEC (65533 * 60)
+/* Why a job does not share its nodes although its partition lets jobs share; NULL: it does. is_set:
+ * it has several components. */
+const char *conf_sharing_refusal(const struct conf *c, bool has_devices, bool is_set);
+/* The same for a job that has started without sharing; NULL: no job shares in turns. */
+const char *conf_unshared_reason(const struct conf *c, bool has_devices, bool is_set);
+bool conf_shares_across_parts(const struct conf *c); /* jobs of several partitions share units */
 bool conf_offers_http(const struct conf *c); /* CommunicationParameters=disable_http is not set */
 /* PrivateData: whether ordinary users may not see what others have of "jobs", "usage"... */
 bool conf_is_private(const struct conf *c, const char *what);

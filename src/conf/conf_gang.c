@@ -65,14 +65,29 @@ int conf_gang_check(struct conf_loader *l, struct err *err)
     return grace_check(l, err);
 }
 
-const char *conf_gang_set_refusal(const struct conf *c)
+const char *conf_sharing_refusal(const struct conf *c, bool has_devices, bool is_set)
 {
-    return c->gang_het ? NULL : "the job is heterogeneous, and GangHet=no";
+    if (!c->gang)
+        return NULL;
+    if (has_devices && !c->gang_devices)
+        return "the job has generic resources, and GangDevices=no";
+    return is_set && !c->gang_het ? "the job is heterogeneous, and GangHet=no" : NULL;
 }
 
-const char *conf_gang_set_unshared(void)
+const char *conf_unshared_reason(const struct conf *c, bool has_devices, bool is_set)
 {
-    return "the job is heterogeneous, and was started with GangHet=no";
+    const char *refusal = conf_sharing_refusal(c, has_devices, is_set);
+    if (!c->gang || refusal)
+        return refusal;
+    if (has_devices)
+        return "the job has generic resources, and was started with GangDevices=no";
+    return is_set ? "the job is heterogeneous, and was started with GangHet=no"
+                  : "the job was started before its partition let jobs share";
+}
+
+bool conf_shares_across_parts(const struct conf *c)
+{
+    return c->gang && c->gang_overlap;
 }
 
 static bool is_shared(const struct conf_part *p)

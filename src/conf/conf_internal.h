@@ -180,6 +180,7 @@ int conf_preempt_part_check(struct conf_loader *l, const struct conf_value *v, c
                             struct err *err);
 int conf_auth_check(struct conf_loader *l, struct err *err);
 int conf_words_check(struct conf_loader *l, struct err *err);
+extern const char conf_preempt_words[]; /* of PreemptMode, separated by blanks */
 /* Checks CpuBind of a line. */
 int conf_cpu_bind_check(const struct conf_value *v, const char *of, struct err *err);
 /* Parses DefCpuPerGPU and DefMemPerGPU in JobDefaults; -ERR_CONFIG. */

@@ -7,6 +7,8 @@
 #include "conf/conf_gang.h"
 #include "conf/conf_internal.h"
 
+const char conf_preempt_words[] = "OFF CANCEL GANG REQUEUE SUSPEND WITHIN PRIORITY";
+
 static size_t count_modes(const char *list)
 {
     return (size_t)(conf_list_has(list, "CANCEL") + conf_list_has(list, "REQUEUE") +

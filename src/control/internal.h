@@ -16,9 +16,7 @@
 #define CONTROL_CRED_MS 120000 /* validity of a credential for a start */
 
 struct burst_desk;
-struct counters;
 struct event_log;
-struct gang;
 struct news;
 struct ranking;
 struct step_owner;
@@ -83,17 +81,17 @@ struct control {
     bool shutdown_passed;             /* they were ended */
     bool shutdown_over;               /* it is complete, its record is deleted */
     int64_t start_mono_ms;            /* of this controller */
-    int64_t slice_ends_ms;            /* as stored, by the monotonic clock: see life/gang.h */
+    int64_t slice_ends_ms;            /* of jobs that take turns, as stored, monotonic clock */
     uint32_t resv_number;             /* of the last reservation */
     VEC(struct node_dynamic) dynamic_nodes;
     VEC(struct aside) asides;
     VEC(uint32_t) ports_awaited; /* ids of jobs with steps that wait for ports */
     bool ports_freed;            /* in this turn */
     struct news *news;
-    struct counters *counters;
     struct triggers *triggers;
     struct burst_desk *burst;
-    struct gang *gang;
+#define STATE(name) struct name *name;
+#include "control/machine.def"
     struct event_log *events, *attempts; /* attempts: the archive */
     bool meta_read, lost; /* meta_read: RECORD_META was restored; lost: unknown records were lost */
     size_t records;       /* number of other restored records */

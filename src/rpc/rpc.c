@@ -5,26 +5,7 @@
 
 #include "base/pb.h"
 
-#include "proto/adopt.pb-c.h"
-#include "proto/burst.pb-c.h"
-#include "proto/cast.pb-c.h"
-#include "proto/common.pb-c.h"
-#include "proto/ctl.pb-c.h"
-#include "proto/event.pb-c.h"
-#include "proto/gang.pb-c.h"
-#include "proto/io.pb-c.h"
-#include "proto/job.pb-c.h"
-#include "proto/license.pb-c.h"
-#include "proto/node.pb-c.h"
-#include "proto/part.pb-c.h"
-#include "proto/prio.pb-c.h"
-#include "proto/resv.pb-c.h"
-#include "proto/spawn.pb-c.h"
-#include "proto/step.pb-c.h"
-#include "proto/tree.pb-c.h"
-#include "proto/trigger.pb-c.h"
-#include "proto/usage.pb-c.h"
-#include "proto/why.pb-c.h"
+#include "proto/all.h"
 
 /* The names used in rpc.def. */
 #define USER RPC_WHO_USER

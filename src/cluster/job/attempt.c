@@ -27,17 +27,17 @@ int64_t attempt_ran_ms(const struct job *j, int64_t now_mono_ms)
 bool attempt_has_units(const struct job *j)
 {
     return j->state == PB__JOB_STATE__RUNNING ||
-           (j->state == PB__JOB_STATE__SUSPENDED && attempt_of(j)->gang_suspended);
+           (j->state == PB__JOB_STATE__SUSPENDED && attempt_awaits_turn(attempt_of(j)));
 }
 
 bool attempt_stands_by(const struct job *j)
 {
-    return attempt_of(j)->gang_suspended;
+    return attempt_awaits_turn(attempt_of(j));
 }
 
 bool attempt_is_parked(const struct job *j)
 {
-    return j->state == PB__JOB_STATE__SUSPENDED && !attempt_of(j)->gang_suspended;
+    return j->state == PB__JOB_STATE__SUSPENDED && !attempt_awaits_turn(attempt_of(j));
 }
 
 void attempt_drop(struct cluster *c, struct job *j)

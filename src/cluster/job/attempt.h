@@ -29,7 +29,7 @@ struct alloc_node {
     bool ready;             /* it said so, see control/life/ready.c */
     bool parked;            /* suspended: its units are for others */
     bool halt_told;         /* the last suspend or resume order was confirmed */
-    bool held;              /* the resume order waits for others: gang_holds_back() */
+    bool held;              /* the resume order waits for others: suspend_hooks.holds_back */
     VEC(struct gres_held) gres;
     uint64_t usage_seq; /* the last event of the node whose usage was added */
     char *incarnation;
@@ -124,6 +124,12 @@ struct attempt {
     char *held_up;              /* what delays it on which node, for people; NULL: nothing */
     struct notice_board *board; /* messages for its srun or salloc; NULL: none */
 };
+
+/* Whether gang scheduling has suspended it until its turn. */
+static inline bool attempt_awaits_turn(const struct attempt *t)
+{
+    return t->gang_suspended;
+}
 
 /* The attempt of a job that has none; all members are 0. */
 extern const struct attempt attempt_none;

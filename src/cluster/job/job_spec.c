@@ -3,7 +3,6 @@
 #include "base/hostlist.h"
 #include "cluster/cluster.h"
 #include "cluster/resource/dist.h"
-#include "conf/conf_gang.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -17,14 +16,9 @@ static bool has_devices(const struct job *j)
     return devices;
 }
 
-/* Some jobs are excluded from gang scheduling and therefore share nothing. */
 const char *job_sharing_refusal(const struct conf *conf, const struct job *j)
 {
-    if (!conf->gang)
-        return NULL;
-    if (has_devices(j) && !conf->gang_devices)
-        return "the job has generic resources, and GangDevices=no";
-    return j->set ? conf_gang_set_refusal(conf) : NULL;
+    return conf_sharing_refusal(conf, has_devices(j), j->set);
 }
 
 bool job_is_to_share(const struct job *j)
@@ -35,16 +29,10 @@ bool job_is_to_share(const struct job *j)
 
 const char *job_unshared_reason(const struct conf *conf, const struct job *j)
 {
-    if (!conf->gang || j->want.shared || !job_is_to_share(j) || j->part->conf.exclusive_topo ||
+    if (j->want.shared || !job_is_to_share(j) || j->part->conf.exclusive_topo ||
         (j->want.ask_exclusive && j->part->conf.share != CONF_SHARE_FORCE))
         return NULL;
-    const char *refusal = job_sharing_refusal(conf, j);
-    if (refusal)
-        return refusal;
-    if (has_devices(j))
-        return "the job has generic resources, and was started with GangDevices=no";
-    return j->set ? conf_gang_set_unshared()
-                  : "the job was started before its partition let jobs share";
+    return conf_unshared_reason(conf, has_devices(j), j->set);
 }
 
 static void set_sharing(const struct cluster *c, struct job *j)
@@ -60,7 +48,7 @@ static void set_sharing(const struct cluster *c, struct job *j)
     r->user_alone = r->ask_user_alone || (j->part && j->part->conf.exclusive_user);
     r->topo_alone = topo || (alone && r->ask_topo_alone);
     r->shared = !alone && !job_sharing_refusal(c->conf, j) && job_is_to_share(j);
-    r->shares_parts = r->shared && c->conf->gang && c->conf->gang_overlap;
+    r->shares_parts = r->shared && conf_shares_across_parts(c->conf);
     r->shares_tiers = r->shares_parts && str_case_eq(c->conf->preempt_type, "preempt/none");
 }
 

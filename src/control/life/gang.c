@@ -55,6 +55,11 @@ static void resume_for_turn(struct control *c, struct job *j)
     suspend_continue(c, j);
 }
 
+static void gang_end_moved(struct control *c, const struct job *j)
+{
+    c->gang->ends_moved = c->gang->ends_moved || attempt_of(j)->gang_place;
+}
+
 /* All components of a set have the same place, also those that are not configured yet. */
 static void give_place(struct control *c, struct job *j, uint64_t place)
 {
@@ -112,7 +117,7 @@ static void start_suspended(struct control *c, struct job *j)
     attempt_make(j)->ran_ms = 0; /* nothing of it runs: see gang_job_still_runs() */
 }
 
-bool gang_keeps_suspended(struct control *c, struct job *j)
+static bool gang_keeps_suspended(struct control *c, struct job *j)
 {
     if (!takes_part(c, j) || !must_wait(c, j))
         return false;
@@ -123,7 +128,7 @@ bool gang_keeps_suspended(struct control *c, struct job *j)
     return true;
 }
 
-void gang_leave(struct control *c, struct job *j)
+static void gang_leave(struct control *c, struct job *j)
 {
     if (!attempt_of(j)->gang_place)
         return;
@@ -142,7 +147,7 @@ void gang_leave(struct control *c, struct job *j)
 /* --- orders ------------------------------------------------------------------------------------
  */
 
-void gang_stopped(struct control *c)
+static void gang_stopped(struct control *c)
 {
     c->gang->changed = true;
 }
@@ -167,12 +172,13 @@ static bool is_in_the_way(const struct control *c, const struct job *j, const st
            !b->released && !b->parked && gang_set_has_slot(other);
 }
 
-bool gang_may_hold_back(const struct control *c, const struct job *j)
+static bool gang_may_hold_back(const struct control *c, const struct job *j)
 {
     return c->conf->gang && (attempt_of(j)->gang_place || displaces_members(c, j));
 }
 
-bool gang_holds_back(const struct control *c, const struct job *j, const struct alloc_node *a)
+static bool gang_holds_back(const struct control *c, const struct job *j,
+                            const struct alloc_node *a)
 {
     const struct node *n = c->cluster->nodes.data[a->node];
     if (!gang_may_hold_back(c, j) || j->state != PB__JOB_STATE__RUNNING)
@@ -195,7 +201,7 @@ static void hold_displacing(struct control *c, struct job *j)
         suspend_begin_held(c, j);
 }
 
-void gang_admit(struct control *c, struct job *j)
+static void gang_admit(struct control *c, struct job *j)
 {
     if (j->state != PB__JOB_STATE__RUNNING)
         return;
@@ -302,11 +308,6 @@ static bool decide_all(struct control *c, bool turns)
  */
 
 #define FORECAST_LOOKS 50000 /* at members; a few milliseconds */
-
-void gang_end_moved(struct control *c, const struct job *j)
-{
-    c->gang->ends_moved = c->gang->ends_moved || attempt_of(j)->gang_place;
-}
 
 /* Components of a set are foreseen together: to end with the last of them. Returns whether an end
  * is another one by more than a slice. */
@@ -496,3 +497,29 @@ int gang_check(const struct control *c, struct err *err)
     }
     return rc;
 }
+
+/* --- what suspend.c asks and tells ---------------------------------------------------------------
+ */
+
+static int gang_check_resume(const struct job *j, struct err *err)
+{
+    if (!attempt_of(j)->gang_suspended)
+        return 0;
+    return err_set(err, -ERR_NOT_SUSPENDED, "%s: gang scheduling resumes it in its turn",
+                   err_text(ERR_NOT_SUSPENDED));
+}
+
+static void gang_note_preemptor(struct control *c, const struct job *j)
+{
+    control_debug(c, gang, "job %u is suspended for a preemptor", j->id);
+}
+
+const struct suspend_hooks gang_hooks = {.admit = gang_admit,
+                                         .keeps_suspended = gang_keeps_suspended,
+                                         .leave = gang_leave,
+                                         .check_resume = gang_check_resume,
+                                         .note_preemptor = gang_note_preemptor,
+                                         .note_stop = gang_stopped,
+                                         .holds_back = gang_holds_back,
+                                         .may_hold_back = gang_may_hold_back,
+                                         .move_end = gang_end_moved};

@@ -17,9 +17,9 @@
 #include "control/internal.h"
 #include "control/life/burst.h"
 #include "control/life/depend.h"
-#include "control/life/gang.h"
 #include "control/life/mail.h"
 #include "control/life/resv.h"
+#include "control/life/suspend.h"
 #include "control/step/step.h"
 
 #define BEGIN_LOOK_SEC 60
@@ -61,7 +61,7 @@ static int64_t ends_at(const struct control *c, const struct job *j)
 void control_move_end(struct control *c, struct job *j)
 {
     order_move(&c->cluster->ends, &attempt_make(j)->ends, ends_at(c, j), j->id);
-    gang_end_moved(c, j);
+    suspend_move_end(c, j);
 }
 
 void control_set_end(struct control *c, struct job *j)

@@ -18,7 +18,6 @@
 #include "control/life/depend.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
-#include "control/life/gang.h"
 #include "control/life/hook.h"
 #include "control/life/mail.h"
 #include "control/life/preempt.h"
@@ -28,6 +27,7 @@
 #include "control/life/set.h"
 #include "control/life/split.h"
 #include "control/life/start.h"
+#include "control/life/suspend.h"
 #include "control/node/node.h"
 #include "control/step/step.h"
 #include "sched/common.h"
@@ -237,7 +237,7 @@ static void answer_alloc(struct control *c, struct job *j)
 void start_ready(struct control *c, struct job *j)
 {
     mail_event(c, j, JOB_MAIL_BEGIN);
-    gang_admit(c, j);
+    suspend_admit(c, j);
     prepare_nodes(c, j);
     if (j->batch) {
         attempt_make(j)->launched = false;

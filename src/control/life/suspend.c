@@ -12,12 +12,77 @@
 #include "control/core/reply.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
-#include "control/life/gang.h"
 #include "control/life/schedule.h"
 #include "control/life/set.h"
 #include "control/life/split.h"
 #include "control/node/node.h"
 #include "control/step/step.h"
+
+#define SUSPENDS(hooks) extern const struct suspend_hooks hooks;
+#include "control/machine.def"
+
+static const struct suspend_hooks *const all_hooks[] = {
+#define SUSPENDS(hooks) &hooks,
+#include "control/machine.def"
+    NULL};
+
+#define hooks_foreach(h) for (const struct suspend_hooks *const *h = all_hooks; *h; h++)
+
+void suspend_admit(struct control *c, struct job *j)
+{
+    hooks_foreach (h)
+        (*h)->admit(c, j);
+}
+
+void suspend_move_end(struct control *c, const struct job *j)
+{
+    hooks_foreach (h)
+        (*h)->move_end(c, j);
+}
+
+static void note_stop(struct control *c)
+{
+    hooks_foreach (h)
+        (*h)->note_stop(c);
+}
+
+static bool is_held_back(const struct control *c, const struct job *j, const struct alloc_node *a)
+{
+    bool held = false;
+    hooks_foreach (h)
+        held = held || (*h)->holds_back(c, j, a);
+    return held;
+}
+
+static bool may_be_held_back(const struct control *c, const struct job *j)
+{
+    bool may = false;
+    hooks_foreach (h)
+        may = may || (*h)->may_hold_back(c, j);
+    return may;
+}
+
+static bool stays_suspended(struct control *c, struct job *j)
+{
+    bool stays = false;
+    hooks_foreach (h)
+        stays = stays || (*h)->keeps_suspended(c, j);
+    return stays;
+}
+
+static void leave_turns(struct control *c, struct job *j)
+{
+    hooks_foreach (h)
+        (*h)->leave(c, j);
+}
+
+static int check_turns(const struct job *j, struct err *err)
+{
+    int rc = 0;
+    hooks_foreach (h)
+        rc = rc == 0 ? (*h)->check_resume(j, err) : rc;
+    return rc;
+}
 
 static void send_halt_number(struct control *c, struct job *j, struct alloc_node *a,
                              uint32_t number, bool stop)
@@ -44,7 +109,7 @@ static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
 
 static void give_order(struct control *c, struct job *j, struct alloc_node *a)
 {
-    a->held = gang_holds_back(c, j, a);
+    a->held = is_held_back(c, j, a);
     if (a->touched && !a->held)
         send_halt(c, j, a);
 }
@@ -128,8 +193,8 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
     a->halt_told = true;
     if (j->state != PB__JOB_STATE__SUSPENDED || a->parked)
         return;
-    gang_stopped(c);
-    if (attempt_of(j)->gang_suspended)
+    note_stop(c);
+    if (attempt_stands_by(j))
         return;
     park_leave(c->cluster, j, a);
     c->plan_wanted = true;
@@ -160,7 +225,7 @@ void suspend_restored(struct control *c, struct job *j)
     vec_foreach (&attempt_of(j)->alloc, a)
         a->halt_told = a->parked;
     vec_foreach (&attempt_of(j)->alloc, a)
-        a->held = j->state == PB__JOB_STATE__RUNNING && gang_may_hold_back(c, j);
+        a->held = j->state == PB__JOB_STATE__RUNNING && may_be_held_back(c, j);
     if (!attempt_of(j)->repeat_mono_ms || attempt_of(j)->repeat_mono_ms > now + CONTROL_REPEAT_MS)
         attempt_make(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
 }
@@ -177,10 +242,10 @@ static int check_state(const struct job *j, enum _Pb__JobState wanted, struct er
         err, wanted == PB__JOB_STATE__RUNNING ? ERR_NOT_RUNNING : ERR_NOT_SUSPENDED, NULL);
 }
 
-/* Also for a job that gang scheduling has suspended: it loses its turn. */
+/* Also for a job that waits for its turn: it has none then. */
 static int check_suspend(const struct job *j, struct err *err)
 {
-    if (attempt_of(j)->gang_suspended && j->state == PB__JOB_STATE__SUSPENDED)
+    if (attempt_stands_by(j) && j->state == PB__JOB_STATE__SUSPENDED)
         return 0;
     return check_state(j, PB__JOB_STATE__RUNNING, err);
 }
@@ -188,9 +253,7 @@ static int check_suspend(const struct job *j, struct err *err)
 static int check_resume(const struct control *c, const struct job *j, struct err *err)
 {
     int rc = check_state(j, PB__JOB_STATE__SUSPENDED, err);
-    if (rc == 0 && attempt_of(j)->gang_suspended)
-        return err_set(err, -ERR_NOT_SUSPENDED, "%s: gang scheduling resumes it in its turn",
-                       err_text(ERR_NOT_SUSPENDED));
+    rc = rc == 0 ? check_turns(j, err) : rc;
     return rc == 0 ? park_check_return(c->cluster, j, err) : rc;
 }
 
@@ -225,7 +288,7 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
     int rc = check_suspend(j, err);
     if (rc != 0)
         return rc;
-    gang_leave(c, j);
+    leave_turns(c, j);
     if (j->state == PB__JOB_STATE__RUNNING)
         suspend_stop(c, j);
     control_move_end(c, j);
@@ -234,7 +297,8 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
 
 void suspend_for_preemptor(struct control *c, struct job *j)
 {
-    control_debug(c, gang, "job %u is suspended for a preemptor", j->id);
+    hooks_foreach (h)
+        (*h)->note_preemptor(c, j);
     if (suspend_job(c, j, NULL) == 0)
         park_yield(c->cluster, j, true);
 }
@@ -246,7 +310,7 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
         return rc;
     park_return(c->cluster, j);
     park_yield(c->cluster, j, false);
-    if (!gang_keeps_suspended(c, j))
+    if (!stays_suspended(c, j))
         suspend_continue(c, j);
     control_move_end(c, j);
     return 0;
