@@ -263,14 +263,14 @@ void sim_turn_note(struct sim *s, const struct sim_item *item)
     if (strncmp(item->text, "SelectTypeParameters=", 21) == 0)
         s->gang.counts_cpus = strstr(item->text, "CR_CPU");
     if (strcmp(item->text, "GangOverlap=no") == 0)
-        s->gang.apart = true;
+        s->gang.apart_in = item->files;
     if (strncmp(item->text, "SchedulerTimeSlice=", 19) == 0)
         s->gang.slice_ms = strtoll(item->text + 19, NULL, 10) * 1000;
 }
 
 bool sim_turn_crosses_partitions(const struct sim *s)
 {
-    return s->gang.is_on && !s->gang.apart;
+    return s->gang.is_on && !(s->gang.apart_in >> s->c->file & 1);
 }
 
 bool sim_turn_of_sets(const struct sim *s)

@@ -250,7 +250,7 @@ struct sim {
     bool shares_change;   /* another file or a request changes OverSubscribe of a partition */
     struct {              /* gang scheduling */
         bool is_on;       /* jobs that share cores take turns */
-        bool apart;       /* jobs of different partitions do not take turns with each other */
+        int64_t apart_in; /* files in which jobs of different partitions do not share (bits) */
         bool counts_cpus; /* CR_CPU: any CPUs of the node will do in a job's turn */
         int64_t slice_ms; /* time slice; 0: 30 s */
     } gang;

@@ -731,6 +731,19 @@ static const struct {
      "fault at=81960 what=crash for=28314 point=turn\n"
      "fault at=77682 what=reboot node=4 for=7943\n"
      "conf set=PrologSlurmctld=/bin/true\n"},
+    {"jobs of two partitions that share cores until another file gives each a rotation",
+     "run seed=1\n"
+     "conf set=PreemptMode=GANG\n"
+     "conf set=SchedulerTimeSlice=5\n"
+     "conf set=GangOverlap=no files=6\n"
+     "node id=1\n"
+     "part part=p1 options=Default=YES;OverSubscribe=FORCE:3 nodes=ALL\n"
+     "part part=p2 options=Default=NO;OverSubscribe=FORCE:3 nodes=ALL\n"
+     "job at=1 kind=batch id=1 part=p1 run=20000 exclusive=1\n"
+     "job at=2 kind=batch id=2 part=p2 run=30000 exclusive=1\n"
+     "job at=12000 kind=batch id=3 part=p2 run=9000 exclusive=1\n"
+     "do at=9000 what=reconfigure value=1 root=1\n"
+     "do at=40000 what=reconfigure root=1\n"},
     {"elements of an array that was cancelled and queued again before they were split",
      "run seed=53670\n"
      "node id=1 count=4\n"
