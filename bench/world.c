@@ -92,7 +92,9 @@ void world_init(struct world *w, const struct world_rule *rule)
     put_network(rule->nodes, rule->leaf, &more);
     put_torus(rule, &more);
     put_licenses(rule->licenses, &more);
-    if (rule->hres || rule->layers) {
+    if (rule->flat)
+        str_puts(&more, "Licenses=one:1000000,each:1000000,power:1000000\n");
+    if ((rule->hres && !rule->flat) || rule->layers) {
         unsigned each = rule->scarce ? 1 : 4;
         put_resource("one", rule->per_node ? 3 : 1, rule->nodes, each, &more);
         put_resource("each", rule->per_node ? 3 : 2, rule->nodes, each, &more);
@@ -290,4 +292,10 @@ void world_queue(struct world *w)
             world_add(w);
     while (c->pending < w->rule->pending)
         world_add(w);
+}
+
+void world_exhaust_licenses(struct world *w)
+{
+    vec_foreach (&w->c->licenses.list, l)
+        l->total = l->used;
 }

@@ -20,6 +20,7 @@ struct world_rule {
     bool combined;         /* each job wants all of them, and not one, */
     bool per_node;         /* all three are of MODE_3 */
     bool two_mode;         /* sets are planned in two modes */
+    bool flat;             /* instead of these, licences of the cluster with the same names */
     const char *layers;    /* -L of the leader of a set, of "one", "each" and "power"; NULL: none */
     bool scarce;           /* of these there is one a node: jobs wait for layers, not for nodes */
     unsigned reservations; /* begun, to come, daily, and of four cores a node */
@@ -44,4 +45,6 @@ void world_reserve(struct world *w);  /* makes the reservations */
 void world_fill(struct world *w);     /* so many jobs of the rule run, or as many as fit */
 void world_queue(
     struct world *w); /* until no further job fits and the planned number of jobs waits */
+/* So that no further job gets licences of the cluster. */
+void world_exhaust_licenses(struct world *w);
 uint32_t world_between(uint64_t *seed, uint32_t first, uint32_t last);
