@@ -26,6 +26,7 @@ struct license_claim {
 
 struct license_claims {
     VEC(struct license_claim) list;
+    uint64_t version; /* changes with each claim, and is equal where claims are; 0: no claims */
 };
 
 /* Whether the job may have what it needs from now to its limit, in this reservation or (NULL)

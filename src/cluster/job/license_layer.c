@@ -13,6 +13,31 @@
  */
 
 #define MOSTS 64
+#define CLASSES 4096 /* a power of two */
+#define PROBES 16
+#define CLASS_NEEDS 4
+
+/* What is counted of a class. */
+enum class_count {
+    MOST_OF_ALL, /* nodes at most */
+    MOST_NOW,    /* of nodes with a free CPU */
+    SURE,        /* nodes at least, beside claims */
+    CLASS_COUNTS
+};
+
+struct license_class { /* requests that have equal layers and may have the same nodes */
+    uint64_t kinds;
+    uint32_t len;
+    struct {
+        int32_t at;
+        uint32_t count;
+    } needs[CLASS_NEEDS];
+    struct {
+        uint64_t changes; /* of licences, when it was counted; 0: it was not */
+        uint64_t beside;  /* of the pool's summary of free CPUs, or of claims */
+        uint64_t nodes;
+    } counted[CLASS_COUNTS];
+};
 
 struct license_mosts { /* what was counted, as long as layers have as much */
     uint64_t changes;
@@ -22,6 +47,7 @@ struct license_mosts { /* what was counted, as long as layers have as much */
         uint32_t count;
         uint64_t most;
     } of[MOSTS];
+    struct license_class *classes; /* by their hashes */
 };
 
 /* By the number of nodes, then by the first one. */
@@ -330,6 +356,8 @@ bool license_leaves_nodes(const struct cluster *c, const struct license_need *ne
 
 void license_free_mosts(struct license_mosts *m)
 {
+    if (m)
+        free(m->classes);
     free(m);
 }
 
@@ -392,6 +420,167 @@ uint64_t license_count_most(const struct cluster *c, const struct license_need *
     m->of[m->len].count = need->count;
     m->of[m->len++].most = most;
     return most;
+}
+
+struct class_look {
+    const struct cluster *c;
+    const uint64_t *left; /* by pool */
+    enum class_count what;
+    struct bitset *set;
+};
+
+/* Removes the nodes outside of the layers, and of layers with too little for one node. */
+static void drop_closed(const struct class_look *k, int32_t at, uint32_t count)
+{
+    const struct license *l = &k->c->licenses.list.data[at];
+    bitset_and(k->set, l->scope);
+    for (uint32_t i = 0; i < l->pools; i++)
+        if (k->left[at + (int32_t)i] < count)
+            license_drop_scope(&l[i], k->set);
+}
+
+/* How many nodes of the set one resource has enough for at most. Where one layer pays: all of them,
+ * if it has some of them, or to be sure, if it has all of them. */
+static uint64_t count_most_of(const struct class_look *k, int32_t at, uint32_t count)
+{
+    const struct license *l = &k->c->licenses.list.data[at];
+    bool pays = l->mode != CONF_HRES_ONE_LAYER;
+    for (uint32_t i = l->pools; i-- > 0 && !pays;)
+        pays = k->left[at + (int32_t)i] >= count &&
+               (k->what == SURE ? bitset_contains(l[i].nodes, k->set)
+                                : license_has_node(&l[i], k->set));
+    if (!pays)
+        return 0;
+    if (l->mode == CONF_HRES_PER_NODE && l->is_tree)
+        return count_in_tree(l, count, &k->left[at], k->set);
+    return l->mode == CONF_HRES_PER_NODE && k->what == SURE ? 0 : UINT64_MAX;
+}
+
+static struct bitset *find_nodes_of_class(const struct cluster *c, uint64_t kinds,
+                                          enum class_count what)
+{
+    struct bitset *set = bitset_new(c->nodes.len);
+    if (what == MOST_NOW)
+        bitset_copy(set, c->pool.spare.open);
+    else
+        bitset_fill(set);
+    for (size_t i = 0; kinds != UINT64_MAX && i < c->nodes.len; i++)
+        if (!(kinds & license_kind_bit(c->pool.kind[i])))
+            bitset_unset(set, i);
+    return set;
+}
+
+static uint64_t count_class(const struct cluster *c, const struct license_class *of,
+                            enum class_count what, const struct license_claimed *claims)
+{
+    _cleanup_free_ uint64_t *left = mem_new_array(uint64_t, c->licenses.list.len);
+    _cleanup_bitset_ struct bitset *set = find_nodes_of_class(c, of->kinds, what);
+    vec_foreach (&c->licenses.list, l)
+        left[l - c->licenses.list.data] = count_left(l);
+    if (claims)
+        claims->subtract(claims, left);
+    const struct class_look k = {c, left, what, set};
+    for (uint32_t i = 0; i < of->len; i++) {
+        enum conf_hres_mode mode = c->licenses.list.data[of->needs[i].at].mode;
+        if (mode == CONF_HRES_EACH_LAYER || (mode == CONF_HRES_PER_NODE && what == MOST_NOW))
+            drop_closed(&k, of->needs[i].at, of->needs[i].count);
+    }
+    uint64_t most = bitset_count(set);
+    for (uint32_t i = 0; i < of->len && most; i++) {
+        uint64_t has = count_most_of(&k, of->needs[i].at, of->needs[i].count);
+        most = has < most ? has : most;
+    }
+    return most;
+}
+
+/* False: there are more of them than are remembered. */
+static bool read_needs(const struct cluster *c, const struct license_needs *needs,
+                       struct license_class *out)
+{
+    vec_foreach (&needs->list, need) {
+        if (!license_is_tied(c, need) || !need->count)
+            continue;
+        if (out->len == CLASS_NEEDS)
+            return false;
+        out->needs[out->len].at = need->at;
+        out->needs[out->len++].count = need->count;
+    }
+    return true;
+}
+
+static uint64_t hash_class(const struct license_class *of)
+{
+    uint64_t hash = of->kinds;
+    for (uint32_t i = 0; i < of->len; i++) {
+        uint64_t need = (uint64_t)(uint32_t)of->needs[i].at << 32 | of->needs[i].count;
+        hash = (hash ^ need) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+static bool is_same_class(const struct license_class *a, const struct license_class *b)
+{
+    return a->kinds == b->kinds && a->len == b->len &&
+           memcmp(a->needs, b->needs, sizeof a->needs) == 0;
+}
+
+/* Returns the place of the class: the one that it has, or else one whose class is outdated. */
+static struct license_class *find_class(const struct cluster *c, struct license_class *classes,
+                                        const struct license_class *of)
+{
+    size_t first = hash_class(of) & (CLASSES - 1);
+    struct license_class *free = NULL;
+    for (size_t i = 0; i < PROBES; i++) {
+        struct license_class *at = &classes[(first + i) & (CLASSES - 1)];
+        if (is_same_class(at, of))
+            return at;
+        bool is_old = true;
+        for (size_t k = 0; k < CLASS_COUNTS; k++)
+            is_old = is_old && at->counted[k].changes != c->licenses.changes;
+        free = !free && is_old ? at : free;
+    }
+    free = free ? free : &classes[first];
+    *free = *of;
+    return free;
+}
+
+/* Returns the number of the class, counting it unless it is known. */
+static uint64_t recall_class(const struct cluster *c, const struct license_class *of,
+                             enum class_count what, uint64_t beside,
+                             const struct license_claimed *claims)
+{
+    struct license_mosts *m = c->licenses.mosts;
+    if (!m->classes)
+        m->classes = mem_new_array(struct license_class, CLASSES);
+    struct license_class *known = find_class(c, m->classes, of);
+    if (known->counted[what].changes != c->licenses.changes ||
+        known->counted[what].beside != beside) {
+        known->counted[what].changes = c->licenses.changes;
+        known->counted[what].beside = beside;
+        known->counted[what].nodes = count_class(c, of, what, claims);
+    }
+    return known->counted[what].nodes;
+}
+
+uint64_t license_count_most_together(const struct cluster *c, const struct license_needs *needs,
+                                     uint64_t kinds, bool now)
+{
+    struct license_class of = {.kinds = kinds};
+    if (!c->licenses.mosts || !read_needs(c, needs, &of))
+        return UINT64_MAX;
+    return recall_class(c, &of, now ? MOST_NOW : MOST_OF_ALL, now ? c->pool.spare.changes : 0,
+                        NULL);
+}
+
+uint64_t license_count_sure_together(const struct cluster *c, const struct license_needs *needs,
+                                     uint64_t kinds, const struct license_claimed *claims)
+{
+    struct license_class of = {.kinds = kinds};
+    bool is_exact = c->pool.kinds.len < LICENSE_KINDS || kinds == UINT64_MAX;
+    if (!c->licenses.mosts || !is_exact || !read_needs(c, needs, &of))
+        return 0;
+    return recall_class(c, &of, SURE, claims->version, claims);
 }
 
 int32_t license_choose_layer(const struct cluster *c, const struct license_need *need,

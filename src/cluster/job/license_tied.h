@@ -27,6 +27,27 @@ uint64_t license_of_job(const struct cluster *c, const struct job *j, int32_t at
  * nodes there are. Fast. */
 void license_free_mosts(struct license_mosts *m);
 uint64_t license_count_most(const struct cluster *c, const struct license_need *need);
+/* On how many nodes at most a job might have all tied pools that it needs together, as far as
+ * running jobs go, among nodes of these kinds (license_kind_bit()). now: among those with a free
+ * CPU of which all pools together have enough for one node. UINT64_MAX: not known. Fast: requests
+ * with the same needs and kinds are counted once, until pools have more or less. */
+uint64_t license_count_most_together(const struct cluster *c, const struct license_needs *needs,
+                                     uint64_t kinds, bool now);
+#define LICENSE_KINDS 64 /* bits of kinds */
+/* The bit of a kind of nodes in pool.kinds; the last bit stands for all further kinds. */
+static inline uint64_t license_kind_bit(size_t kind)
+{
+    return UINT64_C(1) << (kind < LICENSE_KINDS ? kind : LICENSE_KINDS - 1);
+}
+struct license_claimed { /* what waiting jobs claim of pools */
+    uint64_t version;    /* equal: the same claims */
+    /* Subtracts claims from what is left, by pool. */
+    void (*subtract)(const struct license_claimed *claims, uint64_t *left);
+};
+/* On how many nodes of these kinds at least a job may have each of the tied pools that it needs by
+ * itself, beside running jobs and, whenever these begin, beside the claims. 0: not known. */
+uint64_t license_count_sure_together(const struct cluster *c, const struct license_needs *needs,
+                                     uint64_t kinds, const struct license_claimed *claims);
 /* A job that is about to start draws from this pool, where one pays. */
 void license_set_payer(struct job *j, int32_t at);
 /* A job that runs holds no more of a pool than it had (by pool): it draws from the same ones. */

@@ -202,6 +202,7 @@ void pool_update(struct cluster *c, const struct node *n)
         leave_kind(p, p->kind[n->index]);
         join_kind(c, n);
         p->freed++;
+        c->licenses.changes++;
     }
     copy_node(p, n);
 }

@@ -34,6 +34,7 @@ void spare_set(struct spare *s, uint32_t node, uint32_t cpus, bool whole)
             vec_push(&s->by_cpus, 0);
         s->by_cpus.data[n->cpus]--;
         s->by_cpus.data[cpus]++;
+        s->changes += !cpus != !n->cpus;
         if (cpus)
             bitset_set(s->open, node);
         else

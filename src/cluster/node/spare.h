@@ -13,6 +13,7 @@
 
 struct spare {
     struct bitset *open; /* nodes with a free CPU */
+    uint64_t changes;    /* rises whenever 'open' changes */
     struct spare_node {
         uint32_t cpus; /* free CPUs */
         bool whole;

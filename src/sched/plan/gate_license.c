@@ -46,6 +46,17 @@ static bool has_tied_somewhere(const struct plan *p, const struct job *j)
     return false;
 }
 
+/* The same, with answers for all jobs of a class first. */
+static bool may_have_tied(const struct plan *p, const struct job *j)
+{
+    uint64_t kinds = select_tied_kinds(p->cluster, j);
+    uint32_t nodes = plan_need(j).nodes;
+    if (!select_tied_might_do(p->cluster, j, kinds, false, nodes))
+        return false;
+    return select_tied_is_sure(&p->claims, p->cluster, j, kinds, nodes) ||
+           (!failed_has_closed(p, j) && has_tied_somewhere(p, j));
+}
+
 enum reason gate_licenses(const struct plan *p, const struct job *j)
 {
     bool tied;
@@ -53,7 +64,6 @@ enum reason gate_licenses(const struct plan *p, const struct job *j)
         return REASON_NONE;
     bool licensed = might_have_licenses(p, j, &tied);
     if (licensed && tied)
-        licensed = plan_note(p, j)->unfit || !plan_might_fit(p, j) ||
-                   (!failed_has_closed(p, j) && has_tied_somewhere(p, j));
+        licensed = plan_note(p, j)->unfit || !plan_might_fit(p, j) || may_have_tied(p, j);
     return licensed ? REASON_NONE : REASON_LICENSES;
 }

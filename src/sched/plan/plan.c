@@ -268,6 +268,14 @@ static bool fits_in(struct plan *p, const struct job *j, const struct resv *in,
            has_waited_for_switches(p, j, allowed, view, d);
 }
 
+/* Without a look at the nodes: false, tied pools have too little for it on any of them. */
+static bool might_have_tied(const struct plan *p, const struct job *j)
+{
+    return !license_needs_tied(p->cluster, j) ||
+           select_tied_might_do(p->cluster, j, select_tied_kinds(p->cluster, j), true,
+                                plan_need(j).nodes);
+}
+
 /* Whether it fits now, and would be over before what it takes is needed by a job before it. */
 static bool can_start(struct plan *p, const struct job *j, struct decision *d)
 {
@@ -277,6 +285,8 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
         return false;
     bool might = plan_might_fit(p, j);
     if (might && planned_start_others(p, j) && !might_leave_room(p, j))
+        return false;
+    if (might && !might_have_tied(p, j))
         return false;
     for (size_t i = 0; might && resv_place(j, i, &in); i++) {
         _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
@@ -669,7 +679,7 @@ bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64
 void plan_ask(struct plan *p, const struct job *j, struct decision *d)
 {
     struct plan saved = *p;
-    struct license_claims claims = {0};
+    struct license_claims claims = {.version = p->claims.version};
     *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = REASON_PRIORITY};
     if (depth_is_reached(p))
         return;

@@ -120,6 +120,23 @@ uint64_t license_amount_on(const struct cluster *c, const struct license_need *n
     return license_amount(l, need, nodes);
 }
 
+static void note_change(struct license_claims *l, const struct license_claim *claim)
+{
+    uint64_t hash = l->version ^ (uint64_t)(uint32_t)claim->at << 32 ^ claim->by;
+    hash = (hash ^ hash >> 29) * UINT64_C(0x9E3779B97F4A7C15) + claim->count;
+    hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15) + claim->spare;
+    l->version = hash | 1;
+}
+
+/* Of a claim by another job, that 'count' of the units that it leaves have been taken. */
+static void reduce_spare(struct license_claims *l, struct license_claim *claim, uint64_t count)
+{
+    uint64_t before = claim->spare;
+    claim->spare -= license_least(claim->spare, count);
+    if (claim->spare != before)
+        note_change(l, claim);
+}
+
 void license_begin(struct license_claims *l, const struct cluster *c, const struct job *j,
                    const struct resv *in, const struct selection *where, int64_t now_sec)
 {
@@ -127,8 +144,8 @@ void license_begin(struct license_claims *l, const struct cluster *c, const stru
         vec_foreach (&l->list, claim)
             if (claim->at >= need->at && claim->at < license_end_of(c, need) &&
                 claim->by != j->id && job_ends_at(j, now_sec) > claim->from)
-                claim->spare -= license_least(
-                    claim->spare,
+                reduce_spare(
+                    l, claim,
                     license_beyond(claim->at, license_amount_on(c, need, claim->at, where), in));
 }
 
@@ -296,21 +313,21 @@ bool license_is_alone(const struct license_claims *l, const struct cluster *c, c
     return !j->want.licenses.list.len || !c->resvs.len;
 }
 
-/* Adds a claim of the job on 'count' of a pool. */
+/* Adds a claim of the job on 'count' of a pool. back: units that running jobs return by then. */
 static void add_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
-                      int32_t at, uint64_t count, int64_t from, uint64_t *work)
+                      int32_t at, uint64_t count, int64_t from, uint64_t back)
 {
     const struct license *of = &c->licenses.list.data[at];
     struct license_claim new = {
         at, j->id, from, job_ends_at(j, from), license_beyond(at, count, resv_home(j)), 0};
-    uint64_t taken = of->used - given_back(c, at, from, work) + count +
-                     license_claimed_at(l, j, true, at, from) +
+    uint64_t taken = of->used - back + count + license_claimed_at(l, j, true, at, from) +
                      license_kept(c, at, resv_home(j), from, new.until);
     new.spare = of->total > taken ? of->total - taken : 0;
     vec_foreach (&l->list, claim)
         if (claim->at == at && claim->by != j->id && claim->from >= from && claim->from < new.until)
-            claim->spare -= license_least(claim->spare, new.count);
+            reduce_spare(l, claim, new.count);
     vec_push(&l->list, new);
+    note_change(l, &new);
 }
 
 /* Tied pools are left out: a claim on them always has a placement. */
@@ -334,20 +351,38 @@ int64_t license_claim(struct license_claims *l, const struct cluster *c, const s
     from = not_before > from ? not_before : from;
     vec_foreach (&j->want.licenses.list, need)
         if (!license_is_tied(c, need) && !is_claimed(l, c, need, 0))
-            add_claim(l, c, j, need->at, need->count, from, work);
+            add_claim(l, c, j, need->at, need->count, from, given_back(c, need->at, from, work));
     return license_needs_tied(c, j) ? 0 : from;
+}
+
+/* Returns, by pool, the units of tied pools that running jobs return by then. */
+static uint64_t *list_given_back(const struct cluster *c, int64_t until, uint64_t *work)
+{
+    uint64_t *back = mem_new_array(uint64_t, c->licenses.list.len);
+    for (struct order_link *l = order_first(&c->ends); l && l->key <= until; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        ++*work;
+        if (!job_is_final(j))
+            vec_foreach (&attempt_of(j)->holds, hold)
+                back[hold->at] += hold->count;
+    }
+    return back;
 }
 
 void license_keep(struct license_claims *l, const struct cluster *c, const struct job *j,
                   const struct selection *where, int64_t from, uint64_t *work)
 {
+    _cleanup_free_ uint64_t *back =
+        license_needs_tied(c, j) ? list_given_back(c, from, work) : NULL;
     vec_foreach (&j->want.licenses.list, need) {
         if (need->at < 0 || is_claimed(l, c, need, j->id))
             continue;
+        bool is_tied = license_is_tied(c, need);
         for (int32_t at = need->at; at < license_end_of(c, need); at++) {
             uint64_t count = license_amount_on(c, need, at, where);
             if (count)
-                add_claim(l, c, j, at, count, from, work);
+                add_claim(l, c, j, at, count, from,
+                          is_tied ? back[at] : given_back(c, at, from, work));
         }
     }
 }
@@ -355,9 +390,12 @@ void license_keep(struct license_claims *l, const struct cluster *c, const struc
 void license_drop_claims(struct license_claims *l, const struct job *j)
 {
     size_t left = 0;
-    vec_foreach (&l->list, claim)
+    vec_foreach (&l->list, claim) {
         if (claim->by != j->id)
             l->list.data[left++] = *claim;
+        else
+            note_change(l, claim);
+    }
     l->list.len = left;
 }
 

@@ -112,6 +112,17 @@ void select_counts_done(struct select_counts *s);
  * faster than a choice; if it returns false, no choice exists. */
 bool select_tied_may_fit(const struct cluster *c, const struct job *j, const struct free_view *view,
                          const struct bitset *allowed, uint32_t nodes);
+/* The kinds of nodes that the job could use, as license_kind_bit(). */
+uint64_t select_tied_kinds(const struct cluster *c, const struct job *j);
+/* Whether the tied pools may have enough for that many nodes that the job could use, as far as
+ * running jobs go; now: nodes with a free CPU. False: select_nodes() finds none, whatever others
+ * have claimed. Fast: see license_count_most_together(). */
+bool select_tied_might_do(const struct cluster *c, const struct job *j, uint64_t kinds, bool now,
+                          uint32_t nodes);
+/* Whether the gate of licences is certainly open for that many nodes of the job's kinds, free or
+ * not: license_may_have_nodes(), beside all claims. False: not known. As fast. */
+bool select_tied_is_sure(const struct license_claims *l, const struct cluster *c,
+                         const struct job *j, uint64_t kinds, uint32_t nodes);
 /* choose_nodes(), limited to the nodes that the tied pools of the view permit. */
 bool select_choose_tied(const struct cluster *c, const struct job *j, const struct free_view *view,
                         struct chooser *ch);

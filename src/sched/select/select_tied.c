@@ -13,6 +13,7 @@
 
 #include "cluster/job/license_tied.h"
 #include "sched/license.h"
+#include "sched/select/license_internal.h"
 #include "sched/select/select.h"
 
 #define BUDGET 200000 /* nodes that all choices of a search look at */
@@ -288,14 +289,33 @@ static bool search_branch(struct tied_search *s, const struct branch *of)
     return found;
 }
 
-/* Whether license_narrow() leaves the best nodes there are, so that no other choice would do. */
-static bool is_exact(const struct tied_search *s)
+/* Whether one pool pays for the need on whichever of the nodes the job runs. */
+static bool is_paid_anywhere(const struct tied_search *s, const struct license_need *need,
+                             const struct bitset *fits)
 {
-    uint32_t per_node = 0, paying = 0;
+    const struct license *l = find_paying(s, need);
+    bool paid = false;
+    for (uint32_t i = l->pools; i-- > 0 && !paid;)
+        paid = room_of(s, need, i) >= need->count && bitset_contains(l[i].nodes, fits);
+    return paid;
+}
+
+/* Needs for which the choice of nodes matters: counts of them. */
+static void count_needs(const struct tied_search *s, const struct bitset *fits, uint32_t *per_node,
+                        uint32_t *paying)
+{
+    *per_node = *paying = 0;
     vec_foreach (&s->j->want.licenses.list, need) {
-        per_node += find_per_node(s, need) != NULL;
-        paying += find_paying(s, need) != NULL;
+        *per_node += find_per_node(s, need) != NULL;
+        *paying += find_paying(s, need) && !is_paid_anywhere(s, need, fits);
     }
+}
+
+/* Whether license_narrow() leaves the best nodes there are, so that no other choice would do. */
+static bool is_exact(const struct tied_search *s, const struct bitset *fits)
+{
+    uint32_t per_node, paying;
+    count_needs(s, fits, &per_node, &paying);
     return (!per_node && !paying) ||
            (s->counts_only && ((!paying && per_node == 1) || (!per_node && paying == 1)));
 }
@@ -332,6 +352,56 @@ static bool is_payable(const struct tied_search *s, const struct license_need *n
         if (room_of(s, need, i) >= need->count && license_has_node(&l[i], set))
             return true;
     return false;
+}
+
+static bool have_same_scopes(const struct license *a, const struct license *b)
+{
+    bool same = a->pools == b->pools && a->is_tree && b->is_tree;
+    for (uint32_t i = 0; i < a->pools && same; i++)
+        same = a == b || bitset_equal(a[i].nodes, b[i].nodes);
+    return same;
+}
+
+/* The first resource that counts nodes, if all such resources group the nodes in the same way, and
+ * the number of nodes alone matters: by pool, room gets the number of nodes for which all of them
+ * have enough. NULL: that is not so. The caller frees room. */
+static const struct license_need *merge_trees(const struct tied_search *s,
+                                              const struct bitset *fits, uint64_t **room)
+{
+    const struct license_need *first = NULL;
+    uint32_t per_node, paying;
+    count_needs(s, fits, &per_node, &paying);
+    if (paying || !s->counts_only)
+        return NULL;
+    vec_foreach (&s->j->want.licenses.list, need) {
+        const struct license *l = find_per_node(s, need);
+        first = first ? first : l ? need : NULL;
+        if (l && !have_same_scopes(find_per_node(s, first), l))
+            return NULL;
+    }
+    const struct license *l = first ? find_per_node(s, first) : NULL;
+    *room = l ? mem_new_array(uint64_t, l->pools) : NULL;
+    for (uint32_t i = 0; l && i < l->pools; i++) {
+        (*room)[i] = UINT64_MAX;
+        vec_foreach (&s->j->want.licenses.list, need)
+            if (find_per_node(s, need) && room_of(s, need, i) / need->count < (*room)[i])
+                (*room)[i] = room_of(s, need, i) / need->count;
+    }
+    return first;
+}
+
+/* Resources that group the nodes in the same way are as one that has the least of them: its best
+ * nodes are the best nodes there are. */
+static bool choose_merged(struct tied_search *s, const struct license_need *first,
+                          const uint64_t *room, const struct bitset *fits)
+{
+    _cleanup_bitset_ struct bitset *set = bitset_dup(fits), *required = bitset_new(fits->size);
+    const struct license_need merged = {.name = first->name, .count = 1, .at = first->at};
+    if (s->given.required)
+        bitset_or(required, s->given.required);
+    leave_out_closed(s, set);
+    license_trim(s->c, &merged, room, required, s->ch->tasks, set);
+    return bitset_contains(set, required) && choose_within(s, set, required);
 }
 
 /* 'fits': nodes that take tasks. */
@@ -375,6 +445,53 @@ bool select_tied_may_fit(const struct cluster *c, const struct job *j, const str
     return bitset_count(open) >= nodes;
 }
 
+uint64_t select_tied_kinds(const struct cluster *c, const struct job *j)
+{
+    uint64_t kinds = 0;
+    bool all = true;
+    for (size_t k = 0; k < c->pool.kinds.len; k++) {
+        bool could = select_kind_could(c, j, &c->pool.kinds.data[k]);
+        kinds |= could ? license_kind_bit(k) : 0;
+        all = all && (could || !c->pool.kinds.data[k].nodes);
+    }
+    return all ? UINT64_MAX : kinds;
+}
+
+bool select_tied_might_do(const struct cluster *c, const struct job *j, uint64_t kinds, bool now,
+                          uint32_t nodes)
+{
+    now = now && !j->want.shared;
+    return license_count_most_together(c, &j->want.licenses, kinds, now) >= nodes;
+}
+
+struct claimed {
+    struct license_claimed base;
+    const struct license_claims *claims;
+};
+
+/* A job ends before a claim begins, or begins after it has ended, or leaves it what it needs. */
+static void subtract_claims(const struct license_claimed *claims, uint64_t *left)
+{
+    const struct claimed *all = (const struct claimed *)claims;
+    vec_foreach (&all->claims->list, claim)
+        left[claim->at] -= license_least(left[claim->at], claim->count);
+    vec_foreach (&all->claims->list, claim)
+        left[claim->at] = license_least(left[claim->at], claim->spare);
+}
+
+bool select_tied_is_sure(const struct license_claims *l, const struct cluster *c,
+                         const struct job *j, uint64_t kinds, uint32_t nodes)
+{
+    const struct request *r = &j->want;
+    if (r->req || r->exc || j->resvs.len || bitset_next_clear(j->part->nodes, 0) >= 0)
+        return false;
+    vec_foreach (&c->resvs, resv)
+        if ((*resv)->stock.len)
+            return false;
+    const struct claimed claims = {{l->version, subtract_claims}, l};
+    return license_count_sure_together(c, &r->licenses, kinds, &claims.base) >= nodes;
+}
+
 bool select_choose_tied(const struct cluster *c, const struct job *j, const struct free_view *view,
                         struct chooser *ch)
 {
@@ -388,5 +505,9 @@ bool select_choose_tied(const struct cluster *c, const struct job *j, const stru
     bool found = payable && choose_nodes(ch);
     ch->required = s.given.required;
     s.counts_only = !ch->contiguous && !ch->counts && !ch->topo && !ch->need_more;
-    return found || (!is_exact(&s) && search_tied(&s, fits));
+    if (found || is_exact(&s, fits))
+        return found;
+    _cleanup_free_ uint64_t *room = NULL;
+    const struct license_need *first = merge_trees(&s, fits, &room);
+    return first ? choose_merged(&s, first, room, fits) : search_tied(&s, fits);
 }

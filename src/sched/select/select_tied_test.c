@@ -7,6 +7,7 @@
 #include "base/test_drawn.h"
 #include "cluster/job/license_tied.h"
 #include "sched/layers_test_util.h"
+#include "sched/select/select.h"
 
 enum { NODES = 8, STATES = TEST_DRAWN(3000), JOBS = 4 };
 
@@ -24,11 +25,15 @@ static const uint8_t leaf_of[NODES] = {0, 0, 0, 1, 1, 2, 2, 2};
 /* --- drawn hierarchies -------------------------------------------------------------------------
  */
 
+/* The layers of one resource in three have the same nodes as those of another one. */
 static struct cluster *make(uint64_t *chance)
 {
     struct cluster *c = test_cluster(conf);
+    uint64_t same = *chance;
     test_draw_layers(c, chance, "watts", CONF_HRES_PER_NODE);
-    test_draw_layers(c, chance, "pipes", CONF_HRES_PER_NODE);
+    test_draw_layers(c, test_between(chance, 0, 2) ? chance : &same, "pipes", CONF_HRES_PER_NODE);
+    vec_foreach (&c->licenses.list, l)
+        license_set_count(l, test_between(chance, 1, 2 + (uint32_t)bitset_count(l->nodes)));
     test_draw_layers(c, chance, "heat", CONF_HRES_PER_NODE);
     test_draw_layers(c, chance, "once", CONF_HRES_EACH_LAYER);
     test_draw_layers(c, chance, "one", CONF_HRES_ONE_LAYER);
@@ -161,7 +166,12 @@ static void compare(struct cluster *c, const struct drawn *d, uint64_t seed, str
     _cleanup_bitset_ struct bitset *allowed = select_candidates(c, d->job);
     bool found = select_nodes(c, d->job, allowed, view, &where) == 0;
     bool due = any_set_does(c, d, view->pools);
-    uint32_t set = 0;
+    uint32_t set = 0, least = d->job->want.min_nodes;
+    c->licenses.changes++;
+    for (int now = 0; now < 2; now++)
+        if (due && !select_tied_might_do(c, d->job, select_tied_kinds(c, d->job), now, least))
+            fail_msg("seed %llu, job %u (%s): nodes exist, and the bound has fewer than %u",
+                     (unsigned long long)seed, d->job->id, d->needs, least);
     vec_foreach (&where.shares, share)
         set |= 1u << share->node;
     if (found != due || (found && !set_does(c, d, view->pools, set)))
