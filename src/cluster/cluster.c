@@ -54,6 +54,7 @@ static struct part *add_part(struct cluster *c, struct part *p, const struct con
     p->conf = *row;
     arena_init(&p->strings, 0);
     p->nodes = bitset_dup(row->node_set);
+    p->has_all_nodes = bitset_next_clear(p->nodes, 0) < 0;
     p->at = (uint32_t)c->parts.len;
     vec_push(&c->parts, p);
     alloc_count_part(c, p);

@@ -256,6 +256,7 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     uint32_t most_cpus = part_most_cpus(c, p);
     bitset_free(p->nodes);
     p->nodes = nodes ? nodes : bitset_dup(p->row->node_set);
+    p->has_all_nodes = bitset_next_clear(p->nodes, 0) < 0;
     p->most_cpus = 0;
     alloc_count_part(c, p);
     vec_foreach (&c->jobs, j) {

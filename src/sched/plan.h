@@ -140,6 +140,11 @@ struct plan {
     uint32_t note_of;             /* its id; 0: that was not read, or has changed since, */
     uint64_t note_freed;          /* and pool.freed when it was read */
     uint32_t note_next;           /* see plan_note_read_next() */
+    struct { /* of the job that is looked at, if it needs tied pools; of NULL: not known */
+        const struct job *of;
+        uint64_t kinds; /* plan_tied_kinds() */
+        bool might_fit; /* plan_might_fit() */
+    } tied;
     struct plan_depth depth;
     struct plan_failures failures; /* since the pass last rested */
     VEC(struct plan_head) heads;   /* in their order */
@@ -244,5 +249,7 @@ struct plan_note *plan_note_change(struct plan *p, const struct job *j); /* not 
 
 /* What the choice of nodes needs at least. */
 struct spare_need plan_need(const struct job *j);
+/* select_tied_kinds() */
+uint64_t plan_tied_kinds(const struct plan *p, const struct job *j);
 /* Without a look at the nodes: false, it fits now on no choice of them. */
 bool plan_might_fit(const struct plan *p, const struct job *j);

@@ -17,14 +17,6 @@
 #define PROBES 16
 #define CLASS_NEEDS 4
 
-/* What is counted of a class. */
-enum class_count {
-    MOST_OF_ALL, /* nodes at most */
-    MOST_NOW,    /* of nodes with a free CPU */
-    SURE,        /* nodes at least, beside claims */
-    CLASS_COUNTS
-};
-
 struct license_class { /* requests that have equal layers and may have the same nodes */
     uint64_t kinds;
     uint32_t len;
@@ -36,7 +28,7 @@ struct license_class { /* requests that have equal layers and may have the same 
         uint64_t changes; /* of licences, when it was counted; 0: it was not */
         uint64_t beside;  /* of the pool's summary of free CPUs, or of claims */
         uint64_t nodes;
-    } counted[CLASS_COUNTS];
+    } counted[LICENSE_COUNTS];
 };
 
 struct license_mosts { /* what was counted, as long as layers have as much */
@@ -425,7 +417,7 @@ uint64_t license_count_most(const struct cluster *c, const struct license_need *
 struct class_look {
     const struct cluster *c;
     const uint64_t *left; /* by pool */
-    enum class_count what;
+    enum license_count what;
     struct bitset *set;
 };
 
@@ -447,20 +439,20 @@ static uint64_t count_most_of(const struct class_look *k, int32_t at, uint32_t c
     bool pays = l->mode != CONF_HRES_ONE_LAYER;
     for (uint32_t i = l->pools; i-- > 0 && !pays;)
         pays = k->left[at + (int32_t)i] >= count &&
-               (k->what == SURE ? bitset_contains(l[i].nodes, k->set)
-                                : license_has_node(&l[i], k->set));
+               (k->what == LICENSE_SURE ? bitset_contains(l[i].nodes, k->set)
+                                        : license_has_node(&l[i], k->set));
     if (!pays)
         return 0;
     if (l->mode == CONF_HRES_PER_NODE && l->is_tree)
         return count_in_tree(l, count, &k->left[at], k->set);
-    return l->mode == CONF_HRES_PER_NODE && k->what == SURE ? 0 : UINT64_MAX;
+    return l->mode == CONF_HRES_PER_NODE && k->what == LICENSE_SURE ? 0 : UINT64_MAX;
 }
 
 static struct bitset *find_nodes_of_class(const struct cluster *c, uint64_t kinds,
-                                          enum class_count what)
+                                          enum license_count what)
 {
     struct bitset *set = bitset_new(c->nodes.len);
-    if (what == MOST_NOW)
+    if (what == LICENSE_NOW)
         bitset_copy(set, c->pool.spare.open);
     else
         bitset_fill(set);
@@ -471,7 +463,7 @@ static struct bitset *find_nodes_of_class(const struct cluster *c, uint64_t kind
 }
 
 static uint64_t count_class(const struct cluster *c, const struct license_class *of,
-                            enum class_count what, const struct license_claimed *claims)
+                            enum license_count what, const struct license_claimed *claims)
 {
     _cleanup_free_ uint64_t *left = mem_new_array(uint64_t, c->licenses.list.len);
     _cleanup_bitset_ struct bitset *set = find_nodes_of_class(c, of->kinds, what);
@@ -482,7 +474,7 @@ static uint64_t count_class(const struct cluster *c, const struct license_class 
     const struct class_look k = {c, left, what, set};
     for (uint32_t i = 0; i < of->len; i++) {
         enum conf_hres_mode mode = c->licenses.list.data[of->needs[i].at].mode;
-        if (mode == CONF_HRES_EACH_LAYER || (mode == CONF_HRES_PER_NODE && what == MOST_NOW))
+        if (mode == CONF_HRES_EACH_LAYER || (mode == CONF_HRES_PER_NODE && what == LICENSE_NOW))
             drop_closed(&k, of->needs[i].at, of->needs[i].count);
     }
     uint64_t most = bitset_count(set);
@@ -536,7 +528,7 @@ static struct license_class *find_class(const struct cluster *c, struct license_
         if (is_same_class(at, of))
             return at;
         bool is_old = true;
-        for (size_t k = 0; k < CLASS_COUNTS; k++)
+        for (size_t k = 0; k < LICENSE_COUNTS; k++)
             is_old = is_old && at->counted[k].changes != c->licenses.changes;
         free = !free && is_old ? at : free;
     }
@@ -545,42 +537,43 @@ static struct license_class *find_class(const struct cluster *c, struct license_
     return free;
 }
 
-/* Returns the number of the class, counting it unless it is known. */
-static uint64_t recall_class(const struct cluster *c, const struct license_class *of,
-                             enum class_count what, uint64_t beside,
-                             const struct license_claimed *claims)
+struct license_class *license_find_class(const struct cluster *c, const struct license_needs *needs,
+                                         uint64_t kinds)
 {
+    struct license_class of = {.kinds = kinds};
     struct license_mosts *m = c->licenses.mosts;
+    if (!m || !read_needs(c, needs, &of))
+        return NULL;
     if (!m->classes)
         m->classes = mem_new_array(struct license_class, CLASSES);
-    struct license_class *known = find_class(c, m->classes, of);
-    if (known->counted[what].changes != c->licenses.changes ||
-        known->counted[what].beside != beside) {
-        known->counted[what].changes = c->licenses.changes;
-        known->counted[what].beside = beside;
-        known->counted[what].nodes = count_class(c, of, what, claims);
+    return find_class(c, m->classes, &of);
+}
+
+static uint64_t count_each(const struct cluster *c, const struct license_class *of)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < of->len; i++) {
+        const struct license_need need = {.at = of->needs[i].at, .count = of->needs[i].count};
+        uint64_t most = license_count_most(c, &need);
+        least = most < least ? most : least;
     }
-    return known->counted[what].nodes;
+    return least;
 }
 
-uint64_t license_count_most_together(const struct cluster *c, const struct license_needs *needs,
-                                     uint64_t kinds, bool now)
+uint64_t license_count_class(const struct cluster *c, struct license_class *of,
+                             enum license_count what, const struct license_claimed *claims)
 {
-    struct license_class of = {.kinds = kinds};
-    if (!c->licenses.mosts || !read_needs(c, needs, &of))
-        return UINT64_MAX;
-    return recall_class(c, &of, now ? MOST_NOW : MOST_OF_ALL, now ? c->pool.spare.changes : 0,
-                        NULL);
-}
-
-uint64_t license_count_sure_together(const struct cluster *c, const struct license_needs *needs,
-                                     uint64_t kinds, const struct license_claimed *claims)
-{
-    struct license_class of = {.kinds = kinds};
-    bool is_exact = c->pool.kinds.len < LICENSE_KINDS || kinds == UINT64_MAX;
-    if (!c->licenses.mosts || !is_exact || !read_needs(c, needs, &of))
+    uint64_t beside = what == LICENSE_NOW ? c->pool.spare.changes : claims ? claims->version : 0;
+    bool is_exact = c->pool.kinds.len < LICENSE_KINDS || of->kinds == UINT64_MAX;
+    if (what == LICENSE_SURE && !is_exact)
         return 0;
-    return recall_class(c, &of, SURE, claims->version, claims);
+    if (of->counted[what].changes != c->licenses.changes || of->counted[what].beside != beside) {
+        of->counted[what].changes = c->licenses.changes;
+        of->counted[what].beside = beside;
+        of->counted[what].nodes =
+            what == LICENSE_EACH ? count_each(c, of) : count_class(c, of, what, claims);
+    }
+    return of->counted[what].nodes;
 }
 
 int32_t license_choose_layer(const struct cluster *c, const struct license_need *need,

@@ -27,12 +27,6 @@ uint64_t license_of_job(const struct cluster *c, const struct job *j, int32_t at
  * nodes there are. Fast. */
 void license_free_mosts(struct license_mosts *m);
 uint64_t license_count_most(const struct cluster *c, const struct license_need *need);
-/* On how many nodes at most a job might have all tied pools that it needs together, as far as
- * running jobs go, among nodes of these kinds (license_kind_bit()). now: among those with a free
- * CPU of which all pools together have enough for one node. UINT64_MAX: not known. Fast: requests
- * with the same needs and kinds are counted once, until pools have more or less. */
-uint64_t license_count_most_together(const struct cluster *c, const struct license_needs *needs,
-                                     uint64_t kinds, bool now);
 #define LICENSE_KINDS 64 /* bits of kinds */
 /* The bit of a kind of nodes in pool.kinds; the last bit stands for all further kinds. */
 static inline uint64_t license_kind_bit(size_t kind)
@@ -44,10 +38,23 @@ struct license_claimed { /* what waiting jobs claim of pools */
     /* Subtracts claims from what is left, by pool. */
     void (*subtract)(const struct license_claimed *claims, uint64_t *left);
 };
-/* On how many nodes of these kinds at least a job may have each of the tied pools that it needs by
- * itself, beside running jobs and, whenever these begin, beside the claims. 0: not known. */
-uint64_t license_count_sure_together(const struct cluster *c, const struct license_needs *needs,
-                                     uint64_t kinds, const struct license_claimed *claims);
+enum license_count {
+    LICENSE_EACH, /* at most, by the pools of each need by itself, whatever nodes the job may use */
+    LICENSE_ALL,  /* at most, of the nodes of the class */
+    LICENSE_NOW, /* at most, of those with a free CPU of which all pools have enough for one node */
+    LICENSE_SURE, /* at least, of each need by itself, beside claims whenever they begin; 0: unknown
+                   */
+    LICENSE_COUNTS
+};
+/* The class of requests with equal needs of tied pools, and of the nodes of these kinds
+ * (license_kind_bit()). Valid until the next call. NULL: its numbers are not remembered. */
+struct license_class;
+struct license_class *license_find_class(const struct cluster *c, const struct license_needs *needs,
+                                         uint64_t kinds);
+/* On how many nodes a job of the class might have its tied pools, beside running jobs. Fast: each
+ * is counted once, until pools have more or less. claims: for LICENSE_SURE alone. */
+uint64_t license_count_class(const struct cluster *c, struct license_class *of,
+                             enum license_count what, const struct license_claimed *claims);
 /* A job that is about to start draws from this pool, where one pays. */
 void license_set_payer(struct job *j, int32_t at);
 /* A job that runs holds no more of a pool than it had (by pool): it draws from the same ones. */

@@ -18,6 +18,7 @@ struct part {
     char *own_name;        /* NULL: a line of slurm.conf defines it */
     struct conf_part conf; /* the effective configuration: the row with the changes of scontrol */
     struct bitset *nodes;
+    bool has_all_nodes;   /* of the cluster */
     struct order queue;   /* pending and eligible jobs, by priority */
     struct str changes;   /* packed PartRecord of the fields that scontrol changed; may be empty */
     struct arena strings; /* the texts of 'conf' that scontrol changed */

@@ -18,9 +18,9 @@ static bool might_have_licenses(const struct plan *p, const struct job *j, bool 
             continue;
         }
         *tied = true;
-        if (license_count_most(p->cluster, need) < plan_need(j).nodes)
-            return false;
     }
+    if (*tied && !select_tied_has_each(p->cluster, j, plan_tied_kinds(p, j), plan_need(j).nodes))
+        return false;
     return !of_cluster || license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec);
 }
 
@@ -49,12 +49,11 @@ static bool has_tied_somewhere(const struct plan *p, const struct job *j)
 /* The same, with answers for all jobs of a class first. */
 static bool may_have_tied(const struct plan *p, const struct job *j)
 {
-    uint64_t kinds = select_tied_kinds(p->cluster, j);
-    uint32_t nodes = plan_need(j).nodes;
-    if (!select_tied_might_do(p->cluster, j, kinds, false, nodes))
-        return false;
-    return select_tied_is_sure(&p->claims, p->cluster, j, kinds, nodes) ||
-           (!failed_has_closed(p, j) && has_tied_somewhere(p, j));
+    enum select_gate gate =
+        select_tied_gate(&p->claims, p->cluster, j, plan_tied_kinds(p, j), plan_need(j).nodes);
+    if (gate != SELECT_GATE_UNKNOWN)
+        return gate == SELECT_GATE_OPEN;
+    return !failed_has_closed(p, j) && has_tied_somewhere(p, j);
 }
 
 enum reason gate_licenses(const struct plan *p, const struct job *j)

@@ -183,8 +183,26 @@ static bool can_shorten(const struct job *j)
 
 bool plan_might_fit(const struct plan *p, const struct job *j)
 {
+    if (p->tied.of == j)
+        return p->tied.might_fit;
     struct spare_need need = plan_need(j);
     return j->want.shared || j->want.overcommit || resv_might_fit(p->resv, j, &need);
+}
+
+uint64_t plan_tied_kinds(const struct plan *p, const struct job *j)
+{
+    return p->tied.of == j ? p->tied.kinds : select_tied_kinds(p->cluster, j);
+}
+
+/* What a look at a job that needs tied pools asks for several times. */
+static void begin_look_tied(struct plan *p, const struct job *j)
+{
+    p->tied.of = NULL;
+    if (!license_needs_tied(p->cluster, j))
+        return;
+    p->tied.kinds = select_tied_kinds(p->cluster, j);
+    p->tied.might_fit = plan_might_fit(p, j);
+    p->tied.of = j;
 }
 
 /* The same of those that have a place before it. */
@@ -272,8 +290,7 @@ static bool fits_in(struct plan *p, const struct job *j, const struct resv *in,
 static bool might_have_tied(const struct plan *p, const struct job *j)
 {
     return !license_needs_tied(p->cluster, j) ||
-           select_tied_might_do(p->cluster, j, select_tied_kinds(p->cluster, j), true,
-                                plan_need(j).nodes);
+           select_tied_might_do(p->cluster, j, plan_tied_kinds(p, j), plan_need(j).nodes);
 }
 
 /* Whether it fits now, and would be over before what it takes is needed by a job before it. */
@@ -284,9 +301,9 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
     if (plan_note(p, j)->unfit)
         return false;
     bool might = plan_might_fit(p, j);
-    if (might && planned_start_others(p, j) && !might_leave_room(p, j))
-        return false;
     if (might && !might_have_tied(p, j))
+        return false;
+    if (might && planned_start_others(p, j) && !might_leave_room(p, j))
         return false;
     for (size_t i = 0; might && resv_place(j, i, &in); i++) {
         _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
@@ -375,6 +392,7 @@ static void begin_look(struct plan *p, const struct job *j, struct decision *d)
     p->changed_of = d->job;
     read_note(p, j);
     failed_begin_look(p, j);
+    begin_look_tied(p, j);
 }
 
 uint32_t plan_choose_awaited(struct plan *p, const struct job *j)
@@ -466,11 +484,8 @@ static void decide_wait(struct plan *p, const struct job *j, struct decision *d)
         plan_keep_licenses(p, view_alternative(p, j, d->license), place, d->start_at);
 }
 
-/* Looks at one job. True: there is a decision about it. 'counts': it is behind one that waits, and
- * another one than that before it. */
-static bool look_at(struct plan *p, const struct job *j, bool counts, struct decision *d)
+static bool decide_look(struct plan *p, const struct job *j, bool counts, struct decision *d)
 {
-    begin_look(p, j, d);
     bool keeps_place, one_by_one = j->in_set && p->mode && !p->asks;
     if (j->in_set && !one_by_one) {
         joint_look(p, j, counts, d);
@@ -505,6 +520,16 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
         decide_wait(p, j, d);
     }
     return true;
+}
+
+/* Looks at one job. True: there is a decision about it. 'counts': it is behind one that waits, and
+ * another one than that before it. */
+static bool look_at(struct plan *p, const struct job *j, bool counts, struct decision *d)
+{
+    begin_look(p, j, d);
+    bool decided = decide_look(p, j, counts, d);
+    p->tied.of = NULL;
+    return decided;
 }
 
 /* The next one in the queue of the part; it need not be the one that was next when the last one was

@@ -114,15 +114,19 @@ bool select_tied_may_fit(const struct cluster *c, const struct job *j, const str
                          const struct bitset *allowed, uint32_t nodes);
 /* The kinds of nodes that the job could use, as license_kind_bit(). */
 uint64_t select_tied_kinds(const struct cluster *c, const struct job *j);
-/* Whether the tied pools may have enough for that many nodes that the job could use, as far as
- * running jobs go; now: nodes with a free CPU. False: select_nodes() finds none, whatever others
- * have claimed. Fast: see license_count_most_together(). */
-bool select_tied_might_do(const struct cluster *c, const struct job *j, uint64_t kinds, bool now,
+/* Whether the tied pools may have enough for that many nodes that the job could use now, as far as
+ * running jobs go. False: select_nodes() finds none, whatever others have claimed. Fast: see
+ * license_find_class(). */
+bool select_tied_might_do(const struct cluster *c, const struct job *j, uint64_t kinds,
                           uint32_t nodes);
-/* Whether the gate of licences is certainly open for that many nodes of the job's kinds, free or
- * not: license_may_have_nodes(), beside all claims. False: not known. As fast. */
-bool select_tied_is_sure(const struct license_claims *l, const struct cluster *c,
-                         const struct job *j, uint64_t kinds, uint32_t nodes);
+/* The same of each need by itself, whatever nodes the job may use. */
+bool select_tied_has_each(const struct cluster *c, const struct job *j, uint64_t kinds,
+                          uint32_t nodes);
+/* The gate of licences, free nodes or not: what license_may_have_nodes() certainly says for a job
+ * outside of reservations, beside all claims. */
+enum select_gate { SELECT_GATE_UNKNOWN, SELECT_GATE_OPEN, SELECT_GATE_CLOSED };
+enum select_gate select_tied_gate(const struct license_claims *l, const struct cluster *c,
+                                  const struct job *j, uint64_t kinds, uint32_t nodes);
 /* choose_nodes(), limited to the nodes that the tied pools of the view permit. */
 bool select_choose_tied(const struct cluster *c, const struct job *j, const struct free_view *view,
                         struct chooser *ch);

@@ -457,11 +457,12 @@ uint64_t select_tied_kinds(const struct cluster *c, const struct job *j)
     return all ? UINT64_MAX : kinds;
 }
 
-bool select_tied_might_do(const struct cluster *c, const struct job *j, uint64_t kinds, bool now,
+bool select_tied_might_do(const struct cluster *c, const struct job *j, uint64_t kinds,
                           uint32_t nodes)
 {
-    now = now && !j->want.shared;
-    return license_count_most_together(c, &j->want.licenses, kinds, now) >= nodes;
+    struct license_class *of = license_find_class(c, &j->want.licenses, kinds);
+    enum license_count what = j->want.shared ? LICENSE_ALL : LICENSE_NOW;
+    return !of || license_count_class(c, of, what, NULL) >= nodes;
 }
 
 struct claimed {
@@ -479,17 +480,41 @@ static void subtract_claims(const struct license_claimed *claims, uint64_t *left
         left[claim->at] = license_least(left[claim->at], claim->spare);
 }
 
-bool select_tied_is_sure(const struct license_claims *l, const struct cluster *c,
-                         const struct job *j, uint64_t kinds, uint32_t nodes)
+/* Whether all candidates of the job are the nodes of its kinds, and no reservation keeps pools. */
+static bool is_like_its_class(const struct cluster *c, const struct job *j)
 {
-    const struct request *r = &j->want;
-    if (r->req || r->exc || j->resvs.len || bitset_next_clear(j->part->nodes, 0) >= 0)
+    if (j->want.req || j->want.exc || j->resvs.len || !j->part->has_all_nodes)
         return false;
     vec_foreach (&c->resvs, resv)
         if ((*resv)->stock.len)
             return false;
+    return true;
+}
+
+enum select_gate select_tied_gate(const struct license_claims *l, const struct cluster *c,
+                                  const struct job *j, uint64_t kinds, uint32_t nodes)
+{
+    struct license_class *of = license_find_class(c, &j->want.licenses, kinds);
     const struct claimed claims = {{l->version, subtract_claims}, l};
-    return license_count_sure_together(c, &r->licenses, kinds, &claims.base) >= nodes;
+    if (!of)
+        return SELECT_GATE_UNKNOWN;
+    if (license_count_class(c, of, LICENSE_ALL, NULL) < nodes)
+        return SELECT_GATE_CLOSED;
+    bool is_sure =
+        is_like_its_class(c, j) && license_count_class(c, of, LICENSE_SURE, &claims.base) >= nodes;
+    return is_sure ? SELECT_GATE_OPEN : SELECT_GATE_UNKNOWN;
+}
+
+bool select_tied_has_each(const struct cluster *c, const struct job *j, uint64_t kinds,
+                          uint32_t nodes)
+{
+    struct license_class *of = license_find_class(c, &j->want.licenses, kinds);
+    if (of)
+        return license_count_class(c, of, LICENSE_EACH, NULL) >= nodes;
+    vec_foreach (&j->want.licenses.list, need)
+        if (license_is_tied(c, need) && license_count_most(c, need) < nodes)
+            return false;
+    return true;
 }
 
 bool select_choose_tied(const struct cluster *c, const struct job *j, const struct free_view *view,

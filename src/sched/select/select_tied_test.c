@@ -156,6 +156,22 @@ struct tally {
     size_t found, none, possible, impossible;
 };
 
+/* The answer for a class is that for the job. */
+static void check_gate(const struct cluster *c, const struct drawn *d, const struct free_view *view,
+                       uint64_t seed)
+{
+    struct license_claims none = {0};
+    _cleanup_bitset_ struct bitset *set = select_candidates(c, d->job);
+    uint64_t kinds = select_tied_kinds(c, d->job);
+    for (uint32_t nodes = 1; nodes <= NODES; nodes++) {
+        bool open = license_may_have_nodes(c, d->job, view, set, nodes);
+        enum select_gate gate = select_tied_gate(&none, c, d->job, kinds, nodes);
+        if ((gate == SELECT_GATE_OPEN && !open) || (gate == SELECT_GATE_CLOSED && open))
+            fail_msg("seed %llu, job %u (%s): the gate for %u nodes is %d, its class says %d",
+                     (unsigned long long)seed, d->job->id, d->needs, nodes, open, gate);
+    }
+}
+
 static void compare(struct cluster *c, const struct drawn *d, uint64_t seed, struct tally *t)
 {
     struct license_claims none = {0};
@@ -168,10 +184,14 @@ static void compare(struct cluster *c, const struct drawn *d, uint64_t seed, str
     bool due = any_set_does(c, d, view->pools);
     uint32_t set = 0, least = d->job->want.min_nodes;
     c->licenses.changes++;
-    for (int now = 0; now < 2; now++)
-        if (due && !select_tied_might_do(c, d->job, select_tied_kinds(c, d->job), now, least))
+    for (int shared = 0; shared < 2; shared++) {
+        struct job as = *d->job;
+        as.want.shared = shared;
+        if (due && !select_tied_might_do(c, &as, select_tied_kinds(c, d->job), least))
             fail_msg("seed %llu, job %u (%s): nodes exist, and the bound has fewer than %u",
                      (unsigned long long)seed, d->job->id, d->needs, least);
+    }
+    check_gate(c, d, view, seed);
     vec_foreach (&where.shares, share)
         set |= 1u << share->node;
     if (found != due || (found && !set_does(c, d, view->pools, set)))
