@@ -110,17 +110,18 @@ static bool put_pattern(char letter, int width, const struct pattern_values *v, 
     return true;
 }
 
+/* A long text may stand in the pattern many times: the expansion ends when it is too long. */
 int pattern_expand(const char *pattern, const struct pattern_values *v, struct str *out,
                    struct err *err)
 {
     size_t start = out->len;
 
     if (strchr(pattern, '\\')) {
-        for (const char *at = pattern; *at; at++)
+        for (const char *at = pattern; *at && out->len - start < PATH_MAX; at++)
             if (*at != '\\')
                 str_putc(out, *at);
     } else {
-        for (const char *at = pattern; *at;) {
+        for (const char *at = pattern; *at && out->len - start < PATH_MAX;) {
             const char *next;
             char letter;
             int width;

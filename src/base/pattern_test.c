@@ -105,9 +105,27 @@ static void test_scope(void **state)
         assert_int_equal(pattern_scope(vectors[i].pattern), vectors[i].scope);
 }
 
+/* The controller expands patterns, too: half a gigabyte would be made of these two texts. */
+static void a_long_name_is_not_put_in_many_times(void **state)
+{
+    enum { LENGTH = 32000 };
+    char pattern[LENGTH + 1] = "", name[LENGTH + 1] = "";
+    struct pattern_values v = batch;
+    struct str out = STR_INIT;
+
+    memset(name, 'n', LENGTH);
+    for (size_t i = 0; i < LENGTH; i += 2)
+        memcpy(pattern + i, "%x", 2);
+    v.job_name = name;
+    assert_int_equal(pattern_expand(pattern, &v, &out, NULL), -ERR_LIMIT);
+    assert_true(out.len <= LENGTH + 4096);
+    str_done(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_name_is_not_put_in_many_times),
         cmocka_unit_test(test_expand),
         cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_scope),
