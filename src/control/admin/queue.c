@@ -343,7 +343,8 @@ static int order_record(struct control *c, struct job *j, uint32_t priority, str
         priority_set_nice(component, 0);
         priority_give(component, priority);
         job_touch(c->cluster, component);
-        enqueue_job(c, component);
+        if (component->state == PB__JOB_STATE__PENDING) /* another one is ending, to be requeued */
+            enqueue_job(c, component);
     }
     return 0;
 }

@@ -190,6 +190,37 @@ static void nobody_gains(void **state)
 /* --- an external scheduler ---------------------------------------------------------------------
  */
 
+static int order(struct fixture *f, const struct caller *who, const char *text);
+
+/* The component gets its priority when it is queued again. */
+static void a_component_that_ends_to_be_requeued_is_not_queued(void **state)
+{
+    struct fixture *f = fixture_new_up(FIXTURE_SET_CONF, 4);
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    Pb__JobSpec specs[2] = {fixture_spec(1, 4), fixture_spec(1, 4)};
+    Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
+    Pb__StepSpec step = PB__STEP_SPEC__INIT;
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    step.has_job_id = step.has_num_tasks = true;
+    step.job_id = (uint32_t)id + 1;
+    step.num_tasks = 1;
+    control_step_create(f->control, ++f->last_call, &user, &step);
+    fixture_turn(f);
+    requeue.job_id = (uint32_t)id;
+    requeue.has_requeue = requeue.requeue = true;
+    assert_int_equal(fixture_update_job(f, &user, &requeue), 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    fixture_expect_set(f, id, "PD CG");
+    assert_int_equal(order(f, &root, "1:77"), 0);
+    fixture_expect_set(f, id, "PD CG");
+    fixture_gone(f, "n2", (uint32_t)id + 1, 0);
+    assert_int_equal(job(f, &arena, 2)->live->priority, 77);
+    fixture_free(f);
+}
+
 /* Sets priorities "2:30 1:20"; returns how many were rejected, or the negative error code. */
 static int order(struct fixture *f, const struct caller *who, const char *text)
 {
@@ -390,6 +421,7 @@ int main(void)
         cmocka_unit_test(others_keep_their_places),
         cmocka_unit_test(equal_ones_are_reordered),
         cmocka_unit_test(nobody_gains),
+        cmocka_unit_test(a_component_that_ends_to_be_requeued_is_not_queued),
         cmocka_unit_test(an_order_is_taken_but_for_those_it_cannot_be),
         cmocka_unit_test(elements_are_ordered_and_placed),
         cmocka_unit_test(a_set_is_ordered_as_a_whole),
