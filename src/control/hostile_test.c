@@ -282,6 +282,45 @@ static void times_beyond_all_clocks(void **state)
     fixture_free(f);
 }
 
+static int64_t find_length(struct fixture *f, int64_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *l = fixture_job(f, &arena, (uint32_t)id)->live;
+    assert_int_equal(l->state, PB__JOB_STATE__RUNNING);
+    return l->end_at - l->start_at;
+}
+
+/* Nor do sums of a time limit and the clock, in a partition without one. */
+static void limits_beyond_all_clocks(void **state)
+{
+    struct fixture *f = make_fixture();
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT, set = PB__JOB_SPEC__INIT;
+    s.has_time_limit_sec = set.has_time_limit_sec = true;
+    s.time_limit_sec = set.time_limit_sec = INT64_MAX - 1;
+    int64_t id = fixture_submit(f, &user, &s);
+    assert_true(find_length(f, id) > INT64_C(1) << 32);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)id;
+    r.has_end_at = true;
+    r.end_at = INT64_MIN;
+    assert_int_equal(fixture_update_job(f, &user, &r), 0);
+    assert_int_equal(find_length(f, id), 60);
+    r.end_at = INT64_MAX;
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    assert_true(find_length(f, id) > INT64_C(1) << 32);
+    r.has_end_at = false;
+    r.set = &set;
+    assert_int_equal(fixture_update_job(f, &root, &r), 0);
+    int64_t length = find_length(f, id);
+    assert_true(length > INT64_C(1) << 32);
+    fixture_restart(f);
+    assert_int_equal(find_length(f, id), length);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +333,7 @@ int main(void)
         cmocka_unit_test(steps_at_a_time_are_bounded),
         cmocka_unit_test(a_request_is_repeated_only_as_what_it_was),
         cmocka_unit_test(times_beyond_all_clocks),
+        cmocka_unit_test(limits_beyond_all_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

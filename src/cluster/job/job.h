@@ -36,6 +36,11 @@ static inline int64_t cluster_bound_time(int64_t sec)
 {
     return sec < 0 ? 0 : sec > CLUSTER_TIME_MAX_SEC ? CLUSTER_TIME_MAX_SEC : sec;
 }
+/* The same of a time limit; INT64_MAX: unlimited. */
+static inline int64_t cluster_bound_limit(int64_t sec)
+{
+    return sec == INT64_MAX ? sec : cluster_bound_time(sec);
+}
 #define CLUSTER_NO_LIMIT_SEC                                                                       \
     (INT64_C(365) * 86400) /* the duration that the planner assumes for "unlimited" */
 

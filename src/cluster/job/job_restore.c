@@ -73,11 +73,6 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
     vec_push(&attempt_make(j)->steps, s);
 }
 
-static int64_t bound_limit(int64_t sec)
-{
-    return sec == INT64_MAX ? sec : cluster_bound_time(sec);
-}
-
 /* For a clock that counts from the boot: the time is negative if the job began before the boot. */
 static int64_t bound_clock_ms(int64_t ms)
 {
@@ -132,7 +127,7 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->eligible_at = cluster_bound_time(OR(m, eligible_at, 0));
     restore_attempt(j, m);
     j->sched_at = cluster_bound_time(OR(m, last_sched_at, 0));
-    j->limit_sec = bound_limit(OR(m, time_limit_sec, INT64_MAX));
+    j->limit_sec = cluster_bound_limit(OR(m, time_limit_sec, INT64_MAX));
     j->special_exit = OR(m, special_exit, 0);
     j->resv_gone = OR(m, resv_gone, 0);
     j->is_unfit = OR(m, is_unfit, 0);
@@ -269,7 +264,7 @@ static void find_parts(struct cluster *c, struct job *j, const Pb__JobRecord *re
 {
     const char *asked = record->spec->partition, *has = record->live->partition;
     bool several = record->live->state == PB__JOB_STATE__PENDING && asked && strchr(asked, ',');
-    j->limit_sec = bound_limit(OR(record->live, time_limit_sec, INT64_MAX));
+    j->limit_sec = cluster_bound_limit(OR(record->live, time_limit_sec, INT64_MAX));
     if (several && job_partitions_resolve(c, j, asked)) {
         _cleanup_str_ struct str now = STR_INIT;
         job_partitions_format(j, &now);

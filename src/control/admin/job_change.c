@@ -62,7 +62,8 @@ static int64_t find_limit_sec(const Pb__JobSpec *set, const struct job *j)
 {
     if (!set->has_time_limit_sec)
         return j->limit_sec;
-    return set->time_limit_sec > 0 ? set->time_limit_sec : INT64_MAX; /* 0: unlimited */
+    return set->time_limit_sec > 0 ? cluster_bound_limit(set->time_limit_sec)
+                                   : INT64_MAX; /* 0: unlimited */
 }
 
 /* What of it can be changed of a job in its state. */
@@ -445,7 +446,7 @@ static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
 static int64_t find_limit_until(const struct control *c, const struct job *j, int64_t end_at)
 {
     int64_t used = control_ran_ms(c, j) / 1000;
-    int64_t limit = used + (end_at - control_wall(c));
+    int64_t limit = used + (cluster_bound_time(end_at) - control_wall(c));
     return limit < 60 ? 60 : limit - limit % 60 + (limit % 60 ? 60 : 0);
 }
 

@@ -325,8 +325,8 @@ void submit_complete_job(const struct control *c, struct job *j, const Pb__JobSp
 {
     const struct conf_part *p = &j->part->conf;
     int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
-    j->limit_sec =
-        spec->has_time_limit_sec && spec->time_limit_sec > 0 ? spec->time_limit_sec : fallback;
+    bool given = spec->has_time_limit_sec && spec->time_limit_sec > 0;
+    j->limit_sec = given ? cluster_bound_limit(spec->time_limit_sec) : fallback;
     j->rank.given = spec->has_priority && spec->priority;
     j->priority = j->rank.given ? spec->priority : 0;
     job_set_request(c->cluster, j, spec, parsed, keep);
