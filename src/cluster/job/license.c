@@ -82,6 +82,12 @@ int license_read(const struct cluster *c, const char *text, struct license_needs
     int rc = conf_license_items_parse(text, &l, err);
     if (rc != 0)
         return rc;
+    if (l.list.len > LICENSE_NAMES_MAX) {
+        rc = err_set(err, -ERR_LICENSE, "%s: %zu names, a request has at most %d",
+                     err_text(ERR_LICENSE), (size_t)l.list.len, LICENSE_NAMES_MAX);
+        conf_licenses_done(&l);
+        return rc;
+    }
     vec_foreach (&l.list, one) {
         if (one->nodes && rc == 0)
             rc = license_refuse_nodes(one, err);

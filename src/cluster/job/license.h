@@ -32,6 +32,10 @@ struct str;
 
 #define LICENSE_UNLIMITED UINT64_MAX /* as a total */
 
+/* Names in one request. The controller compares each with all others, and the planner tries each
+ * alternative. */
+#define LICENSE_NAMES_MAX 64
+
 struct license { /* a pool */
     char *name;
     uint64_t total, used;     /* for jobs; used may be more, after the total became less */

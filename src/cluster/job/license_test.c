@@ -79,6 +79,26 @@ static void sums_that_cannot_be_counted_are_refused(void **state)
     test_cluster_free(c);
 }
 
+static void names_of_a_request_are_limited(void **state)
+{
+    (void)state;
+    struct cluster *c = make();
+    for (size_t k = 0; k < 4; k++) { /* names that are all needed, and alternatives */
+        size_t count = LICENSE_NAMES_MAX + k / 2;
+        _cleanup_str_ struct str text = STR_INIT;
+        struct license_needs needs = {0};
+        struct err err = {0};
+        for (size_t i = 0; i < count; i++)
+            str_printf(&text, "%sx:1", !i ? "" : k % 2 ? "|" : ",");
+        assert_int_equal(license_read(c, str_cstr(&text), &needs, &err),
+                         count > LICENSE_NAMES_MAX ? -ERR_LICENSE : 0);
+        if (err.code)
+            assert_non_null(strstr(err.text, "65 names, a request has at most 64"));
+        license_needs_done(&needs);
+    }
+    test_cluster_free(c);
+}
+
 static void layers_stand_from_the_smallest_one_up(void **state)
 {
     (void)state;
@@ -401,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kind_that_is_taken_is_given_back),
         cmocka_unit_test(sums_that_cannot_be_counted_are_refused),
+        cmocka_unit_test(names_of_a_request_are_limited),
         cmocka_unit_test(layers_stand_from_the_smallest_one_up),
         cmocka_unit_test(of_layers_with_the_same_nodes_the_first_is_the_lowest),
         cmocka_unit_test(job_draws_from_each_layer_of_its_nodes),
