@@ -224,9 +224,59 @@ static void the_rotation_shows_nothing_of_others(void **state)
     }
 }
 
+/* Listings, and the holders of a licence that a job waits for. */
+static void listings_show_nothing_of_others(void **state)
+{
+    for (unsigned hidden = 0; hidden < 2; hidden++) {
+        struct fixture *f =
+            fixture_new_up(hidden ? LINES "Licenses=a:1\nPriorityType=priority/multifactor\n"
+                                          "PrivateData=jobs\n"
+                                  : LINES "Licenses=a:1\nPriorityType=priority/multifactor\n",
+                           1);
+        struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        Pb__StepFilter steps = PB__STEP_FILTER__INIT;
+        Pb__PrioFilter prio = PB__PRIO_FILTER__INIT;
+        Pb__WhyRequest why = PB__WHY_REQUEST__INIT;
+        _cleanup_arena_ struct arena arena;
+        uint64_t cursors[2] = {0};
+        struct str out[2] = {STR_INIT, STR_INIT};
+
+        arena_init(&arena, 0);
+        spec.licenses = (char *)"a";
+        assert_true(fixture_submit(f, &user, &spec) > 0);
+        assert_true(fixture_submit(f, &user, &spec) > 0);
+        int64_t waits = fixture_submit(f, &other, &spec);
+        control_list_steps(f->control, &other, &steps, &cursors[0], 10000, &out[0]);
+        control_list_prio(f->control, &other, &prio, &cursors[1], 10000, &out[1]);
+        const Pb__StepList *batch =
+            arena_unpack(&arena, &pb__step_list__descriptor, out[0].data, out[0].len);
+        const Pb__PrioList *pending =
+            arena_unpack(&arena, &pb__prio_list__descriptor, out[1].data, out[1].len);
+        assert_int_equal(batch->n_steps, hidden ? 0 : 1);
+        assert_int_equal(pending->n_jobs, hidden ? 1 : 2);
+        why.job_id = (uint32_t)waits;
+        control_job_why(f->control, ++f->last_call, &other, &why);
+        for (int i = 0; i < 200 && fixture_code(f, f->last_call) < 0; i++)
+            fixture_turn(f);
+        assert_int_equal(fixture_code(f, f->last_call), 0);
+        vec_foreach (&f->replies, r) {
+            if (r->call != f->last_call)
+                continue;
+            const Pb__WhyReply *m =
+                arena_unpack(&arena, &pb__why_reply__descriptor, r->data.data, r->data.len);
+            assert_int_equal(m->n_holders, hidden ? 0 : 1);
+        }
+        str_done(&out[0]);
+        str_done(&out[1]);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(listings_show_nothing_of_others),
         cmocka_unit_test(the_rotation_shows_nothing_of_others),
         cmocka_unit_test(a_hidden_job_is_answered_for_as_one_that_does_not_exist),
     };

@@ -53,11 +53,14 @@ static void what_is_no_type_or_address_is_refused(void **state)
         const char *types, *user;
         bool ok;
     } v[] = {
-        {"BEGIN,NOISE", NULL, false}, {"END", "-f/etc/passwd", false}, {"END", "a b", false},
-        {"END", "a\nb", false},       {"BEGINS", NULL, false},         {"END", "a,b@c", true},
-        {"END", "|/bin/sh", false},   {"END", "/etc/x", false},        {"END", "a,+x", false},
-        {"END", "a,|sh", false},      {"END", "./x", false},           {"END", "a/b", false},
-        {"END", "a,", true},          {"END", "a+b@c", true},          {"none", NULL, true},
+        {"BEGIN,NOISE", NULL, false}, {"END", "-f/etc/passwd", false},
+        {"END", "a b", false},        {"END", "a\nb", false},
+        {"BEGINS", NULL, false},      {"END", "a,b@c", true},
+        {"END", "|/bin/sh", false},   {"END", "/etc/x", false},
+        {"END", "a,+x", false},       {"END", "a,|sh", false},
+        {"END", "./x", false},        {"END", "a/b", false},
+        {"END", "a|sh", false},       {"END", "a,", true},
+        {"END", "a+b@c", true},       {"none", NULL, true},
         {"end,,Fail", NULL, true},    {"INVALID_DEPEND", NULL, true},
     };
     struct fixture *f = make_fixture("");

@@ -3,6 +3,7 @@
 #include "base/pb.h"
 #include "control/core/filter.h"
 #include "control/fixture.h"
+#include "control/query/metrics.h"
 
 #define NODES                                                                                      \
     "NodeName=n[1-6] CPUs=4\nNodeName=m1 CPUs=4\nPartitionName=a Nodes=n[1-3]\n"                   \
@@ -116,9 +117,26 @@ static void test_stamps(void **state)
     fixture_free(f);
 }
 
+/* A user cannot add lines or labels to the metrics. */
+static void labels_of_users_are_quoted(void **state)
+{
+    struct fixture *f = fixture_new_up("NodeName=n1\nPartitionName=p Nodes=ALL Default=YES\n", 1);
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    _cleanup_str_ struct str out = STR_INIT;
+    (void)state;
+    spec.account = (char *)"a\"} 7\nb\\";
+    assert_true(fixture_submit(f, &FIXTURE_USER, &spec) > 0);
+    control_metrics(f->control, METRICS_USERS, &out);
+    assert_non_null(strstr(str_cstr(&out), "{account=\"a\\\"} 7"));
+    assert_non_null(strstr(str_cstr(&out), "b\\\\\"} 1\n"));
+    assert_null(strstr(str_cstr(&out), "7\nb"));
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labels_of_users_are_quoted),
         cmocka_unit_test(test_which),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_stamps),
