@@ -37,13 +37,13 @@ enum conf_cr {
     CONF_CR_CORE = 2,
     CONF_CR_SOCKET = 4,
     CONF_CR_MEMORY = 8,
-    CONF_CR_LLN = 16,      /* prefer the least loaded nodes */
-    CONF_CR_PACK = 32,     /* fill one node with tasks before the next */
-    CONF_CR_ONE_TASK = 64, /* one task per core, unless the job specifies otherwise */
-    /* --gres-flags=enforce-binding, unless the job specifies otherwise */
-    CONF_CR_NEAR_GRES = 256,
+    CONF_CR_LLN = 16,              /* prefer the least loaded nodes */
+    CONF_CR_PACK = 32,             /* fill one node with tasks before the next */
+    CONF_CR_ONE_TASK = 64,         /* one task per core, unless the job specifies otherwise */
+    CONF_CR_NEAR_GRES = 256,       /* enforce-binding, unless the job specifies otherwise */
     CONF_CR_LL_SHARED = 512,       /* allocate shared GPUs on the least used GPU */
     CONF_CR_SEVERAL_SHARED = 1024, /* a job may have parts of several GPUs of a node */
+    CONF_CR_ONE_PER_SHARED = 2048, /* one-task-per-sharing, unless the job specifies otherwise */
     /* Fill the cores of one socket before the next, unless the job specifies otherwise. */
     CONF_CR_BLOCK = 128
 }; /* bit mask */

@@ -182,8 +182,6 @@ static void warnings(void **state)
          "t.conf:2: ", "SlurmdParameters: 'l3cache_as_socket' has no effect"},
         {HEAD "AuthInfo=ttl=60,use_client_ids\n",
          "t.conf:2: ", "AuthInfo: 'use_client_ids' has no effect"},
-        {HEAD "SelectTypeParameters=CR_Core,ONE_TASK_PER_SHARING_GRES\n",
-         "t.conf:2: ", "SelectTypeParameters: 'ONE_TASK_PER_SHARING_GRES' has no effect"},
         {HEAD "SelectTypeParameters=CR_Core,CR_NO_DIST_TOPO_BLOCK\n",
          "t.conf:2: ", "SelectTypeParameters: 'CR_NO_DIST_TOPO_BLOCK' has no effect"},
         {HEAD "PriorityFlags=MAX_TRES_GRES,ACCRUE_ALWAYS\n",
@@ -289,6 +287,8 @@ static void derived_defaults(void **state)
         {"MessageTimeout=30\nUnkillableStepTimeout=9\n", CONF_CR_CORE | CONF_CR_MEMORY, 9},
         {"SelectTypeParameters=CR_LLN\n", CONF_CR_LLN | CONF_CR_CORE | CONF_CR_MEMORY, 60},
         {"SelectTypeParameters=CR_CPU\n", CONF_CR_CPU, 60},
+        {"SelectTypeParameters=CR_CPU,ONE_TASK_PER_SHARING_GRES\n",
+         CONF_CR_CPU | CONF_CR_ONE_PER_SHARED, 60},
         {"SelectTypeParameters=CR_Memory\n", CONF_CR_MEMORY, 60},
         {"SelectType=select/linear\n", 0, 60},
     };

@@ -618,7 +618,7 @@ static int parse_gres(const struct cluster *c, struct parsed_request *p, const P
     struct request *r = &p->request;
     if (c->conf->cr & CONF_CR_NEAR_GRES)
         r->gres_binding = GRES_BINDING_ENFORCED;
-    bool tasks_are_apart = false;
+    bool tasks_are_apart = c->conf->cr & CONF_CR_ONE_PER_SHARED;
     int rc = parse_gres_flags(r, s->gres_flags, &tasks_are_apart, err);
     rc = rc == 0 ? gres_parse(c, s->gres, GRES_PER_NODE, &r->gres, err) : rc;
     rc = rc == 0 ? gres_parse(c, s->tres_per_task, GRES_PER_TASK, &r->gres, err) : rc;

@@ -520,6 +520,18 @@ static void parts_by_parameters(void **state)
     given(c, "N=1 per-task=shard:2 n=3 gres-flags=one-task-per-sharing", "busy");
     given(c, "N=1 per-task=shard:1 n=5 gres-flags=one-task-per-sharing", "never");
     test_cluster_free(c);
+    c = test_cluster("SelectTypeParameters=CR_Core,MULTIPLE_SHARING_GRES_PJ,"
+                     "ONE_TASK_PER_SHARING_GRES\n" PARTS_NODES);
+    test_up(c);
+    held(c, start(c, 1, "per-task=shard:2 n=2", 100), "shard:2(IDX:0),shard:2(IDX:1)");
+    held(c, start(c, 2, "per-task=shard:1 n=2 gres-flags=multiple-tasks-per-sharing", 100),
+         "shard:2(IDX:0)");
+    held(c, start(c, 3, "gres=shard:6", 100), "shard:2(IDX:1),shard:4(IDX:2)"); /* not per task */
+    test_cluster_free(c);
+    c = test_cluster("SelectTypeParameters=CR_Core,ONE_TASK_PER_SHARING_GRES\n" PARTS_NODES);
+    test_up(c);
+    held(c, start(c, 1, "per-task=shard:2 n=2", 100), "shard:4(IDX:0)"); /* only with the other */
+    test_cluster_free(c);
     c = test_cluster(PARTS "GresConf=1 Name=mps Count=300 Flags=all_sharing\n"
                            "GresConf=1 Name=shard Count=12 Flags=one_sharing\n");
     test_up(c);
