@@ -423,6 +423,19 @@ void job_arg_add(struct job_id_list *jobs, const Pb__JobLive *live)
     vec_push(jobs, id);
 }
 
+void job_arg_add_one(struct job_id_list *jobs, const Pb__JobLive *live)
+{
+    static struct arena kept; /* lives until the process ends */
+    Pb__StepId id;
+    job_ids_of(live, &id, &kept);
+    if (live->has_set_id) {
+        _cleanup_str_ struct str name = STR_INIT;
+        job_ids_put_whole(live, &name);
+        job_ids_remember(live->set_id, str_cstr(&name));
+    }
+    vec_push(jobs, id);
+}
+
 int job_arg_name_dependency(char **list, struct err *err)
 {
     _cleanup_str_ struct str out = STR_INIT;

@@ -39,6 +39,8 @@ int job_arg_parse_list(const char *text, struct job_id_list *out, struct err *er
 /* Appends the id of a job that was found by other means than its id. A component of a job set is
  * skipped if its leader is in the list. */
 void job_arg_add(struct job_id_list *jobs, const Pb__JobLive *live);
+/* The same, but each component of a job set stands for itself, the leader too. */
+void job_arg_add_one(struct job_id_list *jobs, const Pb__JobLive *live);
 
 /* Finds the id of the record for an id of job_arg_parse(): the own id of a component or an element;
  * the leader's id for an element that is a job set; the record's id for elements that share a

@@ -319,6 +319,14 @@ def test_an_update_is_for_all_or_one(het, held):
         assert which(het, held, "EligibleTime", begins) == which(het, held, "StartTime", begins) == offsets
     het.run("scontrol update JobName=bash timelimit=9").ok()
     assert which(het, held, "TimeLimit", "00:09:00") == [0, 1, 2]
+    het.run(f"scontrol update jobid={held}+1 JobName=other").ok()
+    for name, limit, offsets in (("bash", "7", [0, 2]), ("other", "8", [1])):  # each component has a name of its own
+        het.run(f"scontrol update JobName={name} timelimit={limit}").ok()
+        assert which(het, held, "TimeLimit", f"00:0{limit}:00") == offsets
+    het.run("scontrol update JobName=bash timelimit=+1").ok()
+    assert fields(het, held, "TimeLimit") == [("00:08:00",), ("00:08:00",), ("00:08:00",)]
+    done = het.run("scontrol update JobName=bash Partition=nosuch")
+    assert re.findall(r"for job (\S+)", done.stdout + done.stderr) == [f"{held}+0", f"{held}+2"], done
 
 
 @pytest.mark.parametrize("verb", ["hold", "uhold"])

@@ -415,7 +415,7 @@ static int on_named(void *ctx, const ProtobufCMessage *message, struct err *err)
     for (size_t i = 0; i < part->n_jobs; i++) {
         if (!part->jobs[i]->live || job_state_is_final(part->jobs[i]->live))
             continue;
-        job_arg_add(ctx, part->jobs[i]->live);
+        job_arg_add_one(ctx, part->jobs[i]->live);
     }
     return 0;
 }
