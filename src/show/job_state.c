@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "show/job_state.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -521,13 +522,44 @@ static bool has_sum(const struct sums *s, const char *name)
     return false;
 }
 
-/* A total counts if no other option sets the number. For a job without a GPU request,
- * --ntasks-per-gpu and the task count give the number of GPUs. */
+/* Finds the type of the GPUs in a list, an empty word without a type. False: the list has no GPUs,
+ * or several entries of them. */
+static bool find_gpu_type(const char *list, struct word_of_list *type)
+{
+    size_t found = 0;
+    words_foreach (list, w) {
+        const char *name =
+            !strncmp(w.at, "gres:", 5) || !strncmp(w.at, "gres/", 5) ? w.at + 5 : w.at;
+        if (strncmp(name, "gpu", 3) != 0 || !strchr(":=,", name[3]))
+            continue;
+        const char *at = name[3] ? name + 4 : name + 3;
+        size_t len = name[3] && name[3] != ',' ? strcspn(at, ":=,") : 0;
+        *type = (struct word_of_list){.at = at, .len = isdigit((unsigned char)*at) ? 0 : len};
+        found++;
+    }
+    return found == 1;
+}
+
+/* Whether GPUs of each node and GPUs of each task are the same ones, as request_parse() decides. */
+static bool are_same_gpus(const char *of_node, const char *of_task)
+{
+    struct word_of_list a, b;
+    return find_gpu_type(of_node, &a) && find_gpu_type(of_task, &b) &&
+           (!a.len || !b.len || (a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0));
+}
+
+/* GPUs of each task are those of each node (--gres, --gpus-per-node) if both are requested. A total
+ * counts if no other option sets the number. For a job without a GPU request, --ntasks-per-gpu and
+ * the task count give the number of GPUs. */
 static void sum_wanted(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks, struct sums *s)
 {
-    struct sums total = {0};
+    struct sums total = {0}, of_tasks = {0};
     sum_list(spec->gres, nodes, s);
-    sum_list(spec->tres_per_task, tasks, s);
+    bool same_gpus = are_same_gpus(spec->gres, spec->tres_per_task);
+    sum_list(spec->tres_per_task, tasks, &of_tasks);
+    for (size_t i = 0; i < of_tasks.len; i++)
+        if (!same_gpus || !str_eq(of_tasks.name[i], "gpu"))
+            add_sum(s, of_tasks.name[i], strlen(of_tasks.name[i]), of_tasks.count[i]);
     sum_list(spec->tres_per_socket, (uint64_t)nodes * spec->sockets_per_node, s);
     sum_list(spec->tres_per_job, 1, &total);
     for (size_t i = 0; i < total.len; i++)
@@ -596,17 +628,6 @@ static uint32_t count_wanted_nodes(const Pb__JobRecord *job)
     return count > least ? count : least;
 }
 
-/* CPUs that a job asked for which has started. */
-static uint32_t count_wanted_cpus(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks)
-{
-    uint64_t of_tasks = (uint64_t)(spec->overcommit ? nodes : tasks) *
-                        (spec->cpus_per_task ? spec->cpus_per_task : 1);
-    uint64_t of_gpus =
-        spec->cpus_per_gpu ? spec->cpus_per_gpu * job_state_count_gpus(spec, nodes, tasks) : 0;
-    uint64_t cpus = spec->min_cpus ? spec->min_cpus : of_tasks;
-    return (uint32_t)(cpus < of_gpus ? of_gpus : cpus);
-}
-
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -617,9 +638,7 @@ bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *ou
     uint32_t nodes = allocated ? live->num_nodes : count_wanted_nodes(job);
     uint32_t implied = live->num_tasks > nodes ? live->num_tasks : nodes;
     uint32_t tasks = spec->num_tasks ? spec->num_tasks : implied;
-    uint32_t cpus = allocated || live->state == PB__JOB_STATE__PENDING
-                        ? live->num_cpus
-                        : count_wanted_cpus(spec, nodes, tasks);
+    uint32_t cpus = allocated || !live->has_wanted_cpus ? live->num_cpus : live->wanted_cpus;
     uint64_t mem = allocated && live->has_mem_mib ? live->mem_mib : memory_of(job, nodes, cpus);
     str_printf(out, "cpu=%u", cpus);
     if (mem)

@@ -94,9 +94,15 @@ static void test_gpus_that_a_request_asks_for(void **state)
 {
     static const struct {
         uint32_t tasks, per_gpu;
-        const char *gres, *per_job, *text;
+        const char *gres, *per_job, *text, *per_task;
     } v[] = {
+        {4, 0, NULL, NULL, "cpu=4,node=1,billing=4,gres/gpu=4", "gres:gpu:1"},
+        {4, 0, "gres:gpu:2", NULL, "cpu=4,node=2,billing=4,gres/gpu=4", "gres:gpu:1"},
+        {3, 0, "gres:gpu:2", NULL, "cpu=4,node=2,billing=4,gres/gpu=4", "gres:gpu:1"},
+        {4, 0, "gres:nic:2", NULL, "cpu=4,node=1,billing=4,gres/nic=2,gres/gpu=4", "gres:gpu:1"},
         {4, 0, NULL, NULL, "cpu=4,node=1,billing=4"},
+        {4, 0, "gres:gpu:a:4", NULL, "cpu=4,node=1,billing=4,gres/gpu=4", "gres:gpu"},
+        {2, 0, "gres:gpu:a:1", NULL, "cpu=4,node=2,billing=4,gres/gpu=4", "gres:gpu:b:1"},
         {4, 2, NULL, NULL, "cpu=4,node=1,billing=4,gres/gpu=2"},
         {5, 2, NULL, NULL, "cpu=4,node=1,billing=4,gres/gpu=3"},
         {4, 2, NULL, "gres:gpu:4", "cpu=4,node=1,billing=4,gres/gpu=4"},
@@ -122,6 +128,7 @@ static void test_gpus_that_a_request_asks_for(void **state)
         spec.ntasks_per_gpu = v[i].per_gpu;
         spec.gres = (char *)v[i].gres;
         spec.tres_per_job = (char *)v[i].per_job;
+        spec.tres_per_task = (char *)v[i].per_task;
         assert_true(job_state_put_tres(&job, false, &out));
         assert_string_equal(str_cstr(&out), v[i].text);
     }

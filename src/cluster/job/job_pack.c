@@ -79,20 +79,58 @@ static uint32_t count_cpus_of_gpus(const struct request *r)
     return cap_count((uint64_t)cap_count(gpus) * r->cpus_per_gpu);
 }
 
-/* Packs the size of a pending job: it needs at least as many nodes as its CPUs fill. */
+static uint64_t divide_up(uint64_t count, uint64_t by)
+{
+    return count / by + (count % by != 0);
+}
+
+/* The CPUs that the job requests, at least one on each node. */
+static uint32_t count_wanted_cpus(const struct request *r)
+{
+    uint32_t nodes = r->min_nodes, tasks = r->overcommit ? nodes : r->tasks;
+    uint32_t counted = cap_count((uint64_t)tasks * r->cpus_per_task);
+    uint32_t by_gpus = count_cpus_of_gpus(r);
+    uint32_t cpus = r->cpus ? r->cpus : counted;
+    cpus = cpus < by_gpus ? by_gpus : cpus;
+    return cpus < nodes ? nodes : cpus;
+}
+
+/* The fewest nodes of the partition that have the generic resources of a total or of tasks. */
+static uint64_t count_nodes_of_gres(const struct cluster *c, const struct job *j)
+{
+    const struct request *r = &j->want;
+    uint64_t nodes = 0;
+    _cleanup_free_ uint32_t *count = pool_count_kinds(&c->pool, j->part->nodes);
+    vec_foreach (&r->gres.list, w) {
+        uint64_t most = 0;
+        for (size_t k = 0; k < c->pool.kinds.len; k++) {
+            uint64_t sum = 0;
+            for (size_t i = 0; count[k] && i < c->pool.gres_kinds; i++)
+                sum += w->mask >> i & 1 ? c->pool.kinds.data[k].gres_total[i] : 0;
+            most = sum > most ? sum : most;
+        }
+        uint64_t tasks = w->per_task ? most / w->per_task : 0;
+        uint64_t of_total = most ? divide_up(w->per_job, most) : 0;
+        uint64_t of_tasks = tasks ? divide_up(r->tasks, tasks) : 0;
+        nodes = of_total > nodes ? of_total : nodes;
+        nodes = of_tasks > nodes ? of_tasks : nodes;
+    }
+    return nodes;
+}
+
+/* Packs the size of a pending job: it needs at least as many nodes as its CPUs, and its generic
+ * resources, fill. */
 static void pack_wanted_size(const struct cluster *c, const struct job *j, Pb__JobLive *m)
 {
-    uint32_t nodes = j->want.min_nodes, tasks = j->want.overcommit ? nodes : j->want.tasks;
-    uint32_t counted = cap_count((uint64_t)tasks * j->want.cpus_per_task);
-    uint32_t by_gpus = count_cpus_of_gpus(&j->want);
-    uint32_t cpus = j->want.cpus ? j->want.cpus : counted;
-    cpus = cpus < by_gpus ? by_gpus : cpus;
+    uint32_t nodes = j->want.min_nodes, cpus = count_wanted_cpus(&j->want);
     uint32_t most = j->part ? part_most_cpus(c, j->part) : 0;
-    uint32_t filled = most ? cpus / most + (cpus % most != 0) : 0;
+    uint32_t filled = most ? (uint32_t)divide_up(cpus, most) : 0;
+    uint32_t by_gres = j->part && j->want.gres.list.len ? cap_count(count_nodes_of_gres(c, j)) : 0;
+    filled = filled < by_gres ? by_gres : filled;
     if (j->want.max_nodes && filled > j->want.max_nodes)
         filled = j->want.max_nodes;
     SET(m, num_nodes, filled > nodes ? filled : nodes);
-    SET(m, num_cpus, cpus > nodes ? cpus : nodes);
+    SET(m, num_cpus, cpus);
 }
 
 /* If the job specifies no number of tasks, it follows from its nodes: a job with -N1-4 that has
@@ -125,6 +163,8 @@ static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive
     } else {
         pack_wanted_size(c, j, m);
     }
+    if (count_wanted_cpus(&j->want) != m->num_cpus)
+        SET(m, wanted_cpus, count_wanted_cpus(&j->want));
     SET(m, num_tasks, count_tasks(j));
 }
 

@@ -475,6 +475,48 @@ static void shown_while_pending(void **state)
     test_cluster_free(c);
 }
 
+/* A job requests the same CPUs before and after its start; GPUs say how many nodes it needs. */
+static void shown_of_gpus(void **state)
+{
+    static const struct {
+        const char *words;
+        uint32_t nodes, cpus;
+    } cases[] = {
+        {"per-job=gpu:5", 3, 15},
+        {"per-job=gpu:2", 1, 6},
+        {"per-job=gpu:5 c=1", 3, 1},
+        {"per-task=gpu:1 n=5", 3, 15},
+        {"per-task=gpu:2 n=3", 3, 18},
+        {"per-job=gpu:5 N=5", 5, 15},
+        {"per-job=gpu:5 cpus-per-gpu=1", 3, 5},
+        {"gres=gpu:1", 1, 1},
+        {"per-job=gpu:big:7", 2, 21},
+    };
+    struct cluster *c =
+        test_cluster(CONS "GresTypes=gpu\nDefCpuPerGPU=3\nNodeName=n[1-6] CPUs=16 Gres=gpu:2\n"
+                          "NodeName=big[1-2] CPUs=64 Gres=gpu:big:4\n"
+                          "PartitionName=p Nodes=n[1-6] Default=YES\nPartitionName=q Nodes=ALL\n");
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT(cases); i++) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        struct job *j = job_of(c, i + 1, cases[i].words);
+        if (strstr(cases[i].words, "big"))
+            j->part = c->parts.data[1];
+        const Pb__JobLive *m = live_of(c, j, &arena);
+        if (m->num_nodes != cases[i].nodes || m->num_cpus != cases[i].cpus || m->has_wanted_cpus)
+            fail_msg("%s: %u nodes, %u CPUs", cases[i].words, m->num_nodes, m->num_cpus);
+        job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
+        assert_int_equal(alloc_take(c, j, 0, 2, 0, NULL), 0);
+        m = live_of(c, j, &arena);
+        assert_int_equal(m->num_cpus, 2);
+        assert_int_equal(m->wanted_cpus, cases[i].cpus);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+}
+
 static void shown_while_running(void **state)
 {
     struct cluster *c = test_cluster(NODES PARTS);
@@ -516,6 +558,7 @@ int main(void)
         cmocka_unit_test(running_there),
         cmocka_unit_test(every_state),
         cmocka_unit_test(shown_while_pending),
+        cmocka_unit_test(shown_of_gpus),
         cmocka_unit_test(shown_while_running),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
