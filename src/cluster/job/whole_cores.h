@@ -12,6 +12,11 @@
 #include "cluster/job/request.h"
 #include "cluster/node/node.h"
 
+/* Whether the job may be such a job on some nodes. */
+static inline bool whole_cores_may_apply(const struct conf *conf, const struct request *r)
+{
+    return r->use_threads && !r->shared && conf->cr & CONF_CR_CPU;
+}
 /* Returns the number of units that such a job gets together: the CPUs of a core. 1: the job gets
  * single units, as does a job that shares its CPUs (OverSubscribe). */
 uint32_t whole_cores_units(const struct request *r, uint32_t threads, uint32_t cpus_per_unit,

@@ -55,6 +55,9 @@ struct free_view {
     /* By node: units in use; NULL, for all nodes or for one: the units that are in use now. */
     struct bitset *const *busy;
     const uint32_t *most; /* upper limit for the units of a job, set by reservations; NULL: none */
+    /* By node: free units that whole cores cannot have, because other units of these cores are, or
+     * may be, in use; NULL: not computed for this job. */
+    const uint32_t *broken;
     /* The same limit, counting also units that other jobs share; NULL: none. */
     const uint32_t *limit;
     /* by pool of cluster.licenses: licences tied to nodes that a job may take; NULL: do not check

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <assert.h>
 
+#include "cluster/job/whole_cores.h"
 #include "sched/license.h"
 #include "sched/plan/node_free.h"
 #include "sched/plan/shadow.h"
@@ -69,8 +70,7 @@ void shadow_choose_nodes(const struct cluster *c, const struct job *j, const str
 
 bool shadow_serves(const struct cluster *c, const struct job *j)
 {
-    (void)c;
-    return !j->want.shared && !j->want.overcommit &&
+    return !j->want.shared && !j->want.overcommit && !whole_cores_may_apply(c->conf, &j->want) &&
            j->part->conf.max_cpus_per_node == UINT32_MAX &&
            j->part->conf.max_cpus_per_socket == UINT32_MAX;
 }

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "cluster/job/whole_cores.h"
 #include "sched/plan/node_free.h"
 #include "sched/plan/timeline_priv.h"
 #include "sched/select/resv.h"
@@ -72,6 +73,7 @@ static void lay_out_node(struct timeline *t, uint32_t node)
     n->first = add_spans(t, n->room);
     struct timeline_span *s = &t->spans[n->first];
     s->from = TIMELINE_NOW;
+    s->cores = 0;
     node_free_copy(free_in(t, s), node_free_in(&t->view, node, t->kinds), t->kinds);
     node_free_copy(foreseen_in(t, s), node_free_in(&t->view, node, t->kinds), t->kinds);
     bitset_set(t->laid_out, node);
@@ -356,6 +358,7 @@ void timeline_done(struct timeline *t)
     bitset_free(t->laid_out);
     bitset_free(t->open);
     free(t->use);
+    free(t->broken);
     pool_view_done(&t->view);
     free(t->gres);
 }
@@ -475,6 +478,7 @@ bool timeline_fits_from(struct timeline *t, const struct job *j, const struct bi
         if (bitset_test(seen, (size_t)i))
             view_between(t, (uint32_t)i, from, until);
     view_shared(t, j, from);
+    timeline_find_broken(t, j, seen, from, until, true);
     t->view.present = from == TIMELINE_NOW;
     if (set)
         view = resv_view(t->resv, j, t->in, at, view);
@@ -494,6 +498,7 @@ bool timeline_is_foreseen(struct timeline *t, const struct job *j, const struct 
         if (bitset_test(seen, (size_t)i))
             view_foreseen(t, (uint32_t)i, at);
     view_shared(t, j, at);
+    timeline_find_broken(t, j, seen, at, at + 1, false);
     t->view.present = false;
     const struct free_view *view = &t->view;
     _cleanup_(license_view_done) struct license_view v = {0};
@@ -589,6 +594,15 @@ void timeline_end_trial(struct timeline *t, bool keep)
     t->trial.open = false;
 }
 
+/* The cores of the share if the job takes whole cores of CPUs. */
+static uint32_t count_whole_cores(const struct timeline *t, const struct job *j,
+                                  const struct share *share)
+{
+    const struct node *n = t->cluster->nodes.data[share->node];
+    uint32_t together = whole_cores_units(&j->want, n->threads, n->cpus_per_unit, n->units);
+    return together > 1 ? share->units / together : 0;
+}
+
 static void take_part(struct timeline *t, const struct job *j, const struct selection *of,
                       const struct share *share, int64_t from, bool runs)
 {
@@ -606,6 +620,7 @@ static void take_part(struct timeline *t, const struct job *j, const struct sele
         if (s->from < from)
             continue;
         node_free_take(free_in(t, s), of, share);
+        s->cores += runs ? 0 : count_whole_cores(t, j, share);
         if (runs)
             node_free_take(foreseen_in(t, s), of, share);
     }

@@ -16,6 +16,8 @@ struct timeline_span { /* free resources of a node from this time to the next sp
     int64_t from;
     uint32_t units, foreseen_units; /* foreseen: considering running jobs but no reservations */
     struct amounts amounts, foreseen;
+    uint32_t
+        cores; /* part of the reserved units: the cores of jobs that take whole cores of CPUs */
 };
 
 struct timeline_node { /* index range of its spans; a node without spans stays as it is now */
@@ -64,6 +66,7 @@ struct timeline {
     struct free_view view;
     struct unit_use **use; /* by node: the copies owned by the timeline that view.use points to */
     struct timeline_trial trial;
+    uint32_t *broken;             /* what view.broken points to; NULL: not needed so far */
     struct unit_use **filled_use; /* by node: use of shared units after 'last' */
     bool filled;                  /* the ends of all jobs are included */
     /* The ends of jobs up to 'last' are included, on some nodes the ends of all jobs. */

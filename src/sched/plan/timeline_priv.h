@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The interface of timeline.c for timeline_search.c only. */
+/* The interfaces of timeline.c, timeline_search.c and timeline_cores.c for each other only. */
 #pragma once
 
 #include "sched/plan/timeline.h"
+
+/* timeline_cores.c: for a job that takes whole cores of CPUs, sets view.broken of these nodes for
+ * the time from 'from' to 'until'. 'reserved': other jobs have reservations. */
+void timeline_find_broken(struct timeline *t, const struct job *j, const struct bitset *nodes,
+                          int64_t from, int64_t until, bool reserved);
 
 /* Adds a time at which resources become free or a start is possible. */
 void timeline_add_moment(struct timeline *t, int64_t at);

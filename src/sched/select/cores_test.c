@@ -202,6 +202,37 @@ static void a_socket_is_planned_for_when_it_is_surely_free(void **state)
     test_cluster_free(c);
 }
 
+/* A job that leaves threads unused needs free cores: free threads of cores that other jobs use do
+ * not help it. A planned job keeps its cores from others that take whole cores. */
+static void a_core_is_planned_for_when_it_is_free(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster("SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n"
+                                     "NodeName=n1 CoresPerSocket=4 ThreadsPerCore=2\n"
+                                     "PartitionName=p Nodes=ALL\n");
+    test_up(c);
+    for (uint32_t id = 1; id <= 8; id++) /* odd ones have the first threads of the cores */
+        test_run(c, id, "n1:1", id % 2 ? 900 + id : 100 + id);
+    struct job *one = test_job(c, 20, "n=1 threads=1"), *both = test_job(c, 21, "n=2 threads=1");
+    struct job *thread = test_job(c, 22, "n=1");
+    struct selection where = {0};
+    _cleanup_bitset_ struct bitset *set = select_candidates(c, one);
+    one->limit_sec = both->limit_sec = thread->limit_sec = 60;
+    assert_int_equal(test_earliest(c, thread, set, 50, &where), 102);
+    assert_int_equal(test_earliest(c, one, set, 50, &where), 901);
+    assert_int_equal(test_earliest(c, both, set, 50, &where), 903);
+    struct timeline t;
+    timeline_init(&t, c, 50);
+    select_clear(&where);
+    assert_int_equal(timeline_find(&t, both, set, &where), 903);
+    timeline_reserve(&t, both, &where, 903);
+    select_clear(&where);
+    assert_int_equal(timeline_find(&t, one, set, &where), 905);
+    select_done(&where);
+    timeline_done(&t);
+    test_cluster_free(c);
+}
+
 static void one_user(void **state)
 {
     (void)state;
@@ -236,6 +267,7 @@ int main(void)
         cmocka_unit_test(by_socket),
         cmocka_unit_test(jobs_of_a_partition_have_whole_sockets),
         cmocka_unit_test(a_socket_is_planned_for_when_it_is_surely_free),
+        cmocka_unit_test(a_core_is_planned_for_when_it_is_free),
         cmocka_unit_test(one_user)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,13 +216,13 @@ static uint32_t count_sure_sockets(const struct node_kind *k, const struct selec
 }
 
 /* Converts the free resources to whole cores, or sockets, as units. In another view than the
- * present one it is unknown which cores are entirely free. */
+ * present one only a timeline tells which cores are not entirely free. */
 static struct select_room find_room_of_cores(const struct cluster *c, const struct job *j,
                                              const struct node_kind *k,
                                              const struct select_room *room, uint32_t together)
 {
     struct select_room cores = *room;
-    cores.units = room->units / together;
+    cores.units = room->units > room->broken ? (room->units - room->broken) / together : 0;
     cores.together = together;
     if (room->node) {
         _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, room->node);
@@ -286,6 +286,7 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
     bool together = select_units_together(&j->want, k) > 1;
     if (view->present && (j->want.tasks_per_socket || bound || together))
         room.node = c->nodes.data[node];
+    room.broken = view->broken ? view->broken[node] : 0;
     if (bound)
         room.like = c->nodes.data[node];
     bool capped = j->part->conf.max_cpus_per_socket != UINT32_MAX;

@@ -18,6 +18,7 @@ struct select_room { /* free resources of a node */
     /* Units that form one unit here, see select_kind_of_cores(); 0: each is one. */
     uint32_t together;
     const struct bitset *busy; /* units of 'node' in use; NULL: the present ones */
+    uint32_t broken;           /* units that whole cores cannot have; 0 also if unknown */
 };
 
 /* --- select_cap.c: limits for all jobs of a partition on a node ----------------------------------
