@@ -51,6 +51,8 @@ struct cluster {
     /* By index of the network in the configuration; NULL: the network is flat. */
     struct topo **topos;
     VEC(struct gres_kind) gres_kinds;
+    bool has_restricted_cores;
+    uint32_t restricted_kind;            /* of generic resources: see gres_cores.h */
     VEC(struct gres_parts *) gres_parts; /* one for each set of generic resources with parts */
     VEC(struct part *) parts;            /* in order of the configuration */
     VEC(struct resv *) resvs;            /* in the order of their creation */

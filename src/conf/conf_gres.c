@@ -504,6 +504,27 @@ static void spread_item(struct conf_loader *l, const struct items *items, const 
     trim_parts(item);
 }
 
+static bool has_gpu_with_cores(const struct items *items)
+{
+    vec_foreach (&items->list, g)
+        for (size_t i = 0; conf_gres_is_gpu(g->name) && i < g->n_devices; i++)
+            if (g->devices[i].cores)
+                return true;
+    return false;
+}
+
+/* Which cores are restricted follows from the cores near the GPUs. */
+static void check_restricted_cores(struct conf_loader *l, const struct conf_node_row *row,
+                                   const struct items *items)
+{
+    const struct conf_place at = {row->file, row->line};
+    if (row->restricted_cores && l->scope != CONF_CLIENT && !has_gpu_with_cores(items))
+        conf_warn(l, at,
+                  "RestrictedCoresPerGPU=%u has no effect: no GPU of the node has Cores= in "
+                  "gres.conf",
+                  row->restricted_cores);
+}
+
 static int build_set(struct conf_loader *l, struct lines *lines, size_t node, struct err *err)
 {
     struct conf *c = l->conf;
@@ -521,6 +542,7 @@ static int build_set(struct conf_loader *l, struct lines *lines, size_t node, st
     vec_foreach (&items.list, item)
         if (rc == 0 && item->n_devices)
             check_links(l, item, c->nodes.data[node].name, at);
+    check_restricted_cores(l, row, &items);
     struct conf_gres_set set = {0};
     set.items = arena_alloc(&l->priv->arena, (items.list.len + 1) * sizeof(*set.items));
     vec_foreach (&items.list, g)
@@ -554,7 +576,11 @@ static int build_sets(struct conf_loader *l, struct lines *lines, struct err *er
     struct conf *c = l->conf;
     VEC(struct made_set) made = {0};
     _cleanup_free_ uint64_t *sign = sign_nodes(c, lines);
+    const struct items none = {0};
     int rc = 0;
+    vec_foreach (&c->node_rows, row)
+        if (!row->gres)
+            check_restricted_cores(l, row, &none);
     for (size_t i = 0; i < c->nodes.len && rc == 0; i++) {
         struct conf_node *n = &c->nodes.data[i];
         if (!c->node_rows.data[n->row].gres)

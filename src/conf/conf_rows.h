@@ -32,6 +32,7 @@ struct conf_node_row {
     uint64_t real_memory_mib, tmp_disk_mib; /* default 1 and 0, as in Slurm */
     uint64_t mem_spec_mib;                  /* part of real_memory_mib reserved for the system */
     uint32_t core_spec_count;
+    uint32_t restricted_cores; /* per GPU, for jobs with GPUs only */
     const char *cpu_spec_list; /* NULL: none */
     uint32_t weight;           /* default 1 */
     const char *features;      /* "a,b" or NULL */

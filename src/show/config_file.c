@@ -154,6 +154,8 @@ static void put_node(const Pb__NodeRecord *n, struct str *out)
         str_puts(out, " CpuSpecList=");
         node_state_put_spec_cpus(n, out);
     }
+    if (n->restricted_cores)
+        str_printf(out, " RestrictedCoresPerGPU=%u", n->restricted_cores);
     if (n->mem_spec_mib)
         str_printf(out, " MemSpecLimit=%llu", (unsigned long long)n->mem_spec_mib);
     put_text(out, "BcastAddr", n->bcast_addr);

@@ -61,6 +61,15 @@ static void put_specialized(const Pb__NodeRecord *n, struct show_style style, st
     }
 }
 
+/* Cores for jobs with GPUs only. */
+static void put_restricted(const Pb__NodeRecord *n, struct show_style style, struct str *out)
+{
+    if (!n->restricted_list)
+        return;
+    record_break(style, out);
+    str_printf(out, "RestrictedCoresPerGPU=%u(%s)", n->restricted_cores, n->restricted_list);
+}
+
 static void put_reason(const Pb__NodeRecord *n, struct show_style style, struct str *out)
 {
     char buf[TIME_TEXT_MAX];
@@ -115,6 +124,7 @@ void show_node_text(const Pb__NodeRecord *n, struct show_style style, struct str
     record_break(style, out);
     put_node_state(n, style, out);
     put_specialized(n, style, out);
+    put_restricted(n, style, out);
     record_break(style, out);
     record_date(out, "BootTime", n->boot_at, "None");
     record_date(out, " SlurmdStartTime", n->daemon_start_at, "None");

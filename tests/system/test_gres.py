@@ -177,7 +177,7 @@ def test_two_views_of_the_same_cards(gpus, options, expected):
 def test_nodes_and_tasks_follow_from_a_total(gpus):
     """--gpus is divided by --gpus-per-node, or --gres, into nodes, and by --gpus-per-task into tasks."""
     c = gpus
-    for options, nodes, tasks in ("--gpus=4 --gpus-per-node=2", 2, 2), ("--gpus=4 --gres=gpu:2", 2, 2), ("--gpus=4 --gpus-per-task=2", 1, 2), (
+    for options, nodes, tasks in ("--gpus=4 --gpus-per-node=2", 2, 2), ("--gpus=4 --gres=gpu:2", 2, 2), ("--gpus=4 --gpus-per-task=2", 2, 2), (
             "--gpus=4 --gpus-per-node=2 --gpus-per-task=1", 2, 4), ("--gpus=4 --gpus-per-node=2 -n1", 2, 1):
         shown = c.job(c.sbatch("-H", *options.split(), wrap="true"))
         assert (shown["NumNodes"], shown["NumTasks"]) == (str(nodes), str(tasks)), (options, shown)
@@ -622,6 +622,49 @@ def test_tasks_have_parts_of_gpus_of_their_own(shared):
 ])
 def test_parts_that_cannot_be(shared, option, words):
     shared.run(["sbatch", *option.split(), "--wrap", "true"]).fails(words)
+
+
+def test_restricted_cores_are_for_jobs_with_gpus(make_cluster):
+    """RestrictedCoresPerGPU: shown, kept from other jobs, planned for, and explained."""
+    c = make_cluster(nodes=1, cpus=8, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:2 RestrictedCoresPerGPU=2")
+    (c.dir / "gres.conf").write_text("Name=gpu File=/dev/null Cores=0-3\nName=gpu File=/dev/zero Cores=4-7\n")
+    c.start()
+    assert "RestrictedCoresPerGPU=2(0-1,4-5)" in c.run("scontrol show node n1").ok()
+    shown = c.json("scontrol show node n1")["nodes"][0]
+    assert (shown["res_cores_per_gpu"], shown["gpu_spec"]) == (2, "0-1,4-5")
+    assert "RestrictedCoresPerGPU=2" in c.run(f"cat {c.run(f'scontrol write config {c.dir}/kept').ok().split()[-1].strip('.')}").ok()
+    c.run(["sbatch", "-n5", "--wrap=true"]).fails("it would fit with")
+    first = c.sbatch("-n4", "-t60", wrap="sleep 1000")
+    eventually(lambda: c.state(first) == "RUNNING", "it has the other cores")
+    waits = c.sbatch("-n1", "-t60", wrap="sleep 1000")
+    gpu = c.sbatch("-n2", "--gpus=1", "-t600", wrap="sleep 1000")
+    eventually(lambda: c.state(gpu) == "RUNNING", "it has restricted cores")
+    assert (c.job(waits)["JobState"], c.job(waits)["Reason"]) == ("PENDING", "Resources")
+    eventually(lambda: c.job(waits)["StartTime"] == c.job(first)["EndTime"], "it is planned for when the other cores are free")
+    assert "too few CPUs free" in c.run(f"sluice why {waits}").ok()
+    cpus = {job: re.search(r"CPU_IDs=(\S+)", c.run(f"scontrol show job -d {job}").ok())[1] for job in (first, gpu)}
+    assert cpus == {first: "2-3,6-7", gpu: "0-1"}
+    c.run(f"scancel {first}").ok()
+    eventually(lambda: c.state(waits) == "RUNNING", "the cores are free")
+
+
+def test_a_pending_job_needs_the_nodes_of_its_gpus(make_cluster):
+    """NumNodes of --gpus and --gpus-per-task; ReqTRES is the same before and after the start, and counts each GPU once."""
+    c = make_cluster(nodes=3, cpus=4, start=False, conf="GresTypes=gpu\nDefCpuPerGPU=2", node_conf="Gres=gpu:2")
+    (c.dir / "gres.conf").write_text("Name=gpu Count=2\n")
+    c.start()
+    for options, nodes, asked in (("--gpus=5", "3", "cpu=10,mem=1000M,node=1,billing=10,gres/gpu=5"), ("-n3 --gpus-per-task=1", "2", None),
+                                  ("--gres=gpu:2 --gpus-per-task=1 -n4", "2", None)):
+        job = c.sbatch("-H", *options.split(), wrap="sleep 1000")
+        before = c.job(job)
+        assert before["NumNodes"] == nodes and asked in (None, before["ReqTRES"]), before
+        c.run(f"scontrol release {job}").ok()
+        eventually(lambda: c.state(job) == "RUNNING", "it runs")
+        after = c.job(job)
+        assert re.sub(r"node=\d+", "", after["ReqTRES"]) == re.sub(r"node=\d+", "", before["ReqTRES"]), (before["ReqTRES"], after)
+        assert after["ReqTRES"].rpartition(",")[2] == after["AllocTRES"].rpartition(",")[2], after
+        c.run(f"scancel {job}").ok()
+        c.wait(job)
 
 
 @pytest.mark.parametrize("options, pending", [

@@ -7,6 +7,7 @@
 #include "cluster/job/park.h"
 #include "cluster/job/whole_cores.h"
 #include "cluster/resource/gres_bind.h"
+#include "cluster/resource/gres_cores.h"
 #include "cluster/resource/spec.h"
 
 static struct alloc_node *add_alloc_node(struct job *j, struct node *n, struct bitset *units,
@@ -80,11 +81,19 @@ bool alloc_user_may(const struct node_users *u, const struct job *j)
            (!j->want.user_alone && u->who != USERS_ONLY);
 }
 
+/* Returns the number of free units that the job may have. */
+static uint32_t count_free_units(const struct node *n, const struct job *j)
+{
+    if (!n->restricted || j->want.exclusive || gres_cores_may(&j->want.gres))
+        return n->free_units;
+    return n->free_units - (uint32_t)gres_left(gres_find(n, n->restricted_kind));
+}
+
 static bool has_room(const struct node *n, const struct job *j, const struct alloc_want *want)
 {
     bool alone = j->want.exclusive && !j->want.shared;
     if (n->exclusive || (alone && n->jobs > n->parked) || !alloc_user_may(&n->users, j) ||
-        want->units > n->free_units + share_room(n->units, n->use, j, UINT32_MAX))
+        want->units > count_free_units(n, j) + share_room(n->units, n->use, j, UINT32_MAX))
         return false;
     struct amounts left = n->amounts;
     amounts_subtract(&left, &n->used);
@@ -95,11 +104,44 @@ static void take_gres(const struct cluster *c, struct node *n, struct alloc_node
                       const struct alloc_want *want, struct bitset **devices)
 {
     for (size_t i = 0; i < want->gres_len; i++) {
-        if (c->gres_kinds.data[want->gres[i].kind].role == GRES_LOCK) /* allocated with the GPU */
+        enum gres_role role = c->gres_kinds.data[want->gres[i].kind].role;
+        if (role == GRES_LOCK || role == GRES_CORES) /* allocated with the GPU and the units */
             continue;
         vec_push(&a->gres, ((struct gres_held){0}));
         gres_held_take(n, &want->gres[i], a->busy, devices[i], &vec_last(&a->gres));
     }
+}
+
+/* Chooses units on a node with restricted ones: a job takes the restricted units that it may have
+ * first, as the planner counts, unless it has limits by socket. */
+static bool choose_beside_restricted(const struct node *n, const struct job *j,
+                                     const struct alloc_want *want, struct cores_want *cores,
+                                     struct bitset *set)
+{
+    _cleanup_bitset_ struct bitset *others = gres_cores_others(n);
+    _cleanup_bitset_ struct bitset *permitted =
+        gres_cores_permitted(n, &j->want.gres, want->gres, want->gres_len, cores->near);
+    _cleanup_bitset_ struct bitset *all = bitset_dup(others);
+    bitset_or(all, permitted);
+    struct cores_want first = *cores;
+    uint32_t together = cores->together ? cores->together : 1;
+    uint32_t most = (uint32_t)bitset_count(permitted) / together * together;
+    first.units = most < cores->units ? most : cores->units;
+    first.only = permitted;
+    _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
+    struct cores_want rest = *cores;
+    rest.units -= first.units;
+    rest.only = others;
+    if (!cores->per_socket && !cores->socket_left && first.units &&
+        cores_choose(n, &first, chosen) && (!rest.units || cores_choose(n, &rest, chosen))) {
+        bitset_or(set, chosen);
+        return true;
+    }
+    cores->only = all;
+    if (cores_choose(n, cores, set))
+        return true;
+    cores->only = NULL; /* it has fewer GPUs here than the planner assumed */
+    return gres_cores_may(&j->want.gres) && cores_choose(n, cores, set);
 }
 
 /* Chooses units for the job, and devices if they must be near the units. */
@@ -116,6 +158,10 @@ static bool choose_units(const struct cluster *c, const struct job *j,
                                .socket_left = left,
                                .cyclic = j->want.cyclic};
     cores.together = whole_units_on(&j->want, n);
+    bool is_limited = n->restricted && !j->want.exclusive;
+    _cleanup_bitset_ struct bitset *unrestricted =
+        is_limited && !gres_cores_may(&j->want.gres) ? gres_cores_others(n) : NULL;
+    cores.only = unrestricted;
     if (request_is_bound(&j->want) && own == want->units) {
         const struct gres_bind bind = {want->gres, want->gres_len, cores};
         return gres_bind_choose(n, &bind, set, devices);
@@ -126,7 +172,8 @@ static bool choose_units(const struct cluster *c, const struct job *j,
             ? NULL
             : gres_held_near(n, want->gres, want->gres_len, devices);
     cores.near = near;
-    return cores_choose(n, &cores, set);
+    return is_limited && !unrestricted ? choose_beside_restricted(n, j, want, &cores, set)
+                                       : cores_choose(n, &cores, set);
 }
 
 int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want, struct err *err)
@@ -139,7 +186,8 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
         return rc;
     struct bitset *set = bitset_new(n->units);
     struct bitset *devices[GRES_KINDS_MAX] = {NULL};
-    uint32_t own = want->units < n->free_units ? want->units : n->free_units;
+    uint32_t free_units = count_free_units(n, j);
+    uint32_t own = want->units < free_units ? want->units : free_units;
     if (!choose_units(c, j, want, own, set, devices)) {
         bitset_free(set);
         for (size_t i = 0; i < GRES_KINDS_MAX; i++)

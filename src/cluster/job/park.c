@@ -10,6 +10,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/resource/cores.h"
+#include "cluster/resource/gres_cores.h"
 #include "cluster/resource/share.h"
 
 static bool is_alone(const struct job *j)
@@ -21,6 +22,7 @@ void park_take_units(struct node *n, const struct job *j, const struct alloc_nod
 {
     share_occupy(n, j, a->busy);
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
+    gres_cores_settle(n);
     n->exclusive = n->exclusive || is_alone(j);
     if (j->part && j->part->used_cpus)
         j->part->used_cpus[n->index] += a->cpus;
@@ -49,6 +51,7 @@ void park_give_units(const struct cluster *c, struct node *n, const struct job *
             if (n->use[i].has_parts)
                 park_find_parts(c, n, (uint32_t)i);
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
+    gres_cores_settle(n);
     n->exclusive = n->exclusive && !is_alone(j);
     if (j->part && j->part->used_cpus)
         j->part->used_cpus[n->index] -= a->cpus;

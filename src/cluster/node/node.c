@@ -4,6 +4,7 @@
 
 #include "base/pb.h"
 #include "cluster/node/node_list.h"
+#include "cluster/resource/gres_cores.h"
 #include "cluster/resource/spec.h"
 
 /* If processors are allocated individually, the configured ones count: credentials refer to
@@ -66,6 +67,7 @@ void node_count_units(const struct cluster *c, struct node *n)
     free(take_ptr(n->use));
     n->busy = bitset_new(n->units);
     n->free_units = n->units;
+    gres_cores_find(c, n);
 }
 
 /* Uses registered amounts at once, and registered processors when no job uses any, which alloc.c
@@ -457,6 +459,7 @@ void node_view_done(struct node_view *v)
     str_done(&v->parts);
     str_done(&v->gres);
     str_done(&v->spec);
+    str_done(&v->restricted);
 }
 
 void node_view_set(struct node_view *v, const struct cluster *c, const struct node *n,
@@ -472,6 +475,12 @@ void node_view_set(struct node_view *v, const struct cluster *c, const struct no
         str_clear(&v->spec);
         spec_put_list(n, &v->spec);
         m->spec_list = (char *)str_cstr(&v->spec);
+    }
+    if (n->restricted) {
+        SET(m, restricted_cores, n->row->restricted_cores);
+        str_clear(&v->restricted);
+        gres_cores_put_list(n, &v->restricted);
+        m->restricted_list = (char *)str_cstr(&v->restricted);
     }
     if (n->gres.len && wants_fields(fields, NODE_GRES_USED, NODE_GRES_USED)) {
         str_clear(&v->gres);

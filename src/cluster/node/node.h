@@ -40,6 +40,7 @@ struct node_reboot { /* scontrol reboot; see control/report/reboot.h */
 struct unit_use { /* of a unit of a node where jobs share (OverSubscribe=YES and FORCE) */
     uint32_t jobs;
     bool has_parts;          /* its jobs are of several partitions */
+    bool is_restricted;      /* for jobs with GPUs only */
     const struct part *part; /* one of its jobs' partitions: share_may(); NULL: its job's alone */
 };
 
@@ -68,7 +69,9 @@ struct node {
     struct amounts used; /* by jobs */
     VEC(struct gres_stock) gres;
     const struct gres_parts *parts; /* of its GPUs; NULL: none */
-    bool exclusive;                 /* one job has all of it */
+    struct bitset *restricted; /* units for jobs with GPUs only; NULL: none. See gres_cores.h */
+    uint32_t restricted_per_gpu, restricted_kind;
+    bool exclusive; /* one job has all of it */
     struct node_users users;
 
     bool dynamic;       /* of a node that has registered itself, without a line in a file */

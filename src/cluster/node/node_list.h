@@ -8,7 +8,7 @@
 /* A node as listings show it. Texts are borrowed from the node or are in the view's arena. */
 struct node_view {
     Pb__NodeRecord record;
-    struct str parts, gres, spec;
+    struct str parts, gres, spec, restricted;
     struct arena arena;
 };
 void node_view_init(struct node_view *v);

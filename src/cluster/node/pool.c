@@ -5,6 +5,11 @@
 
 #include "cluster/cluster.h"
 
+static uint32_t count_restricted(const struct node *n)
+{
+    return n->restricted ? (uint32_t)bitset_count(n->restricted) : 0;
+}
+
 static bool is_of(const struct cluster *c, const struct node_kind *k, const struct node *n)
 {
     return k->cpus == n->cpus && k->spec_cpus == n->spec_cpus && k->units == n->units &&
@@ -12,6 +17,7 @@ static bool is_of(const struct cluster *c, const struct node_kind *k, const stru
            amounts_equal(&k->amounts, &n->amounts) && k->sockets == n->sockets &&
            k->cores == n->cores && k->threads == n->threads && k->tmp_mib == n->tmp_mib &&
            k->future == n->future && k->gres == conf_gres_of(c->conf, n->index) &&
+           k->restricted == count_restricted(n) && k->restricted_per_gpu == n->restricted_per_gpu &&
            str_eq(k->features, node_active_features(n));
 }
 
@@ -60,6 +66,8 @@ static void join_kind(struct cluster *c, const struct node *n)
                                 .future = n->future,
                                 .gres = conf_gres_of(c->conf, n->index),
                                 .parts = n->parts,
+                                .restricted = count_restricted(n),
+                                .restricted_per_gpu = n->restricted_per_gpu,
                                 .features = mem_strdup(node_active_features(n)),
                                 .nodes = 1};
     p->kind[n->index] = at;

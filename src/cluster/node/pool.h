@@ -37,10 +37,11 @@ struct node_kind {
     uint64_t tmp_mib;
     bool future;
     const struct conf_gres_set *gres;
-    uint64_t *gres_total;           /* by kind of generic resource */
-    const struct gres_parts *parts; /* of its GPUs; NULL: none */
-    char *features;                 /* NULL: none */
-    uint32_t nodes;                 /* number of nodes of this kind; 0: the entry is free */
+    uint64_t *gres_total;                    /* by kind of generic resource */
+    const struct gres_parts *parts;          /* of its GPUs; NULL: none */
+    uint32_t restricted, restricted_per_gpu; /* units for jobs with GPUs only */
+    char *features;                          /* NULL: none */
+    uint32_t nodes; /* number of nodes of this kind; 0: the entry is free */
 };
 
 /* The free resources in a state of the cluster, the present state or another one. Arrays are
@@ -54,10 +55,10 @@ struct free_view {
     struct node_users *users;
     /* By node: units in use; NULL, for all nodes or for one: the units that are in use now. */
     struct bitset *const *busy;
-    const uint32_t *most; /* upper limit for the units of a job, set by reservations; NULL: none */
     /* By node: free units that whole cores cannot have, because other units of these cores are, or
      * may be, in use; NULL: not computed for this job. */
     const uint32_t *broken;
+    const uint32_t *most; /* upper limit for the units of a job, set by reservations; NULL: none */
     /* The same limit, counting also units that other jobs share; NULL: none. */
     const uint32_t *limit;
     /* by pool of cluster.licenses: licences tied to nodes that a job may take; NULL: do not check

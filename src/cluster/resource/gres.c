@@ -10,6 +10,7 @@
 #include "base/hostlist.h"
 #include "base/size.h"
 #include "cluster/cluster.h"
+#include "cluster/resource/gres_cores.h"
 
 /* --- kinds -------------------------------------------------------------------------------------
  */
@@ -60,6 +61,7 @@ void gres_init(struct cluster *c)
     vec_foreach (&c->gres_kinds, k)
         k->is_explicit = is_explicit(c->conf, k->name);
     gres_parts_init(c);
+    gres_cores_init(c);
 }
 
 void gres_node_init(const struct cluster *c, struct node *n)
@@ -78,6 +80,7 @@ void gres_node_init(const struct cluster *c, struct node *n)
     }
     gres_parts_stock(n);
     gres_parts_settle(n);
+    gres_cores_find(c, n);
 }
 
 void gres_node_done(struct node *n)
@@ -87,6 +90,7 @@ void gres_node_done(struct node *n)
         bitset_free(s->shared);
     }
     vec_done(&n->gres);
+    bitset_free(n->restricted);
 }
 
 struct gres_stock *gres_find(const struct node *n, uint32_t kind)
@@ -124,7 +128,8 @@ static uint64_t mask_of(const struct cluster *c, const char *name, const char *t
 {
     uint64_t mask = 0;
     for (size_t i = 0; i < c->gres_kinds.len; i++)
-        if (same_text(c->gres_kinds.data[i].name, name) &&
+        if (c->gres_kinds.data[i].role != GRES_LOCK && c->gres_kinds.data[i].role != GRES_CORES &&
+            same_text(c->gres_kinds.data[i].name, name) &&
             (!type || same_text(c->gres_kinds.data[i].type, type)))
             mask |= UINT64_C(1) << i;
     return mask;

@@ -25,8 +25,8 @@ struct node;
 #define GRES_WANTS_MAX 16 /* maximum entries of a request */
 #define GRES_COUNT_MAX (UINT64_C(1) << 50)
 
-/* GRES_PART and GRES_LOCK: see gres_parts.h. */
-enum gres_role { GRES_PLAIN, GRES_PART, GRES_LOCK };
+/* GRES_PART and GRES_LOCK: see gres_parts.h; GRES_CORES: see gres_cores.h. */
+enum gres_role { GRES_PLAIN, GRES_PART, GRES_LOCK, GRES_CORES };
 
 struct gres_kind {
     const char *name, *type; /* strings of the configuration; type NULL: none */

@@ -61,6 +61,8 @@ static struct bitset *units_near(const struct search *f, const char *cores)
     else
         bitset_fill(near);
     cores_add_together(f->n, f->b->want.together, near);
+    if (f->b->want.only)
+        bitset_and(near, f->b->want.only);
     if (!f->idle) {
         _cleanup_bitset_ struct bitset *busy = bitset_dup(f->n->busy);
         cores_add_together(f->n, f->b->want.together, busy);
@@ -231,7 +233,7 @@ static bool choose_groups(struct search *f, unsigned *mask, struct bitset *chose
     _cleanup_bitset_ struct bitset *all = bitset_new(f->n->units);
     struct cores_want want = f->b->want;
     *mask = f->wanted ? find_groups(f, all) : 0;
-    want.only = *mask ? all : NULL;
+    want.only = *mask ? all : f->b->want.only;
     return (*mask || !f->wanted) && cores_choose(f->n, &want, chosen) &&
            spread_units(f, *mask, chosen);
 }

@@ -17,7 +17,7 @@ struct node;
 struct gres_bind {
     const struct gres_amount *amounts;
     size_t count;
-    /* Units of the node to choose with the devices; gres_bind sets 'only' and 'near'. */
+    /* Units of the node to choose with the devices, of 'only'; gres_bind sets 'near'. */
     struct cores_want want;
 };
 

@@ -11,6 +11,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/resource/cores.h"
+#include "cluster/resource/gres_cores.h"
 
 /* Whether the job shares with those of the unit, and how many may have the unit then. Units that
  * jobs of several partitions have got are left to these when partitions share no longer. */
@@ -25,6 +26,8 @@ static uint32_t most_jobs(const struct unit_use *u, const struct job *j)
 
 bool share_may(const struct unit_use *u, const struct job *j)
 {
+    if (u->is_restricted && !gres_cores_may(&j->want.gres))
+        return false;
     return j->want.shared && u->jobs > 0 && u->part && u->jobs < most_jobs(u, j);
 }
 
@@ -120,6 +123,8 @@ static void count_by_units(struct node *n)
     n->use = mem_new_array(struct unit_use, n->units + 1);
     bitset_foreach (n->busy, i)
         n->use[i].jobs = 1;
+    for (uint32_t i = 0; n->restricted && i < n->units; i++)
+        n->use[i].is_restricted = bitset_test(n->restricted, i);
 }
 
 void share_occupy(struct node *n, const struct job *j, const struct bitset *units)

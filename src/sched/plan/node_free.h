@@ -70,6 +70,20 @@ static inline void node_free_open(struct node_free f, const struct node *n)
         assert(f.gres); /* there is a kind */
         f.gres[stock->kind] += gres_left(stock);
     }
+    if (n->restricted)
+        f.gres[n->restricted_kind] = bitset_count(n->restricted);
+}
+
+/* Adds units that a job releases: all of its units on the node, or those that no other job shares.
+ * Suspended jobs have released theirs. */
+static inline void node_free_give_units(struct node_free f, const struct node *n,
+                                        const struct alloc_node *a, uint32_t units)
+{
+    *f.units += units;
+    if (!n->restricted || a->parked)
+        return;
+    uint64_t restricted = bitset_count_and(a->busy, n->restricted);
+    f.gres[n->restricted_kind] += restricted < units ? restricted : units;
 }
 
 /* Adds the resources that a job releases, except its units, which other jobs may share. */

@@ -90,7 +90,7 @@ static bool give_back(struct shadow *s, const struct alloc_node *a)
     if (n->exclusive && !a->parked)
         node_free_open(left, n);
     else
-        *left.units += a->parked ? 0 : a->units;
+        node_free_give_units(left, n, a, a->parked ? 0 : a->units);
     node_free_give_back(left, n, a);
     v->whole[a->node] = v->units[a->node] == n->units;
     if (v->whole[a->node] && !n->parked)

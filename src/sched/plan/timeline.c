@@ -150,7 +150,7 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
     if (n->exclusive && !a->parked) /* suspended jobs keep their part of it */
         node_free_open(left, n);
     else
-        *left.units += units_freed(&t->filled_use[a->node], n, a);
+        node_free_give_units(left, n, a, units_freed(&t->filled_use[a->node], n, a));
     node_free_give_back(left, n, a);
     node_free_bound(left, n);
     node_free_copy(foreseen_in(t, last), left, t->kinds);

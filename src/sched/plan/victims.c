@@ -184,7 +184,7 @@ static void give_back(struct victim_search *h, const struct job *v, const struct
         node_free_open(left, n);
         bitset_zero(busy_of(h, n));
     } else if (!a->parked) {
-        *left.units += free_units(h, n, a);
+        node_free_give_units(left, n, a, free_units(h, n, a));
     }
     if (!a->parked || attempt_of(v)->completing)
         h->view.whole[a->node] = n->jobs - n->parked == ++h->gone[a->node];

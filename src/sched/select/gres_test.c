@@ -672,6 +672,108 @@ static void no_gpu_is_given_whole_and_in_parts(void **state)
     }
 }
 
+/* --- RestrictedCoresPerGPU ----------------------------------------------------------------------
+ */
+
+#define RESTRICTED                                                                                 \
+    "SelectTypeParameters=CR_Core\nGresTypes=gpu,shard,nic\n"                                      \
+    "NodeName=r1 Sockets=2 CoresPerSocket=4 Gres=gpu:a:1,gpu:b:1,nic:2 RestrictedCoresPerGPU=2\n"  \
+    "NodeName=s1 CPUs=6 Gres=gpu:1,shard:4 RestrictedCoresPerGPU=3\n"                              \
+    "PartitionName=all Nodes=ALL Default=YES OverSubscribe=NO\n"                                   \
+    "PartitionName=force Nodes=ALL OverSubscribe=FORCE:2\n"                                        \
+    "GresConf=1 NodeName=r1 Name=gpu Type=a File=/dev/g0 Cores=0-3\n"                              \
+    "GresConf=1 NodeName=r1 Name=gpu Type=b File=/dev/g1 Cores=4-7\n"                              \
+    "GresConf=1 NodeName=r1 Name=nic File=/dev/n[0-1] Cores=0-3\n"                                 \
+    "GresConf=1 NodeName=s1 Name=gpu File=/dev/g0 Cores=2-5\n"
+
+static void cores(const struct job *j, const char *expected)
+{
+    struct str out = STR_INIT;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        bitset_foreach (a->busy, i)
+            str_printf(&out, "%s%ld", out.len ? "," : "", i);
+    assert_string_equal(str_cstr(&out), expected);
+    str_done(&out);
+}
+
+static void restricted_cores_are_for_jobs_with_gpus(void **state)
+{
+    static const struct {
+        const char *words, *expected;
+    } cases[] = {
+        {"n=4", "r1:4/0"},
+        {"n=5 N=1", "never"},
+        {"n=7", "r1:4/0 s1:3/0"},
+        {"n=8", "never"},
+        {"n=4 w=r1 gres=nic:1", "r1:4/0+nic=1"},
+        {"n=3 w=r1 gres=nic:1 gres-flags=enforce-binding", "never"}, /* two of cores 0 to 3 */
+        {"n=4 w=r1 cores=4", "r1:4/0"},
+        {"tasks-per-socket=2 n=4 w=r1", "r1:4/0"},
+        {"tasks-per-socket=3 n=4 w=r1", "r1:4/0"},
+        {"gres=gpu:a:1 n=6", "r1:6/0+gpu:a=1+restricted cores=2"},
+        {"gres=gpu:a:1 n=7 N=1", "never"}, /* the cores of the other GPU */
+        {"gres=gpu:1 n=1 w=r1", "r1:1/0+gpu:a=1+restricted cores=1"},
+        {"gres=gpu:2 n=8", "r1:8/0+gpu:a=1+gpu:b=1+restricted cores=4"},
+        {"per-task=gpu:1 n=2 c=4 w=r1", "r1:8/0+gpu:a=1+gpu:b=1+restricted cores=4"},
+        {"per-task=gpu:1 n=2 c=5 w=r1 N=1", "never"},
+        {"per-job=gpu:2 n=8 w=r1", "r1:8/0+gpu:a=1+gpu:b=1+restricted cores=4"},
+        {"exclusive w=r1", "r1:8/0+gpu:a=1+gpu:b=1+nic=2+restricted cores=4"},
+        {"n=3 w=s1", "s1:3/0"},
+        {"n=4 w=s1 N=1", "never"},
+        {"gres=shard:1 n=6 w=s1", "s1:6/0+shard=1+restricted cores=3"},
+        {"gres=gpu:1 n=6 w=s1", "s1:6/0+gpu=1+gpu lock=1+restricted cores=3"},
+    };
+    struct cluster *c = test_cluster(RESTRICTED);
+
+    (void)state;
+    test_up(c);
+    for (size_t i = 0; i < COUNT(cases); i++)
+        given(c, cases[i].words, cases[i].expected);
+    cores(start(c, 1, "gres=gpu:b:1 w=r1 n=3", 900), "4,5,6"); /* its own first */
+    cores(start(c, 2, "n=3 w=r1", 300), "2,3,7");
+    given(c, "w=r1", "busy");
+    given(c, "gres=gpu:1 w=r1 n=3 N=1", "busy");
+    cores(start(c, 3, "gres=gpu:1 w=r1 n=2", 200), "0,1");
+    cluster_remove_job(c, cluster_find_job(c, 1));
+    given(c, "w=r1 n=2 N=1", "busy");
+    given(c, "w=r1 n=1", "r1:1/0");
+    assert_non_null(start(c, 4, "p=force w=s1 gres=shard:1 n=6", 100));
+    given(c, "p=force w=s1 n=4 N=1", "never");
+    given(c, "p=force w=s1 n=3", "s1:3/0");
+    test_cluster_free(c);
+}
+
+/* A planned start counts the cores that will be free for the job. */
+static void restricted_cores_are_planned_for(void **state)
+{
+    static const struct {
+        const char *words;
+        int64_t at;
+    } cases[] = {
+        {"w=r1 n=4 N=1", 300},           {"w=r1 n=1", 200},        {"w=r1 gres=gpu:b:1 n=3", 200},
+        {"w=r1 gres=gpu:a:1 n=1", 9000}, {"w=r1 exclusive", 9000}, {"w=r1 gres=gpu:b:1 n=2", 100},
+    };
+    struct cluster *c = test_cluster(RESTRICTED);
+
+    (void)state;
+    test_up(c);
+    start(c, 1, "w=r1 gres=gpu:a:1 n=2", 9000);
+    start(c, 2, "w=r1 n=2", 200);
+    start(c, 3, "w=r1 n=2", 300);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct selection s = {0};
+        struct job *j = test_job(c, 9, cases[i].words);
+        _cleanup_bitset_ struct bitset *set = select_candidates(c, j);
+        j->limit_sec = 60;
+        int64_t at = test_earliest(c, j, set, 100, &s);
+        if (at != cases[i].at)
+            fail_msg("%s: at %lld", cases[i].words, (long long)at);
+        select_done(&s);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -689,6 +791,8 @@ int main(void)
         cmocka_unit_test(parts_in_records),
         cmocka_unit_test(no_gpu_is_given_whole_and_in_parts),
         cmocka_unit_test(beside_a_suspended_job),
+        cmocka_unit_test(restricted_cores_are_for_jobs_with_gpus),
+        cmocka_unit_test(restricted_cores_are_planned_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

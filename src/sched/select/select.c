@@ -226,7 +226,9 @@ static struct select_room find_room_of_cores(const struct cluster *c, const stru
     cores.together = together;
     if (room->node) {
         _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, room->node);
-        uint32_t idle = cores_room(room->node, room->busy, 0, left, together) / together;
+        _cleanup_bitset_ struct bitset *closed = select_closed_units(j, room->node, room->busy);
+        const struct bitset *busy = closed ? closed : room->busy;
+        uint32_t idle = cores_room(room->node, busy, 0, left, together) / together;
         cores.units = idle < cores.units ? idle : cores.units;
     } else if (j->want.whole_sockets) {
         cores.units = count_sure_sockets(k, room, k->units / together);
@@ -265,6 +267,8 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
         tasks = by_cores < tasks ? by_cores : tasks;
         tasks = r->exclusive ? tasks : select_tasks_paid_for(c, j, k, room, cpus, tasks);
     }
+    if (tasks && room->restricted)
+        tasks = select_tasks_unrestricted(r, given, room, tasks, more ? *more : 0);
     if (tasks && room->like)
         tasks = select_tasks_bound(c, j, given, room, tasks, more);
     if (tasks > c->conf->max_tasks_per_node)
@@ -282,11 +286,12 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
                                view->amounts[node], view->whole[node],
                                view->gres ? view->gres + node * c->pool.gres_kinds : NULL};
     room.busy = view->busy ? view->busy[node] : NULL;
+    room.broken = view->broken ? view->broken[node] : 0;
+    select_divide_units(c, j, k, &room);
     bool bound = request_is_bound(&j->want);
     bool together = select_units_together(&j->want, k) > 1;
     if (view->present && (j->want.tasks_per_socket || bound || together))
         room.node = c->nodes.data[node];
-    room.broken = view->broken ? view->broken[node] : 0;
     if (bound)
         room.like = c->nodes.data[node];
     bool capped = j->part->conf.max_cpus_per_socket != UINT32_MAX;
@@ -296,8 +301,11 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
         room.units = view->most[node];
         room.whole = false;
     }
-    if (sharing && !capped)
-        room.units += share_room(k->units, view->use[node], j, sharing);
+    if (sharing && !capped) {
+        uint32_t shared = share_room(k->units, view->use[node], j, sharing);
+        room.units += shared;
+        room.open += shared;
+    }
     if (view->limit && room.units > view->limit[node]) {
         room.units = view->limit[node];
         room.whole = false;
@@ -324,6 +332,12 @@ struct parcel { /* the share of one node */
     uint64_t more; /* part of the job's total request */
 };
 
+/* Returns the GPUs that the request has there. */
+static uint64_t gpus_of(const struct request *r, const struct parcel *p)
+{
+    return select_count_gpus(r, p->tasks, p->more);
+}
+
 /* Gives a job with a whole node all GRES except those that must be requested explicitly. */
 static void fill_whole(const struct cluster *c, const uint64_t *have,
                        const struct gres_amount *asked, size_t n, uint64_t *out)
@@ -339,7 +353,7 @@ static void fill_whole(const struct cluster *c, const uint64_t *have,
 
 /* A whole node includes all of it. */
 static uint32_t add_gres(const struct cluster *c, const struct request *r,
-                         const struct free_view *view, const struct parcel *p,
+                         const struct free_view *view, const struct parcel *p, uint32_t units,
                          struct selection *out)
 {
     size_t kinds = c->pool.gres_kinds, n = 0;
@@ -366,16 +380,11 @@ static uint32_t add_gres(const struct cluster *c, const struct request *r,
                 amounts[n++] = (struct gres_amount){k, rest[k]};
     }
     n = parts ? gres_parts_add_locks(parts, have, amounts, n) : n;
+    n = select_add_restricted(c, r, &c->pool.kinds.data[c->pool.kind[p->node]], have, units,
+                              gpus_of(r, p), amounts, n);
     for (size_t i = 0; i < n; i++)
         vec_push(&out->gres, amounts[i]);
     return (uint32_t)n;
-}
-
-/* Returns the GPUs that the request has there. */
-static uint64_t gpus_of(const struct request *r, const struct parcel *p)
-{
-    return p->more + gres_wanted(&r->gres, "gpu", GRES_PER_NODE) +
-           gres_wanted(&r->gres, "gpu", GRES_PER_TASK) * p->tasks;
 }
 
 static bool add_share(const struct cluster *c, const struct job *j, const struct free_view *view,
@@ -396,7 +405,7 @@ static bool add_share(const struct cluster *c, const struct job *j, const struct
         amounts_raise(&s.amounts, &none);
     }
     s.gres_at = (uint32_t)out->gres.len;
-    s.gres_len = add_gres(c, r, view, p, out);
+    s.gres_len = add_gres(c, r, view, p, s.units, out);
     vec_push(&out->shares, s);
     return !request_is_bound(r) || select_is_bound(c, j, view, &s, out);
 }
@@ -520,11 +529,11 @@ struct neighbour { /* the input of the previous node, if it determines the resul
 
 /* Whether nodes with the same numbers take the same number of tasks, which is false if it matters
  * which of their cores are free. */
-static bool neighbours_take_the_same(const struct job *j)
+static bool neighbours_take_the_same(const struct cluster *c, const struct job *j)
 {
     const struct request *r = &j->want;
     return !r->tasks_per_socket && !r->use_threads && !r->whole_sockets && !r->gres.list.len &&
-           j->part->conf.max_cpus_per_node == UINT32_MAX &&
+           !c->has_restricted_cores && j->part->conf.max_cpus_per_node == UINT32_MAX &&
            j->part->conf.max_cpus_per_socket == UINT32_MAX;
 }
 
@@ -567,7 +576,7 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
     if (ch.need_more)
         ch.more = mem_new_array(uint64_t, c->nodes.len + 1);
     struct neighbour last = {0};
-    bool plain = !sharing && neighbours_take_the_same(j);
+    bool plain = !sharing && neighbours_take_the_same(c, j);
     bitset_foreach (allowed, i) {
         ch.tasks[i] =
             plain ? tasks_again(&last, c, j, view, (uint32_t)i)

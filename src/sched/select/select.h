@@ -19,6 +19,9 @@ struct select_room { /* free resources of a node */
     uint32_t together;
     const struct bitset *busy; /* units of 'node' in use; NULL: the present ones */
     uint32_t broken;           /* units that whole cores cannot have; 0 also if unknown */
+    /* On nodes with RestrictedCoresPerGPU, for jobs with GPUs: the units that any job may have, and
+     * the free ones that are restricted. */
+    uint32_t open, restricted;
 };
 
 /* --- select_cap.c: limits for all jobs of a partition on a node ----------------------------------
@@ -34,6 +37,29 @@ uint32_t select_part_cpus_left(const struct job *j, const struct node_kind *k,
  * select_room. */
 uint32_t select_part_units_left(const struct cluster *c, const struct job *j, uint32_t node,
                                 const struct bitset *busy, uint32_t units);
+
+/* --- select_restricted.c: RestrictedCoresPerGPU --------------------------------------------------
+ */
+
+/* Divides the free units of the node into those for all jobs and restricted ones; a job without
+ * GPUs has only the first ones. 'room' has all of the free units and generic resources. */
+void select_divide_units(const struct cluster *c, const struct job *j, const struct node_kind *k,
+                         struct select_room *room);
+/* Returns the units of the node that the job cannot have: busy ones, those of 'busy' if not NULL,
+ * and restricted ones. NULL: no unit is restricted for it. The caller frees the set. */
+struct bitset *select_closed_units(const struct job *j, const struct node *n,
+                                   const struct bitset *busy);
+/* Returns the GPUs of a request with these tasks, and 'more' of its total, on a node. */
+uint64_t select_count_gpus(const struct request *r, uint32_t tasks, uint64_t more);
+/* Returns how many of the tasks have enough units with the restricted units of their GPUs. 'more':
+ * the part of the job's total request for generic resources. */
+uint32_t select_tasks_unrestricted(const struct request *r, const struct node_kind *k,
+                                   const struct select_room *room, uint32_t tasks, uint64_t more);
+/* Adds the restricted units that the job takes with 'units' units and 'gpus' GPUs to its generic
+ * resources; returns the new number of amounts. */
+size_t select_add_restricted(const struct cluster *c, const struct request *r,
+                             const struct node_kind *k, const uint64_t *have, uint32_t units,
+                             uint64_t gpus, struct gres_amount *amounts, size_t count);
 
 /* Returns the part of a row of the node's generic resources that the request may use: the row
  * itself, or 'out'. */

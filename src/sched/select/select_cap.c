@@ -34,6 +34,8 @@ uint32_t select_part_units_left(const struct cluster *c, const struct job *j, ui
     const struct node *n = c->nodes.data[node];
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
     _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, n);
-    uint32_t room = cores_room(n, busy, 0, left, select_units_together(&j->want, k));
+    _cleanup_bitset_ struct bitset *closed = select_closed_units(j, n, busy);
+    uint32_t room =
+        cores_room(n, closed ? closed : busy, 0, left, select_units_together(&j->want, k));
     return room < units ? room : units;
 }

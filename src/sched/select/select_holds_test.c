@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The planner against the ledger: selections for random requests about tasks, sockets, CPUs and
- * GPUs can be allocated, and on idle nodes every request that is not rejected gets a selection.
+ * GPUs can be allocated, on idle nodes every request that is not rejected gets a selection, and a
+ * job can start at its planned start when the running jobs have ended.
  */
 #include "base/test_drawn.h"
+#include "cluster/resource/gres_cores.h"
 #include "sched/sched_test_util.h"
 
 enum { CASES = TEST_DRAWN(20000) };
 
-#define NODES                                                                                      \
+#define NODES(restricted)                                                                          \
     "GresTypes=gpu\nDefMemPerCPU=100\n"                                                            \
     "NodeName=n[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=8000 "                 \
-    "Gres=gpu:tesla:2\n"                                                                           \
+    "Gres=gpu:tesla:2" restricted "\n"                                                             \
     "NodeName=n[3-4] Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=16000 "                \
-    "Gres=gpu:kepler:4\n"                                                                          \
+    "Gres=gpu:kepler:4" restricted "\n"                                                            \
     "NodeName=n[5-6] CPUs=4 RealMemory=4000\n"                                                     \
     "PartitionName=p Nodes=ALL Default=YES\n"                                                      \
     "GresConf=1 NodeName=n[1-2] Name=gpu Type=tesla Count=1 Cores=0-3\n"                           \
     "GresConf=1 NodeName=n[1-2] Name=gpu Type=tesla Count=1 Cores=4-7\n"                           \
-    "GresConf=1 NodeName=n[3-4] Name=gpu Type=kepler Count=4\n"
-#define CONF(cr) "SelectType=select/cons_tres\nSelectTypeParameters=" cr "\n" NODES
+    "GresConf=1 NodeName=n[3-4] Name=gpu Type=kepler Count=4 Cores=2-7\n"
+#define CONF(cr, restricted)                                                                       \
+    "SelectType=select/cons_tres\nSelectTypeParameters=" cr "\n" NODES(restricted)
+#define KEPT " RestrictedCoresPerGPU=1"
 
-static const char *const confs[] = {CONF("CR_Core_Memory"), CONF("CR_Socket_Memory"),
-                                    CONF("CR_CPU_Memory"), CONF("CR_CPU"), CONF("CR_Core")};
+static const char *const confs[] = {CONF("CR_Core_Memory", ""), CONF("CR_Socket_Memory", ""),
+                                    CONF("CR_CPU_Memory", ""),  CONF("CR_CPU", ""),
+                                    CONF("CR_Core", ""),        CONF("CR_Core", KEPT),
+                                    CONF("CR_CPU_Memory", KEPT)};
 
 static bool chance(uint64_t *seed, uint32_t in_hundred)
 {
@@ -102,6 +108,10 @@ static void place(struct cluster *c, struct job *j, const struct selection *s,
             fail_msg("seed %llu,%s: takes reserved cores", (unsigned long long)seed, words);
         if (alloc_place(c, j, &want, &err) != 0)
             fail_msg("seed %llu,%s: %s", (unsigned long long)seed, words, err.text);
+        const struct node *n = c->nodes.data[at->node];
+        if (n->restricted && !gres_cores_may(&j->want.gres) &&
+            bitset_intersects(vec_last(&attempt_of(j)->alloc).busy, n->restricted))
+            fail_msg("seed %llu,%s: takes restricted cores", (unsigned long long)seed, words);
     }
 }
 
@@ -152,10 +162,75 @@ static void what_is_chosen_holds(void **state)
     assert_in_range(found, CASES / 5, CASES * 4 / 5);
 }
 
+/* Runs some jobs that end at different times; returns how many. */
+static uint32_t run_some(struct cluster *c, uint64_t *random)
+{
+    static const char *const words[] = {"n=2", "n=3",           "n=5",
+                                        "n=8", "n=2 threads=1", "gres=gpu:1 c=3",
+                                        "c=4", "per-job=gpu:2", "exclusive"};
+    uint32_t jobs = test_between(random, 4, 12);
+    for (uint32_t id = 1; id <= jobs; id++) {
+        struct selection s = {0};
+        struct job *j = test_job(c, id, words[test_between(random, 0, COUNT(words) - 1)]);
+        _cleanup_bitset_ struct bitset *set = select_candidates(c, j);
+        if (select_nodes(c, j, set, NULL, &s) == 0)
+            test_run_selection(c, j, &s, test_between(random, 11, 30) * 10);
+        else
+            cluster_remove_job(c, j);
+        select_done(&s);
+    }
+    return jobs;
+}
+
+/* No job but the running ones, which end when they are expected to: the start is no later. */
+static void one_planned_start(uint64_t seed, uint32_t *found)
+{
+    static const char *const words[] = {"n=4 threads=1",      "n=7 threads=1",
+                                        "n=10 threads=1 N=2", "n=6",
+                                        "n=8 mincpus=4 N=2",  "gres=gpu:2 n=3",
+                                        "per-task=gpu:1 n=4", "n=6 w=n1 threads=1",
+                                        "c=4 n=2 w=n2",       "per-job=gpu:3 n=5 threads=1"};
+    uint64_t random = seed;
+    struct cluster *c = test_cluster(confs[seed % COUNT(confs)]);
+    struct selection s = {0};
+    test_up(c);
+    uint32_t jobs = run_some(c, &random);
+    const char *what = words[test_between(&random, 0, COUNT(words) - 1)];
+    struct job *j = test_job(c, 100, what);
+    _cleanup_bitset_ struct bitset *set = select_candidates(c, j);
+    j->limit_sec = 60;
+    bool possible = select_possible(c, j, NULL) == 0;
+    int64_t at = possible ? test_earliest(c, j, set, 100, &s) : 0;
+    for (uint32_t id = 1; id <= jobs; id++) {
+        struct job *other = cluster_find_job(c, id);
+        if (other && attempt_of(other)->ends.key <= at)
+            cluster_remove_job(c, other);
+    }
+    select_clear(&s);
+    if (possible && select_nodes(c, j, set, NULL, &s) != 0)
+        fail_msg("seed %llu, %s: cannot start at %lld", (unsigned long long)seed, what,
+                 (long long)at);
+    *found += at > 100;
+    test_sound(c);
+    select_done(&s);
+    test_cluster_free(c);
+}
+
+static void planned_starts_hold(void **state)
+{
+    uint32_t found = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= CASES / 4; seed++)
+        one_planned_start(seed, &found);
+    assert_in_range(found, CASES / 40, CASES / 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_chosen_holds),
+        cmocka_unit_test(planned_starts_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

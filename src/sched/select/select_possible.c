@@ -173,6 +173,13 @@ static void measure_idle_kinds(const struct cluster *c, const struct job *j,
         struct select_room room = {k->units, select_part_cpus(&j->part->conf, &j->want, k),
                                    k->amounts, true, k->gres_total};
         room.like = request_is_bound(&j->want) ? first_of(c, i) : NULL;
+        select_divide_units(c, j, k, &room);
+        _cleanup_bitset_ struct bitset *idle_units =
+            room.units < k->units && !room.like && j->part->conf.max_cpus_per_socket == UINT32_MAX
+                ? bitset_new(k->units)
+                : NULL;
+        room.node = idle_units ? first_of(c, i) : NULL; /* its sockets have different open units */
+        room.busy = idle_units;
         bool could = select_kind_could(c, j, k) && constraint_match(con, k->features, which);
         idle[i] = (struct idle){0};
         idle[i].tasks = could ? select_tasks_fit(c, j, k, &room, &idle[i].more) : 0;

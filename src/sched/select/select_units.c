@@ -91,13 +91,14 @@ uint32_t select_tasks_by_cores(const struct cluster *c, const struct job *j,
     if (r->tasks_per_socket) {
         uint64_t by_socket = count_tasks_of_socket(j, k) * k->sockets;
         _cleanup_free_ uint32_t *left = room->node ? cores_part_left(c, j->part, room->node) : NULL;
+        _cleanup_bitset_ struct bitset *closed = select_closed_units(j, room->node, room->busy);
         const struct cores_pack pack = {.per_socket = r->tasks_per_socket,
                                         .used = select_cpus_used(r, k),
                                         .cpus = r->cpus_per_task,
                                         .per_unit = (uint32_t)per_unit,
                                         .together = room->together,
                                         .socket_left = left,
-                                        .busy = room->busy};
+                                        .busy = closed ? closed : room->busy};
         if (room->node)
             by_socket = cores_tasks(room->node, &pack);
         tasks = by_socket < tasks ? by_socket : tasks;
@@ -114,7 +115,9 @@ static uint32_t count_spread_units(const struct cluster *c, const struct job *j,
         return UINT32_MAX;
     _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, room->node);
     uint32_t together = room->together ? room->together : 1;
-    return cores_room(room->node, room->busy, per_socket * together, left, together) / together;
+    _cleanup_bitset_ struct bitset *closed = select_closed_units(j, room->node, room->busy);
+    const struct bitset *busy = closed ? closed : room->busy;
+    return cores_room(room->node, busy, per_socket * together, left, together) / together;
 }
 
 uint32_t select_tasks_paid_for(const struct cluster *c, const struct job *j,
