@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "conf/conf_tres.h"
 
 #define PRIORITY_MAX 65533 /* as in conf_part.def */
 
@@ -156,19 +157,13 @@ static int check_list(const char *key, const char *list, struct err *err)
 /* "CPU=1.0,Mem=0.25G,GRES/gpu=2" */
 static int check_weights(const char *list, struct err *err)
 {
+    struct conf_tres_weight weights[CONF_TRES_MAX];
+    struct err why = {0};
+    size_t n = 0;
     int rc = check_list("TRESBillingWeights", list, err);
-    for (const char *at = list; rc == 0 && at && *at; at += *at == ',') {
-        size_t len = strcspn(at, ","), name = strcspn(at, ",= ");
-        char *end = NULL;
-        double weight = at[name] == '=' && name ? strtod(at + name + 1, &end) : -1;
-        if (end && end > at + name + 1 && *end && strchr("KMGTPkmgtp", *end))
-            end++;
-        if (!end || end != at + len || end == at + name + 1 || !(weight >= 0 && weight < 1e18))
-            return err_set(err, -ERR_PARSE,
-                           "TRESBillingWeights: '%.*s' is not NAME=WEIGHT, as in CPU=1.0,Mem=0.25G",
-                           (int)len, at);
-        at += len;
-    }
+    if (rc == 0 && conf_tres_parse_billing(list, weights, &n, &why) != 0)
+        return err_set(err, -ERR_PARSE, "TRESBillingWeights: %s, as in CPU=1.0,Mem=0.25G",
+                       why.text);
     return rc;
 }
 
@@ -254,6 +249,7 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
         return rc;
     keep_changes(p, changes, &next);
     uint32_t most_cpus = part_most_cpus(c, p);
+    bool bills_anew = changes->tres_billing_weights != NULL;
     bitset_free(p->nodes);
     p->nodes = nodes ? nodes : bitset_dup(p->row->node_set);
     p->has_all_nodes = bitset_next_clear(p->nodes, 0) < 0;
@@ -264,7 +260,8 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
         if (!job_partitions_has(*j, p) || (*j)->state != PB__JOB_STATE__PENDING)
             continue;
         job_set_sharing(c, *j);
-        if (sharing != pack_sharing_bits(&(*j)->want) || most_cpus != part_most_cpus(c, p))
+        if (sharing != pack_sharing_bits(&(*j)->want) || bills_anew ||
+            most_cpus != part_most_cpus(c, p))
             job_touch(c, *j);
     }
     c->pool.freed++;

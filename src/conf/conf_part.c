@@ -415,6 +415,10 @@ static int part_check(struct conf_loader *l, const struct conf_row *row, struct 
     int wrong = conf_preempt_part_check(l, &row->value[CONF_PART_KEY_preempt_mode], p->name, err);
     if (wrong < 0)
         return wrong;
+    int weights = conf_tres_check_billing(p->tres_billing_weights,
+                                          row->value[CONF_PART_KEY_tres_billing_weights].at, err);
+    if (weights < 0)
+        return weights;
     if (p->job_defaults) {
         int rc = conf_job_defaults_parse(p->job_defaults, row->value[CONF_PART_KEY_job_defaults].at,
                                          &p->def_cpu_per_gpu, &p->def_mem_per_gpu_mib, err);

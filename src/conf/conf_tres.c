@@ -2,14 +2,27 @@
 /* Weights of trackable resources: "CPU=1000,Mem=2000,GRES/gpu=3000". */
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/words.h"
 #include "conf/conf_internal.h"
 #include "conf/conf_tres.h"
 
-static int parse_one(const char *word, size_t len, struct conf_tres_weight *t, struct err *err)
+/* Returns the factor of a weight for one unit of the suffix, "0.25G"; the unit of memory is MiB, of
+ * other resources one. 0: no suffix. */
+static double find_scale(char suffix, bool is_memory)
+{
+    static const char suffixes[] = "KMGTP";
+    const char *at = suffix ? strchr(suffixes, toupper((unsigned char)suffix)) : NULL;
+    return at ? ldexp(1, (is_memory ? 20 : 0) - 10 * (int)(at - suffixes + 1)) : 0;
+}
+
+/* 'scaled': the weight may have a suffix. */
+static int parse_one(const char *word, size_t len, bool scaled, struct conf_tres_weight *t,
+                     struct err *err)
 {
     const char *equals = memchr(word, '=', len);
     size_t name_len = equals ? (size_t)(equals - word) : len;
@@ -21,20 +34,27 @@ static int parse_one(const char *word, size_t len, struct conf_tres_weight *t, s
         t->name[i] = (char)tolower((unsigned char)word[i]);
     t->name[name_len] = 0;
     t->weight = strtod(equals + 1, &end);
+    bool is_memory = strcmp(t->name, "mem") == 0 || strncmp(t->name, "bb/", 3) == 0;
+    double scale = scaled && end == word + len - 1 ? find_scale(*end, is_memory) : 0;
+    if (scale > 0 && end > equals + 1) {
+        t->weight *= scale;
+        end++;
+    }
     if (end == equals + 1 || end != word + len || !isfinite(t->weight) ||
         fabs(t->weight) > UINT32_MAX)
         return err_set(err, -ERR_PARSE, "'%.*s': the weight is not a number", (int)len, word);
     return 0;
 }
 
-int conf_tres_parse(const char *text, struct conf_tres_weight *out, size_t *count, struct err *err)
+static int parse_list(const char *text, bool scaled, struct conf_tres_weight *out, size_t *count,
+                      struct err *err)
 {
     size_t n = 0;
 
     words_foreach (text, w) {
         if (w.len && n == CONF_TRES_MAX)
             return err_set(err, -ERR_PARSE, "there are more than %d weights", CONF_TRES_MAX);
-        int rc = w.len ? parse_one(w.at, w.len, &out[n], err) : 0;
+        int rc = w.len ? parse_one(w.at, w.len, scaled, &out[n], err) : 0;
         if (rc != 0)
             return rc;
         n += w.len > 0;
@@ -43,10 +63,44 @@ int conf_tres_parse(const char *text, struct conf_tres_weight *out, size_t *coun
     return 0;
 }
 
+int conf_tres_parse(const char *text, struct conf_tres_weight *out, size_t *count, struct err *err)
+{
+    return parse_list(text, false, out, count, err);
+}
+
+int conf_tres_parse_billing(const char *text, struct conf_tres_weight *out, size_t *count,
+                            struct err *err)
+{
+    int rc = parse_list(text, true, out, count, err);
+    for (size_t i = 0; rc == 0 && i < *count; i++)
+        if (out[i].weight < 0)
+            rc = err_set(err, -ERR_PARSE, "'%s': the weight is negative", out[i].name);
+    return rc;
+}
+
+enum conf_billing conf_billing_rule(const struct conf *c)
+{
+    const char *flags = c->priority_flags;
+    return !flags                                  ? CONF_BILLING_SUM
+           : conf_list_has(flags, "MAX_TRES_GRES") ? CONF_BILLING_MAX_GRES
+           : conf_list_has(flags, "MAX_TRES")      ? CONF_BILLING_MAX
+                                                   : CONF_BILLING_SUM;
+}
+
 static bool has_effect(const char *name)
 {
     return strcmp(name, "cpu") == 0 || strcmp(name, "mem") == 0 || strcmp(name, "node") == 0 ||
            strncmp(name, "gres/", 5) == 0;
+}
+
+int conf_tres_check_billing(const char *text, struct conf_place at, struct err *err)
+{
+    struct conf_tres_weight weights[CONF_TRES_MAX];
+    struct err why = {0};
+    size_t n = 0;
+    if (text && conf_tres_parse_billing(text, weights, &n, &why) != 0)
+        return conf_fail(at, err, "TRESBillingWeights=%s: %s", text, why.text);
+    return 0;
 }
 
 int conf_tres_check(struct conf_loader *l, struct err *err)
@@ -66,4 +120,60 @@ int conf_tres_check(struct conf_loader *l, struct err *err)
                       "PriorityWeightTRES: '%s' has no effect; cpu, mem, node and gres/NAME have",
                       weights[i].name);
     return 0;
+}
+
+/* --- billing ------------------------------------------------------------------------------------
+ */
+
+void conf_bill_begin(struct conf_bill *b, const char *weights, uint32_t rule)
+{
+    *b = (struct conf_bill){.rule = (enum conf_billing)rule};
+    b->has_weights =
+        weights && *weights && conf_tres_parse_billing(weights, b->weights, &b->n, NULL) == 0;
+}
+
+static const struct conf_tres_weight *find_weight(const struct conf_bill *b, const char *name)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (strcasecmp(b->weights[i].name, name) == 0)
+            return &b->weights[i];
+    return NULL;
+}
+
+void conf_bill_add(struct conf_bill *b, const char *name, double amount)
+{
+    const struct conf_tres_weight *w = find_weight(b, name);
+    double value = w ? w->weight * amount : 0;
+    bool is_gres = strncasecmp(name, "gres/", 5) == 0;
+    bool is_of_node = is_gres || strcasecmp(name, "cpu") == 0 || strcasecmp(name, "mem") == 0 ||
+                      strcasecmp(name, "node") == 0;
+    if (strcasecmp(name, "cpu") == 0)
+        b->cpus += amount;
+    if (b->rule == CONF_BILLING_SUM || !is_of_node)
+        b->other += value;
+    else if (b->rule == CONF_BILLING_MAX_GRES && is_gres)
+        b->gres += value;
+    else
+        b->most = value > b->most ? value : b->most;
+}
+
+void conf_bill_add_licenses(struct conf_bill *b, const char *list)
+{
+    char name[80];
+    if (!b->has_weights || !list)
+        return;
+    words_foreach (list, w) {
+        size_t len = strcspn(w.at, ":,|@("), count = 1;
+        if (len > w.len || len + sizeof "license/" > sizeof name)
+            continue;
+        if (len < w.len && w.at[len] == ':')
+            count = strtoul(w.at + len + 1, NULL, 10);
+        snprintf(name, sizeof name, "license/%.*s", (int)len, w.at);
+        conf_bill_add(b, name, (double)count);
+    }
+}
+
+double conf_bill_sum(const struct conf_bill *b)
+{
+    return b->has_weights ? b->most + b->gres + b->other : b->cpus;
 }

@@ -16,6 +16,7 @@
 #include "base/words.h"
 #include "cluster/job/burst.h"
 #include "cluster/job/request.h"
+#include "conf/conf_tres.h"
 #include "show/names.h"
 
 static const struct {
@@ -628,6 +629,46 @@ static uint32_t count_wanted_nodes(const Pb__JobRecord *job)
     return count > least ? count : least;
 }
 
+/* Adds the generic resources by name, and where the allocation knows the type also by type. */
+static void bill_gres(const Pb__JobLive *live, bool allocated, const struct sums *sums,
+                      struct conf_bill *b)
+{
+    char name[160];
+    for (size_t i = 0; i < sums->len; i++) {
+        snprintf(name, sizeof name, "gres/%s", sums->name[i]);
+        conf_bill_add(b, name, (double)sums->count[i]);
+    }
+    for (size_t i = 0; allocated && i < live->n_alloc; i++)
+        for (size_t k = 0; k < live->alloc[i]->n_gres; k++) {
+            const Pb__GresAlloc *g = live->alloc[i]->gres[k];
+            snprintf(name, sizeof name, "gres/%s:%s", g->name, g->type ? g->type : "");
+            if (g->type)
+                conf_bill_add(b, name, (double)g->count);
+        }
+}
+
+static double find_billing(const Pb__JobRecord *job, bool allocated, uint32_t cpus, uint64_t mem,
+                           uint32_t nodes, const struct sums *sums)
+{
+    const Pb__JobLive *live = job->live;
+    struct conf_bill b;
+    conf_bill_begin(&b, live->billing_weights, live->billing_rule);
+    conf_bill_add(&b, "cpu", cpus);
+    conf_bill_add(&b, "mem", (double)mem);
+    conf_bill_add(&b, "node", nodes);
+    bill_gres(live, allocated, sums, &b);
+    conf_bill_add_licenses(&b, job->spec->licenses);
+    return conf_bill_sum(&b);
+}
+
+double job_state_find_billing(const Pb__JobRecord *job)
+{
+    const Pb__JobLive *live = job->live;
+    struct sums sums = {0};
+    sum_allocated(live, &sums);
+    return find_billing(job, true, live->num_cpus, live->mem_mib, live->num_nodes, &sums);
+}
+
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -643,12 +684,13 @@ bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *ou
     str_printf(out, "cpu=%u", cpus);
     if (mem)
         str_printf(out, ",mem=%s", size_format_mib(mem, size));
-    str_printf(out, ",node=%u,billing=%u", nodes, cpus);
     struct sums sums = {0};
     if (allocated)
         sum_allocated(live, &sums);
     else
         sum_wanted(spec, nodes, tasks, &sums);
+    str_printf(out, ",node=%u,billing=%llu", nodes,
+               (unsigned long long)find_billing(job, allocated, cpus, mem, nodes, &sums));
     put_sums(&sums, out);
     return true;
 }

@@ -91,6 +91,8 @@ void job_state_put_path(const Pb__JobRecord *job, int stream, enum job_path how,
  * is nothing. */
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out);
 /* Returns the GPUs that a request on that many nodes and tasks asks for. */
+/* The billing of the allocated resources; of a pending job that of its CPUs, memory and nodes. */
+double job_state_find_billing(const Pb__JobRecord *job);
 uint64_t job_state_count_gpus(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks);
 /* Appends "cpu=4,mem=200M,node=2,gres/gpu=2": the step's resources on all of its nodes. Returns
  * false if there are none. */

@@ -9,6 +9,7 @@
 
 #include "base/step_id.h"
 #include "base/timefmt.h"
+#include "conf/conf_tres.h"
 #include "show/job_ids.h"
 #include "show/job_state.h"
 
@@ -100,9 +101,9 @@ static void test_gpus_that_a_request_asks_for(void **state)
         {4, 0, "gres:gpu:2", NULL, "cpu=4,node=2,billing=4,gres/gpu=4", "gres:gpu:1"},
         {3, 0, "gres:gpu:2", NULL, "cpu=4,node=2,billing=4,gres/gpu=4", "gres:gpu:1"},
         {4, 0, "gres:nic:2", NULL, "cpu=4,node=1,billing=4,gres/nic=2,gres/gpu=4", "gres:gpu:1"},
-        {4, 0, NULL, NULL, "cpu=4,node=1,billing=4"},
         {4, 0, "gres:gpu:a:4", NULL, "cpu=4,node=1,billing=4,gres/gpu=4", "gres:gpu"},
         {2, 0, "gres:gpu:a:1", NULL, "cpu=4,node=2,billing=4,gres/gpu=4", "gres:gpu:b:1"},
+        {4, 0, NULL, NULL, "cpu=4,node=1,billing=4"},
         {4, 2, NULL, NULL, "cpu=4,node=1,billing=4,gres/gpu=2"},
         {5, 2, NULL, NULL, "cpu=4,node=1,billing=4,gres/gpu=3"},
         {4, 2, NULL, "gres:gpu:4", "cpu=4,node=1,billing=4,gres/gpu=4"},
@@ -131,6 +132,64 @@ static void test_gpus_that_a_request_asks_for(void **state)
         spec.tres_per_task = (char *)v[i].per_task;
         assert_true(job_state_put_tres(&job, false, &out));
         assert_string_equal(str_cstr(&out), v[i].text);
+    }
+}
+
+/* TRESBillingWeights of the partition, and PriorityFlags=MAX_TRES and MAX_TRES_GRES. */
+static void test_billing(void **state)
+{
+    static const struct {
+        const char *weights;
+        enum conf_billing rule;
+        double allocated;
+        const char *wanted;
+    } v[] = {
+        {NULL, CONF_BILLING_SUM, 4, "cpu=2,mem=512M,node=1,billing=2,gres/gpu=2"},
+        {"CPU=1.0", CONF_BILLING_SUM, 4, "cpu=2,mem=512M,node=1,billing=2,gres/gpu=2"},
+        {"CPU=1.5,Mem=0.25G,GRES/gpu=2.0", CONF_BILLING_SUM, 10.5,
+         "cpu=2,mem=512M,node=1,billing=7,gres/gpu=2"}, /* 7.125 */
+        {"CPU=1.5,Mem=2g,GRES/gpu=2.0", CONF_BILLING_MAX, 6,
+         "cpu=2,mem=512M,node=1,billing=4,gres/gpu=2"},
+        {"CPU=1.5,Mem=4G,gres/gpu=2", CONF_BILLING_MAX_GRES, 12,
+         "cpu=2,mem=512M,node=1,billing=7,gres/gpu=2"},
+        {"mem=1,license/matlab=10", CONF_BILLING_MAX, 2048 + 30,
+         "cpu=2,mem=512M,node=1,billing=542,gres/gpu=2"},
+        {"gres/gpu:a100=5,node=3", CONF_BILLING_SUM, 13,
+         "cpu=2,mem=512M,node=1,billing=3,gres/gpu=2"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        Pb__JobLive live = PB__JOB_LIVE__INIT;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        Pb__JobRecord job = PB__JOB_RECORD__INIT;
+        Pb__NodeAlloc node = PB__NODE_ALLOC__INIT, *nodes[] = {&node};
+        Pb__GresAlloc gpus = PB__GRES_ALLOC__INIT, *gres[] = {&gpus};
+        _cleanup_str_ struct str out = STR_INIT;
+        job.live = &live;
+        job.spec = &spec;
+        gpus.name = (char *)"gpu";
+        gpus.type = (char *)"a100";
+        gpus.count = 2;
+        node.n_gres = 1;
+        node.gres = gres;
+        live.n_alloc = 1;
+        live.alloc = nodes;
+        live.state = PB__JOB_STATE__RUNNING;
+        live.num_nodes = 1;
+        live.num_cpus = 4;
+        live.has_wanted_cpus = true;
+        live.wanted_cpus = 2;
+        live.mem_mib = 2048;
+        live.billing_weights = (char *)v[i].weights;
+        live.billing_rule = v[i].rule;
+        spec.has_mem_per_node_mib = true;
+        spec.mem_per_node_mib = 512;
+        spec.licenses = (char *)"matlab:3,ansys";
+        spec.gres = (char *)"gres:gpu:2";
+        assert_true(job_state_find_billing(&job) == v[i].allocated);
+        assert_true(job_state_put_tres(&job, false, &out));
+        assert_string_equal(str_cstr(&out), v[i].wanted);
     }
 }
 
@@ -348,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_gpus_that_a_request_asks_for),
+        cmocka_unit_test(test_billing),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_step_limit),

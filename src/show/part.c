@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/size.h"
 #include "base/timefmt.h"
+#include "conf/conf_tres.h"
 #include "show/record.h"
 
 static const char *yes_no(bool b)
@@ -31,6 +32,16 @@ static void put_job_defaults(const Pb__PartRecord *p, struct str *out)
     if (p->def_mem_per_gpu_mib)
         str_printf(out, "%sDefMemPerGPU=%llu", p->def_cpu_per_gpu ? "," : "",
                    (unsigned long long)p->def_mem_per_gpu_mib);
+}
+
+static unsigned long long find_billing(const Pb__PartRecord *p)
+{
+    struct conf_bill b;
+    conf_bill_begin(&b, p->tres_billing_weights, p->billing_rule);
+    conf_bill_add(&b, "cpu", p->total_cpus);
+    conf_bill_add(&b, "mem", (double)p->total_mem_mib);
+    conf_bill_add(&b, "node", p->total_nodes);
+    return (unsigned long long)conf_bill_sum(&b);
 }
 
 static void put_memory(struct str *out, const char *which, uint64_t per_node, uint64_t per_cpu)
@@ -123,8 +134,8 @@ void show_part_text(const Pb__PartRecord *p, struct show_style style, struct str
     put_memory(out, "Max", p->max_mem_per_node_mib, p->max_mem_per_cpu_mib);
     record_break(style, out);
     if (p->total_nodes || p->total_cpus || p->total_mem_mib)
-        str_printf(out, "TRES=cpu=%u,mem=%s,node=%u,billing=%u", p->total_cpus,
-                   size_format_mib(p->total_mem_mib, size), p->total_nodes, p->total_cpus);
+        str_printf(out, "TRES=cpu=%u,mem=%s,node=%u,billing=%llu", p->total_cpus,
+                   size_format_mib(p->total_mem_mib, size), p->total_nodes, find_billing(p));
     else
         str_puts(out, "TRES=(null)");
     if (p->topology && *p->topology) {
@@ -148,8 +159,8 @@ static json_t *part_tres(const Pb__PartRecord *p)
 {
     _cleanup_str_ struct str tres = STR_INIT;
     if (p->total_nodes)
-        str_printf(&tres, "cpu=%u,mem=%lluM,node=%u,billing=%u", p->total_cpus,
-                   (unsigned long long)p->total_mem_mib, p->total_nodes, p->total_cpus);
+        str_printf(&tres, "cpu=%u,mem=%lluM,node=%u,billing=%llu", p->total_cpus,
+                   (unsigned long long)p->total_mem_mib, p->total_nodes, find_billing(p));
     return json_pack("{s:o, s:o}", "billing_weights", TEXT(p->tres_billing_weights), "configured",
                      TEXT(str_cstr(&tres)));
 }

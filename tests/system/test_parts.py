@@ -57,6 +57,22 @@ def test_memory_that_all_partitions_give_is_part_of_the_request():
         assert show(c, job, "ReqTRES", "AllocTRES") == (asked["a"], asked["a"])
 
 
+def test_billing_is_weighted_by_the_partition():
+    """TRESBillingWeights; with PriorityFlags=MAX_TRES the greatest resource of a node counts."""
+    with many(Cluster) as make:
+        c = make(nodes=1, conf="DefMemPerCPU=50\nPriorityFlags=MAX_TRES\n",
+                 partitions=["PartitionName=a Nodes=ALL TRESBillingWeights=CPU=1.5,Mem=0.04", "PartitionName=b Nodes=ALL"])
+        for part, mem, billing in ("a", 100, "4"), ("a", 40, "3"), ("b", 100, "2"):
+            job = submit(c, "-n2", f"--mem={mem}", "-p", part)
+            eventually(lambda: c.state(job) == "RUNNING", "it runs")
+            asked, has = show(c, job, "ReqTRES", "AllocTRES")
+            assert asked == has == f"cpu=2,mem={mem}M,node=1,billing={billing}"
+            c.run(f"scancel {job}").ok()
+        held = submit(c, "-H", "-n2", "-p", "b")
+        c.run("scontrol update PartitionName=b TRESBillingWeights=CPU=5").ok()
+        assert show(c, held, "ReqTRES")[0].endswith(",billing=10")
+
+
 def test_one_that_waits_is_in_all_of_them(cluster):
     c = cluster
     running = {p: fill(c, p) for p in "abc"}

@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "cluster/job/whole_cores.h"
 #include "cluster/resource/spec.h"
+#include "conf/conf_tres.h"
 
 #define LIVE_USAGE 25 /* field numbers */
 #define STEP_USAGE 26
@@ -260,6 +261,17 @@ static void pack_array(const struct job *j, Pb__JobLive *m, struct str *tasks)
         SET(m, array_task_id, j->task);
 }
 
+/* Packs what the billing of the job follows from. */
+static void pack_billing(const struct cluster *c, const struct job *j, Pb__JobLive *m)
+{
+    const char *weights = j->part ? j->part->conf.tres_billing_weights : NULL;
+    if (!weights || !*weights)
+        return;
+    m->billing_weights = (char *)weights;
+    if (conf_billing_rule(c->conf) != CONF_BILLING_SUM)
+        SET(m, billing_rule, conf_billing_rule(c->conf));
+}
+
 static void pack_parts(const struct job *j, Pb__JobLive *m, struct arena *arena)
 {
     const struct job_partitions *s = j->partitions;
@@ -357,6 +369,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
     if (j->rank.accrued_sec)
         SET(&m, accrued_sec, j->rank.accrued_sec);
     pack_parts(j, &m, &arena);
+    pack_billing(c, j, &m);
     m.reservation = attempt_of(j)->resv_name;
     m.held_up = attempt_of(j)->held_up;
     if (j->resv_gone)

@@ -4,6 +4,7 @@
 #include "base/pb.h"
 #include "base/words.h"
 #include "cluster/cluster.h"
+#include "conf/conf_tres.h"
 
 static const char *share_text(const struct conf_part *p, struct arena *arena)
 {
@@ -176,6 +177,8 @@ void part_pack(const struct cluster *c, const struct part *p, struct str *out)
     m.preempt_in_force = (char *)preempt_in_force(c->conf, &p->conf);
     m.select_parameters = (char *)conf_part_select_parameters(c->conf, &p->conf);
     m.other_keys = (char *)other_keys(&p->conf, &arena);
+    if (p->conf.tres_billing_weights && conf_billing_rule(c->conf) != CONF_BILLING_SUM)
+        SET(&m, billing_rule, conf_billing_rule(c->conf));
     SET(&m, total_nodes, (uint32_t)bitset_count(p->nodes));
     SET(&m, total_cpus, cpus);
     SET(&m, total_mem_mib, mem);

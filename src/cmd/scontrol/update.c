@@ -199,11 +199,7 @@ static int set_part_key(struct update *u, const char *arg, Pb__PartRecord *set)
     const struct field *f = arg[len] ? field_find(fields_part, arg, key) : NULL;
     if (f && str_eq(f->key, "Nodes"))
         return set_part_nodes(u, f, sign, arg + len + 1, set);
-    int r = update_apply(u, fields_part, arg, set);
-    if (r == 0 && set->tres_billing_weights && !strncasecmp(arg, "TRES", 4))
-        cmd_say("warning: TRESBillingWeights is kept and shown, and has no effect: billing counts "
-                "CPUs without accounting");
-    return r;
+    return update_apply(u, fields_part, arg, set);
 }
 
 static int update_part(struct update *u, const char *name, enum part_how how)
