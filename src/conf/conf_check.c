@@ -494,6 +494,11 @@ static void overrides_check(struct conf_loader *l)
 
     c->config_overrides =
         c->slurmd_parameters && conf_list_has(c->slurmd_parameters, "config_overrides");
+    if (c->slurmd_parameters && conf_list_has(c->slurmd_parameters, "l3cache_as_socket") &&
+        conf_list_has(c->slurmd_parameters, "numa_node_as_socket"))
+        conf_warn(l, written_value(l, CONF_KEY_slurmd_parameters)->at,
+                  "SlurmdParameters: l3cache_as_socket and numa_node_as_socket exclude each other; "
+                  "l3cache_as_socket is used");
     if (c->fast_schedule == 2)
         conf_warn(l, v->at, "FastSchedule=2 is now called SlurmdParameters=config_overrides");
     else if (v->text && c->fast_schedule == 1)

@@ -36,7 +36,7 @@ struct conf_node_row {
     const char *cpu_spec_list; /* NULL: none */
     uint32_t weight;           /* default 1 */
     const char *features;      /* "a,b" or NULL */
-    const char *gres, *reason, *comment, *extra, *arch, *cpu_bind, *topology;
+    const char *gres, *reason, *comment, *extra, *arch, *cpu_bind, *topology, *parameters;
     enum conf_node_state state;
     bool is_added; /* from an additional line, see conf_load_with() */
     const char *file;

@@ -117,7 +117,8 @@ static const struct {
      "allow_user_triggers disable_triggers enable_configless node_reg_mem_percent user_resv_delete "
      "rl_enable rl_bucket_size rl_refill_rate "
      "rl_refill_period rl_table_size"},
-    {CONF_KEY_slurmd_parameters, "config_overrides cpufreq_path"},
+    {CONF_KEY_slurmd_parameters,
+     "config_overrides cpufreq_path l3cache_as_socket numa_node_as_socket"},
 };
 
 static void options_check(struct conf_loader *l, size_t i, const struct conf_value *v)

@@ -175,6 +175,7 @@ void daemon_free_state(struct slurmd *d)
         pb__node_welcome__free_unpacked(d->welcomed, NULL);
     free(d->dynamic);
     free(d->extra);
+    free(d->parameters);
     free(d->own_line);
     free(d->stepd_path);
     free(d->stepd_spank_path);

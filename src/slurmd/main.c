@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "slurmd/daemon.h"
 #include "slurmd/io/first_conf.h"
+#include "slurmd/node/hw.h"
 #include "slurmd/node/options.h"
 #include "slurmd/node/slurmd.h"
 
@@ -32,13 +33,13 @@ static char *host_name(void)
     return mem_strdup(*name ? name : "localhost");
 }
 
-static int print_hardware(const char *host)
+static int print_hardware(const char *host, const char *parameters)
 {
     _cleanup_str_ struct str text = STR_INIT;
     struct err err = {0};
     struct hw hw;
 
-    if (hw_detect("/tmp", &hw, &err)) {
+    if (hw_detect("/tmp", parameters, &hw, &err)) {
         fprintf(stderr, "slurmd: error: %s\n", err.text);
         return 1;
     }
@@ -115,7 +116,7 @@ int main(int argc, char **argv)
     d.core_limit = dump_forbid();
     d.host = host_name();
     if (o.print_hardware) {
-        rc = print_hardware(d.host);
+        rc = print_hardware(d.host, o.parameters);
         free(d.host);
         return rc;
     }
@@ -126,6 +127,7 @@ int main(int argc, char **argv)
     d.named = o.node != NULL;
     d.rebooted = o.rebooted;
     d.extra = mem_strdup(o.extra);
+    d.parameters = mem_strdup(o.parameters);
     signal(SIGPIPE, SIG_IGN);
     if (o.dynamic)
         rc = first_conf_make_line(&d, o.node, o.keys, &err);
@@ -139,7 +141,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (!rc)
-        rc = hw_detect(d.conf->tmp_fs, &d.hw, &err);
+        rc = hw_detect_node(&d, &err);
     if (!rc)
         rc = find_stepd(&d, o.stepd_path, &err);
     if (rc) {

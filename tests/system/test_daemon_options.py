@@ -106,8 +106,15 @@ def test_gres_of_the_node_are_printed(make_cluster):
         "Gres Name=tape Type=(null) Count=3 Index=0 File=(null) Cores=(null) Links=(null)"]
 
 
-@pytest.mark.parametrize("option", ("--authinfo=x", "--ca-cert-file=/x", "-F", "-Ffeature", "--instance-id=i", "--instance-type=i",
-                                    "--parameters=x"))
+def test_hardware_is_printed_with_the_sockets_of_its_parameters(cluster):
+    """slurmd(8) --parameters beside -C."""
+    machine = {"HWLOC_SYNTHETIC": "pack:1 l3:4 core:2 pu:1"}
+    for options, sockets in ([], "SocketsPerBoard=1 CoresPerSocket=8 "), (["--parameters", "config_overrides,l3cache_as_socket"],
+                                                                         "SocketsPerBoard=4 CoresPerSocket=2 "):
+        assert sockets in cluster.run([PREFIX / "sbin/slurmd", "-C", *options], env=machine).ok()
+
+
+@pytest.mark.parametrize("option", ("--authinfo=x", "--ca-cert-file=/x", "-F", "-Ffeature", "--instance-id=i", "--instance-type=i"))
 def test_unsupported_options_are_refused_with_a_remedy(cluster, option):
     done = cluster.run([PREFIX / "sbin/slurmd", "-D", option])
     name = option.partition("=")[0] if option.startswith("--") else option[:2]

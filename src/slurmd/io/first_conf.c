@@ -163,7 +163,7 @@ int first_conf_make_line(struct slurmd *d, const char *node, const char *keys, s
 {
     struct str line = STR_INIT;
     struct hw hw = {0};
-    int rc = hw_detect("/tmp", &hw, err);
+    int rc = hw_detect("/tmp", d->parameters, &hw, err);
 
     if (!rc)
         rc = first_conf_make_keys(&hw, keys, &line, err);

@@ -220,7 +220,7 @@ static bool detect_hardware(struct slurmd *d)
 
     if (!hw_changed(d->conf->tmp_fs, &d->hw))
         return false;
-    if (hw_detect(d->conf->tmp_fs, &d->hw, &err))
+    if (hw_detect_node(d, &err))
         log_error("%s", err.text);
     return true;
 }

@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/pb.h"
-#include "slurmd/node/hw.h"
 #include "slurmd/node/slurmd.h"
 
 #define HWLOC_LIBRARY "libhwloc.so.15"
@@ -28,9 +27,35 @@ struct shape { /* the result of the child process */
     struct hw_cpu cpu[HW_CPUS_MAX];
 };
 
+enum socket_kind { SOCKET_PACKAGE, SOCKET_NUMA, SOCKET_L3 };
+
+static enum socket_kind find_socket_kind(const char *parameters)
+{
+    return !parameters                                        ? SOCKET_PACKAGE
+           : conf_list_has(parameters, "l3cache_as_socket")   ? SOCKET_L3
+           : conf_list_has(parameters, "numa_node_as_socket") ? SOCKET_NUMA
+                                                              : SOCKET_PACKAGE;
+}
+
+/* Counts the objects that NUMA nodes belong to; nodes without processors belong to the same object
+   as others. */
+static uint32_t count_numa_parents(hwloc_topology_t t, typeof(&hwloc_get_obj_by_depth) object,
+                                   int depth, int count)
+{
+    uint32_t parents = 0;
+    for (int i = 0; i < count; i++) {
+        hwloc_obj_t parent = object(t, depth, (unsigned)i)->parent;
+        bool counted = false;
+        for (int k = 0; k < i; k++)
+            counted = counted || object(t, depth, (unsigned)k)->parent == parent;
+        parents += !counted;
+    }
+    return parents;
+}
+
 /* Runs in the child process only. The library is loaded by name, so that the daemon is not linked
    to it. */
-static int read_hwloc(struct shape *s)
+static int read_hwloc(struct shape *s, enum socket_kind kind)
 {
     hwloc_topology_t t;
     typeof(&hwloc_topology_init) init;
@@ -53,12 +78,20 @@ static int read_hwloc(struct shape *s)
     first = (typeof(first))dlsym(lib, "hwloc_bitmap_first");
     if (!init || !load || !depth_of || !count_at || !filter || !object || !first || init(&t))
         return -ENOENT;
-    filter(t, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+    if (kind == SOCKET_PACKAGE)
+        filter(t, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
     if (load(t))
         return -EIO;
     s->cpus = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_PU));
     s->cores = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_CORE));
-    s->sockets = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_PACKAGE));
+    int depth = depth_of(t, kind == SOCKET_L3     ? HWLOC_OBJ_L3CACHE
+                            : kind == SOCKET_NUMA ? HWLOC_OBJ_NUMANODE
+                                                  : HWLOC_OBJ_PACKAGE);
+    int count = depth == HWLOC_TYPE_DEPTH_UNKNOWN ? 0 : (int)count_at(t, depth);
+    s->sockets =
+        kind == SOCKET_NUMA ? count_numa_parents(t, object, depth, count) : (uint32_t)count;
+    if (!s->sockets)
+        s->sockets = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_PACKAGE));
     for (; s->mapped < s->cpus && s->mapped < HW_CPUS_MAX; s->mapped++) {
         hwloc_obj_t pu = object(t, depth_of(t, HWLOC_OBJ_PU), s->mapped);
         int numa = pu->nodeset ? first(pu->nodeset) : 0;
@@ -94,7 +127,7 @@ static void map_flat(struct shape *s)
             s->cpu[s->mapped++].number = (uint16_t)i;
 }
 
-static void read_in_child(struct shape *s)
+static void read_in_child(struct shape *s, enum socket_kind kind)
 {
     int ends[2];
     pid_t pid;
@@ -105,7 +138,7 @@ static void read_in_child(struct shape *s)
     pid = fork();
     if (pid == 0) {
         alarm(CHILD_LIMIT_SEC);
-        s->code = read_hwloc(s);
+        s->code = read_hwloc(s, kind);
         _exit(path_write_all(ends[1], (char *)s, sizeof(*s)) != 0);
     }
     close(ends[1]);
@@ -131,14 +164,14 @@ static uint64_t tmp_mib(const char *tmp_fs)
     return statvfs(tmp_fs, &st) ? 0 : (uint64_t)st.f_blocks * st.f_frsize >> 20;
 }
 
-int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
+int hw_detect(const char *tmp_fs, const char *parameters, struct hw *hw, struct err *err)
 {
     static struct shape s; /* static because it is large; the daemon has one thread */
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
     hw->online = online;
     memset(&s, 0, sizeof(s));
-    read_in_child(&s);
+    read_in_child(&s, find_socket_kind(parameters));
     if (s.code || !s.cpus) { /* no hwloc: the kernel's processor count as one flat socket */
         memset(&s, 0, sizeof(s));
         s.cpus = online > 0 ? (uint32_t)online : 1;
@@ -158,6 +191,17 @@ int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
     if (!hw->real_memory_mib)
         return err_set(err, -EIO, "cannot find out how much memory this machine has");
     return 0;
+}
+
+int hw_detect_node(struct slurmd *d, struct err *err)
+{
+    const char *of_node = d->conf->node_rows.data[d->node->row].parameters;
+    const char *lists[] = {d->conf->slurmd_parameters, of_node, d->parameters};
+    _cleanup_str_ struct str all = STR_INIT;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        if (lists[i])
+            str_printf(&all, "%s%s", all.len ? "," : "", lists[i]);
+    return hw_detect(d->conf->tmp_fs, str_cstr(&all), &d->hw, err);
 }
 
 bool hw_changed(const char *tmp_fs, const struct hw *hw)

@@ -33,7 +33,9 @@ struct hw {
     struct hw_cpu cpu[HW_CPUS_MAX]; /* ordered by sockets, cores and threads */
 };
 
-int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err);
+/* 'parameters': SlurmdParameters, NULL: none. With numa_node_as_socket the parents of NUMA nodes,
+   with l3cache_as_socket the level 3 caches count as sockets, if there are any. */
+int hw_detect(const char *tmp_fs, const char *parameters, struct hw *hw, struct err *err);
 
 /* Repeats the inexpensive part of the detection; true if something has changed and hw_detect() is
    due. */
@@ -49,6 +51,9 @@ void hw_load(uint64_t *free_mem_mib, uint32_t *cpu_load_centi);
  * be a core or a socket of the machine, with all of its threads. Allocated in the arena. */
 Pb__CpuMap *hw_map_cpus(const struct hw *hw, const struct conf_node_row *row, struct arena *arena,
                         struct err *err);
+
+/* Detects the hardware as SlurmdParameters, Parameters of the node and --parameters say. */
+int hw_detect_node(struct slurmd *d, struct err *err);
 
 /* Fills in the CPU map for a shepherd; logs once why there is none. */
 void hw_fill_cpus(struct slurmd *d, Pb__StepdStart *m, struct arena *arena);

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -13,9 +14,9 @@ static void test_this_machine(void **state)
 {
     struct hw hw = {0};
 
-    assert_int_equal(hw_detect("/no/such/place", &hw, NULL), 0);
+    assert_int_equal(hw_detect("/no/such/place", NULL, &hw, NULL), 0);
     assert_int_equal(hw.tmp_disk_mib, 0);
-    assert_int_equal(hw_detect("/tmp", &hw, NULL), 0);
+    assert_int_equal(hw_detect("/tmp", NULL, &hw, NULL), 0);
     assert_int_equal(hw.boards, 1);
     assert_true(hw.cpus >= 1 && hw.sockets >= 1 && hw.cores >= 1 && hw.threads >= 1);
     assert_true(hw.sockets * hw.cores * hw.threads <= hw.cpus);
@@ -23,6 +24,35 @@ static void test_this_machine(void **state)
     assert_false(hw_changed("/tmp", &hw));
     hw.real_memory_mib--;
     assert_true(hw_changed("/tmp", &hw));
+}
+
+/* numa_node_as_socket and l3cache_as_socket, on machines that hwloc makes up. */
+static void test_what_counts_as_a_socket(void **state)
+{
+    static const struct {
+        const char *machine, *parameters;
+        uint32_t sockets, cores, threads;
+    } v[] = {
+        {"pack:2 l3:4 core:2 pu:2", NULL, 2, 8, 2},
+        {"pack:2 l3:4 core:2 pu:2", "config_overrides", 2, 8, 2},
+        {"pack:2 l3:4 core:2 pu:2", "config_overrides,l3cache_as_socket", 8, 2, 2},
+        {"pack:2 [numa] l3:4 core:2 pu:2", "l3cache_as_socket", 8, 2, 2},
+        {"pack:2 group:2 [numa] l3:2 core:2 pu:2", "numa_node_as_socket", 4, 4, 2},
+        {"pack:2 group:2 [numa] [numa] core:4 pu:1", "numa_node_as_socket", 4, 4, 1},
+        {"pack:2 l3:1 core:4 pu:1", "l3cache_as_socket", 2, 4, 1},
+        {"pack:2 core:4 pu:1", "l3cache_as_socket", 2, 4, 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct hw hw = {0};
+        setenv("HWLOC_SYNTHETIC", v[i].machine, 1);
+        assert_int_equal(hw_detect("/tmp", v[i].parameters, &hw, NULL), 0);
+        if (hw.sockets != v[i].sockets || hw.cores != v[i].cores || hw.threads != v[i].threads)
+            fail_msg("%s, %s: %u:%u:%u", v[i].machine, v[i].parameters, hw.sockets, hw.cores,
+                     hw.threads);
+    }
+    unsetenv("HWLOC_SYNTHETIC");
 }
 
 static void test_format(void **state)
@@ -107,6 +137,7 @@ static void test_map(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_this_machine),
+                                       cmocka_unit_test(test_what_counts_as_a_socket),
                                        cmocka_unit_test(test_format), cmocka_unit_test(test_map)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,8 @@ static const char help[] =
     "  -M         lock the memory of slurmd, so that it is never swapped out\n"
     "  -n VALUE   set the nice value of slurmd, which steps inherit\n"
     "  -N NAME    run as the node of this name; several nodes may share a host\n"
+    "  --parameters WORDS\n"
+    "             additions to SlurmdParameters and to Parameters of the node; also for -C\n"
     "  -s         change to the directory of the log file, otherwise to SlurmdSpoolDir\n"
     "  --systemd  stay in the foreground, and notify the service manager when slurmd is ready\n"
     "  -v         log in more detail; may be repeated\n"
@@ -32,7 +34,7 @@ static const char help[] =
     "  -Z         run as a dynamic node, which the controller creates if slurm.conf lacks it\n"
     "  -h, --help print this help, and exit\n";
 
-enum { OPT_CONF_SERVER = 256, OPT_CONF, OPT_EXTRA, OPT_SYSTEMD, OPT_REFUSED };
+enum { OPT_CONF_SERVER = 256, OPT_CONF, OPT_EXTRA, OPT_PARAMETERS, OPT_SYSTEMD, OPT_REFUSED };
 
 /* Options of Slurm that would change behaviour and are refused: REFUSED(name, letter or 0,
    why). */
@@ -76,6 +78,7 @@ static void fill_longs(struct option *longs)
         {"conf", required_argument, NULL, OPT_CONF},
         {"conf-server", required_argument, NULL, OPT_CONF_SERVER},
         {"extra", required_argument, NULL, OPT_EXTRA},
+        {"parameters", required_argument, NULL, OPT_PARAMETERS},
         {"systemd", no_argument, NULL, OPT_SYSTEMD},
         {USERS_OPTION, required_argument, NULL, 'U'}, /* internal use */
     };
@@ -114,6 +117,7 @@ static bool read_letter(struct slurmd_options *o, int letter, char *value)
         {OPT_CONF, NULL, &o->keys},
         {OPT_CONF_SERVER, NULL, &o->conf_server},
         {OPT_EXTRA, NULL, &o->extra},
+        {OPT_PARAMETERS, NULL, &o->parameters},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 
 struct slurmd_options {
-    char *conf_file, *conf_server, *node, *keys, *extra, *log_file, *nice_value, *stepd_path;
+    char *conf_file, *conf_server, *node, *keys, *extra, *log_file, *nice_value, *stepd_path,
+        *parameters;
     bool rebooted; /* -b: report a reboot */
     bool dynamic, foreground, clean, print_hardware, print_gres, lock_memory, change_dir, systemd;
     unsigned verbose;

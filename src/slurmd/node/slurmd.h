@@ -74,6 +74,7 @@ struct slurmd {
     struct configless *configless; /* NULL: the host has its own slurm.conf */
     char *dynamic;                 /* -Z: node definition for the controller; NULL: none */
     char *extra;                   /* --extra: sent until the controller has it; NULL: none */
+    char *parameters;              /* --parameters; NULL: none */
     char *own_line;                /* 'dynamic' with the node's name, appended to slurm.conf */
     char *conf_refused;  /* reason why the newest configuration is not in force; NULL: it is */
     int64_t timeout_sec; /* SlurmdTimeout in seconds, from the controller; negative: unknown yet */
