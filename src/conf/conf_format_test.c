@@ -85,6 +85,7 @@ static void keys_are_shown_as_given(void **state)
         {"SrunPortRange=60001-60100", "SrunPortRange", "60001-60100"},
         {"PreemptMode=Suspend,gang", "PreemptMode", "GANG,SUSPEND"},
         {"PreemptMode=gang", "PreemptMode", "GANG"},
+        {"PreemptMode=priority,requeue", "PreemptMode", "REQUEUE,PRIORITY"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         _cleanup_free_ char *text = mem_printf(HEAD "%s\n", rows[i].line);

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/size.h"
+#include "base/words.h"
 #include "conf/conf_gang.h"
 #include "conf/conf_internal.h"
 
@@ -28,12 +29,14 @@ static int number_check(struct conf_loader *l, const char *option, struct err *e
 
 const char *conf_preempt_word(const char *mode)
 {
-    static const char *const modes[][2] = {
-        {"SUSPEND", "GANG,SUSPEND"}, {"REQUEUE", "GANG,REQUEUE"}, {"CANCEL", "GANG,CANCEL"}};
+    static const char *const modes[][4] = {
+        {"SUSPEND", "GANG,SUSPEND", "SUSPEND,PRIORITY", "GANG,SUSPEND,PRIORITY"},
+        {"REQUEUE", "GANG,REQUEUE", "REQUEUE,PRIORITY", "GANG,REQUEUE,PRIORITY"},
+        {"CANCEL", "GANG,CANCEL", "CANCEL,PRIORITY", "GANG,CANCEL,PRIORITY"}};
     bool gang = conf_list_has(mode, "GANG");
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
         if (conf_list_has(mode, modes[i][0]))
-            return modes[i][gang];
+            return modes[i][gang + 2 * conf_list_has(mode, "PRIORITY")];
     return gang ? "GANG" : "OFF";
 }
 
@@ -68,15 +71,19 @@ int conf_preempt_check(struct conf_loader *l, struct err *err)
 
 const char *conf_part_preempt_fault(const struct conf *c, const char *mode)
 {
-    static const char *const words[] = {"OFF", "CANCEL", "REQUEUE", "SUSPEND"};
-    bool known = !mode || !*mode;
-    if (!known && conf_list_has(mode, "GANG"))
+    static const char expected[] =
+        "expected OFF, CANCEL, REQUEUE or SUSPEND, optionally with PRIORITY";
+    if (!mode || !*mode || !strcasecmp(mode, "OFF"))
+        return NULL;
+    if (conf_list_has(mode, "GANG"))
         return "GANG is of the whole cluster only";
-    for (size_t i = 0; !known && i < sizeof(words) / sizeof(words[0]); i++)
-        known = !strcasecmp(mode, words[i]);
-    if (!known)
-        return "expected OFF, CANCEL, REQUEUE or SUSPEND";
-    if (mode && !strcasecmp(mode, "SUSPEND") && !conf_list_has(c->preempt_mode, "GANG"))
+    words_foreach (mode, w)
+        if (!word_case_eq(w, "CANCEL") && !word_case_eq(w, "REQUEUE") &&
+            !word_case_eq(w, "SUSPEND") && !word_case_eq(w, "PRIORITY"))
+            return expected;
+    if (count_modes(mode) != 1)
+        return expected;
+    if (conf_list_has(mode, "SUSPEND") && !conf_list_has(c->preempt_mode, "GANG"))
         return "SUSPEND needs GANG in the PreemptMode of the cluster";
     return NULL;
 }

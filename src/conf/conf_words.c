@@ -43,7 +43,7 @@ static const struct {
      "Cores None Sockets Threads Verbose Autobind=Cores Autobind=Sockets Autobind=Threads "
      "SlurmdOffSpec SlurmdSpecOverride OOMKillStep",
      "SlurmdOffSpec SlurmdSpecOverride"},
-    {CONF_KEY_preempt_mode, true, conf_preempt_words, "WITHIN PRIORITY"},
+    {CONF_KEY_preempt_mode, true, conf_preempt_words, "WITHIN"},
     {CONF_KEY_priority_flags, true,
      "ACCRUE_ALWAYS CALCULATE_RUNNING DEPTH_OBLIVIOUS NO_FAIR_TREE INCR_ONLY MAX_TRES "
      "MAX_TRES_GRES NO_NORMAL_ALL "

@@ -25,9 +25,19 @@ bool preempt_has(const struct conf *conf, const char *name)
            conf_list_has(conf->scheduler_parameters, old);
 }
 
+static const char *find_mode(const struct conf *conf, const struct conf_part *p)
+{
+    return p->preempt_mode && *p->preempt_mode ? p->preempt_mode : conf->preempt_mode;
+}
+
+bool preempt_needs_priority(const struct conf *conf, const struct conf_part *p)
+{
+    return conf_list_has(find_mode(conf, p), "PRIORITY");
+}
+
 enum preempt_mode preempt_mode_of(const struct conf *conf, const struct conf_part *p)
 {
-    const char *mode = p->preempt_mode && *p->preempt_mode ? p->preempt_mode : conf->preempt_mode;
+    const char *mode = find_mode(conf, p);
     if (!str_case_eq(conf->preempt_type, "preempt/partition_prio"))
         return PREEMPT_OFF;
     return conf_list_has(mode, "SUSPEND")   ? PREEMPT_SUSPEND

@@ -15,6 +15,8 @@
 enum preempt_mode { PREEMPT_OFF, PREEMPT_CANCEL, PREEMPT_REQUEUE, PREEMPT_SUSPEND };
 
 enum preempt_mode preempt_mode_of(const struct conf *conf, const struct conf_part *p);
+/* PreemptMode=PRIORITY: only jobs with a higher priority preempt jobs of the partition. */
+bool preempt_needs_priority(const struct conf *conf, const struct conf_part *p);
 /* Returns how the job is preempted. All components of a job set are preempted in the same way, by
  * the highest mode of their partitions; PREEMPT_OFF if the mode of one partition is PREEMPT_OFF. */
 enum preempt_mode preempt_mode_of_job(const struct conf *conf, const struct job *j);

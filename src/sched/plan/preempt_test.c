@@ -396,6 +396,41 @@ static void a_job_of_whole_cores_preempts_jobs_that_share_a_core(void **state)
     test_cluster_free(c);
 }
 
+/* PreemptMode=PRIORITY, of the partition of the victims or of the cluster. */
+static void only_jobs_of_lower_priority_are_preempted(void **state)
+{
+    static const struct {
+        const char *cluster, *low;
+        uint32_t priority;
+        const char *expected;
+    } v[] = {
+        {"CANCEL", "", 5, "3 waits for 2"},
+        {"CANCEL,PRIORITY", "", 5, "3 waits"},
+        {"CANCEL,PRIORITY", "", 6, "3 waits for 1"},
+        {"CANCEL,PRIORITY", "", 11, "3 waits for 2"},
+        {"CANCEL,PRIORITY", "PreemptMode=REQUEUE", 5, "3 waits for 2"},
+        {"CANCEL", "PreemptMode=REQUEUE,PRIORITY", 5, "3 waits"},
+        {"CANCEL", "PreemptMode=REQUEUE,PRIORITY", 6, "3 waits for 1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_free_ char *text = mem_printf(
+            CONS "PreemptType=preempt/partition_prio\nPreemptMode=%s\nNodeName=n1 CPUs=2\n"
+                 "PartitionName=low Nodes=ALL %s\nPartitionName=high Nodes=ALL PriorityTier=2\n",
+            v[i].cluster, v[i].low);
+        struct cluster *c = test_cluster(text);
+        test_up(c);
+        for (uint32_t id = 1; id <= 2; id++) {
+            test_run(c, id, "n1:1", NOW + 100);
+            cluster_find_job(c, id)->part = cluster_find_part(c, "low");
+            cluster_find_job(c, id)->priority = id == 1 ? 5 : 10;
+        }
+        waits(c, 3, "high", "")->priority = v[i].priority;
+        pass(c, false, v[i].expected);
+        test_cluster_free(c);
+    }
+}
+
 static void a_job_of_a_whole_socket_preempts_those_on_one_socket(void **state)
 {
     struct cluster *c = test_cluster("SelectType=select/cons_tres\n"
@@ -423,6 +458,7 @@ int main(void)
         cmocka_unit_test(one_round),
         cmocka_unit_test(devices_of_all_that_leave_a_node_count),
         cmocka_unit_test(a_job_of_whole_cores_preempts_jobs_that_share_a_core),
+        cmocka_unit_test(only_jobs_of_lower_priority_are_preempted),
         cmocka_unit_test(a_job_of_a_whole_socket_preempts_those_on_one_socket),
         cmocka_unit_test(elements_have_room_made),
         cmocka_unit_test(goes_on_first),

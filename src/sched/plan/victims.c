@@ -314,11 +314,17 @@ static bool is_exempt(struct victim_search *h, const struct job *v)
     return true;
 }
 
+/* PreemptMode=PRIORITY: whether the priority of the preemptor suffices. */
+static bool has_priority_over(const struct victim_search *h, const struct job *v)
+{
+    return h->j->priority > v->priority || !preempt_needs_priority(h->c->conf, &v->part->conf);
+}
+
 /* For one component, or an ordinary job. */
 static bool may_be_displaced(struct victim_search *h, const struct job *v)
 {
     if (!attempt_has_units(v) || attempt_of(v)->preempted_at || !v->part ||
-        preempt_tier(v) >= h->tier || mode_of(h, v) == PREEMPT_OFF)
+        preempt_tier(v) >= h->tier || mode_of(h, v) == PREEMPT_OFF || !has_priority_over(h, v))
         return false;
     if (attempt_of(v)->configuring && mode_of(h, v) == PREEMPT_SUSPEND)
         return false;
