@@ -206,7 +206,8 @@ def test_wait_job(cluster):
     job = cluster.sbatch("-H", "-o", "/dev/null", wrap="sleep 100")
     waiting = cluster.popen(f"scontrol wait_job {job}")
     cluster.run(f"scontrol release {job}").ok()
-    assert waiting.communicate(timeout=60) == ("", "") and waiting.returncode == 0
+    assert waiting.communicate(timeout=60) == ("", f"scontrol: Nodes are ready for job {job}\n") and waiting.returncode == 0
+    assert cluster.run(f"scontrol -Q wait_job {job}").stderr == ""
     assert cluster.state(job) == "RUNNING"
     held = cluster.sbatch("-H", wrap="true")
     waiting = cluster.popen(f"scontrol wait_job {held}")
@@ -216,7 +217,7 @@ def test_wait_job(cluster):
     cluster.run(f"scancel {array}_1 {array}_3").ok()
     waiting = cluster.popen(f"scontrol wait_job {array}")  # one element waits still
     cluster.run(f"scontrol release {array}").ok()
-    assert waiting.communicate(timeout=60) == ("", "") and waiting.returncode == 0
+    assert waiting.communicate(timeout=60) == ("", f"scontrol: Nodes are ready for job {array}\n") and waiting.returncode == 0
     cluster.run(f"scancel {array}").ok()
     cluster.run("scontrol wait_job 999999").fails("scontrol: Problem running job 999999")
     cluster.wait(job)

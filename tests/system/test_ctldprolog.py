@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from harness import ROOT, Cluster, alive, child_named, eventually
+from harness import ROOT, Cluster, alive, child_named, eventually, is_connected
 
 USER = "nobody" if ROOT else pwd.getpwuid(os.geteuid()).pw_name
 
@@ -115,7 +115,11 @@ def test_a_batch_job_is_configuring_while_the_prolog_runs(new):
     assert c.run("squeue -h -t PD,configuring -o %i").ok() == str(job)
     assert c.run("squeue -h -t PD -o %i").ok() == ""
     assert not (c.work / "out").exists()
+    waits = c.popen(f"scontrol wait_job {job}")
+    eventually(lambda: is_connected(waits.pid) or waits.poll() is not None, "it asks for the job")
+    assert c.state(job) == "CONFIGURING" and waits.poll() is None
     go(c)
+    assert f"job {job}" in waits.communicate()[1]  # whether its nodes are ready or it has ended since
     fields = c.wait(job)
     assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "3:0")
     assert c.output(job, "out") == "ran\n"

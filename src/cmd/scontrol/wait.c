@@ -26,7 +26,7 @@ static enum progress progress_of(const Pb__JobLive *live)
 {
     if (job_state_is_final(live))
         return OVER;
-    return live->state == PB__JOB_STATE__PENDING ? WAITING : READY;
+    return live->state == PB__JOB_STATE__PENDING || live->configuring ? WAITING : READY;
 }
 
 static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -99,6 +99,8 @@ int run_wait_job(int argc, char **argv)
         cmd_say("Problem running job %s", str_cstr(&name));
     else if (known && progress == OVER)
         cmd_say("Job %s no longer running", str_cstr(&name));
+    else if (known && progress == READY)
+        cmd_say("Nodes are ready for job %s", str_cstr(&name));
     vec_done(&ids);
     return known && progress == READY ? 0 : 1;
 }
