@@ -102,7 +102,7 @@ static void put_times(const struct job_view *v)
                time_format_limit(job_state_used_sec(l, v->now), used),
                l->has_time_limit_sec ? time_format_limit(l->time_limit_sec, limit)
                                      : "Partition_Limit",
-               v->spec->has_time_min_sec ? time_format_limit(v->spec->time_min_sec, least) : "N/A");
+               v->spec->time_min_sec ? time_format_limit(v->spec->time_min_sec, least) : "N/A");
     record_break(v->style, v->out);
     record_date(v->out, "SubmitTime", l->submit_at, "Unknown");
     record_date(v->out, " EligibleTime", job_state_eligible_at(v->job), "Unknown");
@@ -307,8 +307,10 @@ static const char *find_mail_user(const Pb__JobSpec *s)
 
 static void put_mail(const struct job_view *v)
 {
+    unsigned events;
+    bool is_none = mail_parse(v->spec->mail_type, &events) && !events;
     put_optional(v, "MailUser", find_mail_user(v->spec));
-    if (v->spec->mail_type && *v->spec->mail_type)
+    if (v->spec->mail_type && *v->spec->mail_type && !is_none)
         str_printf(v->out, " MailType=%s", v->spec->mail_type);
 }
 

@@ -53,6 +53,8 @@ ROWS = [  # what is changed of a pending job, and fields of it afterwards
     ("StdIn=/tmp/in StdIn=", "StdIn=/dev/null"),
     ("WorkDir=/", "WorkDir=/"),
     ("MailType=END MailUser=me", "MailUser=me"),
+    ("TimeLimit=9 TimeMin=0", "TimeMin=N/A"),
+    ("wait-for-switch=9 Switches=2", "Switches=2@00:00:09"),
     ("Account=a QOS=q", "Account=a QOS=q"),
     ("OverSubscribe=yes", "OverSubscribe=YES"),
     ("Shared=0", ""),

@@ -147,7 +147,7 @@ static int set_number(const struct field *f, const char *value, void *at)
     }
 }
 
-/* Without a time, the site's maximum wait applies. */
+/* Without a time, the wait of the job stays. */
 static int set_switches(const char *value, Pb__JobSpec *spec)
 {
     size_t len = strcspn(value, "@");
@@ -159,8 +159,10 @@ static int set_switches(const char *value, Pb__JobSpec *spec)
         (value[len] && time_parse_limit(value + len + 1, &sec, NULL) < 0))
         return -ERR_PARSE;
     spec->req_switches = (uint32_t)n;
-    spec->has_wait_switch_sec = true;
-    spec->wait_switch_sec = sec;
+    if (value[len]) {
+        spec->has_wait_switch_sec = true;
+        spec->wait_switch_sec = sec;
+    }
     return 0;
 }
 
