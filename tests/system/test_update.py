@@ -209,7 +209,7 @@ def test_a_name_and_a_user_select_jobs(cluster):
     cluster.run("scontrol update JobName=nothing TimeLimit=5").fails("scontrol: error: No jobs with name 'nothing'\n")
     cluster.run("scontrol update JobName=alike UserID=nosuch TimeLimit=5").fails("invalid UserID 'nosuch'")
     cluster.run("scontrol update JobName=alike TimeLimit=9", user="nobody").fails("Access/permission denied for job")
-    for key in ("AdminComment=x", "Deadline=2099-01-01", "CoreSpec=1", "Contiguous=yes"):
+    for key in ("AdminComment=x", "Deadline=2099-01-01", "CoreSpec=1", "Contiguous=yes", "OverSubscribe=no", "TasksPerNode=2"):
         cluster.run(f"scontrol update JobId={other} {key}", user="nobody").fails(f"Access/permission denied: {key.partition('=')[0]}")
     cluster.run("scancel -t PENDING -n alike").ok()
     cluster.run(f"scancel {last}").ok()

@@ -84,6 +84,8 @@ static int check_privileged(const struct caller *who, const Pb__JobSpec *set, st
                        : set->has_deadline_at_sec               ? "Deadline"
                        : set->has_core_spec                     ? "CoreSpec"
                        : set->has_thread_spec                   ? "ThreadSpec"
+                       : set->has_oversubscribe                 ? "OverSubscribe"
+                       : set->has_ntasks_per_node               ? "TasksPerNode"
                        : set->has_contiguous && set->contiguous ? "Contiguous"
                                                                 : NULL;
     return what && !who->is_operator ? control_set_error(err, ERR_ACCESS, what) : 0;
