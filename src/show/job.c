@@ -305,13 +305,21 @@ static const char *find_mail_user(const Pb__JobSpec *s)
     return s->user_name ? s->user_name : names_user(s->uid);
 }
 
+/* The events of the list, each by its own word. */
+static void format_mail_types(const char *list, struct str *out)
+{
+    unsigned mail;
+    if (request_parse_mail(list, &mail))
+        request_format_mail(mail, out);
+}
+
 static void put_mail(const struct job_view *v)
 {
-    unsigned events;
-    bool is_none = mail_parse(v->spec->mail_type, &events) && !events;
+    _cleanup_str_ struct str types = STR_INIT;
+    format_mail_types(v->spec->mail_type, &types);
     put_optional(v, "MailUser", find_mail_user(v->spec));
-    if (v->spec->mail_type && *v->spec->mail_type && !is_none)
-        str_printf(v->out, " MailType=%s", v->spec->mail_type);
+    if (types.len)
+        str_printf(v->out, " MailType=%s", str_cstr(&types));
 }
 
 static void put_request(const struct job_view *v)
@@ -516,7 +524,9 @@ static json_t *job_flags(const Pb__JobRecord *job)
 static json_t *mail_types(const char *list)
 {
     static const char limit[] = "TIME_LIMIT";
-    json_t *words = json_out_list(list), *all = json_array(), *word;
+    _cleanup_str_ struct str types = STR_INIT;
+    format_mail_types(list, &types);
+    json_t *words = json_out_list(str_cstr(&types)), *all = json_array(), *word;
     size_t i;
     json_array_foreach(words, i, word)
     {
@@ -526,8 +536,7 @@ static json_t *mail_types(const char *list)
             str_printf(&name, "TIME=%s%%", text[strlen(limit)] ? text + strlen(limit) + 1 : "100");
         else
             str_puts(&name, text);
-        if (!str_case_eq(text, "NONE"))
-            json_array_append_new(all, json_out_text(str_cstr(&name)));
+        json_array_append_new(all, json_out_text(str_cstr(&name)));
     }
     json_decref(words);
     return all;

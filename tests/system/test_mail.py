@@ -38,7 +38,9 @@ def test_mail_without_an_address_goes_to_the_user_who_submits(make_cluster):
     c = make_cluster(nodes=1)
     me = pwd.getpwuid(os.geteuid()).pw_name
     cases = ((["--mail-type=END"], me, f"MailUser={me} MailType=END"),
-             (["--mail-type=END", "--mail-user=a@b"], "a@b", "MailUser=a@b MailType=END"), ([], "", ""), (["--mail-type=NONE"], "", ""))
+             (["--mail-type=END", "--mail-user=a@b"], "a@b", "MailUser=a@b MailType=END"), ([], "", ""), (["--mail-type=NONE"], "", ""),
+             (["--mail-type=end,begin,Time_Limit_80"], me, f"MailUser={me} MailType=BEGIN,END,TIME_LIMIT_80"),
+             (["--mail-type=ALL"], me, f"MailUser={me} MailType=INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT"))
     for options, user, mail in cases:
         job = c.sbatch("-H", *options, wrap="true")
         shown = c.run(f"scontrol show job {job}").ok()

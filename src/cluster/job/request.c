@@ -14,42 +14,56 @@
 #include "cluster/cluster.h"
 #include "cluster/job/request.h"
 
+/* Words of a single event in the order of Slurm's listings, then those of none and of several. */
+static const struct {
+    const char *word;
+    unsigned mail;
+} mail_words[] = {
+    {"INVALID_DEPEND", JOB_MAIL_INVALID_DEPEND},
+    {"BEGIN", JOB_MAIL_BEGIN},
+    {"END", JOB_MAIL_END},
+    {"FAIL", JOB_MAIL_FAIL},
+    {"REQUEUE", JOB_MAIL_REQUEUE},
+    {"STAGE_OUT", JOB_MAIL_STAGE_OUT},
+    {"TIME_LIMIT", JOB_MAIL_LIMIT},
+    {"TIME_LIMIT_90", JOB_MAIL_LIMIT_90},
+    {"TIME_LIMIT_80", JOB_MAIL_LIMIT_80},
+    {"TIME_LIMIT_50", JOB_MAIL_LIMIT_50},
+    {"ARRAY_TASKS", JOB_MAIL_TASKS},
+    {"NONE", 0},
+    {"ALL", JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL | JOB_MAIL_INVALID_DEPEND |
+                JOB_MAIL_REQUEUE | JOB_MAIL_STAGE_OUT},
+};
+#define MAIL_WORDS (sizeof mail_words / sizeof mail_words[0])
+
 bool request_parse_mail(const char *list, unsigned *mail)
 {
-    static const struct {
-        const char *word;
-        unsigned mail;
-    } words[] = {
-        {"NONE", 0},
-        {"BEGIN", JOB_MAIL_BEGIN},
-        {"END", JOB_MAIL_END},
-        {"FAIL", JOB_MAIL_FAIL},
-        {"REQUEUE", JOB_MAIL_REQUEUE},
-        {"ALL", JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL | JOB_MAIL_INVALID_DEPEND |
-                    JOB_MAIL_REQUEUE | JOB_MAIL_STAGE_OUT},
-        {"TIME_LIMIT", JOB_MAIL_LIMIT},
-        {"TIME_LIMIT_90", JOB_MAIL_LIMIT_90},
-        {"TIME_LIMIT_80", JOB_MAIL_LIMIT_80},
-        {"TIME_LIMIT_50", JOB_MAIL_LIMIT_50},
-        {"INVALID_DEPEND", JOB_MAIL_INVALID_DEPEND},
-        {"STAGE_OUT", JOB_MAIL_STAGE_OUT},
-        {"ARRAY_TASKS", JOB_MAIL_TASKS},
-    };
     bool none = false;
     *mail = 0;
     words_foreach (list, w) {
-        size_t i = 0, count = sizeof words / sizeof words[0];
-        for (; i < count; i++)
-            if (word_case_eq(w, words[i].word))
+        size_t i = 0;
+        for (; i < MAIL_WORDS; i++)
+            if (word_case_eq(w, mail_words[i].word))
                 break;
-        if (i == count && w.len)
+        if (i == MAIL_WORDS && w.len)
             return false;
-        *mail |= w.len ? words[i].mail : 0;
+        *mail |= w.len ? mail_words[i].mail : 0;
         none |= word_case_eq(w, "NONE");
     }
     if (none) /* overrides all other words */
         *mail = 0;
     return true;
+}
+
+void request_format_mail(unsigned mail, struct str *out)
+{
+    const char *comma = "";
+    for (size_t i = 0; i < MAIL_WORDS && mail_words[i].mail; i++) {
+        if (!(mail & mail_words[i].mail))
+            continue;
+        str_printf(out, "%s%s", comma, mail_words[i].word);
+        comma = ",";
+    }
 }
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))

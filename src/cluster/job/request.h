@@ -135,3 +135,5 @@ enum { /* --mail-type */
 
 /* A comma list of --mail-type; false: it has an unknown word. */
 bool request_parse_mail(const char *list, unsigned *mail);
+/* Appends the words of these events, as Slurm lists them; nothing for none. */
+void request_format_mail(unsigned mail, struct str *out);
