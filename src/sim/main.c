@@ -27,7 +27,7 @@ struct command {
     const char *of_study, *of_chance;
 };
 
-static void usage(FILE *to)
+static void print_usage(FILE *to)
 {
     fputs("Usage: slurmsim TRACE [OPTION]...\n"
           "  or:  slurmsim [OPTION]...\n"
@@ -171,7 +171,7 @@ static int take_option(struct command *c, int option, const char *text)
         puts("slurm " SLURM_VERSION);
         return 1;
     case 'h':
-        usage(stdout);
+        print_usage(stdout);
         return 1;
     default:
         return -1;

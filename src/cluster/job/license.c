@@ -32,7 +32,7 @@ void license_done(struct licenses *l)
     vec_done(&l->list);
 }
 
-static int32_t find(const struct cluster *c, const char *name)
+static int32_t find_pool(const struct cluster *c, const char *name)
 {
     for (size_t i = 0; i < c->licenses.list.len; i++)
         if (strcmp(c->licenses.list.data[i].name, name) == 0)
@@ -43,7 +43,7 @@ static int32_t find(const struct cluster *c, const char *name)
 /* Of a variable, -1 with the name as written when the resource has no such variable. */
 struct license_need license_resolve_item(const struct cluster *c, const struct conf_license *one)
 {
-    struct license_need need = {NULL, one->count, find(c, one->name)};
+    struct license_need need = {NULL, one->count, find_pool(c, one->name)};
     uint64_t value = 0;
     if (one->variable && license_find_variable(c, one->name, one->variable, &value) &&
         value <= CONF_LICENSE_COUNT_MAX)

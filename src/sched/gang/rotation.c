@@ -113,7 +113,7 @@ static void take_pinned(struct books *b, const struct rotation *r)
 }
 
 /* In the order of the queue. 'only': those members alone whose 'runs' is so. */
-static void admit(struct books *b, struct rotation *r, const bool *only)
+static void admit_members(struct books *b, struct rotation *r, const bool *only)
 {
     vec_foreach (&r->members, m) {
         if (m->pinned || (only && m->runs != *only))
@@ -134,7 +134,7 @@ void rotation_turn(struct rotation *r)
     rotation_sort(r);
     books_open(&b, r);
     take_pinned(&b, r);
-    admit(&b, r, NULL);
+    admit_members(&b, r, NULL);
     books_close(&b);
 }
 
@@ -144,9 +144,9 @@ void rotation_settle(struct rotation *r)
     const bool running = true, waiting = false;
     rotation_sort(r);
     books_open(&b, r);
-    admit(&b, r, &running);
+    admit_members(&b, r, &running);
     take_pinned(&b, r);
-    admit(&b, r, &waiting);
+    admit_members(&b, r, &waiting);
     books_close(&b);
 }
 

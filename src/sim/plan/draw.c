@@ -10,9 +10,9 @@ static void draw_plan(struct sim_plan *p, uint64_t seed, bool toruses)
     struct draw d = {.plan = p, .rng = {seed}, .toruses = toruses};
     p->seed = seed;
     p->share = seed % 2 ? 1 + (int64_t)(seed / 2 % 8) * 100 : 0; /* as with a long queue */
-    d.storm = chance(&d, 25);
-    d.files_differ = chance(&d, 35) && !toruses;
-    d.jobs = skewed(&d, 5, 150);
+    d.storm = draw_chance(&d, 25);
+    d.files_differ = draw_chance(&d, 35) && !toruses;
+    d.jobs = draw_skewed(&d, 5, 150);
     d.span_ms =
         d.jobs * (d.storm ? ONE_OF(&d, 1000, 3000) : ONE_OF(&d, 300, 1000, 3000, 10000, 30000));
 #define DRAW(name) sim_draw_##name(&d);
@@ -36,19 +36,19 @@ void sim_plan_draw_toruses(struct sim_plan *p, uint64_t seed)
 
 static void draw_simple_fault(struct draw *d, int64_t at_ms)
 {
-    struct sim_item *f = add(d, SIM_ITEM_FAULT);
+    struct sim_item *f = add_item(d, SIM_ITEM_FAULT);
     f->at_ms = at_ms;
-    f->node = between(d, 1, d->nodes);
-    if (chance(d, 35)) {
+    f->node = draw_between(d, 1, d->nodes);
+    if (draw_chance(d, 35)) {
         f->what = SIM_FAULT_CRASH;
         sim_draw_crash(d, f);
-    } else if (chance(d, 40)) {
-        f->what = chance(d, 20) ? SIM_FAULT_REBOOT : SIM_FAULT_KILL;
-        f->for_ms = between(d, 100, 90000);
+    } else if (draw_chance(d, 40)) {
+        f->what = draw_chance(d, 20) ? SIM_FAULT_REBOOT : SIM_FAULT_KILL;
+        f->for_ms = draw_between(d, 100, 90000);
     } else {
         f->what = SIM_FAULT_BREAK;
-        f->for_ms = between(d, 0, 2000);
-        f->keep = between(d, 0, 2000);
+        f->for_ms = draw_between(d, 0, 2000);
+        f->keep = draw_between(d, 0, 2000);
     }
 }
 
@@ -56,29 +56,29 @@ void sim_plan_draw_simple(struct sim_plan *p, uint64_t seed, const struct sim_si
 {
     struct draw d = {.plan = p, .rng = {seed}, .nodes = size->nodes, .jobs = size->jobs};
     p->seed = seed;
-    conf(&d, "SelectTypeParameters=CR_Core_Memory");
-    conf(&d, "ReturnToService=2");
-    conf(&d, "SlurmdTimeout=60");
-    conf(&d, "KillWait=2");
-    struct sim_item *n = add(&d, SIM_ITEM_NODE);
+    add_conf(&d, "SelectTypeParameters=CR_Core_Memory");
+    add_conf(&d, "ReturnToService=2");
+    add_conf(&d, "SlurmdTimeout=60");
+    add_conf(&d, "KillWait=2");
+    struct sim_item *n = add_item(&d, SIM_ITEM_NODE);
     n->id = 1;
     n->count = size->nodes;
     n->cores = size->cpus;
     n->mem_mib = 8000 + 200 * (int64_t)size->cpus;
-    struct sim_item *part = add(&d, SIM_ITEM_PART);
+    struct sim_item *part = add_item(&d, SIM_ITEM_PART);
     PUT(part->name, "main");
     PUT(part->nodes, "ALL");
     PUT(part->text, "Default=YES");
     for (unsigned i = 1; i <= size->jobs; i++) {
-        struct sim_item *j = add(&d, SIM_ITEM_JOB);
+        struct sim_item *j = add_item(&d, SIM_ITEM_JOB);
         j->id = i;
-        j->at_ms = between(&d, 0, SIMPLE_SPAN_MS);
-        j->what = chance(&d, 80) ? SIM_JOB_BATCH : SIM_JOB_SRUN;
-        j->min_nodes = between(&d, 1, size->nodes > 4 ? 4 : size->nodes);
-        j->tasks = j->min_nodes * between(&d, 1, size->cpus);
+        j->at_ms = draw_between(&d, 0, SIMPLE_SPAN_MS);
+        j->what = draw_chance(&d, 80) ? SIM_JOB_BATCH : SIM_JOB_SRUN;
+        j->min_nodes = draw_between(&d, 1, size->nodes > 4 ? 4 : size->nodes);
+        j->tasks = j->min_nodes * draw_between(&d, 1, size->cpus);
         j->mem_cpu_mib = 100;
-        j->limit_sec = chance(&d, 20) ? 10 : 600;
-        j->run_ms = between(&d, 1, 20000);
+        j->limit_sec = draw_chance(&d, 20) ? 10 : 600;
+        j->run_ms = draw_between(&d, 1, 20000);
         j->step_ms = j->run_ms;
     }
     for (int64_t at_ms = 1000; at_ms < SIMPLE_SPAN_MS * 2; at_ms += 1000)

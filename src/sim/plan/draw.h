@@ -21,39 +21,39 @@ struct draw {
     bool storm;   /* nodes fail and return all the time, with many messages under way */
 };
 
-static inline int64_t between(struct draw *d, int64_t first, int64_t last)
+static inline int64_t draw_between(struct draw *d, int64_t first, int64_t last)
 {
     return rng_between(&d->rng, first, last);
 }
 
-static inline bool chance(struct draw *d, unsigned percent)
+static inline bool draw_chance(struct draw *d, unsigned percent)
 {
     return rng_chance(&d->rng, percent * 10);
 }
 
 /* Small numbers are more frequent than large ones. */
-static inline int64_t skewed(struct draw *d, int64_t first, int64_t last)
+static inline int64_t draw_skewed(struct draw *d, int64_t first, int64_t last)
 {
-    return between(d, first, between(d, first, last));
+    return draw_between(d, first, draw_between(d, first, last));
 }
 
 #define ONE_OF(d, ...)                                                                             \
     ({                                                                                             \
         static const int64_t list_[] = {__VA_ARGS__};                                              \
-        list_[between(d, 0, (int64_t)(sizeof list_ / sizeof list_[0]) - 1)];                       \
+        list_[draw_between(d, 0, (int64_t)(sizeof list_ / sizeof list_[0]) - 1)];                  \
     })
 
-static inline const char *word(struct draw *d, const char *const *words, size_t count)
+static inline const char *draw_word(struct draw *d, const char *const *words, size_t count)
 {
-    return words[between(d, 0, (int64_t)count - 1)];
+    return words[draw_between(d, 0, (int64_t)count - 1)];
 }
 #define WORD(d, ...)                                                                               \
     ({                                                                                             \
         static const char *const words_[] = {__VA_ARGS__};                                         \
-        word(d, words_, sizeof words_ / sizeof words_[0]);                                         \
+        draw_word(d, words_, sizeof words_ / sizeof words_[0]);                                    \
     })
 
-static inline struct sim_item *add(struct draw *d, enum sim_item_kind kind)
+static inline struct sim_item *add_item(struct draw *d, enum sim_item_kind kind)
 {
     struct sim_item item;
     sim_plan_item(&item, kind);
@@ -61,8 +61,8 @@ static inline struct sim_item *add(struct draw *d, enum sim_item_kind kind)
     return &vec_last(&d->plan->items);
 }
 
-__attribute__((format(printf, 3, 4))) static inline void put(char *to, size_t size, const char *fmt,
-                                                             ...)
+__attribute__((format(printf, 3, 4))) static inline void put_text(char *to, size_t size,
+                                                                  const char *fmt, ...)
 {
     va_list ap;
     size_t len = strlen(to);
@@ -72,11 +72,12 @@ __attribute__((format(printf, 3, 4))) static inline void put(char *to, size_t si
     if (more < 0 || (size_t)more >= size - len)
         to[len] = 0; /* drop a text that does not fit */
 }
-#define PUT(member, ...) put(member, sizeof(member), __VA_ARGS__)
+#define PUT(member, ...) put_text(member, sizeof(member), __VA_ARGS__)
 
-__attribute__((format(printf, 2, 3))) static inline void conf(struct draw *d, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static inline void add_conf(struct draw *d, const char *fmt,
+                                                                  ...)
 {
-    struct sim_item *item = add(d, SIM_ITEM_CONF);
+    struct sim_item *item = add_item(d, SIM_ITEM_CONF);
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(item->text, sizeof item->text, fmt, ap);

@@ -11,21 +11,22 @@ static void draw_set_act(struct draw *d, const struct sim_item *leader, int64_t 
         SIM_DO_CANCEL,  SIM_DO_CANCEL,  SIM_DO_SIGNAL,    SIM_DO_CANCEL_STEP, SIM_DO_SUSPEND,
         SIM_DO_SUSPEND, SIM_DO_HOLD,    SIM_DO_USER_HOLD, SIM_DO_RELEASE,     SIM_DO_REQUEUE_HOLD,
         SIM_DO_REQUEUE, SIM_DO_REQUEUE, SIM_DO_LIMIT,     SIM_DO_PRIORITY,    SIM_DO_COMMENT};
-    int64_t at_ms = leader->at_ms + skewed(d, 1, chance(d, 50) ? leader->run_ms + 1000 : 60000);
-    int64_t id = leader->id + (chance(d, 50) ? 0 : between(d, 1, components));
-    struct sim_item *a = add(d, SIM_ITEM_DO);
-    a->what = often[between(d, 0, (int64_t)sizeof often - 1)];
+    int64_t at_ms =
+        leader->at_ms + draw_skewed(d, 1, draw_chance(d, 50) ? leader->run_ms + 1000 : 60000);
+    int64_t id = leader->id + (draw_chance(d, 50) ? 0 : draw_between(d, 1, components));
+    struct sim_item *a = add_item(d, SIM_ITEM_DO);
+    a->what = often[draw_between(d, 0, (int64_t)sizeof often - 1)];
     a->at_ms = at_ms;
     a->id = id;
-    a->root = chance(d, 80);
-    a->again_ms = chance(d, 4);
-    a->value = a->what == SIM_DO_CANCEL_STEP ? between(d, -1, 2) : between(d, 1, 600);
-    if (a->what != SIM_DO_SUSPEND && !chance(d, 20))
+    a->root = draw_chance(d, 80);
+    a->again_ms = draw_chance(d, 4);
+    a->value = a->what == SIM_DO_CANCEL_STEP ? draw_between(d, -1, 2) : draw_between(d, 1, 600);
+    if (a->what != SIM_DO_SUSPEND && !draw_chance(d, 20))
         return;
     bool suspends = a->what == SIM_DO_SUSPEND;
-    a = add(d, SIM_ITEM_DO);
+    a = add_item(d, SIM_ITEM_DO);
     a->what = suspends ? SIM_DO_CONTINUE : SIM_DO_REQUEUE;
-    a->at_ms = at_ms + skewed(d, 1, 20000);
+    a->at_ms = at_ms + draw_skewed(d, 1, 20000);
     a->id = id;
     a->root = 1;
 }
@@ -45,8 +46,8 @@ static void draw_modest(struct draw *d, struct sim_item *j)
     modest.requeue = j->requeue;
     modest.steps = j->steps;
     modest.step_ms = j->step_ms;
-    modest.tasks = chance(d, 50);
-    modest.held = j->held && chance(d, 30);
+    modest.tasks = draw_chance(d, 50);
+    modest.held = j->held && draw_chance(d, 30);
     *j = modest;
 }
 
@@ -58,25 +59,25 @@ static void draw_component(struct draw *d, struct sim_item *j, const struct sim_
     j->uid = leader->uid;
     j->array = j->throttle = j->after = j->waits = j->immediate = j->dies_ms = j->again_ms = 0;
     j->depend[0] = 0;
-    j->begin_sec = chance(d, 10) ? j->begin_sec : 0;
+    j->begin_sec = draw_chance(d, 10) ? j->begin_sec : 0;
     j->requeue = leader->requeue;
-    j->step_ms = skewed(d, 1, 20000);
-    if (chance(d, 80))
+    j->step_ms = draw_skewed(d, 1, 20000);
+    if (draw_chance(d, 80))
         memcpy(j->resv, leader->resv, sizeof j->resv);
-    if (chance(d, 90))
+    if (draw_chance(d, 90))
         j->licenses[0] = 0;
-    if (chance(d, 60))
+    if (draw_chance(d, 60))
         draw_modest(d, j);
 }
 
 static void draw_set(struct draw *d, size_t at, int64_t components)
 {
     struct sim_item *items = d->plan->items.data, *leader = &items[at];
-    bool modest = chance(d, 30);
+    bool modest = draw_chance(d, 30);
     leader->array = leader->throttle = 0;
-    if (chance(d, 50)) {
-        leader->steps = skewed(d, 1, 6);
-        leader->step_ms = skewed(d, 1, 20000);
+    if (draw_chance(d, 50)) {
+        leader->steps = draw_skewed(d, 1, 6);
+        leader->step_ms = draw_skewed(d, 1, 20000);
     }
     if (modest)
         draw_modest(d, leader);
@@ -86,7 +87,7 @@ static void draw_set(struct draw *d, size_t at, int64_t components)
             draw_modest(d, &items[at + (size_t)i]);
     }
     const struct sim_item own = *leader;
-    for (int64_t acts = chance(d, 50) ? skewed(d, 1, 4) : 0; acts > 0; acts--)
+    for (int64_t acts = draw_chance(d, 50) ? draw_skewed(d, 1, 4) : 0; acts > 0; acts--)
         draw_set_act(d, &own, components);
 }
 
@@ -109,11 +110,11 @@ static void draw_planning(struct draw *d)
     vec_foreach (&d->plan->items, item)
         if (strstr(item->text, "SchedulerParameters="))
             return;
-    if (!chance(d, 40))
+    if (!draw_chance(d, 40))
         return;
-    bool two = chance(d, 60);
-    conf(d, "SchedulerParameters=%s%s", two ? "hetjob_two_mode,bf_interval=5" : "defer",
-         rules[between(d, 0, 3)]);
+    bool two = draw_chance(d, 60);
+    add_conf(d, "SchedulerParameters=%s%s", two ? "hetjob_two_mode,bf_interval=5" : "defer",
+             rules[draw_between(d, 0, 3)]);
 }
 
 void sim_plan_draw_sets(struct sim_plan *p, uint64_t seed)
@@ -123,11 +124,11 @@ void sim_plan_draw_sets(struct sim_plan *p, uint64_t seed)
     int64_t share = ONE_OF(&d, 10, 30, 60);
     size_t count = p->items.len;
     for (size_t at = 0; at < count; at++) {
-        int64_t most = skewed(&d, 1, chance(&d, 10) ? 12 : 3);
+        int64_t most = draw_skewed(&d, 1, draw_chance(&d, 10) ? 12 : 3);
         int64_t components = count_behind(&d, at, most);
         const struct sim_item *j = &p->items.data[at];
         if (j->kind != SIM_ITEM_JOB || j->what != SIM_JOB_BATCH || !components ||
-            !chance(&d, (unsigned)share))
+            !draw_chance(&d, (unsigned)share))
             continue;
         draw_set(&d, at, components);
         at += (size_t)components;

@@ -60,7 +60,7 @@ static bool have_cores_in_common(const struct sim *s, const struct sim_share *a,
     return s->gang.counts_cpus;
 }
 
-static bool competes(const struct sim *s, const struct sim_watch *a, const struct sim_watch *b)
+static bool jobs_compete(const struct sim *s, const struct sim_watch *a, const struct sim_watch *b)
 {
     if (a->set_id && a->set_id == b->set_id)
         return true;
@@ -89,7 +89,7 @@ static void find_competitors(const struct competitors *started, const struct sim
         found[k] = started->of[k] == w;
     for (size_t i = 0; i < out->len; i++)
         for (size_t k = 0; k < started->len; k++)
-            if (!found[k] && competes(s, out->of[i], started->of[k])) {
+            if (!found[k] && jobs_compete(s, out->of[i], started->of[k])) {
                 found[k] = true;
                 add_competitor(out, started->of[k]);
             }
@@ -182,7 +182,7 @@ static bool run_one_by_one(const struct sim *s, const struct competitors *c)
         if (c->of[i]->set_id)
             return false;
         for (size_t k = 0; k < i; k++)
-            if (!competes(s, c->of[i], c->of[k]))
+            if (!jobs_compete(s, c->of[i], c->of[k]))
                 return false;
     }
     return waits;
