@@ -34,7 +34,7 @@ static void add_part(struct plan *p, const struct part *part)
 
 void plan_enter_part(struct plan *p)
 {
-    p->blocked = false;
+    p->blocked = set_turn_begins_blocked(p);
     p->blocked_by = 0;
     p->at = (struct order_place){0};
     p->again = 0;

@@ -25,6 +25,7 @@ struct walk {     /* of a partition, from the first time that the pass leaves on
     uint32_t blocked_by;
     struct order_place at;
     struct plan_part_depth depth;
+    uint32_t left_at;   /* rises with each time that a partition is left in the middle */
     uint32_t waits_for; /* id of the set to which the pass has to come in other partitions before it
                            goes on here; 0: none */
 };
@@ -33,7 +34,8 @@ struct set_turns {
     struct looks looks;     /* of the set whose turn it is */
     size_t look_at;         /* the next of them */
     VEC(struct walk) walks; /* as plan.order; empty: no partition was left that way */
-    struct idmap had_turn;  /* ids of sets */
+    uint32_t last_left_at;
+    struct idmap had_turn; /* ids of sets */
 };
 
 bool set_turn_serves(const struct job *j)
@@ -155,6 +157,7 @@ static void save_walk(struct plan *p, const struct order_place *at)
 {
     struct walk *walk = make_walk(p);
     walk->is_left = true;
+    walk->left_at = ++p->turns->last_left_at;
     walk->blocked = p->blocked;
     walk->blocked_by = p->blocked_by;
     walk->at = *at;
@@ -291,6 +294,27 @@ bool set_turn_is_left(const struct plan *p, const struct part *part)
     return at < p->order.len && p->turns->walks.data[at].is_left;
 }
 
+/* The pass came here for the set for which the partition waits that was left last. If none waits,
+ * the pass goes on in the first one that is not over. */
+static size_t find_next_walk(const struct plan *p)
+{
+    const struct walk *walks = p->turns->walks.data;
+    size_t next = p->order.len;
+    for (size_t i = p->order.len; i-- > 0;) {
+        bool waits = walks[i].waits_for && !walks[i].is_over;
+        bool is_last = next == p->order.len || !walks[next].waits_for ||
+                       walks[i].left_at > walks[next].left_at;
+        if (waits ? is_last : !walks[i].is_over && (next == p->order.len || !walks[next].waits_for))
+            next = i;
+    }
+    return next;
+}
+
+bool set_turn_begins_blocked(const struct plan *p)
+{
+    return p->turns && p->part < p->turns->walks.len && p->turns->walks.data[p->part].blocked;
+}
+
 bool set_turn_leave_part(struct plan *p)
 {
     note_blocked(p);
@@ -298,11 +322,8 @@ bool set_turn_leave_part(struct plan *p)
         p->part++;
         return false;
     }
-    size_t next = 0;
     p->turns->walks.data[p->part].is_over = true;
-    while (next < p->order.len && p->turns->walks.data[next].is_over)
-        next++;
-    p->part = next;
+    size_t next = p->part = find_next_walk(p);
     return next < p->order.len && resume_walk(p, next);
 }
 
@@ -336,17 +357,21 @@ const struct job *set_turn_begin(struct plan *p, const struct job *j,
     return set_turn_next(p, in);
 }
 
-/* A set that waits is before the jobs that follow it in each of its partitions. */
+/* A set that waits is before the jobs that follow it in each of its partitions. Without backfill
+ * this is also so where the pass has not begun: the set is the first job there. */
 static void end_turn(struct plan *p)
 {
     const struct job *j = cluster_find_job(p->cluster, p->turns->looks.list.data[0].id);
     bool waits = p->blocked && j && job_partitions_is_queued(j);
     struct looks looks = {0};
+    if (waits && !p->backfill)
+        make_walk(p);
     if (waits && p->turns->walks.len)
         looks = list_looks(p, j, job_set_count(j));
     vec_foreach (&looks.list, look) {
         struct walk *walk = &p->turns->walks.data[look->walk_index];
-        if (!walk->is_left || walk->blocked)
+        bool begins = !p->backfill && !walk->is_over && look->walk_index != p->part;
+        if ((!walk->is_left && !begins) || walk->blocked)
             continue;
         walk->blocked = true;
         walk->blocked_by = p->mode ? job_set_id(j) : 0;

@@ -37,6 +37,8 @@ bool set_turn_is_left(const struct plan *p, const struct part *part);
 /* Without backfill: a job before the set waits in this partition of the component. */
 bool set_turn_is_kept_out(const struct plan *p, const struct job *component);
 
+/* Without backfill: a set that waits is before all jobs of the present partition, which begins. */
+bool set_turn_begins_blocked(const struct plan *p);
 /* The pass is through with the present partition, and goes on in the next one. False: that one is
  * walked from its beginning, or the pass is over. */
 bool set_turn_leave_part(struct plan *p);

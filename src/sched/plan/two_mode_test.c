@@ -437,6 +437,106 @@ static void a_set_waits_behind_a_job_of_each_of_its_partitions(void **state)
     }
 }
 
+static void draw_words(uint64_t *seed, uint32_t most, char words[static 32])
+{
+    snprintf(words, 32, "p=%c n=%u", "abc"[test_between(seed, 0, 2)], test_between(seed, 1, most));
+}
+
+static void draw_queue(uint64_t *seed)
+{
+    char words[3][32];
+    const char *const all[] = {words[0], words[1], words[2]};
+    for (uint32_t id = 1; id < 24; id += 3) {
+        uint32_t count = test_between(seed, 1, 3);
+        for (uint32_t i = 0; i < 3; i++)
+            draw_words(seed, count > 1 ? 8 : 24, words[i]);
+        if (count == 1) {
+            queue_job(id, test_between(seed, 100, 899), HOUR, words[0]);
+            continue;
+        }
+        queue_set(id, 0, HOUR, count, all);
+        for (uint32_t i = 0; i < count; i++) {
+            struct job *j = cluster_find_job(cluster, id + i);
+            j->priority = test_between(seed, 100, 899);
+            job_partitions_move(j);
+        }
+        job_set_rank(cluster_find_job(cluster, id), CONF_RANK_LEAST);
+    }
+}
+
+/* The walk of "sluice why" to the place of the job, which is not endless. */
+static void walk_to(const struct job *j)
+{
+    struct plan p;
+    struct decision d;
+    int looks = 0;
+    plan_begin(&p, cluster, NULL, now, false);
+    p.without = j->id;
+    while (plan_is_before(&p, j->part, job_partitions_queue_key(j), j->id) && plan_next(&p, &d)) {
+        if (d.kind == PLAN_START)
+            plan_suppose(&p, &d);
+        plan_decision_done(&d);
+        free(d.detail);
+        assert_true(looks++ < 100);
+    }
+    plan_end(&p);
+}
+
+/* No job of the pass has started in a partition in which one before it waits. */
+static void expect_order(const struct job *started)
+{
+    vec_foreach (&cluster->jobs, j) {
+        int64_t key = job_partitions_queue_key(*j), own = job_partitions_queue_key(started);
+        bool is_before = key < own || (key == own && (*j)->id < started->id);
+        if ((*j)->state == PB__JOB_STATE__PENDING && (*j)->part == started->part && is_before)
+            fail_msg("job %u started before job %u", started->id, (*j)->id);
+    }
+}
+
+/* Without backfill, whatever waits: the order of each partition is kept, and all jobs start once
+ * those before them are over. */
+static void drawn_queues_keep_their_order_without_backfill(void **state)
+{
+    (void)state;
+    for (uint64_t round = 1; round <= 100; round++) {
+        uint64_t seed = round;
+        begin_planner("SchedulerParameters=bf_hetjob_prio=min\n" CONS
+                      "NodeName=n[1-6] CPUs=4\nPartitionName=a Nodes=ALL\n"
+                      "PartitionName=b Nodes=ALL\nPartitionName=c Nodes=ALL\n");
+        draw_queue(&seed);
+        for (int passes = 0; cluster->pending; passes++) {
+            struct plan p;
+            struct decision d;
+            bool started[32] = {false};
+            assert_true(passes < 60);
+            for (uint32_t id = 1; id < 24; id += 3)
+                if (job_partitions_is_queued(cluster_find_job(cluster, id)))
+                    walk_to(cluster_find_job(cluster, id));
+            plan_begin(&p, cluster, &notes, now, false);
+            while (plan_next(&p, &d)) {
+                test_follow(cluster, &d);
+                if (d.kind == PLAN_START) {
+                    start_parts(&d);
+                    for (uint32_t i = 0; i < job_set_count(d.job); i++)
+                        started[d.job->id + i] = true;
+                }
+                free(d.detail);
+                plan_decision_done(&d);
+            }
+            plan_end(&p);
+            for (uint32_t id = 1; id < 32; id++)
+                if (started[id])
+                    expect_order(cluster_find_job(cluster, id));
+            for (uint32_t id = 1; id < 32; id++) {
+                const struct job *j = cluster_find_job(cluster, id);
+                if (j && j->state == PB__JOB_STATE__RUNNING && test_between(&seed, 0, 1))
+                    finish(id);
+            }
+        }
+        end_planner();
+    }
+}
+
 /* HET-127: with bf_hetjob_immediate the set starts when the pass comes to its last component, else
  * when the pass is over. */
 static void an_immediate_start_is_in_the_middle_of_the_pass(void **state)
@@ -563,6 +663,7 @@ int main(void)
         cmocka_unit_test(components_in_other_partitions_follow_each_other),
         cmocka_unit_test(sets_across_partitions_have_their_turns_by_priority),
         cmocka_unit_test(a_set_waits_behind_a_job_of_each_of_its_partitions),
+        cmocka_unit_test(drawn_queues_keep_their_order_without_backfill),
         cmocka_unit_test(an_immediate_start_is_in_the_middle_of_the_pass),
         cmocka_unit_test(a_set_that_cannot_start_yet_keeps_its_places),
         cmocka_unit_test(started_set_uses_the_layer_of_its_component),
