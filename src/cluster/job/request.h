@@ -9,6 +9,7 @@
 
 #include "base/bitset.h"
 #include "base/idset.h"
+#include "base/str.h"
 #include "cluster/job/license.h"
 #include "cluster/node/constraint.h"
 #include "cluster/resource/dist.h"
