@@ -48,7 +48,7 @@ def answer(connection):
 
 
 def submit(cluster, count):
-    """The ids of so many acknowledged jobs; all but as many as the nodes have room for are pending then."""
+    """Returns the ids of N acknowledged jobs; all of them are pending except those for which the nodes have enough resources."""
     ids, sent = [], 0
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(str(cluster.dir / "run/slurmctld"))

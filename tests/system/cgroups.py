@@ -65,7 +65,7 @@ class Groups:
         return found
 
     def destroy(self):
-        """From below, as soon as the kernel has forgotten who was in them."""
+        """Removes the directories from the bottom up, as soon as the kernel has forgotten their processes."""
         end = time.monotonic() + 10
         for tree in self.trees.values():
             for path in [*sorted(tree.glob("**/"), reverse=True)]:
@@ -92,7 +92,7 @@ def lacks(version, *trees):
 
 @contextlib.contextmanager
 def cluster(version, cgroup_conf="", conf="", start=True, **more):
-    """Two CPUs at most: as many as the smallest machine has, so that cores can be told apart."""
+    """Two CPUs at most: the smallest machine has two, and with two the cores can be distinguished."""
     c = Cluster(start=False, conf="# cgroup: SLUICE_TEST_CGROUP is not for this one\n" + conf, **{"nodes": 1, "cpus": min(2, os.cpu_count()), **more})
     groups = c.groups = Groups(c, version)
     try:

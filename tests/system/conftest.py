@@ -69,7 +69,7 @@ def trial():
 
 @pytest.fixture
 def pick(request, trial):
-    """Draws what this test leaves to chance."""
+    """Makes the random choices of this test."""
     return random.Random(f"{SEED} {request.node.name}")
 
 

@@ -19,7 +19,7 @@ def percentile(times):
 
 
 def report(row, what, value, bound, unit="s", at_least=False):
-    """Prints a measured figure of that row beside the row's bound, which is the largest value, or the smallest one."""
+    """Prints a measured figure of that row with the row's limit, which is the largest or the smallest permitted value."""
     kept = value >= bound if at_least else value <= bound
     text = f"{row:<3} {what}: {value:.3f} {unit}, bound {'>=' if at_least else '<='} {bound:g} {unit}{'' if kept else ': NOT KEPT'}"
     print(text)

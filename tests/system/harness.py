@@ -40,8 +40,8 @@ def amount(sample, release):
 
 
 def ignore_nothing_in_commands():
-    """What ignores a signal hands that down to the programs it starts: nohup, and shells that start something in the background, would
-    decide what tasks ignore. A handler of no effect does the same for this process, and programs start with the default."""
+    """A process passes ignored signals on to its children: nohup, and shells that start a program in the background, would decide which signals
+    tasks ignore. A handler without effect sets this process's signals right, and programs start with the default."""
     by_python = {signal.SIGPIPE, signal.SIGXFSZ}  # which subprocess restores
     for number in signal.valid_signals() - by_python:
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -49,8 +49,8 @@ def ignore_nothing_in_commands():
 
 
 def random_name(prefix):
-    """Returns the prefix and eight random letters. No text that a test looks for contains these letters, so that no line matches by the
-    name of a directory alone."""
+    """Returns the prefix and eight random letters. No text that a test searches contains these letters, so no line matches only because of the name
+    of a directory."""
     return prefix + "".join(random.SystemRandom().choices("JKQVXZ", k=8))
 
 
@@ -90,8 +90,8 @@ def free_ports(count, first=None, last=None):
 
 
 def eventually(check, what, deadline=DEADLINE):
-    """Asks until the answer is true; returns it. A file that does not exist yet is no answer. Asks less often the longer it takes:
-    who only asks takes the CPUs from who is waited for."""
+    """Polls until the result is true; returns it. A missing file counts as false. Polls less often the longer it takes, because polling takes CPU
+    time from the processes under test."""
     begin = time.monotonic()
     while True:
         try:
@@ -107,8 +107,8 @@ def eventually(check, what, deadline=DEADLINE):
 
 
 class Command(subprocess.Popen):
-    """One that goes on while the test does. It is waited for as long as for all else, and no longer than the test needs it:
-    a test that fails while its command would go on for ever must end, too."""
+    """A command that runs while the test continues. Waiting for it has the same limit as all other waits; a test that fails while its command would
+    run forever must end, too."""
 
     def wait(self, timeout=DEADLINE):
         return super().wait(timeout)
@@ -150,14 +150,15 @@ def child_named(pid, name):
 
 
 def files_below(directory):
-    """All that is in it, however deep, while daemons make and remove directories there; Path.rglob() fails when one goes meanwhile."""
+    """Returns all files below a directory, at any depth, while daemons create and remove directories there; Path.rglob() fails when one disappears.
+    """
     for where, directories, files in os.walk(directory):
         yield from (pathlib.Path(where, name) for name in (*directories, *files))
 
 
 def processes_of(directory):
-    """Every process that has to do with a cluster's directory: by command line, environment or working directory. Each test looks at all
-    processes of the machine several times: without pathlib that takes half of the time."""
+    """Returns every process that belongs to a cluster's directory: by command line, environment or working directory. Each test examines all
+    processes of the machine several times: with pathlib that would take twice as long."""
     found = {}
     needle = str(directory).encode()
     variable = b"SLURM_CONF=" + needle
@@ -195,7 +196,7 @@ class Result(subprocess.CompletedProcess):
         return self.stderr
 
     def finds_none(self, text):
-        """What is shown by name is not there: that is said where it would be."""
+        """A show command for a name that does not exist reports this where the output would be."""
         assert self.returncode == 1 and self.stdout == f"{text}\n" and not self.stderr, f"{self.args}: {self.stdout}{self.stderr}"
 
 
@@ -258,7 +259,7 @@ class Cluster:
         return "ProctrackType=proctrack/cgroup"
 
     def late(self):
-        """An epilog that takes up to a second: whatever a test expects right after a command must hold with it, too."""
+        """An epilog that takes up to a second: expectations right after a command must hold with it, too."""
         path = self.dir / "late"
         path.write_text("#!/bin/sh\nsleep 0.$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')\n")
         path.chmod(0o755)
@@ -406,7 +407,7 @@ class Cluster:
         return text
 
     def stop(self):
-        """Orderly: cancels what runs, stops the daemons, and asserts that nothing is left."""
+        """Stops the cluster in order: cancels running jobs, stops the daemons, and asserts that nothing is left."""
         self.check_secrets()
         if "slurmctld" in self.daemons and self.daemons["slurmctld"].poll() is None:
             everyone = [] if ROOT else ["--me"]

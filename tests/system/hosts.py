@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cluster whose hosts are network namespaces, joined by a switch whose ports can be pulled; nothing of it shows outside."""
+"""A cluster whose hosts are network namespaces, joined by a switch with ports that can be disconnected; nothing of it is visible outside."""
 import ctypes
 import functools
 import os
@@ -18,7 +18,7 @@ PROXY, PROXY_NUMBER = "between", 9
 
 @functools.cache
 def missing():
-    """What this machine lacks for such a cluster; None: nothing."""
+    """Returns what this machine lacks for such a cluster, or None."""
     if not ROOT:
         return "needs root for network namespaces"
     for tool in ("ip", "unshare", "nsenter", "nft"):
@@ -37,8 +37,8 @@ def chance(percent):
 
 
 class Hosts(Cluster):
-    """With 'proxied' others reach the last node, and what it starts reaches srun, through a host between them.
-    'others' are more hosts, with the last numbers of their addresses."""
+    """With 'proxied' a host between them carries the connections of others to the last node, and of processes there to srun. 'others' are more
+    hosts, with the last numbers of their addresses."""
 
     def __init__(self, nodes=2, conf="", proxied=False, others=None, **more):
         if missing() and not os.environ.get("CI"):
@@ -88,21 +88,21 @@ class Hosts(Cluster):
             self.plug(host)
 
     def pull(self, host):
-        """Its port of the switch is dead: nothing comes or goes, and neither side is told."""
+        """Disconnects the host's port of the switch: no packet passes, and neither side is notified."""
         self.ip("switch", f"link set {host} down")
 
     def plug(self, host):
         self.ip("switch", f"link set {host} up")
 
     def lose(self, sender, receiver):
-        """One way: what the sender sends to the receiver goes to a station that is not there."""
+        """Loses packets in one direction: packets from the sender to the receiver go to a station that does not exist."""
         self.ip(sender, f"neigh replace {ADDRESS}{self.numbers[receiver]} lladdr 02:00:00:00:00:99 dev eth0 nud permanent")
 
     def deliver(self, sender, receiver):
         self.ip(sender, f"neigh del {ADDRESS}{self.numbers[receiver]} dev eth0")
 
     def part(self, one, other):
-        """These two do not reach each other any more; both reach the rest."""
+        """Separates two hosts; both still reach all others."""
         self.lose(one, other)
         self.lose(other, one)
 
@@ -170,7 +170,7 @@ class Hosts(Cluster):
 
 
 def wrong_clock(directory):
-    """Builds what makes a process see a clock that is set wrong, by as many seconds as the file 'skew' beside it says."""
+    """Builds the library that shows a process a wrong clock, which differs by the seconds in the file 'skew' beside it."""
     source, library, skew = directory / "clock.c", directory / "clock.so", directory / "skew"
     source.write_text(r"""
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""For gdb: a debugger of srun, by the MPIR interface. Prints the table, and how each process stands, then lets go."""
+"""Script for gdb: a debugger of srun, by the MPIR interface. Prints the table and the state of each process, then detaches."""
 import pathlib
 
 import gdb

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A bad network: a proxy for TCP that knows frames, and drops, delays, reorders, repeats and cuts them as it is told."""
+"""A bad network: a proxy for TCP that parses frames, and drops, delays, reorders, repeats and cuts them on request."""
 import select
 import socket
 import struct
@@ -57,14 +57,14 @@ def number_in(frame, field):
 
 
 class Cut:
-    """Forward so many bytes of the frame, then break the connection: with resets, or as one that has ended."""
+    """Forward this number of bytes of the frame, then break the connection, by resets or by an ordinary end."""
 
     def __init__(self, at, reset=True):
         self.at, self.reset = at, reset
 
 
 class Later:
-    """Forward the frame so much later, and everything behind it in its direction."""
+    """Delay the frame, and everything after it in its direction."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -222,13 +222,11 @@ def reset(s):
 
 
 class Proxy:
-    """Listens; each connection is carried on to target. fault(frame) says what becomes of a frame: None, or one of the above.
-
-    It is called by one thread at a time. Kinds of frames that were seen are kept in 'kinds' with the largest length of each.
-    """
+    """Listens; forwards each connection to target. fault(frame) decides what happens to a frame: None, or one of the classes above.
+    Only one thread at a time calls it. 'kinds' contains the kinds of frames that were seen, with the largest length of each."""
 
     def __init__(self, target, fault=None, address=("127.0.0.1", 0), enter=None):
-        """enter() takes a new thread to where its connections are to be made from, as another network namespace."""
+        """enter() moves a new thread to the place from which its connections are made, such as another network namespace."""
         self.target, self.fault = target, fault
         self.kinds, self.cuts, self.accepted = {}, 0, 0
         self.closed = False

@@ -100,7 +100,7 @@ def endless():
 
 
 def press(path):
-    """Asks for processes until nobody takes it any more; writes how many bytes were taken."""
+    """Sends spawn requests until the peer reads no more; writes the number of bytes that were accepted."""
     say("presses", os.getpid())
     signal.sigwait([signal.SIGUSR1])
     server.setblocking(False)

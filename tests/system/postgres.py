@@ -32,7 +32,7 @@ def new_directory():
 
 @functools.cache
 def new_database(programs):
-    """The directory of a database that no server has used. initdb takes longer than most tests with a server: it runs once, and each server
+    """Returns the directory of a database that no server has used. initdb takes longer than most tests with a server: it runs once, and each server
     begins with a copy."""
     path = new_directory()
     atexit.register(shutil.rmtree, path, ignore_errors=True)

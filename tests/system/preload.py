@@ -132,7 +132,7 @@ class Switch:
         return (self.directory / name).exists()
 
     def made(self, name):
-        """When it was made, which tells it from those of this name before and after; None: it is not there."""
+        """Returns the creation time, which distinguishes it from earlier and later ones of this name; None if it does not exist."""
         try:
             return (self.directory / name).stat().st_mtime_ns
         except FileNotFoundError:

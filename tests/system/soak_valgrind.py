@@ -171,7 +171,7 @@ def test_controller_under_valgrind(make_cluster):
 
 
 def await_plugins(c):
-    """The helper may begin later than slurmctld waits for it, which a reconfiguration asks to begin anew."""
+    """Waits for the helper. It may start later than slurmctld waits for it; then a reconfiguration starts it again."""
     def asked():
         done = c.run(["sbatch", "-H", "-o", "/dev/null", "--wrap=true"], timeout=300)
         if done.returncode != 0:

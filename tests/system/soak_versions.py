@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Daemons and commands of this version beside those of an earlier one, only in the soak: RELIABILITY L1, P4.
+"""Daemons and commands of this version together with those of an earlier one, only in the soak: RELIABILITY L1, P4.
 
 SLUICE_OLDER names the prefix of the earlier one; tools/soak builds it from the history."""
 import os
@@ -61,7 +61,7 @@ def use_cluster(c, prefix):
 @pytest.mark.parametrize("older", PARTS)
 @pytest.mark.parametrize("others", ["newer", "older"])
 def test_one_part_of_another_version(make_cluster, older, others):
-    """L1: the commands, the controller or the node daemons alone are of the other version."""
+    """L1: only the commands, only the controller, or only the node daemons have the other version."""
     odd, rest = (OLDER, PREFIX) if others == "newer" else (PREFIX, OLDER)
     of = {part: odd if part == older else rest for part in PARTS}
     c = make_cluster(nodes=2, start=False)
@@ -105,7 +105,7 @@ def test_upgrade_under_a_running_job(make_cluster, first):
 
 
 def test_a_return_to_the_older_version(make_cluster):
-    """L1: the older controller goes on with the state, or refuses a newer format and changes nothing."""
+    """L1: the older controller continues with the state, or refuses a newer format and changes nothing."""
     c = make_cluster(nodes=1, start=False)
     start_controller(c, PREFIX)
     start_nodes(c, PREFIX)

@@ -99,7 +99,7 @@ class State:
                 db.execute(f"INSERT OR REPLACE INTO numbered_{kind}(id, sum, data) VALUES(?,?,?)", (key, total, data))
 
     def add(self, kind, key, more):
-        """Behind what the record has: of a field that is given twice the last one counts."""
+        """Appends to the record: if a field is given twice, the last value counts."""
         self.put(kind, key, self.get(kind, key) + more)
 
     def spoil(self, kind, key):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is read and typed as it comes: pipes, and terminals."""
+"""Reading output and typing input as it arrives, on pipes and terminals."""
 import os
 import pty
 import select
@@ -10,7 +10,7 @@ from harness import DEADLINE
 
 
 def read_until(stream, text):
-    """What a pipe says up to and with this, and what came with it."""
+    """Returns the output of a pipe up to and including this text, and the output that arrived with it."""
     got, end = "", time.monotonic() + DEADLINE
     while text not in got:
         assert time.monotonic() < end, got
@@ -35,7 +35,7 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def until(self, text):
-        """What was shown up to and with this; what is behind it is kept."""
+        """Returns the output up to and including this text; later output is kept."""
         end = time.monotonic() + DEADLINE
         while text not in self.seen:
             assert time.monotonic() < end, self.seen

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is accepted though it cannot run now, and what becomes of jobs that are stopped, or elements that are cancelled."""
+"""Requests that are accepted although they cannot run now; jobs that are stopped; elements that are cancelled."""
 import pytest
 
 from harness import eventually

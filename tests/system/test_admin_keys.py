@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keys of slurm.conf and of scontrol that administrators use: alternate and exclusive partitions, node sets, and what users are forbidden."""
+"""Keys of slurm.conf and of scontrol for administrators: alternate and exclusive partitions, node sets, and actions that are forbidden to users."""
 import pytest
 
 from harness import ROOT, Cluster, eventually
@@ -102,7 +102,7 @@ def test_jobs_go_to_the_alternate_of_a_drained_partition(admin):
 
 
 def test_node_sets_name_nodes(admin):
-    """scontrol(1), NodeName=: node sets by themselves or beside node names."""
+    """scontrol(1), NodeName=: node sets alone and together with node names."""
     c = admin
     c.run("scontrol update NodeName=left,n4 State=DRAIN Reason=x").ok()
     assert {n for n, s in states(c).items() if "DRAIN" in s} == {"n1", "n2", "n4"}
@@ -161,7 +161,7 @@ DAEMON, WORSE = 3, 6  # above the nice value of the test
 @pytest.mark.parametrize("propagate, same_root, same_user, worse", [
     (0, DAEMON, DAEMON, DAEMON), (1, 0, DAEMON, WORSE), (2, DAEMON + 1, DAEMON + 1, WORSE)])
 def test_priority_of_processes_is_propagated(make_cluster, propagate, same_root, same_user, worse):
-    """slurm.conf(5), PropagatePrioProcess: what is submitted at a better and at a worse nice value than that of slurmd."""
+    """slurm.conf(5), PropagatePrioProcess: submissions with a better and with a worse nice value than that of slurmd."""
     c = make_cluster(nodes=1, conf=f"PropagatePrioProcess={propagate}\n", start=False)
     own = int(c.run("nice").ok())
     c.start_controller()

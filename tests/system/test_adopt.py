@@ -104,7 +104,8 @@ def ends(login):
 
 
 def test_only_with_a_job(make):
-    """CORE-078: Of two users the one with a job comes in, and is in it: environment, listpids, sstat, squeue; its end ends what is left."""
+    """CORE-078: of two users only the one with a job is admitted. The login belongs to the job: environment, listpids, sstat, squeue; the end of the
+    job kills its processes."""
     site = make(conf=CONTAIN)
     c = site.c
     site.refused(NO_JOBS, USERS[0])
@@ -266,7 +267,7 @@ def test_the_job_that_the_login_comes_from(make):
 
 
 def test_a_restarted_daemon_knows_the_adopted(make):
-    """Killed and started anew: those are still in the job, others come, and all end with it."""
+    """slurmd is killed and restarted: adopted processes still belong to the job, more are adopted, and all end with the job."""
     site = make()
     c = site.c
     job = site.job()
@@ -366,7 +367,7 @@ def test_a_prolog_that_lasts_is_waited_for(make):
 
 
 def slow_prolog(c):
-    """Until c.dir/go is there."""
+    """A prolog that waits until c.dir/go exists."""
     prolog = c.dir / "prolog"
     prolog.write_text(f"#!/bin/sh\ntouch {c.dir}/begun\nuntil [ -e {c.dir}/go ]; do sleep 0.05; done\n")
     prolog.chmod(0o755)
@@ -391,7 +392,7 @@ def test_a_prolog_longer_than_a_message_may_take(make):
 
 
 def test_a_step_without_an_allocation_lets_nobody_in(make):
-    """It is no job, and an extern step beside it would stay for ever (docs/adr/0026)."""
+    """It is not a job, and an extern step for it would stay forever (docs/adr/0026)."""
     site = make()
     step = site.c.popen(["srun", "-Z", "-w", "n1", f"--uid={USERS[0]}", "sh", "-c", "id -un; exec sleep 300000"])
     assert step.stdout.readline() == f"{USERS[0]}\n"
@@ -412,7 +413,7 @@ def test_a_step_that_does_not_answer(make):
 
 
 def test_a_step_that_nobody_keeps(make):
-    """Somebody has claimed it who is not there: who logs in is told at once."""
+    """A process that has ended has claimed the step: a login gets an error at once."""
     site = make(conf="MessageTimeout=60\n")
     c = site.c
     job = site.job()
@@ -508,7 +509,7 @@ def test_private_directories(program, monkeypatch):
 
 @pytest.mark.parametrize("version", (1, 2))
 def test_in_control_groups(program, version):
-    """Tracked and held to what the job has; one that slips away counts and ends, too."""
+    """Adopted processes are tracked and confined to the job's resources; a process that escapes is accounted and killed, too."""
     why = cgroups.lacks(version, *(("freezer", "cpuset") if version == 1 else ()))
     if why:
         pytest.skip(why)

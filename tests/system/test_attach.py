@@ -44,14 +44,15 @@ class Step:
 
 
 def watch(step, *options, user=None, program=("sattach",), **more):
-    """A watcher that has seen what was written before it came."""
+    """Attaches a watcher and waits until it has received the earlier output."""
     w = step.cluster.popen([*program, *options, step.id] if program[0] == "sattach" else [*program, *options], user=user, **more)
     return w
 
 
 @pytest.fixture
 def early(cluster):
-    """A step that the controller lists, and no node has: its srun runs --prolog. srun, the step's id, what ends the prolog."""
+    """A step that the controller lists but no node has, because its srun runs --prolog. Returns srun, the step's id, and a function that ends the
+    prolog."""
     gate, prolog = cluster.work / "prolog.gate", cluster.work / "prolog.sh"
     os.mkfifo(gate)
     prolog.write_text(f"#!/bin/sh\nread x < {gate}\n")
@@ -83,7 +84,7 @@ def test_a_step_that_ends_before_its_nodes_have_it_is_waited_for_no_more(cluster
 
 
 def test_two_watchers_see_what_srun_sees(cluster):
-    """CORE-204: also what was written before they came, and the exit status."""
+    """CORE-204: watchers also get the output from before they attached, and the exit status."""
     step = Step(cluster, "echo out; echo err >&2; exit 3")
     watchers = [watch(step) for _ in range(2)]
     for w in watchers:
@@ -167,7 +168,7 @@ print("all of it")'"""
 
 
 def test_a_node_that_has_gone_holds_no_input_up(cluster):
-    """The shepherd of one stands still, and the task of the other gets no more either; until the first is killed."""
+    """The step daemon of one node is stopped, so the other node's task gets no more input either, until the stopped one is killed."""
     size = 64 << 20
     step = Step(cluster, f"[ $SLURM_PROCID = 1 ] || {TAKES % size}; trap '' USR1; echo takes; {WAIT}", "-N2", "--no-kill",
                 tasks=2, stdin=subprocess.PIPE)
@@ -210,7 +211,7 @@ def test_leaving_ends_nothing(cluster, how):
 
 @pytest.mark.parametrize("frozen", (True, False))
 def test_a_slow_watcher_slows_nobody_down(cluster, frozen):
-    """50 MB pass a watcher that stands still, and one that is killed in between: srun has all of it, in order."""
+    """50 MB are written while one watcher is stopped and another one is killed: srun receives all of it, in order."""
     lines = 6_400_000
     step = Step(cluster, f"seq {lines}; {WAIT}", stdout=open(cluster.work / "whole", "wb"))
     slow = watch(step, stdout=open(cluster.work / "slow", "wb"))
@@ -352,7 +353,7 @@ def test_a_new_daemon_knows_its_steps(make_cluster):
 
 
 def attached(step):
-    """A watcher that has seen what was written, or nothing."""
+    """Returns a watcher that has received earlier output, or none."""
     w = watch(step)
     if w.stdout.read(1) == "r":
         return w

@@ -91,7 +91,7 @@ def test_nobody_types_any_more(cluster, place):
 
 
 def test_a_terminal_of_tasks(cluster, place):
-    """With --pty: the terminal of the task lives on, silent, until somebody takes it up again."""
+    """With --pty the tasks' terminal stays open without output until an srun attaches again."""
     t = shell(cluster, place)
     t.type("stty -a | md5sum; srun --pty sh -c 'stty -echo; echo on $((40+2)); while read x; do echo got $x; done; echo over'\n")
     before = re.search(r"([0-9a-f]{32})", t.until("on 42\r\n"))[1]
@@ -167,7 +167,7 @@ def test_signals_end_it(cluster, place):
 
 
 def test_what_is_no_command(cluster, place):
-    """In the middle of a line, twice, another character, and where nobody types."""
+    """In the middle of a line, twice, another character, and without a terminal as input."""
     t = shell(cluster, place)
     t.type("srun cat\n")
     t.until("srun cat\r\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every refusal: the message names the thing, the status is not zero, and nothing is left behind."""
+"""Every refusal: the message names the invalid item, the exit status is not zero, and nothing is left behind."""
 import json
 import os
 
@@ -135,7 +135,7 @@ def test_unknown_columns_are_left_out_and_the_status_says_so(cluster, line, show
 
 
 def test_limits_are_in_the_refusals(cluster):
-    """What is too much is refused with what there is at most."""
+    """A request above a limit is refused with a message that contains the limit."""
     for options, text in [("-x n[1-4]", "--exclude leaves no node of partition main, which has 4"),
                           ("-N2 -x n[1-3]", "--exclude leaves 1 of the 4 nodes of partition main"),
                           ("-t 2290649225", "the longest is 2290649224 minutes"), ("-t 1590729-0", "the longest is 2290649224 minutes"),
@@ -166,7 +166,7 @@ def test_missing_configuration_names_the_file(cluster):
 
 
 def test_what_is_too_long_is_refused(cluster):
-    """What users say is kept in memory and asked of every job: it has bounds, and everybody else goes on."""
+    """Texts of users are kept in memory and used for every job: their length is limited, and other users are not affected."""
     cluster.run(["sbatch", "-J", "x" * 40000, "--wrap", "true"]).fails("exceeds its limit", "name")
     cluster.run(["sbatch", "--comment", "x" * 40000, "--wrap", "true"]).fails("exceeds its limit", "comment")
     for command in ["sbatch", "--wrap", "true"], ["salloc"]:
@@ -187,7 +187,7 @@ def test_a_controller_of_another_user_names_who_may_start_it(cluster):
 
 
 def test_terminals_are_not_driven_by_texts(cluster):
-    """DEL and the controls of U+0080 to U+009F, which JSON leaves alone, and what srun repeats of its arguments."""
+    """DEL and the controls U+0080 to U+009F, which JSON does not escape, and arguments that srun repeats in messages."""
     name = "a\x7fb\u009bc\u00a0d\u00e9"
     job = cluster.sbatch("-H", "-J", name, wrap="true")
     out = cluster.run(f"squeue --json -j {job}").ok()

@@ -114,7 +114,7 @@ def test_export_file_that_is_bad(cluster, nobody):
 
 
 def test_environment_of_a_login_shell(cluster):
-    """--get-user-env: what a login shell has on the node, under what comes along with the job."""
+    """--get-user-env: the variables of a login shell on the node; variables of the job take precedence."""
     me = pwd.getpwuid(os.geteuid())
     clean = {"HOME": me.pw_dir, "SHELL": me.pw_shell, "USER": me.pw_name, "LOGNAME": me.pw_name, "PATH": "/usr/local/bin:/usr/bin:/bin"}
     shell = subprocess.run(["-" + os.path.basename(me.pw_shell), "-c", "/usr/bin/env -0"], executable=me.pw_shell, env=clean,
@@ -154,7 +154,7 @@ def test_export_nil_leaves_what_programs_need(cluster):
 
 @pytest.mark.parametrize("export, given", [("NONE", "  "), ("A=5,KEEP", "5 k ")])
 def test_export_of_names_or_none_adds_the_login_environment(make_cluster, export, given):
-    """It is what the shell of the account has, over which the variables count that the job brings along."""
+    """The job gets the environment of the user's login shell; the exported variables take precedence."""
     c = make_cluster(nodes=1)
     job = c.sbatch(f"--export={export}", env={"HOME": "/h", "KEEP": "k", "DROP": "d"}, wrap='echo "$A $KEEP $DROP" "$HOME"; echo $PATH')
     c.wait(job)
@@ -163,7 +163,7 @@ def test_export_of_names_or_none_adds_the_login_environment(make_cluster, export
 
 
 def test_exports_that_run_a_login_shell(make_cluster):
-    """GetEnvTimeout=0 lets none run: jobs that need one are held, the others run."""
+    """GetEnvTimeout=0 permits no login shell: jobs that need one are held, the others run."""
     c = make_cluster(nodes=1, conf="GetEnvTimeout=0")
     held, run = ([c.sbatch(f"--export={export}", wrap="true") for export in exports] for exports in (("NONE", "A=5"), ("ALL", "ALL,A=5", "NIL")))
     for job in run:
@@ -353,7 +353,7 @@ def test_whole_nodes_count_all_their_cpus(make_cluster):
 
 
 def test_an_idle_node_holds_nothing_of_jobs(make_cluster):
-    """CORE-027: the spool directory of a node is what it was before."""
+    """CORE-027: after the jobs the spool directory of a node is the same as before."""
     c = make_cluster(nodes=2)
     spool = c.dir / "spool"
 
@@ -455,7 +455,7 @@ def test_the_mask_that_the_environment_asks_for(cluster):
 
 
 def test_warning_before_the_limit(make_cluster):
-    """CORE-184, 185, 209. --signal: to the steps, or with B: to the script alone, so many seconds before the limit."""
+    """CORE-184, 185, 209. --signal: to the steps, or with B: only to the script, the requested number of seconds before the limit."""
     c = make_cluster(nodes=2)
     script = "#!/bin/sh\n#SBATCH -t 0:04 --signal=B:USR1@2\ntrap 'echo warned; exit 3' USR1\nwhile :; do sleep 0.05; done\n"
     job = c.sbatch(script=script)
@@ -483,7 +483,7 @@ def test_deadline(cluster):
 
 
 def test_an_interpreter_that_is_not_there_is_named(cluster):
-    """The script is there; what its first line asks for is not."""
+    """The script exists, but the interpreter in its first line does not."""
     job = cluster.sbatch(script="#! /no/such/shell -x\ntrue\n")
     assert cluster.wait(job)["ExitCode"] == "2:0"
     assert "its interpreter /no/such/shell is not on this node" in cluster.output(job)

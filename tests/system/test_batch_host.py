@@ -39,7 +39,7 @@ def test_where_the_script_runs(mixed):
 
 
 def test_it_is_the_one_that_is_warned(mixed):
-    """--signal=B: goes where the script is."""
+    """--signal=B: goes to the node of the script."""
     job = submit(mixed, "fast", "-t", "5", "--signal=B:USR1@300", wrap="exec sleep 300000")
     fields = mixed.wait(job)
     assert (fields["BatchHost"], fields["JobState"], fields["ExitCode"]) == ("n3", "FAILED", "0:10")

@@ -33,7 +33,7 @@ def finish(c, job, name):
 
 
 def test_killed_again_in_its_recovery(make_cluster):
-    """A5: at any moment of a start; what was acknowledged is there, and what ran runs on."""
+    """A5: the controller is killed at any time of its start; acknowledged changes survive, and running jobs continue."""
     c, pick = make_cluster(nodes=1), random.Random(SEED)
     runs = begin(c, "go")
     held = [c.sbatch("-H", "-o", "/dev/null", wrap="true") for _ in range(20)]
@@ -86,7 +86,7 @@ def test_an_old_copy_of_the_state(make_cluster):
 
 @pytest.mark.trials(50)
 def test_new_connections_alone_are_lost(make_cluster):
-    """C2: what is connected goes on; what was lost meanwhile has said so, and is well again at once."""
+    """C2: existing connections continue; a request that was lost meanwhile reports an error, and all works again at once afterwards."""
     c = make_cluster(nodes=1)
     proxy = Proxy(("127.0.0.1", c.port))
     try:
@@ -165,7 +165,7 @@ void *realloc(void *old, size_t size)
 
 @pytest.mark.allocator
 def test_an_allocation_fails(make_cluster):
-    """D4: the controller answers with an error or ends; what was acknowledged is there after it."""
+    """D4: the controller replies with an error or ends; acknowledged changes survive."""
     c, pick = make_cluster(nodes=1, start=False), random.Random(SEED)
     where = c.dir / "first"
     c.preload["slurmctld"] = library(where, MEMORY)
@@ -217,7 +217,7 @@ def test_an_allocation_of_a_node_fails(make_cluster, program):
     memory = Switch(where)
 
     def restart_slurmd():
-        """Starts slurmd again; returns whether it had ended, which it may do for its lack of memory alone."""
+        """Restarts slurmd; returns whether it had ended, which is permitted only for lack of memory."""
         status = c.daemons["n1"].poll()
         assert status is None or status == -signal.SIGABRT and "out of memory" in c.tail("n1", 20), (status, c.tail("n1", 20))
         if status is None:
@@ -316,7 +316,7 @@ def test_slurmd_that_cannot_read_its_jobs_does_not_start(make_cluster, what, why
 
 @pytest.mark.trials(10)
 def test_no_descriptor_left(make_cluster):
-    """D5: the controller has no descriptor for another connection: one that says nothing goes for it, and the log says so."""
+    """D5: the controller has no descriptor for another connection: it closes an idle one instead, and logs this."""
     c = make_cluster(nodes=1)
     runs = begin(c, "go")
     pid = c.daemons["slurmctld"].pid
@@ -338,7 +338,7 @@ def test_no_descriptor_left(make_cluster):
 
 
 def test_the_clock_is_set(make_cluster, tmp_path):
-    """E1: an hour, ten years, to 1970, 2038 and 2106 and back: no job ends early, and all goes on."""
+    """E1: by an hour, by ten years, to 1970, 2038 and 2106 and back: no job ends early, and everything continues."""
     c = make_cluster(nodes=1, start=False)
     built, skew = wrong_clock(tmp_path)
     skew.write_text("0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""CORE-003: ./configure && make && make check && make install, beside the sources and without touching them."""
+"""CORE-003: ./configure && make && make check && make install, outside of the sources and without changing them."""
 import getpass
 import json
 import os
@@ -60,7 +60,7 @@ def test_configure_refuses(tmp_path):
 
 
 def test_installed_tree_names_no_build_directory(tmp_path):
-    """It is copied elsewhere and works there: programs find their plugins, and pkg-config the library, beside themselves."""
+    """The installed tree is copied elsewhere and works: programs find their plugins, and pkg-config the library, relative to their own place."""
     there = tmp_path / "moved"
     shutil.copytree(PREFIX, there, symlinks=True)
     for file in there.rglob("*"):
@@ -108,8 +108,8 @@ def test_every_binary_is_hardened():
 
 
 def test_step_daemons_are_static():
-    """One starts per step, and an srun, which is static where srun-dynamic is there: where the libraries of others are linked in, so is
-    the C library."""
+    """One starts per step, and so does srun, which is static if srun-dynamic exists: if the libraries of others are linked statically, the C library
+    is, too."""
     programs = ["sbin/slurmstepd", "sbin/slurmstepd-cast", *(["bin/srun"] if (PREFIX / "sbin/srun-dynamic").exists() else [])]
     for name in programs:
         said = subprocess.run(["readelf", "-dsW", PREFIX / name], text=True, capture_output=True, check=True).stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Burst buffers by burst_buffer.lua: HET-25 to 30, and what the manual pages say of burst_buffer/lua."""
+"""Burst buffers with burst_buffer.lua: HET-25 to 30, and the statements of the manual pages on burst_buffer/lua."""
 import shutil
 import signal
 
@@ -64,7 +64,7 @@ def calls(c, job, full=False):
 
 
 def test_a_job_with_a_buffer(make_cluster):
-    """HET-25: the whole life, the job's environment, errors for the user, pools and what scontrol shows."""
+    """HET-25: the whole life of a buffer, the job's environment, errors for the user, pools, and the output of scontrol."""
     c = make(make_cluster, conf="Directive=BB_SITE\n")
     script = "#!/bin/sh\n#BB_SITE pool=p capacity=3 %j %x %% \\\\%j\n#SBATCH -J name\necho $BB_NODES\nexit 3\n"
     (c.dir / "hang-data_out").touch()
@@ -96,7 +96,7 @@ def test_a_job_with_a_buffer(make_cluster):
 
 
 def test_failures_and_crashes(make_cluster):
-    """HET-25: a function that fails holds the job; kill -9 of the controller in any phase loses and doubles nothing."""
+    """HET-25: a function that fails holds the job; kill -9 of the controller in any phase neither loses nor repeats anything."""
     c = make(make_cluster)
     (c.dir / "fail-data_in").touch()
     job = c.sbatch("--bb=#BB_LUA", wrap="true")

@@ -107,7 +107,7 @@ def test_by_user_name_state_partition(cluster):
 
 
 def test_a_signal_for_a_node_that_is_away(make_cluster):
-    """Nobody keeps it, so that nobody says that it was sent; the end of the job is kept, and that of a script."""
+    """The signal is not kept, and scancel reports an error; the order to end a job or its script is kept."""
     c = make_cluster(nodes=2)
     script = c.sbatch("-w", "n2", wrap="sleep 300000")
     job = c.sbatch("-w", "n2", script="#!/bin/sh\nsrun sleep 300000\n")
@@ -156,7 +156,7 @@ def test_a_signal_that_reaches_some_nodes(make_cluster):
 
 
 def test_one_step_only(cluster):
-    """CORE-194: Also beside a filter, and when it asks: never the job that the step is of."""
+    """CORE-194: also with a filter, and with a confirmation: scancel never cancels the job of the step."""
     job = cluster.sbatch("-n2", "-J", "steps", script="#!/bin/sh\nfor i in 0 1 2 3; do srun -n1 sleep 100; done\necho step ended $?\n")
     user = cluster.run("id -un").ok()
 
@@ -189,7 +189,7 @@ def test_without_selection(cluster):
 
 
 def test_asked_for_elements(cluster):
-    """CORE-191: what is typed may have commas in the brackets of an id, and between ids."""
+    """CORE-191: a typed answer may contain commas in the brackets of an id, and between ids."""
     array, other, left = (cluster.sbatch("-H", *more, wrap="true") for more in (["-a", "1-4"], [], []))
     asked = Terminal(cluster, ["scancel"])
     asked.until("Job id(s) to cancel")

@@ -116,7 +116,7 @@ def sbcast(c, *words, **more):
 
 
 def test_a_suspended_job_takes_its_files_when_it_runs_again(mine):
-    """sbcast waits, also where gang scheduling holds a job back, and says why, once."""
+    """sbcast waits, also for a job that gang scheduling suspends, and prints the reason once."""
     mine.run(f"scontrol suspend {mine.job_id}").ok()
     waiting = mine.popen(["sbcast", "-j", str(mine.job_id), mine.source, f"{mine.dir}/local/later"])
     said = waiting.stderr.readline()
@@ -221,7 +221,7 @@ def test_one_that_never_ends_its_text(mine):
 
 
 def test_a_network_for_files():
-    """BcastAddr: node daemons are asked as before, the file goes elsewhere."""
+    """BcastAddr: requests go to the node daemons as before, the file goes to the other address."""
     with running(Private, nodes=2, start=False) as c:
         text = c.conf_file.read_text()
         c.conf_file.write_text(re.sub(r"^(NodeName=n(\d) .*)$", r"\1 BcastAddr=127.0.9.\2", text, flags=re.M))
@@ -272,7 +272,7 @@ def test_what_is_there_stays_without_force(mine):
 
 
 def test_all_or_none(mine):
-    """CORE-227: one node cannot, so nobody has it."""
+    """CORE-227: one node fails, so no node has the file."""
     mine.at("n5", "one").write_bytes(b"old")
     said = sbcast(mine, mine.source, f"{mine.dir}/local/one").fails("(n5): File exists", "no node has it")
     assert "(n4)" not in said
@@ -281,7 +281,7 @@ def test_all_or_none(mine):
 
 
 def test_a_full_disk(mine):
-    """CORE-227: told before anything is written, with the place."""
+    """CORE-227: the error names the place and comes before any data is written."""
     big = mine.dir / "big"
     with open(big, "wb") as f:
         f.truncate(65 * MIB)
@@ -297,7 +297,7 @@ def test_a_disk_that_fills_on_one_node(mine):
 
 
 def test_links_are_not_followed(mine):
-    """G6: what a link at the end of the path points to stays as it is."""
+    """G6: the target of a link at the end of the path remains unchanged."""
     secret = mine.dir / "secret"
     secret.write_text("not yours")
     for node in mine.names:
@@ -331,7 +331,7 @@ def test_one_directory_for_all_nodes(mine):
 
 
 def test_compression(mine):
-    """X-18: what can be made smaller, and what cannot."""
+    """X-18: data that can be compressed, and data that cannot."""
     text = mine.dir / "text"
     text.write_bytes(b"all work and no play\n" * 300000)
     for name, source in (("t", text), ("r", mine.source)):
@@ -345,7 +345,7 @@ def test_compression(mine):
 
 
 def test_it_is_the_users_own_file(nodes):
-    """The receiver is the job's user in all that it does: what he may not write stays."""
+    """The receiver acts with the rights of the job's user: files that the user may not write remain unchanged."""
     c = nodes
     user = pwd.getpwnam("nobody")
     with job(c, user="nobody") as number:
@@ -483,7 +483,7 @@ def large(mine):
 
 @pytest.mark.parametrize("which", ["n1", "n4", "n7"])
 def test_a_node_that_dies_midway(large, which):
-    """CORE-228, CORE-229: it costs only itself; those behind it go on from where they are."""
+    """CORE-228, CORE-229: only this node fails; the nodes below it continue from their positions."""
     m = Midway(large)
     m.kill(which)
     status, said = m.finish()
@@ -519,7 +519,7 @@ def test_a_node_that_stands_still_midway(large):
 
 
 def test_the_sender_that_dies_midway(large):
-    """CORE-227: nobody has a part of it."""
+    """CORE-227: no node keeps a part of the file."""
     m = Midway(large)
     m.run.kill()
     m.run.communicate()
@@ -538,7 +538,7 @@ def test_the_job_that_ends_midway(large):
 
 
 def test_a_source_that_changes_midway(large):
-    """What was read is not what is there now: nobody gets a mixture."""
+    """The source changes while it is read: no node gets a mixture."""
     source = large.dir / "changes"
     source.write_bytes(large.large.read_bytes())
     m = Midway(large, source=source)
@@ -581,7 +581,7 @@ def test_the_node_daemon_that_is_killed_midway(large):
 
 
 def test_nodes_that_are_gone_before(mine):
-    """CORE-229: a daemon that is not there, and one that does not answer."""
+    """CORE-229: one daemon does not run, another one does not answer."""
     mine.kill("n6")
     os.kill(mine.daemons["n2"].pid, signal.SIGSTOP)
     try:
@@ -614,7 +614,7 @@ def compile_program(c):
 
 
 def test_srun_runs_the_copy(nodes):
-    """X-18, HET-60: by the name that was asked for, on the nodes of the step alone."""
+    """X-18, HET-60: under the requested name, only on the nodes of the step."""
     c, where = nodes, f"{nodes.dir}/local"
     built = compile_program(c)
     out = c.run(["srun", "-N3", f"--bcast={where}/mine", "--export=PATH", built / "prog", "a"]).ok().splitlines()
@@ -627,7 +627,7 @@ def test_srun_runs_the_copy(nodes):
 
 
 def test_srun_sends_libraries(nodes):
-    """X-18: into the directory beside the copy, where the program finds them; system's directories stay."""
+    """X-18: into the directory beside the copy, where the program finds them; libraries in system directories are not sent."""
     c, where = nodes, f"{nodes.dir}/local"
     built = compile_program(c)
     line = ["srun", "-N2", "-w", "n2,n3", f"--bcast={where}/p", "--send-libs", "--compress", "--export=PATH"]
@@ -648,7 +648,7 @@ def test_srun_sends_libraries(nodes):
 
 
 def test_srun_names_of_copies(nodes):
-    """A directory, --chdir, or what SLURM_BCAST says: with the job, the step and the node."""
+    """A directory, --chdir, or SLURM_BCAST: with the job, the step and the node in the name."""
     c, where = nodes, nodes.dir / "local"
     built = compile_program(c)
     line = ["-N2", "-w", "n1,n2", "--send-libs=no", built / "prog", "c"]
@@ -709,7 +709,7 @@ def test_sbcast_sends_libraries(mine):
 
 
 def test_what_the_configuration_says(make_cluster):
-    """BcastParameters and BcastExclude are what is meant where nothing is said."""
+    """BcastParameters and BcastExclude are the defaults of the options."""
     with running(Private, nodes=2) as c:
         built = compile_program(c)
         local = c.dir / "local"

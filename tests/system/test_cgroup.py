@@ -109,7 +109,7 @@ def test_signals_to_all(cluster_of, version):
 
 @both
 def test_daemons_that_are_killed(cluster_of, version):
-    """The shepherd's death, and the daemon's with it: what ran away from both is found by its directory."""
+    """The step daemon and the node daemon are killed: a process that escaped both is found by its directory."""
     c = cluster_of(version, conf=TRACK)
     script = "#!/bin/sh\n" + AWAY.format("{0}") + "sleep 1000\n"
     job = c.sbatch(script=script.format("one"))
@@ -167,7 +167,7 @@ def test_what_is_not_ours_is_left_alone(cluster_of, version):
 
 @both
 def test_suspended_they_are_frozen(cluster_of, version):
-    """GANG-61: Also who would not stop: a session of its own that catches SIGTSTP."""
+    """GANG-61: also a process that would not stop, in its own session with a handler for SIGTSTP."""
     c = cluster_of(version, conf=TRACK + "PreemptParameters=suspend_grace_time=0\n")
     count = "trap '' TSTP; i=0; while :; do i=$((i+1)); echo $i >count; done"
     job = c.sbatch(wrap=f"setsid sh -c \"{count.replace('$', chr(92) + '$')}\" & wait")
@@ -192,8 +192,8 @@ def test_suspended_they_are_frozen(cluster_of, version):
 
 
 def test_who_cannot_be_killed(cluster_of):
-    """Frozen from above, as by a file server that does not answer: the node is drained, and told who it is; when it ends at last,
-    its directories go without a word."""
+    """The processes are frozen from above, as by a file server that does not answer: the node is drained, and the reason names the process. When it
+    ends at last, the directories are removed without a message."""
     c = cluster_of(1, conf=TRACK + "UnkillableStepTimeout=1\n")
     job = c.sbatch(wrap=": >up; exec sleep 1000")
     eventually(lambda: (c.work / "up").exists(), "it runs")
@@ -258,7 +258,7 @@ def test_cores_of_steps(cluster_of, version):
 
 
 def test_cores_and_binding(cluster_of):
-    """Both plugins count the same CPUs: what a task is bound to is among what its step may use."""
+    """Both plugins number the same CPUs: a task is bound to CPUs that its step may use."""
     c = cluster_of(1, "ConstrainCores=yes\n", conf=TRACK + "TaskPlugin=task/affinity,task/cgroup\n", needs=("freezer", "cpuset"))
     if c.cpus < 2:
         pytest.skip("one CPU here: nothing to tell apart")
@@ -306,7 +306,7 @@ def test_memory_of_scripts_and_steps(cluster_of, version):
 
 @both
 def test_memory_of_one_task_of_several(cluster_of, version):
-    """The others go on: who fails of its own is not said to have run out of memory."""
+    """The others continue; a task that fails for its own reasons is not reported as out of memory."""
     c = memory(cluster_of, version)
     task = c.work / "task"
     task.write_text(f"#!/bin/sh\n[ $SLURM_PROCID = 1 ] && exec {HOG}\nwhile [ ! -e over ]; do sleep 0.05; done\nexit 3\n")
@@ -356,7 +356,7 @@ def test_memory_ends_the_task_alone(cluster_of, version, how):
 
 @both
 def test_memory_of_a_step_of_its_own(cluster_of, version):
-    """Its script goes on; the job has not run out of memory by a step that did."""
+    """The script continues; a step that ran out of memory does not mark the job as out of memory."""
     c = memory(cluster_of, version)
     job = c.sbatch("--mem=600", wrap=f"srun -n1 --mem=100 sh -c \"exec {HOG}\"; echo srun $?; {HOG}; echo own $?; exit 3")
     assert ended(c, job) == ("FAILED", "3:0", "NonZeroExitCode")
@@ -378,7 +378,7 @@ def test_memory_of_the_job_together(cluster_of, version):
 
 
 def test_limits_without_tracking(cluster_of):
-    """TaskPlugin alone: processes are the shepherd's descendants, and the directories go all the same."""
+    """Only TaskPlugin is set: the processes of a step are the step daemon's descendants, and the directories are removed nevertheless."""
     c = cluster_of(1, LIMITS, conf="TaskPlugin=task/cgroup\n", memory=2000, needs=("memory",))
     script = "#!/bin/sh\n" + AWAY.format("away") + f"while [ ! -e away ]; do sleep 0.05; done\ncat /proc/$(cat away)/cgroup\n{HOG}\n"
     job = c.sbatch("--mem=100", script=script)
@@ -436,7 +436,7 @@ def test_slice_and_extra_controllers(cluster_of):
 
 @both
 def test_devices(cluster_of, version):
-    """Cards made of /dev/full and /dev/zero: a step opens its own, and nothing else has changed."""
+    """Cards made of /dev/full and /dev/zero: a step can open its own ones, and no other access changes."""
     c = cluster_of(version, "ConstrainDevices=yes\n", conf=ALL + "GresTypes=gpu,shard\n", node_conf="Gres=gpu:2,shard:4", needs=("freezer", "devices"),
                    start=False)
     cards = [c.dir / f"card{n}" for n in (0, 1)]
@@ -465,7 +465,7 @@ def test_devices(cluster_of, version):
 
 @both
 def test_an_ordinary_user(cluster_of, version, nobody):
-    """Neither leaves its group nor changes what holds in it."""
+    """A user can neither leave the group nor change its limits."""
     c = cluster_of(version, conf=TRACK)
     tree = c.groups.base
     attempt = (f"d=$(find {tree} -name step_0); for f in {tree}/cgroup.procs $d/cgroup.procs $d/freezer.state $d/cgroup.freeze; do "
@@ -480,7 +480,7 @@ FAKE = {"cgroup.procs": "", "cgroup.controllers": "cpuset memory\n", "cgroup.sub
 
 
 def test_version_2_with_every_controller(make_cluster):
-    """On plain directories, since no machine of ours has it: what is written where, and what is made of what is read."""
+    """On plain directories, since none of our machines has all controllers: the written files and values, and the interpretation of read values."""
     c = make_cluster(nodes=1, cpus=min(2, os.cpu_count()), start=False, conf=ALL + "JobAcctGatherType=jobacct_gather/cgroup\n")
     top = c.dir / "cgroup"
     scope = top / "system.slice/n1_slurmstepd.scope"
@@ -575,7 +575,7 @@ def time_of_all(c):
 
 @both
 def test_time_of_a_step_whose_shepherd_was_killed(cluster_of, version):
-    """Its processes were not looked at, and nobody has waited for them."""
+    """The CPU time of processes that no sample covered and for which no process waited is counted."""
     c = cluster_of(version, conf=GATHER, needs=("freezer", "cpuacct"))
     burn = "import os\nwhile sum(os.times()[:2]) < 1.3: pass\nopen('up', 'w').close()\nimport signal; signal.pause()"
     job = c.sbatch(wrap=f'exec python3 -c "{burn}"')
@@ -600,7 +600,7 @@ def test_time_of_those_whom_nobody_waited_for(cluster_of, version):
 
 
 def test_nothing_there(make_cluster):
-    """slurmd does not start without what is asked for, and says what is missing."""
+    """slurmd does not start without the requested controllers, and names the missing ones."""
     c = make_cluster(nodes=1, start=False, conf=ALL)
     (c.dir / "cgroup.conf").write_text(f"CgroupMountpoint={c.dir}/none\nConstrainRAMSpace=yes\n")
     c.start_controller()
@@ -649,7 +649,7 @@ def test_two_daemons_of_one_name(cluster_of):
 
 
 def test_more_is_asked_for_later(cluster_of):
-    """scontrol reconfigure: what starts from then on is confined, what runs stays as it is."""
+    """scontrol reconfigure: jobs that start later are confined, running ones stay as they are."""
     c = cluster_of(1, needs=("freezer", "memory"))
     job = c.sbatch("--mem=100", wrap="cat /proc/self/cgroup; touch up; while [ ! -e go ]; do sleep 0.05; done")
     eventually(lambda: (c.work / "up").exists(), "it runs")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""slurmctld --check finds everything that is wrong at once; a reconfiguration takes over nothing that would not work."""
+"""slurmctld --check reports all errors at once; a reconfiguration accepts nothing that would not work."""
 import os
 import re
 import subprocess
@@ -50,7 +50,7 @@ def test_every_error_is_reported(make_cluster):
 
 
 def test_the_key_of_tokens_is_checked_before_a_start_needs_it(make_cluster):
-    """G2: a key that would stop the next start is told by --check, and refused by a reconfiguration."""
+    """G2: --check reports a key that would prevent the next start, and a reconfiguration refuses it."""
     c = make_cluster(nodes=1)
     key = c.dir / "state/jwt_hs256.key"
     add(c, "AuthAltTypes=auth/jwt")
@@ -146,7 +146,7 @@ def test_reconfigure_refuses_a_script_that_does_not_load(make_cluster, script, s
 
 @pytest.mark.parametrize("name", ["resources.yaml", "topology.yaml", "job_submit.lua"])
 def test_reconfigure_waits_for_no_pipe(make_cluster, name):
-    """A file of the configuration that is a pipe is refused by its name: nobody waits for what is written into it."""
+    """A configuration file that is a pipe is refused by name: the controller does not wait for a writer."""
     c = make_cluster(nodes=1)
     os.mkfifo(c.dir / name)
     if name == "job_submit.lua":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a request claims about who sends it and whose objects it is about: RELIABILITY G5, G12, G14. The requests and their fields come from
-rpc.def and the .proto files: a new field of an identity is tried by itself."""
+"""Claims in a request about its sender and the owner of its objects: RELIABILITY G5, G12, G14. The requests and their fields come from rpc.def and
+the .proto files, so a new field with an identity is tested automatically."""
 import collections
 import os
 import pathlib
@@ -37,7 +37,7 @@ def read_messages():
 
 
 def read_rpcs():
-    """[(number, name, message of the request, who, lane)]"""
+    """[(number, name, message of the request, permitted callers, lane)]"""
     rows = re.findall(r"^RPC\((\d+), (\w+), pb__(\w+), pb__\w+, ([A-Z| ]+), (\w+),", (TOP / "src/rpc/rpc.def").read_text(), re.M)
     return [(int(number), name, "".join(word.capitalize() for word in request.split("_")), who, lane) for number, name, request, who, lane in rows]
 
@@ -46,7 +46,7 @@ MESSAGES, RPCS = read_messages(), read_rpcs()
 
 
 def claims_of(message, above=()):
-    """The paths of all fields, however deep, that say who somebody is or whose something is."""
+    """Returns the paths of all fields, at any depth, that contain the identity of a caller or an owner."""
     for _, kind, name, _ in MESSAGES.get(message, []):
         if kind in MESSAGES and kind not in above:
             yield from ((name, *path) for path in claims_of(kind, (*above, message)))
@@ -64,7 +64,7 @@ def value_of(kind, name, job):
 
 
 def message_of(message, paths, job):
-    """Its bytes with the fields of these paths, and what is required."""
+    """Returns the bytes of a message with the fields of these paths and the required fields."""
     out = b""
     for label, kind, name, number in MESSAGES.get(message, []):
         below = [path[1:] for path in paths if path[0] == name]
@@ -125,7 +125,7 @@ TIMES = re.compile(r"\b(RunTime|LastSchedEval|CPULoad|FreeMem|LastBusyTime|Curre
 
 
 def state(c):
-    """All that root has, without what time changes."""
+    """Returns the state of all objects of root, without values that change with time."""
     lines = [c.run(line).ok() for line in ("scontrol -o show job", "scontrol -o show node", "scontrol -o show partition", "scontrol -o show reservation",
                                            "squeue -h -s -o %i_%u", "strigger --get")]
     jobs = [line for line in lines[0].splitlines() if "UserId=root(" in line]
@@ -160,7 +160,8 @@ def of_users(daemon):
 
 @pytest.mark.parametrize("daemon", ["slurmctld", "slurmd-n1"])
 def test_claims_of_a_request_are_ignored_or_refused(private, daemon):
-    """G5: each field that claims an identity, alone and all at once: nothing of root's is shown or changed, and what is made is nobody's."""
+    """G5: each field that claims an identity, one by one and all together: nothing of root is shown or changed, and no object is created for another
+    user."""
     c = private
     before, tried, log = state(c), collections.Counter(), c.dir / "slurmctld.log"
     for number, name, request, who, _ in of_users(daemon):
@@ -183,7 +184,7 @@ def test_claims_of_a_request_are_ignored_or_refused(private, daemon):
 
 
 def test_every_request_has_its_fields_read():
-    """The tables above see what the compiler sees."""
+    """The parser of this test reads the same rows as the compiler."""
     assert len(RPCS) > 100 and all(request in MESSAGES for _, _, request, _, _ in RPCS)
     assert {("spec", "uid"), ("spec", "gid"), ("spec", "user_name")} <= set(claims_of("SubmitRequest"))
 
@@ -201,7 +202,8 @@ def log_of(c, daemon):
 
 
 def test_forged_requests_are_refused_and_logged(private):
-    """G12, G14: what only a node, a shepherd, a controller or the owner may say: one line of the log with who it was and what for each."""
+    """G12, G14: requests that only a node, a step daemon, a controller or the owner may send: the log has one line for each, with the caller and the
+    request."""
     c, rows, count, before = private, {row[1]: (row[0], row[2]) for row in RPCS}, amount(1, 50), state(private)
     for uid, (daemon, name) in enumerate(FORGED, 61000):  # lines about a user are limited: each time it is another one
         number, request = rows[name]
@@ -238,7 +240,7 @@ def listening_port(pid):
 
 
 def test_forged_connections_of_output(private, pick):
-    """G12: whoever finds the port where srun waits for its nodes sends it frames, with or without a key: the step goes on as if nothing were."""
+    """G12: a process that finds the port on which srun waits for its nodes sends frames to it, with and without a key: the step is not affected."""
     c = private
     p = c.popen(["srun", "-t5", "-n1", "sh", "-c", "echo up; read x; echo $x; exit 3"], stdin=subprocess.PIPE)
     assert p.stdout.readline() == "up\n"

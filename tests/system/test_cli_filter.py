@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""CliFilterPlugins: filters of the site set defaults, change, refuse and log what sbatch, salloc and srun submit."""
+"""CliFilterPlugins: filters of the site set defaults, and change, refuse and log submissions of sbatch, salloc and srun."""
 import json
 import subprocess
 
@@ -58,7 +58,7 @@ end
 
 
 class Filtered:
-    """A cluster whose commands have filters, and what these note."""
+    """A cluster whose commands have filters, and the notes of these filters."""
 
     def __init__(self, c):
         self.c = c
@@ -114,7 +114,7 @@ def test_the_script_sees_options_as_they_are_understood(lua):
 
 
 def test_a_change_replaces_what_was_asked_for(lua):
-    """Options that the filter sets or takes away are as if the command line had, or had not, them; the others stay."""
+    """Options that the filter sets or removes have the same effect as on the command line; all other options stay."""
     job = int(batch(lua, "change", "-N2", "--comment=mine", "-t30", "--nice=5", stdin="#!/bin/sh\n#SBATCH -t40 --mem=10\n").ok())
     assert lua.notes()[3] == "nil unset 00:03:00"
     fields = lua.c.job(job)
@@ -213,7 +213,7 @@ begin=nonsense
 
 
 def test_defaults_of_the_user(make_cluster):
-    """~/.slurm/defaults: wrong lines are told, and the others count."""
+    """~/.slurm/defaults: invalid lines are reported, and the others take effect."""
     c = make_cluster(nodes=1, cpus=1, conf="CliFilterPlugins=cli_filter/user_defaults\n")
     home = c.dir / "home"
     (home / ".slurm").mkdir(parents=True)
@@ -259,7 +259,7 @@ void __syslog_chk(int priority, int flag, const char *format, ...)
 
 
 def test_what_is_submitted_is_in_the_system_log(make_cluster):
-    """One line of JSON for each component and step, and none for what was refused."""
+    """One line of JSON for each component and step, and none for a refused request."""
     c = make_cluster(nodes=1, cpus=2, conf="CliFilterPlugins=syslog\n")
     library, log = c.dir / "syslog.so", c.dir / "syslog"
     subprocess.run(["cc", "-shared", "-fPIC", "-w", "-x", "c", "-", "-o", library], input=SYSLOG, text=True, check=True)

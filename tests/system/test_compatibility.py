@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/compatibility.md is what tools/compatibility makes of the tables, which know every name of Slurm's."""
+"""docs/compatibility.md is the output of tools/compatibility for the tables, which contain every name of Slurm."""
 import pathlib
 import subprocess
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What shells offer for the words of our commands, asked of real shells, with a real cluster for what is there now."""
+"""Completions that shells offer for our commands, tested with real shells, and with a real cluster for its current objects."""
 import pathlib
 import re
 import subprocess
@@ -110,7 +110,7 @@ def test_what_is_there_now(make_cluster):
 
 
 def test_nothing_is_expanded(tmp_path):
-    """Names are text, whatever they look like: of files, and of what commands print."""
+    """Names are plain text, whatever characters they contain: names of files, and names in the output of commands."""
     (tmp_path / "$(touch gone)").touch()
     false_squeue = tmp_path / "squeue"
     false_squeue.write_text("#!/bin/sh\nprintf '%s\\n' '$(touch gone)' '*' '`touch gone`' 12\n")
@@ -133,7 +133,7 @@ def table(command):
 
 @pytest.mark.slow
 def test_words_are_taken(cluster):
-    """What is offered of a closed set is no error of syntax; and no row of the table is for an option that is not there."""
+    """The commands accept each offered word of a closed set, and each row of the table names an existing option."""
     checked = 0
     for command, line in (("sbatch", ["sbatch", "--hold", "--wrap=true"]), ("srun", ["srun", "--mpi=list"]), ("salloc", ["salloc", "--no-shell", "--immediate"])):
         for name, words in table(command).items():

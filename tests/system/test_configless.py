@@ -18,7 +18,7 @@ ON = "SlurmctldParameters=enable_configless\n"
 
 
 class Host:
-    """A directory with the cluster's key and nothing else stands for a host."""
+    """A directory with only the cluster key represents a host."""
 
     def __init__(self, c, node, servers=None):
         self.c, self.node = c, node
@@ -36,7 +36,7 @@ class Host:
         self.c.spawn(self.node, self.argv())
 
     def fails(self, *texts):
-        """Ends at once, and says why."""
+        """The daemon ends at once and prints the reason."""
         done = self.c.run(self.argv(), cwd="/")
         assert done.returncode == 1
         return done.fails(*texts)
@@ -78,7 +78,7 @@ def test_a_node_without_a_file(make_cluster):
 
 
 def test_files_beside_the_file(make_cluster):
-    """plugstack.conf, with what it includes beside it, and job_container.conf come with slurm.conf, and go with it."""
+    """plugstack.conf, with the files that it includes, and job_container.conf are sent with slurm.conf and removed with it."""
     c = make_cluster(nodes=1, conf=ON, start=False)
     host = Host(c, "n1")
     plugin = build(c.dir, EXAMPLES / "spank_renice.c", "renice.so")
@@ -115,7 +115,7 @@ def test_files_beside_the_file(make_cluster):
 
 
 def test_the_controller_is_away(make_cluster):
-    """What was kept is used, with a word; what changed meanwhile arrives with the controller."""
+    """The node uses its cached configuration and logs this; changes arrive when the controller is back."""
     c = make_cluster(nodes=1, conf=ON, start=False)
     host = Host(c, "n1")
     host.fails("no configuration from --conf-server", "Connection refused")
@@ -215,7 +215,7 @@ def test_wrong_servers(make_cluster):
 
 @pytest.mark.skipif(not ROOT, reason="only root mistrusts programs of others")
 def test_a_file_that_the_node_cannot_follow(make_cluster):
-    """Its old one stays in force and in the cache; the controller is told, and told again when that is over."""
+    """The old file stays in effect and in the cache; the controller gets a report, and another one when the problem is over."""
     c = make_cluster(nodes=1, conf=ON, start=False)
     c.start_controller()
     host = Host(c, "n1")

@@ -244,7 +244,7 @@ def test_completing(make_cluster, tmp_path):
 
 
 def test_write_config(make_cluster):
-    """What is written means what is in force, changes of records included."""
+    """The written file is equivalent to the current configuration, including changes of records."""
     c = make_cluster(nodes=3, conf="KillOnBadExit=1\nEpilogMsgTime=5\n", node_conf="Feature=a,b Weight=3")
     c.run("scontrol update PartitionName=main MaxTime=50 MaxNodes=2 State=DRAIN").ok()
     said = c.run("scontrol write config").ok()
@@ -271,7 +271,7 @@ def test_write_config(make_cluster):
 
 
 def test_a_written_configuration_is_complete(make_cluster):
-    """Read in the place of the original it changes nothing, by the controller's own account."""
+    """If it replaces the original file, the controller itself reports no change."""
     c = make_cluster(
         nodes=3, start=False, node_conf='Feature=f1 Weight=3 TmpDisk=7 Gres=gpu:2 Comment="a b"',
         conf='NodeSet=ns1 Feature=f1\nOverTimeLimit=7\nMaxNodeCount=99\nSchedulerParameters=nohold_on_prolog_fail\n'

@@ -134,7 +134,7 @@ def test_which_cores_are_kept_for_the_system(make_cluster, conf, kept, first, ot
 
 
 def test_cores_kept_by_jobs_are_the_administrators_to_allow(cluster):
-    """AllowSpecResourcesUsage=no: --core-spec and --thread-spec are --exclusive alone, and the user is told."""
+    """AllowSpecResourcesUsage=no: --core-spec and --thread-spec only have the effect of --exclusive, and the user gets a message."""
     for option in ("core", "thread"):
         done = cluster.run(f"sbatch --parsable --{option}-spec=9 --wrap true")
         assert done.returncode == 0 and f"--{option}-spec means --exclusive and no more: slurm.conf has no AllowSpecResourcesUsage=yes" in done.stderr
@@ -255,7 +255,7 @@ def test_a_partition_gives_whole_sockets(make_cluster):
 
 
 def test_other_units_under_jobs(make_cluster):
-    """Cores, CPUs or sockets are handed out: what runs keeps its CPUs when that changes, over a restart as well."""
+    """Cores, CPUs or sockets are allocated: running jobs keep their CPUs when the unit changes, also across a restart."""
     c = make_cluster(nodes=1, start=False, conf="SelectTypeParameters=CR_Socket")
     c.conf_file.write_text(c.conf_file.read_text().replace("CPUs=4", "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"))
     c.start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""--cpu-freq: how fast the CPUs of steps run, on plain files in the place of the kernel's (SlurmdParameters=cpufreq_path)."""
+"""--cpu-freq: the frequency of the CPUs of steps, on plain files instead of those of the kernel (SlurmdParameters=cpufreq_path)."""
 import os
 import pathlib
 import re
@@ -143,7 +143,7 @@ def begin(c, job, asked, name):
 
 
 def test_two_steps_on_a_cpu(site):
-    """The last one decides; after it the one that is left, and in the end it is as it was."""
+    """The latest step decides; after its end the remaining one; after both the original setting is restored."""
     c = site()
     job = c.sbatch(wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "a start")
@@ -169,7 +169,7 @@ def pid_of_shepherd(c, job):
 
 
 def test_a_daemon_that_is_killed(site):
-    """The step goes on as fast as it did; when it has ended it is as it was."""
+    """The frequency of the step does not change; after the step the original setting is restored."""
     c = site()
     job = c.sbatch(wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "a start")
@@ -184,7 +184,7 @@ def test_a_daemon_that_is_killed(site):
 
 
 def test_cores_of_a_control_group():
-    """Where task/cgroup alone confines tasks, its CPUs are the step's; other CPUs stay as they are."""
+    """If only task/cgroup confines tasks, the CPUs of the group are those of the step; other CPUs are not changed."""
     with cgroups.cluster(1, "ConstrainCores=yes\n", conf="ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n", cpus=2, start=False) as c:
         c.kernel = Kernel(c.dir / "cpu")
         c.conf_file.write_text(c.conf_file.read_text().replace("SlurmdParameters=", f"SlurmdParameters=cpufreq_path={c.dir}/cpu,"))

@@ -33,7 +33,7 @@ def test_kill_right_after_acknowledgement(make_cluster):
 
 
 def test_start_right_after_kill(make_cluster):
-    """What was killed has the state until it has died; nobody has to wait for that before the next start."""
+    """A killed controller holds the state until it has died; the next start needs no delay."""
     c = make_cluster(nodes=1)
     for _ in range(5):
         job = c.sbatch("-o", "/dev/null", "--hold", wrap="true")
@@ -297,7 +297,8 @@ def test_random_kills_under_load(make_cluster, victims, how):
 
 
 def test_a_stopped_node_daemon(make_cluster):
-    """It answers nobody: its jobs run on until SlurmdTimeout; then they are run elsewhere or given up, and ended when it goes on."""
+    """The daemon answers no request: its jobs run on until SlurmdTimeout; then they are requeued or fail, and the daemon ends them when it
+    continues."""
     c = make_cluster(nodes=2, conf="SlurmdTimeout=4")
     gate = c.work / "gate"
 
@@ -380,7 +381,7 @@ def test_full_disk(make_cluster):
 
 
 def test_begun_anew(make_cluster):
-    """slurmctld -c: job ids and epochs begin again, and no node takes the new jobs for the old ones."""
+    """slurmctld -c: job ids and epochs start again, and no node mistakes the new jobs for the old ones."""
     c = make_cluster(nodes=2)
     for _ in range(3):
         c.run("srun -N2 true").ok()
@@ -399,7 +400,7 @@ def test_begun_anew(make_cluster):
 
 
 def test_a_stopped_node_begins_nothing_that_was_given_up(make_cluster):
-    """Its launch is under way when it is declared silent: the job is queued again, and the old attempt never starts."""
+    """The node is declared unresponsive while a launch is in transit: the job is requeued, and the old attempt never starts."""
     c = make_cluster(nodes=2, conf="SlurmdTimeout=5")
     c.daemons["n1"].send_signal(signal.SIGSTOP)
     job = c.sbatch("-w", "n1", "--requeue", "-o", "/dev/null",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""CORE-076: a node daemon starts nothing without a credential of the controller's, made for that user, node and step."""
+"""CORE-076: a node daemon starts nothing without a credential of the controller for this user, node and step."""
 import hashlib
 import hmac
 import pathlib
@@ -58,7 +58,7 @@ class Sender:
 
 @pytest.fixture
 def caught(make_cluster):
-    """A job of nobody's with a step that runs on n1, and the credential that srun has got for it."""
+    """A job of user nobody with a step on n1, and the credential that its srun has received."""
     c = make_cluster(nodes=2, conf="TLSType=none")  # what is sent is looked into
     c.work.chmod(0o777)
     replies = []
@@ -84,8 +84,8 @@ def caught(make_cluster):
 
 
 def test_a_launch_without_its_own_credential(caught):
-    """CORE-076: None, a forged one, that of another user, of another node, of a step that was launched, of a job that is over; and a
-    request without a token, and one that was seen before. Each is refused and logged, with whoever sent it."""
+    """CORE-076: no credential, a forged one, that of another user, of another node, of a step that was launched before, of an ended job; a request
+    without a token, and a replayed one. Each is refused and logged, with its sender."""
     c, sender, job, credential, signature = caught
     log = c.dir / "slurmd-n1.log"
     # what is right but for one thing comes as far as that: the builder of these frames is no reason for any refusal
@@ -126,7 +126,7 @@ def test_a_launch_without_its_own_credential(caught):
 
 
 def memory_of(pid):
-    """What a process has in memory that is of no file; without regions beyond 64 MiB, such as the shadow of a sanitizer."""
+    """Returns the memory of a process that is not mapped from a file, without regions above 64 MiB, such as the shadow memory of a sanitizer."""
     held = []
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
         for row in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
@@ -140,8 +140,8 @@ def memory_of(pid):
 
 @pytest.mark.skipif(not ROOT, reason="reads the memory of processes")
 def test_the_key_of_a_step_stays_in_the_memory_of_its_processes(make_cluster):
-    """RELIABILITY G10: what seals the streams of a step follows from the token that srun sends and the cluster's key; no command line, environment,
-    log or file has it."""
+    """RELIABILITY G10: the key of a step's streams is derived from the token that srun sends and the cluster key; no command line, environment, log
+    or file contains it."""
     c = make_cluster(nodes=1, start=False, conf="TLSType=none")  # what is sent is looked into
     launches, text, line = [], c.conf_file.read_text(), r"(NodeName=n1 .*Port=)(\d+)"
     proxy = Proxy(("127.0.0.1", int(re.search(line, text).group(2))),

@@ -47,7 +47,7 @@ def test_a_flood_of_one_user_leaves_the_others_alone(make_cluster):
 
 
 def test_many_ask_while_one_submits(make_cluster):
-    """CORE-110: a hundred listings at once are whole, and submissions go on beside them."""
+    """CORE-110: a hundred concurrent listings are complete, and submissions continue at the same time."""
     c = make_cluster(nodes=1)
     held = [c.sbatch("-H", "-o", "/dev/null", wrap="true") for _ in range(20)]
     asking = [c.popen("squeue -h -o %i") for _ in range(100)]
@@ -140,7 +140,7 @@ print("closed" if s.recv(1) == b"" else "open", flush=True)
 
 @needs_users
 def test_idle_connections_of_a_user_give_way_to_his_commands(make_cluster):
-    """More than a user may have of so few: his oldest one is closed for each further one, and nobody else's."""
+    """A user at the connection limit: each further connection closes the oldest one of this user, and none of another user."""
     c = make_cluster(nodes=1, start=False)
     c.spawn("slurmctld", ["prlimit", "--nofile=1000:1000", PREFIX / "sbin/slurmctld", "-D"])
     c.start_node("n1")
@@ -166,7 +166,7 @@ def memory_kib(pid):
 
 @figures.figure
 def test_thousands_of_connections_do_no_harm(make_cluster):
-    """H1: 1,000 here, in the soak 10,000 for ten minutes, half of them over TCP, silent or with a frame that never ends."""
+    """H1: 1,000 connections here, 10,000 for ten minutes in the soak, half of them over TCP, idle or with an incomplete frame."""
     c = make_cluster(nodes=1)
     pid = c.daemons["slurmctld"].pid
     descriptors = pathlib.Path(f"/proc/{pid}/fd")
@@ -227,7 +227,7 @@ sys.stdin.read()
 @needs_users
 @pytest.mark.parametrize("kind, daemon", [("script", "slurmctld"), ("list", "slurmctld"), ("mint", "slurmctld"), ("mint", "slurmd-n1")])
 def test_answers_that_nobody_reads_are_few(make_cluster, kind, daemon):
-    """Security 4 and 5: a user who asks for large answers and reads none costs the daemon a bounded amount of memory and time."""
+    """Security 4 and 5: a user who requests large replies and reads none costs the daemon a bounded amount of memory and time."""
     c = make_cluster(nodes=1)
     script = c.work / "large"
     script.write_text("#!/bin/sh\n#" + "x" * 4000000)

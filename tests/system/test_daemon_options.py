@@ -18,7 +18,7 @@ def field(pid, name):
 
 @pytest.fixture
 def started(make_cluster, tmp_path):
-    """Starts one daemon with options, as a service manager would; returns its pid and what it notified."""
+    """Starts one daemon with options, as a service manager would; returns its pid and its notifications."""
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     manager.bind(str(tmp_path / "notify"))
     manager.settimeout(DEADLINE)
@@ -122,7 +122,7 @@ def test_unsupported_options_are_refused_with_a_remedy(cluster, option):
 
 
 def test_extra_of_a_starting_node_holds_until_scontrol_changes_it(make_cluster):
-    """slurmd(8) --extra: told at its start, not when the controller comes back."""
+    """slurmd(8) --extra: sent when the node daemon starts, not when the controller restarts."""
     c = make_cluster(nodes=1, start=False)
     c.start_controller()
     c.start_node("n1", "--extra", '{"rack": 7}')

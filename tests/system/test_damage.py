@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A saved state that is damaged: what of it is served, what is refused, and that nothing is lost or done twice. RELIABILITY P6, A4."""
+"""A damaged saved state: which parts are used, which are refused, and that nothing is lost or done twice. RELIABILITY P6, A4."""
 import random
 import re
 import shutil
@@ -47,7 +47,7 @@ class ServerState:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def place(request):
-    """(lines of slurm.conf, what opens its records from outside)"""
+    """(lines of slurm.conf, a function that opens its records from outside)"""
     if request.param == "sqlite":
         return "", State
     server = request.getfixturevalue("server")
@@ -84,7 +84,7 @@ def script(c, job):
 
 
 def test_damaged_records_are_set_aside(place, make_cluster):
-    """A4, P6: Each for itself, with -R and without, told of with its place; the rest is served, and ids are not given again."""
+    """A4, P6: each record separately, with -R and without, logged with its place; all others are used, and ids are not assigned again."""
     c = make_cluster(nodes=2, conf=place[0], start=False)
     state = place[1](c)
     c.start_controller()
@@ -152,7 +152,7 @@ def test_a_component_whose_record_is_damaged(place, make_cluster):
 
 
 def test_a_running_job_whose_record_is_gone(place, make_cluster):
-    """It runs on; its node takes nothing new; it ends by itself, or by the word of an operator, and the node is free again."""
+    """The job runs on; its node gets no new job; the job ends by itself or by order of an operator, and then the node is free again."""
     c = make_cluster(nodes=2, conf=place[0], partitions=["PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED"])
     state = place[1](c)
     gate = c.work / "gate"
@@ -186,7 +186,7 @@ def test_a_running_job_whose_record_is_gone(place, make_cluster):
 
 
 def test_without_the_record_of_what_was_given(place, make_cluster):
-    """Which ids were given is not guessed: a start needs -i, and then goes on far above."""
+    """The assigned ids are not guessed: the start needs -i, and then continues far above."""
     c = make_cluster(nodes=1, conf=place[0], start=False)
     state = place[1](c)
     c.start_controller()
@@ -238,7 +238,7 @@ def test_records_of_a_newer_version(make_cluster):
 
 
 def test_a_file_that_is_damaged_anywhere(make_cluster):
-    """A4, P6: Bytes and pages overwritten, the end cut off: the start says what to do, or serves what was saved; -i always serves."""
+    """A4, P6: bytes and pages overwritten, the end cut off: the start prints the remedy, or uses the saved state; with -i it always starts."""
     draw = random.Random(SEED)
     c = make_cluster(nodes=1, start=False)
     state = State(c)

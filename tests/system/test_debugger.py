@@ -25,7 +25,7 @@ def program(cluster):
 @pytest.mark.parametrize("user", ([], pytest.param(["nobody"], marks=pytest.mark.skipif(not ROOT, reason="needs root"))))
 @pytest.mark.parametrize("tasks", (["-N2", "-n3"], ["-n1"]))
 def test_tasks_stand_before_main(cluster, program, tasks, user):
-    """CORE-236: The table is whole when the debugger is told, and nobody has run yet; afterwards everybody does."""
+    """CORE-236: the table is complete when the debugger is notified, and no task runs before; afterwards all tasks run."""
     out = cluster.run([*GDB, "-x", SCRIPT, "--args", PREFIX / "bin/srun", *tasks, "./says"], user=user[0] if user else None,
                       cwd=program.parent).ok().splitlines()
     count = int(tasks[-1][2:])
@@ -37,7 +37,7 @@ def test_tasks_stand_before_main(cluster, program, tasks, user):
 
 
 def test_attached_later(cluster):
-    """CORE-236: The table is there without a debugger, too."""
+    """CORE-236: the table also exists without a debugger."""
     srun = cluster.popen(["srun", "-N2", "-n2", "sh", "-c", f"echo $$ >{cluster.work}/pid.$SLURM_PROCID; sleep 1000"])
     pids = [cluster.work / f"pid.{i}" for i in range(2)]
     eventually(lambda: all(p.exists() and p.read_text() for p in pids), "the tasks run")
@@ -50,7 +50,7 @@ def test_attached_later(cluster):
 
 
 def test_what_cannot_be_run(cluster):
-    """A program that is not there, under a debugger: no task stands for ever."""
+    """A missing program, under a debugger: no task stays stopped forever."""
     argv = [*GDB, "-ex", "break main", "-ex", "run", "-ex", "set var MPIR_being_debugged = 1", "-ex", "continue", "--args",
             PREFIX / "bin/srun", "-n2", "/nonexistent/program"]
     done = cluster.run(argv)

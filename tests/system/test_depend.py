@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs that wait for others: --dependency and what is shown of it (X-10)."""
+"""Jobs that depend on others: --dependency and its output in listings (X-10)."""
 import signal
 
 import pytest
@@ -137,7 +137,7 @@ def test_what_a_whole_cluster_ends(make_cluster):
 
 
 def test_elements_of_an_array(cluster):
-    """-d afterok:123_4 waits for that element alone, whole arrays are shown as Slurm shows them."""
+    """-d afterok:123_4 waits only for this element; whole arrays are shown as in Slurm."""
     gate = cluster.work / "element"
     gate.unlink(missing_ok=True)
     array = cluster.sbatch("-o", "/dev/null", "--array=1-3",
@@ -177,7 +177,7 @@ def test_each_element_waits_for_its_own(make_cluster):
     second = cluster.sbatch("-o", "/dev/null", "--array=1-5", "-d", f"aftercorr:{first}", wrap="true")
 
     def state(element):
-        """Of the record that has it: state, reason, what it waits for."""
+        """Returns the state, the reason and the dependencies of the record that has one."""
         for line in cluster.run(f"squeue -h -r -t all -j {second} -o %i|%T|%r|%E").ok().splitlines():
             name, *rest = line.split("|")
             if name == f"{second}_{element}":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What README and the manual pages say is so, and what tests rely on."""
+"""The statements of README and the manual pages are true, as are the assumptions of tests."""
 import pathlib
 import re
 
@@ -26,7 +26,7 @@ def variables(text):
     ("srun.1", ["srun", "-l", "env"]),
 ])
 def test_pages_name_every_variable(cluster, name, line):
-    """What a job finds, with many options given; and what it does not, is not promised."""
+    """The pages list every variable that a job gets with many options, and no variable that a job does not get."""
     options = ["-N2", "-n2", "-c2", "--ntasks-per-node=1", "--mem-per-cpu=9", "-t5", "-A", "acc", "-O", "-m", "cyclic"]
     out = str(cluster.work / f"{name}.txt")
     argv = [line[0], *options, *(out if word == "/dev/stdout" else word for word in line[1:])]
@@ -45,7 +45,7 @@ def test_pages_name_every_variable(cluster, name, line):
 @pytest.mark.slow
 @pytest.mark.parametrize("guide", ["running-jobs", "heterogeneous-jobs", "hierarchical-resources"])
 def test_transcripts_of_guides(make_cluster, guide):
-    """Each command when what the one before left behind is gone, on a cluster where nothing has run."""
+    """Runs each command when the jobs of the previous one have gone, on a cluster where nothing has run."""
     settled = "while sinfo -h -o %t | grep -qv '^idle$'; do sleep 0.02; done"
     c = make_cluster()
     resources = re.search(r"^```yaml\n(.*?)^```$", (TOP / f"docs/{guide}.md").read_text(), re.M | re.S)

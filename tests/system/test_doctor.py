@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""srun --mpi=doctor says what a program was built for, and whether that is served; what it says is so."""
+"""srun --mpi=doctor prints for which MPI a program was built, and whether it is supported; its output is correct."""
 import os
 import shutil
 import subprocess
@@ -52,7 +52,7 @@ def test_no_mpi(tmp_path):
 
 
 def test_libraries_are_found_as_the_loader_does(tmp_path):
-    """By RUNPATH with $ORIGIN, by LD_LIBRARY_PATH; a library of a library; and those that are missing are told."""
+    """By RUNPATH with $ORIGIN, by LD_LIBRARY_PATH; a library of a library; missing ones are reported."""
     for place in ("deep", "other"):
         (tmp_path / place).mkdir()
     compiled(tmp_path, "gcc", "-shared", "-fPIC", source="int deep(void) { return 0; }\n", name="deep/libdeep.so")

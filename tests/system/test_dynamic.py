@@ -111,7 +111,7 @@ def test_life_of_created_nodes(make_cluster):
 
 
 def test_a_node_registers_itself(make_cluster):
-    """By its address; it survives the controller; deleted it stays away until it is started anew."""
+    """By its address; the node survives a restart of the controller; a deleted node stays deleted until its daemon is restarted."""
     c = made(make_cluster)
     start(c, "z1", "Feature=f1")
     eventually(idle(c, "z1"), "z1 is there")
@@ -169,7 +169,7 @@ def test_the_file_comes_to_define_it(make_cluster):
 
 
 def test_without_any_file(make_cluster):
-    """-Z on a configless host; and what is written of it all means the same without dynamic nodes."""
+    """-Z on a configless host; the documented statements also hold without dynamic nodes."""
     c = made(make_cluster, conf="SlurmctldParameters=enable_configless")
     host = c.dir / "host"
     host.mkdir()

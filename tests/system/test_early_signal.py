@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Signals that come before what they are for has been started: CORE-184, CORE-185."""
+"""Signals that arrive before their target has started: CORE-184, CORE-185."""
 import pytest
 
 from harness import eventually
@@ -50,7 +50,7 @@ def test_a_message_to_the_script(make_cluster):
 
 
 def test_a_kept_one_comes_once(make_cluster):
-    """The shepherd remembers a few deliveries; a daemon that starts anew after more of them repeats none that was kept."""
+    """The step daemon remembers a few deliveries; a daemon that restarts after more of them repeats no signal that it had kept."""
     c = with_prolog(make_cluster)
     told = c.work / "told"
     job = c.sbatch("-o", "/dev/null", wrap=f"trap 'echo kept >>{told}' WINCH; trap 'echo 2 >>{told}' USR2; : >{told}; while :; do sleep 0.01; done")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Connections between hosts are encrypted, and a client sends nothing before the server has proved who it is: docs/adr/0032."""
+"""Connections between hosts are encrypted, and a client sends nothing before the server has proved its identity: docs/adr/0032."""
 import ctypes
 import fcntl
 import os
@@ -64,7 +64,8 @@ class Sniffer:
 
 
 class Listener:
-    """Whoever listens where no daemon is: keeps what each connection sends, and answers its first bytes with this; None: it hangs up."""
+    """A process that listens in place of a daemon: keeps the data of each connection, and answers its first bytes with the given reply, or closes
+    the connection if it is None."""
 
     def __init__(self, port, answer):
         self.answer, self.got = answer, []
@@ -201,7 +202,7 @@ def open_windows(c, word, env):
 
 @pytest.fixture
 def own_network():
-    """A loopback device without what other tests send over it."""
+    """A loopback device without the traffic of other tests."""
     libc, new_net = ctypes.CDLL(None, use_errno=True), 0x40000000  # CLONE_NEWNET
     with open("/proc/thread-self/ns/net", "rb") as before:
         if libc.unshare(new_net):
@@ -335,7 +336,7 @@ def test_server_without_encryption_takes_both(make_cluster):
 
 @pytest.mark.parametrize("daemon", ["slurmctld", "n1"])
 def test_port_in_use_is_waited_for(make_cluster, daemon):
-    """The log names the uid that holds the port; when that lets go, the daemon comes up. Told to stop before, it stops."""
+    """The log names the uid that holds the port; when the port is free, the daemon starts. A stop request before that ends the daemon."""
     c = make_cluster(nodes=1, start=False)
     port = c.port if daemon == "slurmctld" else int(re.search(r"NodeName=n1 .*Port=(\d+)", c.conf_file.read_text()).group(1))
     uid = 65534 if ROOT else os.geteuid()

@@ -100,7 +100,8 @@ def test_bad_input(cluster):
 
 
 def test_the_archive_has_each_ended_attempt(make_cluster):
-    """HET-61: what sacct will need of heterogeneous jobs, steps and attempts is stored with each attempt: across requeues, kill -9 and the purge."""
+    """HET-61: the data that sacct will need of heterogeneous jobs, steps and attempts is stored with each attempt: across requeues, kill -9 and the
+    purge."""
     cluster = make_cluster(nodes=2, conf="MinJobAge=2\nSchedulerParameters=requeue_delay=0\n")
     script = ("#!/bin/sh\n#SBATCH --requeue -A acct -n1\n#SBATCH hetjob\n#SBATCH -n2\n"
               "srun --het-group=0,1 true\n[ $SLURM_RESTART_COUNT ] && exit 3\ntouch ready; sleep 1000\n")
@@ -139,7 +140,8 @@ def test_the_archive_has_each_ended_attempt(make_cluster):
 
 
 def listing(rows, job=None, offset=None, whole=None):
-    """What sacct is to print, from the archive alone: JobID, JobName, Partition, Account, AllocCPUS, State, ExitCode of jobs, and their steps."""
+    """Returns the listing that sacct will print, from the archive alone: JobID, JobName, Partition, Account, AllocCPUS, State, ExitCode of jobs, and
+    their steps."""
     def is_asked(part):
         set_id, at = part["het_job_id"]["number"], part["het_job_offset"]["number"]
         all_of_it = whole if whole is not None else offset is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One user takes what he can: submissions, output, input, processes, time. Others are served. RELIABILITY H4, H5, H6."""
+"""One user takes as much as possible: submissions, output, input, processes, time. Others are served. RELIABILITY H4, H5, H6."""
 import contextlib
 import pathlib
 import re
@@ -23,12 +23,12 @@ print(len(set(submit(c, int(sys.argv[3])))))
 
 
 def memory_mib(pid):
-    """Of its own, without what it shares with others."""
+    """Returns the memory of a process without memory that it shares with others."""
     return int(re.search(r"RssAnon:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) / 1024
 
 
 class Others:
-    """Another user's commands while something goes on; how long each one took."""
+    """Commands of another user during a load, and the duration of each."""
 
     def __init__(self, c, *line):
         self.c, self.line, self.over, self.took, self.failed = c, [str(word) for word in line], threading.Event(), [], []
@@ -107,7 +107,7 @@ FLOODS = {
 @pytest.mark.trials(5)
 @pytest.mark.parametrize("what", FLOODS)
 def test_floods_of_input_and_output(make_cluster, what):
-    """H5: all of it arrives, the daemons stay small, and steps beside it run."""
+    """H5: all data arrives, the daemons stay small, and other steps run at the same time."""
     c = make_cluster(nodes=2, cpus=4)
     line, source, expected = FLOODS[what]
     feed = subprocess.Popen(source.split(), stdout=subprocess.PIPE) if source else None
@@ -148,7 +148,7 @@ def test_a_job_exceeds_its_time(make_cluster, trap):
 
 @pytest.mark.trials(20)
 def test_a_job_exceeds_its_processes(make_cluster):
-    """H6: the limit that it was submitted with holds there; the script sees it, and all it could start is ended with it."""
+    """H6: the limit from the submission applies on the node; the script sees it, and all processes that it could start end with it."""
     c = make_cluster(nodes=1)
     script = "python3 -c 'import os, time\nn = 0\ntry:\n while n < 1000:\n  n += 1\n  if os.fork() == 0: time.sleep(1000)\nexcept BlockingIOError: print(n)'; exit 5"
     done = c.run(["prlimit", "--nproc=60:60", "sbatch", "--parsable", "--propagate=NPROC", "-o", "out", "--wrap", script], user="games")

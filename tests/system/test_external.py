@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""External schedulers by the public API: the order of the queue, holds, places, keys: CORE-013, 014, 049 to 052, 080, 125, 213."""
+"""External schedulers by the public API: the order of the queue, holds, placements, keys: CORE-013, 014, 049 to 052, 080, 125, 213."""
 import os
 import pathlib
 import platform

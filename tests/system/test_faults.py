@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults of single processes and of what they stand on: RELIABILITY B2, B3, D5."""
+"""Faults of single processes and of the resources that they need: RELIABILITY B2, B3, D5."""
 import contextlib
 import os
 import pathlib
@@ -31,14 +31,14 @@ def nothing_left(c):
 
 
 def spread(c, count):
-    """Waits until so many processes have written that they are up."""
+    """Waits until this number of processes have reported that they run."""
     eventually(lambda: (c.work / "up").exists() and len((c.work / "up").read_text().split()) == count, f"{count} processes")
 
 
 @pytest.mark.trials(50)
 @pytest.mark.parametrize("also_the_daemon", [False, True])
 def test_a_killed_shepherd(make_cluster, pick, also_the_daemon):
-    """RELIABILITY B2: the job ends, says so, and leaves nothing behind, not even what had left its session."""
+    """RELIABILITY B2: the job ends with a message and leaves nothing behind, not even a process that had left its session."""
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap=STUBBORN.format(work=c.work))
     spread(c, 2)
@@ -61,7 +61,7 @@ def test_a_killed_shepherd(make_cluster, pick, also_the_daemon):
 
 @pytest.mark.trials(50)
 def test_srun_of_a_killed_shepherd(make_cluster, pick):
-    """RELIABILITY B2: of two, one goes; srun names its node and ends the rest of its step; the job goes on."""
+    """RELIABILITY B2: one of two step daemons is killed; srun names its node and ends the rest of the step; the job continues."""
     c = make_cluster(nodes=2)
     task = f"echo up >>{c.work}/up; sleep 1000"
     job = c.sbatch("-N2", "-n2", "-o", "out.txt", wrap=f"srun -K sh -c '{task}'; echo srun $?; srun echo after")
@@ -194,7 +194,7 @@ def test_a_spool_directory_that_users_fill(make_cluster, small, nobody):
 
 @pytest.mark.trials(5)
 def test_a_state_directory_that_a_user_fills(make_cluster, small, nobody):
-    """RELIABILITY D1: by large scripts: what was accepted is ended and purged in the room there is, and others go on."""
+    """RELIABILITY D1: with large scripts: accepted jobs end and are purged in the remaining space, and other users can work."""
     c = make_cluster(nodes=1, start=False)
     text = c.conf_file.read_text()
     state = small(pathlib.Path(re.search(r"StateSaveLocation=(\S+)", text)[1]), "64m")

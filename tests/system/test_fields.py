@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Columns, filters and variables of squeue and sinfo, and what scontrol says of daemons."""
+"""Columns, filters and variables of squeue and sinfo, and the output of scontrol about daemons."""
 import datetime
 import json
 import re
@@ -97,7 +97,7 @@ def test_names_of_files_have_patterns_until_they_are_expanded(cluster):
 
 
 def test_streams_of_a_step_are_in_its_columns(cluster):
-    """As srun was told: relative names are in its directory, and what comes to srun itself has no file."""
+    """As given to srun: relative names are in its directory, and output to srun itself has no file."""
     job = cluster.sbatch("-n1", "-o", "/dev/null", wrap="srun -J one -o out.%j.%s.%t -e /tmp/err.%x -i none sleep 1000 & srun --overlap -J two -o 0 sleep 1000")
     eventually(lambda: len(cluster.run(f"squeue -h -s -j {job} -o %j").ok().split()) >= 3, "its steps run")
     column = ["squeue", "-h", "-s", "-j", str(job), "-O", "StepName:.10,STDOUT:.200,STDERR:.60,STDIN:.60"]
@@ -208,7 +208,7 @@ def test_two_formats_are_an_error(cluster):
     ("squeue", True), ("squeue -l", False), ("squeue -s", False), ("squeue --start", False), ("squeue -l -O JobID", False),
     ("sinfo", True), ("sinfo -l", True), ("sinfo -s", False), ("sinfo -N", False), ("sinfo -R", False), ("sinfo -s -o %D", False)))
 def test_columns_of_an_option_come_before_those_of_a_variable(cluster, line, counts):
-    """As in Slurm, where sinfo --long alone keeps the columns of SINFO_FORMAT."""
+    """As in Slurm, where only sinfo --long keeps the columns of SINFO_FORMAT."""
     for env in ({"SQUEUE_FORMAT": "%A=", "SINFO_FORMAT": "%R="}, {"SQUEUE_FORMAT2": "JobID:=", "SINFO_FORMAT": "%R="}):
         said = cluster.run(line, env=env).ok().splitlines()
         title = said[1] if "-l" in line.split() else said[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A mixed load leaves nothing behind: memory, descriptors and state stay as they are once they are warm. RELIABILITY J1."""
+"""A mixed load leaves nothing behind: memory, descriptors and state stay constant after a warm-up. RELIABILITY J1."""
 import pathlib
 import re
 import time
@@ -56,7 +56,7 @@ def end(c):
 
 
 def rounds(c, first, count):
-    """Returns what load() returns for each. In the soak jobs come all the time, otherwise each round ends before the next one begins."""
+    """Returns the results of load() of each round. In the soak jobs arrive all the time; otherwise each round ends before the next one begins."""
     took, began = [], time.monotonic()
     for round_ in range(count):
         took.append(load(c, first + round_))

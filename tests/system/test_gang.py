@@ -60,9 +60,8 @@ def seconds(c):
 
 
 def test_examples_with_whole_nodes(make_cluster):
-    """GANG-01, GANG-04 to GANG-06, GANG-09, GANG-17, GANG-21, GANG-28, GANG-29, GANG-30, GANG-37, GANG-39, GANG-41, GANG-43, GANG-44,
-    GANG-47, GANG-48: the three simple examples at once, each in a partition of its own; and the processes of a suspended job stand
-    still."""
+    """GANG-01, GANG-04 to GANG-06, GANG-09, GANG-17, GANG-21, GANG-28, GANG-29, GANG-30, GANG-37, GANG-39, GANG-41, GANG-43, GANG-44, GANG-47,
+    GANG-48: the three simple examples at the same time, each in its own partition; the processes of a suspended job are stopped."""
     c = make_cluster(nodes=12, conf=LINEAR + "DebugFlags=Gang\n", partitions=[
         shared("local", "n[1-5]"), shared("busy", "n[6-10]").replace("OverSubscribe", "Shared"), shared("simple", "n[11-12]")])
     config = c.run("scontrol show config").ok()
@@ -102,7 +101,7 @@ def test_examples_with_whole_nodes(make_cluster):
     watching.terminate()
 
     def one_stands():
-        """While one counts, the other one stands."""
+        """While one of them counts, the other one is stopped."""
         before = {job: path.read_text() for job, path in files.items()}
         runs = [job for job in files if c.look(f"squeue -h -j {job} -o %t").ok() == "R"][0]
         eventually(lambda: files[runs].read_text() not in ("", before[runs]), "it counts")
@@ -115,8 +114,8 @@ def test_examples_with_whole_nodes(make_cluster):
 
 
 def test_srun_of_a_batch_job_says_that_its_job_is_suspended(make_cluster):
-    """GANG-45, GANG-46: the first srun of a batch job comes when the turn of the job has ended. It says what the guide shows, waits, and runs
-    when the job has its turn."""
+    """GANG-45, GANG-46: the first srun of a batch job starts after the turn of the job has ended. It prints the guide's message, waits, and runs in
+    the job's next turn."""
     sec = 8
     c = make_cluster(nodes=1, conf=LINEAR.replace(f"Slice={SLICE}", f"Slice={sec}") + f"PreemptParameters=suspend_grace_time={sec - 1}\n",
                      partitions=[shared("active", "ALL") + " Default=YES"])
@@ -149,8 +148,8 @@ while True:
 
 
 def test_signals_of_a_turn(make_cluster):
-    """GANG-61: a job is told that its turn ends, runs on for the grace time, stands still with its devices, and goes on with SIGCONT. A signal of
-    its user meanwhile is kept for it; sluice why tells when its turn comes."""
+    """GANG-61: a job gets a signal when its turn ends, runs on for the grace time, stops and keeps its devices, and continues with SIGCONT. A signal
+    of its user meanwhile is kept for it; sluice why prints when its turn begins."""
     c = make_cluster(nodes=1, start=False, conf=GANG + "GangDevices=yes\nGresTypes=gpu\n", node_conf="Gres=gpu:2", partitions=[shared("main", "ALL") + " Default=YES"])
     (c.dir / "dev").mkdir()
     for number in range(2):
@@ -198,8 +197,8 @@ def test_squeue_is_repeated(make_cluster):
 
 
 def test_configuration_is_checked(make_cluster):
-    """GANG-17, GANG-18, GANG-19, GANG-25: what is invalid is refused with file and line; overlapping partitions, and what has no effect,
-    are named."""
+    """GANG-17, GANG-18, GANG-19, GANG-25: invalid configurations are refused with file and line; overlapping partitions, and settings without
+    effect, are named."""
     c = make_cluster(nodes=2, start=False, conf=GANG, partitions=[shared("one", "n[1-2]"), shared("two", "n2")])
     good, line = c.conf_file.read_text(), lambda text, key: text[:text.index(key)].count("\n") + 1
     checked = c.run("slurmctld --check")
@@ -265,7 +264,7 @@ def test_examples_with_cores_and_cpus(make_cluster):
 
 
 def test_exclusive_job_takes_turns_with_all_cpus(make_cluster):
-    """FORCE leaves no means to keep others away: an exclusive job has all CPUs and takes turns; in a partition with YES it is alone."""
+    """With FORCE no job can exclude others: an exclusive job has all CPUs and takes turns; in a partition with YES it is alone."""
     c = make_cluster(nodes=1, cpus=4, conf=f"SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n{GANG}",
                      partitions=[shared("force", "ALL") + " Default=YES", shared("yes", "ALL", "YES")])
     watch = Watch(c, "force")
@@ -290,8 +289,7 @@ def test_exclusive_job_takes_turns_with_all_cpus(make_cluster):
 
 
 def test_why_names_what_lacks(make_cluster):
-    """Memory, or the number of jobs that share: not "not idle"; HET-104: components without GangHet have no place beside jobs
-    that take turns."""
+    """Memory, or the limit of sharing jobs: not "not idle"; HET-104: components without GangHet do not start beside jobs that take turns."""
     c = make_cluster(nodes=1, cpus=2, memory=1000, conf=LINEAR.replace("sched/builtin", "sched/backfill"), partitions=[shared("active", "ALL", "FORCE:3")])
 
     def why(job):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Gang scheduling while daemons die and the configuration changes: the turns go on, and who does not have one stands still."""
+"""Gang scheduling while daemons die and the configuration changes: the rotation continues, and a job without its turn stays stopped."""
 import pathlib
 
 from harness import eventually
@@ -20,7 +20,8 @@ def wait_standing(c, job):
 
 
 def test_turns_across_deaths(make_cluster):
-    """A killed controller, and a killed node daemon, find the rotation as it was: the job whose turn it is not stands all the time, and goes on when it comes."""
+    """After a kill of the controller or of a node daemon the rotation is the same: the job that waits for its turn stays stopped, and continues in
+    its turn."""
     c = make_cluster(nodes=1, conf=GANG, partitions=[shared("main", "ALL") + " Default=YES"])
     one, two = (submit(c, "main", "-n4", wrap=COUNT) for _ in range(2))
     eventually(lambda: (c.work / f"count-{one}").exists() and (c.work / f"count-{two}").exists(), "both have had a turn")
@@ -40,7 +41,7 @@ def test_turns_across_deaths(make_cluster):
 
 
 def test_the_file_changes(make_cluster):
-    """GANG-26, GANG-27: reconfigure lets more jobs take turns at once, and none any more."""
+    """GANG-26, GANG-27: a reconfiguration lets more jobs take turns, and then none."""
     c = make_cluster(nodes=1, conf=GANG, partitions=[shared("main", "ALL", "FORCE:2") + " Default=YES"])
     jobs = [submit(c, "main", "-n4") for _ in range(4)]
 
@@ -58,7 +59,7 @@ def test_the_file_changes(make_cluster):
 
 
 def test_short_ones_behind_long_ones(make_cluster):
-    """GANG-03, GANG-21: behind jobs without an end a short one ends soon; in a partition without FORCE it waits."""
+    """GANG-03, GANG-21: a short job behind jobs without an end completes soon; in a partition without FORCE it waits."""
     c = make_cluster(nodes=2, conf=GANG, partitions=[shared("main", "n1") + " Default=YES", "PartitionName=alone Nodes=n2"])
     for part in "main", "alone":
         submit(c, part, "-n4")

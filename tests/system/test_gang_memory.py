@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory as the gang scheduling guide has it: consumable, with defaults and limits, enforced, shared by nobody: GANG-10 to GANG-16."""
+"""Memory as in the gang scheduling guide: consumable, with defaults and limits, enforced, never shared: GANG-10 to GANG-16."""
 import re
 
 import pytest
@@ -112,7 +112,7 @@ HOG = "python3 -c 'b = bytearray(300 << 20); import signal; signal.pause()'"
 
 
 def check_hog_beside_another_job(c):
-    """Both have all CPUs of the node, and take turns; the one that takes more memory than it has ends alone."""
+    """Both jobs have all CPUs of the node and take turns; only the job that exceeds its memory ends."""
     other = c.sbatch("-n2", "--mem=400", "-o", "/dev/null", wrap="while :; do sleep 0.1; done")
     hog = c.sbatch("-n2", "--mem=100", "-o", "/dev/null", wrap=f"{HOG}; exit 0")
     c.wait(hog)
@@ -125,14 +125,14 @@ def check_hog_beside_another_job(c):
 
 
 def test_memory_by_accounting_of_jobs_that_take_turns(make_cluster):
-    """GANG-15, GANG-16: what node daemons see."""
+    """GANG-15, GANG-16: memory limits enforced by node daemons."""
     accounting = "JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=1\nJobAcctGatherParams=OverMemoryKill\n"
     check_hog_beside_another_job(make_cluster(nodes=1, cpus=2, conf=SLICED + accounting, partitions=SHARED))
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_memory_by_control_groups_of_jobs_that_take_turns(version):
-    """GANG-15, GANG-16: what the kernel enforces."""
+    """GANG-15, GANG-16: memory limits enforced by the kernel."""
     if why := cgroups.lacks(version, "memory", *(["freezer"] if version == 1 else [])):
         pytest.skip(why)
     conf = f"{SLICED}ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The states of released formats are read, and mean what they meant. RELIABILITY L1."""
+"""States in released formats are read, and keep their meaning. RELIABILITY L1."""
 import difflib
 import pathlib
 import signal

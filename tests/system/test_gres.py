@@ -326,7 +326,7 @@ def test_cpus_of_a_job_follow_its_gpus(make_cluster):
 
 
 def test_cpus_of_a_step_follow_its_gpus(make_cluster):
-    """--cpus-per-gpu, of the job or of srun: steps that share the GPUs of a job run beside each other."""
+    """--cpus-per-gpu, of the job or of srun: steps that share the GPUs of a job run at the same time."""
     c = make_cluster(nodes=1, cpus=8, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:4")
     (c.dir / "gres.conf").write_text("Name=gpu Count=4\n")
     c.start()
@@ -344,7 +344,7 @@ def test_cpus_of_a_step_follow_its_gpus(make_cluster):
 
 
 def test_gpus_of_all_nodes_and_tasks_are_told(make_cluster):
-    """--gpus-per-node beside --ntasks-per-gpu says how many nodes the tasks need; sluice why names the GPUs in all, and those that are free."""
+    """--gpus-per-node with --ntasks-per-gpu determines the number of nodes for the tasks; sluice why prints the total and the free GPUs."""
     c = make_cluster(nodes=3, cpus=4, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:2")
     (c.dir / "gres.conf").write_text("Name=gpu Count=2\n")
     c.start()
@@ -417,7 +417,7 @@ def placed(c, job):
 
 
 def test_enforced_binding(sockets):
-    """CPUs near the cards and no others: it waits for those, and is refused what no node has."""
+    """Only CPUs close to the cards: the job waits for them, and is refused if no node has enough of them."""
     c = sockets
 
     def submit(*options):
@@ -468,13 +468,13 @@ ASK = ["-l", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES of $SLURM_STEP_GPUS"]
 
 
 def told(c, *options, env=None):
-    """What each task was told, in order."""
+    """Returns the variables of each task, in order."""
     out = c.run(["srun", "-N1", *options, *ASK], env=env).ok()
     return [line.split(": ")[1] for line in sorted(out.splitlines())]
 
 
 def test_tasks_with_gpus_of_their_own(gpus):
-    """--gpus-per-task gives each task its own, --ntasks-per-gpu lets some share one; a single task has all of its step. X-14."""
+    """--gpus-per-task gives each task its own GPUs, --ntasks-per-gpu lets tasks share one; a single task has all GPUs of its step. X-14."""
     c = gpus
     assert told(c, "-n2", "--gpus-per-task=1") == ["0 of 0,1", "1 of 0,1"]
     assert told(c, "-n3", "--gpus-per-task=1") == ["0 of 0,1,7", "1 of 0,1,7", "7 of 0,1,7"]
@@ -670,7 +670,7 @@ def test_a_pending_job_needs_the_nodes_of_its_gpus(make_cluster):
 @pytest.mark.parametrize("options, pending", [
     ("-G4 --cpus-per-gpu=2", "cpu=8,mem=800M,node=1,billing=8,gres/gpu=4"), ("-G4 --gpus-per-task=1", "cpu=4,mem=400M,node=1,billing=4,gres/gpu=4")])
 def test_requested_tres_count_a_total_of_gpus(make_cluster, options, pending):
-    """What a job requested is the same before and after its start, but for the nodes that nobody requested."""
+    """The requested resources of a job are the same before and after its start, except for nodes that it did not request."""
     c = make_cluster(nodes=2, conf="GresTypes=gpu", node_conf="Gres=gpu:2")
     job = c.sbatch("-H", *options.split(), wrap="exit 0")
     shown = c.job(job)

@@ -49,7 +49,7 @@ def test_it_runs_at_start_and_drains_its_node(make_cluster):
 
 
 def test_before_registration(make_cluster):
-    """A node that the program drains takes no job first; that a controller takes over and calls meanwhile does not matter."""
+    """A node that the program drains gets no job before that; a takeover of the controller, which contacts the node meanwhile, changes nothing."""
     c = cluster_with(make_cluster, "while [ ! -e $d/go ]; do sleep 0.01; done\n",
                      conf="SlurmctldHost=backup(127.0.0.2)\nSlurmctldTimeout=2", nodes=1)
     c.start_node("n1")

@@ -38,7 +38,7 @@ def components(c, leader):
 
 
 def submit(c, line, **more):
-    """'line' are the words behind sbatch; each '|' stands for a blank within a word."""
+    """'line' contains the arguments of sbatch; each '|' stands for a blank within an argument."""
     words = [word.replace("|", " ") for word in line.split()]
     out = c.run(["sbatch", "--parsable", *words], **more).ok()
     assert re.fullmatch(r"\d+", out), out
@@ -57,7 +57,7 @@ def gone(c, leader):
 
 
 def held(c, *lines, **more):
-    """The components of held jobs with these command lines, which are cancelled at once."""
+    """Returns the components of held jobs with these command lines; the jobs are cancelled at once."""
     found = []
     for line in lines:
         leader = submit(c, f"-H {line}", **more)
@@ -273,7 +273,8 @@ def test_the_planned_start_and_nodes_of_a_set(het):
 
 
 def test_a_set_that_never_fits_together_has_a_reason(het):
-    """Components of which each could start, and never beside the others: BadConstraints, and in nobody's way, until one is changed."""
+    """Each component could start, but never together with the others: the set has the reason BadConstraints and blocks no job, until a component is
+    changed."""
     leader = submit(het, "-N4 --exclusive : -N1 --wrap=true")
     eventually(lambda: rows(het, "-j", str(leader), format="%r") == ["BadConstraints"] * 2, lambda: rows(het, "-j", str(leader), format="%i %r"))
     for asked in leader, f"{leader}+1":
@@ -288,7 +289,7 @@ def test_a_set_that_never_fits_together_has_a_reason(het):
 
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_node_daemon_is_lost_while_a_component_is_launched(het, comes_back):
-    """HET-115: it takes the launch when it is back, in the same attempt; when its node is down, the set is requeued as a whole."""
+    """HET-115: the daemon accepts the launch when it is back, in the same attempt; if its node goes down, the set is requeued as a whole."""
     def attempts():
         return [(one["JobState"], one["Restarts"]) for one in components(het, leader).values()]
     het.daemons["n2"].send_signal(signal.SIGSTOP)
@@ -454,7 +455,8 @@ def test_external_components_are_refused_in_scripts(het):
 
 
 def test_limits_of_the_whole_job():
-    """HET-22, HET-24, HET-124: what all components need is tested together; a refusal names the limit and what to do; CPUs are given by whole cores."""
+    """HET-22, HET-24, HET-124: the requirements of all components are tested together; a refusal names the limit and the remedy; CPUs are allocated
+    by whole cores."""
     with many(Cluster) as make:
         c = make(nodes=1, cpus=8, memory=4000, conf="SelectTypeParameters=CR_Core\nMaxJobCount=4\nLicenses=a:4\nMinJobAge=300\n",
                  node_conf="Sockets=1 CoresPerSocket=4 ThreadsPerCore=2", partitions=["PartitionName=p Nodes=ALL Default=YES"])

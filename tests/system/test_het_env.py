@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a heterogeneous job's script, its salloc, the site's scripts and mail are told: HET-16, 17, 47, 83 to 85, 87, 89."""
+"""Variables of a heterogeneous job's script, of its salloc, of the site's scripts, and mail: HET-16, 17, 47, 83 to 85, 87, 89."""
 import pytest
 
 from harness import Cluster, eventually, many
@@ -112,7 +112,7 @@ def test_command_of_salloc_has_the_variables_of_each_component(het):
 
 
 def test_nothing_is_left_of_the_job_around_salloc(het):
-    """In the allocation of a heterogeneous job, salloc starts its command as elsewhere: with the variables of the new job alone."""
+    """In the allocation of a heterogeneous job, salloc starts its command as elsewhere: only with the variables of the new job."""
     around = ["salloc", "-Q", "--component=first", "-n1", "-c3", "--mem=300", "-t5", "-A", "a1", "-m", "cyclic", "--ntasks-per-node=1", "--no-kill", ":",
               "--component=second", "-N2", "--qos=q", "--wckey=w", "-p", "p2", ":", "-n1"]
     for words in (["-n1"], ["-n1", ":", "-n1"]):

@@ -29,7 +29,7 @@ def sets(c):
 
 
 def check_sets(c):
-    """No component waits while another one runs. (While a requeued set ends on its nodes, some of it is already in the queue.)"""
+    """No component is pending while another one runs. (While a requeued set ends on its nodes, a part of it may be in the queue already.)"""
     for job, states in sets(c).items():
         assert len(states) == 3 and not {"PENDING", "RUNNING"} <= set(states), f"job {job}: {states}"
 

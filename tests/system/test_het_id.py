@@ -229,7 +229,7 @@ def test_a_component_of_several_elements(het):
 
 @pytest.mark.parametrize("filters", ["-n told", "-n told -A physics"])
 def test_messages_of_scancel_have_the_ids_of_listings(het, filters):
-    """HET-37: by the controller's filters and by scancel's own; what ends as a whole has no offset."""
+    """HET-37: with filters of the controller and of scancel; the id of a whole set has no offset."""
     sets, array = (het.sbatch("-J", "told", "-Aphysics", "-a", "1-2", "--mem=10", "-n1", *more, wrap=WAIT) for more in ((":", "-n1"), ()))
     single = het.sbatch("-J", "told", "-Aphysics", "--mem=10", "-n1", ":", "-n1", wrap=WAIT)
     held = het.sbatch("-H", "-J", "told", "-Aphysics", "-a", "1-2", "--mem=10", "-n1", wrap=WAIT)
@@ -566,7 +566,7 @@ def test_jobs_by_name_are_told_as_elements_and_components(het):
 
 
 def test_dependency_on_a_component_of_an_element(het):
-    """HET-37, 129: the offset of an element of a job array; component 0 stands for the element, and not for the array."""
+    """HET-37, 129: the offset of an element of a job array; component 0 means the element, not the array."""
     array = het.sbatch("-H", "-a", "1-2", "-n1", ":", "-n1", "--component=io", wrap=WAIT)
     for asked, shown in ((f"afterok:{array}_2+1", f"{array}_2+1"), (f"afterok:{array}_1+0", f"{array}_1"), (f"afterok:{array}_2+io", f"{array}_2+1"),
                          (f"afterok:{array}+1", f"{array}_1+1"), (f"afterok:{array + 2}", f"{array + 2}"), (f"afterok:{array}", f"{array}_*")):

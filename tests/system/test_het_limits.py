@@ -36,7 +36,7 @@ def salloc(components, commands):
      "required node n1 overlaps with excluded n1: the parts of a step in one job have different nodes (HetLimits=one_node)"),
 ])
 def test_limit(het, word, line, said):
-    """HET-99, 102, 103, 106, 110, 111: what Slurm refuses works, unless HetLimits names the limit."""
+    """HET-99, 102, 103, 106, 110, 111: combinations that Slurm refuses work, unless HetLimits names the limit."""
     keep(het, word)
     het.run(line).fails(said)
     keep(het, "none")

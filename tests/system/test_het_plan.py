@@ -16,7 +16,7 @@ def line(word, **pairs):
 
 
 def job(number, at, limit, run=0, **pairs):
-    """A line of a plan for a job that takes a node of four cores; times in seconds. The job runs to its limit where 'run' is not given."""
+    """A line of a plan for a job that takes a node of four cores; times in seconds. Without 'run' the job runs to its limit."""
     return line("job", at=at * 1000 + number, kind="batch", id=number, limit=limit, run=(run or limit + 99) * 1000, **{"tasks": 4, **pairs})
 
 
@@ -25,7 +25,7 @@ def number_of(text):
 
 
 def run_plan(tmp_path, sched, parts, jobs, nodes=3):
-    """Runs the plan. Returns {number of the job: seconds of its start}; a job that does not start is not there."""
+    """Runs the plan. Returns {number of the job: seconds of its start}, without jobs that do not start."""
     plan = tmp_path / "plan"
     lines = [line("run", seed=1), line("conf", set=f"SchedulerParameters=bf_interval=30{sched}"), line("node", id=1, count=nodes, cores=4, mem=2000)]
     lines += [line("part", part=name, nodes=where, options="MaxTime=INFINITE" + more) for name, where, more in parts]
@@ -50,8 +50,8 @@ TWO_MODES = ",hetjob_two_mode"
 
 
 def test_mode_1_keeps_what_component_0_could_have(tmp_path):
-    """HET-121: in a pass of mode 1 component 0 could start and does not, and nobody else gets its node; component 2 is not considered before
-    the start of component 1, and the jobs that end until then run on its node."""
+    """HET-121: in a pass of mode 1 component 0 could start but does not, and no other job gets its node; component 2 is not considered before the
+    start of component 1, and jobs that end until then run on its node."""
     jobs = [*BUSY, *SET,
             job(6, 61, HOUR, part="b"),                    # mode 2
             job(7, 62, 90 * MINUTE, part="a"),             # mode 1: the node is kept, until the pass of mode 2 in 30 s
@@ -65,7 +65,7 @@ def test_mode_1_keeps_what_component_0_could_have(tmp_path):
 
 
 def test_mode_2_leaves_what_component_0_could_have(tmp_path):
-    """HET-122: in a pass of mode 2 all components are considered from the start of component 1 on, and a job that ends until then gets the node of
+    """HET-122: in a pass of mode 2 all components are considered from the start of component 1 on. A job that ends until then gets the node of
     component 0 at once; a longer one does not."""
     jobs = [*BUSY, *SET,
             job(6, 61, 90 * MINUTE, part="a"),                             # mode 2
@@ -79,7 +79,7 @@ def test_mode_2_leaves_what_component_0_could_have(tmp_path):
 
 
 def test_a_joint_placement_keeps_no_node_before_the_start(tmp_path):
-    """The same without two modes: no node is kept until the set starts, so that job 7 starts at once."""
+    """The same without two modes: no node is kept until the set starts, so job 7 starts at once."""
     jobs = [*BUSY, *SET, job(6, 61, HOUR, part="b"), job(7, 62, 90 * MINUTE, part="a"), job(9, 200, 50 * MINUTE, part="c")]
     began = run_plan(tmp_path, "", PARTS, jobs)
     assert began[3] == began[4] == began[5] == 2 * HOUR and began[7] == 62 and began[9] == HOUR
@@ -141,7 +141,7 @@ def test_the_rule_chooses_between_the_tiers(tmp_path, rule, first):
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_overlapping_partitions_do_not_starve(tmp_path, swapped):
-    """HET-97: components with five nodes of the ten in p1, and with the five of p2, start at once, in any order."""
+    """HET-97: components with five of the ten nodes in p1, and with the five of p2, start at once, in any order."""
     parts = [("p1", "n[1-10]", ""), ("p2", "n[1-5]", "")]
     names = ("p2", "p1") if swapped else ("p1", "p2")
     jobs = [job(number, 60, HOUR, MINUTE, part=name, tasks=20, **more) for number, name, more in zip((1, 2), names, ({}, {"component_of": 1}))]

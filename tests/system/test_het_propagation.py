@@ -100,7 +100,7 @@ def shown_options(said):
 
 
 def check_shown(what, done, name, value):
-    """Component 1 has it, and what is not handed on is its own."""
+    """Component 1 has the option; options that are not inherited belong to their component only."""
     first, second = shown_options(done.stderr)
     assert (first.get(name), second.get(name)) == (value, value), f"{what} --{name}: {done.stderr}"
     return first, second
@@ -159,7 +159,7 @@ def test_options_that_end_or_silence_the_command(het):
 
 
 def test_options_that_are_not_handed_on(het):
-    """HET-08: what is not on the list is as if component 1 had no options."""
+    """HET-08: for options that are not in the list, the result is the same as without options of component 1."""
     words = "-n1 -N1 -c2 --mem-per-cpu=7 -p main -C '' --ntasks-per-node=1 --tmp=1 --gres=none -w n1 --exclusive"
     done = het.run(["sh", "-c", f"sbatch -v -H {words} : -n2 --wrap=true"])
     assert done.returncode == 0, done.stderr

@@ -20,7 +20,7 @@ def het():
 
 
 def configure(c, *lines):
-    """Puts these lines in the place of the ones of the last call."""
+    """Replaces the configuration lines of the previous call by these."""
     text = "".join(line for line in c.conf_file.read_text().splitlines(True) if not line.endswith("# rule\n"))
     c.conf_file.write_text(text + "".join(f"{line} # rule\n" for line in lines))
     c.run("scontrol reconfigure").ok()
@@ -50,7 +50,7 @@ def states(c, job):
     ("-n1 : -n5 -N5", "(component 1)"),
 ])
 def test_limits_refuse_at_once(het, line, said):
-    """HET-20, HET-21: what could not start under the limits of its partition is refused when it is submitted, and nothing is queued."""
+    """HET-20, HET-21: a job that cannot start under the limits of its partition is refused at submission, and nothing is queued."""
     before = rows(het, "-t", "all")
     het.run(f"sbatch {line} --wrap=true").fails(said)
     assert rows(het, "-t", "all") == before
@@ -142,7 +142,7 @@ def test_modes_alternate(het):
 
 @pytest.mark.parametrize("immediate", [False, True])
 def test_place_of_a_start_in_the_pass(het, immediate):
-    """HET-127: in one pass over a set and a job behind it, the set starts before the job with bf_hetjob_immediate, else after it."""
+    """HET-127: in a pass over a set and a later job, the set starts before the job with bf_hetjob_immediate, otherwise after it."""
     configure(het, "SchedulerParameters=hetjob_two_mode" + ",bf_hetjob_immediate" * immediate)
     het.run("scontrol update partitionname=p1 state=down").ok()
     job = submit(het, "-N1", "--exclusive", ":", "-N1", "--exclusive", "--wrap=sleep 1000")

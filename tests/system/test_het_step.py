@@ -131,7 +131,7 @@ def test_variables(het):
 
 
 def test_all_or_none(het):
-    """HET-75, 76: while a part cannot have its CPUs, none begins; two such steps do not stop each other."""
+    """HET-75, 76: while one part lacks its CPUs, no part starts; two such steps do not block each other."""
     with allocation(het, "-n4 -w n1 : -n4 -w n2") as job:
         with step(het, job, "--het-group=1", "--exact", "-n4", tasks=4):
             waiting = [het.popen(["srun", f"--jobid={job}", "--exact", "--het-group=0,1", "-n4", "echo", word]) for word in ("a", "b")]
@@ -149,7 +149,7 @@ def test_shared_node(het):
 
 
 def test_variables_name_a_shared_node_once(het):
-    """HET-90: tasks of all components on a node are counted there; what a component has on its node stays its own."""
+    """HET-90: tasks of all components on a node are counted together; each component keeps its own share of the node."""
     out = in_job(het, "-n2 -N2 -w n[1-2] : -n3 -N2 -w n[2-3] : -n1 -w n1",
                  "srun -l --het-group=0-2 sh -c 'echo $SLURM_STEP_NODELIST $SLURM_NODELIST $SLURM_JOB_NODELIST $SLURM_STEP_NUM_NODES $SLURM_NNODES "
                  "$SLURM_STEP_TASKS_PER_NODE $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE / $SLURM_NODEID $SLURM_LOCALID $SLURM_GTIDS $SLURM_CPUS_ON_NODE'")
@@ -277,7 +277,7 @@ def test_separators_and_no_allocation(het):
 
 
 def test_options_of_the_job_are_those_of_the_component(het):
-    """HET-11, 89: what a component was given is what srun reads there, and what its tasks see."""
+    """HET-11, 89: srun reads the options of the component, and its tasks see them."""
     where = "printenv SLURMD_NODENAME"
     cyclic = ["0: n3", "1: n4", "2: n3", "3: n4"]
     assert lines(in_job(het, "-m cyclic --ntasks-per-node=2 -N2 -w n[3-4] : -n1", f"srun -l {where}")) == cyclic
@@ -307,7 +307,7 @@ def test_files(het):
 
 
 def test_program_of_each_part_is_copied(het):
-    """HET-60: --bcast holds for the parts that have it; each runs its copy, under its own name, also where parts share a node."""
+    """HET-60: --bcast applies to the parts that have it; each part runs its own copy, under its own name, also where parts share a node."""
     place = het.work / "copies"
     place.mkdir()
     for name in "ab":
@@ -382,7 +382,7 @@ def test_files_and_directory_of_each_part(het, request_, where):
 
 
 def test_terminal_of_task_0(het):
-    """HET-72: --pty in component 0 gives task 0 the terminal; in a later component alone it is refused; without a terminal input ends."""
+    """HET-72: --pty in component 0 gives task 0 the terminal; in a later component it is refused; without a terminal input ends."""
     for request, command in ("-n1 : -n1", "srun --pty"), ("-n1 : -n1", "srun --pty --het-group=0,1"), ("-N1 -n2", "srun -n1 --pty"):
         second = ": -n1 cat" if "group" not in command else ""
         t = Terminal(het, ["salloc", "-Q", *request.split(), "sh", "-c", f"{command} sh -c '[ $SLURM_PROCID != 0 ] || {{ tty; read x; echo got $((40+x)); }}' {second}"])
@@ -397,7 +397,7 @@ def test_terminal_of_task_0(het):
 
 
 def test_options_of_the_whole_step(het):
-    """HET-72: what is of the whole step and differs in a later component is told."""
+    """HET-72: an option of the whole step that differs in a later component causes a warning."""
     out = in_job(het, "-n1 : -n1", "srun -W9 -u true : -l -W8 -u true; srun -l true : -l -o none --epilog=/bin/true true; srun -W1 -t5 true : true")
     assert re.findall(r"--(\S+) of component 1 has no effect: it is of the whole step, use it in component 0", out.stderr) == ["label", "wait", "epilog"]
     done = het.run("srun -D /tmp -w n1 pwd : -D / -t1 -w n2 pwd")

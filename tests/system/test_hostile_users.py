@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ordinary users may try at random: values of options, links in the way of root, and what their tasks inherit. RELIABILITY F4, G6, G9."""
+"""Random attacks of ordinary users: values of options, links in paths that root opens, and the inheritance of tasks. RELIABILITY F4, G6, G9."""
 import os
 import pwd
 import random
@@ -38,7 +38,7 @@ def draw_value(pick):
 
 @pytest.mark.parametrize("part", range(4 if SOAK else 1))
 def test_random_option_values(cluster, part):
-    """F4: the command ends by itself with 0 or an error that says what is wrong; the daemons stay."""
+    """F4: the command ends by itself with status 0 or an error that names the fault; the daemons survive."""
     pick, options = random.Random(f"{SEED} {part}"), {}
     for command in COMMANDS:
         options[command] = options_of(cluster, command)
@@ -87,7 +87,7 @@ def state_of(directory):
 @pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
 @pytest.mark.parametrize("place", ["output", "directory", "cast"])
 def test_links_that_change(cluster, place):
-    """G6: a process of the user's exchanges a link while root's daemons open what is behind it: nothing of root's is touched."""
+    """G6: a process of the user exchanges a link while daemons of root open its target: no file of root is touched."""
     nobody = pwd.getpwnam("nobody")
     secret, own = cluster.dir / f"secret-{place}", cluster.dir / f"own-{place}"
     secret.mkdir()
@@ -103,7 +103,7 @@ def test_links_that_change(cluster, place):
     made = own / ("made" if place == "directory" else "mine")
 
     def use():
-        """Root's daemons open what is at the place, for the user."""
+        """Makes daemons of root open the path for the user."""
         if place == "output":
             return [run("sbatch", "-W", "-o", at, "-e", at, "-i", "/dev/null", "--wrap", "echo out; echo err >&2"), run("srun", "-o", at, "echo", "out")]
         if place == "directory":

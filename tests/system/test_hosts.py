@@ -36,7 +36,7 @@ def ledger(c, word):
 
 
 def test_a_node_cut_off_for_a_while(make_hosts):
-    """C1: Within SlurmdTimeout nobody loses anything: jobs run on, and what ended meanwhile is told."""
+    """C1: a cut shorter than SlurmdTimeout loses nothing: jobs run on, and their ends are reported afterwards."""
     c = make_hosts(conf="SlurmdTimeout=60")
     c.start()
     stays = c.sbatch("-w", "n1", "-o", "/dev/null", wrap=gated(c, "late", 4))
@@ -66,7 +66,7 @@ KEPT = 1200  # MinJobAge, seconds: a job that a long cut has ended is still list
 
 
 def cut_and_healed(c, pick, node):
-    """One cut: waits, as often as it yields; what holds before, meanwhile and afterwards."""
+    """One cut: waits as often as it yields; contains the checks before, during and after the cut."""
     name = f"go-{node}-{time.monotonic_ns()}"
     job = c.sbatch("-w", node, "--no-requeue", "-o", "/dev/null", wrap=gated(c, name, 7))
     while f"{job}.0" not in ledger(c, "start"):
@@ -171,7 +171,7 @@ def test_one_way_loss(make_hosts, way):
 @pytest.mark.trials(50)
 @pytest.mark.slow
 def test_large_packets_lost(make_hosts):
-    """RELIABILITY C2: small things go on; what is large waits, or is given up with its node, and arrives when it can, once."""
+    """RELIABILITY C2: small messages pass; large ones wait, or fail with their node, and arrive later exactly once."""
     c = make_hosts(conf="SlurmdTimeout=6")
     c.start()
     c.run("srun -w n1 true").ok()
@@ -189,7 +189,7 @@ def test_large_packets_lost(make_hosts):
 
 @pytest.mark.parametrize("percent", (1, 10) if SOAK else (1,))
 def test_packets_lost_by_chance(make_hosts, percent):
-    """CORE-069, RELIABILITY C2: all of it arrives, once and in order; no node is given up."""
+    """CORE-069, RELIABILITY C2: all data arrives, once and in order; no node is set down."""
     c = make_hosts(nodes=3)
     c.drop(percent)
     c.start()
@@ -209,7 +209,7 @@ def test_packets_lost_by_chance(make_hosts, percent):
 
 @pytest.mark.slow
 def test_half_of_the_nodes_cut_off(make_hosts):
-    """The controller serves the other half; a job across the cut ends as one that lost a node, and its part there with it."""
+    """The controller serves the other half; a job across the cut ends because of its lost node, and so does its part there."""
     c = make_hosts(nodes=4, conf="SlurmdTimeout=4")
     c.start()
     across = c.popen(["srun", "-N4", "-n4", "--no-kill=off", "-K", "sh", "-c", "echo up; sleep 1000"], host="n1")
@@ -254,7 +254,7 @@ def test_srun_cut_off_from_its_task(make_hosts):
 
 
 def test_a_clock_ten_minutes_off(make_hosts, tmp_path):
-    """E2: what needs the same time on both hosts says so, and by how much; nothing is lost, and a clock set right is enough."""
+    """E2: operations that need equal clocks report the difference; nothing is lost, and correcting the clock is sufficient."""
     c = make_hosts(nodes=2)
     library, skew = wrong_clock(tmp_path)
     skew.write_text("0")
@@ -295,13 +295,13 @@ class Between:
         self.launches = Proxy((f"{ADDRESS}{9 + c.count}", 6818), self.on_launch, (here, 6818), lambda: c.enter(PROXY))
 
     def on_launch(self, frame):
-        """The shepherd comes back to where the launch came from, at the port that srun has told."""
+        """The step daemon connects back to the sender of the launch, at the port that srun has given."""
         port = number_in(frame, FIELD_IO_PORT) if frame.kind == (UP, LAUNCH) else None
         if port and all(proxy.port != port for proxy in self.back):  # a launch may be repeated
             self.back.append(Proxy((f"{ADDRESS}10", port), self.fault, (f"{ADDRESS}{PROXY_NUMBER}", port), lambda: self.c.enter(PROXY)))
 
     def take_back(self):
-        """Closes the ways back; returns what went through them."""
+        """Closes the connections back; returns the data that they carried."""
         kinds = {}
         for proxy in self.back:
             proxy.close()

@@ -58,7 +58,7 @@ def end(c, *numbers):
 
 
 def test_listing(hres):
-    """HRES-42 and HRES-35: a record for each layer, with what base amounts leave."""
+    """HRES-42 and HRES-35: a record for each layer, with the amount that base amounts leave."""
     assert layers(hres, "flat")["n[1-4]"] == ("16", "0", "16", "0")
     power = layers(hres, "power")
     assert power["n[1-2]"] == ("40000", "0", "35000", "0") and power["n[1-4]"] == ("60000", "0", "52000", "0")
@@ -83,7 +83,7 @@ def test_bad_requests(hres, asked, says):
 
 
 def test_refusals_name_layers(hres):
-    """HRES-30, HRES-51: the resource, the layer that has too little, and what it has, by the file and by an operator."""
+    """HRES-30, HRES-51: the resource, the insufficient layer, and its count, from the file and set by an operator."""
     for options, says in {
         "-w n1 -L flat:14": "14 of flat requested on 1 node, its layers have it for 0: flat(n[1-2]) has 12\n",
         "-L flat:13": "its layers have it for 0: flat(n[1-2]) has 12, flat(n[3-4]) has 12, flat(n[5-6]) has 12 and 1 more\n",
@@ -100,7 +100,7 @@ def test_refusals_name_layers(hres):
 
 
 def test_requests_and_what_returns(hres):
-    """HRES-46, HRES-47, HRES-48, HRES-51: all spellings; what ends, is requeued, shrinks or survives a restart."""
+    """HRES-46, HRES-47, HRES-48, HRES-51: all spellings; jobs that end, are requeued, shrink or survive a restart."""
     a = job(hres, "--license=flat:2,natural:1", "-w", "n1")
     b = job(hres, "-L", "power:full_node", "-w", "n[1,3]", "-N2")
     d = job(hres, "--resources=flat,matlab:2", "-w", "n8")
@@ -152,7 +152,8 @@ def test_reservations(hres):
 
 
 def test_reservation_of_layers_alone(hres):
-    """HRES-43, HRES-15: the guide's command needs neither times nor flags; what a reservation loses with its layer is said; it survives a restart."""
+    """HRES-43, HRES-15: the guide's command needs neither times nor flags; the loss of a layer in a reservation is reported; the reservation
+    survives a restart."""
     name = hres.run("scontrol create reservation account=root licenses=natural(n[1-04]):30,flat(n3):4,flat(n[8]):2").ok().split()[-1]
     shown = hres.run(f"scontrol -o show reservation {name}").ok()
     assert "Flags=ANY_NODES" in shown and "Duration=UNLIMITED" in shown and "State=ACTIVE" in shown
@@ -176,7 +177,7 @@ def test_reservation_of_layers_alone(hres):
 
 
 def test_an_alternative_that_never_fits(hres):
-    """With '|' one of them is enough: an alternative that no layer has is in nobody's way, whichever is named first."""
+    """With '|' one alternative is enough: an alternative that no layer can satisfy changes nothing, in any order."""
     for asked in "flat:13|natural:1", "natural:1|flat:13", "matlab:999|natural:1", "flat:13|flat:14|natural:1":
         one = job(hres, "-L", asked, "-w", "n1", wrap="true")
         hres.wait(one)
@@ -188,8 +189,8 @@ def test_an_alternative_that_never_fits(hres):
 
 
 def test_arrays_sets_and_test_only(hres):
-    """HRES-40, HRES-50: elements of an array take turns; one component of a set may use layers; --test-only refuses nothing for what running jobs hold, and
-    estimates a start behind them."""
+    """HRES-40, HRES-50: elements of an array take turns; one component of a set may use layers; --test-only refuses nothing because of running jobs,
+    and estimates a start after them."""
     array = job(hres, "-a", "0-3", "-L", "flat:6", "-w", "n1", "-t", "10")
     eventually(lambda: used(hres, "flat").get("n[1-2]") == 12, "two elements run")
     waiting = hres.run(["squeue", "-h", "-t", "PD", "-r", "-o", "%r", "-j", str(array)]).ok().split()
@@ -258,7 +259,7 @@ def test_live_counts_and_tree(hres):
 
 
 def test_file_is_reported(make_cluster):
-    """HRES-02, HRES-11: what is read of resources.yaml is said by --check and the log, what changes by reconfigure."""
+    """HRES-02, HRES-11: --check and the log report the contents of resources.yaml, a reconfiguration reports its changes."""
     c = make_cluster(nodes=8)
     assert c.run("sluice hres").ok().startswith("No hierarchical resources are configured: resources.yaml ")
     assert c.json("sluice hres --json")["hres"] == []
@@ -285,7 +286,8 @@ def test_file_is_reported(make_cluster):
 
 
 def test_why_a_count_or_a_variable_keeps_a_job(hres):
-    """HRES-51: a count that is too low, by an operator or by the file, and a variable that is gone: what is missing, and what gives it."""
+    """HRES-51: a count that is too low, set by an operator or in the file, and a removed variable: sluice why names the missing item and the remedy.
+    """
     path = hres.dir / "resources.yaml"
     hres.wait_ready()  # after restarts of the controller
 
@@ -343,7 +345,7 @@ def test_why_a_count_or_a_variable_keeps_a_job(hres):
 
 
 def test_another_file(hres):
-    """HRES-11, HRES-10: a file that is wrong changes nothing; another count holds after a reconfiguration."""
+    """HRES-11, HRES-10: an invalid file changes nothing; a new count takes effect with a reconfiguration."""
     path = hres.dir / "resources.yaml"
     path.write_text(scaled().replace("count: 24", "count: many"))
     hres.run("scontrol reconfigure").fails("resources.yaml:7:14: count 'many': expected a whole number of 0 to")

@@ -135,7 +135,7 @@ def test_no_unit_is_used_twice(make_cluster):
 
 
 def test_listings_agree_after_each_change(make_cluster):
-    """HRES-11, HRES-12, HRES-48, HRES-51: what is in use, from squeue, scontrol show license and sluice hres, after each change and a kill."""
+    """HRES-11, HRES-12, HRES-48, HRES-51: the amounts in use, from squeue, scontrol show license and sluice hres, after each change and a kill."""
     port, = free_ports(1)
     layers = {"flat": ("MODE_2", {"n[1-2],d[1-2]": 9, "n[1-2]": 6, "d[1-2]": 2}), "natural": ("MODE_1", {"n[1-2],d[1-2]": 2, "n[1-2]": 2}),
               "power": ("MODE_3", {"n[1-2],d[1-2]": 500})}

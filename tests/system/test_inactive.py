@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""InactiveLimit: an allocation whose srun or salloc is gone ends; one whose command is there, or was never to stay, goes on."""
+"""InactiveLimit: an allocation whose srun or salloc has ended is ended; one whose command runs, or was never to stay, continues."""
 import subprocess
 
 import pytest
@@ -12,7 +12,7 @@ def job_of(c, name):
 
 
 def command(c, line):
-    """In the background; what it starts ends with its standard input."""
+    """Runs in the background; its children end with its standard input."""
     return c.popen(line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

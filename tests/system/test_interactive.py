@@ -39,7 +39,7 @@ def test_salloc_shell_is_a_step_on_the_first_node(cluster):
 
 
 def test_what_its_steps_count_is_the_job(cluster):
-    """The shell is one task; what a srun or mpirun in it finds is the allocation's."""
+    """The shell is one task; srun or mpirun in it see the whole allocation."""
     names = "SLURM_NNODES SLURM_NODELIST SLURM_TASKS_PER_NODE SLURM_NTASKS"
     show = "; ".join(f"echo {name}=${{{name}-none}}" for name in names.split())
     here = cluster.run(["salloc", "-N2", "sh", "-c", show]).ok().splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a job's environment says of its request, in sbatch, salloc and srun alike, and what scontrol shows of its wishes."""
+"""Variables of a job's environment about its request, equal in sbatch, salloc and srun, and its options in scontrol."""
 import pytest
 
 from harness import eventually, many, Cluster

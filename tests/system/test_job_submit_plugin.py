@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""job_submit plugins in C: what they decide, beside Lua and in order, and that they can break nothing: CORE-051, CORE-154, X-20."""
+"""job_submit plugins in C: their decisions, together with Lua and in order, and their isolation: CORE-051, CORE-154, X-20."""
 import os
 import pathlib
 import re
@@ -245,7 +245,7 @@ def test_it_breaks_nothing_but_itself(make):
 
 
 def test_a_slow_one_holds_nobody_else(make):
-    """The request waits, with what it asks for; its caller may go, and the controller be killed."""
+    """Only the request of the slow plugin waits; its caller may end, and the controller may be killed."""
     c = make("probe", nodes=1)
     held = taken(c, "held", "-H")["JobId"]
     update = c.popen(["scontrol", "update", f"JobId={held}", "Comment=later"])

@@ -58,7 +58,7 @@ def make(monkeypatch, programs):
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 @pytest.mark.parametrize("first, second", [(0, -1), (-1, 0)])
 def test_slurmd_in_a_namespace_of_its_own(make, first, second):
-    """Kernels that number namespaces by CPU: those of jobs may be older than slurmd's, which was made on another CPU."""
+    """Some kernels number namespaces per CPU: namespaces of jobs may have lower numbers than that of slurmd, which was created on another CPU."""
     cpus = [str(cpu) for cpu in sorted(os.sched_getaffinity(0))]
     c = make(start=False)
     c.start_controller(wait=False)
@@ -89,7 +89,7 @@ def script(c, name, text):
 
 
 def test_every_step_sees_the_same(make):
-    """The script, its steps and a step from outside see one /tmp and one /dev/shm, which is not the host's, and their owner's alone."""
+    """The script, its steps and a step from outside see one /tmp and one /dev/shm, which differ from those of the host and belong to their owner."""
     c = make(nodes=2)
     mark = f"mark-{os.getpid()}"
     host = pathlib.Path("/tmp") / f"host-{mark}"
@@ -128,7 +128,7 @@ def test_every_step_sees_the_same(make):
 
 
 def test_directories_go_after_the_epilog(make):
-    """Also with slurmd killed in between, and what a user has made there, links and deep trees, ends nowhere else."""
+    """Also with a kill of slurmd in between; links and deep trees that a user has created there cause no deletion elsewhere."""
     c = make(start=False)
     victim = c.dir / "victim"
     victim.mkdir()
@@ -165,7 +165,7 @@ def test_a_killed_daemon_finds_the_namespace_again(make):
 
 
 def test_what_is_left_of_unknown_jobs_goes(make):
-    """A daemon that starts removes it: after a power failure, say. A job of that number that begins meanwhile sees none of it."""
+    """A starting daemon removes it, for example after a power failure. A job with the same number that begins meanwhile sees none of it."""
     c = make(conf="FirstJobId=4711", start=False)
     (base(c) / "4711" / "0").mkdir(parents=True)
     (base(c) / "4711" / "0" / "file").write_text("x")
@@ -183,7 +183,7 @@ def waiters(inode):
 
 
 def test_a_job_whose_old_directories_are_being_removed(make):
-    """It has been queued again after a power failure, and takes none that goes away; who came to remove them leaves the new ones alone."""
+    """The job was requeued after a power failure and does not use directories that are being removed; the removal leaves the new ones alone."""
     c = make(conf="FirstJobId=4711", start=False)
     old = base(c) / "4711"
     (old / "0").mkdir(parents=True)
@@ -219,7 +219,7 @@ def test_first_steps_at_once(make):
 
 
 def test_other_directories_and_scripts(make):
-    """Dirs, InitScript, CloneNSScript within the namespace, CloneNSEpilog before its end; a line for this node alone."""
+    """Dirs, InitScript, CloneNSScript within the namespace, CloneNSEpilog before its end; a line for this node only."""
     c = make("BasePath=/nowhere\nNodeName=n1 BasePath=DIR/base/n1 AutoBasePath=yes Dirs=DIR/scratch,DIR/scratch/deep,/dev/shm "
              "InitScript=DIR/init CloneNSScript=DIR/clone CloneNSEpilog=DIR/end Shared=true EntireStepInNS=true", start=False)
     (c.dir / "scratch" / "deep").mkdir(parents=True)

@@ -153,7 +153,7 @@ def test_values_of_steps(cluster, scene):
 
 
 def test_flags_of_states(cluster, scene):
-    """A state is the base state, and behind it the flags, of jobs and of nodes."""
+    """A state of a job or node is the base state followed by the flags."""
     job = cluster.sbatch("-o", "/dev/null", "-w", "n3", wrap="sleep 1000")
     eventually(lambda: cluster.state(job) == "RUNNING", "running")
     cluster.run(f"scancel -s STOP {job}").ok()
@@ -170,7 +170,7 @@ def test_flags_of_states(cluster, scene):
                                      "scontrol show reservation", "scontrol show step"])
 def test_yaml_has_the_content_of_json(cluster, scene, command):
     def stable(said):
-        """Without times of the listing and of what goes on."""
+        """Removes the times of the listing and of running jobs."""
         del said["last_update"], said["meta"]["command"]
         for record in (r for value in said.values() if isinstance(value, list) for r in value):
             for key in ("time", "last_busy", "free_mem", "cpu_load", "last_sched_evaluation", "end_time"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""AuthAltTypes=auth/jwt: commands with SLURM_JWT, and scontrol token: RELIABILITY G1, G2, G3, G5, G10, G14. The tokens here are made and
-checked by Python's own hmac and json, as other tools do."""
+"""AuthAltTypes=auth/jwt: commands with SLURM_JWT, and scontrol token: RELIABILITY G1, G2, G3, G5, G10, G14. Python's hmac and json create and check
+the tokens here, as other tools do."""
 import base64
 import hashlib
 import hmac
@@ -67,7 +67,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def away(cluster):
-    """The environment of a host without daemons, where nobody vouches for a caller."""
+    """Returns the environment of a host without daemons, where no daemon authenticates a caller."""
     path = cluster.dir / "away.conf"
     path.write_text(re.sub(r"socketdir=\S+", "socketdir=/nonexistent", cluster.conf_file.read_text()))
     path.chmod(0o644)
@@ -108,7 +108,7 @@ def test_commands_need_nothing_but_a_token(cluster, away):
 
 @pytest.mark.parametrize("how", ["own", "the user's"])
 def test_steps_run_where_a_daemon_vouches_for_the_user(cluster, how):
-    """The controller goes by the token; node daemons accept none, and the daemon of the host vouches for the caller."""
+    """The controller uses the JSON Web Token; node daemons accept none, and the daemon of the host authenticates the caller."""
     jwt = fetch(cluster, user="nobody")[0] if how == "own" else token(cluster.key)
     assert cluster.run(["srun", "-n1", "id", "-un"], user="nobody", env={"SLURM_JWT": jwt}).ok() == "nobody"
 
@@ -181,7 +181,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_invalid_tokens_are_refused_with_a_reason(cluster, away, name):
-    """G2, G3, G14: the caller is told why, and so is the log; the token is in neither."""
+    """G2, G3, G14: the caller gets the reason, and so does the log; neither contains the token."""
     make, why = REFUSED[name]
     jwt, before = make(cluster.key), len(log_of(cluster))
     told = cluster.run("squeue -h", env=away(jwt)).fails(why)
@@ -226,7 +226,7 @@ def test_encrypted_also_without_encryption(make_cluster):
 
 
 def test_token_is_not_sent_in_clear(make_cluster):
-    """G10: to a host without encryption: neither root's nor another user's; on the controller's host it goes by the local socket."""
+    """G10: to a host without encryption: neither root's token nor another user's; on the controller's host the local socket is used."""
     c = start(make_cluster(nodes=1, conf=JWT + "TLSType=none", start=False))
     sniffer = Sniffer([encode(HEADER)])
     for user, options in ((None, []), (None, ["username=nobody"]), ("nobody", [])):
@@ -300,7 +300,7 @@ def test_bad_key_file_stops_the_controller(make_cluster, spoil, why):
 
 
 def test_token_outlives_a_restart(cluster, away):
-    """G1: a token is a bearer's, never on the wire as a whole, and serves also after a restart of the controller."""
+    """G1: any holder can use a token, which is never complete on the wire; it stays valid after a restart of the controller."""
     env = away(token(cluster.key, exp=FOREVER))
     cluster.run("squeue", env=env).ok()
     cluster.kill("slurmctld")
@@ -311,7 +311,7 @@ def test_token_outlives_a_restart(cluster, away):
 
 
 def test_token_serves_until_it_expires(cluster, away):
-    """G1: a token that is captured serves no longer than until the end of its life."""
+    """G1: a captured token is valid only until its expiry."""
     expires = int(time.time()) + 2
     env = away(token(cluster.key, exp=expires))
 
@@ -324,7 +324,7 @@ def test_token_serves_until_it_expires(cluster, away):
 
 
 def test_names_that_others_invent_are_not_looked_up(make_cluster):
-    """C5, G5: the name service is asked for the user of a token only by who may have it, and nobody else waits for the answer."""
+    """C5, G5: the name service is used only for tokens with a valid signature, and no other request waits for the result."""
     c = make_cluster(nodes=1, conf=JWT, start=False)
     service = prepare(c, NAMES, "slurmctld")
     start(c)

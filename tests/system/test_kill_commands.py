@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def queue():
-    """A cluster and what squeue says of its queue."""
+    """A cluster, and the output of squeue for its queue."""
     c = Cluster(nodes=1, conf="MaxJobCount=100000\nMinJobAge=86400\nSlurmctldDebug=info\nMaxNodeCount=2000", partitions=PARTITIONS)
     try:
         bulk.submit(c, JOBS)
@@ -125,7 +125,7 @@ COMMANDS = [
 
 
 def kill_during(c, line, wait):
-    """The command's status, with the controller killed so many seconds after its start."""
+    """Returns the status of the command; the controller is killed this number of seconds after its start."""
     with c.popen(line.split()) as command:
         select.select([], [], [], wait)
         c.kill("slurmctld")

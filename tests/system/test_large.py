@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests as large as a process can have arguments and variables: nothing between takes less than the kernel does."""
+"""Requests as large as the arguments and variables of a process can be: no part of Sluice has a lower limit than the kernel."""
 import pytest
 
 

@@ -41,7 +41,7 @@ def test_all_of_the_allocation(cluster, programs, kind, launcher):
 
 @pytest.mark.parametrize("kind, launcher", KINDS)
 def test_in_a_batch_script(cluster, programs, kind, launcher):
-    """All of it, and again some of it; the code of a task that fails is the job's."""
+    """On the whole allocation, and again on a part of it; the exit code of a failing task is that of the job."""
     some = "-H n2:1,n4:1 -np 2" if kind == "openmpi" else "-hosts n2,n4 -n 2"
     script = f"{launcher} {programs}/{kind} sum && {launcher} {some} {programs}/where && {launcher} -n 2 sh -c 'exit 3'"
     job = cluster.sbatch("-N4", "-n4", wrap=script, env=ENV)
@@ -61,7 +61,7 @@ def test_cancelled(cluster, programs, kind, launcher):
 
 
 def test_step_for_an_external_launcher(cluster):
-    """What newer launchers ask for: a step beside all others, on CPUs that another step has."""
+    """The request of newer launchers: a step beside all others, on CPUs that another step holds."""
     script = "srun -N2 -n2 --exact sh -c 'touch held; while [ ! -e free ]; do sleep 0.02; done' & " \
              "while [ ! -e held ]; do sleep 0.02; done; " \
              "srun --immediate=1 --external-launcher --ntasks-per-node=1 --kill-on-bad-exit --mpi=none --nodes=2 --ntasks=2 " \

@@ -121,7 +121,7 @@ def test_of_one_node(threaded, options, expected):
 
 
 def test_the_same_of_the_environment(threaded):
-    """SLURM_DISTRIBUTION is as -m; of a job it is what its srun takes; SBATCH_DISTRIBUTION is as sbatch -m."""
+    """SLURM_DISTRIBUTION equals -m; in a job it is the distribution for its srun; SBATCH_DISTRIBUTION equals sbatch -m."""
     block = ones(0, 1, 2, 3)
     assert bound(threaded, "-n4", "--cpu-bind=threads", env={"SLURM_DISTRIBUTION": "block:block"}) == block
     assert bound(threaded, "-n4", "--cpu-bind=threads", "-mblock:block", env={"SLURM_DISTRIBUTION": "cyclic"}) == block
@@ -209,7 +209,7 @@ def test_one_thread_of_a_core_where_cpus_are_given(layout_cluster, option):
 
 
 def settled(c, *line):
-    """What two tasks of a node that is theirs alone are bound to, without saying it."""
+    """Returns the default binding of two tasks on an exclusive node."""
     out = c.run(["srun", "-N1", "-n2", "--exclusive=allocation", *line, "sh", "-c", "echo $SLURM_CPU_BIND_TYPE $SLURM_CPU_BIND_LIST"]).ok()
     return set(out.splitlines()).pop()
 

@@ -114,7 +114,8 @@ def test_alternatives(licensed):
 
 
 def test_alternatives_of_components(licensed):
-    """HET-115 and -L of sbatch(1): all components start with the first choice that is free for all of them together, and a requeued set chooses anew."""
+    """HET-115 and -L of sbatch(1): all components start with the first alternative that is free for all of them together, and a requeued set chooses
+    again."""
     def submit(*options):
         number = job(licensed, *options)
         return number, number + 1

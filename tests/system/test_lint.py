@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each rule of tools/lint reports what breaks it, and nothing where that is mended."""
+"""Each rule of tools/lint reports a violation, and nothing when the violation is fixed."""
 import inspect
 import json
 import pathlib
@@ -46,7 +46,7 @@ class Tree:
         (self.build / "compile_commands.json").write_text(json.dumps(self.commands))
 
     def find(self, check, *args):
-        """(rule, text) of what the check reports."""
+        """Returns (rule, text) of each report of the check."""
         self.lint.breaches.clear()
         getattr(self.lint, check)(*args)
         return [tuple(line.split(": ", 2)[1:]) for line in self.lint.breaches]
@@ -247,7 +247,7 @@ def test_a_table_without_the_licence_at_its_head_is_reported(tree):
 
 
 def test_each_report_of_lint_has_a_test(tmp_path):
-    """Runs the tests above again: each call of breach() is made by one of them."""
+    """Runs the tests above again: they reach each call of breach()."""
     calls = {number: line.strip() for number, line in enumerate((TOP / "tools/lint").read_text().splitlines(), 1)
              if re.match(r" +breach\(", line)}
     trees = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""CORE-230: daemons listen on reserved ports (<1024), which processes of root alone may open."""
+"""CORE-230: daemons listen on reserved ports (<1024), which only processes of root may open."""
 import pathlib
 import pwd
 import re
@@ -33,8 +33,8 @@ def test_daemons_on_reserved_ports(make_cluster):
 
 
 def test_a_controller_that_is_no_root_any_more(make_cluster):
-    """SlurmUser has the right to listen there and no other of root's; it goes on over changes of the lead, and what the
-    controller runs for the site has none."""
+    """SlurmUser has the right to listen there and no other right of root; it keeps the right across takeovers, and programs that the controller runs
+    for the site do not have it."""
     ports = low_ports(2)
     pair = Pair(make_cluster, user="daemon", nodes=1, ports=ports, conf="")
     c = pair.c

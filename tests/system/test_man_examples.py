@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The examples of the manual pages run, and print what the pages show; numbers may be others."""
+"""The examples of the manual pages run, and print the output in the pages, with other numbers."""
 import pathlib
 import re
 
@@ -10,7 +10,7 @@ ESCAPES = {r"\-": "-", r"\e": "\\", r"\(aq": "'", r"\(ga": "`", r"\(ha": "^", r"
 
 
 def examples(page):
-    """The commands of a page's examples, each with what is shown behind it."""
+    """Returns the commands in a page's examples, each with its output."""
     text = (PAGES / f"{page}.1.in").read_text()
     section = re.search(r"^\.SH EXAMPLES\n(.*?)^\.SH ", text, re.M | re.S)[1]
     found = []
@@ -25,7 +25,7 @@ def examples(page):
 
 @pytest.mark.parametrize("page", ["srun", "sbatch", "salloc", "squeue", "scontrol"])
 def test_examples_run_and_print_what_is_shown(cluster, page):
-    """What is shown behind 'cat FILE' is the file."""
+    """The output of 'cat FILE' in a page is the contents of the file."""
     shown, lines = [], ["set -e"]
     for command, text in examples(page):
         if re.fullmatch(r"cat \S+", command):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs that use more memory than they were given are ended by what node daemons see: GANG-15, GANG-16."""
+"""Node daemons end jobs that use more memory than allocated: GANG-15, GANG-16."""
 import os
 import re
 
@@ -72,7 +72,7 @@ def test_address_space(make_cluster):
 
 
 def test_a_script_and_the_other_job(look):
-    """GANG-15, 16: The whole tree counts: the shell is small, its child is not. A job beside it, within its share, goes on."""
+    """GANG-15, 16: the whole process tree counts: the shell is small, its child is not. Another job within its share continues."""
     c = look
     other = c.sbatch("-w", "n1", "--mem=400", wrap=hog(c, 64, "other"))
     has(c, "other")
@@ -104,7 +104,7 @@ def test_within_its_share(look):
 
 
 def test_a_step_of_a_script(look):
-    """A step with a share of its own ends, and the script goes on, with srun's exit code."""
+    """A step that exceeds its own share ends, and the script continues, with srun's exit code."""
     c = look
     job = c.sbatch("-n2", "--mem=600", wrap=f"srun -n1 --mem=100 sh -c {sh(hog(c, 300))}; echo srun $?; exit 3")
     assert ended(c, job) == ("FAILED", "3:0", "NonZeroExitCode")
@@ -120,7 +120,7 @@ def sh(text):
 
 
 def test_srun(look):
-    """A job of srun's own; of two nodes, and what runs on the other one ends too."""
+    """A job of srun; with two nodes, the processes on the other node end too."""
     c = look
     program = f"if [ $SLURM_PROCID = 1 ]; then {hog(c, 300)}; else exec sleep 1000; fi"
     got = c.run(["srun", "-N2", "-n2", "--mem=100", "sh", "-c", program])
@@ -151,8 +151,8 @@ def test_an_element_of_an_array(look):
 
 
 def test_daemons_that_are_killed(make_cluster):
-    """A hog that grew while no daemon looked is ended by the next one; what the shepherd wrote down is reported by the one
-    after that; the controller is away meanwhile."""
+    """A process grows while no daemon runs: the next daemon ends it, and the one after that reports the note of the step daemon; the controller does
+    not run meanwhile."""
     c = make_cluster(nodes=1, conf=CONF)
     job = c.sbatch("--mem=100", wrap=f"touch begun; while [ ! -e go ]; do sleep 0.05; done; {hog(c, 300)}")
     has(c, "begun")

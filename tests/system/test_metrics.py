@@ -46,7 +46,7 @@ def get_local(cluster, path, user=None):
 
 
 def read(cluster, endpoint):
-    """The families of an endpoint: {name: {labels: value}}. Each is told once, before its samples, which lie together."""
+    """Returns the families of an endpoint: {name: {labels: value}}. Each is declared once, before its samples, which are adjacent."""
     answer, text = get(cluster.port, f"/metrics/{endpoint}")
     assert answer.status == 200 and answer.headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     assert text.endswith("# EOF\n")

@@ -71,7 +71,7 @@ def test_names(cluster):
 
 
 def test_whoever_goes_without_a_word_takes_the_step_along(cluster):
-    """A process of MPICH's that is killed, and one that leaves while the others wait: nobody waits for ever."""
+    """An MPICH process that is killed, or exits while the others wait: no process waits forever."""
     program = cluster.dir / "wrong"
     subprocess.run(["mpicc.mpich", "-o", program, pathlib.Path(__file__).with_name("mpi.c")], check=True, capture_output=True)
     for how in ("kill", "exit"):
@@ -105,7 +105,7 @@ def test_pmi_that_goes_wrong_ends_the_step(cluster, task, texts):
 
 
 def test_children_of_a_task_that_write_for_ever(cluster):
-    """The task is over; what its children go on saying to the server of PMI holds nobody up."""
+    """The task has ended; data that its children still send to the PMI server delay nothing."""
     program = PMI + "for i in range(8):\n    if not os.fork():\n        try:\n            while True: s.sendall(b'cmd=get_maxes\\n' * 2000)\n" \
         "        finally: os._exit(0)\n" \
         "ask(b'cmd=finalize')"
@@ -139,7 +139,7 @@ def test_pmi2_abort(cluster, pmi2):
 
 
 def test_default(make_cluster):
-    """MpiDefault holds when srun is told nothing; the variable and the option come before it."""
+    """MpiDefault applies when srun has no option; the variable and the option take precedence."""
     c = make_cluster(nodes=1, conf="MpiDefault=mpi/none")
     assert "MpiDefault              = none" in c.run("scontrol show config").ok()
     assert "PMI_FD=" not in c.run("srun env").ok()

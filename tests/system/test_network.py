@@ -22,7 +22,7 @@ OPENING = SESSION_KINDS[:4]  # kinds that only a new session has
 
 
 class Net:
-    """A cluster whose every connection goes through a proxy; place i has a node and a road for commands of its own."""
+    """A cluster whose every connection goes through a proxy; place i has a node and its own route for commands."""
 
     def __init__(self, nodes=NODES, conf=""):
         self.c = c = Cluster(nodes=nodes, start=False, conf="TLSType=none\nMessageTimeout=5\nMaxJobCount=1000000\nMinJobAge=86400\n" + conf)
@@ -72,7 +72,7 @@ class Net:
         return (self.c.work / "ledger").read_text().split("\n")[:-1]
 
     def check(self):
-        """No acknowledged job lost, none run twice, none left behind, the daemons live and the nodes are free."""
+        """No acknowledged job is lost, runs twice, or is left behind; the daemons run and the nodes are free."""
         c = self.c
         self.heal()
         try:
@@ -101,7 +101,7 @@ def net():
 
 
 def offsets(length, want, pick):
-    """Of a message of so many bytes: all, or some, with those where something begins or ends among them."""
+    """Returns offsets in a message of this size: all, or a sample with those where a part begins or ends."""
     every = range(length + 1)
     want = amount(want, len(every))
     if want >= len(every):
@@ -111,7 +111,7 @@ def offsets(length, want, pick):
 
 
 def share_out(todo, work):
-    """Each place takes what is next until nothing is left; work(place, item)."""
+    """Each place takes the next item until none is left; calls work(place, item)."""
     todo = list(todo)
 
     def run(place):
@@ -137,7 +137,7 @@ def seen(proxies):
 
 
 def test_session_of_a_node(net):
-    """C3: Cut while a job starts and ends there: the session is made anew, and what was said is repeated and taken once."""
+    """C3: the session is cut while a job starts and ends: it is opened again, and messages are repeated and processed once."""
     c, pick = net.c, random.Random(1)
 
     def run_job(place):
@@ -178,7 +178,7 @@ READS = (1, 10, 12, 13, 14, 20)
 
 @pytest.mark.parametrize("line,rpc", COMMANDS, ids=[line.split(" -")[0].replace(" ", "_") for line, _ in COMMANDS])
 def test_command(net, line, rpc):
-    """C3: A command whose request or answer is cut says so, or has tried again; it never takes half an answer for a whole."""
+    """C3: a command whose request or reply is cut reports an error or retries; it never takes a part of a reply for the whole."""
     c, pick = net.c, random.Random(rpc)
     if c.run("squeue -h -t all -j 1").returncode:  # no test before has made it
         c.wait(c.sbatch("-o", "/dev/null", wrap=net.ledger()))
@@ -231,7 +231,7 @@ def test_command(net, line, rpc):
 
 
 def run_srun(net, place, tag):
-    """A step of one task; its request is small, as little of the environment goes with it."""
+    """Runs a step of one task with a small request and a small environment."""
     env = {**net.by_road(place), "PATH": net.c.environment()["PATH"]}
     return net.c.run(["env", "-i", *(f"{k}={v}" for k, v in env.items()), "srun", "-n1", "-w", net.c.names[place],
                       "sh", "-c", f"{net.ledger(tag)}; echo {tag}"])

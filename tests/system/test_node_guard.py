@@ -82,7 +82,7 @@ def test_capabilities_of_every_process(make_cluster):
 
 
 def test_scripts_of_the_site_have_all_rights_of_root(make_cluster, tmp_path):
-    """slurmd gives capabilities up for itself: a prolog and a task of root have what whoever starts slurmd has."""
+    """slurmd drops capabilities only for itself: a prolog and a task of root have those with which slurmd was started."""
     prolog, seen = tmp_path / "prolog", tmp_path / "seen"
     prolog.write_text(f"#!/bin/sh\ngrep CapEff /proc/self/status >{seen}\n")
     prolog.chmod(0o755)
@@ -122,7 +122,7 @@ def established(pid):
 
 
 def test_connections_for_a_user_are_not_of_root(cluster):
-    """The user chooses the port that a shepherd connects to: who asks the kernel is told that it is this user."""
+    """The user chooses the port to which a step daemon connects: the kernel names this user as the owner of the connection."""
     by_tcp = {"SLUICE_NO_LOCAL_SOCKET": "1"}
     with cluster.popen(["srun", "-n1", "sh", "-c", "echo $PPID; exec sleep 1000"], user="nobody", stdout=subprocess.PIPE, env=by_tcp) as p:
         shepherd = int(p.stdout.readline())
@@ -137,7 +137,7 @@ def lines_since(begin):
 
 
 def test_failed_launches_do_not_fill_the_log(make_cluster):
-    """A user who launches what cannot start, again and again, has so many lines a minute; those about other users still come."""
+    """A user who repeats launches that fail gets a limited number of lines per minute; lines about other users still appear."""
     c = make_cluster(nodes=1)
     begin = time.monotonic()
     line = "i=0; while [ $i -lt 200 ]; do srun --overlap -o /no/such/file-%t true; i=$((i+1)); done 2>&1 | grep -c 'Could not open'"
@@ -173,7 +173,7 @@ def gated_prolog(c):
     (2, "the launch was prepared on node n1, and not committed within 23 s"),
 ])
 def test_launches_end_whose_srun_is_silent(make_cluster, nodes, says):
-    """A srun that is there and says nothing: neither its shepherd nor its prepared launches wait for ever."""
+    """An srun runs but sends nothing: neither its step daemon nor its prepared launches wait forever."""
     c = make_cluster(nodes=nodes, start=False)
     gated_prolog(c)
     with c.conf_file.open("a") as f:
@@ -189,7 +189,7 @@ def test_launches_end_whose_srun_is_silent(make_cluster, nodes, says):
 
 
 def test_environment_of_batch_jobs_is_limited(cluster):
-    """The refusal names the size and the limit; what is below runs, whole."""
+    """The refusal names the size and the limit; a smaller environment is passed completely."""
     def sbatch(count):
         script = ("import os, resource\nresource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY,) * 2)\n"
                   f"os.environ.update({{f'V{{i}}': 'x' * 100_000 for i in range({count})}})\n"

@@ -91,7 +91,7 @@ def machine():
 
 
 def test_more_than_configured_is_used_or_not(make_cluster):
-    """CORE-119: by the file, or, with FastSchedule=0, by what nodes report, also before they are back after a restart."""
+    """CORE-119: by the file, or with FastSchedule=0 by the nodes' reports, also before they register again after a restart."""
     memory = machine()[1]
     c = make_cluster(nodes=1, cpus=1, memory=100, conf="SlurmdParameters=none\nFastSchedule=1")
     text = c.conf_file.read_text()
@@ -224,7 +224,7 @@ def test_backfill_fills_a_hole_without_delaying_the_head(make_cluster):
 
 @pytest.mark.parametrize("pending", ["-N3 --exclusive", "-N2 --exclusive : -N1 --exclusive", "-N3 --exclusive -L lic:2"])
 def test_idle_and_mixed_nodes_of_a_planned_start_are_planned(make_cluster, pending):
-    """sinfo(1), NODE STATE CODES: PLANNED of an idle node, and "-" behind the state of a mixed one, while a pending job has a planned start there."""
+    """sinfo(1), NODE STATE CODES: PLANNED of an idle node, and "-" after the state of a mixed one, while a pending job has a planned start there."""
     c = make_cluster(nodes=4, conf="Licenses=lic:2")
 
     def states():
@@ -267,7 +267,7 @@ def test_idle_and_mixed_nodes_of_a_planned_start_are_planned(make_cluster, pendi
 
 
 def test_idle_daemons_use_no_cpu(cluster):
-    """CORE-015: read the kernel's tick counters around a stretch in which other work goes on."""
+    """CORE-015: reads the kernel's tick counters before and after a period in which other work runs."""
     def ticks(name):
         stat = pathlib.Path(f"/proc/{cluster.daemons[name].pid}/stat").read_text().rpartition(")")[2].split()
         return int(stat[11]) + int(stat[12])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""scontrol notify: a message to those who look at a running job."""
+"""scontrol notify: a message to users who watch a running job."""
 import pytest
 
 from harness import DEADLINE, ROOT, eventually
@@ -60,7 +60,7 @@ def test_a_salloc_and_its_steps(cluster):
 
 
 def test_waiting_for_the_end_is_not_disturbed(cluster):
-    """sbatch --wait, which is told of the end alone."""
+    """sbatch --wait only gets the end of the job."""
     p = cluster.popen(["sbatch", "--wait", "-J", "waits", "-o", "/dev/null", "--wrap", "sleep 1000"])
     job = running(cluster, "waits")
     cluster.run(["scontrol", "notify", str(job), "x"]).ok()
@@ -103,7 +103,7 @@ def test_who_may_to_whom(cluster):
 
 
 def test_a_script_is_told_what_was_said_before_it_ran(cluster):
-    """The job runs for the controller before its script does: what is said in between is written once there is an output."""
+    """For the controller the job runs before its script starts: messages in this period are written as soon as there is an output."""
     for _ in range(20):
         job = cluster.sbatch("-o", "early-%j", wrap="sleep 1000")
         eventually(lambda: cluster.run(["scontrol", "notify", str(job), "early"]).returncode == 0, "the job runs")

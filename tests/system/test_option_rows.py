@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Further names of options, and options that ask for what is so anyway: the output is that of the option, or of none."""
+"""Alternative names of options, and options that request the default: the output equals that of the option, or of no option."""
 import re
 
 import pytest
@@ -38,7 +38,7 @@ def waiting(cluster):
 
 
 def labels(text):
-    """Of the statistics that do not depend on what has happened."""
+    """Returns the labels of the statistics that do not depend on earlier events."""
     return re.findall(r"(?m)^(\w[\w ]+):", text.partition("Main schedule")[0]) or [text]
 
 

@@ -106,7 +106,7 @@ SAY = ["sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]
 
 
 def test_arbitrary_distribution(cluster):
-    """A task for each name in turn, in a job of its own and in one that is there, out of the option and out of a file."""
+    """A task for each name in turn, in a new job and in an existing one, from the option and from a file."""
     for tool in (["srun", "true"], ["salloc", "true"], ["sbatch", "--wrap", "true"]):
         cluster.run([tool[0], "-m", "arbitrary", *tool[1:]]).fails(
             "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option")

@@ -182,7 +182,7 @@ def test_a_restart_keeps_it(cluster):
 
 
 def test_allow_groups_ignores_the_gid_of_the_process(make_cluster):
-    """The name service says who is in a group; a process may have any gid its parent chose."""
+    """The name service determines the members of a group; a process may have any gid that its parent chose."""
     c = make_cluster(nodes=1, partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root",
                                           "PartitionName=own Nodes=ALL AllowGroups=daemon"])
     submit_as_daemon = ["setpriv", "--reuid=daemon", "--regid=0", "--clear-groups", "sbatch", "-o", "/dev/null", "--wrap=true"]

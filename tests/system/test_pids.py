@@ -162,7 +162,7 @@ def test_job_of_a_process(busy):
 
 
 def test_a_step_that_a_new_daemon_found(make_cluster):
-    """CORE-182: Its processes are known again; without a daemon the command says who does not answer."""
+    """CORE-182: the processes of the step are known again; without a daemon the command names the node that does not answer."""
     import signal
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap="exec sleep 1005")

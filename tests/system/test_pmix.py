@@ -69,7 +69,7 @@ def test_layout_of_another_order(cluster, mpi):
 
 
 def test_what_another_node_has_published(cluster):
-    """Without a fence, and before it is there: the answer waits. (Open MPI asks so with async_modex, for more than its first commit.)"""
+    """Without a fence, and before the value exists: the reply waits. (Open MPI asks so with async_modex, for more than its first commit.)"""
     program = cluster.dir / "pmix_get"
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "pmix"], check=True, capture_output=True, text=True).stdout.split()
     subprocess.run(["cc", "-O2", "-o", program, HERE / "pmix_get.c", *flags], check=True)
@@ -89,7 +89,7 @@ def test_names(cluster, mpi):
 
 
 def test_wrong_ends(cluster, mpi):
-    """Whoever goes without MPI_Finalize takes the step along: nobody waits for ever."""
+    """A task that exits without MPI_Finalize ends the step: no task waits forever."""
     for how, text in (("kill", "task 1: it has ended without MPI_Finalize"), ("exit", "task 1: it has ended without MPI_Finalize"),
                       ("abort", "MPI_Abort with code 9")):
         for size in ("-n3", "-n2"):  # the one that goes is the only one of its node
@@ -98,7 +98,7 @@ def test_wrong_ends(cluster, mpi):
 
 
 def test_a_library_that_is_missing(cluster):
-    """The node, the file and the package are named; who does not ask for it is not bothered."""
+    """The message names the node, the file and the package; steps without PMIx are not affected."""
     place = cluster.dir / "without"
     place.mkdir()
     (place / "libpmix.so.2").write_text("")
@@ -119,7 +119,7 @@ def test_the_server_dies(cluster):
 
 @pytest.mark.allocator  # measures memory
 def test_small_shepherd(cluster):
-    """libpmix is in a process of the user's own; the shepherd stays small, and has nothing of it."""
+    """libpmix is in a separate process of the user; the step daemon stays small and maps no part of it."""
     out = cluster.run([*PMIX, "sh", "-c", "grep VmRSS /proc/$PPID/status; cat /proc/$PPID/task/$PPID/children"]).ok().split()
     assert int(out[1]) < 4096
     assert any(not alive(int(pid)) for pid in out[3:])
@@ -136,7 +136,7 @@ def test_as_an_ordinary_user(cluster, mpi, nobody):
 
 
 def test_a_step_within_a_step(cluster, mpi):
-    """What the outer server has told its task does not reach the inner one."""
+    """Variables that the outer server has set do not reach the inner task."""
     out = cluster.run([*PMIX, "-n1", "srun", "--overlap", "-O", "-N1", "-n2", "--mpi=pmix", mpi, "sum"], env=ONE_HOST).ok().splitlines()
     assert sorted(out) == ["0 of 2: sum 1 ring 1", "1 of 2: sum 1 ring 1"]
 
@@ -173,14 +173,14 @@ def test_hosts_of_their_own():
 
 
 def test_nothing_of_a_user_stays(cluster, nobody):
-    """In the spool, whatever is made in the directory of the step's server."""
+    """In the spool directory, whatever is created in the directory of the step's server."""
     deep = "cd $PMIX_SERVER_TMPDIR; for i in $(seq 100); do mkdir d; cd d; done; echo x >big"
     cluster.run([*nobody, *PMIX, "-n1", "sh", "-c", deep]).ok()
     eventually(lambda: no_files_left(cluster), "the server's files are removed")
 
 
 def test_nothing_stays_of_a_killed_shepherd(make_cluster):
-    """Its node daemon removes what was the user's; the next daemon, what that one did not come to."""
+    """The node daemon removes the user's files; if it does not finish, the next daemon does."""
     c = make_cluster(nodes=1)
     for daemon_too in (False, True):
         with c.popen([*PMIX, "-n1", "sh", "-c", "echo $PPID; cd $PMIX_SERVER_TMPDIR; mkdir -p a/b; exec sleep 1000"]) as p:
@@ -196,7 +196,7 @@ def test_nothing_stays_of_a_killed_shepherd(make_cluster):
 
 
 def test_strangers_are_not_heard(cluster, mpi):
-    """libpmix believes what a caller says of its user: who calls is asked of the kernel, and tasks that come later find a server that serves."""
+    """libpmix believes the user id that a caller sends: the kernel is asked for the caller instead, and later tasks find a working server."""
     gate = cluster.work / "gate"
     os.mkfifo(gate)
     gate.chmod(0o666)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What programs ask a PMIx server for beside MPI_Init: groups, events, questions, control. X-16."""
+"""Requests of programs to a PMIx server besides MPI_Init: groups, events, queries, control. X-16."""
 import contextlib
 import os
 import pathlib
@@ -30,7 +30,7 @@ def ask(cluster):
 
 @pytest.mark.parametrize("options", (["-N3", "-n5", "-mcyclic"], ["-N1", "-n4"]))
 def test_groups(ask, options):
-    """Of all, and of those with even numbers: all members are told one number, which the two groups do not share."""
+    """A group of all tasks, and one of the tasks with even numbers: all members get one number, which differs between the groups."""
     out = sorted(ask("group", *options).ok().splitlines())
     ids = [re.fullmatch(r"(\d): ids (\d+) (\d+)", line).groups() for line in out]
     assert len({first for _, first, _ in ids}) == 1
@@ -44,7 +44,7 @@ def test_an_event_reaches_all_nodes(ask):
 
 
 def test_a_value_that_is_too_large_to_publish(ask):
-    """It is refused at once."""
+    """The value is refused at once."""
     assert ask("publish", "-N1", "-n1").ok() == "0: OUT-OF-RESOURCE"
 
 
@@ -58,7 +58,7 @@ def server_of(shepherd):
 
 
 def test_a_server_that_does_not_read(cluster, ask):
-    """It is the user's, and stopped: the step ends before its shepherd holds more than 64 MiB for it."""
+    """The user's server is stopped: the step ends before its step daemon holds more than 64 MiB for it."""
     with cluster.popen(["srun", "--mpi=pmix", "-N2", "-n2", "-i0", cluster.dir / "pmix_more", "flood"], stdin=subprocess.PIPE) as p:
         shepherds = dict(map(int, p.stdout.readline().split(" of ")) for _ in range(2))
         os.kill(server_of(shepherds[1]), signal.SIGSTOP)

@@ -68,7 +68,7 @@ def test_grandchildren(cluster, spawn):
 
 
 def test_refusals(cluster, spawn):
-    """No room, a program that is not there, one that is none: an error to the program, which goes on."""
+    """Not enough CPUs, a missing program, one without MPI: the spawning program gets an error and continues."""
     for what, text in ((["much", "17"], "Unable to create step"), (["missing"], "/nonexistent/program"),
                        (["other", "/bin/true"], "it has ended before MPI_Init")):
         done = inside(cluster, ["--exact", "-n1"], spawn, *what)
@@ -76,7 +76,7 @@ def test_refusals(cluster, spawn):
 
 
 def test_nothing_of_the_parents_server_is_told(cluster, spawn):
-    """Its directory is on the parent's node, and goes with its step."""
+    """Its directory is on the parent's node, and is removed with its step."""
     program = cluster.dir / "tell"
     program.write_text("#!/bin/sh\nexec env >&2\n")
     program.chmod(0o755)

@@ -10,7 +10,7 @@ from harness import eventually
 
 @pytest.fixture
 def tiers(make_cluster):
-    """Two partitions over the same nodes; what is displaced is so in this way."""
+    """Two partitions over the same nodes; victims are preempted in this mode."""
     def make(mode, low="", high="", conf="", nodes=1, cpus=4):
         names = ",".join(f"n{i}" for i in range(1, nodes + 1))
         return make_cluster(nodes=nodes, cpus=cpus, conf=f"PreemptType=preempt/partition_prio\nPreemptMode={mode}\n{conf}", partitions=[
@@ -77,7 +77,7 @@ def test_requeue(tiers):
 
 
 def test_suspend(tiers):
-    """GANG-02: GANG-24: FORCE:1 keeps jobs of one partition apart, and lets those of a higher one have the CPUs."""
+    """GANG-02: GANG-24: FORCE:1 separates jobs of one partition, and gives the CPUs to jobs of a higher one."""
     c = tiers("SUSPEND,GANG", low="OverSubscribe=FORCE:1", high="OverSubscribe=FORCE:1")
     count = c.work / "count"
     victim = running(c, "-n4", "--mem=10", "-t5", wrap=f"i=0; while :; do i=$((i+1)); echo $i > {count}; sleep 0.05; done")
@@ -196,7 +196,7 @@ def test_grace_time(tiers):
 
 
 def test_elements_have_room_made_together(tiers):
-    """Not the next one when the first has started: all victims are told while none of them has gone."""
+    """All victims are selected while none of them has ended; the next element does not wait until the first has started."""
     c = tiers("CANCEL", nodes=3, low="GraceTime=60")
     wrap = "srun -n1 sh -c \"trap 'echo warned' TERM; echo up; while :; do sleep 0.05; done\""
     victims = [running(c, "-n4", wrap=wrap) for _ in range(3)]

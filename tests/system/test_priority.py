@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Priorities: what they are made of, as sprio shows it, who may change them, and in which order jobs start: CORE-049, 050, 052."""
+"""Priorities: their parts, as sprio shows them, the right to change them, and the order in which jobs start: CORE-049, 050, 052."""
 import pytest
 
 from harness import ROOT, Cluster, eventually, many
@@ -38,7 +38,7 @@ def full():
 
 
 def test_as_slurm_prints_them(full):
-    """Job for job what Slurm 22.05 prints for the same submissions to the same cluster."""
+    """Each job has the priority that Slurm 22.05 prints for the same submissions to the same cluster."""
     c = full
     ids = [submit(c, "-n8", "-t5"), submit(c, "-N2", "-n3", "--nice=7"), submit(c, "-n2", "-t10", "--mem-per-cpu=1000"),
            submit(c, "-n1", "-pb", "-t100"), submit(c, "-n1", "-pb", "--hold"), submit(c, "-n1", "-pb", "--begin=now+1hour"),
@@ -123,7 +123,7 @@ def test_what_users_may(full, nobody):
 
 
 def test_a_priority_is_changed_later(make_cluster):
-    """CORE-052: of a job that waits, over a restart, until somebody says otherwise."""
+    """CORE-052: of a pending job, across a restart, until it is changed again."""
     c = make_cluster(nodes=1, cpus=1)
     first = submit(c)
     eventually(lambda: c.state(first) == "RUNNING", "the node is full")
@@ -158,7 +158,7 @@ def test_first_in_first_out(make_cluster):
 
 
 def test_top_takes_elements_and_components(make_cluster):
-    """scontrol top of an element of a job array moves that element alone; of a component, the component."""
+    """scontrol top of an element of a job array moves only that element; of a component, only the component."""
     c = make_cluster(nodes=1, cpus=1, conf="PriorityType=priority/basic\n")
     first = submit(c)
     eventually(lambda: c.state(first) == "RUNNING", "the node is full")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PrivateData: what ordinary users are shown of others, and that all else of theirs goes on. CORE-071, X-43."""
+"""PrivateData: the data that ordinary users see of others, and that all their own commands still work. CORE-071, X-43."""
 import json
 
 import pytest

@@ -24,7 +24,7 @@ def test_started_watched_and_cleaned_up(cluster):
 
 
 def test_environment(cluster):
-    """CORE-032: what the submitter had, and beside it only what Sluice says of the job."""
+    """CORE-032: the environment of the submitter, and in addition only Sluice's variables of the job."""
     mine = {"A": "one two", "B": "", "C": "x=y", "D": "two\nlines", "SLURM_OF_THE_USER": "kept", "SHELL": "/bin/dash"}
     ours = re.compile(r"(SLURM|SLUICE|PMI)_?\w*|SRUN_DEBUG|HOSTNAME|TMPDIR|PWD|OLDPWD|SHLVL|_|ENVIRONMENT|USER|LOGNAME")
     has = dict(item.split("=", 1) for item in cluster.run(["srun", "-n1", "env", "-0"], env=mine).stdout.split("\0") if item)
@@ -78,14 +78,14 @@ def test_a_job_goes_on_when_a_node_fails(make_cluster, options):
 
 @pytest.mark.skipif(not ROOT, reason="a name service of its own needs a namespace")
 def test_a_launch_needs_no_name_service(make_cluster):
-    """CORE-143: srun is told the addresses; the names of the nodes mean nothing on this host."""
+    """CORE-143: srun gets the addresses; this host cannot resolve the names of the nodes."""
     c = make_cluster(nodes=2)
     assert c.run(["getent", "hosts", "n1"]).returncode != 0
     assert sorted(c.run(["srun", "-N2", "printenv", "SLURMD_NODENAME"]).ok().split()) == ["n1", "n2"]
 
 
 def test_a_stopped_job_keeps_its_cpus(make_cluster):
-    """GANG-60: scancel -s STOP stops processes and frees nothing; CONT lets them go on."""
+    """GANG-60: scancel -s STOP stops processes and frees nothing; CONT continues them."""
     c = make_cluster(nodes=1)
     cpus = c.node("n1")["CPUTot"]
     pid = c.work / "pid"
@@ -109,7 +109,7 @@ def _state_of(file):
 
 
 def test_a_mark_of_a_login_is_not_handed_on(cluster):
-    """By it a node finds the processes of a login when all else is lost: what is begun in one is no part of it."""
+    """The mark lets a node find the processes of a login when nothing else does: a job that is started in a login does not inherit it."""
     login = {"SLUICE_STEP": "extern"}
     assert cluster.run(["srun", "-n1", "printenv", "SLUICE_STEP"], env=login).returncode == 1
     job = cluster.sbatch("-o", "login.txt", wrap="printenv SLUICE_STEP || echo none", env=login)

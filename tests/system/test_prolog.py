@@ -60,7 +60,7 @@ HOSTILE = {"LD_PRELOAD": "/evil.so", "LD_LIBRARY_PATH": "/evil", "BASH_ENV": "/e
 
 @pytest.mark.parametrize("how", ("sbatch", "srun"))
 def test_scripts_see_the_job_and_nothing_of_its_environment(watched, how):
-    """CORE-029, 156, 181, 188, RELIABILITY G7: what an srun says of the job's name and partition is not taken from it."""
+    """CORE-029, 156, 181, 188, RELIABILITY G7: the job's name and partition are not taken from the environment of an srun."""
     c = watched
     options = ["-N2", "-n3", "-J", "a name", "--comment", "LD_PRELOAD=x"]
     env = {**HOSTILE, "PATH": "/evil:" + c.environment()["PATH"]}
@@ -162,7 +162,7 @@ def begun_anew(c, node):
 
 
 def test_limits_outlive_the_daemon(make_cluster):
-    """PrologEpilogTimeout: whoever has begun the script, it is ended, and its node says so."""
+    """PrologEpilogTimeout: the script is ended, whichever daemon has started it, and its node reports this."""
     c = make_cluster(nodes=2, conf="PrologEpilogTimeout=3", start=False)
     slow = program(c, "slow", f"#!/bin/sh\n[ $SLURMD_NODENAME$SLURM_SCRIPT_CONTEXT != n1prolog_slurmd ] || exit 0\n"
                               f"touch {c.dir}/runs.$SLURMD_NODENAME\nexec sleep 1000\n")
@@ -181,7 +181,7 @@ def test_limits_outlive_the_daemon(make_cluster):
 
 
 def test_a_prolog_that_hangs_is_named(make_cluster):
-    """CORE-223: without a limit it goes on; who waits for it is told, serial ones that wait for another's, too."""
+    """CORE-223: without a limit it continues; commands that wait for it get a message, also with serial prologs that wait for another one."""
     c = make_cluster(nodes=1, conf="PrologFlags=Serial\nUnkillableStepTimeout=1", start=False)
     go = c.dir / "go"
     prolog = program(c, "prolog", f"#!/bin/sh\nwhile [ ! -e {go} ]; do sleep 0.1; done\n")
@@ -260,7 +260,7 @@ def test_failing_prolog_at_allocation_ends_or_requeues(make_cluster, flag):
 
 @pytest.mark.parametrize("noted", [True, False])
 def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster, noted):
-    """It runs again, but never beside itself; one that takes long is named, whoever has begun it."""
+    """It runs again, but never twice at the same time; one that takes long is named, whichever daemon has started it."""
     c = make_cluster(nodes=1, start=False, conf="UnkillableStepTimeout=1")
     path = program(c, "p", "#!/bin/sh\ncd $(dirname $0)\nmkdir lock || touch twice\necho >>runs\n"
                            "while [ ! -e go ]; do sleep 0.01; done\nrmdir lock\n")
@@ -283,7 +283,7 @@ def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster, noted):
 
 
 def test_one_whose_number_was_not_noted(make_cluster):
-    """The daemon was killed when the script had just begun: it is found by what it began with, and waited for."""
+    """The daemon was killed just after the start of the script: the next one finds the script by its initial data, and waits for it."""
     c = make_cluster(nodes=1, start=False)
     path = program(c, "script", f"#!/bin/sh\ntouch {c.dir}/runs\nuntil [ -e {c.dir}/go ]; do sleep 0.05; done\n")
     with c.conf_file.open("a") as f:

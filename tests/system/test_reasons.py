@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One job for each reason that a job can wait for: squeue shows it at once, in Slurm's word, and what ends it ends it."""
+"""One job for each reason for which a job can be pending: squeue shows it at once, with Slurm's word, and its remedy ends it."""
 import getpass
 import pathlib
 import re

@@ -14,7 +14,7 @@ def shown(c, node):
 
 @pytest.fixture
 def site(make_cluster):
-    """Its RebootProgram leaves a file in place of the reboot."""
+    """The RebootProgram creates a file instead of rebooting."""
     c = make_cluster(nodes=2, start=False)
     program = c.dir / "reboot"
     program.write_text(f"#!/bin/sh\necho $SLURMD_NODENAME >>{c.dir}/rebooted\n")
@@ -26,7 +26,7 @@ def site(make_cluster):
 
 
 def come_back(c, node):
-    """As the daemon of a machine that has started anew."""
+    """Starts the daemon as after a reboot of its machine."""
     c.kill(node, signal.SIGTERM)
     c.spawn(node, [PREFIX / "sbin/slurmd", "-D", "-b", "-N", node])
 

@@ -11,7 +11,7 @@ PLAIN = '<failure message="assert 1 == 2">AssertionError</failure>'
 
 
 def results(tmp_path, verb, *cases, skipped=0):
-    """cases: what is inside the element of each test"""
+    """cases: the contents of each test's element"""
     bad = sum("<failure" in case or "<error" in case for case in cases)
     path = tmp_path / "junit.xml"
     path.write_text(f'<testsuites><testsuite tests="{len(cases)}" errors="0" failures="{bad}" skipped="{skipped}">' + "".join(
@@ -49,7 +49,7 @@ def test_many_failures_errors_and_lost_results_are_not_repeated(tmp_path):
 
 
 def unit_results(tmp_path, *cases):
-    """cases: the result of each unit test, and what it has printed"""
+    """cases: the result and the output of each unit test"""
     path = tmp_path / "testlog.json"
     path.write_text("".join(json.dumps({"name": f"sluice:base / base/test{i}", "result": result, "stdout": said, "stderr": ""}) + "\n"
                             for i, (result, said) in enumerate(cases)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Advance reservations with real daemons: what scontrol, sinfo and squeue say, and who runs where. X-04, CORE-072."""
+"""Advance reservations with real daemons: output of scontrol, sinfo and squeue, and which jobs run where. X-04, CORE-072."""
 import json
 import re
 import time

@@ -13,7 +13,7 @@ WHICH = 'echo "$SLURMD_NODENAME $CUDA_VISIBLE_DEVICES"; sleep 1000'
 
 @pytest.fixture
 def gpus(make_cluster):
-    """Three nodes of four cores; the first two have four cards of two types, the third one a network device alone."""
+    """Three nodes of four cores; the first two have four cards of two types, the third one only a network device."""
     c = make_cluster(nodes=3, cpus=4, start=False, conf="GresTypes=gpu,nic", node_conf="Gres=gpu:a:2,gpu:b:2,nic:2")
     c.conf_file.write_text(re.sub(r"(NodeName=n3 .*)Gres=\S*", r"\1Gres=nic:4", c.conf_file.read_text()))
     devices = c.dir / "dev"

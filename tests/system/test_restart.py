@@ -28,7 +28,7 @@ def cpu_seconds(pid):
 @figures.figure
 @pytest.mark.slow
 def test_restart_with_many_pending(store, make_cluster):
-    """A1: none is lost, each is as it was, and the controller answers; they run in their order when a node comes."""
+    """A1: no job is lost or changed, and the controller replies; the jobs run in their order when a node registers."""
     c = make_cluster(nodes=1, start=False, conf=f"{store}MaxJobCount=1000000\nSlurmctldDebug=info\nMessageTimeout=60")
     c.start_controller()
     ids = bulk.submit(c, JOBS)

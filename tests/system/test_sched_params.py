@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SchedulerParameters, as far as users see what they do: CORE-055."""
+"""SchedulerParameters, as far as users see their effect: CORE-055."""
 import pytest
 
 from harness import Cluster, eventually, many

@@ -28,7 +28,7 @@ def runs_on(c, job):
 
 
 def fill(c, nodes):
-    """Other jobs on these; what is left are holes."""
+    """Other jobs fill these nodes; the remaining ones are holes."""
     for node in nodes:
         runs_on(c, submit(c, "-w", f"n{node}", "--exclusive"))
 
@@ -81,7 +81,7 @@ def test_planned_nodes_are_shown(twelve):
 
 
 def test_list_of_node_counts(twelve):
-    """-N 1,3 and -N 1-15:4: as many nodes of the list as there are; a step gets the smallest number that holds its tasks."""
+    """-N 1,3 and -N 1-15:4: the largest available number in the list; a step gets the smallest number that holds its tasks."""
     fill(twelve, range(6, 13))
     job = submit(twelve, "-N1,3,8", "--exclusive", "-t1")
     assert runs_on(twelve, job) == "n[1-3]"
@@ -97,7 +97,7 @@ def test_list_of_node_counts(twelve):
 
 
 def test_all_conditions_at_once(twelve):
-    """CORE-134, CORE-136, CORE-211: partition, numbers of nodes, tasks and CPUs, neighbours, named nodes, and what each node must have."""
+    """CORE-134, CORE-136, CORE-211: partition, numbers of nodes, tasks and CPUs, neighbours, named nodes, and requirements on each node."""
     job = submit(twelve, "-pfew", "-N3", "-n6", "-c1", "--contiguous", "-w", "n5", "-x", "n4", "--mincpus=2", "--mem=500", "--tmp=1")
     assert runs_on(twelve, job) == "n[5-7]"
     shown = twelve.job(job)
@@ -117,7 +117,7 @@ def test_all_conditions_at_once(twelve):
     (["--mem=3000"], "Memory specification can not be satisfied"),
 ])
 def test_what_could_never_run_is_refused(twelve, options, why):
-    """CORE-134, CORE-138: all of it must hold; --test-only says the same (CORE-150)."""
+    """CORE-134, CORE-138: all conditions together; --test-only prints the same (CORE-150)."""
     for more in ([], ["--test-only"]):
         done = twelve.run(["sbatch", *more, *options, "--wrap=true"])
         assert done.returncode == 1 and why in done.stderr and done.stdout == "", (options, more, done.stderr)
@@ -168,7 +168,7 @@ def test_test_only_knows_the_queue(twelve, command):
 
 @pytest.mark.parametrize("command", [["sbatch", "--wrap=true"], ["srun", "true"]])
 def test_test_only_promises_no_start_to_what_waits(twelve, command):
-    """Held, or behind other jobs: what it waits for is said instead."""
+    """Held, or behind other jobs: the reason is printed instead."""
     first = runs = submit(twelve, "-n1")
     runs_on(twelve, runs)
     for option, why in (("--hold", "held until it is released"), (f"-dafterok:{first}", f"wait for other jobs (afterok:{first})")):
@@ -188,7 +188,7 @@ def test_test_only_on_nodes_that_are_not_there(twelve):
 
 
 def test_test_only_of_many_at_a_time(twelve):
-    """A user has two questions in the line, and who asks more waits for these."""
+    """A user can have two queries in the queue; further ones wait for these."""
     for _ in range(30):
         submit(twelve, "-N12", "--exclusive", "-t10")
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -222,7 +222,7 @@ NodeName=d[0001-1000] NodeAddr=127.0.0.1 CPUs=64 RealMemory=16000 Weight=50 Feat
 
 
 def test_a_large_mixed_cluster_in_four_lines(make_cluster):
-    """CORE-120, CORE-138: and what could serve a job is the nodes of its partition and of its configuration together."""
+    """CORE-120, CORE-138: the nodes that could serve a job are those of its partition and of its configuration together."""
     c = make_cluster(nodes=0, start=False, conf=MIXED, partitions=["PartitionName=all Nodes=ALL Default=YES",
                                                                    "PartitionName=some Nodes=b[1000-2000],c0001,d[0001-0100]"])
     assert "10000 nodes, 2 partitions" in c.run("slurmctld --check").stderr
@@ -245,7 +245,7 @@ def test_memory_comes_with_processors(twelve):
 
 
 def test_tasks_that_nobody_counted(twelve):
-    """A range of nodes has the tasks of the nodes that came of it; -B has a task for each thread that it names, on each node."""
+    """A range of nodes has as many tasks as the nodes that the job gets; -B has a task for each thread that it names, on each node."""
     for options, tasks in ((["-N2-3"], "3"), (["-N2-3", "--ntasks-per-node=2"], "6"), (["-N2-3", "-n2"], "2"), (["-B", "2:1"], "2"),
                            (["-N2", "-B", "2:1:1"], "4"), (["-N1-2", "-B", "2:1"], "2"), (["-n3", "-B", "2:1"], "3"), (["-B", "2:1", "--ntasks-per-node=1"], "1")):
         job = submit(twelve, *options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a daemon asks of its machine takes its time, or never comes: RELIABILITY C5 (the name service), D3 (the disk)."""
+"""Services of the machine that answer late or never: RELIABILITY C5 (the name service), D3 (the disk)."""
 import contextlib
 import itertools
 import os
@@ -27,7 +27,7 @@ def prepare(c, source, *daemons):
 
 
 def answers(c, job):
-    """Everybody who only asks is answered."""
+    """All queries are answered."""
     assert c.run("squeue -h -o %A").ok().split().count(str(job)) == 1
     assert c.run("sinfo -h -o %D").ok()
     assert c.state(job) == "RUNNING"
@@ -49,7 +49,7 @@ def named(c):
 # --- names of users and groups --------------------------------------------------------------------------------------
 
 def test_names_of_users_hang(make_cluster):
-    """C5: who submits waits until it is known who that is; nobody else does."""
+    """C5: a submission waits until its user is looked up; other requests do not wait."""
     c = make_cluster(nodes=1, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])
     service = prepare(c, NAMES, "slurmctld")
     c.start()
@@ -98,7 +98,7 @@ def test_requests_of_a_user_that_wait_for_names_are_limited(make_cluster, count,
 
 
 def test_remembered_names_are_looked_up_again_after_group_update_time(make_cluster):
-    """slurm.conf(5), GroupUpdateTime: what slurmctld remembers is looked up again; until the answer is there the old one is good."""
+    """slurm.conf(5), GroupUpdateTime: entries in slurmctld's cache are looked up again; until then the old one is used."""
     c = make_cluster(nodes=1, start=False, conf="GroupUpdateTime=1", partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])
     service = prepare(c, NAMES, "slurmctld")
     c.start()
@@ -114,7 +114,7 @@ def test_remembered_names_are_looked_up_again_after_group_update_time(make_clust
 
 
 def test_no_names_of_users(make_cluster):
-    """C5: the name service says no: it is told, and nothing else suffers."""
+    """C5: the name service reports an error: the caller gets it, and nothing else is affected."""
     c = make_cluster(nodes=1, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])
     service = prepare(c, NAMES, "slurmctld")
     c.start()
@@ -129,7 +129,7 @@ def test_no_names_of_users(make_cluster):
 # --- names of hosts -------------------------------------------------------------------------------------------------
 
 def test_names_of_hosts_hang_in_a_takeover(make_cluster):
-    """C5: a backup that leads calls its nodes, and their names are not to be had: it serves all the same."""
+    """C5: a backup that takes over contacts its nodes while their names cannot be resolved: it serves requests nevertheless."""
     c = make_cluster(nodes=4, start=False, conf="SlurmctldHost=backup(127.0.0.2)\nSlurmctldTimeout=2")
     service = prepare(c, NAMES, "slurmctld", "backup")
     service.on("hosts", named(c))
@@ -159,7 +159,7 @@ def test_names_of_hosts_hang_in_a_takeover(make_cluster):
 
 
 def test_name_of_the_controller_hangs(make_cluster):
-    """C5: a node daemon that cannot find its controller serves those on its host; it registers when it can."""
+    """C5: a node daemon that cannot resolve its controller serves commands on its host; it registers later."""
     c = make_cluster(nodes=2, start=False)
     c.conf_file.write_text(c.conf_file.read_text().replace("SlurmctldHost=localhost(127.0.0.1)", "SlurmctldHost=localhost(ctl.test)"))
     service = prepare(c, NAMES, "slurmctld", *c.names)
@@ -269,8 +269,8 @@ def submit(c, over, acknowledged, failures):
 @figures.figure
 @pytest.mark.slow
 def test_syncs_are_slow(make_cluster):
-    """D3: each sync takes 0.2 to 0.5 s, longer where commands are slow (in the soak ten minutes of 1 to 5 s): submissions wait and
-    none is lost, and questions are answered within the syncs."""
+    """D3: each sync takes 0.2 to 0.5 s, longer where commands are slow (in the soak ten minutes of 1 to 5 s): submissions wait and none is lost, and
+    queries are answered during the syncs."""
     c = make_cluster(nodes=4, start=False)
     disk = prepare(c, SYNC, "slurmctld")
     c.start()

@@ -214,7 +214,7 @@ def test_ping(cluster):
 
 
 def test_changes_live(cluster):
-    """CORE-047, 048, 129, 199: changing a partition leaves running jobs alone; some fields can not be changed and say so."""
+    """CORE-047, 048, 129, 199: changing a partition does not affect running jobs; fields that cannot be changed are refused with a message."""
     cluster.run("scontrol update PartitionName=main MaxTime=2:00:00").ok()
     runs = cluster.sbatch("-t", "1:00:00", "-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: cluster.state(runs) == "RUNNING", "running")

@@ -52,7 +52,7 @@ def test_nodes_are_given_back(cluster, change, left):
 
 
 def test_steps_lose_their_tasks_there(cluster):
-    """The tasks of a node that is given back end; what runs elsewhere goes on, and new steps have the nodes that are left."""
+    """The tasks on a node that is given back end; those on other nodes continue, and new steps use the remaining nodes."""
     c = cluster
     job = running(c, "-n3", "--ntasks-per-node=1", wrap=f"{LONG}; echo status $?; "
                   f". {c.work}/slurm_job_$SLURM_JOB_ID'_resize.sh'; srun -n1 -N1 hostname >/dev/null; srun -N2 printenv SLURMD_NODENAME")

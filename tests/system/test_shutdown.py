@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""scontrol shutdown: at once, of the controller alone, and announced: CORE-158."""
+"""scontrol shutdown: immediate, of only the controller, and announced: CORE-158."""
 import json
 import re
 import signal
@@ -17,7 +17,7 @@ def ended(c, *names):
 
 @pytest.mark.parametrize("word", ["slurmctld", "controller"])
 def test_the_controller_alone(make_cluster, word):
-    """Node daemons and jobs go on; what ended meanwhile is known afterwards."""
+    """Node daemons and jobs continue; ends of jobs are reported afterwards."""
     c = make_cluster(nodes=2)
     job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done; exit 3")
     eventually(lambda: c.state(job) == "RUNNING", "running")
@@ -30,7 +30,7 @@ def test_the_controller_alone(make_cluster, word):
 
 
 def test_abort(make_cluster):
-    """The controller alone, by SIGABRT; jobs and node daemons go on. The core file is not tested: its hard limit is 0 here."""
+    """Only the controller, by SIGABRT; jobs and node daemons continue. The core file is not tested: its hard limit is 0 here."""
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done; exit 3")
     eventually(lambda: c.state(job) == "RUNNING", "running")
@@ -72,7 +72,7 @@ def test_all_daemons_shortly_after_a_restart(make_cluster):
 
 
 def test_announced(make_cluster):
-    """CORE-158: Jobs are warned, told to end, and killed after KillWait; then all daemons stop. What may be queued again is."""
+    """CORE-158: jobs are warned, signalled, and killed after KillWait; then all daemons stop. Jobs that may be requeued are."""
     c = make_cluster(nodes=2, conf="KillWait=2")
     told = c.sbatch("-o", "told.out", "--no-requeue", "--signal=B:USR1@60",
                     script="#!/bin/sh\ntrap 'echo usr1' USR1\ntrap 'echo term; exit 0' TERM\nwhile :; do sleep 0.1; done\n")
@@ -97,7 +97,7 @@ def test_announced(make_cluster):
 
 
 def test_announced_and_killed(make_cluster):
-    """The announcement outlives the controller, is part of an exported state, comes once, and can be called off for good."""
+    """The announcement survives the controller, is part of an exported state, happens once, and can be withdrawn for good."""
     c = make_cluster(nodes=1, conf="KillWait=2")
     job = c.sbatch("-o", "/dev/null", "--requeue", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done")
     eventually(lambda: c.state(job) == "RUNNING", "running")

@@ -17,7 +17,7 @@ def numbers(c, *names):
 
 
 def begins(c, *options, extra=""):
-    """A job that writes, has a process of its own session without its environment, and goes on. Its shepherd is stopped."""
+    """A job that writes, has a process in its own session without its environment, and continues. Its step daemon is stopped."""
     script = (f"{extra} echo written; env -i setsid sleep 300001 & echo $! >{c.work}/away; "
               f"sleep 300002 & echo $! >{c.work}/child; echo $PPID >{c.work}/shepherd; wait")
     job = c.sbatch("-o", "out", *options, wrap=script)
@@ -61,7 +61,7 @@ def test_in_control_groups(version):
 
 @pytest.mark.trials(20)
 def test_one_that_cannot_be_killed(make_cluster):
-    """B5: It is not stopped, so it may only be busy; then SIGKILL is of no use: the node takes no more work."""
+    """B5: it is not stopped, so it may only be busy; then SIGKILL has no effect: the node gets no more work."""
     if why := cgroups.lacks(1, "freezer"):
         pytest.skip(why)
     c = make_cluster(nodes=1, conf=f"{SOON}\nUnkillableStepTimeout=1")
@@ -114,7 +114,7 @@ def test_one_step_only(make_cluster):
 
 
 def test_the_end_of_a_job(make_cluster):
-    """Its script has ended; a step of it hangs."""
+    """Its script has ended; one of its steps hangs."""
     c = make_cluster(nodes=1, conf=SOON)
     job = c.sbatch("-o", "out", wrap=f"srun sh -c 'echo $PPID >{c.work}/shepherd; echo $$ >{c.work}/task; exec sleep 300004' & "
                                      f"until [ -e {c.work}/go ]; do sleep 0.02; done; echo written")

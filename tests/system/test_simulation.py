@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""slurmsim with a trace: what the guide shows is so, bad input is answered, and the same input gives the same bytes."""
+"""slurmsim with a trace: the output in the guide is true, bad input is refused, and equal input gives equal bytes."""
 import json
 import os
 import pathlib
@@ -86,7 +86,7 @@ def test_schedule_is_a_trace(tmp_path):
 
 
 def test_drawn_traces(tmp_path):
-    """What bench/month draws is the same each time, and nothing of it is refused."""
+    """The output of bench/month is the same each time, and none of it is refused."""
     sys.path.insert(0, str(TOP / "bench"))
     import traces
     for name in ("a", "b"):
@@ -99,7 +99,7 @@ def test_drawn_traces(tmp_path):
 
 
 def test_recording(cluster, tmp_path):
-    """What a real cluster was asked is asked again of a virtual one, and who asked is not told."""
+    """Requests to a real cluster are replayed on a virtual one; the recording does not contain the users' names."""
     job = cluster.sbatch("-N2", "--exclusive", "-t3", "-J", "confidential", wrap="true # secret")
     narrow = cluster.sbatch("-n3", "-t2", "--mem-per-cpu=10", wrap="exit 3")
     held = cluster.sbatch("-H", "-J", "confidential", wrap="true")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One command brings a cluster up, one takes it down; several side by side; as root and as an ordinary user."""
+"""One command starts a cluster, one stops it; several run side by side; as root and as an ordinary user."""
 import os
 import pathlib
 import re
@@ -156,7 +156,7 @@ def test_what_is_set_replaces_what_is_written(place):
 
 
 def test_up_makes_the_key_of_tokens(place):
-    """As it makes slurm.key; one that is there is kept."""
+    """Created like slurm.key; an existing key is kept."""
     key = place / "a/state/jwt_hs256.key"
     up = run(["sluice", "up", "--dir", place / "a", "--set", "AuthAltTypes=auth/jwt"])
     assert up.returncode == 0, up.stderr
@@ -201,7 +201,7 @@ def test_what_the_file_says_otherwise_is_told(place):
 
 
 def test_rootless(place, nobody):
-    """An ordinary user needs nobody's help."""
+    """An ordinary user needs no help of root."""
     script = (f"sluice up --nodes 2 --dir {place}/mine && eval \"$(sluice env --dir {place}/mine)\" && cd {place} && "
               f"srun -N2 id -un && sbatch --wait -o out.txt --wrap 'id -u' && cat out.txt; s=$?; "
               f"sluice down --dir {place}/mine || s=1; exit $s")
@@ -212,7 +212,7 @@ def test_rootless(place, nobody):
 
 
 def test_of_another_user(place, nobody):
-    """Who can not see the daemons says so, and keeps nobody from starting and stopping them."""
+    """A user who cannot see the daemons gets a message, and cannot prevent their owner from starting and stopping them."""
     assert run(["sluice", "up", "--dir", place / "a"]).returncode == 0
     for verb in ("down", "status"):
         done = run([*nobody, "sluice", verb, "--dir", place / "a"], env={"HOME": "/"})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SLUIDs: what shows them, and what takes them in place of a job id (the manuals of squeue, sprio, sstat, scancel, scontrol, sattach, sbcast)."""
+"""SLUIDs: commands that print them, and commands that accept them in place of a job id (the manuals of squeue, sprio, sstat, scancel, scontrol,
+sattach, sbcast)."""
 import re
 
 from harness import eventually

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SPANK plugins: X-32, HET-114; what the manual page says of callbacks, contexts, options and failures; RELIABILITY 2017-15566."""
+"""SPANK plugins: X-32, HET-114; callbacks, contexts, options and failures as in the manual page; RELIABILITY 2017-15566."""
 import os
 import pathlib
 import pwd
@@ -154,7 +154,7 @@ class Site:
         self.write(f"{how} {self.so} {self.notes} {mode}")
 
     def said(self, context, callback):
-        """What each call of it could see."""
+        """Returns what each call of the plugin could see."""
         lines = [line for path in sorted(self.notes.glob(f"{context}.{callback}.*")) for line in path.read_text().splitlines()]
         return [dict(word.partition("=")[::2] for word in line.split(" ")) for line in lines]
 
@@ -176,7 +176,7 @@ def site():
 
 @pytest.fixture(autouse=True)
 def whole(request):
-    """Each test that shares the cluster begins with the probe alone."""
+    """Each test that shares the cluster begins with only the probe plugin."""
     if "site" in request.fixturenames:
         request.getfixturevalue("site").probe()
 
@@ -240,7 +240,8 @@ def test_salloc(site):
 
 
 def test_each_component_has_its_options(site):
-    """HET-114: init_post_opt of each component, with its options alone: of sbatch, the script's steps in each, and the site's scripts."""
+    """HET-114: init_post_opt of each component, with only its own options: in sbatch, in steps of the script in each component, and in the site's
+    scripts."""
     c = site.c
     script = "#!/bin/sh\n#SBATCH --probe-may=a -n1 -o het.%j\n#SBATCH hetjob\n#SBATCH --probe-flag --probe-level=1 -n1\n#SBATCH hetjob\n#SBATCH -n1\n" \
              "srun --het-group=0,1,2 true\nsrun --het-group=1 --probe-may=own true\nsrun --probe-flag true : --probe-may=b true\n"
@@ -302,7 +303,7 @@ def test_help_and_bad_options(site, command):
 
 
 def test_job_control_environment(make_cluster):
-    """RELIABILITY 2017-15566: root's scripts get these names behind SPANK_, whatever a user sends; so do the controller's."""
+    """RELIABILITY 2017-15566: scripts of root get these names with the prefix SPANK_, whatever a user sends; so do those of the controller."""
     c = make_cluster(nodes=1, start=False)
     s = Site(c)
     for name in ("Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld"):
@@ -355,7 +356,7 @@ def test_a_required_plugin_that_fails_on_the_node_stops_the_tasks(site, callback
 
 
 def test_failures_after_the_tasks_are_said(site):
-    """Nothing can be stopped any more: task_exit and exit."""
+    """Failures of task_exit and exit can stop nothing and are logged."""
     site.probe("fail=task_exit")
     done = site.c.run(["srun", "true"], user=USER)
     done.ok()
@@ -377,7 +378,7 @@ def test_a_plugin_that_ignores_the_ends_of_children(site):
 
 
 def test_descriptors_of_a_plugin_stay_outside_of_tasks(site):
-    """A plugin may keep a file open without O_CLOEXEC; programs get the three streams alone."""
+    """A plugin may keep a file open without O_CLOEXEC; programs get only the three streams."""
     source = site.c.dir / "open.c"
     source.write_text("#include <slurm/spank.h>\n#include <fcntl.h>\nSPANK_PLUGIN(open, 1)\n"
                       "int slurm_spank_init(spank_t sp, int ac, char **av) { (void)sp; (void)ac; (void)av; "
@@ -407,7 +408,7 @@ def test_a_script_callback_that_fails_drains_the_node(make_cluster, callback):
 
 
 def test_script_callbacks_are_waited_for_by_the_next_daemon(make_cluster):
-    """With no script of the site beside them; that of the epilog was killed when it had not noted the number yet."""
+    """Without scripts of the site; the daemon was killed before it had stored the process id of the epilog's callbacks."""
     c = make_cluster(nodes=1, start=False)
     s = Site(c)
     s.probe()
@@ -463,7 +464,7 @@ def test_bad_configuration(site, lines, text):
 
 
 def test_no_plugin(site):
-    """What is no plugin is named; an optional one that is missing or bad keeps nobody from working."""
+    """A file that is not a plugin is named; an optional plugin that is missing or invalid affects no job."""
     c = site.c
     junk = c.dir / "junk.so"
     junk.write_text("not a library\n")
@@ -498,7 +499,7 @@ def test_included_files_in_order(site):
 
 
 def test_examples(site):
-    """The plugins of examples/ do what they say."""
+    """The plugins of examples/ work as described."""
     c = site.c
     build(c.dir, EXAMPLES / "spank_renice.c", "renice.so")
     build(c.dir, EXAMPLES / "spank_ports.c", "ports.so")

@@ -38,7 +38,7 @@ def where(line):
 
 
 def test_children_over_nodes(cluster):
-    """Two parents and four children, those on CPUs that nobody has; what the parent puts is there before they look."""
+    """Two parents and four children, these on free CPUs; the parent's values exist before the children read them."""
     out = lines(inside(cluster, ["--exact", "-N2", "-n2"], PROGRAM, "spawn", "4"))
     assert [re.sub(r", on n\d in [^:]*", "", line) for line in out] == [
         *(f"child {i} of 4, command 0: {PORT}" for i in range(4)), "parent 0", "parent 1"]
@@ -60,7 +60,7 @@ def test_one_after_the_other(cluster):
 
 
 def test_a_job_of_its_own(cluster):
-    """Outside an allocation the job is the parent's, and the children share its CPUs when told to."""
+    """Outside an allocation the job is the parent's, and the children share its CPUs if requested."""
     out = lines(cluster.run(["srun", "--overlap", "-n1", PROGRAM, "spawn", "1"]))
     assert [where(line) for line in out] == [f"child 0 of 1, command 0, on n1: {PORT}", "parent 0"]
     eventually(lambda: not cluster.run("squeue -h").ok(), "the job's end")
@@ -94,7 +94,7 @@ def test_the_steps_are_seen(cluster):
 
 
 def test_children_outlive_their_parent(cluster):
-    """In a job of srun's own, too, which goes on for them, and over a controller that starts anew."""
+    """Also in a job of srun, which continues for them, and across a restart of the controller."""
     with cluster.popen(["srun", "--overlap", "-n1", PROGRAM, "leave"], cwd=cluster.work) as p:
         assert p.stdout.readline() == "parent leaves\n"
         job = cluster.run("squeue -h -o %A").ok()
@@ -110,7 +110,7 @@ def test_children_outlive_their_parent(cluster):
 
 
 def test_names_between_the_two(cluster):
-    """What one publishes the other finds; and takes back nothing of the other's, though both are task 0."""
+    """Each finds the names that the other publishes, and cannot withdraw them, although both are task 0."""
     assert lines(inside(cluster, ["--exact", "-n1"], PROGRAM, "names")) == ["parent found here"]
 
 
@@ -120,7 +120,7 @@ def test_grandchildren(cluster):
 
 
 def test_no_room(cluster):
-    """An error to the program, and a word from srun of what holds the CPUs: nobody waits for ever."""
+    """The program gets an error, and srun names the holders of the CPUs: no process waits forever."""
     done = inside(cluster, ["--exact", "-n1", "-c4"], PROGRAM, "much", "1", job=("-N1", "-n4"))
     assert lines(done) == ["parent: -1"]
     assert "step creation temporarily disabled" in done.stderr
@@ -131,7 +131,7 @@ def test_no_room(cluster):
 
 
 def test_programs_that_are_none(cluster):
-    """Missing, not of MPI, dead in its first line: an error of the spawn, whose program goes on."""
+    """Missing, not an MPI program, crashed at its start: the spawn fails, and its program continues."""
     done = inside(cluster, ["--exact", "-n1"], PROGRAM, "other", "/nonexistent/program")
     assert lines(done) == ["parent: -1"]
     assert "/nonexistent/program: No such file" in done.stderr and "has ended before MPI_Init" in done.stderr
@@ -146,7 +146,7 @@ def test_status(cluster):
 
 
 def test_whoever_fails_takes_the_others_along(cluster):
-    """A child that aborts or is killed, a parent that is killed: who waits for it does not do so for ever."""
+    """A child that aborts or is killed, a parent that is killed: processes that wait for it do not wait forever."""
     done = inside(cluster, ["--exact", "-n1"], PROGRAM, "child-abort")
     assert "MPI_Abort with code 9" in done.fails("has spawned a step that ends") and done.returncode != 0
     inside(cluster, ["--exact", "-n1"], PROGRAM, "child-kill").fails("it has ended without MPI_Finalize", "has spawned a step that ends")
@@ -219,7 +219,7 @@ def test_output_to_a_file(cluster):
 
 
 def test_pmi2(cluster, pmi2):
-    """The same over the other protocol: preput pairs, the children's numbers, and who their parent is."""
+    """The same with the other protocol: preput pairs, the children's numbers, and the identity of their parent."""
     out = lines(inside(cluster, ["--exact", "-n1", "--mpi=pmi2"], pmi2, "parent"))
     job = re.fullmatch(r"parent: 0 kvs_(\d+)_1", out[-1]).group(1)
     assert out[:-1] == [f"child {i} of 3, command {i // 2}, of kvs_{job}_0: <x;y> <{'ab'[i // 2]}>" for i in range(3)]

@@ -19,7 +19,7 @@ PATIENCE = 1  # of a command, in seconds; then the next one tries
 
 
 class Side:
-    """Submits on the host of one controller, which its commands know alone, without pause."""
+    """Submits without pause on the host of one controller; its commands know only this controller."""
 
     def __init__(self, c, host):
         self.c, self.host, self.over = c, host, threading.Event()
@@ -114,7 +114,7 @@ def test_controllers_that_lose_each_other(split):
 
 @pytest.mark.slow
 def test_controllers_that_lose_each_other_and_keep_the_store(split):
-    """K3: the backup takes the lead once, and the old leader leaves it there as long as the store shows that it works."""
+    """K3: the backup takes the lead once, and the old leader leaves it there as long as the store shows that the new leader works."""
     c, sides = split, {}
 
     def changes():

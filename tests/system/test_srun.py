@@ -25,7 +25,7 @@ def test_output_comes_back(cluster):
 
 @pytest.mark.parametrize("label, prefix", [([], ""), (["-l"], "0: "), (["-l", "-o", "unbuffered-%j-%t"], "0: ")])
 def test_unbuffered_output_is_written_to_a_terminal(cluster, label, prefix):
-    """--unbuffered: programs see a terminal as their standard output alone, and no byte is changed on the way."""
+    """--unbuffered: only the standard output of programs is a terminal, and no byte is changed."""
     program = "for i in 0 1 2; do test ! -t $i || echo tty $i; done; seq 30000; printf 'last\tline'"
     out = cluster.run(["srun", "-u", *label, "sh", "-c", program]).ok()
     if "-o" in label:
@@ -106,7 +106,7 @@ def test_streams_of_a_step_on_one_host(cluster, way, nodes, end):
 
 @pytest.mark.parametrize("way", ["local", "TCP"])
 def test_verbose_srun_tells_how_the_node_is_connected(cluster, way):
-    """-vv: by a socket of this host, with the user behind it, or by an address."""
+    """-vv: by a socket of this host, with its user, or by an address."""
     done = cluster.run("srun -vv -N1 -n1 true", env={"SLUICE_NO_LOCAL_SOCKET": str(int(way == "TCP"))})
     assert done.returncode == 0 and ("(local uid" in done.stderr) == (way == "local"), done
 
@@ -133,7 +133,7 @@ def test_a_range_of_nodes_leaves_out_those_that_another_step_fills(cluster):
 
 
 def test_srun_keeps_its_variables_and_sbatch_takes_the_values(cluster):
-    """--export=ALL,NAME=value: a variable of srun comes before the value, as the manual says; in sbatch the value does, as scripts expect."""
+    """--export=ALL,NAME=value: in srun its own variable precedes the value, as the manual says; in sbatch the value does, as scripts expect."""
     program = ["sh", "-c", "echo $A $B"]
     assert cluster.run(["srun", "--export=ALL,A=5,B=6", *program], env={"A": "mine"}).ok() == "mine 6"
     job = cluster.sbatch("--export=ALL,A=5,B=6", wrap='echo "$A $B"', env={"A": "mine"})
@@ -165,7 +165,7 @@ def test_the_start_of_a_pending_job_is_estimated(cluster):
 
 
 def test_the_time_for_messages(cluster):
-    """--msg-timeout in the place of MessageTimeout: a controller that says nothing is given up after that."""
+    """--msg-timeout replaces MessageTimeout: srun gives up an unresponsive controller after this time."""
     assert cluster.run("srun --msg-timeout=30 echo x").ok() == "x"
     cluster.run("srun --msg-timeout=0 true").fails('Invalid numeric value "0" for --msg-timeout.')
 
@@ -278,7 +278,7 @@ def test_environment_says_what_was_asked(cluster):
 
 
 def test_tasks_are_told_the_distribution_that_nobody_asked_for(cluster):
-    """block where a node has several tasks, else cyclic, which their own srun takes for no request."""
+    """block if a node has several tasks, otherwise cyclic; an srun of the tasks does not take it for a request."""
     told = ["sh", "-c", "echo $SLURM_DISTRIBUTION $SLURM_DIST_PLANESIZE"]
     for options, word in ((["-N2", "-n2"], "cyclic"), (["-N2", "-n3"], "block"), (["-N1", "-n2", ":", "-N1", "-n1"], None)):
         out = lines(cluster.run(["srun", *options, *told]).ok())
@@ -341,7 +341,7 @@ def test_output_to_files(cluster):
 
 
 def test_output_is_buffered_while_srun_is_stopped(cluster):
-    """CORE-040: a task writing 1 MB ends although nobody reads."""
+    """CORE-040: a task that writes 1 MB ends although srun reads nothing."""
     begun, mark = cluster.work / "begun", cluster.work / "written"
     p = cluster.popen(["srun", "sh", "-c", f"echo >{begun}; head -c 1000000 /dev/zero | tr '\\0' x; echo done >{mark}"],
                       stdout=open(cluster.work / "big.out", "wb"))
@@ -356,7 +356,7 @@ def test_output_is_buffered_while_srun_is_stopped(cluster):
 
 
 def test_a_stopped_srun_does_not_hold_nodes(cluster):
-    """Its allocation is given back: the nodes are free, and the output is there when srun goes on."""
+    """Its allocation ends: the nodes are free, and srun prints the output when it continues."""
     begun, written, go, out = (cluster.work / f"{name}.stopped" for name in ("begun", "written", "go", "out"))
     step = f"head -c 1000000 /dev/zero; echo >{written}; exec sleep 100000"
     p = cluster.popen(["salloc", "-N1", "sh", "-c", f"srun sh -c '{step}' >{out} 2>/dev/null &\necho $SLURM_JOB_ID $! >{begun}.new; mv {begun}.new {begun}\n"
@@ -397,7 +397,7 @@ def test_the_shepherd_stays_small(cluster):
 
 
 def test_a_late_reader_gets_everything(cluster):
-    """CORE-036: the job is over before anybody reads what it wrote."""
+    """CORE-036: the job ends before its output is read."""
     p = cluster.popen(["srun", "-J", "early", "sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"])
     eventually(lambda: "COMPLETED" in cluster.run("squeue -h -n early -t all -o %T").stdout, "the job's end")
     out, err = p.communicate(timeout=60)
@@ -452,7 +452,7 @@ def test_killed_srun_leaves_no_pending_job(cluster):
 
 
 def test_steps_in_a_job(cluster):
-    """CORE-022, 093, 220: recognised by SLURM_JOB_ID, on all nodes or some, several at once."""
+    """CORE-022, 093, 220: recognised by SLURM_JOB_ID, on all nodes or some, several at the same time."""
     job = cluster.sbatch("-N2", "-n2", script="""#!/bin/sh
 srun sh -c 'echo all $SLURM_STEP_ID $SLURM_PROCID $SLURMD_NODENAME' | sort
 srun -N1 -n1 sh -c 'echo some $SLURM_STEP_ID $SLURM_JOB_ID'
@@ -487,7 +487,8 @@ wait
 
 
 def test_signal_to_a_step_and_to_a_job(cluster):
-    """CORE-041, 061, 194: a signal to a step is its tasks' alone; one to a job is all its steps' on all nodes, and the script's with --full."""
+    """CORE-041, 061, 194: a signal to a step reaches only its tasks; one to a job reaches all its steps on all nodes, and with --full also the
+    script."""
     for whole in False, True:
         job = cluster.sbatch("-N2", "-n2", script="""#!/bin/sh
 trap 'echo script got it' USR1
@@ -573,7 +574,7 @@ def test_runs_as_the_caller(cluster):
 
 
 def test_a_node_that_the_controller_gives_up_is_named(make_cluster):
-    """Its daemon and its shepherd hang: their connections stay open, and nothing comes from them."""
+    """The node daemon and the step daemon hang: their connections stay open and carry no data."""
     c = make_cluster(nodes=2, conf="SlurmdTimeout=3\nKillWait=2")
     p = c.popen(["srun", "-N2", "sleep", "1000"])
     eventually(lambda: len(c.run("scontrol listpids").stdout.splitlines()) == 3, "both tasks")
@@ -596,7 +597,7 @@ def test_a_node_that_the_controller_gives_up_is_named(make_cluster):
 
 
 def test_an_allocation_is_described(cluster):
-    """CORE-214: its nodes, the CPUs on each, and its limit; the credential with it is what its steps run by."""
+    """CORE-214: its nodes, the CPUs on each, and its limit; steps run with the credential that comes with it."""
     said = cluster.run("salloc -v -N2 -n3 -t 5 --distribution=block srun -n3 true")
     assert said.returncode == 0
     assert "salloc: Node list n[1-2], CPUs per node 2,1, time limit 00:05:00, partition main\n" in said.stderr, said.stderr
@@ -616,7 +617,7 @@ def test_each_set_of_tasks_has_its_srun(cluster):
 
 
 def test_programs_of_tasks_in_a_long_file(cluster):
-    """--multi-prog: ranges, places in them, and more of it than the kernel takes as one operand."""
+    """--multi-prog: ranges, %t and %o, and a file that is longer than the kernel permits for one argument."""
     say = "sh -c 'echo ${#1} $2 $3' sh"
     (cluster.work / "long").write_text(f"3 {say} {'x' * 90000} 3\n1-2 {say} {'y' * 80000} %t_%o\n* {say} z\\'\\$HOME %t_%o\n")
     done = cluster.run("srun -n5 -O -l --multi-prog long more").ok()
@@ -643,7 +644,7 @@ def test_a_program_of_several_that_is_not_there(cluster, name, text, status):
 
 @pytest.mark.parametrize("end", ["reads", "SIGTERM"])
 def test_a_full_standard_error_holds_nothing_up(cluster, end):
-    """Nobody reads what srun says: input, output and signals pass all the same; its end waits for a reader or a signal."""
+    """The messages of srun are not read: input, output and signals still pass; the end of srun waits for a reader or a signal."""
     reader, writer = os.pipe()
     step = cluster.popen(["srun", "-n2", "sh", "-c", "trap 'echo usr1' USR1; echo up; read x; echo got $x; "
                           + ("exit 3" if end == "reads" else "while :; do sleep 0.05; done")],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SrunProlog, SrunEpilog and PropagateResourceLimitsExcept: what slurm.conf says to commands of users."""
+"""SrunProlog, SrunEpilog and PropagateResourceLimitsExcept: keys of slurm.conf for commands of users."""
 import resource
 
 import pytest
@@ -34,7 +34,7 @@ def test_hooks_of_srun_get_the_command_of_the_step(cluster, options, calls):
 
 
 def test_a_failing_prolog_of_srun_cancels_the_step(cluster):
-    """A failing epilog is only told."""
+    """A failing epilog only causes a message."""
     for prolog, says in ("false", "false: exited with exit code 1"), ("/nonexistent", "/nonexistent: No such file or directory"):
         done = cluster.run(f"srun -n1 --prolog={prolog} --epilog=none echo ran")
         assert (done.returncode, done.stdout) == (1, "") and says in done.stderr.lower().replace("no such", "No such"), done

@@ -15,7 +15,7 @@ def lines(path):
 
 
 def listings(c):
-    """What the commands say, but for what moves with the clock."""
+    """Returns the output of the commands without values that change with the clock."""
     said = []
     for line in ("squeue -a -h -t all -o %i|%j|%T|%u|%N|%r", "scontrol show job -o", "scontrol show partition -o",
                  "scontrol show node -o", "sinfo -h -R"):
@@ -143,7 +143,7 @@ def test_it_is_for_its_owner(filled):
 
 @pytest.mark.skipif(not ROOT, reason="needs two users")
 def test_root_leaves_the_state_to_slurmuser(make_cluster):
-    """Imported by root, all of it is the controller's own."""
+    """After an import by root all files belong to the controller's user."""
     c = make_cluster(nodes=1, start=False)
     c.conf_file.write_text(c.conf_file.read_text().replace("SlurmUser=root", "SlurmUser=daemon"))
     for name in ("slurm.key",):

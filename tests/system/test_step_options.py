@@ -81,7 +81,7 @@ def test_what_is_asked_of_the_network(make_cluster):
 
 
 def test_what_the_nodes_tell_of_a_step(make_cluster):
-    """HET-10, P46: --slurmd-debug, also as SLURMD_DEBUG; errors alone when nothing is said."""
+    """HET-10, P46: --slurmd-debug, also as SLURMD_DEBUG; without it only errors."""
     c = make_cluster(nodes=1)
     told = c.run("srun -n2 --slurmd-debug=verbose true")
     assert told.returncode == 0
@@ -164,6 +164,6 @@ def test_steps_beside_each_other(threaded, first, second, starts):
 
 
 def test_srun_exclusive_allocation(make_cluster):
-    """LaunchParameters: what --exclusive of a srun that makes a job means."""
+    """LaunchParameters: the meaning of --exclusive for an srun that creates a job."""
     c = make_cluster(nodes=1, conf="LaunchParameters=srun_exclusive_allocation")
     assert c.run(["srun", "-n1", "--exclusive", "printenv", "SLURM_CPUS_ON_NODE"]).ok() == "4"

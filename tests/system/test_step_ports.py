@@ -12,7 +12,7 @@ HOLD = "echo $SLURM_STEP_RESV_PORTS >{0}.new; mv {0}.new {0}; while [ ! -e {0}.g
 
 
 def hold(c, name, *options):
-    """A step that keeps its ports until told; returns the srun and what it was given."""
+    """Runs a step that keeps its ports until it gets a signal; returns the srun and the ports."""
     file = c.work / name
     process = c.popen(["srun", *options, "sh", "-c", HOLD.format(file)])
     eventually(file.exists, lambda: f"{name} runs: {process.poll()}")
@@ -60,8 +60,8 @@ def test_a_range_that_is_none(make_cluster, value):
 
 
 def test_ports_are_one_steps_on_its_nodes(make_cluster):
-    """Of all jobs; on other nodes the same numbers are given again. A step for which there are too few waits, and is told;
-    a controller that was killed meanwhile still knows whose they are."""
+    """No two steps of any jobs share ports on a node; other nodes use the same numbers. A step without enough ports waits, with a message; a
+    controller that was killed meanwhile still knows the owners of ports."""
     c = make_cluster(nodes=2, conf="MpiParams=ports=12000-12003\nInactiveLimit=0")
     first, ports = hold(c, "first", "-n1", "-w", "n1", "--resv-ports=3")
     assert ports == "12000-12002"
@@ -99,7 +99,7 @@ def test_steps_of_a_job_wait_for_ports(make_cluster):
 
 
 def test_a_wait_that_is_given_up(make_cluster):
-    """With its srun goes the job that was made for the step."""
+    """The job that was created for the step ends with its srun."""
     c = make_cluster(nodes=1, conf="MpiParams=ports=12000-12000")
     first, _ = hold(c, "first", "-n1", "--resv-ports=1")
     waits = c.popen("srun -J waits -n1 --resv-ports=1 true")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory of steps, whose they are, and what they are given: CORE-022, CORE-133, CORE-171, CORE-180."""
+"""Memory of steps, their owners, and their resources: CORE-022, CORE-133, CORE-171, CORE-180."""
 import os
 import pwd
 
@@ -37,7 +37,7 @@ def test_tasks_that_share_cpus_share_their_memory(make_cluster):
 
 
 def test_steps_that_state_their_memory_wait_for_it(make_cluster):
-    """CORE-133: Two steps of 60 in a job of 100 run one after the other; steps that state none share what there is."""
+    """CORE-133: two steps of 60 in a job of 100 run one after the other; steps without a memory request share all memory of the job."""
     c = make_cluster(nodes=1)
     line = "srun -n1 --exact --mem=60 sh -c 'mkdir {0}/only || echo both; sleep 0.3; rmdir {0}/only'".format(c.work)
     job = c.sbatch("-n4", "--mem=100", wrap=f"{line} & {line} & wait; echo done")
@@ -97,7 +97,7 @@ def test_what_a_launch_holds(make_cluster):
 
 
 def test_what_a_node_serves(make_cluster):
-    """CORE-171: the state of its system, what jobs use, the start, state and end of jobs."""
+    """CORE-171: the state of its system, the usage of jobs, the start, state and end of jobs."""
     c = make_cluster(nodes=1)
     shown = c.node("n1")
     assert int(shown["FreeMem"]) > 0 and float(shown["CPULoad"]) >= 0 and shown["BootTime"].startswith("20")
@@ -122,7 +122,7 @@ def test_what_a_node_serves(make_cluster):
      "n1: generic resources are held by StepId={job}.0; --overlap shares them"),
 ])
 def test_why_a_step_waits(make_cluster, holds, wants, why):
-    """CORE-022: What is held by whom, and what helps; in Slurm's words first."""
+    """CORE-022: the holders of the resources, and the remedy; Slurm's words come first."""
     c = make_cluster(nodes=1, conf="GresTypes=tape", node_conf="Gres=tape:2")
     job = c.sbatch("-n4", "--mem=400", "--gres=tape:2", wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "a start")

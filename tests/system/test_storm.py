@@ -22,7 +22,7 @@ KINDS = 4  # of faults, at least, however few a busy machine fits into the time
 
 
 class Storm:
-    """Faults begin at drawn moments and end by themselves; what stands still may be hit again by others."""
+    """Faults begin at random times and end by themselves; a stopped process may be hit again by other faults."""
 
     def __init__(self, c, pick, clock, disk):
         self.c, self.pick, self.clock, self.disk = c, pick, clock, disk
@@ -170,7 +170,7 @@ def make_hosts():
 @pytest.mark.allocator  # libraries that daemons load first
 @pytest.mark.skipif(not ROOT, reason="needs network namespaces")
 def test_faults_of_all_kinds_at_a_time(make_hosts, pick):
-    """J2: what was acknowledged has run once in each attempt, or was cancelled; when the storm is over all is well by itself."""
+    """J2: each acknowledged job has run once in each attempt, or was cancelled; after the storm all recovers by itself."""
     c = make_hosts(nodes=3, conf="SlurmdTimeout=300\nMaxJobCount=200000\nMinJobAge=36000\nMessageTimeout=10")
     (c.work / "ledger").touch()
     clock_dir, disk_dir = c.dir / "clock", c.dir / "first"

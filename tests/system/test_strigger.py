@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""strigger (X-19): what happens is told to programs, as their users, once; kill -9 and a takeover lose no trigger."""
+"""strigger (X-19): programs receive events, as their users, once; kill -9 and a takeover lose no trigger."""
 import os
 import re
 
@@ -12,7 +12,7 @@ as_root = pytest.mark.skipif(not ROOT, reason="becomes other users")
 
 
 def program(c, name, more=""):
-    """A script that notes who runs it and what it is told; its path."""
+    """Creates a script that stores its user and its arguments; returns its path."""
     path = c.work / name
     path.write_text(f"#!/bin/sh\n{more}\necho \"{name} $(id -un) $*\" >>{c.work}/told\n")
     path.chmod(0o755)
@@ -23,7 +23,7 @@ def program(c, name, more=""):
 
 
 def told(c, name):
-    """What the programs of that name were told, in order."""
+    """Returns the arguments that the programs of that name received, in order."""
     lines = (c.work / "told").read_text().splitlines()
     return [line.split(" ", 2)[2] for line in lines if line.startswith(name + " ")]
 
@@ -83,7 +83,7 @@ def test_the_list_has_the_columns_of_the_page(cluster):
 
 
 def test_elements_of_job_arrays(cluster):
-    """An element is named as it was given, also where its job id is that of the array."""
+    """Messages name an element as the request does, also an element whose job id is that of the array."""
     c = cluster
     array = c.sbatch("-H", "-o", "/dev/null", "-a", "1-2", wrap="true")
     sets = c.sbatch("-H", "-o", "/dev/null", "-a", "4", "-n1", ":", "-n1", wrap="true")

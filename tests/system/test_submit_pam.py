@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JobSubmitPlugins=pam: the controller's PAM stack says who may submit: CORE-078, CORE-079."""
+"""JobSubmitPlugins=pam: the controller's PAM stack decides which users may submit: CORE-078, CORE-079."""
 import contextlib
 import pathlib
 
@@ -57,7 +57,7 @@ def test_a_list_of_users(site):
     ([], ""),
 ))
 def test_it_says_no(site, lines, why):
-    """CORE-079: An account that is closed, a stack that wants a password, a module that is not there, and no stack at all."""
+    """CORE-079: a closed account, a stack that wants a password, a missing module, and a missing stack."""
     c = site
     if lines:
         c.service(*lines)
@@ -68,7 +68,7 @@ def test_it_says_no(site, lines, why):
 
 
 def test_words_of_a_module_and_one_that_hangs(site):
-    """What modules say is told the user; one that takes too long costs its own request alone."""
+    """The user gets the messages of modules; a module that takes too long fails only its own request."""
     c = site
     gate = c.dir / "gate"
     ask = c.dir / "ask"

@@ -36,7 +36,7 @@ class Counter:
         return self.value() > 0
 
     def stands(self):
-        """Its processes have stopped: the node has said so, and its cores are nobody's."""
+        """The processes of the job are stopped: the node has reported this, and its cores are free."""
         host = self.cluster.job(self.job)["NodeList"]
         return self.cluster.node(host)["CPUAlloc"] == "0"
 
@@ -263,7 +263,7 @@ def test_what_is_forked_all_the_time_stands(cluster):
 
 @pytest.mark.parametrize("stopped", [True, False])
 def test_node_removed_while_no_controller_runs_ends_its_jobs(make_cluster, stopped):
-    """P4, GANG-59: the node is told when it registers, whether its job was suspended or not."""
+    """P4, GANG-59: the node gets the order when it registers, whether its job was suspended or not."""
     c = make_cluster(nodes=2)
     job = (suspended if stopped else Counter)(c, "-w", "n2", "--no-requeue").job
     c.kill("slurmctld")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""System calls that fail, by strace: RELIABILITY D2 (the controller's files and connections), G8 (what takes rights away)."""
+"""System calls that fail, by strace: RELIABILITY D2 (the controller's files and connections), G8 (calls that drop rights)."""
 import contextlib
 import os
 import pathlib
@@ -84,7 +84,7 @@ def test_rights_that_cannot_be_dropped(cluster, call):
 
 
 def test_calls_of_the_controller_fail(make_cluster):
-    """D2: whatever fails, and when: the controller goes on or ends, and what it has acknowledged is there after it."""
+    """D2: any call may fail at any time: the controller continues or ends, and acknowledged changes survive."""
     c, pick, acknowledged = make_cluster(nodes=1), random.Random(SEED), {}
     for round_ in range(amount(8, 150)):
         call, error, when = pick.choice(CALLS), pick.choice(ERRORS), pick.randrange(1, 40)

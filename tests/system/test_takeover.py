@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Two controllers on one machine, 127.0.0.1 and 127.0.0.2: CORE-006, 044, 163-169, 232; RELIABILITY K1, K2, K4.
 
-With SQLite the lock of StateSaveLocation is the fence: who hangs keeps it, and nobody takes over. With PostgreSQL it is the epoch
-in the database: who hangs has lost the lead as soon as another one takes it, and must find out before it says anything."""
+With SQLite the lock of StateSaveLocation is the fence: a hanging controller keeps it, and no other one takes over. With PostgreSQL it is
+the epoch in the database: a hanging controller loses the lead as soon as another one takes it, and must detect this before it sends anything."""
 import contextlib
 import http.client
 import os
@@ -111,7 +111,7 @@ def socket_queue(path):
 
 
 class Impostor:
-    """Any user may listen where a controller is down. This one says to each caller what he likes to hear."""
+    """Any user may listen where a controller is down. This one sends each caller the reply that the caller expects."""
 
     def __init__(self, address):
         self.heard = []
@@ -142,7 +142,7 @@ class Impostor:
 
 
 class Load:
-    """Submits without pause until told to stop; knows what was acknowledged, and how long each submission took."""
+    """Submits without pause until it is stopped; records the acknowledged jobs and the duration of each submission."""
 
     def __init__(self, cluster, loops=2):
         self.c, self.over = cluster, threading.Event()
@@ -246,7 +246,7 @@ def test_signals_while_it_begins_anew(make_pair):
 
 @pytest.mark.skipif(not ROOT, reason="needs root")
 def test_slurm_user(make_pair):
-    """A controller that yields begins anew as SlurmUser, who cannot do all that root did at its start."""
+    """A controller that gives back the lead restarts as SlurmUser, who cannot do all that root did at the first start."""
     p = make_pair(nodes=1, user="daemon")
     c = p.c
     job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
@@ -307,7 +307,7 @@ def test_primary_killed(store, make_pair, pick):
 
 
 def test_jobs_end_while_nobody_leads(make_pair):
-    """CORE-165: what ended in the gap is recorded."""
+    """CORE-165: the ends of jobs while no controller leads are recorded."""
     p = make_pair(nodes=2)
     c = p.c
     gate = c.work / "gate"
@@ -323,7 +323,7 @@ def test_jobs_end_while_nobody_leads(make_pair):
 
 
 def test_an_announced_shutdown_stays_announced(make_pair):
-    """CORE-158: it was answered by the primary, and comes with the backup; then it has come for both."""
+    """CORE-158: the primary acknowledged it, and the backup carries it out; then both have completed it."""
     p = make_pair(nodes=1, conf="KillWait=1", timeout=1)
     c = p.c
     job = c.sbatch("-o", "/dev/null", "--requeue", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done")
@@ -478,7 +478,7 @@ def test_primary_hangs_and_comes_back(server, make_pair, pick):
 
 @pytest.mark.slow
 def test_scripts_of_a_controller_that_hangs_are_fenced(server, make_pair):
-    """PrologSlurmctld of the old leader has ended before that of the new one begins; what waits in its line is not begun."""
+    """The PrologSlurmctld of the old leader ends before that of the new one starts; scripts in the old leader's queue never start."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", script=test_ctldprolog.SCRIPT)
     c = p.c
     c.gates = []
@@ -514,7 +514,7 @@ def test_scripts_of_a_controller_that_hangs_are_fenced(server, make_pair):
 
 @pytest.mark.slow
 def test_primary_hangs_and_is_to_stop(server, make_pair):
-    """It was told to stop before it could notice that it has lost the lead: it ends, and does not begin anew in standby."""
+    """The primary gets the order to stop before it can notice that it lost the lead: it ends, and does not restart in standby."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=1)
     primary = p.c.daemons["slurmctld"]
     primary.send_signal(signal.SIGSTOP)
@@ -545,7 +545,7 @@ def test_primary_hangs_and_nobody_asks(server, make_pair):
 
 @pytest.mark.slow
 def test_primary_hangs_and_is_asked(server, make_pair):
-    """A question alone, without a change that would have to be saved."""
+    """Only with a query, without a change that would have to be stored."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=300)
     c = p.c
     lone = p.primary_alone()
@@ -566,7 +566,7 @@ def test_primary_hangs_and_is_asked(server, make_pair):
 
 @pytest.mark.slow
 def test_server_is_away(server, make_pair):
-    """Nobody can know who leads: no answer is better than an old one, and nobody takes over."""
+    """No controller can know which one leads: no reply is better than an old one, and no controller takes over."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}\nMessageTimeout=3")
     c = p.c
     job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
@@ -633,8 +633,8 @@ def test_reconfigure_reaches_the_backup(make_pair):
 
 @pytest.mark.parametrize("way", ["local socket", "TCP"])
 def test_changes_while_a_controller_begins_anew(make_pair, way):
-    """CORE-232: a change that meets the end of the backup goes on to the leader. Each reconfiguration begins the backup anew, and
-    the commands ask it first."""
+    """CORE-232: a change that arrives while the backup ends goes to the leader. Each reconfiguration restarts the backup, and the commands contact
+    it first."""
     p = make_pair(nodes=1)
     c = p.c
     first, second = "SlurmctldHost=localhost(127.0.0.1)\n", "SlurmctldHost=backup(127.0.0.2)\n"
@@ -650,7 +650,7 @@ def test_changes_while_a_controller_begins_anew(make_pair, way):
 
 
 def test_nobody_poses_as_a_controller(make_pair):
-    """CORE-007: who listens at a dead controller's port keeps no backup from leading, and acknowledges nothing."""
+    """CORE-007: a process that listens at a dead controller's port cannot prevent a takeover, and acknowledges nothing."""
     p = make_pair()
     tcp = {"SLUICE_NO_LOCAL_SOCKET": "1"}
     p.c.kill("slurmctld")

@@ -58,7 +58,7 @@ def test_directory_that_cannot_be_written(make_cluster, key, there, text):
 
 @pytest.mark.skipif(not ROOT, reason="needs root: files of another user")
 def test_files_that_cannot_be_opened(make_cluster):
-    """Keys, logs, process ids and the spool directory: the file, the reason and what to do."""
+    """Keys, logs, process ids and the spool directory: the message contains the file, the reason and the remedy."""
     c = make_cluster(nodes=2, start=False)
     plain = c.conf_file.read_text()
     slurmd, slurmctld = [PREFIX / "sbin/slurmd", "-D", "-N", "n1"], [PREFIX / "sbin/slurmctld", "-D"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""--time-min: a job may get less time where that lets it start before a job that waits: CORE-055."""
+"""--time-min: a job may get a shorter limit if it can then start before a pending job: CORE-055."""
 import pytest
 
 from harness import Cluster, eventually, many

@@ -176,7 +176,7 @@ def test_blocks():
 
 
 def test_blocks_alone():
-    """X-31: --exclusive=topo and Exclusive=TOPO: nothing else starts in the blocks of such a job, nor the job where others run."""
+    """X-31: --exclusive=topo and Exclusive=TOPO: no other job starts in the blocks of such a job, and the job does not start where others run."""
     main = "PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED"
     c = start("topology.yaml", YAML, "topology/block", partitions=[main, "PartitionName=alone Nodes=ALL ExclusiveTopo=YES"])
     try:
@@ -318,7 +318,7 @@ def test_jobs_get_placements_of_toruses(cubes):
 
 
 def test_placements_are_waited_for(cubes):
-    """X-31: at once, by backfill, in reservations; sluice why says what is missing."""
+    """X-31: jobs start at once, by backfill, in reservations; sluice why prints what is missing."""
     c = cubes
 
     def submit(*options):
@@ -387,7 +387,7 @@ def test_why_tells_that_free_nodes_are_no_placement():
 
 
 def test_nodes_move_between_cells(make_cluster):
-    """X-31: at once, through restarts and reconfigurations; dynamic nodes come into cells that the file leaves empty."""
+    """X-31: at once, through restarts and reconfigurations; dynamic nodes get cells that the file leaves empty."""
     c = make_cluster(nodes=6, start=False, conf="MaxNodeCount=10\n")
     (c.dir / "topology.yaml").write_text(TORUSES)
     c.start()
@@ -480,7 +480,7 @@ PARTITIONS = ["PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED", "Par
 
 
 def test_partitions_choose_a_topology():
-    """X-31: topology.yaml alone decides, TopologyPlugin is not set."""
+    """X-31: only topology.yaml decides, TopologyPlugin is not set."""
     c = Cluster(nodes=6, start=False, partitions=PARTITIONS)
     try:
         (c.dir / "topology.yaml").write_text(SEVERAL)

@@ -63,7 +63,7 @@ def test_log_names_user_nodes_and_reason_of_every_event(make_cluster):
 
 
 def test_completion_records_are_written_as_slurm_writes_them(make_cluster):
-    """One line of KEY=VALUE pairs for each job, in Slurm's order; SIGUSR2 opens the file again, and a restart goes on in it."""
+    """One line of KEY=VALUE pairs for each job, in Slurm's order; SIGUSR2 opens the file again, and a restart appends to it."""
     c = at_info(make_cluster, conf="JobCompType=jobcomp/filetxt\nJobCompLoc=@/jobs.log\n".replace("@", "/nowhere"))
     file = c.dir / "jobs.log"
     c.wait(c.sbatch(wrap="true"))
@@ -98,7 +98,8 @@ def test_completion_records_are_written_as_slurm_writes_them(make_cluster):
 
 
 def test_a_cancelled_requeue_leaves_a_record_of_the_end(make_cluster):
-    """The job ends to be queued again, and is cancelled while its epilog runs: CANCELLED is the last record, and the log says who did it."""
+    """The job ends to be requeued, and is cancelled while its epilog runs: CANCELLED is the last record, and the log names the user who cancelled
+    it."""
     c = make_cluster(nodes=2, start=False)
     epilog, go, file = (c.dir / name for name in ("epilog", "go", "jobs.log"))
     epilog.write_text(f"#!/bin/sh\nwhile [ ! -e {go} ]; do sleep 0.05; done\n")
@@ -117,7 +118,7 @@ def test_a_cancelled_requeue_leaves_a_record_of_the_end(make_cluster):
 
 
 def test_a_program_is_run_for_each_completion_record(make_cluster):
-    """JobCompType=jobcomp/script: Slurm's variables, as SlurmUser; a program that fails is told in the log."""
+    """JobCompType=jobcomp/script: Slurm's variables, as SlurmUser; a program that fails is logged."""
     c = make_cluster(nodes=1, start=False)
     program, out = c.dir / "record", c.dir / "records"
     program.write_text(f"#!/bin/sh\nenv -0 | sort -z | tr '\\0\\n' '\\n?' > {out}.$JOBID.new\nmv {out}.$JOBID.new {out}.$JOBID\n"
@@ -161,7 +162,7 @@ FLAGS = {  # what is logged of a job that needs a reservation, a license, a GRES
 
 
 def test_debug_flags(make_cluster):
-    """Set by scontrol, each makes its subsystem say more, and only then; a reconfiguration goes back to the file's."""
+    """Set by scontrol, each flag makes only its subsystem log more; a reconfiguration restores the flags of the file."""
     c = at_info(make_cluster, conf="Licenses=l:4\nGresTypes=g\nPrologSlurmctld=/bin/true\nPriorityType=priority/multifactor\n"
                 "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\nJobCompType=jobcomp/filetxt\nJobCompLoc=/dev/null\n"
                 "PartitionName=high Nodes=n1 PriorityTier=9",
@@ -269,7 +270,7 @@ NODE_FLAGS = {
 
 
 def test_debug_flags_of_nodes(make_cluster):
-    """setdebugflags nodes= makes these node daemons say more, DebugFlags all of them; a reconfiguration goes back to the file's."""
+    """setdebugflags nodes= affects these node daemons, DebugFlags all of them; a reconfiguration restores the flags of the file."""
     c = at_info(make_cluster, conf="GresTypes=g\nProlog=/bin/true", node_conf="Gres=g:2")
 
     def lines(node):

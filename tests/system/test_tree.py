@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fan-out tree: a launch goes to some nodes, which pass it on: CORE-225 to 229."""
+"""The fan-out tree: a launch goes to some nodes, which forward it: CORE-225 to 229."""
 import re
 import signal
 
@@ -73,7 +73,7 @@ def forgotten(c):
 
 
 def test_a_dead_node_is_named_alone(wide):
-    """CORE-227, CORE-229: the first node below srun is gone: the launch fails for it alone, and no task has begun elsewhere."""
+    """CORE-227, CORE-229: the first node below srun is dead: the launch fails only for it, and no task has begun elsewhere."""
     c = wide
     job = c.sbatch(f"-N{NODES}", "--no-kill", "-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "an allocation")
@@ -88,7 +88,8 @@ def test_a_dead_node_is_named_alone(wide):
 
 @pytest.mark.parametrize("stopped", ["n1", "n8"])
 def test_a_silent_inner_node_costs_itself(wide, stopped):
-    """CORE-229: a node daemon hangs with a launch in its hands: those below it get it by another way; when it goes on, all begin, once."""
+    """CORE-229: a node daemon hangs after it received a launch: the nodes below it get the launch by another way; when it continues, all begin,
+    once."""
     c = wide
     c.daemons[stopped].send_signal(signal.SIGSTOP)
     eventually(lambda: c.stopped(stopped), "stopped")
@@ -105,7 +106,7 @@ def test_a_silent_inner_node_costs_itself(wide, stopped):
 
 @pytest.fixture
 def gated(make_cluster):
-    """A prolog that waits for a file on n3, and ends there with what the file says."""
+    """A prolog on n3 that waits for a file and exits with the status in it."""
     c = make_cluster(nodes=NODES, cpus=2, conf="TreeWidth=2\nMessageTimeout=3\nProlog=/bin/true", start=False)
     c.gate = c.dir / "gate"
     prolog = c.dir / "prolog"
@@ -118,7 +119,7 @@ def gated(make_cluster):
 
 
 def test_a_node_dies_while_others_wait_below_it(gated):
-    """CORE-228, CORE-229: killed with a prolog still running below it: the repeat finds the launch that is there, and nothing runs twice."""
+    """CORE-228, CORE-229: killed while a prolog runs below it: the repeated request finds the existing launch, and nothing runs twice."""
     c = gated
     step = c.popen(["srun", "-vv", f"-N{NODES}", *note(c)])
     eventually(lambda: prepared(c) == set(c.names) - {"n3"}, lambda: prepared(c))
@@ -134,7 +135,8 @@ def test_a_node_dies_while_others_wait_below_it(gated):
 
 
 def test_no_task_begins_when_one_node_refuses(gated):
-    """CORE-227: all have prepared but one, whose prolog then fails: no task has begun anywhere, and what was prepared is forgotten."""
+    """CORE-227: all nodes but one have prepared, and the prolog of this one fails: no task has begun anywhere, and prepared launches are discarded.
+    """
     c = gated
     step = c.popen(["srun", "-vv", f"-N{NODES}", *note(c)])
     eventually(lambda: prepared(c) == set(c.names) - {"n3"}, lambda: prepared(c))
@@ -148,7 +150,7 @@ def test_no_task_begins_when_one_node_refuses(gated):
 
 
 def test_interrupted_before_it_is_decided(gated):
-    """CORE-227: srun goes while nodes wait for its word: they forget the step."""
+    """CORE-227: srun ends while nodes wait for its decision: they discard the step."""
     c = gated
     step = c.popen(["srun", "-vv", f"-N{NODES}", *note(c)])
     eventually(lambda: prepared(c) == set(c.names) - {"n3"}, lambda: prepared(c))
@@ -162,7 +164,7 @@ def test_interrupted_before_it_is_decided(gated):
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
 def test_a_users_launch(wide):
-    """Each node does it for the user who asks, and the output finds the way back to srun."""
+    """Each node runs the launch for the calling user, and the output reaches srun."""
     out = wide.run(["srun", f"-N{NODES}", "sh", "-c", "id -un"], user="nobody").ok()
     assert out.split() == ["nobody"] * NODES
 
@@ -174,7 +176,7 @@ def make_hosts():
 
 
 def test_output_goes_back_to_the_origin(make_hosts):
-    """docs/adr/0017: hosts with addresses of their own: shepherds connect to the host that srun runs on, not to who passed it on."""
+    """docs/adr/0017: hosts with separate addresses: step daemons connect to the host of srun, not to the node that forwarded the launch."""
     c = make_hosts(nodes=7, cpus=2, conf="TreeWidth=2")
     c.start()
     for host in ("n1", "n7"):  # one that is in the step itself, and a head

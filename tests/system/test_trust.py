@@ -30,7 +30,7 @@ def say_all(c):
 
 
 def test_a_directory_that_another_user_has_put_there(make_cluster):
-    """The state's directory is made beside its place, given to SlurmUser and renamed: one that was there by that name is no such one."""
+    """The state directory is created under a temporary name, given to SlurmUser and renamed: an existing directory with that name is not used."""
     c = make_cluster(nodes=1, start=False)
     shared = c.dir / "shared"
     shared.mkdir()
@@ -68,7 +68,7 @@ def test_configuration(make_cluster, which):
 
 
 def test_reconfigure(make_cluster):
-    """A daemon that runs keeps what it has."""
+    """A running daemon keeps its files."""
     c = make_cluster(nodes=1)
     c.conf_file.chmod(0o666)
     c.run("scontrol reconfigure").fails("others may write to it", "chmod go-w")
@@ -120,7 +120,7 @@ def up(directory, user=None):
 
 
 def test_daemons_leave_no_core_files(make_cluster):
-    """They hold keys; what they start for users has the limit that the daemons were given."""
+    """They hold keys; processes that they start for users have the limit with which the daemons were started."""
     c = make_cluster(nodes=1)
     for name, daemon in c.daemons.items():
         limits = pathlib.Path(f"/proc/{daemon.pid}/limits").read_text()

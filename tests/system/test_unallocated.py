@@ -63,7 +63,7 @@ def test_users_may_not(cluster):
 
 
 def test_it_goes_with_its_srun_and_outlives_daemons(make_cluster, tmp_path):
-    """Node daemon and controller may come anew under it; prolog and epilog run; killed, srun takes it along."""
+    """Node daemon and controller may restart meanwhile; prolog and epilog run; when srun is killed, the step ends."""
     log = tmp_path / "scripts"
     for name in ("prolog", "epilog"):
         script = tmp_path / name
@@ -89,7 +89,7 @@ def test_it_goes_with_its_srun_and_outlives_daemons(make_cluster, tmp_path):
 
 
 def test_one_whose_prolog_fails_leaves_once(make_cluster, tmp_path):
-    """Of several launches that waited for it, each is told; the epilog runs once, and nothing is left."""
+    """Each of several launches that wait for the prolog gets the error; the epilog runs once, and nothing is left."""
     log, go = tmp_path / "scripts", tmp_path / "go"
     prolog, epilog = tmp_path / "prolog", tmp_path / "epilog"
     prolog.write_text(f"#!/bin/sh\necho prolog >>{log}\nwhile [ ! -e {go} ]; do sleep 0.05; done\nexit 1\n")
@@ -107,7 +107,7 @@ def test_one_whose_prolog_fails_leaves_once(make_cluster, tmp_path):
 
 
 def test_files_go_to_nodes_of_no_job(make_cluster, tmp_path):
-    """sbcast -Z: beside jobs, to drained nodes, with prolog and epilog; no job of the caller's counts, and nothing is left behind."""
+    """sbcast -Z: beside jobs, to drained nodes, with prolog and epilog; the caller needs no job, and nothing is left behind."""
     log = tmp_path / "scripts"
     for name in ("prolog", "epilog"):
         script = tmp_path / name

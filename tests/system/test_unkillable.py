@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Processes that hang in the kernel: CORE-152, 159, 187; RELIABILITY B5.
 
-A file system whose server never answers holds whoever looks into it, whatever is sent to it.
+A file system whose server never answers blocks each process that accesses it; no signal ends such a process.
 """
 import ctypes
 import os

@@ -132,7 +132,7 @@ def test_spellings_of_an_update(cluster, spelling):
 
 
 def test_time_limit_of_a_running_step(cluster):
-    """A limit that was made longer holds for the srun that waits with the older one; every spelling is answered."""
+    """A longer limit also applies to the srun that waits with the old one; every spelling is accepted or refused."""
     rows = [("TimeLimit=9", "00:09:00"), ("TimeLimit=+3", "00:12:00"), ("TimeLimit-=2", "00:10:00"), ("timelimit 0:61", "00:02:00"),
             ("TimeLimit=UNLIMITED", "UNLIMITED"), ("TimeLimit=+1", "the step has no limit to change"), ("TimeLimit=x", "Invalid value: TimeLimit=x"),
             ("Comment=x", "Update of this parameter is not supported: Comment=x"), ("", "No changes specified"), ("TimeLimit=20", "00:20:00")]
@@ -149,7 +149,7 @@ def test_time_limit_of_a_running_step(cluster):
 
 
 def test_keys_of_nodes_and_what_is_refused(cluster):
-    """An address holds for the next connection; a key that cannot be changed names what to do instead."""
+    """A new address applies to the next connection; a key that cannot be changed names the alternative."""
     node = "scontrol update NodeName=n1 "
     cluster.run(node + "NodeAddr=nowhere.invalid NodeHostname=h1").ok()
     shown_node = cluster.run("scontrol -o show node n1").ok()

@@ -53,12 +53,12 @@ def usage(c, node):
 
 
 def not_below(now, then):
-    """Sums and marks: all but what is in use now."""
+    """Compares sums and high-water marks: all figures except current usage."""
     return all(now[i] >= then[i] for i in (1, 3, 4, 5))
 
 
 def writes_count(directory):
-    """Whether the kernel counts what goes to this file system as written to storage."""
+    """Whether the kernel counts writes to this file system as writes to storage."""
     def written():
         return int(re.search(r"^write_bytes: (\d+)", pathlib.Path("/proc/self/io").read_text(), re.M).group(1))
     before = written()
@@ -224,7 +224,7 @@ def test_private_usage(make_cluster):
 
 @pytest.mark.slow
 def test_collected_once(make_cluster):
-    """CORE-179: what was uploaded is not counted again, and what nobody got is not lost."""
+    """CORE-179: uploaded usage is not counted again, and usage that was not received is not lost."""
     c = make_cluster(nodes=1)
     job = c.sbatch("--mem=300", wrap=f"{HOLD.replace('exec ', '')} & {BURN}")
     name = pwd.getpwuid(os.geteuid()).pw_name
@@ -258,8 +258,8 @@ PEAK = ("import os, time\nb = b'x' * (200 << 20)\nopen('up', 'w').close()\nwhile
 
 
 def test_an_interval_of_its_own(make_cluster):
-    """--acctg-freq: what a task has had and given back is in the figures, though nobody asked for them meanwhile and no look is
-    configured; a daemon that begins anew keeps to it."""
+    """--acctg-freq: memory that a task has used and freed is in the figures, without queries and without a configured interval; a restarted daemon
+    keeps the interval."""
     c = make_cluster(nodes=1, conf="JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=0\nSlurmdTimeout=3000")
     kept = c.dir / "spool/n1/usage"
 

@@ -7,7 +7,7 @@ from harness import eventually
 
 @pytest.fixture
 def gated(make_cluster):
-    """Two nodes; the prolog of n2 begins to wait in c.dir/waits, and ends when c.dir/gate is there."""
+    """Two nodes; the prolog of n2 creates c.dir/waits, and ends when c.dir/gate exists."""
     def make(parameters="", body="while [ ! -e {0}/gate ]; do sleep 0.05; done", nodes=2):
         c = make_cluster(nodes=nodes, start=False)
         prolog = c.dir / "prolog"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""sluice why: what it says of each cause is so, and what it proposes does what it promises: X-08, X-10, X-13."""
+"""sluice why: each cause that it prints is true, and each proposal has the promised effect: X-08, X-10, X-13."""
 import getpass
 import json
 import pathlib
@@ -121,7 +121,7 @@ def test_what_is_proposed_starts_it(c, kind):
 
 
 def test_elements_with_one_answer_are_told_together(c):
-    """X-08: of elements of an array each answer is told once, with the elements that it holds for."""
+    """X-08: for elements of an array each answer is printed once, with the elements for which it is valid."""
     array = c.sbatch("-H", "-a", "1-5", "-n1", "-o", "/dev/null", wrap=LONG)
     c.run(f"scontrol release {array}_2").ok()
     eventually(lambda: c.state(f"{array}_2") == "RUNNING", "one element runs")
@@ -151,7 +151,7 @@ def test_elements_with_one_answer_are_told_together(c):
 
 
 def test_no_time_limit_is_proposed_where_no_end_is_known(c):
-    """X-13: licences that a job without a time limit holds are not had sooner by a job with a shorter one."""
+    """X-13: a shorter time limit does not help a job that waits for licences of a job without a time limit."""
     holder = run(c, "-L", "lic:2", "-n1")
     waiting = wait(c, "-L", "lic", "-n1")
     eventually(lambda: c.job(waiting)["Reason"] == "Licenses", "it waits for a licence")
@@ -169,7 +169,7 @@ COMPONENTS = {  # jobs that run, the components, which of them it is, the rule, 
 
 @pytest.mark.parametrize("case", COMPONENTS)
 def test_a_component_that_keeps_the_others(c, case):
-    """Of a heterogeneous job the component is named for which the others wait, whichever is asked for, and what starts all of them."""
+    """For a heterogeneous job, sluice why names the component for which the others wait, whichever is requested, and what starts all of them."""
     running, line, offset, rule, kind = COMPONENTS[case]
     for options in running:
         run(c, *options.split())
@@ -203,7 +203,7 @@ def test_shorter_limits_fill_the_gap(c):
 
 
 def test_a_start_that_is_told_comes(c):
-    """What does not start it now moves its start to where it was told."""
+    """A proposal that does not start the job now moves its start to the printed time."""
     first = run(c, "-w", "n1", "--exclusive", "-t30")
     run(c, "-w", "n2,n3", "--exclusive", "-t60")
     job = wait(c, "-N2", "-t5")
@@ -306,7 +306,7 @@ def test_several_jobs(c):
 
 
 def test_rules_outside_of_the_queue(c):
-    """Each is named, and what lifts it is proposed where there is such a thing."""
+    """Each rule is named, and its remedy is proposed if one exists."""
     long = wait(c, "-pshort", "-t60", "-n1")
     said = why(c, long)
     assert (said["rule"], said["reason"]) == ("partition_time", "PartitionTimeLimit")
@@ -355,7 +355,7 @@ def test_licences(c):
 
 
 def test_reservations_are_named(c):
-    """Those of nodes, and of licences what is left. Whom PrivateData keeps them from: test_private.py."""
+    """Reservations of nodes, and of licences with the remaining number. test_private.py tests users from whom PrivateData hides them."""
     c.run("scontrol create reservation ReservationName=keep StartTime=now+20minutes Duration=60 Users=root Nodes=n[1-3] Licenses=lic:1").ok()
     job = wait(c, "-n1", "-t30")
     said = why(c, job)
@@ -410,7 +410,7 @@ def test_guide(make_cluster):
 
 
 def test_a_start_behind_a_job_without_a_limit_is_not_predicted(make_cluster):
-    """The planner takes it to end after a year, which is nothing to tell."""
+    """The planner assumes an end after a year, which is no useful prediction."""
     c = make_cluster(nodes=1)
     endless = c.sbatch("--exclusive", wrap="sleep 600")
     waits = c.sbatch("--exclusive", "-t", "5", wrap="true")
@@ -452,7 +452,7 @@ def test_an_array_without_a_limit_is_named_once(make_cluster):
 
 
 def test_licences_that_were_taken_away(make_cluster):
-    """More than there is of a licence, and a licence that there is not any more: not that others use it."""
+    """A request above the number of a licence, and a removed licence: the answer does not say that others use it."""
     c = make_cluster(nodes=1, conf="Licenses=lic:3\n")
     job = wait(c, "-H", "-L", "lic:2")
     text = c.conf_file.read_text()
@@ -473,7 +473,7 @@ def test_licences_that_were_taken_away(make_cluster):
 
 
 def test_hold_after_a_failed_prolog(make_cluster):
-    """It is not the user who holds the job."""
+    """The answer does not say that the user holds the job."""
     c = make_cluster(nodes=1, conf="Prolog=/bin/false")
     job = c.sbatch(wrap="true")
     eventually(lambda: "launch failed requeued held" in c.run(f"squeue -h -j {job} -o %R").stdout, "held")

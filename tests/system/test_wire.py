@@ -19,7 +19,7 @@ MAGIC = b"SLUI"
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Its frames are in clear, so that what is wrong with them reaches those who check it; test_encryption.py has what is before that."""
+    """Its frames are not encrypted, so that faults in them reach the code that checks them; test_encryption.py tests the encryption before that."""
     c = Cluster(conf="TLSType=none")
     try:
         yield c
@@ -33,7 +33,7 @@ def header(rpc=1, version=1, flags=0, token=0, body=0, number=1):
 
 
 def talk(address, data, finish=True):
-    """Sends; returns what comes back until the other side closes."""
+    """Sends; returns the reply until the other side closes."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as s:
         s.settimeout(30)
@@ -51,7 +51,7 @@ def talk(address, data, finish=True):
 
 
 def ask(address, data):
-    """Sends one request and takes its one reply, as a client does."""
+    """Sends one request and receives its one reply, as a client does."""
     with socket.create_connection(address, 30) as s:
         s.sendall(data)
         got = b""
@@ -64,7 +64,7 @@ def ask(address, data):
 
 
 def memory_kib(pid):
-    """Of its own, without what it shares."""
+    """Returns the memory of a process without shared memory."""
     return int(re.search(r"RssAnon:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
 
 
@@ -99,7 +99,7 @@ BAD = {
 
 
 def test_answered_when_the_caller_has_said_all(cluster):
-    """A caller may end its own direction at once; what was read whole is answered, and then the end comes."""
+    """A caller may close its own direction at once; a completely read request is answered, and then the connection ends."""
     ping = [header(rpc=1, number=i) for i in (1, 2)]
     for more in (b"", header(rpc=1, number=3)[:11]):
         answers = talk(str(cluster.dir / "run" / "slurmctld"), b"".join(ping) + more)
@@ -173,7 +173,7 @@ def test_identity_is_the_callers_over_tcp(cluster):
 
 
 def test_replayed_frame_is_refused(cluster, tmp_path):
-    """G1: a captured request, sent again by whoever saw it."""
+    """G1: a captured request that another process sends again."""
     seen = []
     listener = socket.create_server(("127.0.0.1", 0))
     conf = tmp_path / "slurm.conf"
@@ -220,7 +220,7 @@ def test_wrong_key_cannot_take_part(make_cluster):
 
 @pytest.mark.parametrize("also_the_controller", [True, False])
 def test_a_key_is_rotated(make_cluster, also_the_controller):
-    """G2: who has the old key is refused by who has the new one, and the other way round; what runs runs on, and works with the new one everywhere."""
+    """G2: holders of the old key and of the new key refuse each other; running jobs continue, and work when all daemons have the new key."""
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.05; done; exit 3")
     c.wait_script(job)

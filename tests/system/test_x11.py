@@ -110,7 +110,7 @@ def client(*args):
 
 
 def test_connections_that_nobody_takes(cluster, display):
-    """What srun does not take stays out of the shepherd, that of closed connections, too; it all works when srun goes on."""
+    """Connections that srun does not accept use no memory of the step daemon, nor do closed ones; all work when srun continues."""
     step = cluster.popen(["srun", "--x11", "-w", "n1", "-n1", "sh", "-c", 'echo $DISPLAY; read x; exec "$@"', "sh", *client()],
                          env=display.env, stdin=subprocess.PIPE)
     port = 6000 + int(re.fullmatch(r"localhost:(\d+)\.0\n", step.stdout.readline())[1])
@@ -169,7 +169,7 @@ def test_over_ipv6(cluster, display):
 
 
 def test_a_wrong_cookie_is_refused(cluster, display):
-    """Other users of the node reach the port; srun lets in those who know the cookie."""
+    """Other users of the node reach the port; srun accepts only connections with the cookie."""
     display.cookies.clear()
     done = cluster.run(["srun", "-n1", "--x11", *client("ff" * 16)], env=display.env)
     assert done.stdout == "localhost 0 0 \n"
@@ -187,7 +187,7 @@ def test_nodes(cluster, display, where, nodes):
 
 @pytest.mark.slow
 def test_much_data_and_the_end_of_a_stream(cluster, display):
-    """An answer of many windows' size arrives whole; what a program sent before it closed does, too."""
+    """A reply of several windows arrives completely, and so do data that a program sent before it closed."""
     big = Display(cluster.dir / "X-big", b"x" * 20_000_000 + b".")
     env = {**display.env, "DISPLAY": f"{big.path}:0"}
     out = cluster.run(["srun", "-N2", "-n4", "--x11", *client()], env=env).ok()
@@ -196,7 +196,7 @@ def test_much_data_and_the_end_of_a_stream(cluster, display):
 
 
 def test_in_an_allocation(cluster, display):
-    """salloc --x11: steps of it forward without being told."""
+    """salloc --x11: its steps forward X11 without an option."""
     out = cluster.run(["salloc", "-N1", "--x11=first", "srun", *client()], env=display.env).ok()
     assert out == "localhost 0 8 windows."
 
@@ -219,7 +219,7 @@ def test_what_cannot_be_forwarded(cluster, display):
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become another user")
 def test_a_display_of_somebody_else_is_not_told_the_cookie(cluster, display):
-    """Anyone can listen under the abstract name of a display that is not there."""
+    """Any user can listen under the abstract name of a display that does not exist."""
     number = 7000 + cluster.port % 1000
     listen = (f"import socket; s = socket.socket(socket.AF_UNIX); s.bind('\\0/tmp/.X11-unix/X{number}'); s.listen(5); "
               "print('on', flush=True); c = s.accept()[0]; print('got', c.recv(4096), flush=True)")
@@ -249,8 +249,8 @@ def test_programs_that_stay_open_end_with_the_step(cluster, display):
 
 
 def start_with_home(make_cluster):
-    """X11Parameters=home_xauthority: root's home is a directory of the cluster, and nobody has none. The node daemon alone sees other homes of
-    users than this machine's."""
+    """X11Parameters=home_xauthority: root's home is a directory of the cluster, and user nobody has none. Only the node daemon sees other homes than
+    those of this machine."""
     c = make_cluster(nodes=1, conf="X11Parameters=home_xauthority", start=False)
     nobody, users, home = pwd.getpwnam("nobody"), c.dir / "passwd", c.dir / "home/.Xauthority"
     home.parent.mkdir(mode=0o700)
@@ -290,8 +290,8 @@ def test_a_step_that_waits_for_the_home_directory_can_be_cancelled(make_cluster)
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become another user")
 def test_cookie_in_the_home_directory(make_cluster):
-    """X11Parameters=home_xauthority: an entry for the step's display beside the user's others, until the step ends; nobody waits for
-    its removal."""
+    """X11Parameters=home_xauthority: an entry for the step's display beside the user's others, until the step ends; no command waits for its
+    removal."""
     c, d, home, env = start_with_home(make_cluster)
     locks = [home.with_name(f".Xauthority-{x}") for x in "cl"]
     mine = struct.pack(">H", 256) + b"".join(struct.pack(">H", len(x)) + x for x in (b"elsewhere", b"0", b"MIT-MAGIC-COOKIE-1", bytes(16)))
