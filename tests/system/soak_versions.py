@@ -60,7 +60,7 @@ def use_cluster(c, prefix):
 
 @pytest.mark.parametrize("older", PARTS)
 @pytest.mark.parametrize("others", ["newer", "older"])
-def test_one_part_of_another_version(make_cluster, older, others):
+def test_one_program_of_another_version(make_cluster, older, others):
     """L1: only the commands, only the controller, or only the node daemons have the other version."""
     odd, rest = (OLDER, PREFIX) if others == "newer" else (PREFIX, OLDER)
     of = {part: odd if part == older else rest for part in PARTS}

@@ -391,7 +391,7 @@ def test_a_prolog_longer_than_a_message_may_take(make):
     assert "was not adopted" not in (c.dir / "slurmd-n1.log").read_text()
 
 
-def test_a_step_without_an_allocation_lets_nobody_in(make):
+def test_step_without_an_allocation_admits_no_login(make):
     """It is not a job, and an extern step for it would stay forever (docs/adr/0026)."""
     site = make()
     step = site.c.popen(["srun", "-Z", "-w", "n1", f"--uid={USERS[0]}", "sh", "-c", "id -un; exec sleep 300000"])
@@ -412,7 +412,7 @@ def test_a_step_that_does_not_answer(make):
     site.c.wait(job)
 
 
-def test_a_step_that_nobody_keeps(make):
+def test_login_fails_when_its_extern_step_has_ended(make):
     """A process that has ended has claimed the step: a login gets an error at once."""
     site = make(conf="MessageTimeout=60\n")
     c = site.c

@@ -167,7 +167,7 @@ while left:
 print("all of it")'"""
 
 
-def test_a_node_that_has_gone_holds_no_input_up(cluster):
+def test_input_continues_without_a_killed_node(cluster):
     """The step daemon of one node is stopped, so the other node's task gets no more input either, until the stopped one is killed."""
     size = 64 << 20
     step = Step(cluster, f"[ $SLURM_PROCID = 1 ] || {TAKES % size}; trap '' USR1; echo takes; {WAIT}", "-N2", "--no-kill",
@@ -210,7 +210,7 @@ def test_leaving_ends_nothing(cluster, how):
 
 
 @pytest.mark.parametrize("frozen", (True, False))
-def test_a_slow_watcher_slows_nobody_down(cluster, frozen):
+def test_slow_watcher_does_not_delay_srun(cluster, frozen):
     """50 MB are written while one watcher is stopped and another one is killed: srun receives all of it, in order."""
     lines = 6_400_000
     step = Step(cluster, f"seq {lines}; {WAIT}", stdout=open(cluster.work / "whole", "wb"))

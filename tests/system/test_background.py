@@ -201,7 +201,7 @@ def test_where_it_may_not_write_it_stays(cluster, place):
 
 
 @pytest.mark.parametrize("trap", ("link", "pipe", pytest.param("foreign", marks=pytest.mark.skipif(not ROOT, reason="needs root"))))
-def test_what_others_have_put_there_is_not_written_to(cluster, place, trap):
+def test_files_of_other_users_are_not_written_to(cluster, place, trap):
     """Names are easy to guess: a link, a pipe that blocks, a file of another user."""
     t = shell(cluster, place)
     t.type("srun sh -c 'echo on $((40+2)) of $SLURM_JOB_ID.; sleep 100'\n")

@@ -38,7 +38,7 @@ def test_where_the_script_runs(mixed):
     assert "   BatchFeatures=fast|big\n" in shown
 
 
-def test_it_is_the_one_that_is_warned(mixed):
+def test_warning_signal_reaches_the_batch_host(mixed):
     """--signal=B: goes to the node of the script."""
     job = submit(mixed, "fast", "-t", "5", "--signal=B:USR1@300", wrap="exec sleep 300000")
     fields = mixed.wait(job)

@@ -67,7 +67,7 @@ os.execve("/bin/sh", ["sh", "-c", "trap \\"\\" TERM HUP INT; echo $$ >{0}.new; m
 # --- processes -------------------------------------------------------------------------------------------------------
 @pytest.mark.trials(20)
 @both
-def test_who_runs_away_is_ended_with_the_step(cluster_of, version):
+def test_escaped_process_ends_with_the_step(cluster_of, version):
     """CORE-037, 152."""
     c = cluster_of(version, conf=TRACK)
     script = "#!/bin/sh\n" + AWAY.format("away") + "while [ ! -e away ]; do sleep 0.05; done\ncat /proc/$(cat away)/cgroup\n"
@@ -166,7 +166,7 @@ def test_what_is_not_ours_is_left_alone(cluster_of, version):
 
 
 @both
-def test_suspended_they_are_frozen(cluster_of, version):
+def test_suspended_job_is_frozen(cluster_of, version):
     """GANG-61: also a process that would not stop, in its own session with a handler for SIGTSTP."""
     c = cluster_of(version, conf=TRACK + "PreemptParameters=suspend_grace_time=0\n")
     count = "trap '' TSTP; i=0; while :; do i=$((i+1)); echo $i >count; done"
@@ -191,7 +191,7 @@ def test_suspended_they_are_frozen(cluster_of, version):
     assert not c.groups.processes()
 
 
-def test_who_cannot_be_killed(cluster_of):
+def test_unkillable_process_drains_the_node(cluster_of):
     """The processes are frozen from above, as by a file server that does not answer: the node is drained, and the reason names the process. When it
     ends at last, the directories are removed without a message."""
     c = cluster_of(1, conf=TRACK + "UnkillableStepTimeout=1\n")
@@ -599,7 +599,7 @@ def test_time_of_those_whom_nobody_waited_for(cluster_of, version):
     c.wait(job)
 
 
-def test_nothing_there(make_cluster):
+def test_missing_control_groups_stop_slurmd(make_cluster):
     """slurmd does not start without the requested controllers, and names the missing ones."""
     c = make_cluster(nodes=1, start=False, conf=ALL)
     (c.dir / "cgroup.conf").write_text(f"CgroupMountpoint={c.dir}/none\nConstrainRAMSpace=yes\n")
@@ -648,7 +648,7 @@ def test_two_daemons_of_one_name(cluster_of):
     assert got.returncode == 1 and "another slurmd uses cgroup slurm_n1" in got.stderr, got.stderr
 
 
-def test_more_is_asked_for_later(cluster_of):
+def test_reconfigure_confines_later_jobs(cluster_of):
     """scontrol reconfigure: jobs that start later are confined, running ones stay as they are."""
     c = cluster_of(1, needs=("freezer", "memory"))
     job = c.sbatch("--mem=100", wrap="cat /proc/self/cgroup; touch up; while [ ! -e go ]; do sleep 0.05; done")

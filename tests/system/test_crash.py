@@ -380,7 +380,7 @@ def test_full_disk(make_cluster):
         subprocess.run(["umount", "-l", state], check=True)
 
 
-def test_begun_anew(make_cluster):
+def test_controller_starts_with_an_empty_state(make_cluster):
     """slurmctld -c: job ids and epochs start again, and no node mistakes the new jobs for the old ones."""
     c = make_cluster(nodes=2)
     for _ in range(3):

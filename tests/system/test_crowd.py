@@ -139,7 +139,7 @@ print("closed" if s.recv(1) == b"" else "open", flush=True)
 
 
 @needs_users
-def test_idle_connections_of_a_user_give_way_to_his_commands(make_cluster):
+def test_new_connections_of_a_user_replace_idle_ones(make_cluster):
     """A user at the connection limit: each further connection closes the oldest one of this user, and none of another user."""
     c = make_cluster(nodes=1, start=False)
     c.spawn("slurmctld", ["prlimit", "--nofile=1000:1000", PREFIX / "sbin/slurmctld", "-D"])
@@ -226,7 +226,7 @@ sys.stdin.read()
 @pytest.mark.allocator  # measures memory
 @needs_users
 @pytest.mark.parametrize("kind, daemon", [("script", "slurmctld"), ("list", "slurmctld"), ("mint", "slurmctld"), ("mint", "slurmd-n1")])
-def test_answers_that_nobody_reads_are_few(make_cluster, kind, daemon):
+def test_unread_replies_use_bounded_memory(make_cluster, kind, daemon):
     """Security 4 and 5: a user who requests large replies and reads none costs the daemon a bounded amount of memory and time."""
     c = make_cluster(nodes=1)
     script = c.work / "large"

@@ -185,7 +185,7 @@ def test_a_running_job_whose_record_is_gone(place, make_cluster):
     assert f"job {second}, whose record was set aside, is ended by uid" in said
 
 
-def test_without_the_record_of_what_was_given(place, make_cluster):
+def test_missing_record_of_assigned_ids_needs_an_option(place, make_cluster):
     """The assigned ids are not guessed: the start needs -i, and then continues far above."""
     c = make_cluster(nodes=1, conf=place[0], start=False)
     state = place[1](c)

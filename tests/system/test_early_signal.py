@@ -49,7 +49,7 @@ def test_a_message_to_the_script(make_cluster):
     assert sorted((c.work / "said.out").read_text().splitlines()) == ["on", "slurmstepd: error: early"]
 
 
-def test_a_kept_one_comes_once(make_cluster):
+def test_kept_signal_is_delivered_once(make_cluster):
     """The step daemon remembers a few deliveries; a daemon that restarts after more of them repeats no signal that it had kept."""
     c = with_prolog(make_cluster)
     told = c.work / "told"

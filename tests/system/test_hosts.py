@@ -122,7 +122,7 @@ def test_nodes_cut_off_for_drawn_times(make_hosts, pick):
 
 
 @pytest.mark.slow
-def test_a_node_given_up_and_back(make_hosts):
+def test_a_node_returns_after_it_was_set_down(make_hosts):
     """C1: Beyond SlurmdTimeout its jobs run elsewhere or fail; when it is back nothing of them is left on it, and nothing counts."""
     c = make_hosts(conf="SlurmdTimeout=4")
     c.start()
@@ -314,7 +314,7 @@ class Between:
         self.launches.close()
 
 
-def test_the_way_of_input_and_output(make_hosts):
+def test_connection_of_input_and_output_is_cut(make_hosts):
     """C3: cut within each message between srun and the shepherd: the task ran once or not at all, and srun never claims more."""
     c, pick = make_hosts(nodes=2, proxied=True, conf="TLSType=none\nKillWait=1"), random.Random(4)
     c.start()

@@ -244,7 +244,7 @@ def test_it_breaks_nothing_but_itself(make):
     assert c.state(kept) == "PENDING"
 
 
-def test_a_slow_one_holds_nobody_else(make):
+def test_slow_plugin_delays_only_its_request(make):
     """Only the request of the slow plugin waits; its caller may end, and the controller may be killed."""
     c = make("probe", nodes=1)
     held = taken(c, "held", "-H")["JobId"]

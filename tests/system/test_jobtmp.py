@@ -164,7 +164,7 @@ def test_a_killed_daemon_finds_the_namespace_again(make):
     eventually(empty(c), "removed")
 
 
-def test_what_is_left_of_unknown_jobs_goes(make):
+def test_leftovers_of_unknown_jobs_are_removed(make):
     """A starting daemon removes it, for example after a power failure. A job with the same number that begins meanwhile sees none of it."""
     c = make(conf="FirstJobId=4711", start=False)
     (base(c) / "4711" / "0").mkdir(parents=True)

@@ -323,8 +323,8 @@ def test_token_serves_until_it_expires(cluster, away):
     eventually(refused, "the token is refused").fails("has expired at")
 
 
-def test_names_that_others_invent_are_not_looked_up(make_cluster):
-    """C5, G5: the name service is used only for tokens with a valid signature, and no other request waits for the result."""
+def test_names_in_refused_token_requests_are_not_looked_up(make_cluster):
+    """C5, G5: the user of a requested token is looked up only if the caller may get this token, and no other request waits for the result."""
     c = make_cluster(nodes=1, conf=JWT, start=False)
     service = prepare(c, NAMES, "slurmctld")
     start(c)

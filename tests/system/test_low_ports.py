@@ -32,7 +32,7 @@ def test_daemons_on_reserved_ports(make_cluster):
     assert c.wait(c.sbatch(wrap="true"))["JobState"] == "COMPLETED"
 
 
-def test_a_controller_that_is_no_root_any_more(make_cluster):
+def test_slurmuser_listens_on_low_ports(make_cluster):
     """SlurmUser has the right to listen there and no other right of root; it keeps the right across takeovers, and programs that the controller runs
     for the site do not have it."""
     ports = low_ports(2)

@@ -70,7 +70,7 @@ def test_names(cluster):
     assert sorted(out) == [f"{rank} found port, then nothing" for rank in range(3)]
 
 
-def test_whoever_goes_without_a_word_takes_the_step_along(cluster):
+def test_mpi_process_that_dies_ends_the_step(cluster):
     """An MPICH process that is killed, or exits while the others wait: no process waits forever."""
     program = cluster.dir / "wrong"
     subprocess.run(["mpicc.mpich", "-o", program, pathlib.Path(__file__).with_name("mpi.c")], check=True, capture_output=True)

@@ -195,7 +195,7 @@ def test_nothing_stays_of_a_killed_shepherd(make_cluster):
         eventually(lambda: no_files_left(c), "the server's files are removed")
 
 
-def test_strangers_are_not_heard(cluster, mpi):
+def test_pmix_server_checks_its_callers(cluster, mpi):
     """libpmix believes the user id that a caller sends: the kernel is asked for the caller instead, and later tasks find a working server."""
     gate = cluster.work / "gate"
     os.mkfifo(gate)

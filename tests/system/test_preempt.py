@@ -195,7 +195,7 @@ def test_grace_time(tiers):
     assert c.wait(urgent)["JobState"] == "COMPLETED" and c.wait(third)["JobState"] == "COMPLETED"
 
 
-def test_elements_have_room_made_together(tiers):
+def test_victims_for_all_elements_are_selected_together(tiers):
     """All victims are selected while none of them has ended; the next element does not wait until the first has started."""
     c = tiers("CANCEL", nodes=3, low="GraceTime=60")
     wrap = "srun -n1 sh -c \"trap 'echo warned' TERM; echo up; while :; do sleep 0.05; done\""

@@ -282,7 +282,7 @@ def test_restart_of_the_daemon_waits_for_its_prolog(make_cluster, noted):
     assert (c.dir / "runs").read_text() == "\n\n" and not (c.dir / "twice").exists()
 
 
-def test_one_whose_number_was_not_noted(make_cluster):
+def test_prolog_without_a_stored_process_id_is_found(make_cluster):
     """The daemon was killed just after the start of the script: the next one finds the script by its initial data, and waits for it."""
     c = make_cluster(nodes=1, start=False)
     path = program(c, "script", f"#!/bin/sh\ntouch {c.dir}/runs\nuntil [ -e {c.dir}/go ]; do sleep 0.05; done\n")

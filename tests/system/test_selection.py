@@ -167,7 +167,7 @@ def test_test_only_knows_the_queue(twelve, command):
 
 
 @pytest.mark.parametrize("command", [["sbatch", "--wrap=true"], ["srun", "true"]])
-def test_test_only_promises_no_start_to_what_waits(twelve, command):
+def test_test_only_of_waiting_jobs_prints_the_reason(twelve, command):
     """Held, or behind other jobs: the reason is printed instead."""
     first = runs = submit(twelve, "-n1")
     runs_on(twelve, runs)
@@ -244,7 +244,7 @@ def test_memory_comes_with_processors(twelve):
     assert ",mem=600M," in twelve.job(job)["AllocTRES"] and twelve.job(job)["MinMemoryCPU"] == "300M"
 
 
-def test_tasks_that_nobody_counted(twelve):
+def test_number_of_tasks_follows_from_nodes(twelve):
     """A range of nodes has as many tasks as the nodes that the job gets; -B has a task for each thread that it names, on each node."""
     for options, tasks in ((["-N2-3"], "3"), (["-N2-3", "--ntasks-per-node=2"], "6"), (["-N2-3", "-n2"], "2"), (["-B", "2:1"], "2"),
                            (["-N2", "-B", "2:1:1"], "4"), (["-N1-2", "-B", "2:1"], "2"), (["-n3", "-B", "2:1"], "3"), (["-B", "2:1", "--ntasks-per-node=1"], "1")):

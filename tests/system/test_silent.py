@@ -60,7 +60,7 @@ def test_in_control_groups(version):
 
 
 @pytest.mark.trials(20)
-def test_one_that_cannot_be_killed(make_cluster):
+def test_unkillable_step_daemon_drains_its_node(make_cluster):
     """B5: it is not stopped, so it may only be busy; then SIGKILL has no effect: the node gets no more work."""
     if why := cgroups.lacks(1, "freezer"):
         pytest.skip(why)

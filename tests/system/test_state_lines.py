@@ -164,7 +164,7 @@ def test_root_leaves_the_state_to_slurmuser(make_cluster):
     c.kill("slurmctld", signal.SIGTERM)
 
 
-def test_what_was_set_aside_goes_along(filled):
+def test_damaged_records_are_exported(filled):
     c, state, one, two = filled, State(filled), filled.dir / "one", filled.dir / "two"
     state.spoil(JOB, 2)
     c.run(f"sluice state export {one}").fails("1 records are damaged", "job 2", "start slurmctld once")

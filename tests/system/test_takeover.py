@@ -513,7 +513,7 @@ def test_scripts_of_a_controller_that_hangs_are_fenced(server, make_pair):
 
 
 @pytest.mark.slow
-def test_primary_hangs_and_is_to_stop(server, make_pair):
+def test_hanging_primary_obeys_an_order_to_stop(server, make_pair):
     """The primary gets the order to stop before it can notice that it lost the lead: it ends, and does not restart in standby."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=1)
     primary = p.c.daemons["slurmctld"]
@@ -649,7 +649,7 @@ def test_changes_while_a_controller_begins_anew(make_pair, way):
     p.leads("localhost")
 
 
-def test_nobody_poses_as_a_controller(make_pair):
+def test_impostor_cannot_act_as_controller(make_pair):
     """CORE-007: a process that listens at a dead controller's port cannot prevent a takeover, and acknowledges nothing."""
     p = make_pair()
     tcp = {"SLUICE_NO_LOCAL_SOCKET": "1"}

@@ -29,7 +29,7 @@ def say_all(c):
             daemon_says(c, PREFIX / "sbin/slurmctld", "--check")]
 
 
-def test_a_directory_that_another_user_has_put_there(make_cluster):
+def test_directory_of_another_user_is_not_used(make_cluster):
     """The state directory is created under a temporary name, given to SlurmUser and renamed: an existing directory with that name is not used."""
     c = make_cluster(nodes=1, start=False)
     shared = c.dir / "shared"

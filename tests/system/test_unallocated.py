@@ -62,7 +62,7 @@ def test_users_may_not(cluster):
     cluster.run("srun -Z -wn1 true", user="nobody").fails("Access/permission denied")
 
 
-def test_it_goes_with_its_srun_and_outlives_daemons(make_cluster, tmp_path):
+def test_unallocated_step_ends_with_its_srun_and_survives_daemons(make_cluster, tmp_path):
     """Node daemon and controller may restart meanwhile; prolog and epilog run; when srun is killed, the step ends."""
     log = tmp_path / "scripts"
     for name in ("prolog", "epilog"):
@@ -88,7 +88,7 @@ def test_it_goes_with_its_srun_and_outlives_daemons(make_cluster, tmp_path):
     eventually(lambda: not list((c.dir / "spool/n1").glob("jobs/*")), lambda: str(list((c.dir / "spool/n1").rglob("*"))))
 
 
-def test_one_whose_prolog_fails_leaves_once(make_cluster, tmp_path):
+def test_failed_prolog_ends_an_unallocated_step_once(make_cluster, tmp_path):
     """Each of several launches that wait for the prolog gets the error; the epilog runs once, and nothing is left."""
     log, go = tmp_path / "scripts", tmp_path / "go"
     prolog, epilog = tmp_path / "prolog", tmp_path / "epilog"

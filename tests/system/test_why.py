@@ -202,7 +202,7 @@ def test_shorter_limits_fill_the_gap(c):
     eventually(lambda: c.state(job) == "RUNNING", "it fills the gap")
 
 
-def test_a_start_that_is_told_comes(c):
+def test_proposal_moves_the_start_as_printed(c):
     """A proposal that does not start the job now moves its start to the printed time."""
     first = run(c, "-w", "n1", "--exclusive", "-t30")
     run(c, "-w", "n2,n3", "--exclusive", "-t60")

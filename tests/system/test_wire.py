@@ -98,7 +98,7 @@ BAD = {
 }
 
 
-def test_answered_when_the_caller_has_said_all(cluster):
+def test_half_closed_connection_gets_its_reply(cluster):
     """A caller may close its own direction at once; a completely read request is answered, and then the connection ends."""
     ping = [header(rpc=1, number=i) for i in (1, 2)]
     for more in (b"", header(rpc=1, number=3)[:11]):
@@ -147,7 +147,7 @@ def test_random_frames(cluster):
     assert cluster.run("srun -n1 echo ok").ok() == "ok"
 
 
-def test_local_socket_takes_no_nonsense(cluster):
+def test_local_socket_refuses_random_frames(cluster):
     chance = random.Random(SEED)
     for name in ("slurmctld", "slurmd-n1"):
         path = str(cluster.dir / "run" / name)

@@ -109,7 +109,7 @@ def client(*args):
     return [sys.executable, "client.py", *args]
 
 
-def test_connections_that_nobody_takes(cluster, display):
+def test_unaccepted_x11_connections_use_no_memory(cluster, display):
     """Connections that srun does not accept use no memory of the step daemon, nor do closed ones; all work when srun continues."""
     step = cluster.popen(["srun", "--x11", "-w", "n1", "-n1", "sh", "-c", 'echo $DISPLAY; read x; exec "$@"', "sh", *client()],
                          env=display.env, stdin=subprocess.PIPE)
@@ -218,7 +218,7 @@ def test_what_cannot_be_forwarded(cluster, display):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become another user")
-def test_a_display_of_somebody_else_is_not_told_the_cookie(cluster, display):
+def test_display_of_another_user_does_not_get_the_cookie(cluster, display):
     """Any user can listen under the abstract name of a display that does not exist."""
     number = 7000 + cluster.port % 1000
     listen = (f"import socket; s = socket.socket(socket.AF_UNIX); s.bind('\\0/tmp/.X11-unix/X{number}'); s.listen(5); "
