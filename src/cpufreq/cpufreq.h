@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Sets the frequencies of this machine's CPUs: the kernel's files ROOT/cpuN/cpufreq/, and a note
- * of their content before steps changed them (docs/adr/0031-what-a-frequency-was-is-on-disk.md).
+ * of their content before steps changed them (docs/adr/0031-the-previous-frequency-is-on-disk.md).
  *
  * If steps share CPUs, the step that began last decides; when it ends, the remaining steps get
  * their requests, and after the last one the original state is restored. If the kernel joins CPUs

@@ -6,7 +6,7 @@
  * trigger with a hit is due, now or after its offset; then its program is run with everything that
  * happened up to then, and the record notes this until the program's end was seen. So each event is
  * delivered at least once despite crashes, and twice only if a crash occurs before the end of the
- * program is on disk (docs/adr/0024-triggers-are-marked-with-what-caused-them.md).
+ * program is on disk (docs/adr/0024-triggers-are-stored-with-their-cause.md).
  *
  * A trigger that is not permanent is spent when its program is requested. Its record stays until
  * the program has ended, and at least for TRIGGER_EVERY_MS: events meanwhile go to an equal trigger

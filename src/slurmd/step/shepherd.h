@@ -3,7 +3,7 @@
  * Processes of slurmstepd. Starting the program costs more than all work for a short step, so a
  * running copy is forked: the nursery, a child process that knows of no step. Each forked shepherd
  * begins like a new process, and is our own child
- * (docs/adr/0025-shepherds-come-from-a-nursery.md).
+ * (docs/adr/0025-step-daemons-are-forked.md).
  *
  * The nursery is started with the first step, and again after NURSERY_STEPS steps, when it has
  * died, and when the program file has changed. It ends with the daemon. Until the nursery reports

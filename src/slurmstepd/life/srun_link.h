@@ -3,7 +3,7 @@
  * The connection to the step's srun, which the shepherd opens before any task runs, with the
  * launch's own key. It goes to a UNIX socket of srun if the launch came over the local socket of
  * this node's daemon; otherwise, or if that fails, over TCP
- * (docs/adr/0053-streams-on-one-host-go-by-a-unix-socket.md). No task runs before srun has
+ * (docs/adr/0053-local-streams-use-a-unix-socket.md). No task runs before srun has
  * answered the hello; a connection that breaks before is opened again. If the connection is lost
  * later, the tasks are ended.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The process that shepherds are forked from (docs/adr/0025-shepherds-come-from-a-nursery.md). It
+ * The process that shepherds are forked from (docs/adr/0025-step-daemons-are-forked.md). It
  * has no state of any step: it reads no configuration, opens no file, and receives from slurmd
  * only a connection and a title for each step.
  */
