@@ -320,7 +320,7 @@ static void replay(void **state)
 
     mint(token);
     mint(next);
-    assert_memory_not_equal(token, next, sizeof(token)); /* the same call twice, told apart */
+    assert_memory_not_equal(token, next, sizeof(token)); /* two equal calls get different tokens */
     assert_int_equal(check_at(token, sizeof(token), NOW, r, NULL), 0);
     assert_int_equal(check_at(token, sizeof(token), NOW, r, &err), -ERR_REPLAY);
     assert_int_equal(check_at(next, sizeof(next), NOW + 1, r, NULL), 0);
@@ -446,7 +446,7 @@ static void a_user_who_floods_the_memory_locks_out_nobody_else(void **state)
         assert_int_equal(got, (OTHERS - used + 1) / 2);
         used += got;
     }
-    assert_int_equal(use_tokens(r, 6000, 5, NOW), 5); /* a user who comes late */
+    assert_int_equal(use_tokens(r, 6000, 5, NOW), 5); /* a later user */
     assert_int_equal(use_tokens(r, 0, 40, NOW), 40);
     assert_int_equal(use_tokens(r, ADMIN, MAX, NOW), MAX - used - 45);
     assert_int_equal(use_tokens(r, 0, 1, NOW), 0);
@@ -485,7 +485,7 @@ static void clock_set_back(void **state)
         assert_int_equal(check_at(filler, sizeof(filler), future, r, NULL), 0);
     }
     assert_int_equal(check_at(token, sizeof(token), NOW + 1000, r, NULL), -ERR_REPLAY);
-    /* A new one is good, as soon as there is room for it. */
+    /* A new token is valid as soon as the memory has space for it. */
     auth_replay_free(r);
     r = auth_replay_new(2 * MANY, ADMIN);
     auth_token_mint(&key, &alice, AUDIENCE, hash, future, TTL, filler);

@@ -94,7 +94,7 @@ static void test_long_line(void **state)
     assert_int_equal(got.len, 0);
     lines_add(m, 1, "y", 1);
     assert_int_equal(got.len, 3 + LINES_PENDING_MAX);
-    lines_add(m, 1, "z\n", 2); /* goes on without a second label */
+    lines_add(m, 1, "z\n", 2); /* continues the line without a second label */
     assert_int_equal(got.len, 3 + LINES_PENDING_MAX + 2);
     lines_add(m, 1, "n\n", 2);
     assert_string_equal(got.data + got.len - 5, "1: n\n");

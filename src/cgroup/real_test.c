@@ -207,7 +207,7 @@ static void fork_for_ever(const struct world *w)
 {
     w->shared[0] = 1;
     for (;;)
-        if (fork() > 0) /* its number has changed before anybody knows it */
+        if (fork() > 0) /* its pid changes before any process can read it */
             _exit(0);
 }
 

@@ -203,7 +203,7 @@ static void removed_from_everything(void **state)
     assert_int_equal(c->nodes.data[1]->jobs, 0);
     assert_int_equal(c->running, 0);
     assert_int_equal(c->pending, 1);
-    vec_foreach (&c->dirty, at) /* what is left of it there names nobody */
+    vec_foreach (&c->dirty, at) /* the remaining entry refers to no job */
         assert_null(cluster_find_job(c, *at));
     test_sound(c);
     test_cluster_free(c);

@@ -149,7 +149,7 @@ static void silence_while_the_controller_slept_is_none(void **state)
         assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
         fixture_pass(f, 20000);
         fixture_register(f, "n2", "i1");
-        fixture_pass(f, 10000); /* a node that stays silent now is lost */
+        fixture_pass(f, 10000); /* a node that does not respond from now on is lost */
         expect_nodes(f, PB__NODE_BASE__NODE_DOWN, PB__NODE_BASE__NODE_MIXED);
         fixture_free(f);
     }

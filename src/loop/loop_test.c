@@ -331,7 +331,7 @@ static void a_look_reports_an_ended_child(void **state)
     assert_int_equal(waitid(P_PID, (id_t)n.pids[0], &info, WEXITED | WNOWAIT), 0);
     loop_timer_set(turn, 0);
     loop_run(n.loop);
-    assert_int_equal(n.ended, CHILDREN - 1); /* nobody has looked */
+    assert_int_equal(n.ended, CHILDREN - 1); /* the end was not collected */
     loop_child_look(n.loop);
     loop_run(n.loop);
     assert_int_equal(n.ended, CHILDREN);

@@ -259,7 +259,7 @@ static void time_ends_in_a_round(void **state)
 
     v.answer = standby_then_late;
     v.requests = 0;
-    conf.controllers.len = 2; /* nobody listens at the second address */
+    conf.controllers.len = 2; /* no process listens at the second address */
     cancel(&r);
     assert_int_equal(r.code, -ERR_CONNECT);
     assert_non_null(strstr(r.err.text, "standby"));

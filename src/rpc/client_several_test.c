@@ -15,7 +15,7 @@ static void second_controller(void **state)
     serve(&v, NULL);
     conf.slurmctld_port = (uint16_t)v.port;
     conf.controllers.len = 2;
-    hosts[0].addr = "127.0.0.3"; /* nobody listens there */
+    hosts[0].addr = "127.0.0.3"; /* no process listens there */
     hosts[1].addr = "127.0.0.1";
     struct job j = new_job();
     call(&j, RPC_PING);
@@ -227,7 +227,7 @@ static void time_ends_in_a_round(void **state)
 
     serve(&v, NULL);
     conf.slurmctld_port = (uint16_t)v.port;
-    conf.controllers.len = 2; /* nobody is at the second */
+    conf.controllers.len = 2; /* no process listens at the second */
     conf.message_timeout_sec = 1;
     over_tcp();
     struct job j = new_job();

@@ -426,7 +426,7 @@ static void lies(void **state)
         {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1}, "\xff", -ERR_PROTOCOL},
         {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1, .body_len = 1000},
          "x",
-         -ERR_CONNECT}, /* and then nobody at the address */
+         -ERR_CONNECT}, /* and then no process listens at the address */
         {{.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1, .body_len = 1u << 31},
          "x",
          -ERR_TOO_BIG},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* HTTP requests are read from bytes of anybody. */
+/* HTTP requests are read from unauthenticated bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

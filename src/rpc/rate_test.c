@@ -29,7 +29,7 @@ static void a_bucket_empties_and_fills(void **state)
         int64_t at_ms;
         unsigned asks, gets;
     } v[] = {
-        {5000, 40, 30}, /* what it holds */
+        {5000, 40, 30}, /* the size of the bucket */
         {5999, 1, 0},   /* a period is not over */
         {6000, 5, 2},   /* it is */
         {6900, 5, 0},

@@ -176,7 +176,7 @@ static void test_both_ways(void **state)
     assert_memory_equal(text, "to me", 5);
     assert_int_equal(tunnel_count(a.tunnel), 1);
     assert_int_equal(write(client, "last", 4), 4);
-    close(client); /* what it wrote before arrives */
+    close(client); /* data that it wrote before arrives */
     settle();
     assert_int_equal(read(b.server, text, sizeof(text)), 4);
     assert_true(is_closed(b.server));
@@ -282,7 +282,7 @@ static void test_looked_at(void **state)
     assert_true(is_closed(client));
     assert_int_equal(b.server, -1); /* nothing was opened for it */
     close(client);
-    client = connect_client(); /* it goes before its beginning was whole */
+    client = connect_client(); /* it closes before its first message is complete */
     assert_int_equal(write(client, "ke", 2), 2);
     close(client);
     settle();

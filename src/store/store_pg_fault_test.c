@@ -65,7 +65,7 @@ static void assert_log(const char *dir, uint64_t count)
     assert_records(dir, str_cstr(&expected));
 }
 
-/* The store goes through the proxy, its judge does not. */
+/* The store connects through the proxy, the checker directly. */
 static struct store *open_through(const char *dir)
 {
     _cleanup_free_ char *url = mem_printf("postgresql://admin@/postgres?host=%s", dir);

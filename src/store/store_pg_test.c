@@ -233,7 +233,7 @@ static void lost_lead_is_told(void **state)
     assert_int_equal(store_epoch(now), store_epoch(old) + 1);
     commit_ok(now, batch_of(2, "new"));
 
-    store_commit(old, store_batch_new(), on_done, &p->told); /* the question alone */
+    store_commit(old, store_batch_new(), on_done, &p->told); /* only the check of the lead */
     loop_run(p->told.loop);
     assert_int_equal(p->told.lost, 1);
     assert_int_equal(p->told.last.code, -ERR_LEAD);
@@ -336,7 +336,7 @@ static void frozen_leader_is_ended(void **state)
 
 /* The server. */
 
-/* Stopped and started again: told once, stuck meanwhile, nothing lost; reads fail at once. */
+/* Server stopped and restarted: one report, no commits meanwhile, no loss; reads fail at once. */
 static void stopped_server_is_waited_for(void **state)
 {
     struct place *p = *state;

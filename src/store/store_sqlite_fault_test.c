@@ -184,7 +184,7 @@ static void passing_failure_is_repeated(void **state)
     loop_run(r.loop);
     assert_int_equal(r.done, 1);
     assert_false(store_is_stuck(s));
-    assert_int_equal(told.trouble, 2); /* once that it is so, and once that it is over */
+    assert_int_equal(told.trouble, 2); /* once for its begin, once for its end */
     assert_non_null(strstr(told.first.text, "nothing is answered"));
     assert_int_equal(told.last.code, 0);
     store_close(s);

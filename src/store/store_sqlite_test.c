@@ -33,7 +33,7 @@ static void write_at(const char *path, long at, const void *data, size_t len)
     close(fd);
 }
 
-/* Two open stores of one directory: the second is refused and told by whom. */
+/* Two open stores of one directory: the second is refused; the error names the holder. */
 static void second_owner_is_refused(void **state)
 {
     struct store *s = open_ok(*state, 0), *second = NULL;
@@ -50,7 +50,7 @@ static void second_owner_is_refused(void **state)
     store_close(open_ok(*state, 0));
 }
 
-/* The holder is another process, and names itself as it was told to. */
+/* The holder is another process with a given name. */
 static void holder_is_named(void **state)
 {
     int ready[2], end[2];

@@ -58,7 +58,7 @@ static size_t count_of(const struct seen *seen, const char *word)
     return count;
 }
 
-/* The more there is to tell, the less is told of it; never more bytes than the limit. */
+/* A larger set gets fewer variables; the bytes never exceed the limit. */
 static void large_sets_tell_less(void **state)
 {
     static const struct {

@@ -355,7 +355,7 @@ static void memory_limit_of_the_cluster(void **state)
     test_cluster_free(c);
 }
 
-/* Where memory is not handed out, nobody asks for any. */
+/* If memory is not a consumable resource, no job requests any. */
 static void memory_is_not_counted(void **state)
 {
     struct cluster *c = test_cluster("SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
@@ -414,7 +414,7 @@ static void the_rest(void **state)
     assert_true(j->want.overcommit && j->want.contiguous && j->no_kill && j->batch);
     assert_int_equal(j->nice, -7);
     assert_int_equal(j->begin_at, 1234);
-    assert_int_equal(read_words(c, j, "C= w= x=", NULL), 0); /* read anew, nothing is left */
+    assert_int_equal(read_words(c, j, "C= w= x=", NULL), 0); /* no value is left */
     assert_null(j->want.features);
     assert_null(j->want.req);
     assert_null(j->want.exc);
@@ -450,7 +450,7 @@ static void warnings(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct job *j = test_job(c, 1, cases[i].words);
         bool wrong = j->warn_signal != cases[i].signal;
-        if (cases[i].signal) /* else nobody looks at the rest */
+        if (cases[i].signal) /* otherwise the rest has no meaning */
             wrong |= j->warn_sec != cases[i].sec || j->warn_batch != cases[i].batch;
         if (wrong)
             fail_msg("'%s': signal %u, %u s before", cases[i].words, j->warn_signal, j->warn_sec);

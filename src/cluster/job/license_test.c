@@ -36,7 +36,7 @@ static struct cluster *make(void)
     return c;
 }
 
-/* How much of the layer with so many nodes from 'first' on is in use. */
+/* The amount in use of the layer that has 'count' nodes from 'first' on. */
 static uint64_t used(const struct cluster *c, const char *name, size_t first, size_t count)
 {
     _cleanup_bitset_ struct bitset *nodes = nodes_of(c, first, count);

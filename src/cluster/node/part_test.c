@@ -302,7 +302,7 @@ static void nodes(void **state)
     test_cluster_free(c);
 }
 
-/* A limit that comes, changes and goes under jobs that run. */
+/* A limit is set, changed and removed while jobs run. */
 static void cpus_per_node(void **state)
 {
     struct cluster *c = test_cluster(conf);

@@ -62,7 +62,7 @@ static void job_changes_that_are_refused_change_nothing(void **state)
         Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
         Pb__JobSpec set = cases[i].set;
         set.base = (ProtobufCMessage)PROTOBUF_C_MESSAGE_INIT(&pb__job_spec__descriptor);
-        set.comment = (char *)"changed"; /* goes with it or not at all */
+        set.comment = (char *)"changed"; /* changes together with it or not at all */
         r.job_id = (uint32_t)id;
         r.set = &set;
         print_message("%s\n", cases[i].what);
@@ -528,7 +528,7 @@ static void partitions_come_and_go(void **state)
     fixture_free(f);
 }
 
-struct part_then { /* NULL: it is not there */
+struct part_then { /* NULL: the partition does not exist */
     const char *state, *new_state, *removed_nodes;
     int64_t max_time_sec;
 };

@@ -178,7 +178,7 @@ static void timeslicer_acts_when_a_job_waits(void **state)
     expect_queue(f, "one", "1* 2*");
     for (int i = 0; i < 10; i++)
         fixture_pass(f, SLICE_MS);
-    assert_int_equal(count_halts(f), 0); /* nobody waits any longer */
+    assert_int_equal(count_halts(f), 0); /* no job waits for its turn */
     fixture_free(f);
 }
 
@@ -263,7 +263,7 @@ static void jobs_are_suspended_before_others_are_resumed(void **state)
     fixture_free(f);
 }
 
-/* "stop 1, go 2, ": what the node was told about the job since the last clear. */
+/* "stop 1, go 2, ": the orders to the node about the job since the last clear. */
 static void put_orders(const struct fixture *f, const char *node, int64_t id, struct str *out)
 {
     vec_foreach (&f->orders, at)
@@ -280,7 +280,7 @@ static const Pb__JobLive *look_at_job(struct fixture *f, struct arena *arena, ui
 }
 
 /* A job runs for a slice, is suspended for one, runs on, and ends: by orders of an operator, or by
- * turns with a second job. Says what the node was told, and what the records have. */
+ * turns with a second job. Returns the orders to the node and the records. */
 static void put_life(bool by_gang, struct str *out)
 {
     struct fixture *f = fixture_new_up(ONE, 5);
@@ -370,7 +370,7 @@ static void restart_and_register(struct fixture *f)
     fixture_turn(f);
 }
 
-/* Controllers may start more often than slices end: a slice goes on where it was. */
+/* Controllers may start more often than slices end: a restart does not extend a slice. */
 static void slice_goes_on_across_restarts(void **state)
 {
     struct fixture *f = fixture_new_up(ONE, 5);
@@ -562,7 +562,7 @@ static void elements_of_an_array_are_listed_by_their_names(void **state)
     fixture_free(f);
 }
 
-/* So that a partition without such jobs is told from one that does not exist. */
+/* To distinguish a partition without such jobs from one that does not exist. */
 static void all_partitions_are_named(void **state)
 {
     struct fixture *f = fixture_new(TWO);

@@ -75,7 +75,7 @@ static void slice(struct fixture *f, int64_t first, int64_t last, const char *st
     expect(f, first, last, states);
 }
 
-/* TIME of squeue: what it has run, in seconds. */
+/* TIME of squeue: the run time in seconds. */
 static int64_t ran_sec(struct fixture *f, int64_t id)
 {
     _cleanup_arena_ struct arena arena;
@@ -137,7 +137,7 @@ static void two_jobs_on_all_nodes_take_turns(void **state)
     expect(f, 1, 2, "2||");
     fixture_obey(f);
     fixture_pass(f, 4 * SLICE_MS);
-    assert_int_equal(ordered(f, "n12", 2), -1); /* nobody waits: it is not stopped */
+    assert_int_equal(ordered(f, "n12", 2), -1); /* no job waits: it is not stopped */
     assert_int_equal(ran_sec(f, 2), 150);
     fixture_free(f);
 }
@@ -297,7 +297,7 @@ static void expect_wait_for_those_that_stop(const char *conf)
     assert_int_equal(ordered(f, "n12", 3), 1);
     assert_int_equal(ordered(f, "n12", 4), 1);
     fixture_clear(f);
-    fixture_register(f, "n12", "i1"); /* it may not have been told: it is, and not to go on */
+    fixture_register(f, "n12", "i1"); /* the order may be lost: it is sent again, no resume order */
     fixture_turn(f);
     assert_int_equal(ordered(f, "n12", 4), 1);
     fixture_obey(f);
@@ -308,9 +308,9 @@ static void expect_wait_for_those_that_stop(const char *conf)
     assert_int_equal(ordered(f, "n12", 4), 0);
     fixture_obey(f);
     fixture_pass(f, 10000);
-    assert_int_equal(ordered(f, "n12", 4), -1); /* it was told, and goes on */
+    assert_int_equal(ordered(f, "n12", 4), -1); /* it got the order, and resumes */
     slice(f, 1, 4, "3 4|1|");
-    submit_on(f, "alone", "n13", 4); /* nobody has to stop there: no orders */
+    submit_on(f, "alone", "n13", 4); /* no job has to stop there: no orders */
     assert_int_equal(ordered(f, "n13", 5), -1);
     assert_int_equal(fixture_launches(f, "n13", 5), 1);
     fixture_free(f);
@@ -831,7 +831,7 @@ static void components_are_in_the_same_slot(void **state)
             end(f, 1);
             expect(f, 2, 3, "2 3||");
             submit(f, 1, 0);
-            expect(f, 2, 4, "2 3||4"); /* nor does anybody share with it */
+            expect(f, 2, 4, "2 3||4"); /* and no job shares with it */
         } else {
             expect(f, 1, 3, "1|2 3|");
             slice(f, 1, 3, "2 3|1|");
@@ -906,7 +906,7 @@ static void sockets_are_shared_whole(void **state)
     fixture_free(f);
 }
 
-/* GANG-24: who takes turns with whom. */
+/* GANG-24: which jobs take turns with each other. */
 static void partition_says_who_shares(void **state)
 {
     static const struct {

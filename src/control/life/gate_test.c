@@ -422,7 +422,7 @@ static void set_feature(struct fixture *f, const char *node, const char *feature
     fixture_turn(f);
 }
 
-/* It waits without keeping anybody back, and starts as soon as enough nodes have it. */
+/* It waits without blocking other jobs, and starts as soon as enough nodes have the feature. */
 static void a_job_may_ask_for_a_feature_that_no_node_has_yet(void **state)
 {
     static const char conf[] = "NodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=ALL Default=YES\n";

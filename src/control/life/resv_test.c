@@ -11,7 +11,7 @@ static void what_can_not_be(void **state)
         const char *words;
         int code;
     } cases[] = {
-        {"create start=+10 length=600 nodes=n1", ERR_RESV_INVALID},  /* for whom? */
+        {"create start=+10 length=600 nodes=n1", ERR_RESV_INVALID},  /* no users and no accounts */
         {"create length=600 nodes=n1 users=ann", ERR_RESV_INVALID},  /* when? */
         {"create start=+10 nodes=n1 users=ann", ERR_RESV_INVALID},   /* how long? */
         {"create start=+10 length=600 users=ann", ERR_RESV_INVALID}, /* what? */

@@ -77,7 +77,7 @@ static void note_request(struct model *m, enum hold_request request, bool by_roo
     m->requeued += request == REQUEUEHOLD;
     m->held_while_ending += attempt_of(find_component(m, 0))->completing;
     if (request == REQUEUE && find_component(m, 0)->state == PB__JOB_STATE__SUSPENDED)
-        request = HOLD; /* as in Slurm: somebody did not want it to run */
+        request = HOLD; /* as in Slurm: a user prevented its start */
     for (uint32_t i = first; i <= last; i++) {
         if (request == RELEASE) {
             m->held[i] = m->special_exit[i] = false;

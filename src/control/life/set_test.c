@@ -231,7 +231,7 @@ static void the_script_is_told_of_all_components(void **state)
     fixture_free(f);
 }
 
-/* What nodes and their site's scripts are told of the job: whose component it is. */
+/* Launches and variables of site scripts name the set to which a component belongs. */
 static void nodes_are_told_which_component_it_is(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF "PrologFlags=Contain\n");
@@ -370,7 +370,7 @@ static void a_lost_node_requeues_all(void **state)
     fixture_launched(f, "n1", (uint32_t)id, 0);
     assert_int_equal(fixture_cancel(f, &user, id + 2, NULL, 0), 0);
     fixture_expect_set(f, id, "R R CA");
-    for (int i = 0; i < 4; i++) { /* n2, of the second component, falls silent */
+    for (int i = 0; i < 4; i++) { /* n2, of the second component, stops responding */
         fixture_pass(f, 4000);
         fixture_register_job(f, "n1", (uint32_t)id, false);
         fixture_register(f, "n3", "i1");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Signals while some nodes are disconnected: the sender is told which ones. */
+/* Signals while some nodes are disconnected: the reply names these nodes. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Licences: who gets them, who waits, and who is not held up by that. */
+/* Licences: which jobs get them, which wait, and which are not delayed. */
 #include <string.h>
 
 #include "control/fixture.h"
@@ -129,7 +129,7 @@ static void who_needs_many_is_not_passed_by(void **state)
     fixture_free(f);
 }
 
-/* It has the licences and no nodes: nobody takes them from it meanwhile. */
+/* Its licences are reserved while it waits for nodes: no other job takes them. */
 static void who_waits_for_nodes_keeps_a_claim(void **state)
 {
     struct fixture *f = make_fixture();
@@ -160,7 +160,7 @@ static void a_reconfiguration_changes_how_many(void **state)
     fixture_reconfigure(f, NODES "Licenses=lic:2\n"); /* more are in use than there are */
     assert_runs(f, a);
     assert_waits(f, c, "Licenses");
-    fixture_reconfigure(f, NODES); /* none is known any more */
+    fixture_reconfigure(f, NODES); /* all licences are removed */
     assert_waits(f, c, "Licenses");
     assert_runs(f, b);
     fixture_restart(f);
@@ -236,7 +236,7 @@ static void who_waits_claims_what_is_free_first(void **state)
     assert_int_equal(live(f, &arena, c)->start_at, f->wall_ms / 1000 + 300);
     assert_waits(f, submit(f, "one", 60), "Licenses"); /* behind it */
     script_ends(f, a);
-    assert_has(f, c, "lic:4"); /* sooner than told */
+    assert_has(f, c, "lic:4"); /* earlier than predicted */
     fixture_free(f);
 }
 

@@ -67,7 +67,7 @@ static void partitions_take_jobs_of_their_accounts(void **state)
     };
     struct fixture *f = fixture_new(CONF);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct caller admin = FIXTURE_ROOT; /* whom AllowGroups would not stop */
+        struct caller admin = FIXTURE_ROOT; /* AllowGroups does not apply to root */
         Pb__JobSpec s = PB__JOB_SPEC__INIT;
         s.partition = (char *)cases[i].part;
         s.account = (char *)cases[i].account;

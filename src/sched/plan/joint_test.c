@@ -128,7 +128,7 @@ static void components_share_a_node(void **state)
     test_cluster_free(c);
 }
 
-/* HET-115: what two components need in turn is not there for both. */
+/* HET-115: two components need the same resource, which is sufficient for one. */
 static void all_start_or_none(void **state)
 {
     struct cluster *c = cluster_up(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n");

@@ -167,7 +167,7 @@ static void an_earlier_start_is_found_after_mode_2(void **state)
     expect_pass(1, "1 Resources+0, 2 Resources+7200");
     finish(100);
     expect_pass(2, "1 Resources+7200, 2 Resources+7200");
-    test_run(cluster, 101, "n2:4", now + HOUR); /* before that pass somebody else takes the node */
+    test_run(cluster, 101, "n2:4", now + HOUR); /* before that pass another job takes the node */
     expect_pass(1, "1 Resources+0, 2 Resources+3600");
     expect_pass(2, "1 Resources+3600, 2 Resources+3600");
     finish(101);

@@ -58,7 +58,7 @@ static void nodes_are_those_that_slurm_chooses(void **state)
         {"n=17 w=n1", "n[1-5]"},
         {"n=5 spread", "n[1-5]"},
         {"N=2 n=24", "n[5-6]"},
-        /* a light node, and a heavy one for what it does not have */
+        /* a node of low weight, and one of high weight for the missing resources */
         {"N=2 n=20 tasks-per-core=1", "n[1,9]"},
     };
     (void)state;

@@ -171,7 +171,7 @@ static bool fits_from(const struct book *b, const int64_t *planned, const struct
     return true;
 }
 
-/* Plans all jobs anew, in queue order. */
+/* Plans all jobs again, in queue order. */
 static void plan_conservatively(struct book *b)
 {
     static int64_t planned[JOBS];

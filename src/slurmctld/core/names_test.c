@@ -140,7 +140,7 @@ static void news_come(void **state)
         loop_run(loop);
     assert_int_equal(news, 4);
     assert_true(names_has_user(n, 0) && names_has_group(n, 0) && names_has_members(n, g->gr_name));
-    assert_true(names_has_user(n, NOBODY_UID)); /* that nobody knows it */
+    assert_true(names_has_user(n, NOBODY_UID)); /* the result that it is unknown is cached */
     assert_string_equal(names_user(n, 0), p->pw_name);
     assert_null(names_user(n, NOBODY_UID));
     assert_true(names_in_group(n, 0, g->gr_name));

@@ -20,7 +20,7 @@
 
 enum mood {
     WELL,
-    GONE,   /* nobody listens */
+    GONE,   /* no process listens */
     MUTE,   /* accepts a request and does not answer */
     BREAKS, /* closes when it has received the request */
     LATE,   /* closes when it has passed on the request and an answer has passed through */
@@ -514,7 +514,7 @@ static void together(void **state)
     }
 }
 
-/* One node cannot: none executes the request, and each is told the reason. */
+/* One node fails: no node executes the request, and each gets the reason. */
 static void none_of_them(void **state)
 {
     for (size_t c = 0; c < 4; c++) {
@@ -605,7 +605,7 @@ static void decided_outside(void **state)
     }
 }
 
-/* The caller goes away, or its time ends, before the decision: nothing was executed. */
+/* The caller ends, or its time, before the decision: no node executes the request. */
 static void not_decided(void **state)
 {
     for (size_t c = 0; c < 2; c++) {

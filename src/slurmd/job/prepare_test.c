@@ -36,7 +36,7 @@ static void add_waiting(struct attempt *a, size_t bytes)
 {
     struct launch *l = mem_new(struct launch);
 
-    l->message.len = bytes; /* nobody reads them */
+    l->message.len = bytes; /* the bytes are not read */
     vec_push(&a->waiting, l);
 }
 

@@ -219,7 +219,7 @@ static size_t count(const char *text, const char *word)
     return n;
 }
 
-/* Five that live and two that are dead: three of the living are told. */
+/* Five living and two dead processes: three of the living are reported. */
 static int descriptions(void)
 {
     _cleanup_str_ struct str text = STR_INIT;

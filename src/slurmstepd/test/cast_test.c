@@ -391,7 +391,7 @@ static void test_what_does_not_belong(void **state)
     begin_fed(&s); /* a piece is missing */
     send_piece(&s, 1, TEXT, 4);
     assert_sender_refused(&s, ERR_PROTOCOL);
-    begin_fed(&s); /* or comes again */
+    begin_fed(&s); /* or connects again */
     send_piece(&s, 0, TEXT, 4);
     send_piece(&s, 0, TEXT, 4);
     assert_sender_refused(&s, ERR_PROTOCOL);
@@ -484,7 +484,7 @@ static void test_another_sender(void **state)
     end_sender(&s, 5);
 }
 
-/* No sender comes, or the node that started the transfer goes. */
+/* No sender connects, or the node that started the transfer is lost. */
 static void test_left_alone(void **state)
 {
     Pb__CastHello m = PB__CAST_HELLO__INIT;

@@ -125,7 +125,7 @@ static void start_shepherd(struct bench *b, struct shepherd *s, const Pb__StepdS
     close(pair[1]);
 }
 
-/* alone: its daemon goes before the shepherd reads its order. */
+/* alone: its daemon ends before the shepherd reads its order. */
 static void launch_by(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
                       const char *std_out, const char *script, bool alone)
 {

@@ -198,7 +198,7 @@ static void test_patience(void **state)
     end_bench(&b);
 }
 
-/* A task of an srun: srun is told that the task was killed, and can end. */
+/* A task of an srun: srun gets the signal that killed the task, and can end. */
 static void test_task_of_srun(void **state)
 {
     struct bench_cred c = {.job_id = 42, .step_id = 3, .tasks = 2};

@@ -146,7 +146,7 @@ static void test_the_end_goes_over_the_connection_of_the_request(void **state)
     test_play_finish(&p);
     assert_string_equal(str_cstr(&p.err_text), "");
     assert_int_equal(p.status, 0);
-    assert_int_equal(access(socket, F_OK), 0); /* the controller has been told of the end */
+    assert_int_equal(access(socket, F_OK), 0); /* the end was reported to the controller */
     test_play_done(&p);
 }
 
