@@ -284,8 +284,8 @@ def test_a_restarted_daemon_knows_the_adopted(make):
     c.stop()
 
 
-def test_one_that_slips_away_ends_with_the_job(make):
-    """Without control groups: a daemon of its own session, whose login is over."""
+def test_escaped_login_process_ends_with_the_job(make):
+    """Without control groups: a daemon in its own session, whose login has ended."""
     site = make()
     c = site.c
     job = site.job()
@@ -602,8 +602,8 @@ def test_sshd(make):
 
 
 @pytest.mark.parametrize("contain", (True, False))
-def test_held_to_what_the_job_has(program, contain):
-    """Devices and memory of the job, whatever its steps have; without Contain, too, where no credential came for this step."""
+def test_login_is_confined_to_resources_of_the_job(program, contain):
+    """Devices and memory of the job, whatever its steps have; also without Contain, where no credential was sent for this step."""
     why = cgroups.lacks(1, "freezer", "devices", "memory")
     if why:
         pytest.skip(why)

@@ -73,7 +73,7 @@ def test_a_step_that_its_nodes_do_not_have_yet_is_waited_for(cluster, early):
     assert srun.wait(DEADLINE) == watcher.wait(DEADLINE) != 0
 
 
-def test_a_step_that_ends_before_its_nodes_have_it_is_waited_for_no_more(cluster, early):
+def test_sattach_ends_with_a_step_that_was_never_launched(cluster, early):
     srun, step, gate = early
     watcher = cluster.popen(["sattach", "-vv", step])
     read_until(watcher.stderr, "is asked again")
@@ -239,8 +239,8 @@ def test_slow_watcher_does_not_delay_srun(cluster, frozen):
 
 
 @pytest.mark.allocator
-def test_what_watchers_cost_the_shepherd(cluster):
-    """Less than 5 MiB with as many as there may be, all of them standing still."""
+def test_stopped_watchers_use_bounded_memory(cluster):
+    """The step daemon takes less than 5 MiB with the maximum number of watchers, all of them stopped."""
     step = Step(cluster, f"seq 1000000; {WAIT}", stdout=open(cluster.work / "whole", "wb"))
     watchers = [watch(step) for _ in range(8)]
     for w in watchers:
@@ -314,8 +314,8 @@ def test_what_is_not_there(cluster):
     eventually(lambda: cluster.run(["sattach", step.id]).returncode == 1, "it has ended")
 
 
-def test_so_many_and_no_more(cluster):
-    """Memory of a shepherd is bounded; one that leaves makes room."""
+def test_number_of_watchers_is_limited(cluster):
+    """The limit bounds the memory of a step daemon; another watcher can attach when one has left."""
     step = Step(cluster, "")
     watchers = [watch(step) for _ in range(8)]
     for w in watchers:

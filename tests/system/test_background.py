@@ -77,7 +77,7 @@ def test_into_the_background(cluster, place):
     eventually(lambda: not alive(process), "the other srun has ended")
 
 
-def test_nobody_types_any_more(cluster, place):
+def test_input_ends_when_srun_goes_to_the_background(cluster, place):
     t = shell(cluster, place)
     t.type("srun cat\n")
     t.until("srun cat\r\n")

@@ -85,7 +85,7 @@ def test_what_a_task_is_told(bound):
     assert inner.ok().splitlines() == [f"quiet,mask_cpu:{masks} mask_cpu: {masks} quiet"] * 2, inner.stderr
 
 
-def test_it_is_told_when_asked(bound):
+def test_verbose_binding_is_printed(bound):
     one = 1 << int(cpus()[0])
     done = bound.run(["srun", "-N1", "-n1", "--cpu-bind=verbose", "--mem-bind=v,local", "true"])
     assert re.fullmatch(rf"cpu-bind=MASK - n1, task  0  0 \[\d+\]: mask 0x{one:x} set\n"

@@ -211,8 +211,8 @@ def test_a_file_that_does_not_say_its_size(mine, path):
         assert mine.at(node, "text").read_bytes() == source.read_bytes()
 
 
-def test_one_that_never_ends_its_text(mine):
-    """It cannot be read to its end: it is refused, and nothing is sent."""
+def test_endless_files_are_refused(mine):
+    """The end of such a file cannot be reached: it is refused, and nothing is sent."""
     sbcast(mine, "/proc/kmsg", f"{mine.dir}/local/text2").fails("`/proc/kmsg`")
     pipe = mine.dir / "pipe"
     os.mkfifo(pipe)

@@ -586,8 +586,8 @@ def test_time_of_a_step_whose_shepherd_was_killed(cluster_of, version):
 
 
 @both
-def test_time_of_those_whom_nobody_waited_for(cluster_of, version):
-    """Live: they have ended between two looks, and their parent does not want to know."""
+def test_time_of_unreaped_processes_is_counted(cluster_of, version):
+    """In sstat: processes that ended between two samples, and whose parent ignores their ends."""
     c = cluster_of(version, conf=GATHER, needs=("freezer", "cpuacct"))
     burn = ("import os, signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\npid = os.fork()\nif pid == 0:\n"
             "  while sum(os.times()[:2]) < 1.3: pass\n  os._exit(0)\ntry: os.waitpid(pid, 0)\nexcept ChildProcessError: pass\n"
@@ -616,8 +616,8 @@ def test_missing_control_groups_stop_slurmd(make_cluster):
     assert c.run("srun -n1 echo yes").ok() == "yes"
 
 
-def test_memory_that_nobody_counts(cluster_of):
-    """It is said once, and figures are /proc's."""
+def test_missing_memory_controller_is_logged_once(cluster_of):
+    """Logged once; the figures come from /proc."""
     c = cluster_of(1, conf=GATHER, needs=("freezer", "cpuacct", "memory"), start=False)
     (c.groups.mount / "memory").unlink()
     c.start()

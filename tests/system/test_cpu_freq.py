@@ -80,7 +80,7 @@ def test_a_job_asks_for_its_steps(site):
     back(c)
 
 
-def test_what_the_site_says(site):
+def test_default_frequency_and_permitted_governors(site):
     c = site("TaskPlugin=task/affinity\nCpuFreqDef=Performance\nCpuFreqGovernors=OnDemand,PowerSave\nLaunchParameters=batch_step_set_cpu_freq")
     assert c.run(["srun", *c.kernel.show()]).ok().splitlines() == ["performance 800000 3000000", ""][:1]
     assert c.run(["srun", "--cpu-freq=ondemand", *c.kernel.show()]).ok().splitlines()[0] == "ondemand 800000 3000000"

@@ -204,8 +204,8 @@ def test_missing_record_of_assigned_ids_needs_an_option(place, make_cluster):
     assert len(shown(c)) == 3
 
 
-def test_without_the_nodes_that_are_in_no_file(place, make_cluster):
-    """Their jobs would be lost with them: a start needs -i."""
+def test_missing_record_of_dynamic_nodes_needs_an_option(place, make_cluster):
+    """The jobs on these nodes would be lost with them: a start needs -i."""
     c = make_cluster(nodes=1, conf=place[0] + "MaxNodeCount=3", start=False)
     state = place[1](c)
     c.start_controller()

@@ -125,7 +125,7 @@ def test_a_killed_controller_remembers(make_cluster):
     c.stop()
 
 
-def test_what_a_whole_cluster_ends(make_cluster):
+def test_kill_invalid_depend_ends_jobs(make_cluster):
     c = make_cluster(conf="DependencyParameters=kill_invalid_depend\n")
     bad = c.sbatch("-o", "/dev/null", "-H", wrap="true")
     ended, stays = waiting(c, f"afterok:{bad}"), waiting(c, f"afterok:{bad}", "--kill-on-invalid-dep=no")

@@ -67,7 +67,7 @@ def test_libraries_are_found_as_the_loader_does(tmp_path):
     assert "missing: libmpi.so.12, which " + str(program) + " needs" in ask(program, 1)
 
 
-def test_what_is_no_program(tmp_path):
+def test_doctor_refuses_files_that_are_no_programs(tmp_path):
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     assert "a script: ask about the program that it runs" in ask(script, 1)[0]

@@ -66,7 +66,7 @@ def test_refused(make_cluster):
     assert names(c) == "n1"
 
 
-def test_no_room_is_the_default(make_cluster):
+def test_dynamic_nodes_need_max_node_count(make_cluster):
     c = make_cluster(nodes=1)
     c.run("scontrol create NodeName=d1 State=CLOUD").fails("MaxNodeCount")
 
@@ -151,8 +151,8 @@ def test_what_registers_itself_is_checked(make_cluster):
     c.run([PREFIX / "sbin/slurmd", "-D", "-N", "z2", "--conf", "CPUs=2"]).fails("--conf is for -Z")
 
 
-def test_the_file_comes_to_define_it(make_cluster):
-    """Then it is the file's, its job undisturbed, and so it stays."""
+def test_dynamic_node_becomes_a_node_of_the_file(make_cluster):
+    """The file defines the node from then on, and its job is not disturbed."""
     c = made(make_cluster)
     start(c, "z1")
     eventually(idle(c, "z1"), "z1 is there")

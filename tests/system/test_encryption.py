@@ -312,8 +312,8 @@ def other_conf(c, name, **values):
     return {"SLURM_CONF": str(path), **OVER_TCP}
 
 
-def test_who_cannot_agree_says_why(make_cluster):
-    """Another key, encryption on one side only: each refusal names its cause, and nothing is done."""
+def test_refused_handshakes_name_their_cause(make_cluster):
+    """Another key, encryption on one side only: each refusal names its cause, and no request is executed."""
     c, other = make_cluster(nodes=1), make_cluster(nodes=1)
     elsewhere = other_conf(c, "elsewhere.conf", SlurmctldPort=other.port)
     for command in ("sbatch --wrap true", "srun true", "squeue"):

@@ -148,8 +148,8 @@ def test_a_node_returns_after_it_was_set_down(make_hosts):
 @pytest.mark.trials(25)
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [("n1", "ctl"), ("ctl", "n1")])
-def test_one_way_loss(make_hosts, way):
-    """RELIABILITY C2: as if it were both ways; when it has healed nothing is stuck."""
+def test_packets_lost_in_one_direction(make_hosts, way):
+    """RELIABILITY C2: the same effect as a loss in both directions; afterwards nothing hangs."""
     c = make_hosts(conf="SlurmdTimeout=4")
     c.start()
     lost = c.sbatch("-w", "n1", "--no-requeue", "-o", "/dev/null", wrap=gated(c, "never"))

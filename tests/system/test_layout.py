@@ -153,7 +153,7 @@ def test_cores_of_a_job(threaded, options, cores):
     assert given == {(0, 4): "0-1,8-9", (0, 1): "0-3"}[tuple(cores)]
 
 
-def test_the_clusters_own_way(layout_cluster):
+def test_default_distribution_of_cores(layout_cluster):
     c = layout_cluster(conf="TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core_Memory,CR_CORE_DEFAULT_DIST_BLOCK")
     show = ["sh", "-c", "scontrol show job -d $SLURM_JOB_ID | grep -o 'CPU_IDs=[^ ]*'"]
     assert c.run(["salloc", "-Q", "-n4", *show]).ok() == "CPU_IDs=0-3"

@@ -58,7 +58,7 @@ def test_programs_follow_the_lead(make_cluster, tmp_path):
 
 
 @pytest.mark.slow
-def test_who_lost_the_lead_runs_the_other_one(server, make_cluster, tmp_path):
+def test_deposed_leader_runs_the_off_program(server, make_cluster, tmp_path):
     p = Pair(make_cluster, nodes=1, conf=programs(tmp_path) + f"StateSaveStore={server.url}\n")
     c = p.c
     eventually(lambda: said(tmp_path) == ["localhost on"], "it leads")

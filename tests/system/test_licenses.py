@@ -53,7 +53,7 @@ def test_licences_of_each_task(licensed):
     licensed.run(["sbatch", "-n4", "-O", "--tres-per-task=license/matlab=1", "--wrap=true"]).fails("Invalid license specification")
 
 
-def test_who_waits_and_who_does_not(licensed):
+def test_jobs_without_the_license_do_not_wait(licensed):
     a = job(licensed, "-L", "matlab:2,ansys")
     licensed.wait_state(a, "RUNNING")
     b, c = job(licensed, "--licenses=matlab:2"), job(licensed, wrap="true")

@@ -342,8 +342,8 @@ def test_frames_are_repeated_reordered_delayed_and_lost(net):
     assert set(sure) <= set(tags) and len(sure) > NODES
 
 
-def test_nobody_asks_how_a_job_does():
-    """CORE-224: while a job runs its node beats by itself; the controller sends it nothing, and connects to it for nothing."""
+def test_running_jobs_cause_no_polling():
+    """CORE-224: while a job runs its node sends heartbeats by itself; the controller sends it nothing and opens no connection to it."""
     net = Net(nodes=1, conf="SlurmdTimeout=3")  # a beat each second
     try:
         net.start()

@@ -83,7 +83,7 @@ def test_a_new_controller_can_say_something(make_cluster):
     p.communicate(timeout=DEADLINE)
 
 
-def test_what_cannot_be_told(cluster):
+def test_invalid_notifications_are_refused(cluster):
     cluster.run("scontrol notify 4711 x").fails("Invalid job id specified for job 4711")
     cluster.run("scontrol notify x y").fails("Invalid job id x")
     waits = cluster.sbatch("-H", wrap="true")
@@ -94,7 +94,7 @@ def test_what_cannot_be_told(cluster):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root to be two other users")
-def test_who_may_to_whom(cluster):
+def test_only_the_owner_notifies_a_job(cluster):
     job = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000", user="nobody")
     eventually(lambda: cluster.state(job) == "RUNNING", "it runs")
     cluster.run(f"scontrol notify {job} x", user="daemon").fails("Access/permission denied")

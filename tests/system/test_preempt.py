@@ -37,7 +37,7 @@ def test_cancel(tiers):
     assert f"job {victim} is ended to make room for job {urgent}" in c.tail("slurmctld", 300)
 
 
-def test_nobody_of_the_same_tier_or_a_higher_one(tiers):
+def test_only_lower_tiers_are_preempted(tiers):
     c = tiers("CANCEL")
     low, more = running(c, "-n2"), running(c, "-n2")
     waits = c.sbatch("-n1", wrap="true")
@@ -132,7 +132,7 @@ def rule(c, job):
     return json.loads(c.run(f"sluice why --json {job}").ok())["why"][0]["rule"]
 
 
-def test_why_says_that_others_make_room(tiers):
+def test_why_explains_preemption(tiers):
     c = tiers("CANCEL", low="GraceTime=600", conf="PreemptExemptTime=1:00\n")
     victim = running(c, "-n4")
     urgent = c.sbatch("-p", "high", "-n1", wrap="sleep 300")
@@ -226,7 +226,7 @@ def test_exempt_time(tiers):
     assert c.wait(urgent)["JobState"] == "COMPLETED"
 
 
-def test_two_that_displace_take_no_more_than_two_need(tiers):
+def test_two_preemptors_select_only_necessary_victims(tiers):
     c = tiers("CANCEL", nodes=2, cpus=2)
     low = [running(c, "-n2") for _ in range(2)]
     first = c.sbatch("-p", "high", "-n1", "-c2", "-o", "/dev/null", wrap="sleep 300")

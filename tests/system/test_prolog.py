@@ -329,8 +329,8 @@ echo $SLURM_JOB_ID $SLURM_SCRIPT_CONTEXT >>{c.dir}/ended
     assert sorted(line for line in told if "epilog" in line) == sorted(f"{job} epilog_slurmd" for job in jobs)
 
 
-def test_what_has_not_run_runs_again(make_cluster):
-    """PrologFlags=ForceRequeueOnFail: --no-requeue is for jobs that have begun."""
+def test_failed_prolog_requeues_jobs_that_have_not_begun(make_cluster):
+    """PrologFlags=ForceRequeueOnFail: --no-requeue applies only to jobs that have begun."""
     c = make_cluster(nodes=2, start=False, conf="PrologFlags=ForceRequeueOnFail\nSchedulerParameters=nohold_on_prolog_fail")
     path = program(c, "script", "#!/bin/sh\n[ $SLURMD_NODENAME = n2 ]\n")
     with c.conf_file.open("a") as f:

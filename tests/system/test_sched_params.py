@@ -37,7 +37,7 @@ def starts(c, job):
     ("bf_min_age_reserve=1000", True, True),   # who is too young keeps nothing
     ("bf_min_prio_reserve=4294967295", True, True),
     ("bf_window=1", True, True)])
-def test_who_overtakes(cluster, parameters, short, long):
+def test_parameters_decide_which_jobs_overtake(cluster, parameters, short, long):
     """CORE-055."""
     c = cluster(parameters)
     waiting_head(c)

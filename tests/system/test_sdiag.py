@@ -100,7 +100,7 @@ def test_reset_is_for_operators(cluster):
     assert not any(r["message_type"] == "REQUEST_NODE_INFO" for r in said["rpcs_by_message_type"])
 
 
-def test_statistics_are_denied_to_nobody_and_say_what_is_wrong(cluster):
+def test_sdiag_is_for_all_users_and_names_invalid_options(cluster):
     assert "Jobs submitted:" in cluster.run("sdiag", user="nobody").ok()
     cluster.run("sdiag -Z").fails("Z")
     cluster.run("sdiag extra").fails("Unrecognized option: extra")

@@ -191,7 +191,7 @@ def test_config(cluster):
     assert re.search(r"^MaxNodeCount +(= 4)$", text, re.M)
 
 
-def test_json_of_what_there_is_none_of(cluster):
+def test_json_of_empty_listings(cluster):
     config = cluster.json("scontrol show config")["config"]
     assert config["ClusterName"] == "test" and config["TaskEpilog"] is None and config["MaxNodeCount"] == "4"
     assert cluster.json("scontrol show reservation")["reservations"] == []

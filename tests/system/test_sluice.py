@@ -87,8 +87,8 @@ def test_two_side_by_side_and_jobs_survive_a_restart(place):
         assert run(["sluice", "down", "--dir", place / name]).returncode == 0
 
 
-def test_up_while_the_controller_goes(place):
-    """One that is ended while it is asked is no controller: another is started, and knows the jobs."""
+def test_up_while_the_controller_ends(place):
+    """A controller that ends while it is contacted does not count: another one is started, and has the jobs."""
     up = ["sluice", "up", "--nodes", "2", "--dir", str(place / "a")]
     assert run(up).returncode == 0
     job = run(f'eval "$(sluice env --dir {place}/a)" && cd {place} && sbatch --parsable -H --wrap=true').stdout

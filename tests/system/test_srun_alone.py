@@ -69,7 +69,7 @@ def test_a_limit_below_what_srun_needs_is_named(cluster, option, name, least, so
 @pytest.mark.parametrize("change, why", [
     (("SlurmUser=root", "SlurmUser=no-such-user"), "SlurmUser=no-such-user: no such user on this host"),
     (("localhost(127.0.0.1)", f"localhost({NAME})"), NAME)])
-def test_names_that_nobody_knows(cluster, change, why):
+def test_unknown_names_are_reported(cluster, change, why):
     """srun-dynamic looks up names that no file contains, and reports the error."""
     path = cluster.dir / "unknown.conf"
     path.write_text(re.sub("(?m)^SlurmUser=.*$", "SlurmUser=root", cluster.conf_file.read_text()).replace(*change))

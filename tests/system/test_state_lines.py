@@ -56,8 +56,8 @@ def same_after(c):
     c.kill("slurmctld", signal.SIGTERM)
 
 
-def test_there_and_back(filled):
-    """The same bytes by a second export, and a controller that says the same."""
+def test_exported_and_imported_state_is_identical(filled):
+    """A second export has the same bytes, and a controller shows the same."""
     c, one, two = filled, filled.dir / "one", filled.dir / "two"
     c.run(f"sluice state export {one}").ok()
     assert one.stat().st_mode & 0o777 == 0o600

@@ -61,8 +61,8 @@ def test_a_step_has_the_whole_of_its_nodes(make_cluster):
     c.run(f"scancel {job}").ok()
 
 
-def test_what_is_asked_of_the_network(make_cluster):
-    """CORE-034: the field of the interconnect, of a job and of a step; of IP nothing is allocated."""
+def test_network_option_is_kept_and_shown(make_cluster):
+    """CORE-034: the field for the interconnect, of a job and of a step; nothing of IP is allocated."""
     c = make_cluster(nodes=1)
     note = "option --network={} is for an interconnect that is not here: it is kept and shown, and nothing is allocated"
     done = c.run(["sbatch", "--parsable", "--network=sn_all", "--wrap", "srun -n1 sh -c 'echo $SLURM_NETWORK'; sleep 1000"])

@@ -77,7 +77,7 @@ def test_an_attempt_that_is_over_makes_no_steps(make_cluster):
     c.wait(job)
 
 
-def test_what_a_launch_holds(make_cluster):
+def test_task_gets_what_srun_sends(make_cluster):
     """CORE-180: a task has ids, environment, directory, numbers, limits, mask, job and command line as srun gave them."""
     c = make_cluster(nodes=1)
     there = c.work / "a place"

@@ -108,7 +108,7 @@ def test_elements_of_job_arrays(cluster):
     gone(c)
 
 
-def test_what_never_comes_is_said_once(cluster):
+def test_events_that_cannot_occur_cause_a_warning(cluster):
     c = cluster
     for option, what in (("-g", "slurmdbd"), ("-G", "slurmdbd"), ("-h", "database"), ("-H", "database"),
                          ("-e", "accounting storage"), ("--burst_buffer", "burst_buffer"), ("--front_end --down", "front_end")):

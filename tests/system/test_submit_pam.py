@@ -56,7 +56,7 @@ def test_a_list_of_users(site):
     (["auth required pam_not_there.so", "account required pam_permit.so"], ""),
     ([], ""),
 ))
-def test_it_says_no(site, lines, why):
+def test_pam_refuses_a_submission(site, lines, why):
     """CORE-079: a closed account, a stack that wants a password, a missing module, and a missing stack."""
     c = site
     if lines:
@@ -85,8 +85,8 @@ def test_words_of_a_module_and_one_that_hangs(site):
     c.run("srun true").ok()
 
 
-def test_what_hangs_is_ended_whole(site):
-    """A module that runs programs, in sessions of their own, which do not end: nothing of them stays."""
+def test_programs_of_a_hanging_module_are_killed(site):
+    """A module runs programs in separate sessions, which do not end: none of them remains."""
     c = site
     program, pids = c.dir / "hangs", c.dir / "pids"
     program.write_text(f"#!/bin/sh\nsetsid sleep 1000 &\necho $$ $! >{pids}\nsleep 1000\n")

@@ -53,7 +53,7 @@ def suspended(cluster, *options, **more):
     return counter
 
 
-def test_stops_and_goes_on(cluster):
+def test_suspended_job_stops_and_resumes(cluster):
     """CORE-151, GANG-39."""
     c = Counter(cluster, "-w", "n1", "-t5")
     eventually(lambda: cluster.run(f"squeue -h -j {c.job} -o %M").ok() != "0:00", "it has run for a second")
@@ -217,7 +217,7 @@ def test_restart_while_suspended(cluster, daemon):
     c.goes_on()
 
 
-def test_a_node_that_was_away_is_told(cluster):
+def test_returning_node_suspends_the_job(cluster):
     c = Counter(cluster, "-w", "n1")
     cluster.kill("n1")
     cluster.run(f"scontrol suspend {c.job}").ok()
@@ -252,7 +252,7 @@ def test_srun_of_a_job_suspended_before_its_step(cluster):
     assert srun.wait(60) == 0 and gate.exists()
 
 
-def test_what_is_forked_all_the_time_stands(cluster):
+def test_forking_job_is_suspended_completely(cluster):
     wrap = "i=0; while :; do i=$((i+1)); echo $i > {}; (sleep 0.01 &) ; /bin/true; done"
     c = suspended(cluster, "-w", "n1", wrap=wrap)
     value = c.value()

@@ -220,8 +220,8 @@ def test_which_one(make_cluster):
     c.run([slurmctld, "-D", "-c", "--as", "backup"]).fails("-c: a backup", "start localhost")
 
 
-def test_signals_while_it_begins_anew(make_pair):
-    """None ends a controller that yields, and none is forgotten."""
+def test_signals_during_a_restart_are_kept(make_pair):
+    """No signal ends a controller that gives back the lead, and none is lost."""
     p = make_pair(nodes=1)
     c, primary, over = p.c, p.c.daemons["slurmctld"], threading.Event()
 

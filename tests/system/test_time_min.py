@@ -42,7 +42,7 @@ def test_it_gets_what_there_is(full):
     c.run(f"scancel {job}").ok()
 
 
-def test_it_gets_no_less(full):
+def test_job_gets_at_least_time_min(full):
     c = full
     job = submit(c, "-t60", "--time-min=10")
     eventually(lambda: c.job(job)["Reason"] == "Priority", "there is not so much")
