@@ -95,19 +95,24 @@ static const char *told(struct fixture *f)
     return text;
 }
 
-static size_t count(struct fixture *f)
+static size_t count_as(struct fixture *f, const struct caller *who)
 {
     _cleanup_arena_ struct arena arena;
     struct str out = STR_INIT;
     uint64_t cursor = 0;
     Pb__TriggerFilter filter = PB__TRIGGER_FILTER__INIT;
     arena_init(&arena, 0);
-    while (control_list_triggers(f->control, &FIXTURE_ROOT, &filter, &cursor, 100, &out))
+    while (control_list_triggers(f->control, who, &filter, &cursor, 100, &out))
         ;
     const Pb__TriggerList *list =
         arena_unpack(&arena, &pb__trigger_list__descriptor, out.data, out.len);
     str_done(&out);
     return list->n_triggers;
+}
+
+static size_t count(struct fixture *f)
+{
+    return count_as(f, &FIXTURE_ROOT);
 }
 
 static size_t records(struct fixture *f)
@@ -798,9 +803,33 @@ static void a_cleared_one_keeps_its_place(void **state)
     fixture_free(f);
 }
 
+/* PrivateData: users see their own triggers, and those of others only of what they may see. */
+static void triggers_of_hidden_jobs_and_nodes_are_hidden(void **state)
+{
+    static const struct {
+        const char *hidden;
+        size_t seen;
+    } rows[] = {{"none", 3}, {"jobs", 2}, {"nodes", 2}, {"jobs,nodes", 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char lines[400];
+        snprintf(lines, sizeof lines, USERS "PrivateData=%s\n", rows[i].hidden);
+        struct fixture *f = fixture_new_up(lines, 1);
+        int64_t job = fixture_submit(f, &FIXTURE_USER, NULL), own;
+        own = fixture_submit(f, &FIXTURE_OTHER, NULL);
+        set_as(f, &FIXTURE_USER, (struct ask){.types = TRIGGER_FINI, .job_id = (uint32_t)job});
+        set_as(f, &FIXTURE_USER, (struct ask){.types = TRIGGER_DOWN, .nodes = "n1"});
+        set_as(f, &FIXTURE_OTHER, (struct ask){.types = TRIGGER_FINI, .job_id = (uint32_t)own});
+        assert_int_equal(count_as(f, &FIXTURE_OTHER), rows[i].seen);
+        assert_int_equal(count(f), 3);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest list[] = {
+        cmocka_unit_test(triggers_of_hidden_jobs_and_nodes_are_hidden),
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(who_may_set),
         cmocka_unit_test(there_are_bounds),

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cluster/job/burst.h"
 #include "control/fixture.h"
 
@@ -770,9 +771,44 @@ static void a_buffer_belongs_to_one_component(void **state)
     check_set(2, 0);
 }
 
+static size_t count_buffers(struct fixture *f, const struct caller *who)
+{
+    _cleanup_arena_ struct arena arena;
+    Pb__Empty nothing = PB__EMPTY__INIT;
+    arena_init(&arena, 0);
+    control_burst_list(f->control, ++f->last_call, who, &nothing);
+    vec_foreach (&f->replies, r)
+        if (r->call == f->last_call) {
+            const Pb__BurstList *m =
+                arena_unpack(&arena, &pb__burst_list__descriptor, r->data.data, r->data.len);
+            return m->n_buffers;
+        }
+    fail_msg("no reply");
+    return 0;
+}
+
+static void buffers_of_others_are_private_as_configured(void **state)
+{
+    static const struct {
+        const char *line;
+        size_t seen;
+    } rows[] = {{"", 1}, {"BurstBufferConf=1 Flags=PrivateData\n", 0}, {"PrivateData=jobs\n", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        _cleanup_free_ char *lines = mem_printf("%s%s", CONF, rows[i].line);
+        struct fixture *f = fixture_new_up(lines, 1);
+        uint32_t id = submit_lines(f, "#BB_LUA x");
+        answer(f, id, "setup", 0, NULL);
+        assert_int_equal(count_buffers(f, &FIXTURE_USER), 1);
+        assert_int_equal(count_buffers(f, &FIXTURE_OTHER), rows[i].seen);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(buffers_of_others_are_private_as_configured),
         cmocka_unit_test(what_cannot_be_had_is_refused),
         cmocka_unit_test(sizes_have_units_of_both_kinds),
         cmocka_unit_test(a_buffer_goes_through_all_phases),
