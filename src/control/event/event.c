@@ -277,10 +277,11 @@ static int check_room(const struct control *c, const struct event_log *log,
     size_t own = 0;
     vec_foreach (&log->consumers, k)
         own += k->uid == who->uid;
-    if (log->consumers.len >= EVENT_CONSUMERS_MAX)
-        return err_set(err, -ERR_LIMIT, "%s: %s have %d consumers", err_text(ERR_LIMIT),
-                       get_record_name(c, log), EVENT_CONSUMERS_MAX);
-    if (own >= EVENT_CONSUMERS_USER && !who->is_operator && !who->is_admin)
+    bool is_user = !who->is_operator && !who->is_admin;
+    if (log->consumers.len >= EVENT_CONSUMERS_MAX - (is_user ? EVENT_CONSUMERS_RESERVED : 0))
+        return err_set(err, -ERR_LIMIT, "%s: %s have %zu consumers", err_text(ERR_LIMIT),
+                       get_record_name(c, log), (size_t)log->consumers.len);
+    if (own >= EVENT_CONSUMERS_USER && is_user)
         return err_set(err, -ERR_LIMIT,
                        "%s: you have %d consumers: end one with 'sluice events --consumer=NAME "
                        "--forget'",

@@ -26,10 +26,11 @@ struct node;
 #define EVENT_KEEP_MAX 250000 /* events; the oldest ones are dropped */
 #define EVENT_KEEP_UNREAD 100 /* rows of the archive while it has no consumer */
 #define EVENT_KEEP_BYTES (256 << 20)
-#define EVENT_CONSUMERS_MAX 64 /* of all users */
-#define EVENT_CONSUMERS_USER 4 /* of a user who is not an operator */
-#define EVENT_CALLS_USER 16    /* waiting calls per user */
-#define EVENT_NAME_MAX 64      /* bytes of a consumer's name */
+#define EVENT_CONSUMERS_MAX 64      /* of all users */
+#define EVENT_CONSUMERS_RESERVED 16 /* of these, for operators and administrators */
+#define EVENT_CONSUMERS_USER 4      /* of a user who is not an operator */
+#define EVENT_CALLS_USER 16         /* waiting calls per user */
+#define EVENT_NAME_MAX 64           /* bytes of a consumer's name */
 /* A consumer is dropped after this time without a request. */
 #define EVENT_FORGET_SEC 604800
 /* After this time a waiting call is answered without events. */

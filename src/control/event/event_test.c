@@ -198,6 +198,22 @@ static void consumers_are_bounded(void **state)
     fixture_free(f);
 }
 
+static void some_consumers_are_reserved_for_operators(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    struct caller user = FIXTURE_USER;
+    size_t accepted = 0;
+    for (unsigned i = 0; i < EVENT_CONSUMERS_MAX; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "c%u", i);
+        user.uid = 1000 + i / EVENT_CONSUMERS_USER;
+        accepted += fixture_code(f, request_events(f, user, name, -1, false)) == 0;
+    }
+    assert_int_equal(accepted, EVENT_CONSUMERS_MAX - EVENT_CONSUMERS_RESERVED);
+    assert_int_equal(fixture_code(f, request_events(f, FIXTURE_ROOT, "r", -1, false)), 0);
+    fixture_free(f);
+}
+
 static void a_full_disk_leaves_a_gap(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
@@ -298,6 +314,7 @@ static void without_a_consumer_the_archive_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(some_consumers_are_reserved_for_operators),
         cmocka_unit_test(nothing_is_recorded_for_nobody),
         cmocka_unit_test(events_are_kept_until_all_have_acknowledged),
         cmocka_unit_test(a_call_waits_for_what_it_may_see),

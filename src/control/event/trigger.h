@@ -29,6 +29,7 @@ struct job;
 struct node;
 
 #define TRIGGER_MAX 1000        /* of all users */
+#define TRIGGER_RESERVED 100    /* of these, for root and SlurmUser */
 #define TRIGGER_MAX_OF_USER 100 /* of a user who is not an administrator */
 #define TRIGGER_RUNS 32         /* programs at a time; of a user who is not an administrator: */
 #define TRIGGER_RUNS_OF_USER 4

@@ -250,6 +250,25 @@ static void there_are_bounds(void **state)
     fixture_free(f);
 }
 
+/* Ten users together cannot keep administrators from setting triggers. */
+static void some_triggers_are_reserved_for_administrators(void **state)
+{
+    (void)state;
+    struct fixture *f = world(USERS);
+    struct caller user = FIXTURE_USER;
+    size_t accepted = 0;
+    for (unsigned i = 0; i < 1000; i++) {
+        char program[32];
+        snprintf(program, sizeof program, "/p %u", i);
+        user.uid = 1000 + i / 100;
+        accepted += refused(f, &user, (struct ask){.types = TRIGGER_DOWN, .program = program}) == 0;
+        fixture_clear(f);
+    }
+    assert_int_equal(accepted, 900);
+    set(f, (struct ask){.types = TRIGGER_DOWN});
+    fixture_free(f);
+}
+
 static void a_repeat_sets_no_second_one(void **state)
 {
     struct ask a = {.types = TRIGGER_DOWN, .request_id = "0123456789abcdef"};
@@ -829,6 +848,7 @@ static void triggers_of_hidden_jobs_and_nodes_are_hidden(void **state)
 int main(void)
 {
     const struct CMUnitTest list[] = {
+        cmocka_unit_test(some_triggers_are_reserved_for_administrators),
         cmocka_unit_test(triggers_of_hidden_jobs_and_nodes_are_hidden),
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(who_may_set),
