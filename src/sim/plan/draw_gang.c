@@ -43,17 +43,17 @@ void sim_draw_gang_changes(struct draw *d)
     const struct sim_item *mode = sim_draw_find_conf(d, "PreemptMode=");
     struct sim_item *overlap = sim_draw_find_conf(d, "GangOverlap=no");
     if (!mode || !strstr(mode->text, "GANG") || sim_draw_find_conf(d, "GangHet=yes") ||
-        !chance(d, 50))
+        !draw_chance(d, 50))
         return;
     if (!overlap)
-        conf(d, "GangOverlap=no");
+        add_conf(d, "GangOverlap=no");
     overlap = sim_draw_find_conf(d, "GangOverlap=no");
-    overlap->files = between(d, 1, SIM_ALL_FILES - 1);
-    for (int64_t count = skewed(d, 1, 6); count > 0; count--) {
-        struct sim_item *a = add(d, SIM_ITEM_DO);
+    overlap->files = draw_between(d, 1, SIM_ALL_FILES - 1);
+    for (int64_t count = draw_skewed(d, 1, 6); count > 0; count--) {
+        struct sim_item *a = add_item(d, SIM_ITEM_DO);
         a->what = SIM_DO_RECONFIGURE;
-        a->at_ms = between(d, 1, d->span_ms);
-        a->value = between(d, 0, SIM_FILES - 1);
+        a->at_ms = draw_between(d, 1, d->span_ms);
+        a->value = draw_between(d, 0, SIM_FILES - 1);
         a->root = 1;
     }
 }
