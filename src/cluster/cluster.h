@@ -94,3 +94,17 @@ void cluster_free(struct cluster *c);
 struct part *cluster_add_part(struct cluster *c, const char *name);
 /* Removes a partition. No pending or running job may be in it; ended jobs keep its name. */
 void cluster_remove_part(struct cluster *c, struct part *p);
+
+/* See job/license.h. Inline: the planner asks several times about each job. */
+static inline bool license_is_tied(const struct cluster *c, const struct license_need *need)
+{
+    return need->at >= 0 && c->licenses.list.data[need->at].nodes;
+}
+static inline bool license_needs_tied(const struct cluster *c, const struct job *j)
+{
+    if (c->licenses.has_tied)
+        vec_foreach (&j->want.licenses.list, need)
+            if (license_is_tied(c, need))
+                return true;
+    return false; /* no need is tied */
+}

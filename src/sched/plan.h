@@ -98,6 +98,14 @@ struct plan_variant {
     bool now;              /* beside what runs, whatever is planned for other jobs */
 };
 
+/* What the present look asks for several times, once it is known. */
+struct plan_look {
+    const struct job *of; /* the job, as it is looked at; NULL: none is */
+    bool has_kinds, has_might_fit;
+    uint64_t kinds; /* plan_tied_kinds() */
+    bool might_fit; /* plan_might_fit() */
+};
+
 /* Jobs that failed, each of which stands for all jobs that are alike, see failed.h. */
 struct plan_failures {
     struct alike by_nodes;    /* they do not fit on nodes, whatever licences they need */
@@ -140,11 +148,7 @@ struct plan {
     uint32_t note_of;             /* its id; 0: that was not read, or has changed since, */
     uint64_t note_freed;          /* and pool.freed when it was read */
     uint32_t note_next;           /* see plan_note_read_next() */
-    struct { /* of the job that is looked at, if it needs tied pools; of NULL: not known */
-        const struct job *of;
-        uint64_t kinds; /* plan_tied_kinds() */
-        bool might_fit; /* plan_might_fit() */
-    } tied;
+    struct plan_look *look;
     struct plan_depth depth;
     struct plan_failures failures; /* since the pass last rested */
     VEC(struct plan_head) heads;   /* in their order */

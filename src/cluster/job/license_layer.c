@@ -183,20 +183,6 @@ void license_format_total(const struct license *l, struct str *out)
     str_puts(out, l->base || is_live ? ")" : "");
 }
 
-bool license_is_tied(const struct cluster *c, const struct license_need *need)
-{
-    return need->at >= 0 && c->licenses.list.data[need->at].nodes;
-}
-
-bool license_needs_tied(const struct cluster *c, const struct job *j)
-{
-    if (c->licenses.has_tied)
-        vec_foreach (&j->want.licenses.list, need)
-            if (license_is_tied(c, need))
-                return true;
-    return false;
-}
-
 bool license_is_per_node(const struct license *l)
 {
     return l->mode == CONF_HRES_PER_NODE;
@@ -549,17 +535,6 @@ struct license_class *license_find_class(const struct cluster *c, const struct l
     return find_class(c, m->classes, &of);
 }
 
-static uint64_t count_each(const struct cluster *c, const struct license_class *of)
-{
-    uint64_t least = UINT64_MAX;
-    for (uint32_t i = 0; i < of->len; i++) {
-        const struct license_need need = {.at = of->needs[i].at, .count = of->needs[i].count};
-        uint64_t most = license_count_most(c, &need);
-        least = most < least ? most : least;
-    }
-    return least;
-}
-
 uint64_t license_count_class(const struct cluster *c, struct license_class *of,
                              enum license_count what, const struct license_claimed *claims)
 {
@@ -570,8 +545,7 @@ uint64_t license_count_class(const struct cluster *c, struct license_class *of,
     if (of->counted[what].changes != c->licenses.changes || of->counted[what].beside != beside) {
         of->counted[what].changes = c->licenses.changes;
         of->counted[what].beside = beside;
-        of->counted[what].nodes =
-            what == LICENSE_EACH ? count_each(c, of) : count_class(c, of, what, claims);
+        of->counted[what].nodes = count_class(c, of, what, claims);
     }
     return of->counted[what].nodes;
 }

@@ -10,8 +10,6 @@
 void license_add_tied(struct cluster *c); /* those of the configuration */
 /* "flat(n[1-8])"; of a licence its name. */
 void license_format_pool(const struct license *l, struct str *out);
-bool license_is_tied(const struct cluster *c, const struct license_need *need);
-bool license_needs_tied(const struct cluster *c, const struct job *j); /* one need is tied */
 bool license_is_per_node(const struct license *l); /* a job takes its count for each node */
 bool license_has_payer(const struct license *l);   /* one pool of its name gives a job all */
 /* Of a tied pool: the nodes of the set that are in its scope. */
@@ -39,8 +37,7 @@ struct license_claimed { /* what waiting jobs claim of pools */
     void (*subtract)(const struct license_claimed *claims, uint64_t *left);
 };
 enum license_count {
-    LICENSE_EACH, /* at most, by the pools of each need by itself, whatever nodes the job may use */
-    LICENSE_ALL,  /* at most, of the nodes of the class */
+    LICENSE_ALL, /* at most, of the nodes of the class */
     LICENSE_NOW, /* at most, of those with a free CPU of which all pools have enough for one node */
     LICENSE_SURE, /* at least, of each need by itself, beside claims whenever they begin; 0: unknown
                    */

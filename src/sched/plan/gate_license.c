@@ -11,6 +11,7 @@
 static bool might_have_licenses(const struct plan *p, const struct job *j, bool *tied)
 {
     bool of_cluster = false;
+    uint32_t nodes = plan_need(j).nodes;
     *tied = false;
     vec_foreach (&j->want.licenses.list, need) {
         if (!license_is_tied(p->cluster, need)) {
@@ -18,9 +19,9 @@ static bool might_have_licenses(const struct plan *p, const struct job *j, bool 
             continue;
         }
         *tied = true;
+        if (license_count_most(p->cluster, need) < nodes)
+            return false;
     }
-    if (*tied && !select_tied_has_each(p->cluster, j, plan_tied_kinds(p, j), plan_need(j).nodes))
-        return false;
     return !of_cluster || license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec);
 }
 

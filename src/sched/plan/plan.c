@@ -46,6 +46,7 @@ void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *note
 {
     *p = (struct plan){.cluster = c, .now_sec = now_sec, .backfill = backfill};
     failed_begin(&p->failures);
+    p->look = mem_new(struct plan_look);
     p->notes = notes ? notes : &p->own_notes;
     p->taken = c->pool.taken;
     p->returned = c->pool.returned;
@@ -84,6 +85,7 @@ void plan_end(struct plan *p)
     free(p->view);
     free(p->either);
     free(p->changed);
+    free(p->look);
 }
 
 void plan_placements_done(struct placements *p)
@@ -181,28 +183,32 @@ static bool can_shorten(const struct job *j)
     return j->time_min_sec && j->time_min_sec < j->limit_sec;
 }
 
-bool plan_might_fit(const struct plan *p, const struct job *j)
+static bool might_fit(const struct plan *p, const struct job *j)
 {
-    if (p->tied.of == j)
-        return p->tied.might_fit;
     struct spare_need need = plan_need(j);
     return j->want.shared || j->want.overcommit || resv_might_fit(p->resv, j, &need);
 }
 
-uint64_t plan_tied_kinds(const struct plan *p, const struct job *j)
+bool plan_might_fit(const struct plan *p, const struct job *j)
 {
-    return p->tied.of == j ? p->tied.kinds : select_tied_kinds(p->cluster, j);
+    struct plan_look *look = p->look;
+    if (look->of != j)
+        return might_fit(p, j);
+    if (!look->has_might_fit)
+        look->might_fit = might_fit(p, j);
+    look->has_might_fit = true;
+    return look->might_fit;
 }
 
-/* What a look at a job that needs tied pools asks for several times. */
-static void begin_look_tied(struct plan *p, const struct job *j)
+uint64_t plan_tied_kinds(const struct plan *p, const struct job *j)
 {
-    p->tied.of = NULL;
-    if (!license_needs_tied(p->cluster, j))
-        return;
-    p->tied.kinds = select_tied_kinds(p->cluster, j);
-    p->tied.might_fit = plan_might_fit(p, j);
-    p->tied.of = j;
+    struct plan_look *look = p->look;
+    if (look->of != j)
+        return select_tied_kinds(p->cluster, j);
+    if (!look->has_kinds)
+        look->kinds = select_tied_kinds(p->cluster, j);
+    look->has_kinds = true;
+    return look->kinds;
 }
 
 /* The same of those that have a place before it. */
@@ -392,7 +398,7 @@ static void begin_look(struct plan *p, const struct job *j, struct decision *d)
     p->changed_of = d->job;
     read_note(p, j);
     failed_begin_look(p, j);
-    begin_look_tied(p, j);
+    *p->look = (struct plan_look){.of = j};
 }
 
 uint32_t plan_choose_awaited(struct plan *p, const struct job *j)
@@ -528,7 +534,7 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
 {
     begin_look(p, j, d);
     bool decided = decide_look(p, j, counts, d);
-    p->tied.of = NULL;
+    p->look->of = NULL;
     return decided;
 }
 

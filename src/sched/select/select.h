@@ -146,9 +146,6 @@ uint64_t select_tied_kinds(const struct cluster *c, const struct job *j);
  * license_find_class(). */
 bool select_tied_might_do(const struct cluster *c, const struct job *j, uint64_t kinds,
                           uint32_t nodes);
-/* The same of each need by itself, whatever nodes the job may use. */
-bool select_tied_has_each(const struct cluster *c, const struct job *j, uint64_t kinds,
-                          uint32_t nodes);
 /* The gate of licences, free nodes or not: what license_may_have_nodes() certainly says for a job
  * outside of reservations, beside all claims. */
 enum select_gate { SELECT_GATE_UNKNOWN, SELECT_GATE_OPEN, SELECT_GATE_CLOSED };

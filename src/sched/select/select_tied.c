@@ -505,18 +505,6 @@ enum select_gate select_tied_gate(const struct license_claims *l, const struct c
     return is_sure ? SELECT_GATE_OPEN : SELECT_GATE_UNKNOWN;
 }
 
-bool select_tied_has_each(const struct cluster *c, const struct job *j, uint64_t kinds,
-                          uint32_t nodes)
-{
-    struct license_class *of = license_find_class(c, &j->want.licenses, kinds);
-    if (of)
-        return license_count_class(c, of, LICENSE_EACH, NULL) >= nodes;
-    vec_foreach (&j->want.licenses.list, need)
-        if (license_is_tied(c, need) && license_count_most(c, need) < nodes)
-            return false;
-    return true;
-}
-
 bool select_choose_tied(const struct cluster *c, const struct job *j, const struct free_view *view,
                         struct chooser *ch)
 {
