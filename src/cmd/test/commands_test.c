@@ -262,7 +262,7 @@ static void test_scontrol_show(void **state)
          "Epilog                  = (null)\nKillWait                = 1 sec\n\nSlurmctld(primary) "
          "at localhost is UP\n",
          NULL},
-        {"scontrol", "wait_job 1", 0, NULL, NULL},
+        {"scontrol", "wait_job 1", 0, NULL, "scontrol: Nodes are ready for job 1\n"},
         {"scontrol", "completing", 0, NULL, NULL},
         {"scontrol", "help", 0, "~not available in this version:\n  fsdampeningfactor ", NULL},
         {"scontrol", "show hostnames n[01-03],x", 0, "n01\nn02\nn03\nx\n", NULL},
