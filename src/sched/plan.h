@@ -122,7 +122,8 @@ struct plan {
     bool backfill;
     size_t part;                    /* index in 'order' */
     VEC(const struct part *) order; /* by tier */
-    uint32_t without;               /* id of a job that the pass leaves out; 0: none */
+    uint32_t without;               /* id of a job that the pass leaves out, with its set if it is
+                                       the leader; 0: none */
     struct order_place at;          /* in the queue: the job that was looked at last */
     uint32_t again; /* id of an array to be looked at once more: an element of it starts, or jobs
                        are preempted for one; 0: none */
@@ -218,7 +219,8 @@ uint32_t plan_choose_awaited(struct plan *p, const struct job *j);
 bool plan_next(struct plan *p, struct decision *d); /* false: the pass is over */
 
 /* Whether a job is to be looked at before one of this place in the part's queue (which may have no
- * jobs at all): false, a pass has come to that place. */
+ * jobs at all): false, a pass has come to that place. A set that is left out may have that place in
+ * the queues of all of its partitions. */
 bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64_t tie);
 /* What plan_next() would say at the place it has come to about this job, which need be in no queue;
  * the pass goes on as if nobody had asked. PLAN_WAIT: with no start, and no more than a word. */

@@ -661,48 +661,33 @@ static bool is_past(const struct plan *p, const struct part *part)
     return false;
 }
 
-/* What find_next_job() would come to. */
-static struct order_link *peek_next(const struct plan *p, const struct order *queue)
+/* The pass goes on before the turn of the set that it leaves out; not 'alone': it has a turn. */
+static bool is_before_set(struct plan *p, const struct set_place *place, bool *alone)
 {
-    struct order_place at = p->at;
-    struct order_link *l = order_peek(queue, &at);
-    while (l && set_turn_passes_over(p, job_partitions_job_of(l))) {
-        order_step(queue, &at);
-        l = order_peek(queue, &at);
-    }
-    return l;
-}
-
-/* The job that the pass leaves out, if this is its own place and it has its turn with its set. */
-static const struct job *find_left_out(const struct plan *p, const struct part *part, int64_t key)
-{
-    struct job_copy room;
-    const struct job *j = p->without ? cluster_find_job(p->cluster, p->without) : NULL;
-    if (!j || !set_turn_serves(j) || !job_partitions_has(j, part))
-        return NULL;
-    return job_partitions_queue_key(job_partitions_view(j, part, &room)) == key ? j : NULL;
+    enum set_turn_way way = SET_TURN_MOVED;
+    while (!set_turn_lasts(p) && way == SET_TURN_MOVED)
+        way = set_turn_approach(p, place);
+    *alone = way == SET_TURN_ALONE;
+    return way != SET_TURN_REACHED;
 }
 
 bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64_t tie)
 {
-    const struct job *own = find_left_out(p, part, key);
-    while (p->part < p->order.len) {
+    const struct set_place place = {part, key, tie};
+    for (; p->part < p->order.len; go_to_next_part(p)) {
+        bool alone;
+        if (!is_before_set(p, &place, &alone))
+            return false;
         const struct part *at = p->order.data[p->part];
         if (set_turn_lasts(p))
             return true;
-        if (is_past(p, part))
+        if (alone && is_past(p, part))
             return false;
-        bool over = depth_is_reached(p);
-        struct order_link *l = over ? NULL : peek_next(p, &at->queue);
-        bool arrives = at == part && (!l || l->key > key || (l->key == key && l->tie >= tie));
-        bool comes_to_own = own && l && job_partitions_job_of(l)->set == own->set;
-        if (own && !over && (arrives || comes_to_own) && set_turn_change_part(p, own))
-            continue;
-        if (arrives || comes_to_own)
+        const struct order_link *l = depth_is_reached(p) ? NULL : set_turn_peek(p, at, &p->at);
+        if (alone && at == part && (!l || l->key > key || (l->key == key && l->tie >= tie)))
             return false;
         if (l)
             return true;
-        go_to_next_part(p);
     }
     return false;
 }

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "conf/conf_sets.h"
+#include "sched/plan/depth.h"
 
 struct look { /* at a component of a set, in the turn of the set */
     uint32_t id;
@@ -38,7 +39,7 @@ struct set_turns {
     struct idmap had_turn; /* ids of sets */
 };
 
-bool set_turn_serves(const struct job *j)
+static bool has_common_place(const struct job *j)
 {
     return j->set && j->set->rule != CONF_RANK_OWN;
 }
@@ -75,6 +76,12 @@ static int compare_looks(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static void sort_looks(struct looks *looks)
+{
+    if (looks->list.len)
+        qsort(looks->list.data, looks->list.len, sizeof(looks->list.data[0]), compare_looks);
+}
+
 /* Looks at the first 'count' components in all of their partitions, in the order in which the pass
  * would come to them if they had no common place: by tier, then by priority. */
 static struct looks list_looks(const struct plan *p, const struct job *j, uint32_t count)
@@ -83,8 +90,7 @@ static struct looks list_looks(const struct plan *p, const struct job *j, uint32
     struct job_copy room;
     for (uint32_t i = 0; i < count; i++) {
         const struct job *component = job_set_component(j, i);
-        bool waits = component && component->id != p->without;
-        if (!waits || !job_partitions_is_queued(component))
+        if (!component || !job_partitions_is_queued(component))
             continue;
         for (uint32_t k = 0; k < job_partitions_count(component); k++) {
             const struct part *part = partition_at(component, k);
@@ -98,8 +104,7 @@ static struct looks list_looks(const struct plan *p, const struct job *j, uint32
                              .priority = job_partitions_view(component, part, &room)->priority}));
         }
     }
-    if (looks.list.len)
-        qsort(looks.list.data, looks.list.len, sizeof(looks.list.data[0]), compare_looks);
+    sort_looks(&looks);
     return looks;
 }
 
@@ -133,9 +138,9 @@ static bool is_in_this_tier(const struct plan *p, const struct job *j)
 bool set_turn_passes_over(const struct plan *p, const struct job *j)
 {
     uint32_t had_turn;
-    if (j->id == p->without)
+    if (j->id == p->without || job_set_id(j) == p->without)
         return true;
-    if (set_turn_serves(j))
+    if (has_common_place(j))
         return (p->turns && idmap_get(&p->turns->had_turn, job_set_id(j), &had_turn)) ||
                !is_in_this_tier(p, j);
     return !p->mode && !job_set_is_leader(j);
@@ -184,24 +189,57 @@ static bool resume_walk(struct plan *p, size_t walk_index)
     return true;
 }
 
+const struct order_link *set_turn_peek(const struct plan *p, const struct part *part,
+                                       const struct order_place *from)
+{
+    struct order_place at = *from;
+    struct order_link *l = order_peek(&part->queue, &at);
+    while (l && set_turn_passes_over(p, job_partitions_job_of(l))) {
+        order_step(&part->queue, &at);
+        l = order_peek(&part->queue, &at);
+    }
+    return l;
+}
+
+/* NULL: no partition was left in the middle. */
+static const struct walk *find_walk(const struct plan *p, size_t walk_index)
+{
+    return p->turns && p->turns->walks.len ? &p->turns->walks.data[walk_index] : NULL;
+}
+
+static bool is_over(const struct plan *p, size_t walk_index)
+{
+    const struct walk *walk = find_walk(p, walk_index);
+    return walk ? walk->is_over : walk_index < p->part;
+}
+
+/* Another partition is not walked on before the turn of a set. False: it is, from that place. */
+static bool has_paused(const struct plan *p, size_t walk_index, struct order_place *at)
+{
+    const struct walk *walk = find_walk(p, walk_index);
+    *at = walk ? walk->at : (struct order_place){0};
+    return is_over(p, walk_index) || (walk && walk->waits_for);
+}
+
+static bool is_at_or_behind(const struct order_link *next, int64_t key, uint64_t tie)
+{
+    return !next || next->key > key || (next->key == key && next->tie >= tie);
+}
+
 /* The walk of the partition has come to the place of the component, or is not going on before the
  * turn of another set. */
 static bool has_reached(const struct plan *p, size_t walk_index, const struct job *component)
 {
-    const struct walk *walk =
-        p->turns && p->turns->walks.len ? &p->turns->walks.data[walk_index] : NULL;
     const struct part *part = p->order.data[walk_index];
     struct job_copy room;
-    if (walk && (walk->is_over || walk->waits_for))
+    struct order_place at;
+    if (has_paused(p, walk_index, &at))
         return true;
-    if (walk_index < p->part && !walk)
-        return true;
-    struct order_place at = walk ? walk->at : (struct order_place){0};
     struct order_link *next = order_peek(&part->queue, &at);
     if (next && job_partitions_job_of(next)->set == component->set)
         return true;
     int64_t key = job_partitions_queue_key(job_partitions_view(component, part, &room));
-    return !next || next->key > key || (next->key == key && next->tie >= component->id);
+    return is_at_or_behind(next, key, component->id);
 }
 
 /* A partition that waits until the pass has come to this set in another one. */
@@ -230,6 +268,17 @@ static bool find_behind(const struct plan *p, const struct looks *looks, size_t 
     return false;
 }
 
+/* Leaves the present partition for that one before the turn of the set. 'back': that one has waited
+ * for this one. */
+static void leave_for(struct plan *p, uint32_t set_id, size_t walk_index, bool back,
+                      const struct order_place *before)
+{
+    save_walk(p, before);
+    p->turns->walks.data[p->part].waits_for = back ? 0 : set_id;
+    if (!resume_walk(p, walk_index))
+        plan_enter_part(p);
+}
+
 /* Leaves the present partition before the turn of the set for another one where the pass has to be
  * before. False: it is not to be left. */
 static bool change_part(struct plan *p, const struct job *j, const struct order_place *before)
@@ -240,13 +289,9 @@ static bool change_part(struct plan *p, const struct job *j, const struct order_
     bool back = find_waiting(p, set_id, &to);
     bool changes = back || find_behind(p, &looks, &to);
     vec_done(&looks.list);
-    if (!changes)
-        return false;
-    save_walk(p, before);
-    p->turns->walks.data[p->part].waits_for = back ? 0 : set_id;
-    if (!resume_walk(p, to))
-        plan_enter_part(p);
-    return true;
+    if (changes)
+        leave_for(p, set_id, to, back, before);
+    return changes;
 }
 
 /* Without backfill the pass looks at no job of a partition behind one that waits. */
@@ -258,34 +303,11 @@ static void note_blocked(struct plan *p)
 
 bool set_turn_is_kept_out(const struct plan *p, const struct job *component)
 {
-    if (p->backfill || !set_turn_serves(component) || !p->turns || !p->turns->walks.len)
+    if (p->backfill || !has_common_place(component) || !p->turns || !p->turns->walks.len)
         return false;
     size_t at = find_walk_index(p, component->part);
     return at < p->order.len && p->turns->walks.data[at].is_over &&
            p->turns->walks.data[at].blocked;
-}
-
-/* The place directly before the job of this set, or the other job, that the pass comes to next. */
-static struct order_place find_place_before(const struct plan *p, const struct job_set *set)
-{
-    const struct order *queue = &p->order.data[p->part]->queue;
-    struct order_place before = p->at, next = before;
-    for (struct order_link *l; (l = order_step(queue, &next)); before = next) {
-        const struct job *j = job_partitions_job_of(l);
-        if (j->set == set || !set_turn_passes_over(p, j))
-            break;
-    }
-    return before;
-}
-
-bool set_turn_change_part(struct plan *p, const struct job *j)
-{
-    const struct order_place before = find_place_before(p, j->set);
-    uint32_t without = p->without;
-    p->without = 0; /* the walk is that of a pass which does not leave the job out */
-    bool changes = change_part(p, j, &before);
-    p->without = without;
-    return changes;
 }
 
 bool set_turn_is_left(const struct plan *p, const struct part *part)
@@ -345,7 +367,7 @@ void set_turn_done(struct plan *p)
 const struct job *set_turn_begin(struct plan *p, const struct job *j,
                                  const struct order_place *before, const struct part **in)
 {
-    if (!set_turn_serves(j))
+    if (!has_common_place(j))
         return j;
     if (change_part(p, j, before))
         return NULL;
@@ -405,4 +427,109 @@ const struct job *set_turn_next(struct plan *p, const struct part **in)
 bool set_turn_lasts(const struct plan *p)
 {
     return p->turns && p->turns->look_at < p->turns->looks.list.len;
+}
+
+/* --- a question about a set that the pass leaves out ---------------------------------------------
+ */
+
+/* The leader of the set that the pass leaves out. NULL: it leaves out another job, or none. */
+static const struct job *find_left_out(const struct plan *p)
+{
+    const struct job *j = p->without ? cluster_find_job(p->cluster, p->without) : NULL;
+    return j && has_common_place(j) && job_set_is_leader(j) && job_set_is_whole(j) ? j : NULL;
+}
+
+/* At all components: at the leader in 'part' alone, if it is not in its queue. */
+static struct looks list_supposed_looks(const struct plan *p, const struct job *leader,
+                                        const struct part *part)
+{
+    struct looks looks = list_looks(p, leader, job_set_count(leader));
+    size_t moved_to = find_walk_index(p, part);
+    if (job_partitions_has(leader, part) || moved_to == p->order.len)
+        return looks;
+    vec_foreach (&looks.list, look)
+        if (look->id == leader->id)
+            look->walk_index = moved_to;
+    sort_looks(&looks);
+    return looks;
+}
+
+/* The looks of the turn of the set, which are in partitions of one tier. None: it has no turn. */
+static struct looks list_turn(const struct plan *p, const struct part *part)
+{
+    struct looks looks = {0};
+    size_t left = 0;
+    const struct job *leader = find_left_out(p);
+    if (leader)
+        looks = list_supposed_looks(p, leader, part);
+    int64_t tier = looks.list.len ? choose_tier(p, &looks, leader->set->rule) : 0;
+    vec_foreach (&looks.list, look)
+        if (tier_at(p, look->walk_index) == tier)
+            looks.list.data[left++] = *look;
+    looks.list.len = left;
+    return looks;
+}
+
+/* The walk of the partition has come to the place of the set, or is not going on before its turn.
+ */
+static bool has_come_to(const struct plan *p, size_t walk_index, const struct set_place *place)
+{
+    struct order_place at = p->at;
+    if (walk_index != p->part && has_paused(p, walk_index, &at))
+        return true;
+    return is_at_or_behind(set_turn_peek(p, p->order.data[walk_index], &at), place->key,
+                           place->tie);
+}
+
+/* Leaves the present partition for another one that the pass walks before the turn. */
+static bool leave_for_turn(struct plan *p, const struct looks *turn, const struct set_place *place)
+{
+    size_t to = p->part;
+    bool back = find_waiting(p, p->without, &to);
+    for (size_t i = 0; i < turn->list.len && to == p->part; i++)
+        if (!has_come_to(p, turn->list.data[i].walk_index, place))
+            to = turn->list.data[i].walk_index;
+    if (to == p->part)
+        return false;
+    leave_for(p, p->without, to, back, &p->at);
+    return true;
+}
+
+/* There is no other partition in which the set can have its turn. */
+static bool is_last_of_turn(const struct plan *p, const struct looks *turn)
+{
+    vec_foreach (&turn->list, look)
+        if (look->walk_index != p->part && !is_over(p, look->walk_index))
+            return false;
+    return true;
+}
+
+enum set_turn_way set_turn_approach(struct plan *p, const struct set_place *place)
+{
+    struct looks turn = list_turn(p, place->part);
+    enum set_turn_way way = SET_TURN_BEFORE;
+    bool is_here = false;
+    vec_foreach (&turn.list, look)
+        is_here = is_here || look->walk_index == p->part;
+    if (!turn.list.len)
+        way = SET_TURN_ALONE;
+    else if (tier_at(p, p->part) < tier_at(p, turn.list.data[0].walk_index))
+        way = SET_TURN_REACHED;
+    else if (is_here && depth_is_reached(p))
+        way = is_last_of_turn(p, &turn) ? SET_TURN_REACHED : SET_TURN_BEFORE;
+    else if (is_here && has_come_to(p, p->part, place))
+        way = leave_for_turn(p, &turn, place) ? SET_TURN_MOVED : SET_TURN_REACHED;
+    vec_done(&turn.list);
+    return way;
+}
+
+void set_turn_list_parts(const struct plan *p, const struct part *own, struct set_parts *out)
+{
+    struct looks turn = list_turn(p, own);
+    if (!turn.list.len)
+        vec_push(&out->list, own);
+    vec_foreach (&turn.list, look)
+        if (look == turn.list.data || look->walk_index != look[-1].walk_index)
+            vec_push(&out->list, p->order.data[look->walk_index]);
+    vec_done(&turn.list);
 }

@@ -359,6 +359,65 @@ static void what_starts_and_what_returns(void **state)
     test_cluster_free(c);
 }
 
+/* Whether a pass starts the job now. */
+static bool starts_in_pass(const struct cluster *c, uint32_t id)
+{
+    struct plan p;
+    struct decision d;
+    bool starts = false;
+    plan_begin(&p, c, NULL, NOW, true);
+    while (plan_next(&p, &d)) {
+        starts = starts || (d.job->id == id && d.kind == PLAN_START);
+        if (d.kind == PLAN_START)
+            plan_suppose(&p, &d);
+        plan_decision_done(&d);
+        free(d.detail);
+    }
+    plan_end(&p);
+    return starts;
+}
+
+static void queue_before(struct cluster *c, uint32_t id, const char *words)
+{
+    struct job *j = test_job(c, id, words);
+    j->limit_sec = 600;
+    j->priority = 2000;
+    job_partitions_queue(j);
+}
+
+/* Of a set with a common place (bf_hetjob_prio), jobs that are before it in any of its partitions
+ * come first, but those of a tier below that of its turn. */
+static void set_with_common_place_is_behind_jobs_of_all_its_partitions(void **state)
+{
+    static const enum conf_sets_rank rules[] = {CONF_RANK_LEAST, CONF_RANK_MEAN, CONF_RANK_MOST};
+    static const char *const tiers[] = {"", " PriorityTier=2", " PriorityTier=0"};
+    static const char *const sets[][2] = {{"n=4 p=p", "n=4 p=q"}, {"n=4 p=q", "n=4 p=p"}};
+    static const char *const before[] = {"n=4 p=p", "n=4 p=q", "n=4 p=r", ""};
+    (void)state;
+    for (unsigned i = 0; i < COUNT(rules) * COUNT(tiers) * COUNT(sets) * COUNT(before); i++) {
+        unsigned rule = i % 3, tier = i / 3 % 3, set = i / 9 % 2, first = i / 18;
+        _cleanup_free_ char *text =
+            mem_printf(CONS "NodeName=n[1-3] CPUs=4 RealMemory=400\nPartitionName=p Nodes=n1\n"
+                            "PartitionName=r Nodes=n3\nPartitionName=q Nodes=n2%s\n",
+                       tiers[tier]);
+        struct cluster *c = test_cluster(text);
+        test_up(c);
+        if (*before[first])
+            queue_before(c, 5, before[first]);
+        struct job *leader = queue_set(c, 10, 2, sets[set]);
+        job_set_rank(leader, rules[rule]);
+        struct why *w = ask(c, 10);
+        bool now = str_eq(why_answer(w)->rule, "now");
+        if (now != starts_in_pass(c, 10))
+            fail_msg("rule %u, tier %u, set %u, before %u: why says %s", rule, tier, set, first,
+                     why_answer(w)->rule);
+        if (!now)
+            assert_int_equal(why_answer(w)->start_at, NOW + 600);
+        why_free(w);
+        test_cluster_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +432,7 @@ int main(void)
         cmocka_unit_test(component_without_partition_is_survived_and_named),
         cmocka_unit_test(one_that_would_delay_others_is_named),
         cmocka_unit_test(what_starts_and_what_returns),
+        cmocka_unit_test(set_with_common_place_is_behind_jobs_of_all_its_partitions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

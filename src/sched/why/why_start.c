@@ -6,6 +6,7 @@
 #include "base/pb.h"
 #include "sched/common.h"
 #include "sched/plan/gate.h"
+#include "sched/plan/set_turn.h"
 #include "sched/why/why_state.h"
 
 #define FILL_NODES 1000 /* nodes of running jobs added to the timeline in a step */
@@ -55,28 +56,43 @@ static void list_job(struct why *w, const struct job *j, const struct part *part
     w->partly |= n < j->tasks.count;
 }
 
-static void list_before(struct why *w)
+static bool has_job_listed(const struct why *w, const struct job *j, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        if (w->lay.data[i].id == j->id)
+            return true;
+    return false;
+}
+
+/* 'heads': the number of planned starts, which are listed already. */
+static void list_queue(struct why *w, const struct part *part, size_t heads)
 {
     const struct why_place *at = &w->places.data[w->place];
+    size_t before = w->lay.len;
+    for (struct order_link *l = order_first(&part->queue); l && !w->too_many; l = order_next(l)) {
+        const struct job *j = job_partitions_job_of(l);
+        if (l->key > at->key || (l->key == at->key && l->tie >= why_tie(w)))
+            break;
+        bool keeps_place;
+        bool waits = gate_of_start(&w->plan, j, &keeps_place) && !keeps_place;
+        if (job_set_id(j) == why_id(w) || waits || has_job_listed(w, j, heads, before))
+            continue;
+        list_job(w, j, part, has_job_listed(w, j, 0, heads));
+    }
+}
+
+static void list_before(struct why *w)
+{
     vec_foreach (&w->plan.heads, head)
         vec_push(&w->lay, ((struct why_laid){head->id, head->part, head->license}));
     size_t heads = w->lay.len;
     if (!w->plan.blocked) /* first in its queue; other waiting jobs block no job */
         return;
-    for (struct order_link *l = order_first(&at->part->queue); l && !w->too_many;
-         l = order_next(l)) {
-        const struct job *j = job_partitions_job_of(l);
-        bool known = false;
-        if (l->key > at->key || (l->key == at->key && l->tie >= why_tie(w)))
-            break;
-        for (size_t i = 0; i < heads && !known; i++)
-            known = w->lay.data[i].id == j->id;
-        bool keeps_place;
-        bool waits = gate_of_start(&w->plan, j, &keeps_place) && !keeps_place;
-        if (job_set_id(j) == why_id(w) || waits)
-            continue;
-        list_job(w, j, at->part, known);
-    }
+    struct set_parts parts = {0};
+    set_turn_list_parts(&w->plan, w->places.data[w->place].part, &parts);
+    vec_foreach (&parts.list, part)
+        list_queue(w, *part, heads);
+    vec_done(&parts.list);
 }
 
 bool why_start_is_needed(const struct why *w)
