@@ -136,6 +136,14 @@ static void component_is_explained_by_the_alternative_that_it_waits_for(void **s
         }
 }
 
+static void queue_before(struct cluster *c, uint32_t id, const char *words)
+{
+    struct job *j = test_job(c, id, words);
+    j->limit_sec = 600;
+    j->priority = 2000;
+    job_partitions_queue(j);
+}
+
 /* With bf_hetjob_prio jobs of all partitions are before the set, whichever partition the pass walks
  * first, and only those with a higher priority. */
 static void jobs_of_each_partition_are_before_the_set(void **state)
@@ -173,6 +181,37 @@ static void jobs_of_each_partition_are_before_the_set(void **state)
             why_free(w);
             test_cluster_free(c);
         }
+}
+
+/* In a partition of its turn with too many jobs before it the planner does not come to the set, but
+ * may come to it in another one. */
+static void depth_is_that_of_the_last_partition_of_the_set(void **state)
+{
+    static const char text[] = "SchedulerParameters=bf_hetjob_prio=min,bf_max_job_part=1\n" CONS
+                               "NodeName=n[1-4] CPUs=4 RealMemory=400\n"
+                               "PartitionName=a Nodes=ALL\nPartitionName=b Nodes=ALL\n";
+    static const struct {
+        const char *before[2], *rule;
+    } cases[] = {
+        {{"p=a n=16", ""}, "kept"},
+        {{"", "p=b n=16"}, "kept"},
+        {{"p=a n=16", "p=b n=16"}, "depth"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cluster *c = test_cluster(text);
+        test_up(c);
+        run_job(c, 1, "n1:4", NOW + 500);
+        for (uint32_t k = 0; k < 6; k++)
+            if (*cases[i].before[k % 2])
+                queue_before(c, 20 + k, cases[i].before[k % 2]);
+        job_set_rank(queue_set(c, 10, 2, (const char *[]){"p=a n=1", "p=b n=1"}), CONF_RANK_LEAST);
+        struct why *w = ask(c, 10);
+        if (!str_eq(why_answer(w)->rule, cases[i].rule))
+            fail_msg("case %zu: why says %s", i, why_answer(w)->rule);
+        why_free(w);
+        test_cluster_free(c);
+    }
 }
 
 /* It could not start alone either, and the others could. */
@@ -377,14 +416,6 @@ static bool starts_in_pass(const struct cluster *c, uint32_t id)
     return starts;
 }
 
-static void queue_before(struct cluster *c, uint32_t id, const char *words)
-{
-    struct job *j = test_job(c, id, words);
-    j->limit_sec = 600;
-    j->priority = 2000;
-    job_partitions_queue(j);
-}
-
 /* Of a set with a common place (bf_hetjob_prio), jobs that are before it in any of its partitions
  * come first, but those of a tier below that of its turn. */
 static void set_with_common_place_is_behind_jobs_of_all_its_partitions(void **state)
@@ -422,6 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_of_each_partition_are_before_the_set),
+        cmocka_unit_test(depth_is_that_of_the_last_partition_of_the_set),
         cmocka_unit_test(one_without_room_is_named),
         cmocka_unit_test(no_start_is_foreseen_without_nodes),
         cmocka_unit_test(component_is_explained_by_the_alternative_that_it_waits_for),
