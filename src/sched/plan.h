@@ -169,6 +169,7 @@ struct plan {
     int64_t room_tier;          /* the same, including jobs that are being preempted */
     uint64_t exempt_priority;   /* jobs of this or a higher priority are not preempted */
     struct bitset *kept;        /* nodes that are being emptied for jobs; NULL: none */
+    bool lacks_priority;        /* the last search for victims refused one for its priority alone */
     uint32_t room_for;          /* the record of several for whose elements room was last made, */
     uint32_t room;              /* and for how many of them */
     VEC(uint32_t) victims;      /* of the last decision */

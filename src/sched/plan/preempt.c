@@ -240,13 +240,15 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
     *look_at = 0;
     const struct resv *in = resv_home(j);
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
+    p->lacks_priority = false;
     bool found = (reclaims || license_may_start(&p->claims, p->cluster, j, in, p->now_sec)) &&
                  resv_narrow(p->resv, j, in, p->now_sec, allowed) &&
                  victims_find(p, j, allowed, reclaims, &where, look_at);
     /* A job that starts meanwhile may take licences that this one lacks. */
     if (!p->asks)
-        plan_note_change(p, j)->has_no_victim = !found && !*look_at && !p->kept && !j->partitions &&
-                                                !reclaims && !p->cluster->resvs.len;
+        plan_note_change(p, j)->has_no_victim = !found && !*look_at && !p->lacks_priority &&
+                                                !p->kept && !j->partitions && !reclaims &&
+                                                !p->cluster->resvs.len;
     p->reclaim_searches += reclaims && !found;
     if (!found && !j->partitions && !reclaims) /* the job differs between its partitions */
         vec_push(&p->preempted_in_vain, is_copy(p, j) ? p->changed_of : j);
@@ -281,6 +283,7 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
         return false;
     joint_begin(&joint, p, leader);
     *look_at = 0;
+    p->lacks_priority = false;
     bool looks = may_preempt_for_set(p, &joint);
     bool found = looks &&
                  license_may_start(&p->claims, p->cluster, sum, resv_home(leader), p->now_sec) &&
@@ -289,8 +292,9 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
         keep_nodes(p, joint.parts.data[i].job, &joint.parts.data[i].where);
     bool has_kept_out = joint.kept_out;
     joint_end(&joint);
-    plan_note_change(p, leader)->has_no_victim =
-        looks && !found && !*look_at && !p->kept && !has_kept_out && !p->cluster->resvs.len;
+    plan_note_change(p, leader)->has_no_victim = looks && !found && !*look_at &&
+                                                 !p->lacks_priority && !p->kept && !has_kept_out &&
+                                                 !p->cluster->resvs.len;
     p->set_victim_searches += looks && !found;
     select_done(&where);
     return found;

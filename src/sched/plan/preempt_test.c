@@ -221,12 +221,13 @@ static void resume(struct cluster *c, struct job *j)
 
 /* Compares a pass with "7 waits", "7 waits for 1,2", "7 starts", "7 goes on", separated by
  * blanks. */
-static void pass(struct cluster *c, bool commits, const char *expected)
+static void pass_with(struct cluster *c, struct plan_notes *notes, bool commits,
+                      const char *expected)
 {
     struct str out = STR_INIT;
     struct decision d;
     struct plan p;
-    plan_begin(&p, c, NULL, NOW, true);
+    plan_begin(&p, c, notes, NOW, true);
     while (plan_next(&p, &d)) {
         str_printf(&out, "%s%u %s", out.len ? " " : "", d.job->id,
                    d.kind == PLAN_START    ? "starts"
@@ -245,6 +246,11 @@ static void pass(struct cluster *c, bool commits, const char *expected)
     if (!str_eq(str_cstr(&out), expected))
         fail_msg("expected %s, not %s", expected, str_cstr(&out));
     str_done(&out);
+}
+
+static void pass(struct cluster *c, bool commits, const char *expected)
+{
+    pass_with(c, NULL, commits, expected);
 }
 
 /* While victims end, no other job becomes a victim, and no other job takes their resources. */
@@ -431,6 +437,28 @@ static void only_jobs_of_lower_priority_are_preempted(void **state)
     }
 }
 
+/* What a pass notes of a job that lacks priority ends when its priority rises. */
+static void higher_priority_preempts_in_the_next_pass(void **state)
+{
+    struct plan_notes notes = {0};
+    struct cluster *c = test_cluster(CONS "PreemptType=preempt/partition_prio\n"
+                                          "PreemptMode=CANCEL,PRIORITY\nNodeName=n1 CPUs=2\n"
+                                          "PartitionName=low Nodes=ALL\n"
+                                          "PartitionName=high Nodes=ALL PriorityTier=2\n");
+    (void)state;
+    test_up(c);
+    test_run(c, 1, "n1:2", NOW + 100);
+    cluster_find_job(c, 1)->part = cluster_find_part(c, "low");
+    cluster_find_job(c, 1)->priority = 10;
+    struct job *j = waits(c, 3, "high", "");
+    j->priority = 5;
+    pass_with(c, &notes, false, "3 waits");
+    j->priority = 11;
+    pass_with(c, &notes, false, "3 waits for 1");
+    plan_notes_done(&notes);
+    test_cluster_free(c);
+}
+
 static void a_job_of_a_whole_socket_preempts_those_on_one_socket(void **state)
 {
     struct cluster *c = test_cluster("SelectType=select/cons_tres\n"
@@ -459,6 +487,7 @@ int main(void)
         cmocka_unit_test(devices_of_all_that_leave_a_node_count),
         cmocka_unit_test(a_job_of_whole_cores_preempts_jobs_that_share_a_core),
         cmocka_unit_test(only_jobs_of_lower_priority_are_preempted),
+        cmocka_unit_test(higher_priority_preempts_in_the_next_pass),
         cmocka_unit_test(a_job_of_a_whole_socket_preempts_those_on_one_socket),
         cmocka_unit_test(elements_have_room_made),
         cmocka_unit_test(goes_on_first),

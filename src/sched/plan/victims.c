@@ -315,9 +315,11 @@ static bool is_exempt(struct victim_search *h, const struct job *v)
 }
 
 /* PreemptMode=PRIORITY: whether the priority of the preemptor suffices. */
-static bool has_priority_over(const struct victim_search *h, const struct job *v)
+static bool has_priority_over(struct victim_search *h, const struct job *v)
 {
-    return h->j->priority > v->priority || !preempt_needs_priority(h->c->conf, &v->part->conf);
+    bool has = h->j->priority > v->priority || !preempt_needs_priority(h->c->conf, &v->part->conf);
+    h->p->lacks_priority = h->p->lacks_priority || !has;
+    return has;
 }
 
 /* For one component, or an ordinary job. */
