@@ -257,11 +257,12 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     alloc_count_part(c, p);
     vec_foreach (&c->jobs, j) {
         unsigned sharing = pack_sharing_bits(&(*j)->want);
+        if (bills_anew && (*j)->part == p && !job_is_final(*j))
+            job_touch(c, *j);
         if (!job_partitions_has(*j, p) || (*j)->state != PB__JOB_STATE__PENDING)
             continue;
         job_set_sharing(c, *j);
-        if (sharing != pack_sharing_bits(&(*j)->want) || bills_anew ||
-            most_cpus != part_most_cpus(c, p))
+        if (sharing != pack_sharing_bits(&(*j)->want) || most_cpus != part_most_cpus(c, p))
             job_touch(c, *j);
     }
     c->pool.freed++;

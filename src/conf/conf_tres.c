@@ -157,19 +157,29 @@ void conf_bill_add(struct conf_bill *b, const char *name, double amount)
         b->most = value > b->most ? value : b->most;
 }
 
+/* The length of the first licence of the list: a comma in parentheses or brackets does not end it.
+ */
+static size_t find_item_length(const char *list)
+{
+    size_t len = 0;
+    int depth = 0;
+    for (; list[len] && (list[len] != ',' || depth); len++)
+        depth += (list[len] == '(') - (depth > 0 && list[len] == ')');
+    return len;
+}
+
 void conf_bill_add_licenses(struct conf_bill *b, const char *list)
 {
     char name[80];
-    if (!b->has_weights || !list)
-        return;
-    words_foreach (list, w) {
-        size_t len = strcspn(w.at, ":,|@("), count = 1;
-        if (len > w.len || len + sizeof "license/" > sizeof name)
-            continue;
-        if (len < w.len && w.at[len] == ':')
-            count = strtoul(w.at + len + 1, NULL, 10);
-        snprintf(name, sizeof name, "license/%.*s", (int)len, w.at);
-        conf_bill_add(b, name, (double)count);
+    while (b->has_weights && list && *list) {
+        size_t len = find_item_length(list), name_len = strcspn(list, ":,|@(");
+        const char *nodes = memchr(list, '(', len), *close = memchr(list, ')', len);
+        const char *count = nodes && close ? close + 1 : list + name_len;
+        if (name_len && name_len <= len && name_len + sizeof "license/" <= sizeof name) {
+            snprintf(name, sizeof name, "license/%.*s", (int)name_len, list);
+            conf_bill_add(b, name, *count == ':' ? (double)strtoul(count + 1, NULL, 10) : 1);
+        }
+        list += len + (list[len] == ',');
     }
 }
 

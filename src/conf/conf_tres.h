@@ -45,6 +45,7 @@ struct conf_bill {
 void conf_bill_begin(struct conf_bill *b, const char *weights, uint32_t rule);
 /* Adds an amount of "cpu", "mem" (MiB), "node", "gres/NAME", "gres/NAME:TYPE" or "license/NAME". */
 void conf_bill_add(struct conf_bill *b, const char *name, double amount);
-/* Adds amounts of a list such as "matlab:2,ansys" or "matlab|ansys". */
+/* Adds amounts of a list such as "matlab:2,ansys" or "power(n[1,3]):2". Of alternatives
+ * ("matlab|ansys") the first one counts. */
 void conf_bill_add_licenses(struct conf_bill *b, const char *list);
 double conf_bill_sum(const struct conf_bill *b);

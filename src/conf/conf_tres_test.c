@@ -40,8 +40,31 @@ static void test_read(void **state)
     assert_string_equal(out[2].name, "gres/gpu");
 }
 
+static void licenses_of_a_list_are_billed(void **state)
+{
+    static const struct {
+        const char *list;
+        double billing;
+    } v[] = {
+        {"ansys", 10},           {"ansys:3,matlab:2", 32},
+        {"matlab|ansys", 1},     {"ansys|matlab", 10},
+        {"ansys(n[1,3]):2", 20}, {"ansys(n[1,3]):2,matlab", 21},
+        {"ansys@dbd:2", 10},     {"matlab,ansys(n[1-2])", 11},
+        {"other:5", 0},          {"", 0},
+        {",ansys,", 10},         {"ansys(n[1,", 10},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct conf_bill b;
+        conf_bill_begin(&b, "License/ansys=10,License/matlab=1", CONF_BILLING_SUM);
+        conf_bill_add_licenses(&b, v[i].list);
+        assert_true(conf_bill_sum(&b) == v[i].billing);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bad), cmocka_unit_test(test_read)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bad), cmocka_unit_test(test_read),
+                                       cmocka_unit_test(licenses_of_a_list_are_billed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -657,7 +657,8 @@ static double find_billing(const Pb__JobRecord *job, bool allocated, uint32_t cp
     conf_bill_add(&b, "mem", (double)mem);
     conf_bill_add(&b, "node", nodes);
     bill_gres(live, allocated, sums, &b);
-    conf_bill_add_licenses(&b, job->spec->licenses);
+    bool holds = allocated && live->licenses_alloc;
+    conf_bill_add_licenses(&b, holds ? live->licenses_alloc : job->spec->licenses);
     return conf_bill_sum(&b);
 }
 

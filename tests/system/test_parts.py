@@ -71,6 +71,10 @@ def test_billing_is_weighted_by_the_partition():
         held = submit(c, "-H", "-n2", "-p", "b")
         c.run("scontrol update PartitionName=b TRESBillingWeights=CPU=5").ok()
         assert show(c, held, "ReqTRES")[0].endswith(",billing=10")
+        job = submit(c, "-n2", "-p", "b")
+        eventually(lambda: c.state(job) == "RUNNING", "it runs")
+        c.run("scontrol update PartitionName=b TRESBillingWeights=CPU=7").ok()
+        assert show(c, job, "AllocTRES")[0].endswith(",billing=14")
 
 
 def test_one_that_waits_is_in_all_of_them(cluster):
