@@ -79,11 +79,11 @@ static void on_any_group(void *ctx, const char *group)
     *(bool *)ctx = true;
 }
 
-/* AllowGroups decides which partitions a listing without --all shows. */
-static bool depends_on_groups(const struct ctld *c, bool visible)
+/* AllowGroups decides which partitions a listing without --all shows; operators see all of them. */
+static bool depends_on_groups(const struct ctld *c, const struct rpc_request *r, bool visible)
 {
     bool any = false;
-    if (visible)
+    if (visible && !(r->roles & (RPC_WHO_OPERATOR | RPC_WHO_ADMIN)))
         control_allowed_groups(c->control, on_any_group, &any);
     return any;
 }
@@ -101,11 +101,11 @@ bool unnamed_needs(const struct ctld *c, const struct rpc_request *r)
     case RPC_RESV_LIST:
         return conf_is_private(control_conf(c->control), "reservations");
     case RPC_JOB_LIST:
-        return depends_on_groups(c, ((const Pb__JobFilter *)r->body)->visible);
+        return depends_on_groups(c, r, ((const Pb__JobFilter *)r->body)->visible);
     case RPC_STEP_LIST:
-        return depends_on_groups(c, ((const Pb__StepFilter *)r->body)->visible);
+        return depends_on_groups(c, r, ((const Pb__StepFilter *)r->body)->visible);
     case RPC_PART_LIST:
-        return depends_on_groups(c, ((const Pb__PartFilter *)r->body)->visible);
+        return depends_on_groups(c, r, ((const Pb__PartFilter *)r->body)->visible);
     default:
         return false;
     }
