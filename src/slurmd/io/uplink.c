@@ -213,12 +213,13 @@ void uplink_register(struct slurmd *d)
     rpc_session_send(d->controller, RPC_NODE_REGISTER, &m.base);
 }
 
-/* Detects the hardware again if something has changed; returns whether it did. */
-static bool detect_hardware(struct slurmd *d)
+/* Detects the hardware again if something has changed, or the configuration was read; returns
+ * whether it did. */
+static bool detect_hardware(struct slurmd *d, bool was_read)
 {
     struct err err = {0};
 
-    if (!hw_changed(d->conf->tmp_fs, &d->hw))
+    if (!was_read && !hw_changed(d->conf->tmp_fs, &d->hw))
         return false;
     if (hw_detect_node(d, &err))
         log_error("%s", err.text);
@@ -251,7 +252,7 @@ static void on_beat(void *ctx)
 
     if (!rpc_session_is_open(d->controller))
         return;
-    if (detect_hardware(d))
+    if (detect_hardware(d, false))
         uplink_register(d);
     usage_beat(d);
     m.has_free_mem_mib = m.has_cpu_load_centi = true;
@@ -469,7 +470,7 @@ void uplink_reconfigure(struct slurmd *d)
             log_error("%s; what there was stays", err.text);
         health_rearm(d);
         usage_rearm(d);
-        detect_hardware(d);
+        detect_hardware(d, true);
         if (d->controller)
             follow_controllers(d);
     }
