@@ -106,7 +106,9 @@ def test_a_batch_job_is_configuring_while_the_prolog_runs(new):
     """CORE-029, 181, 188."""
     c = new()
     gate(c, "prolog")
-    job = c.sbatch("-o", "out", "-J", "na me", "-n2", "--comment", "hi", wrap="echo ran; exit 3", user=USER,
+    hold = c.work / "hold"
+    hold.touch()
+    job = c.sbatch("-o", "out", "-J", "na me", "-n2", "--comment", "hi", wrap="echo ran; while [ -e hold ]; do sleep 0.1; done; exit 3", user=USER,
                    env={"LD_PRELOAD": "", "SLURM_EVIL": "1"})
     running(c, job, "prolog")
     assert c.state(job) == "CONFIGURING"
@@ -119,7 +121,8 @@ def test_a_batch_job_is_configuring_while_the_prolog_runs(new):
     eventually(lambda: is_connected(waits.pid) or waits.poll() is not None, "it asks for the job")
     assert c.state(job) == "CONFIGURING" and waits.poll() is None
     go(c)
-    assert f"job {job}" in waits.communicate()[1]  # whether its nodes are ready or it has ended since
+    assert waits.communicate()[1] == f"scontrol: Nodes are ready for job {job}\n"
+    hold.unlink()
     fields = c.wait(job)
     assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "3:0")
     assert c.output(job, "out") == "ran\n"

@@ -197,6 +197,6 @@ def test_bad_configuration(make_cluster):
                        ("PriorityFlags=FOO", "'FOO' is not one of")]:
         c.conf_file.write_text(text + line + "\n")
         c.run("scontrol check").fails(said)
-    c.conf_file.write_text(text + "PriorityFlags=MAX_TRES\nPriorityWeightTRES=license/x=5\n")
+    c.conf_file.write_text(text + "PriorityFlags=NO_FAIR_TREE\nPriorityWeightTRES=license/x=5\n")
     warned = c.run("scontrol check").stderr
-    assert "PriorityFlags: 'MAX_TRES' has no effect" in warned and "'license/x' has no effect" in warned
+    assert "PriorityFlags: 'NO_FAIR_TREE' has no effect" in warned and "'license/x' has no effect" in warned

@@ -133,7 +133,7 @@ def test_elements_with_one_answer_are_told_together(c):
         return [line.split(" (")[0] + line.split("):")[1] for line in said.splitlines() if line.startswith("Job ")]
 
     held, timed, runs = "PENDING, JobHeldUser", "PENDING, BeginTime", "RUNNING"
-    assert titles(f"{array}_[1-5]") == [f"Job {array}_[1-5:2] {held}", f"Job {array}_2 {runs}", f"Job {array}_4 {timed}"]
+    assert titles(f"{array}_[1-5]") == [f"Job {array}_[1,3,5] {held}", f"Job {array}_2 {runs}", f"Job {array}_4 {timed}"]
     assert titles(f"{array}_[3,5]") == [f"Job {array}_[3,5] {held}"] and titles(f"{array}_[1,3]") == [f"Job {array}_[1,3] {held}"]
     assert titles(f"{array}_[2]", f"{array}_3") == [f"Job {array}_2 {runs}", f"Job {array}_3 {held}"]
     assert sorted(titles(str(array))) == [f"Job {array}_4 {timed}", f"Job {array}_[1,3,5] {held}"]  # those that wait
