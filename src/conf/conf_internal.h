@@ -168,7 +168,6 @@ const char *conf_node_state_text(enum conf_node_state state);
 /* Derives CPUs, boards, sockets, cores and threads of a row from the given ones. */
 int conf_geometry_derive(const struct conf_row *row, struct conf_node_row *out, struct err *err);
 
-void conf_add_feature(const struct conf *c, const char *feature, struct bitset *out);
 const char *conf_part_state_text(enum conf_part_state state);
 const char *conf_part_share_text(enum conf_oversubscribe share);
 

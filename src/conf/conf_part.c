@@ -71,7 +71,7 @@ static int add_unit(const struct conf *c, const struct function *f, const char *
     return 1;
 }
 
-void conf_add_feature(const struct conf *c, const char *feature, struct bitset *out)
+static void add_feature(const struct conf *c, const char *feature, struct bitset *out)
 {
     for (size_t i = 0; i < c->nodes.len; i++) {
         const char *features = c->node_rows.data[c->nodes.data[i].row].features;
@@ -84,7 +84,7 @@ int conf_add_function(const struct conf *c, const char *word, struct bitset *out
 {
     _cleanup_free_ char *feature = conf_function_argument(word, "feature");
     if (feature) {
-        conf_add_feature(c, feature, out);
+        add_feature(c, feature, out);
         return 1;
     }
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
@@ -218,7 +218,7 @@ static int sets_build(struct conf_loader *l, struct err *err)
         one.nodes = bitset_new(l->conf->nodes.len);
         vec_push(&l->conf->node_sets, one);
         if (feature)
-            conf_add_feature(l->conf, feature, one.nodes);
+            add_feature(l->conf, feature, one.nodes);
         int rc = nodes->text ? nodes_add(l, false, "Nodes", nodes, one.nodes, err) : 0;
         if (rc < 0)
             return rc;

@@ -124,12 +124,6 @@ int origin_fill_set(struct arena *a, int argc, char *const argv[], const char *c
     return 0;
 }
 
-int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir,
-                struct Pb__JobSpec *spec, struct err *err)
-{
-    return origin_fill_set(a, argc, argv, chdir, spec, NULL, 0, err);
-}
-
 /* The mask that the user has set for this process; NULL: none. */
 static const char *find_wanted_mask(void)
 {

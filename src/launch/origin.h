@@ -15,18 +15,13 @@
 
 #define ORIGIN_LINE_MAX 4096 /* maximum bytes of the stored submit line */
 
-/* Sets work_dir (chdir, or the current directory), alloc_host, alloc_sid, submit_line and a new
- * request_id. Everything is in the arena. The partition's key, which must be in spec already, is
- * left out of the line and removed from the environment. Fails if the working directory does not
- * exist. */
-int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir,
-                struct Pb__JobSpec *spec, struct err *err);
-
 /* The absolute path of --chdir; NULL: the current directory. */
 int origin_work_dir(struct arena *a, const char *chdir, char **out, struct err *err);
 
-/* Like origin_fill(), for a job set. The other components get the values of the leader except
- * request_id; the line has none of their keys. */
+/* Sets work_dir (chdir, or the current directory), alloc_host, alloc_sid, submit_line and a new
+ * request_id of the leader. The other components get its values except request_id. Everything is in
+ * the arena. The keys of partitions, which must be in the requests already, are left out of the
+ * line and removed from the environment. Fails if the working directory does not exist. */
 int origin_fill_set(struct arena *a, int argc, char *const argv[], const char *chdir,
                     struct Pb__JobSpec *leader, struct Pb__JobSpec *const components[],
                     size_t count, struct err *err);

@@ -99,7 +99,8 @@ static bool end_task(struct tasks *t, uint32_t task, int wait_status, enum tasks
     return true;
 }
 
-/* Numbers of base/err.def are no exit codes: their low bits would say anything, or success. */
+/* Error numbers of base/err.def are not exit codes: their low eight bits are arbitrary and may be
+ * 0. */
 bool tasks_failed(struct tasks *t, uint32_t task, int code)
 {
     int exit_code = code > 0 && code <= EXIT_CODE_MAX ? code : 1;

@@ -204,11 +204,6 @@ void rpc_conn_give(struct rpc_conn *c, uint32_t body_max, const struct rpc_conn_
     c->owner = owner;
 }
 
-void rpc_conn_body_max(struct rpc_conn *c, uint32_t body_max)
-{
-    c->body_max = body_max;
-}
-
 static void close_fd(struct rpc_conn *c)
 {
     clear_pending(c);

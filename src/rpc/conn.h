@@ -93,7 +93,6 @@ void rpc_conn_take_http(struct rpc_conn *c);
 /* Changes the owner, for example when a plain connection becomes a session. */
 void rpc_conn_give(struct rpc_conn *c, uint32_t body_max, const struct rpc_conn_ops *ops,
                    void *owner);
-void rpc_conn_body_max(struct rpc_conn *c, uint32_t body_max);
 
 /* Accounts the memory that the connection holds to this share, within RPC_HELD_PER_PEER and
  * RPC_HELD_MAX. NULL, the initial state, accounts it to none. The share must outlive the

@@ -7,15 +7,35 @@
  * next slice is made when the bytes of the last one have been sent.
  */
 #define LOG_ROOM "slurmctld"
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/pb.h"
+#include "base/service.h"
 #include "base/str.h"
+#include "rpc/reply.h"
 #include "slurmctld/core/answers.h"
 #include "slurmctld/core/ctld.h"
+#include "slurmctld/core/diag.h"
+#include "slurmctld/core/files.h"
+#include "slurmctld/core/names.h"
 #include "slurmctld/dispatch.h"
+#include "slurmctld/jwt.h"
+#include "slurmctld/lead/backup.h"
+#include "slurmctld/lead/lead.h"
+#include "slurmctld/node/node_dynamic.h"
+#include "slurmctld/node/stop.h"
+#include "slurmctld/reload.h"
+#include "slurmctld/submit/submit_wait.h"
+#include "slurmctld/unnamed.h"
+
+#define ANNOUNCE_SEC_MAX (INT64_C(365) * 86400)
+#define ABORT_MS 50 /* time for the reply to leave */
 
 typedef bool listing_fn(struct control *c, const struct caller *who, const ProtobufCMessage *filter,
                         uint64_t *cursor, size_t budget, struct str *out);
@@ -92,28 +112,6 @@ void dispatch_drop_listings(struct ctld *c)
     while (c->listings)
         listing_end(c, c->listings);
 }
-
-#define ANNOUNCE_SEC_MAX (INT64_C(365) * 86400)
-#define ABORT_MS 50 /* time for the reply to leave */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/pb.h"
-#include "base/service.h"
-#include "rpc/reply.h"
-#include "slurmctld/core/diag.h"
-#include "slurmctld/core/files.h"
-#include "slurmctld/core/names.h"
-#include "slurmctld/jwt.h"
-#include "slurmctld/lead/backup.h"
-#include "slurmctld/lead/lead.h"
-#include "slurmctld/node/node_dynamic.h"
-#include "slurmctld/node/stop.h"
-#include "slurmctld/reload.h"
-#include "slurmctld/submit/submit_wait.h"
-#include "slurmctld/unnamed.h"
 
 typedef void handler_fn(struct ctld *c, const struct rpc_request *r, const struct caller *who);
 

@@ -16,7 +16,6 @@ static inline bool hook_holds(const struct job *j)  /* keeps it completing or co
     return attempt_of(j)->script || attempt_of(j)->epilog_due || burst_stages_out(j->burst);
 }
 
-/* hook_env.c */
 /* Builds the environment of a site program for a job, in the arena, with space for 'more' further
  * entries. Returns the number of entries. */
 size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind, size_t more,

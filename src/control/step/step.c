@@ -19,7 +19,7 @@
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
-/* Maximum bytes of the records of a job's steps (some thousands),. */
+/* Maximum bytes of the records of a job's steps (some thousands). */
 #define STEPS_BYTES (2u << 20)
 #define STEPS_BYTES_NODE (16u << 10) /* plus this number for each of its nodes */
 

@@ -40,7 +40,6 @@ int step_waiting_add(struct control *c, struct job *j, uint64_t call, const Pb__
 struct waiting_step step_waiting_take(struct control *c, struct job *j, size_t at);
 void step_waiting_done(struct control *c);
 
-/* step_unlaunched.c */
 /* The step was created, or restored from its record. */
 void step_watch(struct control *c, struct job *j, struct step *s);
 /* At unlaunched_mono_ms of its attempt. */
@@ -84,7 +83,7 @@ void step_ports_turn(struct control *c);
  * ends when its srun stops requesting the step. */
 bool step_is_awaited(const struct job *j);
 
-/* step_gres.c */
+/* step_layout.c */
 struct step_gres { /* the GRES request of a step */
     struct gres_wants wants;
     uint64_t total;          /* total, not yet dealt to nodes */

@@ -283,14 +283,14 @@ static int find_counts(const struct control *c, struct step_layout *l, struct er
     return 0;
 }
 
-static uint64_t step_gres_count_taken(const struct step_layout *l, const struct alloc_node *a,
-                                      uint32_t tasks);
+static uint64_t count_taken_gpus(const struct step_layout *l, const struct alloc_node *a,
+                                 uint32_t tasks);
 
 /* --cpus-per-gpu: the CPUs of the GPUs that the step takes on a node, as far as they are idle. */
-static uint32_t cpus_of_gpus(const struct step_layout *l, const struct alloc_node *a,
-                             uint32_t tasks)
+static uint32_t count_gpu_cpus(const struct step_layout *l, const struct alloc_node *a,
+                               uint32_t tasks)
 {
-    uint64_t gpus = OR(l->spec, cpus_per_gpu, 0) ? step_gres_count_taken(l, a, tasks) : 0;
+    uint64_t gpus = OR(l->spec, cpus_per_gpu, 0) ? count_taken_gpus(l, a, tasks) : 0;
     uint64_t cpus = gpus * OR(l->spec, cpus_per_gpu, 0);
     uint32_t idle = idle_cpus(l, a);
     return cpus < idle ? (uint32_t)cpus : idle;
@@ -299,7 +299,7 @@ static uint32_t cpus_of_gpus(const struct step_layout *l, const struct alloc_nod
 uint32_t step_layout_cpus(const struct step_layout *l, const struct node *n,
                           const struct alloc_node *a, uint32_t tasks)
 {
-    uint32_t cpus = cpus_of_tasks(l, n, tasks), of_gpus = cpus_of_gpus(l, a, tasks);
+    uint32_t cpus = cpus_of_tasks(l, n, tasks), of_gpus = count_gpu_cpus(l, a, tasks);
     cpus = of_gpus > cpus ? of_gpus : cpus;
     return step_layout_is_whole(l) || cpus > a->cpus ? a->cpus : cpus;
 }
@@ -603,8 +603,8 @@ uint64_t step_gres_count_gpus(const struct control *c, const struct alloc_node *
 
 /* The GPUs of a node that the step has with this number of tasks there: those that it requests, of
  * a total what is left of it, or all of the job. */
-static uint64_t step_gres_count_taken(const struct step_layout *l, const struct alloc_node *a,
-                                      uint32_t tasks)
+static uint64_t count_taken_gpus(const struct step_layout *l, const struct alloc_node *a,
+                                 uint32_t tasks)
 {
     const struct step_gres *g = &l->gres;
     uint64_t all = count_gpus(l->cluster, a, l->overlap || !g->own);

@@ -64,26 +64,26 @@ static bool is_licensed(const struct job *j)
     return j->want.licenses.list.len;
 }
 
-static uint64_t most_places_in_part(const struct plan *p)
+static uint64_t count_places_in_part(const struct plan *p)
 {
     return first_of(sched_rules(p)->bf_job_part_count_reserve, 0, 1);
 }
 
-static size_t most_places(const struct plan *p)
+static size_t count_places(const struct plan *p)
 {
-    return most_places_in_part(p) > 1 ? PLAN_RESERVATIONS_MOST : PLAN_RESERVATIONS;
+    return count_places_in_part(p) > 1 ? PLAN_RESERVATIONS_MOST : PLAN_RESERVATIONS;
 }
 
 bool depth_has_places(const struct plan *p, uint32_t count, bool first)
 {
-    size_t most = first ? PLAN_RESERVATIONS_MOST : most_places(p);
+    size_t most = first ? PLAN_RESERVATIONS_MOST : count_places(p);
     return p->depth.promised + count <= most;
 }
 
 bool depth_has_place(const struct plan *p, const struct job *j, bool first)
 {
-    uint64_t in_part = most_places_in_part(p);
-    size_t in_all = most_places(p);
+    uint64_t in_part = count_places_in_part(p);
+    size_t in_all = count_places(p);
     if (p->heads.len - p->depth.components >= in_all ||
         (sched_rules(p)->bf_one_resv_per_job && planned_start_has(p, j)))
         return false;

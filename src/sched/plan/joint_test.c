@@ -498,7 +498,7 @@ static void the_ledger_is_what_would_be(void **state)
         size_t marks[4];
         struct selection placed[4] = {0};
         uint32_t count = 0;
-        ledger_begin(&l, c);
+        ledger_begin_on(&l, c, &c->pool.now);
         for (uint32_t id = 1; id <= 4; id++) {
             char words[100];
             snprintf(words, sizeof words, "N=%u n=%u mem=%u gres=gpu:%u %s",

@@ -8,11 +8,6 @@
 #include "cluster/resource/cores.h"
 #include "sched/plan/node_free.h"
 
-void ledger_begin(struct ledger *l, const struct cluster *c)
-{
-    ledger_begin_on(l, c, &c->pool.now);
-}
-
 void ledger_begin_on(struct ledger *l, const struct cluster *c, const struct free_view *base)
 {
     *l = (struct ledger){.cluster = c, .base = base};

@@ -5,7 +5,8 @@
  * together are rolled back to a mark, in reverse order. The cluster does not change: the caller
  * that carries out the decision allocates all parts or none.
  *
- *     ledger_begin(), then any number of ledger_place() and ledger_roll_back(), then ledger_end()
+ *     ledger_begin_on(), then any number of ledger_place() and ledger_roll_back(), then
+ * ledger_end()
  */
 #pragma once
 
@@ -36,7 +37,6 @@ struct ledger {
     VEC(uint64_t) gres; /* the node's free GRES of every kind, for each entry */
 };
 
-void ledger_begin(struct ledger *l, const struct cluster *c);
 /* Begins a ledger on a hypothetical view. The view is borrowed. */
 void ledger_begin_on(struct ledger *l, const struct cluster *c, const struct free_view *base);
 void ledger_end(struct ledger *l);

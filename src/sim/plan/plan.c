@@ -151,14 +151,6 @@ void sim_plan_done(struct sim_plan *p)
     vec_done(&p->items);
 }
 
-void sim_plan_copy(struct sim_plan *to, const struct sim_plan *from)
-{
-    to->seed = from->seed;
-    to->share = from->share;
-    vec_foreach (&from->items, item)
-        vec_push(&to->items, *item);
-}
-
 static bool has_field(const struct field *f, const struct sim_item *item)
 {
     return f->kinds >> item->kind & 1;

@@ -183,7 +183,6 @@ struct sim_plan {
 
 void sim_plan_item(struct sim_item *item, enum sim_item_kind kind); /* sets defaults */
 void sim_plan_done(struct sim_plan *p);
-void sim_plan_copy(struct sim_plan *to, const struct sim_plan *from); /* 'to' must be empty */
 
 bool sim_plan_items_equal(const struct sim_item *a, const struct sim_item *b);
 

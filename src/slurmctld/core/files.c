@@ -32,14 +32,14 @@ static int fail_lowport(struct err *err, int e)
 
 /* Called before and after the process becomes SlurmUser; afterwards all other capabilities are
  * dropped. No effect if no such port is configured. */
-static int lowport_keep(const struct conf *conf, struct err *err)
+static int keep_lowport(const struct conf *conf, struct err *err)
 {
     if (conf->slurmctld_port >= LOW || !prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
         return 0;
     return fail_lowport(err, errno);
 }
 
-static int lowport_hold(const struct conf *conf, struct err *err)
+static int hold_lowport(const struct conf *conf, struct err *err)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{.effective = BIND, .permitted = BIND}};
@@ -60,7 +60,7 @@ void files_hand_on_lowport(void)
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_NET_BIND_SERVICE, 0, 0);
 }
 
-static void lowport_begun(void)
+static void drop_inherited_lowport(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{0}};
@@ -156,13 +156,13 @@ int files_prepare(const struct conf *conf, const char *log_file, struct err *err
 
 int files_become_user(const struct conf *conf, struct err *err)
 {
-    lowport_begun();
+    drop_inherited_lowport();
     if (geteuid() != 0 || conf->slurm_uid == 0)
         return 0;
     struct passwd user;
     char buffer[4096];
     int rc = user_entry(conf, &user, buffer, sizeof(buffer), err);
-    rc = rc ? rc : lowport_keep(conf, err);
+    rc = rc ? rc : keep_lowport(conf, err);
     if (rc)
         return rc;
     uid_t uids[3] = {0};
@@ -175,7 +175,7 @@ int files_become_user(const struct conf *conf, struct err *err)
     for (int i = 0; i < 3; i++)
         if (uids[i] != user.pw_uid || gids[i] != user.pw_gid)
             return err_set(err, -EPERM, "cannot become SlurmUser %s", user.pw_name);
-    return lowport_hold(conf, err);
+    return hold_lowport(conf, err);
 }
 
 static int state_directory_open(const struct conf *conf, struct err *err)

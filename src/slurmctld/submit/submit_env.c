@@ -37,7 +37,7 @@ static struct lua_submit *open_script(const struct lua_site *l, struct err *err)
 }
 
 /* Checks that the script is usable now: it exists, compiles and runs its top level. */
-static int submit_lua_check(const char *path, uid_t owner, struct err *err)
+static int check_lua_script(const char *path, uid_t owner, struct err *err)
 {
     const struct lua_site site = {.path = (char *)path, .owner = owner};
     struct err why = {0};
@@ -143,7 +143,7 @@ int submit_env_check(const struct conf *conf, struct err *err)
     int rc = conf_submit_list(conf, &all, err);
     vec_foreach (&all, one)
         if (rc == 0 && str_eq(one->plugin, "job_submit/lua")) {
-            rc = submit_lua_check(one->path, conf->slurm_uid, err);
+            rc = check_lua_script(one->path, conf->slurm_uid, err);
             if (rc)
                 err_prefix(err, "%s", one->place);
         }

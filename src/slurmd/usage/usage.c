@@ -36,7 +36,7 @@ static bool is_adopted(const struct attempt *a, pid_t pid)
 }
 
 /* Returns the job that this process or one of its ancestors was adopted into; NULL: none. */
-static struct attempt *adopted_find(const struct slurmd *d, pid_t pid)
+static struct attempt *find_adopter(const struct slurmd *d, pid_t pid)
 {
     for (int depth = 0; pid > 1 && depth < DEPTH_MAX; depth++) {
         for (struct attempt *a = d->attempts; a; a = a->hh.next)
@@ -49,7 +49,7 @@ static struct attempt *adopted_find(const struct slurmd *d, pid_t pid)
 
 /* Adds the adopted processes to a snapshot of all processes; after the snapshot, removes the ended
    ones. */
-static void adopted_collect(struct slurmd *d, struct snapshot *s)
+static void collect_adopted(struct slurmd *d, struct snapshot *s)
 {
     vec_clear(&s->adopted);
     for (struct attempt *a = d->attempts; a; a = a->hh.next) {
@@ -79,7 +79,7 @@ static bool is_adopted_alive(const struct snapshot *s, const struct note_adopted
 
 /* Adds the adopted processes to a snapshot of all processes; after the snapshot, removes the ended
    ones. */
-static void adopted_forget_ended(struct slurmd *d, const struct snapshot *s)
+static void forget_ended_adopted(struct slurmd *d, const struct snapshot *s)
 {
     for (struct attempt *a = d->attempts; a && !s->cut; a = a->hh.next)
         for (size_t i = a->note.adopted.len; i-- > 0;) {
@@ -230,7 +230,7 @@ static void on_looked(void *ctx)
     }
     read_counted_memory(u->d, u->tally);
     tally_take(u->tally, &u->snapshot);
-    adopted_forget_ended(u->d, &u->snapshot);
+    forget_ended_adopted(u->d, &u->snapshot);
     save_books(u);
     u->confirms_memory = memory_check(u->d, u->tally, &u->snapshot) && !u->confirms_memory;
     /* Only once, because further steps may start all the time. */
@@ -253,7 +253,7 @@ static void begin_usage_look(struct usage *u)
     vec_foreach (&u->tally->steps, s)
         if ((*s)->shepherd)
             vec_push(&u->roots, (*s)->shepherd);
-    adopted_collect(u->d, &u->snapshot);
+    collect_adopted(u->d, &u->snapshot);
     loop_work_post(u->d->loop, 0, on_look, on_looked, u);
 }
 
@@ -641,7 +641,7 @@ void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
 uint32_t usage_job_of(struct slurmd *d, pid_t pid)
 {
     const struct tally_step *s = pids_find(d->usage->tally, pid, pids_parent);
-    const struct attempt *a = s ? NULL : adopted_find(d, pid);
+    const struct attempt *a = s ? NULL : find_adopter(d, pid);
 
     return s ? s->job_id : a ? a->key.id : 0;
 }
@@ -650,7 +650,7 @@ uint32_t usage_job_of(struct slurmd *d, pid_t pid)
 static void reply_pid(struct slurmd *d, const struct rpc_request *r, pid_t pid)
 {
     const struct tally_step *s = pids_find(d->usage->tally, pid, pids_parent);
-    const struct attempt *adopter = s ? NULL : adopted_find(d, pid);
+    const struct attempt *adopter = s ? NULL : find_adopter(d, pid);
     Pb__StepPids one = PB__STEP_PIDS__INIT, *steps = &one;
     Pb__NodePids m = PB__NODE_PIDS__INIT;
 

@@ -14,7 +14,7 @@ struct pmi_space_entry {
     UT_hash_handle hh;
 };
 
-static void pmi_space_done(struct pmi_space *s)
+static void free_space(struct pmi_space *s)
 {
     struct pmi_space_entry *e, *next;
 
@@ -73,14 +73,14 @@ const char *pmi_space_find(const struct pmi_space *s, const char *key)
 
 /* Whether the pairs put since the last barrier are too large for one message, so that the next
    barrier cannot end. */
-static bool pmi_space_is_swamped(const struct pmi_space *s)
+static bool is_swamped(const struct pmi_space *s)
 {
     return s->fresh_bytes > PMI_ROUND_BYTES_MAX;
 }
 
 /* Takes the fresh pairs, which are then no longer fresh. The caller frees the array, but not the
    strings. */
-static struct pmi_pair *pmi_space_take_fresh(struct pmi_space *s, size_t *count)
+static struct pmi_pair *take_fresh_pairs(struct pmi_space *s, size_t *count)
 {
     struct pmi_pair *pairs = mem_new_array(struct pmi_pair, s->fresh ? s->fresh : 1);
     struct pmi_space_entry *e, *next;
@@ -128,8 +128,8 @@ void pmi_free(struct pmi *p)
 {
     if (!p)
         return;
-    pmi_space_done(&p->space);
-    pmi_space_done(&p->node_attrs);
+    free_space(&p->space);
+    free_space(&p->node_attrs);
     for (uint32_t i = 0; i < p->local_count; i++) {
         while (p->peers[i].waits)
             pmi_wait_done(p, i, p->peers[i].waits);
@@ -165,7 +165,7 @@ int pmi_put(struct pmi *p, const char *key, const char *value, struct err *err)
 {
     int rc = pmi_space_put(&p->space, key, value, true, NULL);
 
-    if (pmi_space_is_swamped(&p->space))
+    if (is_swamped(&p->space))
         return err_set(err, -ERR_LIMIT, "PMI: more than %u bytes put between two barriers",
                        PMI_ROUND_BYTES_MAX);
     return rc ? err_set(err, -ERR_BUSY, "PMI: the key-value space is full") : 0;
@@ -306,7 +306,7 @@ int pmi_fence(struct pmi *p, uint32_t local, struct err *err)
     p->peers[local].in_barrier = true;
     if (++p->waiting < p->local_count)
         return 0;
-    pairs = pmi_space_take_fresh(&p->space, &count);
+    pairs = take_fresh_pairs(&p->space, &count);
     p->events.fence(p->events.ctx, p->round, pairs, count);
     free(pairs);
     return 0;

@@ -29,7 +29,7 @@ static const struct symbol functions[] = {
 };
 
 /* Loads the library; -ERR_NOT_SUPPORTED names the missing file. */
-static int pmixd_lib_get(const struct pmixd_lib **lib, struct err *err)
+static int get_library(const struct pmixd_lib **lib, struct err *err)
 {
     static struct pmixd_lib table;
     /* Its plugins resolve symbols of the library. */
@@ -71,7 +71,7 @@ static int start_server(struct pmixd *p, const Pb__PmixStart *m, Pb__PmixStarted
 
     p->is_related = p->job.is_spawned;
     if (!rc)
-        rc = pmixd_lib_get(&p->lib, err);
+        rc = get_library(&p->lib, err);
     if (rc)
         return rc;
     major = strtoll(pmixd_lib_version(p->lib), NULL, 10);
@@ -147,7 +147,7 @@ static int report_version(void)
     const struct pmixd_lib *lib;
     struct err err = {0};
 
-    if (pmixd_lib_get(&lib, &err)) {
+    if (get_library(&lib, &err)) {
         fprintf(stderr, "slurmstepd-pmix: error: %s\n", err.text);
         return 1;
     }

@@ -509,16 +509,6 @@ const Pb__NodeTrouble *bench_trouble(struct bench *b)
     return wait_event(b, (struct search){.kind = TROUBLE});
 }
 
-unsigned bench_count_launched(const struct bench *b, uint32_t job_id)
-{
-    unsigned count = 0;
-
-    for (size_t i = 0; i < b->events.len; i++)
-        if (b->events.data[i]->launched && b->events.data[i]->launched->job_id == job_id)
-            count++;
-    return count;
-}
-
 char *bench_read(struct bench *b, const char *name)
 {
     _cleanup_free_ char *path = mem_printf("%s/%s", b->dir, name);

@@ -73,7 +73,6 @@ const Pb__BatchEnded *bench_batch_ended(struct bench *b, uint32_t job_id);
 const Pb__StepEnded *bench_step_ended(struct bench *b, uint32_t job_id, uint32_t step_id);
 const Pb__JobGone *bench_job_gone(struct bench *b, uint32_t job_id);
 const Pb__NodeTrouble *bench_trouble(struct bench *b); /* the first one, of any job */
-unsigned bench_count_launched(const struct bench *b, uint32_t job_id);
 
 /* Content of a file in its directory; "" if missing; the caller frees it. */
 char *bench_read(struct bench *b, const char *name);

@@ -67,7 +67,7 @@ static bool ask_program(const char *path, const char *word, char *line, size_t s
 
 /* The version of the libpmix that slurmstepd-pmix finds on this host, such as "4.2.2"; false: none.
  */
-static bool mpi_pmix_version(char version[MPI_VERSION_MAX])
+static bool find_pmix_version(char version[MPI_VERSION_MAX])
 {
     _cleanup_free_ char *prefix = path_prefix();
     _cleanup_free_ char *path = mem_printf("%s/sbin/slurmstepd-pmix", prefix != NULL ? prefix : "");
@@ -82,7 +82,7 @@ void mpi_list(void)
     puts("MPI plugin types are...");
     for (size_t i = 0; i < EVERYWHERE; i++)
         printf("\t%s\n", kinds[i]);
-    if (!mpi_pmix_version(version))
+    if (!find_pmix_version(version))
         return;
     puts("\tpmix");
     printf("specific pmix plugin versions available: pmix_v%.*s\n", (int)strcspn(version, "."),
@@ -233,7 +233,7 @@ static bool tell_served(enum pmi pmi)
         puts("served here: yes");
         return true;
     }
-    if (mpi_pmix_version(version)) {
+    if (find_pmix_version(version)) {
         printf("served here: yes, by libpmix %s\n", version);
         return true;
     }
