@@ -402,10 +402,10 @@ static void note_empty(struct opt_components *cs, size_t offset)
             return;
     if (offset)
         opt_note(o, OPT_ID_component,
-                 "no #SBATCH line is for this component: it requests one task, with what it "
-                 "inherits");
+                 "the component has no #SBATCH options: it requests one task and inherits the "
+                 "options of the first component");
     else
-        opt_note(o, OPT_ID_component, "no #SBATCH line is for component 0: it requests one task");
+        opt_note(o, OPT_ID_component, "component 0 has no #SBATCH options: it requests one task");
 }
 
 /* Slurm accepts licences only in component 0. */

@@ -407,7 +407,7 @@ static void test_empty_components_of_scripts(void **state)
         _cleanup_str_ struct str noted = STR_INIT;
         assert_int_equal(run_line(&r, OPT_SBATCH, v[i].script, NULL, v[i].argv), 0);
         for (size_t k = 0; k < r.cs.count; k++)
-            if (strstr(str_cstr(&options_of_component(&r, k)->notes), "no #SBATCH line is for "))
+            if (strstr(str_cstr(&options_of_component(&r, k)->notes), "has no #SBATCH options: "))
                 str_printf(&noted, "%zu", k);
         assert_string_equal(str_cstr(&noted), v[i].noted);
         run_done(&r);

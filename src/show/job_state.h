@@ -81,18 +81,18 @@ bool job_state_is_batch(const Pb__JobRecord *job);
  * in addition, expanded for the first element of several. */
 enum job_path { JOB_PATH_GIVEN, JOB_PATH_KNOWN, JOB_PATH_FIRST };
 
-/* The path of a standard stream of the job. stream: 0, 1, 2. */
 /* The path of a step's stream, for its first task. A pattern with %x stays, since the record of a
  * step lacks the job's name. */
 void job_state_put_step_path(const Pb__StepRecord *step, const char *pattern, struct str *out);
+/* The path of a standard stream of the job. stream: 0, 1, 2. */
 void job_state_put_path(const Pb__JobRecord *job, int stream, enum job_path how, struct str *out);
 
 /* Appends "cpu=2,mem=8000M,node=2,billing=2", as requested or as allocated. Returns false if there
  * is nothing. */
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out);
-/* Returns the GPUs that a request on that many nodes and tasks asks for. */
 /* The billing of the allocated resources; of a pending job that of its CPUs, memory and nodes. */
 double job_state_find_billing(const Pb__JobRecord *job);
+/* Returns the GPUs that a request on that many nodes and tasks asks for. */
 uint64_t job_state_count_gpus(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks);
 /* Appends "cpu=4,mem=200M,node=2,gres/gpu=2": the step's resources on all of its nodes. Returns
  * false if there are none. */

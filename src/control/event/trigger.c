@@ -417,10 +417,14 @@ static int check_room(const struct control *c, const struct caller *who, struct 
     size_t own = 0;
     vec_foreach (&c->triggers->all, t)
         own += (*t)->uid == who->uid;
-    size_t most = is_trusted(c, who->uid) ? TRIGGER_MAX : TRIGGER_MAX - TRIGGER_RESERVED;
-    if (c->triggers->all.len >= most)
+    if (c->triggers->all.len >= TRIGGER_MAX)
         return err_set(err, -ERR_LIMIT, "%s: there are %zu triggers: clear some first",
                        err_text(ERR_LIMIT), c->triggers->all.len);
+    if (!is_trusted(c, who->uid) && c->triggers->all.len >= TRIGGER_MAX - TRIGGER_RESERVED)
+        return err_set(err, -ERR_LIMIT,
+                       "%s: there are %zu triggers, and the last %d are reserved for root and "
+                       "SlurmUser: try again later",
+                       err_text(ERR_LIMIT), c->triggers->all.len, TRIGGER_RESERVED);
     if (!is_trusted(c, who->uid) && own >= TRIGGER_MAX_OF_USER)
         return err_set(err, -ERR_LIMIT, "%s: you have %d triggers: clear some first",
                        err_text(ERR_LIMIT), TRIGGER_MAX_OF_USER);

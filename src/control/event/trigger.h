@@ -122,13 +122,13 @@ void trigger_hit(struct control *c, struct trigger *t, uint32_t type, const char
 /* Its job can still end. */
 bool trigger_may_happen(const struct control *c, const struct trigger *t);
 
-/* trigger_run.c: delivery */
+/* trigger_event.c: delivery */
 void trigger_turn(struct control *c);
 int64_t trigger_due_ms(const struct control *c); /* INT64_MAX: none */
 void trigger_run_again(struct control *c);
 void trigger_ended(struct control *c, const Pb__ScriptEnded *m);
 
-/* trigger_lead.c: changes of the leading controller */
+/* trigger_event.c: changes of the leading controller */
 void trigger_lead_start(struct control *c);
 void trigger_lead_restore(struct control *c, const Pb__StoreMeta *m);
 void trigger_lead_fill(const struct control *c, Pb__StoreMeta *m);
