@@ -417,8 +417,8 @@ static void drop_closed(const struct class_look *k, int32_t at, uint32_t count)
             license_drop_scope(&l[i], k->set);
 }
 
-/* How many nodes of the set one resource has enough for at most. Where one layer pays: all of them,
- * if it has some of them, or to be sure, if it has all of them. */
+/* On how many nodes of the set a job may have one resource at most. MODE_1: on all of them, if a
+ * layer with enough has a node of the set; for LICENSE_SURE it must have all nodes of the set. */
 static uint64_t count_most_of(const struct class_look *k, int32_t at, uint32_t count)
 {
     const struct license *l = &k->c->licenses.list.data[at];
@@ -471,7 +471,7 @@ static uint64_t count_class(const struct cluster *c, const struct license_class 
     return most;
 }
 
-/* False: there are more of them than are remembered. */
+/* False: the request needs more tied pools than a class has room for. */
 static bool read_needs(const struct cluster *c, const struct license_needs *needs,
                        struct license_class *out)
 {

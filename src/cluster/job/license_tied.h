@@ -25,7 +25,7 @@ uint64_t license_of_job(const struct cluster *c, const struct job *j, int32_t at
  * nodes there are. Fast. */
 void license_free_mosts(struct license_mosts *m);
 uint64_t license_count_most(const struct cluster *c, const struct license_need *need);
-#define LICENSE_KINDS 64 /* bits of kinds */
+#define LICENSE_KINDS 63 /* bits of kinds; all 64 bits stand for all nodes */
 /* The bit of a kind of nodes in pool.kinds; the last bit stands for all further kinds. */
 static inline uint64_t license_kind_bit(size_t kind)
 {

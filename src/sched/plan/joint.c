@@ -182,7 +182,8 @@ static bool looks_at_cores(const struct joint *s, const struct job *j)
             return true;
     bool follows_gres = j->want.gres.list.len && j->want.gres_binding != GRES_BINDING_ANY &&
                         !takes_whole_units(&j->want);
-    return (s->chooses_units && follows_gres) || j->want.tasks_per_socket ||
+    bool restricts = s->plan->cluster->has_restricted_cores;
+    return (s->chooses_units && (follows_gres || restricts)) || j->want.tasks_per_socket ||
            request_is_bound(&j->want) || p->max_cpus_per_node != UINT32_MAX ||
            p->max_cpus_per_socket != UINT32_MAX;
 }

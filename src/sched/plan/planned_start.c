@@ -532,6 +532,9 @@ static void swap_starts(struct plan_starts *s, struct plan *p)
 {
     vec_swap(&s->heads, &p->heads);
     vec_swap(&s->claims.list, &p->claims.list);
+    uint64_t version = s->claims.version;
+    s->claims.version = p->claims.version;
+    p->claims.version = version;
 }
 
 void plan_starts_take(struct plan_starts *s, struct plan *p)

@@ -316,8 +316,7 @@ bool set_turn_is_left(const struct plan *p, const struct part *part)
     return at < p->order.len && p->turns->walks.data[at].is_left;
 }
 
-/* The pass came here for the set for which the partition waits that was left last. If none waits,
- * the pass goes on in the first one that is not over. */
+/* The waiting partition that was left last; without one the first partition that is not over. */
 static size_t find_next_walk(const struct plan *p)
 {
     const struct walk *walks = p->turns->walks.data;
