@@ -334,9 +334,9 @@ static void compare_with_plain(const struct world_rule *rule, struct world *with
     world_done(&without);
 }
 
-/* The same jobs with licences of the cluster, of which there are as many as the running jobs have:
- * as many jobs run, and none starts. No node is looked at for the others, which wait at the gate of
- * licences. */
+/* Compares with the same jobs that request licences of the cluster instead. Running jobs hold all
+ * of these licences, so no job starts: each waiting job is refused for its licences, before its
+ * nodes are examined. */
 static void compare_with_flat(const struct world_rule *rule, struct world *with)
 {
     struct world flat;

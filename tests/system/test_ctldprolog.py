@@ -107,8 +107,9 @@ def test_a_batch_job_is_configuring_while_the_prolog_runs(new):
     c = new()
     gate(c, "prolog")
     hold = c.work / "hold"
-    hold.touch()
-    job = c.sbatch("-o", "out", "-J", "na me", "-n2", "--comment", "hi", wrap="echo ran; while [ -e hold ]; do sleep 0.1; done; exit 3", user=USER,
+    os.mkfifo(hold)
+    hold.chmod(0o666)
+    job = c.sbatch("-o", "out", "-J", "na me", "-n2", "--comment", "hi", wrap="echo ran; read _ <hold; exit 3", user=USER,
                    env={"LD_PRELOAD": "", "SLURM_EVIL": "1"})
     running(c, job, "prolog")
     assert c.state(job) == "CONFIGURING"
@@ -122,7 +123,7 @@ def test_a_batch_job_is_configuring_while_the_prolog_runs(new):
     assert c.state(job) == "CONFIGURING" and waits.poll() is None
     go(c)
     assert waits.communicate()[1] == f"scontrol: Nodes are ready for job {job}\n"
-    hold.unlink()
+    hold.write_text("go\n")
     fields = c.wait(job)
     assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "3:0")
     assert c.output(job, "out") == "ran\n"

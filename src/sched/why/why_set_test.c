@@ -57,7 +57,7 @@ static struct why *ask_scheduler(struct cluster *c, uint32_t id, bool backfill)
     return w;
 }
 
-static struct why *ask(struct cluster *c, uint32_t id)
+static struct why *ask_why(struct cluster *c, uint32_t id)
 {
     return ask_scheduler(c, id, true);
 }
@@ -65,7 +65,7 @@ static struct why *ask(struct cluster *c, uint32_t id)
 /* "1: resources", and of each change that lets it start now " | command". */
 static void expect(struct cluster *c, uint32_t id, const char *expected)
 {
-    struct why *w = ask(c, id);
+    struct why *w = ask_why(c, id);
     const Pb__WhyReply *m = why_answer(w);
     _cleanup_str_ struct str out = STR_INIT;
     str_printf(&out, "%u: %s", m->set_offset, m->rule);
@@ -94,7 +94,7 @@ static void no_start_is_foreseen_without_nodes(void **state)
     test_run(c, 9, "z:4", NOW + CLUSTER_NO_LIMIT_SEC);
     cluster_find_job(c, 9)->limit_sec = INT64_MAX;
     queue_set(c, 1, 2, (const char *const[]){"N=2 exclusive", "N=1 exclusive"});
-    struct why *w = ask(c, 1);
+    struct why *w = ask_why(c, 1);
     assert_string_equal(why_answer(w)->rule, "unusable");
     assert_int_equal(why_answer(w)->set_offset, 1);
     const Pb__WhyNodes *drained = NULL;
@@ -127,7 +127,7 @@ static void component_is_explained_by_the_alternative_that_it_waits_for(void **s
             queue_set(c, 1, 2, (const char *const[]){"N=1", cases[i].words});
             if (gone) /* its spec names it still */
                 cluster_find_job(c, 2)->want.licenses.list.data[0].at = -1;
-            struct why *w = ask(c, 1);
+            struct why *w = ask_why(c, 1);
             assert_string_equal(why_answer(w)->rule, cases[i].rule);
             if (cases[i].resource)
                 assert_string_equal(why_answer(w)->resource, cases[i].resource);
@@ -206,7 +206,7 @@ static void depth_is_that_of_the_last_partition_of_the_set(void **state)
             if (*cases[i].before[k % 2])
                 queue_before(c, 20 + k, cases[i].before[k % 2]);
         job_set_rank(queue_set(c, 10, 2, (const char *[]){"p=a n=1", "p=b n=1"}), CONF_RANK_LEAST);
-        struct why *w = ask(c, 10);
+        struct why *w = ask_why(c, 10);
         if (!str_eq(why_answer(w)->rule, cases[i].rule))
             fail_msg("case %zu: why says %s", i, why_answer(w)->rule);
         why_free(w);
@@ -226,7 +226,7 @@ static void one_without_room_is_named(void **state)
         expect(c, id,
                "1: resources | scontrol update JobId=10+1 Features= | scontrol update "
                "JobId=10+1 NumTasks=1");
-    struct why *w = ask(c, 10);
+    struct why *w = ask_why(c, 10);
     assert_int_equal(why_answer(w)->set_count, 3);
     assert_int_equal(why_answer(w)->start_at, NOW + 300);
     assert_int_equal(why_answer(w)->could_ever, 2);
@@ -241,7 +241,7 @@ static void those_without_room_together(void **state)
     (void)state;
     run_job(c, 1, "n3:4", NOW + 100);
     queue_set(c, 10, 3, (const char *[]){"n=4 p=q", "n=1 C=b", "n=4 p=q"});
-    struct why *w = ask(c, 11);
+    struct why *w = ask_why(c, 11);
     const Pb__WhyReply *m = why_answer(w);
     assert_string_equal(m->rule, "together");
     assert_int_equal(m->set_offset, 2);
@@ -260,7 +260,7 @@ static void one_that_never_has_room_is_named(void **state)
     run_job(c, 1, "n3:4", NOW + 100);
     queue_set(c, 10, 3, (const char *[]){"C=b n=4 N=1", "C=b n=4 N=1", "C=b n=1"});
     for (uint32_t id = 10; id < 13; id++) {
-        struct why *w = ask(c, id);
+        struct why *w = ask_why(c, id);
         assert_string_equal(why_answer(w)->rule, "never_together");
         assert_int_equal(why_answer(w)->set_offset, 2);
         why_free(w);
@@ -295,7 +295,7 @@ static void each_component_has_its_planned_nodes(void **state)
         if (begin_at)
             begin_later(cluster_find_job(c, 11), begin_at);
         for (uint32_t i = 0; i < 3; i++) {
-            struct why *w = ask(c, 10 + i);
+            struct why *w = ask_why(c, 10 + i);
             assert_string_equal(why_answer(w)->sched_nodes, nodes[i]);
             assert_int_equal(why_answer(w)->start_at, begin_at ? begin_at : NOW + 500);
             why_free(w);
@@ -326,7 +326,7 @@ static void one_that_is_held_is_named(void **state)
     hold(cluster_find_job(c, 11));
     expect(c, 10, "1: held | scontrol release 10+1");
     hold(cluster_find_job(c, 10));
-    struct why *w = ask(c, 10);
+    struct why *w = ask_why(c, 10);
     assert_int_equal(why_answer(w)->n_changes, 1); /* all of them are held */
     assert_string_equal(why_answer(w)->changes[0]->command, "scontrol release 10");
     why_free(w);
@@ -347,7 +347,7 @@ static void component_without_partition_is_survived_and_named(void **state)
         j->reason = held ? REASON_JOB_HELD_USER : REASON_PARTITION_DOWN;
         cluster_remove_part(c, cluster_find_part(c, "q"));
         for (uint32_t id = 10; id < 13; id++) {
-            struct why *w = ask(c, id);
+            struct why *w = ask_why(c, id);
             assert_string_equal(why_answer(w)->rule, held ? "held" : "partition_removed");
             assert_int_equal(why_answer(w)->set_offset, held ? 0 : 1);
             assert_false(why_answer(w)->has_start_at);
@@ -368,7 +368,7 @@ static void one_that_would_delay_others_is_named(void **state)
     first->priority = 2000;
     job_partitions_queue(first);
     queue_set(c, 10, 2, (const char *[]){"n=1", "n=1 C=b"});
-    struct why *w = ask(c, 10);
+    struct why *w = ask_why(c, 10);
     const Pb__WhyReply *m = why_answer(w);
     assert_string_equal(m->rule, "kept");
     assert_int_equal(m->set_offset, 1);
@@ -437,7 +437,7 @@ static void set_with_common_place_is_behind_jobs_of_all_its_partitions(void **st
             queue_before(c, 5, before[first]);
         struct job *leader = queue_set(c, 10, 2, sets[set]);
         job_set_rank(leader, rules[rule]);
-        struct why *w = ask(c, 10);
+        struct why *w = ask_why(c, 10);
         bool now = str_eq(why_answer(w)->rule, "now");
         if (now != starts_in_pass(c, 10))
             fail_msg("rule %u, tier %u, set %u, before %u: why says %s", rule, tier, set, first,
