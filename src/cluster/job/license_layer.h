@@ -34,6 +34,16 @@ bool license_find_anchors(const struct cluster *c, const struct license_needs *n
                           const uint32_t *weight, const struct bitset *set,
                           const struct bitset *candidates, struct bitset **out);
 
+/* --- license_layer_count.c ---------------------------------------------------------------------
+ */
+
+/* Prepares the cluster for the counts of classes, see license_find_class(). */
+void license_begin_counts(struct cluster *c);
+/* Returns how many nodes of the set a job can have, if it takes 'count' units for each node and the
+ * layers are a tree. room: free units, by layer of the resource. */
+size_t license_count_in_tree(const struct license *l, uint32_t count, const uint64_t *room,
+                             const struct bitset *set);
+
 /* --- license_layer_text.c ----------------------------------------------------------------------
  */
 
