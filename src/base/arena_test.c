@@ -23,7 +23,7 @@ const char *__asan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
-static void budget_is_kept(void **state)
+static void allocations_beyond_the_budget_fail(void **state)
 {
     _cleanup_(arena_done) struct arena a;
     arena_init(&a, 100); /* six times 16 */
@@ -59,7 +59,7 @@ static void memory_is_zeroed_aligned_and_apart(void **state)
             assert_int_equal(blocks[i][k], i & 0xff);
 }
 
-static void texts(void **state)
+static void strings_are_copied_and_formatted(void **state)
 {
     _cleanup_(arena_done) struct arena a;
     arena_init(&a, 0);
@@ -123,7 +123,7 @@ static void unpack_respects_the_budget(void **state)
 
 /* Many short strings, as in a long command line: kept memory counts in the budget, temporary
    memory does not. */
-static void tables_are_beside_the_budget(void **state)
+static void unpack_tables_do_not_count_in_the_budget(void **state)
 {
     static const char *const texts[] = {"", "a", "abcdef"};
     enum { MANY = 200000 };
@@ -150,7 +150,7 @@ static void tables_are_beside_the_budget(void **state)
 
 /* Beyond their own limit they count as everything else; an allocation that only looks like a table
    survives. */
-static void tables_are_bounded(void **state)
+static void size_of_unpack_tables_is_bounded(void **state)
 {
     _cleanup_arena_ struct arena a;
     unsigned char *kept[100];
@@ -227,7 +227,7 @@ static void fields_are_concatenated(void **state)
 }
 
 /* Like the first use, but with the existing memory: old content does not show. */
-static void a_reset_keeps_memory(void **state)
+static void reset_keeps_memory_for_reuse(void **state)
 {
     _cleanup_arena_ struct arena a;
     arena_init(&a, 0);
@@ -285,14 +285,14 @@ static void unpack_without_memory_aborts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(budget_is_kept),
+        cmocka_unit_test(allocations_beyond_the_budget_fail),
         cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(a_reset_keeps_memory),
+        cmocka_unit_test(strings_are_copied_and_formatted),
+        cmocka_unit_test(reset_keeps_memory_for_reuse),
         cmocka_unit_test(unpack_takes_all_or_nothing),
         cmocka_unit_test(unpack_respects_the_budget),
-        cmocka_unit_test(tables_are_beside_the_budget),
-        cmocka_unit_test(tables_are_bounded),
+        cmocka_unit_test(unpack_tables_do_not_count_in_the_budget),
+        cmocka_unit_test(size_of_unpack_tables_is_bounded),
         cmocka_unit_test(unpack_without_memory_aborts),
         cmocka_unit_test(pack_respects_the_cap),
         cmocka_unit_test(fields_are_concatenated),

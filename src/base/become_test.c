@@ -6,7 +6,7 @@
 
 #define SOMEBODY 65534
 
-static int to_somebody(void)
+static int become_somebody(void)
 {
     gid_t groups[] = {SOMEBODY, 12345}, have[8];
     struct err err = {0};
@@ -20,21 +20,21 @@ static int to_somebody(void)
     return setuid(0) ? 0 : 4; /* no way back */
 }
 
-static int to_a_stranger(void)
+static int become_unknown_user(void)
 {
     if (geteuid() == 0 && become_user(SOMEBODY, SOMEBODY, NULL, 0, NULL))
         return 1;
     return become_user(SOMEBODY - 1, SOMEBODY, NULL, 0, NULL) == 0 ? 2 : 0;
 }
 
-static int to_root_again(void)
+static int return_to_root(void)
 {
     if (geteuid() == 0 && become_user(SOMEBODY, SOMEBODY, NULL, 0, NULL))
         return 1;
     return become_user(0, 0, NULL, 0, NULL) == 0 ? 2 : 0;
 }
 
-static int to_myself(void)
+static int become_own_user(void)
 {
     gid_t groups[64];
     int count = getgroups(64, groups);
@@ -42,18 +42,19 @@ static int to_myself(void)
     return count < 0 || become_user(geteuid(), getegid(), groups, (size_t)count, NULL);
 }
 
-static void test_become(void **state)
+static void test_process_becomes_another_user_for_good(void **state)
 {
     if (geteuid() == 0)
-        assert_int_equal(test_in_child(to_somebody), 0);
-    assert_int_equal(test_in_child(to_a_stranger), 0);
-    assert_int_equal(test_in_child(to_root_again), 0);
-    assert_int_equal(test_in_child(to_myself), 0);
+        assert_int_equal(test_in_child(become_somebody), 0);
+    assert_int_equal(test_in_child(become_unknown_user), 0);
+    assert_int_equal(test_in_child(return_to_root), 0);
+    assert_int_equal(test_in_child(become_own_user), 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_become)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_process_becomes_another_user_for_good)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ struct model {
     char bytes[SIZE_LAST + 1];
 };
 
-static void model_check(const struct model *m)
+static void check_model(const struct model *m)
 {
     size_t count = 0;
     for (size_t i = 0; i < m->bits->size; i++) {
@@ -71,7 +71,7 @@ static void model_check(const struct model *m)
     assert_int_equal(seen, count);
 }
 
-static void model_random(struct model *m, size_t n, unsigned percent)
+static void draw_model(struct model *m, size_t n, unsigned percent)
 {
     m->bits = bitset_new(n);
     memset(m->bytes, 0, sizeof(m->bytes));
@@ -82,7 +82,7 @@ static void model_random(struct model *m, size_t n, unsigned percent)
         }
 }
 
-static void ranges(void **state)
+static void set_range_stays_within_the_bitset(void **state)
 {
     static const size_t edges[][2] = {{0, 0},  {0, 1},   {0, 64},  {0, 65},    {63, 1},
                                       {63, 2}, {64, 64}, {1, 200}, {990, 100}, {5, (size_t)-1}};
@@ -91,12 +91,12 @@ static void ranges(void **state)
         {
             for (size_t e = 0; e < sizeof(edges) / sizeof(edges[0]); e++) {
                 struct model m;
-                model_random(&m, n, 0);
+                draw_model(&m, n, 0);
                 size_t first = edges[e][0], count = edges[e][1];
                 bitset_set_range(m.bits, first, count);
                 for (size_t i = first; i < n && i - first < count; i++)
                     m.bytes[i] = 1;
-                model_check(&m);
+                check_model(&m);
                 bitset_free(m.bits);
             }
         }
@@ -110,9 +110,9 @@ static void operations_follow_the_model(void **state)
         {
             for (unsigned percent = 0; percent <= 100; percent += 25) {
                 struct model a, b;
-                model_random(&a, n, percent);
-                model_random(&b, n, 50);
-                model_check(&a);
+                draw_model(&a, n, percent);
+                draw_model(&b, n, 50);
+                check_model(&a);
                 size_t both = 0, missing = 0;
                 for (size_t i = 0; i < n; i++) {
                     both += (size_t)(a.bytes[i] & b.bytes[i]);
@@ -133,7 +133,7 @@ static void operations_follow_the_model(void **state)
                         r[k].bytes[i] = (char)(k == 0   ? a.bytes[i] & b.bytes[i]
                                                : k == 1 ? a.bytes[i] | b.bytes[i]
                                                         : a.bytes[i] & !b.bytes[i]);
-                    model_check(&r[k]);
+                    check_model(&r[k]);
                     bitset_free(r[k].bits);
                 }
                 if (n) {
@@ -155,7 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_is_freed),
         cmocka_unit_test(fill_leaves_the_tail_clear),
-        cmocka_unit_test(ranges),
+        cmocka_unit_test(set_range_stays_within_the_bitset),
         cmocka_unit_test(operations_follow_the_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

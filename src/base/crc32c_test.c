@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 /* RFC 3720, B.4, and the check value of the algorithm. */
-static void published_vectors(void **state)
+static void crc32c_matches_rfc_3720(void **state)
 {
     unsigned char zeros[32] = {0}, ones[32], up[32], down[32];
     memset(ones, 0xff, sizeof(ones));
@@ -36,7 +36,7 @@ static void published_vectors(void **state)
     }
 }
 
-static void both_ways_agree_in_pieces(void **state)
+static void hardware_and_portable_sums_agree_in_pieces(void **state)
 {
     unsigned char data[300];
     srandom(1);
@@ -53,7 +53,7 @@ static void both_ways_agree_in_pieces(void **state)
 }
 
 /* Where large data is processed in stripes, compared byte by byte. */
-static void both_ways_agree_on_much(void **state)
+static void hardware_and_portable_sums_agree_on_large_data(void **state)
 {
     size_t most = (200u << 10) + 17;
     unsigned char *data = malloc(most);
@@ -72,9 +72,9 @@ static void both_ways_agree_on_much(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_vectors),
-        cmocka_unit_test(both_ways_agree_in_pieces),
-        cmocka_unit_test(both_ways_agree_on_much),
+        cmocka_unit_test(crc32c_matches_rfc_3720),
+        cmocka_unit_test(hardware_and_portable_sums_agree_in_pieces),
+        cmocka_unit_test(hardware_and_portable_sums_agree_on_large_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void test_hostile_strings_are_left_out(void **state)
     envlist_done(&e);
 }
 
-static void test_set_get_unset(void **state)
+static void test_variables_are_set_read_and_unset(void **state)
 {
     struct envlist e = {0};
 
@@ -49,7 +49,7 @@ static void test_set_get_unset(void **state)
     envlist_done(&e);
 }
 
-static void test_the_first_double_of_a_process_counts(void **state)
+static void test_first_duplicate_of_the_environment_counts(void **state)
 {
     char *vars[] = {"A=1", "none", "A=2", "B=", NULL};
     struct envlist e = {0};
@@ -67,7 +67,7 @@ static bool is_odd(const char *name, size_t len)
 }
 
 /* As many variables as a heterogeneous job of 128 components has. */
-static void test_thousands(void **state)
+static void test_thousands_of_variables_can_be_set_and_unset(void **state)
 {
     struct envlist e = {0};
     char name[16];
@@ -105,9 +105,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostile_strings_are_left_out),
-        cmocka_unit_test(test_set_get_unset),
-        cmocka_unit_test(test_the_first_double_of_a_process_counts),
-        cmocka_unit_test(test_thousands),
+        cmocka_unit_test(test_variables_are_set_read_and_unset),
+        cmocka_unit_test(test_first_duplicate_of_the_environment_counts),
+        cmocka_unit_test(test_thousands_of_variables_can_be_set_and_unset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
-static void null_err_is_fine(void **state)
+static void missing_err_is_ignored(void **state)
 {
     assert_int_equal(err_set(NULL, -ERR_NO_JOB, "x"), -ERR_NO_JOB);
     assert_int_equal(err_prefix(NULL, "x"), -ERR_GENERIC);
 }
 
 /* The error is visible even if the user has typed a long text. */
-static void both_ends_of_a_long_text_are_kept(void **state)
+static void long_text_keeps_its_beginning_and_end(void **state)
 {
     struct err err = {0};
     char typed[30000];
@@ -60,7 +60,7 @@ static void numbers_and_names_are_unique(void **state)
                 fail_msg("%s and %s are both %d", rows[j].name, rows[i].name, rows[i].number);
 }
 
-static void both_tables_answer_for_either_sign(void **state)
+static void codes_of_either_sign_have_name_and_text(void **state)
 {
     static const struct {
         int code;
@@ -122,11 +122,11 @@ static void long_texts_are_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(null_err_is_fine),
-        cmocka_unit_test(both_ends_of_a_long_text_are_kept),
+        cmocka_unit_test(missing_err_is_ignored),
+        cmocka_unit_test(long_text_keeps_its_beginning_and_end),
         cmocka_unit_test(unknown_codes_have_a_text),
         cmocka_unit_test(numbers_and_names_are_unique),
-        cmocka_unit_test(both_tables_answer_for_either_sign),
+        cmocka_unit_test(codes_of_either_sign_have_name_and_text),
         cmocka_unit_test(numbers_are_distinct_and_above_errno),
         cmocka_unit_test(text_is_set_and_prefixed),
         cmocka_unit_test(long_texts_are_cut),

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 
-static void bad_input(void **state)
+static void invalid_host_lists_are_refused(void **state)
 {
     static const struct {
         const char *expr;
@@ -54,7 +54,7 @@ static void bad_input(void **state)
     }
 }
 
-static void name_length(void **state)
+static void long_host_names_are_refused(void **state)
 {
     char expr[300];
     memset(expr, 'a', sizeof(expr));
@@ -130,7 +130,7 @@ static void join_names(const struct hostlist *h, struct str *out)
         str_printf(out, "%s%s", i ? " " : "", hostlist_nth(h, i, buf));
 }
 
-static void good_input(void **state)
+static void host_lists_are_parsed_and_formatted(void **state)
 {
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         struct err err = {0};
@@ -235,7 +235,7 @@ static void push_expr_is_all_or_nothing(void **state)
     assert_string_equal(str_cstr(&format), "a[1-4]");
 }
 
-static void hundred_thousand_names(void **state)
+static void hundred_thousand_names_are_handled(void **state)
 {
     enum { COUNT = 100000 };
     struct timespec start, end;
@@ -258,14 +258,14 @@ static void hundred_thousand_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_input),
-        cmocka_unit_test(name_length),
-        cmocka_unit_test(good_input),
+        cmocka_unit_test(invalid_host_lists_are_refused),
+        cmocka_unit_test(long_host_names_are_refused),
+        cmocka_unit_test(host_lists_are_parsed_and_formatted),
         cmocka_unit_test(sort_keeps_duplicates),
         cmocka_unit_test(find_and_remove),
         cmocka_unit_test(remove_from_the_middle),
         cmocka_unit_test(push_expr_is_all_or_nothing),
-        cmocka_unit_test(hundred_thousand_names),
+        cmocka_unit_test(hundred_thousand_names_are_handled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

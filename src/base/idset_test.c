@@ -14,7 +14,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define LIMIT 200
 
-static void bad_texts(void **state)
+static void invalid_id_lists_are_refused(void **state)
 {
     static const struct {
         const char *text, *word;
@@ -48,7 +48,7 @@ static void bad_texts(void **state)
     free(lots);
 }
 
-static void good_texts(void **state)
+static void id_lists_are_parsed_and_formatted(void **state)
 {
     static const struct {
         const char *text, *formatted;
@@ -82,7 +82,7 @@ static void good_texts(void **state)
 }
 
 /* A short text must not cost as much as one set per word. */
-static void again_and_again(void **state)
+static void repeated_ids_in_a_text_are_bounded(void **state)
 {
     struct str text = STR_INIT;
     struct idset s = {0};
@@ -146,7 +146,7 @@ static void draw_set(uint32_t *seed, struct idset *s, struct bitset *bits)
     str_done(&text);
 }
 
-static void as_a_bitset(void **state)
+static void operations_agree_with_a_bitset(void **state)
 {
     uint32_t seed = 1;
     for (int round = 0; round < TEST_DRAWN(3000); round++) {
@@ -194,7 +194,7 @@ static void as_a_bitset(void **state)
 
 enum { WIDE = 60000 };
 
-static void is_as(const struct idset *s, const struct bitset *bits)
+static void assert_equals_wide_bitset(const struct idset *s, const struct bitset *bits)
 {
     struct idset again = {0};
     struct idset_run run;
@@ -240,7 +240,7 @@ static void draw_wide(uint32_t *seed, uint32_t of, struct idset *s, struct bitse
     }
 }
 
-static void of_many_runs(void **state)
+static void operations_on_many_runs_agree_with_a_bitset(void **state)
 {
     static const uint32_t one_of[] = {2, 3, 20, 1000, 1};
     uint32_t seed = 7, bits = 0;
@@ -249,27 +249,27 @@ static void of_many_runs(void **state)
         struct bitset *x = bitset_new(WIDE), *y = bitset_new(WIDE), *common;
         draw_wide(&seed, one_of[round % 5], &a, x);
         draw_wide(&seed, one_of[round % 4], &b, y);
-        is_as(&a, x);
-        is_as(&b, y);
+        assert_equals_wide_bitset(&a, x);
+        assert_equals_wide_bitset(&b, y);
         bits += a.bits != NULL;
         common = bitset_dup(x);
         bitset_and(common, y);
         idset_copy(&both, &a);
         idset_intersect(&both, &b);
-        is_as(&both, common);
+        assert_equals_wide_bitset(&both, common);
         idset_done(&both);
         idset_split(&a, &b, &both);
-        is_as(&both, common);
+        assert_equals_wide_bitset(&both, common);
         bitset_andnot(x, common);
-        is_as(&a, x);
+        assert_equals_wide_bitset(&a, x);
         idset_unite(&a, &both);
         bitset_or(x, common);
-        is_as(&a, x);
+        assert_equals_wide_bitset(&a, x);
         for (uint32_t i = 0; a.count; i++) { /* from the front, as elements start */
             idset_remove(&a, i);
             bitset_unset(x, i);
             if (i % 10000 == 0)
-                is_as(&a, x);
+                assert_equals_wide_bitset(&a, x);
         }
         assert_null(a.bits);
         idset_done(&a);
@@ -284,7 +284,7 @@ static void of_many_runs(void **state)
 
 /* Every third of four million numbers is removed: the rest is stored as bits, and after another
  * third it is a run. */
-static void four_million_in_pieces(void **state)
+static void four_million_ids_are_split_into_pieces(void **state)
 {
     struct idset s = {0}, third = {0}, both = {0};
     struct str text = STR_INIT;
@@ -317,7 +317,7 @@ static void four_million_in_pieces(void **state)
 }
 
 /* A million elements that start one after another stay one run. */
-static void memory_is_runs(void **state)
+static void memory_depends_on_runs_only(void **state)
 {
     struct idset s = {0};
     assert_int_equal(idset_parse("0-999999", 4000001, &s, NULL), 0);
@@ -334,10 +334,13 @@ static void memory_is_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_texts),       cmocka_unit_test(good_texts),
-        cmocka_unit_test(again_and_again), cmocka_unit_test(as_a_bitset),
-        cmocka_unit_test(of_many_runs),    cmocka_unit_test(four_million_in_pieces),
-        cmocka_unit_test(memory_is_runs),
+        cmocka_unit_test(invalid_id_lists_are_refused),
+        cmocka_unit_test(id_lists_are_parsed_and_formatted),
+        cmocka_unit_test(repeated_ids_in_a_text_are_bounded),
+        cmocka_unit_test(operations_agree_with_a_bitset),
+        cmocka_unit_test(operations_on_many_runs_agree_with_a_bitset),
+        cmocka_unit_test(four_million_ids_are_split_into_pieces),
+        cmocka_unit_test(memory_depends_on_runs_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

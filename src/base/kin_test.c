@@ -15,7 +15,7 @@
 #include "base/proc.h"
 
 /* A child with a child of its own, which has written its pid. */
-static pid_t family(pid_t *grandchild)
+static pid_t start_two_generations(pid_t *grandchild)
 {
     int ends[2];
     pid_t child;
@@ -36,10 +36,10 @@ static pid_t family(pid_t *grandchild)
     return child;
 }
 
-static void test_below(void **state)
+static void test_descendants_and_children_are_found(void **state)
 {
     struct kin_list all = {0}, children = {0};
-    pid_t below, child = family(&below);
+    pid_t below, child = start_two_generations(&below);
 
     kin_below(&all, getpid());
     kin_children(&children, getpid());
@@ -60,9 +60,9 @@ static void test_below(void **state)
     vec_done(&children.list);
 }
 
-static void test_strangers(void **state)
+static void test_process_of_another_parent_gets_no_signal(void **state)
 {
-    pid_t below, child = family(&below);
+    pid_t below, child = start_two_generations(&below);
     struct kin other = {below, getppid()};
 
     assert_false(kin_signal(&other, getppid(), SIGKILL));
@@ -89,16 +89,17 @@ static int signal_without_handles(void)
     return stranger || !own ? 2 : 0;
 }
 
-static void test_old_kernel(void **state)
+static void test_signals_work_without_pidfds(void **state)
 {
     test_run_apart(signal_without_handles);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_below),
-                                       cmocka_unit_test(test_strangers),
-                                       cmocka_unit_test(test_old_kernel)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_descendants_and_children_are_found),
+        cmocka_unit_test(test_process_of_another_parent_gets_no_signal),
+        cmocka_unit_test(test_signals_work_without_pidfds)};
 
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-static void collect(void *ctx, const void *data, size_t len)
+static void collect_text(void *ctx, const void *data, size_t len)
 {
     str_append(ctx, data, len);
 }
@@ -57,7 +57,7 @@ static const struct vector {
      "0: ab\n1: x\n0: c\n0: d\n"},
 };
 
-static void test_vectors(void **state)
+static void test_pieces_become_labelled_lines(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
@@ -66,7 +66,7 @@ static void test_vectors(void **state)
         struct lines *m = lines_new(&(struct lines_options){.tasks = v->tasks,
                                                             .label = v->label,
                                                             .direct = v->direct,
-                                                            .out = collect,
+                                                            .out = collect_text,
                                                             .ctx = &got});
 
         for (const struct piece *p = v->pieces; p < v->pieces + 8 && p->text != NULL; p++) {
@@ -81,12 +81,12 @@ static void test_vectors(void **state)
     }
 }
 
-static void test_long_line(void **state)
+static void test_line_beyond_the_limit_is_written_in_pieces(void **state)
 {
     _cleanup_str_ struct str got = STR_INIT;
     _cleanup_free_ char *big = mem_alloc(LINES_PENDING_MAX);
-    struct lines *m =
-        lines_new(&(struct lines_options){.tasks = 2, .label = true, .out = collect, .ctx = &got});
+    struct lines *m = lines_new(
+        &(struct lines_options){.tasks = 2, .label = true, .out = collect_text, .ctx = &got});
 
     (void)state;
     memset(big, 'x', LINES_PENDING_MAX);
@@ -101,11 +101,11 @@ static void test_long_line(void **state)
     lines_free(m);
 }
 
-static void test_single_task_of_many(void **state)
+static void test_output_of_one_selected_task_is_shown(void **state)
 {
     _cleanup_str_ struct str got = STR_INIT;
     struct lines *m = lines_new(&(struct lines_options){
-        .tasks = 101, .label = true, .single = true, .task = 7, .out = collect, .ctx = &got});
+        .tasks = 101, .label = true, .single = true, .task = 7, .out = collect_text, .ctx = &got});
 
     (void)state;
     lines_add(m, 6, "other\n", 6);
@@ -118,7 +118,7 @@ static void test_single_task_of_many(void **state)
 }
 
 /* Binary data comes through unlabelled output unchanged, in any cut. */
-static void test_binary(void **state)
+static void test_binary_data_passes_unchanged_without_labels(void **state)
 {
     char data[3000];
 
@@ -128,7 +128,7 @@ static void test_binary(void **state)
     for (size_t cut = 1; cut < 600; cut += 13) {
         _cleanup_str_ struct str got = STR_INIT;
         struct lines *m =
-            lines_new(&(struct lines_options){.tasks = 3, .out = collect, .ctx = &got});
+            lines_new(&(struct lines_options){.tasks = 3, .out = collect_text, .ctx = &got});
 
         for (size_t at = 0; at < sizeof(data); at += cut)
             lines_add(m, 2, data + at, sizeof(data) - at < cut ? sizeof(data) - at : cut);
@@ -142,10 +142,10 @@ static void test_binary(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_long_line),
-        cmocka_unit_test(test_single_task_of_many),
-        cmocka_unit_test(test_binary),
+        cmocka_unit_test(test_pieces_become_labelled_lines),
+        cmocka_unit_test(test_line_beyond_the_limit_is_written_in_pieces),
+        cmocka_unit_test(test_output_of_one_selected_task_is_shown),
+        cmocka_unit_test(test_binary_data_passes_unchanged_without_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void open_log(enum log_level level)
     assert_int_equal(log_open(&options), 0);
 }
 
-static char *content(const char *path)
+static char *read_text_of(const char *path)
 {
     struct str text = STR_INIT;
     assert_int_equal(path_read_file(path, 1 << 20, &text, NULL), 0);
@@ -63,7 +63,7 @@ static void assert_matches(const char *text, const char *pattern)
         fail_msg("\"%s\" does not match %s", text, pattern);
 }
 
-static void level_words(void **state)
+static void level_names_are_parsed(void **state)
 {
     static const struct {
         const char *word;
@@ -98,7 +98,7 @@ static void failed_open_keeps_the_old_log(void **state)
     struct log_options bad = {.program = "other", .file = "/nonexistent/log"};
     assert_int_equal(log_open(&bad), -ENOENT);
     log_info("still here");
-    _cleanup_free_ char *text = content(file);
+    _cleanup_free_ char *text = read_text_of(file);
     assert_non_null(strstr(text, "still here"));
 }
 
@@ -113,7 +113,7 @@ static void lines_have_their_form(void **state)
     log_write(LOG_LVL_QUIET, LOG_ROOM, "five");
     log_write(LOG_LVL_FATAL, NULL, "six");
     assert_int_equal(errno, EAGAIN);
-    _cleanup_free_ char *text = content(file);
+    _cleanup_free_ char *text = read_text_of(file);
 #define STAMP "\\[[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}\\] "
     assert_matches(text, "^" STAMP "error: test: one 1\n" STAMP "test: two\n" STAMP
                          "debug:  test: three\n" STAMP "fatal: six\n$");
@@ -123,7 +123,7 @@ static void text_can_not_forge_lines(void **state)
 {
     open_log(LOG_LVL_INFO);
     log_info("%s", "a\n[2026-01-01] error: b\033[2J\rc\td\177");
-    _cleanup_free_ char *text = content(file);
+    _cleanup_free_ char *text = read_text_of(file);
     assert_non_null(strstr(text, "a [2026-01-01] error: b?[2J?c d?\n"));
     assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
 }
@@ -135,14 +135,14 @@ static void long_lines_are_cut(void **state)
     memset(big, 'x', 100000);
     log_info("%s", big);
     log_info("next");
-    _cleanup_free_ char *text = content(file);
+    _cleanup_free_ char *text = read_text_of(file);
     char *end = strchr(text, '\n');
     assert_non_null(end);
     assert_true(end - text > 4000 && end - text < 5000);
     assert_non_null(strstr(end, "test: next\n"));
 }
 
-static void levels_are_asked_first(void **state)
+static void log_wants_follows_file_and_stderr_levels(void **state)
 {
     log_set_stderr(LOG_LVL_QUIET);
     open_log(LOG_LVL_ERROR);
@@ -156,7 +156,7 @@ static void levels_are_asked_first(void **state)
     log_set_stderr(LOG_LVL_QUIET);
 }
 
-static void syslog_levels(void **state)
+static void syslog_level_follows_file_and_foreground(void **state)
 {
     static const struct {
         uint32_t given;
@@ -189,7 +189,7 @@ static void file_is_private_and_reopened(void **state)
     assert_int_equal(rename(file, moved), 0);
     open_log(LOG_LVL_INFO);
     log_info("new");
-    _cleanup_free_ char *a = content(moved), *b = content(file);
+    _cleanup_free_ char *a = read_text_of(moved), *b = read_text_of(file);
     assert_non_null(strstr(a, "old"));
     assert_null(strstr(a, "new"));
     assert_non_null(strstr(b, "new"));
@@ -197,7 +197,7 @@ static void file_is_private_and_reopened(void **state)
 
 /* Returns the stderr output of some lines; NULL: JOURNAL_STREAM refers to stderr, otherwise it has
    this value. */
-static char *on_stderr(const char *stream)
+static char *log_to_stderr(const char *stream)
 {
     struct log_options options = {.program = "slurmctld", .stderr_level = LOG_LVL_INFO};
     int out = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600), saved = dup(STDERR_FILENO);
@@ -219,7 +219,7 @@ static char *on_stderr(const char *stream)
     close(out);
     unsetenv("JOURNAL_STREAM");
     assert_int_equal(rc, 0);
-    return content(file);
+    return read_text_of(file);
 }
 
 /* Also if the variable was inherited and refers to another file, or is invalid. */
@@ -228,7 +228,7 @@ static void stderr_carries_the_program(void **state)
     static const char *const streams[] = {"", "1:1", "1:", "x"};
 
     for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++) {
-        _cleanup_free_ char *text = on_stderr(streams[i]);
+        _cleanup_free_ char *text = log_to_stderr(streams[i]);
         assert_string_equal(text, "slurmctld: error: test: x\nslurmctld: test: y\n");
         unlink(file);
     }
@@ -237,7 +237,7 @@ static void stderr_carries_the_program(void **state)
 /* CORE-233 */
 static void the_journal_gets_severities(void **state)
 {
-    _cleanup_free_ char *text = on_stderr(NULL);
+    _cleanup_free_ char *text = log_to_stderr(NULL);
 
     assert_string_equal(text, "<3>error: test: x\n<6>test: y\n");
 }
@@ -259,7 +259,7 @@ static void limit_counts_what_it_drops(void **state)
     limit.minute--; /* a minute later */
     limit.count = 10;
     assert_true(log_allow(&limit));
-    _cleanup_free_ char *text = content(file);
+    _cleanup_free_ char *text = read_text_of(file);
     assert_non_null(strstr(text, "7 similar lines left out"));
 }
 
@@ -290,7 +290,7 @@ static void limits_count_each_source(void **state)
     assert_int_equal(shared, 2);
     limits.minute--; /* a minute later */
     assert_true(log_allow_source(&limits, 1000));
-    _cleanup_free_ char *text = content(file);
+    _cleanup_free_ char *text = read_text_of(file);
     assert_non_null(strstr(text, "189 similar lines left out, which have 65 sources"));
     assert_true(log_source("10.0.0.1:4711") == log_source("10.0.0.1:12"));
     assert_true(log_source("10.0.0.1:4711") != log_source("10.0.0.2:4711"));
@@ -302,12 +302,18 @@ static void limits_count_each_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(level_words),      TEST(failed_open_keeps_the_old_log),
-        TEST(lines_have_their_form),        TEST(text_can_not_forge_lines),
-        TEST(long_lines_are_cut),           TEST(levels_are_asked_first),
-        TEST(file_is_private_and_reopened), TEST(stderr_carries_the_program),
-        TEST(the_journal_gets_severities),  TEST(syslog_levels),
-        TEST(limit_counts_what_it_drops),   TEST(limits_count_each_source),
+        cmocka_unit_test(level_names_are_parsed),
+        TEST(failed_open_keeps_the_old_log),
+        TEST(lines_have_their_form),
+        TEST(text_can_not_forge_lines),
+        TEST(long_lines_are_cut),
+        TEST(log_wants_follows_file_and_stderr_levels),
+        TEST(file_is_private_and_reopened),
+        TEST(stderr_carries_the_program),
+        TEST(the_journal_gets_severities),
+        TEST(syslog_level_follows_file_and_foreground),
+        TEST(limit_counts_what_it_drops),
+        TEST(limits_count_each_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void null_gives_null(void **state)
     mem_wipe(NULL, 5);
 }
 
-static void nothing_is_still_something(void **state)
+static void zero_bytes_give_a_pointer(void **state)
 {
     _cleanup_free_ char *a = mem_alloc(0), *b = mem_alloc_array(0, 8), *c = mem_realloc(NULL, 0);
     assert_non_null(a);
@@ -75,7 +75,7 @@ static void nothing_is_still_something(void **state)
     assert_non_null(c);
 }
 
-static void copies(void **state)
+static void copies_are_complete_and_terminated(void **state)
 {
     _cleanup_free_ char *zero = mem_alloc(100), *whole = mem_strdup("abc");
     _cleanup_free_ char *part = mem_strndup("abcdef", 3), *more = mem_strndup("ab", 30);
@@ -118,8 +118,8 @@ int main(void)
         cmocka_unit_test(exhaustion_aborts_with_a_message),
         cmocka_unit_test(the_message_names_a_limit),
         cmocka_unit_test(null_gives_null),
-        cmocka_unit_test(nothing_is_still_something),
-        cmocka_unit_test(copies),
+        cmocka_unit_test(zero_bytes_give_a_pointer),
+        cmocka_unit_test(copies_are_complete_and_terminated),
         cmocka_unit_test(taking_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

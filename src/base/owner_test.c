@@ -14,7 +14,7 @@
 
 #define TAIL " 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0000000000000000 20"
 
-static void bad_lines(void **state)
+static void invalid_socket_lines_are_refused(void **state)
 {
     static const char *const lines[] = {
         "",
@@ -43,7 +43,7 @@ static void bad_lines(void **state)
 }
 
 /* The words are in the machine's byte order, as are the expected bytes. */
-static void good_lines(void **state)
+static void socket_lines_are_parsed(void **state)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     struct owner_end local, remote;
@@ -81,7 +81,7 @@ static void end_of(int fd, bool other, struct owner_end *out)
     assert_int_equal(owner_end_of(&sa, out), 0);
 }
 
-static void our_own(void **state)
+static void owner_of_our_own_connection_is_found(void **state)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), got;
@@ -110,9 +110,9 @@ static void our_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_lines),
-        cmocka_unit_test(good_lines),
-        cmocka_unit_test(our_own),
+        cmocka_unit_test(invalid_socket_lines_are_refused),
+        cmocka_unit_test(socket_lines_are_parsed),
+        cmocka_unit_test(owner_of_our_own_connection_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static const struct pattern_values task = {.job_id = 7,
 static const struct pattern_values pending = {
     .job_id = 9, .array_id = 8, .is_open = true, .step_id = STEP_ID_BATCH, .user = "eve"};
 
-static void test_expand(void **state)
+static void test_patterns_are_expanded(void **state)
 {
     static const struct {
         const char *pattern;
@@ -74,7 +74,7 @@ static void test_expand(void **state)
     }
 }
 
-static void test_too_long(void **state)
+static void test_too_long_expansion_is_refused(void **state)
 {
     _cleanup_str_ struct str pattern = STR_INIT, out = STR_INIT;
     struct err err = {0};
@@ -90,7 +90,7 @@ static void test_too_long(void **state)
     assert_int_equal(pattern_expand(str_cstr(&pattern), &batch, &out, &err), -ERR_LIMIT);
 }
 
-static void test_scope(void **state)
+static void test_scope_of_a_pattern_is_found(void **state)
 {
     static const struct {
         const char *pattern;
@@ -106,7 +106,7 @@ static void test_scope(void **state)
 }
 
 /* The controller expands patterns, too: half a gigabyte would be made of these two texts. */
-static void a_long_name_is_not_put_in_many_times(void **state)
+static void expansion_of_a_long_name_is_bounded(void **state)
 {
     enum { LENGTH = 32000 };
     char pattern[LENGTH + 1] = "", name[LENGTH + 1] = "";
@@ -125,10 +125,10 @@ static void a_long_name_is_not_put_in_many_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_name_is_not_put_in_many_times),
-        cmocka_unit_test(test_expand),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_scope),
+        cmocka_unit_test(expansion_of_a_long_name_is_bounded),
+        cmocka_unit_test(test_patterns_are_expanded),
+        cmocka_unit_test(test_too_long_expansion_is_refused),
+        cmocka_unit_test(test_scope_of_a_pattern_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void unknown_fields_are_not_found(void **state)
 static const char *const kinds[] = {"name",         "min_nodes", "mem_per_node_mib", "exclusive",
                                     "begin_at_sec", "nice",      "request_id"};
 
-static Pb__JobSpec sample(void)
+static Pb__JobSpec make_job_spec(void)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.name = (char *)"x";
@@ -44,7 +44,7 @@ static Pb__JobSpec sample(void)
 
 static void fields_are_found_copied_and_compared(void **state)
 {
-    Pb__JobSpec from = sample(), to = PB__JOB_SPEC__INIT, none = PB__JOB_SPEC__INIT;
+    Pb__JobSpec from = make_job_spec(), to = PB__JOB_SPEC__INIT, none = PB__JOB_SPEC__INIT;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const ProtobufCFieldDescriptor *f = pb_find_field(type, kinds[i]);
         assert_true(pb_has(&from.base, f));
@@ -66,9 +66,9 @@ static void fields_are_found_copied_and_compared(void **state)
     }
 }
 
-static void values_that_differ_are_not_the_same(void **state)
+static void different_values_compare_as_different(void **state)
 {
-    Pb__JobSpec a = sample(), b = sample();
+    Pb__JobSpec a = make_job_spec(), b = make_job_spec();
     b.name = (char *)"y";
     b.min_nodes = 8;
     b.mem_per_node_mib = 1;
@@ -83,7 +83,7 @@ static void values_that_differ_are_not_the_same(void **state)
 static void every_field_is_walked_once(void **state)
 {
     size_t count = 0, found = 0;
-    Pb__JobSpec s = sample();
+    Pb__JobSpec s = make_job_spec();
     pb_each_field (type, field) {
         count++;
         found += pb_has(&s.base, field);
@@ -94,7 +94,7 @@ static void every_field_is_walked_once(void **state)
     assert_int_equal(found, sizeof kinds / sizeof kinds[0]);
 }
 
-static void what_is_too_large_is_found_at_any_depth(void **state)
+static void oversized_field_is_found_at_any_depth(void **state)
 {
     Pb__JobSignal m = PB__JOB_SIGNAL__INIT;
     Pb__JobFilter f = PB__JOB_FILTER__INIT;
@@ -108,14 +108,14 @@ static void what_is_too_large_is_found_at_any_depth(void **state)
     assert_string_equal(pb_find_oversized(&m.base, 2, 5)->name, "name");
     assert_string_equal(pb_find_oversized(&m.base, 3, 4)->name, "nodes");
     assert_string_equal(pb_find_oversized(&m.base, 3, 2)->name, "name");
-    Pb__JobSpec s = sample();
+    Pb__JobSpec s = make_job_spec();
     assert_null(pb_find_oversized(&s.base, 1, 3));
     assert_string_equal(pb_find_oversized(&s.base, 1, 2)->name, "request_id");
 }
 
 static void fields_are_picked_from_packed_bytes(void **state)
 {
-    Pb__JobSpec s = sample();
+    Pb__JobSpec s = make_job_spec();
     struct str packed = STR_INIT, some = STR_INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -162,7 +162,7 @@ static void every_field_can_be_named(void **state)
             pb_fields_put(&one, field->id, false);
             assert_false(pb_fields_have(&one, field->id));
         }
-    Pb__JobSpec s = sample();
+    Pb__JobSpec s = make_job_spec();
     _cleanup_str_ struct str packed = STR_INIT, some = STR_INIT;
     _cleanup_arena_ struct arena arena;
     struct pb_fields component = {0};
@@ -183,7 +183,7 @@ static void unknown_fields_are_found_and_picked(void **state)
                                 "\x82\x97\x22\x02zz"
                                 "\x81\x97\x22\x01\x02\x03\x04\x05\x06\x07\x08"
                                 "\x85\x97\x22\x01\x02\x03\x04";
-    Pb__JobSpec s = sample();
+    Pb__JobSpec s = make_job_spec();
     struct str packed = STR_INIT, spec = STR_INIT, picked = STR_INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -211,7 +211,7 @@ static void unknown_fields_are_found_and_picked(void **state)
 }
 
 /* A value as on the wire: tag, length, bytes. */
-static void put(unsigned field, size_t len, char fill, struct str *out)
+static void put_field(unsigned field, size_t len, char fill, struct str *out)
 {
     char *bytes = malloc(len + 1);
 
@@ -220,13 +220,13 @@ static void put(unsigned field, size_t len, char fill, struct str *out)
     free(bytes);
 }
 
-static unsigned number_of(const char *field)
+static unsigned find_field_number(const char *field)
 {
     return pb_find_field(type, field)->id;
 }
 
 /* A lent field is not copied, and everything else is as without lending. */
-static void a_long_field_is_lent(void **state)
+static void long_field_is_lent_without_a_copy(void **state)
 {
     static const struct {
         const char *field[3];
@@ -250,7 +250,7 @@ static void a_long_field_is_lent(void **state)
         const Pb__JobSpec *a, *b;
 
         for (size_t k = 0; k < 3 && rows[i].field[k]; k++)
-            put(number_of(rows[i].field[k]), rows[i].len[k], (char)('a' + k), &wire);
+            put_field(find_field_number(rows[i].field[k]), rows[i].len[k], (char)('a' + k), &wire);
         arena_init(&plain, 0);
         arena_init(&lends, 0);
         a = arena_unpack(&plain, type, wire.data, wire.len);
@@ -267,13 +267,13 @@ static void a_long_field_is_lent(void **state)
 }
 
 /* Data truncated anywhere is refused as without lending, and nothing after it is read. */
-static void a_lent_field_ends_where_the_bytes_do(void **state)
+static void lent_field_beyond_the_bytes_is_refused(void **state)
 {
     _cleanup_str_ struct str wire = STR_INIT;
 
-    put(number_of("name"), 3, 'n', &wire);
-    put(number_of("request_id"), 5000, 'r', &wire);
-    put(number_of("work_dir"), 3, 'w', &wire);
+    put_field(find_field_number("name"), 3, 'n', &wire);
+    put_field(find_field_number("request_id"), 5000, 'r', &wire);
+    put_field(find_field_number("work_dir"), 3, 'w', &wire);
     for (size_t len = 0; len <= wire.len; len += len < 4990 ? 7 : 1) {
         char *cut = len ? mem_dup(wire.data, len) : NULL; /* a sanitizer sees its end */
         _cleanup_arena_ struct arena plain, lends;
@@ -289,12 +289,12 @@ static void a_lent_field_ends_where_the_bytes_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_field_is_lent),
-        cmocka_unit_test(a_lent_field_ends_where_the_bytes_do),
+        cmocka_unit_test(long_field_is_lent_without_a_copy),
+        cmocka_unit_test(lent_field_beyond_the_bytes_is_refused),
         cmocka_unit_test(unknown_fields_are_not_found),
         cmocka_unit_test(fields_are_found_copied_and_compared),
-        cmocka_unit_test(values_that_differ_are_not_the_same),
-        cmocka_unit_test(what_is_too_large_is_found_at_any_depth),
+        cmocka_unit_test(different_values_compare_as_different),
+        cmocka_unit_test(oversized_field_is_found_at_any_depth),
         cmocka_unit_test(fields_are_picked_from_packed_bytes),
         cmocka_unit_test(every_field_can_be_named),
         cmocka_unit_test(every_field_is_walked_once),

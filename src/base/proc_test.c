@@ -23,7 +23,7 @@
     " S 7 4711 4700 0 -1 4194560 131 0 1 3 11 12 13 14 20 0 1 0 987654 5890048 250 "               \
     "18446744073709551615 94 0 0\n"
 
-static void test_bad_text(void **state)
+static void test_invalid_stat_text_is_refused(void **state)
 {
     static const char *const bad[] = {
         "",
@@ -48,7 +48,7 @@ static void test_bad_text(void **state)
     }
 }
 
-static void test_names(void **state)
+static void test_program_names_with_brackets_are_parsed(void **state)
 {
     static const struct {
         const char *text, *name;
@@ -84,7 +84,7 @@ static void test_negative_counters(void **state)
     assert_true(!p.waited_faults && !p.waited_user_ticks && !p.waited_sys_ticks);
 }
 
-static void test_io_text(void **state)
+static void test_io_counters_are_parsed(void **state)
 {
     static const struct {
         const char *text;
@@ -107,7 +107,7 @@ static void test_io_text(void **state)
     }
 }
 
-static void test_nobody(void **state)
+static void test_missing_process_has_no_entry(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
     uint64_t bytes;
@@ -126,7 +126,7 @@ static int look_for(void *ctx, pid_t pid)
     return pid == *(pid_t *)ctx ? 17 : 0;
 }
 
-static void test_ourselves(void **state)
+static void test_own_process_is_read(void **state)
 {
     pid_t us = getpid(), nobody = -1;
     uint64_t read, written;
@@ -143,7 +143,7 @@ static void test_ourselves(void **state)
     assert_int_equal(proc_each(look_for, &nobody), 0);
 }
 
-static void test_description(void **state)
+static void test_process_description_is_escaped(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
     _cleanup_free_ char *want = NULL;
@@ -163,7 +163,7 @@ static void test_description(void **state)
 }
 
 /* The exit status of a shell script. */
-static int run(const char *script, bool session)
+static int run_shell_script(const char *script, bool session)
 {
     char *const argv[] = {"sh", "-c", (char *)script, NULL};
     posix_spawn_file_actions_t actions;
@@ -177,7 +177,7 @@ static int run(const char *script, bool session)
     return WEXITSTATUS(status);
 }
 
-static void missing(void **state)
+static void missing_program_is_not_started(void **state)
 {
     char *const argv[] = {"none", NULL};
     posix_spawn_file_actions_t actions;
@@ -189,7 +189,7 @@ static void missing(void **state)
 }
 
 /* The program does not inherit the caller's blocked and ignored signals. */
-static void signals(void **state)
+static void started_program_inherits_no_blocked_signals(void **state)
 {
     static const char script[] = "kill -INT $$; kill -TERM $$; exit 3";
     char *const argv[] = {"sh", "-c", (char *)script, NULL};
@@ -208,17 +208,17 @@ static void signals(void **state)
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGINT);
     signal(SIGINT, SIG_DFL);
-    assert_int_equal(run("trap 'exit 4' TERM; kill -TERM $$; exit 3", false), 4);
+    assert_int_equal(run_shell_script("trap 'exit 4' TERM; kill -TERM $$; exit 3", false), 4);
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* A session leader is its own process group; without 'session' it is not. */
-static void session(void **state)
+static void started_program_leads_a_session_if_requested(void **state)
 {
     static const char leads[] = "set -- $(cat /proc/$$/stat); [ $$ = $6 ]";
 
-    assert_int_equal(run(leads, true), 0);
-    assert_int_equal(run(leads, false), 1);
+    assert_int_equal(run_shell_script(leads, true), 0);
+    assert_int_equal(run_shell_script(leads, false), 1);
 }
 
 /* A child that ends, a stopped child, and the end of that child. */
@@ -247,7 +247,7 @@ static int await_without_handles(void)
     return test_without_handles() ? await_children() : 9;
 }
 
-static void child_that_does_not_end_in_time_is_told(void **state)
+static void child_that_does_not_end_in_time_is_reported(void **state)
 {
     test_run_apart(await_children);
     test_run_apart(await_without_handles);
@@ -255,17 +255,18 @@ static void child_that_does_not_end_in_time_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bad_text),
-                                       cmocka_unit_test(test_names),
-                                       cmocka_unit_test(test_negative_counters),
-                                       cmocka_unit_test(test_io_text),
-                                       cmocka_unit_test(test_nobody),
-                                       cmocka_unit_test(test_ourselves),
-                                       cmocka_unit_test(test_description),
-                                       cmocka_unit_test(missing),
-                                       cmocka_unit_test(signals),
-                                       cmocka_unit_test(session),
-                                       cmocka_unit_test(child_that_does_not_end_in_time_is_told)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_invalid_stat_text_is_refused),
+        cmocka_unit_test(test_program_names_with_brackets_are_parsed),
+        cmocka_unit_test(test_negative_counters),
+        cmocka_unit_test(test_io_counters_are_parsed),
+        cmocka_unit_test(test_missing_process_has_no_entry),
+        cmocka_unit_test(test_own_process_is_read),
+        cmocka_unit_test(test_process_description_is_escaped),
+        cmocka_unit_test(missing_program_is_not_started),
+        cmocka_unit_test(started_program_inherits_no_blocked_signals),
+        cmocka_unit_test(started_program_leads_a_session_if_requested),
+        cmocka_unit_test(child_that_does_not_end_in_time_is_reported)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

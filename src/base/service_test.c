@@ -21,7 +21,7 @@ static bool is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-static int leave_none(void)
+static int close_inherited_descriptors(void)
 {
     if (dup2(1, 3) < 0 || dup2(1, 4) < 0 || dup2(1, 200) < 0)
         return 1;
@@ -36,7 +36,7 @@ static int leave_none(void)
     return 0;
 }
 
-static int fill_standard(void)
+static int open_standard_descriptors(void)
 {
     close(0);
     close(2);
@@ -48,7 +48,7 @@ static int fill_standard(void)
     return write(2, "x", 1) == 1 && read(0, (char[1]){0}, 1) == 0 ? 0 : 3;
 }
 
-static int raise_limit(void)
+static int raise_descriptor_limit(void)
 {
     struct rlimit l = {100, 150};
 
@@ -68,20 +68,20 @@ static int raise_limit(void)
     return getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur != 100 || l.rlim_max != 150 ? 6 : 0;
 }
 
-static void test_leave_none(void **state)
+static void test_descriptors_are_closed(void **state)
 {
-    test_run_apart(leave_none);
+    test_run_apart(close_inherited_descriptors);
 }
-static void test_fill_standard(void **state)
+static void test_standard_descriptors_are_opened(void **state)
 {
-    test_run_apart(fill_standard);
+    test_run_apart(open_standard_descriptors);
 }
-static void test_raise_limit(void **state)
+static void test_descriptor_limit_is_raised(void **state)
 {
-    test_run_apart(raise_limit);
+    test_run_apart(raise_descriptor_limit);
 }
 
-static rlim_t soft_limit(void)
+static rlim_t get_soft_limit(void)
 {
     struct rlimit limit;
 
@@ -91,16 +91,16 @@ static rlim_t soft_limit(void)
 /* Runs in a child process: returns 0, or the number of the first failed check. */
 static int check_forbidden(void)
 {
-    rlim_t before = soft_limit();
+    rlim_t before = get_soft_limit();
 
     if (dump_forbid() != before)
         return 1;
-    if (soft_limit() != 0)
+    if (get_soft_limit() != 0)
         return 2;
     if (prctl(PR_GET_DUMPABLE) != (geteuid() != 0))
         return 3;
     dump_set_limit(before);
-    return soft_limit() == before ? 0 : 4;
+    return get_soft_limit() == before ? 0 : 4;
 }
 
 static void forbidden_dumps_leave_the_limit_restorable(void **state)
@@ -137,9 +137,9 @@ static void abort_on_fatal_aborts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_leave_none),
-                                       cmocka_unit_test(test_fill_standard),
-                                       cmocka_unit_test(test_raise_limit),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_descriptors_are_closed),
+                                       cmocka_unit_test(test_standard_descriptors_are_opened),
+                                       cmocka_unit_test(test_descriptor_limit_is_raised),
                                        cmocka_unit_test(forbidden_dumps_leave_the_limit_restorable),
                                        cmocka_unit_test(abort_on_fatal_aborts)};
 

@@ -9,7 +9,7 @@
 
 #include "base/signame.h"
 
-static void test_names(void **state)
+static void test_signal_names_are_parsed_and_formatted(void **state)
 {
     static const struct {
         const char *text;
@@ -27,6 +27,7 @@ static void test_names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_signal_names_are_parsed_and_formatted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static void bad_sizes(void **state)
+static void invalid_sizes_are_refused(void **state)
 {
     static const struct {
         const char *text;
@@ -51,7 +51,7 @@ static void bad_sizes(void **state)
     }
 }
 
-static void good_sizes(void **state)
+static void sizes_are_parsed_with_units(void **state)
 {
     static const struct {
         const char *text;
@@ -83,7 +83,7 @@ static void good_sizes(void **state)
     }
 }
 
-static void formats(void **state)
+static void sizes_are_formatted(void **state)
 {
     static const struct {
         uint64_t mib;
@@ -107,7 +107,7 @@ static void formats(void **state)
     }
 }
 
-static void counts(void **state)
+static void counts_are_parsed_within_their_limit(void **state)
 {
     static const struct {
         const char *text;
@@ -141,10 +141,10 @@ static void counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_sizes),
-        cmocka_unit_test(good_sizes),
-        cmocka_unit_test(formats),
-        cmocka_unit_test(counts),
+        cmocka_unit_test(invalid_sizes_are_refused),
+        cmocka_unit_test(sizes_are_parsed_with_units),
+        cmocka_unit_test(sizes_are_formatted),
+        cmocka_unit_test(counts_are_parsed_within_their_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

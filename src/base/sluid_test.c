@@ -7,7 +7,7 @@
 #include "base/base_test_util.h"
 #include "base/step_id.h"
 
-static void what_is_none_is_refused(void **state)
+static void invalid_sluids_are_refused(void **state)
 {
     static const char *const bad[] = {"",
                                       "s",
@@ -29,7 +29,7 @@ static void what_is_none_is_refused(void **state)
     assert_true(id == 7 && at == 8);
 }
 
-static void it_is_read_as_written(void **state)
+static void sluid_text_is_parsed_back(void **state)
 {
     static const int64_t times[] = {0, 1, 1700000000, 1795000000, (INT64_C(1) << 38) - 1};
     static const uint32_t ids[] = {0, 1, 31, 32, 123456, JOB_ID_UNALLOCATED - 1};
@@ -54,8 +54,8 @@ static void it_is_read_as_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_none_is_refused),
-        cmocka_unit_test(it_is_read_as_written),
+        cmocka_unit_test(invalid_sluids_are_refused),
+        cmocka_unit_test(sluid_text_is_parsed_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

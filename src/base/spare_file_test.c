@@ -71,7 +71,7 @@ static int write_text(const char *path, const char *text, bool replace)
     return spare_file_write(spares, path, text, strlen(text), replace, NULL);
 }
 
-static void removed_file_becomes_the_next_one(void **state)
+static void removed_file_is_reused_for_the_next_one(void **state)
 {
     assert_int_equal(write_text(file, "a longer text", false), 0);
     char spare[80];
@@ -152,7 +152,7 @@ static void processes_do_not_share_a_spare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(removed_file_becomes_the_next_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(removed_file_is_reused_for_the_next_one, setup, teardown),
         cmocka_unit_test_setup_teardown(existing_file_is_kept_unless_it_may_be_replaced, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(directory_of_spares_may_be_missing, setup, teardown),

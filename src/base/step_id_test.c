@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static void test_names(void **state)
+static void test_step_names_are_formatted_and_parsed(void **state)
 {
     (void)state;
     static const struct {
@@ -31,7 +31,7 @@ static void test_names(void **state)
     }
 }
 
-static void test_longest(void **state)
+static void test_longest_step_id_fits(void **state)
 {
     (void)state;
     char text[STEP_ID_TEXT_MAX];
@@ -40,7 +40,7 @@ static void test_longest(void **state)
     assert_string_equal(step_id_text(UINT32_MAX, UINT32_MAX, text), "4294967295.4294967295");
 }
 
-static void test_what_is_none(void **state)
+static void test_invalid_step_names_are_refused(void **state)
 {
     (void)state;
     static const char *const names[] = {"",   "x",       "-1",  "+1",         " 1",
@@ -55,9 +55,9 @@ static void test_what_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_longest),
-        cmocka_unit_test(test_what_is_none),
+        cmocka_unit_test(test_step_names_are_formatted_and_parsed),
+        cmocka_unit_test(test_longest_step_id_fits),
+        cmocka_unit_test(test_invalid_step_names_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static void numbers(void **state)
+static void numbers_are_parsed_within_their_range(void **state)
 {
     static const struct {
         const char *text;
@@ -47,7 +47,7 @@ static void numbers(void **state)
     }
 }
 
-static void cap_adds_nothing_more(void **state)
+static void full_string_adds_nothing_more(void **state)
 {
     _cleanup_str_ struct str s = STR_INIT_CAP(5);
     str_puts(&s, "abc");
@@ -103,7 +103,7 @@ static void grows_and_shrinks(void **state)
     assert_string_equal(str_cstr(&s), "");
 }
 
-static void comparisons(void **state)
+static void null_differs_from_an_empty_string(void **state)
 {
     assert_true(str_eq(NULL, NULL) && str_case_eq(NULL, NULL));
     assert_false(str_eq(NULL, "") || str_eq("", NULL));
@@ -127,7 +127,7 @@ static void shell_words_are_quoted(void **state)
     }
 }
 
-static void trimming(void **state)
+static void white_space_is_trimmed(void **state)
 {
     static const char *const rows[][2] = {
         {"", ""}, {" \t\n", ""}, {" a b\r\n", "a b"}, {"ab", "ab"}, {"\va ", "a"}};
@@ -137,7 +137,7 @@ static void trimming(void **state)
     }
 }
 
-static void hashes(void **state)
+static void hash_matches_published_vectors(void **state)
 {
     assert_true(str_hash("") == UINT64_C(0xcbf29ce484222325)); /* vectors of its authors */
     assert_true(str_hash("a") == UINT64_C(0xaf63dc4c8601ec8c));
@@ -145,7 +145,7 @@ static void hashes(void **state)
     assert_true(str_hash("\xff") != str_hash("\x7f"));
 }
 
-static void distances(void **state)
+static void edit_distances_are_computed(void **state)
 {
     static const struct {
         const char *a, *b;
@@ -173,15 +173,15 @@ static void distances(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(cap_adds_nothing_more),
+        cmocka_unit_test(numbers_are_parsed_within_their_range),
+        cmocka_unit_test(full_string_adds_nothing_more),
         cmocka_unit_test(empty_is_never_null),
         cmocka_unit_test(grows_and_shrinks),
-        cmocka_unit_test(comparisons),
+        cmocka_unit_test(null_differs_from_an_empty_string),
         cmocka_unit_test(shell_words_are_quoted),
-        cmocka_unit_test(trimming),
-        cmocka_unit_test(hashes),
-        cmocka_unit_test(distances),
+        cmocka_unit_test(white_space_is_trimmed),
+        cmocka_unit_test(hash_matches_published_vectors),
+        cmocka_unit_test(edit_distances_are_computed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

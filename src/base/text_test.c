@@ -41,7 +41,7 @@ static const struct {
      "????"},
 };
 
-static void what_is_harmful_is_shown_and_not_obeyed(void **state)
+static void control_characters_are_escaped(void **state)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         _cleanup_str_ struct str escaped = STR_INIT, json = STR_INIT;
@@ -56,7 +56,7 @@ static void what_is_harmful_is_shown_and_not_obeyed(void **state)
     }
 }
 
-static void line_breaks_stay_between_lines(void **state)
+static void line_breaks_are_kept_between_lines(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
     text_escape_lines("a\tb\n\n\xff", &out);
@@ -65,7 +65,7 @@ static void line_breaks_stay_between_lines(void **state)
 
 /* For any two bytes and any text of three: the output is harmless, and escaping it again changes
    nothing. */
-static void what_comes_out_is_harmless(void **state)
+static void escaped_random_text_is_printable(void **state)
 {
     uint32_t drawn = 7;
 
@@ -98,9 +98,9 @@ static void what_comes_out_is_harmless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_harmful_is_shown_and_not_obeyed),
-        cmocka_unit_test(line_breaks_stay_between_lines),
-        cmocka_unit_test(what_comes_out_is_harmless),
+        cmocka_unit_test(control_characters_are_escaped),
+        cmocka_unit_test(line_breaks_are_kept_between_lines),
+        cmocka_unit_test(escaped_random_text_is_printable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

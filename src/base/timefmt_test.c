@@ -11,13 +11,13 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static void zone(const char *name)
+static void set_time_zone(const char *name)
 {
     setenv("TZ", name, 1);
     tzset();
 }
 
-static void bad_limits(void **state)
+static void invalid_time_limits_are_refused(void **state)
 {
     static const char *const rows[] = {
         NULL,  "",   " ",   "x",    "1x",   "-",       "-2",         "1-",
@@ -35,7 +35,7 @@ static void bad_limits(void **state)
 }
 
 /* The longest limit is the same in each form. */
-static void limits_have_one_bound(void **state)
+static void longest_time_limit_is_the_same_in_each_form(void **state)
 {
     static const struct {
         const char *longest, *above;
@@ -65,7 +65,7 @@ static void limits_have_one_bound(void **state)
 }
 
 /* The forms of --time. */
-static void good_limits(void **state)
+static void time_limits_are_parsed(void **state)
 {
     static const struct {
         const char *text;
@@ -97,7 +97,7 @@ static void good_limits(void **state)
     }
 }
 
-static void limit_formats(void **state)
+static void time_limits_are_formatted(void **state)
 {
     static const struct {
         int64_t sec;
@@ -124,16 +124,16 @@ static void limit_formats(void **state)
     }
 }
 
-static void date_formats(void **state)
+static void dates_are_formatted_in_the_zone(void **state)
 {
     char buf[TIME_TEXT_MAX];
-    zone("UTC0");
+    set_time_zone("UTC0");
     assert_string_equal(time_format_date(0, "N/A", buf), "N/A");
     assert_string_equal(time_format_date(0, NULL, buf), "Unknown");
     assert_string_equal(time_format_date(1, "N/A", buf), "1970-01-01T00:00:01");
     assert_string_equal(time_format_date(INT64_C(4294967296), "", buf), "2106-02-07T06:28:16");
     assert_string_equal(time_format_date(INT64_MAX, "", buf), "Invalid");
-    zone("CET-1CEST,M3.5.0,M10.5.0/3");
+    set_time_zone("CET-1CEST,M3.5.0,M10.5.0/3");
     assert_string_equal(time_format_date(1, "N/A", buf), "1970-01-01T01:00:01");
 }
 
@@ -149,13 +149,13 @@ static void utc_does_not_follow_the_zone(void **state)
              {TIME_DATE_MAX, "9999-12-31T23:59:59"},
              {INT64_MAX, "9223372036854775807"}};
     char buf[TIME_TEXT_MAX];
-    zone("America/New_York");
+    set_time_zone("America/New_York");
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
         assert_string_equal(time_format_utc(v[i].at, buf), v[i].text);
-    zone("UTC");
+    set_time_zone("UTC");
 }
 
-static void bad_dates(void **state)
+static void invalid_dates_are_refused(void **state)
 {
     static const char *const rows[] = {
         NULL,
@@ -210,7 +210,7 @@ static void bad_dates(void **state)
         "12/31/2",
         "2026-11-21T12:00Z",
     };
-    zone("UTC0");
+    set_time_zone("UTC0");
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct err err = {0};
         int64_t at = 4711;
@@ -224,7 +224,7 @@ static void bad_dates(void **state)
 }
 
 /* The forms of --begin. */
-static void good_dates(void **state)
+static void dates_are_parsed(void **state)
 {
     static const struct {
         const char *text, *date;
@@ -281,7 +281,7 @@ static void good_dates(void **state)
         {"uts1000000000", "2001-09-09T01:46:40"},
         {"uts253402300799", "9999-12-31T23:59:59"},
     };
-    zone("UTC0");
+    set_time_zone("UTC0");
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct err err = {0};
         int64_t at = 0;
@@ -295,14 +295,14 @@ static void good_dates(void **state)
 }
 
 /* 2026-10-25: a day of 25 hours in this zone. */
-static void day_with_another_length(void **state)
+static void dates_on_days_of_daylight_saving_are_parsed(void **state)
 {
     static const char *const rows[][2] = {
         {"tomorrow", "2026-10-26T00:00:00"},
         {"11:00", "2026-10-26T11:00:00"},
         {"today 23:00", "2026-10-25T23:00:00"},
     };
-    zone("CET-1CEST,M3.5.0,M10.5.0/3");
+    set_time_zone("CET-1CEST,M3.5.0,M10.5.0/3");
     int64_t now;
     assert_int_equal(time_parse_date("2026-10-25T12:00", NOW, &now, NULL), 0);
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -316,15 +316,15 @@ static void day_with_another_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_limits),
-        cmocka_unit_test(limits_have_one_bound),
-        cmocka_unit_test(good_limits),
-        cmocka_unit_test(limit_formats),
-        cmocka_unit_test(date_formats),
+        cmocka_unit_test(invalid_time_limits_are_refused),
+        cmocka_unit_test(longest_time_limit_is_the_same_in_each_form),
+        cmocka_unit_test(time_limits_are_parsed),
+        cmocka_unit_test(time_limits_are_formatted),
+        cmocka_unit_test(dates_are_formatted_in_the_zone),
         cmocka_unit_test(utc_does_not_follow_the_zone),
-        cmocka_unit_test(bad_dates),
-        cmocka_unit_test(good_dates),
-        cmocka_unit_test(day_with_another_length),
+        cmocka_unit_test(invalid_dates_are_refused),
+        cmocka_unit_test(dates_are_parsed),
+        cmocka_unit_test(dates_on_days_of_daylight_saving_are_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static int tear_down(void **state)
     return geteuid() != 0 || nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0 ? 0 : -1;
 }
 
-static void nothing_there(void **state)
+static void missing_and_relative_paths_are_refused(void **state)
 {
     struct err err = {0};
 
@@ -97,7 +97,7 @@ static void nothing_there(void **state)
     assert_int_equal(trust_check(folder, NULL, 0, &err), 0);
 }
 
-static void files(void **state)
+static void files_that_others_may_change_are_refused(void **state)
 {
     if (geteuid() != 0)
         skip();
@@ -115,7 +115,7 @@ static void files(void **state)
     assert_refused("group", "0664", "chmod go-w");
 }
 
-static void directories(void **state)
+static void directories_that_others_may_change_are_refused(void **state)
 {
     if (geteuid() != 0)
         skip();
@@ -145,7 +145,7 @@ static void directories(void **state)
     assert_int_equal(check_file("slurm/../slurm/./file", NULL), 0);
 }
 
-static void links(void **state)
+static void links_of_others_are_refused(void **state)
 {
     if (geteuid() != 0)
         skip();
@@ -176,10 +176,10 @@ static void links(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(nothing_there),
-        TEST(files),
-        TEST(directories),
-        TEST(links),
+        TEST(missing_and_relative_paths_are_refused),
+        TEST(files_that_others_may_change_are_refused),
+        TEST(directories_that_others_may_change_are_refused),
+        TEST(links_of_others_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 static const char *const schemes[] = {"db://", "database://", NULL};
 
-static void refused(void **state)
+static void invalid_urls_are_refused(void **state)
 {
     static const struct {
         const char *url, *text;
@@ -42,7 +42,7 @@ static void refused(void **state)
     }
 }
 
-static void accepted(void **state)
+static void valid_urls_are_accepted(void **state)
 {
     static const char *const urls[] = {
         "db://",     "db:///d",
@@ -53,7 +53,7 @@ static void accepted(void **state)
         assert_int_equal(url_check(urls[i], schemes, NULL), 0);
 }
 
-static void masked(void **state)
+static void password_of_a_url_is_masked(void **state)
 {
     static const struct {
         const char *url, *shown;
@@ -80,7 +80,7 @@ static void masked(void **state)
     assert_false(url_has_secret(NULL));
 }
 
-static void told_from_paths(void **state)
+static void urls_are_distinguished_from_paths(void **state)
 {
     static const char *const urls[] = {"db://x", "postgresql:x", "http:/x"};
     static const char *const others[] = {"", "/a:b", "state", "./x:y", "a", ":x", "c:/x", "a/b:c"};
@@ -93,10 +93,10 @@ static void told_from_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused),
-        cmocka_unit_test(accepted),
-        cmocka_unit_test(masked),
-        cmocka_unit_test(told_from_paths),
+        cmocka_unit_test(invalid_urls_are_refused),
+        cmocka_unit_test(valid_urls_are_accepted),
+        cmocka_unit_test(password_of_a_url_is_masked),
+        cmocka_unit_test(urls_are_distinguished_from_paths),
     };
     return cmocka_run_group_tests_name("url", tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-static void empty(void **state)
+static void empty_vector_can_be_walked_and_freed(void **state)
 {
     VEC(int) v = {0};
     int seen = 0;
@@ -19,7 +19,7 @@ static void empty(void **state)
     vec_done(&v);
 }
 
-static void push_pop_remove(void **state)
+static void elements_are_pushed_popped_and_removed(void **state)
 {
     VEC(long) v = {0};
     for (long i = 0; i < 1000; i++)
@@ -49,7 +49,7 @@ static void push_pop_remove(void **state)
     assert_null(v.data);
 }
 
-static void reserve(void **state)
+static void reserved_space_is_used_by_pushes(void **state)
 {
     VEC(int) v = {0};
     vec_reserve(&v, 100);
@@ -65,7 +65,7 @@ static void reserve(void **state)
     vec_done(&v);
 }
 
-static void trim(void **state)
+static void trim_frees_unused_space(void **state)
 {
     VEC(int) v = {0};
     vec_trim(&v);
@@ -88,7 +88,7 @@ static void trim(void **state)
     vec_done(&v);
 }
 
-static void lower(void **state)
+static void lower_bound_is_found(void **state)
 {
     static const struct {
         int number;
@@ -105,7 +105,7 @@ static void lower(void **state)
 }
 
 /* As many elements as its lengths can count, and no more. */
-static void small_lengths(void **state)
+static void vector_of_small_lengths_is_bounded(void **state)
 {
     VEC32(char) v = {0};
     for (int i = 0; i < 100; i++)
@@ -121,8 +121,12 @@ static void small_lengths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty), cmocka_unit_test(push_pop_remove), cmocka_unit_test(reserve),
-        cmocka_unit_test(trim),  cmocka_unit_test(lower),           cmocka_unit_test(small_lengths),
+        cmocka_unit_test(empty_vector_can_be_walked_and_freed),
+        cmocka_unit_test(elements_are_pushed_popped_and_removed),
+        cmocka_unit_test(reserved_space_is_used_by_pushes),
+        cmocka_unit_test(trim_frees_unused_space),
+        cmocka_unit_test(lower_bound_is_found),
+        cmocka_unit_test(vector_of_small_lengths_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
