@@ -12,8 +12,8 @@
 #include "base/mem.h"
 
 /* The same by another road: AES-256-GCM of nothing, with the data beside it. */
-static void expect(const struct auth_key *key, const uint8_t nonce[12], const void *data,
-                   size_t len, uint8_t tag[AUTH_BULK_SIZE])
+static void compute_gmac_by_openssl(const struct auth_key *key, const uint8_t nonce[12],
+                                    const void *data, size_t len, uint8_t tag[AUTH_BULK_SIZE])
 {
     uint8_t bytes[AUTH_MAC_SIZE], none[16];
     EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
@@ -28,7 +28,7 @@ static void expect(const struct auth_key *key, const uint8_t nonce[12], const vo
     EVP_CIPHER_CTX_free(ctx);
 }
 
-static void it_is_gmac(void **state)
+static void tag_equals_gmac_of_openssl(void **state)
 {
     static const size_t sizes[] = {0, 1, 15, 16, 17, 255, 4096, 32768, 100001};
     _cleanup_free_ uint8_t *data = mem_alloc(100002);
@@ -41,13 +41,13 @@ static void it_is_gmac(void **state)
         uint8_t want[AUTH_BULK_SIZE], got[AUTH_BULK_SIZE];
         uint8_t nonce[12] = {(uint8_t)i, 2, 3, 4, 5, 6, 7, 8};
         auth_bulk_tag(b, 0x0807060504030200 + i, data + i % 2, sizes[i], got);
-        expect(&key, nonce, data + i % 2, sizes[i], want);
+        compute_gmac_by_openssl(&key, nonce, data + i % 2, sizes[i], want);
         assert_memory_equal(got, want, sizeof(want));
     }
     auth_bulk_free(b);
 }
 
-static void all_counts(void **state)
+static void tag_depends_on_key_counter_and_data(void **state)
 {
     uint8_t data[64] = "some data", want[AUTH_BULK_SIZE], got[AUTH_BULK_SIZE];
     struct auth_key key, other;
@@ -78,8 +78,8 @@ static void all_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_gmac),
-        cmocka_unit_test(all_counts),
+        cmocka_unit_test(tag_equals_gmac_of_openssl),
+        cmocka_unit_test(tag_depends_on_key_counter_and_data),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static int teardown(void **state)
     return rmdir(dir);
 }
 
-static void alterations(void **state)
+static void altered_credentials_are_refused(void **state)
 {
     struct auth_signer *s = NULL;
     uint8_t public_key[AUTH_CRED_KEY_SIZE], sig[AUTH_CRED_SIG_SIZE + 1] = {0};
@@ -73,7 +73,7 @@ static void alterations(void **state)
 }
 
 /* RFC 8032, section 7.1, test 2: our files and signatures are plain Ed25519. */
-static void known_vector(void **state)
+static void signature_matches_rfc_8032(void **state)
 {
     static const char seed[] = "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb";
     static const char public_hex[] =
@@ -99,7 +99,7 @@ static void known_vector(void **state)
     auth_signer_free(s);
 }
 
-static void key_file(void **state)
+static void invalid_key_files_are_refused(void **state)
 {
     struct auth_signer *a = NULL, *b = NULL;
     uint8_t pa[AUTH_CRED_KEY_SIZE], pb[AUTH_CRED_KEY_SIZE];
@@ -135,9 +135,9 @@ static void key_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(alterations, setup, teardown),
-        cmocka_unit_test_setup_teardown(known_vector, setup, teardown),
-        cmocka_unit_test_setup_teardown(key_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(altered_credentials_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(signature_matches_rfc_8032, setup, teardown),
+        cmocka_unit_test_setup_teardown(invalid_key_files_are_refused, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,14 +9,14 @@
 
 #include "auth/auth.h"
 
-static void from_hex(const char *hex, uint8_t *out)
+static void parse_hex(const char *hex, uint8_t *out)
 {
     for (; *hex; hex += 2, out++)
         assert_int_equal(sscanf(hex, "%2hhx", out), 1);
 }
 
 /* FIPS 180-4 examples. */
-static void sha256_vectors(void **state)
+static void sha256_matches_fips_180_4(void **state)
 {
     static const struct {
         const char *text, *hex;
@@ -30,7 +30,7 @@ static void sha256_vectors(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t want[AUTH_HASH_SIZE], got[AUTH_HASH_SIZE];
         size_t len = strlen(rows[i].text);
-        from_hex(rows[i].hex, want);
+        parse_hex(rows[i].hex, want);
         auth_hash(rows[i].text, len, got);
         assert_memory_equal(got, want, sizeof(want));
         for (size_t cut = 0; cut <= len; cut++) {
@@ -42,7 +42,7 @@ static void sha256_vectors(void **state)
 
 /* RFC 4231. The struct holds 32 bytes of key: RFC 2104 fills a shorter one with zeros, and takes
  * the hash of one that is longer than a block. */
-static void hmac_vectors(void **state)
+static void hmac_matches_rfc_4231(void **state)
 {
     static const struct {
         const char *key;
@@ -76,7 +76,7 @@ static void hmac_vectors(void **state)
             auth_hash(bytes, rows[i].key_len, key.mac_key);
         else
             memcpy(key.mac_key, bytes, rows[i].key_len);
-        from_hex(rows[i].hex, want);
+        parse_hex(rows[i].hex, want);
         auth_mac(&key, data, rows[i].data_len, got);
         assert_memory_equal(got, want, sizeof(want));
         auth_mac2(&key, data, 3, data + 3, rows[i].data_len - 3, got);
@@ -84,7 +84,7 @@ static void hmac_vectors(void **state)
     }
 }
 
-static void equal_sees_every_bit(void **state)
+static void comparison_detects_every_bit(void **state)
 {
     uint8_t a[AUTH_MAC_SIZE], b[AUTH_MAC_SIZE];
 
@@ -98,7 +98,7 @@ static void equal_sees_every_bit(void **state)
     }
 }
 
-static void keys_differ(void **state)
+static void different_bytes_make_different_keys(void **state)
 {
     struct auth_key a, b, none = {0};
 
@@ -114,10 +114,10 @@ static void keys_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sha256_vectors),
-        cmocka_unit_test(hmac_vectors),
-        cmocka_unit_test(equal_sees_every_bit),
-        cmocka_unit_test(keys_differ),
+        cmocka_unit_test(sha256_matches_fips_180_4),
+        cmocka_unit_test(hmac_matches_rfc_4231),
+        cmocka_unit_test(comparison_detects_every_bit),
+        cmocka_unit_test(different_bytes_make_different_keys),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static int setup(void **state)
 }
 
 /* "HEADER.CLAIMS" of these texts. */
-static void encode(const char *header, const char *claims, struct str *out)
+static void encode_token(const char *header, const char *claims, struct str *out)
 {
     auth_base64url_put(header, strlen(header), out);
     str_putc(out, '.');
@@ -37,7 +37,7 @@ static void encode(const char *header, const char *claims, struct str *out)
 }
 
 /* RFC 7515, appendix A.1. */
-static void published_token_is_signed_alike(void **state)
+static void published_token_gets_the_published_signature(void **state)
 {
     static const char secret[] =
         "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow";
@@ -148,7 +148,7 @@ static void only_three_parts_with_an_hs256_signature_are_a_token(void **state)
     }
 }
 
-static void claims_are_read_or_refused(void **state)
+static void invalid_claims_are_refused(void **state)
 {
     static const char *const none = NULL;
     const struct {
@@ -235,7 +235,7 @@ static void claims_are_read_or_refused(void **state)
 
         memset(&claims, 0x5a, sizeof(claims));
         before = claims;
-        encode(cases[i].header, cases[i].claims, &text);
+        encode_token(cases[i].header, cases[i].claims, &text);
         rc = auth_jwt_read(text.data, text.len, cases[i].user_claim, NOW_MS, &claims, &err);
         if (rc != cases[i].rc || (rc && !strstr(err.text, cases[i].what)))
             fail_msg("case %zu: %d %s", i, rc, err.text);
@@ -246,7 +246,7 @@ static void claims_are_read_or_refused(void **state)
     }
 }
 
-static void name_of_a_user_is_bounded(void **state)
+static void long_user_names_are_refused(void **state)
 {
     for (size_t len = AUTH_JWT_USER_MAX - 1; len <= AUTH_JWT_USER_MAX + 1; len++) {
         _cleanup_str_ struct str claims = STR_INIT, text = STR_INIT;
@@ -255,14 +255,14 @@ static void name_of_a_user_is_bounded(void **state)
         for (size_t i = 0; i < len; i++)
             str_putc(&claims, 'a');
         str_puts(&claims, "\"}");
-        encode(HS256, str_cstr(&claims), &text);
+        encode_token(HS256, str_cstr(&claims), &text);
         assert_int_equal(auth_jwt_read(text.data, text.len, NULL, NOW_MS, &out, NULL),
                          len <= AUTH_JWT_USER_MAX ? 0 : -ERR_AUTH);
     }
 }
 
 /* What is made is taken, until it expires; every bit of it counts. */
-static void made_token_is_read_until_it_expires(void **state)
+static void created_token_is_valid_until_it_expires(void **state)
 {
     static const char *const user_claims[] = {NULL, "preferred_username"};
 
@@ -298,7 +298,7 @@ static void made_token_is_read_until_it_expires(void **state)
     }
 }
 
-static void key_file_is_read_by_its_owner_alone(void **state)
+static void key_file_that_others_may_read_is_refused(void **state)
 {
     static const struct {
         size_t len;
@@ -343,14 +343,14 @@ static void key_file_is_read_by_its_owner_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_token_is_signed_alike),
+        cmocka_unit_test(published_token_gets_the_published_signature),
         cmocka_unit_test(keys_of_any_length_sign_as_hmac),
         cmocka_unit_test(base64url_has_one_form),
         cmocka_unit_test(only_three_parts_with_an_hs256_signature_are_a_token),
-        cmocka_unit_test(claims_are_read_or_refused),
-        cmocka_unit_test(name_of_a_user_is_bounded),
-        cmocka_unit_test(made_token_is_read_until_it_expires),
-        cmocka_unit_test(key_file_is_read_by_its_owner_alone),
+        cmocka_unit_test(invalid_claims_are_refused),
+        cmocka_unit_test(long_user_names_are_refused),
+        cmocka_unit_test(created_token_is_valid_until_it_expires),
+        cmocka_unit_test(key_file_that_others_may_read_is_refused),
     };
 
     return cmocka_run_group_tests(tests, setup, NULL);

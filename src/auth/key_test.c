@@ -40,7 +40,7 @@ static int teardown(void **state)
     return rmdir(dir);
 }
 
-static void make(const char *where, size_t len, mode_t mode)
+static void make_key_file(const char *where, size_t len, mode_t mode)
 {
     char bytes[AUTH_KEY_MAX + 2];
 
@@ -51,7 +51,7 @@ static void make(const char *where, size_t len, mode_t mode)
     assert_int_equal(chmod(where, mode), 0);
 }
 
-static int load(struct err *err)
+static int load_key(struct err *err)
 {
     struct auth_key key, before;
     int rc;
@@ -64,7 +64,7 @@ static int load(struct err *err)
     return rc;
 }
 
-static void lengths(void **state)
+static void key_length_is_checked(void **state)
 {
     static const struct {
         size_t len;
@@ -78,59 +78,59 @@ static void lengths(void **state)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct err err = {0};
-        make(path, rows[i].len, 0600);
-        assert_int_equal(load(&err), rows[i].code);
+        make_key_file(path, rows[i].len, 0600);
+        assert_int_equal(load_key(&err), rows[i].code);
         if (rows[i].code)
             assert_non_null(strstr(err.text, path));
     }
 }
 
-static void modes(void **state)
+static void key_file_with_an_open_mode_is_refused(void **state)
 {
     for (unsigned bit = 0; bit < 6; bit++) {
         struct err err = {0};
-        make(path, 64, 0600 | 1u << bit);
-        assert_int_equal(load(&err), -ERR_CONFIG);
+        make_key_file(path, 64, 0600 | 1u << bit);
+        assert_int_equal(load_key(&err), -ERR_CONFIG);
         assert_non_null(strstr(err.text, "chmod"));
     }
-    make(path, 64, 0400);
-    assert_int_equal(load(NULL), 0);
+    make_key_file(path, 64, 0400);
+    assert_int_equal(load_key(NULL), 0);
 }
 
-static void not_a_file(void **state)
+static void key_path_must_be_a_regular_file(void **state)
 {
     struct err err = {0};
 
-    assert_int_equal(load(&err), -ENOENT);
+    assert_int_equal(load_key(&err), -ENOENT);
     assert_non_null(strstr(err.text, path));
-    make(other, 64, 0600);
+    make_key_file(other, 64, 0600);
     assert_int_equal(symlink(other, path), 0);
-    assert_int_equal(load(&err), -ERR_CONFIG);
+    assert_int_equal(load_key(&err), -ERR_CONFIG);
     assert_non_null(strstr(err.text, "link"));
     unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(load(&err), -ERR_CONFIG);
+    assert_int_equal(load_key(&err), -ERR_CONFIG);
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_true(load(&err) < 0);
+    assert_true(load_key(&err) < 0);
     rmdir(path);
 }
 
-static void owner(void **state)
+static void key_file_of_another_user_is_refused(void **state)
 {
     struct auth_key key;
     struct err err = {0};
 
     if (geteuid() != 0)
         skip();
-    make(path, 64, 0600);
+    make_key_file(path, 64, 0600);
     assert_int_equal(chown(path, 4711, 0), 0);
     assert_int_equal(auth_key_load(path, 4712, &key, &err), -ERR_CONFIG);
     assert_non_null(strstr(err.text, "4711"));
     assert_int_equal(auth_key_load(path, 4711, &key, &err), 0);
 }
 
-static void created(void **state)
+static void created_key_is_private_and_not_overwritten(void **state)
 {
     struct auth_key a, b;
     struct err err = {0};
@@ -154,11 +154,12 @@ static void created(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lengths, setup, teardown),
-        cmocka_unit_test_setup_teardown(modes, setup, teardown),
-        cmocka_unit_test_setup_teardown(not_a_file, setup, teardown),
-        cmocka_unit_test_setup_teardown(owner, setup, teardown),
-        cmocka_unit_test_setup_teardown(created, setup, teardown),
+        cmocka_unit_test_setup_teardown(key_length_is_checked, setup, teardown),
+        cmocka_unit_test_setup_teardown(key_file_with_an_open_mode_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(key_path_must_be_a_regular_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(key_file_of_another_user_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(created_key_is_private_and_not_overwritten, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 
 /* Hexadecimal digits to bytes; how many. */
-static size_t unhex(const char *text, uint8_t *out)
+static size_t parse_hex(const char *text, uint8_t *out)
 {
     size_t len = strlen(text) / 2;
 
@@ -32,7 +32,7 @@ static void assert_hex(const uint8_t *got, const char *text)
 {
     uint8_t expected[512];
 
-    assert_memory_equal(got, expected, unhex(text, expected));
+    assert_memory_equal(got, expected, parse_hex(text, expected));
 }
 
 /*
@@ -43,7 +43,8 @@ struct peer {
     uint8_t ck[32], h[32], k[32], secret[32], send_key[32], receive_key[32];
 };
 
-static void evp_hash(const void *a, size_t a_len, const void *b, size_t b_len, uint8_t out[32])
+static void compute_evp_hash(const void *a, size_t a_len, const void *b, size_t b_len,
+                             uint8_t out[32])
 {
     EVP_MD_CTX *c = EVP_MD_CTX_new();
 
@@ -54,7 +55,8 @@ static void evp_hash(const void *a, size_t a_len, const void *b, size_t b_len, u
     EVP_MD_CTX_free(c);
 }
 
-static void evp_hkdf(const uint8_t salt[32], const void *input, size_t len, uint8_t *out, size_t n)
+static void compute_evp_hkdf(const uint8_t salt[32], const void *input, size_t len, uint8_t *out,
+                             size_t n)
 {
     EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, NULL);
 
@@ -66,7 +68,7 @@ static void evp_hkdf(const uint8_t salt[32], const void *input, size_t len, uint
     EVP_PKEY_CTX_free(c);
 }
 
-static void evp_public(uint8_t out[32], const uint8_t secret[32])
+static void compute_evp_public(uint8_t out[32], const uint8_t secret[32])
 {
     EVP_PKEY *own = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, secret, 32);
     size_t len = 32;
@@ -76,7 +78,7 @@ static void evp_public(uint8_t out[32], const uint8_t secret[32])
 }
 
 /* Zeros if the point is of small order. */
-static void evp_shared(uint8_t out[32], const uint8_t secret[32], const uint8_t point[32])
+static void compute_evp_shared(uint8_t out[32], const uint8_t secret[32], const uint8_t point[32])
 {
     EVP_PKEY *own = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, secret, 32);
     EVP_PKEY *peer = EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, NULL, point, 32);
@@ -92,8 +94,8 @@ static void evp_shared(uint8_t out[32], const uint8_t secret[32], const uint8_t 
     EVP_PKEY_free(peer);
 }
 
-static void evp_seal(const uint8_t key[32], uint64_t number, const uint8_t *ad, size_t ad_len,
-                     const uint8_t *in, size_t len, uint8_t *out)
+static void seal_by_evp(const uint8_t key[32], uint64_t number, const uint8_t *ad, size_t ad_len,
+                        const uint8_t *in, size_t len, uint8_t *out)
 {
     EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
     uint8_t nonce[12] = {0};
@@ -110,99 +112,99 @@ static void evp_seal(const uint8_t key[32], uint64_t number, const uint8_t *ad, 
     EVP_CIPHER_CTX_free(c);
 }
 
-static void peer_mix_hash(struct peer *p, const void *data, size_t len)
+static void mix_peer_hash(struct peer *p, const void *data, size_t len)
 {
-    evp_hash(p->h, 32, data, len, p->h);
+    compute_evp_hash(p->h, 32, data, len, p->h);
 }
 
-static void peer_mix_key(struct peer *p, const uint8_t input[32])
+static void mix_peer_key(struct peer *p, const uint8_t input[32])
 {
     uint8_t out[64];
 
-    evp_hkdf(p->ck, input, 32, out, sizeof(out));
+    compute_evp_hkdf(p->ck, input, 32, out, sizeof(out));
     memcpy(p->ck, out, 32);
     memcpy(p->k, out + 32, 32);
 }
 
-static void peer_start(struct peer *p, const struct auth_noise_start *s)
+static void start_peer(struct peer *p, const struct auth_noise_start *s)
 {
     static const char name[] = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
     uint8_t out[96];
 
-    evp_hash(name, sizeof(name) - 1, NULL, 0, p->h);
+    compute_evp_hash(name, sizeof(name) - 1, NULL, 0, p->h);
     memcpy(p->ck, p->h, 32);
-    peer_mix_hash(p, s->prologue, s->prologue_len);
-    evp_hkdf(p->ck, s->psk, 32, out, sizeof(out));
+    mix_peer_hash(p, s->prologue, s->prologue_len);
+    compute_evp_hkdf(p->ck, s->psk, 32, out, sizeof(out));
     memcpy(p->ck, out, 32);
-    peer_mix_hash(p, out + 32, 32);
+    mix_peer_hash(p, out + 32, 32);
     memcpy(p->k, out + 64, 32);
     auth_random(p->secret, 32);
 }
 
-static void peer_key(struct peer *p, const uint8_t e[32])
+static void mix_peer_public_key(struct peer *p, const uint8_t e[32])
 {
-    peer_mix_hash(p, e, 32);
-    peer_mix_key(p, e);
+    mix_peer_hash(p, e, 32);
+    mix_peer_key(p, e);
 }
 
-static void peer_tag(struct peer *p, uint8_t tag[16])
+static void seal_peer_tag(struct peer *p, uint8_t tag[16])
 {
-    evp_seal(p->k, 0, p->h, 32, NULL, 0, tag);
-    peer_mix_hash(p, tag, 16);
+    seal_by_evp(p->k, 0, p->h, 32, NULL, 0, tag);
+    mix_peer_hash(p, tag, 16);
 }
 
 /* The first message; point: the public key to send, NULL for the peer's own. */
-static void peer_begin(struct peer *p, const struct auth_noise_start *s, const uint8_t *point,
-                       uint8_t first[48])
+static void write_first_message(struct peer *p, const struct auth_noise_start *s,
+                                const uint8_t *point, uint8_t first[48])
 {
-    peer_start(p, s);
-    evp_public(first, p->secret);
+    start_peer(p, s);
+    compute_evp_public(first, p->secret);
     if (point)
         memcpy(first, point, 32);
-    peer_key(p, first);
-    peer_tag(p, first + 32);
+    mix_peer_public_key(p, first);
+    seal_peer_tag(p, first + 32);
 }
 
-static void peer_split(struct peer *p, bool begins)
+static void split_peer_keys(struct peer *p, bool begins)
 {
     uint8_t out[64];
 
-    evp_hkdf(p->ck, "", 0, out, sizeof(out));
+    compute_evp_hkdf(p->ck, "", 0, out, sizeof(out));
     memcpy(p->send_key, out + (begins ? 0 : 32), 32);
     memcpy(p->receive_key, out + (begins ? 32 : 0), 32);
 }
 
-static void peer_finish(struct peer *p, const uint8_t second[48])
+static void read_second_message(struct peer *p, const uint8_t second[48])
 {
     uint8_t shared[32], tag[16];
 
-    peer_key(p, second);
-    evp_shared(shared, p->secret, second);
-    peer_mix_key(p, shared);
-    peer_tag(p, tag);
+    mix_peer_public_key(p, second);
+    compute_evp_shared(shared, p->secret, second);
+    mix_peer_key(p, shared);
+    seal_peer_tag(p, tag);
     assert_memory_equal(tag, second + 32, sizeof(tag));
-    peer_split(p, true);
+    split_peer_keys(p, true);
 }
 
-static void peer_answer(struct peer *p, const struct auth_noise_start *s, const uint8_t *point,
-                        const uint8_t first[48], uint8_t second[48])
+static void answer_first_message(struct peer *p, const struct auth_noise_start *s,
+                                 const uint8_t *point, const uint8_t first[48], uint8_t second[48])
 {
     uint8_t shared[32], tag[16];
 
-    peer_start(p, s);
-    peer_key(p, first);
-    peer_tag(p, tag);
+    start_peer(p, s);
+    mix_peer_public_key(p, first);
+    seal_peer_tag(p, tag);
     assert_memory_equal(tag, first + 32, sizeof(tag));
-    evp_public(second, p->secret);
+    compute_evp_public(second, p->secret);
     if (point)
         memcpy(second, point, 32);
-    peer_key(p, second);
-    evp_shared(shared, p->secret, first);
+    mix_peer_public_key(p, second);
+    compute_evp_shared(shared, p->secret, first);
     if (point) /* of a small order: whatever the secret is, this is shared */
         memset(shared, 0, sizeof(shared));
-    peer_mix_key(p, shared);
-    peer_tag(p, second + 32);
-    peer_split(p, false);
+    mix_peer_key(p, shared);
+    seal_peer_tag(p, second + 32);
+    split_peer_keys(p, false);
 }
 
 /* Messages of every length, both ways. */
@@ -213,10 +215,10 @@ static void assert_same_channel(struct auth_noise *n, const struct peer *p)
 
     auth_random(in, sizeof(in));
     for (size_t len = 0; len <= sizeof(in); len += len < 300 ? 1 : 367, number++) {
-        evp_seal(p->receive_key, number, NULL, 0, in, len, theirs);
+        seal_by_evp(p->receive_key, number, NULL, 0, in, len, theirs);
         auth_noise_seal(n, in, len, ours);
         assert_memory_equal(ours, theirs, len + 16);
-        evp_seal(p->send_key, number, NULL, 0, in, len, theirs);
+        seal_by_evp(p->send_key, number, NULL, 0, in, len, theirs);
         theirs[number % (len + 16)] ^= 1;
         assert_int_equal(auth_noise_open(n, theirs, len + 16, ours), -ERR_AUTH);
         theirs[number % (len + 16)] ^= 1;
@@ -236,14 +238,14 @@ static void channel_agrees_with_openssl(void **state)
     for (size_t i = 0; i < 50; i++) {
         struct auth_noise_start s = {.psk = psk, .prologue = psk, .prologue_len = i % 33};
 
-        peer_begin(&p, &s, NULL, first);
+        write_first_message(&p, &s, NULL, first);
         n = auth_noise_answer(&s, first, second);
         assert_non_null(n);
-        peer_finish(&p, second);
+        read_second_message(&p, second);
         assert_same_channel(n, &p);
         auth_noise_free(n);
         n = auth_noise_begin(&s, first);
-        peer_answer(&p, &s, NULL, first, second);
+        answer_first_message(&p, &s, NULL, first, second);
         assert_int_equal(auth_noise_finish(n, second), 0);
         assert_same_channel(n, &p);
         auth_noise_free(n);
@@ -270,12 +272,12 @@ static void points_of_small_order_are_refused(void **state)
     struct peer p;
 
     for (size_t i = 0; i < 2 * sizeof(points) / sizeof(points[0]); i++) {
-        unhex(points[i / 2], point);
+        parse_hex(points[i / 2], point);
         point[31] ^= (uint8_t)(i % 2 << 7);
-        peer_begin(&p, &s, point, first);
+        write_first_message(&p, &s, point, first);
         assert_null(auth_noise_answer(&s, first, second));
         n = auth_noise_begin(&s, first);
-        peer_answer(&p, &s, point, first, second);
+        answer_first_message(&p, &s, point, first, second);
         assert_int_equal(auth_noise_finish(n, second), -ERR_AUTH);
         auth_noise_free(n);
     }
@@ -289,9 +291,9 @@ static void handshake_gives_the_published_vectors(void **state)
     struct auth_noise_start a = {.psk = psk, .secret = begins}, b = {.psk = psk, .secret = answers};
     struct auth_noise *here, *there;
 
-    unhex("2176657279736563726574766572797365637265747665727973656372657421", psk);
-    unhex("202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f", begins);
-    unhex("4142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f60", answers);
+    parse_hex("2176657279736563726574766572797365637265747665727973656372657421", psk);
+    parse_hex("202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f", begins);
+    parse_hex("4142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f60", answers);
     here = auth_noise_begin(&a, first);
     assert_hex(first, "358072d6365880d1aeea329adf9121383851ed21a28e3b75e965d0d2cd166254"
                       "e7136508cb8178281204abd62e9f2a3e");
@@ -300,12 +302,12 @@ static void handshake_gives_the_published_vectors(void **state)
     assert_hex(second, "64b101b1d0be5a8704bd078f9895001fc03e8e9f9522f188dd128d9846d48466"
                        "922f3b7824001193c077abd8b7a73030");
     assert_int_equal(auth_noise_finish(here, second), 0);
-    len = unhex("79656c6c6f777375626d6172696e65", text);
+    len = parse_hex("79656c6c6f777375626d6172696e65", text);
     auth_noise_seal(here, text, len, sealed);
     assert_hex(sealed, "b349a522c145762c7c737ac1d1425ce1fb25c7cca626177ee4ceed3cd6fb3d");
     assert_int_equal(auth_noise_open(there, sealed, len + 16, sealed), 0);
     assert_memory_equal(sealed, text, len);
-    len = unhex("7375626d6172696e6579656c6c6f77", text);
+    len = parse_hex("7375626d6172696e6579656c6c6f77", text);
     auth_noise_seal(there, text, len, sealed);
     assert_hex(sealed, "b41e24399dc3f1ad2faf82868700e4bf31bb89f6616e1d6a92802bb8ad80d6");
     assert_int_equal(auth_noise_open(here, sealed, len + 16, sealed), 0);
@@ -313,7 +315,7 @@ static void handshake_gives_the_published_vectors(void **state)
     auth_noise_free(there);
 }
 
-static void handshake_fails_when_anything_differs(void **state)
+static void handshake_fails_when_any_input_differs(void **state)
 {
     static const uint8_t secret[] = "a cluster key of at least thirty-two bytes";
     struct auth_key key, other;
@@ -381,7 +383,7 @@ int main(void)
         cmocka_unit_test(channel_agrees_with_openssl),
         cmocka_unit_test(points_of_small_order_are_refused),
         cmocka_unit_test(handshake_gives_the_published_vectors),
-        cmocka_unit_test(handshake_fails_when_anything_differs),
+        cmocka_unit_test(handshake_fails_when_any_input_differs),
         cmocka_unit_test(open_channel_refuses_repeated_and_reordered_messages),
     };
 

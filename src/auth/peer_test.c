@@ -12,7 +12,7 @@
 
 #include "auth/auth.h"
 
-static void only_unix_sockets(void **state)
+static void peer_is_known_on_unix_sockets_only(void **state)
 {
     struct auth_identity who;
     int fds[2], tcp = socket(AF_INET, SOCK_STREAM, 0), alone = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -28,7 +28,7 @@ static void only_unix_sockets(void **state)
     close(alone);
 }
 
-static void names_the_caller(void **state)
+static void peer_names_the_calling_user(void **state)
 {
     struct auth_identity who;
     int fds[2];
@@ -45,8 +45,8 @@ static void names_the_caller(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_unix_sockets),
-        cmocka_unit_test(names_the_caller),
+        cmocka_unit_test(peer_is_known_on_unix_sockets_only),
+        cmocka_unit_test(peer_names_the_calling_user),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

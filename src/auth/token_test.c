@@ -25,7 +25,7 @@ static int setup(void **state)
     return 0;
 }
 
-static void mint(uint8_t token[AUTH_TOKEN_SIZE])
+static void mint_token(uint8_t token[AUTH_TOKEN_SIZE])
 {
     auth_token_mint(&key, &alice, AUDIENCE, hash, NOW, TTL, token);
 }
@@ -47,26 +47,26 @@ static int check_at(const void *token, size_t len, int64_t now_ms, struct auth_r
     return rc < 0 || !replay ? rc : auth_token_use(token, now_ms, replay, err);
 }
 
-static int check(const void *token, struct err *err)
+static int check_token(const void *token, struct err *err)
 {
     return check_at(token, AUTH_TOKEN_SIZE, NOW, NULL, err);
 }
 
-static void every_bit_counts(void **state)
+static void token_with_any_flipped_bit_is_refused(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE];
     uid_t payer = 4711;
 
-    mint(token);
+    mint_token(token);
     for (size_t bit = 0; bit < sizeof(token) * 8; bit++) {
         token[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        assert_int_equal(check(token, NULL), -ERR_AUTH);
+        assert_int_equal(check_token(token, NULL), -ERR_AUTH);
         assert_int_equal(
             auth_token_precheck(&key, token, sizeof(token), AUDIENCE, NOW, 0, &payer, NULL),
             -ERR_AUTH);
         token[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-    assert_int_equal(check(token, NULL), 0);
+    assert_int_equal(check_token(token, NULL), 0);
     assert_int_equal(payer, 4711);
     assert_int_equal(
         auth_token_precheck(&key, token, sizeof(token), AUDIENCE, NOW, 0, &payer, NULL), 0);
@@ -74,12 +74,12 @@ static void every_bit_counts(void **state)
 }
 
 /* The key of the answers follows from the cluster key and all of the token. */
-static void answers(void **state)
+static void answer_key_depends_on_every_bit_of_the_token(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE];
     struct auth_key want, got, other;
 
-    mint(token);
+    mint_token(token);
     auth_answer_key(&key, token, &want);
     assert_memory_not_equal(want.mac_key, key.mac_key, sizeof(want.mac_key));
     for (size_t bit = 0; bit < sizeof(token) * 8; bit++) {
@@ -97,12 +97,12 @@ static void answers(void **state)
 
 /* A daemon's statement about an address is valid for one token, one address, one cluster; keys
  * that are handed out cannot make it. */
-static void origins(void **state)
+static void origin_is_valid_for_one_token_address_and_key(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE], want[AUTH_MAC_SIZE], got[AUTH_MAC_SIZE];
     struct auth_key answer_key, other;
 
-    mint(token);
+    mint_token(token);
     auth_origin_seal(&key, token, "10.0.0.1:4711", want);
     auth_origin_seal(&key, token, "10.0.0.1:4711", got);
     assert_memory_equal(got, want, sizeof(want));
@@ -126,12 +126,12 @@ static void origins(void **state)
 }
 
 /* For its user and its audience, however old. */
-static void secrets(void **state)
+static void secret_is_valid_for_one_user_and_audience(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE];
     struct auth_key want, got;
 
-    mint(token);
+    mint_token(token);
     auth_answer_key(&key, token, &want);
     assert_int_equal(auth_secret_of(&key, token, sizeof(token), AUDIENCE, alice.uid, &got, NULL),
                      0);
@@ -150,17 +150,17 @@ static void secrets(void **state)
     }
 }
 
-static void length(void **state)
+static void token_of_another_length_is_refused(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE + 64] = {0};
 
-    mint(token);
+    mint_token(token);
     for (size_t len = 0; len < sizeof(token); len++)
         assert_int_equal(check_at(token, len, NOW, NULL, NULL),
                          len == AUTH_TOKEN_SIZE ? 0 : -ERR_AUTH);
 }
 
-static void other_key(void **state)
+static void token_of_another_key_is_refused(void **state)
 {
     struct auth_key other;
     struct auth_identity who;
@@ -168,21 +168,21 @@ static void other_key(void **state)
     uint8_t token[AUTH_TOKEN_SIZE];
 
     auth_key_from_bytes("another cluster's key, as long..", 32, &other);
-    mint(token);
+    mint_token(token);
     assert_int_equal(
         auth_token_check(&other, token, sizeof(token), AUDIENCE, hash, NOW, 0, NULL, &who, &err),
         -ERR_AUTH);
     assert_non_null(strstr(err.text, "slurm.key"));
 }
 
-static void other_audience_or_body(void **state)
+static void token_for_another_audience_or_body_is_refused(void **state)
 {
     static const char *const others[] = {"", "slurmctl", "slurmctld2", "Slurmctld", "node1"};
     struct auth_identity who;
     struct err err = {0};
     uint8_t token[AUTH_TOKEN_SIZE], other[AUTH_HASH_SIZE];
 
-    mint(token);
+    mint_token(token);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         assert_int_equal(
             auth_token_check(&key, token, sizeof(token), others[i], hash, NOW, 0, NULL, &who, &err),
@@ -206,7 +206,7 @@ static void other_audience_or_body(void **state)
 }
 
 /* Minted under the right key, with invalid names. */
-static void names(void **state)
+static void token_with_an_invalid_name_is_refused(void **state)
 {
     static const struct {
         const char *host, *audience;
@@ -229,7 +229,7 @@ static void names(void **state)
     }
 }
 
-static void long_audience_is_for_nobody(void **state)
+static void token_for_a_too_long_audience_is_refused(void **state)
 {
     char name[AUTH_NAME_MAX + 2];
     uint8_t token[AUTH_TOKEN_SIZE];
@@ -247,7 +247,7 @@ static void long_audience_is_for_nobody(void **state)
         auth_token_check(&key, token, sizeof(token), name, hash, NOW, 0, NULL, &who, NULL), 0);
 }
 
-static void clocks(void **state)
+static void clock_skew_beyond_the_limit_is_refused(void **state)
 {
     static const struct {
         int64_t after_ms; /* the checker's clock less the minter's */
@@ -267,7 +267,7 @@ static void clocks(void **state)
     };
     uint8_t token[AUTH_TOKEN_SIZE];
 
-    mint(token);
+    mint_token(token);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct err err = {0};
         assert_int_equal(check_at(token, sizeof(token), NOW + rows[i].after_ms, NULL, &err),
@@ -279,12 +279,12 @@ static void clocks(void **state)
     }
 }
 
-static void both_clocks_are_told(void **state)
+static void skew_message_names_both_clocks(void **state)
 {
     struct err err = {0};
     uint8_t token[AUTH_TOKEN_SIZE];
 
-    mint(token);
+    mint_token(token);
     check_at(token, sizeof(token), NOW + 600000, NULL, &err);
     assert_non_null(strstr(err.text, "2026-11-18T11:06:40.000Z"));
     assert_non_null(strstr(err.text, "2026-11-18T11:16:40.000Z"));
@@ -293,7 +293,7 @@ static void both_clocks_are_told(void **state)
     assert_non_null(strstr(err.text, "2026-11-18T10:56:40.000Z"));
 }
 
-static void lives(void **state)
+static void token_lifetime_is_checked_and_limited(void **state)
 {
     static const struct {
         int64_t at, ttl;
@@ -308,18 +308,18 @@ static void lives(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t token[AUTH_TOKEN_SIZE];
         auth_token_mint(&key, &alice, AUDIENCE, hash, rows[i].at, rows[i].ttl, token);
-        assert_int_equal(check(token, NULL), rows[i].code);
+        assert_int_equal(check_token(token, NULL), rows[i].code);
     }
 }
 
-static void replay(void **state)
+static void replayed_token_is_refused(void **state)
 {
     struct auth_replay *r = auth_replay_new(1000, ADMIN);
     uint8_t token[AUTH_TOKEN_SIZE], next[AUTH_TOKEN_SIZE];
     struct err err = {0};
 
-    mint(token);
-    mint(next);
+    mint_token(token);
+    mint_token(next);
     assert_memory_not_equal(token, next, sizeof(token)); /* two equal calls get different tokens */
     assert_int_equal(check_at(token, sizeof(token), NOW, r, NULL), 0);
     assert_int_equal(check_at(token, sizeof(token), NOW, r, &err), -ERR_REPLAY);
@@ -330,13 +330,13 @@ static void replay(void **state)
 }
 
 /* A refused token is not remembered: its owner may still use it. */
-static void refusal_is_not_use(void **state)
+static void refused_token_is_not_recorded_as_used(void **state)
 {
     struct auth_replay *r = auth_replay_new(1000, ADMIN);
     struct auth_identity who;
     uint8_t token[AUTH_TOKEN_SIZE], other[AUTH_HASH_SIZE] = {1};
 
-    mint(token);
+    mint_token(token);
     assert_int_equal(
         auth_token_check(&key, token, sizeof(token), AUDIENCE, other, NOW, 0, r, &who, NULL),
         -ERR_AUTH);
@@ -351,7 +351,7 @@ static void used_token_is_refused_by_the_check(void **state)
     struct auth_identity who;
     uint8_t token[AUTH_TOKEN_SIZE];
 
-    mint(token);
+    mint_token(token);
     assert_int_equal(auth_token_use(token, NOW, r, NULL), 0);
     assert_int_equal(
         auth_token_check(&key, token, sizeof(token), AUDIENCE, hash, NOW, 0, r, &who, NULL),
@@ -359,17 +359,17 @@ static void used_token_is_refused_by_the_check(void **state)
     auth_replay_free(r);
 }
 
-static void used_token_is_remembered_as_long_as_it_lives(void **state)
+static void used_token_is_remembered_until_it_expires(void **state)
 {
     enum { MAX = 200 };
     struct auth_replay *r = auth_replay_new(MAX, ADMIN);
     uint8_t token[AUTH_TOKEN_SIZE], other[AUTH_TOKEN_SIZE];
     int rc = 0;
 
-    mint(token);
+    mint_token(token);
     assert_int_equal(auth_token_use(token, NOW, r, NULL), 0);
     for (int i = 0; i < MAX && rc == 0; i++) { /* until expired entries are searched for */
-        mint(other);
+        mint_token(other);
         rc = auth_token_use(other, NOW + TTL - 1, r, NULL);
     }
     assert_int_equal(rc, -ERR_BUSY);
@@ -377,12 +377,12 @@ static void used_token_is_remembered_as_long_as_it_lives(void **state)
     auth_replay_free(r);
 }
 
-static void replay_after_restart(void **state)
+static void replayed_token_is_refused_after_a_restart(void **state)
 {
     struct auth_identity who;
     uint8_t token[AUTH_TOKEN_SIZE];
 
-    mint(token);
+    mint_token(token);
     assert_int_equal(auth_token_check(&key, token, sizeof(token), AUDIENCE, hash, NOW + 5, NOW + 1,
                                       NULL, &who, NULL),
                      -ERR_REPLAY);
@@ -391,14 +391,14 @@ static void replay_after_restart(void **state)
                      0);
 }
 
-static void memory_is_bounded(void **state)
+static void replay_memory_is_bounded(void **state)
 {
     enum { MAX = 1000 };
     struct auth_replay *r = auth_replay_new(MAX, ADMIN);
     static uint8_t tokens[MAX + 1][AUTH_TOKEN_SIZE];
 
     for (int i = 0; i < MAX + 1; i++)
-        mint(tokens[i]);
+        mint_token(tokens[i]);
     for (int i = 0; i < MAX; i++)
         assert_int_equal(check_at(tokens[i], AUTH_TOKEN_SIZE, NOW, r, NULL), 0);
     assert_int_equal(check_at(tokens[MAX], AUTH_TOKEN_SIZE, NOW, r, NULL), -ERR_BUSY);
@@ -435,7 +435,7 @@ static unsigned use_tokens(struct auth_replay *r, uid_t uid, unsigned want, int6
     return want;
 }
 
-static void a_user_who_floods_the_memory_locks_out_nobody_else(void **state)
+static void flooding_user_leaves_replay_entries_for_other_users(void **state)
 {
     enum { MAX = 1600, OTHERS = MAX - MAX / 16, FLOODING = 6 };
     struct auth_replay *r = auth_replay_new(MAX, ADMIN);
@@ -455,13 +455,13 @@ static void a_user_who_floods_the_memory_locks_out_nobody_else(void **state)
     auth_replay_free(r);
 }
 
-static void a_checked_token_takes_no_entry_before_it_is_used(void **state)
+static void checked_token_takes_no_replay_entry_before_use(void **state)
 {
     struct auth_replay *r = auth_replay_new(100, ADMIN);
     struct auth_identity who;
     uint8_t token[AUTH_TOKEN_SIZE];
 
-    mint(token);
+    mint_token(token);
     for (int i = 0; i < 3; i++)
         assert_int_equal(
             auth_token_check(&key, token, sizeof(token), AUDIENCE, hash, NOW, 0, r, &who, NULL), 0);
@@ -471,14 +471,14 @@ static void a_checked_token_takes_no_entry_before_it_is_used(void **state)
 }
 
 /* The wall clock goes forward, all nonces are dropped, and the clock is set back. */
-static void clock_set_back(void **state)
+static void replayed_token_is_refused_after_the_clock_is_set_back(void **state)
 {
     enum { MANY = 200 };
     struct auth_replay *r = auth_replay_new(MANY, ADMIN);
     uint8_t token[AUTH_TOKEN_SIZE], filler[AUTH_TOKEN_SIZE];
     int64_t future = NOW + 86400000;
 
-    mint(token);
+    mint_token(token);
     assert_int_equal(check_at(token, sizeof(token), NOW, r, NULL), 0);
     for (int i = 0; i < MANY; i++) {
         auth_token_mint(&key, &alice, AUDIENCE, hash, future, TTL, filler);
@@ -498,27 +498,27 @@ static void clock_set_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_bit_counts),
-        cmocka_unit_test(answers),
-        cmocka_unit_test(origins),
-        cmocka_unit_test(secrets),
-        cmocka_unit_test(length),
-        cmocka_unit_test(other_key),
-        cmocka_unit_test(other_audience_or_body),
-        cmocka_unit_test(names),
-        cmocka_unit_test(long_audience_is_for_nobody),
-        cmocka_unit_test(clocks),
-        cmocka_unit_test(both_clocks_are_told),
-        cmocka_unit_test(lives),
-        cmocka_unit_test(replay),
-        cmocka_unit_test(refusal_is_not_use),
+        cmocka_unit_test(token_with_any_flipped_bit_is_refused),
+        cmocka_unit_test(answer_key_depends_on_every_bit_of_the_token),
+        cmocka_unit_test(origin_is_valid_for_one_token_address_and_key),
+        cmocka_unit_test(secret_is_valid_for_one_user_and_audience),
+        cmocka_unit_test(token_of_another_length_is_refused),
+        cmocka_unit_test(token_of_another_key_is_refused),
+        cmocka_unit_test(token_for_another_audience_or_body_is_refused),
+        cmocka_unit_test(token_with_an_invalid_name_is_refused),
+        cmocka_unit_test(token_for_a_too_long_audience_is_refused),
+        cmocka_unit_test(clock_skew_beyond_the_limit_is_refused),
+        cmocka_unit_test(skew_message_names_both_clocks),
+        cmocka_unit_test(token_lifetime_is_checked_and_limited),
+        cmocka_unit_test(replayed_token_is_refused),
+        cmocka_unit_test(refused_token_is_not_recorded_as_used),
         cmocka_unit_test(used_token_is_refused_by_the_check),
-        cmocka_unit_test(used_token_is_remembered_as_long_as_it_lives),
-        cmocka_unit_test(replay_after_restart),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(a_user_who_floods_the_memory_locks_out_nobody_else),
-        cmocka_unit_test(a_checked_token_takes_no_entry_before_it_is_used),
-        cmocka_unit_test(clock_set_back),
+        cmocka_unit_test(used_token_is_remembered_until_it_expires),
+        cmocka_unit_test(replayed_token_is_refused_after_a_restart),
+        cmocka_unit_test(replay_memory_is_bounded),
+        cmocka_unit_test(flooding_user_leaves_replay_entries_for_other_users),
+        cmocka_unit_test(checked_token_takes_no_replay_entry_before_use),
+        cmocka_unit_test(replayed_token_is_refused_after_the_clock_is_set_back),
     };
 
     return cmocka_run_group_tests(tests, setup, NULL);
