@@ -50,7 +50,7 @@ static void sizes_are_rounded(void **state)
 }
 
 /* A piece ends at a multiple of the size or at the end of the file, wherever it begins. */
-static void where_pieces_end(void **state)
+static void pieces_end_at_multiples_of_the_size(void **state)
 {
     struct cast_blocks *b = cast_blocks_new(CAST_BLOCK_MIN, false, read_source, NULL);
 
@@ -61,7 +61,7 @@ static void where_pieces_end(void **state)
     cast_blocks_free(b);
 }
 
-static void a_piece_is_read_once_for_all(void **state)
+static void piece_is_read_once_for_all_receivers(void **state)
 {
     _cleanup_free_ char *data = mem_alloc(8 * CAST_BLOCK_MIN);
     struct source s = {data, 8 * CAST_BLOCK_MIN, 0};
@@ -78,7 +78,7 @@ static void a_piece_is_read_once_for_all(void **state)
 }
 
 /* The lent piece itself, and not a piece that has to be compressed. */
-static void what_is_lent_is_not_read(void **state)
+static void lent_piece_is_not_read_again(void **state)
 {
     _cleanup_free_ char *data = mem_alloc(2 * CAST_BLOCK_MIN);
     struct source s = {data, 2 * CAST_BLOCK_MIN, 0};
@@ -105,7 +105,7 @@ static void what_is_lent_is_not_read(void **state)
     }
 }
 
-static void what_is_packed_comes_back(void **state)
+static void compressed_piece_is_restored(void **state)
 {
     _cleanup_free_ char *data = mem_alloc(2 * CAST_BLOCK_MIN), *out = mem_alloc(CAST_BLOCK_MIN);
     struct source s = {data, 2 * CAST_BLOCK_MIN, 0};
@@ -135,7 +135,7 @@ static void what_is_packed_comes_back(void **state)
     cast_blocks_free(b);
 }
 
-static void what_came_packed_is_passed_on(void **state)
+static void received_compressed_piece_is_passed_on_as_it_is(void **state)
 {
     struct source s = {0};
     struct cast_blocks *b = cast_blocks_new(CAST_BLOCK_MIN, true, read_source, &s);
@@ -159,11 +159,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_rounded),
-        cmocka_unit_test(where_pieces_end),
-        cmocka_unit_test(a_piece_is_read_once_for_all),
-        cmocka_unit_test(what_is_lent_is_not_read),
-        cmocka_unit_test(what_is_packed_comes_back),
-        cmocka_unit_test(what_came_packed_is_passed_on),
+        cmocka_unit_test(pieces_end_at_multiples_of_the_size),
+        cmocka_unit_test(piece_is_read_once_for_all_receivers),
+        cmocka_unit_test(lent_piece_is_not_read_again),
+        cmocka_unit_test(compressed_piece_is_restored),
+        cmocka_unit_test(received_compressed_piece_is_passed_on_as_it_is),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static void stop_when_true(struct world *w)
         loop_stop(w->loop);
 }
 
-static void gone(struct peer *p)
+static void disconnect_peer(struct peer *p)
 {
     rpc_session_free(take_ptr(p->session));
     rpc_server_unlisten(p->server);
@@ -75,7 +75,7 @@ static void on_data(struct peer *p, const Pb__CastData *m)
     struct world *w = p->world;
 
     if (p->die_at_data) {
-        gone(p);
+        disconnect_peer(p);
         return;
     }
     assert_int_equal(m->at, p->at);
@@ -95,7 +95,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         p->hellos++;
         p->below = hello->n_below;
         if (p->die_at_hello)
-            gone(p);
+            disconnect_peer(p);
         else if (!p->mute)
             send_state(p, (unsigned)(p - p->world->peers), PB__CAST_PHASE__CAST_WAITING, true);
     } else if (rpc->number == RPC_CAST_DATA) {
@@ -247,24 +247,24 @@ static void run_world_until(struct world *w, bool (*until)(struct world *w))
     assert_true(until(w));
 }
 
-static bool two_have_it(struct world *w)
+static bool two_peers_have_file(struct world *w)
 {
     return w->peers[0].at == SIZE && w->peers[4].at == SIZE;
 }
 
-static bool two_committed(struct world *w)
+static bool two_peers_committed(struct world *w)
 {
     return w->peers[0].committed && w->peers[4].committed && w->peers[0].has_sum &&
            w->peers[4].has_sum;
 }
 
-static bool it_ended(struct world *w)
+static bool feed_has_ended(struct world *w)
 {
     return w->ends && w->peers[0].over && w->peers[4].over;
 }
 
 /* Seven in two groups: 0 with 1 to 3 below, 4 with 5 and 6. */
-static void the_first_of_each_group(void **state)
+static void first_node_of_each_group_is_fed(void **state)
 {
     struct world *w = *state;
 
@@ -273,26 +273,26 @@ static void the_first_of_each_group(void **state)
     cast_feed_has(w->feed, CAST_BLOCK_MIN + 5); /* whole pieces only */
     cast_feed_sum(w->feed, 42);
     cast_feed_has(w->feed, SIZE);
-    run_world_until(w, two_have_it);
+    run_world_until(w, two_peers_have_file);
     assert_int_equal(w->peers[0].below, 3);
     assert_int_equal(w->peers[4].below, 2);
     assert_int_equal(w->peers[0].pieces, 4);
     assert_int_equal(w->reads, 4); /* once for both */
     cast_feed_commit(w->feed);
-    run_world_until(w, two_committed);
+    run_world_until(w, two_peers_committed);
     cast_feed_end(w->feed, NULL);
-    run_world_until(w, it_ended);
+    run_world_until(w, feed_has_ended);
     assert_int_equal(w->peers[1].hellos, 0);
     assert_int_equal(w->states, 0);
 }
 
-static bool first_has_block(struct world *w)
+static bool first_peer_has_block(struct world *w)
 {
     return w->peers[1].at == SIZE && w->phases[0] == PB__CAST_PHASE__CAST_LOST;
 }
 
 /* CORE-229: receivers below a lost one continue at their positions. */
-static void those_below_one_that_is_lost(void **state)
+static void nodes_below_a_lost_node_are_fed_from_its_successor(void **state)
 {
     struct world *w = *state;
 
@@ -301,54 +301,54 @@ static void those_below_one_that_is_lost(void **state)
         w->peers[i].at = CAST_BLOCK_MIN * 2;
     begin_feed(w, 1);
     cast_feed_has(w->feed, SIZE);
-    run_world_until(w, first_has_block);
+    run_world_until(w, first_peer_has_block);
     assert_int_equal(w->peers[1].pieces, 2);
     assert_int_equal(w->peers[1].below, PEERS - 2);
     assert_int_equal(w->peers[2].hellos, 0);
     assert_int_equal(w->states, 1);
 }
 
-static bool last_has_it(struct world *w)
+static bool last_peer_has_file(struct world *w)
 {
     return w->peers[PEERS - 1].at == SIZE && w->states == PEERS - 1;
 }
 
 /* CORE-228: whatever happened to the receivers in between. */
-static void only_one_is_left(void **state)
+static void last_remaining_node_is_fed(void **state)
 {
     struct world *w = *state;
 
-    gone(&w->peers[0]);
+    disconnect_peer(&w->peers[0]);
     w->peers[1].die_at_hello = w->peers[2].die_at_data = w->peers[3].die_at_hello = true;
-    gone(&w->peers[4]);
+    disconnect_peer(&w->peers[4]);
     w->peers[5].mute = true; /* until the time is over */
     begin_feed(w, 1);
     cast_feed_has(w->feed, SIZE);
-    run_world_until(w, last_has_it);
+    run_world_until(w, last_peer_has_file);
     for (int i = 0; i < PEERS - 1; i++)
         assert_int_equal(w->phases[i], PB__CAST_PHASE__CAST_LOST);
 }
 
-static bool third_is_fed(struct world *w)
+static bool third_peer_is_fed(struct world *w)
 {
     return w->peers[3].at == SIZE && w->peers[0].at == SIZE;
 }
 
 /* A receiver that refuses gets no further pieces. What it has reported about others before is
  * valid: they have ended, and are not contacted. */
-static void what_is_known_of_those_below(void **state)
+static void states_of_nodes_below_are_checked(void **state)
 {
     struct world *w = *state;
 
     begin_feed(w, 2); /* 0: 1, 2, 3 */
     cast_feed_has(w->feed, SIZE);
-    run_world_until(w, two_have_it);
+    run_world_until(w, two_peers_have_file);
     send_state(&w->peers[0], 1, PB__CAST_PHASE__CAST_PLACED, false);
     send_state(&w->peers[0], 2, PB__CAST_PHASE__CAST_PLACED, false);
     send_state(&w->peers[0], 2, PB__CAST_PHASE__CAST_LOST, false); /* too late for that */
     send_state(&w->peers[0], 5, PB__CAST_PHASE__CAST_LOST, false); /* not below it */
     send_state(&w->peers[0], 0, PB__CAST_PHASE__CAST_REFUSED, false);
-    run_world_until(w, third_is_fed);
+    run_world_until(w, third_peer_is_fed);
     assert_int_equal(w->phases[0], PB__CAST_PHASE__CAST_REFUSED);
     assert_int_equal(w->phases[1], PB__CAST_PHASE__CAST_PLACED);
     assert_int_equal(w->phases[2], PB__CAST_PHASE__CAST_PLACED);
@@ -357,19 +357,19 @@ static void what_is_known_of_those_below(void **state)
     assert_int_equal(w->peers[3].below, 0);
 }
 
-static bool lost_one(struct world *w)
+static bool one_peer_is_lost(struct world *w)
 {
     return w->phases[0] == PB__CAST_PHASE__CAST_LOST && w->states == 2;
 }
 
-static bool those_left_are_fed(struct world *w)
+static bool remaining_peers_are_fed(struct world *w)
 {
     return w->peers[1].hellos && w->peers[5].hellos;
 }
 
 /* Replaced by its parent: the parent serves its children, so this node must not, unless they
  * reconnect, as to a node whose sender and child are lost at the same time. */
-static void who_is_not_fed_takes_nobody(void **state)
+static void paused_feed_opens_no_connection(void **state)
 {
     struct world *w = *state;
 
@@ -378,66 +378,66 @@ static void who_is_not_fed_takes_nobody(void **state)
     begin_feed(w, 2);
     w->fed = false;
     cast_feed_has(w->feed, SIZE);
-    run_world_until(w, lost_one);
+    run_world_until(w, one_peer_is_lost);
     for (int i = 1; i < 4; i++)
         assert_int_equal(w->peers[i].hellos, 0);
     w->fed = true;
     cast_feed_resume(w->feed);
-    run_world_until(w, those_left_are_fed);
+    run_world_until(w, remaining_peers_are_fed);
 }
 
-static bool failed(struct world *w)
+static bool feed_has_failed(struct world *w)
 {
     return w->failures > 0;
 }
 
-static void deposed(void **state)
+static void deposed_reply_fails_the_feed(void **state)
 {
     struct world *w = *state;
     Pb__CastStatus m = PB__CAST_STATUS__INIT;
 
     begin_feed(w, 2);
     cast_feed_has(w->feed, SIZE);
-    run_world_until(w, two_have_it);
+    run_world_until(w, two_peers_have_file);
     m.has_deposed = m.deposed = true;
     rpc_session_send(w->peers[0].session, RPC_CAST_STATUS, &m.base);
-    run_world_until(w, failed);
+    run_world_until(w, feed_has_failed);
     assert_int_equal(w->states, 0); /* it is not lost */
     assert_int_equal(w->failures, 1);
 }
 
-static void a_file_that_cannot_be_read(void **state)
+static void unreadable_file_fails_the_feed(void **state)
 {
     struct world *w = *state;
 
     w->read_error = -5;
     begin_feed(w, 2);
     cast_feed_has(w->feed, SIZE);
-    run_world_until(w, failed);
+    run_world_until(w, feed_has_failed);
     assert_int_equal(w->failures, 1);
 }
 
-static bool other_has_it(struct world *w)
+static bool other_peer_has_file(struct world *w)
 {
     return w->peers[4].at == SIZE;
 }
 
 /* It claims to have more than there is: nothing is sent to it, and nothing breaks. */
-static void one_that_claims_too_much(void **state)
+static void node_that_claims_too_many_bytes_is_skipped(void **state)
 {
     struct world *w = *state;
 
     w->peers[0].at = UINT64_MAX;
     begin_feed(w, 2);
     cast_feed_has(w->feed, SIZE);
-    run_world_until(w, other_has_it);
+    run_world_until(w, other_peer_has_file);
     assert_int_equal(w->peers[0].pieces, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /* CORE-225: the groups are the list, in order, none empty, and of one size or nearly. */
-static void groups_are_the_list(void **state)
+static void groups_cover_the_list_evenly(void **state)
 {
     for (size_t count = 1; count < 200; count++)
         for (size_t width = 1; width <= CAST_WIDTH_MAX; width++) {
@@ -468,7 +468,7 @@ static unsigned depth_of(size_t count, size_t width)
 }
 
 /* CORE-225: as deep as the logarithm of the number. */
-static void a_tree_is_not_deep(void **state)
+static void depth_of_the_tree_is_bounded(void **state)
 {
     assert_int_equal(depth_of(0, 2), 0);
     assert_int_equal(depth_of(16, 1), 16);
@@ -479,16 +479,16 @@ static void a_tree_is_not_deep(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(the_first_of_each_group),
-                                       TEST(those_below_one_that_is_lost),
-                                       TEST(only_one_is_left),
-                                       TEST(what_is_known_of_those_below),
-                                       TEST(who_is_not_fed_takes_nobody),
-                                       TEST(deposed),
-                                       TEST(a_file_that_cannot_be_read),
-                                       TEST(one_that_claims_too_much),
-                                       cmocka_unit_test(groups_are_the_list),
-                                       cmocka_unit_test(a_tree_is_not_deep)};
+    const struct CMUnitTest tests[] = {TEST(first_node_of_each_group_is_fed),
+                                       TEST(nodes_below_a_lost_node_are_fed_from_its_successor),
+                                       TEST(last_remaining_node_is_fed),
+                                       TEST(states_of_nodes_below_are_checked),
+                                       TEST(paused_feed_opens_no_connection),
+                                       TEST(deposed_reply_fails_the_feed),
+                                       TEST(unreadable_file_fails_the_feed),
+                                       TEST(node_that_claims_too_many_bytes_is_skipped),
+                                       cmocka_unit_test(groups_cover_the_list_evenly),
+                                       cmocka_unit_test(depth_of_the_tree_is_bounded)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,12 +32,12 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-static char *in_dir(const char *name)
+static char *format_path_in_dir(const char *name)
 {
     return mem_printf("%s/%s", dir, name);
 }
 
-static unsigned entries(void)
+static unsigned count_entries(void)
 {
     unsigned count = 0;
     DIR *d = opendir(dir);
@@ -49,30 +49,30 @@ static unsigned entries(void)
     return count - 2;
 }
 
-static void put(const char *name, const char *text)
+static void put_file(const char *name, const char *text)
 {
-    _cleanup_free_ char *path = in_dir(name);
+    _cleanup_free_ char *path = format_path_in_dir(name);
 
     assert_int_equal(path_write_file(path, text, strlen(text), 0644, NULL), 0);
 }
 
-static void is(const char *name, const char *text)
+static void assert_content(const char *name, const char *text)
 {
-    _cleanup_free_ char *path = in_dir(name);
+    _cleanup_free_ char *path = format_path_in_dir(name);
     _cleanup_str_ struct str have = STR_INIT;
 
     assert_int_equal(path_read_file(path, 1000, &have, NULL), 0);
     assert_string_equal(str_cstr(&have), text);
 }
 
-static void drop(const char *name)
+static void remove_file(const char *name)
 {
-    _cleanup_free_ char *path = in_dir(name);
+    _cleanup_free_ char *path = format_path_in_dir(name);
 
     assert_int_equal(remove(path), 0);
 }
 
-static Pb__CastFile file_of(const char *path, size_t size, bool force)
+static Pb__CastFile describe_file(const char *path, size_t size, bool force)
 {
     Pb__CastFile file = PB__CAST_FILE__INIT;
 
@@ -85,9 +85,9 @@ static Pb__CastFile file_of(const char *path, size_t size, bool force)
 }
 
 /* Opens, writes, checks and places it. Returns 0, or the first failure. */
-static int make(const char *path, const char *text, bool force)
+static int receive_file(const char *path, const char *text, bool force)
 {
-    Pb__CastFile file = file_of(path, strlen(text), force);
+    Pb__CastFile file = describe_file(path, strlen(text), force);
     struct cast_sink *s = NULL;
     struct err err = {0};
     int rc = cast_sink_open(&file, "n1", &s, &err);
@@ -104,9 +104,9 @@ static int make(const char *path, const char *text, bool force)
     return rc;
 }
 
-static void places_that_are_refused(void **state)
+static void invalid_destinations_are_refused(void **state)
 {
-    _cleanup_free_ char *loop = in_dir("loop"), *under = in_dir("file/x");
+    _cleanup_free_ char *loop = format_path_in_dir("loop"), *under = format_path_in_dir("file/x");
     char longer[300];
     _cleanup_free_ char *long_path = NULL;
     const struct {
@@ -121,20 +121,20 @@ static void places_that_are_refused(void **state)
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
     long_path = mem_printf("/tmp/%s", longer);
-    put("file", "file");
+    put_file("file", "file");
     assert_int_equal(symlink("loop", loop), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        assert_int_equal(make(cases[i].path, "text", false), cases[i].rc);
-    assert_int_equal(make(long_path, "text", false), -ENAMETOOLONG);
-    drop("file");
-    drop("loop");
-    assert_int_equal(entries(), 0);
+        assert_int_equal(receive_file(cases[i].path, "text", false), cases[i].rc);
+    assert_int_equal(receive_file(long_path, "text", false), -ENAMETOOLONG);
+    remove_file("file");
+    remove_file("loop");
+    assert_int_equal(count_entries(), 0);
 }
 
-static void it_has_no_name_before_it_is_placed(void **state)
+static void file_has_no_name_before_it_is_placed(void **state)
 {
-    _cleanup_free_ char *path = in_dir("new");
-    Pb__CastFile file = file_of(path, 4, false);
+    _cleanup_free_ char *path = format_path_in_dir("new");
+    Pb__CastFile file = describe_file(path, 4, false);
     struct cast_sink *s = NULL;
     struct err err = {0};
 
@@ -142,41 +142,41 @@ static void it_has_no_name_before_it_is_placed(void **state)
     assert_int_equal(cast_sink_write(s, "text", 4, &err), 0);
     assert_true(access(path, F_OK) < 0);
     cast_sink_free(s);
-    assert_int_equal(entries(), 0);
-    assert_int_equal(make(path, "text", false), 0);
-    is("new", "text");
-    assert_int_equal(make("/tmp/../tmp/.", "text", false), -EISDIR);
-    assert_int_equal(make(path, "", true), 0);
-    is("new", "");
-    drop("new");
+    assert_int_equal(count_entries(), 0);
+    assert_int_equal(receive_file(path, "text", false), 0);
+    assert_content("new", "text");
+    assert_int_equal(receive_file("/tmp/../tmp/.", "text", false), -EISDIR);
+    assert_int_equal(receive_file(path, "", true), 0);
+    assert_content("new", "");
+    remove_file("new");
 }
 
-static void what_is_there(void **state)
+static void existing_file_is_replaced_only_if_forced(void **state)
 {
-    _cleanup_free_ char *path = in_dir("there"), *link = in_dir("link");
+    _cleanup_free_ char *path = format_path_in_dir("there"), *link = format_path_in_dir("link");
 
-    put("there", "old");
-    assert_int_equal(make(path, "new", false), -EEXIST);
-    is("there", "old");
-    assert_int_equal(make(path, "new", true), 0);
-    is("there", "new");
+    put_file("there", "old");
+    assert_int_equal(receive_file(path, "new", false), -EEXIST);
+    assert_content("there", "old");
+    assert_int_equal(receive_file(path, "new", true), 0);
+    assert_content("there", "new");
     /* A symbolic link is replaced, not its target. */
     assert_int_equal(symlink(path, link), 0);
-    assert_int_equal(make(link, "other", false), -EEXIST);
-    assert_int_equal(make(link, "other", true), 0);
-    is("there", "new");
-    is("link", "other");
-    drop("there");
-    drop("link");
-    assert_int_equal(entries(), 0);
+    assert_int_equal(receive_file(link, "other", false), -EEXIST);
+    assert_int_equal(receive_file(link, "other", true), 0);
+    assert_content("there", "new");
+    assert_content("link", "other");
+    remove_file("there");
+    remove_file("link");
+    assert_int_equal(count_entries(), 0);
 }
 
 /* A file that appears between opening and commit: the same file is accepted, another one is
    kept. */
-static void what_has_come_meanwhile(void **state)
+static void file_created_meanwhile_is_kept(void **state)
 {
-    _cleanup_free_ char *path = in_dir("shared");
-    Pb__CastFile file = file_of(path, 4, false);
+    _cleanup_free_ char *path = format_path_in_dir("shared");
+    Pb__CastFile file = describe_file(path, 4, false);
     struct cast_sink *one = NULL, *two = NULL;
     struct err err = {0};
 
@@ -191,23 +191,23 @@ static void what_has_come_meanwhile(void **state)
     cast_sink_free(two);
 
     assert_int_equal(cast_sink_open(&file, "n1", &two, &err), -EEXIST);
-    drop("shared");
+    remove_file("shared");
     assert_int_equal(cast_sink_open(&file, "n1", &two, &err), 0);
     cast_sink_write(two, "text", 4, &err);
     assert_int_equal(cast_sink_check(two, crc32c(0, "text", 4), &err), 0);
-    put("shared", "TEXT");
+    put_file("shared", "TEXT");
     assert_int_equal(cast_sink_place(two, &err), -EEXIST);
-    is("shared", "TEXT");
+    assert_content("shared", "TEXT");
     cast_sink_free(one);
     cast_sink_free(two);
-    drop("shared");
-    assert_int_equal(entries(), 0);
+    remove_file("shared");
+    assert_int_equal(count_entries(), 0);
 }
 
-static void what_is_not_what_was_sent(void **state)
+static void wrong_length_or_checksum_is_refused(void **state)
 {
-    _cleanup_free_ char *path = in_dir("x");
-    Pb__CastFile file = file_of(path, 4, false);
+    _cleanup_free_ char *path = format_path_in_dir("x");
+    Pb__CastFile file = describe_file(path, 4, false);
     struct cast_sink *s = NULL;
     struct err err = {0};
 
@@ -219,13 +219,13 @@ static void what_is_not_what_was_sent(void **state)
     assert_int_equal(cast_sink_write(s, "t", 1, &err), -ERR_PROTOCOL);
     assert_int_equal(cast_sink_check(s, 1, &err), -EIO);
     cast_sink_free(s);
-    assert_int_equal(entries(), 0);
+    assert_int_equal(count_entries(), 0);
 }
 
-static void nothing_is_too_large(void **state)
+static void too_large_file_is_refused(void **state)
 {
-    _cleanup_free_ char *path = in_dir("x");
-    Pb__CastFile file = file_of(path, 0, false);
+    _cleanup_free_ char *path = format_path_in_dir("x");
+    Pb__CastFile file = describe_file(path, 0, false);
     struct rlimit before, small = {4096, RLIM_INFINITY};
     struct cast_sink *s = NULL;
     struct err err = {0};
@@ -239,15 +239,15 @@ static void nothing_is_too_large(void **state)
     file.size = 4097;
     assert_int_equal(cast_sink_open(&file, "n1", &s, &err), -EFBIG);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    assert_int_equal(entries(), 0);
+    assert_int_equal(count_entries(), 0);
 }
 
 /* While the receiver still sends the file to others. */
-static void a_program_can_be_run_at_once(void **state)
+static void placed_program_can_be_run_at_once(void **state)
 {
     static const char text[] = "#!/bin/true\n";
-    _cleanup_free_ char *path = in_dir("run");
-    Pb__CastFile file = file_of(path, sizeof(text) - 1, false);
+    _cleanup_free_ char *path = format_path_in_dir("run");
+    Pb__CastFile file = describe_file(path, sizeof(text) - 1, false);
     struct cast_sink *s = NULL;
     struct err err = {0};
     char back[sizeof(text)] = "";
@@ -264,13 +264,13 @@ static void a_program_can_be_run_at_once(void **state)
     assert_int_equal(cast_sink_read(s, 0, back, sizeof(text) - 1, &err), 0);
     assert_string_equal(back, text);
     cast_sink_free(s);
-    drop("run");
+    remove_file("run");
 }
 
-static void names_of_nodes_and_directories(void **state)
+static void destination_may_name_node_and_directory(void **state)
 {
-    _cleanup_free_ char *path = in_dir("p"), *libs = in_dir("p_n1_libs");
-    Pb__CastFile file = file_of(path, 0, false);
+    _cleanup_free_ char *path = format_path_in_dir("p"), *libs = format_path_in_dir("p_n1_libs");
+    Pb__CastFile file = describe_file(path, 0, false);
     struct cast_sink *s = NULL;
     struct err err = {0};
     struct stat st;
@@ -285,22 +285,22 @@ static void names_of_nodes_and_directories(void **state)
     cast_sink_free(s);
     assert_int_equal(stat(libs, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
-    drop("p_n1_libs/l.so");
+    remove_file("p_n1_libs/l.so");
     /* Other users may write to it, or it is another user's link: nothing is put where programs are
        loaded from. */
     assert_int_equal(chmod(libs, 0777), 0);
     assert_int_equal(cast_sink_open(&file, "n1", &s, &err), -EPERM);
-    drop("p_n1_libs");
+    remove_file("p_n1_libs");
     assert_int_equal(symlink("/tmp", libs), 0);
     assert_int_equal(cast_sink_open(&file, "n1", &s, &err), -ENOTDIR);
-    drop("p_n1_libs");
-    assert_int_equal(entries(), 0);
+    remove_file("p_n1_libs");
+    assert_int_equal(count_entries(), 0);
 }
 
-static void mode_and_times(void **state)
+static void mode_and_times_are_preserved(void **state)
 {
-    _cleanup_free_ char *path = in_dir("m");
-    Pb__CastFile file = file_of(path, 0, false);
+    _cleanup_free_ char *path = format_path_in_dir("m");
+    Pb__CastFile file = describe_file(path, 0, false);
     struct cast_sink *s = NULL;
     struct err err = {0};
     struct stat st;
@@ -319,21 +319,21 @@ static void mode_and_times(void **state)
     assert_int_equal(st.st_mtim.tv_nsec, 999999999);
     assert_int_equal(st.st_atim.tv_sec, 1500000000);
     assert_int_equal(st.st_atim.tv_nsec, 123456789);
-    drop("m");
+    remove_file("m");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_that_are_refused),
-        cmocka_unit_test(it_has_no_name_before_it_is_placed),
-        cmocka_unit_test(what_is_there),
-        cmocka_unit_test(what_has_come_meanwhile),
-        cmocka_unit_test(what_is_not_what_was_sent),
-        cmocka_unit_test(nothing_is_too_large),
-        cmocka_unit_test(a_program_can_be_run_at_once),
-        cmocka_unit_test(names_of_nodes_and_directories),
-        cmocka_unit_test(mode_and_times),
+        cmocka_unit_test(invalid_destinations_are_refused),
+        cmocka_unit_test(file_has_no_name_before_it_is_placed),
+        cmocka_unit_test(existing_file_is_replaced_only_if_forced),
+        cmocka_unit_test(file_created_meanwhile_is_kept),
+        cmocka_unit_test(wrong_length_or_checksum_is_refused),
+        cmocka_unit_test(too_large_file_is_refused),
+        cmocka_unit_test(placed_program_can_be_run_at_once),
+        cmocka_unit_test(destination_may_name_node_and_directory),
+        cmocka_unit_test(mode_and_times_are_preserved),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
