@@ -124,7 +124,8 @@ static void make_v1(void)
 }
 
 /* The directory that these names lead to, one below the other. */
-static void descend(const struct cgroup *from, const char *const *names, struct cgroup *out)
+static void open_group_below(const struct cgroup *from, const char *const *names,
+                             struct cgroup *out)
 {
     struct cgroup here = {0};
     struct err err = {0};
@@ -140,7 +141,7 @@ static void descend(const struct cgroup *from, const char *const *names, struct 
     *out = here;
 }
 
-static void test_nothing_there(void **state)
+static void test_missing_mount_is_reported(void **state)
 {
     enum cgroup_version found;
     struct cgroup c = {0};
@@ -163,7 +164,7 @@ static void test_nothing_there(void **state)
     assert_int_equal(found, CGROUP_V2);
 }
 
-static void test_names(void **state)
+static void test_job_group_names_are_parsed(void **state)
 {
     static const char *const bad[] = {"",       "job_",    "job_4x",   "job_-1", "job_04",
                                       "job_4.", "job_4.0", "../job_4", "uid_4",  "job_99999999999"};
@@ -182,7 +183,7 @@ static void test_names(void **state)
     assert_string_equal(cgroup_name_step(7, buf), "step_7");
 }
 
-static void test_v1(void **state)
+static void test_version_1_groups_get_their_limits(void **state)
 {
     const struct cgroup_device d[] = {{false, 195, 0}, {true, 8, 16}};
     struct cgroup base = {0}, step = {0};
@@ -195,7 +196,7 @@ static void test_v1(void **state)
         cgroup_open(&(struct cgroup_place){.mount = top, .parts = ALL}, &base, NULL, &err), 0);
     assert_int_equal(base.parts, ALL & ~CGROUP_EXTRA);
     EXPECT(format_fake_path("cpuset/slurm/cpuset.mems"), "0-1\n");
-    descend(&base, (const char *[]){"uid_7", "job_4", "step_batch", NULL}, &step);
+    open_group_below(&base, (const char *[]){"uid_7", "job_4", "step_batch", NULL}, &step);
     assert_string_equal(step.path, "slurm/uid_7/job_4/step_batch");
     EXPECT(format_fake_path("cpuset/slurm/uid_7/job_4/step_batch/cpuset.cpus"), "0-7\n");
     assert_int_equal(cgroup_set_cpus(&step, "2-3", &err), 0);
@@ -225,7 +226,7 @@ static void test_v1(void **state)
     cgroup_close(&base);
 }
 
-static void test_v1_lacks_some(void **state)
+static void test_missing_controllers_of_version_1_are_reported(void **state)
 {
     struct err why[CGROUP_PARTS] = {0}, err = {0};
     struct cgroup base = {0}, below = {0};
@@ -254,7 +255,7 @@ static void test_v1_lacks_some(void **state)
         -ENOENT);
 }
 
-static void test_v2(void **state)
+static void test_version_2_groups_get_their_limits(void **state)
 {
     struct cgroup base = {0}, step = {0};
     struct cgroup_memory m;
@@ -274,7 +275,7 @@ static void test_v2(void **state)
     assert_int_equal(base.parts, parts);
     EXPECT(format_fake_path("system.slice/cgroup.subtree_control"),
            "+memory"); /* the last that was enabled */
-    descend(&base, (const char *[]){"job_4", "step_0", NULL}, &step);
+    open_group_below(&base, (const char *[]){"job_4", "step_0", NULL}, &step);
     assert_int_equal(cgroup_set_cpus(&step, "2-3", &err), 0);
     EXPECT(format_fake_path("system.slice/n1_slurmstepd.scope/job_4/step_0/cpuset.cpus"), "2-3");
     assert_int_equal(
@@ -294,7 +295,7 @@ static void test_v2(void **state)
     cgroup_close(&base);
 }
 
-static void test_bases(void **state)
+static void test_base_directory_follows_slice_and_node_name(void **state)
 {
     static const struct {
         enum cgroup_version version;
@@ -314,7 +315,7 @@ static void test_bases(void **state)
     }
 }
 
-static void test_extra_controllers(void **state)
+static void test_extra_controllers_are_parsed(void **state)
 {
     struct err err = {0};
     unsigned parts = 1;
@@ -330,7 +331,7 @@ static void test_extra_controllers(void **state)
     assert_string_equal(err.text, "unknown controller 'memory'");
 }
 
-static void test_v2_lacks_some(void **state)
+static void test_missing_controllers_of_version_2_are_reported(void **state)
 {
     struct err why[CGROUP_PARTS] = {0}, err = {0};
     struct cgroup base = {0};
@@ -347,7 +348,7 @@ static void test_v2_lacks_some(void **state)
     cgroup_close(&base);
 }
 
-static void test_files_that_hold_anything(void **state)
+static void test_damaged_files_are_survived(void **state)
 {
     static const struct {
         const char *text, *word;
@@ -384,15 +385,20 @@ static void test_files_that_hold_anything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_nothing_there, make_fake_tree, remove_fake_tree),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test_setup_teardown(test_v1, make_fake_tree, remove_fake_tree),
-        cmocka_unit_test_setup_teardown(test_v1_lacks_some, make_fake_tree, remove_fake_tree),
-        cmocka_unit_test_setup_teardown(test_v2, make_fake_tree, remove_fake_tree),
-        cmocka_unit_test(test_bases),
-        cmocka_unit_test(test_extra_controllers),
-        cmocka_unit_test_setup_teardown(test_v2_lacks_some, make_fake_tree, remove_fake_tree),
-        cmocka_unit_test_setup_teardown(test_files_that_hold_anything, make_fake_tree,
+        cmocka_unit_test_setup_teardown(test_missing_mount_is_reported, make_fake_tree,
+                                        remove_fake_tree),
+        cmocka_unit_test(test_job_group_names_are_parsed),
+        cmocka_unit_test_setup_teardown(test_version_1_groups_get_their_limits, make_fake_tree,
+                                        remove_fake_tree),
+        cmocka_unit_test_setup_teardown(test_missing_controllers_of_version_1_are_reported,
+                                        make_fake_tree, remove_fake_tree),
+        cmocka_unit_test_setup_teardown(test_version_2_groups_get_their_limits, make_fake_tree,
+                                        remove_fake_tree),
+        cmocka_unit_test(test_base_directory_follows_slice_and_node_name),
+        cmocka_unit_test(test_extra_controllers_are_parsed),
+        cmocka_unit_test_setup_teardown(test_missing_controllers_of_version_2_are_reported,
+                                        make_fake_tree, remove_fake_tree),
+        cmocka_unit_test_setup_teardown(test_damaged_files_are_survived, make_fake_tree,
                                         remove_fake_tree),
     };
 

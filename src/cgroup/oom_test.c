@@ -21,7 +21,7 @@ static unsigned scale(void) /* pages of a mebibyte */
     return (unsigned)((1 << 20) / sysconf(_SC_PAGESIZE));
 }
 
-static void row(struct cgroup_oom *o, int pid, unsigned mib, const char *name)
+static void add_process_row(struct cgroup_oom *o, int pid, unsigned mib, const char *name)
 {
     _cleanup_str_ struct str s = STR_INIT;
 
@@ -42,7 +42,7 @@ static void expect(const struct cgroup_oom *o, unsigned kills, const char *text)
     assert_string_equal(str_cstr(&s), text);
 }
 
-static void test_damaged_records(void **state)
+static void test_damaged_kernel_records_are_ignored(void **state)
 {
     static const char *const records[] = {
         "",
@@ -70,18 +70,18 @@ static void test_damaged_records(void **state)
 }
 
 /* The processes of the report, not of an earlier one, and of the right step; largest first. */
-static void test_the_largest(void **state)
+static void test_largest_processes_of_the_report_are_named(void **state)
 {
     struct cgroup_oom o = {.path = "/sys/fs/cgroup/memory/slurm/uid_0/job_4/step_0"};
 
     cgroup_oom_line(&o, HEAD);
-    row(&o, 1, 900, "elsewhere");
+    add_process_row(&o, 1, 900, "elsewhere");
     cgroup_oom_line(&o, VERDICT("/slurm/uid_0/job_4/step_1", "elsewhere"));
     cgroup_oom_line(&o, HEAD);
-    row(&o, 11, 3, "sh");
-    row(&o, 12, 70, "a name");
-    row(&o, 13, 1, "cat");
-    row(&o, 14, 80, "py\xffthon3");
+    add_process_row(&o, 11, 3, "sh");
+    add_process_row(&o, 12, 70, "a name");
+    add_process_row(&o, 13, 1, "cat");
+    add_process_row(&o, 14, 80, "py\xffthon3");
     expect(&o, 0, "");
     cgroup_oom_line(&o, VERDICT("/slurm/uid_0/job_4/step_0", "python3"));
     expect(&o, 1, "py?thon3[14] 80M, a?name[12] 70M, sh[11] 3M");
@@ -91,7 +91,7 @@ static void test_the_largest(void **state)
 }
 
 /* A process name that looks like the words before it. */
-static void test_a_name_that_lies(void **state)
+static void test_process_name_cannot_forge_a_report(void **state)
 {
     struct cgroup_oom o = {.path = "/slurm/uid_0/job_4/step_0"};
 
@@ -101,7 +101,7 @@ static void test_a_name_that_lies(void **state)
 }
 
 /* Fewer columns in earlier releases; a path that the kernel sees from further up. */
-static void test_other_kernels(void **state)
+static void test_reports_of_older_kernels_are_read(void **state)
 {
     struct cgroup_oom o = {.path = "slurm/uid_0/job_4/step_0"};
     _cleanup_str_ struct str s = STR_INIT;
@@ -119,10 +119,10 @@ static void test_other_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_damaged_records),
-        cmocka_unit_test(test_the_largest),
-        cmocka_unit_test(test_a_name_that_lies),
-        cmocka_unit_test(test_other_kernels),
+        cmocka_unit_test(test_damaged_kernel_records_are_ignored),
+        cmocka_unit_test(test_largest_processes_of_the_report_are_named),
+        cmocka_unit_test(test_process_name_cannot_forge_a_report),
+        cmocka_unit_test(test_reports_of_older_kernels_are_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,7 +133,7 @@ static pid_t start_in_cgroup(const struct world *w, void (*fn)(const struct worl
     return pid;
 }
 
-static int status_of(pid_t pid)
+static int wait_for_status(pid_t pid)
 {
     int status = -1;
 
@@ -186,12 +186,12 @@ static bool is_alone(const struct world *w)
     return alone;
 }
 
-static void test_who_runs_away_is_found(void **state)
+static void test_daemonised_process_is_killed(void **state)
 {
     struct world *w = need(state, CGROUP_BIT(CGROUP_PROCS));
 
     assert_true(cgroup_is_empty(&w->job));
-    assert_int_equal(status_of(start_in_cgroup(w, run_away)), 0);
+    assert_int_equal(wait_for_status(start_in_cgroup(w, run_away)), 0);
     wait_until(has_run_away, w);
     wait_until(is_alone, w);
     assert_false(cgroup_is_empty(&w->job));
@@ -211,7 +211,7 @@ static void fork_for_ever(const struct world *w)
             _exit(0);
 }
 
-static void test_who_forks_for_ever_is_ended(void **state)
+static void test_fork_loops_are_killed(void **state)
 {
     struct world *w = need(state, CGROUP_BIT(CGROUP_PROCS));
     pid_t many[8];
@@ -219,7 +219,7 @@ static void test_who_forks_for_ever_is_ended(void **state)
     for (int i = 0; i < 8; i++)
         many[i] = start_in_cgroup(w, fork_for_ever);
     for (int i = 0; i < 8; i++)
-        status_of(many[i]);
+        wait_for_status(many[i]);
     wait_until(has_run_away, w);
     for (int i = 0; i < 1000 && !cgroup_is_empty(&w->job); i++)
         cgroup_kill(&w->job);
@@ -232,12 +232,12 @@ static void count_forever(const struct world *w)
         ++*(volatile int *)&w->shared[0];
 }
 
-static bool counts(const struct world *w)
+static bool child_counts(const struct world *w)
 {
     return *(volatile int *)&w->shared[0];
 }
 
-static bool stands(const struct world *w)
+static bool child_stands_still(const struct world *w)
 {
     return cgroup_is_frozen(&w->job);
 }
@@ -249,32 +249,32 @@ static bool has_used_time(const struct world *w)
     return !cgroup_read_cpu(&w->job, &user, &sys) && user + sys > 0;
 }
 
-static void test_frozen_they_stand(void **state)
+static void test_frozen_processes_stop(void **state)
 {
     struct world *w = need(state, CGROUP_BIT(CGROUP_PROCS));
     pid_t pid = start_in_cgroup(w, count_forever);
 
-    wait_until(counts, w);
+    wait_until(child_counts, w);
     if (cgroup_has(&w->job, CGROUP_CPUACCT))
         wait_until(has_used_time, w);
     assert_int_equal(cgroup_freeze(&w->job, true), 0);
-    wait_until(stands, w);
+    wait_until(child_stands_still, w);
     w->shared[0] = 0;
     for (int i = 0; i < 1000; i++)
         sched_yield();
     assert_int_equal(w->shared[0], 0);
     assert_int_equal(cgroup_freeze(&w->job, false), 0);
-    wait_until(counts, w);
+    wait_until(child_counts, w);
     assert_int_equal(cgroup_freeze(&w->job, true), 0);
-    wait_until(stands, w);
+    wait_until(child_stands_still, w);
     cgroup_kill(&w->job); /* frozen or not */
-    assert_int_equal(status_of(pid), SIGKILL);
+    assert_int_equal(wait_for_status(pid), SIGKILL);
     wait_until(is_empty, w);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-static void eat(const struct world *w)
+static void use_much_memory(const struct world *w)
 {
     char *at = mmap(NULL, 4 * LIMIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -282,7 +282,7 @@ static void eat(const struct world *w)
     w->shared[1] = at[LIMIT];
 }
 
-static void test_memory_has_an_end(void **state)
+static void test_memory_limit_kills_the_process(void **state)
 {
     struct world *w = need(state, CGROUP_BIT(CGROUP_MEMORY));
     struct cgroup_memory m = {0};
@@ -297,7 +297,7 @@ static void test_memory_has_an_end(void **state)
         0);
     assert_int_equal(cgroup_read_memory(&w->job, &m), 0);
     assert_int_equal(m.oom_kills, 0);
-    assert_int_equal(status_of(start_in_cgroup(w, eat)), SIGKILL);
+    assert_int_equal(wait_for_status(start_in_cgroup(w, use_much_memory)), SIGKILL);
     assert_int_equal(cgroup_read_memory(&w->job, &m), 0);
     assert_int_equal(m.oom_kills, 1);
     assert_int_equal(m.limit, LIMIT);
@@ -323,7 +323,7 @@ static void test_memory_has_an_end(void **state)
         0);
 }
 
-static void say_cpus(const struct world *w)
+static void store_cpu_count(const struct world *w)
 {
     cpu_set_t set;
 
@@ -332,7 +332,7 @@ static void say_cpus(const struct world *w)
     w->shared[0] = CPU_COUNT(&set);
 }
 
-static void test_cores(void **state)
+static void test_processes_run_on_their_cpus(void **state)
 {
     struct world *w = need(state, CGROUP_BIT(CGROUP_CPUSET));
     struct err err = {0};
@@ -341,7 +341,7 @@ static void test_cores(void **state)
     assert_non_null(
         strstr(err.text, "cannot write '4711-4712' to cpuset.cpus of cgroup sluice-test"));
     assert_int_equal(cgroup_set_cpus(&w->job, "0", &err), 0);
-    assert_int_equal(status_of(start_in_cgroup(w, say_cpus)), 0);
+    assert_int_equal(wait_for_status(start_in_cgroup(w, store_cpu_count)), 0);
     assert_int_equal(w->shared[0], 1);
 }
 
@@ -352,7 +352,7 @@ static void open_devices(const struct world *w)
     w->shared[2] = open("/dev/zero", O_RDONLY) >= 0 ? 1 : errno;
 }
 
-static void test_devices(void **state)
+static void test_denied_devices_cannot_be_opened(void **state)
 {
     struct world *w = need(state, CGROUP_BIT(CGROUP_DEVICES));
     const struct cgroup_device denied[] = {{false, 1, 7}, {true, 1, 3}, {false, 1, 5}};
@@ -360,7 +360,7 @@ static void test_devices(void **state)
     struct err err = {0};
 
     assert_int_equal(cgroup_deny(&w->job, denied, 2, &err), 0);
-    assert_int_equal(status_of(start_in_cgroup(w, open_devices)), 0);
+    assert_int_equal(wait_for_status(start_in_cgroup(w, open_devices)), 0);
     assert_int_equal(w->shared[0], EPERM);
     assert_int_equal(w->shared[1], 1);
     assert_int_equal(w->shared[2], 1);
@@ -369,7 +369,7 @@ static void test_devices(void **state)
     assert_int_equal(cgroup_deny(&below, denied + 2, 1, &err), 0);
     cgroup_close(&w->job);
     w->job = below;
-    assert_int_equal(status_of(start_in_cgroup(w, open_devices)), 0);
+    assert_int_equal(wait_for_status(start_in_cgroup(w, open_devices)), 0);
     assert_int_equal(w->shared[0], EPERM);
     assert_int_equal(w->shared[1], 1);
     assert_int_equal(w->shared[2], EPERM);
@@ -381,12 +381,9 @@ int main(void)
     cmocka_unit_test_setup_teardown(test, begin_v1, remove_groups),                                \
         cmocka_unit_test_setup_teardown(test, begin_v2, remove_groups)
     const struct CMUnitTest tests[] = {
-        BOTH(test_who_runs_away_is_found),
-        BOTH(test_who_forks_for_ever_is_ended),
-        BOTH(test_frozen_they_stand),
-        BOTH(test_memory_has_an_end),
-        BOTH(test_cores),
-        BOTH(test_devices),
+        BOTH(test_daemonised_process_is_killed), BOTH(test_fork_loops_are_killed),
+        BOTH(test_frozen_processes_stop),        BOTH(test_memory_limit_kills_the_process),
+        BOTH(test_processes_run_on_their_cpus),  BOTH(test_denied_devices_cannot_be_opened),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
