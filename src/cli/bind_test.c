@@ -66,7 +66,7 @@ static void format_bind(const Pb__Bind *b, struct str *out)
         str_printf(out, " %s", b->list[i]);
 }
 
-static void test_words(void **state)
+static void test_bind_words_are_parsed(void **state)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         _cleanup_arena_ struct arena arena;
@@ -93,7 +93,7 @@ static void test_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_bind_words_are_parsed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static char *join_variables(const struct envlist *e, struct str *out)
     return out->data;
 }
 
-static void test_export(void **state)
+static void test_exported_variables_follow_the_list(void **state)
 {
     static const struct {
         const char *spec, *expect, *values_first; /* values_first NULL: equal to expect */
@@ -59,7 +59,7 @@ static void test_export(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_export),
+        cmocka_unit_test(test_exported_variables_follow_the_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-static void test_read(void **state)
+static void test_gpu_bind_texts_are_parsed(void **state)
 {
     static const struct {
         const char *text;
@@ -49,7 +49,7 @@ static void test_read(void **state)
     }
 }
 
-static void test_implied(void **state)
+static void test_gpu_requests_imply_a_binding(void **state)
 {
     static const struct {
         const char *gres;
@@ -82,8 +82,8 @@ static void test_implied(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_implied),
+        cmocka_unit_test(test_gpu_bind_texts_are_parsed),
+        cmocka_unit_test(test_gpu_requests_imply_a_binding),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ struct line {
     int count;
 };
 
-static struct line line_split(const char *text)
+static struct line split_line(const char *text)
 {
     struct line l = {.text = mem_strdup(text ? text : "")};
     char *rest;
@@ -41,7 +41,7 @@ static int run_line(struct run *r, enum opt_command command, const char *script,
                     const char *argv)
 {
     const struct opt_script text = {"job.sh", script, script ? strlen(script) : 0, false};
-    *r = (struct run){.argv = line_split(argv), .env = line_split(env)};
+    *r = (struct run){.argv = split_line(argv), .env = split_line(env)};
     opt_components_init(&r->cs, command);
     opt_components_leader(&r->cs)->now_sec = 1700000000;
     int rc = opt_components_scan(&r->cs, r->argv.count, r->argv.word, &r->err);
@@ -63,13 +63,13 @@ static void run_done(struct run *r)
     free(r->env.text);
 }
 
-static const struct opt *options_of_component(const struct run *r, size_t offset)
+static const struct opt *get_component_options(const struct run *r, size_t offset)
 {
     assert_true(offset < r->cs.count);
     return &r->cs.list[offset]->opt;
 }
 
-static void test_refused(void **state)
+static void test_invalid_component_lines_are_refused(void **state)
 {
     static const struct {
         enum opt_command command;
@@ -134,7 +134,7 @@ static void test_refused(void **state)
         int rc = run_line(&r, v[i].command, v[i].script, NULL, v[i].argv);
         if (rc >= 0 || strncmp(r.err.text, v[i].said, strlen(v[i].said)))
             fail_msg("%s: %d \"%s\"", v[i].argv, rc, r.err.text);
-        const struct opt *o = options_of_component(&r, r.cs.failed);
+        const struct opt *o = get_component_options(&r, r.cs.failed);
         assert_true(o->failure != OPT_FAIL_NONE && o->exit_status);
         run_done(&r);
     }
@@ -152,7 +152,7 @@ static char *repeat_component(const char *program, const char *word, const char 
     return str_take(&line);
 }
 
-static void test_most_components(void **state)
+static void test_number_of_components_is_limited(void **state)
 {
     static const char said[] = "a heterogeneous job has at most 128 components: ";
     struct run r;
@@ -179,7 +179,7 @@ static void test_most_components(void **state)
     run_done(&r);
 }
 
-static void test_where_components_end(void **state)
+static void test_components_are_split_at_colons(void **state)
 {
     static const struct {
         enum opt_command command;
@@ -266,26 +266,26 @@ static void check_inherited(enum opt_command command, const struct opt_row *row)
         fail_msg("a value of --%s is missing here", row->name);
     _cleanup_free_ char *line =
         mem_printf("%s --%s%s%s : -c3 x", program, row->name, value ? "=" : "", value ? value : "");
-    r = (struct run){.argv = line_split(line)};
+    r = (struct run){.argv = split_line(line)};
     opt_components_init(&r.cs, command);
     assert_int_equal(opt_components_scan(&r.cs, r.argv.count, r.argv.word, &r.err), 0);
     assert_int_equal(opt_components_apply_argv(&r.cs, &r.err), 0);
     bool is_inherited = row->commands & OPT_PROPAGATED;
-    assert_int_equal(options_of_component(&r, 0)->from[row->id], OPT_FROM_ARGV);
-    if (options_of_component(&r, 1)->from[row->id] !=
+    assert_int_equal(get_component_options(&r, 0)->from[row->id], OPT_FROM_ARGV);
+    if (get_component_options(&r, 1)->from[row->id] !=
         (is_inherited ? OPT_FROM_ARGV_BEFORE : OPT_FROM_NONE))
-        fail_msg("%s: from %u", line, options_of_component(&r, 1)->from[row->id]);
+        fail_msg("%s: from %u", line, get_component_options(&r, 1)->from[row->id]);
     if (is_inherited && value)
-        assert_string_equal(options_of_component(&r, 1)->given[row->id], value);
+        assert_string_equal(get_component_options(&r, 1)->given[row->id], value);
     if (is_inherited && row->type == OPT_T_FLAG)
-        assert_true(*(const bool *)((const char *)options_of_component(&r, 1) + row->offset));
+        assert_true(*(const bool *)((const char *)get_component_options(&r, 1) + row->offset));
     if (is_inherited && row->type == OPT_T_TRUE)
-        assert_true(
-            *(const protobuf_c_boolean *)((const char *)options_of_component(&r, 1) + row->offset));
+        assert_true(*(const protobuf_c_boolean *)((const char *)get_component_options(&r, 1) +
+                                                  row->offset));
     if (is_inherited && row->type == OPT_T_STRING)
         assert_string_equal(
-            *(char *const *)((const char *)options_of_component(&r, 1) + row->offset), value);
-    assert_int_equal(options_of_component(&r, 1)->cpus_per_task, 3);
+            *(char *const *)((const char *)get_component_options(&r, 1) + row->offset), value);
+    assert_int_equal(get_component_options(&r, 1)->cpus_per_task, 3);
     run_done(&r);
 }
 
@@ -312,9 +312,9 @@ static void check_request(enum opt_command command, const struct opt_row *row)
     _cleanup_free_ char *plain = mem_printf("%s x", program);
     assert_int_equal(run_line(&empty, command, NULL, NULL, plain), 0);
     if (run_line(&r, command, NULL, NULL, line) == 0) {
-        opt_to_job_spec(options_of_component(&r, 0), &first);
-        opt_to_job_spec(options_of_component(&r, 1), &second);
-        opt_to_job_spec(options_of_component(&empty, 0), &third);
+        opt_to_job_spec(get_component_options(&r, 0), &first);
+        opt_to_job_spec(get_component_options(&r, 1), &second);
+        opt_to_job_spec(get_component_options(&empty, 0), &third);
         const Pb__JobSpec *expected = row->commands & OPT_PROPAGATED ? &first : &third;
         pb_each_field (&pb__job_spec__descriptor, f)
             if (f->label != PROTOBUF_C_LABEL_REPEATED &&
@@ -327,7 +327,7 @@ static void check_request(enum opt_command command, const struct opt_row *row)
     run_done(&empty);
 }
 
-static void test_what_a_component_inherits(void **state)
+static void test_components_inherit_documented_options(void **state)
 {
     static const enum opt_command commands[] = {OPT_SRUN, OPT_SBATCH, OPT_SALLOC};
     size_t checked = 0;
@@ -346,7 +346,7 @@ static void test_what_a_component_inherits(void **state)
     assert_true(checked > 250);
 }
 
-static void test_values_by_rank(void **state)
+static void test_component_values_follow_rank_of_sources(void **state)
 {
     static const struct {
         const char *script, *env, *argv;
@@ -377,7 +377,7 @@ static void test_values_by_rank(void **state)
         if (run_line(&r, OPT_SBATCH, v[i].script, v[i].env, v[i].argv) < 0)
             fail_msg("%s: %s", v[i].argv, r.err.text);
         for (size_t k = 0; k < r.cs.count; k++) {
-            const char *account = options_of_component(&r, k)->job.account;
+            const char *account = get_component_options(&r, k)->job.account;
             str_printf(&accounts, "%s%s", k ? " " : "", account ? account : "-");
         }
         if (strcmp(str_cstr(&accounts), v[i].accounts))
@@ -407,7 +407,7 @@ static void test_empty_components_of_scripts(void **state)
         _cleanup_str_ struct str noted = STR_INIT;
         assert_int_equal(run_line(&r, OPT_SBATCH, v[i].script, NULL, v[i].argv), 0);
         for (size_t k = 0; k < r.cs.count; k++)
-            if (strstr(str_cstr(&options_of_component(&r, k)->notes), "has no #SBATCH options: "))
+            if (strstr(str_cstr(&get_component_options(&r, k)->notes), "has no #SBATCH options: "))
                 str_printf(&noted, "%zu", k);
         assert_string_equal(str_cstr(&noted), v[i].noted);
         run_done(&r);
@@ -415,7 +415,7 @@ static void test_empty_components_of_scripts(void **state)
 }
 
 /* --mem is inherited, --mem-per-cpu is not; a component's own option replaces an inherited one. */
-static void test_memory(void **state)
+static void test_memory_per_node_is_inherited_by_components(void **state)
 {
     struct run r;
     assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL,
@@ -431,7 +431,7 @@ static void test_memory(void **state)
                     {true, false, 5, 0}};
     for (size_t i = 0; i < 5; i++) {
         Pb__JobSpec spec = PB__JOB_SPEC__INIT;
-        opt_to_job_spec(options_of_component(&r, i), &spec);
+        opt_to_job_spec(get_component_options(&r, i), &spec);
         assert_int_equal(spec.has_mem_per_node_mib, expected[i].has_node);
         assert_int_equal(spec.has_mem_per_cpu_mib, expected[i].has_cpu);
         assert_int_equal(spec.mem_per_node_mib, expected[i].node);
@@ -446,7 +446,7 @@ static void test_defaults_of_later_components(void **state)
     assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL,
                               "sbatch -n4 --mem-per-cpu=100 -J z -t5 --begin=now+60 -vv : -N1 x"),
                      0);
-    const struct opt *o = options_of_component(&r, 1);
+    const struct opt *o = get_component_options(&r, 1);
     assert_int_equal(o->ntasks, 0);
     assert_int_equal(o->mem_per_cpu_mib, 0);
     assert_int_equal(o->min_nodes, 1);
@@ -458,7 +458,7 @@ static void test_defaults_of_later_components(void **state)
 }
 
 /* HET-15: the lines of a script make the same requests as the words of a command line. */
-static void test_script_and_command_line_are_equal(void **state)
+static void test_components_of_script_and_command_line_are_equal(void **state)
 {
     struct run script, line;
     assert_int_equal(run_line(&script, OPT_SBATCH,
@@ -475,8 +475,8 @@ static void test_script_and_command_line_are_equal(void **state)
     assert_int_equal(line.cs.count, 2);
     for (size_t i = 0; i < 2; i++) {
         Pb__JobSpec a = PB__JOB_SPEC__INIT, b = PB__JOB_SPEC__INIT;
-        opt_to_job_spec(options_of_component(&script, i), &a);
-        opt_to_job_spec(options_of_component(&line, i), &b);
+        opt_to_job_spec(get_component_options(&script, i), &a);
+        opt_to_job_spec(get_component_options(&line, i), &b);
         pb_each_field (&pb__job_spec__descriptor, f)
             if (f->label != PROTOBUF_C_LABEL_REPEATED && !pb_same_field(&a.base, &b.base, f))
                 fail_msg("component %zu: %s differs", i, f->name);
@@ -488,23 +488,23 @@ static void test_script_and_command_line_are_equal(void **state)
 }
 
 /* Options of sbatch and salloc as a whole may be given in any component. */
-static void test_options_of_the_command(void **state)
+static void test_command_options_of_any_component_count_for_all(void **state)
 {
     struct run r;
     assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL,
                               "sbatch -n1 : -n2 : --test-only --parsable -W -Q --wrap=true"),
                      0);
-    const struct opt *o = options_of_component(&r, 0);
+    const struct opt *o = get_component_options(&r, 0);
     assert_true(o->test_only && o->parsable && o->wait_end && o->quiet);
     assert_string_equal(o->wrap, "true");
     run_done(&r);
     assert_int_equal(run_line(&r, OPT_SALLOC, NULL, NULL, "salloc -n1 : -n1 --no-shell -I5"), 0);
-    assert_true(options_of_component(&r, 0)->no_shell);
-    assert_int_equal(options_of_component(&r, 0)->immediate_sec, 5);
+    assert_true(get_component_options(&r, 0)->no_shell);
+    assert_int_equal(get_component_options(&r, 0)->immediate_sec, 5);
     run_done(&r);
 }
 
-static void test_notes(void **state)
+static void test_ineffective_component_options_are_reported(void **state)
 {
     static const struct {
         const char *argv, *first, *second;
@@ -529,13 +529,13 @@ static void test_notes(void **state)
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         struct run r;
         assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL, v[i].argv), 0);
-        assert_string_equal(str_cstr(&options_of_component(&r, 0)->notes), v[i].first);
-        assert_string_equal(str_cstr(&options_of_component(&r, 1)->notes), v[i].second);
+        assert_string_equal(str_cstr(&get_component_options(&r, 0)->notes), v[i].first);
+        assert_string_equal(str_cstr(&get_component_options(&r, 1)->notes), v[i].second);
         run_done(&r);
     }
 }
 
-static void test_groups(void **state)
+static void test_het_groups_select_components(void **state)
 {
     static const struct {
         const char *argv, *groups; /* of each component */
@@ -591,7 +591,7 @@ static void test_options_of_plugins(void **state)
         {"sbatch --renice=1 : -n1 x", " 0:env 1:env 0:0=1"},
         {"sbatch -n1 : --renice=1 --renice=2 : --quick x", " 0:env 1:env 2:env 1:0=1 1:0=2 2:1=-"}};
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
-        struct run r = {.argv = line_split(v[i][0])};
+        struct run r = {.argv = split_line(v[i][0])};
         str_clear(&noted);
         opt_components_init(&r.cs, OPT_SBATCH);
         opt_offer(opt_components_leader(&r.cs), &extras);
@@ -606,18 +606,18 @@ static void test_options_of_plugins(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_most_components),
-        cmocka_unit_test(test_where_components_end),
-        cmocka_unit_test(test_what_a_component_inherits),
-        cmocka_unit_test(test_values_by_rank),
+        cmocka_unit_test(test_invalid_component_lines_are_refused),
+        cmocka_unit_test(test_number_of_components_is_limited),
+        cmocka_unit_test(test_components_are_split_at_colons),
+        cmocka_unit_test(test_components_inherit_documented_options),
+        cmocka_unit_test(test_component_values_follow_rank_of_sources),
         cmocka_unit_test(test_empty_components_of_scripts),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_per_node_is_inherited_by_components),
         cmocka_unit_test(test_defaults_of_later_components),
-        cmocka_unit_test(test_script_and_command_line_are_equal),
-        cmocka_unit_test(test_options_of_the_command),
-        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_components_of_script_and_command_line_are_equal),
+        cmocka_unit_test(test_command_options_of_any_component_count_for_all),
+        cmocka_unit_test(test_ineffective_component_options_are_reported),
+        cmocka_unit_test(test_het_groups_select_components),
         cmocka_unit_test(test_options_of_plugins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
     "SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually exclusive."
 #define GRES "Invalid generic resource (gres) specification: Failed to "
 
-static void options_of_one_source_are_refused(void **state)
+static void conflicting_options_of_one_source_are_refused(void **state)
 {
     static const struct refusal v[] = {
         {OPT_SBATCH, NULL, "", "sbatch|--exclusive|--oversubscribe", OPT_FAIL_ERROR, 1,
@@ -55,7 +55,7 @@ static void options_of_one_source_are_refused(void **state)
 }
 
 /* GPUs per job, node, socket and task describe the same GPUs. */
-static void numbers_of_gpus_that_do_not_agree_are_refused(void **state)
+static void contradictory_gpu_counts_are_refused(void **state)
 {
     static const struct {
         const char *argv, *text; /* text NULL: accepted */
@@ -116,7 +116,7 @@ static void numbers_of_gpus_that_do_not_agree_are_refused(void **state)
 }
 
 /* In a job the job's variables are set too: options of srun take precedence. */
-static void the_option_of_the_lower_source_is_dropped(void **state)
+static void conflicting_option_of_the_lower_source_is_dropped(void **state)
 {
     struct opt o;
 
@@ -159,7 +159,7 @@ static void the_option_of_the_lower_source_is_dropped(void **state)
     opt_done(&o);
 }
 
-static void hint_gives_way_to_counts(void **state)
+static void hint_is_ignored_beside_counts(void **state)
 {
     static const char *const counts[] = {"--cores-per-socket", "--sockets-per-node"};
 
@@ -178,10 +178,10 @@ static void hint_gives_way_to_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_of_one_source_are_refused),
-        cmocka_unit_test(numbers_of_gpus_that_do_not_agree_are_refused),
-        cmocka_unit_test(the_option_of_the_lower_source_is_dropped),
-        cmocka_unit_test(hint_gives_way_to_counts),
+        cmocka_unit_test(conflicting_options_of_one_source_are_refused),
+        cmocka_unit_test(contradictory_gpu_counts_are_refused),
+        cmocka_unit_test(conflicting_option_of_the_lower_source_is_dropped),
+        cmocka_unit_test(hint_is_ignored_beside_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void format_defined(enum opt_command command, const char *line, struct st
     opt_done(&o);
 }
 
-static void test_whole_block(void **state)
+static void test_defined_options_are_printed_as_a_block(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT;
     format_defined(OPT_SRUN, "-v|-N2|-n3|-t5|-l|-J|nm|hostname", &text);
@@ -49,7 +49,7 @@ static void test_whole_block(void **state)
                                          "srun: end of defined options\n");
 }
 
-static void test_values(void **state)
+static void test_values_of_defined_options_are_printed(void **state)
 {
     static const struct {
         enum opt_command command;
@@ -112,8 +112,8 @@ static void test_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_block),
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_defined_options_are_printed_as_a_block),
+        cmocka_unit_test(test_values_of_defined_options_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,7 +185,7 @@ static void test_named_options_exist(void **state)
 }
 
 /* HET-P01 to HET-P59: the list in Slurm's guide for heterogeneous jobs; --workdir is --chdir. */
-static void test_what_components_have_from_the_one_before(void **state)
+static void test_inherited_options_are_those_of_the_guide(void **state)
 {
     static const char list[] =
         "account acctg-freq begin cluster-constraint clusters comment deadline delay-boot "
@@ -247,7 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options_are_named_by_their_fields),
         cmocka_unit_test(test_named_options_exist),
-        cmocka_unit_test(test_what_components_have_from_the_one_before),
+        cmocka_unit_test(test_inherited_options_are_those_of_the_guide),
         cmocka_unit_test(test_inherited_options_of_srun_alone),
         cmocka_unit_test(test_variables_of_options_begin_with_s),
     };

@@ -62,7 +62,7 @@ static void expect_bad(enum opt_command command, const char *line, int status, c
     opt_done(&o);
 }
 
-static void test_bad_files(void **state)
+static void test_invalid_host_files_are_refused(void **state)
 {
     static const enum opt_command all[] = {OPT_SRUN, OPT_SBATCH, OPT_SALLOC};
     _cleanup_free_ char *big = mem_new_array(char, (1u << 20) + 10);
@@ -97,7 +97,7 @@ static void test_bad_files(void **state)
     }
 }
 
-static void test_repeated_names(void **state)
+static void test_node_lists_may_repeat_names(void **state)
 {
     static const struct {
         const char *line, *list;
@@ -119,7 +119,7 @@ static void test_repeated_names(void **state)
     expect_bad(OPT_SRUN, "-w n1*65536", 255, "Invalid --nodelist specification: 'n1*65536'");
 }
 
-static void test_files(void **state)
+static void test_host_files_are_read(void **state)
 {
     static const struct {
         const char *text, *list;
@@ -151,7 +151,7 @@ static void test_files(void **state)
 #define TASKS(tasks, nodes)                                                                        \
     "Warning: can't run " tasks " processes on " nodes " nodes, setting nnodes to " tasks "\n"
 
-static void test_counts(void **state)
+static void test_node_list_beyond_the_count_is_cut(void **state)
 {
     static char *const inside[] = {"SLURM_JOB_ID=7", "SLURM_NNODES=2", NULL};
     static char *const outside[] = {"SLURM_NNODES=2", NULL};
@@ -185,7 +185,7 @@ static void test_counts(void **state)
     expect_bad(OPT_SALLOC, "-w n2,n3,n4 -N1-2", 1, "invalid number of nodes (-N 3-2)");
 }
 
-static void test_arbitrary(void **state)
+static void test_arbitrary_distribution_needs_a_node_list(void **state)
 {
     static const enum opt_command all[] = {OPT_SRUN, OPT_SBATCH, OPT_SALLOC};
     char *const host_file[] = {"SLURM_HOSTFILE=/no/such", NULL};
@@ -257,11 +257,11 @@ static int remove_directory_of_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_repeated_names),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_arbitrary),
+        cmocka_unit_test(test_invalid_host_files_are_refused),
+        cmocka_unit_test(test_node_lists_may_repeat_names),
+        cmocka_unit_test(test_host_files_are_read),
+        cmocka_unit_test(test_node_list_beyond_the_count_is_cut),
+        cmocka_unit_test(test_arbitrary_distribution_needs_a_node_list),
         cmocka_unit_test(test_srun_follows_the_list_of_its_job_unless_it_chooses_nodes),
     };
     return cmocka_run_group_tests(tests, make_directory_for_files, remove_directory_of_files);

@@ -17,7 +17,7 @@ static int apply_pbs_script(struct opt *o, const char *script, struct err *err)
     return r < 0 ? r : opt_apply_pbs(o, &text, err);
 }
 
-static void test_what_is_wrong(void **state)
+static void test_invalid_pbs_lines_are_refused(void **state)
 {
     static const struct {
         const char *line, *said;
@@ -39,7 +39,7 @@ static void test_what_is_wrong(void **state)
     }
 }
 
-static void test_what_is_taken(void **state)
+static void test_pbs_lines_are_translated(void **state)
 {
     struct opt o;
     struct err err = {0};
@@ -70,7 +70,7 @@ static void test_what_is_taken(void **state)
     opt_done(&o);
 }
 
-static void test_lines_of_ours_come_first(void **state)
+static void test_sbatch_lines_precede_pbs_lines(void **state)
 {
     struct opt o;
     struct err err = {0};
@@ -82,7 +82,7 @@ static void test_lines_of_ours_come_first(void **state)
     opt_done(&o);
 }
 
-static void test_what_has_no_effect_is_told(void **state)
+static void test_ineffective_pbs_lines_are_reported(void **state)
 {
     struct opt o;
     struct err err = {0};
@@ -95,7 +95,7 @@ static void test_what_has_no_effect_is_told(void **state)
     opt_done(&o);
 }
 
-static void test_lines_of_lsf(void **state)
+static void test_lsf_lines_are_translated(void **state)
 {
     struct opt o;
     struct err err = {0};
@@ -121,7 +121,7 @@ static void test_lines_of_lsf(void **state)
     opt_done(&o);
 }
 
-static void test_other_lines_of_lsf(void **state)
+static void test_invalid_and_ineffective_lsf_lines_are_reported(void **state)
 {
     static const struct {
         const char *script, *name, *notes, *error;
@@ -154,12 +154,12 @@ static void test_other_lines_of_lsf(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_wrong),
-        cmocka_unit_test(test_what_is_taken),
-        cmocka_unit_test(test_lines_of_ours_come_first),
-        cmocka_unit_test(test_what_has_no_effect_is_told),
-        cmocka_unit_test(test_lines_of_lsf),
-        cmocka_unit_test(test_other_lines_of_lsf),
+        cmocka_unit_test(test_invalid_pbs_lines_are_refused),
+        cmocka_unit_test(test_pbs_lines_are_translated),
+        cmocka_unit_test(test_sbatch_lines_precede_pbs_lines),
+        cmocka_unit_test(test_ineffective_pbs_lines_are_reported),
+        cmocka_unit_test(test_lsf_lines_are_translated),
+        cmocka_unit_test(test_invalid_and_ineffective_lsf_lines_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

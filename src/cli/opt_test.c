@@ -13,7 +13,7 @@
 #include "cli/opt_priv.h"
 #include "cli/opt_test_util.h"
 
-static void test_refused(void **state)
+static void test_invalid_command_lines_are_refused(void **state)
 {
     static const struct refusal v[] = {
         {OPT_SBATCH, NULL, "", "sbatch|--foo", OPT_FAIL_SYNTAX, 255, "unrecognized option '--foo'"},
@@ -96,7 +96,7 @@ static void test_refused(void **state)
 }
 
 /* The message lists the valid values, and all of them have the same exit status. */
-static void test_bad_values(void **state)
+static void test_invalid_values_list_the_valid_ones(void **state)
 {
     static const struct refusal v[] = {
         {OPT_SRUN, NULL, "", "srun|--oom-kill-step=yes", OPT_FAIL_ERROR, 255,
@@ -150,7 +150,7 @@ static void test_bad_values(void **state)
     expect_refusals(v, sizeof(v) / sizeof(v[0]));
 }
 
-static void test_distributions(void **state)
+static void test_distributions_are_parsed(void **state)
 {
     static const struct refusal v[] = {
         {OPT_SBATCH, NULL, "", "sbatch|-m|foo", OPT_FAIL_ERROR, 255,
@@ -171,7 +171,7 @@ static void test_distributions(void **state)
     expect_refusals(v, sizeof(v) / sizeof(v[0]));
 }
 
-static void test_cores(void **state)
+static void test_core_options_are_parsed(void **state)
 {
     static const struct refusal v[] = {
         {OPT_SALLOC, NULL, "", "salloc|-B1|--threads-per-core=2", OPT_FAIL_ERROR, 1,
@@ -282,7 +282,7 @@ static void test_words_of_a_script_line(void **state)
     }
 }
 
-static void test_sources_by_rank(void **state)
+static void test_value_of_the_highest_source_counts(void **state)
 {
     struct opt o;
     const char *script = "#SBATCH -p a -t 1 -J s --mem=5 -v --exclusive\n";
@@ -314,7 +314,7 @@ static void test_operands_end_the_options(void **state)
         {"sbatch|-Hn|2|y", 3}, {"sbatch|--nice|y", 2},  {"sbatch|x.sh|:", 1},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
-        struct line a = line_split(v[i].argv);
+        struct line a = split_line(v[i].argv);
         struct opt o;
         int operands = -1;
         opt_init(&o, OPT_SBATCH);
@@ -385,7 +385,7 @@ static void test_lists_of_node_counts(void **state)
     }
 }
 
-static void test_names_of_2002(void **state)
+static void test_option_names_of_2002_are_accepted(void **state)
 {
     struct opt o;
     assert_int_equal(
@@ -459,7 +459,7 @@ static void test_tasks_per_node(void **state)
     }
 }
 
-static void test_job_spec(void **state)
+static void test_options_fill_the_job_spec(void **state)
 {
     struct opt o;
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
@@ -511,7 +511,7 @@ static void a_job_id_names_a_component(void **state)
     opt_done(&o);
 }
 
-static void test_step_spec(void **state)
+static void test_options_fill_the_step_spec(void **state)
 {
     struct opt o;
     _cleanup_arena_ struct arena arena;
@@ -536,7 +536,7 @@ static void test_step_spec(void **state)
     opt_done(&o);
 }
 
-static void test_table(void **state)
+static void test_option_table_is_sorted_and_complete(void **state)
 {
     for (size_t i = 0; i < opt_row_count; i++) {
         const struct opt_row *a = &opt_rows[i];
@@ -675,7 +675,7 @@ static void test_frequency_of_gpus(void **state)
 
 /* No option is silently ignored: every row without effect writes one note, or is rejected, in every
  * source. */
-static void test_what_has_no_effect_says_so(void **state)
+static void test_ineffective_options_are_reported(void **state)
 {
     static const enum opt_command commands[] = {OPT_SRUN, OPT_SBATCH, OPT_SALLOC};
     unsigned checked = 0;
@@ -701,7 +701,7 @@ static void test_what_has_no_effect_says_so(void **state)
     assert_true(checked > 30);
 }
 
-static void test_what_asks_for_nothing(void **state)
+static void test_values_that_request_nothing_are_accepted(void **state)
 {
     static const char *const lines[] = {
         "sbatch|--gres=none|--cpus-per-gpu=None|--mail-type=NONE|--hint=none|--profile=none",
@@ -832,7 +832,7 @@ static void test_tasks_of_gpus(void **state)
     }
 }
 
-static void test_other_notes(void **state)
+static void test_ineffective_values_are_reported(void **state)
 {
     static const struct {
         enum opt_command command;
@@ -871,7 +871,7 @@ static void test_help_shows_every_option_once(void **state)
     assert_null(strstr(str_cstr(&help), "--label"));
 }
 
-static void test_propagates(void **state)
+static void test_propagated_limits_follow_the_list(void **state)
 {
     assert_true(opt_propagates(NULL, "NOFILE"));
     assert_true(opt_propagates("ALL", "NOFILE"));
@@ -883,30 +883,30 @@ static void test_propagates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bad_values),
-        cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_invalid_command_lines_are_refused),
+        cmocka_unit_test(test_invalid_values_list_the_valid_ones),
+        cmocka_unit_test(test_distributions_are_parsed),
+        cmocka_unit_test(test_core_options_are_parsed),
         cmocka_unit_test(test_option_beside_contrary_variable),
         cmocka_unit_test(test_words_of_a_script_line),
-        cmocka_unit_test(test_sources_by_rank),
+        cmocka_unit_test(test_value_of_the_highest_source_counts),
         cmocka_unit_test(test_operands_end_the_options),
         cmocka_unit_test(test_lists_of_node_counts),
         cmocka_unit_test(test_licenses_of_tasks),
-        cmocka_unit_test(test_names_of_2002),
+        cmocka_unit_test(test_option_names_of_2002_are_accepted),
         cmocka_unit_test(test_inside_an_allocation),
         cmocka_unit_test(test_tasks_per_node),
-        cmocka_unit_test(test_job_spec),
+        cmocka_unit_test(test_options_fill_the_job_spec),
         cmocka_unit_test(a_job_id_names_a_component),
-        cmocka_unit_test(test_step_spec),
-        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_options_fill_the_step_spec),
+        cmocka_unit_test(test_option_table_is_sorted_and_complete),
         cmocka_unit_test(test_help_shows_every_option_once),
-        cmocka_unit_test(test_propagates),
-        cmocka_unit_test(test_what_has_no_effect_says_so),
+        cmocka_unit_test(test_propagated_limits_follow_the_list),
+        cmocka_unit_test(test_ineffective_options_are_reported),
         cmocka_unit_test(test_binding_of_resources),
         cmocka_unit_test(test_frequency_of_gpus),
-        cmocka_unit_test(test_what_asks_for_nothing),
-        cmocka_unit_test(test_other_notes),
+        cmocka_unit_test(test_values_that_request_nothing_are_accepted),
+        cmocka_unit_test(test_ineffective_values_are_reported),
         cmocka_unit_test(test_gpus_of_two_options),
         cmocka_unit_test(test_tres_of_each_task),
         cmocka_unit_test(test_tasks_of_gpus),

@@ -22,7 +22,7 @@ struct line {
     int count;
 };
 
-static inline struct line line_split(const char *text)
+static inline struct line split_line(const char *text)
 {
     struct line l = {.text = mem_strdup(text)};
     for (char *s = l.text; s && *text && l.count < WORDS_MAX;) {
@@ -37,7 +37,7 @@ static inline struct line line_split(const char *text)
 static inline int apply_options(struct opt *o, enum opt_command command, const char *script,
                                 const char *env, const char *argv, struct err *err)
 {
-    struct line a = line_split(argv), e = line_split(env);
+    struct line a = split_line(argv), e = split_line(env);
     int operands, r;
     opt_init(o, command);
     r = opt_scan(o, a.count, a.word, &operands, err);

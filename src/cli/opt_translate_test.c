@@ -29,7 +29,7 @@ static void translate_line(struct opt *o, const char *line, struct str *out)
     opt_free_words(words);
 }
 
-static void test_words(void **state)
+static void test_srun_allocate_is_translated_to_salloc(void **state)
 {
     static const struct {
         const char *line, *wanted, *notes;
@@ -62,7 +62,7 @@ static void test_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_srun_allocate_is_translated_to_salloc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
