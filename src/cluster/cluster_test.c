@@ -7,7 +7,7 @@ static const char conf[] = CONS "NodeName=n[1-3] Weight=7 Feature=a\nNodeName=m\
                                 "PartitionName=p Nodes=n[1-2]\n"
                                 "PartitionName=q Nodes=ALL Default=YES\nPartitionName=Q Nodes=m\n";
 
-static void node_sets(void **state)
+static void node_expressions_become_sets(void **state)
 {
     static const struct {
         const char *expr, *members; /* by index */
@@ -51,7 +51,7 @@ static void node_sets(void **state)
 }
 
 /* As many as the text has bytes: a name for each task (-m arbitrary). */
-static void written_out_names_are_never_too_many(void **state)
+static void host_list_of_many_names_is_accepted(void **state)
 {
     struct cluster *c = test_cluster(conf);
     _cleanup_str_ struct str text = STR_INIT;
@@ -67,7 +67,7 @@ static void written_out_names_are_never_too_many(void **state)
     test_cluster_free(c);
 }
 
-static void names(void **state)
+static void names_are_found_exactly(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct cluster *bare = test_cluster("NodeName=n\nPartitionName=p Nodes=n\n");
@@ -93,7 +93,7 @@ static void names(void **state)
     cluster_free(NULL);
 }
 
-static void first_state(void **state)
+static void configured_nodes_and_partitions_are_loaded(void **state)
 {
     struct cluster *c = test_cluster(conf);
     const struct node *n = c->nodes.data[0];
@@ -110,7 +110,7 @@ static void first_state(void **state)
 }
 
 /* Partitions that no line of the file defines. */
-static void parts_come_and_go(void **state)
+static void partitions_are_added_and_removed(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct job *ended = test_job(c, 1, ""), *other = test_job(c, 2, "");
@@ -147,7 +147,7 @@ static void parts_come_and_go(void **state)
 
 /* --- jobs --- */
 
-static void one_job(void **state)
+static void job_is_added_found_and_removed(void **state)
 {
     struct cluster *c = test_cluster(conf);
 
@@ -209,7 +209,7 @@ static void removed_from_everything(void **state)
     test_cluster_free(c);
 }
 
-static void touched(void **state)
+static void touched_jobs_get_increasing_stamps(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct job *j = cluster_add_job(c, 1), *k = cluster_add_job(c, 2);
@@ -233,7 +233,7 @@ static void touched(void **state)
 /* Jobs come and go in any order of ids; they are kept sorted, and found. */
 enum { IDS = 120 };
 
-static void agree(const struct cluster *c, const bool *there)
+static void assert_jobs_equal(const struct cluster *c, const bool *there)
 {
     size_t at = 0;
     for (uint32_t id = 0; id < IDS; id++) {
@@ -248,7 +248,7 @@ static void agree(const struct cluster *c, const bool *there)
     assert_int_equal(c->pending, at);
 }
 
-static void any_order(void **state)
+static void jobs_are_added_and_removed_in_any_order(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -265,9 +265,9 @@ static void any_order(void **state)
                 there[id] = false;
             }
             if (step % 20 == 0)
-                agree(c, there);
+                assert_jobs_equal(c, there);
         }
-        agree(c, there);
+        assert_jobs_equal(c, there);
         test_cluster_free(c);
     }
 }
@@ -275,15 +275,15 @@ static void any_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(node_sets),
-        cmocka_unit_test(written_out_names_are_never_too_many),
-        cmocka_unit_test(names),
-        cmocka_unit_test(first_state),
-        cmocka_unit_test(parts_come_and_go),
-        cmocka_unit_test(one_job),
+        cmocka_unit_test(node_expressions_become_sets),
+        cmocka_unit_test(host_list_of_many_names_is_accepted),
+        cmocka_unit_test(names_are_found_exactly),
+        cmocka_unit_test(configured_nodes_and_partitions_are_loaded),
+        cmocka_unit_test(partitions_are_added_and_removed),
+        cmocka_unit_test(job_is_added_found_and_removed),
         cmocka_unit_test(removed_from_everything),
-        cmocka_unit_test(touched),
-        cmocka_unit_test(any_order),
+        cmocka_unit_test(touched_jobs_get_increasing_stamps),
+        cmocka_unit_test(jobs_are_added_and_removed_in_any_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "cluster/cluster_test_util.h"
 
-static void empty(void **state)
+static void empty_map_finds_nothing(void **state)
 {
     struct idmap m = {0};
     uint32_t value = 7;
@@ -18,7 +18,7 @@ static void empty(void **state)
     idmap_done(&m);
 }
 
-static void every_key_is_a_key(void **state)
+static void every_number_is_a_valid_key(void **state)
 {
     static const uint64_t keys[] = {0, 1, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX, UINT64_MAX};
     struct idmap m = {0};
@@ -39,7 +39,7 @@ static void every_key_is_a_key(void **state)
     assert_false(idmap_get(&m, 0, &value));
 }
 
-static void set_replaces(void **state)
+static void setting_a_key_replaces_its_value(void **state)
 {
     struct idmap m = {0};
     uint32_t value;
@@ -59,7 +59,7 @@ static void set_replaces(void **state)
 }
 
 /* The map is always at most half full, so that a search ends. */
-static void growth(void **state)
+static void map_grows_before_it_is_half_full(void **state)
 {
     struct idmap m = {0};
     uint32_t value;
@@ -79,7 +79,7 @@ static void growth(void **state)
 }
 
 /* Removed keys release their memory, key by key. */
-static void shrinking(void **state)
+static void removed_keys_free_memory(void **state)
 {
     struct idmap m = {0};
     uint32_t value;
@@ -106,7 +106,7 @@ struct model {
     size_t count;
 };
 
-static void agree(const struct idmap *m, const struct model *model)
+static void assert_equals_model(const struct idmap *m, const struct model *model)
 {
     uint32_t value;
 
@@ -119,7 +119,7 @@ static void agree(const struct idmap *m, const struct model *model)
     }
 }
 
-static void random_changes(uint64_t seed, uint32_t keep_of_8)
+static void make_random_changes(uint64_t seed, uint32_t keep_of_8)
 {
     struct idmap m = {0};
     struct model model = {0};
@@ -139,25 +139,28 @@ static void random_changes(uint64_t seed, uint32_t keep_of_8)
             idmap_remove(&m, model.key[i]);
         }
         if (step % 16 == 0)
-            agree(&m, &model);
+            assert_equals_model(&m, &model);
     }
-    agree(&m, &model);
+    assert_equals_model(&m, &model);
     idmap_done(&m);
 }
 
-static void follows_the_model(void **state)
+static void map_agrees_with_a_model(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++)
-        random_changes(seed, 2 + seed % 4);
+        make_random_changes(seed, 2 + seed % 4);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty),        cmocka_unit_test(every_key_is_a_key),
-        cmocka_unit_test(set_replaces), cmocka_unit_test(growth),
-        cmocka_unit_test(shrinking),    cmocka_unit_test(follows_the_model),
+        cmocka_unit_test(empty_map_finds_nothing),
+        cmocka_unit_test(every_number_is_a_valid_key),
+        cmocka_unit_test(setting_a_key_replaces_its_value),
+        cmocka_unit_test(map_grows_before_it_is_half_full),
+        cmocka_unit_test(removed_keys_free_memory),
+        cmocka_unit_test(map_agrees_with_a_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static struct item *item_of(struct order_link *link)
     return order_item(link, struct item, link);
 }
 
-static void empty(void **state)
+static void empty_order_has_no_first_item(void **state)
 {
     struct order o = {0};
     struct item a = {0};
@@ -28,7 +28,7 @@ static void empty(void **state)
     assert_false(a.link.in);
 }
 
-static void one(void **state)
+static void single_item_is_inserted_and_removed(void **state)
 {
     struct order o = {0};
     struct item a = {.number = 9};
@@ -49,7 +49,7 @@ static void one(void **state)
 }
 
 /* Signed keys first; ties order equal keys. */
-static void sorted(void **state)
+static void items_are_sorted_by_key_and_tie(void **state)
 {
     static const struct {
         int64_t key;
@@ -71,7 +71,7 @@ static void sorted(void **state)
     assert_int_equal(i, COUNT(rows));
 }
 
-static void move(void **state)
+static void moved_item_gets_its_new_place(void **state)
 {
     struct order o = {0};
     struct item a = {0}, b = {0};
@@ -111,7 +111,7 @@ static bool before(const struct item *a, const struct item *b)
 }
 
 /* Compares with all items: the smallest first, then each time the next larger one. */
-static void agree(const struct order *o, const struct item *items, const bool *in)
+static void assert_order_equals(const struct order *o, const struct item *items, const bool *in)
 {
     size_t count = 0, linked = 0, walked = 0;
     const struct item *last = NULL;
@@ -138,7 +138,7 @@ static void agree(const struct order *o, const struct item *items, const bool *i
     assert_null(order_after(o, INT64_MAX, UINT64_MAX));
 }
 
-static void random_changes(uint64_t seed)
+static void make_random_changes(uint64_t seed)
 {
     static struct item items[ITEMS];
     struct order o = {0};
@@ -161,35 +161,35 @@ static void random_changes(uint64_t seed)
             assert_int_equal(items[i].link.key, key);
         }
         if (step % 10 == 0)
-            agree(&o, items, in);
+            assert_order_equals(&o, items, in);
     }
     for (uint32_t i = 0; i < ITEMS; i++) {
         order_remove(&o, &items[i].link);
         in[i] = false;
     }
-    agree(&o, items, in);
+    assert_order_equals(&o, items, in);
     assert_null(o.root);
 }
 
-static void follows_the_model(void **state)
+static void order_agrees_with_a_model(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 50; seed++)
-        random_changes(seed);
+        make_random_changes(seed);
 }
 
-static void same_shape(const struct order_link *a, const struct order_link *b)
+static void assert_same_shape(const struct order_link *a, const struct order_link *b)
 {
     assert_int_equal(a != NULL, b != NULL);
     if (!a)
         return;
     assert_int_equal(a->tie, b->tie);
-    same_shape(a->left, b->left);
-    same_shape(a->right, b->right);
+    assert_same_shape(a->left, b->left);
+    assert_same_shape(a->right, b->right);
 }
 
 /* Removed elements leave no trace: equal elements give an equal tree. */
-static void shape(void **state)
+static void shape_depends_on_the_items_only(void **state)
 {
     enum { FEW = 500 };
     static struct item all[FEW], some[FEW];
@@ -205,12 +205,12 @@ static void shape(void **state)
             order_insert(&b, &some[i].link, (int64_t)(i * 7 % FEW), i);
     }
     assert_int_equal(a.count, b.count);
-    same_shape(a.root, b.root);
+    assert_same_shape(a.root, b.root);
 }
 
 /* Sorted insertion, as in queues by age, does not degenerate the tree; the shape depends on the
  * elements, not on their order of insertion. */
-static void depth(void **state)
+static void tree_stays_balanced_for_sorted_insertion(void **state)
 {
     enum { MANY = 1 << 15 };
     struct item *up = mem_new_array(struct item, MANY), *down = mem_new_array(struct item, MANY);
@@ -225,13 +225,13 @@ static void depth(void **state)
     size_t deep = check_links(a.root, NULL, &count);
     assert_int_equal(count, MANY);
     assert_true(deep < 60); /* a random tree of 2^15 has about 37 */
-    same_shape(a.root, b.root);
+    assert_same_shape(a.root, b.root);
     free(up);
     free(down);
 }
 
 /* A walk during changes visits the existing elements, each once and in order. */
-static void a_walk_that_rests(void **state)
+static void walk_resumes_after_a_change(void **state)
 {
     struct order o = {0};
     struct order_place at = {0};
@@ -264,14 +264,14 @@ static void a_walk_that_rests(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty),
-        cmocka_unit_test(one),
-        cmocka_unit_test(sorted),
-        cmocka_unit_test(move),
-        cmocka_unit_test(follows_the_model),
-        cmocka_unit_test(depth),
-        cmocka_unit_test(shape),
-        cmocka_unit_test(a_walk_that_rests),
+        cmocka_unit_test(empty_order_has_no_first_item),
+        cmocka_unit_test(single_item_is_inserted_and_removed),
+        cmocka_unit_test(items_are_sorted_by_key_and_tie),
+        cmocka_unit_test(moved_item_gets_its_new_place),
+        cmocka_unit_test(order_agrees_with_a_model),
+        cmocka_unit_test(tree_stays_balanced_for_sorted_insertion),
+        cmocka_unit_test(shape_depends_on_the_items_only),
+        cmocka_unit_test(walk_resumes_after_a_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

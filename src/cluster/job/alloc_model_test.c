@@ -72,7 +72,7 @@ static bool may_take(const struct model *m, uint32_t node, uint32_t id, uint32_t
     return units <= count_free(m, node) && mem <= mem_of[node] - count_mem(m, node);
 }
 
-static void model_take(struct model *m, uint32_t node, uint32_t id, uint32_t units, uint64_t mem)
+static void take_in_model(struct model *m, uint32_t node, uint32_t id, uint32_t units, uint64_t mem)
 {
     for (uint32_t i = 0; i < units_of[node] && units; i++)
         if (m->owner[node][i] == 0) {
@@ -83,7 +83,7 @@ static void model_take(struct model *m, uint32_t node, uint32_t id, uint32_t uni
     m->holds[node][id] = true;
 }
 
-static void model_release(struct model *m, uint32_t node, uint32_t id)
+static void release_in_model(struct model *m, uint32_t node, uint32_t id)
 {
     for (uint32_t i = 0; i < units_of[node]; i++)
         if (m->owner[node][i] == id)
@@ -92,7 +92,7 @@ static void model_release(struct model *m, uint32_t node, uint32_t id)
     m->holds[node][id] = false;
 }
 
-static void agree(const struct cluster *c, const struct model *m)
+static void assert_equals_model(const struct cluster *c, const struct model *m)
 {
     for (uint32_t node = 0; node < NODES; node++) {
         const struct node *n = c->nodes.data[node];
@@ -147,7 +147,7 @@ static void step_take(struct cluster *c, struct model *m, uint64_t *seed, uint32
         fail_msg("%u cores and %llu MiB of node %u: %d", units, (unsigned long long)mem, node, rc);
     if (!allowed)
         return;
-    model_take(m, node, j->id, units, mem);
+    take_in_model(m, node, j->id, units, mem);
     check_share(c, j, m, node);
 }
 
@@ -174,11 +174,11 @@ static void step_clear(struct cluster *c, struct model *m, struct job *j)
 {
     alloc_clear(c, j);
     for (uint32_t node = 0; node < NODES; node++)
-        model_release(m, node, j->id);
+        release_in_model(m, node, j->id);
 }
 
 /* Rebuilding the ledger from the jobs gives the same ledger. */
-static void rebuild(const struct cluster *c, const struct model *m)
+static void assert_rebuilt_ledger_is_equal(const struct cluster *c, const struct model *m)
 {
     struct cluster *next = test_cluster(conf);
     vec_foreach (&c->jobs, at) {
@@ -199,11 +199,11 @@ static void rebuild(const struct cluster *c, const struct model *m)
         assert_int_equal(job_alloc_cpus(to), job_alloc_cpus(from));
         assert_int_equal(job_nodes_left(to), job_nodes_left(from));
     }
-    agree(next, m);
+    assert_equals_model(next, m);
     test_cluster_free(next);
 }
 
-static void random_changes(uint64_t seed)
+static void make_random_changes(uint64_t seed)
 {
     struct cluster *c = test_cluster(conf);
     struct model m = {0};
@@ -223,16 +223,16 @@ static void random_changes(uint64_t seed)
             step_take(c, &m, &seed, node, j);
         } else if (what < 9 && a) {
             alloc_release(c, j, a);
-            model_release(&m, node, j->id);
+            release_in_model(&m, node, j->id);
         } else if (what == 9) {
             step_clear(c, &m, j);
         } else if (what == 10) {
             step_end(c, &m, j);
         }
         step_begin(c, &m, j);
-        agree(c, &m);
+        assert_equals_model(c, &m);
         if (step % 100 == 0)
-            rebuild(c, &m);
+            assert_rebuilt_ledger_is_equal(c, &m);
         if (step % 100 == 50) { /* recounted sums are equal */
             memset(c->parts.data[1]->used_cpus, 0xff, NODES * sizeof(uint32_t));
             alloc_count_part(c, c->parts.data[1]);
@@ -240,23 +240,23 @@ static void random_changes(uint64_t seed)
     }
     vec_foreach (&c->jobs, j)
         step_clear(c, &m, *j);
-    agree(c, &m);
+    assert_equals_model(c, &m);
     for (uint32_t node = 0; node < NODES; node++)
         assert_int_equal(c->nodes.data[node]->free_units, units_of[node]);
     test_cluster_free(c);
 }
 
-static void follows_the_model(void **state)
+static void allocations_agree_with_a_model(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 30; seed++)
-        random_changes(seed);
+        make_random_changes(seed);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(follows_the_model),
+        cmocka_unit_test(allocations_agree_with_a_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

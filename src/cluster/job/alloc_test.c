@@ -10,14 +10,15 @@ static const char conf[] = CONS "NodeName=a CPUs=1 RealMemory=100\n"
                                 "PartitionName=p Nodes=ALL\n";
 
 /* Returns a running job; its allocations count. */
-static struct job *running(struct cluster *c, uint32_t id, const char *words)
+static struct job *make_running_job(struct cluster *c, uint32_t id, const char *words)
 {
     struct job *j = test_job(c, id, words);
     job_load_state(c, j, PB__JOB_STATE__RUNNING);
     return j;
 }
 
-static void refused(struct cluster *c, struct job *j, uint32_t node, uint32_t units, uint64_t mem)
+static void assert_take_refused(struct cluster *c, struct job *j, uint32_t node, uint32_t units,
+                                uint64_t mem)
 {
     const struct node before = *c->nodes.data[node], *n = c->nodes.data[node];
     size_t bits = bitset_count(n->busy), len = attempt_of(j)->alloc.len;
@@ -36,40 +37,40 @@ static void refused(struct cluster *c, struct job *j, uint32_t node, uint32_t un
     test_sound(c);
 }
 
-static void too_much(void **state)
+static void allocation_beyond_the_node_is_refused(void **state)
 {
     static const uint64_t mem[] = {1001, UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_MAX - 99};
     struct cluster *c = test_cluster(conf);
-    struct job *j = running(c, 1, ""), *k = running(c, 2, "");
+    struct job *j = make_running_job(c, 1, ""), *k = make_running_job(c, 2, "");
 
     (void)state;
-    refused(c, j, 0, 2, 0);
-    refused(c, j, 1, 5, 0);
-    refused(c, j, 1, UINT32_MAX, 0);
-    refused(c, j, 2, 67, 0); /* cores, not threads */
+    assert_take_refused(c, j, 0, 2, 0);
+    assert_take_refused(c, j, 1, 5, 0);
+    assert_take_refused(c, j, 1, UINT32_MAX, 0);
+    assert_take_refused(c, j, 2, 67, 0); /* cores, not threads */
     assert_int_equal(alloc_take(c, j, 1, 1, 100, NULL), 0);
-    refused(c, k, 1, 4, 0);
+    assert_take_refused(c, k, 1, 4, 0);
     for (size_t i = 0; i < COUNT(mem); i++) { /* including sums that wrap around */
-        refused(c, k, 1, 1, mem[i]);
-        refused(c, k, 1, 1, mem[i] - 100);
+        assert_take_refused(c, k, 1, 1, mem[i]);
+        assert_take_refused(c, k, 1, 1, mem[i] - 100);
     }
     assert_int_equal(alloc_take(c, k, 1, 3, 900, NULL), 0);
-    refused(c, j, 1, 1, 0);
+    assert_take_refused(c, j, 1, 1, 0);
     test_cluster_free(c);
 }
 
-static void alone(void **state)
+static void exclusive_job_has_its_node_alone(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct job *j = running(c, 1, "exclusive"), *k = running(c, 2, "");
+    struct job *j = make_running_job(c, 1, "exclusive"), *k = make_running_job(c, 2, "");
 
     (void)state;
     assert_int_equal(alloc_take(c, j, 1, 1, 0, NULL), 0);
-    refused(c, k, 1, 1, 0);
-    refused(c, k, 1, 0, 0);
+    assert_take_refused(c, k, 1, 1, 0);
+    assert_take_refused(c, k, 1, 0, 0);
     assert_int_equal(alloc_take(c, k, 2, 1, 0, NULL), 0);
-    refused(c, j, 2, 66, 0);
-    refused(c, j, 2, 1, 0); /* another job is there */
+    assert_take_refused(c, j, 2, 66, 0);
+    assert_take_refused(c, j, 2, 1, 0); /* another job is there */
     alloc_release(c, j, alloc_find(j, 1));
     assert_int_equal(alloc_take(c, k, 1, 4, 0, NULL), 0);
     test_sound(c);
@@ -77,7 +78,7 @@ static void alone(void **state)
 }
 
 /* From all sockets in turn while they have units; units near devices first. */
-static void units_in_turn(void **state)
+static void cyclic_job_takes_units_of_sockets_in_turn(void **state)
 {
     static const struct {
         const char *busy, *near, *expect;
@@ -112,10 +113,11 @@ static void units_in_turn(void **state)
 
 /* From the fullest sufficient socket, otherwise from the emptiest first; and CPUs by the threads of
  * a core. */
-static void which_units(void **state)
+static void units_come_from_the_fullest_sufficient_socket(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct job *j = running(c, 1, ""), *k = running(c, 2, ""), *l = running(c, 3, "");
+    struct job *j = make_running_job(c, 1, ""), *k = make_running_job(c, 2, ""),
+               *l = make_running_job(c, 3, "");
 
     (void)state;
     j->want.cyclic = k->want.cyclic = l->want.cyclic = false;
@@ -140,10 +142,10 @@ static void which_units(void **state)
     test_cluster_free(c);
 }
 
-static void release_is_once(void **state)
+static void allocation_is_released_once(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct job *j = running(c, 1, ""), *k = running(c, 2, "");
+    struct job *j = make_running_job(c, 1, ""), *k = make_running_job(c, 2, "");
     const struct node *n = c->nodes.data[1];
 
     (void)state;
@@ -175,7 +177,8 @@ static void release_is_once(void **state)
 
 /* --- after a restart --- */
 
-static int retake(struct cluster *c, struct job *j, const char *node, const char *bytes, size_t len)
+static int take_from_record(struct cluster *c, struct job *j, const char *node, const char *bytes,
+                            size_t len)
 {
     Pb__NodeAlloc stored = PB__NODE_ALLOC__INIT;
     stored.node = (char *)node;
@@ -187,24 +190,25 @@ static int retake(struct cluster *c, struct job *j, const char *node, const char
     return alloc_retake(c, j, &stored);
 }
 
-static void damaged_records(void **state)
+static void damaged_allocation_records_are_refused(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct job *j = running(c, 1, ""), *k = running(c, 2, ""), *l = running(c, 3, "");
+    struct job *j = make_running_job(c, 1, ""), *k = make_running_job(c, 2, ""),
+               *l = make_running_job(c, 3, "");
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(retake(c, j, "nobody", "\1", 1), -ERR_NO_NODE);
-    assert_int_equal(retake(c, j, "", "\1", 1), -ERR_NO_NODE);
+    assert_int_equal(take_from_record(c, j, "nobody", "\1", 1), -ERR_NO_NODE);
+    assert_int_equal(take_from_record(c, j, "", "\1", 1), -ERR_NO_NODE);
     assert_int_equal(attempt_of(j)->alloc.len, 0);
-    assert_int_equal(retake(c, j, "a", "\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9), 0);
+    assert_int_equal(take_from_record(c, j, "a", "\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9), 0);
     assert_int_equal(c->nodes.data[0]->free_units, 0); /* no units are left */
-    assert_int_equal(retake(c, j, "b", "\1", 1), 0);
-    assert_int_equal(retake(c, j, "c", "", 0), 0);
+    assert_int_equal(take_from_record(c, j, "b", "\1", 1), 0);
+    assert_int_equal(take_from_record(c, j, "c", "", 0), 0);
     test_sound(c);
     /* The same cores twice: the check reports it, and no more than the node has is allocated. */
-    assert_int_equal(retake(c, k, "a", "\1", 1), 0);
-    assert_int_equal(retake(c, k, "b", "\3", 1), 0);
+    assert_int_equal(take_from_record(c, k, "a", "\1", 1), 0);
+    assert_int_equal(take_from_record(c, k, "b", "\3", 1), 0);
     assert_int_equal(alloc_check(c, &err), -ERR_INTERNAL);
     assert_int_equal(c->nodes.data[0]->free_units, 0);
     assert_int_equal(c->nodes.data[1]->free_units, 2);
@@ -224,15 +228,15 @@ static void damaged_records(void **state)
 }
 
 /* A record without a bitmap means the first cores. */
-static void first_cores(void **state)
+static void record_without_a_bitmap_means_the_first_cores(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct job *j = running(c, 1, "");
+    struct job *j = make_running_job(c, 1, "");
 
     (void)state;
-    assert_int_equal(retake(c, j, "a", NULL, 0), 0);
-    assert_int_equal(retake(c, j, "b", NULL, 0), 0);
-    assert_int_equal(retake(c, j, "c", NULL, 0), 0);
+    assert_int_equal(take_from_record(c, j, "a", NULL, 0), 0);
+    assert_int_equal(take_from_record(c, j, "b", NULL, 0), 0);
+    assert_int_equal(take_from_record(c, j, "c", NULL, 0), 0);
     assert_int_equal(attempt_of(j)->alloc.data[0].units, 1);
     assert_int_equal(attempt_of(j)->alloc.data[1].units, 2);
     assert_int_equal(attempt_of(j)->alloc.data[2].units, 1);
@@ -242,20 +246,20 @@ static void first_cores(void **state)
     test_cluster_free(c);
 }
 
-static void retaken(void **state)
+static void recorded_allocation_is_taken_again(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct job *j = running(c, 1, "exclusive"), *k = running(c, 2, "");
+    struct job *j = make_running_job(c, 1, "exclusive"), *k = make_running_job(c, 2, "");
     Pb__NodeAlloc gone = PB__NODE_ALLOC__INIT;
 
     (void)state;
-    assert_int_equal(retake(c, j, "b", "\5", 1), 0);
+    assert_int_equal(take_from_record(c, j, "b", "\5", 1), 0);
     const struct alloc_node *a = alloc_find(j, 1);
     assert_int_equal(a->units, 2);
     assert_int_equal(a->cpus, 2);
     assert_true(a->touched);
     assert_true(bitset_test(a->busy, 0) && bitset_test(a->busy, 2));
-    refused(c, k, 1, 1, 0);
+    assert_take_refused(c, k, 1, 1, 0);
     gone.node = (char *)"c";
     gone.has_released = gone.released = true;
     gone.incarnation = (char *)"boot-2";
@@ -264,7 +268,7 @@ static void retaken(void **state)
     assert_int_equal(job_nodes_left(j), 1);
     assert_string_equal(alloc_find(j, 2)->incarnation, "boot-2");
     /* It was there before the other became exclusive. */
-    assert_int_equal(retake(c, k, "b", "\2", 1), 0);
+    assert_int_equal(take_from_record(c, k, "b", "\2", 1), 0);
     assert_true(c->nodes.data[1]->exclusive);
     alloc_clear(c, k);
     alloc_clear(c, j);
@@ -284,10 +288,10 @@ static void expect_unsound(const struct cluster *c, const char *says)
     assert_int_equal(alloc_check(c, NULL), -ERR_INTERNAL);
 }
 
-static void check_sees(void **state)
+static void check_detects_each_inconsistency(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct job *j = running(c, 1, ""), *k = running(c, 2, "");
+    struct job *j = make_running_job(c, 1, ""), *k = make_running_job(c, 2, "");
     struct node *n = c->nodes.data[1];
 
     (void)state;
@@ -344,11 +348,11 @@ static const char *const ways[] = {OF("CR_CPU", TWO_THREADS),    OF("CR_Core", T
                                    OF("CR_Socket", ONE_THREAD),  OF("CR_CPU", "CPUs=8"),
                                    OF("CR_CPU", "CPUs=32")};
 
-static struct job *carry(const struct cluster *c, struct job *from, struct cluster *next)
+static struct job *carry_job_over(const struct cluster *c, struct job *from, struct cluster *next)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    struct job *to = running(next, from->id, "");
+    struct job *to = make_running_job(next, from->id, "");
     job_pack_live(c, from);
     const Pb__JobLive *live =
         arena_unpack(&arena, &pb__job_live__descriptor, from->live.data, from->live.len);
@@ -358,19 +362,19 @@ static struct job *carry(const struct cluster *c, struct job *from, struct clust
 }
 
 /* Two jobs with 'cpus' CPUs each, then another configuration: no other job gets their CPUs. */
-static void under_jobs(const char *before, const char *after, uint32_t cpus)
+static void change_units_under_jobs(const char *before, const char *after, uint32_t cpus)
 {
     struct cluster *c = test_cluster(before), *next = test_cluster(after);
     struct node *n = c->nodes.data[0], *m = next->nodes.data[0];
     struct job *jobs[2];
     for (uint32_t i = 0; i < 2; i++) {
-        struct job *j = running(c, i + 1, "");
+        struct job *j = make_running_job(c, i + 1, "");
         uint32_t units = (cpus + n->cpus_per_unit - 1) / n->cpus_per_unit;
         assert_int_equal(alloc_take(c, j, 0, units, 0, NULL), 0);
     }
     uint32_t held = job_alloc_cpus(c->jobs.data[0]);
     for (uint32_t i = 0; i < 2; i++)
-        jobs[i] = carry(c, c->jobs.data[i], next);
+        jobs[i] = carry_job_over(c, c->jobs.data[i], next);
     test_sound(next);
     for (uint32_t left = 2; left > 0; left--) {
         uint32_t used = held * left < m->cpus ? held * left : m->cpus;
@@ -387,25 +391,30 @@ static void under_jobs(const char *before, const char *after, uint32_t cpus)
     test_cluster_free(next);
 }
 
-static void other_units(void **state)
+static void running_jobs_keep_cpus_after_a_change_of_units(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(ways); i++)
         for (size_t k = 0; k < COUNT(ways); k++) {
-            under_jobs(ways[i], ways[k], 1);
-            under_jobs(ways[i], ways[k], 3);
-            under_jobs(ways[i], ways[k], strstr(ways[i], "CPUs=8") ? 4 : 8);
+            change_units_under_jobs(ways[i], ways[k], 1);
+            change_units_under_jobs(ways[i], ways[k], 3);
+            change_units_under_jobs(ways[i], ways[k], strstr(ways[i], "CPUs=8") ? 4 : 8);
         }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_much),        cmocka_unit_test(alone),
-        cmocka_unit_test(units_in_turn),   cmocka_unit_test(which_units),
-        cmocka_unit_test(release_is_once), cmocka_unit_test(damaged_records),
-        cmocka_unit_test(first_cores),     cmocka_unit_test(retaken),
-        cmocka_unit_test(check_sees),      cmocka_unit_test(other_units),
+        cmocka_unit_test(allocation_beyond_the_node_is_refused),
+        cmocka_unit_test(exclusive_job_has_its_node_alone),
+        cmocka_unit_test(cyclic_job_takes_units_of_sockets_in_turn),
+        cmocka_unit_test(units_come_from_the_fullest_sufficient_socket),
+        cmocka_unit_test(allocation_is_released_once),
+        cmocka_unit_test(damaged_allocation_records_are_refused),
+        cmocka_unit_test(record_without_a_bitmap_means_the_first_cores),
+        cmocka_unit_test(recorded_allocation_is_taken_again),
+        cmocka_unit_test(check_detects_each_inconsistency),
+        cmocka_unit_test(running_jobs_keep_cpus_after_a_change_of_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include "cluster/cluster.h"
 
-static void bad_texts_are_refused(void **state)
+static void invalid_dependencies_are_refused(void **state)
 {
     static const char *const texts[] = {
         "afterok",
@@ -64,7 +64,7 @@ static void bad_texts_are_refused(void **state)
     str_done(&many);
 }
 
-static void texts_are_shown_as_they_stand(void **state)
+static void dependencies_are_shown_with_their_state(void **state)
 {
     static const struct {
         const char *text, *shown;
@@ -118,7 +118,7 @@ static void components_are_named_by_offsets(void **state)
 }
 
 /* The state of each kind when its job has begun, and when it is over in these states. */
-static void kinds_mean_what_they_say(void **state)
+static void each_kind_of_dependency_has_its_condition(void **state)
 {
     static const struct {
         const char *text;
@@ -161,7 +161,7 @@ static void kinds_mean_what_they_say(void **state)
     }
 }
 
-static void what_is_decided_stays(void **state)
+static void decided_dependency_does_not_change(void **state)
 {
     struct depend d;
     struct depend_outcome bad = {
@@ -177,7 +177,7 @@ static void what_is_decided_stays(void **state)
     depend_done(&d);
 }
 
-static void all_or_any(void **state)
+static void comma_means_all_and_question_mark_any(void **state)
 {
     static const struct {
         const char *text, *states, *shown;
@@ -210,7 +210,7 @@ static void all_or_any(void **state)
     }
 }
 
-static void a_delay_counts_from_the_start(void **state)
+static void delay_counts_from_the_start_of_the_job(void **state)
 {
     struct depend d;
     struct str out = STR_INIT;
@@ -230,7 +230,7 @@ static void a_delay_counts_from_the_start(void **state)
     depend_done(&d);
 }
 
-static void of_an_unknown_job_no_success_is_believed(void **state)
+static void unknown_job_fulfils_no_dependency_on_success(void **state)
 {
     static const struct {
         const char *text;
@@ -258,14 +258,14 @@ static void of_an_unknown_job_no_success_is_believed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_texts_are_refused),
-        cmocka_unit_test(texts_are_shown_as_they_stand),
+        cmocka_unit_test(invalid_dependencies_are_refused),
+        cmocka_unit_test(dependencies_are_shown_with_their_state),
         cmocka_unit_test(components_are_named_by_offsets),
-        cmocka_unit_test(kinds_mean_what_they_say),
-        cmocka_unit_test(what_is_decided_stays),
-        cmocka_unit_test(all_or_any),
-        cmocka_unit_test(a_delay_counts_from_the_start),
-        cmocka_unit_test(of_an_unknown_job_no_success_is_believed),
+        cmocka_unit_test(each_kind_of_dependency_has_its_condition),
+        cmocka_unit_test(decided_dependency_does_not_change),
+        cmocka_unit_test(comma_means_all_and_question_mark_any),
+        cmocka_unit_test(delay_counts_from_the_start_of_the_job),
+        cmocka_unit_test(unknown_job_fulfils_no_dependency_on_success),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,29 +11,29 @@
 #include "base/str.h"
 #include "cluster/job/job_env.h"
 
-static void put(void *ctx, const char *name, const char *value)
+static void put_variable(void *ctx, const char *name, const char *value)
 {
     str_printf(ctx, "%s=%s ", name, value);
 }
 
-static void check(const Pb__JobSpec *s, const char *wanted)
+static void check_variables(const Pb__JobSpec *s, const char *wanted)
 {
     _cleanup_str_ struct str text = STR_INIT;
 
-    job_env_each(s, put, &text);
+    job_env_each(s, put_variable, &text);
     assert_string_equal(str_cstr(&text), wanted);
 }
 
-static void test_what_is_not_given_is_not_said(void **state)
+static void test_options_not_given_set_no_variables(void **state)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
 
     s.has_overcommit = true;
     s.tres_per_job = "gres:nic:2,gres:gpu:";
-    check(&s, "");
+    check_variables(&s, "");
 }
 
-static void test_what_is_given(void **state)
+static void test_given_options_set_variables(void **state)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
 
@@ -44,16 +44,16 @@ static void test_what_is_given(void **state)
     s.has_num_tasks = s.has_overcommit = s.overcommit = s.has_mem_per_cpu_mib = true;
     s.num_tasks = 3;
     s.mem_per_cpu_mib = 70;
-    check(&s, "SLURM_GPUS=a100:2,1 SLURM_GPU_BIND=closest SLURM_JOB_LICENSES=foo:2 "
-              "SLURM_JOB_NAME=job SLURM_MEM_PER_CPU=70 SLURM_NPROCS=3 SLURM_NTASKS=3 "
-              "SLURM_OVERCOMMIT=1 SLURM_TRES_BIND=gres/gpu:closest ");
+    check_variables(&s, "SLURM_GPUS=a100:2,1 SLURM_GPU_BIND=closest SLURM_JOB_LICENSES=foo:2 "
+                        "SLURM_JOB_NAME=job SLURM_MEM_PER_CPU=70 SLURM_NPROCS=3 SLURM_NTASKS=3 "
+                        "SLURM_OVERCOMMIT=1 SLURM_TRES_BIND=gres/gpu:closest ");
     s = (Pb__JobSpec)PB__JOB_SPEC__INIT;
     s.has_mem_per_node_mib = s.has_mem_per_cpu_mib = true;
     s.mem_per_node_mib = 80;
-    check(&s, "SLURM_MEM_PER_NODE=80 ");
+    check_variables(&s, "SLURM_MEM_PER_NODE=80 ");
 }
 
-static void test_all_members(void **state)
+static void test_every_member_of_the_spec_has_a_variable(void **state)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
 
@@ -93,24 +93,25 @@ static void test_all_members(void **state)
     s.oom_kill_step = true;
     s.overcommit = true;
     s.threads_per_core = 24;
-    check(&s, "SLURM_ACCTG_FREQ=acctg_freq SLURM_CPU_FREQ_REQ=cpu_freq SLURM_CPUS_PER_GPU=11 "
-              "SLURM_CPUS_PER_TASK=12 SLURM_DISTRIBUTION=plane SLURM_DIST_PLANESIZE=4 "
-              "SLURM_GPUS=1 SLURM_GPUS_PER_NODE=2 SLURM_GPUS_PER_SOCKET=3 "
-              "SLURM_GPUS_PER_TASK=4 SLURM_GPU_BIND=closest SLURM_GPU_FREQ=gpu_freq "
-              "SLURM_JOB_ACCOUNT=account SLURM_JOB_DEPENDENCY=dependency "
-              "SLURM_JOB_GROUP=group_name SLURM_JOB_LICENSES=licenses SLURM_JOB_NAME=name "
-              "SLURM_JOB_QOS=qos SLURM_JOB_RESERVATION=reservation SLURM_JOB_SEGMENT_SIZE=13 "
-              "SLURM_MEM_BIND=v,p,sort,map_mem:0,1 SLURM_MEM_BIND_LIST=0,1 "
-              "SLURM_MEM_BIND_PREFER=prefer SLURM_MEM_BIND_SORT=sort "
-              "SLURM_MEM_BIND_TYPE=map_mem: SLURM_MEM_BIND_VERBOSE=verbose "
-              "SLURM_MEM_PER_GPU=15 SLURM_MEM_PER_NODE=16 SLURM_NETWORK=network "
-              "SLURM_NPROCS=17 SLURM_NTASKS=17 SLURM_NTASKS_PER_CORE=18 "
-              "SLURM_NTASKS_PER_GPU=19 SLURM_NTASKS_PER_NODE=20 SLURM_NTASKS_PER_SOCKET=21 "
-              "SLURM_OOMKILLSTEP=1 SLURM_OVERCOMMIT=1 SLURM_THREADS_PER_CORE=24 "
-              "SLURM_TRES_BIND=gres/gpu:1 SLURM_TRES_PER_TASK=cpu=12,gres/gpu=4 ");
+    check_variables(&s,
+                    "SLURM_ACCTG_FREQ=acctg_freq SLURM_CPU_FREQ_REQ=cpu_freq SLURM_CPUS_PER_GPU=11 "
+                    "SLURM_CPUS_PER_TASK=12 SLURM_DISTRIBUTION=plane SLURM_DIST_PLANESIZE=4 "
+                    "SLURM_GPUS=1 SLURM_GPUS_PER_NODE=2 SLURM_GPUS_PER_SOCKET=3 "
+                    "SLURM_GPUS_PER_TASK=4 SLURM_GPU_BIND=closest SLURM_GPU_FREQ=gpu_freq "
+                    "SLURM_JOB_ACCOUNT=account SLURM_JOB_DEPENDENCY=dependency "
+                    "SLURM_JOB_GROUP=group_name SLURM_JOB_LICENSES=licenses SLURM_JOB_NAME=name "
+                    "SLURM_JOB_QOS=qos SLURM_JOB_RESERVATION=reservation SLURM_JOB_SEGMENT_SIZE=13 "
+                    "SLURM_MEM_BIND=v,p,sort,map_mem:0,1 SLURM_MEM_BIND_LIST=0,1 "
+                    "SLURM_MEM_BIND_PREFER=prefer SLURM_MEM_BIND_SORT=sort "
+                    "SLURM_MEM_BIND_TYPE=map_mem: SLURM_MEM_BIND_VERBOSE=verbose "
+                    "SLURM_MEM_PER_GPU=15 SLURM_MEM_PER_NODE=16 SLURM_NETWORK=network "
+                    "SLURM_NPROCS=17 SLURM_NTASKS=17 SLURM_NTASKS_PER_CORE=18 "
+                    "SLURM_NTASKS_PER_GPU=19 SLURM_NTASKS_PER_NODE=20 SLURM_NTASKS_PER_SOCKET=21 "
+                    "SLURM_OOMKILLSTEP=1 SLURM_OVERCOMMIT=1 SLURM_THREADS_PER_CORE=24 "
+                    "SLURM_TRES_BIND=gres/gpu:1 SLURM_TRES_PER_TASK=cpu=12,gres/gpu=4 ");
 }
 
-static void test_tres(void **state)
+static void test_tres_variables_list_requested_resources(void **state)
 {
     static const struct {
         const char *gres, *said;
@@ -143,11 +144,11 @@ static void test_tres(void **state)
 
         s.gpu_bind = (char *)binds[i].gpu;
         s.tres_bind = (char *)binds[i].tres;
-        check(&s, binds[i].said);
+        check_variables(&s, binds[i].said);
     }
 }
 
-static void test_memory(void **state)
+static void test_memory_binding_variables_are_set(void **state)
 {
     static const struct {
         const char *given, *list, *prefer, *sort, *type, *verbose;
@@ -167,11 +168,11 @@ static void test_memory(void **state)
                    "SLURM_MEM_BIND_SORT=%s SLURM_MEM_BIND_TYPE=%s SLURM_MEM_BIND_VERBOSE=%s ",
                    cases[i].given, cases[i].list, cases[i].prefer, cases[i].sort, cases[i].type,
                    cases[i].verbose);
-        check(&s, str_cstr(&wanted));
+        check_variables(&s, str_cstr(&wanted));
     }
 }
 
-static void test_names(void **state)
+static void test_variable_names_of_jobs_are_recognised(void **state)
 {
     assert_true(job_env_has("SLURM_GPUS=2", 10));
     assert_false(job_env_has("SLURM_GPUS", 9));
@@ -319,7 +320,7 @@ static void test_tasks_that_a_request_implies(void **state)
         s.tres_per_task = (char *)vectors[i].per_task;
         s.tres_per_job = (char *)vectors[i].per_job;
         assert_int_equal(job_env_tasks(&s, 7), vectors[i].tasks);
-        job_env_put_implied(&s, on_nodes, 2, put, &text);
+        job_env_put_implied(&s, on_nodes, 2, put_variable, &text);
         assert_string_equal(str_cstr(&text), vectors[i].told);
     }
 }
@@ -327,16 +328,16 @@ static void test_tasks_that_a_request_implies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_not_given_is_not_said),
-        cmocka_unit_test(test_what_is_given),
+        cmocka_unit_test(test_options_not_given_set_no_variables),
+        cmocka_unit_test(test_given_options_set_variables),
         cmocka_unit_test(test_tasks_are_spread_over_nodes),
         cmocka_unit_test(test_tasks_of_an_arbitrary_distribution_are_spread_by_its_list),
         cmocka_unit_test(test_tasks_are_spread_by_generic_resources),
         cmocka_unit_test(test_tasks_that_a_request_implies),
-        cmocka_unit_test(test_all_members),
-        cmocka_unit_test(test_tres),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_every_member_of_the_spec_has_a_variable),
+        cmocka_unit_test(test_tres_variables_list_requested_resources),
+        cmocka_unit_test(test_memory_binding_variables_are_set),
+        cmocka_unit_test(test_variable_names_of_jobs_are_recognised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,21 +7,21 @@ static const char conf[] =
          "PartitionName=b Nodes=n2 MaxTime=20 DefaultTime=15 DefMemPerCPU=20\n"
          "PartitionName=c Nodes=n3 OverSubscribe=EXCLUSIVE\n";
 
-static struct part *part(struct cluster *c, const char *name)
+static struct part *find_part(struct cluster *c, const char *name)
 {
     struct part *p = cluster_find_part(c, name);
     assert_non_null(p);
     return p;
 }
 
-static void names_are(const struct job *j, const char *expected)
+static void assert_partition_names(const struct job *j, const char *expected)
 {
     _cleanup_str_ struct str out = STR_INIT;
     job_partitions_format(j, &out);
     assert_string_equal(str_cstr(&out), expected);
 }
 
-static void names_that_are_none(void **state)
+static void unknown_partition_names_are_refused(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct job *j = test_job(c, 1, "");
@@ -37,33 +37,33 @@ static void names_that_are_none(void **state)
     static const char *const one[] = {"b", "b,b", ",b,", "x,b,y"};
     for (size_t i = 0; i < COUNT(one); i++) {
         assert_true(job_partitions_resolve(c, j, one[i]));
-        assert_ptr_equal(j->part, part(c, "b"));
+        assert_ptr_equal(j->part, find_part(c, "b"));
         assert_null(j->partitions);
-        names_are(j, "");
+        assert_partition_names(j, "");
         assert_int_equal(job_partitions_count(j), 1);
-        assert_true(job_partitions_select_part(j, part(c, "b")));
-        assert_false(job_partitions_select_part(j, part(c, "a")));
+        assert_true(job_partitions_select_part(j, find_part(c, "b")));
+        assert_false(job_partitions_select_part(j, find_part(c, "a")));
     }
     test_cluster_free(c);
 }
 
-static void each_has_what_its_partition_gives(void **state)
+static void each_candidate_has_the_defaults_of_its_partition(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct job *j = test_job(c, 1, "p=a,x,b,c,a n=2");
 
     (void)state;
-    names_are(j, "a,b,c");
-    assert_ptr_equal(j->part, part(c, "a"));
+    assert_partition_names(j, "a,b,c");
+    assert_ptr_equal(j->part, find_part(c, "a"));
     assert_int_equal(j->want.mem_cpu_mib, 10);
     assert_false(j->want.exclusive);
     j->priority = 7;
-    assert_true(job_partitions_select_part(j, part(c, "b")));
+    assert_true(job_partitions_select_part(j, find_part(c, "b")));
     assert_int_equal(j->want.mem_cpu_mib, 20);
     assert_int_equal(j->limit_sec, 15 * 60);
     j->priority = 8;
     job_partitions_select(j, 2);
-    assert_ptr_equal(j->part, part(c, "c"));
+    assert_ptr_equal(j->part, find_part(c, "c"));
     assert_true(j->want.exclusive);
     assert_int_equal(j->want.mem_cpu_mib, 0);
     assert_false(job_partitions_select_part(j, NULL));
@@ -74,13 +74,13 @@ static void each_has_what_its_partition_gives(void **state)
     job_partitions_select(j, 1);
     assert_int_equal(j->priority, 8);
     job_partitions_end(j); /* it keeps its values */
-    assert_ptr_equal(j->part, part(c, "b"));
+    assert_ptr_equal(j->part, find_part(c, "b"));
     assert_int_equal(j->want.mem_cpu_mib, 20);
     assert_null(j->partitions);
     test_cluster_free(c);
 }
 
-static void queues(void **state)
+static void job_is_in_the_queue_of_each_partition(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct job *j = test_job(c, 1, "p=a,b"), *plain = test_job(c, 2, "");
@@ -96,9 +96,9 @@ static void queues(void **state)
     assert_false(job_partitions_keys_hold(j)); /* the second partition is still selected */
     job_partitions_select_first(j);
     assert_true(job_partitions_keys_hold(j) && job_partitions_is_queued(j));
-    struct order_link *first = order_first(&part(c, "a")->queue);
+    struct order_link *first = order_first(&find_part(c, "a")->queue);
     assert_ptr_equal(job_partitions_job_of(first), j);
-    assert_ptr_equal(job_partitions_request_of(first)->part, part(c, "a"));
+    assert_ptr_equal(job_partitions_request_of(first)->part, find_part(c, "a"));
     assert_ptr_equal(job_partitions_job_of(order_next(first)), plain);
     assert_null(job_partitions_request_of(order_next(first)));
     assert_null(job_partitions_request_of(NULL));
@@ -107,8 +107,8 @@ static void queues(void **state)
     assert_false(job_partitions_keys_hold(j));
     job_partitions_unqueue(j);
     assert_false(job_partitions_is_queued(j));
-    assert_int_equal(part(c, "a")->queue.count, 1);
-    assert_int_equal(part(c, "b")->queue.count, 0);
+    assert_int_equal(find_part(c, "a")->queue.count, 1);
+    assert_int_equal(find_part(c, "b")->queue.count, 0);
     job_partitions_end_unstarted(j);
     assert_null(j->part);
     assert_string_equal(j->part_name, "a,b");
@@ -116,7 +116,7 @@ static void queues(void **state)
 }
 
 /* The job keeps its place in the other queues, whichever partition is removed. */
-static void a_partition_goes(void **state)
+static void removed_partition_leaves_the_job_in_other_queues(void **state)
 {
     (void)state;
     static const char *const names[] = {"a", "b", "c"};
@@ -130,8 +130,8 @@ static void a_partition_goes(void **state)
                 job_partitions_queue(j);
         }
         job_partitions_select_first(j);
-        cluster_remove_part(c, part(c, names[gone]));
-        names_are(j, gone == 0 ? "b,c" : gone == 1 ? "a,c" : "a,b");
+        cluster_remove_part(c, find_part(c, names[gone]));
+        assert_partition_names(j, gone == 0 ? "b,c" : gone == 1 ? "a,c" : "a,b");
         for (uint32_t i = 0; i < 3; i++) {
             struct part *p = cluster_find_part(c, names[i]);
             assert_int_equal(job_partitions_has(j, p), i != gone);
@@ -143,16 +143,16 @@ static void a_partition_goes(void **state)
         }
         job_partitions_select_first(j);
         assert_true(job_partitions_keys_hold(j));
-        cluster_remove_part(c, part(c, names[(gone + 1) % 3]));
+        cluster_remove_part(c, find_part(c, names[(gone + 1) % 3]));
         assert_null(j->partitions);
-        assert_ptr_equal(j->part, part(c, names[(gone + 2) % 3]));
+        assert_ptr_equal(j->part, find_part(c, names[(gone + 2) % 3]));
         assert_int_equal(j->part->queue.count, (gone + 2) % 3 < 2);
         test_cluster_free(c);
     }
 }
 
 /* A record names the partitions in which the job may start; for a pending job all of them. */
-static void records(void **state)
+static void record_names_the_partitions_of_a_job(void **state)
 {
     struct cluster *c = test_cluster(conf);
     _cleanup_arena_ struct arena arena;
@@ -180,17 +180,17 @@ static void records(void **state)
     cluster_remove_job(c, j);
     j = cluster_add_job(c, 1);
     assert_int_equal(job_restore(c, j, &r, NULL), 0);
-    names_are(j, "a,b");
+    assert_partition_names(j, "a,b");
     assert_false(j->dirty);
     cluster_remove_job(c, j);
-    cluster_remove_part(c, part(c, "b")); /* as after a change of the file */
+    cluster_remove_part(c, find_part(c, "b")); /* as after a change of the file */
     j = cluster_add_job(c, 1);
     assert_int_equal(job_restore(c, j, &r, NULL), 0);
-    assert_ptr_equal(j->part, part(c, "a"));
+    assert_ptr_equal(j->part, find_part(c, "a"));
     assert_null(j->partitions);
     assert_true(j->dirty);
     cluster_remove_job(c, j);
-    cluster_remove_part(c, part(c, "a"));
+    cluster_remove_part(c, find_part(c, "a"));
     j = cluster_add_job(c, 1);
     assert_int_equal(job_restore(c, j, &r, NULL), 0);
     assert_null(j->part);
@@ -201,11 +201,11 @@ static void records(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_that_are_none),
-        cmocka_unit_test(each_has_what_its_partition_gives),
-        cmocka_unit_test(queues),
-        cmocka_unit_test(a_partition_goes),
-        cmocka_unit_test(records),
+        cmocka_unit_test(unknown_partition_names_are_refused),
+        cmocka_unit_test(each_candidate_has_the_defaults_of_its_partition),
+        cmocka_unit_test(job_is_in_the_queue_of_each_partition),
+        cmocka_unit_test(removed_partition_leaves_the_job_in_other_queues),
+        cmocka_unit_test(record_names_the_partitions_of_a_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

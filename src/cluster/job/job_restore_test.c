@@ -9,7 +9,7 @@
 enum { STATES = PB__JOB_STATE__OUT_OF_MEMORY + 1 };
 
 /* Returns a job that stores its spec, as control does. */
-static struct job *job_of(struct cluster *c, uint32_t id, const char *words)
+static struct job *make_job_with_spec(struct cluster *c, uint32_t id, const char *words)
 {
     struct job *j = test_job(c, id, words);
     _cleanup_arena_ struct arena arena;
@@ -35,7 +35,7 @@ static const Pb__JobRecord *record_of(const struct cluster *c, struct job *j, st
     return r;
 }
 
-static struct job *restore(struct cluster *to, const Pb__JobRecord *r)
+static struct job *restore_job(struct cluster *to, const Pb__JobRecord *r)
 {
     struct err err = {0};
     struct job *j = cluster_add_job(to, r->live->job_id);
@@ -49,11 +49,11 @@ static struct job *restore(struct cluster *to, const Pb__JobRecord *r)
 
 /* --- damaged and outdated records --- */
 
-static void unknown_state(void **state)
+static void unknown_state_is_refused(void **state)
 {
     static const int bad[] = {STATES, 31, 32, 77, INT32_MAX};
     struct cluster *c = test_cluster(NODES PARTS);
-    struct job *j = job_of(c, 1, "");
+    struct job *j = make_job_with_spec(c, 1, "");
     _cleanup_arena_ struct arena arena;
 
     (void)state;
@@ -73,10 +73,10 @@ static void unknown_state(void **state)
 }
 
 /* Inconsistent records of one job: each is rejected with a reason. */
-static void contradictions(void **state)
+static void contradictory_records_are_refused(void **state)
 {
     struct cluster *c = test_cluster(NODES PARTS);
-    struct job *j = job_of(c, 1, "N=2");
+    struct job *j = make_job_with_spec(c, 1, "N=2");
     _cleanup_arena_ struct arena arena;
 
     (void)state;
@@ -140,14 +140,14 @@ static void contradictory_gpus_are_kept(void **state)
     r.live = &live;
     live.job_id = 3;
     live.state = PB__JOB_STATE__PENDING;
-    const struct job *j = restore(c, &r);
+    const struct job *j = restore_job(c, &r);
     assert_int_equal(gres_wanted(&j->want.gres, "gpu", GRES_PER_NODE), 2);
     assert_int_equal(gres_wanted(&j->want.gres, "gpu", GRES_PER_JOB), 0);
     test_cluster_free(c);
 }
 
 /* A record with the required fields only. */
-static void bare_record(void **state)
+static void record_with_required_fields_only_is_restored(void **state)
 {
     struct cluster *c = test_cluster(NODES PARTS);
     Pb__JobRecord r = PB__JOB_RECORD__INIT;
@@ -159,7 +159,7 @@ static void bare_record(void **state)
     r.live = &live;
     live.job_id = 3;
     live.state = PB__JOB_STATE__RUNNING;
-    const struct job *j = restore(c, &r);
+    const struct job *j = restore_job(c, &r);
     assert_null(j->part);
     assert_null(j->reason);
     assert_true(j->limit_sec == INT64_MAX);
@@ -173,7 +173,7 @@ static void bare_record(void **state)
 }
 
 /* The nodes that a job names are no longer configured. Everything else is unchanged. */
-static void nodes_are_gone(void **state)
+static void job_on_removed_nodes_is_restored(void **state)
 {
     static const struct {
         const char *words;
@@ -193,8 +193,8 @@ static void nodes_are_gone(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        struct job *a = job_of(from, 5, cases[i].words);
-        struct job *b = restore(to, record_of(from, a, &arena));
+        struct job *a = make_job_with_spec(from, 5, cases[i].words);
+        struct job *b = restore_job(to, record_of(from, a, &arena));
         const struct request *r = &b->want;
         assert_int_equal(r->min_nodes, 2);
         assert_int_equal(r->max_nodes, 2);
@@ -210,7 +210,7 @@ static void nodes_are_gone(void **state)
         assert_int_equal(a->spec.len, b->spec.len);
         assert_memory_equal(a->spec.data, b->spec.data, a->spec.len);
         cluster_remove_job(from, a);
-        a = restore(from, record_of(to, b, &arena));
+        a = restore_job(from, record_of(to, b, &arena));
         assert_false(a->want.req_gone);
         cluster_remove_job(from, a);
         cluster_remove_job(to, b);
@@ -219,17 +219,17 @@ static void nodes_are_gone(void **state)
     test_cluster_free(to);
 }
 
-static void part_is_gone(void **state)
+static void job_of_a_removed_partition_is_restored(void **state)
 {
     struct cluster *from = test_cluster(NODES PARTS);
     struct cluster *to = test_cluster(NODES "PartitionName=p Nodes=ALL\n");
-    struct job *j = job_of(from, 1, "N=2");
+    struct job *j = make_job_with_spec(from, 1, "N=2");
     _cleanup_arena_ struct arena arena;
 
     (void)state;
     arena_init(&arena, 0);
     j->part = from->parts.data[1];
-    struct job *k = restore(to, record_of(from, j, &arena));
+    struct job *k = restore_job(to, record_of(from, j, &arena));
     assert_null(k->part);
     /* Kept in case the partition returns. */
     assert_string_equal(record_of(to, k, &arena)->live->partition, "q");
@@ -238,10 +238,10 @@ static void part_is_gone(void **state)
 }
 
 /* A running job loses a removed node and its steps there. */
-static void running_there(void **state)
+static void running_job_loses_a_removed_node(void **state)
 {
     struct cluster *from = test_cluster(NODES PARTS), *to = test_cluster(FEWER PARTS);
-    struct job *j = job_of(from, 1, "N=2 w=n3,n6");
+    struct job *j = make_job_with_spec(from, 1, "N=2 w=n3,n6");
     Pb__StepRecord step = PB__STEP_RECORD__INIT;
     Pb__StepNode where[2] = {PB__STEP_NODE__INIT, PB__STEP_NODE__INIT}, *layout[2];
     uint32_t tasks[] = {0, 1, 2};
@@ -271,7 +271,7 @@ static void running_there(void **state)
     vec_push(&attempt_make(j)->steps.data[0].nodes,
              ((struct step_node){.at = 1, .place = 1, .tasks = 3, .ended = true}));
     pb_pack(&step.base, &attempt_of(j)->steps.data[0].record);
-    const struct job *k = restore(to, record_of(from, j, &arena));
+    const struct job *k = restore_job(to, record_of(from, j, &arena));
     assert_int_equal(attempt_of(k)->alloc.len, 1);
     assert_int_equal(attempt_of(k)->alloc.data[0].node, 2);
     assert_int_equal(attempt_of(k)->alloc.data[0].units, 3);
@@ -295,55 +295,55 @@ static void running_there(void **state)
 
 /* --- there and back --- */
 
-static int64_t some_time(uint64_t *seed)
+static int64_t draw_time(uint64_t *seed)
 {
     return test_between(seed, 0, 3) ? 1700000000 + (int64_t)test_between(seed, 0, 1000000) : 0;
 }
 
-static void random_flags(bool *const flags[], size_t count, uint64_t *seed)
+static void draw_flags(bool *const flags[], size_t count, uint64_t *seed)
 {
     for (size_t i = 0; i < count; i++)
         *flags[i] = test_between(seed, 0, 3) == 0;
 }
 
 /* A pending job has no attempt. */
-static void random_attempt(struct job *j, uint64_t *seed)
+static void draw_attempt(struct job *j, uint64_t *seed)
 {
     if (j->state == PB__JOB_STATE__PENDING)
         return;
     struct attempt *t = attempt_make(j);
     bool *const flags[] = {&t->launched,         &t->backfilled, &t->requeue_after, &t->warned,
                            &t->interactive_step, &t->had_shell,  &t->script_ending};
-    random_flags(flags, COUNT(flags), seed);
+    draw_flags(flags, COUNT(flags), seed);
     t->next_step = test_between(seed, 0, 9);
     t->cancelled_by = test_between(seed, 0, 1) * 4000000000u;
     t->exit_status = (int)test_between(seed, 0, 65535);
     t->derived_status = (int)test_between(seed, 0, 65535);
-    t->start_at = some_time(seed);
+    t->start_at = draw_time(seed);
     if (job_is_final(j))
-        t->end_at = some_time(seed);
+        t->end_at = draw_time(seed);
 }
 
-static void random_facts(struct job *j, uint64_t *seed)
+static void draw_facts(struct job *j, uint64_t *seed)
 {
     static const enum reason reasons[] = {REASON_NONE, REASON_TIME_LIMIT, REASON_NONZERO_EXIT_CODE,
                                           REASON_JOB_HELD_USER};
     bool *const flags[] = {&j->held, &j->admin_hold};
-    random_flags(flags, COUNT(flags), seed);
+    draw_flags(flags, COUNT(flags), seed);
     j->priority = j->held || j->admin_hold ? 0 : test_between(seed, 0, UINT32_MAX);
     j->restarts = test_between(seed, 0, 3);
     j->auto_requeues = test_between(seed, 0, 3);
-    j->submit_at = some_time(seed);
-    j->eligible_at = some_time(seed);
-    j->sched_at = some_time(seed);
+    j->submit_at = draw_time(seed);
+    j->eligible_at = draw_time(seed);
+    j->sched_at = draw_time(seed);
     j->limit_sec = test_between(seed, 0, 2) ? (int64_t)test_between(seed, 1, 100000) : INT64_MAX;
     j->reason = reasons[test_between(seed, 0, COUNT(reasons) - 1)];
     j->reason_detail = test_between(seed, 0, 2) ? NULL : mem_strdup("because: it is so");
-    random_attempt(j, seed);
+    draw_attempt(j, seed);
 }
 
 /* Nodes for a running job, or for an ended job that is completing. */
-static void random_alloc(struct cluster *c, struct job *j, uint64_t *seed)
+static void draw_alloc(struct cluster *c, struct job *j, uint64_t *seed)
 {
     bool ended = job_is_final(j);
 
@@ -359,7 +359,7 @@ static void random_alloc(struct cluster *c, struct job *j, uint64_t *seed)
             alloc_release(c, j, a);
 }
 
-static void same_job(const struct job *a, const struct job *b)
+static void assert_same_job(const struct job *a, const struct job *b)
 {
     assert_int_equal(a->state, b->state);
     assert_true(a->reason == b->reason && str_eq(a->reason_detail, b->reason_detail));
@@ -389,22 +389,23 @@ static void same_job(const struct job *a, const struct job *b)
     assert_int_equal(job_nodes_left(a), job_nodes_left(b));
 }
 
-static void there_and_back(uint64_t seed)
+static void check_round_trip(uint64_t seed)
 {
     static const char *const specs[] = {"", "N=2-3 n=4 batch", "exclusive nice=-3",
                                         "w=n2 x=n4 C=a"};
     struct cluster *from = test_cluster(NODES PARTS), *to = test_cluster(NODES PARTS);
 
     for (uint32_t id = 1; id <= STATES; id++) {
-        struct job *a = job_of(from, id, specs[test_between(&seed, 0, COUNT(specs) - 1)]);
+        struct job *a =
+            make_job_with_spec(from, id, specs[test_between(&seed, 0, COUNT(specs) - 1)]);
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
         a->part = from->parts.data[test_between(&seed, 0, 1)];
         job_load_state(from, a, (enum _Pb__JobState)(id - 1));
-        random_facts(a, &seed);
-        random_alloc(from, a, &seed);
-        struct job *b = restore(to, record_of(from, a, &arena));
-        same_job(a, b);
+        draw_facts(a, &seed);
+        draw_alloc(from, a, &seed);
+        struct job *b = restore_job(to, record_of(from, a, &arena));
+        assert_same_job(a, b);
         assert_int_equal(a->live.len, b->live.len);
         assert_memory_equal(a->live.data, b->live.data, a->live.len);
         assert_memory_equal(a->spec.data, b->spec.data, a->spec.len);
@@ -422,30 +423,30 @@ static void there_and_back(uint64_t seed)
     test_cluster_free(to);
 }
 
-static void every_state(void **state)
+static void job_in_any_state_is_restored(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++)
-        there_and_back(seed);
+        check_round_trip(seed);
 }
 
 /* --- what is shown --- */
 
-static const Pb__JobLive *live_of(const struct cluster *c, struct job *j, struct arena *arena)
+static const Pb__JobLive *pack_live(const struct cluster *c, struct job *j, struct arena *arena)
 {
     return record_of(c, j, arena)->live;
 }
 
-static void shown_while_pending(void **state)
+static void pending_job_shows_its_request(void **state)
 {
     struct cluster *c = test_cluster(NODES PARTS);
-    struct job *j = job_of(c, 1, "N=2-4 n=3 c=2");
+    struct job *j = make_job_with_spec(c, 1, "N=2-4 n=3 c=2");
     _cleanup_arena_ struct arena arena;
 
     (void)state;
     arena_init(&arena, 0);
     j->priority = 9;
-    const Pb__JobLive *m = live_of(c, j, &arena);
+    const Pb__JobLive *m = pack_live(c, j, &arena);
     assert_int_equal(m->num_nodes, 2);
     assert_int_equal(m->num_cpus, 6);
     assert_int_equal(m->num_tasks, 3);
@@ -453,30 +454,30 @@ static void shown_while_pending(void **state)
     assert_false(m->has_start_at || m->has_end_at || m->nodes || m->n_alloc || m->has_mem_mib);
     j->expected_at = 500;
     j->held = true;
-    m = live_of(c, j, &arena);
+    m = pack_live(c, j, &arena);
     assert_int_equal(m->start_at, 500);
     assert_int_equal(m->priority, 0);
     assert_true(m->user_hold && !m->has_admin_hold);
     const Pb__JobRecord *r = record_of(c, j, &arena);
     cluster_remove_job(c, j);
-    assert_true(attempt_of(restore(c, r))->start_at == 0); /* it was only expected */
-    m = live_of(c, job_of(c, 2, "N=4 n=2"), &arena);
+    assert_true(attempt_of(restore_job(c, r))->start_at == 0); /* it was only expected */
+    m = pack_live(c, make_job_with_spec(c, 2, "N=4 n=2"), &arena);
     assert_int_equal(m->num_cpus, 4); /* every node has at least one */
     assert_int_equal(m->num_nodes, 4);
-    m = live_of(c, job_of(c, 4, "n=9"), &arena);
+    m = pack_live(c, make_job_with_spec(c, 4, "n=9"), &arena);
     assert_int_equal(m->num_nodes, 3); /* with 4 CPUs each */
-    m = live_of(c, job_of(c, 5, "n=9 c=2"), &arena);
+    m = pack_live(c, make_job_with_spec(c, 5, "n=9 c=2"), &arena);
     assert_int_equal(m->num_nodes, 5);
-    m = live_of(c, job_of(c, 6, "n=65536 c=65536"), &arena);
+    m = pack_live(c, make_job_with_spec(c, 6, "n=65536 c=65536"), &arena);
     assert_int_equal(m->num_cpus, UINT32_MAX);
     assert_int_equal(m->num_nodes, 1u << 30);
-    m = live_of(c, job_of(c, 3, "N=2 n=8 c=2 overcommit"), &arena);
+    m = pack_live(c, make_job_with_spec(c, 3, "N=2 n=8 c=2 overcommit"), &arena);
     assert_int_equal(m->num_cpus, 4); /* one task on each node */
     test_cluster_free(c);
 }
 
 /* A job requests the same CPUs before and after its start; GPUs say how many nodes it needs. */
-static void shown_of_gpus(void **state)
+static void gpus_of_a_job_are_shown(void **state)
 {
     static const struct {
         const char *words;
@@ -501,15 +502,15 @@ static void shown_of_gpus(void **state)
     for (uint32_t i = 0; i < COUNT(cases); i++) {
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        struct job *j = job_of(c, i + 1, cases[i].words);
+        struct job *j = make_job_with_spec(c, i + 1, cases[i].words);
         if (strstr(cases[i].words, "big"))
             j->part = c->parts.data[1];
-        const Pb__JobLive *m = live_of(c, j, &arena);
+        const Pb__JobLive *m = pack_live(c, j, &arena);
         if (m->num_nodes != cases[i].nodes || m->num_cpus != cases[i].cpus || m->has_wanted_cpus)
             fail_msg("%s: %u nodes, %u CPUs", cases[i].words, m->num_nodes, m->num_cpus);
         job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
         assert_int_equal(alloc_take(c, j, 0, 2, 0, NULL), 0);
-        m = live_of(c, j, &arena);
+        m = pack_live(c, j, &arena);
         assert_int_equal(m->num_cpus, 2);
         assert_int_equal(m->wanted_cpus, cases[i].cpus);
         cluster_remove_job(c, j);
@@ -517,10 +518,10 @@ static void shown_of_gpus(void **state)
     test_cluster_free(c);
 }
 
-static void shown_while_running(void **state)
+static void running_job_shows_its_allocation(void **state)
 {
     struct cluster *c = test_cluster(NODES PARTS);
-    struct job *j = job_of(c, 1, "N=3");
+    struct job *j = make_job_with_spec(c, 1, "N=3");
     _cleanup_arena_ struct arena arena;
 
     (void)state;
@@ -530,7 +531,7 @@ static void shown_while_running(void **state)
         assert_int_equal(alloc_take(c, j, node, node - 1, 10, NULL), 0);
     attempt_make(j)->start_at = 1000;
     j->limit_sec = 60;
-    const Pb__JobLive *m = live_of(c, j, &arena);
+    const Pb__JobLive *m = pack_live(c, j, &arena);
     assert_string_equal(m->nodes, "n[3-5]");
     assert_string_equal(m->batch_host, "n3");
     assert_int_equal(m->num_nodes, 3);
@@ -542,24 +543,24 @@ static void shown_while_running(void **state)
     assert_int_equal(m->alloc[1]->cpus, 2);
     assert_int_equal(m->alloc[1]->cores.data[0], 3);
     j->limit_sec = INT64_MAX;
-    assert_false(live_of(c, j, &arena)->has_end_at);
+    assert_false(pack_live(c, j, &arena)->has_end_at);
     test_cluster_free(c);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contradictions),
-        cmocka_unit_test(unknown_state),
+        cmocka_unit_test(contradictory_records_are_refused),
+        cmocka_unit_test(unknown_state_is_refused),
         cmocka_unit_test(contradictory_gpus_are_kept),
-        cmocka_unit_test(bare_record),
-        cmocka_unit_test(nodes_are_gone),
-        cmocka_unit_test(part_is_gone),
-        cmocka_unit_test(running_there),
-        cmocka_unit_test(every_state),
-        cmocka_unit_test(shown_while_pending),
-        cmocka_unit_test(shown_of_gpus),
-        cmocka_unit_test(shown_while_running),
+        cmocka_unit_test(record_with_required_fields_only_is_restored),
+        cmocka_unit_test(job_on_removed_nodes_is_restored),
+        cmocka_unit_test(job_of_a_removed_partition_is_restored),
+        cmocka_unit_test(running_job_loses_a_removed_node),
+        cmocka_unit_test(job_in_any_state_is_restored),
+        cmocka_unit_test(pending_job_shows_its_request),
+        cmocka_unit_test(gpus_of_a_job_are_shown),
+        cmocka_unit_test(running_job_shows_its_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ struct seen {
     size_t bytes;
 };
 
-static void note(void *ctx, const char *name, const char *value)
+static void note_variable(void *ctx, const char *name, const char *value)
 {
     struct seen *seen = ctx;
 
@@ -33,7 +33,7 @@ static void each_component_has_variables_of_its_own(void **state)
     struct seen seen = {0};
 
     (void)state;
-    assert_int_equal(job_set_env_each(components, 3, note, &seen), 0);
+    assert_int_equal(job_set_env_each(components, 3, note_variable, &seen), 0);
     assert_string_equal(str_cstr(&seen.text), "SLURM_HET_SIZE=3\n"
                                               "SLURM_PACK_SIZE=3\n"
                                               "SLURM_JOB_ID_HET_GROUP_0=5\n"
@@ -59,7 +59,7 @@ static size_t count_of(const struct seen *seen, const char *word)
 }
 
 /* A larger set gets fewer variables; the bytes never exceed the limit. */
-static void large_sets_tell_less(void **state)
+static void variables_of_large_sets_are_limited(void **state)
 {
     static const struct {
         size_t name, nodes; /* bytes of these values in each component */
@@ -87,7 +87,8 @@ static void large_sets_tell_less(void **state)
 
         for (size_t k = 0; k < JOB_SET_MAX; k++)
             components[k] = (struct job_set_env){vars, 3, k ? NULL : "io"};
-        assert_int_equal(job_set_env_each(components, JOB_SET_MAX, note, &seen), rows[i].left_out);
+        assert_int_equal(job_set_env_each(components, JOB_SET_MAX, note_variable, &seen),
+                         rows[i].left_out);
         size_t again = rows[i].named ? 1 : 0; /* by the name of the first component */
         assert_int_equal(count_of(&seen, "_HET_GROUP_IO="), rows[i].named);
         assert_int_equal(count_of(&seen, "SLURM_JOB_NAME_HET_GROUP_"), rows[i].names + again);
@@ -102,7 +103,7 @@ static void large_sets_tell_less(void **state)
 }
 
 /* Of a variable that execve() would refuse nothing is left. */
-static void one_that_is_too_long_is_left_out(void **state)
+static void too_long_variable_is_left_out(void **state)
 {
     _cleanup_free_ char *nodes = mem_alloc(JOB_SET_ENV_ONE);
     struct seen seen = {0};
@@ -113,7 +114,7 @@ static void one_that_is_too_long_is_left_out(void **state)
     memcpy(nodes, "SLURM_NODELIST=", 15);
     char *const vars[] = {nodes, "SLURM_NTASKS=2"};
     const struct job_set_env components[] = {{vars, 2}, {vars + 1, 1}};
-    assert_int_equal(job_set_env_each(components, 2, note, &seen), 1);
+    assert_int_equal(job_set_env_each(components, 2, note_variable, &seen), 1);
     assert_int_equal(count_of(&seen, "SLURM_NODELIST_HET_GROUP_"), 0);
     assert_int_equal(count_of(&seen, "SLURM_NTASKS_HET_GROUP_"), 2);
     str_done(&seen.text);
@@ -168,8 +169,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_component_has_variables_of_its_own),
-        cmocka_unit_test(large_sets_tell_less),
-        cmocka_unit_test(one_that_is_too_long_is_left_out),
+        cmocka_unit_test(variables_of_large_sets_are_limited),
+        cmocka_unit_test(too_long_variable_is_left_out),
         cmocka_unit_test(names_are_recognized),
         cmocka_unit_test(a_variable_of_a_component_has_a_name_in_each_spelling),
     };

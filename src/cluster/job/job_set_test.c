@@ -4,14 +4,14 @@
 static const char conf[] =
     CONS "NodeName=n[1-3] CPUs=4 RealMemory=1000\nPartitionName=p Nodes=ALL\n";
 
-static void ids_are(const struct job *j, const char *expected)
+static void assert_ids(const struct job *j, const char *expected)
 {
     _cleanup_str_ struct str out = STR_INIT;
     job_set_format_ids(j, &out);
     assert_string_equal(str_cstr(&out), expected);
 }
 
-static void sound(const struct cluster *c)
+static void assert_sound(const struct cluster *c)
 {
     struct err err = {0};
     if (job_set_check(c, &err) != 0)
@@ -30,8 +30,8 @@ static void an_ordinary_job_is_a_set_of_one(void **state)
     assert_true(job_set_is_leader(j));
     assert_true(job_set_is_whole(j));
     assert_null(job_set_find(c, 7));
-    ids_are(j, "7");
-    sound(c);
+    assert_ids(j, "7");
+    assert_sound(c);
     test_cluster_free(c);
 }
 
@@ -47,32 +47,32 @@ static void components_join_in_any_order(void **state)
             struct job *j = test_job(c, 10 + offset, "");
             assert_int_equal(job_set_join(c, j, 10, offset, 3, NULL), 0);
             assert_int_equal(job_set_is_whole(j), k == 2);
-            sound(c);
+            assert_sound(c);
         }
         struct job *second = cluster_find_job(c, 11);
         assert_int_equal(job_set_count(second), 3);
         assert_int_equal(job_set_id(second), 10);
         assert_false(job_set_is_leader(second));
         assert_int_equal(job_set_component(second, 2)->id, 12);
-        ids_are(second, "10-12");
+        assert_ids(second, "10-12");
         test_cluster_free(c);
     }
 }
 
 /* After a restart the record of one component tells the ids of all, also of those that are gone. */
-static void ids_are_learnt_from_one_record(void **state)
+static void record_of_one_component_tells_all_ids(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct job *j = test_job(c, 11, "");
     (void)state;
     assert_int_equal(job_set_join(c, j, 10, 1, 3, NULL), 0);
-    ids_are(j, "11");
+    assert_ids(j, "11");
     job_set_learn_ids(j, "10-13"); /* not one for each */
     job_set_learn_ids(j, "10-x");
     job_set_learn_ids(j, "");
-    ids_are(j, "11");
+    assert_ids(j, "11");
     job_set_learn_ids(j, "10-11,15");
-    ids_are(j, "10-11,15");
+    assert_ids(j, "10-11,15");
     test_cluster_free(c);
 }
 
@@ -85,20 +85,20 @@ static void components_leave_with_their_records(void **state)
         assert_int_equal(job_set_join(c, test_job(c, 20 + i, ""), 20, i, 5, NULL), 0);
     struct job *last = cluster_find_job(c, 24);
     cluster_remove_job(c, cluster_find_job(c, 22));
-    ids_are(last, "20-24");
+    assert_ids(last, "20-24");
     assert_false(job_set_is_whole(last));
     cluster_remove_job(c, cluster_find_job(c, 20));
     assert_null(job_set_component(last, 0));
     assert_int_equal(job_set_id(last), 20);
-    ids_are(last, "20-24");
+    assert_ids(last, "20-24");
     cluster_remove_job(c, cluster_find_job(c, 21));
     cluster_remove_job(c, cluster_find_job(c, 23));
-    ids_are(last, "20-24");
-    sound(c);
+    assert_ids(last, "20-24");
+    assert_sound(c);
     assert_non_null(job_set_find(c, 20));
     cluster_remove_job(c, last);
     assert_null(job_set_find(c, 20));
-    sound(c);
+    assert_sound(c);
     test_cluster_free(c);
 }
 
@@ -126,7 +126,7 @@ static void damaged_records_are_refused(void **state)
     assert_int_equal(job_set_join(c, other, 30, 1, 2, NULL), 0);
     struct job *third = test_job(c, 32, "");
     assert_int_equal(job_set_join(c, third, 30, 1, 2, &err), -ERR_STORE_DAMAGED);
-    sound(c);
+    assert_sound(c);
     test_cluster_free(c);
 }
 
@@ -155,7 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ordinary_job_is_a_set_of_one),
         cmocka_unit_test(components_join_in_any_order),
-        cmocka_unit_test(ids_are_learnt_from_one_record),
+        cmocka_unit_test(record_of_one_component_tells_all_ids),
         cmocka_unit_test(components_leave_with_their_records),
         cmocka_unit_test(damaged_records_are_refused),
         cmocka_unit_test(names_are_checked),

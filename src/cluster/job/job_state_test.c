@@ -20,7 +20,7 @@ static enum _Pb__JobState numbered(int64_t number)
     return (enum _Pb__JobState)number;
 }
 
-static void unknown_states(void **state)
+static void unknown_states_allow_no_transition(void **state)
 {
     static const int64_t bad[] = {STATES, 31, 32, 33, 63, 64, 65, 1000, INT32_MAX};
     struct cluster *c = test_cluster(CONS "NodeName=n1\nPartitionName=p Nodes=n1\n");
@@ -41,7 +41,7 @@ static void unknown_states(void **state)
     test_cluster_free(c);
 }
 
-static bool runs(int s)
+static bool is_running_state(int s)
 {
     return s == PB__JOB_STATE__RUNNING || s == PB__JOB_STATE__SUSPENDED;
 }
@@ -49,7 +49,7 @@ static bool runs(int s)
 static void check_counts(const struct cluster *c, int s)
 {
     assert_int_equal(c->pending, s == PB__JOB_STATE__PENDING);
-    assert_int_equal(c->running, runs(s));
+    assert_int_equal(c->running, is_running_state(s));
 }
 
 struct heard {
@@ -90,7 +90,7 @@ static void check_heard(const struct heard *h, const struct job *j, int from, in
 
 /* A rejected transition changes nothing and notifies no observer; a legal one is counted, marks the
  * job as dirty, and is reported once. */
-static void one_transition(struct cluster *c, int from, int to)
+static void check_transition(struct cluster *c, int from, int to)
 {
     struct job *j = cluster_add_job(c, 7);
     job_load_state(c, j, numbered(from));
@@ -121,7 +121,7 @@ static void one_transition(struct cluster *c, int from, int to)
     assert_int_equal(c->running, 0);
 }
 
-static void every_transition(void **state)
+static void only_legal_transitions_are_made(void **state)
 {
     struct cluster *c = test_cluster(CONS "NodeName=n1\nPartitionName=p Nodes=n1\n");
 
@@ -129,13 +129,13 @@ static void every_transition(void **state)
     for (int from = 0; from < STATES; from++) {
         assert_int_equal(strlen(legal[from]), STATES);
         for (int to = 0; to < STATES; to++)
-            one_transition(c, from, to);
+            check_transition(c, from, to);
     }
     test_cluster_free(c);
 }
 
 /* A final state can only be left by a requeue. */
-static void finals(void **state)
+static void final_state_is_left_by_a_requeue_only(void **state)
 {
     (void)state;
     for (int s = 0; s < STATES; s++) {
@@ -149,7 +149,7 @@ static void finals(void **state)
 
 /* Every state can be reached from PENDING, and every final state except DEADLINE leads back to
  * it. */
-static void reachable(void **state)
+static void every_state_can_be_reached(void **state)
 {
     bool seen[STATES] = {[PB__JOB_STATE__PENDING] = true};
 
@@ -162,7 +162,7 @@ static void reachable(void **state)
         assert_true(seen[s]);
 }
 
-static void loaded(void **state)
+static void loaded_state_is_counted(void **state)
 {
     struct cluster *c = test_cluster(CONS "NodeName=n1\nPartitionName=p Nodes=n1\n");
     struct job *j = cluster_add_job(c, 1);
@@ -183,9 +183,11 @@ static void loaded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_states), cmocka_unit_test(every_transition),
-        cmocka_unit_test(finals),         cmocka_unit_test(reachable),
-        cmocka_unit_test(loaded),
+        cmocka_unit_test(unknown_states_allow_no_transition),
+        cmocka_unit_test(only_legal_transitions_are_made),
+        cmocka_unit_test(final_state_is_left_by_a_requeue_only),
+        cmocka_unit_test(every_state_can_be_reached),
+        cmocka_unit_test(loaded_state_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static int read_words(const struct cluster *c, struct job *j, const char *words,
     return job_read_spec(c, j, &spec, err);
 }
 
-static void refused(void **state)
+static void requests_that_never_fit_are_refused(void **state)
 {
     static const struct {
         const char *words;
@@ -67,7 +67,7 @@ struct count_case {
     uint32_t min, max, tasks, cpus_per_task;
 };
 
-static void counts(void **state)
+static void node_and_task_counts_follow_from_options(void **state)
 {
     static const struct count_case cases[] = {
         {"", 1, UINT32_MAX, 1, 1},
@@ -112,7 +112,7 @@ static void counts(void **state)
 }
 
 /* A range of nodes is a wish for the larger number, as far as there are tasks for them. */
-static void good_nodes(void **state)
+static void preferred_number_of_nodes_is_bounded_by_tasks(void **state)
 {
     static const struct {
         const char *words;
@@ -234,7 +234,7 @@ static void nodes_and_tasks_follow_from_gpus(void **state)
     test_cluster_free(c);
 }
 
-static void memory(void **state)
+static void memory_limits_follow_from_options_and_partition(void **state)
 {
     static const struct {
         const char *part, *words;
@@ -371,7 +371,7 @@ static void memory_is_not_counted(void **state)
     test_cluster_free(c);
 }
 
-static void whole_nodes(void **state)
+static void whole_nodes_follow_from_partition_and_option(void **state)
 {
     static const struct {
         const char *part, *words;
@@ -400,7 +400,7 @@ static void whole_nodes(void **state)
     test_cluster_free(c);
 }
 
-static void the_rest(void **state)
+static void other_options_are_taken_over(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct job *j = test_job(c, 1,
@@ -425,7 +425,7 @@ static void the_rest(void **state)
 }
 
 /* --signal as given; what cannot be read warns of nothing. */
-static void warnings(void **state)
+static void warning_signal_is_parsed(void **state)
 {
     static const struct {
         const char *words;
@@ -463,7 +463,7 @@ static void warnings(void **state)
     test_cluster_free(c);
 }
 
-static void requeue(void **state)
+static void requeue_option_precedes_the_configuration(void **state)
 {
     static const struct {
         const char *words;
@@ -485,7 +485,7 @@ static void requeue(void **state)
 }
 
 /* A controller may have a million of them: what only jobs need that have started is elsewhere. */
-static void small_while_it_waits(void **state)
+static void pending_job_needs_little_memory(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct job *j = test_job(c, 1, "");
@@ -510,20 +510,20 @@ static void small_while_it_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(good_nodes),
+        cmocka_unit_test(requests_that_never_fit_are_refused),
+        cmocka_unit_test(node_and_task_counts_follow_from_options),
+        cmocka_unit_test(preferred_number_of_nodes_is_bounded_by_tasks),
         cmocka_unit_test(nodes_and_tasks_follow_from_gpus),
-        cmocka_unit_test(memory),
+        cmocka_unit_test(memory_limits_follow_from_options_and_partition),
         cmocka_unit_test(memory_of_the_cluster),
         cmocka_unit_test(memory_paid_in_cpus),
         cmocka_unit_test(memory_limit_of_the_cluster),
         cmocka_unit_test(memory_is_not_counted),
-        cmocka_unit_test(whole_nodes),
-        cmocka_unit_test(the_rest),
-        cmocka_unit_test(warnings),
-        cmocka_unit_test(requeue),
-        cmocka_unit_test(small_while_it_waits),
+        cmocka_unit_test(whole_nodes_follow_from_partition_and_option),
+        cmocka_unit_test(other_options_are_taken_over),
+        cmocka_unit_test(warning_signal_is_parsed),
+        cmocka_unit_test(requeue_option_precedes_the_configuration),
+        cmocka_unit_test(pending_job_needs_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 static const char conf[] = CONS "Licenses=x:3\nNodeName=n[1-8] CPUs=4 RealMemory=400\n"
                                 "PartitionName=p Nodes=ALL\n";
 
-static struct bitset *nodes_of(const struct cluster *c, size_t first, size_t count)
+static struct bitset *make_node_set(const struct cluster *c, size_t first, size_t count)
 {
     struct bitset *nodes = bitset_new(c->nodes.len);
     bitset_set_range(nodes, first, count);
@@ -22,10 +22,10 @@ static void add_tree(struct cluster *c, const char *name, bool per_node, const u
     for (size_t size = 8, at = 0; size >= 2; size /= 2)
         for (size_t first = 0; first < 8; first += size)
             license_add_layer(c, name, per_node ? CONF_HRES_PER_NODE : CONF_HRES_EACH_LAYER,
-                              nodes_of(c, first, size), totals[at++]);
+                              make_node_set(c, first, size), totals[at++]);
 }
 
-static struct cluster *make(void)
+static struct cluster *make_cluster_with_layers(void)
 {
     static const uint64_t flat[] = {24, 16, 16, 12, 12, 12, 12};
     static const uint64_t power[] = {9000, 6000, 8000, 3500, 4000, 4000, LICENSE_UNLIMITED};
@@ -37,9 +37,10 @@ static struct cluster *make(void)
 }
 
 /* The amount in use of the layer that has 'count' nodes from 'first' on. */
-static uint64_t used(const struct cluster *c, const char *name, size_t first, size_t count)
+static uint64_t get_used_amount(const struct cluster *c, const char *name, size_t first,
+                                size_t count)
 {
-    _cleanup_bitset_ struct bitset *nodes = nodes_of(c, first, count);
+    _cleanup_bitset_ struct bitset *nodes = make_node_set(c, first, count);
     vec_foreach (&c->licenses.list, l)
         if (str_eq(l->name, name) && bitset_equal(l->nodes, nodes))
             return l->used;
@@ -47,8 +48,8 @@ static uint64_t used(const struct cluster *c, const char *name, size_t first, si
     return 0;
 }
 
-static struct job *start(struct cluster *c, uint32_t id, const char *words, uint32_t first,
-                         uint32_t count)
+static struct job *start_job_on(struct cluster *c, uint32_t id, const char *words, uint32_t first,
+                                uint32_t count)
 {
     struct job *j = test_job(c, id, words);
     for (uint32_t i = first; i < first + count; i++)
@@ -59,13 +60,13 @@ static struct job *start(struct cluster *c, uint32_t id, const char *words, uint
 }
 
 /* The sum is not what is left of it at 32 bits. */
-static void sums_that_cannot_be_counted_are_refused(void **state)
+static void overflowing_sums_are_refused(void **state)
 {
     static const char *const texts[] = {
         "x:1000000000,x:1000000000",
         "x:1000000000,x:1000000000,x:1000000000,x:1000000000,x:294967297", "x:4000000000"};
     (void)state;
-    struct cluster *c = make();
+    struct cluster *c = make_cluster_with_layers();
     for (size_t i = 0; i < 3; i++) {
         struct license_needs needs = {0}, pools = {0};
         struct err err = {0};
@@ -82,7 +83,7 @@ static void sums_that_cannot_be_counted_are_refused(void **state)
 static void names_of_a_request_are_limited(void **state)
 {
     (void)state;
-    struct cluster *c = make();
+    struct cluster *c = make_cluster_with_layers();
     for (size_t k = 0; k < 4; k++) { /* names that are all needed, and alternatives */
         size_t count = LICENSE_NAMES_MAX + k / 2;
         _cleanup_str_ struct str text = STR_INIT;
@@ -99,10 +100,10 @@ static void names_of_a_request_are_limited(void **state)
     test_cluster_free(c);
 }
 
-static void layers_stand_from_the_smallest_one_up(void **state)
+static void layers_are_ordered_by_size(void **state)
 {
     (void)state;
-    struct cluster *c = make();
+    struct cluster *c = make_cluster_with_layers();
     assert_int_equal(c->licenses.list.len, 1 + 7 + 7);
     for (size_t i = 1; i < 15; i++)
         assert_int_equal(c->licenses.list.data[i].pools, i % 7 == 1 ? 7 : 0);
@@ -112,14 +113,14 @@ static void layers_stand_from_the_smallest_one_up(void **state)
 }
 
 /* As layers have it whose other nodes are not configured. */
-static void of_layers_with_the_same_nodes_the_first_is_the_lowest(void **state)
+static void first_of_layers_with_equal_nodes_is_the_lowest(void **state)
 {
     struct cluster *c = test_cluster(conf);
     static const char *const texts[] = {"same(n1):1", "same(n[1-2]):1"};
     (void)state;
-    license_add_layer(c, "same", CONF_HRES_PER_NODE, nodes_of(c, 0, 2), 5);
-    license_add_layer(c, "same", CONF_HRES_PER_NODE, nodes_of(c, 0, 2), 7);
-    license_add_layer(c, "same", CONF_HRES_PER_NODE, nodes_of(c, 0, 8), 9);
+    license_add_layer(c, "same", CONF_HRES_PER_NODE, make_node_set(c, 0, 2), 5);
+    license_add_layer(c, "same", CONF_HRES_PER_NODE, make_node_set(c, 0, 2), 7);
+    license_add_layer(c, "same", CONF_HRES_PER_NODE, make_node_set(c, 0, 8), 9);
     for (size_t i = 0; i < 2; i++) {
         struct license_needs pools = {0};
         struct err err = {0};
@@ -132,25 +133,26 @@ static void of_layers_with_the_same_nodes_the_first_is_the_lowest(void **state)
     test_cluster_free(c);
 }
 
-static void job_draws_from_each_layer_of_its_nodes(void **state)
+static void job_uses_each_layer_of_its_nodes(void **state)
 {
     (void)state;
-    struct cluster *c = make();
-    struct job *one = start(c, 1, "L=flat:5,x:1", 0, 2), *wide = start(c, 2, "L=flat:2", 1, 2);
-    assert_int_equal(used(c, "flat", 0, 2), 7);
-    assert_int_equal(used(c, "flat", 2, 2), 2);
-    assert_int_equal(used(c, "flat", 0, 4), 7);
-    assert_int_equal(used(c, "flat", 0, 8), 7);
-    assert_int_equal(used(c, "flat", 4, 4), 0);
+    struct cluster *c = make_cluster_with_layers();
+    struct job *one = start_job_on(c, 1, "L=flat:5,x:1", 0, 2),
+               *wide = start_job_on(c, 2, "L=flat:2", 1, 2);
+    assert_int_equal(get_used_amount(c, "flat", 0, 2), 7);
+    assert_int_equal(get_used_amount(c, "flat", 2, 2), 2);
+    assert_int_equal(get_used_amount(c, "flat", 0, 4), 7);
+    assert_int_equal(get_used_amount(c, "flat", 0, 8), 7);
+    assert_int_equal(get_used_amount(c, "flat", 4, 4), 0);
     assert_int_equal(c->licenses.list.data[0].used, 1);
     alloc_drop(c, wide, 0); /* n2 */
-    assert_int_equal(used(c, "flat", 0, 2), 5);
-    assert_int_equal(used(c, "flat", 0, 8), 7);
+    assert_int_equal(get_used_amount(c, "flat", 0, 2), 5);
+    assert_int_equal(get_used_amount(c, "flat", 0, 8), 7);
     assert_int_equal(resource_license.check(c, NULL), 0);
     job_set_state(c, one, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
-    assert_int_equal(used(c, "flat", 0, 8), 2);
+    assert_int_equal(get_used_amount(c, "flat", 0, 8), 2);
     alloc_clear(c, one); /* its nodes come later, and count for nothing */
-    assert_int_equal(used(c, "flat", 0, 8), 2);
+    assert_int_equal(get_used_amount(c, "flat", 0, 8), 2);
     assert_int_equal(resource_license.check(c, NULL), 0);
     test_cluster_free(c);
 }
@@ -158,20 +160,20 @@ static void job_draws_from_each_layer_of_its_nodes(void **state)
 static void per_node_amounts_sum_up(void **state)
 {
     (void)state;
-    struct cluster *c = make();
-    struct job *j = start(c, 1, "L=power:1000", 1, 5);
-    assert_int_equal(used(c, "power", 0, 2), 1000);
-    assert_int_equal(used(c, "power", 2, 2), 2000);
-    assert_int_equal(used(c, "power", 4, 2), 2000);
-    assert_int_equal(used(c, "power", 0, 4), 3000);
-    assert_int_equal(used(c, "power", 0, 8), 5000);
-    assert_int_equal(used(c, "power", 6, 2), 0);
+    struct cluster *c = make_cluster_with_layers();
+    struct job *j = start_job_on(c, 1, "L=power:1000", 1, 5);
+    assert_int_equal(get_used_amount(c, "power", 0, 2), 1000);
+    assert_int_equal(get_used_amount(c, "power", 2, 2), 2000);
+    assert_int_equal(get_used_amount(c, "power", 4, 2), 2000);
+    assert_int_equal(get_used_amount(c, "power", 0, 4), 3000);
+    assert_int_equal(get_used_amount(c, "power", 0, 8), 5000);
+    assert_int_equal(get_used_amount(c, "power", 6, 2), 0);
     alloc_release(c, j, &attempt_of(j)->alloc.data[0]); /* it failed */
-    assert_int_equal(used(c, "power", 0, 2), 0);
-    assert_int_equal(used(c, "power", 0, 8), 4000);
+    assert_int_equal(get_used_amount(c, "power", 0, 2), 0);
+    assert_int_equal(get_used_amount(c, "power", 0, 8), 4000);
     assert_int_equal(resource_license.check(c, NULL), 0);
     job_set_state(c, j, PB__JOB_STATE__PENDING, CAUSE_NONE, NULL); /* requeued */
-    assert_int_equal(used(c, "power", 0, 8), 0);
+    assert_int_equal(get_used_amount(c, "power", 0, 8), 0);
     alloc_clear(c, j);
     assert_int_equal(resource_license.check(c, NULL), 0);
     test_cluster_free(c);
@@ -180,7 +182,7 @@ static void per_node_amounts_sum_up(void **state)
 static void reservation_of_a_layer_counts_its_jobs(void **state)
 {
     (void)state;
-    struct cluster *c = make();
+    struct cluster *c = make_cluster_with_layers();
     struct resv *r = resv_new("r");
     struct job *j = test_job(c, 1, "L=flat:3");
     r->start_at = 10;
@@ -216,7 +218,7 @@ static void impossible_request_is_refused(void **state)
         {"L=flat:13,x:1", false},   {"L=x:4,flat:1", false},
     };
     (void)state;
-    struct cluster *c = make();
+    struct cluster *c = make_cluster_with_layers();
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct err err = {0};
         struct job *j = test_job(c, 1, cases[i].words);
@@ -241,7 +243,7 @@ static void raised_layers_make_a_request_possible(void **state)
     static const char *const cases[] = {"L=flat:13", "L=flat:25", "L=power:1200 N=8",
                                         "L=power:4000 N=3", "L=power:9000 N=1"};
     (void)state;
-    struct cluster *c = make();
+    struct cluster *c = make_cluster_with_layers();
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct license_raise raises[LICENSE_RAISES_MAX];
         struct job *j = test_job(c, 1, cases[i]);
@@ -272,9 +274,9 @@ static void required_node_without_a_layer_is_named(void **state)
     (void)state;
     for (int per_node = 0; per_node < 2; per_node++) {
         enum conf_hres_mode mode = per_node ? CONF_HRES_PER_NODE : CONF_HRES_EACH_LAYER;
-        struct cluster *c = make();
-        license_add_layer(c, "part", mode, nodes_of(c, 0, 4), 4);
-        license_add_layer(c, "part", mode, nodes_of(c, 0, 6), 4);
+        struct cluster *c = make_cluster_with_layers();
+        license_add_layer(c, "part", mode, make_node_set(c, 0, 4), 4);
+        license_add_layer(c, "part", mode, make_node_set(c, 0, 6), 4);
         for (size_t i = 0; i < COUNT(cases); i++) {
             struct license_raise raises[LICENSE_RAISES_MAX];
             struct err err = {0};
@@ -297,7 +299,8 @@ static void many_short_layers_have_no_raises(void **state)
         struct cluster *c = test_cluster(conf);
         struct license_raise raises[LICENSE_RAISES_MAX];
         for (uint32_t i = 0; i < 8; i++)
-            license_add_layer(c, "one", CONF_HRES_PER_NODE, nodes_of(c, i, 1), i < needed ? 1 : 2);
+            license_add_layer(c, "one", CONF_HRES_PER_NODE, make_node_set(c, i, 1),
+                              i < needed ? 1 : 2);
         test_up(c);
         struct job *j = test_job(c, 1, "L=one:2 N=8");
         size_t count = license_find_raises(c, j, &j->want.licenses.list.data[0], raises);
@@ -317,15 +320,16 @@ struct tree {
 };
 
 /* Layers that divide the nodes again and again, of random totals. */
-static void divide(struct tree *t, uint64_t *chance, uint32_t first, uint32_t count, bool per_node)
+static void divide_into_layers(struct tree *t, uint64_t *chance, uint32_t first, uint32_t count,
+                               bool per_node)
 {
     if (test_between(chance, 0, 4))
         license_add_layer(t->c, "r", per_node ? CONF_HRES_PER_NODE : CONF_HRES_EACH_LAYER,
-                          nodes_of(t->c, first, count), 1);
+                          make_node_set(t->c, first, count), 1);
     uint32_t left = count > 1 ? test_between(chance, 1, count - 1) : 0;
     if (left && test_between(chance, 0, 3)) {
-        divide(t, chance, first, left, per_node);
-        divide(t, chance, first + left, count - left, per_node);
+        divide_into_layers(t, chance, first, left, per_node);
+        divide_into_layers(t, chance, first + left, count - left, per_node);
     }
 }
 
@@ -342,7 +346,7 @@ static bool set_fits(const struct tree *t, uint32_t set)
     return seen == set;
 }
 
-static uint32_t weigh(const struct tree *t, uint32_t set)
+static uint32_t weigh_set(const struct tree *t, uint32_t set)
 {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < 8; i++)
@@ -352,21 +356,22 @@ static uint32_t weigh(const struct tree *t, uint32_t set)
 
 /* All sets within 'of': the largest one, and the greatest weight; or that there is one that has all
  * of 'keep'. */
-static void compare(const struct tree *t, uint64_t seed, uint32_t of, uint32_t keep, uint32_t found)
+static void compare_with_all_sets(const struct tree *t, uint64_t seed, uint32_t of, uint32_t keep,
+                                  uint32_t found)
 {
     uint32_t most = 0, greatest = 0;
     bool kept = false;
     for (uint32_t set = 0; set < 256; set++) {
         if (set & ~of || !set_fits(t, set))
             continue;
-        uint32_t size = (uint32_t)__builtin_popcount(set), weight = weigh(t, set);
+        uint32_t size = (uint32_t)__builtin_popcount(set), weight = weigh_set(t, set);
         most = size > most ? size : most;
         greatest = weight > greatest ? weight : greatest;
         kept = kept || (set & keep) == keep;
     }
     bool keeps = (found & keep) == keep;
     if (found & ~of || !set_fits(t, found) || (uint32_t)__builtin_popcount(found) != most ||
-        (!keep && weigh(t, found) != greatest) || keeps != kept)
+        (!keep && weigh_set(t, found) != greatest) || keeps != kept)
         fail_msg("seed %llu: of %x (%x to be kept) %x is left", (unsigned long long)seed, of, keep,
                  found);
 }
@@ -378,8 +383,8 @@ static void largest_set_is_left(void **state)
         uint64_t chance = seed;
         struct tree t = {.c = test_cluster(conf), .need = {(char *)"r", 1, 1}};
         license_add_layer(t.c, "r", seed % 2 ? CONF_HRES_PER_NODE : CONF_HRES_EACH_LAYER,
-                          nodes_of(t.c, 0, 1), 1);
-        divide(&t, &chance, 0, 8, seed % 2);
+                          make_node_set(t.c, 0, 1), 1);
+        divide_into_layers(&t, &chance, 0, 8, seed % 2);
         for (size_t i = 0; i < COUNT(t.room); i++)
             t.room[i] = test_between(&chance, 0, 9);
         for (size_t i = 0; i < COUNT(t.weight); i++)
@@ -391,12 +396,12 @@ static void largest_set_is_left(void **state)
         uint32_t of = (uint32_t)set->word[0];
         bool trimmed = license_trim(t.c, &t.need, t.room, keep, t.weight, set);
         assert_int_equal(trimmed, of != set->word[0]);
-        compare(&t, seed, of, (uint32_t)keep->word[0], (uint32_t)set->word[0]);
+        compare_with_all_sets(&t, seed, of, (uint32_t)keep->word[0], (uint32_t)set->word[0]);
         test_cluster_free(t.c);
     }
 }
 
-static void kind_that_is_taken_is_given_back(void **state)
+static void each_resource_kind_has_matching_operations(void **state)
 {
     static const struct {
         enum resource_scope scope;
@@ -419,12 +424,12 @@ static void kind_that_is_taken_is_given_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kind_that_is_taken_is_given_back),
-        cmocka_unit_test(sums_that_cannot_be_counted_are_refused),
+        cmocka_unit_test(each_resource_kind_has_matching_operations),
+        cmocka_unit_test(overflowing_sums_are_refused),
         cmocka_unit_test(names_of_a_request_are_limited),
-        cmocka_unit_test(layers_stand_from_the_smallest_one_up),
-        cmocka_unit_test(of_layers_with_the_same_nodes_the_first_is_the_lowest),
-        cmocka_unit_test(job_draws_from_each_layer_of_its_nodes),
+        cmocka_unit_test(layers_are_ordered_by_size),
+        cmocka_unit_test(first_of_layers_with_equal_nodes_is_the_lowest),
+        cmocka_unit_test(job_uses_each_layer_of_its_nodes),
         cmocka_unit_test(per_node_amounts_sum_up),
         cmocka_unit_test(reservation_of_a_layer_counts_its_jobs),
         cmocka_unit_test(impossible_request_is_refused),

@@ -15,7 +15,7 @@ static const char sockets[] = "SelectType=select/cons_tres\nSelectTypeParameters
                               "NodeName=a Sockets=2 CoresPerSocket=2 ThreadsPerCore=2\n"
                               "PartitionName=p Nodes=ALL\n";
 
-static const char *show(const struct bitset *set)
+static const char *show_cpus(const struct bitset *set)
 {
     static char text[65];
     for (size_t i = 0; i < set->size; i++)
@@ -30,7 +30,7 @@ struct bench {
     struct alloc_node *a;
 };
 
-static struct bench begin(const char *conf, uint32_t units)
+static struct bench begin_bench(const char *conf, uint32_t units)
 {
     struct bench b = {.c = test_cluster(conf)};
     struct job *j = test_job(b.c, 1, "p=p");
@@ -42,7 +42,7 @@ static struct bench begin(const char *conf, uint32_t units)
     return b;
 }
 
-static void of_job(void **state)
+static void cpus_of_a_job_are_those_of_its_units(void **state)
 {
     static const struct {
         const char *conf;
@@ -51,14 +51,14 @@ static void of_job(void **state)
     } v[] = {{cores, 1, "xx......"},   {cores, 4, "xxxxxxxx"}, {cpus, 3, "xx..x..."},
              {sockets, 1, "xxxx...."}, {cpus, 8, "xxxxxxxx"},  {sockets, 2, "xxxxxxxx"}};
     for (size_t i = 0; i < COUNT(v); i++) {
-        struct bench b = begin(v[i].conf, v[i].units);
+        struct bench b = begin_bench(v[i].conf, v[i].units);
         _cleanup_bitset_ struct bitset *set = step_cpus_of_job(b.n, b.a);
-        assert_string_equal(show(set), v[i].expect);
+        assert_string_equal(show_cpus(set), v[i].expect);
         test_cluster_free(b.c);
     }
 }
 
-static void one_after_another(void **state)
+static void steps_take_free_cpus_one_after_another(void **state)
 {
     static const struct {
         const char *what;
@@ -77,15 +77,15 @@ static void one_after_another(void **state)
         {"the last one", -1, 1, false, ".......x"},
         {"all, for who shares", -1, 8, true, "xxxxxxxx"},
     };
-    struct bench b = begin(cores, 4);
+    struct bench b = begin_bench(cores, 4);
     struct step_node s[COUNT(v)] = {0};
     for (size_t i = 0; i < COUNT(v); i++) {
         if (v[i].gives_back >= 0)
             step_cpus_give_back(b.a, &s[v[i].gives_back], v[v[i].gives_back].shares);
         s[i].cpus = v[i].cpus;
         step_cpus_take(b.n, b.a, &s[i], v[i].shares, (struct step_cpus_way){0});
-        if (!str_eq(show(s[i].own), v[i].expect))
-            fail_msg("%s: %s", v[i].what, show(s[i].own));
+        if (!str_eq(show_cpus(s[i].own), v[i].expect))
+            fail_msg("%s: %s", v[i].what, show_cpus(s[i].own));
     }
     for (size_t i = 0; i < COUNT(v); i++)
         step_cpus_give_back(b.a, &s[i], v[i].shares);
@@ -94,9 +94,9 @@ static void one_after_another(void **state)
 }
 
 /* Records with and without CPU sets; sets of a node that was larger. */
-static void after_a_restart(void **state)
+static void step_cpus_are_restored_from_records(void **state)
 {
-    struct bench b = begin(cores, 3);
+    struct bench b = begin_bench(cores, 3);
     struct step_node was = {.cpus = 3}, is = {.cpus = 3}, old = {.cpus = 2}, large = {.cpus = 2};
     Pb__StepNode m = PB__STEP_NODE__INIT;
     _cleanup_arena_ struct arena arena;
@@ -106,27 +106,27 @@ static void after_a_restart(void **state)
     m.cpu_set = step_cpus_pack(was.own, &arena);
     step_cpus_give_back(b.a, &was, false);
     step_cpus_retake(b.n, b.a, &is, false, &m);
-    assert_string_equal(show(is.own), "xxx.....");
+    assert_string_equal(show_cpus(is.own), "xxx.....");
     m.has_cpu_set = false;
     step_cpus_retake(b.n, b.a, &old, false, &m);
-    assert_string_equal(show(old.own), "....xx..");
+    assert_string_equal(show_cpus(old.own), "....xx..");
     m.has_cpu_set = true;
     m.cpu_set =
         (ProtobufCBinaryData){4, (uint8_t *)"\x88\xff\xff\xff"}; /* some do not belong to the job */
     step_cpus_retake(b.n, b.a, &large, false, &m);
-    assert_string_equal(show(large.own), "...x....");
+    assert_string_equal(show_cpus(large.own), "...x....");
     step_cpus_give_back(b.a, &large, false);
     m.cpu_set = (ProtobufCBinaryData){1, (uint8_t *)"\xc0"}; /* none belongs to the job */
     step_cpus_retake(b.n, b.a, &large, false, &m);
-    assert_string_equal(show(large.own), "..xx....");
-    assert_string_equal(show(b.a->step_busy), "xxxxxx..");
+    assert_string_equal(show_cpus(large.own), "..xx....");
+    assert_string_equal(show_cpus(b.a->step_busy), "xxxxxx..");
     step_cpus_give_back(b.a, &is, false);
     step_cpus_give_back(b.a, &old, false);
     step_cpus_give_back(b.a, &large, false);
     test_cluster_free(b.c);
 }
 
-static void packed(void **state)
+static void cpu_sets_are_packed_and_unpacked(void **state)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -139,7 +139,7 @@ static void packed(void **state)
     assert_memory_equal(d.data, "\x08\0\0\0\0\0\0\0\x40", 9);
 }
 
-static void other_ways(void **state)
+static void step_takes_whole_cores_or_spreads_over_sockets(void **state)
 {
     static const struct {
         uint32_t before, cpus; /* CPUs of another step, whole cores first */
@@ -157,12 +157,12 @@ static void other_ways(void **state)
         {1, 4, {true, 1}, ".xx.x.x."},  {6, 3, {true, 1}, "x.....xx"}, /* one is shared */
     };
     for (size_t i = 0; i < COUNT(v); i++) {
-        struct bench b = begin(cores, 4);
+        struct bench b = begin_bench(cores, 4);
         struct step_node was = {.cpus = v[i].before}, s = {.cpus = v[i].cpus};
         step_cpus_take(b.n, b.a, &was, false, (struct step_cpus_way){0});
         step_cpus_take(b.n, b.a, &s, false, v[i].way);
-        if (strcmp(show(s.own), v[i].expect) != 0)
-            fail_msg("row %zu: %s", i, show(s.own));
+        if (strcmp(show_cpus(s.own), v[i].expect) != 0)
+            fail_msg("row %zu: %s", i, show_cpus(s.own));
         step_cpus_give_back(b.a, &s, false);
         step_cpus_give_back(b.a, &was, false);
         test_cluster_free(b.c);
@@ -172,9 +172,11 @@ static void other_ways(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_job),     cmocka_unit_test(one_after_another),
-        cmocka_unit_test(other_ways), cmocka_unit_test(after_a_restart),
-        cmocka_unit_test(packed),
+        cmocka_unit_test(cpus_of_a_job_are_those_of_its_units),
+        cmocka_unit_test(steps_take_free_cpus_one_after_another),
+        cmocka_unit_test(step_takes_whole_cores_or_spreads_over_sockets),
+        cmocka_unit_test(step_cpus_are_restored_from_records),
+        cmocka_unit_test(cpu_sets_are_packed_and_unpacked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 #define CPU PB__USAGE_KIND__USAGE_CPU_USEC
 #define RSS PB__USAGE_KIND__USAGE_RSS_KIB
 
-static Pb__UsageMark mark(enum _Pb__UsageKind kind, uint64_t value, uint32_t task)
+static Pb__UsageMark make_mark(enum _Pb__UsageKind kind, uint64_t value, uint32_t task)
 {
     Pb__UsageMark m = PB__USAGE_MARK__INIT;
 
@@ -24,7 +24,7 @@ static Pb__UsageMark mark(enum _Pb__UsageKind kind, uint64_t value, uint32_t tas
     return m;
 }
 
-static void test_nothing(void **state)
+static void test_empty_usage_changes_nothing(void **state)
 {
     _cleanup_arena_ struct arena arena;
     Pb__Usage all = PB__USAGE__INIT, none = PB__USAGE__INIT;
@@ -38,8 +38,8 @@ static void test_sums_and_marks(void **state)
 {
     _cleanup_arena_ struct arena arena;
     Pb__Usage all = PB__USAGE__INIT, one = PB__USAGE__INIT, two = PB__USAGE__INIT;
-    Pb__UsageMark marks[] = {mark(CPU, 5, 0), mark(RSS, 100, 0), mark(CPU, 7, 3),
-                             mark(RSS, 100, 3)};
+    Pb__UsageMark marks[] = {make_mark(CPU, 5, 0), make_mark(RSS, 100, 0), make_mark(CPU, 7, 3),
+                             make_mark(RSS, 100, 3)};
     Pb__UsageMark *first[] = {&marks[0], &marks[1]}, *second[] = {&marks[2], &marks[3]};
 
     arena_init(&arena, 0);
@@ -66,7 +66,7 @@ static void test_sums_and_marks(void **state)
 }
 
 /* A node may report arbitrary values. */
-static void test_hostile_parts(void **state)
+static void test_arbitrary_values_of_a_node_are_survived(void **state)
 {
     _cleanup_arena_ struct arena arena;
     Pb__Usage all = PB__USAGE__INIT, bad = PB__USAGE__INIT;
@@ -74,7 +74,7 @@ static void test_hostile_parts(void **state)
 
     arena_init(&arena, 0);
     for (int i = 0; i < 20; i++) {
-        marks[i] = mark((enum _Pb__UsageKind)(i - 5), (uint64_t)i, 0);
+        marks[i] = make_mark((enum _Pb__UsageKind)(i - 5), (uint64_t)i, 0);
         list[i] = &marks[i];
     }
     bad.most = bad.least = list;
@@ -88,11 +88,11 @@ static void test_hostile_parts(void **state)
     assert_true(all.n_most == 6 && all.n_least == 6);
 }
 
-static void test_packed(void **state)
+static void test_usage_is_packed_and_unpacked(void **state)
 {
     struct str packed = STR_INIT;
     Pb__Usage one = PB__USAGE__INIT, *all;
-    Pb__UsageMark m = mark(RSS, 100, 2), *list[] = {&m};
+    Pb__UsageMark m = make_mark(RSS, 100, 2), *list[] = {&m};
 
     one.has_sys_usec = true;
     one.sys_usec = 7;
@@ -120,10 +120,10 @@ static void test_packed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_empty_usage_changes_nothing),
         cmocka_unit_test(test_sums_and_marks),
-        cmocka_unit_test(test_hostile_parts),
-        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_arbitrary_values_of_a_node_are_survived),
+        cmocka_unit_test(test_usage_is_packed_and_unpacked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,13 +7,14 @@ static const char conf[] = CONS "NodeName=n1 CPUs=4 Feature=1200MHz,fs1\n"
                                 "PartitionName=p Nodes=ALL\n";
 
 /* Parses and checks an expression against the cluster; the caller frees it. */
-static int try(const struct cluster *c, const char *expr, struct constraint **out, struct err *err)
+static int parse_and_check(const struct cluster *c, const char *expr, struct constraint **out,
+                           struct err *err)
 {
     int rc = constraint_parse(expr, "", out, err);
     return rc == 0 ? constraint_check(c, *out, err) : rc;
 }
 
-static void malformed(void **state)
+static void malformed_constraints_are_refused(void **state)
 {
     static const struct {
         const char *expr, *why;
@@ -70,7 +71,8 @@ static void malformed(void **state)
     for (size_t i = 0; i < COUNT(v); i++) {
         struct err err = {0};
         struct constraint *con = NULL;
-        if (try(c, v[i].expr, &con, &err) != -ERR_FEATURE || !strstr(err.text, v[i].why))
+        if (parse_and_check(c, v[i].expr, &con, &err) != -ERR_FEATURE ||
+            !strstr(err.text, v[i].why))
             fail_msg("'%s': %s", v[i].expr, err.text);
         constraint_free(con);
     }
@@ -78,7 +80,7 @@ static void malformed(void **state)
 }
 
 /* Parses "(((fs1)))", or with 'open' one more parenthesis. */
-static int nested(unsigned depth, const char *open, struct err *err)
+static int parse_nested(unsigned depth, const char *open, struct err *err)
 {
     _cleanup_str_ struct str expr = STR_INIT;
     struct constraint *con = NULL;
@@ -94,14 +96,14 @@ static int nested(unsigned depth, const char *open, struct err *err)
 }
 
 /* No request can cause deep recursion, long parsing or long messages. */
-static void hostile(void **state)
+static void deep_and_long_constraints_are_refused(void **state)
 {
     struct err err = {0};
     (void)state;
-    assert_int_equal(nested(16, "", &err), 0);
-    assert_int_equal(nested(17, "", &err), -ERR_FEATURE);
-    assert_int_equal(nested(30000, "", &err), -ERR_FEATURE);
-    assert_int_equal(nested(30000, "[", &err), -ERR_FEATURE);
+    assert_int_equal(parse_nested(16, "", &err), 0);
+    assert_int_equal(parse_nested(17, "", &err), -ERR_FEATURE);
+    assert_int_equal(parse_nested(30000, "", &err), -ERR_FEATURE);
+    assert_int_equal(parse_nested(30000, "[", &err), -ERR_FEATURE);
     assert_true(strlen(err.text) < 400);
     char *text = mem_alloc(32769);
     for (const char *fill = "a*([,|&)]1"; *fill; fill++) {
@@ -116,7 +118,7 @@ static void hostile(void **state)
 }
 
 /* At most 64 names: the cost grows faster than their number. */
-static void long_ones(void **state)
+static void number_of_feature_names_is_limited(void **state)
 {
     struct cluster *c = test_cluster(conf);
     (void)state;
@@ -129,7 +131,7 @@ static void long_ones(void **state)
             for (int i = 0; i < names; i++)
                 str_printf(&expr, "%s%s", i == 0 ? "" : grouped ? "|" : "&", "fs1");
             str_puts(&expr, grouped ? "]" : "");
-            int rc = try(c, str_cstr(&expr), &con, &err);
+            int rc = parse_and_check(c, str_cstr(&expr), &con, &err);
             assert_int_equal(rc, names == 64 ? 0 : -ERR_FEATURE);
             assert_true(names == 64 || strstr(err.text, "more than 64 names"));
             assert_true(rc != 0 || constraint_match_any(con, "fs1"));
@@ -140,7 +142,7 @@ static void long_ones(void **state)
 }
 
 /* Which of n1 to n4 match for each alternative, and which of them each count matches. */
-static void matches(void **state)
+static void constraints_match_nodes(void **state)
 {
     static const struct {
         const char *expr, *fit, *counted;
@@ -177,7 +179,7 @@ static void matches(void **state)
         _cleanup_str_ struct str fit = STR_INIT, counted = STR_INIT;
         struct err err = {0};
         struct constraint *con = NULL;
-        if (try(c, v[i].expr, &con, &err) != 0)
+        if (parse_and_check(c, v[i].expr, &con, &err) != 0)
             fail_msg("%s", err.text);
         for (uint32_t which = 0; which < constraint_alternatives(con); which++) {
             str_puts(&fit, which ? " " : "");
@@ -205,7 +207,7 @@ static void matches(void **state)
 }
 
 /* The counts determine the job's number of nodes, or exceed it. */
-static void numbers_of_nodes(void **state)
+static void counts_of_features_are_matched(void **state)
 {
     static const struct {
         const char *words;
@@ -228,9 +230,11 @@ static void numbers_of_nodes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malformed),        cmocka_unit_test(hostile),
-        cmocka_unit_test(long_ones),        cmocka_unit_test(matches),
-        cmocka_unit_test(numbers_of_nodes),
+        cmocka_unit_test(malformed_constraints_are_refused),
+        cmocka_unit_test(deep_and_long_constraints_are_refused),
+        cmocka_unit_test(number_of_feature_names_is_limited),
+        cmocka_unit_test(constraints_match_nodes),
+        cmocka_unit_test(counts_of_features_are_matched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

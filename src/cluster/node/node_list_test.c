@@ -8,8 +8,8 @@
     "NodeName=c[01-12] CPUs=8 Weight=5\nPartitionName=p Nodes=a[1-5],c[01-12]\n"
 
 /* Writes "a[1-3]*3 b ..."; checks that each record has exactly the requested fields. */
-static void list(const struct cluster *c, const char *fields, bool group, size_t budget,
-                 struct str *out)
+static void list_nodes(const struct cluster *c, const char *fields, bool group, size_t budget,
+                       struct str *out)
 {
     const ProtobufCMessageDescriptor *type = &pb__node_record__descriptor;
     struct node_query q = {.group = group};
@@ -43,36 +43,36 @@ static void list(const struct cluster *c, const char *fields, bool group, size_t
     }
 }
 
-static void expect(const struct cluster *c, const char *fields, bool group, const char *text)
+static void assert_list(const struct cluster *c, const char *fields, bool group, const char *text)
 {
     _cleanup_str_ struct str out = STR_INIT;
-    list(c, fields, group, 1 << 20, &out);
+    list_nodes(c, fields, group, 1 << 20, &out);
     assert_string_equal(str_cstr(&out), text);
     if (group)
         return;
-    list(c, fields, group, 0, &out); /* one node per part */
+    list_nodes(c, fields, group, 0, &out); /* one node per part */
     assert_string_equal(str_cstr(&out), text);
 }
 
 #define ONE_BY_ONE "a1 a2 a3 b a4 a5 c01 c02 c03 c04 c05 c06 c07 c08 c09 c10 c11 c12"
 
-static void test_groups(void **state)
+static void test_equal_nodes_are_grouped(void **state)
 {
     struct cluster *c = test_cluster(CONF);
-    expect(c, NULL, false, ONE_BY_ONE);
-    expect(c, "state", false, ONE_BY_ONE);
-    expect(c, "state", true, "a[1-3],b,a[4-5],c[01-12]*18");
-    expect(c, "", true, "a[1-3],b,a[4-5],c[01-12]*18");
-    expect(c, "state partitions", true, "a[1-3]*3 b a[4-5],c[01-12]*14");
-    expect(c, "weight", true, "a[1-3],b,a[4-5]*6 c[01-12]*12");
+    assert_list(c, NULL, false, ONE_BY_ONE);
+    assert_list(c, "state", false, ONE_BY_ONE);
+    assert_list(c, "state", true, "a[1-3],b,a[4-5],c[01-12]*18");
+    assert_list(c, "", true, "a[1-3],b,a[4-5],c[01-12]*18");
+    assert_list(c, "state partitions", true, "a[1-3]*3 b a[4-5],c[01-12]*14");
+    assert_list(c, "weight", true, "a[1-3],b,a[4-5]*6 c[01-12]*12");
     /* Addresses that follow the name are equal. */
-    expect(c, "addr", true, "a[1-3]*3 b a[4-5],c[01-12]*14");
-    expect(c, NULL, true, "a[1-3]*3 b a[4-5]*2 c[01-12]*12");
+    assert_list(c, "addr", true, "a[1-3]*3 b a[4-5],c[01-12]*14");
+    assert_list(c, NULL, true, "a[1-3]*3 b a[4-5]*2 c[01-12]*12");
     c->nodes.data[8]->drain = true;
     node_set_reason(c->nodes.data[8], "broken", 0, 1);
-    expect(c, "state", true, "a[1-3],b,a[4-5],c[01-12]*18");
-    expect(c, "weight drain", true, "a[1-3],b,a[4-5]*6 c[01-02]*2 c03 c[04-12]*9");
-    expect(c, "reason", true, "a[1-3],b,a[4-5],c[01-02]*8 c03 c[04-12]*9");
+    assert_list(c, "state", true, "a[1-3],b,a[4-5],c[01-12]*18");
+    assert_list(c, "weight drain", true, "a[1-3],b,a[4-5]*6 c[01-02]*2 c03 c[04-12]*9");
+    assert_list(c, "reason", true, "a[1-3],b,a[4-5],c[01-02]*8 c03 c[04-12]*9");
     test_cluster_free(c);
 }
 
@@ -82,10 +82,10 @@ static void test_memory_of_the_system(void **state)
     struct cluster *c = test_cluster(CONF);
     c->nodes.data[8]->amounts.mem_mib -= 1; /* only this field differs */
     c->nodes.data[8]->mem_spec_mib = 1;
-    expect(c, NULL, true, "a[1-3]*3 b a[4-5]*2 c[01-02]*2 c03 c[04-12]*9");
-    expect(c, "weight", true, "a[1-3],b,a[4-5]*6 c[01-12]*12");
-    expect(c, "real_memory_mib", true, "a[1-3],b,a[4-5],c[01-12]*18");
-    expect(c, "mem_spec_mib", true, "a[1-3],b,a[4-5],c[01-02]*8 c03 c[04-12]*9");
+    assert_list(c, NULL, true, "a[1-3]*3 b a[4-5]*2 c[01-02]*2 c03 c[04-12]*9");
+    assert_list(c, "weight", true, "a[1-3],b,a[4-5]*6 c[01-12]*12");
+    assert_list(c, "real_memory_mib", true, "a[1-3],b,a[4-5],c[01-12]*18");
+    assert_list(c, "mem_spec_mib", true, "a[1-3],b,a[4-5],c[01-02]*8 c03 c[04-12]*9");
     test_cluster_free(c);
 }
 
@@ -115,11 +115,11 @@ static void test_nodes_asked_for(void **state)
 }
 
 /* A long walk is done in parts, however short the listing is. */
-static void test_many(void **state)
+static void test_long_list_is_written_in_parts(void **state)
 {
     struct cluster *c = test_cluster("NodeName=n[1-10000] CPUs=4\nPartitionName=p Nodes=ALL\n");
     _cleanup_str_ struct str out = STR_INIT;
-    list(c, "state", true, 1 << 20, &out);
+    list_nodes(c, "state", true, 1 << 20, &out);
     assert_string_equal(str_cstr(&out), "n[1-4096]*4096 n[4097-8192]*4096 n[8193-10000]*1808");
     test_cluster_free(c);
 }
@@ -127,10 +127,10 @@ static void test_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_equal_nodes_are_grouped),
         cmocka_unit_test(test_memory_of_the_system),
         cmocka_unit_test(test_nodes_asked_for),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_long_list_is_written_in_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

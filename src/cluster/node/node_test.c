@@ -11,14 +11,14 @@ static const char conf[] =
          "NodeName=f State=FUTURE\nNodeName=g\n"
          "PartitionName=p Nodes=ALL\nPartitionName=q Nodes=b\nPartitionName=r Nodes=a,b\n";
 
-static struct node *node(const struct cluster *c, const char *name)
+static struct node *find_node(const struct cluster *c, const char *name)
 {
     struct node *n = cluster_find_node(c, name);
     assert_non_null(n);
     return n;
 }
 
-static const Pb__NodeRecord *unpack(struct arena *arena, struct str *packed)
+static const Pb__NodeRecord *unpack_record(struct arena *arena, struct str *packed)
 {
     const Pb__NodeRecord *m =
         arena_unpack(arena, &pb__node_record__descriptor, packed->data, packed->len);
@@ -27,18 +27,19 @@ static const Pb__NodeRecord *unpack(struct arena *arena, struct str *packed)
     return m;
 }
 
-static const Pb__NodeRecord *listed(const struct cluster *c, const char *name, struct arena *arena)
+static const Pb__NodeRecord *list_node(const struct cluster *c, const char *name,
+                                       struct arena *arena)
 {
     struct str packed = STR_INIT;
     struct node_view view;
     node_view_init(&view);
-    node_view_set(&view, c, node(c, name), &PB_ALL_FIELDS);
+    node_view_set(&view, c, find_node(c, name), &PB_ALL_FIELDS);
     pb_pack(&view.record.base, &packed);
     node_view_done(&view);
-    return unpack(arena, &packed);
+    return unpack_record(arena, &packed);
 }
 
-static void features(void **state)
+static void node_features_are_matched_exactly(void **state)
 {
     static const struct {
         const char *list, *word;
@@ -51,7 +52,7 @@ static void features(void **state)
         {"x,yy,z", ",", false},
     };
     struct cluster *c = test_cluster(conf);
-    struct node *n = node(c, "g");
+    struct node *n = find_node(c, "g");
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -61,32 +62,32 @@ static void features(void **state)
             fail_msg("'%s' in '%s'", cases[i].word, cases[i].list ? cases[i].list : "");
     }
     assert_true(
-        node_features_have(node(c, "a")->features, "yy&z", 2)); /* a word of an expression */
+        node_features_have(find_node(c, "a")->features, "yy&z", 2)); /* a word of an expression */
     test_cluster_free(c);
 }
 
-static void first_state(void **state)
+static void configured_state_of_a_node_is_loaded(void **state)
 {
     struct cluster *c = test_cluster(conf);
 
     (void)state;
     test_up(c);
-    assert_true(node_is_usable(node(c, "a")));
-    assert_true(node(c, "c")->down && node(c, "c")->admin_down);
-    assert_string_equal(node(c, "c")->reason, "broken");
-    assert_true(node(c, "d")->drain && !node(c, "d")->down);
-    assert_true(node(c, "e")->fail);
-    assert_true(node(c, "f")->future);
+    assert_true(node_is_usable(find_node(c, "a")));
+    assert_true(find_node(c, "c")->down && find_node(c, "c")->admin_down);
+    assert_string_equal(find_node(c, "c")->reason, "broken");
+    assert_true(find_node(c, "d")->drain && !find_node(c, "d")->down);
+    assert_true(find_node(c, "e")->fail);
+    assert_true(find_node(c, "f")->future);
     for (const char *name = "cdef"; *name; name++)
-        assert_false(node_is_usable(node(c, (char[]){*name, 0})));
+        assert_false(node_is_usable(find_node(c, (char[]){*name, 0})));
     test_cluster_free(c);
 }
 
 /* A node gets new work only if nothing forbids it. */
-static void usable(void **state)
+static void node_is_usable_if_nothing_forbids_it(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct node *n = node(c, "g");
+    struct node *n = find_node(c, "g");
     bool *const against[] = {&n->down, &n->drain, &n->fail, &n->future};
 
     (void)state;
@@ -110,7 +111,7 @@ static void usable(void **state)
     test_cluster_free(c);
 }
 
-static void units(void **state)
+static void units_follow_from_selection_and_cpus(void **state)
 {
     static const struct {
         const char *select, *row;
@@ -134,7 +135,7 @@ static void units(void **state)
                        "NodeName=n RealMemory=77 TmpDisk=9 %s\nPartitionName=p Nodes=ALL\n",
                        cases[i].select, cases[i].row);
         struct cluster *c = test_cluster(text);
-        const struct node *n = node(c, "n");
+        const struct node *n = find_node(c, "n");
         if (n->cpus != cases[i].cpus || n->units != cases[i].units ||
             n->cpus_per_unit != cases[i].cpus_per_unit)
             fail_msg("%s %s: %u CPUs are %u times %u", cases[i].select, cases[i].row, n->cpus,
@@ -147,10 +148,10 @@ static void units(void **state)
     }
 }
 
-static void reason(void **state)
+static void reason_is_kept_with_user_and_time(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct node *n = node(c, "g");
+    struct node *n = find_node(c, "g");
 
     (void)state;
     assert_null(n->reason);
@@ -172,7 +173,7 @@ static void reason(void **state)
 
 /* --- listings --- */
 
-static void base_states(void **state)
+static void base_state_follows_from_use(void **state)
 {
     static const struct {
         bool future, down, registered, exclusive;
@@ -211,7 +212,7 @@ static void base_states(void **state)
          .base = PB__NODE_BASE__NODE_ALLOCATED},
     };
     struct cluster *c = test_cluster(conf);
-    struct node *n = node(c, "a");
+    struct node *n = find_node(c, "a");
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -225,7 +226,7 @@ static void base_states(void **state)
         n->free_units = cases[i].free;
         n->completing = cases[i].completing;
         n->completing_units = cases[i].completing_units;
-        const Pb__NodeRecord *m = listed(c, "a", &arena);
+        const Pb__NodeRecord *m = list_node(c, "a", &arena);
         assert_true(m->has_state);
         if (m->state != cases[i].base)
             fail_msg("case %zu: %d instead of %d", i, m->state, cases[i].base);
@@ -238,14 +239,14 @@ static void base_states(void **state)
     test_cluster_free(c);
 }
 
-static void as_configured(void **state)
+static void configured_node_is_listed(void **state)
 {
     struct cluster *c = test_cluster(conf);
     _cleanup_arena_ struct arena arena;
 
     (void)state;
     arena_init(&arena, 0);
-    const Pb__NodeRecord *a = listed(c, "a", &arena), *b = listed(c, "b", &arena);
+    const Pb__NodeRecord *a = list_node(c, "a", &arena), *b = list_node(c, "b", &arena);
     assert_string_equal(a->name, "a");
     assert_string_equal(a->hostname, "host-a");
     assert_string_equal(a->addr, "10.0.0.1");
@@ -264,17 +265,17 @@ static void as_configured(void **state)
     assert_int_equal(b->sockets * b->cores * b->threads, 12);
     assert_int_equal(b->cpus, 12);
     assert_string_equal(b->partitions, "p,q,r");
-    assert_true(listed(c, "d", &arena)->drain);
-    assert_true(listed(c, "e", &arena)->fail);
-    assert_string_equal(listed(c, "c", &arena)->reason, "broken");
+    assert_true(list_node(c, "d", &arena)->drain);
+    assert_true(list_node(c, "e", &arena)->fail);
+    assert_string_equal(list_node(c, "c", &arena)->reason, "broken");
     test_cluster_free(c);
 }
 
-static void in_use(void **state)
+static void node_in_use_is_listed(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct job *j = test_job(c, 1, "");
-    struct node *n = node(c, "b");
+    struct node *n = find_node(c, "b");
     _cleanup_arena_ struct arena arena;
 
     (void)state;
@@ -282,7 +283,7 @@ static void in_use(void **state)
     test_up(c);
     assert_int_equal(alloc_take(c, j, n->index, 2, 1, NULL), 0);
     n->last_busy_at = 1234;
-    const Pb__NodeRecord *m = listed(c, "b", &arena);
+    const Pb__NodeRecord *m = list_node(c, "b", &arena);
     assert_int_equal(m->state, PB__NODE_BASE__NODE_MIXED);
     assert_int_equal(m->alloc_cpus, 4); /* two cores with two threads */
     assert_int_equal(m->alloc_mem_mib, 1);
@@ -290,27 +291,27 @@ static void in_use(void **state)
     assert_false(m->has_completing || m->has_no_respond);
     job_load_state(c, j, PB__JOB_STATE__COMPLETED);
     alloc_begin_completing(c, j);
-    assert_true(listed(c, "b", &arena)->completing);
+    assert_true(list_node(c, "b", &arena)->completing);
     alloc_clear(c, j);
-    m = listed(c, "b", &arena);
+    m = list_node(c, "b", &arena);
     assert_false(m->has_completing);
     assert_int_equal(m->state, PB__NODE_BASE__NODE_IDLE);
     vec_push(&n->orphans, ((struct node_orphan){.job_id = 9}));
-    assert_true(listed(c, "b", &arena)->completing);
+    assert_true(list_node(c, "b", &arena)->completing);
     test_cluster_free(c);
 }
 
-static void as_registered(void **state)
+static void registered_node_is_listed(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct node *n = node(c, "a");
+    struct node *n = find_node(c, "a");
     Pb__NodeRegister seen = PB__NODE_REGISTER__INIT;
     _cleanup_arena_ struct arena arena;
 
     (void)state;
     arena_init(&arena, 0);
     str_puts(&n->seen, "\xff\xff not a message");
-    assert_false(listed(c, "a", &arena)->has_real_cpus);
+    assert_false(list_node(c, "a", &arena)->has_real_cpus);
     str_clear(&n->seen);
     seen.name = seen.version = seen.incarnation = (char *)"1";
     seen.os = (char *)"Linux";
@@ -321,7 +322,7 @@ static void as_registered(void **state)
     pb_pack(&seen.base, &n->seen);
     n->free_mem_mib = 700;
     n->load_centi = 150;
-    const Pb__NodeRecord *m = listed(c, "a", &arena);
+    const Pb__NodeRecord *m = list_node(c, "a", &arena);
     assert_int_equal(m->real_cpus, 8);
     assert_int_equal(m->real_mem_registered_mib, 2000);
     assert_int_equal(m->cpus, 4); /* the present value stays */
@@ -335,8 +336,8 @@ static void as_registered(void **state)
 
 /* --- FastSchedule=0 --- */
 
-static bool says(struct cluster *c, struct node *n, uint32_t sockets, uint32_t threads,
-                 uint64_t mem_mib, uint64_t tmp_mib)
+static bool register_node(struct cluster *c, struct node *n, uint32_t sockets, uint32_t threads,
+                          uint64_t mem_mib, uint64_t tmp_mib)
 {
     Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
 
@@ -350,8 +351,8 @@ static bool says(struct cluster *c, struct node *n, uint32_t sockets, uint32_t t
     return node_take_actual(c, n, &r);
 }
 
-static void has(const struct node *n, uint32_t cpus, uint32_t units, uint64_t mem_mib,
-                uint64_t tmp_mib)
+static void assert_resources(const struct node *n, uint32_t cpus, uint32_t units, uint64_t mem_mib,
+                             uint64_t tmp_mib)
 {
     if (n->cpus != cpus || n->units != units || (uint64_t)n->amounts.mem_mib != mem_mib ||
         n->tmp_mib != tmp_mib)
@@ -364,7 +365,7 @@ static void has(const struct node *n, uint32_t cpus, uint32_t units, uint64_t me
 #define CONS_FAST_2 CONS "FastSchedule=2\n"
 #define SMALL "NodeName=n CPUs=2 RealMemory=100 TmpDisk=10\nPartitionName=p Nodes=ALL\n"
 
-static void by_the_file(void **state)
+static void fast_schedule_uses_configured_resources(void **state)
 {
     static const char *const heads[] = {CONS, CONS_FAST_1, CONS_FAST_2,
                                         "SelectType=select/linear\n"};
@@ -373,46 +374,48 @@ static void by_the_file(void **state)
     for (size_t i = 0; i < COUNT(heads); i++) {
         _cleanup_free_ char *text = mem_printf("%s%s", heads[i], SMALL);
         struct cluster *c = test_cluster(text);
-        assert_false(says(c, node(c, "n"), 4, 2, 900, 90));
-        has(node(c, "n"), 2, 2, 100, 10);
+        assert_false(register_node(c, find_node(c, "n"), 4, 2, 900, 90));
+        assert_resources(find_node(c, "n"), 2, 2, 100, 10);
         test_cluster_free(c);
     }
 }
 
-static void by_what_it_says(void **state)
+static void registered_resources_replace_configured_ones(void **state)
 {
     struct cluster *c = test_cluster("SelectType=select/linear\nFastSchedule=0\n" SMALL);
-    struct node *n = node(c, "n");
+    struct node *n = find_node(c, "n");
 
     (void)state;
-    has(n, 2, 2, 100, 10);
-    assert_true(says(c, n, 1, 1, 50, 5)); /* fewer: it is DOWN, and keeps the configured values */
-    has(n, 2, 2, 100, 10);
-    assert_true(says(c, n, 4, 2, 900, 90));
-    has(n, 16, 8, 900, 90);
-    assert_false(says(c, n, 4, 2, 900, 90));
+    assert_resources(n, 2, 2, 100, 10);
+    assert_true(
+        register_node(c, n, 1, 1, 50, 5)); /* fewer: it is DOWN, and keeps the configured values */
+    assert_resources(n, 2, 2, 100, 10);
+    assert_true(register_node(c, n, 4, 2, 900, 90));
+    assert_resources(n, 16, 8, 900, 90);
+    assert_false(register_node(c, n, 4, 2, 900, 90));
     n->registered = n->connected = true;
 
     struct job *j = test_job(c, 1, "n=1 mem=800 exclusive");
     assert_int_equal(alloc_take(c, j, n->index, n->units, 800, NULL), 0);
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    assert_true(says(c, n, 2, 1, 700, 90)); /* it shrinks below its job's allocation */
-    has(n, 16, 8, 700, 90);
+    assert_true(register_node(c, n, 2, 1, 700, 90)); /* it shrinks below its job's allocation */
+    assert_resources(n, 16, 8, 700, 90);
     test_sound(c);
     alloc_clear(c, j);
-    has(n, 4, 4, 700, 90);
+    assert_resources(n, 4, 4, 700, 90);
     assert_int_equal(n->free_units, 4);
     test_sound(c);
     test_cluster_free(c);
 
     c = test_cluster(CONS "FastSchedule=0\n" SMALL);
-    assert_true(says(c, node(c, "n"), 4, 2, 900, 90));
-    has(node(c, "n"), 2, 2, 900, 90); /* individual processors stay as configured */
+    assert_true(register_node(c, find_node(c, "n"), 4, 2, 900, 90));
+    assert_resources(find_node(c, "n"), 2, 2, 900,
+                     90); /* individual processors stay as configured */
     test_cluster_free(c);
 }
 
 /* A job that needs the whole node is not rejected after a restart, before the node registers. */
-static void what_it_said_survives(void **state)
+static void registered_resources_survive_a_restart(void **state)
 {
     static const char text[] = "SelectType=select/linear\nFastSchedule=0\n" SMALL;
     struct cluster *from = test_cluster(text), *to = test_cluster(text);
@@ -422,15 +425,15 @@ static void what_it_said_survives(void **state)
 
     (void)state;
     arena_init(&arena, 0);
-    says(from, node(from, "n"), 4, 2, 900, 90);
-    node_pack_stored(node(from, "n"), &packed);
+    register_node(from, find_node(from, "n"), 4, 2, 900, 90);
+    node_pack_stored(find_node(from, "n"), &packed);
     const Pb__NodeRecord *r =
         arena_unpack(&arena, &pb__node_record__descriptor, packed.data, packed.len);
     assert_non_null(r);
-    node_restore(to, node(to, "n"), r);
-    has(node(to, "n"), 16, 8, 900, 90);
-    node_restore(other, node(other, "n"), r);
-    has(node(other, "n"), 2, 2, 100, 10);
+    node_restore(to, find_node(to, "n"), r);
+    assert_resources(find_node(to, "n"), 16, 8, 900, 90);
+    node_restore(other, find_node(other, "n"), r);
+    assert_resources(find_node(other, "n"), 2, 2, 100, 10);
     test_cluster_free(from);
     test_cluster_free(to);
     test_cluster_free(other);
@@ -445,10 +448,10 @@ static void restore_from(struct cluster *c, struct node *n, const Pb__NodeRecord
     assert_false(n->dirty);
 }
 
-static void empty_record(void **state)
+static void empty_record_keeps_the_configuration(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct node *n = node(c, "c");
+    struct node *n = find_node(c, "c");
     Pb__NodeRecord r = PB__NODE_RECORD__INIT;
 
     (void)state;
@@ -463,17 +466,17 @@ static void empty_record(void **state)
     test_cluster_free(c);
 }
 
-static char *random_text(uint64_t *seed)
+static char *draw_text(uint64_t *seed)
 {
     static const char *const texts[] = {NULL, "", "a", "two words", "x,y,z", "\xc3\xa4\xc3\xb6"};
     return mem_strdup(texts[test_between(seed, 0, COUNT(texts) - 1)]);
 }
 
-static void random_node(struct node *n, uint64_t *seed)
+static void draw_node(struct node *n, uint64_t *seed)
 {
     bool *const flags[] = {&n->down,       &n->admin_down, &n->drain,
                            &n->weight_set, &n->fail,       &n->features_set};
-    _cleanup_free_ char *why = random_text(seed);
+    _cleanup_free_ char *why = draw_text(seed);
 
     for (size_t i = 0; i < COUNT(flags); i++)
         *flags[i] = test_between(seed, 0, 1);
@@ -482,7 +485,7 @@ static void random_node(struct node *n, uint64_t *seed)
         n->weight = test_between(seed, 0, UINT32_MAX);
     if (n->features_set) {
         free(n->features);
-        n->features = random_text(seed);
+        n->features = draw_text(seed);
     }
     free(n->comment);
     free(n->extra);
@@ -490,17 +493,17 @@ static void random_node(struct node *n, uint64_t *seed)
     free(n->addr);
     free(n->hostname);
     free(n->topology);
-    n->topology = random_text(seed);
-    n->cpu_bind = random_text(seed);
-    n->comment = random_text(seed);
-    n->extra = random_text(seed);
+    n->topology = draw_text(seed);
+    n->cpu_bind = draw_text(seed);
+    n->comment = draw_text(seed);
+    n->extra = draw_text(seed);
 }
 
 /* A stored and restored node is unchanged, whatever its state was before the restore. */
-static void survives(void **state)
+static void stored_node_is_restored_unchanged(void **state)
 {
     struct cluster *from = test_cluster(conf), *to = test_cluster(conf);
-    struct node *a = node(from, "a"), *b = node(to, "a");
+    struct node *a = find_node(from, "a"), *b = find_node(to, "a");
 
     (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -514,7 +517,7 @@ static void survives(void **state)
         free(b->features);
         a->features = mem_strdup(a->row->features);
         b->features = mem_strdup(b->row->features);
-        random_node(a, &chance);
+        draw_node(a, &chance);
         node_pack_stored(a, &first);
         const Pb__NodeRecord *r =
             arena_unpack(&arena, &pb__node_record__descriptor, first.data, first.len);
@@ -542,13 +545,20 @@ static void survives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(features),        cmocka_unit_test(first_state),
-        cmocka_unit_test(usable),          cmocka_unit_test(units),
-        cmocka_unit_test(reason),          cmocka_unit_test(base_states),
-        cmocka_unit_test(as_configured),   cmocka_unit_test(in_use),
-        cmocka_unit_test(as_registered),   cmocka_unit_test(empty_record),
-        cmocka_unit_test(survives),        cmocka_unit_test(by_the_file),
-        cmocka_unit_test(by_what_it_says), cmocka_unit_test(what_it_said_survives),
+        cmocka_unit_test(node_features_are_matched_exactly),
+        cmocka_unit_test(configured_state_of_a_node_is_loaded),
+        cmocka_unit_test(node_is_usable_if_nothing_forbids_it),
+        cmocka_unit_test(units_follow_from_selection_and_cpus),
+        cmocka_unit_test(reason_is_kept_with_user_and_time),
+        cmocka_unit_test(base_state_follows_from_use),
+        cmocka_unit_test(configured_node_is_listed),
+        cmocka_unit_test(node_in_use_is_listed),
+        cmocka_unit_test(registered_node_is_listed),
+        cmocka_unit_test(empty_record_keeps_the_configuration),
+        cmocka_unit_test(stored_node_is_restored_unchanged),
+        cmocka_unit_test(fast_schedule_uses_configured_resources),
+        cmocka_unit_test(registered_resources_replace_configured_ones),
+        cmocka_unit_test(registered_resources_survive_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

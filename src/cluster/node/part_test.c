@@ -12,8 +12,8 @@ static const char conf[] =
          "PartitionName=q Nodes=ALL OverSubscribe=YES:5\n"
          "PartitionName=r Nodes= State=INACTIVE OverSubscribe=EXCLUSIVE\n";
 
-static const Pb__PartRecord *listed(const struct cluster *c, const struct part *p,
-                                    struct arena *arena)
+static const Pb__PartRecord *list_part(const struct cluster *c, const struct part *p,
+                                       struct arena *arena)
 {
     struct str packed = STR_INIT;
     part_pack(c, p, &packed);
@@ -24,14 +24,14 @@ static const Pb__PartRecord *listed(const struct cluster *c, const struct part *
     return m;
 }
 
-static void as_configured(void **state)
+static void configured_partition_is_listed(void **state)
 {
     struct cluster *c = test_cluster(conf);
     _cleanup_arena_ struct arena arena;
 
     (void)state;
     arena_init(&arena, 0);
-    const Pb__PartRecord *p = listed(c, c->parts.data[0], &arena);
+    const Pb__PartRecord *p = list_part(c, c->parts.data[0], &arena);
     assert_string_equal(p->name, "p");
     assert_string_equal(p->nodes, "n[1-3],m");
     assert_string_equal(p->state, "UP");
@@ -64,28 +64,28 @@ static void node_sets_are_listed(void **state)
 
     (void)state;
     arena_init(&arena, 0);
-    assert_string_equal(listed(c, c->parts.data[0], &arena)->node_sets, "s,t");
-    assert_string_equal(listed(c, c->parts.data[0], &arena)->nodes, "n[1-4]");
-    assert_string_equal(listed(c, c->parts.data[1], &arena)->node_sets, "all");
-    assert_null(listed(c, c->parts.data[2], &arena)->node_sets);
+    assert_string_equal(list_part(c, c->parts.data[0], &arena)->node_sets, "s,t");
+    assert_string_equal(list_part(c, c->parts.data[0], &arena)->nodes, "n[1-4]");
+    assert_string_equal(list_part(c, c->parts.data[1], &arena)->node_sets, "all");
+    assert_null(list_part(c, c->parts.data[2], &arena)->node_sets);
     test_cluster_free(c);
 }
 
-static void defaults(void **state)
+static void partition_takes_defaults(void **state)
 {
     struct cluster *c = test_cluster(conf);
     _cleanup_arena_ struct arena arena;
 
     (void)state;
     arena_init(&arena, 0);
-    const Pb__PartRecord *q = listed(c, c->parts.data[1], &arena);
+    const Pb__PartRecord *q = list_part(c, c->parts.data[1], &arena);
     assert_string_equal(q->share, "YES:5");
     assert_string_equal(q->nodes, "n[1-4],m");
     assert_true(q->max_time_sec == CONF_UNLIMITED);
     assert_true(q->max_nodes == UINT32_MAX && q->max_cpus_per_node == UINT32_MAX);
     assert_false(q->is_default || q->has_over_time_limit_sec || q->allow_groups);
     assert_int_equal(q->grace_time_sec, 0);
-    const Pb__PartRecord *r = listed(c, c->parts.data[2], &arena);
+    const Pb__PartRecord *r = list_part(c, c->parts.data[2], &arena);
     assert_string_equal(r->share, "EXCLUSIVE");
     assert_string_equal(r->state, "INACTIVE");
     assert_string_equal(r->nodes, "");
@@ -95,7 +95,7 @@ static void defaults(void **state)
 
 /* --- live changes --- */
 
-static Pb__PartRecord changes(void)
+static Pb__PartRecord make_changes(void)
 {
     Pb__PartRecord m = PB__PART_RECORD__INIT;
     m.name = (char *)"p";
@@ -103,7 +103,7 @@ static Pb__PartRecord changes(void)
 }
 
 /* What is listed of two partitions is the same but for this field; NULL: altogether. */
-static void same_but(const Pb__PartRecord *a, const Pb__PartRecord *b, const char *but)
+static void assert_same_but(const Pb__PartRecord *a, const Pb__PartRecord *b, const char *but)
 {
     pb_each_field (&pb__part_record__descriptor, field) {
         if (field->label == PROTOBUF_C_LABEL_REQUIRED || str_starts(field->name, "total_") ||
@@ -116,13 +116,14 @@ static void same_but(const Pb__PartRecord *a, const Pb__PartRecord *b, const cha
     }
 }
 
-static void refused(struct cluster *c, const Pb__PartRecord *set, int code, const char *says)
+static void assert_change_refused(struct cluster *c, const Pb__PartRecord *set, int code,
+                                  const char *says)
 {
     struct part *p = c->parts.data[0];
     struct err err = {0};
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const Pb__PartRecord *before = listed(c, p, &arena);
+    const Pb__PartRecord *before = list_part(c, p, &arena);
     uint64_t stamp = c->stamp;
     size_t len = p->changes.len;
 
@@ -130,49 +131,49 @@ static void refused(struct cluster *c, const Pb__PartRecord *set, int code, cons
     if (rc != -code || err.code != rc || !strstr(err.text, says))
         fail_msg("expected '%s', got %d: %s", says, rc, err.text);
     assert_int_equal(part_change(c, p, set, NULL), rc);
-    same_but(before, listed(c, p, &arena), NULL);
+    assert_same_but(before, list_part(c, p, &arena), NULL);
     assert_int_equal(c->stamp, stamp);
     assert_int_equal(p->changes.len, len);
 }
 
-static void bad_changes(void **state)
+static void invalid_changes_are_refused(void **state)
 {
     struct cluster *c = test_cluster(conf);
     Pb__PartRecord m;
 
     (void)state;
     for (int after = 0; after < 2; after++) { /* over the row, and over a change before */
-        m = changes(), m.state = (char *)"OPEN";
-        refused(c, &m, ERR_PARSE, "OPEN");
-        m = changes(), m.state = (char *)"";
-        refused(c, &m, ERR_PARSE, "partition state");
-        m = changes(), m.share = (char *)"FORCE:0";
-        refused(c, &m, ERR_PARSE, "FORCE:0");
-        m = changes(), m.preempt_mode = (char *)"GANG";
-        refused(c, &m, ERR_PARSE, "GANG is of the whole cluster");
-        m = changes(), m.preempt_mode = (char *)"CANCEL,REQUEUE";
-        refused(c, &m, ERR_PARSE, "expected OFF, CANCEL, REQUEUE or SUSPEND");
-        m = changes(), m.preempt_mode = (char *)"suspend";
-        refused(c, &m, ERR_PARSE, "needs GANG");
-        m = changes(), m.has_grace_time_sec = true, m.grace_time_sec = -1;
-        refused(c, &m, ERR_RANGE, "GraceTime");
-        m = changes(), m.nodes = (char *)"n[1-5]";
-        refused(c, &m, ERR_NO_NODE, "n5");
-        m = changes(), m.nodes = (char *)"n[1-";
-        refused(c, &m, ERR_PARSE, "bracket");
-        m = changes(), m.has_min_nodes = true, m.min_nodes = 4;
-        refused(c, &m, ERR_RANGE, "MinNodes=4");
-        m = changes(), m.has_max_nodes = true, m.max_nodes = 0;
-        refused(c, &m, ERR_RANGE, "MaxNodes=0");
-        m = changes(), m.has_max_time_sec = true, m.max_time_sec = 60;
-        refused(c, &m, ERR_RANGE, "DefaultTime");
-        m = changes(), m.has_max_time_sec = m.has_default_time_sec = true;
-        refused(c, &m, ERR_RANGE, "MaxTime");
+        m = make_changes(), m.state = (char *)"OPEN";
+        assert_change_refused(c, &m, ERR_PARSE, "OPEN");
+        m = make_changes(), m.state = (char *)"";
+        assert_change_refused(c, &m, ERR_PARSE, "partition state");
+        m = make_changes(), m.share = (char *)"FORCE:0";
+        assert_change_refused(c, &m, ERR_PARSE, "FORCE:0");
+        m = make_changes(), m.preempt_mode = (char *)"GANG";
+        assert_change_refused(c, &m, ERR_PARSE, "GANG is of the whole cluster");
+        m = make_changes(), m.preempt_mode = (char *)"CANCEL,REQUEUE";
+        assert_change_refused(c, &m, ERR_PARSE, "expected OFF, CANCEL, REQUEUE or SUSPEND");
+        m = make_changes(), m.preempt_mode = (char *)"suspend";
+        assert_change_refused(c, &m, ERR_PARSE, "needs GANG");
+        m = make_changes(), m.has_grace_time_sec = true, m.grace_time_sec = -1;
+        assert_change_refused(c, &m, ERR_RANGE, "GraceTime");
+        m = make_changes(), m.nodes = (char *)"n[1-5]";
+        assert_change_refused(c, &m, ERR_NO_NODE, "n5");
+        m = make_changes(), m.nodes = (char *)"n[1-";
+        assert_change_refused(c, &m, ERR_PARSE, "bracket");
+        m = make_changes(), m.has_min_nodes = true, m.min_nodes = 4;
+        assert_change_refused(c, &m, ERR_RANGE, "MinNodes=4");
+        m = make_changes(), m.has_max_nodes = true, m.max_nodes = 0;
+        assert_change_refused(c, &m, ERR_RANGE, "MaxNodes=0");
+        m = make_changes(), m.has_max_time_sec = true, m.max_time_sec = 60;
+        assert_change_refused(c, &m, ERR_RANGE, "DefaultTime");
+        m = make_changes(), m.has_max_time_sec = m.has_default_time_sec = true;
+        assert_change_refused(c, &m, ERR_RANGE, "MaxTime");
         m.max_time_sec = m.default_time_sec = -5;
-        refused(c, &m, ERR_RANGE, "MaxTime");
-        m = changes(), m.state = (char *)"DOWN", m.nodes = (char *)"n9"; /* all or nothing */
-        refused(c, &m, ERR_NO_NODE, "n9");
-        m = changes(), m.has_hidden = true, m.allow_groups = (char *)"x";
+        assert_change_refused(c, &m, ERR_RANGE, "MaxTime");
+        m = make_changes(), m.state = (char *)"DOWN", m.nodes = (char *)"n9"; /* all or nothing */
+        assert_change_refused(c, &m, ERR_NO_NODE, "n9");
+        m = make_changes(), m.has_hidden = true, m.allow_groups = (char *)"x";
         assert_int_equal(part_change(c, c->parts.data[0], &m, NULL), 0);
     }
     test_cluster_free(c);
@@ -209,7 +210,7 @@ static void set_other(Pb__PartRecord *m, const Pb__PartRecord *now,
 }
 
 /* Each field that may be changed is, and nothing else with it; the next change takes it back. */
-static void field_by_field(void **state)
+static void each_field_is_changed_alone(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct part *p = c->parts.data[0];
@@ -218,26 +219,26 @@ static void field_by_field(void **state)
 
     (void)state;
     arena_init(&arena, 0);
-    const Pb__PartRecord *before = listed(c, p, &arena);
+    const Pb__PartRecord *before = list_part(c, p, &arena);
     pb_each_field (&pb__part_record__descriptor, field) {
         const char *shown;
         bool may = part_may_change(field->name, &shown);
         assert_non_null(shown); /* every field has a name for people */
         if (!may || str_eq(field->name, "name"))
             continue;
-        Pb__PartRecord m = changes();
+        Pb__PartRecord m = make_changes();
         set_other(&m, before, field);
         /* These take another field's place, or are shown in two. */
         bool coupled = str_eq(field->name, "def_mem_per_node_mib") ||
                        str_eq(field->name, "max_mem_per_cpu_mib") || str_eq(field->name, "key") ||
                        str_eq(field->name, "tres_billing_weights");
         assert_int_equal(part_change(c, p, &m, NULL), 0);
-        assert_false(pb_same_field(&before->base, &listed(c, p, &arena)->base, field));
+        assert_false(pb_same_field(&before->base, &list_part(c, p, &arena)->base, field));
         if (!coupled)
-            same_but(before, listed(c, p, &arena), field->name);
-        m = changes();
+            assert_same_but(before, list_part(c, p, &arena), field->name);
+        m = make_changes();
         assert_int_equal(part_change(c, p, &m, NULL), 0);
-        same_but(before, listed(c, p, &arena), NULL);
+        assert_same_but(before, list_part(c, p, &arena), NULL);
         count++;
     }
     assert_true(count >= 20);
@@ -250,11 +251,11 @@ static void field_by_field(void **state)
 }
 
 /* Of memory per CPU and per node the one named last is in force. */
-static void pairs(void **state)
+static void last_set_of_memory_per_cpu_and_per_node_counts(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct part *p = c->parts.data[0];
-    Pb__PartRecord m = changes();
+    Pb__PartRecord m = make_changes();
 
     (void)state;
     m.has_def_mem_per_node_mib = m.has_max_mem_per_cpu_mib = true;
@@ -272,7 +273,7 @@ static void pairs(void **state)
     test_cluster_free(c);
 }
 
-static void nodes(void **state)
+static void node_list_of_a_partition_is_changed(void **state)
 {
     static const struct {
         const char *expr;
@@ -285,17 +286,17 @@ static void nodes(void **state)
     (void)state;
     arena_init(&arena, 0);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        Pb__PartRecord m = changes();
+        Pb__PartRecord m = make_changes();
         m.nodes = mem_strdup(cases[i].expr);
         uint64_t stamp = c->stamp;
         assert_int_equal(part_change(c, p, &m, NULL), 0);
         free(m.nodes); /* it was copied */
         assert_int_equal(bitset_count(p->nodes), cases[i].count);
         assert_string_equal(p->conf.nodes, cases[i].expr);
-        assert_int_equal(listed(c, p, &arena)->total_nodes, cases[i].count);
+        assert_int_equal(list_part(c, p, &arena)->total_nodes, cases[i].count);
         assert_true(c->stamp > stamp);
     }
-    Pb__PartRecord none = changes();
+    Pb__PartRecord none = make_changes();
     assert_int_equal(part_change(c, p, &none, NULL), 0);
     assert_int_equal(bitset_count(p->nodes), 4);
     assert_int_equal(bitset_count(p->row->node_set), 4);
@@ -303,12 +304,12 @@ static void nodes(void **state)
 }
 
 /* A limit is set, changed and removed while jobs run. */
-static void cpus_per_node(void **state)
+static void maximum_of_cpus_per_node_is_kept(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct part *p = c->parts.data[0];
     struct job *j = test_job(c, 1, ""), *k = test_job(c, 2, ""), *other = test_job(c, 3, "");
-    Pb__PartRecord m = changes();
+    Pb__PartRecord m = make_changes();
 
     (void)state;
     other->part = c->parts.data[1];
@@ -331,12 +332,12 @@ static void cpus_per_node(void **state)
 }
 
 /* What is kept of a change makes the same partition of its row again. */
-static void kept(void **state)
+static void recorded_change_is_applied_again(void **state)
 {
     struct cluster *c = test_cluster(conf), *next = test_cluster(conf);
     struct part *p = c->parts.data[0], *q = next->parts.data[0];
     _cleanup_arena_ struct arena arena;
-    Pb__PartRecord m = changes();
+    Pb__PartRecord m = make_changes();
 
     (void)state;
     arena_init(&arena, 0);
@@ -352,7 +353,7 @@ static void kept(void **state)
         arena_unpack(&arena, &pb__part_record__descriptor, p->changes.data, p->changes.len);
     assert_non_null(r);
     assert_int_equal(part_change(next, q, r, NULL), 0);
-    same_but(listed(c, p, &arena), listed(next, q, &arena), NULL);
+    assert_same_but(list_part(c, p, &arena), list_part(next, q, &arena), NULL);
     assert_int_equal(p->changes.len, q->changes.len);
     assert_memory_equal(p->changes.data, q->changes.data, p->changes.len);
     test_cluster_free(c);
@@ -363,14 +364,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(node_sets_are_listed),
-        cmocka_unit_test(bad_changes),
-        cmocka_unit_test(as_configured),
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(field_by_field),
-        cmocka_unit_test(pairs),
-        cmocka_unit_test(nodes),
-        cmocka_unit_test(cpus_per_node),
-        cmocka_unit_test(kept),
+        cmocka_unit_test(invalid_changes_are_refused),
+        cmocka_unit_test(configured_partition_is_listed),
+        cmocka_unit_test(partition_takes_defaults),
+        cmocka_unit_test(each_field_is_changed_alone),
+        cmocka_unit_test(last_set_of_memory_per_cpu_and_per_node_counts),
+        cmocka_unit_test(node_list_of_a_partition_is_changed),
+        cmocka_unit_test(maximum_of_cpus_per_node_is_kept),
+        cmocka_unit_test(recorded_change_is_applied_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

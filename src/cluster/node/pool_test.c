@@ -6,14 +6,14 @@ static const char conf[] = CONS "NodeName=a[1-200] CPUs=4 RealMemory=1000 Featur
                                 "NodeName=c[1-70] CPUs=8 RealMemory=2000 Weight=3\n"
                                 "PartitionName=p Nodes=ALL Default=YES\n";
 
-static struct node *node(struct cluster *c, const char *name)
+static struct node *find_node(struct cluster *c, const char *name)
 {
     struct node *n = cluster_find_node(c, name);
     assert_non_null(n);
     return n;
 }
 
-static uint32_t kinds(const struct cluster *c)
+static uint32_t count_kinds(const struct cluster *c)
 {
     uint32_t count = 0, nodes = 0;
     vec_foreach (&c->pool.kinds, k) {
@@ -26,17 +26,17 @@ static uint32_t kinds(const struct cluster *c)
 
 /* Each difference that a request can distinguish creates a kind, and a kind without nodes is
  * reused. */
-static void kinds_follow(void **state)
+static void distinguishable_nodes_have_different_kinds(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct node *n = node(c, "a7");
+    struct node *n = find_node(c, "a7");
 
     (void)state;
-    assert_int_equal(kinds(c), 2); /* configuration rows do not matter */
-    assert_int_equal(c->pool.kind[n->index], c->pool.kind[node(c, "b2")->index]);
+    assert_int_equal(count_kinds(c), 2); /* configuration rows do not matter */
+    assert_int_equal(c->pool.kind[n->index], c->pool.kind[find_node(c, "b2")->index]);
     n->weight = 9;
     pool_update(c, n);
-    assert_int_equal(kinds(c), 3);
+    assert_int_equal(count_kinds(c), 3);
     assert_int_equal(c->pool.weight[n->index], 9);
     for (int64_t mem = 1; mem < 50; mem++) {
         n->amounts.mem_mib = mem;
@@ -53,12 +53,12 @@ static void kinds_follow(void **state)
     free(n->features);
     n->features = mem_strdup("x");
     pool_update(c, n);
-    assert_int_equal(kinds(c), 2);
+    assert_int_equal(count_kinds(c), 2);
     test_sound(c);
     test_cluster_free(c);
 }
 
-static void counts(void **state)
+static void node_counts_agree_with_a_naive_count(void **state)
 {
     struct cluster *c = test_cluster(conf);
     _cleanup_bitset_ struct bitset *set = bitset_new(c->nodes.len);
@@ -83,10 +83,10 @@ static void counts(void **state)
 }
 
 /* Every missing update is detected. */
-static void check_finds(void **state)
+static void check_detects_missing_updates(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct node *n = node(c, "c70");
+    struct node *n = find_node(c, "c70");
     struct unit_use *use = mem_new_array(struct unit_use, 8);
 
     (void)state;
@@ -116,7 +116,8 @@ static void check_finds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kinds_follow), cmocka_unit_test(counts),
-                                       cmocka_unit_test(check_finds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(distinguishable_nodes_have_different_kinds),
+                                       cmocka_unit_test(node_counts_agree_with_a_naive_count),
+                                       cmocka_unit_test(check_detects_missing_updates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "cluster/cluster_test_util.h"
 
-static void bad_words(void **state)
+static void invalid_shape_fields_are_refused(void **state)
 {
     static const char *const rows[][2] = {
         {"min_nodes", "'min_nodes' is not of the form FIELD=VALUE"},
@@ -27,7 +27,7 @@ static void bad_words(void **state)
 }
 
 /* Every field survives formatting and parsing; a name or a command is never written. */
-static void there_and_back(void **state)
+static void shape_is_formatted_and_parsed_back(void **state)
 {
     static const char text[] =
         "min_nodes=2 max_nodes=4 num_tasks=8 cpus_per_task=3 ntasks_per_node=2 ntasks_per_core=1 "
@@ -59,7 +59,7 @@ static void there_and_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bad_words),
-                                       cmocka_unit_test(there_and_back)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(invalid_shape_fields_are_refused),
+                                       cmocka_unit_test(shape_is_formatted_and_parsed_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,14 +5,14 @@
 
 #define NODES 12
 
-static uint32_t drawn(uint64_t *seed, uint32_t below)
+static uint32_t draw_number(uint64_t *seed, uint32_t below)
 {
     *seed = *seed * UINT64_C(6364136223846793005) + 1;
     return (uint32_t)(*seed >> 33) % below;
 }
 
 /* Whether some choice of nodes works: tries the nodes with the most tasks, up to the maximum. */
-static bool does(const uint32_t *cpus, const bool *whole, const struct spare_need *need)
+static bool has_choice(const uint32_t *cpus, const bool *whole, const struct spare_need *need)
 {
     uint64_t tasks = 0;
     uint32_t nodes = 0, most = 0;
@@ -34,7 +34,7 @@ static bool does(const uint32_t *cpus, const bool *whole, const struct spare_nee
 }
 
 /* The test is never negative if a choice exists; without further conditions it is then exact. */
-static void never_a_wrong_no(void **state)
+static void spare_test_never_denies_a_possible_choice(void **state)
 {
     uint64_t seed = 11;
     struct spare s;
@@ -44,18 +44,19 @@ static void never_a_wrong_no(void **state)
     (void)state;
     spare_init(&s, NODES);
     for (int i = 0; i < 20000; i++) {
-        uint32_t n = drawn(&seed, NODES);
-        cpus[n] = drawn(&seed, 3) ? drawn(&seed, 9) : 0;
+        uint32_t n = draw_number(&seed, NODES);
+        cpus[n] = draw_number(&seed, 3) ? draw_number(&seed, 9) : 0;
         whole[n] = cpus[n] == 8;
         spare_set(&s, n, cpus[n], whole[n]);
-        struct spare_need need = {.nodes = 1 + drawn(&seed, 4),
-                                  .tasks = 1 + drawn(&seed, 24),
-                                  .cpus = 1 + drawn(&seed, 4),
-                                  .node_cpus = drawn(&seed, 3) ? 0 : drawn(&seed, 9),
-                                  .tasks_per_node = drawn(&seed, 3) ? 0 : 1 + drawn(&seed, 4),
-                                  .whole = drawn(&seed, 4) == 0};
-        need.max_nodes = drawn(&seed, 2) ? UINT32_MAX : need.nodes + drawn(&seed, 4);
-        bool fact = does(cpus, whole, &need), said = spare_might_do(&s, &need);
+        struct spare_need need = {.nodes = 1 + draw_number(&seed, 4),
+                                  .tasks = 1 + draw_number(&seed, 24),
+                                  .cpus = 1 + draw_number(&seed, 4),
+                                  .node_cpus = draw_number(&seed, 3) ? 0 : draw_number(&seed, 9),
+                                  .tasks_per_node =
+                                      draw_number(&seed, 3) ? 0 : 1 + draw_number(&seed, 4),
+                                  .whole = draw_number(&seed, 4) == 0};
+        need.max_nodes = draw_number(&seed, 2) ? UINT32_MAX : need.nodes + draw_number(&seed, 4);
+        bool fact = has_choice(cpus, whole, &need), said = spare_might_do(&s, &need);
         if (fact && !said)
             fail_msg("a wrong no in step %d", i);
         if (!fact && said)
@@ -67,7 +68,7 @@ static void never_a_wrong_no(void **state)
     spare_done(&s);
 }
 
-static void open_nodes(void **state)
+static void index_counts_open_and_whole_nodes(void **state)
 {
     struct spare s;
     (void)state;
@@ -86,7 +87,7 @@ static void open_nodes(void **state)
 }
 
 /* Drained, down and allocated nodes are not spare. */
-static void follows_the_nodes(void **state)
+static void index_follows_the_state_of_nodes(void **state)
 {
     struct cluster *c = test_cluster(CONS "NodeName=n[1-3] CPUs=4 RealMemory=1000\n"
                                           "PartitionName=p Nodes=ALL Default=YES\n");
@@ -109,9 +110,9 @@ static void follows_the_nodes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(open_nodes),
-        cmocka_unit_test(never_a_wrong_no),
-        cmocka_unit_test(follows_the_nodes),
+        cmocka_unit_test(index_counts_open_and_whole_nodes),
+        cmocka_unit_test(spare_test_never_denies_a_possible_choice),
+        cmocka_unit_test(index_follows_the_state_of_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

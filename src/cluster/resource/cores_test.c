@@ -18,13 +18,13 @@ static struct cluster *make_cluster(const char *cr, const char *node)
     return test_cluster(text);
 }
 
-static struct node *node_of(struct cluster *c)
+static struct node *get_only_node(struct cluster *c)
 {
     return c->nodes.data[0];
 }
 
 /* Marks units as busy by a text such as "0101". */
-static void occupy(struct node *n, const char *busy)
+static void mark_busy(struct node *n, const char *busy)
 {
     bitset_zero(n->busy);
     for (size_t i = 0; busy[i]; i++)
@@ -46,14 +46,14 @@ static void make_idle(struct node *n)
     bitset_zero(n->busy);
 }
 
-static void choose(const char *busy, uint32_t units, uint32_t per_socket, const char *near,
-                   const char *expected)
+static void check_choice(const char *busy, uint32_t units, uint32_t per_socket, const char *near,
+                         const char *expected)
 {
     struct cluster *c = test_cluster(CONF("CR_Core", TWO));
-    struct node *n = node_of(c);
+    struct node *n = get_only_node(c);
     char text[64] = "none";
     _cleanup_bitset_ struct bitset *out = bitset_new(n->units), *list = bitset_new(n->units);
-    occupy(n, busy);
+    mark_busy(n, busy);
     cores_of_list(n, near, list);
     const struct cores_want want = {
         .units = units, .per_socket = per_socket, .near = near ? list : NULL};
@@ -65,31 +65,31 @@ static void choose(const char *busy, uint32_t units, uint32_t per_socket, const 
     test_cluster_free(c);
 }
 
-static void choices(void **state)
+static void units_are_chosen_near_each_other(void **state)
 {
     (void)state;
-    choose("00000000", 2, 0, NULL, "11000000");
-    choose("11000000", 2, 0, NULL, "00110000"); /* the tighter socket */
-    choose("11000000", 3, 0, NULL, "00001110"); /* one socket rather than two */
-    choose("11001000", 5, 0, NULL, "00110111");
-    choose("11100000", 5, 0, NULL, "00011111");
-    choose("11111110", 1, 0, NULL, "00000001");
-    choose("11111110", 2, 0, NULL, "none");
-    choose("00000000", 4, 2, NULL, "11001100");
-    choose("00000000", 5, 2, NULL, "none");
-    choose("11100000", 3, 2, NULL, "00011100");
-    choose("00000000", 2, 0, "4-7", "00001100");
-    choose("00000000", 2, 0, "6", "00001010"); /* the near one, and one on its socket */
-    choose("00000000", 8, 0, "6", "11111111");
-    choose("00000000", 0, 0, NULL, "00000000");
+    check_choice("00000000", 2, 0, NULL, "11000000");
+    check_choice("11000000", 2, 0, NULL, "00110000"); /* the tighter socket */
+    check_choice("11000000", 3, 0, NULL, "00001110"); /* one socket rather than two */
+    check_choice("11001000", 5, 0, NULL, "00110111");
+    check_choice("11100000", 5, 0, NULL, "00011111");
+    check_choice("11111110", 1, 0, NULL, "00000001");
+    check_choice("11111110", 2, 0, NULL, "none");
+    check_choice("00000000", 4, 2, NULL, "11001100");
+    check_choice("00000000", 5, 2, NULL, "none");
+    check_choice("11100000", 3, 2, NULL, "00011100");
+    check_choice("00000000", 2, 0, "4-7", "00001100");
+    check_choice("00000000", 2, 0, "6", "00001010"); /* the near one, and one on its socket */
+    check_choice("00000000", 8, 0, "6", "11111111");
+    check_choice("00000000", 0, 0, NULL, "00000000");
 }
 
 /* Units beyond those that per_socket limits. */
-static void beyond(void **state)
+static void units_beyond_the_limit_of_sockets_are_refused(void **state)
 {
     (void)state;
     struct cluster *c = test_cluster(CONF("CR_Core", TWO));
-    struct node *n = node_of(c);
+    struct node *n = get_only_node(c);
     _cleanup_bitset_ struct bitset *out = bitset_new(n->units);
     assert_false(cores_choose(n, &(struct cores_want){5, 1, 2}, out)); /* three from two sockets */
     assert_true(bitset_empty(out));
@@ -128,10 +128,10 @@ static void cpus_of_a_core_are_taken_together(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cluster *c = test_cluster(CONF("CR_CPU", TWO));
-        struct node *n = node_of(c);
+        struct node *n = get_only_node(c);
         char text[64] = "none";
         _cleanup_bitset_ struct bitset *out = bitset_new(n->units);
-        occupy(n, cases[i].busy);
+        mark_busy(n, cases[i].busy);
         const struct cores_want want = {.units = cases[i].units,
                                         .per_socket = cases[i].per_socket,
                                         .cyclic = cases[i].cyclic,
@@ -147,7 +147,7 @@ static void cpus_of_a_core_are_taken_together(void **state)
 }
 
 /* Each socket gives at most its remaining units. */
-static void caps(void **state)
+static void each_socket_gives_at_most_its_cap(void **state)
 {
     static const struct {
         const char *busy;
@@ -166,10 +166,10 @@ static void caps(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cluster *c = test_cluster(CONF("CR_Core", TWO));
-        struct node *n = node_of(c);
+        struct node *n = get_only_node(c);
         char text[64] = "none";
         _cleanup_bitset_ struct bitset *out = bitset_new(n->units);
-        occupy(n, cases[i].busy);
+        mark_busy(n, cases[i].busy);
         const struct cores_want want = {.units = cases[i].units, .socket_left = cases[i].left};
         if (cores_choose(n, &want, out))
             put_units(n, out, text);
@@ -180,7 +180,7 @@ static void caps(void **state)
     }
 }
 
-static void counts(void **state)
+static void units_of_a_node_are_counted(void **state)
 {
     (void)state;
     static const struct {
@@ -197,7 +197,7 @@ static void counts(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cluster *c = make_cluster(cases[i].cr, cases[i].node);
-        const struct node *n = node_of(c);
+        const struct node *n = get_only_node(c);
         assert_int_equal(n->units, cases[i].units);
         assert_int_equal(n->cpus_per_unit, cases[i].cpus_per_unit);
         assert_int_equal(n->units_per_socket, cases[i].per_socket);
@@ -227,7 +227,7 @@ static void specialised_cpus_are_those_of_the_node_line(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cluster *c = make_cluster(cases[i].cr, cases[i].node);
-        const struct node *n = node_of(c);
+        const struct node *n = get_only_node(c);
         _cleanup_str_ struct str kept = STR_INIT, sockets = STR_INIT, near = STR_INIT;
         _cleanup_bitset_ struct bitset *list = bitset_new(n->units);
         spec_put_list(n, &kept);
@@ -245,24 +245,24 @@ static void specialised_cpus_are_those_of_the_node_line(void **state)
     }
 }
 
-static void tasks(void **state)
+static void tasks_are_packed_on_units(void **state)
 {
     (void)state;
     struct cluster *c = test_cluster(CONF("CR_Core", TWO));
-    struct node *n = node_of(c);
+    struct node *n = get_only_node(c);
     assert_int_equal(cores_tasks(n, &(struct cores_pack){1, 2, 1, 0, NULL}), 2);
     assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 2, 1, 0, NULL}), 16);
     assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 1, 1, 0, NULL}), 8);
     assert_int_equal(cores_tasks(n, &(struct cores_pack){9, 1, 3, 0, NULL}), 2);
-    occupy(n, "11100000");
+    mark_busy(n, "11100000");
     assert_int_equal(cores_tasks(n, &(struct cores_pack){2, 1, 1, 0, NULL}), 3);
     assert_int_equal(cores_tasks(n, &(struct cores_pack){2, 1, 2, 0, NULL}), 2);
-    occupy(n, "00000000");
+    mark_busy(n, "00000000");
     test_cluster_free(c);
 }
 
 /* Jobs of users that exclude other users. */
-static void users(void **state)
+static void jobs_exclude_units_of_other_users(void **state)
 {
     (void)state;
     struct cluster *c = test_cluster(CONF("CR_Core", TWO));
@@ -296,9 +296,13 @@ static void users(void **state)
 int main(void)
 {
     const struct CMUnitTest list[] = {
-        cmocka_unit_test(choices), cmocka_unit_test(beyond),
-        cmocka_unit_test(caps),    cmocka_unit_test(cpus_of_a_core_are_taken_together),
-        cmocka_unit_test(counts),  cmocka_unit_test(specialised_cpus_are_those_of_the_node_line),
-        cmocka_unit_test(tasks),   cmocka_unit_test(users)};
+        cmocka_unit_test(units_are_chosen_near_each_other),
+        cmocka_unit_test(units_beyond_the_limit_of_sockets_are_refused),
+        cmocka_unit_test(each_socket_gives_at_most_its_cap),
+        cmocka_unit_test(cpus_of_a_core_are_taken_together),
+        cmocka_unit_test(units_of_a_node_are_counted),
+        cmocka_unit_test(specialised_cpus_are_those_of_the_node_line),
+        cmocka_unit_test(tasks_are_packed_on_units),
+        cmocka_unit_test(jobs_exclude_units_of_other_users)};
     return cmocka_run_group_tests(list, NULL, NULL);
 }

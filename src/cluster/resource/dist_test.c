@@ -51,7 +51,7 @@ static const struct {
     {"cyclic,Pack", "cyclic,pack", false}, /* applies to blocks only */
 };
 
-static void test_rows(void **state)
+static void test_distributions_are_parsed_and_formatted(void **state)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         _cleanup_str_ struct str out = STR_INIT;
@@ -102,7 +102,8 @@ static void test_tasks_are_dealt_to_nodes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_tasks_are_dealt_to_nodes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_distributions_are_parsed_and_formatted),
+        cmocka_unit_test(test_tasks_are_dealt_to_nodes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,14 +19,14 @@
     "GresConf=1 NodeName=n Name=gpu File=/dev/g[0-1] Cores=0-1\n"                                  \
     "GresConf=1 NodeName=n Name=gpu File=/dev/g[2-3] Cores=2-3\n"
 
-static void bits(struct bitset *set, const char *text)
+static void set_bits(struct bitset *set, const char *text)
 {
     for (size_t i = 0; text[i]; i++)
         if (text[i] == '1')
             bitset_set(set, i);
 }
 
-static void format(const struct bitset *set, struct str *out)
+static void format_bits(const struct bitset *set, struct str *out)
 {
     for (size_t i = 0; set && i < set->size; i++)
         str_putc(out, bitset_test(set, i) ? '1' : '0');
@@ -39,7 +39,7 @@ struct bind_case {
     uint32_t together;    /* units that are allocated together */
 };
 
-static void check(struct cluster *c, const struct bind_case *t)
+static void check_case(struct cluster *c, const struct bind_case *t)
 {
     struct node *n = c->nodes.data[0];
     struct gres_amount amounts[3];
@@ -54,17 +54,17 @@ static void check(struct cluster *c, const struct bind_case *t)
             amounts[count++] =
                 (struct gres_amount){(uint32_t)gres_kind_find(c, names[k], NULL), wanted[k]};
     struct gres_stock *gpus = gres_find(n, (uint32_t)gres_kind_find(c, "gpu", NULL));
-    bits(n->busy, t->busy);
-    bits(gpus->busy, t->busy_gpu);
+    set_bits(n->busy, t->busy);
+    set_bits(gpus->busy, t->busy_gpu);
     n->free_units = n->units - (uint32_t)bitset_count(n->busy);
     const struct gres_bind bind = {amounts, count, {.units = t->units, .together = t->together}};
     bool done = gres_bind_choose(n, &bind, out, devices);
     if (done != gres_bind_fits(n, &bind, false))
         fail_msg("%s %s: what fits is not what is chosen", t->busy, t->busy_gpu);
-    format(out, &text);
+    format_bits(out, &text);
     for (size_t k = 0; k < count; k++) {
         str_puts(&text, " ");
-        format(devices[k], &text);
+        format_bits(devices[k], &text);
         bitset_free(devices[k]);
     }
     if (!str_eq(done ? str_cstr(&text) : "none", t->expected))
@@ -79,11 +79,11 @@ static void check_all(const char *conf, const struct bind_case *cases, size_t co
 {
     struct cluster *c = test_cluster(conf);
     for (size_t i = 0; i < count; i++)
-        check(c, &cases[i]);
+        check_case(c, &cases[i]);
     test_cluster_free(c);
 }
 
-static void choices(void **state)
+static void cores_are_chosen_near_their_devices(void **state)
 {
     static const struct bind_case cases[] = {
         {"00000000", "0000", 1, 0, 0, 1, "10000000 1000"},
@@ -146,14 +146,14 @@ static void whole_sockets_are_near_the_devices_of_their_cores(void **state)
               cases, COUNT(cases));
 }
 
-static void idle(void **state)
+static void device_job_fits_on_a_busy_node_only_when_idle(void **state)
 {
     struct cluster *c = test_cluster(NODE);
     struct node *n = c->nodes.data[0];
     const struct gres_amount one = {(uint32_t)gres_kind_find(c, "gpu", NULL), 1};
     struct gres_bind bind = {&one, 1, {.units = 4}};
     (void)state;
-    bits(n->busy, "11111111");
+    set_bits(n->busy, "11111111");
     assert_false(gres_bind_fits(n, &bind, false));
     assert_true(gres_bind_fits(n, &bind, true));
     bind.want.units = 5;
@@ -167,8 +167,9 @@ static void idle(void **state)
 int main(void)
 {
     const struct CMUnitTest list[] = {
-        cmocka_unit_test(choices), cmocka_unit_test(cores_move_as_a_whole_between_devices),
+        cmocka_unit_test(cores_are_chosen_near_their_devices),
+        cmocka_unit_test(cores_move_as_a_whole_between_devices),
         cmocka_unit_test(whole_sockets_are_near_the_devices_of_their_cores),
-        cmocka_unit_test(idle)};
+        cmocka_unit_test(device_job_fits_on_a_busy_node_only_when_idle)};
     return cmocka_run_group_tests(list, NULL, NULL);
 }

@@ -14,7 +14,7 @@ struct drawn {
     struct conf_gres gres;
 };
 
-static void draw(uint64_t *seed, struct drawn *d)
+static void draw_links(uint64_t *seed, struct drawn *d)
 {
     *d = (struct drawn){.len = test_between(seed, 1, DEVICES_MAX)};
     uint32_t most = test_between(seed, 1, 4), turn = test_between(seed, 0, (uint32_t)d->len - 1);
@@ -57,7 +57,7 @@ static long find_best(const struct drawn *d, unsigned before, unsigned among, un
     return best;
 }
 
-static void no_choice_is_worth_more(void **state)
+static void exhaustive_search_finds_no_better_devices(void **state)
 {
     uint64_t seed = 7;
 
@@ -65,7 +65,7 @@ static void no_choice_is_worth_more(void **state)
     for (size_t round = 0; round < ROUNDS; round++) {
         struct drawn d;
         unsigned before = 0, among = 0;
-        draw(&seed, &d);
+        draw_links(&seed, &d);
         _cleanup_bitset_ struct bitset *devices = bitset_new(d.len), *from = bitset_new(d.len);
         for (size_t i = 0; i < d.len; i++) {
             uint32_t to = test_between(&seed, 0, 4);
@@ -90,7 +90,7 @@ static void no_choice_is_worth_more(void **state)
 }
 
 /* A ring of 20: neighbours of neighbours are found although not all choices are tried. */
-static void of_many_devices_neighbours_are_chosen(void **state)
+static void neighbours_of_many_devices_are_chosen(void **state)
 {
     enum { LEN = 20 };
     static int32_t links[LEN][LEN];
@@ -158,8 +158,8 @@ static void a_job_gets_connected_devices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_choice_is_worth_more),
-        cmocka_unit_test(of_many_devices_neighbours_are_chosen),
+        cmocka_unit_test(exhaustive_search_finds_no_better_devices),
+        cmocka_unit_test(neighbours_of_many_devices_are_chosen),
         cmocka_unit_test(a_job_gets_connected_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@ static const char conf[] = CONS "NodeName=a,b CPUs=4 RealMemory=1000\n"
                                 "PartitionName=one Nodes=ALL OverSubscribe=FORCE:1\n"
                                 "PartitionName=whole Nodes=ALL OverSubscribe=EXCLUSIVE\n";
 
-static void who_shares(void **state)
+static void sharing_follows_from_partition_and_option(void **state)
 {
     static const struct {
         const char *words;
@@ -32,7 +32,7 @@ static void who_shares(void **state)
     test_cluster_free(c);
 }
 
-static struct job *run(struct cluster *c, uint32_t id, const char *words, uint32_t units)
+static struct job *run_job(struct cluster *c, uint32_t id, const char *words, uint32_t units)
 {
     struct job *j = test_job(c, id, words);
     struct err err = {0};
@@ -43,7 +43,7 @@ static struct job *run(struct cluster *c, uint32_t id, const char *words, uint32
     return j;
 }
 
-static void refused(struct cluster *c, uint32_t id, const char *words, uint32_t units)
+static void assert_job_refused(struct cluster *c, uint32_t id, const char *words, uint32_t units)
 {
     struct job *j = test_job(c, id, words);
     assert_int_equal(alloc_take(c, j, 0, units, 0, NULL), -ERR_NODES_BUSY);
@@ -51,69 +51,69 @@ static void refused(struct cluster *c, uint32_t id, const char *words, uint32_t 
     cluster_remove_job(c, j);
 }
 
-static void end(struct cluster *c, struct job *j)
+static void end_job(struct cluster *c, struct job *j)
 {
     alloc_clear(c, j);
     job_load_state(c, j, PB__JOB_STATE__COMPLETED);
     test_sound(c);
 }
 
-static void up_to_so_many(void **state)
+static void units_are_shared_by_as_many_jobs_as_configured(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct node *n = c->nodes.data[0];
-    struct job *x = run(c, 1, "p=force", 3), *y = run(c, 2, "p=force", 3);
+    struct job *x = run_job(c, 1, "p=force", 3), *y = run_job(c, 2, "p=force", 3);
     /* The free unit first, then units with one job. */
     assert_int_equal(n->free_units, 0);
     assert_int_equal(bitset_count(attempt_of(y)->alloc.data[0].busy), 3);
     assert_true(bitset_test(attempt_of(y)->alloc.data[0].busy, 3));
-    struct job *z = run(c, 3, "p=force", 4);
+    struct job *z = run_job(c, 3, "p=force", 4);
     assert_int_equal(n->use[0].jobs, 3);
     assert_int_equal(n->use[3].jobs, 2);
-    refused(c, 4, "p=force", 3); /* two may have a third job */
-    struct job *w = run(c, 4, "p=force", 2);
-    refused(c, 5, "p=force", 1);
-    refused(c, 5, "p=yes share", 1); /* the unit belongs to another partition */
-    refused(c, 5, "p=no", 1);
-    end(c, x);
+    assert_job_refused(c, 4, "p=force", 3); /* two may have a third job */
+    struct job *w = run_job(c, 4, "p=force", 2);
+    assert_job_refused(c, 5, "p=force", 1);
+    assert_job_refused(c, 5, "p=yes share", 1); /* the unit belongs to another partition */
+    assert_job_refused(c, 5, "p=no", 1);
+    end_job(c, x);
     assert_int_equal(n->free_units, 0);
-    end(c, z);
-    end(c, y);
+    end_job(c, z);
+    end_job(c, y);
     assert_int_equal(n->free_units, 2);
-    end(c, w);
+    end_job(c, w);
     assert_int_equal(n->free_units, 4);
     assert_null(n->use);
     test_cluster_free(c);
 }
 
-static void who_does_not_share_is_alone(void **state)
+static void job_without_sharing_has_its_units_alone(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct job *x = run(c, 1, "p=yes", 2), *y = run(c, 2, "p=yes share", 2);
-    refused(c, 3, "p=yes", 1);
-    refused(c, 3, "p=yes share", 3);
-    struct job *z = run(c, 3, "p=yes share", 2);
+    struct job *x = run_job(c, 1, "p=yes", 2), *y = run_job(c, 2, "p=yes share", 2);
+    assert_job_refused(c, 3, "p=yes", 1);
+    assert_job_refused(c, 3, "p=yes share", 3);
+    struct job *z = run_job(c, 3, "p=yes share", 2);
     assert_true(bitset_equal(attempt_of(y)->alloc.data[0].busy, attempt_of(z)->alloc.data[0].busy));
-    refused(c, 4, "p=whole", 4);
-    end(c, x);
+    assert_job_refused(c, 4, "p=whole", 4);
+    end_job(c, x);
     assert_int_equal(c->nodes.data[0]->free_units, 2);
-    struct job *w = run(c, 4, "p=no", 2);
-    end(c, y);
-    end(c, z);
+    struct job *w = run_job(c, 4, "p=no", 2);
+    end_job(c, y);
+    end_job(c, z);
     assert_int_equal(c->nodes.data[0]->free_units, 2);
-    end(c, w);
-    struct job *all = run(c, 5, "p=whole", 4);
-    refused(c, 6, "p=force", 1);
-    end(c, all);
-    run(c, 6, "p=one", 4);
-    refused(c, 7, "p=one", 1); /* one job per unit: not shared */
+    end_job(c, w);
+    struct job *all = run_job(c, 5, "p=whole", 4);
+    assert_job_refused(c, 6, "p=force", 1);
+    end_job(c, all);
+    run_job(c, 6, "p=one", 4);
+    assert_job_refused(c, 7, "p=one", 1); /* one job per unit: not shared */
     test_cluster_free(c);
 }
 
-static void what_changes_live_holds_for_those_who_wait(void **state)
+static void changed_sharing_applies_to_pending_jobs(void **state)
 {
     struct cluster *c = test_cluster(conf);
-    struct job *running = run(c, 1, "p=force", 4), *waits = test_job(c, 2, "p=force");
+    struct job *running = run_job(c, 1, "p=force", 4), *waits = test_job(c, 2, "p=force");
     Pb__PartRecord set = PB__PART_RECORD__INIT;
     struct err err = {0};
     set.name = "force";
@@ -133,24 +133,24 @@ static void what_changes_live_holds_for_those_who_wait(void **state)
 }
 
 /* Whole nodes: shared by as many jobs as the partition permits. */
-static void whole_nodes(void **state)
+static void whole_nodes_are_shared_as_configured(void **state)
 {
     struct cluster *c = test_cluster("SelectType=select/linear\nNodeName=a CPUs=4\n"
                                      "PartitionName=force Nodes=ALL OverSubscribe=FORCE:2\n"
                                      "PartitionName=no Nodes=ALL\n");
-    struct job *x = run(c, 1, "", 4);
+    struct job *x = run_job(c, 1, "", 4);
     assert_true(x->want.exclusive && x->want.shared);
-    refused(c, 2, "p=no", 4);
-    struct job *y = run(c, 2, "exclusive", 4);
-    refused(c, 3, "", 4);
-    end(c, x);
-    end(c, y);
-    run(c, 3, "p=no", 4);
-    refused(c, 4, "", 4);
+    assert_job_refused(c, 2, "p=no", 4);
+    struct job *y = run_job(c, 2, "exclusive", 4);
+    assert_job_refused(c, 3, "", 4);
+    end_job(c, x);
+    end_job(c, y);
+    run_job(c, 3, "p=no", 4);
+    assert_job_refused(c, 4, "", 4);
     test_cluster_free(c);
 }
 
-static struct job *carry(struct cluster *from, struct cluster *to, struct job *j)
+static struct job *carry_job_over(struct cluster *from, struct cluster *to, struct job *j)
 {
     _cleanup_arena_ struct arena arena;
     struct str packed = STR_INIT;
@@ -169,7 +169,7 @@ static struct job *carry(struct cluster *from, struct cluster *to, struct job *j
 }
 
 /* Also if the partition's value has changed, or the partition was removed. */
-static void what_a_job_holds_stays_as_it_got_it(void **state)
+static void running_job_keeps_its_sharing_after_a_change(void **state)
 {
     static const char *const others[] = {
         CONS "NodeName=a,b CPUs=4 RealMemory=1000\nPartitionName=force Nodes=ALL OverSubscribe=NO\n"
@@ -179,21 +179,21 @@ static void what_a_job_holds_stays_as_it_got_it(void **state)
              "PartitionName=no Nodes=ALL OverSubscribe=YES\n"};
     for (size_t i = 0; i < COUNT(others); i++) {
         struct cluster *c = test_cluster(conf), *next = test_cluster(others[i]);
-        run(c, 1, "p=force", 3);
-        run(c, 2, "p=force", 3);
+        run_job(c, 1, "p=force", 3);
+        run_job(c, 2, "p=force", 3);
         struct job *alone = test_job(c, 3, "p=yes exclusive");
         job_load_state(c, alone, PB__JOB_STATE__RUNNING);
         assert_int_equal(alloc_take(c, alone, 1, 1, 0, NULL), 0);
         for (size_t k = 0; k < 3; k++)
-            carry(c, next, c->jobs.data[k]);
+            carry_job_over(c, next, c->jobs.data[k]);
         test_sound(next);
-        refused(next, 4, "p=yes share", 1);
-        refused(next, 4, "p=no share", 1);
+        assert_job_refused(next, 4, "p=yes share", 1);
+        assert_job_refused(next, 4, "p=no share", 1);
         struct job *j = test_job(next, 4, "p=yes share");
         assert_int_equal(alloc_take(next, j, 1, 1, 0, NULL), -ERR_NODES_BUSY); /* exclusive there */
         cluster_remove_job(next, j);
         for (size_t k = 0; k < 3; k++)
-            end(next, next->jobs.data[k]);
+            end_job(next, next->jobs.data[k]);
         assert_null(next->nodes.data[0]->use);
         assert_int_equal(next->nodes.data[0]->free_units, 4);
         test_cluster_free(next);
@@ -204,12 +204,12 @@ static void what_a_job_holds_stays_as_it_got_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_shares),
-        cmocka_unit_test(up_to_so_many),
-        cmocka_unit_test(who_does_not_share_is_alone),
-        cmocka_unit_test(what_changes_live_holds_for_those_who_wait),
-        cmocka_unit_test(whole_nodes),
-        cmocka_unit_test(what_a_job_holds_stays_as_it_got_it),
+        cmocka_unit_test(sharing_follows_from_partition_and_option),
+        cmocka_unit_test(units_are_shared_by_as_many_jobs_as_configured),
+        cmocka_unit_test(job_without_sharing_has_its_units_alone),
+        cmocka_unit_test(changed_sharing_applies_to_pending_jobs),
+        cmocka_unit_test(whole_nodes_are_shared_as_configured),
+        cmocka_unit_test(running_job_keeps_its_sharing_after_a_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 /* --- flags --- */
 
-static void flags_that_are_none(void **state)
+static void unknown_flags_are_refused(void **state)
 {
     static const char *const cases[] = {"MAINTAIN",    "maint;flex",   "DAILY=1",
                                         "PURGE_COMP=", "PURGE_COMP=0", "PURGE_COMP=soon",
@@ -26,7 +26,7 @@ static void flags_that_are_none(void **state)
     }
 }
 
-static void flags_there_and_back(void **state)
+static void flags_are_parsed_and_formatted(void **state)
 {
     static const struct {
         const char *given, *shown;
@@ -50,7 +50,7 @@ static void flags_there_and_back(void **state)
     }
 }
 
-static void flags_that_stay(void **state)
+static void some_flags_cannot_be_changed(void **state)
 {
     static const struct {
         uint32_t flag;
@@ -71,7 +71,7 @@ static void flags_that_stay(void **state)
 
 /* --- time --- */
 
-static int64_t at(const char *text)
+static int64_t parse_time(const char *text)
 {
     struct tm tm = {.tm_isdst = -1};
     assert_non_null(strptime(text, "%Y-%m-%dT%H:%M:%S", &tm));
@@ -85,7 +85,7 @@ static void set_zone(const char *zone)
 }
 
 /* 2026-03-27 is a Friday; on the 29th daylight saving time begins. */
-static void occurrences(void **state)
+static void next_occurrence_is_found(void **state)
 {
     static const struct {
         uint32_t flags;
@@ -120,27 +120,27 @@ static void occurrences(void **state)
         set_zone(zones[i % 3]);
         struct resv r = {.flags = cases[k].flags,
                          .zone = &time_zone_host,
-                         .start_at = at(cases[k].begin),
-                         .end_at = at(cases[k].end)};
+                         .start_at = parse_time(cases[k].begin),
+                         .end_at = parse_time(cases[k].end)};
         print_message("%s, case %zu\n", zones[i % 3], k);
-        bool occurs = resv_occurs(&r, at(cases[k].asked), &t);
+        bool occurs = resv_occurs(&r, parse_time(cases[k].asked), &t);
         assert_int_equal(occurs, cases[k].expected_begin != NULL);
         if (!occurs)
             continue;
-        assert_int_equal(t.begin, at(cases[k].expected_begin));
-        assert_int_equal(t.end, at(cases[k].expected_end));
+        assert_int_equal(t.begin, parse_time(cases[k].expected_begin));
+        assert_int_equal(t.end, parse_time(cases[k].expected_end));
     }
     set_zone("UTC");
 }
 
 /* Every moment of a month: skipping gives the same result as single steps. */
-static void skipping_is_stepping(void **state)
+static void skipping_occurrences_equals_stepping(void **state)
 {
     static const uint32_t kinds[] = {RESV_HOURLY, RESV_DAILY, RESV_WEEKLY, RESV_WEEKDAY,
                                      RESV_WEEKEND};
     set_zone("Europe/Berlin");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        int64_t first = at("2026-03-21T10:00:00");
+        int64_t first = parse_time("2026-03-21T10:00:00");
         struct resv far = {
             .flags = kinds[i], .zone = &time_zone_host, .start_at = first, .end_at = first + 1500};
         struct resv near = far;
@@ -157,11 +157,11 @@ static void skipping_is_stepping(void **state)
 }
 
 /* Days have 24 hours if no time zone is given, whatever the zone of this process is. */
-static void the_zone_is_an_input(void **state)
+static void occurrences_follow_the_given_zone(void **state)
 {
     static const char *const zones[] = {"UTC", "Europe/Berlin", "America/New_York"};
     set_zone("UTC");
-    int64_t first = at("2026-03-27T10:00:00"), later = at("2026-06-01T10:00:00");
+    int64_t first = parse_time("2026-03-27T10:00:00"), later = parse_time("2026-06-01T10:00:00");
     for (size_t i = 0; i < sizeof zones / sizeof zones[0]; i++) {
         struct resv r = {.flags = RESV_WEEKDAY, .start_at = first, .end_at = first + 3600};
         struct resv_time t;
@@ -172,7 +172,7 @@ static void the_zone_is_an_input(void **state)
     set_zone("UTC");
 }
 
-static void floats(void **state)
+static void floating_reservation_moves_with_time(void **state)
 {
     struct resv r = {.flags = RESV_TIME_FLOAT,
                      .start_at = 1000,
@@ -189,7 +189,7 @@ static void floats(void **state)
     assert_false(resv_is_now(&r, 1700));
 }
 
-static void at_a_time(void **state)
+static void reservation_is_active_within_its_times(void **state)
 {
     struct resv once = {.start_at = 1000, .end_at = 2000};
     struct resv hourly = {.flags = RESV_HOURLY, .start_at = 1000, .end_at = 2000};
@@ -208,7 +208,7 @@ static void at_a_time(void **state)
 
 #define CONF CONS "NodeName=n[1-4] CPUs=4 RealMemory=100\nPartitionName=p Nodes=ALL\n"
 
-static void a_record_there_and_back(void **state)
+static void reservation_record_is_packed_and_restored(void **state)
 {
     struct cluster *c = test_cluster(CONF);
     struct resv *r = resv_new("x");
@@ -250,7 +250,7 @@ static void a_record_there_and_back(void **state)
 }
 
 /* Includes a record whose search for the next occurrence would never end. */
-static void records_that_are_none(void **state)
+static void damaged_reservation_records_are_refused(void **state)
 {
     static const struct {
         const char *name, *flags;
@@ -294,16 +294,16 @@ static void records_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flags_that_are_none),
-        cmocka_unit_test(flags_there_and_back),
-        cmocka_unit_test(flags_that_stay),
-        cmocka_unit_test(occurrences),
-        cmocka_unit_test(skipping_is_stepping),
-        cmocka_unit_test(the_zone_is_an_input),
-        cmocka_unit_test(floats),
-        cmocka_unit_test(at_a_time),
-        cmocka_unit_test(a_record_there_and_back),
-        cmocka_unit_test(records_that_are_none),
+        cmocka_unit_test(unknown_flags_are_refused),
+        cmocka_unit_test(flags_are_parsed_and_formatted),
+        cmocka_unit_test(some_flags_cannot_be_changed),
+        cmocka_unit_test(next_occurrence_is_found),
+        cmocka_unit_test(skipping_occurrences_equals_stepping),
+        cmocka_unit_test(occurrences_follow_the_given_zone),
+        cmocka_unit_test(floating_reservation_moves_with_time),
+        cmocka_unit_test(reservation_is_active_within_its_times),
+        cmocka_unit_test(reservation_record_is_packed_and_restored),
+        cmocka_unit_test(damaged_reservation_records_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
