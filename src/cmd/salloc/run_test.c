@@ -52,7 +52,7 @@ static const struct vector {
     {"-J cancel -KKILL sleep 1000", 0, "", GRANTED "salloc: Job allocation 7 has been revoked.\n"},
 };
 
-static void test_vectors(void **state)
+static void test_recorded_lines_give_output_and_status(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
@@ -70,7 +70,7 @@ static void test_vectors(void **state)
 }
 
 /* Without a command the shell runs; salloc exits with its status. */
-static void test_shell(void **state)
+static void test_shell_runs_without_a_command(void **state)
 {
     struct test_play p;
 
@@ -153,7 +153,7 @@ static void test_interrupt_that_was_ignored(void **state)
 }
 
 /* SIGTERM goes to the command, SIGINT is ignored, SIGHUP ends the allocation. */
-static void test_signals(void **state)
+static void test_signals_reach_the_command_or_end_the_allocation(void **state)
 {
     static const struct {
         int signo, status;
@@ -176,7 +176,7 @@ static void test_signals(void **state)
 
 /* The controller is down when the command ends: the release waits for it, and a signal has no
  * effect. */
-static void test_release_waits(void **state)
+static void test_release_waits_for_the_controller(void **state)
 {
     struct test_play p;
 
@@ -193,7 +193,7 @@ static void test_release_waits(void **state)
 
 /* Nobody reads the output of salloc: the command continues, and the allocation is released. A
  * command whose output has no reader ends as in a shell. */
-static void test_no_reader(void **state)
+static void test_closed_output_does_not_end_the_command(void **state)
 {
     struct test_play p;
 
@@ -220,15 +220,15 @@ static void test_no_reader(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_shell),
+        cmocka_unit_test(test_recorded_lines_give_output_and_status),
+        cmocka_unit_test(test_shell_runs_without_a_command),
         cmocka_unit_test(test_command_outlives_allocation),
         cmocka_unit_test(test_refusal_is_not_the_end_of_the_job),
         cmocka_unit_test(test_interrupt_in_the_queue),
         cmocka_unit_test(test_interrupt_that_was_ignored),
-        cmocka_unit_test(test_signals),
-        cmocka_unit_test(test_release_waits),
-        cmocka_unit_test(test_no_reader),
+        cmocka_unit_test(test_signals_reach_the_command_or_end_the_allocation),
+        cmocka_unit_test(test_release_waits_for_the_controller),
+        cmocka_unit_test(test_closed_output_does_not_end_the_command),
     };
 
     if (argc != 2)

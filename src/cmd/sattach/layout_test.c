@@ -8,7 +8,7 @@
 
 #include "cmd/sattach/layout.h"
 
-static void test_text(void **state)
+static void test_layout_names_nodes_and_tasks(void **state)
 {
     static char n1[] = "n1", n2[] = "n2";
     uint32_t first[] = {0, 2}, second[] = {1};
@@ -42,7 +42,7 @@ static void test_text(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_layout_names_nodes_and_tasks)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static void test_outer_job_is_left_behind(void **state)
     envlist_done(&e);
 }
 
-static void test_export_nil_keeps_what_programs_need(void **state)
+static void test_export_nil_keeps_path_and_configuration(void **state)
 {
     struct envlist e = {0};
     make_job_environment(&e, "NIL", outer);
@@ -97,7 +97,7 @@ static void test_exports_that_imply_the_environment_of_the_user(void **state)
     }
 }
 
-static void test_export_list(void **state)
+static void test_export_list_sets_and_copies_variables(void **state)
 {
     struct envlist e = {0};
     make_job_environment(&e, "BAR=2,FOO", outer);
@@ -119,7 +119,7 @@ static int load_export_file(struct envlist *e, const char *data, size_t len, str
     return export_file_load(e, where, own, err);
 }
 
-static void test_what_is_wrong_is_named(void **state)
+static void test_invalid_export_file_entry_is_named(void **state)
 {
     static const struct {
         const char *data;
@@ -149,7 +149,7 @@ static void test_what_is_wrong_is_named(void **state)
                         "--export-file: Unable to read file descriptor 999: Bad file descriptor");
 }
 
-static void test_limits(void **state)
+static void test_size_of_export_file_is_limited(void **state)
 {
     size_t len = EXPORT_FILE_BYTES_MAX + 1;
     _cleanup_free_ char *data = mem_alloc(len);
@@ -170,7 +170,7 @@ static void test_limits(void **state)
     assert_non_null(strstr(err.text, "more than 16384 variables"));
 }
 
-static void test_what_is_taken(void **state)
+static void test_export_file_entries_are_taken(void **state)
 {
     static const char data[] = "FOO=two\nlines\0EMPTY=\0A=b=c\0FOO=last\nof=two\0PATH=/opt\0\0";
     struct envlist e = {0};
@@ -193,12 +193,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outer_job_is_left_behind),
-        cmocka_unit_test(test_export_nil_keeps_what_programs_need),
+        cmocka_unit_test(test_export_nil_keeps_path_and_configuration),
         cmocka_unit_test(test_export_none_leaves_the_rest_to_the_shell_of_the_user),
         cmocka_unit_test(test_exports_that_imply_the_environment_of_the_user),
-        cmocka_unit_test(test_export_list),
-        cmocka_unit_test(test_what_is_wrong_is_named),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_what_is_taken)};
+        cmocka_unit_test(test_export_list_sets_and_copies_variables),
+        cmocka_unit_test(test_invalid_export_file_entry_is_named),
+        cmocka_unit_test(test_size_of_export_file_is_limited),
+        cmocka_unit_test(test_export_file_entries_are_taken)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

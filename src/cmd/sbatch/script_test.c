@@ -11,7 +11,7 @@
 #include "cli/opt.h"
 #include "cmd/sbatch/script.h"
 
-static void test_refused(void **state)
+static void test_invalid_scripts_are_refused(void **state)
 {
     static const struct {
         const char *text;
@@ -36,7 +36,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_size_limit(void **state)
+static void test_size_of_a_script_is_limited(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT;
     struct err err = {0};
@@ -70,8 +70,8 @@ static void test_missing_file_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_size_limit),
+        cmocka_unit_test(test_invalid_scripts_are_refused),
+        cmocka_unit_test(test_size_of_a_script_is_limited),
         cmocka_unit_test(test_wrap_is_a_script),
         cmocka_unit_test(test_missing_file_is_named),
     };

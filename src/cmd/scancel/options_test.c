@@ -29,7 +29,7 @@ static int parse_scancel_line(struct options *o, const char *line)
     return options_parse(o, argc, argv);
 }
 
-static void test_refused(void **state)
+static void test_invalid_options_are_refused(void **state)
 {
     static const char *const bad[] = {
         "--foo",  "x",        "1.x",   "0",           "2_",
@@ -43,7 +43,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_accepted(void **state)
+static void test_valid_options_are_parsed(void **state)
 {
     struct options o;
     assert_int_equal(parse_scancel_line(&o, "7 -s sigusr1 8.1 -b 9,10 -v"), 0);
@@ -81,7 +81,7 @@ static void test_flags_of_the_environment(void **state)
     unsetenv("SCANCEL_BATCH");
 }
 
-static void test_a_file_of_nodes(void **state)
+static void test_node_list_may_be_a_file(void **state)
 {
     char path[] = "/tmp/sluice-scancel.XXXXXX", line[64];
     struct options o;
@@ -102,7 +102,7 @@ static void test_a_file_of_nodes(void **state)
 }
 
 /* A job may request several reservations: the filter matches each of them. */
-static void test_one_of_several_reservations(void **state)
+static void test_filter_matches_each_reservation_of_a_job(void **state)
 {
     static const struct {
         const char *line;
@@ -126,11 +126,11 @@ static void test_one_of_several_reservations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_invalid_options_are_refused),
+        cmocka_unit_test(test_valid_options_are_parsed),
         cmocka_unit_test(test_flags_of_the_environment),
-        cmocka_unit_test(test_one_of_several_reservations),
-        cmocka_unit_test(test_a_file_of_nodes),
+        cmocka_unit_test(test_filter_matches_each_reservation_of_a_job),
+        cmocka_unit_test(test_node_list_may_be_a_file),
     };
     cmd_start("scancel");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #include "proto/part.pb-c.h"
 #include "proto/resv.pb-c.h"
 
-static void test_bad_values(void **state)
+static void test_invalid_field_values_are_refused(void **state)
 {
     static const struct {
         const struct field *table;
@@ -48,7 +48,7 @@ static void test_bad_values(void **state)
 }
 
 /* A planned option is rejected unless it changes nothing. */
-static void test_planned(void **state)
+static void test_planned_option_is_refused_unless_it_changes_nothing(void **state)
 {
     static const char *const keys[] = {"AllowQos", "DenyQos"};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -63,7 +63,7 @@ static void test_planned(void **state)
     }
 }
 
-static void test_keys(void **state)
+static void test_keys_are_matched_case_insensitively(void **state)
 {
     static const struct {
         const struct field *table;
@@ -102,7 +102,7 @@ static void set_table_field(const struct field *table, const char *key, const ch
                      0);
 }
 
-static void test_values(void **state)
+static void test_values_fill_the_message(void **state)
 {
     _cleanup_arena_ struct arena arena;
     Pb__JobSpec job = PB__JOB_SPEC__INIT;
@@ -237,10 +237,10 @@ static void test_fields_have_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_values),
-        cmocka_unit_test(test_planned),
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_invalid_field_values_are_refused),
+        cmocka_unit_test(test_planned_option_is_refused_unless_it_changes_nothing),
+        cmocka_unit_test(test_keys_are_matched_case_insensitively),
+        cmocka_unit_test(test_values_fill_the_message),
         cmocka_unit_test(test_fields_have_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,14 +13,14 @@
 
 static uint64_t seed = 11;
 
-static uint32_t between(uint32_t first, uint32_t last)
+static uint32_t draw_between(uint32_t first, uint32_t last)
 {
     return test_between(&seed, first, last);
 }
 
-static bool chance(uint32_t percent)
+static bool draw_chance(uint32_t percent)
 {
-    return between(1, 100) <= percent;
+    return draw_between(1, 100) <= percent;
 }
 
 /* Blocks of nodes; some are numbered, some have different features, ports or hosts. */
@@ -30,23 +30,23 @@ static void draw_nodes(struct str *conf)
         const char *prefix;
         int width;
     } names[] = {{"n", 1}, {"lx", 3}, {"r1c", 1}, {"r2c0", 2}};
-    uint32_t lines = between(1, COUNT(names)), first = between(0, 9);
+    uint32_t lines = draw_between(1, COUNT(names)), first = draw_between(0, 9);
     str_puts(conf, "GresTypes=gpu\n");
     for (uint32_t i = 0; i < lines; i++) {
         str_printf(conf, "NodeName=%s[%0*u-%0*u]", names[i].prefix, names[i].width, first,
-                   names[i].width, first + between(1, 30));
-        str_printf(conf, " CPUs=%u RealMemory=%u Weight=%u", between(1, 3) * 4,
-                   between(1, 2) * 1000, between(1, 2));
-        if (chance(30))
+                   names[i].width, first + draw_between(1, 30));
+        str_printf(conf, " CPUs=%u RealMemory=%u Weight=%u", draw_between(1, 3) * 4,
+                   draw_between(1, 2) * 1000, draw_between(1, 2));
+        if (draw_chance(30))
             str_puts(conf, " TmpDisk=500 Gres=gpu:2");
-        if (chance(40))
-            str_printf(conf, " Features=f%u,g", between(1, 2));
-        if (chance(30))
+        if (draw_chance(40))
+            str_printf(conf, " Features=f%u,g", draw_between(1, 2));
+        if (draw_chance(30))
             str_puts(conf, " NodeAddr=127.0.0.1");
-        if (chance(20))
+        if (draw_chance(20))
             str_puts(conf, " NodeHostname=localhost");
-        if (chance(20))
-            str_printf(conf, " State=%s", chance(50) ? "FUTURE" : "CLOUD");
+        if (draw_chance(20))
+            str_printf(conf, " State=%s", draw_chance(50) ? "FUTURE" : "CLOUD");
         str_putc(conf, '\n');
     }
     str_puts(conf, "NodeName=alone CPUs=2\n");
@@ -57,21 +57,21 @@ static void draw_parts(struct str *conf)
 {
     static const char *const sets[] = {"ALL", "alone", "n[0-200]", "Nothing"};
     struct cluster *c = test_cluster(str_cstr(conf));
-    uint32_t parts = between(1, 5);
+    uint32_t parts = draw_between(1, 5);
     for (uint32_t i = 0; i < parts; i++) {
-        const char *set = sets[between(0, 3)];
+        const char *set = sets[draw_between(0, 3)];
         str_printf(conf, "PartitionName=p%u Nodes=", i);
         if (str_eq(set, "ALL") || str_eq(set, "alone"))
             str_puts(conf, set);
-        uint32_t share = between(0, 100);
+        uint32_t share = draw_between(0, 100);
         bool any = false;
         for (size_t k = 0; k < c->nodes.len && str_starts(set, "n"); k++)
-            if (chance(share)) {
+            if (draw_chance(share)) {
                 str_printf(conf, "%s%s", any ? "," : "", c->nodes.data[k]->name);
                 any = true;
             }
-        str_printf(conf, "%s%s%s\n", i == 0 ? " Default=YES" : "", chance(20) ? " Hidden=YES" : "",
-                   chance(30) ? " MaxTime=60" : "");
+        str_printf(conf, "%s%s%s\n", i == 0 ? " Default=YES" : "",
+                   draw_chance(20) ? " Hidden=YES" : "", draw_chance(30) ? " MaxTime=60" : "");
     }
     test_cluster_free(c);
 }
@@ -80,32 +80,33 @@ static void draw_node(struct node *n)
 {
     static const char *const reasons[] = {"broken", "loose cable", "a,b"};
     Pb__NodeRegister seen = PB__NODE_REGISTER__INIT;
-    n->registered = n->connected = chance(80);
-    n->down = chance(10);
-    n->drain = chance(15);
-    n->fail = chance(5);
-    n->dynamic = chance(10);
+    n->registered = n->connected = draw_chance(80);
+    n->down = draw_chance(10);
+    n->drain = draw_chance(15);
+    n->fail = draw_chance(5);
+    n->dynamic = draw_chance(10);
     if (n->registered) {
         seen.name = seen.incarnation = (char *)"x";
-        seen.version = (char *)(chance(90) ? "1.0" : "0.9");
+        seen.version = (char *)(draw_chance(90) ? "1.0" : "0.9");
         seen.os = (char *)"Linux";
         pb_pack(&seen.base, &n->seen);
-        n->free_mem_mib = between(1, 3) * 100;
-        n->load_centi = between(0, 2);
+        n->free_mem_mib = draw_between(1, 3) * 100;
+        n->load_centi = draw_between(0, 2);
     }
-    if (n->down || n->drain || chance(5))
-        node_set_reason(n, reasons[between(0, 2)], between(0, 1), 1000000 + between(0, 1));
-    if (chance(30)) {
-        n->jobs = between(1, 2);
-        n->free_units -= between(1, n->units);
-        n->used.mem_mib = between(0, 2) * 100;
-        n->completing = chance(30) ? n->jobs : 0;
+    if (n->down || n->drain || draw_chance(5))
+        node_set_reason(n, reasons[draw_between(0, 2)], draw_between(0, 1),
+                        1000000 + draw_between(0, 1));
+    if (draw_chance(30)) {
+        n->jobs = draw_between(1, 2);
+        n->free_units -= draw_between(1, n->units);
+        n->used.mem_mib = draw_between(0, 2) * 100;
+        n->completing = draw_chance(30) ? n->jobs : 0;
         n->completing_units = n->completing ? n->units - n->free_units : 0;
-        n->exclusive = chance(30);
+        n->exclusive = draw_chance(30);
     }
-    if (chance(10))
+    if (draw_chance(10))
         n->weight = 77;
-    if (chance(10)) {
+    if (draw_chance(10)) {
         free(n->comment);
         free(n->extra);
         n->comment = mem_strdup("seen to");
@@ -119,9 +120,9 @@ static struct cluster *draw_cluster(void)
     draw_nodes(&conf);
     draw_parts(&conf);
     struct cluster *c = test_cluster(str_cstr(&conf));
-    bool calm = chance(30);
+    bool calm = draw_chance(30);
     vec_foreach (&c->nodes, n)
-        if (!calm || chance(3))
+        if (!calm || draw_chance(3))
             draw_node(*n);
     return c;
 }
@@ -196,7 +197,7 @@ static void check_output(const struct cluster *c, const char *line)
                  str_cstr(&in_groups));
 }
 
-static void test_options(void **state)
+static void test_each_option_shows_the_nodes_of_the_model(void **state)
 {
     static const char *const lines[] = {
         "",
@@ -254,7 +255,7 @@ static void test_options(void **state)
 
 /* Each column declares the fields that it needs: tested alone, with node names, and as the sort
  * key. */
-static void test_every_column(void **state)
+static void test_each_column_requests_the_fields_it_needs(void **state)
 {
     for (size_t i = 0; i < DRAWS; i++) {
         struct cluster *c = draw_cluster();
@@ -274,7 +275,7 @@ static void test_every_column(void **state)
 }
 
 /* Equal nodes arrive as one group. */
-static void test_size(void **state)
+static void test_equal_nodes_arrive_as_one_group(void **state)
 {
     struct cluster *c = test_cluster("NodeName=n[1-20000] CPUs=4\nPartitionName=a Nodes=ALL\n");
     struct options o = {0};
@@ -289,7 +290,7 @@ static void test_size(void **state)
     test_cluster_free(c);
 }
 
-static void test_malformed(void **state)
+static void test_malformed_node_names_are_refused(void **state)
 {
     static char *const names[] = {(char *)"n[1-3]", (char *)"n[1-", (char *)"", (char *)"n1"};
     for (size_t i = 0; i < COUNT(names); i++) {
@@ -314,7 +315,7 @@ static void test_malformed(void **state)
 static char conf_file[] = "/tmp/sluice-table-XXXXXX";
 
 /* JSON names the cluster. */
-static void test_filters(void **state)
+static void test_filters_select_nodes(void **state)
 {
     Pb__NodeRecord idle = PB__NODE_RECORD__INIT, silent = idle, drained = idle;
     struct options o = {.responding = true};
@@ -349,9 +350,11 @@ static int remove_conf(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options), cmocka_unit_test(test_every_column),
-        cmocka_unit_test(test_size),    cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_each_option_shows_the_nodes_of_the_model),
+        cmocka_unit_test(test_each_column_requests_the_fields_it_needs),
+        cmocka_unit_test(test_equal_nodes_arrive_as_one_group),
+        cmocka_unit_test(test_malformed_node_names_are_refused),
+        cmocka_unit_test(test_filters_select_nodes),
     };
     cmd_start("sinfo");
     return cmocka_run_group_tests(tests, make_conf, remove_conf);

@@ -30,7 +30,7 @@
 
 /* --- rejected lines --- */
 
-static FILE *file_of(const char *text, size_t len)
+static FILE *open_text(const char *text, size_t len)
 {
     FILE *f = tmpfile();
     assert_non_null(f);
@@ -40,7 +40,7 @@ static FILE *file_of(const char *text, size_t len)
 
 static int check_text(const char *text, bool edited, struct err *err)
 {
-    FILE *f = file_of(text, strlen(text));
+    FILE *f = open_text(text, strlen(text));
     int rc = state_check(f, "c", edited, err);
     fclose(f);
     return rc;
@@ -184,7 +184,7 @@ static void assert_comes_back(const ProtobufCMessage *m)
     free(text);
 }
 
-static void the_ends_of_ranges_come_back(void **state)
+static void extreme_values_are_exported_and_imported(void **state)
 {
     static const char *const texts[] = {"", "a\nb\"\\\x01", "\xc3\xa9", "\xff\xfe", "\xed\xa0\x80"};
     (void)state;
@@ -268,7 +268,7 @@ static void put_random(const ProtobufCMessageDescriptor *type, uint64_t *random,
         str_append(out, "\xc0\x3e\x2a\xca\x3e\x03new", 9); /* an unknown field */
 }
 
-static void drawn_messages_come_back(void **state)
+static void random_messages_are_exported_and_imported(void **state)
 {
     static const ProtobufCMessageDescriptor *const types[] = {
         &pb__job_record__descriptor,  &pb__job_payload__descriptor, &pb__node_record__descriptor,
@@ -322,7 +322,7 @@ static struct store *open_in(const char *dir, const char *name, unsigned flags)
     return s;
 }
 
-static void commit_ok(struct store *s, struct store_batch *b)
+static void commit_batch(struct store *s, struct store_batch *b)
 {
     struct err err = {0};
     if (store_commit_sync(s, b, &err))
@@ -353,17 +353,17 @@ static void fill_store(struct store *s)
     store_put(b, RECORD_NODE, 0, "n\xff", "\x0a\x02n1", 4);
     store_put(b, RECORD_PART, 0, "n1", "x", 1);
     store_put(b, 99, 7, NULL, "what", 4);
-    commit_ok(s, b);
+    commit_batch(s, b);
     for (int i = 0; i < 2; i++) { /* the same record twice, then a valid one again */
         b = store_batch_new();
         store_set_aside(b, RECORD_NODE, 0, "n1", i ? "again" : "checksum");
         store_set_aside(b, RECORD_JOB, 7 + (uint64_t)i, NULL, "contradicts itself");
         store_set_aside(b, RECORD_JOB, 1000, NULL, "is not there");
         store_set_aside(b, 77, 1, NULL, "is not there");
-        commit_ok(s, b);
+        commit_batch(s, b);
         b = store_batch_new();
         store_put(b, RECORD_NODE, 0, "n1", "\x0a\x02n1", 4);
-        commit_ok(s, b);
+        commit_batch(s, b);
     }
 }
 
@@ -381,7 +381,7 @@ static char *export_text(struct store *s, size_t *len)
     return text;
 }
 
-static void stores_come_back(void **state)
+static void stores_are_exported_and_imported(void **state)
 {
     size_t len = 0, len2 = 0;
     struct state_count count;
@@ -393,7 +393,7 @@ static void stores_come_back(void **state)
     assert_non_null(strstr(err.text, "not empty (45 records, 4 set aside)"));
     store_close(s);
 
-    FILE *f = file_of(text, len);
+    FILE *f = open_text(text, len);
     s = open_in(*state, "b", STORE_TAKE_LEAD);
     assert_int_equal(state_check_empty(s, &err), 0);
     if (state_check(f, "C", false, &err) || state_import(f, s, &count, &err))
@@ -420,7 +420,7 @@ static void changed_files_are_refused(void **state)
     store_close(s);
     for (size_t i = 0; i < len; i += 11) {
         struct err err = {0};
-        FILE *f = file_of(text, i);
+        FILE *f = open_text(text, i);
         if (state_check(f, "c", false, &err) == 0)
             fail_msg("taken, but cut after %zu of %zu", i, len);
         fclose(f);
@@ -429,7 +429,7 @@ static void changed_files_are_refused(void **state)
         struct err err = {0};
         char was = text[i];
         text[i] = (char)(was ^ (1 << i % 7));
-        FILE *f = file_of(text, len);
+        FILE *f = open_text(text, len);
         if (state_check(f, "c", false, &err) == 0)
             fail_msg("taken, but byte %zu of %zu was changed", i, len);
         fclose(f);
@@ -457,7 +457,7 @@ static void changed_files_are_refused(void **state)
     }
 }
 
-static void what_is_not_there_is_not_made(void **state)
+static void missing_store_is_not_created(void **state)
 {
     _cleanup_free_ char *at = mem_printf("%s/none", (char *)*state);
     struct store_where where = {.at = at, .cluster = "c"};
@@ -473,11 +473,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(foreign_lines_are_refused),
         cmocka_unit_test(wrong_values_are_refused),
-        cmocka_unit_test(the_ends_of_ranges_come_back),
-        cmocka_unit_test(drawn_messages_come_back),
-        cmocka_unit_test_setup_teardown(stores_come_back, setup, teardown),
+        cmocka_unit_test(extreme_values_are_exported_and_imported),
+        cmocka_unit_test(random_messages_are_exported_and_imported),
+        cmocka_unit_test_setup_teardown(stores_are_exported_and_imported, setup, teardown),
         cmocka_unit_test_setup_teardown(changed_files_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_not_there_is_not_made, setup, teardown),
+        cmocka_unit_test_setup_teardown(missing_store_is_not_created, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

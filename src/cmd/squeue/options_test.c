@@ -27,7 +27,7 @@ static int parse_squeue_line(struct options *o, const char *line)
     return options_parse(o, argc, argv);
 }
 
-static void test_refused(void **state)
+static void test_invalid_options_are_refused(void **state)
 {
     static const char *const bad[] = {"--foo", "-j x",           "-j 1,x",        "-t FOO",
                                       "extra", "-i 0",           "-i ab",         "-Y",
@@ -39,7 +39,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_accepted(void **state)
+static void test_valid_options_are_parsed(void **state)
 {
     struct options o;
     assert_int_equal(
@@ -89,7 +89,7 @@ static void test_unknown_users_show_nothing(void **state)
 }
 
 /* A job may request several reservations and licences: the filter matches each of them. */
-static void test_one_of_several_names(void **state)
+static void test_filter_matches_each_name_of_a_job(void **state)
 {
     static const struct {
         const char *line;
@@ -116,11 +116,11 @@ static void test_one_of_several_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_invalid_options_are_refused),
+        cmocka_unit_test(test_valid_options_are_parsed),
         cmocka_unit_test(test_empty_lists_show_nothing),
         cmocka_unit_test(test_unknown_users_show_nothing),
-        cmocka_unit_test(test_one_of_several_names),
+        cmocka_unit_test(test_filter_matches_each_name_of_a_job),
     };
     cmd_start("squeue");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static int parse_strigger_line(struct options *o, const char *line)
     return options_parse(o, argc, argv);
 }
 
-static void test_refused(void **state)
+static void test_invalid_options_are_refused(void **state)
 {
     static const char *const bad[] = {
         "",
@@ -69,7 +69,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_events(void **state)
+static void test_each_event_option_is_parsed(void **state)
 {
     static const struct {
         const char *line;
@@ -107,7 +107,7 @@ static void test_events(void **state)
     }
 }
 
-static void test_the_rest(void **state)
+static void test_other_options_are_parsed(void **state)
 {
     struct options o;
     assert_int_equal(parse_strigger_line(&o, "--set -d -nn[1-2] -o -30 --flags=perm --program=/p"),
@@ -127,9 +127,9 @@ static void test_the_rest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_the_rest),
+        cmocka_unit_test(test_invalid_options_are_refused),
+        cmocka_unit_test(test_each_event_option_is_parsed),
+        cmocka_unit_test(test_other_options_are_parsed),
     };
     cmd_start("strigger");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ static void run_all(const struct vector *v, size_t count)
 #define EVIL "                 2      main evil\\033      ann PD       0:00      1 (JobHeldUser)\n"
 #define SLEEPER "                 1      main  sleeper      ann  R       0:15      2 n[1-2]\n"
 
-static void test_squeue(void **state)
+static void test_squeue_prints_jobs(void **state)
 {
     static const struct vector v[] = {
         {"squeue", "", 0, HEADER EVIL SLEEPER, NULL},
@@ -122,7 +122,7 @@ static void test_squeue(void **state)
     RUN_ALL(v);
 }
 
-static void test_sinfo(void **state)
+static void test_sinfo_prints_nodes(void **state)
 {
     static const struct vector v[] = {
         {"sinfo", "", 0,
@@ -173,7 +173,7 @@ static void expect_asked(const char *wanted)
     assert_string_equal(asked, wanted);
 }
 
-static void test_scancel(void **state)
+static void test_scancel_sends_requests(void **state)
 {
     static const struct vector refused[] = {
         {"scancel", "", 1, NULL, "scancel: error: No job identification provided\n"},
@@ -219,7 +219,7 @@ static void test_scancel(void **state)
     }
 }
 
-static void test_scancel_asks(void **state)
+static void test_scancel_asks_for_confirmation(void **state)
 {
     static const struct vector v = {"scancel", "-i -u root", 0,
                                     "Cancel job_id=1 name=sleeper partition=main [y/n]? ", NULL};
@@ -229,7 +229,7 @@ static void test_scancel_asks(void **state)
     run_vector(&v, ""); /* the end of input counts as no */
 }
 
-static void test_scontrol_show(void **state)
+static void test_scontrol_shows_records(void **state)
 {
     static const struct vector v[] = {
         {"scontrol", "show job 1", 0, "~JobId=1 JobName=sleeper\n   UserId=ann(0) ", NULL},
@@ -276,7 +276,7 @@ static void test_scontrol_show(void **state)
     RUN_ALL(v);
 }
 
-static void test_scontrol_refuses(void **state)
+static void test_scontrol_refuses_invalid_commands(void **state)
 {
     static const struct vector v[] = {
         {"scontrol", "foo", 1, NULL, "invalid keyword: foo\n"},
@@ -359,7 +359,7 @@ static void test_scontrol_refuses(void **state)
     RUN_ALL(v);
 }
 
-static void test_scontrol_changes(void **state)
+static void test_scontrol_sends_changes(void **state)
 {
     static const struct {
         struct vector v;
@@ -428,7 +428,7 @@ static void test_scontrol_changes(void **state)
     RUN_ALL(told);
 }
 
-static void test_scontrol_dialogue(void **state)
+static void test_scontrol_reads_commands_from_a_dialogue(void **state)
 {
     static const struct vector v = {"scontrol", "-Q", 1, "slurm 26.05.0\na[1-2]\n",
                                     "invalid keyword: frob\n"};
@@ -438,7 +438,7 @@ static void test_scontrol_dialogue(void **state)
     expect_asked("nodes=n1 state=DRAIN reason=loose cable");
 }
 
-static void test_sbatch(void **state)
+static void test_sbatch_submits_a_script(void **state)
 {
     static const char script[] = "#!/bin/sh\n#SBATCH -n 3 -J named\nhostname\n";
     char file[128];
@@ -498,7 +498,7 @@ static void test_sbatch(void **state)
         "hostname\n");
 }
 
-static void test_nobody_there(void **state)
+static void test_commands_report_an_unreachable_controller(void **state)
 {
     static const struct vector v[] = {
         {"squeue", "", 1, NULL, "~Unable to contact slurm controller (connect failure)"},
@@ -530,11 +530,16 @@ static void test_nobody_there(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_squeue),           cmocka_unit_test(test_sinfo),
-        cmocka_unit_test(test_scancel),          cmocka_unit_test(test_scancel_asks),
-        cmocka_unit_test(test_scontrol_show),    cmocka_unit_test(test_scontrol_refuses),
-        cmocka_unit_test(test_scontrol_changes), cmocka_unit_test(test_scontrol_dialogue),
-        cmocka_unit_test(test_sbatch),           cmocka_unit_test(test_nobody_there),
+        cmocka_unit_test(test_squeue_prints_jobs),
+        cmocka_unit_test(test_sinfo_prints_nodes),
+        cmocka_unit_test(test_scancel_sends_requests),
+        cmocka_unit_test(test_scancel_asks_for_confirmation),
+        cmocka_unit_test(test_scontrol_shows_records),
+        cmocka_unit_test(test_scontrol_refuses_invalid_commands),
+        cmocka_unit_test(test_scontrol_sends_changes),
+        cmocka_unit_test(test_scontrol_reads_commands_from_a_dialogue),
+        cmocka_unit_test(test_sbatch_submits_a_script),
+        cmocka_unit_test(test_commands_report_an_unreachable_controller),
     };
     build_dir = argc > 1 ? argv[1] : ".";
     return cmocka_run_group_tests(tests, test_controller_start, test_controller_stop);

@@ -70,7 +70,7 @@ static void format_list(const struct addrinfo *list, char *text, size_t size)
     }
 }
 
-static void getent_says_where_a_host_is(void **state)
+static void getent_resolves_a_host(void **state)
 {
     static const struct {
         const char *script, *list;
@@ -158,7 +158,7 @@ static void users_that_are_in_no_file_need_libraries(void **state)
 }
 
 /* Also if the buffer is too small. */
-static void after_the_first_request_they_are_unknown(void **state)
+static void names_are_unknown_after_the_first_request(void **state)
 {
     struct passwd entry, *found = &entry;
     char buf[1];
@@ -175,11 +175,10 @@ static void after_the_first_request_they_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(getent_says_where_a_host_is, make_directory,
-                                        remove_directory),
+        cmocka_unit_test_setup_teardown(getent_resolves_a_host, make_directory, remove_directory),
         cmocka_unit_test(addresses_and_names_of_files_need_nothing),
         cmocka_unit_test(users_that_are_in_no_file_need_libraries),
-        cmocka_unit_test(after_the_first_request_they_are_unknown),
+        cmocka_unit_test(names_are_unknown_after_the_first_request),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static int add_fence_data(struct gather *g, uint32_t node, const char *group, ui
     return gather_part(g, node, &m, all, NULL);
 }
 
-static void test_refused(void **state)
+static void test_invalid_fences_are_refused(void **state)
 {
     uint32_t ok[] = {0, 1}, twice[] = {0, 0}, beyond[] = {0, 3}, others[] = {1, 2};
     struct gather *g = gather_new(3);
@@ -44,7 +44,7 @@ static void test_refused(void **state)
     gather_free(g);
 }
 
-static void test_groups_meet_apart(void **state)
+static void test_groups_meet_independently(void **state)
 {
     uint32_t two[] = {0, 2}, three[] = {0, 1, 2};
     struct gather *g = gather_new(3);
@@ -64,7 +64,7 @@ static void test_groups_meet_apart(void **state)
     gather_free(g);
 }
 
-static void test_limit(void **state)
+static void test_size_of_a_group_is_limited(void **state)
 {
     uint32_t two[] = {0, 1};
     struct gather *g = gather_new(2);
@@ -83,9 +83,9 @@ static void test_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_groups_meet_apart),
-        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_invalid_fences_are_refused),
+        cmocka_unit_test(test_groups_meet_independently),
+        cmocka_unit_test(test_size_of_a_group_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

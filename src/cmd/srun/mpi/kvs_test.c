@@ -40,7 +40,7 @@ static const char *find_value_of_key(const struct Pb__KvsFence *all, const char 
     return NULL;
 }
 
-static void test_refused(void **state)
+static void test_invalid_fences_are_refused(void **state)
 {
     struct kvs *k = kvs_new(2);
     const struct Pb__KvsFence *all = NULL;
@@ -58,7 +58,7 @@ static void test_refused(void **state)
     kvs_free(k);
 }
 
-static void test_rounds(void **state)
+static void test_round_ends_when_all_nodes_have_sent(void **state)
 {
     struct kvs *k = kvs_new(3);
     const struct Pb__KvsFence *all = NULL;
@@ -81,7 +81,7 @@ static void test_rounds(void **state)
     kvs_free(k);
 }
 
-static void test_limit(void **state)
+static void test_size_of_a_round_is_limited(void **state)
 {
     struct kvs *k = kvs_new(2);
     const struct Pb__KvsFence *all = NULL;
@@ -101,9 +101,9 @@ static void test_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_invalid_fences_are_refused),
+        cmocka_unit_test(test_round_ends_when_all_nodes_have_sent),
+        cmocka_unit_test(test_size_of_a_round_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

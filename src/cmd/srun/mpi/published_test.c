@@ -37,7 +37,7 @@ static void send_name_request(struct published *p, uint32_t node, uint32_t id, u
     published_request(p, node, &m);
 }
 
-static void test_refused(void **state)
+static void test_invalid_name_requests_are_refused(void **state)
 {
     struct str said = STR_INIT;
     struct published *p = published_new(on_answer, &said);
@@ -55,7 +55,7 @@ static void test_refused(void **state)
     str_done(&said);
 }
 
-static void test_found(void **state)
+static void test_lookup_finds_a_published_name(void **state)
 {
     struct str said = STR_INIT;
     struct published *p = published_new(on_answer, &said);
@@ -74,7 +74,7 @@ static void test_found(void **state)
 }
 
 /* Task 0 of a spawned step differs from task 0 of the spawning step. */
-static void test_steps(void **state)
+static void test_names_of_different_steps_are_distinguished(void **state)
 {
     struct str said = STR_INIT;
     struct published *p = published_new(on_answer, &said);
@@ -95,7 +95,7 @@ static void test_steps(void **state)
     str_done(&said);
 }
 
-static void test_limit(void **state)
+static void test_number_and_size_of_names_are_limited(void **state)
 {
     struct str said = STR_INIT, value = STR_INIT;
     struct published *p = published_new(on_answer, &said);
@@ -117,10 +117,10 @@ static void test_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_found),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_invalid_name_requests_are_refused),
+        cmocka_unit_test(test_lookup_finds_a_published_name),
+        cmocka_unit_test(test_number_and_size_of_names_are_limited),
+        cmocka_unit_test(test_names_of_different_steps_are_distinguished),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

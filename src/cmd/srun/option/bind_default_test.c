@@ -68,7 +68,7 @@ static void format_default_bind(const Pb__Bind *b, struct str *out)
     str_puts(out, b->verbose ? " v" : "");
 }
 
-static void test_rows(void **state)
+static void test_default_binding_follows_from_options(void **state)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char line[128], *rest = line, *at, *argv[LINE_WORDS] = {(char *)"srun"};
@@ -98,7 +98,7 @@ static void test_rows(void **state)
     }
 }
 
-static void test_spread(void **state)
+static void test_distribution_decides_spreading(void **state)
 {
     static const struct {
         const char *dist;
@@ -124,6 +124,7 @@ static void test_spread(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_spread)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_default_binding_follows_from_options),
+                                       cmocka_unit_test(test_distribution_decides_spreading)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-static void test_refused(void **state)
+static void test_invalid_configurations_are_refused(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -36,7 +36,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_formats(void **state)
+static void test_configuration_is_formatted(void **state)
 {
     static const struct {
         uint32_t tasks;
@@ -97,7 +97,7 @@ static void put_lines(struct str *text, unsigned tasks, size_t bytes)
 
 /* Long text is split into words that the kernel accepts, and joins to the same text; too long a
  * text is an error that states the limit. */
-static void test_long(void **state)
+static void test_long_configuration_is_split_and_limited(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT, out = STR_INIT, again = STR_INIT;
     _cleanup_arena_ struct arena arena;
@@ -132,9 +132,9 @@ static void test_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_invalid_configurations_are_refused),
+        cmocka_unit_test(test_configuration_is_formatted),
+        cmocka_unit_test(test_long_configuration_is_split_and_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

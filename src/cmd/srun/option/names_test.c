@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-static void test_kind(void **state)
+static void test_kind_of_a_file_name_is_found(void **state)
 {
     static const struct {
         const char *spec;
@@ -31,7 +31,7 @@ static void test_kind(void **state)
     }
 }
 
-static void test_expand(void **state)
+static void test_file_names_are_expanded(void **state)
 {
     static const struct names_values values = {.job_id = 128,
                                                .step_id = 3,
@@ -65,8 +65,8 @@ static void test_expand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kind),
-        cmocka_unit_test(test_expand),
+        cmocka_unit_test(test_kind_of_a_file_name_is_found),
+        cmocka_unit_test(test_file_names_are_expanded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-static void test_displays(void **state)
+static void test_displays_are_parsed(void **state)
 {
     static const struct {
         const char *name;
@@ -57,7 +57,7 @@ static const char authority[] = /* family, address, number, name, cookie */
         COOKIE("d") "\0\0\0\004\300\0\002\007\0\0011" NAME COOKIE(
             "e") "\377\377\0\0\0\0015" NAME COOKIE("f") "\377\377\0\0\0\0" NAME COOKIE("g");
 
-static void test_cookies(void **state)
+static void test_cookie_of_the_display_is_found(void **state)
 {
     static const struct {
         const char *display, *cookie;
@@ -106,7 +106,7 @@ static void make_client_hello(struct str *out, bool big, const char *name, size_
     str_append(out, "\0\0\0", (4 - cookie_len % 4) % 4);
 }
 
-static void test_replace(void **state)
+static void test_cookie_in_the_greeting_is_replaced(void **state)
 {
     const struct xauth_cookie real = {.data = "the real cookie!!", .len = 17}, none = {.len = 0};
 
@@ -136,7 +136,7 @@ static void test_replace(void **state)
     }
 }
 
-static void test_wrong_cookies(void **state)
+static void test_wrong_cookies_are_refused(void **state)
 {
     static const struct {
         const char *name, *cookie;
@@ -169,10 +169,10 @@ static void test_wrong_cookies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_displays),
-        cmocka_unit_test(test_cookies),
-        cmocka_unit_test(test_replace),
-        cmocka_unit_test(test_wrong_cookies),
+        cmocka_unit_test(test_displays_are_parsed),
+        cmocka_unit_test(test_cookie_of_the_display_is_found),
+        cmocka_unit_test(test_cookie_in_the_greeting_is_replaced),
+        cmocka_unit_test(test_wrong_cookies_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,7 +116,7 @@ static void hide_ports(struct str *text)
     *text = out;
 }
 
-static void test_vectors(void **state)
+static void test_recorded_lines_give_output_and_status(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
@@ -135,7 +135,7 @@ static void test_vectors(void **state)
     }
 }
 
-static void test_the_end_goes_over_the_connection_of_the_request(void **state)
+static void test_end_of_the_step_uses_the_connection_of_its_request(void **state)
 {
     char socket[128];
     struct test_play p;
@@ -150,7 +150,7 @@ static void test_the_end_goes_over_the_connection_of_the_request(void **state)
     test_play_done(&p);
 }
 
-static void test_interrupt_once(void **state)
+static void test_first_interrupt_lists_the_tasks(void **state)
 {
     struct test_play p;
 
@@ -165,7 +165,7 @@ static void test_interrupt_once(void **state)
     test_play_done(&p);
 }
 
-static void test_interrupt_twice(void **state)
+static void test_second_interrupt_aborts_the_step(void **state)
 {
     struct test_play p;
 
@@ -185,7 +185,7 @@ static void test_interrupt_twice(void **state)
 }
 
 /* The step daemon does not confirm the end: the next Ctrl-C does not wait for it. */
-static void test_interrupt_forces(void **state)
+static void test_third_interrupt_does_not_wait_for_the_step_daemon(void **state)
 {
     struct test_play p;
 
@@ -201,7 +201,7 @@ static void test_interrupt_forces(void **state)
     test_play_done(&p);
 }
 
-static void test_patience_ends(void **state)
+static void test_srun_ends_if_the_step_daemon_never_confirms(void **state)
 {
     struct test_play p;
 
@@ -246,7 +246,7 @@ static void test_interrupt_in_the_queue(void **state)
     test_play_done(&p);
 }
 
-static void test_immediate_seconds(void **state)
+static void test_immediate_request_ends_after_its_seconds(void **state)
 {
     struct test_play p;
 
@@ -274,7 +274,7 @@ static void test_interrupt_after_immediate(void **state)
 }
 
 /* The output has no reader: the tasks get SIGPIPE or EPIPE, as with a pipe. */
-static void test_no_reader(void **state)
+static void test_tasks_get_sigpipe_if_output_has_no_reader(void **state)
 {
     struct test_play p;
 
@@ -319,7 +319,7 @@ static void fill_input(struct test_play *p)
 }
 
 /* A node that accepts no more input delays the input of the others, but not after it has gone. */
-static void test_input_goes_on(void **state)
+static void test_input_continues_after_a_stalled_node_has_gone(void **state)
 {
     static const struct {
         const char *line;
@@ -348,7 +348,7 @@ static void test_input_goes_on(void **state)
 /* srun's output has a reader that does not read, and a signal must end srun: both when the step
  * daemon cannot report the end because of it, and when only the last output is left, including
  * srun's own messages. */
-static void test_stuck_reader(void **state)
+static void test_signal_ends_srun_with_a_stuck_reader(void **state)
 {
     static const char *const lines[] = {"err:0:here\\n flood:1:4096 wait",
                                         "err:0:here\\n flood:2:256 flood:1:256 wait"};
@@ -375,7 +375,7 @@ static void test_stuck_reader(void **state)
     }
 }
 
-static void test_file(void **state)
+static void test_output_file_is_truncated_or_appended(void **state)
 {
     char line[256], path[128];
     struct str text = STR_INIT;
@@ -401,20 +401,20 @@ static void test_file(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_the_end_goes_over_the_connection_of_the_request),
-        cmocka_unit_test(test_interrupt_once),
-        cmocka_unit_test(test_interrupt_twice),
-        cmocka_unit_test(test_interrupt_forces),
-        cmocka_unit_test(test_patience_ends),
+        cmocka_unit_test(test_recorded_lines_give_output_and_status),
+        cmocka_unit_test(test_end_of_the_step_uses_the_connection_of_its_request),
+        cmocka_unit_test(test_first_interrupt_lists_the_tasks),
+        cmocka_unit_test(test_second_interrupt_aborts_the_step),
+        cmocka_unit_test(test_third_interrupt_does_not_wait_for_the_step_daemon),
+        cmocka_unit_test(test_srun_ends_if_the_step_daemon_never_confirms),
         cmocka_unit_test(test_other_signals_go_to_the_tasks),
         cmocka_unit_test(test_interrupt_in_the_queue),
-        cmocka_unit_test(test_immediate_seconds),
+        cmocka_unit_test(test_immediate_request_ends_after_its_seconds),
         cmocka_unit_test(test_interrupt_after_immediate),
-        cmocka_unit_test(test_no_reader),
-        cmocka_unit_test(test_input_goes_on),
-        cmocka_unit_test(test_stuck_reader),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_tasks_get_sigpipe_if_output_has_no_reader),
+        cmocka_unit_test(test_input_continues_after_a_stalled_node_has_gone),
+        cmocka_unit_test(test_signal_ends_srun_with_a_stuck_reader),
+        cmocka_unit_test(test_output_file_is_truncated_or_appended),
     };
 
     if (argc != 2)

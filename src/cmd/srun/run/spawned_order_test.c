@@ -64,7 +64,7 @@ static int fill_from_order(struct order *o, Pb__StepSpec *spec, struct err *err)
 }
 
 /* Options about the size of the parent step are dropped; options about sharing are kept. */
-static void test_step(void **state)
+static void test_spawned_step_keeps_sharing_options_only(void **state)
 {
     struct order o;
     Pb__StepSpec s;
@@ -81,7 +81,7 @@ static void test_step(void **state)
     arena_done(&o.arena);
 }
 
-static void test_hosts(void **state)
+static void test_hosts_of_spawned_commands_become_a_list(void **state)
 {
     static const struct {
         const char *first, *second, *nodes;
@@ -120,7 +120,7 @@ static void test_hosts(void **state)
 
 /* A single command stays as it is; several commands, a directory or variables need a shell, with
  * all words quoted. */
-static void test_argv(void **state)
+static void test_several_commands_are_run_by_a_shell(void **state)
 {
     struct run_options r = {.pty = true};
     char *env[] = {(char *)"A=b c", (char *)"9=x"};
@@ -152,7 +152,7 @@ static void test_argv(void **state)
     arena_done(&o.arena);
 }
 
-static void test_too_long(void **state)
+static void test_too_long_command_is_refused(void **state)
 {
     struct run_options r = {0};
     char *big = malloc(140000);
@@ -172,10 +172,10 @@ static void test_too_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_step),
-        cmocka_unit_test(test_hosts),
-        cmocka_unit_test(test_argv),
-        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_spawned_step_keeps_sharing_options_only),
+        cmocka_unit_test(test_hosts_of_spawned_commands_become_a_list),
+        cmocka_unit_test(test_several_commands_are_run_by_a_shell),
+        cmocka_unit_test(test_too_long_command_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
